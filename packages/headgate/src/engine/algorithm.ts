@@ -1,0 +1,22 @@
+import type { Limit } from './limit.js'
+
+/**
+ * What an algorithm is: pure arithmetic on a state, a limit and a time in integer microseconds.
+ * `charge` and `refund` change the state they are handed and nothing else; all other functions only read it.
+ */
+export interface Algorithm<L extends Limit, State> {
+  /** The state of a key nobody has asked for. */
+  empty(): State
+  /** How long until `cost` fits if nobody else asks: 0 when it fits now, `NEVER` when it is above the capacity. */
+  waitUs(limit: L, state: State, cost: number, nowUs: number): number
+  /** Writes a charge down, for a cost that fits. Returns the time it counts at, never earlier than the last one. */
+  charge(limit: L, state: State, cost: number, nowUs: number): number
+  /** Units that fit now. */
+  remaining(limit: L, state: State, nowUs: number): number
+  /** How long until everything is available again if nobody asks. */
+  resetAfterUs(limit: L, state: State, nowUs: number): number
+  /** Takes back up to `units` charged at `chargedAtUs`, the oldest ones when that is null. Returns how many. */
+  refund(limit: L, state: State, units: number, chargedAtUs: number | null, nowUs: number): number
+  /** How long the state can still matter, as of now; after that it may be forgotten without changing any verdict. */
+  keepForUs(limit: L, state: State, nowUs: number): number
+}

@@ -1,0 +1,22 @@
+import type { Algorithm } from './algorithm.js'
+import type { Limit } from './limit.js'
+import { slidingWindowBucketsAlgorithm } from './sliding-window-buckets.js'
+import { slidingWindowCounterAlgorithm } from './sliding-window-counter.js'
+import { slidingWindowLogAlgorithm } from './sliding-window-log.js'
+import { tokenBucketAlgorithm } from './token-bucket.js'
+
+/** The algorithms by the name a limit carries. */
+const ALGORITHMS = {
+  'sliding-window-log': slidingWindowLogAlgorithm,
+  'sliding-window-counter': slidingWindowCounterAlgorithm,
+  'sliding-window-buckets': slidingWindowBucketsAlgorithm,
+  'token-bucket': tokenBucketAlgorithm,
+} as const
+
+/** A state of some algorithm; only that algorithm looks inside. */
+export type State = ReturnType<(typeof ALGORITHMS)[Limit['algorithm']]['empty']>
+
+/** The algorithm of a limit. The pair belongs together, which the type of a table cannot say. */
+export function algorithmOf(limit: Limit): Algorithm<Limit, State> {
+  return ALGORITHMS[limit.algorithm] as unknown as Algorithm<Limit, State>
+}

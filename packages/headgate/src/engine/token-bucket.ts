@@ -1,0 +1,111 @@
+/**
+ * Token bucket: a bucket of `limit` tokens refilled at a steady rate; a request takes its cost or waits for it.
+ *
+ *   tokens(now) = min(capacity, tokens + elapsed × rate)          admit when tokens ≥ cost
+ *
+ * The state is what is missing, not what is left, so a changed capacity keeps what was used. It is counted in
+ * micro-tokens: one token a second is exactly one micro-token a microsecond. The refill is rounded down, and only an
+ * admission writes, so less than one micro-token in a million is ever lost to rounding.
+ *
+ * Invariant: the cost admitted in any τ seconds is at most capacity + rate × τ.
+ */
+import type { Algorithm } from './algorithm.js'
+import { NEVER, type TokenBucketLimit } from './limit.js'
+
+/** Micro-tokens missing from a full bucket at `lastRefillUs`. */
+export interface BucketState {
+  missing: number
+  lastRefillUs: number
+}
+
+export const MICRO = 1_000_000
+
+function empty(): BucketState {
+  return { missing: 0, lastRefillUs: 0 }
+}
+
+/**
+ * A clock that stepped back is waited for, unless the wait for one token would then be longer than a whole bucket
+ * takes to fill: such a state counts as forgotten.
+ */
+function isForgotten(limit: TokenBucketLimit, state: BucketState, nowUs: number): boolean {
+  return state.lastRefillUs - nowUs > ((limit.limit - 1) * MICRO) / limit.refillPerSecond
+}
+
+/** What was missing when last written; a bucket made smaller since then is empty, not in debt. */
+function storedMissing(limit: TokenBucketLimit, state: BucketState): number {
+  return Math.min(state.missing, limit.limit * MICRO)
+}
+
+function missingAt(limit: TokenBucketLimit, state: BucketState, nowUs: number): number {
+  if (isForgotten(limit, state, nowUs)) return 0
+  const elapsedUs = Math.max(0, nowUs - state.lastRefillUs)
+  return Math.max(0, storedMissing(limit, state) - Math.floor(elapsedUs * limit.refillPerSecond))
+}
+
+/** Least whole number of microseconds in which `micro` micro-tokens are refilled. */
+export function refillUs(refillPerSecond: number, micro: number): number {
+  let elapsedUs = Math.ceil(micro / refillPerSecond)
+  // The quotient is rounded; the product is what decides.
+  while (Math.floor(elapsedUs * refillPerSecond) < micro) elapsedUs++
+  while (elapsedUs > 0 && Math.floor((elapsedUs - 1) * refillPerSecond) >= micro) elapsedUs--
+  return elapsedUs
+}
+
+/** How long until `cost` fits if nobody else asks; 0 when it fits now. */
+function waitUs(limit: TokenBucketLimit, state: BucketState, cost: number, nowUs: number): number {
+  if (cost > limit.limit) return NEVER
+  const room = (limit.limit - cost) * MICRO
+  if (missingAt(limit, state, nowUs) <= room) return 0
+  return state.lastRefillUs + refillUs(limit.refillPerSecond, storedMissing(limit, state) - room) - nowUs
+}
+
+/** Takes the tokens; only for a cost that fits. Returns the time the charge counts at. */
+function charge(limit: TokenBucketLimit, state: BucketState, cost: number, nowUs: number): number {
+  const atUs = isForgotten(limit, state, nowUs) ? nowUs : Math.max(nowUs, state.lastRefillUs)
+  state.missing = missingAt(limit, state, nowUs) + cost * MICRO
+  state.lastRefillUs = atUs
+  return atUs
+}
+
+function remaining(limit: TokenBucketLimit, state: BucketState, nowUs: number): number {
+  return limit.limit - Math.ceil(missingAt(limit, state, nowUs) / MICRO)
+}
+
+/** How long until the bucket is full again. */
+function resetAfterUs(limit: TokenBucketLimit, state: BucketState, nowUs: number): number {
+  if (missingAt(limit, state, nowUs) === 0) return 0
+  return state.lastRefillUs + refillUs(limit.refillPerSecond, storedMissing(limit, state)) - nowUs
+}
+
+/** Credits up to `units` now, never above capacity; when they were taken does not matter. Returns the units. */
+function refund(
+  limit: TokenBucketLimit,
+  state: BucketState,
+  units: number,
+  _chargedAtUs: number | null,
+  nowUs: number,
+): number {
+  const missing = missingAt(limit, state, nowUs)
+  const back = Math.min(units * MICRO, missing)
+  if (back === 0) return 0
+  state.lastRefillUs = isForgotten(limit, state, nowUs) ? nowUs : Math.max(nowUs, state.lastRefillUs)
+  state.missing = missing - back
+  return Math.ceil(back / MICRO)
+}
+
+/** Twice the time an empty bucket takes to fill, in whole seconds; catching up with a back-step comes on top. */
+function keepForUs(limit: TokenBucketLimit, state: BucketState, nowUs: number): number {
+  const fillSeconds = Math.ceil(limit.limit / limit.refillPerSecond)
+  return Math.max(0, state.lastRefillUs - nowUs) + 2 * fillSeconds * MICRO
+}
+
+export const tokenBucketAlgorithm: Algorithm<TokenBucketLimit, BucketState> = {
+  empty,
+  waitUs,
+  charge,
+  remaining,
+  resetAfterUs,
+  refund,
+  keepForUs,
+}

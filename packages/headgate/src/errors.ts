@@ -1,0 +1,48 @@
+const BRAND = Symbol.for('headgate.error')
+const HELP_BASE = 'https://headgate.dev/errors'
+
+/** Every code an error of this library can carry; match on these, never on messages. */
+export type ErrorCode =
+  | 'ERR_HEADGATE_INVALID_LIMIT'
+  | 'ERR_HEADGATE_INVALID_POLICY'
+  | 'ERR_HEADGATE_INVALID_OPTION'
+  | 'ERR_HEADGATE_INVALID_SUBJECT'
+  | 'ERR_HEADGATE_INVALID_COST'
+  | 'ERR_HEADGATE_UNKNOWN_POLICY'
+  | 'ERR_HEADGATE_UNKNOWN_TIER'
+  | 'ERR_HEADGATE_NOT_CHARGED'
+  | 'ERR_HEADGATE_CLOSED'
+
+/**
+ * A malfunction or a mistake in how the library is used, with a stable `code`.
+ * A denied request is never an error: it is a `Decision`.
+ */
+export class HeadgateError extends Error {
+  readonly code: ErrorCode
+  /** Where the code is explained. */
+  readonly help: string
+
+  constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'HeadgateError'
+    this.code = code
+    this.help = `${HELP_BASE}#${code.toLowerCase()}`
+    Object.defineProperty(this, BRAND, { value: true })
+  }
+}
+
+/** Recognises errors of any copy of this library, where `instanceof` would only know its own. */
+export function isHeadgateError(value: unknown): value is HeadgateError {
+  return value instanceof Error && (value as { [BRAND]?: unknown })[BRAND] === true
+}
+
+/** How a rejected value is shown in a message: short, on one line, and never a long secret. */
+export function show(value: unknown): string {
+  if (typeof value === 'string') {
+    return value.length > 40 ? `a string of ${value.length} characters` : JSON.stringify(value)
+  }
+  if (typeof value === 'number' || typeof value === 'boolean' || value == null) return String(value)
+  if (typeof value === 'bigint') return `${value}n`
+  if (Array.isArray(value)) return `an array of ${value.length}`
+  return `a value of type ${typeof value}`
+}

@@ -1,0 +1,45 @@
+import { HeadgateError, show } from '../errors.js'
+
+type Unit = 'ms' | 's' | 'm' | 'h' | 'd'
+
+/** A length of time: `'500ms'`, `'10s'`, `'1m'`, `'1h'`, `'1d'`, or a bare number of seconds. */
+export type Duration = `${number}${Unit}` | number
+
+const UNIT_US: Readonly<Record<Unit, number>> = {
+  ms: 1_000,
+  s: 1_000_000,
+  m: 60_000_000,
+  h: 3_600_000_000,
+  d: 86_400_000_000,
+}
+const PATTERN = /^(\d{1,12}(?:\.\d{1,6})?)(ms|s|m|h|d)$/
+
+const MIN_US = UNIT_US.ms
+const MAX_US = 366 * UNIT_US.d
+
+/** Microseconds of a duration from 1 ms to 366 days; refuses anything else and names `field`. */
+export function parseDurationUs(value: unknown, field: string): number {
+  const us = typeof value === 'number' ? value * UNIT_US.s : textUs(value)
+  if (us === null || !Number.isInteger(us) || us < MIN_US || us > MAX_US) {
+    throw new HeadgateError(
+      'ERR_HEADGATE_INVALID_LIMIT',
+      `${field}: expected a duration from '1ms' to '366d', such as '10s', '1m' or a number of seconds; got ${show(value)}`,
+    )
+  }
+  return us
+}
+
+function textUs(value: unknown): number | null {
+  const match = typeof value === 'string' ? PATTERN.exec(value) : null
+  if (match === null) return null
+  const us = Number(match[1]) * UNIT_US[match[2] as Unit]
+  // '0.1s' is not a whole number of microseconds in binary; what was meant is.
+  return Math.abs(us - Math.round(us)) < 1e-3 ? Math.round(us) : us
+}
+
+/** The shortest exact way to write a duration, in the largest unit that divides it. */
+export function formatDurationUs(us: number): string {
+  const units: readonly Unit[] = ['d', 'h', 'm', 's', 'ms']
+  const unit = units.find(candidate => us % UNIT_US[candidate] === 0)
+  return unit === undefined ? `${us}us` : `${us / UNIT_US[unit]}${unit}`
+}

@@ -1,0 +1,75 @@
+import type { Limit } from '../engine/limit.js'
+import { HeadgateError, show } from '../errors.js'
+import { type TierOptions, tierLimits } from './tiers.js'
+
+/** A named list of limits, charged together, all or none. A single limit may stand for a list of one. */
+export type PolicyOptions = Limit | readonly Limit[]
+
+/** A policy ready to be asked: its limits, each with the name its state is kept under. */
+export interface Policy {
+  readonly name: string
+  readonly tier: string | null
+  readonly limits: readonly NamedLimit[]
+}
+
+interface NamedLimit {
+  readonly name: string
+  readonly limit: Limit
+}
+
+// Printable in an HTTP structured header and in a Redis key without any escaping.
+const NAME = /^[A-Za-z0-9_-]{1,32}$/
+/** All tiers share it, so that a caller who changes tier keeps what was used. */
+const TIER_POLICY = 'tier'
+
+/** Turns named policies into ones that can be asked; refuses duplicate limits and names that cannot be a key. */
+export function parsePolicies(
+  policies: Readonly<Record<string, PolicyOptions>>,
+): ReadonlyMap<string, Policy> {
+  const parsed = new Map<string, Policy>()
+  for (const [name, options] of Object.entries(policies)) {
+    refuseName('policies', name)
+    if (name === TIER_POLICY) throw invalid('policies', `a name other than '${TIER_POLICY}'`, name)
+    const limits = Array.isArray(options) ? (options as readonly Limit[]) : [options as Limit]
+    if (limits.length === 0) throw invalid(`policies.${name}`, 'at least one limit', limits)
+    parsed.set(name, { name, tier: null, limits: nameLimits(`policies.${name}`, name, limits) })
+  }
+  return parsed
+}
+
+/** Turns named tiers into policies. A tier without any limit is unlimited. */
+export function parseTiers(tiers: Readonly<Record<string, TierOptions>>): ReadonlyMap<string, Policy> {
+  const parsed = new Map<string, Policy>()
+  for (const [tier, options] of Object.entries(tiers)) {
+    refuseName('tiers', tier)
+    const limits = nameLimits(`tiers.${tier}`, TIER_POLICY, tierLimits(options))
+    parsed.set(tier, { name: TIER_POLICY, tier, limits })
+  }
+  return parsed
+}
+
+function nameLimits(field: string, policy: string, limits: readonly Limit[]): NamedLimit[] {
+  const seen = new Set<string>()
+  return limits.map((limit, index) => {
+    if (typeof limit?.algorithm !== 'string' || typeof limit.id !== 'string') {
+      throw invalid(`${field}[${index}]`, 'a limit made by slidingWindowLog() and its like', limit)
+    }
+    if (seen.has(limit.id)) {
+      throw invalid(
+        `${field}[${index}]`,
+        `a limit unlike the others, or a name for it ('${limit.id}' is taken)`,
+        limit,
+      )
+    }
+    seen.add(limit.id)
+    return { name: `${policy}.${limit.id}`, limit }
+  })
+}
+
+function refuseName(field: string, name: string): void {
+  if (!NAME.test(name)) throw invalid(field, 'names of up to 32 letters, digits, - or _', name)
+}
+
+function invalid(field: string, expected: string, got: unknown): HeadgateError {
+  return new HeadgateError('ERR_HEADGATE_INVALID_POLICY', `${field}: expected ${expected}; got ${show(got)}`)
+}

@@ -1,0 +1,68 @@
+import type { Limit } from '../engine/limit.js'
+import { HeadgateError, show } from '../errors.js'
+import { slidingWindowCounter, slidingWindowLog, tokenBucket } from './limits.js'
+
+/** The numbers of a class of caller. What is left out, or `'unlimited'`, is not limited. */
+export interface TierOptions {
+  readonly minute?: number | 'unlimited'
+  readonly hour?: number | 'unlimited'
+  readonly day?: number | 'unlimited'
+  /** How many times the minute's limit may be used at once. */
+  readonly burst?: number
+}
+
+/** The five classes of caller a public API starts with. */
+export const defaultTiers = {
+  anonymous: { minute: 10, hour: 100, day: 1_000, burst: 2 },
+  free: { minute: 30, hour: 500, day: 5_000, burst: 2 },
+  pro: { minute: 100, hour: 2_000, day: 50_000, burst: 3 },
+  enterprise: { minute: 500, hour: 10_000, day: 'unlimited', burst: 5 },
+  internal: { minute: 1_000, hour: 'unlimited', day: 'unlimited' },
+} as const satisfies Record<string, TierOptions>
+
+const FIELDS = ['minute', 'hour', 'day', 'burst']
+
+/** The limits a tier stands for, charged together. */
+export function tierLimits(tier: TierOptions): readonly Limit[] {
+  const unknown = Object.keys(tier).find(key => !FIELDS.includes(key))
+  if (unknown !== undefined) throw invalid(unknown, `one of ${FIELDS.join(', ')}`, unknown)
+  const limits: Limit[] = []
+  if (isLimited(tier.minute)) limits.push(...minuteLimits(tier.minute, tier.burst))
+  else if (tier.burst !== undefined) throw invalid('burst', 'a minute limit to multiply', tier.burst)
+  // A log of 50,000 entries a caller would be too much to remember; the counter needs three numbers.
+  if (isLimited(tier.hour)) limits.push(slidingWindowCounter({ limit: tier.hour, window: '1h' }))
+  if (isLimited(tier.day)) limits.push(slidingWindowCounter({ limit: tier.day, window: '1d' }))
+  return limits
+}
+
+function isLimited(value: number | 'unlimited' | undefined): value is number {
+  return value !== undefined && value !== 'unlimited'
+}
+
+/**
+ * "10 a minute, burst 2×" keeps both numbers: never more than 20 in any minute (the log), and 10 a minute sustained
+ * (the bucket of 20 refilled at 10 a minute). Either alone would allow what the other forbids.
+ */
+function minuteLimits(limit: number, burst: number | undefined): Limit[] {
+  if (burst === undefined || burst === 1) return [slidingWindowLog({ limit, window: '1m' })]
+  if (typeof burst !== 'number' || !(burst > 1) || !Number.isInteger(limit * burst)) {
+    throw invalid('burst', 'a number of at least 1 that gives a whole number of requests', burst)
+  }
+  const atOnce = limit * burst
+  const quota = Object.freeze({ limit, windowUs: 60_000_000, burst: atOnce })
+  const log = slidingWindowLog({ limit: atOnce, window: '1m' })
+  // A ban has nothing to refill.
+  if (limit === 0) return [log]
+  const bucket = tokenBucket({ capacity: atOnce, refillPerSecond: limit / 60 })
+  return [
+    { ...log, quota },
+    { ...bucket, quota },
+  ]
+}
+
+function invalid(field: string, expected: string, got: unknown): HeadgateError {
+  return new HeadgateError(
+    'ERR_HEADGATE_INVALID_POLICY',
+    `tier ${field}: expected ${expected}; got ${show(got)}`,
+  )
+}

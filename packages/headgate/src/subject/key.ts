@@ -1,0 +1,47 @@
+/**
+ * `<prefix>:v1:{<tenant>/<type>:<id>}:<scope>:<policy>.<limit>`
+ *
+ * The braces are Redis Cluster's hash tag: only what stands between them chooses the slot, so all limits of a subject
+ * live together and can be charged by one script. Whatever could end a part early is percent-encoded, so different
+ * parts always give different keys and no user data can choose a slot. Long parts are replaced by a digest.
+ */
+import { digest } from './digest.js'
+
+/** Changes with the layout of the stored state; limits start afresh once when it does. */
+const STATE_VERSION = 'v1'
+const MAX_PART_LENGTH = 96
+const DIGEST_KEY = 'headgate.key'
+
+export interface KeyParts {
+  readonly prefix: string
+  /** Left out of the key when empty. */
+  readonly tenant: string
+  /** `type:id`. */
+  readonly subject: string
+  readonly scope: string
+  /** `<policy>.<limit id>`: names without any character that needs encoding. */
+  readonly name: string
+}
+
+/** The Redis key of a state. Injective: two keys are equal only if all their parts are. */
+export function redisKey(parts: KeyParts): string {
+  const colon = parts.subject.indexOf(':')
+  const type = encodePart(parts.subject.slice(0, colon), /[%{}:/~\p{Cc}\p{Cs}]/gu)
+  // Colons stay in an id, so that an IPv6 address can be read: the type before it has none.
+  const id = encodePart(parts.subject.slice(colon + 1), /[%{}\p{Cc}\p{Cs}]/gu)
+  const tenant = parts.tenant === '' ? '' : `${encodePart(parts.tenant, /[%{}:/~\p{Cc}\p{Cs}]/gu)}/`
+  const scope = encodePart(parts.scope, /[%{}:\p{Cc}\p{Cs}]/gu)
+  return `${parts.prefix}:${STATE_VERSION}:{${tenant}${type}:${id}}:${scope}:${parts.name}`
+}
+
+function encodePart(part: string, unsafe: RegExp): string {
+  const encoded = part.replace(unsafe, percentEncode)
+  if (encoded.length <= MAX_PART_LENGTH) return encoded
+  // '%~' cannot come out of the encoding, so a digest never equals an encoded part.
+  return `%~${digest(DIGEST_KEY, part)}`
+}
+
+function percentEncode(character: string): string {
+  const code = character.charCodeAt(0)
+  return code < 0x80 ? `%${code.toString(16).padStart(2, '0')}` : `%u${code.toString(16)}`
+}

@@ -1,0 +1,81 @@
+import { HeadgateError, show } from '../errors.js'
+import { digest } from './digest.js'
+
+/** Who is asking. `type` is `ip`, `user`, `apikey`, `session`, `internal`, `tenant` or one of your own. */
+export interface Subject {
+  readonly type: string
+  readonly id: string
+}
+
+/** A subject as it may be written: `{ type: 'user', id: '42' }` or `'user:42'`. */
+export type SubjectInput = Subject | `${string}:${string}`
+
+export interface SubjectOptions {
+  /** Key of the hash under which secrets are stored; give every process the same one. */
+  readonly secret?: string
+  /** Types whose ids are secrets and leave the process only as a keyed hash. Default: `apikey`, `session`. */
+  readonly secretTypes?: readonly string[]
+}
+
+const DEFAULT_SECRET = 'headgate'
+const DEFAULT_SECRET_TYPES = ['apikey', 'session']
+const MAX_ID_LENGTH = 64
+/** Marks an id that is a digest. An id that really begins so is digested too, so none can pass for another. */
+const DIGEST_MARK = '~'
+const REMEMBERED_DIGESTS = 10_000
+
+/**
+ * Makes the function that names a subject for the store: `type:id`, with secrets and long ids replaced by their
+ * digest. Different subjects always get different names.
+ */
+export function createSubjectNamer(options: SubjectOptions = {}): (subject: SubjectInput) => string {
+  const secret = options.secret ?? DEFAULT_SECRET
+  if (typeof secret !== 'string' || secret === '') throw invalidOption('subject.secret', 'a non-empty string')
+  const secretTypes = options.secretTypes ?? DEFAULT_SECRET_TYPES
+  if (!Array.isArray(secretTypes) || secretTypes.some(type => typeof type !== 'string')) {
+    throw invalidOption('subject.secretTypes', 'a list of subject types')
+  }
+  const secretPrefixes = secretTypes.map(type => `${type}:`)
+  const digests = new Map<string, string>()
+
+  function digestOf(text: string): string {
+    const known = digests.get(text)
+    if (known !== undefined) return known
+    // Forgetting all at once is rare and needs no order of use; a digest is only a few microseconds to make again.
+    if (digests.size >= REMEMBERED_DIGESTS) digests.clear()
+    const colon = text.indexOf(':')
+    const name = `${text.slice(0, colon + 1)}${DIGEST_MARK}${digest(secret, text)}`
+    digests.set(text, name)
+    return name
+  }
+
+  return subject => {
+    const text = typeof subject === 'string' ? subject : subjectText(subject)
+    const colon = text.indexOf(':')
+    if (colon <= 0 || colon === text.length - 1) throw invalidSubject(subject)
+    const plain =
+      text.length - colon - 1 <= MAX_ID_LENGTH &&
+      text[colon + 1] !== DIGEST_MARK &&
+      !secretPrefixes.some(prefix => text.startsWith(prefix))
+    return plain ? text : digestOf(text)
+  }
+}
+
+function subjectText(subject: Subject): string {
+  if (typeof subject?.type !== 'string' || typeof subject.id !== 'string') throw invalidSubject(subject)
+  if (subject.type.includes(':')) throw invalidSubject(subject)
+  return `${subject.type}:${subject.id}`
+}
+
+/** Never shows the id: it may be a secret. */
+function invalidSubject(subject: unknown): HeadgateError {
+  const got = typeof subject === 'string' ? `a string of ${subject.length} characters` : show(subject)
+  return new HeadgateError(
+    'ERR_HEADGATE_INVALID_SUBJECT',
+    `subject: expected 'type:id' or { type, id } with both non-empty and no ':' in type; got ${got}`,
+  )
+}
+
+function invalidOption(field: string, expected: string): HeadgateError {
+  return new HeadgateError('ERR_HEADGATE_INVALID_OPTION', `${field}: expected ${expected}`)
+}
