@@ -1,0 +1,82 @@
+import { describe, expect, it } from 'vitest'
+import {
+  createLimiter,
+  type Decision,
+  decisionHeaders,
+  type HeaderOptions,
+  memoryStore,
+  type Source,
+  slidingWindowLog,
+  tokenBucket,
+} from '../index.js'
+
+function setUp(source: Source = 'memory') {
+  const clock = { nowUs: () => 1_732_064_340_000_000, unixMs: () => 1_732_064_340_000 }
+  const limiter = createLimiter({
+    clock,
+    store: { ...memoryStore({ clock }), source },
+    policies: {
+      api: slidingWindowLog({ limit: 100, window: '1m' }),
+      login: tokenBucket({ capacity: 5, refillPerSecond: 0.1 }),
+    },
+    tiers: { everything: {} },
+  })
+  return { limiter }
+}
+
+function linesOf(decision: Decision, options?: HeaderOptions): string[] {
+  return decisionHeaders(decision, options).map(([name, value]) => `${name}: ${value}`)
+}
+
+describe('styles', () => {
+  it('are both by default', async () => {
+    const { limiter } = setUp()
+    const decision = await limiter.check('user:1', { policy: 'api' })
+    expect(linesOf(decision)).toEqual([
+      ...linesOf(decision, { style: 'legacy' }),
+      ...linesOf(decision, { style: 'ietf' }),
+    ])
+  })
+
+  it('none advertises nothing, and still says when to come back', async () => {
+    const { limiter } = setUp()
+    const allowed = await limiter.check('user:1', { policy: 'login', cost: 5 })
+    const denied = await limiter.check('user:1', { policy: 'login' })
+    expect(linesOf(allowed, { style: 'none' })).toEqual([])
+    expect(linesOf(denied, { style: 'none' })).toEqual(['Retry-After: 10'])
+  })
+
+  it('unknown ones are refused by name', async () => {
+    const { limiter } = setUp()
+    const decision = await limiter.check('user:1', { policy: 'api' })
+    expect(() => decisionHeaders(decision, { style: 'IETF' as 'ietf' })).toThrow(/^style: expected one of/)
+    expect(() => decisionHeaders(decision, { draft: 'toString' as 'draft-03' })).toThrow(/^draft: expected/)
+  })
+})
+
+describe('what is not known is not said', () => {
+  it('an unlimited tier gets no header at all', async () => {
+    const { limiter } = setUp()
+    expect(decisionHeaders(await limiter.check('user:1', { tier: 'everything' }))).toEqual([])
+  })
+
+  it('a failure mode that lets pass advertises no quota', async () => {
+    const { limiter } = setUp('open')
+    expect(decisionHeaders(await limiter.check('user:1', { policy: 'api' }))).toEqual([])
+  })
+
+  it('a failure mode that denies says only when to come back', async () => {
+    const { limiter } = setUp('closed')
+    await limiter.check('user:1', { policy: 'login', cost: 5 })
+    expect(linesOf(await limiter.check('user:1', { policy: 'login' }))).toEqual(['Retry-After: 10'])
+  })
+
+  it('a cost that never fits gets no Retry-After', async () => {
+    const { limiter } = setUp()
+    const decision = await limiter.check('user:1', { policy: 'login', cost: 6 })
+    expect(linesOf(decision, { style: 'ietf' })).toEqual([
+      'RateLimit-Policy: "login.bucket";q=5;w=50',
+      'RateLimit: "login.bucket";r=5;t=50',
+    ])
+  })
+})

@@ -1,0 +1,31 @@
+/** `RateLimit-Policy` and `RateLimit` as draft-ietf-httpapi-ratelimit-headers-11 defines them. */
+import { retryAfterSeconds, windowSeconds } from './advertised.js'
+import type { Decision, LimitVerdict } from './decision.js'
+import { fieldInteger, fieldString, type HeaderField } from './header-field.js'
+
+/** Every limit of the decision as a policy, and what is available of the one that binds. */
+export function draft11Headers(decision: Decision, binding: LimitVerdict): HeaderField[] {
+  const available = fieldInteger(binding.remaining)
+  const effectiveWindow = fieldInteger(effectiveWindowSeconds(decision, binding))
+  return [
+    ['RateLimit-Policy', decision.verdicts.map(policyItem).join(', ')],
+    ['RateLimit', `${fieldString(binding.name)};r=${available};t=${effectiveWindow}`],
+  ]
+}
+
+function policyItem({ name, quota }: LimitVerdict): string {
+  const item = `${fieldString(name)};q=${fieldInteger(quota.limit)};w=${fieldInteger(windowSeconds(quota))}`
+  return quota.burst === null ? item : `${item};headgate-burst=${fieldInteger(quota.burst)}`
+}
+
+/**
+ * `t`: the seconds within which no more than `r` should be used. After a denial it ends when Retry-After does.
+ *
+ * Otherwise it is the quota's window. A verdict does not say when its next unit frees, but a client that spends `r`
+ * over `t` only spends what it already has, so a longer `t` is never wrong, only more careful. The time to a full
+ * reset would be as true and invite worse: a bucket one token short of 300 is full within a second, and `r=299;t=1`
+ * would read as 299 a second. Told over the window, the pace is never above one burst a window.
+ */
+function effectiveWindowSeconds(decision: Decision, binding: LimitVerdict): number {
+  return retryAfterSeconds(decision) ?? windowSeconds(binding.quota)
+}

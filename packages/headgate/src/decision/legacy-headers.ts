@@ -1,0 +1,23 @@
+import { toSeconds, windowSeconds } from './advertised.js'
+import type { Decision, LimitVerdict } from './decision.js'
+import { type HeaderField, printable } from './header-field.js'
+
+/**
+ * The `X-RateLimit-*` family, about the limit that binds.
+ * With a burst, Limit and Burst are the two numbers of the policy, Remaining is what can be used now (so it may be
+ * above Limit) and Reset is when all of it is back. Reset is a Unix time, unlike any IETF draft's.
+ */
+export function legacyHeaders(decision: Decision, binding: LimitVerdict): HeaderField[] {
+  const { quota } = binding
+  const headers: HeaderField[] = [
+    ['X-RateLimit-Limit', String(quota.limit)],
+    ['X-RateLimit-Remaining', String(binding.remaining)],
+    ['X-RateLimit-Reset', String(toSeconds(decision.resetAt))],
+    ['X-RateLimit-Window', String(windowSeconds(quota))],
+    ['X-RateLimit-Policy', printable(decision.policy)],
+  ]
+  if (decision.tier !== null) headers.push(['X-RateLimit-Tier', printable(decision.tier)])
+  if (quota.burst !== null) headers.push(['X-RateLimit-Burst', String(quota.burst)])
+  headers.push(['X-RateLimit-Cost', String(decision.cost)])
+  return headers
+}

@@ -1,0 +1,54 @@
+/**
+ * The wire formats of earlier drafts that proxies and clients in the field still speak. Their policies have no names
+ * and their reset is a delay: when all is back or, after a denial, the same moment as Retry-After, as they ask.
+ */
+import { retryAfterSeconds, toSeconds, windowSeconds } from './advertised.js'
+import type { Decision, LimitVerdict } from './decision.js'
+import { fieldInteger, type HeaderField } from './header-field.js'
+
+/** The form Envoy and Limitador send: the policies travel in the limit. */
+export function draft03Headers(decision: Decision, binding: LimitVerdict): HeaderField[] {
+  const { limit, remaining, reset } = numbers(decision, binding)
+  return [
+    ['X-RateLimit-Limit', `${limit}, ${policies(decision)}`],
+    ['X-RateLimit-Remaining', remaining],
+    ['X-RateLimit-Reset', reset],
+  ]
+}
+
+/** One header a number. */
+export function draft06Headers(decision: Decision, binding: LimitVerdict): HeaderField[] {
+  const { limit, remaining, reset } = numbers(decision, binding)
+  return [
+    ['RateLimit-Policy', policies(decision)],
+    ['RateLimit-Limit', limit],
+    ['RateLimit-Remaining', remaining],
+    ['RateLimit-Reset', reset],
+  ]
+}
+
+/** The numbers in one dictionary. */
+export function draft07Headers(decision: Decision, binding: LimitVerdict): HeaderField[] {
+  const { limit, remaining, reset } = numbers(decision, binding)
+  return [
+    ['RateLimit-Policy', policies(decision)],
+    ['RateLimit', `limit=${limit}, remaining=${remaining}, reset=${reset}`],
+  ]
+}
+
+function numbers(decision: Decision, binding: LimitVerdict) {
+  return {
+    limit: fieldInteger(binding.quota.limit),
+    remaining: fieldInteger(binding.remaining),
+    reset: fieldInteger(retryAfterSeconds(decision) ?? toSeconds(decision.resetAfterMs)),
+  }
+}
+
+/** Without names two limits that advertise one quota, as those of a burst do, are the same policy and said once. */
+function policies(decision: Decision): string {
+  const items = decision.verdicts.map(({ quota }) => {
+    const item = `${fieldInteger(quota.limit)};w=${fieldInteger(windowSeconds(quota))}`
+    return quota.burst === null ? item : `${item};burst=${fieldInteger(quota.burst)}`
+  })
+  return [...new Set(items)].join(', ')
+}

@@ -1,0 +1,133 @@
+import { readFileSync } from 'node:fs'
+import { parseList } from 'structured-headers'
+import { describe, expect, it } from 'vitest'
+import {
+  createLimiter,
+  decisionHeaders,
+  decisionProblem,
+  defaultTiers,
+  memoryStore,
+  type Source,
+  slidingWindowCounter,
+  slidingWindowLog,
+  tokenBucket,
+} from '../index.js'
+
+const reference = readFileSync(new URL('../../../../docs/reference/headers.md', import.meta.url), 'utf8')
+
+function setUp(source: Source = 'memory') {
+  const clock = { us: 1_732_064_340_000_000, nowUs: () => clock.us, unixMs: () => clock.us / 1000 }
+  const limiter = createLimiter({
+    clock,
+    store: { ...memoryStore({ clock }), source },
+    policies: {
+      api: [
+        slidingWindowLog({ limit: 10, window: '1m' }),
+        slidingWindowCounter({ limit: 12, window: '1h' }),
+        slidingWindowCounter({ limit: 1_000, window: '1d' }),
+      ],
+      thirds: tokenBucket({ capacity: 10, refillPerSecond: 3 }),
+      banned: slidingWindowLog({ limit: 0, window: '1m' }),
+    },
+    tiers: defaultTiers,
+  })
+  return { clock, limiter }
+}
+
+describe('the problem of a denial', () => {
+  it('is a 429 that says which limit, how much and when', async () => {
+    const { clock, limiter } = setUp()
+    await limiter.check('user:1', { policy: 'api', cost: 10 })
+    clock.us += 48_500_000
+    const problem = decisionProblem(await limiter.check('user:1', { policy: 'api' }))
+    expect(problem).toEqual({
+      status: 429,
+      headers: [
+        ['Content-Type', 'application/problem+json'],
+        ['Cache-Control', 'no-store'],
+      ],
+      body: {
+        type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',
+        title: 'Quota exceeded',
+        status: 429,
+        detail: 'Limit of 10 requests per 1m for policy api is used up; try again in 12 s.',
+        'violated-policies': ['api.log-1m'],
+        retryAfterMs: 11_500,
+        limit: 10,
+        remaining: 0,
+        policy: 'api',
+        tier: null,
+      },
+    })
+    expect(reference).toContain(JSON.stringify(problem.body, null, 2))
+  })
+
+  it('names every limit that denied, as RateLimit-Policy names it', async () => {
+    const { limiter } = setUp()
+    await limiter.check('user:1', { policy: 'api', cost: 10 })
+    const decision = await limiter.check('user:1', { policy: 'api', cost: 4 })
+    const violated = decisionProblem(decision).body['violated-policies']
+    expect(violated).toEqual(['api.log-1m', 'api.counter-1h'])
+    const advertised = new Map(decisionHeaders(decision)).get('RateLimit-Policy') ?? ''
+    expect(parseList(advertised).map(([name]) => name)).toEqual(expect.arrayContaining([...violated]))
+  })
+
+  it('does not call a limit used up that cheaper requests still fit', async () => {
+    const { limiter } = setUp()
+    await limiter.check('user:1', { policy: 'thirds', cost: 7 })
+    const { detail } = decisionProblem(await limiter.check('user:1', { policy: 'thirds', cost: 5 })).body
+    expect(detail).toBe(
+      'Limit of 10 requests per 3334ms for policy thirds has 3 left and the request costs 5; try again in 1 s.',
+    )
+  })
+
+  it('tells a tier by its name', async () => {
+    const { limiter } = setUp()
+    await limiter.check('ip:192.0.2.1', { tier: 'anonymous', cost: 20 })
+    const { body } = decisionProblem(await limiter.check('ip:192.0.2.1', { tier: 'anonymous' }))
+    expect(body.detail).toBe('Limit of 10 requests per 1m for tier anonymous is used up; try again in 60 s.')
+    expect(body).toMatchObject({ policy: 'tier', tier: 'anonymous', limit: 10, remaining: 0 })
+  })
+
+  it('says that no waiting helps a cost above the capacity, or a ban', async () => {
+    const { limiter } = setUp()
+    const dear = decisionProblem(await limiter.check('user:1', { tier: 'pro', cost: 301 })).body
+    expect(dear.detail).toBe(
+      'The request costs 301, more than the 300 that tier pro allows at once; no waiting helps.',
+    )
+    expect(dear).toMatchObject({ status: 429, retryAfterMs: null, remaining: 300 })
+    const banned = decisionProblem(await limiter.check('user:1', { policy: 'banned' })).body
+    expect(banned.detail).toBe('No requests are allowed for policy banned; no waiting helps.')
+  })
+
+  it('is a 503 without numbers when the limits could not be looked at', async () => {
+    const { limiter } = setUp('closed')
+    await limiter.check('user:1', { policy: 'api', cost: 10 })
+    const { status, body } = decisionProblem(await limiter.check('user:1', { policy: 'api' }))
+    expect(status).toBe(503)
+    expect(body).toEqual({
+      type: 'https://iana.org/assignments/http-problem-types#temporary-reduced-capacity',
+      title: 'Temporarily reduced capacity',
+      status: 503,
+      detail: 'Limits cannot be checked at the moment; try again in 60 s.',
+      'violated-policies': [],
+      retryAfterMs: 60_000,
+      limit: null,
+      remaining: null,
+      policy: 'api',
+      tier: null,
+    })
+  })
+
+  it('never tells the subject', async () => {
+    const { limiter } = setUp()
+    const decision = await limiter.check('user:somebody-private', { policy: 'banned' })
+    expect(JSON.stringify(decisionProblem(decision))).not.toContain('somebody-private')
+  })
+
+  it('is refused for a decision that was allowed', async () => {
+    const { limiter } = setUp()
+    const decision = await limiter.check('user:1', { policy: 'api' })
+    expect(() => decisionProblem(decision)).toThrow(/^decision: expected a denied one/)
+  })
+})

@@ -1,0 +1,101 @@
+import { HeadgateError } from '../errors.js'
+import { formatDurationUs } from '../policy/durations.js'
+import { advertisedLimit, retryAfterSeconds } from './advertised.js'
+import type { Decision, LimitVerdict } from './decision.js'
+import { type HeaderField, printable } from './header-field.js'
+
+/** The body of a denial, as RFC 9457 and the rate limit draft have it, and our own members in camel case. */
+export interface ProblemBody {
+  readonly type: string
+  readonly title: string
+  readonly status: 429 | 503
+  readonly detail: string
+  /** The limits that denied, by the names `RateLimit-Policy` gives them. */
+  readonly 'violated-policies': readonly string[]
+  /** Null when no waiting helps. */
+  readonly retryAfterMs: number | null
+  /** Null when no quota is known. */
+  readonly limit: number | null
+  readonly remaining: number | null
+  readonly policy: string
+  readonly tier: string | null
+}
+
+/** The response that tells a client it was denied. */
+export interface Problem {
+  readonly status: 429 | 503
+  /** About the body; they go beside those of `decisionHeaders`. */
+  readonly headers: readonly HeaderField[]
+  readonly body: ProblemBody
+}
+
+const TYPES = 'https://iana.org/assignments/http-problem-types'
+const QUOTA_EXCEEDED = { type: `${TYPES}#quota-exceeded`, title: 'Quota exceeded', status: 429 } as const
+const REDUCED_CAPACITY = {
+  type: `${TYPES}#temporary-reduced-capacity`,
+  title: 'Temporarily reduced capacity',
+  status: 503,
+} as const
+
+/**
+ * The problem response to a denied decision: 429, or 503 when the limits could not be looked at.
+ * It names policies and numbers, never the subject. An allowed decision has no problem and is refused.
+ */
+export function decisionProblem(decision: Decision): Problem {
+  if (decision.allowed) {
+    throw new HeadgateError(
+      'ERR_HEADGATE_INVALID_OPTION',
+      'decision: expected a denied one; this one is allowed',
+    )
+  }
+  const binding = advertisedLimit(decision)
+  const kind = binding === null ? REDUCED_CAPACITY : QUOTA_EXCEEDED
+  const violated = binding === null ? [] : decision.verdicts.filter(verdict => !verdict.allowed)
+  return {
+    status: kind.status,
+    headers: [
+      ['Content-Type', 'application/problem+json'],
+      // A stored denial would be served to clients that have quota left.
+      ['Cache-Control', 'no-store'],
+    ],
+    body: {
+      ...kind,
+      detail: binding === null ? unavailableDetail(decision) : exceededDetail(decision, binding),
+      'violated-policies': violated.map(verdict => printable(verdict.name)),
+      retryAfterMs: decision.retryAfterMs,
+      limit: binding?.quota.limit ?? null,
+      remaining: binding?.remaining ?? null,
+      policy: decision.policy,
+      tier: decision.tier,
+    },
+  }
+}
+
+function unavailableDetail(decision: Decision): string {
+  return `Limits cannot be checked at the moment; ${advice(decision)}.`
+}
+
+function exceededDetail(decision: Decision, binding: LimitVerdict): string {
+  const { policy, cost } = decision
+  const whose = decision.tier === null ? `policy ${policy}` : `tier ${decision.tier}`
+  if (decision.reason === 'exceeds-capacity') {
+    return binding.limit === 0
+      ? `No requests are allowed for ${whose}; ${advice(decision)}.`
+      : `The request costs ${cost}, more than the ${binding.limit} that ${whose} allows at once; ${advice(decision)}.`
+  }
+  const limit = `Limit of ${binding.quota.limit} requests per ${windowText(binding)} for ${whose}`
+  // A dear request can be denied while cheaper ones still fit; "used up" would be untrue.
+  return binding.remaining === 0
+    ? `${limit} is used up; ${advice(decision)}.`
+    : `${limit} has ${binding.remaining} left and the request costs ${cost}; ${advice(decision)}.`
+}
+
+function advice(decision: Decision): string {
+  const seconds = retryAfterSeconds(decision)
+  return seconds === null ? 'no waiting helps' : `try again in ${seconds} s`
+}
+
+/** To the millisecond: a bucket's window is a quotient, and its microseconds tell nobody anything. */
+function windowText({ quota }: LimitVerdict): string {
+  return formatDurationUs(Math.ceil(quota.windowUs / 1000) * 1000)
+}
