@@ -12,6 +12,10 @@ export type ErrorCode =
   | 'ERR_HEADGATE_UNKNOWN_TIER'
   | 'ERR_HEADGATE_NOT_CHARGED'
   | 'ERR_HEADGATE_CLOSED'
+  | 'ERR_HEADGATE_STORE'
+  | 'ERR_HEADGATE_STORE_TIMEOUT'
+  | 'ERR_HEADGATE_STORE_REPLY'
+  | 'ERR_HEADGATE_STORE_KEY'
 
 /**
  * A malfunction or a mistake in how the library is used, with a stable `code`.

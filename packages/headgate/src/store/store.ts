@@ -1,4 +1,4 @@
-import type { Answer, Question, Refund } from '../engine/question.js'
+import type { Answer, Check, Question, Refund } from '../engine/question.js'
 
 /** A value now, or a promise of it where the store is not in this process. */
 export type Eventually<T> = T | Promise<T>
@@ -17,7 +17,7 @@ export interface Store {
   /** Takes charges back as far as they still count; returns the units given back, in order. */
   refund(refunds: readonly Refund[]): Eventually<readonly number[]>
   /** Forgets what the checks' subjects have used. */
-  reset(checks: readonly Pick<Question['shadow'][number], 'subject' | 'scope' | 'name'>[]): Eventually<void>
+  reset(checks: readonly Check[]): Eventually<void>
   /** Gives back what the store holds open. Afterwards it must not be asked again. */
   close(): Eventually<void>
 }

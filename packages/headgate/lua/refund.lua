@@ -1,0 +1,21 @@
+-- refund.lua: take charges back as far as they still count.
+-- KEYS[i]    state of refund i; all in one hash slot on a cluster
+-- ARGV[1]    clock in microseconds, or '' for this server's TIME (tests pass a clock)
+-- ARGV[2..]  limits as in decide.lua; then for each key: which limit, units, time charged or -1 for the oldest
+-- returns    for each key the units given back; -2 for a state that cannot be read
+
+-- @include clock
+-- @include checks
+
+local now = clock_us(ARGV[1])
+local limits = read_limits()
+local reply = {}
+for index, key in ipairs(KEYS) do
+  local limit, units, charged_at = limits[next_number()], next_number(), next_number()
+  if charged_at == -1 then
+    charged_at = nil
+  end
+  local state = limit.algorithm.load(key, limit, now)
+  reply[index] = state and limit.algorithm.refund(limit, state, units, charged_at, now) or -2
+end
+return reply

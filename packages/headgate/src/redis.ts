@@ -1,0 +1,6 @@
+export type { RedisConnection } from './store/redis/connection.js'
+export type { StoreWarning, WarningCode } from './store/redis/inspect.js'
+export type { RedisClient, RedisStore, RedisStoreOptions } from './store/redis/redis-store.js'
+export { redisStore } from './store/redis/redis-store.js'
+export { functionLibraryCode } from './store/redis/script-runner.js'
+export type { Share } from './store/redis/share.js'

@@ -1,0 +1,19 @@
+/**
+ * What the store needs of a Redis client: to run a script by its hash and by its text, routed by the first key.
+ * Anything with these two functions will do; the rest is used where it is there.
+ */
+export interface RedisConnection {
+  evalsha(sha: string, keys: string[], args: string[]): Promise<unknown>
+  eval(text: string, keys: string[], args: string[]): Promise<unknown>
+  /** Calls a Redis Function. Needed for `use: 'functions'` only. */
+  fcall?(name: string, keys: string[], args: string[]): Promise<unknown>
+  /** Loads a library of Redis Functions on every primary. Needed for `use: 'functions'` only. */
+  loadFunctions?(code: string): Promise<unknown>
+  /** The server's INFO text, for the look at start-up. */
+  info?(): Promise<string>
+  /** Whether keys are spread over several nodes, so that subjects must be asked one by one. */
+  readonly cluster?: boolean
+  /** Settles when commands can be sent. */
+  ready?(): Promise<void>
+  close?(): Promise<void>
+}

@@ -1,0 +1,68 @@
+import type { RedisConnection } from './connection.js'
+import type { RunScript } from './script-runner.js'
+import { scripts } from './scripts.gen.js'
+
+/** Something about the set-up that will bite later; the store works all the same. */
+export interface StoreWarning {
+  readonly code: WarningCode
+  readonly message: string
+}
+
+export type WarningCode =
+  | 'WARN_HEADGATE_EVICTION_POLICY'
+  | 'WARN_HEADGATE_REDIS_VERSION'
+  | 'WARN_HEADGATE_SCRIPTS_FORBIDDEN'
+  | 'WARN_HEADGATE_SHARED_CLIENT'
+
+const FLOOR = [6, 2] as const
+
+/** Looks at the server once and says what is unsafe about it. What may not be looked at is passed over. */
+export async function inspectServer(
+  connection: RedisConnection,
+  run: RunScript,
+  warn: (warning: StoreWarning) => void,
+): Promise<void> {
+  try {
+    // No limits and no questions: runs the script and touches nothing.
+    await run(scripts.peek, [], ['', '0', '0'])
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    if (/^NOPERM|can't run this command|unknown command/.test(reason)) {
+      warn({
+        code: 'WARN_HEADGATE_SCRIPTS_FORBIDDEN',
+        message: `This Redis user may not run scripts, which every decision needs: ${reason}`,
+      })
+    }
+  }
+  const info = await connection.info?.().catch(() => undefined)
+  if (typeof info !== 'string') return
+  warnOfVersion(info, warn)
+  warnOfEviction(info, warn)
+}
+
+function warnOfVersion(info: string, warn: (warning: StoreWarning) => void): void {
+  const version = field(info, 'redis_version')
+  const [major = 0, minor = 0] = (version ?? '').split('.').map(Number)
+  if (version === undefined || major > FLOOR[0] || (major === FLOOR[0] && minor >= FLOOR[1])) return
+  warn({
+    code: 'WARN_HEADGATE_REDIS_VERSION',
+    message: `Redis ${version} is older than ${FLOOR.join('.')}, the oldest version Headgate is tested with.`,
+  })
+}
+
+function warnOfEviction(info: string, warn: (warning: StoreWarning) => void): void {
+  const policy = field(info, 'maxmemory_policy')
+  if (policy === undefined || policy === 'noeviction') return
+  warn({
+    code: 'WARN_HEADGATE_EVICTION_POLICY',
+    message: `maxmemory-policy is ${policy}: when memory is short Redis deletes limits, and callers get them anew. Use noeviction.`,
+  })
+}
+
+function field(info: string, name: string): string | undefined {
+  return info
+    .split(/\r?\n/)
+    .find(line => line.startsWith(`${name}:`))
+    ?.slice(name.length + 1)
+    .trim()
+}

@@ -1,0 +1,60 @@
+import { HeadgateError } from '../../errors.js'
+import type { RedisConnection } from './connection.js'
+import { functionLibrary, type Script, scripts } from './scripts.gen.js'
+
+/** Runs a script with its keys and arguments and returns the raw reply. */
+export type RunScript = (script: Script, keys: string[], args: string[]) => Promise<unknown>
+
+/**
+ * By hash; with the text only when the server says it does not know the hash, which proves that nothing ran.
+ * After any other failure the script may have run: it is never sent again.
+ */
+export function runByHash(connection: RedisConnection): RunScript {
+  return async (script, keys, args) => {
+    try {
+      return await connection.evalsha(script.sha, keys, args)
+    } catch (error) {
+      if (!startsWith(error, 'NOSCRIPT')) throw error
+      return connection.eval(script.text, keys, args)
+    }
+  }
+}
+
+/** As a Redis Function; the library is loaded only when the server says it does not know the function. */
+export function runAsFunction(connection: RedisConnection): RunScript {
+  const { fcall, loadFunctions } = connection
+  if (fcall === undefined || loadFunctions === undefined) {
+    throw new HeadgateError(
+      'ERR_HEADGATE_INVALID_OPTION',
+      "use: expected 'scripts' for a client without fcall and loadFunctions; got 'functions'",
+    )
+  }
+  let loading: Promise<unknown> | null = null
+  return async (script, keys, args) => {
+    try {
+      return await fcall(script.functionName, keys, args)
+    } catch (error) {
+      if (!startsWith(error, 'ERR Function not found')) throw error
+      loading ??= loadFunctions(functionLibraryCode())
+      try {
+        await loading
+      } finally {
+        loading = null
+      }
+      return fcall(script.functionName, keys, args)
+    }
+  }
+}
+
+/** The scripts as a library of Redis Functions, for `FUNCTION LOAD` by an operator or by the store itself. */
+export function functionLibraryCode(): string {
+  const functions = Object.values(scripts).map(
+    ({ functionName, text }) =>
+      `redis.register_function('${functionName}', function(KEYS, ARGV)\n${text}\nend)\n`,
+  )
+  return `#!lua name=${functionLibrary}\n${functions.join('')}`
+}
+
+function startsWith(error: unknown, prefix: string): boolean {
+  return error instanceof Error && error.message.startsWith(prefix)
+}
