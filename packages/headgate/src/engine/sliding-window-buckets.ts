@@ -30,7 +30,7 @@ function effectiveNow(limit: BucketedCounterLimit, state: BucketsState, nowUs: n
 
 /** As for the counter: a clock that stepped back must not deny for more than two windows. */
 function isForgotten(limit: BucketedCounterLimit, state: BucketsState, nowUs: number): boolean {
-  return state.startUs - nowUs > limit.windowUs - partUs(limit)
+  return state.startUs - nowUs > 2 * limit.windowUs - (limit.buckets + 1) * partUs(limit)
 }
 
 function partStart(limit: BucketedCounterLimit, atUs: number): number {
