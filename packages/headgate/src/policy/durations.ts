@@ -19,7 +19,7 @@ const MAX_US = 366 * UNIT_US.d
 
 /** Microseconds of a duration from 1 ms to 366 days; refuses anything else and names `field`. */
 export function parseDurationUs(value: unknown, field: string): number {
-  const us = typeof value === 'number' ? value * UNIT_US.s : textUs(value)
+  const us = typeof value === 'number' ? toWhole(value * UNIT_US.s) : textUs(value)
   if (us === null || !Number.isInteger(us) || us < MIN_US || us > MAX_US) {
     throw new HeadgateError(
       'ERR_HEADGATE_INVALID_LIMIT',
@@ -32,9 +32,13 @@ export function parseDurationUs(value: unknown, field: string): number {
 function textUs(value: unknown): number | null {
   const match = typeof value === 'string' ? PATTERN.exec(value) : null
   if (match === null) return null
-  const us = Number(match[1]) * UNIT_US[match[2] as Unit]
-  // '0.1s' is not a whole number of microseconds in binary; what was meant is.
-  return Math.abs(us - Math.round(us)) < 1e-3 ? Math.round(us) : us
+  return toWhole(Number(match[1]) * UNIT_US[match[2] as Unit])
+}
+
+/** 1.001 seconds are not a whole number of microseconds in binary; what was meant is. Others stay as they are. */
+export function toWhole(product: number): number {
+  const whole = Math.round(product)
+  return Math.abs(product - whole) <= 2 * Number.EPSILON * whole ? whole : product
 }
 
 /** The shortest exact way to write a duration, in the largest unit that divides it. */

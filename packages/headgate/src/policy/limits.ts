@@ -8,7 +8,8 @@ import type {
 import { HeadgateError, show } from '../errors.js'
 import { type Duration, formatDurationUs, parseDurationUs } from './durations.js'
 
-const MAX_UNITS = 2 ** 32 - 1
+/** The largest limit or capacity. */
+export const MAX_UNITS = 2 ** 32 - 1
 const MAX_BUCKETS = 1_000
 // A bucket that takes longer to fill would leave the range in which microseconds are exact.
 const MAX_FILL_US = 2 ** 52
@@ -101,7 +102,8 @@ function limitId(name: string | undefined, kind: string): string {
   return `${name}-${kind}`
 }
 
-function parseUnits(value: unknown, field: string): number {
+/** A limit or capacity; refuses anything else and names `field`. */
+export function parseUnits(value: unknown, field: string): number {
   if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_UNITS) return value
   throw invalid(field, `a whole number from 0 to ${MAX_UNITS}`, value)
 }

@@ -22,6 +22,13 @@ const NAME = /^[A-Za-z0-9_-]{1,32}$/
 /** All tiers share it, so that a caller who changes tier keeps what was used. */
 const TIER_POLICY = 'tier'
 
+const ALGORITHMS: ReadonlySet<unknown> = new Set<Limit['algorithm']>([
+  'sliding-window-log',
+  'sliding-window-counter',
+  'sliding-window-buckets',
+  'token-bucket',
+])
+
 /** Turns named policies into ones that can be asked; refuses duplicate limits and names that cannot be a key. */
 export function parsePolicies(
   policies: Readonly<Record<string, PolicyOptions>>,
@@ -51,7 +58,7 @@ export function parseTiers(tiers: Readonly<Record<string, TierOptions>>): Readon
 function nameLimits(field: string, policy: string, limits: readonly Limit[]): NamedLimit[] {
   const seen = new Set<string>()
   return limits.map((limit, index) => {
-    if (typeof limit?.algorithm !== 'string' || typeof limit.id !== 'string') {
+    if (!ALGORITHMS.has(limit?.algorithm) || typeof limit.id !== 'string') {
       throw invalid(`${field}[${index}]`, 'a limit made by slidingWindowLog() and its like', limit)
     }
     if (seen.has(limit.id)) {

@@ -1,6 +1,7 @@
 import type { Limit } from '../engine/limit.js'
 import { HeadgateError, show } from '../errors.js'
-import { slidingWindowCounter, slidingWindowLog, tokenBucket } from './limits.js'
+import { toWhole } from './durations.js'
+import { MAX_UNITS, parseUnits, slidingWindowCounter, slidingWindowLog, tokenBucket } from './limits.js'
 
 /** The numbers of a class of caller. What is left out, or `'unlimited'`, is not limited. */
 export interface TierOptions {
@@ -24,19 +25,27 @@ const FIELDS = ['minute', 'hour', 'day', 'burst']
 
 /** The limits a tier stands for, charged together. */
 export function tierLimits(tier: TierOptions): readonly Limit[] {
+  // A number in place of the object would otherwise be a tier without limits.
+  if (typeof tier !== 'object' || tier === null || Array.isArray(tier)) {
+    throw invalid('options', `an object of ${FIELDS.join(', ')}`, tier)
+  }
   const unknown = Object.keys(tier).find(key => !FIELDS.includes(key))
   if (unknown !== undefined) throw invalid(unknown, `one of ${FIELDS.join(', ')}`, unknown)
+  const minute = parseQuota(tier.minute, 'minute')
+  const hour = parseQuota(tier.hour, 'hour')
+  const day = parseQuota(tier.day, 'day')
   const limits: Limit[] = []
-  if (isLimited(tier.minute)) limits.push(...minuteLimits(tier.minute, tier.burst))
+  if (minute !== null) limits.push(...minuteLimits(minute, tier.burst))
   else if (tier.burst !== undefined) throw invalid('burst', 'a minute limit to multiply', tier.burst)
   // A log of 50,000 entries a caller would be too much to remember; the counter needs three numbers.
-  if (isLimited(tier.hour)) limits.push(slidingWindowCounter({ limit: tier.hour, window: '1h' }))
-  if (isLimited(tier.day)) limits.push(slidingWindowCounter({ limit: tier.day, window: '1d' }))
+  if (hour !== null) limits.push(slidingWindowCounter({ limit: hour, window: '1h' }))
+  if (day !== null) limits.push(slidingWindowCounter({ limit: day, window: '1d' }))
   return limits
 }
 
-function isLimited(value: number | 'unlimited' | undefined): value is number {
-  return value !== undefined && value !== 'unlimited'
+/** Null for what is not limited. Checked before any arithmetic, in which the text '10' would pass for a number. */
+function parseQuota(value: unknown, field: string): number | null {
+  return value === undefined || value === 'unlimited' ? null : parseUnits(value, `tier ${field}`)
 }
 
 /**
@@ -45,10 +54,10 @@ function isLimited(value: number | 'unlimited' | undefined): value is number {
  */
 function minuteLimits(limit: number, burst: number | undefined): Limit[] {
   if (burst === undefined || burst === 1) return [slidingWindowLog({ limit, window: '1m' })]
-  if (typeof burst !== 'number' || !(burst > 1) || !Number.isInteger(limit * burst)) {
-    throw invalid('burst', 'a number of at least 1 that gives a whole number of requests', burst)
+  const atOnce = typeof burst === 'number' && burst > 1 ? toWhole(limit * burst) : Number.NaN
+  if (!Number.isInteger(atOnce) || atOnce > MAX_UNITS) {
+    throw invalid('burst', `a number of at least 1 that gives a whole number up to ${MAX_UNITS}`, burst)
   }
-  const atOnce = limit * burst
   const quota = Object.freeze({ limit, windowUs: 60_000_000, burst: atOnce })
   const log = slidingWindowLog({ limit: atOnce, window: '1m' })
   // A ban has nothing to refill.
