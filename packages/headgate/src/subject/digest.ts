@@ -16,15 +16,26 @@ export function digest(key: string, text: string): string {
  * same character, and two different identifiers would share a budget.
  */
 function bytes(text: string): Uint8Array {
-  const out: number[] = []
-  for (const character of text) {
-    const code = character.codePointAt(0) as number
-    if (code < 0x80) out.push(code)
-    else if (code < 0x800) out.push(0xc0 | (code >> 6), 0x80 | (code & 63))
-    else if (code < 0x10000) out.push(0xe0 | (code >> 12), 0x80 | ((code >> 6) & 63), 0x80 | (code & 63))
-    else {
-      out.push(0xf0 | (code >> 18), 0x80 | ((code >> 12) & 63), 0x80 | ((code >> 6) & 63), 0x80 | (code & 63))
+  // A code unit takes three bytes at most; a pair of them takes four.
+  const out = new Uint8Array(text.length * 3)
+  let length = 0
+  for (let index = 0; index < text.length; index++) {
+    const code = text.codePointAt(index) as number
+    if (code < 0x80) out[length++] = code
+    else if (code < 0x800) {
+      out[length++] = 0xc0 | (code >> 6)
+      out[length++] = 0x80 | (code & 63)
+    } else if (code < 0x10000) {
+      out[length++] = 0xe0 | (code >> 12)
+      out[length++] = 0x80 | ((code >> 6) & 63)
+      out[length++] = 0x80 | (code & 63)
+    } else {
+      out[length++] = 0xf0 | (code >> 18)
+      out[length++] = 0x80 | ((code >> 12) & 63)
+      out[length++] = 0x80 | ((code >> 6) & 63)
+      out[length++] = 0x80 | (code & 63)
+      index++
     }
   }
-  return Uint8Array.from(out)
+  return out.subarray(0, length)
 }

@@ -3,8 +3,9 @@
  * and without importing a Node module, so that the core also runs at the edge.
  */
 
-const ROUND = Uint32Array.from({ length: 64 }, (_, index) => fraction(Math.cbrt(prime(index))))
-const INITIAL = Uint32Array.from({ length: 8 }, (_, index) => fraction(Math.sqrt(prime(index))))
+// Signed: words above 2^31 would otherwise leave the range of small integers, at four times the price.
+const ROUND = Int32Array.from({ length: 64 }, (_, index) => fraction(Math.cbrt(prime(index))))
+const INITIAL = Int32Array.from({ length: 8 }, (_, index) => fraction(Math.sqrt(prime(index))))
 const BLOCK = 64
 
 function prime(index: number): number {
@@ -24,12 +25,12 @@ function fraction(root: number): number {
 }
 
 export function sha256(message: Uint8Array): Uint8Array {
-  const hash = Uint32Array.from(INITIAL)
+  const hash = Int32Array.from(INITIAL)
   const padded = pad(message)
   const view = new DataView(padded.buffer)
-  const schedule = new Uint32Array(64)
+  const schedule = new Int32Array(64)
   for (let offset = 0; offset < padded.length; offset += BLOCK) {
-    for (let index = 0; index < 16; index++) schedule[index] = view.getUint32(offset + index * 4)
+    for (let index = 0; index < 16; index++) schedule[index] = view.getInt32(offset + index * 4)
     compress(hash, schedule)
   }
   const digest = new Uint8Array(32)
@@ -71,7 +72,7 @@ function pad(message: Uint8Array): Uint8Array<ArrayBuffer> {
   return padded
 }
 
-function compress(hash: Uint32Array, w: Uint32Array): void {
+function compress(hash: Int32Array, w: Int32Array): void {
   for (let i = 16; i < 64; i++) {
     const before15 = at(w, i - 15)
     const before2 = at(w, i - 2)
@@ -79,16 +80,14 @@ function compress(hash: Uint32Array, w: Uint32Array): void {
     const s1 = rotate(before2, 17) ^ rotate(before2, 19) ^ (before2 >>> 10)
     w[i] = (at(w, i - 16) + s0 + at(w, i - 7) + s1) | 0
   }
-  let [a, b, c, d, e, f, g, h] = hash as unknown as [
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-  ]
+  let a = at(hash, 0)
+  let b = at(hash, 1)
+  let c = at(hash, 2)
+  let d = at(hash, 3)
+  let e = at(hash, 4)
+  let f = at(hash, 5)
+  let g = at(hash, 6)
+  let h = at(hash, 7)
   for (let i = 0; i < 64; i++) {
     const s1 = rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)
     const choice = (e & f) ^ (~e & g)
@@ -104,10 +103,17 @@ function compress(hash: Uint32Array, w: Uint32Array): void {
     b = a
     a = (first + s0 + majority) | 0
   }
-  for (const [index, word] of [a, b, c, d, e, f, g, h].entries()) hash[index] = at(hash, index) + word
+  hash[0] = at(hash, 0) + a
+  hash[1] = at(hash, 1) + b
+  hash[2] = at(hash, 2) + c
+  hash[3] = at(hash, 3) + d
+  hash[4] = at(hash, 4) + e
+  hash[5] = at(hash, 5) + f
+  hash[6] = at(hash, 6) + g
+  hash[7] = at(hash, 7) + h
 }
 
-function at(words: Uint32Array, index: number): number {
+function at(words: Int32Array, index: number): number {
   return words[index] as number
 }
 

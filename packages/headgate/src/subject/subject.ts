@@ -23,6 +23,8 @@ const MAX_ID_LENGTH = 64
 /** Marks an id that is a digest. An id that really begins so is digested too, so none can pass for another. */
 const DIGEST_MARK = '~'
 const REMEMBERED_DIGESTS = 10_000
+/** Longer ones are digested each time: remembering them would let callers fill the memory with their text. */
+const REMEMBERED_LENGTH = 512
 
 /**
  * Makes the function that names a subject for the store: `type:id`, with secrets and long ids replaced by their
@@ -41,10 +43,11 @@ export function createSubjectNamer(options: SubjectOptions = {}): (subject: Subj
   function digestOf(text: string): string {
     const known = digests.get(text)
     if (known !== undefined) return known
-    // Forgetting all at once is rare and needs no order of use; a digest is only a few microseconds to make again.
-    if (digests.size >= REMEMBERED_DIGESTS) digests.clear()
     const colon = text.indexOf(':')
     const name = `${text.slice(0, colon + 1)}${DIGEST_MARK}${digest(secret, text)}`
+    if (text.length > REMEMBERED_LENGTH) return name
+    // Forgetting all at once is rare and needs no order of use; a digest is only a few microseconds to make again.
+    if (digests.size >= REMEMBERED_DIGESTS) digests.clear()
     digests.set(text, name)
     return name
   }
