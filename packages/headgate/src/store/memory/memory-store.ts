@@ -20,47 +20,61 @@ const OVERFLOW_KEYS = 64
 /**
  * The embedded store: limits of this process, kept in this process, decided by the engine.
  * Bounded without timers or sweeps. When it is full it forgets keys with nothing used first, then those that have
- * used least; when all it sees are at their limit, newcomers share a few keys instead of freeing anybody.
+ * most left; when all it sees are at their limit, newcomers share a few states instead of freeing anybody.
  */
 export function memoryStore(options: MemoryStoreOptions = {}): Store & { readonly size: number } {
   const maxKeys = parseMaxKeys(options.maxKeys)
   const clock = options.clock ?? systemClock
   const tables = new Map<string, Table>()
+  /** What newcomers share: a few states for each limit, beside the keys and never forgotten. */
+  const overflow = new Map<string, Table>()
+  const added: { readonly table: Table; readonly key: string }[] = []
   let size = 0
+  let turn = 0
 
-  function tableOf(check: Check): Table {
-    let table = tables.get(check.name)
-    if (table === undefined) {
-      table = new Table(check.limit)
-      tables.set(check.name, table)
-    }
-    return table
+  function largest(): Table | undefined {
+    let found: Table | undefined
+    for (const table of tables.values()) if (table.size > (found?.size ?? 0)) found = table
+    return found
   }
 
-  function forgetOne(nowUs: number): boolean {
-    let largest: Table | undefined
-    for (const table of tables.values()) if (table.size > (largest?.size ?? 0)) largest = table
-    return largest?.forgetOne(nowUs) ?? false
-  }
-
-  function add(table: Table, key: string, check: Check, nowUs: number): State {
-    if (size < maxKeys) {
-      size++
-      return table.add(key, check.limit)
-    }
-    if (forgetOne(nowUs)) return table.add(key, check.limit)
-    const shared = overflowKey(key)
-    return table.find(shared) ?? table.add(shared, check.limit)
+  function makeRoom(table: Table, nowUs: number): boolean {
+    if (size < maxKeys) return true
+    if (!largest()?.forgetOne(nowUs, turn) && !table.forgetOne(nowUs, turn)) return false
+    size--
+    return true
   }
 
   function open(check: Check, nowUs: number): State {
-    const table = tableOf(check)
+    const table = tableOf(tables, check)
     const key = keyOf(check)
-    return table.find(key) ?? add(table, key, check, nowUs)
+    const known = table.open(key, check.limit, turn)
+    if (known !== undefined) return known
+    if (makeRoom(table, nowUs)) {
+      size++
+      added.push({ table, key })
+      return table.add(key, check.limit, turn)
+    }
+    const shared = tableOf(overflow, check)
+    return shared.open(overflowKey(key), check.limit, turn) ?? shared.add(overflowKey(key), check.limit, turn)
   }
 
-  function glance(check: Check): State {
-    return tables.get(check.name)?.find(keyOf(check)) ?? algorithmOf(check.limit).empty()
+  /** A denied request leaves no trace: what was added to look at and then not charged goes again. */
+  function dropUncharged(nowUs: number): void {
+    for (const { table, key } of added) if (table.isIdle(key, nowUs) && table.delete(key)) size--
+    added.length = 0
+  }
+
+  /** The state a check would be decided on, without making room for it. */
+  function glance(check: Check, nowUs: number): State {
+    const table = tables.get(check.name)
+    const key = keyOf(check)
+    const known = table?.find(key)
+    if (known !== undefined) return known
+    const hasRoom =
+      size < maxKeys || largest()?.canForget(nowUs, turn + 1) || table?.canForget(nowUs, turn + 1)
+    const shared = hasRoom ? undefined : overflow.get(check.name)?.find(overflowKey(key))
+    return shared ?? algorithmOf(check.limit).empty()
   }
 
   return {
@@ -70,30 +84,51 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store & { readonl
     },
     decide(question) {
       const nowUs = clock.nowUs()
-      return decide(question, check => open(check, nowUs), nowUs)
+      turn++
+      const answer = decide(question, check => open(check, nowUs), nowUs)
+      if (added.length > 0) dropUncharged(nowUs)
+      return answer
     },
-    peek: question => peek(question, glance, clock.nowUs()),
-    refund: refunds => refunds.map(refund => refundOne(refund, glance(refund.check), clock.nowUs())),
+    peek(question) {
+      const nowUs = clock.nowUs()
+      return peek(question, check => glance(check, nowUs), nowUs)
+    },
+    refund(refunds) {
+      const nowUs = clock.nowUs()
+      return refunds.map(refund => refundOne(refund, glance(refund.check, nowUs), nowUs))
+    },
     reset(checks) {
       for (const check of checks) if (tables.get(check.name)?.delete(keyOf(check))) size--
     },
     close() {
       tables.clear()
+      overflow.clear()
       size = 0
     },
   }
 }
 
-/** Within a table the subject is the key, as it came: the common scope costs no new string. */
-function keyOf(check: Pick<Check, 'subject' | 'scope'>): string {
-  return check.scope === 'global' ? check.subject : `${check.subject}\n${check.scope}`
+function tableOf(tables: Map<string, Table>, check: Check): Table {
+  let table = tables.get(check.name)
+  if (table === undefined) {
+    table = new Table(check.limit)
+    tables.set(check.name, table)
+  }
+  return table
 }
 
-/** A subject never begins with a colon, so no subject can name one of these. */
+/**
+ * Within a table the subject is the key, as it came: the common scope costs no new string. Another scope goes before
+ * it with its length, behind a colon, with which no subject begins: no id can be written to look like a scope.
+ */
+function keyOf(check: Pick<Check, 'subject' | 'scope'>): string {
+  return check.scope === 'global' ? check.subject : `:${check.scope.length}:${check.scope}${check.subject}`
+}
+
 function overflowKey(key: string): string {
   let hash = 0
   for (let index = 0; index < key.length; index++) hash = (hash * 31 + key.charCodeAt(index)) | 0
-  return `:${(hash >>> 0) % OVERFLOW_KEYS}`
+  return `${(hash >>> 0) % OVERFLOW_KEYS}`
 }
 
 function refundOne(refund: Refund, state: State, nowUs: number): number {

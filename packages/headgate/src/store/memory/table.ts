@@ -4,18 +4,25 @@ import { type Columns, createColumns } from './columns.js'
 
 /** How many rows are looked at to find one to forget: enough for a good one, few enough to cost nothing. */
 const SAMPLE = 16
+const NONE = -1
 
-/** The states of one limit, by the key of who they belong to. */
+/**
+ * The states of one limit, by the key of who they belong to.
+ * A turn is one question: the states opened in it are about to be written to and are not forgotten before it ends.
+ */
 export class Table {
   readonly #columns: Columns
   readonly #rows = new Map<string, number>()
   readonly #keys: (string | undefined)[] = []
+  /** Each row's own numbers: tiers and overrides share a table, and a row at its limit is so by its own. */
+  readonly #limits: Limit[] = []
   readonly #free: number[] = []
-  #limit: Limit
+  readonly #opened: number[] = []
+  #openedCount = 0
+  #turn = 0
   #hand = 0
 
   constructor(limit: Limit) {
-    this.#limit = limit
     this.#columns = createColumns(limit)
   }
 
@@ -28,13 +35,18 @@ export class Table {
     return row === undefined ? undefined : this.#columns.view(row)
   }
 
-  /** Adds a key that is not there, with nothing used. */
-  add(key: string, limit: Limit): State {
-    this.#limit = limit
+  /** Finds a key to write to in this turn. */
+  open(key: string, limit: Limit, turn: number): State | undefined {
+    const row = this.#rows.get(key)
+    return row === undefined ? undefined : this.#use(row, limit, turn)
+  }
+
+  /** Adds a key that is not there, with nothing used, to write to in this turn. */
+  add(key: string, limit: Limit, turn: number): State {
     const row = this.#free.pop() ?? this.#keys.length
     this.#keys[row] = key
     this.#rows.set(key, row)
-    return this.#columns.view(row)
+    return this.#use(row, limit, turn)
   }
 
   delete(key: string): boolean {
@@ -47,26 +59,72 @@ export class Table {
     return true
   }
 
+  /** Whether the key has nothing used. */
+  isIdle(key: string, nowUs: number): boolean {
+    const row = this.#rows.get(key)
+    return row !== undefined && this.#isIdleRow(row, nowUs)
+  }
+
+  /** Whether `forgetOne` would find a key. */
+  canForget(nowUs: number, turn: number): boolean {
+    return this.#forgettable(nowUs, turn) !== NONE
+  }
+
   /**
-   * Forgets one key: one that has nothing used if the sample holds any, else the one that has used least.
+   * Forgets one key: one that has nothing used if the sample holds any, else the one that has most left.
    * Never one that is at its limit: a client must not get free by making others be remembered. Returns whether a key
    * was found. A hand that goes round the rows makes every row come up in turn, without a sweep.
    */
-  forgetOne(nowUs: number): boolean {
-    const algorithm = algorithmOf(this.#limit)
-    let best: string | undefined
+  forgetOne(nowUs: number, turn: number): boolean {
+    const row = this.#forgettable(nowUs, turn)
+    this.#hand = row === NONE ? this.#rowAfterHand(SAMPLE) : row
+    return row !== NONE && this.delete(this.#keys[row] as string)
+  }
+
+  #forgettable(nowUs: number, turn: number): number {
+    let best = NONE
     let bestRemaining = 0
-    for (let looked = 0; looked < SAMPLE; looked++) {
-      this.#hand = this.#hand + 1 < this.#keys.length ? this.#hand + 1 : 0
-      const key = this.#keys[this.#hand]
-      if (key === undefined) continue
-      const left = algorithm.remaining(this.#limit, this.#columns.view(this.#hand), nowUs)
+    const looks = Math.min(SAMPLE, this.#keys.length)
+    for (let look = 1; look <= looks; look++) {
+      const row = this.#rowAfterHand(look)
+      if (this.#keys[row] === undefined || this.#isOpened(row, turn)) continue
+      if (this.#isIdleRow(row, nowUs)) return row
+      const left = this.#remaining(row, nowUs)
       if (left > bestRemaining) {
-        best = key
+        best = row
         bestRemaining = left
       }
-      if (left >= this.#limit.limit) break
     }
-    return best !== undefined && this.delete(best)
+    return best
+  }
+
+  #use(row: number, limit: Limit, turn: number): State {
+    if (turn !== this.#turn) {
+      this.#turn = turn
+      this.#openedCount = 0
+    }
+    this.#opened[this.#openedCount++] = row
+    this.#limits[row] = limit
+    return this.#columns.view(row)
+  }
+
+  #isOpened(row: number, turn: number): boolean {
+    if (turn !== this.#turn) return false
+    for (let index = 0; index < this.#openedCount; index++) if (this.#opened[index] === row) return true
+    return false
+  }
+
+  #rowAfterHand(steps: number): number {
+    return (this.#hand + steps) % Math.max(1, this.#keys.length)
+  }
+
+  #remaining(row: number, nowUs: number): number {
+    const limit = this.#limits[row] as Limit
+    return algorithmOf(limit).remaining(limit, this.#columns.view(row), nowUs)
+  }
+
+  #isIdleRow(row: number, nowUs: number): boolean {
+    const limit = this.#limits[row] as Limit
+    return algorithmOf(limit).resetAfterUs(limit, this.#columns.view(row), nowUs) === 0
   }
 }
