@@ -1,0 +1,41 @@
+import type { Decision } from 'headgate'
+import { quotaWords } from '../gateway/quota-words.js'
+import type { Service } from '../service.js'
+import { readVersion } from './version.js'
+
+const EXTRA_REQUESTS = 5
+/** Beyond this nobody wants to see a loop of requests run. */
+const MOST_REQUESTS = 200
+
+/** What is told at the start: what listens where, who gets what, and a line to try it with. */
+export function banner(service: Service, isDemo: boolean): string {
+  const { example } = service
+  return [
+    `headgate ${readVersion()}, limits kept in this process`,
+    '',
+    `  gateway       ${service.gatewayUrl}  ->  ${service.upstreamUrl}${isDemo ? ' (built-in demo)' : ''}`,
+    `  decision API  ${service.adminUrl}  (this machine only)`,
+    `  limits        each client address: ${ruleWords(example)}`,
+    '',
+    ...trial(service.gatewayUrl, example),
+    'Stop with Ctrl-C.',
+  ].join('\n')
+}
+
+function ruleWords(example: Decision): string {
+  const rule = example.tier === null ? `policy ${example.policy}` : `tier ${example.tier}`
+  // A burst is two limits with one quota; it is told once.
+  const quotas = new Set(example.verdicts.map(verdict => quotaWords(verdict.quota)))
+  return `${rule}, ${[...quotas].join('; ') || 'unlimited'}`
+}
+
+function trial(url: string, example: Decision): string[] {
+  const atOnce = Math.min(...example.verdicts.map(verdict => verdict.limit))
+  if (atOnce + EXTRA_REQUESTS > MOST_REQUESTS) return [`Try it:  curl -i ${url}/`, '']
+  return [
+    `Try it: ${atOnce} times 200, then 429`,
+    `  for i in $(seq ${atOnce + EXTRA_REQUESTS}); do curl -s -o /dev/null -w '%{http_code}\\n' ${url}/; done`,
+    `  curl -i ${url}/`,
+    '',
+  ]
+}

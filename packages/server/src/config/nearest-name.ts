@@ -1,0 +1,42 @@
+const MAX_LENGTH = 40
+
+/** `; did you mean "minute"?` for a name that is nearly one of the known ones, else nothing. */
+export function suggestion(name: string, known: Iterable<string>): string {
+  const nearest = nearestName(name, known)
+  return nearest === null ? '' : `; did you mean "${nearest}"?`
+}
+
+/** The known name that takes fewest changed letters, if those are few against its length. */
+function nearestName(name: string, known: Iterable<string>): string | null {
+  if (name.length > MAX_LENGTH) return null
+  let nearest: string | null = null
+  let fewest = Number.POSITIVE_INFINITY
+  for (const candidate of known) {
+    if (candidate.length > MAX_LENGTH) continue
+    const changes = changesBetween(name.toLowerCase(), candidate.toLowerCase())
+    const tolerated = Math.ceil(candidate.length / 3)
+    if (changes <= tolerated && changes < fewest) {
+      nearest = candidate
+      fewest = changes
+    }
+  }
+  return nearest
+}
+
+/** Levenshtein's distance: letters put in, left out or replaced. One row of the table at a time. */
+function changesBetween(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, column) => column)
+  for (let line = 1; line <= from.length; line++) {
+    const next = [line]
+    for (let column = 1; column <= to.length; column++) {
+      const replaced = at(row, column - 1) + (from[line - 1] === to[column - 1] ? 0 : 1)
+      next.push(Math.min(replaced, at(row, column) + 1, at(next, column - 1) + 1))
+    }
+    row = next
+  }
+  return at(row, to.length)
+}
+
+function at(row: readonly number[], column: number): number {
+  return row[column] as number
+}

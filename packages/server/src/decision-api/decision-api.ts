@@ -1,0 +1,73 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { isHeadgateError, type Limiter } from 'headgate'
+import type { Log } from '../gateway/throttled-log.js'
+import { type Answer, jsonAnswer, problemAnswer } from '../http/problem.js'
+import { sendAnswer } from '../http/send-answer.js'
+import { type Names, parseChecks } from './parse-checks.js'
+import { readJson } from './read-json.js'
+import { refuseForeign } from './refuse-foreign.js'
+import { RequestError } from './request-error.js'
+
+export interface DecisionApiOptions {
+  readonly limiter: Limiter<string, string>
+  readonly names: Names
+  /** Whether the service is still taking requests, as `/healthz` says it. */
+  isServing(): boolean
+  readonly log: Log
+}
+
+interface Endpoint {
+  readonly methods: readonly string[]
+  answer(req: IncomingMessage): Promise<Answer> | Answer
+}
+
+/** Builds the decision API: limits over HTTP, for whoever does not run Node. Not yet listening. */
+export function createDecisionApi({ limiter, names, isServing, log }: DecisionApiOptions): Server {
+  async function check(req: IncomingMessage): Promise<Answer> {
+    const { checks, isList } = parseChecks(await readJson(req), names)
+    const decisions = await Promise.all(checks.map(({ subject, ask }) => limiter.check(subject, ask)))
+    return jsonAnswer(200, isList ? { decisions } : decisions[0])
+  }
+
+  const endpoints = new Map<string, Endpoint>([
+    ['/v1/check', { methods: ['POST'], answer: check }],
+    [
+      '/healthz',
+      {
+        methods: ['GET', 'HEAD'],
+        answer: () =>
+          isServing() ? jsonAnswer(200, { status: 'ok' }) : jsonAnswer(503, { status: 'stopping' }),
+      },
+    ],
+  ])
+
+  async function answer(req: IncomingMessage): Promise<Answer> {
+    const refusal = refuseForeign(req)
+    if (refusal !== null) return problemAnswer(refusal)
+    const [path = ''] = (req.url ?? '').split('?')
+    const endpoint = endpoints.get(path)
+    if (endpoint === undefined) {
+      return problemAnswer({ status: 404, detail: `expected one of ${[...endpoints.keys()].join(', ')}` })
+    }
+    if (!endpoint.methods.includes(req.method ?? '')) {
+      const allow = endpoint.methods.join(', ')
+      return problemAnswer({ status: 405, detail: `method: expected ${allow}`, headers: [['Allow', allow]] })
+    }
+    return endpoint.answer(req)
+  }
+
+  return createServer({ requireHostHeader: false }, (req: IncomingMessage, res: ServerResponse) => {
+    answer(req)
+      .catch(error => failure(error, log))
+      .then(reply => sendAnswer(req, res, reply))
+  })
+}
+
+function failure(error: unknown, log: Log): Answer {
+  if (error instanceof RequestError) {
+    return problemAnswer({ status: error.status, detail: error.message, field: error.field })
+  }
+  if (isHeadgateError(error)) return problemAnswer({ status: 400, detail: error.message })
+  log(`decision API failed: ${(error as Error).message}`)
+  return problemAnswer({ status: 500, detail: 'The decision could not be made.' })
+}

@@ -1,0 +1,102 @@
+import { Agent, createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { type Decision, decisionHeaders, decisionProblem, type Limiter } from 'headgate'
+import type { DefaultRule } from '../config/parse-config.js'
+import type { Upstream } from '../config/parse-upstream.js'
+import { type Answer, problemAnswer } from '../http/problem.js'
+import { sendAnswer } from '../http/send-answer.js'
+import { limitedAddress, peerAddress } from './client-address.js'
+import { forward, type Route } from './forward.js'
+import { denialWords } from './quota-words.js'
+import { refuseRequest } from './refuse-request.js'
+import { type Log, throttledLog } from './throttled-log.js'
+
+export interface GatewayOptions {
+  readonly limiter: Limiter<string, string>
+  /** What every request is charged to, by the address it comes from. */
+  readonly rule: DefaultRule
+  readonly upstream: Upstream
+  readonly log: Log
+  readonly upstreamTimeoutMs?: number
+}
+
+/** A gateway that is not yet listening. */
+export interface Gateway {
+  readonly server: Server
+  /** Lets go of the connections kept to the upstream; call it when the server has closed. */
+  release(): void
+}
+
+const UPSTREAM_TIMEOUT_MS = 30_000
+const HEADERS_TIMEOUT_MS = 10_000
+const DENIAL_LINE_EVERY_MS = 5_000
+const FAULT_LINE_EVERY_MS = 60_000
+
+/** Builds a gateway in front of one upstream. A request is decided on before any of its body is read. */
+export function createGateway(options: GatewayOptions): Gateway {
+  const { limiter, rule, log } = options
+  const agent = new Agent({ keepAlive: true, scheduling: 'lifo' })
+  const logDenial = throttledLog(log, DENIAL_LINE_EVERY_MS)
+  const logFault = throttledLog(log, FAULT_LINE_EVERY_MS)
+  const route: Route = {
+    upstream: options.upstream,
+    agent,
+    timeoutMs: options.upstreamTimeoutMs ?? UPSTREAM_TIMEOUT_MS,
+    onFailure: reason => logDenial('upstream', () => reason),
+  }
+
+  /** Null when the limiter is at fault: then nothing is known about the client, and nothing is held against it. */
+  async function decide(subject: `ip:${string}`): Promise<Decision | null> {
+    try {
+      return await limiter.check(subject, rule)
+    } catch (error) {
+      logFault('limiter', () => `limiter failed, requests pass unchecked: ${(error as Error).message}`)
+      return null
+    }
+  }
+
+  async function handle(req: IncomingMessage, res: ServerResponse): Promise<void> {
+    const refusal = refuseRequest(req)
+    if (refusal !== null) return sendAnswer(req, res, problemAnswer(refusal))
+    const peer = peerAddress(req.socket.remoteAddress)
+    const address = limitedAddress(req.socket.remoteAddress)
+    // The client has already gone.
+    if (peer === null || address === null) return void req.socket.destroy()
+    const decision = await decide(`ip:${address}`)
+    if (res.destroyed) return
+    if (decision !== null && !decision.allowed) {
+      logDenial(address, () => denialWords(`ip:${address}`, decision))
+      return sendAnswer(req, res, denialAnswer(decision))
+    }
+    if (req.headers.expect !== undefined) res.writeContinue()
+    forward({ req, res, peer, headers: decision === null ? [] : decisionHeaders(decision) }, route)
+  }
+
+  const onRequest = (req: IncomingMessage, res: ServerResponse) => {
+    handle(req, res).catch(error => {
+      logFault('gateway', () => `request failed: ${(error as Error).message}`)
+      if (res.headersSent) res.destroy()
+      else sendAnswer(req, res, problemAnswer({ status: 500, detail: 'The gateway failed.' }))
+    })
+  }
+  // Host is checked by us, with a better answer. Headers are bounded by their size alone: Node drops what is above
+  // a count without a word.
+  const server = createServer({ requireHostHeader: false, headersTimeout: HEADERS_TIMEOUT_MS }, onRequest)
+  server.maxHeadersCount = 0
+  server.on('checkContinue', onRequest)
+  server.on('connect', refuseConnect)
+  return { server, release: () => agent.destroy() }
+}
+
+function denialAnswer(decision: Decision): Answer {
+  const { status, headers, body } = decisionProblem(decision)
+  return { status, headers: [...headers, ...decisionHeaders(decision)], body: `${JSON.stringify(body)}\n` }
+}
+
+/** A tunnel would carry requests that nobody counts. */
+function refuseConnect(_req: IncomingMessage, socket: Duplex): void {
+  const { body } = problemAnswer({ status: 501, detail: 'CONNECT: this gateway makes no tunnels' })
+  const head = ['HTTP/1.1 501 Not Implemented', 'Content-Type: application/problem+json', 'Connection: close']
+  socket.on('error', () => socket.destroy())
+  socket.end(`${[...head, `Content-Length: ${Buffer.byteLength(body)}`].join('\r\n')}\r\n\r\n${body}`)
+}

@@ -1,0 +1,37 @@
+import type { Server, ServerResponse } from 'node:http'
+import { Server as NetServer, type Socket } from 'node:net'
+
+/** Time for busy clients to learn from `Connection: close` that this connection ends. */
+const NOTICE_MS = 250
+const EVERY_MS = 25
+
+/**
+ * Makes a server able to stop without dropping a request. The returned function stops accepting, lets what is under
+ * way finish, and resolves when every connection is closed, by force once `deadlineMs` have passed.
+ */
+export function gracefulClose(server: Server): (deadlineMs: number) => Promise<void> {
+  const sockets = new Set<Socket>()
+  server.on('connection', socket => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  })
+  return deadlineMs =>
+    new Promise(resolve => {
+      const endAfter = (_req: unknown, res: ServerResponse) => {
+        res.shouldKeepAlive = false
+      }
+      server.prependListener('request', endAfter).prependListener('checkContinue', endAfter)
+      const notice = setTimeout(() => {
+        // A connection that never said anything counts as busy to Node, until its headers are overdue.
+        for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
+        sweep = setInterval(() => server.closeIdleConnections(), EVERY_MS)
+      }, NOTICE_MS)
+      let sweep: NodeJS.Timeout | undefined
+      const force = setTimeout(() => server.closeAllConnections(), deadlineMs)
+      // The close of node:http would cut idle connections at once, just when a client may be sending on one.
+      NetServer.prototype.close.call(server, () => {
+        for (const timer of [notice, sweep, force]) clearTimeout(timer)
+        server.close(() => resolve())
+      })
+    })
+}

@@ -1,0 +1,47 @@
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+/** Where a server is to listen, and the flags that choose it, for messages. */
+export interface Place {
+  readonly host: string
+  readonly port: number
+  readonly hostFlag: string
+  readonly portFlag: string
+}
+
+/** A place that cannot be listened at, in a sentence. */
+class ListenError extends Error {
+  constructor(place: Place, cause: NodeJS.ErrnoException) {
+    super(explain(place, cause), { cause })
+    this.name = 'ListenError'
+  }
+}
+
+/** Starts listening and returns the port, which the system chooses if 0 was asked for. */
+export function listen(server: Server, place: Place): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const onError = (error: NodeJS.ErrnoException) => reject(new ListenError(place, error))
+    server.once('error', onError)
+    server.listen(place.port, place.host, () => {
+      server.off('error', onError)
+      resolve((server.address() as AddressInfo).port)
+    })
+  })
+}
+
+function explain(
+  { host, port, hostFlag, portFlag }: Place,
+  { code, message }: NodeJS.ErrnoException,
+): string {
+  switch (code) {
+    case 'EADDRINUSE':
+      return `port ${port} on ${host} is already in use; choose another with ${portFlag}`
+    case 'EACCES':
+      return `port ${port} on ${host} needs more rights than this process has; choose another with ${portFlag}`
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+      return `${host} is no address of this machine; choose another with ${hostFlag}`
+    default:
+      return `cannot listen on ${host} port ${port}: ${message}`
+  }
+}

@@ -1,0 +1,120 @@
+// Brings a clone to the point where it can run: dependencies installed, sources built. Does only what is missing,
+// so that a second start costs a few file dates and nothing else.
+
+import { spawn } from 'node:child_process'
+import { existsSync, readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/** The folder of the workspace, wherever the command was typed. */
+export const root = fileURLToPath(new URL('..', import.meta.url))
+
+const PROGRESS_EVERY_MS = 10_000
+
+/** Progress goes to stderr: what a command answers is alone on stdout. */
+export function say(line) {
+  process.stderr.write(`${line}\n`)
+}
+
+/** A number of milliseconds as people say it. */
+export function seconds(ms) {
+  return `${(ms / 1000).toFixed(1)} s`
+}
+
+/** Runs a command in the workspace with our own streams, and resolves to its exit code. */
+export function run(command, args, options = {}) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { cwd: root, stdio: 'inherit', ...options })
+    child.on('error', reject)
+    child.on('close', code => resolve(code ?? 1))
+  })
+}
+
+/** The npm that started us if one did, so that both are the same version. */
+export function npm(...args) {
+  const script = process.env.npm_execpath
+  if (script?.endsWith('.js')) return [process.execPath, [script, ...args]]
+  return [process.platform === 'win32' ? 'npm.cmd' : 'npm', args]
+}
+
+/** The JavaScript behind a command of an installed package, to be run with this Node and without a shell. */
+export function bin(path) {
+  return join(root, 'node_modules', path)
+}
+
+/** Installs and builds what is missing or out of date. Throws an Error that says which step failed. */
+export async function prepare() {
+  if (installIsDue()) {
+    const [command, args] = npm(
+      existsSync(join(root, 'package-lock.json')) ? 'ci' : 'install',
+      '--include=dev',
+    )
+    await step('installing dependencies', command, args)
+  }
+  if (buildIsDue()) await step('building', process.execPath, [bin('typescript/bin/tsc'), '-b'])
+}
+
+async function step(what, command, args) {
+  const began = performance.now()
+  const elapsed = () => seconds(performance.now() - began)
+  say(`${what} ...`)
+  const progress = setInterval(() => say(`  still ${what}, ${elapsed()}`), PROGRESS_EVERY_MS)
+  try {
+    const code = await run(command, args, { stdio: ['ignore', 2, 2] })
+    if (code !== 0) throw new Error(`${what} failed with exit code ${code}; what went wrong stands above.`)
+    say(`${what}: done in ${elapsed()}`)
+  } finally {
+    clearInterval(progress)
+  }
+}
+
+function installIsDue() {
+  // npm writes this file last. It is missing while an installation is under way or broken off.
+  const installed = modifiedAt(join(root, 'node_modules', '.package-lock.json'))
+  if (installed < modifiedAt(join(root, 'package-lock.json'))) return true
+  // Installed with NODE_ENV=production: everything is there but the tools.
+  return installed === 0 || !existsSync(bin('typescript/bin/tsc'))
+}
+
+function buildIsDue() {
+  const shared = newestIn(root, name => /^tsconfig(\.base)?\.json$/.test(name))
+  return buildFolders().some(folder => {
+    const built = modifiedAt(join(folder, 'dist', '.tsbuildinfo'))
+    return built < Math.max(shared, newestIn(folder, isSettings), newestBelow(join(folder, 'src')))
+  })
+}
+
+function buildFolders() {
+  const packages = join(root, 'packages')
+  return readdirSync(packages)
+    .map(name => join(packages, name))
+    .filter(folder => existsSync(join(folder, 'tsconfig.json')))
+}
+
+function isSettings(name) {
+  return name === 'package.json' || name === 'tsconfig.json'
+}
+
+function newestIn(folder, wanted) {
+  return Math.max(
+    0,
+    ...readdirSync(folder)
+      .filter(wanted)
+      .map(name => modifiedAt(join(folder, name))),
+  )
+}
+
+/** Folders count too: theirs is the only date that changes when a file is taken away. */
+function newestBelow(folder) {
+  let newest = modifiedAt(folder)
+  for (const entry of readdirSync(folder, { withFileTypes: true, recursive: true })) {
+    if (entry.name.endsWith('.test.ts')) continue
+    newest = Math.max(newest, modifiedAt(join(entry.parentPath ?? entry.path, entry.name)))
+  }
+  return newest
+}
+
+/** 0 for what does not exist: older than everything. */
+function modifiedAt(path) {
+  return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0
+}
