@@ -1,0 +1,198 @@
+/**
+ * Eight processes hammer the same keys. Whatever they admit is written down with the store's own time and cost, and
+ * replayed: against the bound each algorithm promises, and through the engine, which must come to the same verdicts.
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { algorithmOf } from '../../src/engine/algorithms.ts'
+import type { Limit } from '../../src/engine/limit.ts'
+import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../src/policy/limits.ts'
+import { startCluster } from '../support/redis-cluster.ts'
+import { startRedis } from '../support/redis-process.ts'
+import { type Admission, checkBounds, mostInAnyWindow } from './bounds.ts'
+import { readKeyspace } from './keyspace.ts'
+import { type NumberedCheck, runWorkers, type SaturateReport } from './workers.ts'
+
+const LONG = process.env.HEADGATE_LONG === '1'
+const DURATION_MS = LONG ? 60_000 : 10_000
+const PROCESSES = 8
+const IN_FLIGHT = 16
+const HOT_KEYS = 50
+const COSTS = [1, 1, 1, 2, 5]
+
+// Five units a second and key: little enough that even a busy machine asks for several times as much.
+const LIMITS: readonly Limit[] = [
+  slidingWindowLog({ limit: 15, window: '3s' }),
+  slidingWindowCounter({ limit: 15, window: '3s' }),
+  slidingWindowCounter({ limit: 15, window: '3s', buckets: 6 }),
+  tokenBucket({ capacity: 15, refillPerSecond: 5 }),
+]
+
+const CHECKS: readonly (readonly NumberedCheck[])[] = Array.from({ length: HOT_KEYS }, (_, key) =>
+  LIMITS.map((limit, index) => ({
+    subject: `user:hot-${key}`,
+    scope: 'global',
+    name: `proof.${limit.id}`,
+    limit,
+    cost: 1,
+    number: key * LIMITS.length + index,
+  })),
+)
+
+interface LoggedAdmission extends Admission {
+  readonly remaining: number
+  readonly resetAfterUs: number
+}
+
+/** The admissions of each check in the order the store made them. */
+function histories(reports: readonly SaturateReport[]): LoggedAdmission[][] {
+  const byCheck: LoggedAdmission[][] = Array.from({ length: HOT_KEYS * LIMITS.length }, () => [])
+  for (const { admissions } of reports) {
+    for (let at = 0; at < admissions.length; at += 5) {
+      const [number, atUs, cost, remaining, resetAfterUs] = admissions.subarray(at, at + 5)
+      byCheck[number as number]?.push({ atUs, cost, remaining, resetAfterUs } as LoggedAdmission)
+    }
+  }
+  // Within a microsecond every charge leaves less than the one before it.
+  for (const history of byCheck) history.sort((a, b) => a.atUs - b.atUs || b.remaining - a.remaining)
+  return byCheck
+}
+
+/** Admissions at which the engine, fed the same history, comes to another verdict. */
+function differencesFromEngine(limit: Limit, history: readonly LoggedAdmission[]): LoggedAdmission[] {
+  const algorithm = algorithmOf(limit)
+  const state = algorithm.empty()
+  return history.filter(({ atUs, cost, remaining, resetAfterUs }) => {
+    if (algorithm.waitUs(limit, state, cost, atUs) !== 0) return true
+    const chargedAtUs = algorithm.charge(limit, state, cost, atUs)
+    return (
+      chargedAtUs !== atUs ||
+      algorithm.remaining(limit, state, atUs) !== remaining ||
+      algorithm.resetAfterUs(limit, state, atUs) !== resetAfterUs
+    )
+  })
+}
+
+/** How much of what the windows after the first admission could have held was used. */
+function utilisation(limit: Limit & { windowUs: number }, history: readonly Admission[]): number {
+  const firstUs = history[0]?.atUs ?? 0
+  const windows = Math.floor((DURATION_MS * 1000) / limit.windowUs)
+  const used = history
+    .filter(({ atUs }) => atUs < firstUs + windows * limit.windowUs)
+    .reduce((sum, { cost }) => sum + cost, 0)
+  return used / (windows * limit.limit)
+}
+
+const topologies = [
+  {
+    name: 'a single Redis',
+    async start() {
+      const redis = await startRedis()
+      return { ports: [redis.port], primaries: [redis.port], stop: () => redis.stop() }
+    },
+    cluster: false,
+  },
+  {
+    name: 'a cluster of 3 primaries and 3 replicas',
+    async start() {
+      const cluster = await startCluster({ primaries: 3, replicasPerPrimary: 1 })
+      const ports = cluster.nodes.map(node => node.port)
+      return { ports, primaries: cluster.primaries.map(node => node.port), stop: () => cluster.stop() }
+    },
+    cluster: true,
+  },
+]
+
+describe.each(topologies)('eight processes on $name', ({ name, start, cluster }) => {
+  let servers: Awaited<ReturnType<typeof start>>
+  let reports: SaturateReport[]
+  let history: LoggedAdmission[][]
+
+  beforeAll(async () => {
+    servers = await start()
+    reports = await runWorkers(
+      Array.from({ length: PROCESSES }, (_, index) => ({
+        job: 'saturate',
+        client: index % 2 === 0 ? 'ioredis' : 'node-redis',
+        ports: servers.ports,
+        cluster,
+        checks: CHECKS,
+        costs: COSTS,
+        inFlight: IN_FLIGHT,
+        durationMs: DURATION_MS,
+        seed: index + 1,
+      })),
+    )
+    history = histories(reports)
+  }, DURATION_MS + 60_000)
+
+  afterAll(() => servers?.stop())
+
+  test('leave no key without a TTL', async () => {
+    const keyspaces = await Promise.all(servers.primaries.map(readKeyspace))
+    for (const { keys, expires } of keyspaces) expect(keys).toBe(expires)
+    expect(keyspaces.reduce((sum, { keys }) => sum + keys, 0)).toBeGreaterThan(0)
+  })
+
+  test('admit nothing above what each algorithm promises', () => {
+    const decisions = reports.reduce((sum, report) => sum + report.decisions, 0)
+    const admissions = history.reduce((sum, admitted) => sum + admitted.length, 0)
+    console.info(
+      `${name}: ${Math.round(decisions / (DURATION_MS / 1000))} decisions/s from ${PROCESSES} processes, ${admissions} admissions`,
+    )
+    for (const check of CHECKS.flat()) {
+      const admitted = history[check.number] ?? []
+      expect(admitted.length).toBeGreaterThan(0)
+      for (const { promise, worst, bound } of checkBounds(check.limit, admitted)) {
+        expect(worst, `${check.subject} ${check.name}: ${promise}`).toBeLessThanOrEqual(bound)
+      }
+    }
+  })
+
+  test('get the verdicts the engine gives for the same history', () => {
+    for (const check of CHECKS.flat()) {
+      expect(differencesFromEngine(check.limit, history[check.number] ?? []), check.name).toEqual([])
+    }
+  })
+
+  test('use the limits up, so that there was something to exceed', () => {
+    const logs = CHECKS.flat().filter(({ limit }) => limit.algorithm === 'sliding-window-log')
+    const used = logs.map(check => utilisation(check.limit as never, history[check.number] ?? []))
+    const mean = used.reduce((sum, share) => sum + share, 0) / used.length
+    console.info(`${name}: ${(mean * 100).toFixed(1)} % of the logs used`)
+    expect(mean).toBeGreaterThan(0.9)
+    for (const { limit, number } of CHECKS.flat()) {
+      if (limit.algorithm === 'token-bucket') continue
+      expect(mostInAnyWindow(history[number] ?? [], limit.windowUs)).toBeGreaterThanOrEqual(limit.limit)
+    }
+  })
+})
+
+describe('the replay', () => {
+  const log = slidingWindowLog({ limit: 20, window: '1s' })
+  const counter = slidingWindowCounter({ limit: 20, window: '1s' })
+  const buckets = slidingWindowCounter({ limit: 20, window: '1s', buckets: 10 })
+  const bucket = tokenBucket({ capacity: 20, refillPerSecond: 20 })
+  const burst = (atUs: number, units: number): Admission[] =>
+    Array.from({ length: units }, () => ({ atUs, cost: 1 }))
+  const isExceeded = (limit: Limit, history: Admission[]): boolean =>
+    checkBounds(limit, history).some(({ worst, bound }) => worst > bound)
+
+  test('sees one unit too many in a window, and not the one that comes a window later', () => {
+    for (const limit of [log, buckets]) {
+      expect(isExceeded(limit, [...burst(0, 20), ...burst(999_999, 1)])).toBe(true)
+      expect(isExceeded(limit, [...burst(0, 20), ...burst(1_000_000, 20)])).toBe(false)
+    }
+  })
+
+  test('sees one unit too many in an aligned window, and 2 × limit in any', () => {
+    expect(isExceeded(counter, [...burst(0, 20), ...burst(999_999, 1)])).toBe(true)
+    expect(isExceeded(counter, [...burst(999_999, 20), ...burst(1_000_000, 19)])).toBe(false)
+    expect(isExceeded(counter, [...burst(999_999, 20), ...burst(1_000_000, 20)])).toBe(true)
+  })
+
+  test('sees one token too many for the time that has passed', () => {
+    expect(isExceeded(bucket, [...burst(0, 20), ...burst(50_000, 1)])).toBe(false)
+    expect(isExceeded(bucket, [...burst(0, 20), ...burst(49_999, 1)])).toBe(true)
+    expect(isExceeded(bucket, [...burst(0, 20), ...burst(1_000_000, 20), ...burst(1_000_001, 1)])).toBe(true)
+  })
+})

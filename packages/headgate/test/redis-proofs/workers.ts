@@ -1,0 +1,86 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import type { Answer, Check } from '../../src/engine/question.ts'
+
+const WORKER = fileURLToPath(new URL('worker.mjs', import.meta.url))
+const SHIFTED_CLOCK = new URL('shifted-clock.mjs', import.meta.url).href
+
+interface Job {
+  readonly client: 'ioredis' | 'node-redis'
+  readonly ports: readonly number[]
+  readonly cluster: boolean
+  readonly prefix?: string
+  /** Write down every script call; on a single Redis with ioredis only. */
+  readonly recordCalls?: boolean
+  /** How far the clocks of the process are off. */
+  readonly clockShiftMs?: number
+}
+
+/** A check that says which of all checks it is, for the report. */
+export type NumberedCheck = Check & { readonly number: number }
+
+export interface SaturateJob extends Job {
+  readonly job: 'saturate'
+  /** By subject. */
+  readonly checks: readonly (readonly NumberedCheck[])[]
+  readonly costs: readonly number[]
+  readonly inFlight: number
+  readonly durationMs: number
+  readonly seed: number
+}
+
+export interface SpendJob extends Job {
+  readonly job: 'spend'
+  readonly checks: readonly Check[]
+  readonly times: number
+}
+
+interface Report {
+  readonly calls: readonly unknown[]
+  readonly warnings: readonly string[]
+}
+
+/** Five numbers an admission: which check, time charged, cost, remaining, reset. */
+export interface SaturateReport extends Report {
+  readonly decisions: number
+  readonly admissions: Float64Array
+}
+
+export interface SpendReport extends Report {
+  readonly answers: readonly Answer[]
+  /** What the process took for the time. */
+  readonly unixMs: number
+}
+
+/** Does each job in a process of its own. All begin at the same moment; a process that fails fails the whole. */
+export function runWorkers(jobs: readonly SaturateJob[]): Promise<SaturateReport[]>
+export function runWorkers(jobs: readonly SpendJob[]): Promise<SpendReport[]>
+export async function runWorkers(jobs: readonly (SaturateJob | SpendJob)[]): Promise<Report[]> {
+  const children = jobs.map(start)
+  try {
+    await Promise.all(children.map(child => nextMessage(child)))
+    for (const child of children) child.send('go')
+    return (await Promise.all(children.map(child => nextMessage(child)))) as Report[]
+  } finally {
+    for (const child of children) child.kill('SIGKILL')
+  }
+}
+
+function start(job: SaturateJob | SpendJob): ChildProcess {
+  const shifted = job.clockShiftMs !== undefined
+  const child = fork(WORKER, {
+    serialization: 'advanced',
+    execArgv: shifted ? ['--import', SHIFTED_CLOCK] : [],
+    env: { ...process.env, ...(shifted && { HEADGATE_CLOCK_SHIFT_MS: String(job.clockShiftMs) }) },
+  })
+  child.send(job)
+  return child
+}
+
+function nextMessage(child: ChildProcess): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    child.once('message', resolve)
+    child.once('error', reject)
+    child.once('exit', code => reject(new Error(`The worker ended with ${code} before it reported.`)))
+  })
+}
