@@ -1,0 +1,73 @@
+import { describe, expect, it } from 'vitest'
+import type { LogLimit } from './limit.js'
+import { slidingWindowLogAlgorithm as log } from './sliding-window-log.js'
+
+const NOW_US = 1_700_000_000_000_000
+const MAX_UNITS = 2 ** 32 - 1
+/** As wide as a running total is written in a shared store. */
+const WIDEST_TOTAL = 9_999_999_999_999
+
+function limitOf(limit: number, windowUs: number): LogLimit {
+  const quota = { limit, windowUs, burst: null }
+  return { algorithm: 'sliding-window-log', id: 'log', limit, windowUs, quota }
+}
+
+describe('the running totals of a log', () => {
+  it('start again from zero before they grow too wide, with entries still in the window', () => {
+    const limit = limitOf(MAX_UNITS, 1_000)
+    const state = log.empty()
+    const half = Math.floor(MAX_UNITS / 2)
+    let restarts = 0
+    let lastTotal = 0
+    for (let count = 0; count < 5_000; count++) {
+      const nowUs = NOW_US + count * 500
+      expect(log.waitUs(limit, state, half, nowUs)).toBe(0)
+      log.charge(limit, state, half, nowUs)
+      const total = state.totals.at(-1) as number
+      expect(total).toBeLessThanOrEqual(WIDEST_TOTAL)
+      if (total < lastTotal) restarts++
+      lastTotal = total
+      // This one and the one half a window ago; the one before that has just left.
+      expect(log.remaining(limit, state, nowUs)).toBe(MAX_UNITS - (count === 0 ? 1 : 2) * half)
+    }
+    expect(restarts).toBe(1)
+  })
+
+  it('do not make the log grow with the requests it has ever seen', () => {
+    const limit = limitOf(10, 1_000_000)
+    const state = log.empty()
+    let longest = 0
+    for (let count = 0; count < 100_000; count++) {
+      const nowUs = NOW_US + count * 100_000
+      if (log.waitUs(limit, state, 1, nowUs) === 0) log.charge(limit, state, 1, nowUs)
+      longest = Math.max(longest, state.times.length)
+    }
+    expect(longest).toBeLessThanOrEqual(2 * 10 + 64)
+  })
+
+  it('cost one entry a request, not one a unit', () => {
+    const limit = limitOf(MAX_UNITS, 1_000_000)
+    const state = log.empty()
+    log.charge(limit, state, 4_000_000_000, NOW_US)
+    expect(state.times).toEqual([NOW_US])
+  })
+})
+
+describe('the edge of the window', () => {
+  it('an entry counts until exactly one window after it was written', () => {
+    const limit = limitOf(1, 1_000_000)
+    const state = log.empty()
+    log.charge(limit, state, 1, NOW_US)
+    expect(log.waitUs(limit, state, 1, NOW_US + 999_999)).toBe(1)
+    expect(log.waitUs(limit, state, 1, NOW_US + 1_000_000)).toBe(0)
+  })
+
+  it('waits for as many entries to leave as the cost needs, no more', () => {
+    const limit = limitOf(5, 1_000_000)
+    const state = log.empty()
+    for (let count = 0; count < 5; count++) log.charge(limit, state, 1, NOW_US + count * 100)
+    for (let cost = 1; cost <= 5; cost++) {
+      expect(log.waitUs(limit, state, cost, NOW_US + 400)).toBe(1_000_000 - 400 + (cost - 1) * 100)
+    }
+  })
+})

@@ -1,0 +1,71 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { TokenBucketLimit } from './limit.js'
+import { tokenBucketAlgorithm as bucket, refillUs } from './token-bucket.js'
+
+const NOW_US = 1_700_000_000_000_000
+
+function limitOf(capacity: number, refillPerSecond: number): TokenBucketLimit {
+  const quota = { limit: capacity, windowUs: 1, burst: null }
+  return { algorithm: 'token-bucket', id: 'bucket', limit: capacity, refillPerSecond, quota }
+}
+
+describe('the time a refill takes', () => {
+  const rate = fc.oneof(
+    fc.double({ min: 1e-9, max: 1, noNaN: true }),
+    fc.double({ min: 1, max: 4e12, noNaN: true }),
+    fc.constantFrom(1 / 3, 0.1, 1 / 60, 4_294_967_295_000, 1e-9, 0.7, 1 / 7),
+  )
+  const micro = fc.oneof(
+    fc.integer({ min: 1, max: 5_000_000 }),
+    fc.integer({ min: 1, max: 4_294_967_295_000_000 }),
+    fc.integer({ min: 1, max: 4_294_967_295 }).map(tokens => tokens * 1_000_000),
+  )
+
+  it('is the least whole number of microseconds whose refill is enough', () => {
+    fc.assert(
+      fc.property(rate, micro, (refillPerSecond, micro) => {
+        if (micro / refillPerSecond > 2 ** 52) return
+        const elapsedUs = refillUs(refillPerSecond, micro)
+        if (Math.floor(elapsedUs * refillPerSecond) < micro) throw new Error(`${elapsedUs} is too short`)
+        if (Math.floor((elapsedUs - 1) * refillPerSecond) >= micro)
+          throw new Error(`${elapsedUs} is too long`)
+      }),
+      { numRuns: 100_000 },
+    )
+  })
+})
+
+describe('a bucket', () => {
+  it('gives its capacity at once and then one token each time one has been refilled', () => {
+    const limit = limitOf(5, 0.1)
+    const state = bucket.empty()
+    expect(bucket.remaining(limit, state, NOW_US)).toBe(5)
+    bucket.charge(limit, state, 5, NOW_US)
+    expect(bucket.waitUs(limit, state, 1, NOW_US)).toBe(10_000_000)
+    expect(bucket.remaining(limit, state, NOW_US + 9_999_999)).toBe(0)
+    expect(bucket.remaining(limit, state, NOW_US + 10_000_000)).toBe(1)
+    expect(bucket.resetAfterUs(limit, state, NOW_US)).toBe(50_000_000)
+  })
+
+  it('loses less than one token in a million to rounding over a long life of single requests', () => {
+    const limit = limitOf(1, 1 / 3)
+    const state = bucket.empty()
+    let nowUs = NOW_US
+    const tokens = 100_000
+    for (let count = 0; count < tokens; count++) {
+      nowUs += bucket.waitUs(limit, state, 1, nowUs)
+      bucket.charge(limit, state, 1, nowUs)
+    }
+    const exactUs = (tokens - 1) * 3_000_000
+    expect(nowUs - NOW_US).toBeGreaterThanOrEqual(exactUs)
+    expect(nowUs - NOW_US).toBeLessThanOrEqual(exactUs * (1 + 4e-6))
+  })
+
+  it('made smaller is empty at worst, not in debt, and made larger owes the same', () => {
+    const state = bucket.empty()
+    bucket.charge(limitOf(100, 1), state, 80, NOW_US)
+    expect(bucket.waitUs(limitOf(10, 1), state, 1, NOW_US)).toBe(1_000_000)
+    expect(bucket.remaining(limitOf(200, 1), state, NOW_US)).toBe(120)
+  })
+})
