@@ -1,0 +1,175 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { type KeyParts, redisKey } from './key.js'
+import { createSubjectNamer } from './subject.js'
+
+/** Characters that end a part somewhere, and those around them in which an encoding could be forged. */
+const HOSTILE = [
+  ':',
+  '{',
+  '}',
+  '/',
+  '%',
+  '~',
+  '.',
+  '\0',
+  '\n',
+  '\r',
+  '\u0085',
+  '\u0080',
+  'a',
+  'b',
+  '0',
+  '2',
+  '5',
+  'u',
+  'd',
+  '8',
+  '\ud800',
+  '\udc00',
+  '\ud83d\ude00',
+  'é',
+  '|',
+  ' ',
+]
+const text = fc.oneof(
+  { weight: 16, arbitrary: fc.string({ unit: fc.constantFrom(...HOSTILE), maxLength: 6 }) },
+  { weight: 1, arbitrary: fc.string({ unit: fc.constantFrom(...HOSTILE), minLength: 20, maxLength: 140 }) },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom('%~', '%25', '%3a', '%u80', '%ud800', 'x'.repeat(96), 'x'.repeat(97)),
+  },
+)
+const filled = text.filter(part => part !== '')
+const type = filled.map(part => part.replaceAll(':', ';')).filter(part => part !== '')
+const name = fc.constantFrom('api.log-1m', 'api.counter-1h', 'tier.bucket', 'a.b')
+
+const parts: fc.Arbitrary<KeyParts> = fc.record({
+  prefix: fc.constant('ratelimit'),
+  tenant: text,
+  subject: fc.tuple(type, filled).map(([type, id]) => `${type}:${id}`),
+  scope: filled,
+  name,
+})
+
+const identity = (parts: KeyParts) =>
+  JSON.stringify([parts.prefix, parts.tenant, parts.subject, parts.scope, parts.name])
+
+/** The part of a key that chooses its slot, as Redis Cluster finds it. */
+function hashTag(key: string): string {
+  const open = key.indexOf('{')
+  if (open === -1) return key
+  const close = key.indexOf('}', open + 1)
+  return close === -1 || close === open + 1 ? key : key.slice(open + 1, close)
+}
+
+describe('a Redis key', () => {
+  it('reads as it should', () => {
+    const key = redisKey({
+      prefix: 'ratelimit',
+      tenant: '',
+      subject: 'ip:2001:db8::1',
+      scope: 'global',
+      name: 'api.log-1m',
+    })
+    expect(key).toBe('ratelimit:v1:{ip:2001:db8::1}:global:api.log-1m')
+  })
+
+  it('is another for other parts: over 100,000 hostile tuples, each with its neighbours', () => {
+    const seen = new Map<string, string>()
+    const see = (parts: KeyParts) => {
+      const key = redisKey(parts)
+      const known = seen.get(key)
+      if (known !== undefined && known !== identity(parts)) throw new Error(`${known} and ${identity(parts)}`)
+      seen.set(key, identity(parts))
+    }
+    fc.assert(
+      fc.property(parts, parts => {
+        see(parts)
+        // The same text, cut elsewhere: what a careless encoding confuses.
+        const [type = '', ...rest] = parts.subject.split(':')
+        const id = rest.join(':')
+        if (parts.tenant !== '')
+          see({ ...parts, tenant: '', subject: `${parts.tenant.replaceAll(':', '')}/${type}:${id}` })
+        see({ ...parts, subject: `${type}:${id}}:${parts.scope}` })
+        see({ ...parts, scope: `${parts.scope}:${parts.name}` })
+        see({ ...parts, tenant: `${parts.tenant}/${type}` })
+      }),
+      { numRuns: 30_000 },
+    )
+    expect(seen.size).toBeGreaterThan(100_000)
+  })
+
+  it('is the same for the same parts, and told apart where only one lone surrogate differs', () => {
+    const of = (id: string) =>
+      redisKey({ prefix: 'p', tenant: '', subject: `user:${id}`, scope: 's', name: 'a.b' })
+    expect(of('x')).toBe(of('x'))
+    const ids = [
+      '\ud800',
+      '\ud801',
+      '\udfff',
+      '\ufffd',
+      '\ud800\udc00',
+      '%ud800',
+      '\u0080',
+      '%u80',
+      '\0',
+      '%00',
+    ]
+    const keys = ids.map(of)
+    expect(new Set(keys.map(key => Buffer.from(key).toString('hex'))).size).toBe(ids.length)
+  })
+
+  it('lets nobody choose the slot: the hash tag is the braces part, whatever the text', () => {
+    fc.assert(
+      fc.property(parts, parts => {
+        const key = redisKey(parts)
+        const tag = hashTag(key)
+        if (tag === '' || tag === key) throw new Error(`no hash tag in ${key}`)
+        if (!key.startsWith(`ratelimit:v1:{${tag}}:`)) throw new Error(`the tag of ${key} is ${tag}`)
+        // Scope and name do not move it, so all limits of a subject share a slot.
+        const other = hashTag(redisKey({ ...parts, scope: '{x}', name: 'other.limit' }))
+        if (other !== tag) throw new Error(`${tag} became ${other}`)
+      }),
+      { numRuns: 20_000 },
+    )
+  })
+
+  it('never holds a control character or half a character', () => {
+    fc.assert(
+      fc.property(parts, parts => {
+        const key = redisKey(parts)
+        if (/[\p{Cc}\p{Cs}]/u.test(key)) throw new Error(JSON.stringify(key))
+        if (!key.isWellFormed()) throw new Error(JSON.stringify(key))
+      }),
+      { numRuns: 10_000 },
+    )
+  })
+
+  it('stays below 200 bytes for an API key of a megabyte', () => {
+    const nameSubject = createSubjectNamer()
+    for (const secret of ['k'.repeat(1_000_000), '\ud83d\ude00'.repeat(250_000), '\0'.repeat(1_000_000)]) {
+      const subject = nameSubject({ type: 'apikey', id: secret })
+      const key = redisKey({
+        prefix: 'ratelimit',
+        tenant: 'acme',
+        subject,
+        scope: 'global',
+        name: 'api.log-1m',
+      })
+      expect(Buffer.byteLength(key)).toBeLessThanOrEqual(200)
+    }
+  })
+
+  it('is bounded whatever comes in: each part is a digest before it grows long', () => {
+    const long = '{:\ud800'.repeat(100_000)
+    const key = redisKey({
+      prefix: 'p',
+      tenant: long,
+      subject: `${long.replaceAll(':', '')}:${long}`,
+      scope: long,
+      name: 'a.b',
+    })
+    expect(Buffer.byteLength(key)).toBeLessThanOrEqual(200)
+  })
+})
