@@ -9,6 +9,7 @@ import type { RedisConnection } from './connection.js'
 import { decodeAnswers, decodeRefunds } from './decode.js'
 import { encodeQuestions, encodeRefunds, encodeReset } from './encode.js'
 import { inspectServer, type StoreWarning } from './inspect.js'
+import { createReadyGate } from './ready-gate.js'
 import { runAsFunction, runByHash } from './script-runner.js'
 import { type Script, scripts } from './scripts.gen.js'
 import { createShare, type Share } from './share.js'
@@ -41,6 +42,8 @@ export interface RedisStore extends Store {
   ready(): Promise<void>
 }
 
+/** Calls that may be unanswered at once; beyond it a frozen server would be paid for in memory. */
+const MAX_UNANSWERED = 10_000
 const DEFAULTS = { prefix: 'ratelimit', tenant: '', deadlineMs: 30 } as const
 const PREFIX = /^[A-Za-z0-9_.-]{1,32}$/
 
@@ -57,20 +60,28 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
   const clockUs = (): string => (options.testClockUs === undefined ? '' : String(options.testClockUs()))
   const keyOf = ({ subject, scope, name }: Check): string =>
     redisKey({ prefix: settings.prefix, tenant: settings.tenant, subject, scope, name })
+  const connected = async (): Promise<void> => connection.ready?.()
+  const gate = createReadyGate(connected)
   let inspected: Promise<void> | null = null
+  let unanswered = 0
 
   async function ready(): Promise<void> {
-    await connection.ready?.()
+    await connected()
     inspected ??= inspectServer(connection, run, warn)
     await inspected
   }
 
   async function call(script: Script, keys: string[], args: string[]): Promise<unknown> {
+    if (unanswered >= MAX_UNANSWERED) throw storeError(new Error(`${unanswered} calls are unanswered`))
+    unanswered++
     try {
-      await connection.ready?.()
+      const wait = gate.pass(settings.deadlineMs)
+      if (wait !== undefined) await wait
       return await run(script, keys, args)
     } catch (error) {
       throw storeError(error)
+    } finally {
+      unanswered--
     }
   }
 
@@ -98,7 +109,8 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
     },
   }
 
-  const split = connection.cluster ? splitBySubject(direct) : direct
+  // With a deadline for each part too: when one slot does not answer, the charges of the others are given back.
+  const split = connection.cluster ? splitBySubject(withDeadline(direct, settings.deadlineMs)) : direct
   const shared = options.share === undefined ? split : withShare(split, options.share)
   ready().catch(() => {})
   return Object.assign(withDeadline(shared, settings.deadlineMs), { ready })
@@ -130,7 +142,8 @@ function connectionOf(
       warn({
         code: 'WARN_HEADGATE_SHARED_CLIENT',
         message:
-          'shared: the client keeps its own options. If it sends again after a lost reply, a request is charged twice.',
+          'shared: the client keeps its own options. If it sends again after a lost reply, a request is charged twice; ' +
+          'if it has a keyPrefix, limits are not shared with clients without it.',
       })
     }
     return isNodeRedis(client) ? nodeRedisConnection(client, shared) : ioredisConnection(client, shared)
@@ -139,10 +152,14 @@ function connectionOf(
   throw invalid('client', 'a node-redis or ioredis client, or an object with evalsha and eval', client)
 }
 
+/** Clients hang commands on their errors, a password among them, or put the whole script into the message. */
 function storeError(error: unknown): HeadgateError {
   if (isHeadgateError(error)) return error
-  const reason = error instanceof Error ? error.message : String(error)
-  return new HeadgateError('ERR_HEADGATE_STORE', `redis: ${reason}`, { cause: error })
+  const { name, message, stack } = error instanceof Error ? error : new Error(String(error))
+  const reason = message.split(', command was:', 1)[0]
+  const cause = Object.defineProperty(new Error(reason), 'name', { value: name })
+  cause.stack = stack?.replace(message, () => String(reason)) ?? ''
+  return new HeadgateError('ERR_HEADGATE_STORE', `redis: ${reason}`, { cause })
 }
 
 function parseOptions(options: RedisStoreOptions) {

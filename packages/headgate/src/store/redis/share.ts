@@ -8,9 +8,12 @@ export interface Share {
   readonly of: number
 }
 
+/** Taken off a shared rate, so that the rounding of its product and quotient is down, too. */
+const ROUND_DOWN = 1 - 2 ** -51
+
 /**
  * Makes the function that cuts a limit down to a region's share, rounded down: regions whose parts add up to the whole
- * never admit more than the limit together.
+ * never admit more than the limit together. A share below 1 is 0 and admits nothing.
  */
 export function createShare(share: Share): (limit: Limit) => Limit {
   const { part, of } = share
@@ -27,10 +30,14 @@ export function createShare(share: Share): (limit: Limit) => Limit {
       const units = mulDivFloor(limit.limit, part, of)
       shared =
         limit.algorithm === 'token-bucket'
-          ? { ...limit, limit: units, refillPerSecond: (limit.refillPerSecond * part) / of }
+          ? { ...limit, limit: units, refillPerSecond: shareOfRate(limit.refillPerSecond, share) }
           : { ...limit, limit: units }
       known.set(limit, shared)
     }
     return shared
   }
+}
+
+function shareOfRate(refillPerSecond: number, { part, of }: Share): number {
+  return part === of ? refillPerSecond : ((refillPerSecond * part) / of) * ROUND_DOWN
 }

@@ -7,11 +7,12 @@ import type { Answer, Check, Question, Refund, Verdict } from '../../engine/ques
 import type { Store } from '../store.js'
 
 const NO_CHECKS: readonly Check[] = []
+const UNKNOWN: Verdict = { allowed: true, remaining: 0, retryAfterUs: 0, resetAfterUs: 0, chargedAtUs: null }
 
 /** Wraps a store that answers questions about one subject into one that answers about any number. */
 export function splitBySubject(store: Store): Store {
   async function decideAcross(question: Question): Promise<Answer> {
-    const verdicts: Verdict[][] = []
+    const verdicts: (readonly Verdict[])[] = []
     let charged = -1
     for (const checks of question.alternatives) {
       const { fits, found } = await chargeAllOrNone(store, checks)
@@ -20,7 +21,7 @@ export function splitBySubject(store: Store): Store {
       charged = verdicts.length - 1
       break
     }
-    const shadow = await inGroups(question.shadow, checkOf, async group => {
+    const shadow = await lookAside(question.shadow, async group => {
       return (await store.decide({ alternatives: [NO_CHECKS], shadow: group })).shadow
     })
     return { charged, verdicts, shadow }
@@ -36,7 +37,7 @@ export function splitBySubject(store: Store): Store {
       charged = verdicts.length - 1
       break
     }
-    const shadow = await inGroups(question.shadow, checkOf, group => peekGroup(store, group))
+    const shadow = await lookAside(question.shadow, group => peekGroup(store, group))
     return { charged, verdicts, shadow }
   }
 
@@ -70,6 +71,14 @@ function hasOneSubject(question: Question): boolean {
   return question.alternatives.every(checks => checks.every(isSame)) && question.shadow.every(isSame)
 }
 
+/** A shadow check that could not be made would not have denied anybody, and must not fail the request either. */
+function lookAside(
+  checks: readonly Check[],
+  ask: (group: readonly Check[]) => Promise<readonly Verdict[]>,
+): Promise<Verdict[]> {
+  return inGroups(checks, checkOf, group => ask(group).catch(() => group.map(() => UNKNOWN)))
+}
+
 async function peekGroup(store: Store, checks: readonly Check[]): Promise<readonly Verdict[]> {
   return (await store.peek({ alternatives: [checks], shadow: NO_CHECKS })).verdicts[0] ?? []
 }
@@ -77,7 +86,7 @@ async function peekGroup(store: Store, checks: readonly Check[]): Promise<readon
 async function chargeAllOrNone(
   store: Store,
   checks: readonly Check[],
-): Promise<{ fits: boolean; found: Verdict[] }> {
+): Promise<{ fits: boolean; found: readonly Verdict[] }> {
   let fits = true
   let failure: unknown
   const found = await inGroups(checks, checkOf, async group => {
@@ -91,12 +100,10 @@ async function chargeAllOrNone(
     }
   })
   if (fits && failure === undefined) return { fits, found: found as Verdict[] }
-  await giveBack(store, checks, found)
+  // What cannot be given back stays charged, which admits less, never more.
+  await giveBack(store, checks, found).catch(() => {})
   if (failure !== undefined) throw failure
-  return {
-    fits: false,
-    found: found.map((verdict, index) => uncharged(verdict as Verdict, checks[index] as Check)),
-  }
+  return { fits: false, found: await seenUncharged(store, checks, found as Verdict[]) }
 }
 
 /** Only what is known to have been charged: an outcome that is not known is never refunded. */
@@ -116,9 +123,33 @@ async function giveBack(
   )
 }
 
-function uncharged(verdict: Verdict, check: Check): Verdict {
-  if (verdict.chargedAtUs === null) return verdict
-  return { ...verdict, remaining: verdict.remaining + check.cost, chargedAtUs: null }
+/** What was charged for a moment is looked at again: the answer is about the limits as they are without it. */
+function seenUncharged(
+  store: Store,
+  checks: readonly Check[],
+  found: readonly Verdict[],
+): Promise<readonly Verdict[]> {
+  const pairs = checks.map((check, index) => ({ check, verdict: found[index] as Verdict }))
+  return inGroups(
+    pairs,
+    pair => pair.check,
+    async group => {
+      const verdicts = group.map(({ verdict }) => verdict)
+      if (verdicts.every(verdict => verdict.chargedAtUs === null)) return verdicts
+      const looked = await peekGroup(
+        store,
+        group.map(({ check }) => check),
+      ).catch(() => [])
+      return group.map(({ check, verdict }, index) => uncharged(verdict, check, looked[index]))
+    },
+  )
+}
+
+/** It had room when it was asked: if somebody else has taken that since, it is still not what denied the request. */
+function uncharged(verdict: Verdict, check: Check, looked: Verdict | undefined): Verdict {
+  const remaining = looked?.remaining ?? verdict.remaining + check.cost
+  const resetAfterUs = looked?.resetAfterUs ?? verdict.resetAfterUs
+  return { allowed: true, remaining, retryAfterUs: 0, resetAfterUs, chargedAtUs: null }
 }
 
 /** Asks for each subject's items at once, in parallel, and puts the results back in the items' order. */

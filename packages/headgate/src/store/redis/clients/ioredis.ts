@@ -1,4 +1,4 @@
-import type { Cluster, Redis, RedisOptions } from 'ioredis'
+import type { Cluster, ClusterOptions, Redis, RedisOptions } from 'ioredis'
 import type { RedisConnection } from '../connection.js'
 import { CONNECT_TIMEOUT_MS, fullJitterMs } from '../reconnect.js'
 
@@ -21,11 +21,39 @@ const SAFE_OPTIONS = {
   enableOfflineQueue: false,
   maxRetriesPerRequest: 0,
   autoResendUnfulfilledCommands: false,
+  enableAutoPipelining: false,
   connectTimeout: CONNECT_TIMEOUT_MS,
   retryStrategy: (attempt: number) => fullJitterMs(attempt),
   reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
   lazyConnect: false,
+  // Our own prefix names every key, whichever client is used.
+  keyPrefix: '',
+  readOnly: false,
 } as const satisfies RedisOptions
+
+/** With sentinels: the primary and nothing else, and news of another primary even while the old one is frozen. */
+const SENTINEL_OPTIONS = {
+  role: 'master',
+  failoverDetector: true,
+  sentinelCommandTimeout: CONNECT_TIMEOUT_MS,
+  sentinelRetryStrategy: (attempt: number) => fullJitterMs(attempt),
+} as const satisfies RedisOptions
+
+const CLUSTER_OPTIONS = {
+  lazyConnect: false,
+  keyPrefix: '',
+  enableAutoPipelining: false,
+  scaleReads: 'master',
+  // Lets a command wait for the connection to a node that was just found; `send` keeps the cluster's own queue empty.
+  enableOfflineQueue: true,
+  maxRedirections: 16,
+  // 0 turns off sending again after a lost connection.
+  retryDelayOnFailover: 0,
+  retryDelayOnClusterDown: 0,
+  // TRYAGAIN says that nothing ran: the keys of the script are moving. By default it would wait 100 ms.
+  retryDelayOnTryAgain: 3,
+  clusterRetryStrategy: (attempt: number) => fullJitterMs(attempt),
+} as const satisfies ClusterOptions
 
 /** A connection of our own with the safe options, or the caller's own client where it is shared. */
 export function ioredisConnection(client: IoredisLike, shared: boolean): RedisConnection {
@@ -33,21 +61,21 @@ export function ioredisConnection(client: IoredisLike, shared: boolean): RedisCo
   const own = shared ? given : duplicate(given)
   // Without a listener every lost connection is printed; the failed calls say the same.
   if (!shared) own.on('error', () => {})
-  let ready: Promise<void> | null = own.status === 'ready' ? null : whenReady(own)
+
+  async function send<Reply>(command: () => Promise<Reply>): Promise<Reply> {
+    if (!shared && own.isCluster && own.status !== 'ready') throw new Error('the cluster is not connected')
+    return command()
+  }
 
   return {
     cluster: own.isCluster,
-    async ready() {
-      if (ready === null) return
-      await ready
-      ready = null
-    },
-    evalsha: (sha, keys, args) => own.evalsha(sha, keys.length, ...keys, ...args),
-    eval: (text, keys, args) => own.eval(text, keys.length, ...keys, ...args),
-    fcall: (name, keys, args) => own.fcall(name, keys.length, ...keys, ...args),
+    ready: () => whenReady(own),
+    evalsha: (sha, keys, args) => send(() => own.evalsha(sha, keys.length, ...keys, ...args)),
+    eval: (text, keys, args) => send(() => own.eval(text, keys.length, ...keys, ...args)),
+    fcall: (name, keys, args) => send(() => own.fcall(name, keys.length, ...keys, ...args)),
     loadFunctions: code =>
-      Promise.all(primaries(own).map(node => node.call('FUNCTION', 'LOAD', 'REPLACE', code))),
-    info: () => (primaries(own)[0] as Redis).info(),
+      Promise.all(connectedPrimaries(own).map(node => node.call('FUNCTION', 'LOAD', 'REPLACE', code))),
+    info: async () => String(await connectedPrimaries(own)[0]?.info()),
     async close() {
       if (!shared) own.disconnect()
     },
@@ -55,31 +83,36 @@ export function ioredisConnection(client: IoredisLike, shared: boolean): RedisCo
 }
 
 function duplicate(client: Redis | Cluster): Redis | Cluster {
-  if (!isCluster(client)) return client.duplicate(SAFE_OPTIONS)
-  const options: Parameters<Cluster['duplicate']>[1] = {
-    enableOfflineQueue: false,
-    maxRedirections: 4,
-    // 0 turns off sending again after a lost connection.
-    retryDelayOnFailover: 0,
-    retryDelayOnClusterDown: 0,
-    clusterRetryStrategy: (attempt: number) => fullJitterMs(attempt),
-    redisOptions: { ...client.options.redisOptions, ...SAFE_OPTIONS } as object,
-  }
-  return client.duplicate(undefined, options)
+  if (!isCluster(client)) return client.duplicate({ ...SAFE_OPTIONS, ...SENTINEL_OPTIONS })
+  return client.duplicate(undefined, {
+    ...CLUSTER_OPTIONS,
+    // A replica is connected when it is promoted, not before.
+    redisOptions: { ...client.options.redisOptions, ...SAFE_OPTIONS, lazyConnect: true },
+  } as Parameters<Cluster['duplicate']>[1])
 }
 
 function isCluster(client: Redis | Cluster): client is Cluster {
   return client.isCluster
 }
 
-function primaries(client: Redis | Cluster): Redis[] {
-  return isCluster(client) ? client.nodes('master') : [client]
+function connectedPrimaries(client: Redis | Cluster): Redis[] {
+  if (!isCluster(client)) return [client]
+  const nodes = client.nodes('master').filter(node => node.status === 'ready')
+  if (nodes.length === 0) throw new Error('no primary is connected')
+  return nodes
 }
 
-function whenReady(client: Redis | Cluster): Promise<void> {
-  return new Promise(resolve => {
-    client.once('ready', () => resolve())
-    // A client made with lazyConnect connects at its first command, which would wait for this.
-    if (client.status === 'wait') client.connect().catch(() => {})
-  })
+async function whenReady(client: Redis | Cluster): Promise<void> {
+  if (client.status !== 'ready') {
+    await new Promise<void>(resolve => {
+      client.once('ready', () => resolve())
+      // A client made with lazyConnect connects at its first command, which would wait for this.
+      if (client.status === 'wait') client.connect().catch(() => {})
+    })
+  }
+  if (isCluster(client)) await Promise.allSettled(client.nodes('master').map(connectNode))
+}
+
+async function connectNode(node: Redis): Promise<void> {
+  if (node.status === 'wait') await node.connect()
 }

@@ -1,6 +1,14 @@
 import type { RedisClientType, RedisClusterType, RedisSentinelType } from 'redis'
 import type { RedisConnection } from '../connection.js'
-import { CONNECT_TIMEOUT_MS, fullJitterMs } from '../reconnect.js'
+import { CONNECT_TIMEOUT_MS } from '../reconnect.js'
+import {
+  COMMAND_OPTIONS,
+  duplicateClient,
+  duplicateCluster,
+  duplicateSentinel,
+} from './node-redis-options.js'
+import { type Renewing, renewing } from './renewing.js'
+import { whileUnstable } from './while-unstable.js'
 
 /** A client, cluster or sentinel of node-redis, known by its methods: its types differ with the modules it carries. */
 export interface NodeRedisLike {
@@ -13,86 +21,127 @@ export function isNodeRedis(client: object): client is NodeRedisLike {
   return 'evalSha' in client && 'fCall' in client && 'duplicate' in client
 }
 
-type Client = RedisClientType
+type Single = RedisClientType
 type Cluster = RedisClusterType
 type Sentinel = RedisSentinelType
-
-const QUEUE_LENGTH = 100_000
-
-/**
- * Fail at once while disconnected instead of queueing without bound. The client's own timeout is off: it makes an
- * abort signal for every command and does not cover commands already sent; the store's deadline covers both.
- */
-const CLIENT_OPTIONS = { disableOfflineQueue: true, commandsQueueMaxLength: QUEUE_LENGTH } as const
-const COMMAND_OPTIONS = { timeout: 0 } as const
-const SOCKET_OPTIONS = {
-  connectTimeout: CONNECT_TIMEOUT_MS,
-  reconnectStrategy: (retries: number) => fullJitterMs(retries + 1),
-} as const
+type Any = Single | Cluster | Sentinel
 
 /** A connection of our own with the safe options, or the caller's own client where it is shared. */
 export function nodeRedisConnection(client: NodeRedisLike, shared: boolean): RedisConnection {
-  const own = (shared ? client : duplicate(client)) as unknown as Client
-  let ready: Promise<unknown> | null = own.isOpen ? null : connect(own)
+  return shared ? sharedConnection(client as unknown as Any) : ownConnection(client as unknown as Any)
+}
+
+/** The caller connects and closes it. */
+function sharedConnection(client: Any): RedisConnection {
+  const own = client.withCommandOptions(COMMAND_OPTIONS) as Any
+  return {
+    ...commands(async send => send(own)),
+    cluster: isCluster(client),
+    ready: () => whenOpen(client),
+  }
+}
+
+function ownConnection(given: Any): RedisConnection {
+  const own: Renewing<Any> = renewing<Any>({
+    make: () => duplicate(given),
+    connect,
+    dispose: client => client.destroy(),
+  })
+
+  async function send<Reply>(command: (client: Any) => Promise<Reply>): Promise<Reply> {
+    const client = own.current()
+    if (client === null) throw new Error('not connected yet')
+    if (isSentinel(client) && client.getMasterNode() === undefined) {
+      // The client would hold the command, however long it takes, and look for a primary without pause.
+      own.renew()
+      throw new Error('no primary is connected')
+    }
+    try {
+      return await command(client)
+    } catch (error) {
+      // The primary we are connected to has become a replica, and stays one.
+      if (error instanceof Error && error.message.startsWith('READONLY')) own.renew()
+      throw error
+    }
+  }
 
   return {
-    cluster: isCluster(own),
-    async ready() {
-      if (ready === null) return
-      await ready
-      ready = null
-    },
-    evalsha: (sha, keys, args) => own.evalSha(sha, { keys, arguments: args }),
-    eval: (text, keys, args) => own.eval(text, { keys, arguments: args }),
-    fcall: (name, keys, args) => own.fCall(name, { keys, arguments: args }),
-    loadFunctions: async code => {
-      for (const node of await primaries(own)) await node.functionLoad(code, { REPLACE: true })
-    },
-    info: async () => ((await primaries(own))[0] as Client).info(),
+    ...commands(isCluster(given) ? command => whileUnstable(() => send(command)) : send),
+    cluster: isCluster(given),
+    ready: own.ready,
     async close() {
-      if (!shared && own.isOpen) await own.destroy()
+      own.close()
     },
   }
 }
 
-function isCluster(client: unknown): client is Cluster {
-  return typeof client === 'object' && client !== null && 'nodeClient' in client
+type Send = <Reply>(command: (client: Any) => Promise<Reply>) => Promise<Reply>
+
+/** The types of the three kinds of client agree on these commands, but TypeScript cannot see it. */
+function commands(
+  send: Send,
+): Required<Pick<RedisConnection, 'evalsha' | 'eval' | 'fcall' | 'loadFunctions' | 'info'>> {
+  return {
+    evalsha: (sha, keys, args) => send(client => (client as Single).evalSha(sha, { keys, arguments: args })),
+    eval: (text, keys, args) => send(client => (client as Single).eval(text, { keys, arguments: args })),
+    fcall: (name, keys, args) => send(client => (client as Single).fCall(name, { keys, arguments: args })),
+    loadFunctions: code =>
+      send(client =>
+        Promise.all(connectedPrimaries(client).map(node => node.functionLoad(code, { REPLACE: true }))),
+      ),
+    info: () => send(async client => String(await connectedPrimaries(client)[0]?.info())),
+  }
 }
 
-function isSentinel(client: unknown): client is Sentinel {
-  return typeof client === 'object' && client !== null && 'getSentinelNode' in client
+function isCluster(client: object): client is Cluster {
+  return 'nodeClient' in client
 }
 
-/** An error listener is needed: without one a lost connection ends the process. The failed calls say the same. */
-function connect(client: Client): Promise<unknown> {
+function isSentinel(client: object): client is Sentinel {
+  return 'getSentinelNode' in client
+}
+
+function duplicate(client: Any): Any {
+  if (isCluster(client)) return duplicateCluster(client)
+  if (isSentinel(client)) return duplicateSentinel(client)
+  return duplicateClient(client)
+}
+
+async function connect(client: Any): Promise<boolean> {
+  // Without a listener a lost connection ends the process. The failed calls say the same.
   client.on('error', () => {})
-  return client.connect()
+  await client.connect()
+  return !isCluster(client) || connectPrimaries(client)
 }
 
-function duplicate(client: unknown): unknown {
-  if (isCluster(client)) {
-    return client.duplicate({
-      commandOptions: COMMAND_OPTIONS,
-      maxCommandRedirections: 4,
-      defaults: { ...CLIENT_OPTIONS, socket: SOCKET_OPTIONS },
-    })
-  }
-  if (isSentinel(client)) {
-    return client.duplicate({
-      commandOptions: COMMAND_OPTIONS,
-      nodeClientOptions: { ...CLIENT_OPTIONS, socket: SOCKET_OPTIONS },
-    })
-  }
-  const single = client as Client
-  return single.duplicate({
-    ...CLIENT_OPTIONS,
-    commandOptions: COMMAND_OPTIONS,
-    socket: { ...single.options?.socket, ...SOCKET_OPTIONS } as NonNullable<Client['options']>['socket'] &
-      object,
+/** Whether all of them could be connected soon. One that cannot may have been replaced already. */
+async function connectPrimaries(cluster: Cluster): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<false>(resolve => {
+    timer = setTimeout(() => resolve(false), 2 * CONNECT_TIMEOUT_MS)
   })
+  const all = Promise.all(cluster.masters.map(master => cluster.nodeClient(master)))
+  const whole = await Promise.race([
+    all.then(
+      () => true,
+      () => false,
+    ),
+    late,
+  ])
+  clearTimeout(timer)
+  return whole
 }
 
-async function primaries(client: Client | Cluster): Promise<Client[]> {
-  if (!isCluster(client)) return [client]
-  return Promise.all(client.masters.map(master => client.nodeClient(master))) as Promise<Client[]>
+function connectedPrimaries(client: Any): Single[] {
+  if (!isCluster(client)) return [client as Single]
+  const nodes = client.masters.flatMap(({ client: node }) => (node?.isReady ? [node] : []))
+  if (nodes.length === 0) throw new Error('no primary is connected')
+  return nodes as unknown as Single[]
+}
+
+function whenOpen(client: Any): Promise<void> {
+  if (client.isOpen) return Promise.resolve()
+  return new Promise(resolve => {
+    client.once(isCluster(client) ? 'connect' : 'ready', () => resolve())
+  })
 }

@@ -1,0 +1,110 @@
+import { fullJitterMs } from '../reconnect.js'
+
+/** How a client is made, connected and thrown away. */
+export interface Lifecycle<Client> {
+  make(): Client
+  /** Rejects when it cannot be connected; resolves to false when it works, but not all of it. */
+  connect(client: Client): Promise<boolean>
+  dispose(client: Client): unknown
+}
+
+/** One working client at a time, replaced by a new one when it is of no use any more. */
+export interface Renewing<Client> {
+  /** The client to use now, or null while there has not been any. */
+  current(): Client | null
+  ready(): Promise<void>
+  /** Puts a new client in the place of this one as soon as one is connected. At most about one a second. */
+  renew(): void
+  close(): void
+}
+
+const RENEW_EVERY_MS = 1_000
+/** A client taken out of use may still be owed answers. */
+const RETIRE_AFTER_MS = 1_000
+
+/**
+ * Keeps a client connected where the client itself gives up: when no node could be reached at the start, when it sits
+ * on a primary that has become a replica, or when it knows only nodes that are gone.
+ */
+export function renewing<Client>(lifecycle: Lifecycle<Client>): Renewing<Client> {
+  // Made here and not in the background: options that do not fit are the caller's mistake, to be thrown at once.
+  let spare: Client | null = lifecycle.make()
+  const open = new Set<Client>([spare])
+  const timers = new Map<NodeJS.Timeout, () => void>()
+  let current: Client | null = null
+  let closed = false
+  let renewal: Promise<void> | null = null
+  let announceReady: () => void
+  const whenReady = new Promise<void>(resolve => {
+    announceReady = resolve
+  })
+
+  /** Ends early when everything is closed. */
+  function pause(ms: number): Promise<void> {
+    return new Promise(resolve => {
+      const timer = setTimeout(() => {
+        timers.delete(timer)
+        resolve()
+      }, ms)
+      timers.set(timer, resolve)
+    })
+  }
+
+  function dispose(client: Client): void {
+    if (open.delete(client)) lifecycle.dispose(client)
+  }
+
+  function use(client: Client): void {
+    const old = current
+    current = client
+    announceReady()
+    if (old !== null) void pause(RETIRE_AFTER_MS).then(() => dispose(old))
+  }
+
+  function make(): Client {
+    const client = spare ?? lifecycle.make()
+    spare = null
+    open.add(client)
+    return client
+  }
+
+  async function connectNew(): Promise<void> {
+    for (let attempt = 1; !closed; attempt++) {
+      const client = make()
+      try {
+        const whole = await lifecycle.connect(client)
+        if (closed) return
+        use(client)
+        if (whole) return
+      } catch {
+        dispose(client)
+      }
+      await pause(fullJitterMs(attempt))
+    }
+  }
+
+  function renew(): void {
+    if (closed || renewal !== null) return
+    renewal = connectNew()
+      .then(() => pause(RENEW_EVERY_MS))
+      .finally(() => {
+        renewal = null
+      })
+  }
+
+  renew()
+  return {
+    current: () => current,
+    ready: () => whenReady,
+    renew,
+    close() {
+      closed = true
+      for (const client of open) dispose(client)
+      for (const [timer, end] of timers) {
+        clearTimeout(timer)
+        end()
+      }
+      timers.clear()
+    },
+  }
+}

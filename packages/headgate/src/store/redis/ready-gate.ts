@@ -1,0 +1,48 @@
+/** Lets calls through once the connection is ready. */
+export interface ReadyGate {
+  /** Undefined when it is ready; otherwise settles when it is, or rejects when the time is up. */
+  pass(withinMs: number): Promise<void> | undefined
+}
+
+/**
+ * Holds calls back until the connection is ready, each no longer than it may take. One that was given up is forgotten
+ * and never sent: a server that comes back after an hour must not find an hour of requests waiting for it.
+ */
+export function createReadyGate(ready: () => Promise<void>): ReadyGate {
+  const waiting = new Set<() => void>()
+  let open = false
+  let asking = false
+
+  function ask(): void {
+    if (asking) return
+    asking = true
+    ready().then(
+      () => {
+        open = true
+        for (const go of waiting) go()
+        waiting.clear()
+      },
+      () => {
+        asking = false
+      },
+    )
+  }
+
+  return {
+    pass(withinMs) {
+      if (open) return undefined
+      ask()
+      return new Promise((resolve, reject) => {
+        const go = () => {
+          clearTimeout(timer)
+          resolve()
+        }
+        const timer = setTimeout(() => {
+          waiting.delete(go)
+          reject(new Error(`not connected within ${withinMs} ms`))
+        }, withinMs)
+        waiting.add(go)
+      })
+    },
+  }
+}
