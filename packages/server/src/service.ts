@@ -4,9 +4,9 @@ import type { Upstream } from './config/parse-upstream.js'
 import { createDecisionApi } from './decision-api/decision-api.js'
 import { createDemoUpstream } from './demo/upstream.js'
 import { createGateway } from './gateway/gateway.js'
-import type { Log } from './gateway/throttled-log.js'
 import { gracefulClose } from './http/close-gracefully.js'
 import { listen } from './http/listen.js'
+import type { Log } from './log/throttled-log.js'
 
 /** Where to listen. Port 0 lets the system choose. */
 export interface ServiceOptions {

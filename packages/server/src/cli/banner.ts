@@ -1,6 +1,6 @@
 import type { Decision } from 'headgate'
-import { quotaWords } from '../gateway/quota-words.js'
 import type { Service } from '../service.js'
+import { quotaWords } from '../wording/quota-words.js'
 import { readVersion } from './version.js'
 
 const EXTRA_REQUESTS = 5

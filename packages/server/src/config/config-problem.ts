@@ -13,14 +13,15 @@ export interface ConfigProblem {
 /** Notes a mistake. `at` says whether the key itself is wrong or what stands behind it. */
 export type Report = (path: Path, message: string, at?: 'key' | 'value') => void
 
-/** A policy file that cannot be used, with every mistake in it. */
+/** A policy file that cannot be used, with every mistake in it, or so many that nobody reads on. */
 export class ConfigError extends Error {
   readonly problems: readonly ConfigProblem[]
 
-  constructor(file: string, problems: readonly ConfigProblem[]) {
-    const count = problems.length === 1 ? '1 problem' : `${problems.length} problems`
+  constructor(file: string, problems: readonly ConfigProblem[], unlisted = 0) {
+    const total = problems.length + unlisted
     const lines = problems.map(problem => `  ${file}:${formatProblem(problem)}`)
-    super([`${file} cannot be used: ${count}`, ...lines].join('\n'))
+    if (unlisted > 0) lines.push(`  and ${unlisted} more`)
+    super([`${file} cannot be used: ${total === 1 ? '1 problem' : `${total} problems`}`, ...lines].join('\n'))
     this.name = 'ConfigError'
     this.problems = problems
   }

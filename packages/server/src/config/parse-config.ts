@@ -1,7 +1,7 @@
 import type { PolicyOptions, TierOptions } from 'headgate'
+import { describeValue } from '../wording/describe-value.js'
+import { suggestion } from '../wording/nearest-name.js'
 import { ConfigError, type ConfigProblem, formatPath, type Report } from './config-problem.js'
-import { describeValue } from './describe-value.js'
-import { suggestion } from './nearest-name.js'
 import { parsePolicies } from './parse-policies.js'
 import { parseTiers } from './parse-tiers.js'
 import { parseUpstream, type Upstream } from './parse-upstream.js'
@@ -19,29 +19,39 @@ export interface Config {
   readonly upstream: Upstream | null
 }
 
+/** What the file defines; null where it cannot be told, so that one mistake is not reported as two. */
 interface Names {
-  readonly tiers: ReadonlyMap<string, unknown>
-  readonly policies: ReadonlyMap<string, unknown>
+  readonly tiers: ReadonlyMap<string, unknown> | null
+  readonly policies: ReadonlyMap<string, unknown> | null
 }
 
 const FIELDS = ['tiers', 'policies', 'default', 'upstream']
 const ANONYMOUS = 'anonymous'
+const MAX_LISTED = 50
 
 /** Reads the text of a policy file. Throws a `ConfigError` with every mistake in it. */
 export function parseConfig(text: string, file: string): Config {
   const yaml = readYaml(text)
   if (yaml.problems.length > 0) throw new ConfigError(file, yaml.problems)
   const problems: ConfigProblem[] = []
+  let unlisted = 0
   const report: Report = (path, message, at = 'value') => {
-    problems.push({ ...yaml.locate(path, at), path: formatPath(path), message })
+    // Finding a place takes a walk from the top; a file of nothing but mistakes must not take one for each.
+    if (problems.length === MAX_LISTED) unlisted++
+    else problems.push({ ...yaml.locate(path, at), path: formatPath(path), message })
   }
   const fields = readFields(yaml.value, FIELDS, { path: [], report })
   const tiers = parseTiers(fields?.get('tiers'), report)
   const policies = parsePolicies(fields?.get('policies'), report)
   const rule = parseDefault(fields?.get('default'), { tiers, policies }, report)
   const upstream = fields?.has('upstream') ? parseUpstream(fields.get('upstream'), report) : null
-  if (problems.length > 0) throw new ConfigError(file, inOrder(problems))
-  return { tiers: Object.fromEntries(tiers), policies: Object.fromEntries(policies), default: rule, upstream }
+  if (problems.length > 0) throw new ConfigError(file, inOrder(problems), unlisted)
+  return {
+    tiers: Object.fromEntries(tiers ?? []),
+    policies: Object.fromEntries(policies ?? []),
+    default: rule,
+    upstream,
+  }
 }
 
 /** What applies without a file: the default tiers, every address anonymous. */
@@ -49,8 +59,13 @@ export const builtInConfig: Config = parseConfig('tiers: default', 'built-in')
 
 function parseDefault(value: unknown, names: Names, report: Report): DefaultRule {
   const path = ['default']
-  const given = value === undefined ? new Map([['tier', ANONYMOUS]]) : value
-  const fields = readFields(given, ['tier', 'policy'], { path, report })
+  if (value === undefined) {
+    if (names.tiers?.has(ANONYMOUS) === false) {
+      report(path, `expected a tier or a policy, since there is no tier ${ANONYMOUS}; got nothing`)
+    }
+    return { tier: ANONYMOUS }
+  }
+  const fields = readFields(value, ['tier', 'policy'], { path, report })
   const tier = fields?.get('tier')
   const policy = fields?.get('policy')
   if (fields !== null && fields.has('tier') === fields.has('policy')) {
@@ -65,10 +80,10 @@ function parseDefault(value: unknown, names: Names, report: Report): DefaultRule
 
 function checkName(
   name: unknown,
-  known: ReadonlyMap<string, unknown>,
+  known: ReadonlyMap<string, unknown> | null,
   report: (message: string) => void,
 ): void {
-  if (typeof name === 'string' && known.has(name)) return
+  if (known === null || (typeof name === 'string' && known.has(name))) return
   const names = [...known.keys()]
   const expected = names.length === 0 ? 'one that the file defines' : `one of ${names.join(', ')}`
   const hint = typeof name === 'string' ? suggestion(name, names) : ''

@@ -7,9 +7,9 @@ import {
   tokenBucket,
   type WindowOptions,
 } from 'headgate'
+import { describeValue } from '../wording/describe-value.js'
+import { suggestion } from '../wording/nearest-name.js'
 import type { Path, Report } from './config-problem.js'
-import { describeValue } from './describe-value.js'
-import { suggestion } from './nearest-name.js'
 import { objectionTo } from './objection.js'
 import { readFields, readMap } from './read-map.js'
 

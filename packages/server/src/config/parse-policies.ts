@@ -1,17 +1,19 @@
 import { createLimiter, type Limit, type PolicyOptions, slidingWindowLog } from 'headgate'
+import { describeValue } from '../wording/describe-value.js'
 import type { Path, Report } from './config-problem.js'
-import { describeValue } from './describe-value.js'
 import { objectionTo } from './objection.js'
 import { parseLimit } from './parse-limit.js'
 import { readMap } from './read-map.js'
 
 const SAMPLE = slidingWindowLog({ limit: 1, window: '1m' })
 
-/** The `policies` of a file by name. What is left out is no policy at all. */
-export function parsePolicies(value: unknown, report: Report): ReadonlyMap<string, PolicyOptions> {
+/** The `policies` of a file by name, or null after saying that they are none. Left out: no policies. */
+export function parsePolicies(value: unknown, report: Report): ReadonlyMap<string, PolicyOptions> | null {
   const policies = new Map<string, PolicyOptions>()
   if (value === undefined) return policies
-  for (const [name, limits] of readMap(value, ['policies'], report) ?? []) {
+  const named = readMap(value, ['policies'], report)
+  if (named === null) return null
+  for (const [name, limits] of named) {
     const path = ['policies', name]
     const objection = objectionTo(() => createLimiter({ policies: { [name]: SAMPLE } }))
     if (objection !== null) report(path, objection, 'key')

@@ -1,20 +1,23 @@
 import { createLimiter, defaultTiers, type TierOptions } from 'headgate'
+import { describeValue } from '../wording/describe-value.js'
 import type { Path, Report } from './config-problem.js'
-import { describeValue } from './describe-value.js'
 import { objectionTo } from './objection.js'
 import { readFields, readMap } from './read-map.js'
 
 const RATES = ['minute', 'hour', 'day']
 const DEFAULT_SET = 'default'
 
-/** The `tiers` of a file by name. `default`, or nothing, is the set a public API starts with. */
-export function parseTiers(value: unknown, report: Report): ReadonlyMap<string, TierOptions> {
+/**
+ * The `tiers` of a file by name, or null after saying that they are none. `default`, or nothing, is the set a public
+ * API starts with.
+ */
+export function parseTiers(value: unknown, report: Report): ReadonlyMap<string, TierOptions> | null {
   if (value === undefined || value === DEFAULT_SET) return new Map(Object.entries(defaultTiers))
-  const tiers = new Map<string, TierOptions>()
   if (!(value instanceof Map)) {
     report(['tiers'], `expected a map of tiers, or "${DEFAULT_SET}"; got ${describeValue(value)}`)
-    return tiers
+    return null
   }
+  const tiers = new Map<string, TierOptions>()
   for (const [name, numbers] of readMap(value, ['tiers'], report) ?? []) {
     const path = ['tiers', name]
     const objection = objectionTo(() => createLimiter({ tiers: { [name]: {} } }))

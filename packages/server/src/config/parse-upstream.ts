@@ -1,5 +1,5 @@
+import { describeValue } from '../wording/describe-value.js'
 import type { Report } from './config-problem.js'
-import { describeValue } from './describe-value.js'
 
 /** The one place the gateway connects to. */
 export interface Upstream {
@@ -16,7 +16,9 @@ export function parseUpstream(value: unknown, report: Report): Upstream | null {
   const url = typeof value === 'string' && URL.canParse(value) ? new URL(value) : null
   const isOrigin = url !== null && url.protocol === 'http:' && `${url.origin}/` === url.href
   if (!isOrigin || url.hostname === '' || url.port === '0') {
-    report(['upstream'], `${EXPECTED}; got ${describeValue(value)}`)
+    // What stands before an @ may be a password.
+    const got = typeof value === 'string' && value.includes('@') ? 'one with an @' : describeValue(value)
+    report(['upstream'], `${EXPECTED}; got ${got}`)
     return null
   }
   return {

@@ -1,6 +1,6 @@
+import { describeValue } from '../wording/describe-value.js'
+import { suggestion } from '../wording/nearest-name.js'
 import { formatPath, type Path, type Report } from './config-problem.js'
-import { describeValue } from './describe-value.js'
-import { suggestion } from './nearest-name.js'
 
 /** A map whose keys are all strings, or null after saying what came instead. */
 export function readMap(value: unknown, path: Path, report: Report): ReadonlyMap<string, unknown> | null {
@@ -10,7 +10,8 @@ export function readMap(value: unknown, path: Path, report: Report): ReadonlyMap
   }
   const fields = new Map<string, unknown>()
   for (const [key, field] of value) {
-    if (typeof key !== 'string') report([...path, String(key)], 'expected a key that is text', 'key')
+    if (typeof key !== 'string')
+      report([...path, String(key)], `expected a key that is text; got ${describeValue(key)}`, 'key')
     else if (key === '__proto__') report([...path, key], 'expected another key; this one is reserved', 'key')
     else fields.set(key, field)
   }

@@ -49,7 +49,9 @@ export function readYaml(text: string): YamlText {
 
   // uniqueKeys of the parser compares every key with every other; ours is one Set a map.
   const document = parseDocument(text, { lineCounter, uniqueKeys: false, prettyErrors: false, merge: false })
-  for (const problem of [...document.errors, ...document.warnings]) add(problem.pos[0], problem.message)
+  for (const { code, message, pos } of [...document.errors, ...document.warnings]) {
+    add(pos[0], code === 'MULTIPLE_DOCS' ? 'expected one document; got more' : message)
+  }
   if (problems.length === 0) checkNode(document, document.contents, [], add)
   return {
     value: problems.length === 0 ? toPlain(document, add) : null,

@@ -1,6 +1,6 @@
 import type { Ask, SubjectInput } from 'headgate'
-import { describeValue } from '../config/describe-value.js'
-import { suggestion } from '../config/nearest-name.js'
+import { describeValue } from '../wording/describe-value.js'
+import { suggestion } from '../wording/nearest-name.js'
 import { RequestError } from './request-error.js'
 
 /** The names that may be asked for. */

@@ -43,6 +43,7 @@ function send(exchange: Exchange, route: Route, { mayRetry }: { mayRetry: boolea
   const { req, res } = exchange
   const { upstream } = route
   let timedOut = false
+  let cause: NodeJS.ErrnoException = new Error('no answer')
   const outgoing = request({
     host: upstream.hostname,
     port: upstream.port,
@@ -65,15 +66,16 @@ function send(exchange: Exchange, route: Route, { mayRetry }: { mayRetry: boolea
     relay(incoming, outgoing, exchange)
   })
   outgoing.on('error', error => {
+    cause = error
+  })
+  // Whatever happens, this comes last; an upstream that switches protocols, for one, causes no error at all.
+  outgoing.once('close', () => {
     res.off('close', abandon)
     req.unpipe(outgoing)
     if (res.headersSent || res.destroyed) return
-    // The upstream closed a connection we had kept, just as we used it: it has not seen the request.
-    if (mayRetry && outgoing.reusedSocket && !timedOut) {
-      send(exchange, route, { mayRetry: false })
-      return
-    }
-    fail(exchange, route, { error, timedOut })
+    // The upstream closed a connection we had kept, just as we used it. Such a request may be asked twice.
+    if (mayRetry && outgoing.reusedSocket && !timedOut) send(exchange, route, { mayRetry: false })
+    else fail(exchange, route, { cause, timedOut })
   })
   if (hasBody(req)) req.pipe(outgoing)
   else outgoing.end()
@@ -99,12 +101,12 @@ function relay(incoming: IncomingMessage, outgoing: ClientRequest, { req, res, h
 function fail(
   exchange: Exchange,
   route: Route,
-  { error, timedOut }: { error: NodeJS.ErrnoException; timedOut: boolean },
+  { cause, timedOut }: { cause: NodeJS.ErrnoException; timedOut: boolean },
 ): void {
   const status = timedOut ? 504 : 502
   const what = timedOut ? 'did not answer in time' : 'could not be reached'
   route.onFailure(
-    `${status}: upstream http://${route.upstream.authority} ${what} (${error.code ?? error.message})`,
+    `${status}: upstream http://${route.upstream.authority} ${what} (${cause.code ?? cause.message})`,
   )
   const detail = `The upstream ${what}.`
   sendAnswer(exchange.req, exchange.res, problemAnswer({ status, detail, headers: exchange.headers }))

@@ -5,11 +5,11 @@ import type { DefaultRule } from '../config/parse-config.js'
 import type { Upstream } from '../config/parse-upstream.js'
 import { type Answer, problemAnswer } from '../http/problem.js'
 import { sendAnswer } from '../http/send-answer.js'
+import { type Log, throttledLog } from '../log/throttled-log.js'
+import { denialWords } from '../wording/quota-words.js'
 import { limitedAddress, peerAddress } from './client-address.js'
 import { forward, type Route } from './forward.js'
-import { denialWords } from './quota-words.js'
 import { refuseRequest } from './refuse-request.js'
-import { type Log, throttledLog } from './throttled-log.js'
 
 export interface GatewayOptions {
   readonly limiter: Limiter<string, string>

@@ -23,15 +23,19 @@ function nearestName(name: string, known: Iterable<string>): string | null {
   return nearest
 }
 
-/** Levenshtein's distance: letters put in, left out or replaced. One row of the table at a time. */
+/** Letters put in, left out, replaced or swapped with their neighbour. Three rows of the table at a time. */
 function changesBetween(from: string, to: string): number {
+  let before: number[] = []
   let row = Array.from({ length: to.length + 1 }, (_, column) => column)
   for (let line = 1; line <= from.length; line++) {
     const next = [line]
     for (let column = 1; column <= to.length; column++) {
       const replaced = at(row, column - 1) + (from[line - 1] === to[column - 1] ? 0 : 1)
-      next.push(Math.min(replaced, at(row, column) + 1, at(next, column - 1) + 1))
+      const isSwapped = from[line - 1] === to[column - 2] && from[line - 2] === to[column - 1]
+      const swapped = line > 1 && column > 1 && isSwapped ? at(before, column - 2) + 1 : replaced
+      next.push(Math.min(replaced, swapped, at(row, column) + 1, at(next, column - 1) + 1))
     }
+    before = row
     row = next
   }
   return at(row, to.length)

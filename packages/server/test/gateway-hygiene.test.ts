@@ -1,0 +1,224 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { lines, rawRequest } from './support/raw-http.js'
+import { type RawUpstream, startRawUpstream } from './support/raw-upstream.js'
+import { startGateway, type TestGateway } from './support/test-gateway.js'
+
+let upstream: RawUpstream
+let gateway: TestGateway
+
+beforeEach(async () => {
+  upstream = await startRawUpstream()
+  gateway = await startGateway(upstream.url)
+})
+
+afterEach(async () => {
+  await gateway.close()
+  await upstream.close()
+})
+
+describe('a request that could be read in two ways is refused, and the upstream hears nothing of it', () => {
+  test.each<[string, number, string]>([
+    ['two Host headers', 400, lines('GET / HTTP/1.1', 'Host: a', 'Host: b')],
+    ['the same Host twice', 400, lines('GET / HTTP/1.1', 'Host: a', 'Host: a')],
+    ['no Host', 400, lines('GET / HTTP/1.1')],
+    ['no Host in HTTP/1.0', 400, lines('GET / HTTP/1.0')],
+    ['an empty Host', 400, lines('GET / HTTP/1.1', 'Host:')],
+    ['a Host with a user', 400, lines('GET / HTTP/1.1', 'Host: a@b')],
+    ['a Host with a path', 400, lines('GET / HTTP/1.1', 'Host: a/b')],
+    ['absolute-form', 400, lines('GET http://169.254.169.254/latest HTTP/1.1', 'Host: a')],
+    ['a target without a slash', 400, lines('GET evil HTTP/1.1', 'Host: a')],
+    ['a target with a backslash', 400, lines('GET \\evil HTTP/1.1', 'Host: a')],
+    ['a target with @', 400, lines('GET @evil HTTP/1.1', 'Host: a')],
+    ['asterisk-form', 400, lines('OPTIONS * HTTP/1.1', 'Host: a')],
+    ['CONNECT', 501, lines('CONNECT 127.0.0.1:6379 HTTP/1.1', 'Host: a')],
+    [
+      'an upgrade to a WebSocket',
+      501,
+      lines('GET / HTTP/1.1', 'Host: a', 'Connection: Upgrade', 'Upgrade: websocket'),
+    ],
+    [
+      'an upgrade to h2c',
+      501,
+      lines(
+        'GET / HTTP/1.1',
+        'Host: a',
+        'Connection: Upgrade, HTTP2-Settings',
+        'Upgrade: h2c',
+        'HTTP2-Settings: AAMA',
+      ),
+    ],
+    [
+      'Transfer-Encoding beside Content-Length',
+      400,
+      `${lines('POST / HTTP/1.1', 'Host: a', 'Content-Length: 5', 'Transfer-Encoding: chunked')}0\r\n\r\n`,
+    ],
+    [
+      'two Content-Lengths',
+      400,
+      `${lines('POST / HTTP/1.1', 'Host: a', 'Content-Length: 5', 'Content-Length: 6')}hello`,
+    ],
+    [
+      'a Content-Length with a sign',
+      400,
+      `${lines('POST / HTTP/1.1', 'Host: a', 'Content-Length: +5')}hello`,
+    ],
+    [
+      'a space before the colon',
+      400,
+      `${lines('POST / HTTP/1.1', 'Host: a', 'Transfer-Encoding : chunked')}0\r\n\r\n`,
+    ],
+    [
+      'another coding',
+      501,
+      `${lines('POST / HTTP/1.1', 'Host: a', 'Transfer-Encoding: gzip, chunked')}0\r\n\r\n`,
+    ],
+    [
+      'chunked twice',
+      400,
+      `${lines('POST / HTTP/1.1', 'Host: a', 'Transfer-Encoding: chunked, chunked')}0\r\n\r\n`,
+    ],
+    [
+      'identity after chunked',
+      400,
+      `${lines('POST / HTTP/1.1', 'Host: a', 'Transfer-Encoding: chunked, identity')}0\r\n\r\n`,
+    ],
+    [
+      'chunked in HTTP/1.0',
+      400,
+      `${lines('POST / HTTP/1.0', 'Host: a', 'Transfer-Encoding: chunked')}0\r\n\r\n`,
+    ],
+    ['headers of 64 KB', 431, lines('GET / HTTP/1.1', 'Host: a', `X-Long: ${'x'.repeat(65_536)}`)],
+  ])('%s', async (_name, status, request) => {
+    expect((await rawRequest(gateway.url, request)).status).toBe(status)
+    expect(upstream.received).toEqual([])
+  })
+})
+
+describe('a request is written anew for the upstream', () => {
+  test('without the headers that belong to one connection, or that Connection names', async () => {
+    const reply = await rawRequest(
+      gateway.url,
+      lines(
+        'GET /a?b=1 HTTP/1.1',
+        'Host: shop.example',
+        'Connection: keep-alive, X-Secret, authorization, x-forwarded-for',
+        'Keep-Alive: timeout=5',
+        'Proxy-Connection: keep-alive',
+        'Proxy-Authorization: Basic YTpi',
+        'TE: trailers',
+        'Trailer: X-T',
+        'X-Secret: 1',
+        'Authorization: Bearer t',
+        'Accept: a',
+        'Accept: b',
+      ),
+    )
+    expect(reply.status).toBe(200)
+    expect(upstream.received).toEqual([
+      lines(
+        'GET /a?b=1 HTTP/1.1',
+        `Host: ${new URL(upstream.url).host}`,
+        'Accept: a',
+        'Accept: b',
+        'X-Forwarded-For: 127.0.0.1',
+        'X-Forwarded-Proto: http',
+        'X-Forwarded-Host: shop.example',
+        'Connection: keep-alive',
+      ),
+    ])
+  })
+
+  test('with our word about the client and not its own', async () => {
+    await rawRequest(
+      gateway.url,
+      lines(
+        'GET / HTTP/1.1',
+        'Host: a',
+        'X-Forwarded-For: 6.6.6.6',
+        'x-forwarded-for: 7.7.7.7',
+        'X_Forwarded_For: 8.8.8.8',
+        'X-Forwarded-Host: evil',
+        'X-Forwarded-Prefix: /evil',
+        'Forwarded: for=6.6.6.6',
+        'X-Real-IP: 6.6.6.6',
+        '__proto__: x',
+      ),
+    )
+    const request = upstream.received[0] ?? ''
+    expect(request.match(/forwarded[-_]for: .*/gi)).toEqual(['Forwarded-For: 127.0.0.1'])
+    expect(request).not.toMatch(/6\.6\.6\.6|8\.8\.8\.8|evil/)
+  })
+
+  test('with a chunked body of a DELETE chunked as it came, once', async () => {
+    await rawRequest(gateway.url, [
+      lines('DELETE /it HTTP/1.1', 'Host: a', 'Transfer-Encoding: chunked'),
+      '5;ext=1\r\nhello\r\n',
+      '0\r\n\r\n',
+    ])
+    expect(upstream.received).toHaveLength(1)
+    const request = upstream.received[0] ?? ''
+    expect(request.match(/transfer-encoding: chunked/gi)).toHaveLength(1)
+    expect(request).not.toMatch(/content-length/i)
+    expect(request.split('\r\n\r\n').slice(1).join('\r\n\r\n')).toBe('5\r\nhello\r\n0\r\n\r\n')
+  })
+
+  test('so that a request hidden in a body stays a body', async () => {
+    const hidden = lines('GET /admin HTTP/1.1', 'Host: a')
+    await rawRequest(
+      gateway.url,
+      `${lines('GET / HTTP/1.1', 'Host: a', `Content-Length: ${hidden.length}`)}${hidden}`,
+    )
+    expect(upstream.received).toHaveLength(1)
+    expect(upstream.received[0]).toContain(`Content-Length: ${hidden.length}\r\n`)
+    expect(upstream.received[0]?.endsWith(hidden)).toBe(true)
+  })
+
+  test('with a path of two slashes as a path and not as a host', async () => {
+    expect((await rawRequest(gateway.url, lines('GET //evil.example/x HTTP/1.1', 'Host: a'))).status).toBe(
+      200,
+    )
+    expect(upstream.received[0]).toMatch(/^GET \/\/evil\.example\/x HTTP\/1\.1\r\n/)
+  })
+})
+
+describe('an answer is written anew for the client', () => {
+  test('without the headers that belong to one connection, or that Connection names', async () => {
+    upstream.answerWith(
+      `${lines(
+        'HTTP/1.1 201 Made',
+        'Connection: x-up, keep-alive',
+        'X-Up: 1',
+        'Keep-Alive: timeout=99',
+        'Proxy-Authenticate: Basic',
+        'Upgrade: h2c',
+        'Set-Cookie: a=1',
+        'Set-Cookie: b=2',
+        'X-RateLimit-Limit: 999999',
+        'Content-Length: 2',
+      )}ok`,
+    )
+    const reply = await rawRequest(gateway.url, lines('GET / HTTP/1.1', 'Host: a'))
+    expect(reply.status).toBe(201)
+    expect(reply.text).not.toMatch(/x-up|proxy-authenticate|upgrade|timeout=99|999999/i)
+    expect(reply.text.match(/set-cookie: .*/gi)).toEqual(['Set-Cookie: a=1', 'Set-Cookie: b=2'])
+    expect(reply.header('X-RateLimit-Limit')).toBe('1000')
+    expect(reply.text.endsWith('\r\n\r\nok')).toBe(true)
+  })
+
+  test('and a redirect is an answer like any other', async () => {
+    upstream.answerWith(lines('HTTP/1.1 302 Found', 'Location: http://169.254.169.254/', 'Content-Length: 0'))
+    const reply = await rawRequest(gateway.url, lines('GET / HTTP/1.1', 'Host: a'))
+    expect(reply.status).toBe(302)
+    expect(reply.header('Location')).toBe('http://169.254.169.254/')
+    expect(upstream.received).toHaveLength(1)
+  })
+
+  test('and one that is not HTTP is a bad gateway', async () => {
+    upstream.answerWith('SSH-2.0-OpenSSH_9.2\r\n')
+    expect((await rawRequest(gateway.url, lines('GET / HTTP/1.1', 'Host: a'))).status).toBe(502)
+    upstream.answerWith(lines('HTTP/1.1 200 OK', 'Content-Length: 5', 'Transfer-Encoding: chunked'))
+    expect((await rawRequest(gateway.url, lines('GET / HTTP/1.1', 'Host: a'))).status).toBe(502)
+    upstream.answerWith(lines('HTTP/1.1 101 Switching Protocols', 'Connection: upgrade', 'Upgrade: h2c'))
+    expect((await rawRequest(gateway.url, lines('GET / HTTP/1.1', 'Host: a'))).status).toBe(502)
+  })
+})

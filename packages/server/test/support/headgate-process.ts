@@ -1,0 +1,64 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+
+const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
+
+/** What a finished `headgate` left behind. */
+export interface Finished {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+export interface HeadgateProcess {
+  readonly child: ChildProcess
+  readonly gatewayUrl: string
+  readonly adminUrl: string
+  stdout(): string
+  /** Sends a signal and waits for the end. */
+  end(signal: NodeJS.Signals): Promise<Finished>
+}
+
+/** Runs `headgate` as a user would, to its end. */
+export async function runHeadgate(args: readonly string[], cwd?: string): Promise<Finished> {
+  return start(args, cwd).finished
+}
+
+/** Runs `headgate serve` on free ports and waits until it listens. */
+export async function serveHeadgate(...args: string[]): Promise<HeadgateProcess> {
+  const { child, output, finished } = start(['serve', '--port', '0', '--admin-port', '0', ...args])
+  await new Promise<void>((resolve, reject) => {
+    child.stdout?.on('data', () => output.stdout.includes('Stop with Ctrl-C') && resolve())
+    finished.then(({ stderr }) => reject(new Error(`headgate ended before it listened: ${stderr}`)))
+  })
+  return {
+    child,
+    gatewayUrl: urlAfter('gateway', output.stdout),
+    adminUrl: urlAfter('decision API', output.stdout),
+    stdout: () => output.stdout,
+    end: signal => {
+      child.kill(signal)
+      return finished
+    },
+  }
+}
+
+function start(args: readonly string[], cwd?: string) {
+  const child = spawn(process.execPath, [MAIN, ...args], { stdio: ['ignore', 'pipe', 'pipe'], cwd })
+  const output = { stdout: '', stderr: '' }
+  child.stdout.on('data', chunk => {
+    output.stdout += chunk
+  })
+  child.stderr.on('data', chunk => {
+    output.stderr += chunk
+  })
+  const finished = once(child, 'close').then(([code]): Finished => ({ code, ...output }))
+  return { child, output, finished }
+}
+
+function urlAfter(label: string, text: string): string {
+  const url = new RegExp(`${label} +(http://\\S+)`).exec(text)?.[1]
+  if (url === undefined) throw new Error(`no ${label} in: ${text}`)
+  return url
+}
