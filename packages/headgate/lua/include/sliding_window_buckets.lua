@@ -79,7 +79,7 @@ end
 
 local function save_buckets(limit, state, now)
   redis.call('HSET', state.key, 'start', state.start, 'counts', table.concat(state.counts, ','))
-  redis.call('PEXPIRE', state.key, math.ceil((math.max(0, state.start - now) + 2 * limit.window_us) / 1000))
+  expire_after(state.key, math.max(0, state.start - now) + 2 * limit.window_us)
 end
 
 function buckets.charge(limit, state, cost, now)

@@ -71,7 +71,7 @@ local function save_counter(limit, state, now)
   end
   -- A new window: two of them from now on cover all the time in which this state can matter.
   redis.call('HSET', state.key, 'start', state.start, 'current', state.current, 'previous', state.previous)
-  redis.call('PEXPIRE', state.key, math.ceil((math.max(0, state.start - now) + 2 * limit.window_us) / 1000))
+  expire_after(state.key, math.max(0, state.start - now) + 2 * limit.window_us)
   state.stored_start = state.start
 end
 

@@ -95,8 +95,7 @@ local function count_from_zero(state, limit)
 end
 
 local function expire(limit, state, now)
-  local keep_us = math.max(0, state.last_us - now) + limit.window_us
-  redis.call('PEXPIRE', state.key, math.ceil(keep_us / 1000))
+  expire_after(state.key, math.max(0, state.last_us - now) + limit.window_us)
 end
 
 function log.charge(limit, state, cost, now)
@@ -135,6 +134,11 @@ function log.refund(limit, state, units, charged_at, now)
   local before = rank > 0 and tonumber(redis.call('ZRANGE', state.key, rank - 1, rank - 1)[1]) or 0
   local left, kept_total, original = units, before, before
   redis.call('ZREMRANGEBYSCORE', state.key, from, '+inf')
+  if state.base_us then
+    -- The newest entry may be gone, and with it the time below which this key does not go: what had left stays gone.
+    redis.call('ZREMRANGEBYSCORE', state.key, '-inf', state.base_us)
+    redis.call('ZADD', state.key, 0, member_of(state.base_total))
+  end
   for index = 1, #entries, 2 do
     local total, time_us = tonumber(entries[index]), tonumber(entries[index + 1])
     local cost = total - original

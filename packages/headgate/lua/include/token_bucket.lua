@@ -69,8 +69,8 @@ local function save_bucket(limit, state, missing, now)
   local left = limit.limit * MICRO - missing
   local tokens = left % MICRO == 0 and string.format('%d', left / MICRO) or string.format('%.6f', left / MICRO)
   redis.call('HSET', state.key, 'tokens', tokens, 'lastRefill', state.at, 'capacity', limit.limit)
-  local keep_us = math.max(0, state.at - now) + 2 * math.ceil(limit.limit / limit.refill_per_second) * MICRO
-  redis.call('PEXPIRE', state.key, math.ceil(keep_us / 1000))
+  local fill_seconds = math.ceil(limit.limit / limit.refill_per_second)
+  expire_after(state.key, math.max(0, state.at - now) + 2 * fill_seconds * MICRO)
 end
 
 function bucket.charge(limit, state, cost, now)

@@ -116,6 +116,7 @@ function refund(
     if (back > 0) state.counts[age] = (state.counts[age] as number) - back
     left -= back
   }
+  if (left < units) roll(limit, state, nowUs)
   return units - left
 }
 

@@ -157,8 +157,11 @@ function refund(
     state.totals[kept] = previousTotal
     kept++
   }
+  if (left === units) return 0
   state.times.length = kept
   state.totals.length = kept
+  // The newest entry may be gone, and with it the time below which this key does not go: what had left stays gone.
+  dropBefore(state, live)
   return units - left
 }
 

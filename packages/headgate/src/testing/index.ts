@@ -1,1 +1,6 @@
-export {}
+export { caseTables } from './cases/all-cases.js'
+export type { Case, CaseTable } from './cases/case-table.js'
+export type { ManualClock } from './manual-clock.js'
+export { CASES_START_US, manualClock } from './manual-clock.js'
+export type { ContractTest, StoreUnderTest } from './store-contract.js'
+export { storeContract } from './store-contract.js'

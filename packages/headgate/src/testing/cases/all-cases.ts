@@ -1,0 +1,13 @@
+import type { CaseTable } from './case-table.js'
+import { slidingWindowBucketsCases } from './sliding-window-buckets.js'
+import { slidingWindowCounterCases } from './sliding-window-counter.js'
+import { slidingWindowLogCases } from './sliding-window-log.js'
+import { tokenBucketCases } from './token-bucket.js'
+
+/** The histories every executor of the algorithms must answer alike. */
+export const caseTables: readonly CaseTable[] = [
+  slidingWindowLogCases,
+  slidingWindowCounterCases,
+  slidingWindowBucketsCases,
+  tokenBucketCases,
+]

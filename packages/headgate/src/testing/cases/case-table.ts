@@ -1,0 +1,45 @@
+import type { Limit } from '../../engine/limit.js'
+
+/** One request of a history: when it comes, what it costs, and what must be answered. */
+export interface Case {
+  /** Since the start of the history, which lies on a window's boundary. */
+  readonly atMs: number
+  readonly cost: number
+  readonly allowed: boolean
+  readonly remaining: number
+  /** null: no waiting helps. */
+  readonly retryAfterMs: number | null
+  readonly resetAfterMs: number
+  readonly because: string
+}
+
+/** A history of one key: every row is asked in order, of the engine, of the embedded store and of Redis alike. */
+export interface CaseTable {
+  readonly title: string
+  readonly limit: Limit
+  readonly cases: readonly Case[]
+}
+
+type Row = readonly [
+  atMs: number,
+  cost: number,
+  allowed: boolean,
+  remaining: number,
+  retryAfterMs: number | null,
+  resetAfterMs: number,
+  because: string,
+]
+
+/** Builds a table from rows in the order at, cost, allowed, remaining, retry after, reset after, because. */
+export function caseTable(title: string, limit: Limit, rows: readonly Row[]): CaseTable {
+  const cases = rows.map(([atMs, cost, allowed, remaining, retryAfterMs, resetAfterMs, because]) => ({
+    atMs,
+    cost,
+    allowed,
+    remaining,
+    retryAfterMs,
+    resetAfterMs,
+    because,
+  }))
+  return { title, limit, cases }
+}

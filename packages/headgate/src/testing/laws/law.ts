@@ -1,0 +1,53 @@
+import type { Limit } from '../../engine/limit.js'
+import type { Answer, Check, Question } from '../../engine/question.js'
+import type { Store } from '../../store/store.js'
+import type { ManualClock } from '../manual-clock.js'
+
+/** One thing every store must do. `run` rejects with a message that says what was expected and what came. */
+export interface Law {
+  readonly name: string
+  run(bench: LawBench): Promise<void>
+}
+
+/** What a law works with: a store under test, the clock it reads, and names nobody else uses. */
+export interface LawBench {
+  readonly store: Store
+  readonly clock: ManualClock
+  /** Another store on the same state, for stores that share it; the same one otherwise. */
+  readonly other: Store
+  /** A subject no other law has used. */
+  readonly subject: string
+}
+
+/** A check of the bench's subject. */
+export function check(bench: LawBench, limit: Limit, cost = 1, overrides: Partial<Check> = {}): Check {
+  return { subject: bench.subject, scope: 'global', name: `law.${limit.id}`, limit, cost, ...overrides }
+}
+
+/** A question with one alternative. */
+export function ask(...checks: Check[]): Question {
+  return { alternatives: [checks], shadow: [] }
+}
+
+/** The answer of the store to one check, whether it was admitted. */
+export async function decide(bench: LawBench, limit: Limit, cost = 1): Promise<Answer> {
+  return bench.store.decide(ask(check(bench, limit, cost)))
+}
+
+/** How many of `times` requests of the same cost are admitted. */
+export async function admitted(bench: LawBench, limit: Limit, times: number, cost = 1): Promise<number> {
+  let count = 0
+  for (let time = 0; time < times; time++) if ((await decide(bench, limit, cost)).charged === 0) count++
+  return count
+}
+
+/** Throws unless the two are the same value. */
+export function same(actual: unknown, expected: unknown, what: string): void {
+  const left = JSON.stringify(actual, keepInfinity)
+  const right = JSON.stringify(expected, keepInfinity)
+  if (left !== right) throw new Error(`${what}: expected ${right}; got ${left}`)
+}
+
+function keepInfinity(_key: string, value: unknown): unknown {
+  return value === Number.POSITIVE_INFINITY ? 'never' : value
+}

@@ -1,0 +1,84 @@
+import type { Limit } from '../../engine/limit.js'
+import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../policy/limits.js'
+import { admitted, ask, check, decide, type Law, type LawBench, same } from './law.js'
+
+const WINDOW_MS = 10_000
+const limits: readonly Limit[] = [
+  slidingWindowLog({ limit: 7, window: '10s' }),
+  slidingWindowCounter({ limit: 7, window: '10s' }),
+  slidingWindowCounter({ limit: 7, window: '10s', buckets: 4 }),
+  tokenBucket({ capacity: 7, refillPerSecond: 0.7 }),
+]
+
+/** Laws 3, 4, 6 and 10: what time does to a limit. */
+export const timeLaws: readonly Law[] = [
+  ...limits.map(limit => ({
+    name: `admits after exactly retryAfterMs and not a millisecond sooner: ${limit.id}`,
+    run: (bench: LawBench) => obeyRetryAfter(bench, limit),
+  })),
+  ...limits.map(limit => ({
+    name: `admits nothing more when the clock steps back, and locks no key: ${limit.id}`,
+    run: (bench: LawBench) => stepBack(bench, limit),
+  })),
+  {
+    name: 'counts two requests of one microsecond twice',
+    async run(bench) {
+      for (const limit of limits) same(await admitted(bench, limit, 20), 7, limit.id)
+    },
+  },
+  {
+    name: 'is exact for limits of 2^32 - 1 and windows of 366 days',
+    async run(bench) {
+      const most = 2 ** 32 - 1
+      for (const limit of [
+        slidingWindowLog({ limit: most, window: '366d' }),
+        slidingWindowCounter({ limit: most, window: '366d' }),
+        slidingWindowCounter({ limit: most, window: '366d', buckets: 7 }),
+        tokenBucket({ capacity: most, refillPerSecond: 1 }),
+      ]) {
+        same(
+          (await decide(bench, limit, most - 1)).verdicts[0]?.[0]?.remaining,
+          1,
+          `${limit.id}, all but one`,
+        )
+        same((await decide(bench, limit, 1)).verdicts[0]?.[0]?.remaining, 0, `${limit.id}, the last`)
+        same((await decide(bench, limit, 1)).charged, -1, `${limit.id}, one too many`)
+      }
+    },
+  },
+  {
+    name: 'is exact for windows of one millisecond',
+    async run(bench) {
+      const limit = slidingWindowLog({ limit: 2, window: '1ms' })
+      same(await admitted(bench, limit, 3), 2, 'in the first millisecond')
+      bench.clock.advanceUs(999)
+      same(await admitted(bench, limit, 1), 0, 'a microsecond early')
+      bench.clock.advanceUs(1)
+      same(await admitted(bench, limit, 3), 2, 'in the next')
+    },
+  },
+]
+
+async function obeyRetryAfter(bench: LawBench, limit: Limit): Promise<void> {
+  bench.clock.advanceUs(1_234_567)
+  for (const cost of [1, 3, 7, 2, 5]) {
+    const answer = await decide(bench, limit, cost)
+    if (answer.charged === 0) continue
+    const retryAfterMs = Math.ceil((answer.verdicts[0]?.[0]?.retryAfterUs ?? 0) / 1000)
+    bench.clock.advanceMs(retryAfterMs - 1)
+    same((await decide(bench, limit, cost)).charged, -1, `cost ${cost}, ${retryAfterMs - 1} ms later`)
+    bench.clock.advanceMs(1)
+    same((await decide(bench, limit, cost)).charged, 0, `cost ${cost}, ${retryAfterMs} ms later`)
+  }
+}
+
+async function stepBack(bench: LawBench, limit: Limit): Promise<void> {
+  same(await admitted(bench, limit, 10), 7, 'before the step')
+  bench.clock.advanceMs(-1_000)
+  same(await admitted(bench, limit, 10), 0, 'a second back')
+  bench.clock.advanceMs(-3_600_000)
+  // Two windows, or the time a bucket takes to fill, are the longest denial a step back may cause.
+  const wait = await bench.store.peek(ask(check(bench, limit)))
+  const waitMs = (wait.verdicts[0]?.[0]?.retryAfterUs ?? 0) / 1000
+  same(waitMs <= 2 * WINDOW_MS, true, `an hour back, a wait of ${waitMs} ms within two windows`)
+}

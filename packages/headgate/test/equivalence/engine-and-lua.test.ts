@@ -1,0 +1,65 @@
+import fc from 'fast-check'
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { memoryStore } from '../../src/store/memory/memory-store.js'
+import { type RedisStore, redisStore } from '../../src/store/redis/redis-store.js'
+import { scripts } from '../../src/store/redis/scripts.gen.js'
+import { type ManualClock, manualClock } from '../../src/testing/manual-clock.js'
+import { type RedisProcess, startRedis } from '../support/redis-process.ts'
+import { sendCommand } from '../support/resp.ts'
+import { play, type Step, step } from './history.ts'
+import { regressions } from './regressions.ts'
+
+const HISTORIES = 700
+const STEPS = 160
+
+describe('the Lua scripts are the engine', () => {
+  let server: RedisProcess
+  let client: Redis
+  let redis: RedisStore
+  let clock: ManualClock = manualClock()
+  let histories = 0
+  let steps = 0
+
+  beforeAll(async () => {
+    server = await startRedis()
+    client = new Redis({ port: server.port, lazyConnect: true })
+    redis = redisStore(client, { deadlineMs: 60_000, testClockUs: () => clock.nowUs() })
+    // The first call of a script is sent twice, by hash and by text; from then on calls stay in the order of sending.
+    for (const script of Object.values(scripts)) await sendCommand(server.port, 'SCRIPT', 'LOAD', script.text)
+    await redis.ready()
+  })
+  afterAll(async () => {
+    await redis.close()
+    await server.stop()
+  })
+
+  async function compare(history: readonly Step[]): Promise<void> {
+    clock = manualClock()
+    const memory = memoryStore({ clock })
+    const outcomes = play(history, [memory, redis], clock, `user:${++histories}`)
+    const answers = await Promise.all(outcomes.flat())
+    for (let index = 0; index < answers.length; index += 2) {
+      const [engine, lua] = [answers[index], answers[index + 1]]
+      // Comparing text first: the matcher takes longer than both stores together.
+      if (JSON.stringify(lua) !== JSON.stringify(engine)) {
+        expect(lua, `answer ${index / 2} of the history`).toEqual(engine)
+      }
+    }
+    steps += history.length
+  }
+
+  it('answers random histories of all algorithms without a difference', { timeout: 240_000 }, async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 2 * STEPS, size: 'max' }), compare),
+      {
+        numRuns: HISTORIES,
+      },
+    )
+    expect(steps).toBeGreaterThanOrEqual(100_000)
+  })
+
+  for (const { name, history } of regressions) {
+    it(`answers alike: ${name}`, () => compare(history))
+  }
+})

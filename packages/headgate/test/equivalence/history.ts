@@ -1,0 +1,146 @@
+import fc from 'fast-check'
+import type { Limit } from '../../src/engine/limit.js'
+import type { Answer, Check, Question, Refund } from '../../src/engine/question.js'
+import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../src/policy/limits.js'
+import type { Eventually, Store } from '../../src/store/store.js'
+import type { ManualClock } from '../../src/testing/manual-clock.js'
+
+/** One thing that happens to a store. Numbers choose among what there is, so that every history can be shrunk. */
+export type Step =
+  | { readonly kind: 'decide' | 'peek'; readonly alternatives: Pick[][]; readonly shadow: Pick[] }
+  | { readonly kind: 'refund'; readonly which: number; readonly units: number; readonly byTime: boolean }
+  | { readonly kind: 'reset'; readonly check: Pick }
+  | { readonly kind: 'wait'; readonly us: number }
+
+interface Pick {
+  readonly family: number
+  readonly variant: number
+  readonly scope: number
+  readonly cost: number
+}
+
+const MOST = 2 ** 32 - 1
+
+/** Limits of one family share a state: the same algorithm and window with other numbers. */
+const families: readonly (readonly Limit[])[] = [
+  [1, 3, 10, 25].map(limit => slidingWindowLog({ limit, window: '1s' })),
+  [2, 10].map(limit => slidingWindowLog({ limit, window: '5ms' })),
+  [100, MOST].map(limit => slidingWindowLog({ limit, window: '366d', name: 'year' })),
+  [1, 4, 10, 25].map(limit => slidingWindowCounter({ limit, window: '1s' })),
+  [3, 7].map(limit => slidingWindowCounter({ limit, window: '7ms' })),
+  [1_000, 200_000, MOST].map(limit => slidingWindowCounter({ limit, window: '366d' })),
+  [1, 4, 10, 25].map(limit => slidingWindowCounter({ limit, window: '1s', buckets: 4 })),
+  [5, 9].map(limit => slidingWindowCounter({ limit, window: '10s', buckets: 7 })),
+  [1, 5, 10, 25].map(capacity => tokenBucket({ capacity, refillPerSecond: 7 })),
+  [3, 8].map(capacity => tokenBucket({ capacity, refillPerSecond: 1 / 3, name: 'slow' })),
+  [1_000, MOST].map(capacity => tokenBucket({ capacity, refillPerSecond: 999_983.7, name: 'fast' })),
+  [0, 1].map(limit => slidingWindowLog({ limit, window: '2s', name: 'ban' })),
+]
+
+const cost = fc.oneof(
+  { weight: 8, arbitrary: fc.integer({ min: 1, max: 3 }) },
+  { weight: 3, arbitrary: fc.integer({ min: 0, max: 30 }) },
+  { weight: 1, arbitrary: fc.integer({ min: 1, max: MOST }) },
+)
+const pick: fc.Arbitrary<Pick> = fc.record({
+  family: fc.nat({ max: families.length - 1 }),
+  variant: fc.nat({ max: 3 }),
+  scope: fc.nat({ max: 1 }),
+  cost,
+})
+/** One check of each family at most: a question never names a state twice. */
+const checks = (minLength: number, maxLength: number): fc.Arbitrary<Pick[]> =>
+  fc.uniqueArray(pick, { minLength, maxLength, selector: ({ family, scope }) => `${family}/${scope}` })
+const alternatives = fc.oneof(
+  { weight: 4, arbitrary: checks(1, 1).map(one => [one]) },
+  { weight: 2, arbitrary: checks(2, 4).map(all => [all]) },
+  { weight: 1, arbitrary: fc.array(checks(1, 2), { minLength: 2, maxLength: 3 }) },
+)
+const shadow = fc.oneof(
+  { weight: 5, arbitrary: fc.constant<Pick[]>([]) },
+  { weight: 1, arbitrary: checks(1, 2) },
+)
+const waitUs = fc.oneof(
+  { weight: 6, arbitrary: fc.integer({ min: 0, max: 3_000 }) },
+  { weight: 6, arbitrary: fc.integer({ min: 0, max: 700_000 }) },
+  { weight: 2, arbitrary: fc.integer({ min: 0, max: 10_000_000 }) },
+  { weight: 1, arbitrary: fc.integer({ min: 0, max: 3 * 366 * 86_400 }).map(seconds => seconds * 1_000_000) },
+  { weight: 2, arbitrary: fc.integer({ min: -1_500_000, max: 0 }) },
+  { weight: 1, arbitrary: fc.integer({ min: -3_600, max: 0 }).map(seconds => seconds * 1_000_000) },
+)
+
+export const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 12, arbitrary: fc.record({ kind: fc.constant('decide' as const), alternatives, shadow }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('peek' as const), alternatives, shadow }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant('refund' as const),
+      which: fc.nat(),
+      units: fc.integer({ min: 1, max: 12 }),
+      byTime: fc.boolean(),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('reset' as const), check: pick }) },
+  { weight: 9, arbitrary: fc.record({ kind: fc.constant('wait' as const), us: waitUs }) },
+)
+
+/**
+ * Plays a history against both stores and returns what each answered, in order. The calls to the second are all sent
+ * before the first is awaited; one connection keeps them in order.
+ */
+export function play(history: readonly Step[], stores: [Store, Store], clock: ManualClock, subject: string) {
+  const outcomes: [Eventually<unknown>, Eventually<unknown>][] = []
+  const charges: Refund[] = []
+  for (const one of history) {
+    if (one.kind === 'wait') {
+      // The clock of a server never shows a time before 1970.
+      clock.advanceUs(Math.max(one.us, -clock.nowUs()))
+      continue
+    }
+    const act = actionOf(one, charges, subject)
+    const first = act(stores[0])
+    outcomes.push([first, act(stores[1])])
+    if (one.kind === 'decide') charges.push(...chargesOf(questionOf(one, subject), first as Answer))
+  }
+  return outcomes
+}
+
+function actionOf(one: Exclude<Step, { kind: 'wait' }>, charges: readonly Refund[], subject: string) {
+  if (one.kind === 'reset') {
+    const check = checkOf(one.check, subject)
+    return (store: Store) => store.reset([check])
+  }
+  if (one.kind === 'refund') {
+    const charge = charges.length === 0 ? undefined : charges[one.which % charges.length]
+    const refunds =
+      charge === undefined
+        ? []
+        : [{ ...charge, units: one.units, chargedAtUs: one.byTime ? charge.chargedAtUs : null }]
+    return (store: Store) => store.refund(refunds)
+  }
+  const question = questionOf(one, subject)
+  return (store: Store) => (one.kind === 'decide' ? store.decide(question) : store.peek(question))
+}
+
+function questionOf(one: { alternatives: Pick[][]; shadow: Pick[] }, subject: string): Question {
+  return {
+    alternatives: one.alternatives.map(picks => picks.map(each => checkOf(each, subject))),
+    shadow: one.shadow.map(each => checkOf(each, subject)),
+  }
+}
+
+function checkOf({ family, variant, scope, cost }: Pick, subject: string): Check {
+  const variants = families[family] as readonly Limit[]
+  const limit = variants[variant % variants.length] as Limit
+  return { subject, scope: scope === 0 ? 'global' : 'route', name: `p.${limit.id}`, limit, cost }
+}
+
+function chargesOf(question: Question, answer: Answer): Refund[] {
+  const checks = question.alternatives[answer.charged] ?? []
+  return checks.map((check, index) => ({
+    check,
+    units: check.cost,
+    chargedAtUs: answer.verdicts[answer.charged]?.[index]?.chargedAtUs ?? null,
+  }))
+}
