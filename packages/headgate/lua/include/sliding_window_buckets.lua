@@ -17,7 +17,7 @@ function buckets.load(key, limit, now)
     end
   end
   local at = now
-  local forgotten = stored - now > limit.window_us - part
+  local forgotten = stored - now > 2 * limit.window_us - (limit.buckets + 1) * part
   if stored > now and not forgotten then
     at = stored
   end

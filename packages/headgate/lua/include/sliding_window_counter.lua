@@ -17,7 +17,7 @@ function counter.load(key, limit, now)
     end
   end
   local at = now
-  if stored > now and stored - now <= window - window / limit.limit then
+  if stored > now and stored - now <= window - math.ceil(window / limit.limit) then
     at = stored
   end
   local start = at - at % window

@@ -67,6 +67,11 @@ const waitUs = fc.oneof(
   { weight: 1, arbitrary: fc.integer({ min: 0, max: 3 * 366 * 86_400 }).map(seconds => seconds * 1_000_000) },
   { weight: 2, arbitrary: fc.integer({ min: -1_500_000, max: 0 }) },
   { weight: 1, arbitrary: fc.integer({ min: -3_600, max: 0 }).map(seconds => seconds * 1_000_000) },
+  // Just up to, and just beyond, how far back a clock may step before a state is forgotten.
+  {
+    weight: 2,
+    arbitrary: fc.constantFrom(-8_571_424, -8_571_425, -8_571_429, -4_666, -4_667, -750_000, -750_001, -900_001),
+  },
 )
 
 export const step: fc.Arbitrary<Step> = fc.oneof(
