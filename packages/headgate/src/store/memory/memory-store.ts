@@ -16,6 +16,8 @@ const DEFAULT_MAX_KEYS = 100_000
 /** A Map holds 2^24 entries at most. */
 const MAX_MAX_KEYS = 2 ** 24 - 1_000
 const OVERFLOW_KEYS = 64
+/** Nothing is open outside of a question. */
+const NO_TURN = -1
 
 /**
  * The embedded store: limits of this process, kept in this process, decided by the engine.
@@ -40,9 +42,10 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store & { readonl
 
   function makeRoom(table: Table, nowUs: number): boolean {
     if (size < maxKeys) return true
-    if (!largest()?.forgetOne(nowUs, turn) && !table.forgetOne(nowUs, turn)) return false
-    size--
-    return true
+    const crowded = largest()
+    const forgotten = crowded?.forgetOne(nowUs, turn) || (crowded !== table && table.forgetOne(nowUs, turn))
+    if (forgotten) size--
+    return forgotten ?? false
   }
 
   function open(check: Check, nowUs: number): State {
@@ -71,8 +74,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store & { readonl
     const key = keyOf(check)
     const known = table?.find(key)
     if (known !== undefined) return known
-    const hasRoom =
-      size < maxKeys || largest()?.canForget(nowUs, turn + 1) || table?.canForget(nowUs, turn + 1)
+    const hasRoom = size < maxKeys || largest()?.canForget(nowUs, NO_TURN) || table?.canForget(nowUs, NO_TURN)
     const shared = hasRoom ? undefined : overflow.get(check.name)?.find(overflowKey(key))
     return shared ?? algorithmOf(check.limit).empty()
   }

@@ -62,7 +62,7 @@ export class Table {
   /** Whether the key has nothing used. */
   isIdle(key: string, nowUs: number): boolean {
     const row = this.#rows.get(key)
-    return row !== undefined && this.#isIdleRow(row, nowUs)
+    return row !== undefined && this.#isIdle(row, nowUs)
   }
 
   /** Whether `forgetOne` would find a key. */
@@ -88,8 +88,9 @@ export class Table {
     for (let look = 1; look <= looks; look++) {
       const row = this.#rowAfterHand(look)
       if (this.#keys[row] === undefined || this.#isOpened(row, turn)) continue
-      if (this.#isIdleRow(row, nowUs)) return row
-      const left = this.#remaining(row, nowUs)
+      const limit = this.#limits[row] as Limit
+      const left = algorithmOf(limit).remaining(limit, this.#columns.view(row), nowUs)
+      if (left >= limit.limit && this.#isIdle(row, nowUs)) return row
       if (left > bestRemaining) {
         best = row
         bestRemaining = left
@@ -118,12 +119,7 @@ export class Table {
     return (this.#hand + steps) % Math.max(1, this.#keys.length)
   }
 
-  #remaining(row: number, nowUs: number): number {
-    const limit = this.#limits[row] as Limit
-    return algorithmOf(limit).remaining(limit, this.#columns.view(row), nowUs)
-  }
-
-  #isIdleRow(row: number, nowUs: number): boolean {
+  #isIdle(row: number, nowUs: number): boolean {
     const limit = this.#limits[row] as Limit
     return algorithmOf(limit).resetAfterUs(limit, this.#columns.view(row), nowUs) === 0
   }
