@@ -1,0 +1,481 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { build } from 'esbuild'
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Clock } from '../src/clock.js'
+import { algorithmOf, type State } from '../src/engine/algorithms.js'
+import { decide, peek } from '../src/engine/decide.js'
+import type { Limit } from '../src/engine/limit.js'
+import type { Answer, Check, Question } from '../src/engine/question.js'
+import { isHeadgateError } from '../src/errors.js'
+import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../src/policy/limits.js'
+import { memoryStore } from '../src/store/memory/memory-store.js'
+
+const START_US = 1_700_000_000_000_000
+
+function manualClock(): Clock & { advance(us: number): void } {
+  let us = START_US
+  return {
+    nowUs: () => us,
+    unixMs: () => us / 1_000,
+    advance(by) {
+      us += by
+    },
+  }
+}
+
+const LIMITS = {
+  'a.log': slidingWindowLog({ limit: 4, window: '1s' }),
+  'a.counter': slidingWindowCounter({ limit: 5, window: '1s' }),
+  'a.buckets': slidingWindowCounter({ limit: 4, window: '1s', buckets: 4 }),
+  'a.bucket': tokenBucket({ capacity: 6, refillPerSecond: 3 }),
+} satisfies Record<string, Limit>
+type Name = keyof typeof LIMITS
+const NAMES = Object.keys(LIMITS) as Name[]
+
+function check(subject: string, limit: Limit, rest: Partial<Check> = {}): Check {
+  return { subject, scope: 'global', name: `p.${limit.id}`, limit, cost: 1, ...rest }
+}
+const ask = (...checks: Check[]): Question => ({ alternatives: [checks], shadow: [] })
+/** The embedded store answers at once. */
+const now = <T>(eventually: T | Promise<T>): T => eventually as T
+const allowed = (answer: Answer | Promise<Answer>) => now(answer).charged === 0
+
+describe('below its bound, the embedded store', () => {
+  const subject = fc.constantFrom('user:1', 'user:2', 'user:3', 'ip:::1')
+  const scope = fc.constantFrom('global', 'api', 'user:1')
+  const name = fc.constantFrom(...NAMES)
+  const one = fc.record({ subject, scope, name, cost: fc.integer({ min: 0, max: 7 }) })
+  const command = fc.oneof(
+    {
+      weight: 8,
+      arbitrary: fc.record({
+        kind: fc.constantFrom('decide' as const, 'peek' as const),
+        alternatives: fc.array(fc.uniqueArray(one, { maxLength: 3, selector: nameOf }), {
+          minLength: 1,
+          maxLength: 2,
+        }),
+        shadow: fc.array(one, { maxLength: 2 }),
+      }),
+    },
+    {
+      weight: 2,
+      arbitrary: fc.record({ kind: fc.constant('refund' as const), one, which: fc.nat({ max: 9 }) }),
+    },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant('reset' as const), one }) },
+    {
+      weight: 3,
+      arbitrary: fc.record({ kind: fc.constant('wait' as const), us: fc.nat({ max: 1_500_000 }) }),
+    },
+  )
+
+  function nameOf(one: { subject: string; scope: string; name: string }): string {
+    return JSON.stringify([one.name, one.subject, one.scope])
+  }
+
+  it('is a Map of engine states: same answers, same refunds, same size', () => {
+    fc.assert(
+      fc.property(fc.array(command, { maxLength: 40 }), commands => {
+        const clock = manualClock()
+        const store = memoryStore({ maxKeys: 1_000, clock })
+        const model = new Map<string, State>()
+        /** Keys that were ever charged: those take a place. */
+        const kept = new Set<string>()
+        const charges: number[] = []
+        const toCheck = (one: { subject: string; scope: string; name: Name; cost: number }): Check => ({
+          ...one,
+          limit: LIMITS[one.name],
+        })
+        const open = (check: Check) => {
+          const state = model.get(nameOf(check)) ?? algorithmOf(check.limit).empty()
+          model.set(nameOf(check), state)
+          return state
+        }
+        for (const command of commands) {
+          if (command.kind === 'wait') clock.advance(command.us)
+          else if (command.kind === 'reset') {
+            store.reset([toCheck(command.one)])
+            model.delete(nameOf(command.one))
+            kept.delete(nameOf(command.one))
+          } else if (command.kind === 'refund') {
+            const check = toCheck(command.one)
+            const chargedAtUs = charges[command.which] ?? null
+            const given = now(store.refund([{ check, units: check.cost, chargedAtUs }]))
+            const { limit } = check
+            expect(given).toEqual([
+              algorithmOf(limit).refund(limit, open(check), check.cost, chargedAtUs, clock.nowUs()),
+            ])
+          } else {
+            const question: Question = {
+              alternatives: command.alternatives.map(checks => checks.map(toCheck)),
+              shadow: command.shadow.map(toCheck),
+            }
+            const act = command.kind === 'decide' ? decide : peek
+            const answer = now(store[command.kind](question))
+            expect(answer).toEqual(act(question, open, clock.nowUs()))
+            const charged = question.alternatives[answer.charged] ?? []
+            const verdicts = [...(answer.verdicts[answer.charged] ?? []), ...answer.shadow]
+            for (const [index, check] of [...charged, ...question.shadow].entries()) {
+              const chargedAtUs = verdicts[index]?.chargedAtUs ?? null
+              if (chargedAtUs === null) continue
+              charges.push(chargedAtUs)
+              kept.add(nameOf(check))
+            }
+          }
+          expect(store.size).toBe(kept.size)
+        }
+      }),
+      { numRuns: 1_500 },
+    )
+  })
+
+  it('is not written to by denials, peeks and costs of 0', () => {
+    const store = memoryStore({ clock: manualClock() })
+    const ban = slidingWindowLog({ limit: 0, window: '1m' })
+    const log = LIMITS['a.log']
+    for (let count = 0; count < 100; count++) {
+      expect(allowed(store.decide(ask(check(`ip:${count}`, ban))))).toBe(false)
+      expect(
+        allowed(store.decide(ask(check(`ip:${count}`, log), check(`ip:${count}`, ban, { name: 'p.ban' })))),
+      ).toBe(false)
+      expect(allowed(store.decide(ask(check(`ip:${count}`, log, { cost: 5 }))))).toBe(false)
+      expect(allowed(store.decide(ask(check(`ip:${count}`, log, { cost: 0 }))))).toBe(true)
+      expect(allowed(store.peek(ask(check(`ip:${count}`, log))))).toBe(true)
+    }
+    expect(store.size).toBe(0)
+  })
+
+  it('keeps subjects and scopes apart, however they are written', () => {
+    const store = memoryStore({ clock: manualClock() })
+    const once = slidingWindowLog({ limit: 1, window: '1m' })
+    const pairs = [
+      ['user:a', 'login'],
+      ['user:a\nlogin', 'global'],
+      ['user:a:login', 'global'],
+      ['user:a', 'global'],
+      ['user:a\nlogin', 'login'],
+      ['user:a', 'login\nlogin'],
+      ['user:a', '\nlogin'],
+      ['r:a', 'loginuse'],
+      ['inuser:a', 'log'],
+      [':5:loginuser:a', 'x'],
+      ['5:loginuser:a', 'global'],
+    ] as const
+    for (const [subject, scope] of pairs) {
+      expect(allowed(store.decide(ask(check(subject, once, { scope })))), `${subject} ${scope}`).toBe(true)
+    }
+    expect(store.size).toBe(pairs.length)
+  })
+
+  it('takes hostile keys for ordinary keys', () => {
+    const store = memoryStore({ clock: manualClock() })
+    const twice = slidingWindowLog({ limit: 2, window: '1m' })
+    const keys = [
+      '__proto__',
+      'constructor',
+      'toString',
+      'hasOwnProperty',
+      '0',
+      '1',
+      '-1',
+      '4294967295',
+      '\0',
+      '\ud800',
+      '',
+    ]
+    const checks = keys.flatMap(key => [
+      check(`user:${key}`, twice),
+      check(`${key}:x`, twice),
+      check('user:1', twice, { scope: `s${key}` }),
+      check('user:1', twice, { name: key }),
+    ])
+    for (const one of checks) {
+      expect(allowed(store.decide(ask(one)))).toBe(true)
+      expect(allowed(store.decide(ask(one)))).toBe(true)
+      expect(allowed(store.decide(ask(one)))).toBe(false)
+    }
+    store.reset(checks)
+    expect(store.size).toBe(0)
+    expect(({} as Record<string, unknown>).subject).toBeUndefined()
+  })
+
+  it('forgets on reset, and gives the place to the next key clean', () => {
+    for (const limit of Object.values(LIMITS)) {
+      const store = memoryStore({ clock: manualClock() })
+      store.decide(ask(check('user:1', limit, { cost: limit.limit })))
+      expect(allowed(store.decide(ask(check('user:1', limit))))).toBe(false)
+      store.reset([check('user:1', limit), check('user:unknown', limit)])
+      expect(store.size).toBe(0)
+      expect(allowed(store.decide(ask(check('user:2', limit, { cost: limit.limit }))))).toBe(true)
+      expect(allowed(store.decide(ask(check('user:1', limit, { cost: limit.limit }))))).toBe(true)
+      store.close()
+      expect(store.size).toBe(0)
+    }
+  })
+})
+
+describe('at its bound, the embedded store', () => {
+  it('never keeps more than maxKeys, and forgets what has nothing used first', () => {
+    const clock = manualClock()
+    const store = memoryStore({ maxKeys: 10, clock })
+    const limit = slidingWindowLog({ limit: 3, window: '1s' })
+    for (let count = 0; count < 10; count++) store.decide(ask(check(`old:${count}`, limit)))
+    clock.advance(1_000_000)
+    store.decide(ask(check('user:busy', limit, { cost: 2 })))
+    for (let count = 0; count < 8; count++) store.decide(ask(check(`new:${count}`, limit)))
+    expect(store.size).toBe(10)
+    expect(now(store.peek(ask(check('user:busy', limit)))).verdicts[0]?.[0]?.remaining).toBe(1)
+  })
+
+  it.each(Object.values(LIMITS))('forgets no state of a question before it is charged: $algorithm', limit => {
+    const store = memoryStore({ maxKeys: 1, clock: manualClock() })
+    const second = { ...limit, id: 'second' }
+    const question = (subject: string) => ask(check(subject, limit), check(subject, second))
+    let admitted = 0
+    for (let count = 0; count < 50; count++) if (allowed(store.decide(question('user:1')))) admitted++
+    expect(admitted).toBe(limit.limit)
+    expect(store.size).toBe(1)
+    // What user:1 used is not met by another key that takes its place.
+    store.reset([check('user:1', limit)])
+    expect(now(store.decide(ask(check('user:2', limit)))).verdicts[0]?.[0]?.remaining).toBe(limit.limit - 1)
+  })
+
+  it('judges each key by its own numbers where tiers share a table', () => {
+    const store = memoryStore({ maxKeys: 50, clock: manualClock() })
+    const small = slidingWindowLog({ limit: 2, window: '1m' })
+    const large = slidingWindowLog({ limit: 1_000, window: '1m' })
+    store.decide(ask(check('user:victim', small, { cost: 2 })))
+    for (let count = 0; count < 500; count++) store.decide(ask(check(`pro:${count}`, large, { cost: 900 })))
+    expect(allowed(store.decide(ask(check('user:victim', small))))).toBe(false)
+  })
+
+  it('finds room in the newcomer’s own table when the largest holds only keys at their limit', () => {
+    const store = memoryStore({ maxKeys: 100, clock: manualClock() })
+    const login = slidingWindowLog({ limit: 1, window: '1m', name: 'login' })
+    const api = slidingWindowLog({ limit: 100, window: '1m', name: 'api' })
+    for (let count = 0; count < 40; count++) store.decide(ask(check(`user:${count}`, api)))
+    for (let count = 0; count < 60; count++) store.decide(ask(check(`bot:${count}`, login)))
+    for (let count = 0; count < 1_000; count++) {
+      const answer = now(store.decide(ask(check(`new:${count}`, api))))
+      expect(answer.verdicts[0]?.[0]?.remaining).toBe(99)
+    }
+    expect(allowed(store.decide(ask(check('bot:7', login))))).toBe(false)
+  })
+
+  it('lets newcomers share when everybody is at their limit, frees nobody, and peek agrees', () => {
+    const clock = manualClock()
+    const store = memoryStore({ maxKeys: 100, clock })
+    const limit = slidingWindowCounter({ limit: 2, window: '1m' })
+    for (let count = 0; count < 100; count++) store.decide(ask(check(`user:${count}`, limit, { cost: 2 })))
+    let admitted = 0
+    for (let count = 0; count < 10_000; count++) {
+      const question = ask(check(`new:${count}`, limit))
+      const peeked = allowed(store.peek(question))
+      const decided = allowed(store.decide(question))
+      if (peeked !== decided) throw new Error(`peek said ${peeked} of newcomer ${count}`)
+      if (decided) admitted++
+    }
+    // 64 shared states of two units each; nobody else was let in.
+    expect(admitted).toBeLessThanOrEqual(128)
+    expect(store.size).toBe(100)
+    for (let count = 0; count < 100; count++) {
+      expect(allowed(store.decide(ask(check(`user:${count}`, limit))))).toBe(false)
+    }
+    // When the window has passed everybody is forgotten in turn and newcomers have states of their own again.
+    clock.advance(120_000_000)
+    expect(allowed(store.decide(ask(check('late:1', limit, { cost: 2 }))))).toBe(true)
+    expect(store.size).toBe(100)
+  })
+
+  it.each(Object.values(LIMITS))('a victim stays denied through 250,000 churning keys: $algorithm', limit => {
+    const clock = manualClock()
+    const store = memoryStore({ maxKeys: 1_000, clock })
+    const victim = ask(check('user:victim', limit))
+    store.decide(ask(check('user:victim', limit, { cost: limit.limit })))
+    for (let count = 0; count < 250_000; count++) store.decide(ask(check(`ip:${count}`, limit)))
+    expect(allowed(store.decide(victim))).toBe(false)
+    expect(store.size).toBe(1_000)
+  })
+
+  it('a victim stays denied although each of a million churning keys is driven to its limit', () => {
+    const store = memoryStore({ maxKeys: 500, clock: manualClock() })
+    const limit = tokenBucket({ capacity: 2, refillPerSecond: 0.001 })
+    const victim = ask(check('user:victim', limit))
+    store.decide(ask(check('user:victim', limit, { cost: 2 })))
+    let denied = 0
+    for (let count = 0; count < 1_000_000; count++) {
+      const all = ask(check(`ip:${count}`, limit, { cost: 2 }))
+      store.decide(all)
+      if (count % 10 === 0 && !allowed(store.decide(all))) denied++
+      if (count % 1_000 === 0 && allowed(store.decide(victim))) throw new Error(`freed after ${count}`)
+    }
+    expect(denied).toBe(100_000)
+    expect(allowed(store.decide(victim))).toBe(false)
+    expect(store.size).toBe(500)
+  })
+
+  it('stays within its bound whatever is done to it', () => {
+    const command = fc.record({
+      subject: fc.nat({ max: 40 }),
+      name: fc.constantFrom(...NAMES),
+      cost: fc.integer({ min: 0, max: 7 }),
+      reset: fc.boolean(),
+      us: fc.constantFrom(0, 0, 0, 100_000, 700_000),
+    })
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 12 }),
+        fc.array(command, { maxLength: 200 }),
+        (maxKeys, commands) => {
+          const clock = manualClock()
+          const store = memoryStore({ maxKeys, clock })
+          for (const { subject, name, cost, reset, us } of commands) {
+            clock.advance(us)
+            const limit = LIMITS[name]
+            const one = check(`user:${subject}`, limit, { name, cost })
+            if (reset && cost === 7) store.reset([one])
+            const peeked = now(store.peek(ask(one))).charged
+            expect(now(store.decide(ask(one))).charged).toBe(peeked)
+            expect(store.size).toBeLessThanOrEqual(maxKeys)
+          }
+          const all = NAMES.flatMap(name =>
+            Array.from({ length: 41 }, (_, id) => check(`user:${id}`, LIMITS[name], { name })),
+          )
+          store.reset(all)
+          expect(store.size).toBe(0)
+        },
+      ),
+      { numRuns: 400 },
+    )
+  })
+
+  it.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 24, '100', null, {}])(
+    'refuses maxKeys %s by name',
+    maxKeys => {
+      const refusal = (() => {
+        try {
+          return memoryStore({ maxKeys: maxKeys as number })
+        } catch (error) {
+          return error
+        }
+      })()
+      expect(isHeadgateError(refusal) && refusal.code).toBe('ERR_HEADGATE_INVALID_OPTION')
+      expect(String(refusal)).toContain('maxKeys: expected a whole number from 1 to 16776216; got ')
+    },
+  )
+})
+
+describe('in a process of its own, the embedded store', () => {
+  let folder = ''
+  const run = promisify(execFile)
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'headgate-memory-'))
+    await build({
+      stdin: {
+        contents: `export * from './store/memory/memory-store.js'; export * from './policy/limits.js'`,
+        resolveDir: join(import.meta.dirname, '../src'),
+      },
+      bundle: true,
+      format: 'esm',
+      platform: 'node',
+      outfile: join(folder, 'store.mjs'),
+    })
+  })
+  afterAll(() => rm(folder, { recursive: true, force: true }))
+
+  /** Runs a script with the store in scope, and with the garbage collector at hand. */
+  async function script(body: string): Promise<string> {
+    const names = 'memoryStore, slidingWindowLog, slidingWindowCounter, tokenBucket'
+    const source = `import { ${names} } from ${JSON.stringify(join(folder, 'store.mjs'))}\n${body}`
+    const { stdout } = await run(process.execPath, ['--expose-gc', '--input-type=module', '-e', source])
+    return stdout
+  }
+
+  it('stays within 250 MB through ten million keys', async () => {
+    const out = await script(`
+      let nowUs = ${START_US}
+      const store = memoryStore({ clock: { nowUs: () => nowUs, unixMs: () => 0 } })
+      const limits = [
+        tokenBucket({ capacity: 5, refillPerSecond: 5 }),
+        slidingWindowCounter({ limit: 5, window: '1s' }),
+        slidingWindowLog({ limit: 5, window: '1s' }),
+      ]
+      let largest = 0
+      for (let count = 0; count < 10_000_000; count++) {
+        // Half as many keys live in a window as there are places.
+        if (count % 10 === 0) nowUs += 200
+        const limit = limits[count % 3]
+        const check = { subject: 'ip:' + count, scope: 'global', name: 'p.' + limit.id, limit, cost: 1 }
+        const answer = store.decide({ alternatives: [[check]], shadow: [] })
+        if (answer.charged !== 0) throw new Error('a newcomer was denied')
+        if (count % 100_000 === 0) largest = Math.max(largest, process.memoryUsage.rss())
+      }
+      const beforeBytes = process.memoryUsage.rss()
+      gc()
+      const { heapUsed, arrayBuffers } = process.memoryUsage()
+      console.log(JSON.stringify({ size: store.size, largest: Math.max(largest, beforeBytes), held: heapUsed + arrayBuffers }))
+    `)
+    const { size, largest, held } = JSON.parse(out)
+    expect(size).toBe(100_000)
+    expect(largest).toBeLessThanOrEqual(250e6)
+    expect(held).toBeLessThanOrEqual(100e6)
+  }, 240_000)
+
+  it('does not grow when keys come, reach their limit and share for long', async () => {
+    const out = await script(`
+      let nowUs = ${START_US}
+      const store = memoryStore({ maxKeys: 1_000, clock: { nowUs: () => nowUs, unixMs: () => 0 } })
+      const limit = slidingWindowCounter({ limit: 1, window: '1s' })
+      const round = from => {
+        for (let count = from; count < from + 200_000; count++) {
+          if (count % 5_000 === 0) nowUs += 1_000_000
+          const check = { subject: 'ip:' + count, scope: 'global', name: 'p.c', limit, cost: 1 }
+          store.decide({ alternatives: [[check]], shadow: [] })
+        }
+        gc()
+        const { heapUsed, arrayBuffers } = process.memoryUsage()
+        return heapUsed + arrayBuffers
+      }
+      const first = round(0)
+      round(200_000)
+      console.log(JSON.stringify({ size: store.size, grown: round(400_000) - first }))
+    `)
+    const { size, grown } = JSON.parse(out)
+    expect(size).toBe(1_000)
+    expect(grown).toBeLessThan(1e6)
+  })
+
+  it('keeps no process alive: there are no timers', async () => {
+    const out = await script(`
+      const store = memoryStore()
+      const limit = slidingWindowLog({ limit: 1, window: '366d' })
+      store.decide({ alternatives: [[{ subject: 'a:b', scope: 'global', name: 'p.l', limit, cost: 1 }]], shadow: [] })
+      console.log(process.getActiveResourcesInfo().filter(kind => kind === 'Timeout' || kind === 'Immediate').length)
+    `)
+    expect(out.trim()).toBe('0')
+  })
+
+  it('is as quick with integer-like keys as with random ones', async () => {
+    const out = await script(`
+      const limit = slidingWindowCounter({ limit: 5, window: '1h' })
+      const time = subjectOf => {
+        const subjects = Array.from({ length: 300_000 }, (_, count) => subjectOf(count))
+        const store = memoryStore({ maxKeys: 2_000_000 })
+        const start = process.cpuUsage().user
+        for (const subject of subjects) {
+          store.decide({ alternatives: [[{ subject, scope: 'global', name: 'p.c', limit, cost: 1 }]], shadow: [] })
+        }
+        return process.cpuUsage().user - start
+      }
+      const random = () => 'ip:' + Math.random().toString(36).slice(2)
+      time(random)
+      console.log(Math.min(time(count => 'user:' + count) / time(random), time(count => 'user:' + count * 64) / time(random)))
+    `)
+    expect(Number(out)).toBeLessThan(3)
+  }, 60_000)
+})
