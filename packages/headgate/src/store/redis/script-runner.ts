@@ -20,6 +20,9 @@ export function runByHash(connection: RedisConnection): RunScript {
   }
 }
 
+/** The functions can be flushed again between loading and calling them; each time that proves that nothing ran. */
+const MAX_LOADS = 10
+
 /** As a Redis Function; the library is loaded only when the server says it does not know the function. */
 export function runAsFunction(connection: RedisConnection): RunScript {
   const { fcall, loadFunctions } = connection
@@ -31,17 +34,16 @@ export function runAsFunction(connection: RedisConnection): RunScript {
   }
   let loading: Promise<unknown> | null = null
   return async (script, keys, args) => {
-    try {
-      return await fcall(script.functionName, keys, args)
-    } catch (error) {
-      if (!startsWith(error, 'ERR Function not found')) throw error
-      loading ??= loadFunctions(functionLibraryCode())
+    for (let loads = 0; ; loads++) {
       try {
-        await loading
-      } finally {
-        loading = null
+        return await fcall(script.functionName, keys, args)
+      } catch (error) {
+        if (loads === MAX_LOADS || !startsWith(error, 'ERR Function not found')) throw error
       }
-      return fcall(script.functionName, keys, args)
+      loading ??= loadFunctions(functionLibraryCode()).finally(() => {
+        loading = null
+      })
+      await loading
     }
   }
 }
