@@ -1,0 +1,155 @@
+/**
+ * A server forgets its scripts when it restarts, fails over or is told to. Nobody may notice: no call fails, and none
+ * is charged twice because it was sent again.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Redis } from 'ioredis'
+import { createClient } from 'redis'
+import { afterEach, expect, test } from 'vitest'
+import type { Answer, Check } from '../../src/engine/question.ts'
+import { slidingWindowCounter } from '../../src/policy/limits.ts'
+import { type RedisStore, type RedisStoreOptions, redisStore } from '../../src/store/redis/redis-store.ts'
+import { redisKey } from '../../src/subject/key.ts'
+import { type RedisProcess, startRedis } from '../support/redis-process.ts'
+import { openConnection, sendCommand } from '../support/resp.ts'
+import { readKeyspace } from './keyspace.ts'
+
+const IN_FLIGHT = 8
+// Whether a loaded machine answers within 30 ms is another question than the one asked here.
+const DEADLINE_MS = 10_000
+
+const toStop: (() => unknown)[] = []
+
+afterEach(async () => {
+  for (const stop of toStop.splice(0).reverse()) await stop()
+})
+
+const limit = slidingWindowCounter({ limit: 2 ** 32 - 1, window: '366d' })
+
+function checkFor(subject: string, cost: number): Check {
+  return { subject, scope: 'global', name: `proof.${limit.id}`, limit, cost }
+}
+
+const clients = {
+  ioredis: (redis: RedisProcess) => {
+    const client = new Redis(redis.port)
+    client.on('error', () => {})
+    toStop.push(() => client.disconnect())
+    return client
+  },
+  'node-redis': (redis: RedisProcess) => createClient({ url: redis.url }),
+}
+
+async function openStores(
+  redis: RedisProcess,
+  options: RedisStoreOptions,
+): Promise<{ subject: string; store: RedisStore }[]> {
+  const stores = Object.entries(clients).map(([name, connect]) => {
+    const store = redisStore(connect(redis), { deadlineMs: DEADLINE_MS, ...options })
+    toStop.push(() => store.close())
+    return { subject: `client:${name}`, store }
+  })
+  await Promise.all(stores.map(({ store }) => store.ready()))
+  return stores
+}
+
+interface Beat {
+  readonly command: 'SCRIPT' | 'FUNCTION'
+  readonly everyMs: number
+  readonly forMs: number
+}
+
+/** Flushes on a fixed beat, so that a slow answer does not make the flushes fewer. Returns how many. */
+async function flush(port: number, { command, everyMs, forMs }: Beat): Promise<number> {
+  const connection = await openConnection(port)
+  const startedAt = performance.now()
+  let flushes = 0
+  while (performance.now() - startedAt < forMs) {
+    expect(await connection.send(command, 'FLUSH', 'SYNC')).toBe('OK')
+    flushes++
+    await sleep(Math.max(0, startedAt + flushes * everyMs - performance.now()))
+  }
+  connection.close()
+  return flushes
+}
+
+interface Load {
+  acknowledged: number
+  readonly errors: unknown[]
+}
+
+async function keepAsking(store: RedisStore, subject: string, running: () => boolean): Promise<Load> {
+  const load: Load = { acknowledged: 0, errors: [] }
+  async function ask(cost: number): Promise<void> {
+    while (running()) {
+      try {
+        const answer = await store.decide({ alternatives: [[checkFor(subject, cost)]], shadow: [] })
+        if (answer.charged === 0) load.acknowledged += cost
+      } catch (error) {
+        load.errors.push(error)
+      }
+    }
+  }
+  await Promise.all(Array.from({ length: IN_FLIGHT }, (_, index) => ask(1 + (index % 3))))
+  return load
+}
+
+async function countOnServer(port: number, subject: string): Promise<number> {
+  const { scope, name } = checkFor(subject, 1)
+  const key = redisKey({ prefix: 'ratelimit', tenant: '', subject, scope, name })
+  return Number(await sendCommand(port, 'HGET', key, 'current'))
+}
+
+test.each([
+  { use: 'scripts', command: 'SCRIPT', everyMs: 5, forMs: 3_000, fewest: 400 },
+  // A library must be loaded and then called, two round trips in which another flush may come.
+  { use: 'functions', command: 'FUNCTION', everyMs: 50, forMs: 2_000, fewest: 30 },
+] as const)(
+  'a server that forgets its $use every $everyMs ms costs no error and no unit',
+  async ({ use, fewest, ...beat }) => {
+    const redis = await startRedis()
+    toStop.push(() => redis.stop())
+    const stores = await openStores(redis, { use })
+    let running = true
+    const loads = stores.map(({ store, subject }) => keepAsking(store, subject, () => running))
+    const flushes = await flush(redis.port, beat).finally(() => {
+      running = false
+    })
+    for (const [index, { acknowledged, errors }] of (await Promise.all(loads)).entries()) {
+      const { subject } = stores[index] as { subject: string }
+      console.info(`${use}: ${flushes} flushes, ${subject} ${acknowledged} units acknowledged`)
+      expect(errors).toEqual([])
+      expect(acknowledged).toBeGreaterThan(fewest)
+      expect(await countOnServer(redis.port, subject)).toBe(acknowledged)
+    }
+    expect(flushes).toBeGreaterThanOrEqual(fewest)
+    const { keys, expires } = await readKeyspace(redis.port)
+    expect({ keys, expires }).toEqual({ keys: stores.length, expires: stores.length })
+  },
+)
+
+test('a server that comes back empty is asked on, by scripts and by functions', async () => {
+  const first = await startRedis()
+  toStop.push(() => first.stop())
+  const stores = [
+    ...(await openStores(first, { use: 'scripts' })),
+    ...(await openStores(first, { use: 'functions', prefix: 'functions' })),
+  ]
+  const ask = async (store: RedisStore, subject: string): Promise<Answer> =>
+    store.decide({ alternatives: [[checkFor(subject, 1)]], shadow: [] })
+  for (const { store, subject } of stores) expect((await ask(store, subject)).charged).toBe(0)
+  first.kill('SIGKILL')
+  await first.exited
+  const second = await startRedis({ port: first.port })
+  toStop.push(() => second.stop())
+  for (const { store, subject } of stores) {
+    // While it is down calls fail at once; none of them may be charged later.
+    let answer = await ask(store, subject).catch(() => null)
+    while (answer === null) {
+      await sleep(20)
+      answer = await ask(store, subject).catch(() => null)
+    }
+    expect(answer.charged).toBe(0)
+    expect(answer.verdicts[0]?.[0]?.remaining).toBe(limit.limit - 1)
+  }
+})
