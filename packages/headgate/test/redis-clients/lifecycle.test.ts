@@ -1,0 +1,276 @@
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { redisStore } from '../../src/store/redis/redis-store.js'
+import { findFreePort } from '../support/free-port.ts'
+import { type RedisCluster, startCluster } from '../support/redis-cluster.ts'
+import { readInfo } from '../support/redis-info.ts'
+import { type RedisProcess, startRedis } from '../support/redis-process.ts'
+import { type SentinelSetup, startSentinel } from '../support/redis-sentinel.ts'
+import { sendCommand } from '../support/resp.ts'
+import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
+import { waitUntil } from '../support/wait-until.ts'
+import { all, BUCKET, check, LOG, one } from './questions.ts'
+import {
+  clusterClient,
+  LIBRARIES,
+  type MakeClient,
+  MODES,
+  sentinelClient,
+  singleClient,
+} from './topologies.ts'
+
+const SHORT_LIVED = fileURLToPath(new URL('short-lived.mjs', import.meta.url))
+const DEADLINE_MS = 5_000
+
+interface Servers {
+  readonly make: MakeClient
+  /** The same servers behind addresses at which nothing listens until `open` is called. */
+  makeLate(): Promise<{ make: MakeClient; open(): Promise<TcpProxy[]> }>
+  /** For a process of its own. */
+  readonly address: object
+  /** Where decisions are made. */
+  readonly ports: readonly number[]
+  stop(): Promise<void>
+}
+
+async function late(ports: readonly number[]): Promise<{ free: number[]; open(): Promise<TcpProxy[]> }> {
+  const free = await Promise.all(ports.map(() => findFreePort()))
+  return {
+    free,
+    open: () =>
+      Promise.all(ports.map((port, index) => startTcpProxy({ port, listenOn: free[index] as number }))),
+  }
+}
+
+async function single(): Promise<Servers> {
+  const server: RedisProcess = await startRedis()
+  return {
+    make: singleClient(server.port),
+    async makeLate() {
+      const { free, open } = await late([server.port])
+      return { make: singleClient(free[0] as number), open }
+    },
+    address: { port: server.port },
+    ports: [server.port],
+    stop: () => server.stop(),
+  }
+}
+
+async function cluster(): Promise<Servers> {
+  const servers: RedisCluster = await startCluster()
+  const ports = servers.primaries.map(({ port }) => port)
+  return {
+    make: clusterClient(servers),
+    async makeLate() {
+      const { free, open } = await late(ports)
+      const primaries = free.map(port => ({
+        host: '127.0.0.1',
+        port,
+      })) as unknown as RedisCluster['primaries']
+      return { make: clusterClient({ primaries }), open }
+    },
+    address: { ports },
+    ports,
+    stop: () => servers.stop(),
+  }
+}
+
+async function sentinel(): Promise<Servers> {
+  const servers: SentinelSetup = await startSentinel()
+  const { masterName, sentinels } = servers
+  return {
+    make: sentinelClient(servers),
+    async makeLate() {
+      const { free, open } = await late(sentinels.map(({ port }) => port))
+      return {
+        make: sentinelClient({ masterName, sentinels: free.map(port => ({ host: '127.0.0.1', port })) }),
+        open,
+      }
+    },
+    address: { sentinels, name: masterName },
+    ports: [servers.primary.port],
+    stop: () => servers.stop(),
+  }
+}
+
+async function connectionsOf(ports: readonly number[]): Promise<number> {
+  const infos = await Promise.all(ports.map(port => readInfo(port, 'INFO', 'clients')))
+  return infos.reduce((sum, info) => sum + Number(info.connected_clients), 0)
+}
+
+for (const start of [single, cluster, sentinel]) {
+  describe(`a ${start.name} set-up`, () => {
+    let servers: Servers
+    beforeAll(async () => {
+      servers = await start()
+    })
+    afterAll(() => servers.stop())
+
+    describe.each(LIBRARIES)('with %s', library => {
+      it.each(MODES)('decides, peeks, refunds and resets by %s', async use => {
+        const callers = servers.make(library)
+        const store = redisStore(callers.client, { use, deadlineMs: DEADLINE_MS })
+        const subject = `user:${library}-${use}`
+        const question = all(check(subject, LOG, 3), check(subject, BUCKET, 3))
+
+        const first = await store.decide(question)
+        expect(first.charged).toBe(0)
+        const [log, bucket] = first.verdicts[0] ?? []
+        expect([log?.remaining, bucket?.remaining]).toEqual([999_997, 997])
+        expect((await store.peek(question)).verdicts[0]?.[1]?.remaining).toBe(997)
+
+        const given = await store.refund([
+          { check: check(subject), units: 2, chargedAtUs: log?.chargedAtUs ?? null },
+          { check: check(subject, BUCKET), units: 2, chargedAtUs: bucket?.chargedAtUs ?? null },
+        ])
+        expect(given).toEqual([2, 2])
+        expect((await store.peek(question)).verdicts[0]?.map(({ remaining }) => remaining)).toEqual([
+          999_999, 999,
+        ])
+
+        await store.reset(question.alternatives[0] ?? [])
+        expect((await store.peek(question)).verdicts[0]?.map(({ remaining }) => remaining)).toEqual([
+          1_000_000, 1_000,
+        ])
+        await store.close()
+      })
+
+      it('leaves a client that was not connected as it was', async () => {
+        const callers = servers.make(library)
+        const store = redisStore(callers.client, { deadlineMs: DEADLINE_MS })
+        await store.decide(one('user:1'))
+        expect(callers.isOpen()).toBe(false)
+        await store.close()
+        expect(callers.isOpen()).toBe(false)
+      })
+
+      it('leaves a connected client connected, and nothing of its own behind', async () => {
+        const callers = servers.make(library)
+        await callers.connect()
+        await callers.ping()
+        // Clients of a cluster connect to more nodes in the background.
+        let before = -1
+        await waitUntil('the number of connections is steady', async () => {
+          const last = before
+          before = await connectionsOf(servers.ports)
+          return last === before
+        })
+        const store = redisStore(callers.client, { deadlineMs: DEADLINE_MS })
+        await store.decide(one('user:1'))
+        expect(await connectionsOf(servers.ports)).toBeGreaterThan(before)
+        await store.close()
+        await waitUntil(
+          'our connections are gone',
+          async () => (await connectionsOf(servers.ports)) <= before,
+        )
+        expect(await callers.ping()).toBeTruthy()
+        await callers.close()
+      })
+
+      it('lets the process end after close', async () => {
+        const job = { library, topology: start.name, ...servers.address }
+        const options = { timeout: 10_000, killSignal: 'SIGKILL' } as const
+        const { stdout, stderr } = await promisify(execFile)(
+          process.execPath,
+          [SHORT_LIVED, JSON.stringify(job)],
+          options,
+        )
+        expect({ stdout, stderr }).toEqual({ stdout: 'scripts 0\nfunctions 0\n', stderr: '' })
+      })
+
+      it('works without a restart when Redis comes up after it', async () => {
+        const { make, open } = await servers.makeLate()
+        const callers = make(library)
+        const store = redisStore(callers.client, { deadlineMs: 50 })
+        await expect(store.decide(one('user:early'))).rejects.toMatchObject({ code: 'ERR_HEADGATE_STORE' })
+        const proxies = await open()
+        await store.ready()
+        expect((await store.decide(one('user:late'))).charged).toBe(0)
+        // What was given up while Redis was away is not sent when it comes back.
+        expect((await store.peek(one('user:early'))).verdicts[0]?.[0]?.remaining).toBe(1_000_000)
+        await store.close()
+        await Promise.all(proxies.map(proxy => proxy.close()))
+      })
+    })
+  })
+}
+
+describe('the options of the caller', () => {
+  describe.each(LIBRARIES)('%s', library => {
+    it('keep user, password and database', async () => {
+      const server = await startRedis()
+      await sendCommand(server.port, 'ACL', 'SETUSER', 'limiter', 'on', '>pass:w@rd', '~*', '+@all')
+      const make = singleClient(server.port, {
+        ioredis: { username: 'limiter', password: 'pass:w@rd', db: 3 },
+        nodeRedis: { username: 'limiter', password: 'pass:w@rd', database: 3 },
+      })
+      const store = redisStore(make(library).client, { deadlineMs: DEADLINE_MS })
+      expect((await store.decide(one('user:1'))).charged).toBe(0)
+      const clients = String(await sendCommand(server.port, 'CLIENT', 'LIST')).split('\n')
+      expect(clients.filter(line => line.includes(' user=limiter ') && line.includes(' db=3 '))).toHaveLength(
+        1,
+      )
+      await store.close()
+      await server.stop()
+    })
+
+    it('are read from the url as well', async () => {
+      const server = await startRedis({ args: ['--requirepass', ''] })
+      await sendCommand(server.port, 'CONFIG', 'SET', 'requirepass', 'secret')
+      const url = `redis://:secret@127.0.0.1:${server.port}/2`
+      const { Redis } = await import('ioredis')
+      const { createClient } = await import('redis')
+      const client = library === 'ioredis' ? new Redis(url, { lazyConnect: true }) : createClient({ url })
+      const store = redisStore(client, { deadlineMs: DEADLINE_MS })
+      expect((await store.decide(one('user:1'))).charged).toBe(0)
+      await store.close()
+      await server.stop()
+    })
+
+    it('do not prefix our keys: one subject is one key, whichever client asks', async () => {
+      const server = await startRedis()
+      const prefixed = singleClient(server.port, {
+        ioredis: { keyPrefix: 'app:' },
+        nodeRedis: { keyPrefix: 'app:' },
+      })
+      const plain = singleClient(server.port)
+      for (const make of [prefixed, plain]) {
+        const store = redisStore(make(library).client, { deadlineMs: DEADLINE_MS })
+        await store.decide(one('user:1'))
+        await store.close()
+      }
+      expect(await sendCommand(server.port, 'KEYS', '*')).toEqual([
+        `ratelimit:v1:{user:1}:global:test.${LOG.id}`,
+      ])
+      await server.stop()
+    })
+  })
+
+  it.each(LIBRARIES)('keep the password of the nodes of a cluster: %s', async library => {
+    const servers = await startCluster({ primaries: 3, replicasPerPrimary: 0 })
+    for (const { port } of servers.nodes) await sendCommand(port, 'CONFIG', 'SET', 'requirepass', 'secret')
+    const make = clusterClient(servers, {
+      ioredis: { redisOptions: { password: 'secret' } },
+      nodeRedis: { defaults: { password: 'secret' } },
+    })
+    const store = redisStore(make(library).client, { deadlineMs: DEADLINE_MS })
+    expect((await store.decide(one('user:1'))).charged).toBe(0)
+    await store.close()
+    await servers.stop()
+  })
+
+  it.each(LIBRARIES)('keep the password of the primary behind sentinels: %s', async library => {
+    const servers = await startSentinel({ replicas: 1, sentinels: 1 })
+    await sendCommand(servers.primary.port, 'CONFIG', 'SET', 'requirepass', 'secret')
+    const make = sentinelClient(servers, {
+      ioredis: { password: 'secret' },
+      nodeRedis: { nodeClientOptions: { password: 'secret' } },
+    })
+    const store = redisStore(make(library).client, { deadlineMs: DEADLINE_MS })
+    expect((await store.decide(one('user:1'))).charged).toBe(0)
+    await store.close()
+    await servers.stop()
+  })
+})

@@ -1,0 +1,20 @@
+import type { Limit } from '../../src/engine/limit.js'
+import type { Check, Question } from '../../src/engine/question.js'
+import { slidingWindowLog, tokenBucket } from '../../src/policy/limits.js'
+
+export const LOG = slidingWindowLog({ limit: 1_000_000, window: '1h' })
+export const BUCKET = tokenBucket({ capacity: 1_000, refillPerSecond: 0.001 })
+
+export function check(subject: string, limit: Limit = LOG, cost = 1): Check {
+  return { subject, scope: 'global', name: `test.${limit.id}`, limit, cost }
+}
+
+/** All of these or none. */
+export function all(...checks: readonly Check[]): Question {
+  return { alternatives: [checks], shadow: [] }
+}
+
+/** One unit of a large log: what is charged can be counted on the server afterwards. */
+export function one(subject: string): Question {
+  return all(check(subject))
+}
