@@ -31,7 +31,9 @@ export interface Service {
 }
 
 const LOOPBACK = '127.0.0.1'
-const STOP_WITHIN_MS = 4_500
+// Together less than five seconds.
+const GATEWAY_STOP_WITHIN_MS = 4_000
+const API_STOP_WITHIN_MS = 400
 const DEMO_STOP_WITHIN_MS = 100
 /** Reserved for documentation: no client ever comes from it. */
 const NOBODY = 'ip:192.0.2.1'
@@ -67,9 +69,10 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     }
     const place = { host: options.host, port: options.port, hostFlag: '--host', portFlag: '--port' }
     const port = await listen(gateway.server, place)
+    // Health is answered to the last, and with 503 as soon as stopping began.
+    closers.push(() => closeApi(API_STOP_WITHIN_MS))
     closers.push(async () => {
-      // Both at once: the five seconds are for the whole.
-      await Promise.all([closeGateway(STOP_WITHIN_MS), closeApi(STOP_WITHIN_MS)])
+      await closeGateway(GATEWAY_STOP_WITHIN_MS)
       gateway.release()
     })
     const adminPort = await listen(api, adminPlace)

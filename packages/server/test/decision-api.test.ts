@@ -1,0 +1,184 @@
+import { createLimiter, slidingWindowLog } from 'headgate'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createDecisionApi } from '../src/decision-api/decision-api.js'
+import { listen } from '../src/http/listen.js'
+import { lines, rawRequest } from './support/raw-http.js'
+
+const limiter = createLimiter({
+  policies: { api: slidingWindowLog({ limit: 3, window: '1m' }) },
+  tiers: { free: { minute: 5 }, staff: {} },
+})
+const logged: string[] = []
+let serving = true
+const server = createDecisionApi({
+  limiter,
+  names: { policies: new Set(['api']), tiers: new Set(['free', 'staff']) },
+  isServing: () => serving,
+  log: line => logged.push(line),
+})
+let url = ''
+
+beforeAll(async () => {
+  const place = { host: '127.0.0.1', port: 0, hostFlag: '--host', portFlag: '--admin-port' }
+  url = `http://127.0.0.1:${await listen(server, place)}`
+})
+
+afterAll(async () => {
+  server.close()
+  server.closeAllConnections()
+  expect(logged).toEqual([])
+})
+
+function post(body: unknown, headers: Record<string, string> = {}): Promise<Response> {
+  return fetch(`${url}/v1/check`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', ...headers },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  })
+}
+
+describe('POST /v1/check answers 200 with the decision', () => {
+  test('allowed or not', async () => {
+    const answers: unknown[] = []
+    for (let index = 0; index < 4; index++) {
+      const answer = await post({ subject: 'user:42', policy: 'api' })
+      expect(answer.status).toBe(200)
+      answers.push(await answer.json())
+    }
+    expect(answers).toMatchObject([
+      { allowed: true, limit: 3, remaining: 2, policy: 'api', tier: null, source: 'memory', cost: 1 },
+      { allowed: true, remaining: 1 },
+      { allowed: true, remaining: 0 },
+      { allowed: false, remaining: 0, reason: 'limit-exceeded' },
+    ])
+  })
+
+  test('for a tier, a scope and a cost, and a subject in two parts', async () => {
+    const answer = await post({
+      subject: { type: 'user', id: 'a:b' },
+      tier: 'free',
+      scope: 'upload',
+      cost: 4,
+    })
+    expect(await answer.json()).toMatchObject({ allowed: true, remaining: 1, tier: 'free', cost: 4 })
+    const elsewhere = await post({ subject: 'user:a:b', tier: 'free' })
+    expect(await elsewhere.json()).toMatchObject({ remaining: 4 })
+  })
+
+  test('with null for what has no limit', async () => {
+    const answer = await post({ subject: 'user:9', tier: 'staff' })
+    expect(await answer.json()).toMatchObject({
+      allowed: true,
+      limit: null,
+      remaining: null,
+      reason: 'unlimited',
+    })
+  })
+
+  test('for each of several checks, in their order', async () => {
+    const check = { subject: 'user:several', policy: 'api', cost: 2 }
+    const answer = await post({ checks: [check, check, { ...check, cost: 1 }] })
+    expect(await answer.json()).toMatchObject({
+      decisions: [{ allowed: true }, { allowed: false }, { allowed: true }],
+    })
+  })
+})
+
+describe('POST /v1/check answers 400 and names the bad field', () => {
+  const sound = { subject: 'user:1', policy: 'api' }
+  test.each<[string, unknown, string]>([
+    ['body', '{"subject":', 'body: expected JSON; got something else'],
+    ['body', [], 'body: expected a JSON object; got a list of 0'],
+    ['body', 'null', 'body: expected a JSON object; got nothing'],
+    ['subject', { policy: 'api' }, 'subject: expected "type:id"'],
+    ['subject', { ...sound, subject: 'user' }, 'subject: expected "type:id"'],
+    ['subject', { ...sound, subject: { type: 'a:b', id: 'c' } }, 'subject: expected "type:id"'],
+    ['policy', { subject: 'user:1' }, 'policy: expected either a policy or a tier; got neither'],
+    ['policy', { ...sound, tier: 'free' }, 'policy: expected either a policy or a tier; got both'],
+    ['policy', { ...sound, policy: 'apo' }, 'policy: expected one of api; got "apo"; did you mean "api"?'],
+    ['policy', { ...sound, policy: '__proto__' }, 'policy: expected one of api; got "__proto__"'],
+    ['tier', { subject: 'user:1', tier: 'gold' }, 'tier: expected one of free, staff; got "gold"'],
+    ['scope', { ...sound, scope: '' }, 'scope: expected a non-empty string; got ""'],
+    ['cost', { ...sound, cost: '1' }, 'cost: expected a whole number from 0 to 4294967295; got "1"'],
+    ['cost', { ...sound, cost: -1 }, 'cost: expected a whole number from 0 to 4294967295; got -1'],
+    ['cots', { ...sound, cots: 1 }, 'got "cots"; did you mean "cost"?'],
+    ['__proto__', '{"subject":"user:1","policy":"api","__proto__":{}}', '__proto__: expected one of subject'],
+    ['checks', { checks: [] }, 'checks: expected a list of 1 to 1000 checks; got a list of 0'],
+    ['checks[0]', { checks: [7] }, 'checks[0]: expected a JSON object; got 7'],
+    ['subject', { checks: [sound], subject: 'user:1' }, 'subject: expected one of checks'],
+  ])('%s', async (field, body, detail) => {
+    const answer = await post(body)
+    expect(answer.status).toBe(400)
+    expect(answer.headers.get('content-type')).toBe('application/problem+json')
+    const problem = await answer.json()
+    expect(problem).toMatchObject({ type: 'about:blank', title: 'Bad Request', status: 400, field })
+    expect(problem.detail).toContain(detail)
+  })
+
+  test('and a mistake in the last of several checks charges nothing to the first', async () => {
+    const first = { subject: 'user:uncharged', policy: 'api' }
+    const answer = await post({ checks: [first, { ...first, cost: 0.5 }] })
+    expect(await answer.json()).toMatchObject({ status: 400, field: 'checks[1].cost' })
+    expect(await (await post(first)).json()).toMatchObject({ remaining: 2 })
+  })
+
+  test('and never repeats a subject, which may be a secret', async () => {
+    const answer = await post({ subject: 'sk_live_canary', policy: 'api' })
+    expect(await answer.text()).not.toContain('canary')
+  })
+})
+
+describe('what is not a question is refused', () => {
+  test('413 for a body above 64 KB, whether or not its length is told', async () => {
+    const body = JSON.stringify({ subject: `user:${'x'.repeat(70_000)}`, policy: 'api' })
+    expect((await post(body)).status).toBe(413)
+    const chunked = lines(
+      'POST /v1/check HTTP/1.1',
+      'Host: localhost',
+      'Content-Type: application/json',
+      'Transfer-Encoding: chunked',
+    )
+    const reply = await rawRequest(url, [chunked, `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`])
+    expect(reply.status).toBe(413)
+  })
+
+  test('415 for what is not JSON', async () => {
+    const sound = JSON.stringify({ subject: 'user:1', policy: 'api' })
+    for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/jsonx', '']) {
+      expect((await post(sound, { 'Content-Type': type })).status).toBe(415)
+    }
+    expect((await post(sound, { 'Content-Type': 'application/json; charset=utf-8' })).status).toBe(200)
+  })
+
+  test('405 with the methods there are, 404 with the paths there are', async () => {
+    const wrongMethod = await fetch(`${url}/v1/check`)
+    expect(wrongMethod.status).toBe(405)
+    expect(wrongMethod.headers.get('allow')).toBe('POST')
+    const wrongPath = await fetch(`${url}/v1/chek`)
+    expect(wrongPath.status).toBe(404)
+    expect((await wrongPath.json()).detail).toBe('expected one of /v1/check, /healthz')
+  })
+
+  test.each<[number, string[]]>([
+    [403, ['Host: evil.example']],
+    [403, ['Host: 127.0.0.1.evil.example']],
+    [403, ['Host: localhost', 'Origin: http://evil.example']],
+    [403, ['Host: localhost', 'Origin: null']],
+    [403, ['Host: localhost', 'Sec-Fetch-Site: cross-site']],
+    [400, ['Host: localhost', 'Host: localhost']],
+    [400, []],
+    [200, ['Host: localhost:8082', 'Origin: http://localhost:8082', 'Sec-Fetch-Site: same-origin']],
+    [200, ['Host: [::1]:8082']],
+  ])('%i for %j', async (status, headers) => {
+    expect((await rawRequest(url, lines('GET /healthz HTTP/1.1', ...headers), 50)).status).toBe(status)
+  })
+})
+
+test('GET /healthz says whether the service takes requests', async () => {
+  expect(await (await fetch(`${url}/healthz`)).json()).toEqual({ status: 'ok' })
+  serving = false
+  const answer = await fetch(`${url}/healthz`)
+  expect(answer.status).toBe(503)
+  expect(await answer.json()).toEqual({ status: 'stopping' })
+  serving = true
+})

@@ -1,0 +1,118 @@
+import { request } from 'node:http'
+import { connect } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { afterEach, describe, expect, test } from 'vitest'
+import { type HeadgateProcess, serveHeadgate } from './support/headgate-process.js'
+import { startRawUpstream } from './support/raw-upstream.js'
+
+const QUICKSTART = fileURLToPath(new URL('../../../examples/quickstart/headgate.yaml', import.meta.url))
+
+let running: HeadgateProcess | undefined
+afterEach(() => {
+  running?.child.kill('SIGKILL')
+  running = undefined
+})
+
+async function serve(...args: string[]): Promise<HeadgateProcess> {
+  running = await serveHeadgate(...args)
+  return running
+}
+
+describe('headgate serve with the quickstart', () => {
+  test('lets 20 requests pass, denies the 21st and says why', async () => {
+    const { gatewayUrl, adminUrl, stdout, end } = await serve('--config', QUICKSTART, '--demo')
+    expect(stdout()).toContain('tier anonymous, 10 a minute, 20 at once; 100 an hour; 1,000 a day')
+    expect(stdout()).toContain('Try it: 20 times 200, then 429')
+
+    const statuses: number[] = []
+    for (let index = 0; index < 20; index++) statuses.push((await fetch(`${gatewayUrl}/hello`)).status)
+    expect(statuses).toEqual(new Array(20).fill(200))
+
+    const denied = await fetch(`${gatewayUrl}/hello`)
+    expect(denied.status).toBe(429)
+    expect(denied.headers.get('content-type')).toBe('application/problem+json')
+    expect(denied.headers.get('x-ratelimit-limit')).toBe('10')
+    expect(denied.headers.get('x-ratelimit-burst')).toBe('20')
+    expect(denied.headers.get('x-ratelimit-remaining')).toBe('0')
+    expect(denied.headers.get('x-ratelimit-tier')).toBe('anonymous')
+    expect(denied.headers.get('ratelimit')).toMatch(/r=0;t=\d+/)
+    expect(denied.headers.get('ratelimit-policy')).toContain('q=10;w=60')
+    expect(Number(denied.headers.get('retry-after'))).toBeGreaterThan(0)
+    expect(await denied.json()).toMatchObject({ status: 429, tier: 'anonymous', remaining: 0 })
+    expect(stdout()).toMatch(
+      /^429 for ip:127\.0\.0\.1: anonymous allows 10 a minute, 20 at once; next in \d+ s$/m,
+    )
+
+    const checked = await fetch(`${adminUrl}/v1/check`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: '{ "subject": "user:42", "policy": "login", "cost": 5 }',
+    })
+    expect(await checked.json()).toMatchObject({ allowed: true, policy: 'login', remaining: 0 })
+    expect((await end('SIGTERM')).code).toBe(0)
+  })
+
+  test('answers with what the built-in upstream saw', async () => {
+    const { gatewayUrl } = await serve('--config', QUICKSTART, '--demo')
+    const answer = await fetch(`${gatewayUrl}/a?b=c`, { method: 'POST', body: 'hello' })
+    expect(answer.headers.get('x-ratelimit-remaining')).toBe('19')
+    expect(await answer.json()).toMatchObject({
+      method: 'POST',
+      path: '/a?b=c',
+      bodyBytes: 5,
+      headers: { 'x-forwarded-for': '127.0.0.1' },
+    })
+  })
+})
+
+describe('Ctrl-C and SIGTERM', () => {
+  test.each(['SIGINT', 'SIGTERM'] as const)('%s ends with 0, idle connections or not', async signal => {
+    const { gatewayUrl, end } = await serve('--demo', '--config', QUICKSTART)
+    // One connection that is kept after its answer, and one that never says anything.
+    await fetch(gatewayUrl)
+    const silent = connect(Number(new URL(gatewayUrl).port), '127.0.0.1')
+    silent.on('error', () => {})
+    await sleep(50)
+    const began = performance.now()
+    const { code, stdout, stderr } = await end(signal)
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).toMatch(/finishing what is under way\nstopped\n$/)
+    expect(performance.now() - began).toBeLessThan(3_000)
+  })
+
+  test('what is under way is finished, what comes later is not accepted, and health says so', async () => {
+    const upstream = await startRawUpstream()
+    upstream.fallSilent()
+    const { gatewayUrl, adminUrl, end } = await serve('--config', QUICKSTART, '--upstream', upstream.url)
+    const client = request(gatewayUrl, { method: 'POST', agent: false })
+    const answered = new Promise<number | undefined>((resolve, reject) => {
+      client.on('response', answer => resolve(answer.resume().statusCode))
+      client.on('error', reject)
+    })
+    client.end('hello')
+    await expect.poll(() => upstream.received[0] ?? '').toContain('hello')
+
+    const ended = end('SIGINT')
+    await sleep(400)
+    await expect(fetch(gatewayUrl)).rejects.toThrow()
+    expect((await fetch(`${adminUrl}/healthz`)).status).toBe(503)
+    for (const socket of upstream.sockets) socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok')
+    expect(await answered).toBe(200)
+    expect((await ended).code).toBe(0)
+    await upstream.close()
+  })
+
+  test('a request that never ends does not keep it from stopping within five seconds', async () => {
+    const upstream = await startRawUpstream()
+    upstream.fallSilent()
+    const { gatewayUrl, end } = await serve('--config', QUICKSTART, '--upstream', upstream.url)
+    const asked = fetch(gatewayUrl).catch((error: Error) => error.name)
+    await expect.poll(() => upstream.received.length).toBe(1)
+    const began = performance.now()
+    expect((await end('SIGTERM')).code).toBe(0)
+    expect(performance.now() - began).toBeLessThan(5_500)
+    expect(await asked).toBe('TypeError')
+    await upstream.close()
+  })
+})
