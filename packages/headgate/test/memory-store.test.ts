@@ -6,7 +6,6 @@ import { promisify } from 'node:util'
 import { build } from 'esbuild'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Clock } from '../src/clock.js'
 import { algorithmOf, type State } from '../src/engine/algorithms.js'
 import { decide, peek } from '../src/engine/decide.js'
 import type { Limit } from '../src/engine/limit.js'
@@ -14,19 +13,7 @@ import type { Answer, Check, Question } from '../src/engine/question.js'
 import { isHeadgateError } from '../src/errors.js'
 import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../src/policy/limits.js'
 import { memoryStore } from '../src/store/memory/memory-store.js'
-
-const START_US = 1_700_000_000_000_000
-
-function manualClock(): Clock & { advance(us: number): void } {
-  let us = START_US
-  return {
-    nowUs: () => us,
-    unixMs: () => us / 1_000,
-    advance(by) {
-      us += by
-    },
-  }
-}
+import { CASES_START_US, manualClock } from '../src/testing/manual-clock.js'
 
 const LIMITS = {
   'a.log': slidingWindowLog({ limit: 4, window: '1s' }),
@@ -96,7 +83,7 @@ describe('below its bound, the embedded store', () => {
           return state
         }
         for (const command of commands) {
-          if (command.kind === 'wait') clock.advance(command.us)
+          if (command.kind === 'wait') clock.advanceUs(command.us)
           else if (command.kind === 'reset') {
             store.reset([toCheck(command.one)])
             model.delete(nameOf(command.one))
@@ -224,7 +211,7 @@ describe('at its bound, the embedded store', () => {
     const store = memoryStore({ maxKeys: 10, clock })
     const limit = slidingWindowLog({ limit: 3, window: '1s' })
     for (let count = 0; count < 10; count++) store.decide(ask(check(`old:${count}`, limit)))
-    clock.advance(1_000_000)
+    clock.advanceUs(1_000_000)
     store.decide(ask(check('user:busy', limit, { cost: 2 })))
     for (let count = 0; count < 8; count++) store.decide(ask(check(`new:${count}`, limit)))
     expect(store.size).toBe(10)
@@ -286,7 +273,7 @@ describe('at its bound, the embedded store', () => {
       expect(allowed(store.decide(ask(check(`user:${count}`, limit))))).toBe(false)
     }
     // When the window has passed everybody is forgotten in turn and newcomers have states of their own again.
-    clock.advance(120_000_000)
+    clock.advanceUs(120_000_000)
     expect(allowed(store.decide(ask(check('late:1', limit, { cost: 2 }))))).toBe(true)
     expect(store.size).toBe(100)
   })
@@ -334,7 +321,7 @@ describe('at its bound, the embedded store', () => {
           const clock = manualClock()
           const store = memoryStore({ maxKeys, clock })
           for (const { subject, name, cost, reset, us } of commands) {
-            clock.advance(us)
+            clock.advanceUs(us)
             const limit = LIMITS[name]
             const one = check(`user:${subject}`, limit, { name, cost })
             if (reset && cost === 7) store.reset([one])
@@ -398,7 +385,7 @@ describe('in a process of its own, the embedded store', () => {
 
   it('stays within 250 MB through ten million keys', async () => {
     const out = await script(`
-      let nowUs = ${START_US}
+      let nowUs = ${CASES_START_US}
       const store = memoryStore({ clock: { nowUs: () => nowUs, unixMs: () => 0 } })
       const limits = [
         tokenBucket({ capacity: 5, refillPerSecond: 5 }),
@@ -428,7 +415,7 @@ describe('in a process of its own, the embedded store', () => {
 
   it('does not grow when keys come, reach their limit and share for long', async () => {
     const out = await script(`
-      let nowUs = ${START_US}
+      let nowUs = ${CASES_START_US}
       const store = memoryStore({ maxKeys: 1_000, clock: { nowUs: () => nowUs, unixMs: () => 0 } })
       const limit = slidingWindowCounter({ limit: 1, window: '1s' })
       const round = from => {

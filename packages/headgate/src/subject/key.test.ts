@@ -140,7 +140,7 @@ describe('a Redis key', () => {
       fc.property(parts, parts => {
         const key = redisKey(parts)
         if (/[\p{Cc}\p{Cs}]/u.test(key)) throw new Error(JSON.stringify(key))
-        if (!key.isWellFormed()) throw new Error(JSON.stringify(key))
+        if (Buffer.from(key).toString() !== key) throw new Error(JSON.stringify(key))
       }),
       { numRuns: 10_000 },
     )

@@ -56,11 +56,10 @@ export function createSubjectNamer(options: SubjectOptions = {}): (subject: Subj
     const text = typeof subject === 'string' ? subject : subjectText(subject)
     const colon = text.indexOf(':')
     if (colon <= 0 || colon === text.length - 1) throw invalidSubject(subject)
-    const plain =
-      text.length - colon - 1 <= MAX_ID_LENGTH &&
-      text[colon + 1] !== DIGEST_MARK &&
-      !secretPrefixes.some(prefix => text.startsWith(prefix))
-    return plain ? text : digestOf(text)
+    if (text.length - colon - 1 > MAX_ID_LENGTH || text.startsWith(DIGEST_MARK, colon + 1))
+      return digestOf(text)
+    for (const prefix of secretPrefixes) if (text.startsWith(prefix)) return digestOf(text)
+    return text
   }
 }
 

@@ -125,6 +125,22 @@ describe('a refund', () => {
     )
   })
 
+  it('brings nothing back that has left, not even when the clock steps back afterwards', () => {
+    const half = fc.integer({ min: 0, max: 500 })
+    fc.assert(
+      fc.property(anyLimit, startUs, life, cost, half, (limit, startUs, requests, cost, back) => {
+        const { state, nowUs } = live(limit, startUs, requests)
+        const before = structuredClone(state)
+        algorithmOf(limit).refund(limit, state, costUnits(limit, cost), null, nowUs)
+        const steppedUs = nowUs - Math.floor((periodUs(limit) / 1_000) * back)
+        // Not for a state too far ahead to be believed: what is forgotten is not used.
+        const usedBefore = used(limit, before, steppedUs)
+        if (usedBefore > 0) expect(used(limit, state, steppedUs)).toBeLessThanOrEqual(usedBefore)
+      }),
+      { numRuns: 3_000 },
+    )
+  })
+
   it.each(windowed)('%s: with its time takes that charge, not an older one', (_, limit) => {
     const algorithm = algorithmOf(limit)
     const state = algorithm.empty()
