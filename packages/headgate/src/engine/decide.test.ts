@@ -91,7 +91,7 @@ describe('one alternative', () => {
   })
 
   it('without any check is charged: nothing limits it', () => {
-    expect(decide(ask([[]]), book().open, NOW_US)).toEqual({ charged: 0, verdicts: [[]], shadow: [] })
+    expect(decide(ask([[]]), book().open, NOW_US)).toMatchObject({ charged: 0, verdicts: [[]], shadow: [] })
   })
 })
 
