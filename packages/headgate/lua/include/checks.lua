@@ -2,6 +2,13 @@
 local NEVER = math.huge
 local BAD_STATE = 'HEADGATE_BAD_STATE the key holds something Headgate did not write'
 
+-- @include exact_fraction
+
+-- The whole number in a field, or nil when Headgate did not write it: tonumber also takes hex, spaces, inf and nan.
+local function whole(text)
+  return text and #text <= 16 and string.find(text, '^%d+$') and tonumber(text) or nil
+end
+
 -- A hash without our fields is a new key, or somebody else's: writing to that would expire their data.
 local function hash_fields(key, ...)
   local fields = redis.pcall('HMGET', key, ...)
@@ -14,7 +21,6 @@ local function hash_fields(key, ...)
   return fields
 end
 
--- @include exact_fraction
 -- @include sliding_window_log
 -- @include sliding_window_counter
 -- @include sliding_window_buckets

@@ -1,6 +1,6 @@
 -- Sliding-window counter in sub-windows; see engine/sliding-window-buckets.ts.
 -- A hash: `start` of the newest part in microseconds, and `counts` of the parts, newest first, with commas between.
-local buckets = { type = 'hash' }
+local buckets = {}
 
 function buckets.load(key, limit, now)
   local fields, failure = hash_fields(key, 'start', 'counts')
@@ -11,8 +11,8 @@ function buckets.load(key, limit, now)
   local state = { key = key, part = part, counts = {}, used = 0 }
   local stored, text = 0, ''
   if fields[1] then
-    stored, text = tonumber(fields[1]), fields[2]
-    if not (stored and text) then
+    stored, text = whole(fields[1]), fields[2]
+    if not (stored and text and string.find(text, '^%d[%d,]*$')) then
       return nil, BAD_STATE
     end
   end
@@ -36,6 +36,9 @@ function buckets.load(key, limit, now)
   end
   for _, count in ipairs(state.counts) do
     state.used = state.used + count
+  end
+  if state.used > MAX_SAFE then
+    return nil, BAD_STATE
   end
   return state
 end

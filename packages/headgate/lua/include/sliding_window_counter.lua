@@ -1,6 +1,6 @@
 -- Sliding-window counter; see engine/sliding-window-counter.ts.
 -- A hash: `start` of the current aligned window in microseconds, units in it (`current`) and before it (`previous`).
-local counter = { type = 'hash' }
+local counter = {}
 
 function counter.load(key, limit, now)
   local fields, failure = hash_fields(key, 'start', 'current', 'previous')
@@ -11,7 +11,7 @@ function counter.load(key, limit, now)
   local window = limit.window_us
   local stored, current, previous = 0, 0, 0
   if fields[1] then
-    stored, current, previous = tonumber(fields[1]), tonumber(fields[2]), tonumber(fields[3])
+    stored, current, previous = whole(fields[1]), whole(fields[2]), whole(fields[3])
     if not (stored and current and previous) then
       return nil, BAD_STATE
     end

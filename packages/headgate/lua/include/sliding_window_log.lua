@@ -2,12 +2,22 @@
 -- A sorted set: score = when the charge counts, in microseconds; member = running total of units, 13 digits wide so
 -- that entries of one microsecond sort in the order they came. The newest entry that has left the window is kept: its
 -- total is what the use of the window is counted from.
-local log = { type = 'zset' }
+local log = {}
 
 local MAX_TOTAL = 9999999999999
 
 local function member_of(total)
   return string.format('%013d', total)
+end
+
+-- The total in a member, or nil when Headgate did not write it.
+local function total_of(member)
+  return #member == 13 and whole(member) or nil
+end
+
+-- Redis may write the score of a whole number with an exponent, so that its value must do.
+local function is_time(score)
+  return score >= 0 and score <= MAX_SAFE and score % 1 == 0
 end
 
 function log.load(key, limit, now)
@@ -20,8 +30,8 @@ function log.load(key, limit, now)
     return state
   end
   state.last_us = tonumber(last[2])
-  state.total = tonumber(last[1])
-  if not state.total then
+  state.total = total_of(last[1])
+  if not (state.total and is_time(state.last_us)) then
     return nil, BAD_STATE
   end
   if state.last_us > now + limit.window_us then
@@ -36,7 +46,10 @@ function log.load(key, limit, now)
   else
     local base = redis.call('ZREVRANGEBYSCORE', key, edge, '-inf', 'WITHSCORES', 'LIMIT', 0, 1)
     if base[1] then
-      state.base_total, state.base_us = tonumber(base[1]), tonumber(base[2])
+      state.base_total, state.base_us = total_of(base[1]), tonumber(base[2])
+    end
+    if not state.base_total then
+      return nil, BAD_STATE
     end
   end
   state.used = state.total - state.base_total

@@ -1,9 +1,14 @@
 -- Token bucket; see engine/token-bucket.ts.
 -- A hash: `tokens` left of `capacity` when last written, `lastRefill` in microseconds. What is missing is what counts,
 -- so a changed capacity keeps what was used.
-local bucket = { type = 'hash' }
+local bucket = {}
 
 local MICRO = 1000000
+
+-- Tokens as Headgate writes them, whole or with six decimals, or nil.
+local function decimal(text)
+  return #text <= 17 and string.find(text, '^%d+%.?%d*$') and tonumber(text) or nil
+end
 
 function bucket.load(key, limit, now)
   local fields, failure = hash_fields(key, 'tokens', 'lastRefill', 'capacity')
@@ -14,7 +19,7 @@ function bucket.load(key, limit, now)
   if not fields[1] then
     return state
   end
-  local tokens, last, capacity = tonumber(fields[1]), tonumber(fields[2]), tonumber(fields[3])
+  local tokens, last, capacity = decimal(fields[1]), whole(fields[2]), whole(fields[3])
   if not (tokens and last and capacity) then
     return nil, BAD_STATE
   end

@@ -54,12 +54,15 @@ export function encodeRefunds(
   return { keys: refunds.map(refund => keyOf(refund.check)), args: [clockUs, ...limits.encoded(), ...body] }
 }
 
-/** Arguments of reset.lua: the type of each key, so that nobody else's data is deleted. */
-export function encodeReset(checks: readonly Check[], keyOf: (check: Check) => string): Call {
-  return {
-    keys: checks.map(keyOf),
-    args: checks.map(check => (check.limit.algorithm === 'sliding-window-log' ? 'zset' : 'hash')),
-  }
+/** Arguments of reset.lua: it reads each state as its limit says, so that nobody else's data is deleted. */
+export function encodeReset(
+  checks: readonly Check[],
+  keyOf: (check: Check) => string,
+  clockUs: string,
+): Call {
+  const limits = new LimitList()
+  const body = checks.map(check => limits.number(check.limit))
+  return { keys: checks.map(keyOf), args: [clockUs, ...limits.encoded(), ...body] }
 }
 
 class LimitList {

@@ -101,7 +101,7 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
       return decodeRefunds(await call(scripts.refund, keys, args), refunds.length)
     },
     async reset(checks) {
-      const { keys, args } = encodeReset(checks, keyOf)
+      const { keys, args } = encodeReset(checks, keyOf, clockUs())
       await call(scripts.reset, keys, args)
     },
     async close() {

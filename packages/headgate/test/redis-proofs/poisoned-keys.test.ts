@@ -1,0 +1,219 @@
+/**
+ * Somebody else's data under a key of ours. The question about it fails by itself with a code of its own; other
+ * questions are answered, and the data stays as it was, to the byte and without a TTL, whatever is asked.
+ */
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Limit } from '../../src/engine/limit.ts'
+import type { Check, Question } from '../../src/engine/question.ts'
+import { createLimiter } from '../../src/limiter.ts'
+import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../src/policy/limits.ts'
+import { decodeAnswers } from '../../src/store/redis/decode.ts'
+import { encodeQuestions } from '../../src/store/redis/encode.ts'
+import { type RedisStore, redisStore } from '../../src/store/redis/redis-store.ts'
+import { scripts } from '../../src/store/redis/scripts.gen.ts'
+import { redisKey } from '../../src/subject/key.ts'
+import { type RedisProcess, startRedis } from '../support/redis-process.ts'
+import { openConnection, type RespConnection } from '../support/resp.ts'
+
+const WINDOW_US = 60_000_000
+const KEY_ERROR = expect.objectContaining({ code: 'ERR_HEADGATE_STORE_KEY' })
+
+let redis: RedisProcess
+let client: Redis
+let store: RedisStore
+let connection: RespConnection
+
+beforeAll(async () => {
+  redis = await startRedis()
+  client = new Redis(redis.port)
+  store = redisStore(client, { deadlineMs: 10_000 })
+  await store.ready()
+  connection = await openConnection(redis.port)
+})
+
+afterAll(async () => {
+  connection?.close()
+  await store?.close()
+  client?.disconnect()
+  await redis?.stop()
+})
+
+/** A command that puts something under a key, without the key. */
+type Poison = readonly [command: string, ...values: string[]]
+
+const GARBAGE = ['', 'abc', 'nan', 'inf', '-1', '1e3', '1e400', '0x10', ' 5 ', '99999999999999999999']
+
+/** Our fields, all but one of them well-formed. */
+function spoiledHashes(fields: Readonly<Record<string, string>>): Poison[] {
+  return Object.keys(fields).flatMap(spoiled => [
+    ['HSET', ...Object.entries(fields).flatMap(([name, value]) => (name === spoiled ? [] : [name, value]))],
+    ...GARBAGE.map(
+      (garbage): Poison => ['HSET', ...Object.entries({ ...fields, [spoiled]: garbage }).flat()],
+    ),
+  ]) as Poison[]
+}
+
+const nowUs = Date.now() * 1000
+const windowStart = String(nowUs - (nowUs % WINDOW_US))
+
+const FOREIGN: readonly Poison[] = [
+  ['SET', 'a string'],
+  ['RPUSH', 'a', 'list'],
+  ['SADD', 'a', 'set'],
+  ['XADD', '*', 'a', 'stream'],
+]
+const FOREIGN_HASHES: readonly Poison[] = [
+  ['HSET', 'name', 'Ada', 'email', 'ada@example.org'],
+  ['HSET', 'START', windowStart, 'Tokens', '5'],
+]
+const FOREIGN_SORTED_SETS: readonly Poison[] = [
+  ['ZADD', '3', 'ada', '5', 'grace'],
+  // A leaderboard of user ids, and a log of another limiter: numbers, but not ours.
+  ['ZADD', '99', '1234', '250', '77'],
+  ['ZADD', String(nowUs), String(nowUs), String(nowUs + 1), String(nowUs + 1)],
+  ['ZADD', String(nowUs), `${nowUs}-0.123456`],
+]
+
+interface Row {
+  readonly limit: Limit
+  readonly poisons: readonly Poison[]
+}
+
+const ROWS: readonly Row[] = [
+  {
+    limit: slidingWindowLog({ limit: 10, window: '1m' }),
+    poisons: [
+      ...FOREIGN,
+      ...FOREIGN_HASHES,
+      ...FOREIGN_SORTED_SETS,
+      ...[...GARBAGE, '12345678901234', '000000000000x'].map(
+        (member): Poison => ['ZADD', String(nowUs), member],
+      ),
+      ...['1.5', 'inf', '-inf', '-5', '1e300'].map((score): Poison => ['ZADD', score, '0000000000005']),
+      // What is counted from is foreign, what comes last is not.
+      ['ZADD', '7', 'ada', String(nowUs), '0000000000005'],
+    ],
+  },
+  {
+    limit: slidingWindowCounter({ limit: 10, window: '1m' }),
+    poisons: [
+      ...FOREIGN,
+      ...FOREIGN_HASHES,
+      ...FOREIGN_SORTED_SETS,
+      ...spoiledHashes({ start: windowStart, current: '3', previous: '2' }),
+    ],
+  },
+  {
+    limit: slidingWindowCounter({ limit: 10, window: '1m', buckets: 6 }),
+    poisons: [
+      ...FOREIGN,
+      ...FOREIGN_HASHES,
+      ...FOREIGN_SORTED_SETS,
+      ...spoiledHashes({ start: windowStart, counts: '3,0,2' }),
+      ['HSET', 'start', windowStart, 'counts', '3,-1'],
+      ['HSET', 'start', windowStart, 'counts', '3,1.5'],
+    ],
+  },
+  {
+    limit: tokenBucket({ capacity: 10, refillPerSecond: 1 }),
+    poisons: [
+      ...FOREIGN,
+      ...FOREIGN_HASHES,
+      ...FOREIGN_SORTED_SETS,
+      ...spoiledHashes({ tokens: '3.500000', lastRefill: String(nowUs), capacity: '10' }),
+    ],
+  },
+]
+
+let subjects = 0
+
+function newCheck(limit: Limit): Check {
+  return { subject: `user:${subjects++}`, scope: 'global', name: `proof.${limit.id}`, limit, cost: 1 }
+}
+
+function keyOf({ subject, scope, name }: Check): string {
+  return redisKey({ prefix: 'ratelimit', tenant: '', subject, scope, name })
+}
+
+async function poison(check: Check, [command, ...values]: Poison): Promise<void> {
+  const reply = await connection.send(command, keyOf(check), ...values)
+  expect(reply).not.toBeInstanceOf(Error)
+}
+
+/** What is under the key, as a digest of its type and value, and when it goes away. */
+async function fingerprint(check: Check): Promise<unknown[]> {
+  const key = keyOf(check)
+  return [
+    await connection.send('DEBUG', 'DIGEST-VALUE', key),
+    await connection.send('TYPE', key),
+    await connection.send('PTTL', key),
+  ]
+}
+
+const question = (...checks: Check[]): Question => ({ alternatives: [checks], shadow: [] })
+
+describe.each(ROWS.map(row => ({ title: row.limit.id, ...row })))('$title', ({ limit, poisons }) => {
+  test.each(poisons.map(entry => ({ poisoned: entry.join(' '), entry })))(
+    'does not read, change or forget $poisoned',
+    async ({ entry }) => {
+      const check = newCheck(limit)
+      await poison(check, entry)
+      const before = await fingerprint(check)
+      expect(before[2]).toBe(-1)
+      const limiter = createLimiter({ store, policies: { proof: limit } })
+      const subject = check.subject as `user:${string}`
+      await expect(limiter.check(subject, { policy: 'proof' })).rejects.toEqual(KEY_ERROR)
+      await expect(limiter.check(subject, { policy: 'proof', cost: 10 })).rejects.toEqual(KEY_ERROR)
+      await expect(limiter.peek(subject, { policy: 'proof' })).rejects.toEqual(KEY_ERROR)
+      expect(await store.refund([{ check, units: 1, chargedAtUs: null }])).toEqual([0])
+      expect(await store.refund([{ check, units: 1, chargedAtUs: nowUs }])).toEqual([0])
+      await limiter.reset(subject, { policy: 'proof' })
+      expect(await fingerprint(check)).toEqual(before)
+    },
+  )
+
+  test('answers the other questions of the same call', async () => {
+    const [first, poisoned, last] = [newCheck(limit), newCheck(limit), newCheck(limit)]
+    await poison(poisoned, ['SET', 'a string'])
+    const before = await fingerprint(poisoned)
+    const questions = [question(first), question(poisoned), question(first, last)]
+    const { keys, args } = encodeQuestions(questions, keyOf, '')
+    const reply = await connection.send('EVAL', scripts.decide.text, keys.length, ...keys, ...args)
+    const [one, two, three] = decodeAnswers(reply, questions)
+    expect(one).toMatchObject({ charged: 0, verdicts: [[{ remaining: 9 }]] })
+    expect(two).toEqual(KEY_ERROR)
+    expect(three).toMatchObject({ charged: 0, verdicts: [[{ remaining: 8 }, { remaining: 9 }]] })
+    expect(await fingerprint(poisoned)).toEqual(before)
+  })
+
+  test('charges nothing of a question with a key that cannot be read', async () => {
+    const [healthy, poisoned] = [newCheck(limit), newCheck(limit)]
+    await poison(poisoned, ['SET', 'a string'])
+    for (const checks of [
+      [healthy, poisoned],
+      [poisoned, healthy],
+    ]) {
+      await expect(store.decide(question(...checks))).rejects.toEqual(KEY_ERROR)
+    }
+    expect(await connection.send('EXISTS', keyOf(healthy))).toBe(0)
+  })
+
+  test('lets a request pass whose shadow check cannot be read', async () => {
+    const [healthy, poisoned] = [newCheck(limit), newCheck(limit)]
+    await poison(poisoned, ['SET', 'a string'])
+    const before = await fingerprint(poisoned)
+    const answer = await store.decide({ alternatives: [[healthy]], shadow: [poisoned] })
+    expect(answer).toMatchObject({ charged: 0, verdicts: [[{ remaining: 9 }]] })
+    expect(answer.shadow[0]?.chargedAtUs).toBeNull()
+    expect(await fingerprint(poisoned)).toEqual(before)
+  })
+
+  test('still forgets what it wrote itself', async () => {
+    const check = newCheck(limit)
+    await store.decide(question(check))
+    expect(await connection.send('EXISTS', keyOf(check))).toBe(1)
+    await store.reset([check])
+    expect(await connection.send('EXISTS', keyOf(check))).toBe(0)
+  })
+})
