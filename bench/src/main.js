@@ -17,7 +17,7 @@ import { judge } from './report/targets.js'
 import { writeResults } from './report/write.js'
 import { WORKLOAD_IDS, WORKLOADS } from './workloads.js'
 
-const FULL = { rounds: 9, scale: 1, heapKeys: 1_000_000 }
+const FULL = { rounds: 7, scale: 1, heapKeys: 1_000_000 }
 const QUICK = { rounds: 3, scale: 0.2, heapKeys: 125_000 }
 
 const { values: options } = parseArgs({

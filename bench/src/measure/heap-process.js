@@ -4,6 +4,7 @@
  */
 import { setImmediate } from 'node:timers/promises'
 import { contestantNamed } from '../contestants/contestants.js'
+import { cpuSecondsSince } from './cpu.js'
 import { askAtOnce, askInTurn } from './loops.js'
 
 /** @typedef {{ bytesPerKey: number, keysPerSecond: number }} Heap */
@@ -21,9 +22,9 @@ await loop(
 )
 
 const beforeBytes = await settledBytes()
-const startMs = performance.now()
+const before = process.cpuUsage()
 await loop(contestant, newKeys())
-const seconds = (performance.now() - startMs) / 1000
+const seconds = cpuSecondsSince(before)
 const bytes = (await settledBytes()) - beforeBytes
 // Asked once more, so that it could not be collected before it was weighed.
 await contestant.ask('warm:0')

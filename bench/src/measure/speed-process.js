@@ -4,10 +4,14 @@
  */
 import { contestantNamed } from '../contestants/contestants.js'
 import { createWorkload } from '../workloads.js'
+import { cpuSecondsSince } from './cpu.js'
 import { askAtOnce, askInLanes, askInTurn } from './loops.js'
 
 /** @typedef {{ inFlight: boolean }} SliceOrder */
 /** @typedef {{ seconds: number, denied: number, requests: number }} Slice */
+
+/** Requests between the collection and the clock. */
+const LAP = 30_000
 
 const [name, workloadId, scale] = process.argv.slice(2)
 const entry = contestantNamed(String(name))
@@ -19,14 +23,17 @@ const contestant = await entry.create(workload.rule)
 
 /** @param {SliceOrder} order @returns {Promise<Slice>} */
 async function runSlice({ inFlight }) {
-  // One limiter for the whole process, as an app has; it is emptied, not built again.
-  await contestant.forget(workload.keys)
-  if (workload.known) await askInTurn(contestant, workload.keys)
   const loop = entry.shape === 'sync' ? askAtOnce : inFlight ? askInLanes : askInTurn
   globalThis.gc?.()
-  const startMs = performance.now()
+  // A forced collection can throw compiled code away with the shapes it was compiled for; a running app has it back
+  // after a moment, and so has the contestant before the clock starts.
+  await loop(contestant, workload.requests.slice(0, LAP))
+  // One limiter for the whole process, as an app has; it is emptied, not built again.
+  await contestant.forget(workload.keys)
+  if (workload.known) await loop(contestant, workload.keys)
+  const before = process.cpuUsage()
   const denied = await loop(contestant, workload.requests)
-  return { seconds: (performance.now() - startMs) / 1000, denied, requests: workload.requests.length }
+  return { seconds: cpuSecondsSince(before), denied, requests: workload.requests.length }
 }
 
 process.on('message', async order => {

@@ -9,7 +9,7 @@ import { judge } from './targets.js'
 export function toMarkdown(results, heading) {
   const { node, cores, rounds } = results.setting
   return [
-    `Node ${node}, ${cores} cores, medians of ${rounds} rounds.`,
+    `Node ${node}, ${cores} cores, medians of ${rounds} rounds, seconds of processor time.`,
     ...results.speed.flatMap(({ workload, inFlight, rows }) => [
       `${heading} (${workload}) ${WORKLOADS[workload].title}${inFlight > 1 ? `, ${inFlight} in flight` : ''}`,
       speedTable(rows),
