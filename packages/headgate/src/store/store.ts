@@ -1,3 +1,4 @@
+import type { Clock } from '../clock.js'
 import type { Answer, Check, Question, Refund } from '../engine/question.js'
 
 /** A value now, or a promise of it where the store is not in this process. */
@@ -10,6 +11,8 @@ export type Eventually<T> = T | Promise<T>
 export interface Store {
   /** Where the decisions come from, as `decision.source` says it. */
   readonly source: Source
+  /** The clock the store decides by, where that is in this process. */
+  readonly clock?: Clock
   /** Charges the first alternative that fits, whole, and says what it found. */
   decide(question: Question): Eventually<Answer>
   /** Answers as `decide` would and changes nothing. */

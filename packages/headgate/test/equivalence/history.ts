@@ -70,7 +70,16 @@ const waitUs = fc.oneof(
   // Just up to, and just beyond, how far back a clock may step before a state is forgotten.
   {
     weight: 2,
-    arbitrary: fc.constantFrom(-8_571_424, -8_571_425, -8_571_429, -4_666, -4_667, -750_000, -750_001, -900_001),
+    arbitrary: fc.constantFrom(
+      -8_571_424,
+      -8_571_425,
+      -8_571_429,
+      -4_666,
+      -4_667,
+      -750_000,
+      -750_001,
+      -900_001,
+    ),
   },
 )
 

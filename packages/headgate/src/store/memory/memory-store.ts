@@ -33,6 +33,8 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store & { readonl
   const added: { readonly table: Table; readonly key: string }[] = []
   let size = 0
   let turn = 0
+  /** The time of the question being decided. */
+  let nowUs = 0
 
   function largest(): Table | undefined {
     let found: Table | undefined
@@ -48,7 +50,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store & { readonl
     return forgotten ?? false
   }
 
-  function open(check: Check, nowUs: number): State {
+  function open(check: Check): State {
     const table = tableOf(tables, check)
     const key = keyOf(check)
     const known = table.open(key, check.limit, turn)
@@ -81,13 +83,14 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store & { readonl
 
   return {
     source: 'memory',
+    clock,
     get size() {
       return size
     },
     decide(question) {
-      const nowUs = clock.nowUs()
+      nowUs = clock.nowUs()
       turn++
-      const answer = decide(question, check => open(check, nowUs), nowUs)
+      const answer = decide(question, open, nowUs)
       if (added.length > 0) dropUncharged(nowUs)
       return answer
     },
