@@ -1,0 +1,126 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type RedisStore, redisStore } from '../../src/store/redis/redis-store.js'
+import { type RedisCluster, startCluster } from '../support/redis-cluster.ts'
+import { type SentinelSetup, startSentinel } from '../support/redis-sentinel.ts'
+import { sendCommand } from '../support/resp.ts'
+import { waitUntil } from '../support/wait-until.ts'
+import { subjectsOn } from './cluster-slots.ts'
+import { type LoadResult, startLoad } from './load.ts'
+import { one } from './questions.ts'
+import { countCharges } from './server-count.ts'
+import { clusterClient, LIBRARIES, type MakeClient, MODES, sentinelClient } from './topologies.ts'
+
+const DEADLINE_MS = 100
+const NODE_TIMEOUT_MS = 2_000
+
+/** Every client in every mode, side by side: one failover serves them all. */
+function openStores(make: MakeClient): { name: string; store: RedisStore }[] {
+  return LIBRARIES.flatMap(library =>
+    MODES.map(use => ({
+      name: `${library}-${use}`,
+      store: redisStore(make(library).client, { use, deadlineMs: DEADLINE_MS }),
+    })),
+  )
+}
+
+/** How long after `sinceMs` the store decides again for each of the subjects. */
+async function backAfterMs(store: RedisStore, subjects: readonly string[], sinceMs: number): Promise<number> {
+  await waitUntil(
+    'the store decides again',
+    async () => {
+      for (const subject of subjects) await store.decide(one(subject))
+      return true
+    },
+    { everyMs: 20 },
+  )
+  return performance.now() - sinceMs
+}
+
+/** A call that was given up may have been carried out all the same, but never more often than it was made. */
+async function expectNoMoreThanSent(
+  servers: readonly { readonly port: number }[],
+  stores: readonly { readonly name: string }[],
+  results: readonly LoadResult[],
+): Promise<void> {
+  const counts = await countCharges(servers.map(({ port }) => port))
+  for (const [index, { name }] of stores.entries()) {
+    const charged = [...counts]
+      .filter(([key]) => key.includes(`{user:${name}-`))
+      .reduce((sum, [, count]) => sum + count, 0)
+    expect(charged).toBeGreaterThan(50)
+    expect(charged).toBeLessThanOrEqual(results[index]?.sent ?? 0)
+  }
+}
+
+describe('when a primary of a cluster is killed under load', () => {
+  let cluster: RedisCluster
+  beforeAll(async () => {
+    cluster = await startCluster({ nodeTimeoutMs: NODE_TIMEOUT_MS })
+  })
+  afterAll(() => cluster.stop())
+
+  it('every call settles in time, no call is charged twice, and the slots are back in node-timeout + 4 s', async () => {
+    const [doomed, ...others] = cluster.primaries
+    if (doomed === undefined) throw new Error('the cluster has no primary')
+    const stores = openStores(clusterClient(cluster))
+    const loads = await Promise.all(
+      stores.map(async ({ name, store }) => {
+        await store.ready()
+        const subjects = await Promise.all(cluster.primaries.map(node => subjectsOn(node, 10, name)))
+        return startLoad(store, subjects.flat().map(one), { deadlineMs: DEADLINE_MS, everyMs: 5 })
+      }),
+    )
+    const probes = await subjectsOn(doomed, 3, 'probe')
+    await waitUntil('every store has decided', () => loads.every(load => load.result.acknowledged > 50))
+    expect(await sendCommand(doomed.port, 'WAIT', 1, 1000)).toBe(1)
+
+    doomed.kill('SIGKILL')
+    const killedAt = performance.now()
+    // Stores that start in the middle of the outage know the dead primary only by name.
+    const born = openStores(clusterClient({ primaries: others }))
+    const after = await Promise.all(
+      [...stores, ...born].map(({ store }) => backAfterMs(store, probes, killedAt)),
+    )
+    const results = await Promise.all(loads.map(load => load.stop()))
+    await Promise.all([...stores, ...born].map(({ store }) => store.close()))
+
+    expect(Math.max(...after)).toBeLessThan(NODE_TIMEOUT_MS + 4_000)
+    expect(results.map(({ late }) => late)).toEqual(results.map(() => 0))
+    const survivors = [...others, cluster.replicas[0] as (typeof cluster.replicas)[0]]
+    await expectNoMoreThanSent(survivors, stores, results)
+  })
+})
+
+describe('when the primary behind sentinels is killed under load', () => {
+  let setup: SentinelSetup
+  beforeAll(async () => {
+    setup = await startSentinel({ downAfterMs: 1_000 })
+  })
+  afterAll(() => setup.stop())
+
+  it('every call settles in time, no call is charged twice, and the next primary decides within 6 s', async () => {
+    const stores = openStores(sentinelClient(setup))
+    const loads = await Promise.all(
+      stores.map(async ({ name, store }) => {
+        await store.ready()
+        const questions = Array.from({ length: 10 }, (_, id) => one(`user:${name}-${id}`))
+        return startLoad(store, questions, { deadlineMs: DEADLINE_MS, everyMs: 5 })
+      }),
+    )
+    await waitUntil('every store has decided', () => loads.every(load => load.result.acknowledged > 50))
+    expect(await sendCommand(setup.primary.port, 'WAIT', 1, 1000)).toBe(1)
+
+    setup.primary.kill('SIGKILL')
+    const killedAt = performance.now()
+    const born = openStores(sentinelClient(setup))
+    const after = await Promise.all(
+      [...stores, ...born].map(({ store }) => backAfterMs(store, ['user:probe'], killedAt)),
+    )
+    const results = await Promise.all(loads.map(load => load.stop()))
+    await Promise.all([...stores, ...born].map(({ store }) => store.close()))
+
+    expect(Math.max(...after)).toBeLessThan(6_000)
+    expect(results.map(({ late }) => late)).toEqual(results.map(() => 0))
+    await expectNoMoreThanSent(setup.replicas, stores, results)
+  })
+})
