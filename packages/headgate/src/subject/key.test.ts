@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { digest } from './digest.js'
 import { type KeyParts, redisKey } from './key.js'
 import { createSubjectNamer } from './subject.js'
 
@@ -158,6 +159,17 @@ describe('a Redis key', () => {
         name: 'api.log-1m',
       })
       expect(Buffer.byteLength(key)).toBeLessThanOrEqual(200)
+    }
+  })
+
+  it('cannot be forged by writing the digest of another part', () => {
+    const of = (id: string, scope: string) =>
+      redisKey({ prefix: 'p', tenant: '', subject: `user:${id}`, scope, name: 'a.b' })
+    const long = 'x'.repeat(97)
+    const written = digest('headgate.key', long)
+    for (const forged of [written, `~${written}`, `%~${written}`]) {
+      expect(of(forged, 's')).not.toBe(of(long, 's'))
+      expect(of('a', forged)).not.toBe(of('a', long))
     }
   })
 
