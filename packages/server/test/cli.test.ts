@@ -61,8 +61,6 @@ test('serve --help lists the flags, all of which the reference explains', async 
 })
 
 describe('what was typed wrongly ends with exit code 2 and a message that says what to type', () => {
-  const bad = join(folder, 'bad.yaml')
-  writeFileSync(bad, 'tiers: default\ndefault: { tier: anonymos }\nupsteam: http://127.0.0.1:1\n')
   test.each<[string[], string]>([
     [[], 'Usage: headgate'],
     [['sevre'], "unknown command 'sevre'\n(Did you mean serve?)"],
@@ -75,13 +73,23 @@ describe('what was typed wrongly ends with exit code 2 and a message that says w
     ],
     [['serve'], 'headgate.yaml: expected a file that can be read; got no such file'],
     [['serve', '--demo', '--upstream', 'ftp://x'], '--upstream: expected http://host:port'],
-    [['serve', '--config', bad], `${bad} cannot be used: 2 problems`],
-    [['serve', '--config', bad], `${bad}:2:18 default.tier: expected one of anonymous, free`],
-    [['serve', '--config', bad], `${bad}:3:1 upsteam: expected one of tiers`],
   ])('%j', async (args, message) => {
     const { code, stdout, stderr } = await runHeadgate(args, folder)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toContain(message)
+  })
+
+  test('a policy file with mistakes, each on its line', async () => {
+    const file = join(folder, 'bad.yaml')
+    writeFileSync(file, 'tiers: default\ndefault: { tier: anonymos }\nupsteam: http://127.0.0.1:1\n')
+    const { code, stderr } = await runHeadgate(['serve', '--config', file])
+    expect(code).toBe(2)
+    expect(stderr.split('\n')).toEqual([
+      `headgate: ${file} cannot be used: 2 problems`,
+      expect.stringContaining(`  ${file}:2:18 default.tier: expected one of anonymous, free`),
+      expect.stringContaining(`  ${file}:3:1 upsteam: expected one of tiers`),
+      '',
+    ])
   })
 
   test('a policy file without an upstream, and no --demo', async () => {

@@ -58,6 +58,12 @@ upstream: http://[::1]:3000
     expect(config.upstream).toBeNull()
   })
 
+  test('is what the reference shows', () => {
+    const reference = readFileSync(new URL('../../../docs/reference/policy-file.md', import.meta.url), 'utf8')
+    const example = /```yaml\n([\s\S]*?)```/.exec(reference)?.[1] ?? ''
+    expect(Object.keys(parseConfig(example, 'example').policies)).toEqual(['api', 'login'])
+  })
+
   test('may be said once and used again', () => {
     const config = parseConfig('tiers:\n  anonymous: &base { minute: 5 }\n  free: *base\n', 'headgate.yaml')
     expect(config.tiers.free).toEqual({ minute: 5 })

@@ -1,7 +1,6 @@
 import { Command, CommanderError, InvalidArgumentError } from 'commander'
-import { ConfigError } from '../config/config-problem.js'
-import { ConfigFileError } from '../config/load-config.js'
-import { type ServeFlags, serve } from './serve.js'
+import { ConfigError, ConfigFileError } from '../config/config-problem.js'
+import type { ServeFlags } from './serve.js'
 import { UsageError } from './usage-error.js'
 import { readVersion } from './version.js'
 
@@ -42,7 +41,11 @@ function buildProgram(): Command {
     .option('--demo', 'use the small built-in upstream if none is configured')
     .option('--admin-port <number>', 'port of the decision API, on 127.0.0.1 always', parsePort, 8082)
     .allowExcessArguments(false)
-    .action((flags: ServeFlags) => serve(flags))
+    .action(async (flags: ServeFlags) => {
+      // Loaded only when it is needed: --help should not wait for a server.
+      const { serve } = await import('./serve.js')
+      await serve(flags)
+    })
   return program
 }
 

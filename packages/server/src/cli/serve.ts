@@ -28,6 +28,8 @@ export async function serve(flags: ServeFlags): Promise<void> {
   if (upstream === null && !flags.demo) {
     throw new UsageError('upstream: expected one in the policy file or with --upstream, or --demo; got none')
   }
+  // Whoever read our lines may leave; the gateway stays.
+  process.stdout.on('error', () => {})
   const log = (line: string) => process.stdout.write(`${line}\n`)
   const { host, port, adminPort } = flags
   const service = await startService({ config, host, port, adminPort, upstream, log })

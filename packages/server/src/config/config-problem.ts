@@ -27,6 +27,14 @@ export class ConfigError extends Error {
   }
 }
 
+/** A policy file that cannot be read at all. */
+export class ConfigFileError extends Error {
+  constructor(file: string, message: string) {
+    super(`${file}: ${message}`)
+    this.name = 'ConfigFileError'
+  }
+}
+
 /** `line:column path: message`. */
 export function formatProblem({ line, column, path, message }: ConfigProblem): string {
   return `${line}:${column} ${path === '' ? '' : `${path}: `}${message}`

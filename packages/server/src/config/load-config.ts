@@ -1,15 +1,8 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
+import { ConfigFileError } from './config-problem.js'
 import { type Config, parseConfig } from './parse-config.js'
 
 const MAX_BYTES = 1024 * 1024
-
-/** A policy file that cannot be read at all. */
-export class ConfigFileError extends Error {
-  constructor(file: string, message: string) {
-    super(`${file}: ${message}`)
-    this.name = 'ConfigFileError'
-  }
-}
 
 /** Reads a policy file. Throws a `ConfigFileError` if that fails and a `ConfigError` for mistakes in it. */
 export function loadConfig(file: string): Config {
