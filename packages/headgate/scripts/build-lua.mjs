@@ -11,9 +11,9 @@ const target = new URL('../src/store/redis/scripts.gen.ts', import.meta.url)
 const INCLUDE = /^-- @include (\w+)$/
 
 /** The text of a Lua file with its includes in place; one that was included before is not repeated. */
-function flatten(path, seen, stack) {
-  if (stack.includes(path)) throw new Error(`include cycle: ${[...stack, path].join(' -> ')}`)
+function flatten(path, seen, parents) {
   seen.add(path)
+  const chain = [...parents, path]
   const lines = []
   for (const line of readFileSync(new URL(path, luaDir), 'utf8').split('\n')) {
     const include = INCLUDE.exec(line)
@@ -22,8 +22,8 @@ function flatten(path, seen, stack) {
       continue
     }
     const included = `include/${include[1]}.lua`
-    if (stack.includes(included)) throw new Error(`include cycle: ${[...stack, path, included].join(' -> ')}`)
-    if (!seen.has(included)) lines.push(...flatten(included, seen, [...stack, path]))
+    if (chain.includes(included)) throw new Error(`include cycle: ${[...chain, included].join(' -> ')}`)
+    if (!seen.has(included)) lines.push(...flatten(included, seen, chain))
   }
   return lines
 }
