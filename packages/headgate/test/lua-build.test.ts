@@ -1,0 +1,148 @@
+import { execFile } from 'node:child_process'
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { functionLibraryCode } from '../src/store/redis/script-runner.ts'
+import { functionLibrary, type Script, scripts } from '../src/store/redis/scripts.gen.ts'
+import { type RedisProcess, startRedis } from './support/redis-process.ts'
+import { openConnection, type RespConnection } from './support/resp.ts'
+
+const PACKAGE = fileURLToPath(new URL('..', import.meta.url))
+const BUILDER = join('scripts', 'build-lua.mjs')
+const GENERATED = join('src', 'store', 'redis', 'scripts.gen.ts')
+
+let folder: string
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'headgate-lua-'))
+})
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+/** Runs the builder of a package; rejects with what it said when it fails. */
+async function build(root: string, ...args: string[]): Promise<string> {
+  const { stdout } = await promisify(execFile)(process.execPath, [join(root, BUILDER), ...args])
+  return stdout
+}
+
+/** A copy of what the builder needs, with some files written over. */
+async function copyWith(name: string, files: Readonly<Record<string, string>>): Promise<string> {
+  const root = join(folder, name)
+  for (const part of ['lua', 'scripts', GENERATED])
+    await cp(join(PACKAGE, part), join(root, part), { recursive: true })
+  await mkdir(join(root, 'lua', 'include'), { recursive: true })
+  for (const [path, text] of Object.entries(files)) await writeFile(join(root, 'lua', path), text)
+  return root
+}
+
+/** The scripts in a generated file, read by the language itself. */
+async function generatedScripts(root: string): Promise<Record<string, Script>> {
+  const file = join(root, GENERATED)
+  const text = await readFile(file, 'utf8')
+  const plain = text
+    .replace(/export interface Script \{[^}]*\}/, '')
+    .replace(/\} as const satisfies [^\n]*/, '}')
+  await writeFile(join(root, 'scripts.mjs'), plain)
+  return (await import(/* @vite-ignore */ join(root, 'scripts.mjs'))).scripts
+}
+
+describe('the builder', () => {
+  test('has nothing to change: the generated file is what lua/ builds to', async () => {
+    await build(PACKAGE, '--check')
+  })
+
+  test('says so when the generated file is out of date, and brings it up to date', async () => {
+    const root = await copyWith('stale', { 'reset.lua': 'return 1\n' })
+    await expect(build(root, '--check')).rejects.toThrow('run npm run lua')
+    await build(root)
+    await build(root, '--check')
+    expect((await generatedScripts(root)).reset?.text).toBe('return 1')
+  })
+
+  test('refuses includes that include each other, and names them', async () => {
+    const root = await copyWith('cycle', {
+      'loop.lua': '-- @include first\nreturn 1\n',
+      'include/first.lua': '-- @include second\nlocal first = 1\n',
+      'include/second.lua': '-- @include first\nlocal second = 2\n',
+    })
+    const cycle = 'include cycle: loop.lua -> include/first.lua -> include/second.lua -> include/first.lua'
+    await expect(build(root)).rejects.toThrow(cycle)
+  })
+
+  test('refuses a file that includes itself, and one that does not exist', async () => {
+    const self = await copyWith('self', {
+      'loop.lua': '-- @include own\nreturn 1\n',
+      'include/own.lua': '-- @include own\nlocal own = 1\n',
+    })
+    await expect(build(self)).rejects.toThrow('include cycle')
+    const missing = await copyWith('missing', { 'lost.lua': '-- @include nowhere\nreturn 1\n' })
+    await expect(build(missing)).rejects.toThrow('include/nowhere.lua')
+  })
+
+  test('includes a file once, however many ask for it', async () => {
+    const root = await copyWith('twice', {
+      'twice.lua': '-- @include left\n-- @include right\nreturn shared\n',
+      'include/left.lua': '-- @include shared\nlocal left = shared\n',
+      'include/right.lua': '-- @include shared\nlocal right = shared\n',
+      'include/shared.lua': 'local shared = 1\n',
+    })
+    await build(root)
+    expect((await generatedScripts(root)).twice?.text).toBe(
+      'local shared = 1\nlocal left = shared\nlocal right = shared\nreturn shared',
+    )
+  })
+
+  test('carries backticks, template braces, backslashes and quotes over unchanged', async () => {
+    const line = `return '\`tick\` \${brace} $$ \\\\ \\n \\'quote\\' "double" æ \\226\\128\\168'`
+    const root = await copyWith('escapes', { 'escapes.lua': `${line}\n` })
+    await build(root)
+    const script = (await generatedScripts(root)).escapes
+    expect(script?.text).toBe(line)
+    expect(await connection.send('EVAL', script?.text ?? '', 0)).toBe(
+      `\`tick\` \${brace} $$ \\ \n 'quote' "double" æ \u2028`,
+    )
+    expect(await connection.send('SCRIPT', 'LOAD', script?.text ?? '')).toBe(script?.sha)
+  })
+})
+
+let redis: RedisProcess
+let connection: RespConnection
+
+beforeAll(async () => {
+  redis = await startRedis()
+  connection = await openConnection(redis.port)
+})
+afterAll(async () => {
+  connection?.close()
+  await redis?.stop()
+})
+
+describe('on a real server', () => {
+  test.each(Object.entries(scripts))('%s loads under the hash it was built with', async (_, script) => {
+    expect(await connection.send('SCRIPT', 'LOAD', script.text)).toBe(script.sha)
+    expect(await connection.send('SCRIPT', 'EXISTS', script.sha)).toEqual([1])
+  })
+
+  test('the library of functions loads, beside what is there and over itself', async () => {
+    const other = "#!lua name=other\nredis.register_function('other', function() return 1 end)"
+    expect(await connection.send('FUNCTION', 'LOAD', other)).toBe('other')
+    expect(await connection.send('FUNCTION', 'LOAD', functionLibraryCode())).toBe(functionLibrary)
+    expect(await connection.send('FUNCTION', 'LOAD', 'REPLACE', functionLibraryCode())).toBe(functionLibrary)
+    // No limits and no questions.
+    for (const { functionName } of [scripts.decide, scripts.peek, scripts.refund]) {
+      expect(await connection.send('FCALL', functionName, 0, '', '0', '0')).toEqual([])
+    }
+    expect(await connection.send('FCALL', scripts.reset.functionName, 0, '', '0')).toBe(0)
+    expect(await connection.send('FCALL', 'other', 0)).toBe(1)
+  })
+
+  test('names of functions change with the code, so that two versions can live on one server', () => {
+    for (const { functionName } of Object.values(scripts))
+      expect(functionName).toMatch(/^headgate_[0-9a-f]{8}_\w+$/)
+    expect(new Set(Object.values(scripts).map(script => script.functionName)).size).toBe(
+      Object.keys(scripts).length,
+    )
+  })
+})
