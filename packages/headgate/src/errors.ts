@@ -16,6 +16,7 @@ export type ErrorCode =
   | 'ERR_HEADGATE_STORE_TIMEOUT'
   | 'ERR_HEADGATE_STORE_REPLY'
   | 'ERR_HEADGATE_STORE_KEY'
+  | 'ERR_HEADGATE_STORE_UNAVAILABLE'
 
 /**
  * A malfunction or a mistake in how the library is used, with a stable `code`.

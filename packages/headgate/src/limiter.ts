@@ -4,6 +4,7 @@ import type { Answer, Check, Question } from './engine/question.js'
 import { HeadgateError, show } from './errors.js'
 import { type Policy, type PolicyOptions, parsePolicies, parseTiers } from './policy/policies.js'
 import type { TierOptions } from './policy/tiers.js'
+import type { FailureMode } from './store/guard/failure.js'
 import { memoryStore } from './store/memory/memory-store.js'
 import type { Store } from './store/store.js'
 import { createSubjectNamer, type SubjectInput, type SubjectOptions } from './subject/subject.js'
@@ -31,6 +32,8 @@ export type Ask<PolicyName extends string, TierName extends string> = (
   readonly scope?: string
   /** Units the request takes. Default 1. */
   readonly cost?: number
+  /** What decides when the store cannot be asked; the store's own default (`local`) when left out. */
+  readonly onStoreFailure?: FailureMode
 }
 
 export interface Limiter<PolicyName extends string, TierName extends string> {
@@ -90,7 +93,15 @@ export function createLimiter<
 
   function decisionOf(question: Question, answer: Answer, policy: Policy, cost: number): Decision {
     const decidedAtUs = answer.nowUs ?? clock.nowUs()
-    return new Decision({ question, answer, policy, cost, source: store.source, clock, decidedAtUs })
+    return new Decision({
+      question,
+      answer,
+      policy,
+      cost,
+      source: answer.source ?? store.source,
+      clock,
+      decidedAtUs,
+    })
   }
 
   /** Not an async function: the embedded store answers at once, and one promise is all such a decision costs. */
@@ -100,7 +111,15 @@ export function createLimiter<
         throw new HeadgateError('ERR_HEADGATE_CLOSED', 'limiter: expected an open limiter; it was closed')
       const cost = parseCost(ask.cost)
       const policy = policyOf(ask)
-      const question: Question = { alternatives: [checksOf(policy, subject, ask, cost)], shadow: NO_CHECKS }
+      const checks = checksOf(policy, subject, ask, cost)
+      const question: Question =
+        ask.onStoreFailure === undefined
+          ? { alternatives: [checks], shadow: NO_CHECKS }
+          : {
+              alternatives: [checks],
+              shadow: NO_CHECKS,
+              onStoreFailure: parseFailureMode(ask.onStoreFailure),
+            }
       const answer = how === 'decide' ? store.decide(question) : store.peek(question)
       return answer instanceof Promise
         ? answer.then(settled => decisionOf(question, settled, policy, cost))
@@ -147,6 +166,14 @@ export function createLimiter<
       await store.close()
     },
   }
+}
+
+function parseFailureMode(mode: unknown): FailureMode {
+  if (mode === 'local' || mode === 'open' || mode === 'closed') return mode
+  throw new HeadgateError(
+    'ERR_HEADGATE_INVALID_OPTION',
+    `onStoreFailure: expected 'local', 'open' or 'closed'; got ${show(mode)}`,
+  )
 }
 
 function parseCost(cost: unknown): number {

@@ -3,10 +3,11 @@ import type { Decision, LimitVerdict } from './decision.js'
 
 /**
  * The limit a client may be told about: the one that binds, or null when no quota is known.
- * A failure mode ('open', 'closed') looked at no limit, and a number it made up would be believed.
+ * A failure mode looked at no limit ('open', 'closed') or only at this process's share of it ('local'); a number made
+ * up from that would be believed.
  */
 export function advertisedLimit(decision: Decision): LimitVerdict | null {
-  if (decision.source === 'open' || decision.source === 'closed') return null
+  if (decision.source !== 'redis' && decision.source !== 'memory') return null
   return decision.reason === 'unlimited' ? null : decision.binding
 }
 

@@ -14,6 +14,11 @@ export type Reason =
   | 'exceeds-capacity'
   /** Nothing limits this caller. */
   | 'unlimited'
+  /** The store could not be asked, and the failure mode let the request pass or refused it. */
+  | 'store-unavailable'
+
+/** A store that is back is found within a second. */
+const CLOSED_RETRY_AFTER_MS = 1_000
 
 /** The answer of one limit. */
 export interface LimitVerdict {
@@ -82,6 +87,7 @@ export class Decision {
 
   /** 0 when allowed; null when no waiting helps. */
   get retryAfterMs(): number | null {
+    if (this.source === 'closed') return CLOSED_RETRY_AFTER_MS
     const retryAfterUs = this.allowed ? 0 : (bindingOf(this.#parts.answer)?.retryAfterUs ?? 0)
     return retryAfterUs === NEVER ? null : toMs(retryAfterUs)
   }
@@ -103,6 +109,7 @@ export class Decision {
   }
 
   get reason(): Reason {
+    if (this.source === 'open' || this.source === 'closed') return 'store-unavailable'
     return reasonOf(this.allowed, bindingOf(this.#parts.answer))
   }
 

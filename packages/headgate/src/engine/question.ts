@@ -19,6 +19,8 @@ export interface Check {
 export interface Question {
   readonly alternatives: readonly (readonly Check[])[]
   readonly shadow: readonly Check[]
+  /** What decides when the store cannot; the store's own default when left out. */
+  readonly onStoreFailure?: 'local' | 'open' | 'closed'
 }
 
 /** The answer to one check. */
@@ -40,6 +42,8 @@ export interface Answer {
   readonly charged: number
   readonly verdicts: readonly (readonly Verdict[])[]
   readonly shadow: readonly Verdict[]
+  /** Who decided, where it was not the store that was asked. */
+  readonly source?: 'local' | 'open' | 'closed'
   /** Reading of the store's clock, where that is in this process. */
   readonly nowUs?: number
 }

@@ -1,21 +1,33 @@
+import { type Clock, systemClock } from '../../clock.js'
 import { HeadgateError } from '../../errors.js'
 import type { Eventually, Store } from '../store.js'
+
+/** A timer this late means that the event loop was busy, not that the store was slow. */
+const LATE_MS = 5
 
 /**
  * Settles every call within `deadlineMs`, whatever the client does. No Node client gives a deadline that holds while
  * Redis is frozen. A call that missed it may still be carried out: it is neither sent again nor taken back.
  */
-export function withDeadline(store: Store, deadlineMs: number): Store {
+export function withDeadline(store: Store, deadlineMs: number, clock: Clock = systemClock): Store {
+  const nowMs = (): number => clock.nowUs() / 1000
+
   function within<T>(work: Eventually<T>): Eventually<T> {
     if (!(work instanceof Promise)) return work
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => {
+      const dueMs = nowMs() + deadlineMs
+      const giveUp = (): void => {
         reject(
           new HeadgateError(
             'ERR_HEADGATE_STORE_TIMEOUT',
             `${store.source}: no answer within ${deadlineMs} ms`,
           ),
         )
+      }
+      let timer = setTimeout(() => {
+        if (nowMs() - dueMs < LATE_MS) giveUp()
+        // Timers run before sockets are read: the answer may be waiting there, and gets one reading to arrive.
+        else timer = setTimeout(giveUp, 1)
       }, deadlineMs)
       work.then(resolve, reject).finally(() => clearTimeout(timer))
     })

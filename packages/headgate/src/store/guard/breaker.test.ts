@@ -1,0 +1,128 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { type Breaker, type BreakerState, createBreaker, type Pass } from './breaker.js'
+
+const OPTIONS = { failures: 5, probeAfterMs: 500 }
+
+/** What the breaker should be, written down the plain way: a list of everything that happened in this generation. */
+interface Model {
+  nowMs: number
+  state: BreakerState
+  /** Outcomes of the calls begun since the last change of state. */
+  failuresInARow: number
+  current: Set<Pass>
+  stale: Set<Pass>
+  openedAtMs: number
+}
+
+type Real = { breaker: Breaker; changes: BreakerState[] }
+type Command = fc.Command<Model, Real>
+
+function changeTo(model: Model, state: BreakerState): void {
+  model.state = state
+  model.failuresInARow = 0
+  for (const pass of model.current) model.stale.add(pass)
+  model.current.clear()
+}
+
+function command(name: string, run: (model: Model, real: Real) => void): Command {
+  return { check: () => true, run: (model, real) => agree(model, real, run), toString: () => name }
+}
+
+function agree(model: Model, real: Real, run: (model: Model, real: Real) => void): void {
+  run(model, real)
+  expect(real.breaker.state).toBe(model.state)
+  const probes = [...model.current].filter(pass => pass.probe)
+  expect(probes.length).toBe(model.state === 'half-open' ? 1 : 0)
+}
+
+const wait = fc.integer({ min: 0, max: 400 }).map(ms =>
+  command(`wait ${ms}`, model => {
+    model.nowMs += ms
+  }),
+)
+const call = fc.constant(
+  command('call', (model, { breaker }) => {
+    const pass = breaker.enter()
+    expect(pass !== null).toBe(model.state === 'closed')
+    if (pass !== null) model.current.add(pass)
+  }),
+)
+const probe = fc.constant(
+  command('probe', (model, { breaker }) => {
+    const waitedMs = model.nowMs - model.openedAtMs
+    const pass = breaker.enterProbe(model.nowMs)
+    if (model.state !== 'open' || waitedMs < OPTIONS.probeAfterMs / 2) expect(pass).toBeNull()
+    if (model.state === 'open' && waitedMs >= OPTIONS.probeAfterMs) expect(pass).not.toBeNull()
+    if (pass === null) return
+    changeTo(model, 'half-open')
+    model.current.add(pass)
+  }),
+)
+const settle = fc
+  .record({ which: fc.nat(), ok: fc.boolean(), late: fc.boolean() })
+  .map(({ which, ok, late }) =>
+    command(`${late ? 'late ' : ''}${ok ? 'success' : 'failure'} ${which}`, (model, { breaker }) => {
+      const from = late ? model.stale : model.current
+      const pass = [...from][which % Math.max(1, from.size)]
+      if (pass === undefined) return
+      from.delete(pass)
+      if (ok) breaker.succeeded(pass)
+      else breaker.failed(pass, model.nowMs)
+      if (late) return
+      if (ok) {
+        model.failuresInARow = 0
+        if (model.state === 'half-open') changeTo(model, 'closed')
+      } else if (model.state === 'half-open' || ++model.failuresInARow >= OPTIONS.failures) {
+        model.openedAtMs = model.nowMs
+        changeTo(model, 'open')
+      }
+    }),
+  )
+
+describe('the breaker', () => {
+  it('is its model: one probe at a time, late outcomes change nothing', { timeout: 60_000 }, () => {
+    fc.assert(
+      fc.property(
+        fc.commands([wait, call, call, settle, settle, settle, probe], { maxCommands: 80 }),
+        fc.infiniteStream(fc.double({ min: 0, max: 1, noNaN: true })),
+        (commands, random) => {
+          const changes: BreakerState[] = []
+          const breaker = createBreaker(
+            OPTIONS,
+            () => random.next().value,
+            state => changes.push(state),
+          )
+          const model: Model = {
+            nowMs: 0,
+            state: 'closed',
+            failuresInARow: 0,
+            current: new Set(),
+            stale: new Set(),
+            openedAtMs: 0,
+          }
+          fc.modelRun(() => ({ model, real: { breaker, changes } }), commands)
+        },
+      ),
+      { numRuns: 10_000 },
+    )
+  })
+
+  it('opens after five failures in a row, not after five failures', () => {
+    const breaker = createBreaker(OPTIONS, () => 1)
+    const fail = (): void => breaker.failed(breaker.enter() as Pass, 0)
+    for (let time = 0; time < 4; time++) fail()
+    breaker.succeeded(breaker.enter() as Pass)
+    for (let time = 0; time < 4; time++) fail()
+    expect(breaker.state).toBe('closed')
+    fail()
+    expect(breaker.state).toBe('open')
+  })
+
+  it('is not kept open longer by calls that were under way when it opened', () => {
+    const breaker = createBreaker(OPTIONS, () => 1)
+    const passes = Array.from({ length: 50 }, () => breaker.enter() as Pass)
+    for (const [index, pass] of passes.entries()) breaker.failed(pass, index)
+    expect(breaker.probeAtMs).toBe(4 + 500)
+  })
+})

@@ -1,0 +1,110 @@
+import type { Clock } from '../../clock.js'
+import type { Question } from '../../engine/question.js'
+import type { Eventually, Store } from '../store.js'
+import { type Breaker, type BreakerOptions, createBreaker, type Pass } from './breaker.js'
+import { isNodeFailure, unavailable } from './failure.js'
+import type { OnGuardEvent } from './guard-event.js'
+
+export interface CircuitOptions extends BreakerOptions {
+  /** The node that answers a question: each has a breaker of its own. */
+  nodeOf(question: Question): string
+  /** Told when a node has stopped answering, to replace a connection that may be dead. */
+  onOpen?(node: string): void
+  readonly clock: Clock
+  readonly random: () => number
+  readonly onEvent: OnGuardEvent
+}
+
+interface Circuit {
+  readonly breaker: Breaker
+  readonly refusal: Error
+  /** A question that failed there: asked again, without charging, to find out whether the node is back. */
+  probe: Question | null
+}
+
+/** Stops asking a node that keeps failing, and looks for it in the background with one probe at a time. */
+export function withCircuit(store: Store, options: CircuitOptions): Store {
+  const circuits = new Map<string, Circuit>()
+  const timers = new Set<ReturnType<typeof setTimeout>>()
+  const nowMs = (): number => options.clock.nowUs() / 1000
+
+  function circuitOf(node: string): Circuit {
+    let circuit = circuits.get(node)
+    if (circuit === undefined) {
+      const breaker = createBreaker(options, options.random, state => {
+        options.onEvent({ type: 'breaker', node, state })
+        if (state === 'open') afterOpening(node)
+      })
+      circuit = { breaker, refusal: unavailable(node), probe: null }
+      circuits.set(node, circuit)
+    }
+    return circuit
+  }
+
+  function afterOpening(node: string): void {
+    options.onOpen?.(node)
+    const circuit = circuits.get(node) as Circuit
+    const timer = setTimeout(
+      () => {
+        timers.delete(timer)
+        void probe(circuit)
+      },
+      Math.ceil((circuit.breaker.probeAtMs ?? 0) - nowMs()) + 1,
+    )
+    timer.unref?.()
+    timers.add(timer)
+  }
+
+  async function probe(circuit: Circuit): Promise<void> {
+    const pass = circuit.breaker.enterProbe(nowMs())
+    if (pass === null || circuit.probe === null) return
+    try {
+      await store.peek(circuit.probe)
+      circuit.breaker.succeeded(pass)
+    } catch (error) {
+      settleFailure(circuit, pass, error)
+    }
+  }
+
+  function settleFailure(circuit: Circuit, pass: Pass, error: unknown): void {
+    if (isNodeFailure(error)) circuit.breaker.failed(pass, nowMs())
+    else circuit.breaker.succeeded(pass)
+  }
+
+  function guarded<T>(question: Question, ask: () => Eventually<T>): Eventually<T> {
+    const circuit = circuitOf(options.nodeOf(question))
+    const pass = circuit.breaker.enter()
+    if (pass === null) return Promise.reject(circuit.refusal)
+    return settle(circuit, pass, question, ask)
+  }
+
+  async function settle<T>(
+    circuit: Circuit,
+    pass: Pass,
+    question: Question,
+    ask: () => Eventually<T>,
+  ): Promise<T> {
+    try {
+      const answer = await ask()
+      circuit.breaker.succeeded(pass)
+      return answer
+    } catch (error) {
+      circuit.probe = question
+      settleFailure(circuit, pass, error)
+      throw error
+    }
+  }
+
+  return {
+    source: store.source,
+    decide: question => guarded(question, () => store.decide(question)),
+    peek: question => guarded(question, () => store.peek(question)),
+    refund: refunds => store.refund(refunds),
+    reset: checks => store.reset(checks),
+    close() {
+      for (const timer of timers) clearTimeout(timer)
+      timers.clear()
+      return store.close()
+    },
+  }
+}

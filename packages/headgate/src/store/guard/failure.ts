@@ -1,0 +1,41 @@
+import { type ErrorCode, HeadgateError, isHeadgateError } from '../../errors.js'
+
+/** What to do with a request that the store could not decide. */
+export type FailureMode =
+  /** Decide in this process, at its share of the limit. */
+  | 'local'
+  /** Let it pass. */
+  | 'open'
+  /** Refuse it: 503, to be tried again. */
+  | 'closed'
+
+/** Failures that say something about the node: it did not answer, or said that it cannot. */
+const NODE_FAILURES: readonly ErrorCode[] = [
+  'ERR_HEADGATE_STORE',
+  'ERR_HEADGATE_STORE_TIMEOUT',
+  'ERR_HEADGATE_STORE_REPLY',
+]
+/** Failures of the store, of whatever kind, for which the failure mode decides. */
+const STORE_FAILURES: readonly ErrorCode[] = [
+  ...NODE_FAILURES,
+  'ERR_HEADGATE_STORE_KEY',
+  'ERR_HEADGATE_STORE_UNAVAILABLE',
+]
+
+/** Whether a failure counts against the node. One key's own error never does: whoever wrote it could open the breaker. */
+export function isNodeFailure(error: unknown): boolean {
+  return !isHeadgateError(error) || NODE_FAILURES.includes(error.code)
+}
+
+/** Whether the store failed, and not the caller. */
+export function isStoreFailure(error: unknown): boolean {
+  return !isHeadgateError(error) || STORE_FAILURES.includes(error.code)
+}
+
+/** The error of a store that is known not to answer and was not asked. */
+export function unavailable(node: string): HeadgateError {
+  return new HeadgateError(
+    'ERR_HEADGATE_STORE_UNAVAILABLE',
+    `redis: not asked, because ${node === '' ? 'it' : node} has stopped answering; a probe is looking for it`,
+  )
+}

@@ -1,0 +1,58 @@
+import type { Answer, Question } from '../../engine/question.js'
+import { isHeadgateError } from '../../errors.js'
+import type { Store } from '../store.js'
+import { type FailureMode, isStoreFailure } from './failure.js'
+import type { OnGuardEvent } from './guard-event.js'
+import type { LocalShare } from './local-share.js'
+
+export interface FallbackOptions {
+  /** For questions that do not say it themselves. */
+  readonly mode: FailureMode
+  readonly local: LocalShare
+  readonly onEvent: OnGuardEvent
+}
+
+/**
+ * Gives every request a decision: when the store fails, its failure mode decides. Only the caller's own mistakes are
+ * still errors. A call whose outcome is not known is neither repeated nor taken back.
+ */
+export function withFallback(store: Store, options: FallbackOptions): Store {
+  const { local, onEvent } = options
+
+  async function ask(question: Question, how: 'decide' | 'peek'): Promise<Answer> {
+    try {
+      const answer = await store[how](question)
+      local.remember(question, answer)
+      return answer
+    } catch (error) {
+      if (!isStoreFailure(error)) throw error
+      onEvent({ type: 'failure', code: codeOf(error), message: error instanceof Error ? error.message : '' })
+      return withoutStore(question, how)
+    }
+  }
+
+  function withoutStore(question: Question, how: 'decide' | 'peek'): Answer {
+    const mode = question.onStoreFailure ?? options.mode
+    const answer = mode === 'local' ? local[how](question) : unlooked(mode)
+    if (how === 'decide') onEvent({ type: 'fallback', mode, allowed: answer.charged >= 0 })
+    return answer
+  }
+
+  return {
+    source: store.source,
+    decide: question => ask(question, 'decide'),
+    peek: question => ask(question, 'peek'),
+    refund: refunds => store.refund(refunds),
+    reset: checks => store.reset(checks),
+    close: () => store.close(),
+  }
+}
+
+/** An answer that looked at no limit: it has no verdicts to tell. */
+function unlooked(mode: 'open' | 'closed'): Answer {
+  return { charged: mode === 'open' ? 0 : -1, verdicts: [[]], shadow: [], source: mode }
+}
+
+function codeOf(error: unknown): string {
+  return isHeadgateError(error) ? error.code : 'unknown'
+}

@@ -1,0 +1,92 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { Limit } from '../../engine/limit.js'
+import type { Check, Question } from '../../engine/question.js'
+import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../policy/limits.js'
+import { manualClock } from '../../testing/manual-clock.js'
+import { createLocalShare, shareOf } from './local-share.js'
+
+const WINDOW_MS = 60_000
+
+function ask(limit: Limit, cost = 1): Question {
+  const check: Check = { subject: 'user:1', scope: 'global', name: `p.${limit.id}`, limit, cost }
+  return { alternatives: [[check]], shadow: [] }
+}
+
+/** What a fleet of processes admits in one window when each is asked `times` times, evenly spread. */
+function admittedByFleet(limit: Limit, processes: number, times: number): number {
+  const clock = manualClock()
+  const fleet = Array.from({ length: processes }, () => createLocalShare(clock, () => processes))
+  let admitted = 0
+  for (let time = 0; time < times; time++) {
+    for (const share of fleet) if (share.decide(ask(limit)).charged === 0) admitted++
+    clock.advanceUs(Math.floor((WINDOW_MS * 1000) / times) - 1)
+  }
+  return admitted
+}
+
+describe("a process's share", () => {
+  it('adds up to no more than the limit over the fleet, and to most of it', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 12 }), fc.integer({ min: 1, max: 200 }), (processes, limit) => {
+        const admitted = admittedByFleet(slidingWindowLog({ limit, window: '1m' }), processes, 300)
+        // With fewer units than processes each may give one away at the start; they are spread over longer windows.
+        expect(admitted).toBeLessThanOrEqual(Math.max(limit, processes))
+        expect(admitted).toBeGreaterThanOrEqual(Math.min(limit, processes * Math.floor(limit / processes)))
+      }),
+      { numRuns: 60 },
+    )
+  })
+
+  it('below one unit is one unit in a longer window', () => {
+    expect(shareOf(slidingWindowLog({ limit: 3, window: '1m' }), 10)).toMatchObject({
+      limit: 1,
+      windowUs: 200_000_000,
+    })
+    expect(shareOf(slidingWindowCounter({ limit: 10, window: '1m' }), 4)).toMatchObject({ limit: 2 })
+    expect(shareOf(tokenBucket({ capacity: 2, refillPerSecond: 1 }), 4)).toMatchObject({
+      limit: 1,
+      refillPerSecond: 0.25,
+    })
+  })
+
+  it('starts from what the store last said was left', () => {
+    const clock = manualClock()
+    const share = createLocalShare(clock, () => 4)
+    const question = ask(slidingWindowLog({ limit: 100, window: '1m' }))
+    const verdict = {
+      allowed: true,
+      remaining: 20,
+      retryAfterUs: 0,
+      resetAfterUs: 60_000_000,
+      chargedAtUs: 1,
+    }
+    share.remember(question, { charged: 0, verdicts: [[verdict]], shadow: [] })
+    const admitted = Array.from({ length: 50 }, () => share.decide(question).charged).filter(at => at === 0)
+    expect(admitted.length).toBe(5)
+    clock.advanceMs(WINDOW_MS)
+    expect(share.decide(question).verdicts[0]?.[0]?.remaining).toBe(24)
+  })
+
+  it('takes a cost above the share but within the limit on an untouched share, as debt', () => {
+    const clock = manualClock()
+    const share = createLocalShare(clock, () => 10)
+    const limit = slidingWindowLog({ limit: 100, window: '1m' })
+    expect(share.decide(ask(limit, 50)).charged).toBe(0)
+    const denied = share.decide(ask(limit))
+    expect(denied.verdicts[0]?.[0]?.retryAfterUs).toBe(5 * WINDOW_MS * 1000)
+    clock.advanceMs(5 * WINDOW_MS - 1)
+    expect(share.decide(ask(limit)).charged).toBe(-1)
+    clock.advanceMs(1)
+    expect(share.decide(ask(limit)).charged).toBe(0)
+    expect(share.decide(ask(limit, 50)).charged).toBe(-1)
+    expect(share.decide(ask(limit, 101)).verdicts[0]?.[0]?.retryAfterUs).toBe(Number.POSITIVE_INFINITY)
+  })
+
+  it('says that it decided by itself', () => {
+    expect(
+      createLocalShare(manualClock(), () => 1).decide(ask(slidingWindowLog({ limit: 1, window: '1m' })))
+        .source,
+    ).toBe('local')
+  })
+})

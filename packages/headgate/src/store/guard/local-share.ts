@@ -1,0 +1,137 @@
+/**
+ * What this process admits by itself while the store cannot be asked: its share of every limit, limit ÷ live
+ * processes, so that the fleet together stays near the limit instead of multiplying it.
+ *
+ * A share below one unit becomes one unit in a longer window. A cost above the share but within the limit takes an
+ * untouched share whole, and the rest is a debt that keeps the key closed until it would have been earned. A key
+ * starts from what the store last said was left of it.
+ */
+import type { Clock } from '../../clock.js'
+import { type Limit, NEVER } from '../../engine/limit.js'
+import type { Answer, Check, Question, Verdict } from '../../engine/question.js'
+import { memoryStore } from '../memory/memory-store.js'
+
+export interface LocalShare {
+  /** Decides without the store. */
+  decide(question: Question): Answer
+  peek(question: Question): Answer
+  /** Notes what the store said is left, for when it cannot be asked. */
+  remember(question: Question, answer: Answer): void
+}
+
+interface Known {
+  remaining: number
+  atUs: number
+  seeded: boolean
+}
+
+const MAX_KNOWN = 100_000
+
+export function createLocalShare(clock: Clock, liveProcesses: () => number): LocalShare {
+  const local = memoryStore({ clock })
+  const known = new Map<string, Known>()
+  const debts = new Map<string, number>()
+
+  function remember(question: Question, answer: Answer): void {
+    const atUs = clock.nowUs()
+    for (const [index, verdicts] of answer.verdicts.entries()) {
+      const checks = question.alternatives[index] ?? []
+      for (const [position, { remaining }] of verdicts.entries()) {
+        note(keyOf(checks[position] as Check), remaining, atUs)
+      }
+    }
+  }
+
+  function note(key: string, remaining: number, atUs: number): void {
+    const entry = known.get(key)
+    if (entry !== undefined) {
+      entry.remaining = remaining
+      entry.atUs = atUs
+      entry.seeded = false
+      return
+    }
+    if (known.size >= MAX_KNOWN) known.delete(known.keys().next().value as string)
+    known.set(key, { remaining, atUs, seeded: false })
+  }
+
+  /** Charges the share with what the store had already given away, once for each time the store was lost. */
+  function seed(check: Check, share: Limit): void {
+    const entry = known.get(keyOf(check))
+    if (entry === undefined || entry.seeded) return
+    entry.seeded = true
+    const whole = { ...check, limit: share, cost: 0 }
+    void local.reset([whole])
+    const left = Math.floor(entry.remaining / liveProcesses())
+    const used = share.limit - Math.min(share.limit, left)
+    if (used > 0 && clock.nowUs() - entry.atUs < share.quota.windowUs) {
+      void local.decide({ alternatives: [[{ ...whole, cost: used }]], shadow: [] })
+    }
+  }
+
+  function toShare(check: Check): Check {
+    const share = shareOf(check.limit, liveProcesses())
+    seed(check, share)
+    // Above the whole limit it stays above the share, and is denied for good.
+    const cost = check.cost > check.limit.limit ? check.cost : Math.min(check.cost, share.limit)
+    return { ...check, limit: share, cost: debtUs(check) > 0 ? NEVER : cost }
+  }
+
+  function debtUs(check: Check): number {
+    const untilUs = debts.get(keyOf(check))
+    if (untilUs === undefined) return 0
+    const leftUs = untilUs - clock.nowUs()
+    if (leftUs <= 0) debts.delete(keyOf(check))
+    return Math.max(0, leftUs)
+  }
+
+  function ask(question: Question, how: 'decide' | 'peek'): Answer {
+    const shared: Question = {
+      alternatives: question.alternatives.map(checks => checks.map(toShare)),
+      shadow: question.shadow.map(toShare),
+    }
+    const answer = local[how](shared) as Answer
+    const verdicts = answer.verdicts.map((found, index) => {
+      const checks = question.alternatives[index] as readonly Check[]
+      return found.map((verdict, position) => withDebt(checks[position] as Check, verdict))
+    })
+    if (how === 'decide') runIntoDebt(question, answer)
+    return { ...answer, verdicts, source: 'local' }
+  }
+
+  function withDebt(check: Check, verdict: Verdict): Verdict {
+    const waitUs = debtUs(check)
+    return waitUs > 0 && check.cost <= check.limit.limit ? { ...verdict, retryAfterUs: waitUs } : verdict
+  }
+
+  function runIntoDebt(question: Question, answer: Answer): void {
+    const checks = question.alternatives[answer.charged] ?? []
+    for (const check of checks) {
+      const share = shareOf(check.limit, liveProcesses())
+      if (check.cost <= share.limit || share.limit === 0) continue
+      const windows = check.cost / share.limit
+      debts.set(keyOf(check), clock.nowUs() + Math.ceil(windows * share.quota.windowUs))
+    }
+  }
+
+  return {
+    decide: question => ask(question, 'decide'),
+    peek: question => ask(question, 'peek'),
+    remember,
+  }
+}
+
+/** The part of a limit that one of `processes` may give away by itself. */
+export function shareOf(limit: Limit, processes: number): Limit {
+  if (processes <= 1 || limit.limit === 0) return limit
+  const units = Math.floor(limit.limit / processes)
+  if (limit.algorithm === 'token-bucket') {
+    return { ...limit, limit: Math.max(1, units), refillPerSecond: limit.refillPerSecond / processes }
+  }
+  if (units >= 1) return { ...limit, limit: units }
+  const windowUs = Math.ceil((limit.windowUs * processes) / limit.limit)
+  return { ...limit, limit: 1, windowUs, quota: { ...limit.quota, windowUs } }
+}
+
+function keyOf({ subject, scope, name }: Check): string {
+  return `${subject}\n${scope}\n${name}`
+}
