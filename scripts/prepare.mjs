@@ -44,19 +44,26 @@ export function bin(path) {
 
 /** Installs and builds what is missing or out of date. Throws an Error that says which step failed. */
 export async function prepare() {
-  if (installIsDue()) {
-    const [command, args] = npm(
-      existsSync(join(root, 'package-lock.json')) ? 'ci' : 'install',
-      '--include=dev',
-    )
-    await step('installing dependencies', command, args)
-  }
+  if (installIsDue()) await install()
   if (buildIsDue()) {
     const began = new Date()
     await step('building', process.execPath, [bin('typescript/bin/tsc'), '-b'])
     // The compiler leaves its file alone when all that changed was, say, a test. Then only this date says we looked.
     for (const folder of buildFolders()) utimesSync(join(folder, 'dist', '.tsbuildinfo'), began, began)
   }
+}
+
+/** Exactly what the lock says; if npm finds fault with the lock, as near to it as the manifests allow. */
+async function install() {
+  const what = 'installing dependencies'
+  if (existsSync(join(root, 'package-lock.json'))) {
+    try {
+      return await step(what, ...npm('ci', '--include=dev'))
+    } catch (error) {
+      say(`${error.message}\nTrying npm install instead of npm ci.`)
+    }
+  }
+  await step(what, ...npm('install', '--no-save', '--include=dev'))
 }
 
 async function step(what, command, args) {
