@@ -57,14 +57,15 @@ interface Beat {
   readonly command: 'SCRIPT' | 'FUNCTION'
   readonly everyMs: number
   readonly forMs: number
+  readonly fewest: number
 }
 
-/** Flushes on a fixed beat, so that a slow answer does not make the flushes fewer. Returns how many. */
-async function flush(port: number, { command, everyMs, forMs }: Beat): Promise<number> {
+/** Flushes on a fixed beat, and longer where a busy machine cannot keep it. Returns how many. */
+async function flush(port: number, { command, everyMs, forMs, fewest }: Beat): Promise<number> {
   const connection = await openConnection(port)
   const startedAt = performance.now()
   let flushes = 0
-  while (performance.now() - startedAt < forMs) {
+  while (performance.now() - startedAt < forMs || flushes < fewest) {
     expect(await connection.send(command, 'FLUSH', 'SYNC')).toBe('OK')
     flushes++
     await sleep(Math.max(0, startedAt + flushes * everyMs - performance.now()))
@@ -106,7 +107,7 @@ test.each([
   { use: 'functions', command: 'FUNCTION', everyMs: 50, forMs: 2_000, fewest: 30 },
 ] as const)(
   'a server that forgets its $use every $everyMs ms costs no error and no unit',
-  async ({ use, fewest, ...beat }) => {
+  async ({ use, ...beat }) => {
     const redis = await startRedis()
     toStop.push(() => redis.stop())
     const stores = await openStores(redis, { use })
@@ -119,10 +120,10 @@ test.each([
       const { subject } = stores[index] as { subject: string }
       console.info(`${use}: ${flushes} flushes, ${subject} ${acknowledged} units acknowledged`)
       expect(errors).toEqual([])
-      expect(acknowledged).toBeGreaterThan(fewest)
+      expect(acknowledged).toBeGreaterThan(beat.fewest)
       expect(await countOnServer(redis.port, subject)).toBe(acknowledged)
     }
-    expect(flushes).toBeGreaterThanOrEqual(fewest)
+    expect(flushes).toBeGreaterThanOrEqual(beat.fewest)
     const { keys, expires } = await readKeyspace(redis.port)
     expect({ keys, expires }).toEqual({ keys: stores.length, expires: stores.length })
   },

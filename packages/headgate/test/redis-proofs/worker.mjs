@@ -78,7 +78,7 @@ process.once('message', async job => {
     onWarning: warning => warnings.push(warning.code),
     prefix: job.prefix,
   }
-  const store = redisStore(job.recordCalls ? recording(given, calls) : given, options)
+  const store = redisStore(job.recordCalls ? await recording(given, job, calls) : given, options)
   await store.ready()
   process.once('message', async () => {
     const result = await JOBS[job.job](store, job)
@@ -91,12 +91,18 @@ process.once('message', async job => {
 })
 
 /** A connection that writes down what is sent. */
-function recording(redis, calls) {
+async function recording(given, { client }, calls) {
+  if (client === 'node-redis') await given.connect()
+  const run = (how, script, keys, args) =>
+    client === 'ioredis'
+      ? given[how.toLowerCase()](script, keys.length, ...keys, ...args)
+      : given[how](script, { keys, arguments: args })
   return {
     evalsha: (sha, keys, args) => {
       calls.push([sha, keys, args])
-      return redis.evalsha(sha, keys.length, ...keys, ...args)
+      return run('evalSha', sha, keys, args)
     },
-    eval: (text, keys, args) => redis.eval(text, keys.length, ...keys, ...args),
+    eval: (text, keys, args) => run('eval', text, keys, args),
+    close: () => (client === 'ioredis' ? given.disconnect() : given.destroy()),
   }
 }

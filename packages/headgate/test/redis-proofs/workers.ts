@@ -10,7 +10,7 @@ interface Job {
   readonly ports: readonly number[]
   readonly cluster: boolean
   readonly prefix?: string
-  /** Write down every script call; on a single Redis with ioredis only. */
+  /** Write down every script call; on a single Redis only. */
   readonly recordCalls?: boolean
   /** How far the clocks of the process are off. */
   readonly clockShiftMs?: number
