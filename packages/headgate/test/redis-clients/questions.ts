@@ -1,9 +1,11 @@
 import type { Limit } from '../../src/engine/limit.js'
 import type { Check, Question } from '../../src/engine/question.js'
-import { slidingWindowLog, tokenBucket } from '../../src/policy/limits.js'
+import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../src/policy/limits.js'
 
 export const LOG = slidingWindowLog({ limit: 1_000_000, window: '1h' })
 export const BUCKET = tokenBucket({ capacity: 1_000, refillPerSecond: 0.001 })
+export const COUNTER = slidingWindowCounter({ limit: 1_000_000, window: '1h' })
+export const BUCKETS = slidingWindowCounter({ limit: 1_000_000, window: '1h', buckets: 4 })
 
 export function check(subject: string, limit: Limit = LOG, cost = 1): Check {
   return { subject, scope: 'global', name: `test.${limit.id}`, limit, cost }

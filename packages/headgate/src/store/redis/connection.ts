@@ -15,5 +15,7 @@ export interface RedisConnection {
   readonly cluster?: boolean
   /** Settles when commands can be sent. */
   ready?(): Promise<void>
+  /** What went wrong last while connecting, so that a call given up before that can say so. Never a secret. */
+  problem?(): string | undefined
   close?(): Promise<void>
 }

@@ -8,7 +8,7 @@ export interface ReadyGate {
  * Holds calls back until the connection is ready, each no longer than it may take. One that was given up is forgotten
  * and never sent: a server that comes back after an hour must not find an hour of requests waiting for it.
  */
-export function createReadyGate(ready: () => Promise<void>): ReadyGate {
+export function createReadyGate(ready: () => Promise<void>, problem: () => string | undefined): ReadyGate {
   const waiting = new Set<() => void>()
   let open = false
   let asking = false
@@ -39,7 +39,8 @@ export function createReadyGate(ready: () => Promise<void>): ReadyGate {
         }
         const timer = setTimeout(() => {
           waiting.delete(go)
-          reject(new Error(`not connected within ${withinMs} ms`))
+          const reason = problem()
+          reject(new Error(`not connected within ${withinMs} ms${reason ? `: ${reason}` : ''}`))
         }, withinMs)
         waiting.add(go)
       })

@@ -61,7 +61,7 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
   const keyOf = ({ subject, scope, name }: Check): string =>
     redisKey({ prefix: settings.prefix, tenant: settings.tenant, subject, scope, name })
   const connected = async (): Promise<void> => connection.ready?.()
-  const gate = createReadyGate(connected)
+  const gate = createReadyGate(connected, () => connection.problem?.())
   let inspected: Promise<void> | null = null
   let unanswered = 0
 

@@ -59,8 +59,12 @@ const CLUSTER_OPTIONS = {
 export function ioredisConnection(client: IoredisLike, shared: boolean): RedisConnection {
   const given = client as unknown as Redis | Cluster
   const own = shared ? given : duplicate(given)
+  let problem: string | undefined
+  const note = (error: Error): void => {
+    problem = error.message
+  }
   // Without a listener every lost connection is printed; the failed calls say the same.
-  if (!shared) own.on('error', () => {})
+  if (!shared) own.on('error', note).on('node error', note)
 
   async function send<Reply>(command: () => Promise<Reply>): Promise<Reply> {
     if (!shared && own.isCluster && own.status !== 'ready') throw new Error('the cluster is not connected')
@@ -70,6 +74,7 @@ export function ioredisConnection(client: IoredisLike, shared: boolean): RedisCo
   return {
     cluster: own.isCluster,
     ready: () => whenReady(own),
+    problem: () => problem,
     evalsha: (sha, keys, args) => send(() => own.evalsha(sha, keys.length, ...keys, ...args)),
     eval: (text, keys, args) => send(() => own.eval(text, keys.length, ...keys, ...args)),
     fcall: (name, keys, args) => send(() => own.fcall(name, keys.length, ...keys, ...args)),

@@ -42,8 +42,13 @@ function sharedConnection(client: Any): RedisConnection {
 }
 
 function ownConnection(given: Any): RedisConnection {
+  let problem: string | undefined
+  // Without a listener a lost connection ends the process. The failed calls say the same.
+  const note = (error: unknown): void => {
+    problem = error instanceof Error ? error.message : String(error)
+  }
   const own: Renewing<Any> = renewing<Any>({
-    make: () => duplicate(given),
+    make: () => duplicate(given).on('error', note) as Any,
     connect,
     dispose: client => client.destroy(),
   })
@@ -69,6 +74,7 @@ function ownConnection(given: Any): RedisConnection {
     ...commands(isCluster(given) ? command => whileUnstable(() => send(command)) : send),
     cluster: isCluster(given),
     ready: own.ready,
+    problem: () => problem,
     async close() {
       own.close()
     },
@@ -108,8 +114,6 @@ function duplicate(client: Any): Any {
 }
 
 async function connect(client: Any): Promise<boolean> {
-  // Without a listener a lost connection ends the process. The failed calls say the same.
-  client.on('error', () => {})
   await client.connect()
   return !isCluster(client) || connectPrimaries(client)
 }

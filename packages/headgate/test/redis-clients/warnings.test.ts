@@ -1,0 +1,109 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import type { RedisConnection } from '../../src/store/redis/connection.js'
+import { inspectServer, type StoreWarning } from '../../src/store/redis/inspect.js'
+import { redisStore } from '../../src/store/redis/redis-store.js'
+import { runByHash } from '../../src/store/redis/script-runner.js'
+import { type RedisProcess, startRedis } from '../support/redis-process.ts'
+import { sendCommand } from '../support/resp.ts'
+import { one } from './questions.ts'
+import { LIBRARIES, singleClient } from './topologies.ts'
+
+let server: RedisProcess
+beforeAll(async () => {
+  server = await startRedis()
+})
+afterAll(() => server.stop())
+
+async function warningsOf(
+  make: ReturnType<typeof singleClient>,
+  library: (typeof LIBRARIES)[number],
+): Promise<StoreWarning[]> {
+  const warnings: StoreWarning[] = []
+  const onWarning = (warning: StoreWarning) => void warnings.push(warning)
+  const store = redisStore(make(library).client, { deadlineMs: 5_000, onWarning })
+  // However often it is asked, it looks at the server once.
+  await Promise.all([store.ready(), store.ready()])
+  await store.ready()
+  await Promise.resolve(store.decide(one('user:1'))).catch(() => {})
+  await store.close()
+  return warnings
+}
+
+describe.each(LIBRARIES)('the look at the server, with %s', library => {
+  it('finds nothing to say about a server that is set up well', async () => {
+    expect(await warningsOf(singleClient(server.port), library)).toEqual([])
+  })
+
+  it.each(['allkeys-lru', 'allkeys-random', 'volatile-lru', 'volatile-ttl'])(
+    'warns once of the eviction policy %s',
+    async policy => {
+      await sendCommand(server.port, 'CONFIG', 'SET', 'maxmemory-policy', policy)
+      const warnings = await warningsOf(singleClient(server.port), library)
+      await sendCommand(server.port, 'CONFIG', 'SET', 'maxmemory-policy', 'noeviction')
+      expect(warnings).toEqual([
+        { code: 'WARN_HEADGATE_EVICTION_POLICY', message: expect.stringContaining(policy) },
+      ])
+    },
+  )
+
+  it('warns once of a user who may not run scripts', async () => {
+    const user = { username: 'reader', password: 'secret' }
+    await sendCommand(server.port, 'ACL', 'SETUSER', 'reader', 'on', '>secret', '~*', '+@all', '-@scripting')
+    const warnings = await warningsOf(singleClient(server.port, { ioredis: user, nodeRedis: user }), library)
+    expect(warnings.map(({ code }) => code)).toEqual(['WARN_HEADGATE_SCRIPTS_FORBIDDEN'])
+    expect(JSON.stringify(warnings)).not.toContain('secret')
+  })
+
+  it('tells the console when nobody else is told', async () => {
+    const said = vi.spyOn(console, 'warn').mockImplementation(() => {})
+    await sendCommand(server.port, 'CONFIG', 'SET', 'maxmemory-policy', 'allkeys-lru')
+    const store = redisStore(singleClient(server.port)(library).client, { deadlineMs: 5_000 })
+    await store.ready()
+    await store.close()
+    await sendCommand(server.port, 'CONFIG', 'SET', 'maxmemory-policy', 'noeviction')
+    expect(said.mock.calls).toEqual([[expect.stringContaining('[headgate] WARN_HEADGATE_EVICTION_POLICY')]])
+    said.mockRestore()
+  })
+})
+
+describe('a server known by its INFO text alone', () => {
+  async function warningsFor(connection: Partial<RedisConnection>): Promise<string[]> {
+    const codes: string[] = []
+    const whole: RedisConnection = { evalsha: async () => [], eval: async () => [], ...connection }
+    await inspectServer(whole, runByHash(whole), ({ code }) => codes.push(code))
+    return codes
+  }
+  const info = (version: string) => async () =>
+    `# Server\r\nredis_version:${version}\r\nmaxmemory_policy:noeviction\r\n`
+
+  it.each([
+    ['5.0.14', ['WARN_HEADGATE_REDIS_VERSION']],
+    ['6.0.20', ['WARN_HEADGATE_REDIS_VERSION']],
+    ['6.2.0', []],
+    ['6.10.1', []],
+    ['7.0.15', []],
+    ['10.0.0', []],
+  ])('is measured by its version: %s', async (version, codes) => {
+    expect(await warningsFor({ info: info(version) })).toEqual(codes)
+  })
+
+  it('is passed over where it may not be looked at', async () => {
+    expect(await warningsFor({})).toEqual([])
+    expect(await warningsFor({ info: () => Promise.reject(new Error('NOPERM')) })).toEqual([])
+    expect(await warningsFor({ info: async () => '' })).toEqual([])
+  })
+
+  it('is not warned of while it is merely away', async () => {
+    const away = () => Promise.reject(new Error('connect ECONNREFUSED'))
+    expect(await warningsFor({ evalsha: away, eval: away, info: away })).toEqual([])
+  })
+
+  it.each([
+    "NOPERM this user has no permissions to run the 'evalsha' command",
+    "ERR unknown command 'EVALSHA', with args beginning with:",
+    "ERR The user executing the script can't run this command or subcommand script: 1234",
+  ])('is warned of when it refuses scripts: %s', async message => {
+    const refuse = () => Promise.reject(new Error(message))
+    expect(await warningsFor({ evalsha: refuse, eval: refuse })).toEqual(['WARN_HEADGATE_SCRIPTS_FORBIDDEN'])
+  })
+})
