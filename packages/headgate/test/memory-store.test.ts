@@ -303,7 +303,7 @@ describe('at its bound, the embedded store', () => {
     expect(denied).toBe(100_000)
     expect(allowed(store.decide(victim))).toBe(false)
     expect(store.size).toBe(500)
-  })
+  }, 120_000)
 
   it('stays within its bound whatever is done to it', () => {
     const command = fc.record({

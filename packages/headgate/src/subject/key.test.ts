@@ -99,7 +99,7 @@ describe('a Redis key', () => {
       { numRuns: 30_000 },
     )
     expect(seen.size).toBeGreaterThan(100_000)
-  })
+  }, 120_000)
 
   it('is the same for the same parts, and told apart where only one lone surrogate differs', () => {
     const of = (id: string) =>
