@@ -89,8 +89,14 @@ function charge(limit: LogLimit, state: LogState, cost: number, nowUs: number): 
   dropBefore(state, live)
   if (lastTotal(state) + cost > MAX_TOTAL) countFromZero(state)
   const total = lastTotal(state) + cost
-  state.times.push(atUs)
-  state.totals.push(total)
+  if (state.times.length === 0) {
+    // Most keys hold one entry. An array made with it takes a few bytes; one pushed to makes room for seventeen.
+    state.times = [atUs]
+    state.totals = [total]
+  } else {
+    state.times.push(atUs)
+    state.totals.push(total)
+  }
   return atUs
 }
 
