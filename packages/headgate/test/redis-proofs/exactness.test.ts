@@ -1,10 +1,11 @@
 /**
- * Eight processes hammer the same keys. Whatever they admit is written down with the store's own time and cost, and
- * replayed: against the bound each algorithm promises, and through the engine, which must come to the same verdicts.
+ * Eight processes hammer the same keys. Every verdict is written down with the store's own time, and replayed: what was
+ * admitted against the bound each algorithm promises, and all of it through the engine, which must come to the same.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { algorithmOf } from '../../src/engine/algorithms.ts'
 import type { Limit } from '../../src/engine/limit.ts'
+import type { Check } from '../../src/engine/question.ts'
 import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../src/policy/limits.ts'
 import { startCluster } from '../support/redis-cluster.ts'
 import { startRedis } from '../support/redis-process.ts'
@@ -19,12 +20,12 @@ const IN_FLIGHT = 16
 const HOT_KEYS = 50
 const COSTS = [1, 1, 1, 2, 5]
 
-// Five units a second and key: little enough that even a busy machine asks for several times as much.
+// About two units a second and key: little enough that even a busy machine asks for several times as much.
 const LIMITS: readonly Limit[] = [
-  slidingWindowLog({ limit: 15, window: '3s' }),
-  slidingWindowCounter({ limit: 15, window: '3s' }),
-  slidingWindowCounter({ limit: 15, window: '3s', buckets: 6 }),
-  tokenBucket({ capacity: 15, refillPerSecond: 5 }),
+  slidingWindowLog({ limit: 10, window: '4s' }),
+  slidingWindowCounter({ limit: 10, window: '4s' }),
+  slidingWindowCounter({ limit: 10, window: '4s', buckets: 6 }),
+  tokenBucket({ capacity: 10, refillPerSecond: 2 }),
 ]
 
 const CHECKS: readonly (readonly NumberedCheck[])[] = Array.from({ length: HOT_KEYS }, (_, key) =>
@@ -38,37 +39,63 @@ const CHECKS: readonly (readonly NumberedCheck[])[] = Array.from({ length: HOT_K
   })),
 )
 
-interface LoggedAdmission extends Admission {
+const ALWAYS = slidingWindowCounter({ limit: 2 ** 32 - 1, window: '4s', name: 'clock' })
+const CLOCKS: readonly Check[] = CHECKS.map(([check]) => ({
+  ...(check as Check),
+  name: `proof.${ALWAYS.id}`,
+  limit: ALWAYS,
+}))
+
+interface LoggedVerdict {
+  readonly nowUs: number
+  readonly cost: number
+  readonly chargedAtUs: number | null
+  readonly retryAfterUs: number
   readonly remaining: number
   readonly resetAfterUs: number
 }
 
-/** The admissions of each check in the order the store made them. */
-function histories(reports: readonly SaturateReport[]): LoggedAdmission[][] {
-  const byCheck: LoggedAdmission[][] = Array.from({ length: HOT_KEYS * LIMITS.length }, () => [])
-  for (const { admissions } of reports) {
-    for (let at = 0; at < admissions.length; at += 5) {
-      const [number, atUs, cost, remaining, resetAfterUs] = admissions.subarray(at, at + 5)
-      byCheck[number as number]?.push({ atUs, cost, remaining, resetAfterUs } as LoggedAdmission)
+/** The verdicts on each check in the order the store gave them: a script takes longer than a microsecond. */
+function histories(reports: readonly SaturateReport[]): LoggedVerdict[][] {
+  const byCheck: LoggedVerdict[][] = Array.from({ length: HOT_KEYS * LIMITS.length }, () => [])
+  for (const { verdicts } of reports) {
+    for (let at = 0; at < verdicts.length; at += 7) {
+      const [number, nowUs, cost, charged, retryAfterUs, remaining, resetAfterUs] = verdicts.subarray(
+        at,
+        at + 7,
+      )
+      const chargedAtUs = charged === -1 ? null : charged
+      byCheck[number as number]?.push({
+        ...{ nowUs, cost, chargedAtUs, retryAfterUs, remaining, resetAfterUs },
+      } as LoggedVerdict)
     }
   }
-  // Within a microsecond every charge leaves less than the one before it.
-  for (const history of byCheck) history.sort((a, b) => a.atUs - b.atUs || b.remaining - a.remaining)
+  for (const history of byCheck) history.sort((a, b) => a.nowUs - b.nowUs)
   return byCheck
 }
 
-/** Admissions at which the engine, fed the same history, comes to another verdict. */
-function differencesFromEngine(limit: Limit, history: readonly LoggedAdmission[]): LoggedAdmission[] {
+function admissionsOf(history: readonly LoggedVerdict[]): Admission[] {
+  return history.flatMap(({ chargedAtUs, cost }) =>
+    chargedAtUs === null ? [] : [{ atUs: chargedAtUs, cost }],
+  )
+}
+
+/** Verdicts to which the engine, fed the same history, does not come. */
+function differencesFromEngine(limit: Limit, history: readonly LoggedVerdict[]): unknown[] {
   const algorithm = algorithmOf(limit)
   const state = algorithm.empty()
-  return history.filter(({ atUs, cost, remaining, resetAfterUs }) => {
-    if (algorithm.waitUs(limit, state, cost, atUs) !== 0) return true
-    const chargedAtUs = algorithm.charge(limit, state, cost, atUs)
-    return (
-      chargedAtUs !== atUs ||
-      algorithm.remaining(limit, state, atUs) !== remaining ||
-      algorithm.resetAfterUs(limit, state, atUs) !== resetAfterUs
-    )
+  return history.flatMap(logged => {
+    const { nowUs, cost, chargedAtUs } = logged
+    const retryAfterUs = algorithm.waitUs(limit, state, cost, nowUs)
+    const expected: LoggedVerdict = {
+      nowUs,
+      cost,
+      chargedAtUs: chargedAtUs === null ? null : algorithm.charge(limit, state, cost, nowUs),
+      retryAfterUs,
+      remaining: algorithm.remaining(limit, state, nowUs),
+      resetAfterUs: algorithm.resetAfterUs(limit, state, nowUs),
+    }
+    return JSON.stringify(expected) === JSON.stringify(logged) ? [] : [{ expected, logged }]
   })
 }
 
@@ -105,7 +132,8 @@ const topologies = [
 describe.each(topologies)('eight processes on $name', ({ name, start, cluster }) => {
   let servers: Awaited<ReturnType<typeof start>>
   let reports: SaturateReport[]
-  let history: LoggedAdmission[][]
+  let history: LoggedVerdict[][]
+  let admissions: Admission[][]
 
   beforeAll(async () => {
     servers = await start()
@@ -116,6 +144,7 @@ describe.each(topologies)('eight processes on $name', ({ name, start, cluster })
         ports: servers.ports,
         cluster,
         checks: CHECKS,
+        clocks: CLOCKS,
         costs: COSTS,
         inFlight: IN_FLIGHT,
         durationMs: DURATION_MS,
@@ -123,6 +152,7 @@ describe.each(topologies)('eight processes on $name', ({ name, start, cluster })
       })),
     )
     history = histories(reports)
+    admissions = history.map(admissionsOf)
   }, DURATION_MS + 60_000)
 
   afterAll(() => servers?.stop())
@@ -135,12 +165,12 @@ describe.each(topologies)('eight processes on $name', ({ name, start, cluster })
 
   test('admit nothing above what each algorithm promises', () => {
     const decisions = reports.reduce((sum, report) => sum + report.decisions, 0)
-    const admissions = history.reduce((sum, admitted) => sum + admitted.length, 0)
+    const admitted = admissions.reduce((sum, { length }) => sum + length, 0)
     console.info(
-      `${name}: ${Math.round(decisions / (DURATION_MS / 1000))} decisions/s from ${PROCESSES} processes, ${admissions} admissions`,
+      `${name}: ${Math.round(decisions / (DURATION_MS / 1000))} decisions/s from ${PROCESSES} processes, ${admitted} admissions`,
     )
     for (const check of CHECKS.flat()) {
-      const admitted = history[check.number] ?? []
+      const admitted = admissions[check.number] ?? []
       expect(admitted.length).toBeGreaterThan(0)
       for (const { promise, worst, bound } of checkBounds(check.limit, admitted)) {
         expect(worst, `${check.subject} ${check.name}: ${promise}`).toBeLessThanOrEqual(bound)
@@ -148,7 +178,7 @@ describe.each(topologies)('eight processes on $name', ({ name, start, cluster })
     }
   })
 
-  test('get the verdicts the engine gives for the same history', () => {
+  test('get the verdicts the engine gives for the same history, admissions and denials', () => {
     for (const check of CHECKS.flat()) {
       expect(differencesFromEngine(check.limit, history[check.number] ?? []), check.name).toEqual([])
     }
@@ -156,13 +186,13 @@ describe.each(topologies)('eight processes on $name', ({ name, start, cluster })
 
   test('use the limits up, so that there was something to exceed', () => {
     const logs = CHECKS.flat().filter(({ limit }) => limit.algorithm === 'sliding-window-log')
-    const used = logs.map(check => utilisation(check.limit as never, history[check.number] ?? []))
+    const used = logs.map(check => utilisation(check.limit as never, admissions[check.number] ?? []))
     const mean = used.reduce((sum, share) => sum + share, 0) / used.length
     console.info(`${name}: ${(mean * 100).toFixed(1)} % of the logs used`)
     expect(mean).toBeGreaterThan(0.9)
     for (const { limit, number } of CHECKS.flat()) {
       if (limit.algorithm === 'token-bucket') continue
-      expect(mostInAnyWindow(history[number] ?? [], limit.windowUs)).toBeGreaterThanOrEqual(limit.limit)
+      expect(mostInAnyWindow(admissions[number] ?? [], limit.windowUs)).toBeGreaterThanOrEqual(limit.limit)
     }
   })
 })

@@ -24,37 +24,44 @@ function randomFrom(seed) {
   }
 }
 
-/** Asks as fast as it can for `durationMs` and writes every admission down, with the store's time. */
-async function saturate(store, { checks, costs, inFlight, durationMs, seed }) {
-  const admissions = []
+/** Asks as fast as it can for `durationMs` and writes every verdict down, with the store's time. */
+async function saturate(store, { checks, clocks, costs, inFlight, durationMs, seed }) {
+  const verdicts = []
   let decisions = 0
   const endsAt = performance.now() + durationMs
 
   async function ask(random) {
     while (performance.now() < endsAt) {
       const cost = costs[random(costs.length)]
-      const subject = checks[random(checks.length)]
+      const key = random(checks.length)
+      const subject = checks[key]
       const first = random(subject.length)
       // One question in eight is about two limits at once: charged together or not at all.
       const picked = random(8) === 0 ? [first, (first + 1) % subject.length] : [first]
       const asked = picked.map(index => ({ ...subject[index], cost }))
-      const answer = await store.decide({ alternatives: [asked], shadow: [] })
+      // The shadow check is always charged, and so tells the time of the call, also of one that was denied.
+      const answer = await store.decide({ alternatives: [asked], shadow: [clocks[key]] })
+      const nowUs = answer.shadow[0].chargedAtUs
       decisions++
-      if (answer.charged !== 0) continue
-      for (const [index, verdict] of answer.verdicts[0].entries()) {
-        admissions.push(
+      for (const [
+        index,
+        { chargedAtUs, retryAfterUs, remaining, resetAfterUs },
+      ] of answer.verdicts[0].entries()) {
+        verdicts.push(
           asked[index].number,
-          verdict.chargedAtUs,
+          nowUs,
           cost,
-          verdict.remaining,
-          verdict.resetAfterUs,
+          chargedAtUs ?? -1,
+          retryAfterUs,
+          remaining,
+          resetAfterUs,
         )
       }
     }
   }
 
   await Promise.all(Array.from({ length: inFlight }, (_, index) => ask(randomFrom(seed * 1000 + index))))
-  return { decisions, admissions: Float64Array.from(admissions) }
+  return { decisions, verdicts: Float64Array.from(verdicts) }
 }
 
 /** Asks for each check in turn, `times` times over, and reports the answers. */
@@ -68,27 +75,28 @@ async function spend(store, { checks, times }) {
 
 const JOBS = { saturate, spend }
 
-process.once('message', async job => {
+/** Connects, and returns what is to be done once all workers are connected. */
+async function prepare(job) {
   const given = connect(job)
   given.on('error', () => {})
   const calls = []
   const warnings = []
-  const options = {
-    deadlineMs: DEADLINE_MS,
-    onWarning: warning => warnings.push(warning.code),
-    prefix: job.prefix,
-  }
-  const store = redisStore(job.recordCalls ? await recording(given, job, calls) : given, options)
+  const onWarning = warning => warnings.push(warning.code)
+  const client = job.recordCalls ? await recording(given, job, calls) : given
+  const store = redisStore(client, { deadlineMs: DEADLINE_MS, onWarning })
   await store.ready()
-  process.once('message', async () => {
-    const result = await JOBS[job.job](store, job)
-    process.send({ ...result, calls, warnings })
-    await store.close()
-    if (job.client === 'ioredis') given.disconnect()
-    process.disconnect()
-  })
+  return async () => ({ ...(await JOBS[job.job](store, job)), calls, warnings })
+}
+
+// First the job, then the word to begin. The listener keeps the process alive until its parent ends it: by itself it
+// could be gone before its report is read.
+let work = null
+process.on('message', async message => {
+  if (work !== null) return process.send(await work())
+  work = await prepare(message)
   process.send('ready')
 })
+process.on('disconnect', () => process.exit())
 
 /** A connection that writes down what is sent. */
 async function recording(given, { client }, calls) {
@@ -103,6 +111,5 @@ async function recording(given, { client }, calls) {
       return run('evalSha', sha, keys, args)
     },
     eval: (text, keys, args) => run('eval', text, keys, args),
-    close: () => (client === 'ioredis' ? given.disconnect() : given.destroy()),
   }
 }

@@ -9,7 +9,6 @@ interface Job {
   readonly client: 'ioredis' | 'node-redis'
   readonly ports: readonly number[]
   readonly cluster: boolean
-  readonly prefix?: string
   /** Write down every script call; on a single Redis only. */
   readonly recordCalls?: boolean
   /** How far the clocks of the process are off. */
@@ -23,6 +22,8 @@ export interface SaturateJob extends Job {
   readonly job: 'saturate'
   /** By subject. */
   readonly checks: readonly (readonly NumberedCheck[])[]
+  /** By subject, a check with room for everything. */
+  readonly clocks: readonly Check[]
   readonly costs: readonly number[]
   readonly inFlight: number
   readonly durationMs: number
@@ -40,10 +41,10 @@ interface Report {
   readonly warnings: readonly string[]
 }
 
-/** Five numbers an admission: which check, time charged, cost, remaining, reset. */
+/** Seven numbers a verdict: which check, time asked, cost, time charged or −1, wait, remaining, reset. */
 export interface SaturateReport extends Report {
   readonly decisions: number
-  readonly admissions: Float64Array
+  readonly verdicts: Float64Array
 }
 
 export interface SpendReport extends Report {
