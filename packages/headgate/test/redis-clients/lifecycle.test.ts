@@ -11,7 +11,8 @@ import { type SentinelSetup, startSentinel } from '../support/redis-sentinel.ts'
 import { sendCommand } from '../support/resp.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
 import { waitUntil } from '../support/wait-until.ts'
-import { all, BUCKET, check, LOG, one } from './questions.ts'
+import { expectToWork } from './expect-to-work.ts'
+import { LOG, one } from './questions.ts'
 import {
   clusterClient,
   LIBRARIES,
@@ -112,28 +113,7 @@ for (const start of [single, cluster, sentinel]) {
       it.each(MODES)('decides, peeks, refunds and resets by %s', async use => {
         const callers = servers.make(library)
         const store = redisStore(callers.client, { use, deadlineMs: DEADLINE_MS })
-        const subject = `user:${library}-${use}`
-        const question = all(check(subject, LOG, 3), check(subject, BUCKET, 3))
-
-        const first = await store.decide(question)
-        expect(first.charged).toBe(0)
-        const [log, bucket] = first.verdicts[0] ?? []
-        expect([log?.remaining, bucket?.remaining]).toEqual([999_997, 997])
-        expect((await store.peek(question)).verdicts[0]?.[1]?.remaining).toBe(997)
-
-        const given = await store.refund([
-          { check: check(subject), units: 2, chargedAtUs: log?.chargedAtUs ?? null },
-          { check: check(subject, BUCKET), units: 2, chargedAtUs: bucket?.chargedAtUs ?? null },
-        ])
-        expect(given).toEqual([2, 2])
-        expect((await store.peek(question)).verdicts[0]?.map(({ remaining }) => remaining)).toEqual([
-          999_999, 999,
-        ])
-
-        await store.reset(question.alternatives[0] ?? [])
-        expect((await store.peek(question)).verdicts[0]?.map(({ remaining }) => remaining)).toEqual([
-          1_000_000, 1_000,
-        ])
+        await expectToWork(store, `user:${library}-${use}`)
         await store.close()
       })
 

@@ -1,6 +1,7 @@
 /**
  * What the store needs of a Redis client: to run a script by its hash and by its text, routed by the first key.
- * Anything with these two functions will do; the rest is used where it is there.
+ * Anything with these two functions will do; the rest is used where it is there. An error reply must reject with an
+ * `Error` that says what the server said, and nothing may be sent again after a lost reply: it would be charged twice.
  */
 export interface RedisConnection {
   evalsha(sha: string, keys: string[], args: string[]): Promise<unknown>

@@ -1,0 +1,62 @@
+import { builtinModules } from 'node:module'
+import { fileURLToPath } from 'node:url'
+import { build, type Platform } from 'esbuild'
+import { describe, expect, it } from 'vitest'
+
+const SOURCE = fileURLToPath(new URL('../src/', import.meta.url))
+
+/** What an edge runtime would be given: everything in one file, and the modules that are asked for at run time. */
+async function bundle(code: string, platform: Platform): Promise<{ text: string; asked: string[] }> {
+  const asked: string[] = []
+  const result = await build({
+    stdin: { contents: code, resolveDir: SOURCE, loader: 'ts' },
+    bundle: true,
+    write: false,
+    format: 'esm',
+    platform,
+    logLevel: 'silent',
+    plugins: [
+      {
+        name: 'note-what-is-not-ours',
+        setup(esbuild) {
+          // Sources name each other by the built file's name.
+          esbuild.onResolve({ filter: /^\.{1,2}\// }, ({ path, resolveDir }) => ({
+            path: fileURLToPath(new URL(path.replace(/\.js$/, '.ts'), `file://${resolveDir}/`)),
+          }))
+          esbuild.onResolve({ filter: /^[^.]/ }, ({ path, kind }) => {
+            if (kind === 'entry-point') return undefined
+            asked.push(path)
+            return { path, external: true }
+          })
+        },
+      },
+    ],
+  })
+  return { text: result.outputFiles[0]?.text ?? '', asked }
+}
+
+function isBuiltin(module: string): boolean {
+  return module.startsWith('node:') || builtinModules.includes(module)
+}
+
+describe.each(['neutral', 'browser'] as const)('bundled for the platform %s', platform => {
+  it('the library asks for nothing', async () => {
+    const { text, asked } = await bundle("export * from './index.js'", platform)
+    expect(asked).toEqual([])
+    expect(text.length).toBeGreaterThan(10_000)
+    expect(text).not.toMatch(/\b(require|process|Buffer|__dirname)\b/)
+  })
+
+  it('the library carries no Redis with it', async () => {
+    const { text } = await bundle("export * from './index.js'", platform)
+    expect(text).not.toMatch(/EVALSHA|evalsha|ZADD|redis\.call/)
+  })
+
+  it('the Redis store asks for nothing, whichever client it is given', async () => {
+    const { text, asked } = await bundle("export * from './redis.js'", platform)
+    expect(asked.filter(isBuiltin)).toEqual([])
+    expect(asked).toEqual([])
+    expect(text).toMatch(/evalsha/)
+    expect(text).not.toMatch(/\b(require|process|Buffer|__dirname)\b/)
+  })
+})

@@ -1,0 +1,164 @@
+import { readFileSync } from 'node:fs'
+import { Redis as Upstash } from '@upstash/redis'
+import { Redis as Valkey, Cluster as ValkeyCluster } from 'iovalkey'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { isIoredis } from '../../src/store/redis/clients/ioredis.js'
+import { isNodeRedis } from '../../src/store/redis/clients/node-redis.js'
+import type { RedisConnection } from '../../src/store/redis/connection.js'
+import { type RedisStore, redisStore } from '../../src/store/redis/redis-store.js'
+import { storeContract } from '../../src/testing/store-contract.js'
+import { type RedisCluster, startCluster } from '../support/redis-cluster.ts'
+import { type RedisProcess, startRedis } from '../support/redis-process.ts'
+import { sendCommand } from '../support/resp.ts'
+import { type RestFront, startRestFront } from '../support/rest-front.ts'
+import { startTcpProxy } from '../support/tcp-proxy.ts'
+import { waitUntil } from '../support/wait-until.ts'
+import { expectToWork } from './expect-to-work.ts'
+import { one } from './questions.ts'
+import { countCharges } from './server-count.ts'
+import { MODES } from './topologies.ts'
+
+let server: RedisProcess
+let cluster: RedisCluster
+beforeAll(async () => {
+  server = await startRedis()
+  cluster = await startCluster({ primaries: 3, replicasPerPrimary: 0 })
+})
+afterAll(async () => {
+  await server.stop()
+  await cluster.stop()
+})
+
+describe('iovalkey', () => {
+  it('is taken for what it is, a fork of ioredis', () => {
+    for (const client of [
+      new Valkey({ lazyConnect: true }),
+      new ValkeyCluster([{ host: '127.0.0.1', port: 1 }], { lazyConnect: true }),
+    ]) {
+      expect([isIoredis(client), isNodeRedis(client)]).toEqual([true, false])
+      client.disconnect()
+    }
+  })
+
+  describe('keeps the contract', () => {
+    const tests = storeContract({
+      shared: true,
+      open: clock =>
+        redisStore(new Valkey({ port: server.port, lazyConnect: true }), {
+          deadlineMs: 5_000,
+          testClockUs: clock.nowUs,
+        }),
+    })
+    for (const { name, run } of tests) it(name, run)
+  })
+
+  it.each(MODES)('works on a cluster by %s', async use => {
+    const nodes = cluster.primaries.map(({ host, port }) => ({ host, port }))
+    const store = redisStore(new ValkeyCluster(nodes, { lazyConnect: true }), { use, deadlineMs: 5_000 })
+    await expectToWork(store, `user:valkey-${use}`)
+    await store.close()
+  })
+
+  it('charges once when the reply is lost', async () => {
+    const proxy = await startTcpProxy(server)
+    const store = redisStore(new Valkey({ port: proxy.port, lazyConnect: true }), { deadlineMs: 100 })
+    await store.ready()
+    await store.decide(one('user:warm-up'))
+    for (let round = 0; round < 5; round++) {
+      proxy.dropReplies({ thenResetAfterMs: 5 })
+      const calls = Array.from({ length: 10 }, (_, call) => store.decide(one(`user:valkey-${round}-${call}`)))
+      expect((await Promise.allSettled(calls)).map(({ status }) => status)).toEqual(
+        calls.map(() => 'rejected'),
+      )
+      proxy.forward()
+      await waitUntil('it answers again', async () => Boolean(await store.peek(one('user:back'))))
+    }
+    await store.close()
+    await proxy.close()
+    const counts = [...(await countCharges([server.port]))].filter(([key]) => key.includes('{user:valkey-'))
+    expect(counts.filter(([, count]) => count !== 1)).toEqual([])
+    expect(counts.length).toBeGreaterThan(25)
+  })
+})
+
+/** As the guide shows it. */
+function upstashConnection(redis: Upstash): RedisConnection {
+  return {
+    evalsha: (sha, keys, args) => redis.evalsha(sha, keys, args),
+    eval: (text, keys, args) => redis.eval(text, keys, args),
+  }
+}
+
+describe('an HTTP client in the dialect of Upstash and Vercel KV', () => {
+  let front: RestFront
+  beforeAll(async () => {
+    front = await startRestFront(server.port)
+  })
+  afterAll(() => front.close())
+
+  function open(options: object = {}, deadlineMs = 5_000, testClockUs?: () => number): RedisStore {
+    const redis = new Upstash({ url: front.url, token: front.token, retry: { retries: 0 }, ...options })
+    return redisStore(upstashConnection(redis), { deadlineMs, ...(testClockUs && { testClockUs }) })
+  }
+
+  it('is wrapped as the guide shows it', () => {
+    const guide = readFileSync(new URL('../../../../docs/guide/redis.md', import.meta.url), 'utf8')
+    const wrapper = `function upstashConnection(redis: Redis): RedisConnection {
+  return {
+    evalsha: (sha, keys, args) => redis.evalsha(sha, keys, args),
+    eval: (text, keys, args) => redis.eval(text, keys, args),
+  }
+}`
+    expect(guide).toContain(wrapper)
+    expect(upstashConnection.toString().replace(/\s/g, '')).toContain('redis.evalsha(sha,keys,args)')
+  })
+
+  describe('keeps the contract', () => {
+    const tests = storeContract({ shared: true, open: clock => open({}, 5_000, clock.nowUs) })
+    for (const { name, run } of tests) it(name, run)
+  })
+
+  it.each([
+    ['one request a command', { enableAutoPipelining: false }],
+    ['replies not taken apart', { automaticDeserialization: false }],
+    ['replies not in base64', { responseEncoding: false }],
+  ])('works with %s', async (how, options) => {
+    await expectToWork(open(options), `user:rest ${how}`)
+  })
+
+  it.each([true, false])(
+    'runs a script the server has forgotten, batched: %s',
+    async enableAutoPipelining => {
+      const store = open({ enableAutoPipelining })
+      await sendCommand(server.port, 'SCRIPT', 'FLUSH')
+      const answers = await Promise.all([store.decide(one('user:rest-a')), store.decide(one('user:rest-b'))])
+      expect(answers.map(({ charged }) => charged)).toEqual([0, 0])
+    },
+  )
+
+  it('charges once when the reply is lost, if it may not try again', async () => {
+    const store = open()
+    await store.decide(one('user:rest-warm-up'))
+    front.loseReplies(1)
+    await expect(store.decide(one('user:rest-lost'))).rejects.toMatchObject({ code: 'ERR_HEADGATE_STORE' })
+    expect((await store.peek(one('user:rest-lost'))).verdicts[0]?.[0]?.remaining).toBe(999_999)
+  })
+
+  it('charges twice with `retry: false`, which still tries once more', async () => {
+    const store = open({ retry: false })
+    await store.decide(one('user:rest-warm-up'))
+    front.loseReplies(1)
+    await store.decide(one('user:rest-twice'))
+    expect((await store.peek(one('user:rest-twice'))).verdicts[0]?.[0]?.remaining).toBe(999_998)
+  })
+
+  it('says what the server said, not what was sent to it', async () => {
+    const store = open({ token: 'wrong-token', enableAutoPipelining: false })
+    const error = await Promise.resolve(store.decide(one('user:rest'))).catch((reason: Error) => reason)
+    expect(error).toMatchObject({
+      code: 'ERR_HEADGATE_STORE',
+      message: 'redis: WRONGPASS invalid or missing auth token',
+    })
+    expect(String((error as Error).cause)).not.toContain('user:rest')
+  })
+})
