@@ -1,6 +1,7 @@
 import { type Clock, systemClock } from './clock.js'
 import { Decision } from './decision/decision.js'
 import type { Answer, Check, Question } from './engine/question.js'
+import { SingleQuestion } from './engine/single.js'
 import { HeadgateError, show } from './errors.js'
 import { type Policy, type PolicyOptions, parsePolicies, parseTiers } from './policy/policies.js'
 import type { TierOptions } from './policy/tiers.js'
@@ -64,8 +65,8 @@ export function createLimiter<
       'policies: expected at least one policy or tier; got none',
     )
   }
-  const store = options.store ?? memoryStore()
-  const clock = store.clock ?? options.clock ?? systemClock
+  const store = options.store ?? memoryStore(options.clock === undefined ? {} : { clock: options.clock })
+  const context = { clock: store.clock ?? options.clock ?? systemClock, source: store.source }
   const nameSubject = createSubjectNamer(options.subject)
   const refunded = new WeakMap<Decision, number>()
   let closed = false
@@ -73,13 +74,19 @@ export function createLimiter<
   type AnyAsk = Ask<string, string>
 
   function policyOf(ask: AnyAsk): Policy {
+    if (typeof ask !== 'object' || ask === null) {
+      throw new HeadgateError(
+        'ERR_HEADGATE_INVALID_OPTION',
+        `ask: expected { policy } or { tier }; got ${show(ask)}`,
+      )
+    }
     const policy = ask.policy === undefined ? tiers.get(ask.tier) : policies.get(ask.policy)
     if (policy !== undefined) return policy
     if (ask.policy !== undefined) throw unknownName('policy', ask.policy, policies)
     throw unknownName('tier', ask.tier, tiers)
   }
 
-  function checksOf(policy: Policy, subjectInput: SubjectInput, ask: AnyAsk, cost: number): Check[] {
+  function questionOf(policy: Policy, subjectInput: SubjectInput, ask: AnyAsk, cost: number): Question {
     const subject = nameSubject(subjectInput)
     const scope = ask.scope ?? 'global'
     if (typeof scope !== 'string' || scope === '') {
@@ -88,45 +95,35 @@ export function createLimiter<
         `scope: expected a non-empty string; got ${show(scope)}`,
       )
     }
-    return policy.limits.map(({ name, limit }) => ({ subject, scope, name, limit, cost }))
-  }
-
-  function decisionOf(question: Question, answer: Answer, policy: Policy, cost: number): Decision {
-    const decidedAtUs = answer.nowUs ?? clock.nowUs()
-    return new Decision({
-      question,
-      answer,
-      policy,
-      cost,
-      source: answer.source ?? store.source,
-      clock,
-      decidedAtUs,
-    })
+    const { limits } = policy
+    const [first] = limits
+    if (first !== undefined && limits.length === 1 && ask.onStoreFailure === undefined) {
+      return new SingleQuestion(subject, scope, first.name, first.limit, cost)
+    }
+    const checks = limits.map(({ name, limit }) => ({ subject, scope, name, limit, cost }))
+    const question = { alternatives: [checks], shadow: NO_CHECKS }
+    if (ask.onStoreFailure === undefined) return question
+    return { ...question, onStoreFailure: parseFailureMode(ask.onStoreFailure) }
   }
 
   /** Not an async function: the embedded store answers at once, and one promise is all such a decision costs. */
   function ask(how: 'decide' | 'peek', subject: SubjectInput, ask: AnyAsk): Promise<Decision> {
     try {
-      if (closed)
-        throw new HeadgateError('ERR_HEADGATE_CLOSED', 'limiter: expected an open limiter; it was closed')
-      const cost = parseCost(ask.cost)
+      if (closed) throw closedError()
       const policy = policyOf(ask)
-      const checks = checksOf(policy, subject, ask, cost)
-      const question: Question =
-        ask.onStoreFailure === undefined
-          ? { alternatives: [checks], shadow: NO_CHECKS }
-          : {
-              alternatives: [checks],
-              shadow: NO_CHECKS,
-              onStoreFailure: parseFailureMode(ask.onStoreFailure),
-            }
+      const cost = ask.cost === undefined ? 1 : parseCost(ask.cost)
+      const question = questionOf(policy, subject, ask, cost)
       const answer = how === 'decide' ? store.decide(question) : store.peek(question)
-      return answer instanceof Promise
-        ? answer.then(settled => decisionOf(question, settled, policy, cost))
-        : Promise.resolve(decisionOf(question, answer, policy, cost))
+      if (answer instanceof Promise) return decideLater(answer, question, policy, cost)
+      return Promise.resolve(new Decision(question, answer, policy, cost, context))
     } catch (error) {
       return Promise.reject(error)
     }
+  }
+
+  /** Apart, so that a decision made at once does not pay for the closure of one that is not. */
+  async function decideLater(answer: Promise<Answer>, question: Question, policy: Policy, cost: number) {
+    return new Decision(question, await answer, policy, cost, context)
   }
 
   return {
@@ -134,6 +131,12 @@ export function createLimiter<
     peek: (subject, options) => ask('peek', subject, options as AnyAsk),
 
     async refund(decision, units = decision.cost) {
+      if (!(decision instanceof Decision)) {
+        throw new HeadgateError(
+          'ERR_HEADGATE_INVALID_OPTION',
+          `decision: expected what check returned; got ${show(decision)}`,
+        )
+      }
       const charges = Decision.chargesOf(decision)
       if (charges.length === 0) {
         throw new HeadgateError(
@@ -157,7 +160,7 @@ export function createLimiter<
 
     async reset(subject, options) {
       const policy = policyOf(options as AnyAsk)
-      await store.reset(checksOf(policy, subject, options as AnyAsk, 0))
+      await store.reset(questionOf(policy, subject, options as AnyAsk, 0).alternatives.flat())
     },
 
     async close() {
@@ -176,8 +179,11 @@ function parseFailureMode(mode: unknown): FailureMode {
   )
 }
 
+function closedError(): HeadgateError {
+  return new HeadgateError('ERR_HEADGATE_CLOSED', 'limiter: expected an open limiter; it was closed')
+}
+
 function parseCost(cost: unknown): number {
-  if (cost === undefined) return 1
   if (typeof cost === 'number' && Number.isInteger(cost) && cost >= 0 && cost <= MAX_COST) return cost
   throw invalidCost('cost', `a whole number from 0 to ${MAX_COST}`, cost)
 }

@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.js'
 import { NEVER, type Quota } from '../engine/limit.js'
 import type { Answer, Check, Question, Verdict } from '../engine/question.js'
+import { SingleAnswer } from '../engine/single.js'
 import type { Policy } from '../policy/policies.js'
 import type { Source } from '../store/store.js'
 
@@ -32,16 +33,10 @@ export interface LimitVerdict {
   readonly quota: Quota
 }
 
-/** What a decision is made of; kept by the decision itself, which works the rest out when it is asked for. */
-export interface DecisionParts {
-  readonly question: Question
-  readonly answer: Answer
-  readonly policy: Policy
-  readonly cost: number
-  readonly source: Source
+/** What all decisions of a limiter have in common. */
+export interface DecisionContext {
   readonly clock: Clock
-  /** Reading of `clock` at which the decision was made. */
-  readonly decidedAtUs: number
+  readonly source: Source
 }
 
 /**
@@ -50,15 +45,28 @@ export interface DecisionParts {
  */
 export class Decision {
   // Most callers read two or three of the properties below, so none is worked out before it is read.
-  readonly #parts: DecisionParts
-  #resetAt: number | null = null
+  readonly #question: Question
+  readonly #answer: Answer
+  readonly #policy: Policy
+  readonly #context: DecisionContext
+  /** Units the request takes. */
+  readonly cost: number
+  /** Reading of the clock when the store answered, where the answer does not carry it. */
+  readonly #answeredAtUs: number | undefined
+  #resetAt: number | undefined
 
-  constructor(parts: DecisionParts) {
-    this.#parts = parts
+  constructor(question: Question, answer: Answer, policy: Policy, cost: number, context: DecisionContext) {
+    this.#question = question
+    this.#answer = answer
+    this.#policy = policy
+    this.#context = context
+    this.cost = cost
+    this.#answeredAtUs = answer.nowUs === undefined ? context.clock.nowUs() : undefined
+    this.#resetAt = undefined
   }
 
   get allowed(): boolean {
-    return this.#parts.answer.charged >= 0
+    return this.#answer.charged >= 0
   }
 
   /** Units the binding limit allows in its window; Infinity when nothing limits this caller. */
@@ -68,19 +76,20 @@ export class Decision {
 
   /** Units left now. */
   get remaining(): number {
-    return bindingOf(this.#parts.answer)?.remaining ?? Number.POSITIVE_INFINITY
+    return bindingOf(this.#answer)?.remaining ?? Number.POSITIVE_INFINITY
   }
 
   /** How long until everything is available again. */
   get resetAfterMs(): number {
-    return toMs(bindingOf(this.#parts.answer)?.resetAfterUs ?? 0)
+    return toMs(bindingOf(this.#answer)?.resetAfterUs ?? 0)
   }
 
   /** Unix time in milliseconds at which everything is available again. */
   get resetAt(): number {
-    if (this.#resetAt === null) {
-      const { clock, decidedAtUs } = this.#parts
-      this.#resetAt = clock.unixMs() + this.resetAfterMs - Math.round((clock.nowUs() - decidedAtUs) / 1000)
+    if (this.#resetAt === undefined) {
+      const { clock } = this.#context
+      const sinceUs = clock.nowUs() - (this.#answer.nowUs ?? this.#answeredAtUs ?? 0)
+      this.#resetAt = clock.unixMs() + this.resetAfterMs - Math.round(sinceUs / 1000)
     }
     return this.#resetAt
   }
@@ -88,40 +97,36 @@ export class Decision {
   /** 0 when allowed; null when no waiting helps. */
   get retryAfterMs(): number | null {
     if (this.source === 'closed') return CLOSED_RETRY_AFTER_MS
-    const retryAfterUs = this.allowed ? 0 : (bindingOf(this.#parts.answer)?.retryAfterUs ?? 0)
+    const retryAfterUs = this.allowed ? 0 : (bindingOf(this.#answer)?.retryAfterUs ?? 0)
     return retryAfterUs === NEVER ? null : toMs(retryAfterUs)
   }
 
-  get cost(): number {
-    return this.#parts.cost
-  }
-
   get policy(): string {
-    return this.#parts.policy.name
+    return this.#policy.name
   }
 
   get tier(): string | null {
-    return this.#parts.policy.tier
+    return this.#policy.tier
   }
 
   get source(): Source {
-    return this.#parts.source
+    return this.#answer.source ?? this.#context.source
   }
 
   get reason(): Reason {
     if (this.source === 'open' || this.source === 'closed') return 'store-unavailable'
-    return reasonOf(this.allowed, bindingOf(this.#parts.answer))
+    return reasonOf(this.allowed, bindingOf(this.#answer))
   }
 
   /** The limit that decided: of a denial the one to wait for longest, otherwise the one with least left. */
   get binding(): LimitVerdict | null {
-    const { answer } = this.#parts
+    const answer = this.#answer
     return this.verdicts[bindingIndex(answer.verdicts[decidingAlternative(answer)] ?? [])] ?? null
   }
 
   /** The answer of every limit of the alternative that decided. */
   get verdicts(): readonly LimitVerdict[] {
-    const { question, answer } = this.#parts
+    const [question, answer] = [this.#question, this.#answer]
     const alternative = decidingAlternative(answer)
     const checks = question.alternatives[alternative] ?? []
     const verdicts = answer.verdicts[alternative] ?? []
@@ -130,7 +135,7 @@ export class Decision {
 
   /** What shadow limits would have said; they never bind. */
   get shadow(): readonly LimitVerdict[] {
-    const { question, answer } = this.#parts
+    const [question, answer] = [this.#question, this.#answer]
     return answer.shadow.map((verdict, index) => toLimitVerdict(question.shadow[index] as Check, verdict))
   }
 
@@ -150,7 +155,7 @@ export class Decision {
 
   /** The charges this decision made, for `limiter.refund`. */
   static chargesOf(decision: Decision): readonly { check: Check; chargedAtUs: number }[] {
-    const { question, answer } = decision.#parts
+    const [question, answer] = [decision.#question, decision.#answer]
     if (answer.charged < 0) return []
     const checks = question.alternatives[answer.charged] ?? []
     const verdicts = answer.verdicts[answer.charged] ?? []
@@ -219,6 +224,7 @@ function decidingAlternative(answer: Answer): number {
 }
 
 function bindingOf(answer: Answer): Verdict | undefined {
+  if (answer instanceof SingleAnswer) return answer
   const verdicts = answer.verdicts[decidingAlternative(answer)] ?? []
   return verdicts[bindingIndex(verdicts)]
 }

@@ -6,6 +6,7 @@ import type { Algorithm } from './algorithm.js'
 import { algorithmOf, type State } from './algorithms.js'
 import type { Limit } from './limit.js'
 import type { Answer, Check, Question, Verdict } from './question.js'
+import { SingleAnswer, SingleQuestion } from './single.js'
 
 /** Shows the state of a check. What is charged to it must be there when it is opened again. */
 export type OpenState = (check: Check) => State
@@ -24,10 +25,7 @@ const NO_VERDICTS: readonly Verdict[] = []
 
 /** Answers the question at `nowUs` and charges what it admits. */
 export function decide(question: Question, open: OpenState, nowUs: number): Answer {
-  const [first] = question.alternatives
-  if (first?.length === 1 && question.alternatives.length === 1 && question.shadow.length === 0) {
-    return decideOne(first[0] as Check, open, nowUs)
-  }
+  if (question instanceof SingleQuestion) return decideSingle(question, open, nowUs)
   const verdicts: (readonly Verdict[])[] = []
   let charged = -1
   for (const checks of question.alternatives) {
@@ -42,14 +40,15 @@ export function decide(question: Question, open: OpenState, nowUs: number): Answ
   return { charged, verdicts, shadow: decideShadow(question.shadow, open, nowUs), nowUs }
 }
 
-/** One limit, the commonest question: the lists that several need would take longer than the arithmetic. */
-function decideOne(check: Check, open: OpenState, nowUs: number): Answer {
-  const algorithm = algorithmOf(check.limit)
+function decideSingle(check: SingleQuestion, open: OpenState, nowUs: number): Answer {
+  const { limit, cost } = check
+  const algorithm = algorithmOf(limit)
   const state = open(check)
-  const waitUs = algorithm.waitUs(check.limit, state, check.cost, nowUs)
-  const verdict =
-    waitUs === 0 ? chargeOne(check, algorithm, state, nowUs) : lookAt(check, algorithm, state, waitUs, nowUs)
-  return { charged: waitUs === 0 ? 0 : -1, verdicts: [[verdict]], shadow: NO_VERDICTS, nowUs }
+  const waitUs = algorithm.waitUs(limit, state, cost, nowUs)
+  // A cost of 0 asks whether anything is owed; there is nothing to write down.
+  const chargedAtUs = waitUs > 0 || cost === 0 ? null : algorithm.charge(limit, state, cost, nowUs)
+  const remaining = algorithm.remaining(limit, state, nowUs)
+  return new SingleAnswer(remaining, waitUs, algorithm.resetAfterUs(limit, state, nowUs), chargedAtUs, nowUs)
 }
 
 /** Answers as `decide` would and changes nothing: remaining and reset are those before the charge. */
@@ -111,7 +110,6 @@ function openOne(check: Check, open: OpenState, nowUs: number): Entry {
 }
 
 function chargeOne(check: Check, algorithm: AnyAlgorithm, state: State, nowUs: number): Verdict {
-  // A cost of 0 asks whether anything is owed; there is nothing to write down.
   const chargedAtUs = check.cost === 0 ? null : algorithm.charge(check.limit, state, check.cost, nowUs)
   return {
     allowed: true,

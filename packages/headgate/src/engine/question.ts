@@ -20,7 +20,7 @@ export interface Question {
   readonly alternatives: readonly (readonly Check[])[]
   readonly shadow: readonly Check[]
   /** What decides when the store cannot; the store's own default when left out. */
-  readonly onStoreFailure?: 'local' | 'open' | 'closed'
+  readonly onStoreFailure?: 'local' | 'open' | 'closed' | undefined
 }
 
 /** The answer to one check. */

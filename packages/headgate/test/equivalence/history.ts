@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import type { Limit } from '../../src/engine/limit.js'
 import type { Answer, Check, Question, Refund } from '../../src/engine/question.js'
+import { SingleQuestion } from '../../src/engine/single.js'
 import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../src/policy/limits.js'
 import type { Eventually, Store } from '../../src/store/store.js'
 import type { ManualClock } from '../../src/testing/manual-clock.js'
@@ -138,6 +139,11 @@ function actionOf(one: Exclude<Step, { kind: 'wait' }>, charges: readonly Refund
 }
 
 function questionOf(one: { alternatives: Pick[][]; shadow: Pick[] }, subject: string): Question {
+  const [only] = one.alternatives.flat()
+  if (only !== undefined && one.alternatives.flat().length === 1 && one.shadow.length === 0) {
+    const { scope, name, limit, cost } = checkOf(only, subject)
+    return new SingleQuestion(subject, scope, name, limit, cost)
+  }
   return {
     alternatives: one.alternatives.map(picks => picks.map(each => checkOf(each, subject))),
     shadow: one.shadow.map(each => checkOf(each, subject)),

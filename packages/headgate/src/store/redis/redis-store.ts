@@ -119,9 +119,10 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
 function withShare(store: Store, share: Share): Store {
   const cut = createShare(share)
   const cutCheck = (check: Check): Check => ({ ...check, limit: cut(check.limit) })
-  const cutQuestion = ({ alternatives, shadow }: Question): Question => ({
+  const cutQuestion = ({ alternatives, shadow, onStoreFailure }: Question): Question => ({
     alternatives: alternatives.map(checks => checks.map(cutCheck)),
     shadow: shadow.map(cutCheck),
+    ...(onStoreFailure && { onStoreFailure }),
   })
   return {
     ...store,

@@ -1,0 +1,53 @@
+/**
+ * A question of one check and its answer, as one object each. Most requests are limited by one limit at a time, and
+ * the lists that several need would take longer to make than the arithmetic does. They are made when somebody looks.
+ */
+import type { Limit } from './limit.js'
+import type { Answer, Check, Question, Verdict } from './question.js'
+
+const NO_CHECKS: readonly Check[] = []
+const NO_VERDICTS: readonly Verdict[] = []
+
+export class SingleQuestion implements Question, Check {
+  constructor(
+    readonly subject: string,
+    readonly scope: string,
+    readonly name: string,
+    readonly limit: Limit,
+    readonly cost: number,
+  ) {}
+
+  get alternatives(): readonly (readonly Check[])[] {
+    return [[this]]
+  }
+
+  get shadow(): readonly Check[] {
+    return NO_CHECKS
+  }
+}
+
+export class SingleAnswer implements Answer, Verdict {
+  readonly charged: number
+
+  constructor(
+    readonly remaining: number,
+    readonly retryAfterUs: number,
+    readonly resetAfterUs: number,
+    readonly chargedAtUs: number | null,
+    readonly nowUs: number,
+  ) {
+    this.charged = retryAfterUs === 0 ? 0 : -1
+  }
+
+  get allowed(): boolean {
+    return this.retryAfterUs === 0
+  }
+
+  get verdicts(): readonly (readonly Verdict[])[] {
+    return [[this]]
+  }
+
+  get shadow(): readonly Verdict[] {
+    return NO_VERDICTS
+  }
+}

@@ -1,0 +1,139 @@
+import { type Clock, systemClock } from '../../clock.js'
+import type { Question } from '../../engine/question.js'
+import { HeadgateError, show } from '../../errors.js'
+import type { Store } from '../store.js'
+import type { BreakerState } from './breaker.js'
+import { withCircuit } from './circuit.js'
+import type { FailureMode } from './failure.js'
+import { withFallback } from './fallback.js'
+import { createFleet } from './fleet.js'
+import { type GuardEvent, type OnGuardEvent, safely } from './guard-event.js'
+import { createLocalShare } from './local-share.js'
+import { logSparingly } from './log-sparingly.js'
+
+export interface GuardOptions {
+  /** What decides when the store cannot: `local` (the default), `open`, `closed`; `throw` hands the error on. */
+  readonly onStoreFailure?: FailureMode | 'throw'
+  /** Failures in a row after which a node is no longer asked. Default 5. */
+  readonly breakerFailures?: number
+  /** The longest time until a node that stopped answering is tried again. Default 500, at most 30,000. */
+  readonly probeAfterMs?: number
+  /** How many processes share the limits. Left out: counted through the store itself. */
+  readonly processes?: number
+  /** Failures are logged once in this time, with a count. Default five minutes. */
+  readonly logEveryMs?: number
+  /** Told about failures, breakers and decisions made without the store. */
+  readonly onEvent?: OnGuardEvent
+}
+
+/** What the guards need to know of the store they stand before. */
+export interface GuardedSite {
+  nodeOf(question: Question): string
+  /** Replaces the connection to a node that stopped answering. */
+  replaceConnection?(node: string): void
+  /** Counts this process in and returns how many there are. */
+  heartbeat(): Promise<number>
+  log(line: string): void
+  readonly clock?: Clock
+  readonly random?: () => number
+}
+
+/** What has happened since the store was made. */
+export interface StoreHealth {
+  /** The breakers that are not closed, by node. */
+  readonly breakers: Readonly<Record<string, BreakerState>>
+  /** `rate_limit_backend_errors_total`. */
+  readonly backendErrors: number
+  readonly fallbackAllowed: number
+  readonly fallbackDenied: number
+  readonly liveProcesses: number
+}
+
+const HEARTBEAT_MS = 1_000
+
+/** A store that gives every request a decision, whatever becomes of the one behind it. */
+export function guardStore(
+  store: Store,
+  options: GuardOptions,
+  site: GuardedSite,
+): Store & { health(): StoreHealth } {
+  const mode = options.onStoreFailure ?? 'local'
+  const settings = parseGuardOptions(options)
+  const clock = site.clock ?? systemClock
+  const tally = createTally()
+  const log = logSparingly(site.log, settings.logEveryMs, () => clock.nowUs() / 1000)
+  const observe = safely(options.onEvent ?? (() => {}))
+  const onEvent: OnGuardEvent = event => {
+    tally.count(event)
+    log(event)
+    observe(event)
+  }
+  if (mode === 'throw') return { ...store, health: () => tally.health(1) }
+
+  const fleet =
+    options.processes === undefined
+      ? createFleet(site.heartbeat, HEARTBEAT_MS)
+      : { live: () => options.processes as number, stop: () => {} }
+  const circuit = withCircuit(store, {
+    failures: settings.failures,
+    probeAfterMs: settings.probeAfterMs,
+    nodeOf: site.nodeOf,
+    ...(site.replaceConnection && { onOpen: site.replaceConnection }),
+    clock,
+    random: site.random ?? Math.random,
+    onEvent,
+  })
+  const guarded = withFallback(circuit, { mode, local: createLocalShare(clock, fleet.live), onEvent })
+  return {
+    ...guarded,
+    health: () => tally.health(fleet.live()),
+    close() {
+      fleet.stop()
+      return guarded.close()
+    },
+  }
+}
+
+function createTally() {
+  const breakers: Record<string, BreakerState> = {}
+  let backendErrors = 0
+  let fallbackAllowed = 0
+  let fallbackDenied = 0
+  return {
+    count(event: GuardEvent): void {
+      if (event.type === 'failure') backendErrors++
+      else if (event.type === 'fallback') event.allowed ? fallbackAllowed++ : fallbackDenied++
+      else if (event.state === 'closed') delete breakers[event.node]
+      else breakers[event.node] = event.state
+    },
+    health: (liveProcesses: number): StoreHealth => ({
+      breakers: { ...breakers },
+      backendErrors,
+      fallbackAllowed,
+      fallbackDenied,
+      liveProcesses,
+    }),
+  }
+}
+
+function parseGuardOptions(options: GuardOptions) {
+  const mode = options.onStoreFailure
+  if (mode !== undefined && !['local', 'open', 'closed', 'throw'].includes(mode)) {
+    throw invalid('onStoreFailure', "'local', 'open', 'closed' or 'throw'", mode)
+  }
+  return {
+    failures: parseNumber(options.breakerFailures ?? 5, 'breakerFailures', 1, 1_000),
+    probeAfterMs: parseNumber(options.probeAfterMs ?? 500, 'probeAfterMs', 10, 30_000),
+    logEveryMs: parseNumber(options.logEveryMs ?? 300_000, 'logEveryMs', 0, 86_400_000),
+    processes: parseNumber(options.processes ?? 1, 'processes', 1, 1_000_000),
+  }
+}
+
+function parseNumber(value: unknown, field: string, least: number, most: number): number {
+  if (typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most) return value
+  throw invalid(field, `a whole number from ${least} to ${most}`, value)
+}
+
+function invalid(field: string, expected: string, got: unknown): HeadgateError {
+  return new HeadgateError('ERR_HEADGATE_INVALID_OPTION', `${field}: expected ${expected}; got ${show(got)}`)
+}
