@@ -2,7 +2,7 @@
 // each took, and fails at the end if any of them failed.
 
 import { checkPackages } from './check-packages.mjs'
-import { bin, prepare, run, say, seconds } from './prepare.mjs'
+import { bin, ensureInstalled, run, say, seconds } from './prepare.mjs'
 
 const node = (...args) => run(process.execPath, args)
 
@@ -14,14 +14,24 @@ const STEPS = [
   ['packages as they are published', checkPackages],
 ]
 
+/** A step that breaks off has failed; the others are still of interest. */
+async function passes(work) {
+  try {
+    return (await work()) === 0
+  } catch (error) {
+    say(error.message)
+    return false
+  }
+}
+
 async function check() {
-  await prepare()
+  await ensureInstalled()
   const results = []
   for (const [name, work] of STEPS) {
     say(`\n== ${name}`)
     const began = performance.now()
-    const code = await work()
-    results.push({ name, passed: code === 0, elapsed: seconds(performance.now() - began) })
+    const passed = await passes(work)
+    results.push({ name, passed, elapsed: seconds(performance.now() - began) })
   }
   say('')
   for (const { name, passed, elapsed } of results)

@@ -25,8 +25,14 @@ export function seconds(ms) {
 export function run(command, args, options = {}) {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { cwd: root, stdio: 'inherit', ...options })
+    // Whoever ends us means what we started too. Ctrl-C reaches both without our help.
+    const end = signal => child.kill(signal)
+    process.once('SIGTERM', end)
     child.on('error', reject)
-    child.on('close', code => resolve(code ?? 1))
+    child.on('close', code => {
+      process.off('SIGTERM', end)
+      resolve(code ?? 1)
+    })
   })
 }
 
@@ -44,13 +50,17 @@ export function bin(path) {
 
 /** Installs and builds what is missing or out of date. Throws an Error that says which step failed. */
 export async function prepare() {
+  await ensureInstalled()
+  if (!buildIsDue()) return
+  const began = new Date()
+  await step('building', process.execPath, [bin('typescript/bin/tsc'), '-b'])
+  // The compiler leaves its file alone when all that changed was, say, a test. Then only this date says we looked.
+  for (const folder of buildFolders()) utimesSync(join(folder, 'dist', '.tsbuildinfo'), began, began)
+}
+
+/** Installs what is missing or out of date. Throws an Error if that fails. */
+export async function ensureInstalled() {
   if (installIsDue()) await install()
-  if (buildIsDue()) {
-    const began = new Date()
-    await step('building', process.execPath, [bin('typescript/bin/tsc'), '-b'])
-    // The compiler leaves its file alone when all that changed was, say, a test. Then only this date says we looked.
-    for (const folder of buildFolders()) utimesSync(join(folder, 'dist', '.tsbuildinfo'), began, began)
-  }
 }
 
 /** Exactly what the lock says; if npm finds fault with the lock, as near to it as the manifests allow. */
