@@ -29,6 +29,8 @@ export interface Gateway {
 
 const UPSTREAM_TIMEOUT_MS = 30_000
 const HEADERS_TIMEOUT_MS = 10_000
+/** Node looks for overdue headers only every so often; its own 30 s would be three times too late. */
+const OVERDUE_CHECK_MS = 2_000
 const DENIAL_LINE_EVERY_MS = 5_000
 const FAULT_LINE_EVERY_MS = 60_000
 
@@ -65,8 +67,9 @@ export function createGateway(options: GatewayOptions): Gateway {
     const decision = await decide(`ip:${address}`)
     if (res.destroyed) return
     if (decision !== null && !decision.allowed) {
-      logDenial(address, () => denialWords(`ip:${address}`, decision))
-      return sendAnswer(req, res, denialAnswer(decision))
+      const answer = denialAnswer(decision)
+      logDenial(address, () => denialWords(answer.status, `ip:${address}`, decision))
+      return sendAnswer(req, res, answer)
     }
     if (req.headers.expect !== undefined) res.writeContinue()
     forward({ req, res, peer, headers: decision === null ? [] : decisionHeaders(decision) }, route)
@@ -81,7 +84,14 @@ export function createGateway(options: GatewayOptions): Gateway {
   }
   // Host is checked by us, with a better answer. Headers are bounded by their size alone: Node drops what is above
   // a count without a word.
-  const server = createServer({ requireHostHeader: false, headersTimeout: HEADERS_TIMEOUT_MS }, onRequest)
+  const server = createServer(
+    {
+      requireHostHeader: false,
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      connectionsCheckingInterval: OVERDUE_CHECK_MS,
+    },
+    onRequest,
+  )
   server.maxHeadersCount = 0
   server.on('checkContinue', onRequest)
   server.on('connect', refuseConnect)

@@ -19,10 +19,10 @@ function ruleName({ tier, policy }: Pick<Decision, 'tier' | 'policy'>): string {
   return tier ?? policy
 }
 
-/** Why a subject was denied, on one line. */
-export function denialWords(subject: string, decision: Decision): string {
+/** Why a subject was denied with this status, on one line. */
+export function denialWords(status: number, subject: string, decision: Decision): string {
   const { binding, retryAfterMs } = decision
-  const allows = binding === null ? 'does not answer' : `allows ${quotaWords(binding.quota)}`
+  const allows = binding === null ? 'cannot be checked at the moment' : `allows ${quotaWords(binding.quota)}`
   const next = retryAfterMs === null ? 'no waiting helps' : `next in ${Math.ceil(retryAfterMs / 1000)} s`
-  return `429 for ${subject}: ${ruleName(decision)} ${allows}; ${next}`
+  return `${status} for ${subject}: ${ruleName(decision)} ${allows}; ${next}`
 }
