@@ -1,7 +1,7 @@
 import { Cluster, Redis } from 'ioredis'
 import { createClient, createCluster, createSentinel } from 'redis'
 import { afterAll, beforeAll, describe, it } from 'vitest'
-import { type RedisClient, redisStore } from '../../src/store/redis/redis-store.js'
+import { directRedisStore, type RedisClient } from '../../src/store/redis/direct-store.js'
 import { storeContract } from '../../src/testing/store-contract.js'
 import { startCluster } from '../support/redis-cluster.ts'
 import { startRedis } from '../support/redis-process.ts'
@@ -62,7 +62,7 @@ for (const start of [single, cluster, sentinel]) {
             shared: true,
             async open(clock) {
               const client = topology[library]()
-              const store = redisStore(client, { use, deadlineMs: 5_000, testClockUs: clock.nowUs })
+              const store = directRedisStore(client, { use, deadlineMs: 5_000, testClockUs: clock.nowUs })
               await store.ready()
               return store
             },

@@ -3,7 +3,7 @@ import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Answer, Verdict } from '../../src/engine/question.js'
 import { memoryStore } from '../../src/store/memory/memory-store.js'
-import { type RedisStore, redisStore } from '../../src/store/redis/redis-store.js'
+import { type DirectStore, directRedisStore } from '../../src/store/redis/direct-store.js'
 import { scripts } from '../../src/store/redis/scripts.gen.js'
 import { type ManualClock, manualClock } from '../../src/testing/manual-clock.js'
 import { type RedisProcess, startRedis } from '../support/redis-process.ts'
@@ -28,7 +28,7 @@ const STEPS = 160
 describe('the Lua scripts are the engine', () => {
   let server: RedisProcess
   let client: Redis
-  let redis: RedisStore
+  let redis: DirectStore
   let clock: ManualClock = manualClock()
   let histories = 0
   let steps = 0
@@ -36,7 +36,7 @@ describe('the Lua scripts are the engine', () => {
   beforeAll(async () => {
     server = await startRedis()
     client = new Redis({ port: server.port, lazyConnect: true })
-    redis = redisStore(client, { deadlineMs: 60_000, testClockUs: () => clock.nowUs() })
+    redis = directRedisStore(client, { deadlineMs: 60_000, testClockUs: () => clock.nowUs() })
     // The first call of a script is sent twice, by hash and by text; from then on calls stay in the order of sending.
     for (const script of Object.values(scripts)) await sendCommand(server.port, 'SCRIPT', 'LOAD', script.text)
     await redis.ready()

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { directRedisStore } from '../../src/store/redis/direct-store.js'
 import type { StoreWarning } from '../../src/store/redis/inspect.js'
-import { redisStore } from '../../src/store/redis/redis-store.js'
 import { functionLibraryCode } from '../../src/store/redis/script-runner.js'
 import { type RedisCluster, startCluster } from '../support/redis-cluster.ts'
 import { type RedisProcess, startRedis } from '../support/redis-process.ts'
@@ -68,7 +68,7 @@ describe('the published user', () => {
     describe.each(LIBRARIES)('with %s', library => {
       it.each(MODES)('decides, peeks, refunds and resets by %s', async use => {
         const warnings: StoreWarning[] = []
-        const store = redisStore(clients[topology]()(library).client, {
+        const store = directRedisStore(clients[topology]()(library).client, {
           use,
           deadlineMs: 5_000,
           onWarning: warning => warnings.push(warning),

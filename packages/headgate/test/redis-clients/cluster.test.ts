@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Answer, Question, Verdict } from '../../src/engine/question.js'
 import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../src/policy/limits.js'
 import { memoryStore } from '../../src/store/memory/memory-store.js'
-import { redisStore } from '../../src/store/redis/redis-store.js'
+import { directRedisStore } from '../../src/store/redis/direct-store.js'
 import { type RedisCluster, startCluster } from '../support/redis-cluster.ts'
 import { openConnection, sendCommand } from '../support/resp.ts'
 import { moveSlots, slotOf } from './cluster-slots.ts'
@@ -62,7 +62,7 @@ describe.each(LIBRARIES)('questions over several slots, with %s', library => {
   })
 
   it('never admit more than any limit under concurrency, and give back what another slot denied', async () => {
-    const store = redisStore(clusterClient(cluster)(library).client, { deadlineMs: DEADLINE_MS })
+    const store = directRedisStore(clusterClient(cluster)(library).client, { deadlineMs: DEADLINE_MS })
     const question = (user: number): Question =>
       all(
         check(`user:${library}-${user}`),
@@ -95,7 +95,7 @@ describe.each(LIBRARIES)('questions over several slots, with %s', library => {
   it('are answered as the embedded store answers them', async () => {
     let nowUs = 1_800_000_000_000_000
     const clock = { nowUs: () => nowUs, unixMs: () => Math.floor(nowUs / 1000) }
-    const redis = redisStore(clusterClient(cluster)(library).client, {
+    const redis = directRedisStore(clusterClient(cluster)(library).client, {
       deadlineMs: DEADLINE_MS,
       prefix: `same-${library}`,
       testClockUs: clock.nowUs,
@@ -142,7 +142,7 @@ describe('moving slots under load', () => {
     // Two keys for each subject: in the middle of a move they are on both sides.
     const questions = subjects.map(subject => all(check(subject, LOG), check(subject, TOTAL)))
     const stores = LIBRARIES.map(library =>
-      redisStore(clusterClient(cluster)(library).client, { deadlineMs: DEADLINE_MS }),
+      directRedisStore(clusterClient(cluster)(library).client, { deadlineMs: DEADLINE_MS }),
     )
     await Promise.all(stores.map(store => store.ready()))
     const loads = stores.map(store => startLoad(store, questions, { deadlineMs: DEADLINE_MS, perTick: 2 }))

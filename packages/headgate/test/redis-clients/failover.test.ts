@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type RedisStore, redisStore } from '../../src/store/redis/redis-store.js'
+import { type DirectStore, directRedisStore } from '../../src/store/redis/direct-store.js'
 import { type RedisCluster, startCluster } from '../support/redis-cluster.ts'
 import { type SentinelSetup, startSentinel } from '../support/redis-sentinel.ts'
 import { sendCommand } from '../support/resp.ts'
@@ -14,17 +14,21 @@ const DEADLINE_MS = 100
 const NODE_TIMEOUT_MS = 2_000
 
 /** Every client in every mode, side by side: one failover serves them all. */
-function openStores(make: MakeClient): { name: string; store: RedisStore }[] {
+function openStores(make: MakeClient): { name: string; store: DirectStore }[] {
   return LIBRARIES.flatMap(library =>
     MODES.map(use => ({
       name: `${library}-${use}`,
-      store: redisStore(make(library).client, { use, deadlineMs: DEADLINE_MS }),
+      store: directRedisStore(make(library).client, { use, deadlineMs: DEADLINE_MS }),
     })),
   )
 }
 
 /** How long after `sinceMs` the store decides again for each of the subjects. */
-async function backAfterMs(store: RedisStore, subjects: readonly string[], sinceMs: number): Promise<number> {
+async function backAfterMs(
+  store: DirectStore,
+  subjects: readonly string[],
+  sinceMs: number,
+): Promise<number> {
   await waitUntil(
     'the store decides again',
     async () => {

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { redisStore } from '../../src/store/redis/redis-store.js'
+import { directRedisStore } from '../../src/store/redis/direct-store.js'
 import { findFreePort } from '../support/free-port.ts'
 import { type RedisCluster, startCluster } from '../support/redis-cluster.ts'
 import { readInfo } from '../support/redis-info.ts'
@@ -112,14 +112,14 @@ for (const start of [single, cluster, sentinel]) {
     describe.each(LIBRARIES)('with %s', library => {
       it.each(MODES)('decides, peeks, refunds and resets by %s', async use => {
         const callers = servers.make(library)
-        const store = redisStore(callers.client, { use, deadlineMs: DEADLINE_MS })
+        const store = directRedisStore(callers.client, { use, deadlineMs: DEADLINE_MS })
         await expectToWork(store, `user:${library}-${use}`)
         await store.close()
       })
 
       it('leaves a client that was not connected as it was', async () => {
         const callers = servers.make(library)
-        const store = redisStore(callers.client, { deadlineMs: DEADLINE_MS })
+        const store = directRedisStore(callers.client, { deadlineMs: DEADLINE_MS })
         await store.decide(one('user:1'))
         expect(callers.isOpen()).toBe(false)
         await store.close()
@@ -137,7 +137,7 @@ for (const start of [single, cluster, sentinel]) {
           before = await connectionsOf(servers.ports)
           return last === before
         })
-        const store = redisStore(callers.client, { deadlineMs: DEADLINE_MS })
+        const store = directRedisStore(callers.client, { deadlineMs: DEADLINE_MS })
         await store.decide(one('user:1'))
         expect(await connectionsOf(servers.ports)).toBeGreaterThan(before)
         await store.close()
@@ -163,7 +163,7 @@ for (const start of [single, cluster, sentinel]) {
       it('works without a restart when Redis comes up after it', async () => {
         const { make, open } = await servers.makeLate()
         const callers = make(library)
-        const store = redisStore(callers.client, { deadlineMs: 50 })
+        const store = directRedisStore(callers.client, { deadlineMs: 50 })
         await expect(store.decide(one('user:early'))).rejects.toMatchObject({ code: 'ERR_HEADGATE_STORE' })
         const proxies = await open()
         await store.ready()
@@ -186,7 +186,7 @@ describe('the options of the caller', () => {
         ioredis: { username: 'limiter', password: 'pass:w@rd', db: 3 },
         nodeRedis: { username: 'limiter', password: 'pass:w@rd', database: 3 },
       })
-      const store = redisStore(make(library).client, { deadlineMs: DEADLINE_MS })
+      const store = directRedisStore(make(library).client, { deadlineMs: DEADLINE_MS })
       expect((await store.decide(one('user:1'))).charged).toBe(0)
       const clients = String(await sendCommand(server.port, 'CLIENT', 'LIST')).split('\n')
       expect(clients.filter(line => line.includes(' user=limiter ') && line.includes(' db=3 '))).toHaveLength(
@@ -203,7 +203,7 @@ describe('the options of the caller', () => {
       const { Redis } = await import('ioredis')
       const { createClient } = await import('redis')
       const client = library === 'ioredis' ? new Redis(url, { lazyConnect: true }) : createClient({ url })
-      const store = redisStore(client, { deadlineMs: DEADLINE_MS })
+      const store = directRedisStore(client, { deadlineMs: DEADLINE_MS })
       expect((await store.decide(one('user:1'))).charged).toBe(0)
       await store.close()
       await server.stop()
@@ -217,7 +217,7 @@ describe('the options of the caller', () => {
       })
       const plain = singleClient(server.port)
       for (const make of [prefixed, plain]) {
-        const store = redisStore(make(library).client, { deadlineMs: DEADLINE_MS })
+        const store = directRedisStore(make(library).client, { deadlineMs: DEADLINE_MS })
         await store.decide(one('user:1'))
         await store.close()
       }
@@ -235,7 +235,7 @@ describe('the options of the caller', () => {
       ioredis: { redisOptions: { password: 'secret' } },
       nodeRedis: { defaults: { password: 'secret' } },
     })
-    const store = redisStore(make(library).client, { deadlineMs: DEADLINE_MS })
+    const store = directRedisStore(make(library).client, { deadlineMs: DEADLINE_MS })
     expect((await store.decide(one('user:1'))).charged).toBe(0)
     await store.close()
     await servers.stop()
@@ -248,7 +248,7 @@ describe('the options of the caller', () => {
       ioredis: { password: 'secret' },
       nodeRedis: { nodeClientOptions: { password: 'secret' } },
     })
-    const store = redisStore(make(library).client, { deadlineMs: DEADLINE_MS })
+    const store = directRedisStore(make(library).client, { deadlineMs: DEADLINE_MS })
     expect((await store.decide(one('user:1'))).charged).toBe(0)
     await store.close()
     await servers.stop()

@@ -1,8 +1,8 @@
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { isHeadgateError } from '../../src/errors.js'
+import { type DirectStore, directRedisStore } from '../../src/store/redis/direct-store.js'
 import type { StoreWarning } from '../../src/store/redis/inspect.js'
-import { type RedisStore, redisStore } from '../../src/store/redis/redis-store.js'
 import { type RedisCluster, startCluster } from '../support/redis-cluster.ts'
 import { type RedisProcess, startRedis } from '../support/redis-process.ts'
 import { type SentinelSetup, startSentinel } from '../support/redis-sentinel.ts'
@@ -23,7 +23,7 @@ interface Outcome {
   readonly late: boolean
 }
 
-async function settle(store: RedisStore, subject: string): Promise<Outcome> {
+async function settle(store: DirectStore, subject: string): Promise<Outcome> {
   let late = false
   const settled = watchDeadline(DEADLINE_MS, () => {
     late = true
@@ -40,7 +40,11 @@ async function settle(store: RedisStore, subject: string): Promise<Outcome> {
 }
 
 /** Sends while replies are lost and connections reset, in rounds with a pause in which the client comes back. */
-async function loseReplies(store: RedisStore, proxies: readonly TcpProxy[], who: string): Promise<Outcome[]> {
+async function loseReplies(
+  store: DirectStore,
+  proxies: readonly TcpProxy[],
+  who: string,
+): Promise<Outcome[]> {
   const outcomes: Outcome[] = []
   for (let round = 0; round < ROUNDS; round++) {
     for (const proxy of proxies) proxy.dropReplies({ thenResetAfterMs: 5 })
@@ -122,7 +126,7 @@ for (const start of [single, cluster, sentinel]) {
     afterAll(() => faulty.stop())
 
     it.each(LIBRARIES)('%s charges every call at most once and settles it in time', async library => {
-      const store = redisStore(faulty.make(library).client, { deadlineMs: DEADLINE_MS })
+      const store = directRedisStore(faulty.make(library).client, { deadlineMs: DEADLINE_MS })
       await store.ready()
       // The first call would lose the news that its script is not known yet, and charge nothing.
       for (let subject = 0; subject < 9; subject++) await store.decide(one(`user:${subject}`))
@@ -150,7 +154,7 @@ describe('a client of the caller that is shared', () => {
     const client = new Redis({ host: '127.0.0.1', port: proxy.port })
     client.on('error', () => {})
     const warnings: StoreWarning[] = []
-    const store = redisStore(client, {
+    const store = directRedisStore(client, {
       shared: true,
       deadlineMs: DEADLINE_MS,
       onWarning: warning => warnings.push(warning),
@@ -192,7 +196,7 @@ describe('a client of the caller that is shared', () => {
     for (const library of LIBRARIES) {
       const callers = singleClient(server.port)(library)
       await callers.connect()
-      const store = redisStore(callers.client, { shared: true, onWarning: () => {} })
+      const store = directRedisStore(callers.client, { shared: true, onWarning: () => {} })
       await store.ready()
       expect((await store.decide(one(`user:${library}`))).charged).toBe(0)
       await store.close()

@@ -5,10 +5,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { isIoredis } from '../../src/store/redis/clients/ioredis.js'
 import { isNodeRedis } from '../../src/store/redis/clients/node-redis.js'
 import type { RedisConnection } from '../../src/store/redis/connection.js'
-import { type RedisStore, redisStore } from '../../src/store/redis/redis-store.js'
+import { type DirectStore, directRedisStore } from '../../src/store/redis/direct-store.js'
 import { storeContract } from '../../src/testing/store-contract.js'
 import { type RedisCluster, startCluster } from '../support/redis-cluster.ts'
 import { type RedisProcess, startRedis } from '../support/redis-process.ts'
+import { startSentinel } from '../support/redis-sentinel.ts'
 import { sendCommand } from '../support/resp.ts'
 import { type RestFront, startRestFront } from '../support/rest-front.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
@@ -44,7 +45,7 @@ describe('iovalkey', () => {
     const tests = storeContract({
       shared: true,
       open: clock =>
-        redisStore(new Valkey({ port: server.port, lazyConnect: true }), {
+        directRedisStore(new Valkey({ port: server.port, lazyConnect: true }), {
           deadlineMs: 5_000,
           testClockUs: clock.nowUs,
         }),
@@ -54,14 +55,26 @@ describe('iovalkey', () => {
 
   it.each(MODES)('works on a cluster by %s', async use => {
     const nodes = cluster.primaries.map(({ host, port }) => ({ host, port }))
-    const store = redisStore(new ValkeyCluster(nodes, { lazyConnect: true }), { use, deadlineMs: 5_000 })
+    const store = directRedisStore(new ValkeyCluster(nodes, { lazyConnect: true }), {
+      use,
+      deadlineMs: 5_000,
+    })
     await expectToWork(store, `user:valkey-${use}`)
     await store.close()
   })
 
+  it('works behind sentinels', async () => {
+    const { masterName: name, sentinels, stop } = await startSentinel({ replicas: 1, sentinels: 1 })
+    const client = new Valkey({ name, sentinels: [...sentinels], lazyConnect: true })
+    const store = directRedisStore(client, { deadlineMs: 5_000 })
+    await expectToWork(store, 'user:valkey')
+    await store.close()
+    await stop()
+  })
+
   it('charges once when the reply is lost', async () => {
     const proxy = await startTcpProxy(server)
-    const store = redisStore(new Valkey({ port: proxy.port, lazyConnect: true }), { deadlineMs: 100 })
+    const store = directRedisStore(new Valkey({ port: proxy.port, lazyConnect: true }), { deadlineMs: 100 })
     await store.ready()
     await store.decide(one('user:warm-up'))
     for (let round = 0; round < 5; round++) {
@@ -96,9 +109,9 @@ describe('an HTTP client in the dialect of Upstash and Vercel KV', () => {
   })
   afterAll(() => front.close())
 
-  function open(options: object = {}, deadlineMs = 5_000, testClockUs?: () => number): RedisStore {
+  function open(options: object = {}, deadlineMs = 5_000, testClockUs?: () => number): DirectStore {
     const redis = new Upstash({ url: front.url, token: front.token, retry: { retries: 0 }, ...options })
-    return redisStore(upstashConnection(redis), { deadlineMs, ...(testClockUs && { testClockUs }) })
+    return directRedisStore(upstashConnection(redis), { deadlineMs, ...(testClockUs && { testClockUs }) })
   }
 
   it('is wrapped as the guide shows it', () => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../src/policy/limits.js'
-import { redisStore } from '../../src/store/redis/redis-store.js'
+import { directRedisStore } from '../../src/store/redis/direct-store.js'
 import { createShare, type Share } from '../../src/store/redis/share.js'
 import { startRedis } from '../support/redis-process.ts'
 import { all, check } from './questions.ts'
@@ -74,7 +74,7 @@ describe('the shares of several regions', () => {
     const admitted: number[] = []
     for (const [index, part] of parts.entries()) {
       const client = singleClient(servers[index]?.port ?? 0)('node-redis').client
-      const store = redisStore(client, { deadlineMs: 5_000, share: { part, of: 7 } })
+      const store = directRedisStore(client, { deadlineMs: 5_000, share: { part, of: 7 } })
       const answers = await Promise.all(Array.from({ length: 60 }, () => store.decide(question)))
       admitted.push(answers.filter(({ charged }) => charged === 0).length)
       expect((await store.peek(question)).verdicts[0]?.[0]).toMatchObject({ allowed: false, remaining: 0 })

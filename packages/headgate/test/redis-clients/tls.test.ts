@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { inspect, promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { redisStore } from '../../src/store/redis/redis-store.js'
+import { directRedisStore } from '../../src/store/redis/direct-store.js'
 import { findFreePort } from '../support/free-port.ts'
 import { type RedisProcess, startRedis } from '../support/redis-process.ts'
 import { sendCommand } from '../support/resp.ts'
@@ -67,7 +67,7 @@ function tlsClient(port: number, library: Library, tls: { ca?: string }) {
 async function failure(port: number, library: Library, tls: { ca?: string }): Promise<string> {
   const printed = [vi.spyOn(console, 'error'), vi.spyOn(console, 'warn'), vi.spyOn(console, 'log')]
   for (const spy of printed) spy.mockImplementation(() => {})
-  const store = redisStore(tlsClient(port, library, tls).client, { deadlineMs: 300 })
+  const store = directRedisStore(tlsClient(port, library, tls).client, { deadlineMs: 300 })
   const error = await Promise.resolve(store.decide(one('user:1'))).then(
     () => 'decided',
     reason => inspect(reason, { depth: 10, showHidden: true }),
@@ -97,7 +97,7 @@ describe('a server whose certificate is good', () => {
   afterAll(() => tls.server.stop())
 
   it.each(LIBRARIES)('is accepted by %s with the authority it was issued by', async library => {
-    const store = redisStore(tlsClient(tls.port, library, { ca }).client, { deadlineMs: 5_000 })
+    const store = directRedisStore(tlsClient(tls.port, library, { ca }).client, { deadlineMs: 5_000 })
     expect((await store.decide(one('user:1'))).charged).toBe(0)
     await store.close()
   })
@@ -116,7 +116,7 @@ describe('a server whose certificate is good', () => {
       nodeRedis: { url: `redis://:${wrong}@127.0.0.1:${tls.server.port}` },
     })(library).client
     const said = vi.spyOn(console, 'error').mockImplementation(() => {})
-    const store = redisStore(client, { deadlineMs: 300 })
+    const store = directRedisStore(client, { deadlineMs: 300 })
     const error = await Promise.resolve(store.decide(one('user:1'))).catch((reason: unknown) => reason)
     await store.close()
     const text = inspect([error, said.mock.calls], { depth: 10, showHidden: true })

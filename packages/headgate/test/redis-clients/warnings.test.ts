@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { RedisConnection } from '../../src/store/redis/connection.js'
+import { directRedisStore } from '../../src/store/redis/direct-store.js'
 import { inspectServer, type StoreWarning } from '../../src/store/redis/inspect.js'
-import { redisStore } from '../../src/store/redis/redis-store.js'
 import { runByHash } from '../../src/store/redis/script-runner.js'
 import { type RedisProcess, startRedis } from '../support/redis-process.ts'
 import { sendCommand } from '../support/resp.ts'
@@ -20,7 +20,7 @@ async function warningsOf(
 ): Promise<StoreWarning[]> {
   const warnings: StoreWarning[] = []
   const onWarning = (warning: StoreWarning) => void warnings.push(warning)
-  const store = redisStore(make(library).client, { deadlineMs: 5_000, onWarning })
+  const store = directRedisStore(make(library).client, { deadlineMs: 5_000, onWarning })
   // However often it is asked, it looks at the server once.
   await Promise.all([store.ready(), store.ready()])
   await store.ready()
@@ -57,7 +57,7 @@ describe.each(LIBRARIES)('the look at the server, with %s', library => {
   it('tells the console when nobody else is told', async () => {
     const said = vi.spyOn(console, 'warn').mockImplementation(() => {})
     await sendCommand(server.port, 'CONFIG', 'SET', 'maxmemory-policy', 'allkeys-lru')
-    const store = redisStore(singleClient(server.port)(library).client, { deadlineMs: 5_000 })
+    const store = directRedisStore(singleClient(server.port)(library).client, { deadlineMs: 5_000 })
     await store.ready()
     await store.close()
     await sendCommand(server.port, 'CONFIG', 'SET', 'maxmemory-policy', 'noeviction')

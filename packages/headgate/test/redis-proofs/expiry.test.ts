@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Limit } from '../../src/engine/limit.ts'
 import type { Check } from '../../src/engine/question.ts'
 import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../src/policy/limits.ts'
-import { type RedisStore, redisStore } from '../../src/store/redis/redis-store.ts'
+import { type DirectStore, directRedisStore } from '../../src/store/redis/direct-store.ts'
 import { type RedisProcess, startRedis } from '../support/redis-process.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { listKeys, readKeyspace } from './keyspace.ts'
@@ -26,12 +26,12 @@ const LIMITS: readonly Limit[] = [
 
 let redis: RedisProcess
 let client: Redis
-let store: RedisStore
+let store: DirectStore
 
 beforeAll(async () => {
   redis = await startRedis()
   client = new Redis(redis.port)
-  store = redisStore(client, { deadlineMs: 10_000 })
+  store = directRedisStore(client, { deadlineMs: 10_000 })
   await store.ready()
 })
 

@@ -3,7 +3,7 @@ import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Check } from '../../src/engine/question.ts'
 import { slidingWindowLog } from '../../src/policy/limits.ts'
-import { type RedisStore, redisStore } from '../../src/store/redis/redis-store.ts'
+import { type DirectStore, directRedisStore } from '../../src/store/redis/direct-store.ts'
 import { redisKey } from '../../src/subject/key.ts'
 import { type RedisProcess, startRedis } from '../support/redis-process.ts'
 import { sendCommand } from '../support/resp.ts'
@@ -13,12 +13,12 @@ const SUBJECT = 'ip:2001:db8:85a3::8a2e:370:7334'
 
 let redis: RedisProcess
 let client: Redis
-let store: RedisStore
+let store: DirectStore
 
 beforeAll(async () => {
   redis = await startRedis()
   client = new Redis(redis.port)
-  store = redisStore(client, { deadlineMs: 10_000 })
+  store = directRedisStore(client, { deadlineMs: 10_000 })
   await store.ready()
 })
 

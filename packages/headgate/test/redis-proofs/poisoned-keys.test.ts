@@ -9,8 +9,8 @@ import type { Check, Question } from '../../src/engine/question.ts'
 import { createLimiter } from '../../src/limiter.ts'
 import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../src/policy/limits.ts'
 import { decodeAnswers } from '../../src/store/redis/decode.ts'
+import { type DirectStore, directRedisStore } from '../../src/store/redis/direct-store.ts'
 import { encodeQuestions } from '../../src/store/redis/encode.ts'
-import { type RedisStore, redisStore } from '../../src/store/redis/redis-store.ts'
 import { scripts } from '../../src/store/redis/scripts.gen.ts'
 import { redisKey } from '../../src/subject/key.ts'
 import { type RedisProcess, startRedis } from '../support/redis-process.ts'
@@ -21,13 +21,13 @@ const KEY_ERROR = expect.objectContaining({ code: 'ERR_HEADGATE_STORE_KEY' })
 
 let redis: RedisProcess
 let client: Redis
-let store: RedisStore
+let store: DirectStore
 let connection: RespConnection
 
 beforeAll(async () => {
   redis = await startRedis()
   client = new Redis(redis.port)
-  store = redisStore(client, { deadlineMs: 10_000 })
+  store = directRedisStore(client, { deadlineMs: 10_000 })
   await store.ready()
   connection = await openConnection(redis.port)
 })

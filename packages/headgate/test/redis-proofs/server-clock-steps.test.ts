@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Limit } from '../../src/engine/limit.ts'
 import type { Check, Verdict } from '../../src/engine/question.ts'
 import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../src/policy/limits.ts'
-import { type RedisStore, redisStore } from '../../src/store/redis/redis-store.ts'
+import { type DirectStore, directRedisStore } from '../../src/store/redis/direct-store.ts'
 import { redisKey } from '../../src/subject/key.ts'
 import { type ShiftedRedis, startShiftedRedis } from '../support/clock-shim.ts'
 import { openConnection, type RespConnection } from '../support/resp.ts'
@@ -24,7 +24,7 @@ const STEPS_US = [MINUTE_US, HOUR_US]
 
 let redis: ShiftedRedis
 let client: Redis
-let store: RedisStore
+let store: DirectStore
 let connection: RespConnection
 let offsetUs = 0
 let subjects = 0
@@ -32,7 +32,7 @@ let subjects = 0
 beforeAll(async () => {
   redis = await startShiftedRedis()
   client = new Redis(redis.port)
-  store = redisStore(client, { deadlineMs: 10_000 })
+  store = directRedisStore(client, { deadlineMs: 10_000 })
   await store.ready()
   connection = await openConnection(redis.port)
 })

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Limit } from '../../src/engine/limit.ts'
 import type { Check } from '../../src/engine/question.ts'
 import { MAX_UNITS, slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../src/policy/limits.ts'
-import { type RedisStore, redisStore } from '../../src/store/redis/redis-store.ts'
+import { type DirectStore, directRedisStore } from '../../src/store/redis/direct-store.ts'
 import { redisKey } from '../../src/subject/key.ts'
 import { type RedisProcess, startRedis } from '../support/redis-process.ts'
 import { openConnection, type RespConnection } from '../support/resp.ts'
@@ -18,14 +18,14 @@ const NOW_US = 1_763_231_231_123_456
 
 let redis: RedisProcess
 let client: Redis
-let store: RedisStore
+let store: DirectStore
 let connection: RespConnection
 let clockUs: number | null = null
 
 beforeAll(async () => {
   redis = await startRedis()
   client = new Redis(redis.port)
-  store = redisStore(client, { deadlineMs: 10_000, testClockUs: () => clockUs ?? NOW_US })
+  store = directRedisStore(client, { deadlineMs: 10_000, testClockUs: () => clockUs ?? NOW_US })
   await store.ready()
   connection = await openConnection(redis.port)
 })

@@ -83,7 +83,7 @@ async function prepare(job) {
   const warnings = []
   const onWarning = warning => warnings.push(warning.code)
   const client = job.recordCalls ? await recording(given, job, calls) : given
-  const store = redisStore(client, { deadlineMs: DEADLINE_MS, onWarning })
+  const store = redisStore(client, { deadlineMs: DEADLINE_MS, onStoreFailure: 'throw', onWarning })
   await store.ready()
   return async () => ({ ...(await JOBS[job.job](store, job)), calls, warnings })
 }

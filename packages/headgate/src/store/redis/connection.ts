@@ -14,6 +14,10 @@ export interface RedisConnection {
   info?(): Promise<string>
   /** Whether keys are spread over several nodes, so that subjects must be asked one by one. */
   readonly cluster?: boolean
+  /** The node that holds a key, where there are several. */
+  nodeOf?(key: string): string
+  /** Drops a connection that stopped answering and makes a new one. */
+  replace?(node: string): void
   /** Settles when commands can be sent. */
   ready?(): Promise<void>
   /** What went wrong last while connecting, so that a call given up before that can say so. Never a secret. */

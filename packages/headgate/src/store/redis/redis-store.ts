@@ -1,184 +1,33 @@
-import type { Answer, Check, Question } from '../../engine/question.js'
-import { HeadgateError, isHeadgateError, show } from '../../errors.js'
-import { redisKey } from '../../subject/key.js'
-import { withDeadline } from '../guard/deadline.js'
+import { type GuardOptions, guardStore, type StoreHealth } from '../guard/guarded-store.js'
 import type { Store } from '../store.js'
-import { type IoredisLike, ioredisConnection, isIoredis } from './clients/ioredis.js'
-import { isNodeRedis, type NodeRedisLike, nodeRedisConnection } from './clients/node-redis.js'
-import type { RedisConnection } from './connection.js'
-import { decodeAnswers, decodeRefunds } from './decode.js'
-import { encodeQuestions, encodeRefunds, encodeReset } from './encode.js'
-import { inspectServer, type StoreWarning } from './inspect.js'
-import { createReadyGate } from './ready-gate.js'
-import { runAsFunction, runByHash } from './script-runner.js'
-import { type Script, scripts } from './scripts.gen.js'
-import { createShare, type Share } from './share.js'
-import { splitBySubject } from './split-by-subject.js'
+import { type DirectStoreOptions, directRedisStore, type RedisClient } from './direct-store.js'
 
-/** A client of node-redis or ioredis, of any topology, or anything that can run a script. */
-export type RedisClient = NodeRedisLike | IoredisLike | RedisConnection
+export interface RedisStoreOptions extends DirectStoreOptions, GuardOptions {}
 
-export interface RedisStoreOptions {
-  /** First part of every key. Default `ratelimit`. */
-  readonly prefix?: string
-  /** Keeps the limits of several products on one Redis apart. */
-  readonly tenant?: string
-  /** How long a decision may take before it is given up. Default 30. */
-  readonly deadlineMs?: number
-  /** Run as scripts (`EVALSHA`, the default) or as Redis Functions (`FCALL`, Redis 7). */
-  readonly use?: 'scripts' | 'functions'
-  /** Use the client itself instead of a duplicate with safe options. */
-  readonly shared?: boolean
-  /** This store's part of every limit, where several regions have a Redis each. */
-  readonly share?: Share
-  /** Told about an unsafe set-up. Default: `console.warn`. */
-  readonly onWarning?: (warning: StoreWarning) => void
-  /** The server's time in microseconds, for tests only. Left out: the server's own clock. */
-  readonly testClockUs?: () => number
-}
-
-/** The Redis store; `ready` settles when it is connected and has looked at the server. */
+/** The Redis store: gives every request a decision, also while Redis does not. */
 export interface RedisStore extends Store {
+  /** Settles when it is connected and has looked at the server. */
   ready(): Promise<void>
+  /** Which nodes are not asked, and how many requests were decided without them. */
+  health(): StoreHealth
 }
 
-/** Calls that may be unanswered at once; beyond it a frozen server would be paid for in memory. */
-const MAX_UNANSWERED = 10_000
-const DEFAULTS = { prefix: 'ratelimit', tenant: '', deadlineMs: 30 } as const
-const PREFIX = /^[A-Za-z0-9_.-]{1,32}$/
+/** A process counts as live for three heartbeats. */
+const HEARTBEAT_KEEP_US = 3_000_000
 
 /**
  * Limits shared by every process that uses the same Redis, decided there by one atomic script, on the server's clock.
- * A client handed in is duplicated with options under which no lost reply is ever charged twice.
+ * A client handed in is duplicated with options under which no lost reply is ever charged twice. When Redis is slow,
+ * frozen or gone, every request is still decided within the deadline, by the failure mode.
  */
 export function redisStore(client: RedisClient, options: RedisStoreOptions = {}): RedisStore {
-  const settings = parseOptions(options)
-  const warn =
-    options.onWarning ?? (warning => console.warn(`[headgate] ${warning.code}: ${warning.message}`))
-  const connection = connectionOf(client, settings.shared, warn)
-  const run = settings.use === 'functions' ? runAsFunction(connection) : runByHash(connection)
-  const clockUs = (): string => (options.testClockUs === undefined ? '' : String(options.testClockUs()))
-  const keyOf = ({ subject, scope, name }: Check): string =>
-    redisKey({ prefix: settings.prefix, tenant: settings.tenant, subject, scope, name })
-  const connected = async (): Promise<void> => connection.ready?.()
-  const gate = createReadyGate(connected, () => connection.problem?.())
-  let inspected: Promise<void> | null = null
-  let unanswered = 0
-
-  async function ready(): Promise<void> {
-    await connected()
-    inspected ??= inspectServer(connection, run, warn)
-    await inspected
-  }
-
-  async function call(script: Script, keys: string[], args: string[]): Promise<unknown> {
-    if (unanswered >= MAX_UNANSWERED) throw storeError(new Error(`${unanswered} calls are unanswered`))
-    unanswered++
-    try {
-      const wait = gate.pass(settings.deadlineMs)
-      if (wait !== undefined) await wait
-      return await run(script, keys, args)
-    } catch (error) {
-      throw storeError(error)
-    } finally {
-      unanswered--
-    }
-  }
-
-  async function ask(script: Script, question: Question): Promise<Answer> {
-    const { keys, args } = encodeQuestions([question], keyOf, clockUs())
-    const [answer] = decodeAnswers(await call(script, keys, args), [question])
-    if (isHeadgateError(answer)) throw answer
-    return answer as Answer
-  }
-
-  const direct: Store = {
-    source: 'redis',
-    decide: question => ask(scripts.decide, question),
-    peek: question => ask(scripts.peek, question),
-    async refund(refunds) {
-      const { keys, args } = encodeRefunds(refunds, keyOf, clockUs())
-      return decodeRefunds(await call(scripts.refund, keys, args), refunds.length)
-    },
-    async reset(checks) {
-      const { keys, args } = encodeReset(checks, keyOf, clockUs())
-      await call(scripts.reset, keys, args)
-    },
-    async close() {
-      await connection.close?.()
-    },
-  }
-
-  // With a deadline for each part too: when one slot does not answer, the charges of the others are given back.
-  const split = connection.cluster ? splitBySubject(withDeadline(direct, settings.deadlineMs)) : direct
-  const shared = options.share === undefined ? split : withShare(split, options.share)
-  ready().catch(() => {})
-  return Object.assign(withDeadline(shared, settings.deadlineMs), { ready })
-}
-
-function withShare(store: Store, share: Share): Store {
-  const cut = createShare(share)
-  const cutCheck = (check: Check): Check => ({ ...check, limit: cut(check.limit) })
-  const cutQuestion = ({ alternatives, shadow, onStoreFailure }: Question): Question => ({
-    alternatives: alternatives.map(checks => checks.map(cutCheck)),
-    shadow: shadow.map(cutCheck),
-    ...(onStoreFailure && { onStoreFailure }),
+  const direct = directRedisStore(client, options)
+  const process = Math.random().toString(36).slice(2)
+  const guarded = guardStore(direct, options, {
+    nodeOf: direct.nodeOf,
+    replaceConnection: direct.replaceConnection,
+    heartbeat: () => direct.heartbeat(process, HEARTBEAT_KEEP_US),
+    log: line => console.warn(`[headgate] ${line}`),
   })
-  return {
-    ...store,
-    decide: question => store.decide(cutQuestion(question)),
-    peek: question => store.peek(cutQuestion(question)),
-    refund: refunds => store.refund(refunds.map(refund => ({ ...refund, check: cutCheck(refund.check) }))),
-  }
-}
-
-function connectionOf(
-  client: RedisClient,
-  shared: boolean,
-  warn: (warning: StoreWarning) => void,
-): RedisConnection {
-  if (typeof client !== 'object' || client === null) throw invalid('client', 'a Redis client', client)
-  if (isNodeRedis(client) || isIoredis(client)) {
-    if (shared) {
-      warn({
-        code: 'WARN_HEADGATE_SHARED_CLIENT',
-        message:
-          'shared: the client keeps its own options. If it sends again after a lost reply, a request is charged twice; ' +
-          'if it has a keyPrefix, limits are not shared with clients without it.',
-      })
-    }
-    return isNodeRedis(client) ? nodeRedisConnection(client, shared) : ioredisConnection(client, shared)
-  }
-  if (typeof client.evalsha === 'function' && typeof client.eval === 'function') return client
-  throw invalid('client', 'a node-redis or ioredis client, or an object with evalsha and eval', client)
-}
-
-/** Clients hang commands on their errors, a password among them, or put the whole script into the message. */
-function storeError(error: unknown): HeadgateError {
-  if (isHeadgateError(error)) return error
-  const { name, message, stack } = error instanceof Error ? error : new Error(String(error))
-  const reason = message.split(', command was:', 1)[0]
-  const cause = Object.defineProperty(new Error(reason), 'name', { value: name })
-  cause.stack = stack?.replace(message, () => String(reason)) ?? ''
-  return new HeadgateError('ERR_HEADGATE_STORE', `redis: ${reason}`, { cause })
-}
-
-function parseOptions(options: RedisStoreOptions) {
-  const prefix = options.prefix ?? DEFAULTS.prefix
-  if (typeof prefix !== 'string' || !PREFIX.test(prefix)) {
-    throw invalid('prefix', 'up to 32 letters, digits, _ . or -', prefix)
-  }
-  const tenant = options.tenant ?? DEFAULTS.tenant
-  if (typeof tenant !== 'string') throw invalid('tenant', 'a string', tenant)
-  const deadlineMs = options.deadlineMs ?? DEFAULTS.deadlineMs
-  if (typeof deadlineMs !== 'number' || !(deadlineMs >= 1 && deadlineMs <= 60_000)) {
-    throw invalid('deadlineMs', 'a number from 1 to 60000', deadlineMs)
-  }
-  const use = options.use ?? 'scripts'
-  if (use !== 'scripts' && use !== 'functions') throw invalid('use', "'scripts' or 'functions'", use)
-  return { prefix, tenant, deadlineMs, use, shared: options.shared === true }
-}
-
-function invalid(field: string, expected: string, got: unknown): HeadgateError {
-  return new HeadgateError('ERR_HEADGATE_INVALID_OPTION', `${field}: expected ${expected}; got ${show(got)}`)
+  return { ...guarded, ready: direct.ready }
 }

@@ -1,6 +1,7 @@
 import type { Cluster, ClusterOptions, Redis, RedisOptions } from 'ioredis'
 import type { RedisConnection } from '../connection.js'
 import { CONNECT_TIMEOUT_MS, fullJitterMs } from '../reconnect.js'
+import { slotOf } from '../slot.js'
 
 /** A client of ioredis or of a fork of it (iovalkey), single, sentinel or cluster, known by its methods. */
 export interface IoredisLike {
@@ -81,6 +82,11 @@ export function ioredisConnection(client: IoredisLike, shared: boolean): RedisCo
     loadFunctions: code =>
       Promise.all(connectedPrimaries(own).map(node => node.call('FUNCTION', 'LOAD', 'REPLACE', code))),
     info: async () => String(await connectedPrimaries(own)[0]?.info()),
+    nodeOf: key => (isCluster(own) ? (own.slots[slotOf(key)]?.[0] ?? '') : ''),
+    replace(node) {
+      // The caller's own sockets are the caller's.
+      if (!shared) nodeNamed(own, node)?.disconnect(true)
+    },
     async close() {
       if (!shared) own.disconnect()
     },
@@ -94,6 +100,11 @@ function duplicate(client: Redis | Cluster): Redis | Cluster {
     // A replica is connected when it is promoted, not before.
     redisOptions: { ...client.options.redisOptions, ...SAFE_OPTIONS, lazyConnect: true },
   } as Parameters<Cluster['duplicate']>[1])
+}
+
+function nodeNamed(client: Redis | Cluster, name: string): Redis | undefined {
+  if (!isCluster(client)) return client
+  return client.nodes('all').find(({ options }) => `${options.host}:${options.port}` === name)
 }
 
 function isCluster(client: Redis | Cluster): client is Cluster {

@@ -1,7 +1,5 @@
-import type { RedisClientOptions, RedisClusterOptions, RedisSentinelOptions } from 'redis'
 import { CONNECT_TIMEOUT_MS, fullJitterMs } from '../reconnect.js'
-
-type Given = Partial<RedisClientOptions & RedisClusterOptions & RedisSentinelOptions>
+import type { NodeRedisGiven } from './node-redis-shape.js'
 
 interface Duplicable {
   duplicate(overrides?: object): unknown
@@ -79,9 +77,9 @@ export function duplicateSentinel<Client extends Duplicable>(client: Client): Cl
  * would be lost if ours were not put on top of the caller's, and a sentinel does not show its own. But `duplicate` hands
  * them to the constructor of whatever it is called on.
  */
-function givenOptions(client: Duplicable): Given {
-  let given: Given = {}
-  function Listener(options: Given): void {
+function givenOptions(client: Duplicable): NodeRedisGiven {
+  let given: NodeRedisGiven = {}
+  function Listener(options: NodeRedisGiven): void {
     given = options
   }
   const prototype = Object.create(client, { constructor: { value: Listener } })

@@ -1,12 +1,13 @@
-import type { RedisClientType, RedisClusterType, RedisSentinelType } from 'redis'
 import type { RedisConnection } from '../connection.js'
 import { CONNECT_TIMEOUT_MS } from '../reconnect.js'
+import { slotOf } from '../slot.js'
 import {
   COMMAND_OPTIONS,
   duplicateClient,
   duplicateCluster,
   duplicateSentinel,
 } from './node-redis-options.js'
+import type { NodeRedisClient, NodeRedisCluster, NodeRedisSentinel } from './node-redis-shape.js'
 import { type Renewing, renewing } from './renewing.js'
 import { whileUnstable } from './while-unstable.js'
 
@@ -21,9 +22,9 @@ export function isNodeRedis(client: object): client is NodeRedisLike {
   return 'evalSha' in client && 'fCall' in client && 'duplicate' in client
 }
 
-type Single = RedisClientType
-type Cluster = RedisClusterType
-type Sentinel = RedisSentinelType
+type Single = NodeRedisClient
+type Cluster = NodeRedisCluster
+type Sentinel = NodeRedisSentinel
 type Any = Single | Cluster | Sentinel
 
 /** A connection of our own with the safe options, or the caller's own client where it is shared. */
@@ -75,6 +76,11 @@ function ownConnection(given: Any): RedisConnection {
     cluster: isCluster(given),
     ready: own.ready,
     problem: () => problem,
+    nodeOf: key => nodeHolding(own.current(), key),
+    replace() {
+      // A cluster's other nodes answer: it finds the way round the one that does not by itself.
+      if (!isCluster(given)) own.renew()
+    },
     async close() {
       own.close()
     },
@@ -101,6 +107,11 @@ function commands(
 
 function isCluster(client: object): client is Cluster {
   return 'nodeClient' in client
+}
+
+function nodeHolding(client: Any | null, key: string): string {
+  if (client === null || !isCluster(client)) return ''
+  return client.slots[slotOf(key)]?.master.address ?? ''
 }
 
 function isSentinel(client: object): client is Sentinel {

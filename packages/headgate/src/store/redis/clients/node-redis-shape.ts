@@ -1,0 +1,59 @@
+/**
+ * What is used of node-redis, written out. Its own types are made of every command and module it knows: checking a
+ * union of them took the compiler a minute and two gigabytes.
+ */
+
+interface ScriptCall {
+  readonly keys: string[]
+  readonly arguments: string[]
+}
+
+interface Emitter {
+  on(event: string, listener: (...args: never[]) => void): this
+  once(event: string, listener: (...args: never[]) => void): this
+}
+
+interface Common extends Emitter {
+  readonly isOpen: boolean
+  evalSha(sha: string, call: ScriptCall): Promise<unknown>
+  eval(text: string, call: ScriptCall): Promise<unknown>
+  fCall(name: string, call: ScriptCall): Promise<unknown>
+  duplicate(overrides?: object): unknown
+  withCommandOptions(options: object): unknown
+  connect(): Promise<unknown>
+  destroy(): unknown
+}
+
+/** A client of one server. */
+export interface NodeRedisClient extends Common {
+  readonly isReady: boolean
+  functionLoad(code: string, options: { readonly REPLACE: boolean }): Promise<unknown>
+  info(): Promise<unknown>
+}
+
+interface Primary {
+  readonly address: string
+  readonly client?: NodeRedisClient
+}
+
+export interface NodeRedisCluster extends Common {
+  readonly masters: readonly Primary[]
+  readonly slots: readonly ({ readonly master: Primary } | undefined)[]
+  nodeClient(node: Primary): Promise<NodeRedisClient>
+}
+
+export interface NodeRedisSentinel extends NodeRedisClient {
+  getSentinelNode(): unknown
+  getMasterNode(): unknown
+}
+
+interface SocketGiven {
+  readonly socket?: object
+}
+
+/** The nested options a client may have been made with. */
+export interface NodeRedisGiven extends SocketGiven {
+  readonly defaults?: SocketGiven
+  readonly nodeClientOptions?: SocketGiven
+  readonly sentinelClientOptions?: SocketGiven
+}
