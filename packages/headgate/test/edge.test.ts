@@ -5,6 +5,9 @@ import { describe, expect, it } from 'vitest'
 
 const SOURCE = fileURLToPath(new URL('../src/', import.meta.url))
 
+/** Globals that only Node has; a variable of our own may have such a name. */
+const NODE_ONLY = /\brequire\(|\bprocess\.\w+|\bBuffer\.\w+|\b__dirname\b|\bsetImmediate\(/
+
 /** What an edge runtime would be given: everything in one file, and the modules that are asked for at run time. */
 async function bundle(code: string, platform: Platform): Promise<{ text: string; asked: string[] }> {
   const asked: string[] = []
@@ -44,19 +47,19 @@ describe.each(['neutral', 'browser'] as const)('bundled for the platform %s', pl
     const { text, asked } = await bundle("export * from './index.js'", platform)
     expect(asked).toEqual([])
     expect(text.length).toBeGreaterThan(10_000)
-    expect(text).not.toMatch(/\b(require|process|Buffer|__dirname)\b/)
+    expect(NODE_ONLY.exec(text)?.[0]).toBeUndefined()
   })
 
   it('the library carries no Redis with it', async () => {
     const { text } = await bundle("export * from './index.js'", platform)
-    expect(text).not.toMatch(/EVALSHA|evalsha|ZADD|redis\.call/)
+    expect(/EVALSHA|evalsha|ZADD|redis\.call/.exec(text)?.[0]).toBeUndefined()
   })
 
   it('the Redis store asks for nothing, whichever client it is given', async () => {
     const { text, asked } = await bundle("export * from './redis.js'", platform)
     expect(asked.filter(isBuiltin)).toEqual([])
     expect(asked).toEqual([])
-    expect(text).toMatch(/evalsha/)
-    expect(text).not.toMatch(/\b(require|process|Buffer|__dirname)\b/)
+    expect(text.includes('evalsha')).toBe(true)
+    expect(NODE_ONLY.exec(text)?.[0]).toBeUndefined()
   })
 })

@@ -157,7 +157,7 @@ for (const start of [single, cluster, sentinel]) {
           [SHORT_LIVED, JSON.stringify(job)],
           options,
         )
-        expect({ stdout, stderr }).toEqual({ stdout: 'scripts 0\nfunctions 0\n', stderr: '' })
+        expect({ stdout, stderr }).toEqual({ stdout: 'scripts 0 redis\nfunctions 0 redis\n', stderr: '' })
       })
 
       it('works without a restart when Redis comes up after it', async () => {

@@ -23,5 +23,5 @@ for (const use of ['scripts', 'functions']) {
   const check = { subject: `user:${process.pid}`, scope: 'global', name: 'test.log-60s', limit, cost: 1 }
   const answer = await store.decide({ alternatives: [[check]], shadow: [] })
   await store.close()
-  process.stdout.write(`${use} ${answer.charged}\n`)
+  process.stdout.write(`${use} ${answer.charged} ${answer.source ?? store.source}\n`)
 }

@@ -1,0 +1,158 @@
+import { Redis } from 'ioredis'
+import { createClient } from 'redis'
+import { afterEach, describe, expect, it } from 'vitest'
+import { decisionProblem } from '../../src/decision/problem.js'
+import { createLimiter } from '../../src/limiter.js'
+import { slidingWindowLog } from '../../src/policy/limits.js'
+import type { RedisClient } from '../../src/store/redis/direct-store.js'
+import { type RedisStoreOptions, redisStore } from '../../src/store/redis/redis-store.js'
+import { type RedisProcess, startRedis } from '../support/redis-process.ts'
+import { sendCommand } from '../support/resp.ts'
+import { waitUntil } from '../support/wait-until.ts'
+
+const POLICIES = { api: slidingWindowLog({ limit: 1_000_000, window: '1h' }) }
+const cleanUps: (() => Promise<void> | void)[] = []
+
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
+})
+
+async function setUp(library: 'ioredis' | 'node-redis', options: RedisStoreOptions = {}) {
+  const server = await startRedis()
+  cleanUps.push(() => server.stop())
+  return { server, ...(await limiterOn(server, library, options)) }
+}
+
+async function limiterOn(
+  server: RedisProcess,
+  library: 'ioredis' | 'node-redis',
+  options: RedisStoreOptions,
+) {
+  const client: RedisClient =
+    library === 'ioredis'
+      ? new Redis({ port: server.port, lazyConnect: true })
+      : createClient({ url: server.url })
+  const events: string[] = []
+  const store = redisStore(client, {
+    // Long enough for a machine that is busy with other tests; what is shown here does not depend on it.
+    deadlineMs: 200,
+    onEvent: event => events.push(event.type === 'breaker' ? event.state : event.type),
+    ...options,
+  })
+  const limiter = createLimiter({ store, policies: POLICIES })
+  cleanUps.push(() => limiter.close())
+  await store.ready()
+  const source = async (): Promise<string> => (await limiter.check('user:1', { policy: 'api' })).source
+  return { limiter, store, events, source }
+}
+
+describe.each(['ioredis', 'node-redis'] as const)('with %s', library => {
+  it('decides every request while Redis is frozen, and by Redis again when it is back', async () => {
+    const { server, store, events, source } = await setUp(library)
+    expect(await source()).toBe('redis')
+
+    server.kill('SIGSTOP')
+    const during: string[] = []
+    for (let time = 0; time < 20; time++) during.push(await source())
+    expect(new Set(during)).toEqual(new Set(['local']))
+    expect(events).toContain('open')
+    expect(store.health()).toMatchObject({ fallbackAllowed: 20, fallbackDenied: 0, breakers: { '': 'open' } })
+
+    server.kill('SIGCONT')
+    await waitUntil('Redis decides again', async () => (await source()) === 'redis', { timeoutMs: 5_000 })
+    expect(events).toContain('half-open')
+    expect(events.at(-1)).toBe('closed')
+  })
+
+  it('decides every request while Redis is dead, and finds it again when it comes back empty', async () => {
+    const { server, source } = await setUp(library)
+    expect(await source()).toBe('redis')
+    server.kill('SIGKILL')
+    await server.exited
+    for (let time = 0; time < 20; time++) expect(await source()).toBe('local')
+    const next = await startRedis({ port: server.port })
+    cleanUps.push(() => next.stop())
+    await waitUntil('Redis decides again', async () => (await source()) === 'redis', { timeoutMs: 10_000 })
+  })
+
+  it('does not open the breaker for a key that holds something else', async () => {
+    const { server, limiter, events, source } = await setUp(library)
+    await sendCommand(server.port, 'SET', 'ratelimit:v1:{user:poisoned}:global:api.log-1h', 'x')
+    for (let time = 0; time < 30; time++) {
+      expect((await limiter.check('user:poisoned', { policy: 'api' })).source).toBe('local')
+    }
+    expect(events.filter(event => event === 'open')).toEqual([])
+    expect(await source()).toBe('redis')
+  })
+})
+
+describe('the failure mode', () => {
+  it('is chosen for each request: local, open or closed', async () => {
+    const { server, limiter } = await setUp('ioredis')
+    server.kill('SIGKILL')
+    await server.exited
+    const closed = await limiter.check('user:1', { policy: 'api', onStoreFailure: 'closed' })
+    expect(closed).toMatchObject({
+      allowed: false,
+      source: 'closed',
+      reason: 'store-unavailable',
+      retryAfterMs: 1_000,
+    })
+    expect(decisionProblem(closed).status).toBe(503)
+    const open = await limiter.check('user:1', { policy: 'api', onStoreFailure: 'open' })
+    expect(open).toMatchObject({ allowed: true, source: 'open', reason: 'store-unavailable' })
+    const local = await limiter.check('user:1', { policy: 'api' })
+    expect(local).toMatchObject({ allowed: true, source: 'local', reason: 'within-limit' })
+  })
+
+  it('throw hands the error on', async () => {
+    const { server, limiter } = await setUp('ioredis', { onStoreFailure: 'throw' })
+    server.kill('SIGKILL')
+    await server.exited
+    await expect(limiter.check('user:1', { policy: 'api' })).rejects.toMatchObject({
+      code: expect.stringMatching(/^ERR_HEADGATE_STORE/),
+    })
+  })
+
+  it('does not hide mistakes of the caller', async () => {
+    const { limiter } = await setUp('ioredis')
+    await expect(limiter.check('nobody' as 'a:b', { policy: 'api' })).rejects.toMatchObject({
+      code: 'ERR_HEADGATE_INVALID_SUBJECT',
+    })
+  })
+})
+
+describe('the guards', () => {
+  it('take a stall of this process for what it is: no breaker opens', async () => {
+    const { events, source } = await setUp('ioredis', { deadlineMs: 30 })
+    for (let time = 0; time < 8; time++) {
+      const pending = source()
+      const until = performance.now() + 100
+      while (performance.now() < until);
+      expect(await pending).toBe('redis')
+    }
+    expect(events).toEqual([])
+  })
+
+  it('survive an observer that throws', async () => {
+    const { server, source } = await setUp('ioredis', {
+      onEvent: () => {
+        throw new Error('observer')
+      },
+    })
+    server.kill('SIGKILL')
+    await server.exited
+    expect(await source()).toBe('local')
+  })
+
+  it('count the processes that share the limits', async () => {
+    const { server, store } = await setUp('ioredis')
+    const second = await limiterOn(server, 'node-redis', {})
+    const third = await limiterOn(server, 'ioredis', {})
+    await waitUntil('all three are counted', async () =>
+      [store, second.store, third.store].every(({ health }) => health().liveProcesses === 3),
+    )
+    await third.limiter.close()
+    await waitUntil('one is gone', async () => store.health().liveProcesses === 2, { timeoutMs: 10_000 })
+  })
+})
