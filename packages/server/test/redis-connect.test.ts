@@ -23,7 +23,7 @@ function ask(subject: string) {
 }
 
 async function decidesThrough(url: string | readonly string[]): Promise<number | undefined> {
-  const store = createRedisStore({ url, deadlineMs: 5_000 })
+  const store = createRedisStore({ url, deadlineMs: 5_000, onStoreFailure: 'throw' })
   try {
     return (await store.decide(ask('user:1'))).verdicts[0]?.[0]?.remaining
   } finally {
@@ -137,6 +137,7 @@ describe('the store for a url', () => {
     const store = createRedisStore({
       url: `redis://limiter:${SECRET}-wrong@127.0.0.1:${port}`,
       deadlineMs: 200,
+      onStoreFailure: 'throw',
     })
     const error = await Promise.resolve(store.decide(ask('user:1'))).catch((reason: unknown) => reason)
     await store.close()
