@@ -25,7 +25,7 @@ const NO_VERDICTS: readonly Verdict[] = []
 
 /** Answers the question at `nowUs` and charges what it admits. */
 export function decide(question: Question, open: OpenState, nowUs: number): Answer {
-  if (question instanceof SingleQuestion) return decideSingle(question, open, nowUs)
+  if (question instanceof SingleQuestion) return decideSingle(question, open(question), nowUs)
   const verdicts: (readonly Verdict[])[] = []
   let charged = -1
   for (const checks of question.alternatives) {
@@ -40,10 +40,10 @@ export function decide(question: Question, open: OpenState, nowUs: number): Answ
   return { charged, verdicts, shadow: decideShadow(question.shadow, open, nowUs), nowUs }
 }
 
-function decideSingle(check: SingleQuestion, open: OpenState, nowUs: number): Answer {
+/** Answers the commonest question, of one check, on its state. */
+export function decideSingle(check: SingleQuestion, state: State, nowUs: number): SingleAnswer {
   const { limit, cost } = check
   const algorithm = algorithmOf(limit)
-  const state = open(check)
   const waitUs = algorithm.waitUs(limit, state, cost, nowUs)
   // A cost of 0 asks whether anything is owed; there is nothing to write down.
   const chargedAtUs = waitUs > 0 || cost === 0 ? null : algorithm.charge(limit, state, cost, nowUs)

@@ -1,7 +1,8 @@
 import { type Clock, systemClock } from '../../clock.js'
 import { algorithmOf, type State } from '../../engine/algorithms.js'
-import { decide, peek } from '../../engine/decide.js'
+import { decide, decideSingle, peek } from '../../engine/decide.js'
 import type { Check, Refund } from '../../engine/question.js'
+import { SingleQuestion } from '../../engine/single.js'
 import { HeadgateError, show } from '../../errors.js'
 import type { Store } from '../store.js'
 import { Table } from './table.js'
@@ -35,6 +36,8 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store & { readonl
   let turn = 0
   /** The time of the question being decided. */
   let nowUs = 0
+  let lastName: string | undefined
+  let lastTable: Table | undefined
 
   function largest(): Table | undefined {
     let found: Table | undefined
@@ -64,6 +67,15 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store & { readonl
     return shared.open(overflowKey(key), check.limit, turn) ?? shared.add(overflowKey(key), check.limit, turn)
   }
 
+  /** Most questions in a row are about the same limit. */
+  function tableNamed({ name }: Check): Table | undefined {
+    if (name !== lastName) {
+      lastName = name
+      lastTable = tables.get(name)
+    }
+    return lastTable ?? tables.get(name)
+  }
+
   /** A denied request leaves no trace: what was added to look at and then not charged goes again. */
   function dropUncharged(nowUs: number): void {
     for (const { table, key } of added) if (table.isIdle(key, nowUs) && table.delete(key)) size--
@@ -89,6 +101,10 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store & { readonl
     },
     decide(question) {
       nowUs = clock.nowUs()
+      if (question instanceof SingleQuestion) {
+        const state = tableNamed(question)?.openAlone(keyOf(question), question.limit)
+        if (state !== undefined) return decideSingle(question, state, nowUs)
+      }
       turn++
       const answer = decide(question, open, nowUs)
       if (added.length > 0) dropUncharged(nowUs)
@@ -108,6 +124,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store & { readonl
     close() {
       tables.clear()
       overflow.clear()
+      lastTable = undefined
       size = 0
     },
   }

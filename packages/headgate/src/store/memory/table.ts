@@ -14,8 +14,10 @@ export class Table {
   readonly #columns: Columns
   readonly #rows = new Map<string, number>()
   readonly #keys: (string | undefined)[] = []
-  /** Each row's own numbers: tiers and overrides share a table, and a row at its limit is so by its own. */
-  readonly #limits: Limit[] = []
+  /** The usual numbers of a row. */
+  readonly #limit: Limit
+  /** The numbers of rows that have others: tiers and overrides share a table, and a row is at its own limit. */
+  readonly #otherLimits = new Map<number, Limit>()
   readonly #free: number[] = []
   readonly #opened: number[] = []
   #openedCount = 0
@@ -23,6 +25,7 @@ export class Table {
   #hand = 0
 
   constructor(limit: Limit) {
+    this.#limit = limit
     this.#columns = createColumns(limit)
   }
 
@@ -41,6 +44,14 @@ export class Table {
     return row === undefined ? undefined : this.#use(row, limit, turn)
   }
 
+  /** Finds a key to write to by itself: no other is opened beside it, so none can be forgotten under it. */
+  openAlone(key: string, limit: Limit): State | undefined {
+    const row = this.#rows.get(key)
+    if (row === undefined) return undefined
+    this.#noteLimit(row, limit)
+    return this.#columns.view(row)
+  }
+
   /** Adds a key that is not there, with nothing used, to write to in this turn. */
   add(key: string, limit: Limit, turn: number): State {
     const row = this.#free.pop() ?? this.#keys.length
@@ -55,6 +66,7 @@ export class Table {
     this.#rows.delete(key)
     this.#keys[row] = undefined
     this.#columns.clear(row)
+    this.#otherLimits.delete(row)
     this.#free.push(row)
     return true
   }
@@ -88,7 +100,7 @@ export class Table {
     for (let look = 1; look <= looks; look++) {
       const row = this.#rowAfterHand(look)
       if (this.#keys[row] === undefined || this.#isOpened(row, turn)) continue
-      const limit = this.#limits[row] as Limit
+      const limit = this.#limitOf(row)
       const left = algorithmOf(limit).remaining(limit, this.#columns.view(row), nowUs)
       if (left >= limit.limit && this.#isIdle(row, nowUs)) return row
       if (left > bestRemaining) {
@@ -105,8 +117,17 @@ export class Table {
       this.#openedCount = 0
     }
     this.#opened[this.#openedCount++] = row
-    this.#limits[row] = limit
+    this.#noteLimit(row, limit)
     return this.#columns.view(row)
+  }
+
+  #noteLimit(row: number, limit: Limit): void {
+    if (limit !== this.#limit) this.#otherLimits.set(row, limit)
+    else if (this.#otherLimits.size > 0) this.#otherLimits.delete(row)
+  }
+
+  #limitOf(row: number): Limit {
+    return this.#otherLimits.get(row) ?? this.#limit
   }
 
   #isOpened(row: number, turn: number): boolean {
@@ -120,7 +141,7 @@ export class Table {
   }
 
   #isIdle(row: number, nowUs: number): boolean {
-    const limit = this.#limits[row] as Limit
+    const limit = this.#limitOf(row)
     return algorithmOf(limit).resetAfterUs(limit, this.#columns.view(row), nowUs) === 0
   }
 }

@@ -42,7 +42,7 @@ export interface DirectStore extends Store {
   /** Settles when it is connected and has looked at the server. */
   ready(): Promise<void>
   /** Counts a process in and returns how many there are. */
-  heartbeat(process: string, keepUs: number): Promise<number>
+  heartbeat(member: string, keepUs: number): Promise<number>
   /** The node that answers a question; one name for all where there is only one. */
   nodeOf(question: Question): string
   /** Replaces the connection to a node that stopped answering. */
@@ -123,11 +123,11 @@ export function directRedisStore(client: RedisClient, options: DirectStoreOption
   return {
     ...withDeadline(shared, settings.deadlineMs),
     ready,
-    async heartbeat(process, keepUs) {
+    async heartbeat(member, keepUs) {
       const reply = await call(
         scripts.heartbeat,
         [`${settings.prefix}:fleet`],
-        [clockUs(), process, String(keepUs)],
+        [clockUs(), member, String(keepUs)],
       )
       return Number(reply)
     },

@@ -22,11 +22,11 @@ const HEARTBEAT_KEEP_US = 3_000_000
  */
 export function redisStore(client: RedisClient, options: RedisStoreOptions = {}): RedisStore {
   const direct = directRedisStore(client, options)
-  const process = Math.random().toString(36).slice(2)
+  const member = Math.random().toString(36).slice(2)
   const guarded = guardStore(direct, options, {
     nodeOf: direct.nodeOf,
     replaceConnection: direct.replaceConnection,
-    heartbeat: () => direct.heartbeat(process, HEARTBEAT_KEEP_US),
+    heartbeat: () => direct.heartbeat(member, HEARTBEAT_KEEP_US),
     log: line => console.warn(`[headgate] ${line}`),
   })
   return { ...guarded, ready: direct.ready }
