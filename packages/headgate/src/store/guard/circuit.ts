@@ -1,4 +1,5 @@
 import type { Clock } from '../../clock.js'
+import type { Limit } from '../../engine/limit.js'
 import type { Question } from '../../engine/question.js'
 import type { Eventually, Store } from '../store.js'
 import { type Breaker, type BreakerOptions, createBreaker, type Pass } from './breaker.js'
@@ -18,7 +19,7 @@ export interface CircuitOptions extends BreakerOptions {
 interface Circuit {
   readonly breaker: Breaker
   readonly refusal: Error
-  /** A question that failed there: asked again, without charging, to find out whether the node is back. */
+  /** A question that failed there: one like it finds out whether the node is back. */
   probe: Question | null
 }
 
@@ -59,7 +60,7 @@ export function withCircuit(store: Store, options: CircuitOptions): Store {
     const pass = circuit.breaker.enterProbe(nowMs())
     if (pass === null || circuit.probe === null) return
     try {
-      await store.peek(circuit.probe)
+      await store.decide(probeLike(circuit.probe))
       circuit.breaker.succeeded(pass)
     } catch (error) {
       settleFailure(circuit, pass, error)
@@ -107,4 +108,27 @@ export function withCircuit(store: Store, options: CircuitOptions): Store {
       return store.close()
     },
   }
+}
+
+const PROBE_NAME = 'probe'
+const PROBE_UNITS = 1_000_000
+const PROBE_WINDOW_US = 1_000_000
+
+/**
+ * A question whose answer proves that the node decides: it takes the same commands and the same slot, and writes,
+ * because a node that is out of memory or has become a replica still answers what only reads. What it charges is a key
+ * of its own that no limit has and that expires in seconds.
+ */
+function probeLike(question: Question): Question {
+  const like = question.alternatives.find(checks => checks.length > 0)?.[0] ?? question.shadow[0]
+  if (like === undefined) return question
+  const { subject, scope } = like
+  const check = { subject, scope, name: PROBE_NAME, limit: roomy(like.limit), cost: 1 }
+  return { alternatives: [[check]], shadow: [] }
+}
+
+function roomy(limit: Limit): Limit {
+  return limit.algorithm === 'token-bucket'
+    ? { ...limit, limit: PROBE_UNITS, refillPerSecond: PROBE_UNITS }
+    : { ...limit, limit: PROBE_UNITS, windowUs: PROBE_WINDOW_US }
 }
