@@ -19,14 +19,16 @@ it('logs a failure once in a while, with a count of what it kept quiet about', (
   ])
 })
 
-it('always logs a change of a breaker', () => {
+it('logs a breaker that opens or closes, and none of the probes in between', () => {
   const lines: string[] = []
   const onEvent = logSparingly(
     line => lines.push(line),
     1_000,
     () => 0,
   )
-  onEvent({ type: 'breaker', node: '', state: 'open' })
+  for (const state of ['open', 'half-open', 'open', 'half-open', 'open'] as const) {
+    onEvent({ type: 'breaker', node: '', state })
+  }
   onEvent({ type: 'breaker', node: '127.0.0.1:7000', state: 'closed' })
   expect(lines).toEqual(['the breaker is open', 'the breaker of 127.0.0.1:7000 is closed'])
 })

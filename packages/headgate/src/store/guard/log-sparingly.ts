@@ -1,8 +1,8 @@
-import type { OnGuardEvent } from './guard-event.js'
+import type { GuardEvent, OnGuardEvent } from './guard-event.js'
 
 /**
  * Writes failures down once in `everyMs`, with a count of those it kept quiet about: an outage is news once, not for
- * every request. Changes of a breaker are always written.
+ * every request. A breaker is written down when it opens and when it closes, not for every probe in between.
  */
 export function logSparingly(
   log: (line: string) => void,
@@ -11,8 +11,18 @@ export function logSparingly(
 ): OnGuardEvent {
   let quietUntilMs = Number.NEGATIVE_INFINITY
   let suppressed = 0
+  const down = new Set<string>()
+
+  function isNews({ node, state }: Extract<GuardEvent, { type: 'breaker' }>): boolean {
+    if (state === 'half-open' || (state === 'open' && down.has(node))) return false
+    if (state === 'open') down.add(node)
+    else down.delete(node)
+    return true
+  }
+
   return event => {
     if (event.type === 'breaker') {
+      if (!isNews(event)) return
       log(`the breaker ${event.node === '' ? '' : `of ${event.node} `}is ${event.state}`)
       return
     }
