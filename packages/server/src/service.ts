@@ -1,4 +1,4 @@
-import { createLimiter, type Decision } from 'headgate'
+import { createLimiter, type Decision, type Store } from 'headgate'
 import type { Config } from './config/parse-config.js'
 import type { Upstream } from './config/parse-upstream.js'
 import { createDecisionApi } from './decision-api/decision-api.js'
@@ -17,6 +17,8 @@ export interface ServiceOptions {
   /** Null: the small upstream that is built in. */
   readonly upstream: Upstream | null
   readonly log: Log
+  /** Where the limits are kept. Left out: in this process. */
+  readonly store?: Store
 }
 
 /** A gateway and a decision API that are listening. */
@@ -40,8 +42,8 @@ const NOBODY = 'ip:192.0.2.1'
 
 /** Starts the service, or closes what it had opened and throws a `ListenError`. */
 export async function startService(options: ServiceOptions): Promise<Service> {
-  const { config, log } = options
-  const limiter = createLimiter({ tiers: config.tiers, policies: config.policies })
+  const { config, log, store } = options
+  const limiter = createLimiter({ tiers: config.tiers, policies: config.policies, ...(store && { store }) })
   const closers: (() => Promise<void> | void)[] = [() => limiter.close()]
   let serving = true
   const stop = async () => {

@@ -50,6 +50,8 @@ test('serve --help lists the flags, all of which the reference explains', async 
                              (default: 8080)
       -u, --upstream <url>   where requests go; takes the place of the one in the
                              file
+      --redis <url>          share the limits through Redis; left out: they are kept
+                             in this process
       --demo                 use the small built-in upstream if none is configured
       --admin-port <number>  port of the decision API, on 127.0.0.1 always (default:
                              8082)

@@ -49,8 +49,8 @@ export function decisionProblem(decision: Decision): Problem {
     )
   }
   const binding = advertisedLimit(decision)
-  const kind = binding === null ? REDUCED_CAPACITY : QUOTA_EXCEEDED
-  const violated = binding === null ? [] : decision.verdicts.filter(verdict => !verdict.allowed)
+  const kind = decision.source === 'closed' ? REDUCED_CAPACITY : QUOTA_EXCEEDED
+  const violated = decision.verdicts.filter(verdict => !verdict.allowed)
   return {
     status: kind.status,
     headers: [
@@ -60,7 +60,7 @@ export function decisionProblem(decision: Decision): Problem {
     ],
     body: {
       ...kind,
-      detail: binding === null ? unavailableDetail(decision) : exceededDetail(decision, binding),
+      detail: binding === null ? unknownDetail(decision) : exceededDetail(decision, binding),
       'violated-policies': violated.map(verdict => printable(verdict.name)),
       retryAfterMs: decision.retryAfterMs,
       limit: binding?.quota.limit ?? null,
@@ -71,8 +71,10 @@ export function decisionProblem(decision: Decision): Problem {
   }
 }
 
-function unavailableDetail(decision: Decision): string {
-  return `Limits cannot be checked at the moment; ${advice(decision)}.`
+function unknownDetail(decision: Decision): string {
+  return decision.source === 'closed'
+    ? `Limits cannot be checked at the moment; ${advice(decision)}.`
+    : `Too many requests for this server at the moment; ${advice(decision)}.`
 }
 
 function exceededDetail(decision: Decision, binding: LimitVerdict): string {

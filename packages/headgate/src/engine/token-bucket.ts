@@ -18,7 +18,7 @@ export interface BucketState {
   lastRefillUs: number
 }
 
-export const MICRO = 1_000_000
+const MICRO = 1_000_000
 
 function empty(): BucketState {
   return { missing: 0, lastRefillUs: 0 }

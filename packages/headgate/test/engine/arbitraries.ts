@@ -10,11 +10,11 @@ import type {
 import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../src/policy/limits.js'
 
 export const MAX_UNITS = 2 ** 32 - 1
-export const MAX_WINDOW_MS = 366 * 86_400_000
+const MAX_WINDOW_MS = 366 * 86_400_000
 export const MAX_RATE = MAX_UNITS * 1_000
 
 /** Whole numbers that dwell on the edges of the range. */
-export const units = fc.oneof(
+const units = fc.oneof(
   { weight: 4, arbitrary: fc.integer({ min: 1, max: 12 }) },
   { weight: 2, arbitrary: fc.integer({ min: 1, max: 2_000 }) },
   { weight: 1, arbitrary: fc.integer({ min: 1, max: MAX_UNITS }) },
@@ -22,7 +22,7 @@ export const units = fc.oneof(
 )
 
 /** Windows in milliseconds, from the shortest to the longest. */
-export const windowMs = fc.oneof(
+const windowMs = fc.oneof(
   { weight: 2, arbitrary: fc.integer({ min: 1, max: 20 }) },
   { weight: 2, arbitrary: fc.constantFrom(1_000, 60_000, 3_600_000, 86_400_000, MAX_WINDOW_MS) },
   { weight: 1, arbitrary: fc.integer({ min: 1, max: MAX_WINDOW_MS }) },

@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis'
 import { createClient } from 'redis'
 import { afterEach, describe, expect, it } from 'vitest'
+import { decisionHeaders } from '../../src/decision/headers.js'
 import { decisionProblem } from '../../src/decision/problem.js'
 import { createLimiter } from '../../src/limiter.js'
 import { slidingWindowLog } from '../../src/policy/limits.js'
@@ -103,6 +104,9 @@ describe('the failure mode', () => {
     expect(open).toMatchObject({ allowed: true, source: 'open', reason: 'store-unavailable' })
     const local = await limiter.check('user:1', { policy: 'api' })
     expect(local).toMatchObject({ allowed: true, source: 'local', reason: 'within-limit' })
+    const denied = await limiter.check('user:1', { policy: 'api', cost: 1_000_000 })
+    expect(decisionProblem(denied)).toMatchObject({ status: 429, body: { limit: null, remaining: null } })
+    expect(decisionHeaders(denied).map(([name]) => name)).toEqual(['Retry-After'])
   })
 
   it('throw hands the error on', async () => {

@@ -8,10 +8,13 @@ const EXTRA_REQUESTS = 5
 const MOST_REQUESTS = 200
 
 /** What is told at the start: what listens where, who gets what, and a line to try it with. */
-export function banner(service: Service, isDemo: boolean): string {
+export function banner(
+  service: Service,
+  { isDemo, isShared }: { isDemo: boolean; isShared: boolean },
+): string {
   const { example } = service
   return [
-    `headgate ${readVersion()}, limits kept in this process`,
+    `headgate ${readVersion()}, limits ${isShared ? 'shared through Redis' : 'kept in this process'}`,
     '',
     `  gateway       ${service.gatewayUrl}  ->  ${service.upstreamUrl}${isDemo ? ' (built-in demo)' : ''}`,
     `  decision API  ${service.adminUrl}  (this machine only)`,

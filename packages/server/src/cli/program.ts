@@ -38,6 +38,7 @@ function buildProgram(): Command {
     .option('--host <address>', 'address the gateway listens on', '127.0.0.1')
     .option('-p, --port <number>', 'port the gateway listens on; 0 chooses a free one', parsePort, 8080)
     .option('-u, --upstream <url>', 'where requests go; takes the place of the one in the file')
+    .option('--redis <url>', 'share the limits through Redis; left out: they are kept in this process')
     .option('--demo', 'use the small built-in upstream if none is configured')
     .option('--admin-port <number>', 'port of the decision API, on 127.0.0.1 always', parsePort, 8082)
     .allowExcessArguments(false)

@@ -1,8 +1,10 @@
 import { existsSync } from 'node:fs'
+import type { Store } from 'headgate'
 import type { Report } from '../config/config-problem.js'
 import { loadConfig } from '../config/load-config.js'
 import { builtInConfig, type Config } from '../config/parse-config.js'
 import { parseUpstream, type Upstream } from '../config/parse-upstream.js'
+import { createRedisStore } from '../redis/connect.js'
 import { startService } from '../service.js'
 import { banner } from './banner.js'
 import { stopSignal } from './stop-signal.js'
@@ -15,6 +17,7 @@ export interface ServeFlags {
   readonly port: number
   readonly adminPort: number
   readonly upstream?: string
+  readonly redis?: string
   readonly demo?: boolean
 }
 
@@ -32,8 +35,17 @@ export async function serve(flags: ServeFlags): Promise<void> {
   process.stdout.on('error', () => {})
   const log = (line: string) => process.stdout.write(`${line}\n`)
   const { host, port, adminPort } = flags
-  const service = await startService({ config, host, port, adminPort, upstream, log })
-  log(banner(service, upstream === null))
+  const store = storeOf(flags)
+  const service = await startService({
+    config,
+    host,
+    port,
+    adminPort,
+    upstream,
+    log,
+    ...(store && { store }),
+  })
+  log(banner(service, { isDemo: upstream === null, isShared: store !== undefined }))
   const signal = await stopped
   log(`${signal}: finishing what is under way`)
   await service.stop()
@@ -43,6 +55,15 @@ export async function serve(flags: ServeFlags): Promise<void> {
 function configOf({ config, demo }: ServeFlags): Config {
   if (config !== undefined) return loadConfig(config)
   return demo && !existsSync(DEFAULT_FILE) ? builtInConfig : loadConfig(DEFAULT_FILE)
+}
+
+function storeOf({ redis }: ServeFlags): Store | undefined {
+  if (redis === undefined) return undefined
+  try {
+    return createRedisStore({ url: redis })
+  } catch (error) {
+    throw new UsageError(`--redis: ${(error as Error).message}`)
+  }
 }
 
 function upstreamOf(flags: ServeFlags, config: Config): Upstream | null {

@@ -23,10 +23,7 @@ const QUEUE_LENGTH = 100_000
  * It never queues without bound, waits for no command longer than its caller, and does not send again what may have
  * been carried out; after an outage a fleet of them comes back spread over two seconds, not as one herd.
  */
-export function connectRedis(
-  url: string | readonly string[],
-  options: RedisConnectOptions = {},
-): RedisClient {
+function connectRedis(url: string | readonly string[], options: RedisConnectOptions = {}): RedisClient {
   const address = parseUrls(typeof url === 'string' ? [url] : url)
   const client = createFor(address, options)
   // Without a listener a lost connection would end the process. Failed commands say the same.
