@@ -50,7 +50,7 @@ export function decisionProblem(decision: Decision): Problem {
   }
   const binding = advertisedLimit(decision)
   const kind = decision.source === 'closed' ? REDUCED_CAPACITY : QUOTA_EXCEEDED
-  const violated = decision.verdicts.filter(verdict => !verdict.allowed)
+  const violated = decision.source === 'closed' ? [] : decision.verdicts.filter(verdict => !verdict.allowed)
   return {
     status: kind.status,
     headers: [

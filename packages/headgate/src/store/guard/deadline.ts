@@ -4,6 +4,8 @@ import type { Eventually, Store } from '../store.js'
 
 /** A timer this late means that the event loop was busy, not that the store was slow. */
 const LATE_MS = 5
+/** What a call then still gets: the request may only just have been sent. */
+const GRACE_MS = 10
 
 /**
  * Settles every call within `deadlineMs`, whatever the client does. No Node client gives a deadline that holds while
@@ -26,8 +28,8 @@ export function withDeadline(store: Store, deadlineMs: number, clock: Clock = sy
       }
       let timer = setTimeout(() => {
         if (nowMs() - dueMs < LATE_MS) giveUp()
-        // Timers run before sockets are read: the answer may be waiting there, and gets one reading to arrive.
-        else timer = setTimeout(giveUp, 1)
+        // Timers run before sockets are read: the answer may be waiting there.
+        else timer = setTimeout(giveUp, GRACE_MS)
       }, deadlineMs)
       work.then(resolve, reject).finally(() => clearTimeout(timer))
     })
