@@ -50,6 +50,13 @@ describe.each(['neutral', 'browser'] as const)('bundled for the platform %s', pl
     expect(NODE_ONLY.exec(text)?.[0]).toBeUndefined()
   })
 
+  it('the fetch adapter asks for nothing', async () => {
+    const { text, asked } = await bundle("export * from './fetch.js'", platform)
+    expect(asked).toEqual([])
+    expect(text).toContain('application/problem+json')
+    expect(NODE_ONLY.exec(text)?.[0]).toBeUndefined()
+  })
+
   it('the library carries no Redis with it', async () => {
     const { text } = await bundle("export * from './index.js'", platform)
     expect(/EVALSHA|evalsha|ZADD|redis\.call/.exec(text)?.[0]).toBeUndefined()

@@ -84,8 +84,9 @@ export function ioredisConnection(client: IoredisLike, shared: boolean): RedisCo
     info: async () => String(await connectedPrimaries(own)[0]?.info()),
     nodeOf: key => (isCluster(own) ? (own.slots[slotOf(key)]?.[0] ?? '') : ''),
     replace(node) {
-      // The caller's own sockets are the caller's.
-      if (!shared) nodeNamed(own, node)?.disconnect(true)
+      // The caller's own sockets are the caller's. Not `disconnect`, which says goodbye first and waits two seconds for
+      // the answer of a server that gives none; the client connects again when its socket is gone.
+      if (!shared) nodeNamed(own, node)?.stream?.destroy()
     },
     async close() {
       if (!shared) own.disconnect()

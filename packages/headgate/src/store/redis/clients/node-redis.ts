@@ -125,8 +125,31 @@ function duplicate(client: Any): Any {
 }
 
 async function connect(client: Any): Promise<boolean> {
-  await client.connect()
+  await greeted(client)
   return !isCluster(client) || connectPrimaries(client)
+}
+
+/**
+ * The client's own timeout ends when the connection is made. Where that succeeds and then nothing answers, as behind a
+ * balancer whose server is gone, it would wait for ever, and with it everything that waits for a new client.
+ */
+function greeted(client: Any): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    let timer: NodeJS.Timeout | undefined
+    let settled = false
+    client.on('connect', () => {
+      clearTimeout(timer)
+      if (!settled)
+        timer = setTimeout(() => reject(new Error('connected, but no answer')), CONNECT_TIMEOUT_MS)
+    })
+    client
+      .connect()
+      .then(resolve, reject)
+      .finally(() => {
+        settled = true
+        clearTimeout(timer)
+      })
+  })
 }
 
 /** Whether all of them could be connected soon. One that cannot may have been replaced already. */

@@ -1,0 +1,2 @@
+export type { FetchOptions } from './adapters/fetch.js'
+export { rateLimit } from './adapters/fetch.js'

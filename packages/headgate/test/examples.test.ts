@@ -1,0 +1,14 @@
+import { expect, it } from 'vitest'
+
+it('the fetch example lets five requests of a key pass, and another key still', async () => {
+  const example = new URL('../../../examples/fetch/worker.mjs', import.meta.url).href
+  const { default: worker } = (await import(example)) as {
+    default: { fetch(request: Request): Promise<Response> }
+  }
+  const ask = async (key: string): Promise<number> =>
+    (await worker.fetch(new Request('http://localhost/', { headers: { 'x-api-key': key } }))).status
+  const statuses: number[] = []
+  for (let time = 0; time < 6; time++) statuses.push(await ask('one'))
+  expect(statuses).toEqual([200, 200, 200, 200, 200, 429])
+  expect(await ask('two')).toBe(200)
+})
