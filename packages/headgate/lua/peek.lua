@@ -37,14 +37,4 @@ local function peek(reply, alternatives, shadow, now)
   end
 end
 
-local now = clock_us(ARGV[1])
-local limits = read_limits()
-local reply = {}
-for _ = 1, next_number() do
-  local alternatives = {}
-  for index = 1, next_number() do
-    alternatives[index] = read_checks(limits)
-  end
-  peek(reply, alternatives, read_checks(limits), now)
-end
-return reply
+return answer_questions(peek)

@@ -36,6 +36,11 @@ export class HeadgateError extends Error {
   }
 }
 
+/** The error of a value that is not accepted: names the field, what was expected and what came. */
+export function unexpected(code: ErrorCode, field: string, expected: string, got: unknown): HeadgateError {
+  return new HeadgateError(code, `${field}: expected ${expected}; got ${show(got)}`)
+}
+
 /** Recognises errors of any copy of this library, where `instanceof` would only know its own. */
 export function isHeadgateError(value: unknown): value is HeadgateError {
   return value instanceof Error && (value as { [BRAND]?: unknown })[BRAND] === true

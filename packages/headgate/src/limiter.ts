@@ -2,7 +2,7 @@ import { type Clock, systemClock } from './clock.js'
 import { Decision } from './decision/decision.js'
 import type { Answer, Check, Question } from './engine/question.js'
 import { SingleQuestion } from './engine/single.js'
-import { HeadgateError, show } from './errors.js'
+import { HeadgateError, show, unexpected } from './errors.js'
 import { type Policy, type PolicyOptions, parsePolicies, parseTiers } from './policy/policies.js'
 import type { TierOptions } from './policy/tiers.js'
 import type { FailureMode } from './store/guard/failure.js'
@@ -75,10 +75,7 @@ export function createLimiter<
 
   function policyOf(ask: AnyAsk): Policy {
     if (typeof ask !== 'object' || ask === null) {
-      throw new HeadgateError(
-        'ERR_HEADGATE_INVALID_OPTION',
-        `ask: expected { policy } or { tier }; got ${show(ask)}`,
-      )
+      throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'ask', '{ policy } or { tier }', ask)
     }
     const policy = ask.policy === undefined ? tiers.get(ask.tier) : policies.get(ask.policy)
     if (policy !== undefined) return policy
@@ -90,10 +87,7 @@ export function createLimiter<
     const subject = nameSubject(subjectInput)
     const scope = ask.scope ?? 'global'
     if (typeof scope !== 'string' || scope === '') {
-      throw new HeadgateError(
-        'ERR_HEADGATE_INVALID_OPTION',
-        `scope: expected a non-empty string; got ${show(scope)}`,
-      )
+      throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'scope', 'a non-empty string', scope)
     }
     const { limits } = policy
     const [first] = limits
@@ -132,10 +126,7 @@ export function createLimiter<
 
     async refund(decision, units = decision.cost) {
       if (!(decision instanceof Decision)) {
-        throw new HeadgateError(
-          'ERR_HEADGATE_INVALID_OPTION',
-          `decision: expected what check returned; got ${show(decision)}`,
-        )
+        throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'decision', 'what check returned', decision)
       }
       const charges = Decision.chargesOf(decision)
       if (charges.length === 0) {
@@ -145,7 +136,12 @@ export function createLimiter<
         )
       }
       if (!Number.isInteger(units) || units < 1 || units > decision.cost) {
-        throw invalidCost('units', `a whole number from 1 to the decision's cost ${decision.cost}`, units)
+        throw unexpected(
+          'ERR_HEADGATE_INVALID_COST',
+          'units',
+          `a whole number from 1 to the decision's cost ${decision.cost}`,
+          units,
+        )
       }
       // A decision is given back once: a second refund of it would take another request's units.
       const already = refunded.get(decision) ?? 0
@@ -173,10 +169,7 @@ export function createLimiter<
 
 function parseFailureMode(mode: unknown): FailureMode {
   if (mode === 'local' || mode === 'open' || mode === 'closed') return mode
-  throw new HeadgateError(
-    'ERR_HEADGATE_INVALID_OPTION',
-    `onStoreFailure: expected 'local', 'open' or 'closed'; got ${show(mode)}`,
-  )
+  throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'onStoreFailure', "'local', 'open' or 'closed'", mode)
 }
 
 function closedError(): HeadgateError {
@@ -185,11 +178,7 @@ function closedError(): HeadgateError {
 
 function parseCost(cost: unknown): number {
   if (typeof cost === 'number' && Number.isInteger(cost) && cost >= 0 && cost <= MAX_COST) return cost
-  throw invalidCost('cost', `a whole number from 0 to ${MAX_COST}`, cost)
-}
-
-function invalidCost(field: string, expected: string, got: unknown): HeadgateError {
-  return new HeadgateError('ERR_HEADGATE_INVALID_COST', `${field}: expected ${expected}; got ${show(got)}`)
+  throw unexpected('ERR_HEADGATE_INVALID_COST', 'cost', `a whole number from 0 to ${MAX_COST}`, cost)
 }
 
 function unknownName(

@@ -63,3 +63,18 @@ local function read_checks(limits)
   end
   return checks
 end
+
+-- Takes the questions of the call one after the other and returns what `answer` wrote down.
+local function answer_questions(answer)
+  local now = clock_us(ARGV[1])
+  local limits = read_limits()
+  local reply = {}
+  for _ = 1, next_number() do
+    local alternatives = {}
+    for index = 1, next_number() do
+      alternatives[index] = read_checks(limits)
+    end
+    answer(reply, alternatives, read_checks(limits), now)
+  end
+  return reply
+end

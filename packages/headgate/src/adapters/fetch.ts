@@ -1,7 +1,7 @@
 import type { Decision } from '../decision/decision.js'
 import { decisionHeaders, type HeaderOptions } from '../decision/headers.js'
 import { decisionProblem } from '../decision/problem.js'
-import { HeadgateError, show } from '../errors.js'
+import { unexpected } from '../errors.js'
 import type { Ask, Limiter } from '../limiter.js'
 import type { SubjectInput } from '../subject/subject.js'
 
@@ -42,10 +42,7 @@ export function rateLimit<PolicyName extends string, TierName extends string>(
   handler: Handler<Rest>,
 ) => (request: Request, ...rest: Rest) => Promise<Response> {
   if (typeof options?.subject !== 'function') {
-    throw new HeadgateError(
-      'ERR_HEADGATE_INVALID_OPTION',
-      `subject: expected a function of the request; got ${show(options?.subject)}`,
-    )
+    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'subject', 'a function of the request', options?.subject)
   }
   return handler =>
     async (request, ...rest) => {

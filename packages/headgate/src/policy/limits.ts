@@ -5,7 +5,7 @@ import type {
   Quota,
   TokenBucketLimit,
 } from '../engine/limit.js'
-import { HeadgateError, show } from '../errors.js'
+import { unexpected } from '../errors.js'
 import { type Duration, formatDurationUs, parseDurationUs } from './durations.js'
 
 /** The largest limit or capacity. */
@@ -97,7 +97,7 @@ function quota(limit: number, windowUs: number): Quota {
 function limitId(name: string | undefined, kind: string): string {
   if (name === undefined) return kind
   if (typeof name !== 'string' || !NAME.test(name)) {
-    throw invalid('name', 'up to 32 letters, digits, - or _', name)
+    throw unexpected('ERR_HEADGATE_INVALID_LIMIT', 'name', 'up to 32 letters, digits, - or _', name)
   }
   return `${name}-${kind}`
 }
@@ -105,30 +105,43 @@ function limitId(name: string | undefined, kind: string): string {
 /** A limit or capacity; refuses anything else and names `field`. */
 export function parseUnits(value: unknown, field: string): number {
   if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_UNITS) return value
-  throw invalid(field, `a whole number from 0 to ${MAX_UNITS}`, value)
+  throw unexpected('ERR_HEADGATE_INVALID_LIMIT', field, `a whole number from 0 to ${MAX_UNITS}`, value)
 }
 
 function parseBuckets(value: unknown): number {
   if (typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= MAX_BUCKETS) return value
-  throw invalid('buckets', `a whole number from 1 to ${MAX_BUCKETS}`, value)
+  throw unexpected('ERR_HEADGATE_INVALID_LIMIT', 'buckets', `a whole number from 1 to ${MAX_BUCKETS}`, value)
 }
 
 function parseRate(value: unknown, capacity: number): number {
   if (typeof value !== 'number' || !(value > 0) || value > MAX_REFILL_PER_SECOND) {
-    throw invalid('refillPerSecond', `a number above 0 and up to ${MAX_REFILL_PER_SECOND}`, value)
+    throw unexpected(
+      'ERR_HEADGATE_INVALID_LIMIT',
+      'refillPerSecond',
+      `a number above 0 and up to ${MAX_REFILL_PER_SECOND}`,
+      value,
+    )
   }
   if ((capacity / value) * 1e6 > MAX_FILL_US) {
-    throw invalid('refillPerSecond', `a rate that fills ${capacity} tokens within 142 years`, value)
+    throw unexpected(
+      'ERR_HEADGATE_INVALID_LIMIT',
+      'refillPerSecond',
+      `a rate that fills ${capacity} tokens within 142 years`,
+      value,
+    )
   }
   return value
 }
 
 function refuseUnknown(options: unknown, maker: string, known: readonly string[]): void {
-  if (typeof options !== 'object' || options === null) throw invalid(maker, 'an object of options', options)
+  if (typeof options !== 'object' || options === null)
+    throw unexpected('ERR_HEADGATE_INVALID_LIMIT', maker, 'an object of options', options)
   const unknown = Object.keys(options).find(key => !known.includes(key))
-  if (unknown !== undefined) throw invalid(`${maker}.${unknown}`, `one of ${known.join(', ')}`, unknown)
-}
-
-function invalid(field: string, expected: string, got: unknown): HeadgateError {
-  return new HeadgateError('ERR_HEADGATE_INVALID_LIMIT', `${field}: expected ${expected}; got ${show(got)}`)
+  if (unknown !== undefined)
+    throw unexpected(
+      'ERR_HEADGATE_INVALID_LIMIT',
+      `${maker}.${unknown}`,
+      `one of ${known.join(', ')}`,
+      unknown,
+    )
 }

@@ -1,5 +1,5 @@
 import type { Limit } from '../engine/limit.js'
-import { HeadgateError, show } from '../errors.js'
+import { unexpected } from '../errors.js'
 import { type TierOptions, tierLimits } from './tiers.js'
 
 /** A named list of limits, charged together, all or none. A single limit may stand for a list of one. */
@@ -36,9 +36,11 @@ export function parsePolicies(
   const parsed = new Map<string, Policy>()
   for (const [name, options] of Object.entries(policies)) {
     refuseName('policies', name)
-    if (name === TIER_POLICY) throw invalid('policies', `a name other than '${TIER_POLICY}'`, name)
+    if (name === TIER_POLICY)
+      throw unexpected('ERR_HEADGATE_INVALID_POLICY', 'policies', `a name other than '${TIER_POLICY}'`, name)
     const limits = Array.isArray(options) ? (options as readonly Limit[]) : [options as Limit]
-    if (limits.length === 0) throw invalid(`policies.${name}`, 'at least one limit', limits)
+    if (limits.length === 0)
+      throw unexpected('ERR_HEADGATE_INVALID_POLICY', `policies.${name}`, 'at least one limit', limits)
     parsed.set(name, { name, tier: null, limits: nameLimits(`policies.${name}`, name, limits) })
   }
   return parsed
@@ -59,10 +61,16 @@ function nameLimits(field: string, policy: string, limits: readonly Limit[]): Na
   const seen = new Set<string>()
   return limits.map((limit, index) => {
     if (!ALGORITHMS.has(limit?.algorithm) || typeof limit.id !== 'string') {
-      throw invalid(`${field}[${index}]`, 'a limit made by slidingWindowLog() and its like', limit)
+      throw unexpected(
+        'ERR_HEADGATE_INVALID_POLICY',
+        `${field}[${index}]`,
+        'a limit made by slidingWindowLog() and its like',
+        limit,
+      )
     }
     if (seen.has(limit.id)) {
-      throw invalid(
+      throw unexpected(
+        'ERR_HEADGATE_INVALID_POLICY',
         `${field}[${index}]`,
         `a limit unlike the others, or a name for it ('${limit.id}' is taken)`,
         limit,
@@ -74,9 +82,6 @@ function nameLimits(field: string, policy: string, limits: readonly Limit[]): Na
 }
 
 function refuseName(field: string, name: string): void {
-  if (!NAME.test(name)) throw invalid(field, 'names of up to 32 letters, digits, - or _', name)
-}
-
-function invalid(field: string, expected: string, got: unknown): HeadgateError {
-  return new HeadgateError('ERR_HEADGATE_INVALID_POLICY', `${field}: expected ${expected}; got ${show(got)}`)
+  if (!NAME.test(name))
+    throw unexpected('ERR_HEADGATE_INVALID_POLICY', field, 'names of up to 32 letters, digits, - or _', name)
 }

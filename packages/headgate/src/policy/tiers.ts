@@ -1,5 +1,5 @@
 import type { Limit } from '../engine/limit.js'
-import { HeadgateError, show } from '../errors.js'
+import { type HeadgateError, unexpected } from '../errors.js'
 import { toWhole } from './durations.js'
 import { MAX_UNITS, parseUnits, slidingWindowCounter, slidingWindowLog, tokenBucket } from './limits.js'
 
@@ -70,8 +70,5 @@ function minuteLimits(limit: number, burst: number | undefined): Limit[] {
 }
 
 function invalid(field: string, expected: string, got: unknown): HeadgateError {
-  return new HeadgateError(
-    'ERR_HEADGATE_INVALID_POLICY',
-    `tier ${field}: expected ${expected}; got ${show(got)}`,
-  )
+  return unexpected('ERR_HEADGATE_INVALID_POLICY', `tier ${field}`, expected, got)
 }

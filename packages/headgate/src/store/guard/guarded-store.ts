@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '../../clock.js'
 import type { Question } from '../../engine/question.js'
-import { HeadgateError, show } from '../../errors.js'
+import { unexpected } from '../../errors.js'
 import type { Store } from '../store.js'
 import type { BreakerState } from './breaker.js'
 import { withCircuit } from './circuit.js'
@@ -119,7 +119,12 @@ function createTally() {
 function parseGuardOptions(options: GuardOptions) {
   const mode = options.onStoreFailure
   if (mode !== undefined && !['local', 'open', 'closed', 'throw'].includes(mode)) {
-    throw invalid('onStoreFailure', "'local', 'open', 'closed' or 'throw'", mode)
+    throw unexpected(
+      'ERR_HEADGATE_INVALID_OPTION',
+      'onStoreFailure',
+      "'local', 'open', 'closed' or 'throw'",
+      mode,
+    )
   }
   return {
     failures: parseNumber(options.breakerFailures ?? 5, 'breakerFailures', 1, 1_000),
@@ -131,9 +136,5 @@ function parseGuardOptions(options: GuardOptions) {
 
 function parseNumber(value: unknown, field: string, least: number, most: number): number {
   if (typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most) return value
-  throw invalid(field, `a whole number from ${least} to ${most}`, value)
-}
-
-function invalid(field: string, expected: string, got: unknown): HeadgateError {
-  return new HeadgateError('ERR_HEADGATE_INVALID_OPTION', `${field}: expected ${expected}; got ${show(got)}`)
+  throw unexpected('ERR_HEADGATE_INVALID_OPTION', field, `a whole number from ${least} to ${most}`, value)
 }

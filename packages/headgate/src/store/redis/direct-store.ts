@@ -1,5 +1,5 @@
 import type { Answer, Check, Question } from '../../engine/question.js'
-import { HeadgateError, isHeadgateError, show } from '../../errors.js'
+import { HeadgateError, isHeadgateError, unexpected } from '../../errors.js'
 import { redisKey } from '../../subject/key.js'
 import { withDeadline } from '../guard/deadline.js'
 import type { Store } from '../store.js'
@@ -160,7 +160,8 @@ function connectionOf(
   shared: boolean,
   warn: (warning: StoreWarning) => void,
 ): RedisConnection {
-  if (typeof client !== 'object' || client === null) throw invalid('client', 'a Redis client', client)
+  if (typeof client !== 'object' || client === null)
+    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'client', 'a Redis client', client)
   if (isNodeRedis(client) || isIoredis(client)) {
     if (shared) {
       warn({
@@ -173,7 +174,12 @@ function connectionOf(
     return isNodeRedis(client) ? nodeRedisConnection(client, shared) : ioredisConnection(client, shared)
   }
   if (typeof client.evalsha === 'function' && typeof client.eval === 'function') return client
-  throw invalid('client', 'a node-redis or ioredis client, or an object with evalsha and eval', client)
+  throw unexpected(
+    'ERR_HEADGATE_INVALID_OPTION',
+    'client',
+    'a node-redis or ioredis client, or an object with evalsha and eval',
+    client,
+  )
 }
 
 /**
@@ -197,19 +203,17 @@ function storeError(error: unknown): HeadgateError {
 function parseOptions(options: DirectStoreOptions) {
   const prefix = options.prefix ?? DEFAULTS.prefix
   if (typeof prefix !== 'string' || !PREFIX.test(prefix)) {
-    throw invalid('prefix', 'up to 32 letters, digits, _ . or -', prefix)
+    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'prefix', 'up to 32 letters, digits, _ . or -', prefix)
   }
   const tenant = options.tenant ?? DEFAULTS.tenant
-  if (typeof tenant !== 'string') throw invalid('tenant', 'a string', tenant)
+  if (typeof tenant !== 'string')
+    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'tenant', 'a string', tenant)
   const deadlineMs = options.deadlineMs ?? DEFAULTS.deadlineMs
   if (typeof deadlineMs !== 'number' || !(deadlineMs >= 1 && deadlineMs <= 60_000)) {
-    throw invalid('deadlineMs', 'a number from 1 to 60000', deadlineMs)
+    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'deadlineMs', 'a number from 1 to 60000', deadlineMs)
   }
   const use = options.use ?? 'scripts'
-  if (use !== 'scripts' && use !== 'functions') throw invalid('use', "'scripts' or 'functions'", use)
+  if (use !== 'scripts' && use !== 'functions')
+    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'use', "'scripts' or 'functions'", use)
   return { prefix, tenant, deadlineMs, use, shared: options.shared === true }
-}
-
-function invalid(field: string, expected: string, got: unknown): HeadgateError {
-  return new HeadgateError('ERR_HEADGATE_INVALID_OPTION', `${field}: expected ${expected}; got ${show(got)}`)
 }
