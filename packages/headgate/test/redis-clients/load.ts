@@ -64,11 +64,11 @@ export function startLoad(
 }
 
 const TOLERANCE_MS = 20
-const GRACE_MS = 2
+const GRACE_MS = 15
 
 /**
  * Calls `onLate` unless the returned function was called before. Asks timers, not the clock: on a busy machine they are
- * late, but not out of order. The store lets the sockets be read once more after a timer that was late; so do we.
+ * late, but not out of order. The store gives a call ten milliseconds more after a timer that was late; so do we.
  */
 export function watchDeadline(deadlineMs: number, onLate: () => void): () => void {
   let timer = setTimeout(() => {
