@@ -59,13 +59,30 @@ const CLUSTER_OPTIONS = {
 /** A connection of our own with the safe options, or the caller's own client where it is shared. */
 export function ioredisConnection(client: IoredisLike, shared: boolean): RedisConnection {
   const given = client as unknown as Redis | Cluster
-  const own = shared ? given : duplicate(given)
+  let replacing = false
+  /** What is replaced was connected: only a server that cannot be reached has to be spared. */
+  function retryStrategy(attempt: number): number {
+    const delayMs = fullJitterMs(replacing ? 1 : attempt)
+    replacing = false
+    return delayMs
+  }
+  const own = shared ? given : duplicate(given, retryStrategy)
   let problem: string | undefined
   const note = (error: Error): void => {
     problem = error.message
   }
   // Without a listener every lost connection is printed; the failed calls say the same.
   if (!shared) own.on('error', note).on('node error', note)
+  let connectedAtMs = 0
+  own.on('connect', () => {
+    connectedAtMs = performance.now()
+  })
+
+  /** Not at once while it is new: connected to a frozen server, it is first in line to be greeted when that thaws. */
+  function isOverdue({ status }: Redis): boolean {
+    const isNew = performance.now() - connectedAtMs <= CONNECT_TIMEOUT_MS
+    return status === 'ready' || (status === 'connect' && !isNew)
+  }
 
   async function send<Reply>(command: () => Promise<Reply>): Promise<Reply> {
     if (!shared && own.isCluster && own.status !== 'ready') throw new Error('the cluster is not connected')
@@ -86,7 +103,10 @@ export function ioredisConnection(client: IoredisLike, shared: boolean): RedisCo
     replace(node) {
       // The caller's own sockets are the caller's. Not `disconnect`, which says goodbye first and waits two seconds for
       // the answer of a server that gives none; the client connects again when its socket is gone.
-      if (!shared) nodeNamed(own, node)?.stream?.destroy()
+      const client = shared ? undefined : nodeNamed(own, node)
+      if (client === undefined || !isOverdue(client)) return
+      replacing = true
+      client.stream?.destroy()
     },
     async close() {
       if (!shared) own.disconnect()
@@ -94,8 +114,8 @@ export function ioredisConnection(client: IoredisLike, shared: boolean): RedisCo
   }
 }
 
-function duplicate(client: Redis | Cluster): Redis | Cluster {
-  if (!isCluster(client)) return client.duplicate({ ...SAFE_OPTIONS, ...SENTINEL_OPTIONS })
+function duplicate(client: Redis | Cluster, retryStrategy: (attempt: number) => number): Redis | Cluster {
+  if (!isCluster(client)) return client.duplicate({ ...SAFE_OPTIONS, ...SENTINEL_OPTIONS, retryStrategy })
   return client.duplicate(undefined, {
     ...CLUSTER_OPTIONS,
     // A replica is connected when it is promoted, not before.
