@@ -1,0 +1,107 @@
+// The tools of the fault report: a limiter on a Redis that can be hurt, an open loop of requests, percentiles.
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Redis } from 'ioredis'
+import { createClient } from 'redis'
+import { createLimiter, slidingWindowLog, tokenBucket } from '../../dist/index.js'
+import { redisStore } from '../../dist/redis.js'
+
+export const DEADLINE_MS = 30
+/** Some subjects hot, most of them not: what an app sees. */
+const SUBJECTS = 1_000
+
+const POLICIES = {
+  roomy: tokenBucket({ capacity: 1_000_000, refillPerSecond: 1_000_000 }),
+  log: slidingWindowLog({ limit: 100, window: '2s' }),
+}
+
+/** A limiter with the defaults, on the client library asked for. */
+export async function openLimiter(library, port, options = {}) {
+  const client =
+    library === 'ioredis'
+      ? new Redis({ port, lazyConnect: true })
+      : createClient({ url: `redis://127.0.0.1:${port}` })
+  const states = []
+  const warnings = []
+  const store = redisStore(client, {
+    logEveryMs: 86_400_000,
+    onWarning: ({ code }) => warnings.push(code),
+    onEvent: event => {
+      if (event.type === 'breaker') states.push({ state: event.state, atMs: performance.now() })
+    },
+    ...options,
+  })
+  const limiter = createLimiter({ store, policies: POLICIES })
+  if (options.connect !== false) await store.ready()
+  return { limiter, store, states, warnings, close: () => limiter.close() }
+}
+
+/**
+ * Sends `rps` requests a second whether or not earlier ones were answered, and notes for each how long it took from
+ * the moment it was sent and who decided. Runs until `stop` is called.
+ */
+export function openLoop({ limiter }, rps, { policy = 'roomy', subjects = SUBJECTS } = {}) {
+  const results = []
+  let rejected = 0
+  let running = true
+  let pending = 0
+  const startMs = performance.now()
+  let sent = 0
+
+  function send() {
+    const sentMs = performance.now()
+    const subject = `user:${Math.floor(subjects * Math.random() ** 3)}`
+    pending++
+    limiter
+      .check(subject, { policy })
+      .then(
+        ({ source, allowed }) => {
+          const doneMs = performance.now()
+          results.push({ sentMs, doneMs, ms: doneMs - sentMs, source, allowed })
+        },
+        () => {
+          rejected++
+        },
+      )
+      .finally(() => {
+        pending--
+      })
+  }
+
+  const finished = (async () => {
+    while (running) {
+      const due = ((performance.now() - startMs) / 1000) * rps
+      while (sent < due) {
+        send()
+        sent++
+      }
+      await sleep(1)
+    }
+    while (pending > 0) await sleep(1)
+  })()
+
+  return {
+    async stop() {
+      running = false
+      await finished
+      return { results, rejected }
+    },
+  }
+}
+
+/** The p-th percentile of numbers, 0 to 100. */
+export function percentile(numbers, p) {
+  if (numbers.length === 0) return Number.NaN
+  const sorted = [...numbers].sort((a, b) => a - b)
+  return sorted[Math.min(sorted.length - 1, Math.ceil((p / 100) * sorted.length) - 1)]
+}
+
+/** How long after `fromMs` Redis decided a request that was sent after it. */
+export function backAfterMs(results, fromMs) {
+  const first = results.find(({ sentMs, source }) => sentMs >= fromMs && source === 'redis')
+  return first === undefined ? Number.POSITIVE_INFINITY : first.doneMs - fromMs
+}
+
+export const flips = (states, fromMs = 0) =>
+  states.filter(({ state, atMs }) => state === 'closed' && atMs >= fromMs).length
+
+export const ms = number => (Number.isFinite(number) ? `${number.toFixed(number < 10 ? 2 : 0)} ms` : 'never')

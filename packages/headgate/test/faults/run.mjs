@@ -1,0 +1,71 @@
+// The fault report: brings faults about on a real Redis and prints fault × figure × target.
+//   node packages/headgate/test/faults/run.mjs           all of it, a few minutes; writes docs/reference/faults.md
+//   … --quick        shorter faults and one client library; writes nothing
+//   … --only=frozen  the scenarios whose name has this in it; writes nothing
+//   … --strict       exit code 1 for a missed time, too; a missed count always is one
+import { readFile, writeFile } from 'node:fs/promises'
+import { register } from 'node:module'
+import { cpus } from 'node:os'
+
+register('./ts-loader.mjs', import.meta.url)
+const { scenarios } = await import('./scenarios.mjs')
+
+const DOCUMENT = new URL('../../../../docs/reference/faults.md', import.meta.url)
+const BEGIN = '<!-- faults:begin (written by the fault report) -->'
+const END = '<!-- faults:end -->'
+
+const args = process.argv.slice(2)
+const quick = args.includes('--quick')
+const strict = args.includes('--strict')
+const only = args.find(arg => arg.startsWith('--only='))?.slice('--only='.length)
+const libraries = quick ? ['ioredis'] : ['ioredis', 'node-redis']
+
+console.warn = () => {}
+const lines = []
+let missedCounts = 0
+let missedTimes = 0
+
+for (const { promise, fault, run } of scenarios) {
+  if (only !== undefined && !fault.includes(only)) continue
+  for (const library of libraries) {
+    process.stderr.write(`${promise} ${fault}, ${library} …\n`)
+    for (const { figure, value, target, met, timing } of await run(library, { quick })) {
+      if (!met) timing ? missedTimes++ : missedCounts++
+      lines.push([
+        promise,
+        fault,
+        library,
+        figure,
+        value,
+        target,
+        target === '' ? '' : met ? 'yes' : '**no**',
+      ])
+    }
+  }
+}
+
+const table = toTable(['', 'fault', 'client', 'figure', 'measured', 'target', 'met'], lines)
+console.log(table)
+console.log(`\nmissed: ${missedCounts} counts, ${missedTimes} times`)
+if (!quick && only === undefined) await writeDocument(table)
+process.exit(missedCounts > 0 || (strict && missedTimes > 0) ? 1 : 0)
+
+function toTable(head, rows) {
+  const widths = head.map((_, column) => Math.max(...[head, ...rows].map(row => row[column].length), 3))
+  const line = row => `| ${row.map((cell, column) => cell.padEnd(widths[column])).join(' | ')} |`
+  return [line(head), `|${widths.map(width => '-'.repeat(width + 2)).join('|')}|`, ...rows.map(line)].join(
+    '\n',
+  )
+}
+
+async function writeDocument(text) {
+  const page = await readFile(DOCUMENT, 'utf8')
+  const begin = page.indexOf(BEGIN)
+  const end = page.indexOf(END)
+  if (begin === -1 || end === -1) throw new Error('docs/reference/faults.md: no place for the figures')
+  const about = `Node ${process.versions.node}, ${cpus().length} cores shared with Redis and the load.`
+  await writeFile(
+    DOCUMENT,
+    `${page.slice(0, begin + BEGIN.length)}\n\n${about}\n\n${text}\n\n${page.slice(end)}`,
+  )
+}
