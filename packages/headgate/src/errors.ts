@@ -1,5 +1,5 @@
 const BRAND = Symbol.for('headgate.error')
-const HELP_BASE = 'https://headgate.dev/errors'
+const HELP_PAGE = 'docs/reference/errors.md'
 
 /** Every code an error of this library can carry; match on these, never on messages. */
 export type ErrorCode =
@@ -24,14 +24,14 @@ export type ErrorCode =
  */
 export class HeadgateError extends Error {
   readonly code: ErrorCode
-  /** Where the code is explained. */
+  /** Where the code is explained, within the repository. */
   readonly help: string
 
   constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
     super(message, options)
     this.name = 'HeadgateError'
     this.code = code
-    this.help = `${HELP_BASE}#${code.toLowerCase()}`
+    this.help = `${HELP_PAGE}#${code.toLowerCase()}`
     Object.defineProperty(this, BRAND, { value: true })
   }
 }

@@ -38,11 +38,18 @@ export type Ask<PolicyName extends string, TierName extends string> = (
 }
 
 export interface Limiter<PolicyName extends string, TierName extends string> {
+  /** The policies that can be asked for. */
+  readonly policyNames: readonly PolicyName[]
+  /** The tiers that can be asked for. */
+  readonly tierNames: readonly TierName[]
   /** Charges the request if every limit has room for it. A denial is a decision, never an error. */
   check(subject: SubjectInput, ask: Ask<PolicyName, TierName>): Promise<Decision>
   /** Says what `check` would and changes nothing; `remaining` is what is left before the request. */
   peek(subject: SubjectInput, ask: Ask<PolicyName, TierName>): Promise<Decision>
-  /** Gives back what a decision charged, or `units` of it, as far as it still counts. Returns the units. */
+  /**
+   * Gives back what a decision charged, or `units` of it, as far as it still counts. Returns the units: 0 for one the
+   * store did not make, and while the store cannot be asked.
+   */
   refund(decision: Decision, units?: number): Promise<number>
   /** Forgets what the subject has used. */
   reset(subject: SubjectInput, ask: Omit<Ask<PolicyName, TierName>, 'cost'>): Promise<void>
@@ -57,6 +64,9 @@ export function createLimiter<
   const Policies extends Record<string, PolicyOptions> = Record<never, PolicyOptions>,
   const Tiers extends Record<string, TierOptions> = Record<never, TierOptions>,
 >(options: LimiterOptions<Policies, Tiers>): Limiter<keyof Policies & string, keyof Tiers & string> {
+  if (typeof options !== 'object' || options === null) {
+    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'options', 'an object with policies or tiers', options)
+  }
   const policies = parsePolicies(options.policies ?? {})
   const tiers = parseTiers(options.tiers ?? {})
   if (policies.size + tiers.size === 0) {
@@ -66,6 +76,14 @@ export function createLimiter<
     )
   }
   const store = options.store ?? memoryStore(options.clock === undefined ? {} : { clock: options.clock })
+  if (typeof store?.decide !== 'function') {
+    throw unexpected(
+      'ERR_HEADGATE_INVALID_OPTION',
+      'store',
+      'what memoryStore() or redisStore() returns',
+      store,
+    )
+  }
   const context = { clock: store.clock ?? options.clock ?? systemClock, source: store.source }
   const nameSubject = createSubjectNamer(options.subject)
   const refunded = new WeakMap<Decision, number>()
@@ -74,8 +92,8 @@ export function createLimiter<
   type AnyAsk = Ask<string, string>
 
   function policyOf(ask: AnyAsk): Policy {
-    if (typeof ask !== 'object' || ask === null) {
-      throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'ask', '{ policy } or { tier }', ask)
+    if (typeof ask !== 'object' || ask === null || (ask.policy === undefined) === (ask.tier === undefined)) {
+      throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'ask', 'one of { policy } and { tier }', namesOf(ask))
     }
     const policy = ask.policy === undefined ? tiers.get(ask.tier) : policies.get(ask.policy)
     if (policy !== undefined) return policy
@@ -121,6 +139,8 @@ export function createLimiter<
   }
 
   return {
+    policyNames: [...policies.keys()] as (keyof Policies & string)[],
+    tierNames: [...tiers.keys()] as (keyof Tiers & string)[],
     check: (subject, options) => ask('decide', subject, options as AnyAsk),
     peek: (subject, options) => ask('peek', subject, options as AnyAsk),
 
@@ -128,6 +148,8 @@ export function createLimiter<
       if (!(decision instanceof Decision)) {
         throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'decision', 'what check returned', decision)
       }
+      // What was decided without the store is not in the store: giving it back there would be a gift.
+      if (decision.source !== store.source) return 0
       const charges = Decision.chargesOf(decision)
       if (charges.length === 0) {
         throw new HeadgateError(
@@ -170,6 +192,12 @@ export function createLimiter<
 function parseFailureMode(mode: unknown): FailureMode {
   if (mode === 'local' || mode === 'open' || mode === 'closed') return mode
   throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'onStoreFailure', "'local', 'open' or 'closed'", mode)
+}
+
+/** What an ask names, for a message. */
+function namesOf(ask: unknown): unknown {
+  if (typeof ask !== 'object' || ask === null) return ask
+  return 'policy' in ask && 'tier' in ask ? 'both' : 'neither'
 }
 
 function closedError(): HeadgateError {

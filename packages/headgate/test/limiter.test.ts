@@ -333,9 +333,10 @@ describe('mistakes', () => {
       const tier = await refusal(limiter.reset('user:42', { tier: name as 'free' }))
       expect(tier.code).toBe('ERR_HEADGATE_UNKNOWN_TIER')
     }
-    expect((await refusal(limiter.check('user:42', {} as { policy: 'api' }))).code).toBe(
-      'ERR_HEADGATE_UNKNOWN_TIER',
-    )
+    const neither = await refusal(limiter.check('user:42', {} as { policy: 'api' }))
+    expect(neither.message).toBe('ask: expected one of { policy } and { tier }; got "neither"')
+    const both = await refusal(limiter.check('user:42', { policy: 'api', tier: 'free' } as never))
+    expect(both.message).toBe('ask: expected one of { policy } and { tier }; got "both"')
   })
 
   it('bad scopes and subjects are refused by name', async () => {
@@ -348,6 +349,12 @@ describe('mistakes', () => {
     }
     const error = await refusal(limiter.check('user' as 'user:1', { policy: 'api' }))
     expect(error.code).toBe('ERR_HEADGATE_INVALID_SUBJECT')
+  })
+
+  it('a limiter of something else is refused', () => {
+    expect(() => createLimiter(undefined as never)).toThrow(/^options: expected an object/)
+    const policies = { api: slidingWindowLog({ limit: 1, window: '1m' }) }
+    expect(() => createLimiter({ store: {} as never, policies })).toThrow(/^store: expected what memoryStore/)
   })
 
   it('a limiter without any policy is refused', () => {
@@ -366,7 +373,7 @@ describe('mistakes', () => {
     // @ts-expect-error no such tier
     await refusal(limiter.check('user:42', { tier: 'gold' }))
     // @ts-expect-error a policy or a tier, not both
-    await limiter.check('user:42', { policy: 'api', tier: 'free' })
+    await refusal(limiter.check('user:42', { policy: 'api', tier: 'free' }))
     // @ts-expect-error one of them
     await refusal(limiter.check('user:42', {}))
     // @ts-expect-error a subject has a type

@@ -20,8 +20,9 @@ export type FetchOptions<PolicyName extends string, TierName extends string> = O
   readonly limiter: Limiter<PolicyName, TierName>
   /** Who is asking. The address of a client is the runtime's to say: no header of the request is believed. */
   readonly subject: (request: Request) => Maybe<SubjectInput>
-  readonly policy?: PolicyName
-  readonly tier?: TierName | ((request: Request) => Maybe<TierName>)
+  /** This, or `tier`. */
+  readonly policy?: NoInfer<PolicyName>
+  readonly tier?: NoInfer<TierName> | ((request: Request) => Maybe<NoInfer<TierName>>)
   readonly cost?: number | ((request: Request) => Maybe<number>)
   readonly headers?: HeaderOptions
   /** Told when the limiter could not decide; the request passes then. Default: `console.error`. */
@@ -41,9 +42,7 @@ export function rateLimit<PolicyName extends string, TierName extends string>(
 ): <Rest extends readonly unknown[]>(
   handler: Handler<Rest>,
 ) => (request: Request, ...rest: Rest) => Promise<Response> {
-  if (typeof options?.subject !== 'function') {
-    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'subject', 'a function of the request', options?.subject)
-  }
+  refuseMistakes(options)
   return handler =>
     async (request, ...rest) => {
       const decision = await decide(options, request)
@@ -53,6 +52,27 @@ export function rateLimit<PolicyName extends string, TierName extends string>(
         ? withHeaders(await handler(request, ...rest), headers)
         : refusal(decision, headers)
     }
+}
+
+/** At the start, because a handler that cannot be limited lets every request pass. */
+function refuseMistakes<PolicyName extends string, TierName extends string>(
+  options: FetchOptions<PolicyName, TierName>,
+): void {
+  const refuse = (field: string, expected: string, got: unknown): never => {
+    throw unexpected('ERR_HEADGATE_INVALID_OPTION', field, expected, got)
+  }
+  const { limiter, subject, policy, tier } = options ?? {}
+  if (typeof limiter?.check !== 'function') refuse('limiter', 'what createLimiter() returns', limiter)
+  if (typeof subject !== 'function') refuse('subject', 'a function of the request', subject)
+  if ((policy === undefined) === (tier === undefined)) {
+    refuse('policy', 'either a policy or a tier', policy === undefined ? 'neither' : 'both')
+  }
+  if (policy !== undefined && !limiter.policyNames.includes(policy)) {
+    refuse('policy', `one of ${limiter.policyNames.join(', ') || 'none'}`, policy)
+  }
+  if (typeof tier === 'string' && !limiter.tierNames.includes(tier)) {
+    refuse('tier', `one of ${limiter.tierNames.join(', ') || 'none'}`, tier)
+  }
 }
 
 async function decide<PolicyName extends string, TierName extends string>(

@@ -46,6 +46,12 @@ describe('styles', () => {
     expect(linesOf(denied, { style: 'none' })).toEqual(['Retry-After: 10'])
   })
 
+  it('of a decision nobody awaited are refused', () => {
+    const { limiter } = setUp()
+    const pending = limiter.check('user:1', { policy: 'api' }) as never
+    expect(() => decisionHeaders(pending)).toThrow(/^decision: expected what check resolves to, awaited/)
+  })
+
   it('unknown ones are refused by name', async () => {
     const { limiter } = setUp()
     const decision = await limiter.check('user:1', { policy: 'api' })

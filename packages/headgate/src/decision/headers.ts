@@ -1,4 +1,4 @@
-import { HeadgateError, show } from '../errors.js'
+import { HeadgateError, show, unexpected } from '../errors.js'
 import { advertisedLimit, retryAfterSeconds } from './advertised.js'
 import type { Decision, LimitVerdict } from './decision.js'
 import type { HeaderField } from './header-field.js'
@@ -33,6 +33,9 @@ const DRAFTS: ReadonlyMap<string, (decision: Decision, binding: LimitVerdict) =>
  * to no style: a denial that waiting can end carries it always.
  */
 export function decisionHeaders(decision: Decision, options: HeaderOptions = {}): readonly HeaderField[] {
+  if (typeof decision?.allowed !== 'boolean') {
+    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'decision', 'what check resolves to, awaited', decision)
+  }
   const { style = 'both', draft = 'draft-11' } = options
   const draftHeaders = DRAFTS.get(draft)
   if (draftHeaders === undefined) throw invalid('draft', [...DRAFTS.keys()], draft)

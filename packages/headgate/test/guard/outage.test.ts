@@ -109,6 +109,19 @@ describe('the failure mode', () => {
     expect(decisionHeaders(denied).map(([name]) => name)).toEqual(['Retry-After'])
   })
 
+  it('gives nothing back in Redis for what Redis did not charge, and does not fail for asking', async () => {
+    const { server, limiter } = await setUp('ioredis')
+    const charged = await limiter.check('user:1', { policy: 'api' })
+    server.kill('SIGKILL')
+    await server.exited
+    const local = await limiter.check('user:1', { policy: 'api' })
+    expect(await limiter.refund(local)).toBe(0)
+    expect(await limiter.refund(charged)).toBe(0)
+    await expect(limiter.reset('user:1', { policy: 'api' })).rejects.toMatchObject({
+      code: expect.stringMatching(/^ERR_HEADGATE_STORE/),
+    })
+  })
+
   it('throw hands the error on', async () => {
     const { server, limiter } = await setUp('ioredis', { onStoreFailure: 'throw' })
     server.kill('SIGKILL')

@@ -42,7 +42,20 @@ export function withFallback(store: Store, options: FallbackOptions): Store {
     source: store.source,
     decide: question => ask(question, 'decide'),
     peek: question => ask(question, 'peek'),
-    refund: refunds => store.refund(refunds),
+    async refund(refunds) {
+      try {
+        return await store.refund(refunds)
+      } catch (error) {
+        if (!isStoreFailure(error)) throw error
+        // Whether it was given back is not known, and trying again might give it back twice.
+        onEvent({
+          type: 'failure',
+          code: codeOf(error),
+          message: error instanceof Error ? error.message : '',
+        })
+        return refunds.map(() => 0)
+      }
+    },
     reset: checks => store.reset(checks),
     close: () => store.close(),
   }

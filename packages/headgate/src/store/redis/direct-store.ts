@@ -160,8 +160,10 @@ function connectionOf(
   shared: boolean,
   warn: (warning: StoreWarning) => void,
 ): RedisConnection {
-  if (typeof client !== 'object' || client === null)
-    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'client', 'a Redis client', client)
+  // A URL handed in by mistake may hold a password: only its type is told.
+  if (typeof client !== 'object' || client === null) {
+    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'client', 'a Redis client', kindOf(client))
+  }
   if (isNodeRedis(client) || isIoredis(client)) {
     if (shared) {
       warn({
@@ -188,6 +190,10 @@ function connectionOf(
  */
 const ABOUT_ONE_KEY =
   /\bWRONGTYPE |value is not (?:an integer|a valid float)|\bERR (?:Error running script .*: )?user_(?:script|function):\s?\d+: /
+
+function kindOf(value: unknown): string {
+  return value === null ? 'null' : typeof value
+}
 
 /** Clients hang commands on their errors, a password among them, or put the whole script into the message. */
 function storeError(error: unknown): HeadgateError {

@@ -48,8 +48,24 @@ function ownConnection(given: Any): RedisConnection {
   const note = (error: unknown): void => {
     problem = error instanceof Error ? error.message : String(error)
   }
+  const ungreetedSinceMs = new WeakMap<Any, number>()
+  function watched(client: Any): Any {
+    const forget = (): void => void ungreetedSinceMs.delete(client)
+    return client
+      .on('connect', () => ungreetedSinceMs.set(client, performance.now()))
+      .on('ready', forget)
+      .on('error', forget)
+  }
+
+  /** A second client beside one that is looking for its server would only double the attempts of a fleet. */
+  function isReconnecting(client: Any): boolean {
+    if (isCluster(client) || isSentinel(client) || client.isReady) return false
+    return (
+      performance.now() - (ungreetedSinceMs.get(client) ?? Number.POSITIVE_INFINITY) <= CONNECT_TIMEOUT_MS
+    )
+  }
   const own: Renewing<Any> = renewing<Any>({
-    make: () => duplicate(given).on('error', note) as Any,
+    make: () => watched(duplicate(given).on('error', note) as Any),
     connect,
     dispose: client => client.destroy(),
   })
@@ -79,7 +95,8 @@ function ownConnection(given: Any): RedisConnection {
     nodeOf: key => nodeHolding(own.current(), key),
     replace() {
       // A cluster's other nodes answer: it finds the way round the one that does not by itself.
-      if (!isCluster(given)) own.renew()
+      const client = own.current()
+      if (!isCluster(given) && (client === null || !isReconnecting(client))) own.renew()
     },
     async close() {
       own.close()
