@@ -59,7 +59,7 @@ function ownConnection(given: Any): RedisConnection {
 
   /** A second client beside one that is looking for its server would only double the attempts of a fleet. */
   function isReconnecting(client: Any): boolean {
-    if (isCluster(client) || isSentinel(client) || client.isReady) return false
+    if (isCluster(client) || isSentinel(client) || client.isReady || !client.isOpen) return false
     return (
       performance.now() - (ungreetedSinceMs.get(client) ?? Number.POSITIVE_INFINITY) <= CONNECT_TIMEOUT_MS
     )
