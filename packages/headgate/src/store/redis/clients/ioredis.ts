@@ -1,4 +1,5 @@
 import type { Cluster, ClusterOptions, Redis, RedisOptions } from 'ioredis'
+import { monotonicMs } from '../../../clock.js'
 import type { RedisConnection } from '../connection.js'
 import { CONNECT_TIMEOUT_MS, fullJitterMs } from '../reconnect.js'
 import { slotOf } from '../slot.js'
@@ -75,12 +76,12 @@ export function ioredisConnection(client: IoredisLike, shared: boolean): RedisCo
   if (!shared) own.on('error', note).on('node error', note)
   let connectedAtMs = 0
   own.on('connect', () => {
-    connectedAtMs = performance.now()
+    connectedAtMs = monotonicMs()
   })
 
   /** Not at once while it is new: connected to a frozen server, it is first in line to be greeted when that thaws. */
   function isOverdue({ status }: Redis): boolean {
-    const isNew = performance.now() - connectedAtMs <= CONNECT_TIMEOUT_MS
+    const isNew = monotonicMs() - connectedAtMs <= CONNECT_TIMEOUT_MS
     return status === 'ready' || (status === 'connect' && !isNew)
   }
 

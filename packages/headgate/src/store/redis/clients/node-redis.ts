@@ -1,3 +1,4 @@
+import { monotonicMs } from '../../../clock.js'
 import type { RedisConnection } from '../connection.js'
 import { CONNECT_TIMEOUT_MS } from '../reconnect.js'
 import { slotOf } from '../slot.js'
@@ -52,7 +53,7 @@ function ownConnection(given: Any): RedisConnection {
   function watched(client: Any): Any {
     const forget = (): void => void ungreetedSinceMs.delete(client)
     return client
-      .on('connect', () => ungreetedSinceMs.set(client, performance.now()))
+      .on('connect', () => ungreetedSinceMs.set(client, monotonicMs()))
       .on('ready', forget)
       .on('error', forget)
   }
@@ -60,9 +61,7 @@ function ownConnection(given: Any): RedisConnection {
   /** A second client beside one that is looking for its server would only double the attempts of a fleet. */
   function isReconnecting(client: Any): boolean {
     if (isCluster(client) || isSentinel(client) || client.isReady || !client.isOpen) return false
-    return (
-      performance.now() - (ungreetedSinceMs.get(client) ?? Number.POSITIVE_INFINITY) <= CONNECT_TIMEOUT_MS
-    )
+    return monotonicMs() - (ungreetedSinceMs.get(client) ?? Number.POSITIVE_INFINITY) <= CONNECT_TIMEOUT_MS
   }
   const own: Renewing<Any> = renewing<Any>({
     make: () => watched(duplicate(given).on('error', note) as Any),
