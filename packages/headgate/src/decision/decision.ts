@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.js'
+import { keepShape } from '../engine/keep-shape.js'
 import { NEVER, type Quota } from '../engine/limit.js'
 import type { Answer, Check, Question, Verdict } from '../engine/question.js'
 import { SingleAnswer } from '../engine/single.js'
@@ -243,3 +244,13 @@ function bindsMore(verdict: Verdict, other: Verdict): boolean {
   if (verdict.remaining !== other.remaining) return verdict.remaining < other.remaining
   return verdict.resetAfterUs > other.resetAfterUs
 }
+
+keepShape(
+  new Decision(
+    { alternatives: [], shadow: [] },
+    { charged: 0, verdicts: [], shadow: [], nowUs: 0 },
+    { name: '', tier: null, limits: [] },
+    1,
+    { clock: { nowUs: () => 0, unixMs: () => 0 }, source: 'memory' },
+  ),
+)

@@ -2,6 +2,7 @@
  * A question of one check and its answer, as one object each. Most requests are limited by one limit at a time, and
  * the lists that several need would take longer to make than the arithmetic does. They are made when somebody looks.
  */
+import { keepShape } from './keep-shape.js'
 import type { Limit } from './limit.js'
 import type { Answer, Check, Question, Verdict } from './question.js'
 
@@ -51,3 +52,8 @@ export class SingleAnswer implements Answer, Verdict {
     return NO_VERDICTS
   }
 }
+
+const noLimit = { algorithm: 'token-bucket', limit: 0 } as Limit
+keepShape(new SingleQuestion('', '', '', noLimit, 1))
+keepShape(new SingleAnswer(0, 0, 0.5, 0.5, 0.5))
+keepShape(new SingleAnswer(0, 0.5, 0.5, null, 0.5))

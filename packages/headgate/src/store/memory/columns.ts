@@ -5,6 +5,7 @@
  */
 import type { State } from '../../engine/algorithms.js'
 import { algorithmOf } from '../../engine/algorithms.js'
+import { keepShape } from '../../engine/keep-shape.js'
 import type { Limit } from '../../engine/limit.js'
 import type { CounterState } from '../../engine/sliding-window-counter.js'
 import type { BucketState } from '../../engine/token-bucket.js'
@@ -146,3 +147,6 @@ class ObjectColumns implements Columns {
     this.#states[row] = undefined
   }
 }
+
+keepShape(new CounterColumns().view(0))
+keepShape(new BucketColumns().view(0))
