@@ -145,6 +145,7 @@ export function createLimiter<
     peek: (subject, options) => ask('peek', subject, options as AnyAsk),
 
     async refund(decision, units = decision.cost) {
+      if (closed) throw closedError()
       if (!(decision instanceof Decision)) {
         throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'decision', 'what check returned', decision)
       }
@@ -177,6 +178,7 @@ export function createLimiter<
     },
 
     async reset(subject, options) {
+      if (closed) throw closedError()
       const policy = policyOf(options as AnyAsk)
       await store.reset(questionOf(policy, subject, options as AnyAsk, 0).alternatives.flat())
     },

@@ -247,9 +247,12 @@ describe('close', () => {
       },
     }
     const limiter = createLimiter({ store, policies: { api: slidingWindowLog({ limit: 1, window: '1m' }) } })
+    const decision = await limiter.check('user:1', { policy: 'api' })
     await limiter.close()
     await limiter.close()
     expect(closes).toBe(1)
+    expect((await refusal(limiter.refund(decision))).code).toBe('ERR_HEADGATE_CLOSED')
+    expect((await refusal(limiter.reset('user:1', { policy: 'api' }))).code).toBe('ERR_HEADGATE_CLOSED')
     expect((await refusal(limiter.check('user:1', { policy: 'api' }))).code).toBe('ERR_HEADGATE_CLOSED')
     expect((await refusal(limiter.peek('user:1', { policy: 'api' }))).code).toBe('ERR_HEADGATE_CLOSED')
   })

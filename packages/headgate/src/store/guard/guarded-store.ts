@@ -61,7 +61,7 @@ export function guardStore(
   const settings = parseGuardOptions(options)
   const clock = site.clock ?? systemClock
   const tally = createTally()
-  const log = logSparingly(site.log, settings.logEveryMs, () => clock.nowUs() / 1000)
+  const log = safely(logSparingly(site.log, settings.logEveryMs, () => clock.nowUs() / 1000))
   const observe = safely(options.onEvent ?? (() => {}))
   const onEvent: OnGuardEvent = event => {
     tally.count(event)
