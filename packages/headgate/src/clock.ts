@@ -6,6 +6,14 @@ export interface Clock {
   unixMs(): number
 }
 
+/** Waiting, injected wherever logic waits: a simulation waits without letting time pass. */
+export interface Timers {
+  /** Calls `work` once, `ms` from now at the earliest. Returns what calls it off. */
+  after(ms: number, work: () => void): () => void
+  /** The same for work that must not keep the process alive. */
+  inBackground(ms: number, work: () => void): () => void
+}
+
 const originUs = Math.floor(performance.timeOrigin * 1000)
 /**
  * Milliseconds that never run backwards. Bound once: reaching it through the global each time takes longer than the
@@ -17,4 +25,16 @@ export const monotonicMs: () => number = performance.now.bind(performance)
 export const systemClock: Clock = {
   nowUs: () => originUs + Math.floor(monotonicMs() * 1000),
   unixMs: () => Date.now(),
+}
+
+export const systemTimers: Timers = {
+  after(ms, work) {
+    const timer = setTimeout(work, ms)
+    return () => clearTimeout(timer)
+  },
+  inBackground(ms, work) {
+    const timer = setTimeout(work, ms)
+    timer.unref?.()
+    return () => clearTimeout(timer)
+  },
 }

@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock.js'
+import type { Clock, Timers } from '../../clock.js'
 import type { Limit } from '../../engine/limit.js'
 import type { Question } from '../../engine/question.js'
 import type { Eventually, Store } from '../store.js'
@@ -12,6 +12,7 @@ export interface CircuitOptions extends BreakerOptions {
   /** Told when a node has stopped answering, to replace a connection that may be dead. */
   onOpen?(node: string): void
   readonly clock: Clock
+  readonly timers: Timers
   readonly random: () => number
   readonly onEvent: OnGuardEvent
 }
@@ -26,7 +27,7 @@ interface Circuit {
 /** Stops asking a node that keeps failing, and looks for it in the background with one probe at a time. */
 export function withCircuit(store: Store, options: CircuitOptions): Store {
   const circuits = new Map<string, Circuit>()
-  const timers = new Set<ReturnType<typeof setTimeout>>()
+  const callOffs = new Set<() => void>()
   const nowMs = (): number => options.clock.nowUs() / 1000
 
   function circuitOf(node: string): Circuit {
@@ -45,15 +46,12 @@ export function withCircuit(store: Store, options: CircuitOptions): Store {
   function afterOpening(node: string): void {
     options.onOpen?.(node)
     const circuit = circuits.get(node) as Circuit
-    const timer = setTimeout(
-      () => {
-        timers.delete(timer)
-        void probe(circuit)
-      },
-      Math.ceil((circuit.breaker.probeAtMs ?? 0) - nowMs()) + 1,
-    )
-    timer.unref?.()
-    timers.add(timer)
+    const waitMs = Math.ceil((circuit.breaker.probeAtMs ?? 0) - nowMs()) + 1
+    const callOff = options.timers.inBackground(waitMs, () => {
+      callOffs.delete(callOff)
+      void probe(circuit)
+    })
+    callOffs.add(callOff)
   }
 
   async function probe(circuit: Circuit): Promise<void> {
@@ -103,8 +101,8 @@ export function withCircuit(store: Store, options: CircuitOptions): Store {
     refund: refunds => store.refund(refunds),
     reset: checks => store.reset(checks),
     close() {
-      for (const timer of timers) clearTimeout(timer)
-      timers.clear()
+      for (const callOff of callOffs) callOff()
+      callOffs.clear()
       return store.close()
     },
   }

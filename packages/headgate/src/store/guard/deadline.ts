@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from '../../clock.js'
+import type { Clock, Timers } from '../../clock.js'
 import { HeadgateError } from '../../errors.js'
 import type { Eventually, Store } from '../store.js'
 
@@ -11,7 +11,7 @@ const GRACE_MS = 10
  * Settles every call within `deadlineMs`, whatever the client does. No Node client gives a deadline that holds while
  * Redis is frozen. A call that missed it may still be carried out: it is neither sent again nor taken back.
  */
-export function withDeadline(store: Store, deadlineMs: number, clock: Clock = systemClock): Store {
+export function withDeadline(store: Store, deadlineMs: number, clock: Clock, timers: Timers): Store {
   const nowMs = (): number => clock.nowUs() / 1000
 
   function within<T>(work: Eventually<T>): Eventually<T> {
@@ -26,12 +26,12 @@ export function withDeadline(store: Store, deadlineMs: number, clock: Clock = sy
           ),
         )
       }
-      let timer = setTimeout(() => {
+      let callOff = timers.after(deadlineMs, () => {
         if (nowMs() - dueMs < LATE_MS) giveUp()
         // Timers run before sockets are read: the answer may be waiting there.
-        else timer = setTimeout(giveUp, GRACE_MS)
-      }, deadlineMs)
-      work.then(resolve, reject).finally(() => clearTimeout(timer))
+        else callOff = timers.after(GRACE_MS, giveUp)
+      })
+      work.then(resolve, reject).finally(() => callOff())
     })
   }
 

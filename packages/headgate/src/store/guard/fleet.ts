@@ -1,3 +1,5 @@
+import type { Timers } from '../../clock.js'
+
 /** How many processes share the limits, as far as this one knows. */
 export interface Fleet {
   live(): number
@@ -8,7 +10,7 @@ export interface Fleet {
  * Says "here I am" every `everyMs` and keeps the number of processes that did so lately. While the store is away the
  * last number holds: the fleet is the same, only nobody can count it.
  */
-export function createFleet(beat: () => Promise<number>, everyMs: number): Fleet {
+export function createFleet(beat: () => Promise<number>, everyMs: number, timers: Timers): Fleet {
   let live = 1
   const tick = async (): Promise<void> => {
     try {
@@ -17,8 +19,11 @@ export function createFleet(beat: () => Promise<number>, everyMs: number): Fleet
       // The calls of requests report the same failure.
     }
   }
-  const timer = setInterval(() => void tick(), everyMs)
-  timer.unref?.()
-  void tick()
-  return { live: () => live, stop: () => clearInterval(timer) }
+  let callOff = (): void => {}
+  const goOn = (): void => {
+    callOff = timers.inBackground(everyMs, goOn)
+    void tick()
+  }
+  goOn()
+  return { live: () => live, stop: () => callOff() }
 }

@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from '../../clock.js'
+import { type Clock, systemClock, systemTimers, type Timers } from '../../clock.js'
 import type { Question } from '../../engine/question.js'
 import { unexpected } from '../../errors.js'
 import type { Store } from '../store.js'
@@ -35,6 +35,7 @@ export interface GuardedSite {
   heartbeat(): Promise<number>
   log(line: string): void
   readonly clock?: Clock
+  readonly timers?: Timers
   readonly random?: () => number
 }
 
@@ -60,6 +61,7 @@ export function guardStore(
   const mode = options.onStoreFailure ?? 'local'
   const settings = parseGuardOptions(options)
   const clock = site.clock ?? systemClock
+  const timers = site.timers ?? systemTimers
   const tally = createTally()
   const log = safely(logSparingly(site.log, settings.logEveryMs, () => clock.nowUs() / 1000))
   const observe = safely(options.onEvent ?? (() => {}))
@@ -72,7 +74,7 @@ export function guardStore(
 
   const fleet =
     options.processes === undefined
-      ? createFleet(site.heartbeat, HEARTBEAT_MS)
+      ? createFleet(site.heartbeat, HEARTBEAT_MS, timers)
       : { live: () => options.processes as number, stop: () => {} }
   const circuit = withCircuit(store, {
     failures: settings.failures,
@@ -80,6 +82,7 @@ export function guardStore(
     nodeOf: site.nodeOf,
     ...(site.replaceConnection && { onOpen: site.replaceConnection }),
     clock,
+    timers,
     random: site.random ?? Math.random,
     onEvent,
   })

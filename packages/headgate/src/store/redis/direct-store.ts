@@ -1,3 +1,4 @@
+import { type Clock, systemClock, systemTimers, type Timers } from '../../clock.js'
 import type { Answer, Check, Question } from '../../engine/question.js'
 import { HeadgateError, isHeadgateError, unexpected } from '../../errors.js'
 import { redisKey } from '../../subject/key.js'
@@ -37,6 +38,12 @@ export interface DirectStoreOptions {
   readonly testClockUs?: () => number
 }
 
+/** Where the store reads the time and waits: in this process, or in a simulation. */
+export interface Time {
+  readonly clock: Clock
+  readonly timers: Timers
+}
+
 /** A store that answers or rejects, and what its guards need to know of it. */
 export interface DirectStore extends Store {
   /** Settles when it is connected and has looked at the server. */
@@ -58,7 +65,11 @@ const PREFIX = /^[A-Za-z0-9_.-]{1,32}$/
  * Limits shared by every process that uses the same Redis, decided there by one atomic script, on the server's clock.
  * A client handed in is duplicated with options under which no lost reply is ever charged twice.
  */
-export function directRedisStore(client: RedisClient, options: DirectStoreOptions = {}): DirectStore {
+export function directRedisStore(
+  client: RedisClient,
+  options: DirectStoreOptions = {},
+  time: Time = { clock: systemClock, timers: systemTimers },
+): DirectStore {
   const settings = parseOptions(options)
   const warn =
     options.onWarning ?? (warning => console.warn(`[headgate] ${warning.code}: ${warning.message}`))
@@ -68,7 +79,7 @@ export function directRedisStore(client: RedisClient, options: DirectStoreOption
   const keyOf = ({ subject, scope, name }: Check): string =>
     redisKey({ prefix: settings.prefix, tenant: settings.tenant, subject, scope, name })
   const connected = async (): Promise<void> => connection.ready?.()
-  const gate = createReadyGate(connected, () => connection.problem?.())
+  const gate = createReadyGate(connected, () => connection.problem?.(), time.timers)
   let inspected: Promise<void> | null = null
   let unanswered = 0
 
@@ -116,12 +127,13 @@ export function directRedisStore(client: RedisClient, options: DirectStoreOption
     },
   }
 
+  const inTime = (store: Store): Store => withDeadline(store, settings.deadlineMs, time.clock, time.timers)
   // With a deadline for each part too: when one slot does not answer, the charges of the others are given back.
-  const split = connection.cluster ? splitBySubject(withDeadline(direct, settings.deadlineMs)) : direct
+  const split = connection.cluster ? splitBySubject(inTime(direct)) : direct
   const shared = options.share === undefined ? split : withShare(split, options.share)
   ready().catch(() => {})
   return {
-    ...withDeadline(shared, settings.deadlineMs),
+    ...inTime(shared),
     ready,
     async heartbeat(member, keepUs) {
       const reply = await call(

@@ -1,3 +1,5 @@
+import type { Timers } from '../../clock.js'
+
 /** Lets calls through once the connection is ready. */
 export interface ReadyGate {
   /** Undefined when it is ready; otherwise settles when it is, or rejects when the time is up. */
@@ -8,7 +10,11 @@ export interface ReadyGate {
  * Holds calls back until the connection is ready, each no longer than it may take. One that was given up is forgotten
  * and never sent: a server that comes back after an hour must not find an hour of requests waiting for it.
  */
-export function createReadyGate(ready: () => Promise<void>, problem: () => string | undefined): ReadyGate {
+export function createReadyGate(
+  ready: () => Promise<void>,
+  problem: () => string | undefined,
+  timers: Timers,
+): ReadyGate {
   const waiting = new Set<() => void>()
   let open = false
   let asking = false
@@ -34,14 +40,14 @@ export function createReadyGate(ready: () => Promise<void>, problem: () => strin
       ask()
       return new Promise((resolve, reject) => {
         const go = () => {
-          clearTimeout(timer)
+          callOff()
           resolve()
         }
-        const timer = setTimeout(() => {
+        const callOff = timers.after(withinMs, () => {
           waiting.delete(go)
           const reason = problem()
           reject(new Error(`not connected within ${withinMs} ms${reason ? `: ${reason}` : ''}`))
-        }, withinMs)
+        })
         waiting.add(go)
       })
     },

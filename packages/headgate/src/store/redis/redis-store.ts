@@ -1,6 +1,7 @@
+import { systemClock, systemTimers } from '../../clock.js'
 import { type GuardOptions, guardStore, type StoreHealth } from '../guard/guarded-store.js'
 import type { Store } from '../store.js'
-import { type DirectStoreOptions, directRedisStore, type RedisClient } from './direct-store.js'
+import { type DirectStoreOptions, directRedisStore, type RedisClient, type Time } from './direct-store.js'
 
 export interface RedisStoreOptions extends DirectStoreOptions, GuardOptions {}
 
@@ -12,6 +13,19 @@ export interface RedisStore extends Store {
   health(): StoreHealth
 }
 
+/** What the store takes from the world around it. A simulation puts a world of its own in its place. */
+export interface World extends Time {
+  readonly random: () => number
+  log(line: string): void
+}
+
+const realWorld: World = {
+  clock: systemClock,
+  timers: systemTimers,
+  random: Math.random,
+  log: line => console.warn(`[headgate] ${line}`),
+}
+
 /** A process counts as live for three heartbeats. */
 const HEARTBEAT_KEEP_US = 3_000_000
 
@@ -21,13 +35,18 @@ const HEARTBEAT_KEEP_US = 3_000_000
  * frozen or gone, every request is still decided within the deadline, by the failure mode.
  */
 export function redisStore(client: RedisClient, options: RedisStoreOptions = {}): RedisStore {
-  const direct = directRedisStore(client, options)
-  const member = Math.random().toString(36).slice(2)
+  return redisStoreIn(realWorld, client, options)
+}
+
+/** The same in a given world. */
+function redisStoreIn(world: World, client: RedisClient, options: RedisStoreOptions): RedisStore {
+  const direct = directRedisStore(client, options, world)
+  const member = world.random().toString(36).slice(2)
   const guarded = guardStore(direct, options, {
     nodeOf: direct.nodeOf,
     replaceConnection: direct.replaceConnection,
     heartbeat: () => direct.heartbeat(member, HEARTBEAT_KEEP_US),
-    log: line => console.warn(`[headgate] ${line}`),
+    ...world,
   })
   return { ...guarded, ready: direct.ready }
 }
