@@ -14,7 +14,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'logic',
-          include: ['packages/*/{src,test}/**/*.test.ts'],
+          include: ['packages/*/{src,test}/**/*.test.ts', 'bench/src/**/*.test.js'],
           exclude: FAULTS,
           sequence: { groupOrder: 0 },
         },

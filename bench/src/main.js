@@ -1,55 +1,35 @@
 /**
- * Measures the embedded store beside its peers and a bare Map.
+ * All benches, one after the other: the embedded store, limits on Redis, web servers. Starts and stops its own Redis.
  *
- *   npm run bench                  about four minutes; writes bench/results and docs/reference/benchmarks.md
- *   npm run bench -- --quick       under a minute; rough, writes nothing
- *   npm run bench -- --strict      exit code 1 if a target was missed
+ *   npm run bench                        about twelve minutes; writes bench/results, the charts and the docs
+ *   npm run bench -- --quick             about three minutes; rough, writes nothing
+ *   npm run bench -- --only redis,http   some of: embedded, redis, http
+ *   npm run bench -- --strict            exit code 1 if a target was missed
  */
-import { availableParallelism } from 'node:os'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { measureHeap } from './measure/heap.js'
-import { IN_FLIGHT } from './measure/loops.js'
-import { measureSpeed } from './measure/speed.js'
-import { toMarkdown } from './report/markdown.js'
-import { createProgress } from './report/progress.js'
-import { toSpeedResult } from './report/results.js'
-import { judge } from './report/targets.js'
-import { writeResults } from './report/write.js'
-import { WORKLOAD_IDS, WORKLOADS } from './workloads.js'
 
-const FULL = { rounds: 7, scale: 1, heapKeys: 1_000_000 }
-const QUICK = { rounds: 3, scale: 0.2, heapKeys: 125_000 }
+const PARTS = { embedded: './embedded.js', redis: './redis/main.js', http: './http/main.js' }
 
 const { values: options } = parseArgs({
-  options: { quick: { type: 'boolean', default: false }, strict: { type: 'boolean', default: false } },
+  options: {
+    quick: { type: 'boolean', default: false },
+    strict: { type: 'boolean', default: false },
+    only: { type: 'string', default: Object.keys(PARTS).join(',') },
+  },
 })
-const { rounds, scale, heapKeys } = options.quick ? QUICK : FULL
-const progress = createProgress()
+const wanted = options.only.split(',')
+const unknown = wanted.find(part => !Object.hasOwn(PARTS, part))
+if (unknown !== undefined)
+  throw new Error(`--only: expected any of ${Object.keys(PARTS).join(', ')}; got '${unknown}'`)
+const passedOn = [...(options.quick ? ['--quick'] : []), ...(options.strict ? ['--strict'] : [])]
 
-/** @type {import('./report/results.js').Results} */
-const results = {
-  setting: { node: process.versions.node, cores: availableParallelism(), rounds, heapKeys },
-  speed: [],
-  heap: [],
-}
-for (const workload of WORKLOAD_IDS) await measure(workload, 1)
-if (!options.quick) await measure('b', IN_FLIGHT)
-progress.begin(`memory of ${heapKeys.toLocaleString('en')} keys`)
-results.heap = [...(await measureHeap(heapKeys, progress.step))].map(([name, heap]) => ({ name, ...heap }))
-progress.end()
-
-process.stdout.write(`${toMarkdown(results, '##')}\n\n`)
-if (!options.quick) await writeResults(results)
-
-const missed = judge(results).filter(target => !target.met)
-process.stdout.write(
-  missed.length === 0 ? 'Every target was met.\n' : `${missed.length} targets were missed.\n`,
-)
-if (options.strict && missed.length > 0) process.exitCode = 1
-
-/** @param {import('./workloads.js').WorkloadId} workload @param {number} inFlight */
-async function measure(workload, inFlight) {
-  progress.begin(`(${workload}) ${WORKLOADS[workload].title}, ${inFlight} in flight`)
-  const order = { workload, scale, rounds, inFlight: inFlight > 1 }
-  results.speed.push(toSpeedResult(workload, inFlight, await measureSpeed(order, progress.step)))
+for (const [part, file] of Object.entries(PARTS)) {
+  if (!wanted.includes(part)) continue
+  const path = fileURLToPath(new URL(file, import.meta.url))
+  const child = spawn(process.execPath, [path, ...passedOn], { stdio: 'inherit' })
+  const [code] = await once(child, 'exit')
+  if (code !== 0) process.exitCode = 1
 }

@@ -3,6 +3,8 @@
  * round sees the same requests in the same order.
  */
 
+import { createRandom, limitDenying, zipfRanks } from './sequences.js'
+
 /** @typedef {'a' | 'b' | 'c'} WorkloadId */
 
 /**
@@ -57,20 +59,9 @@ function uniform(keyCount, count) {
  * @returns {Workload}
  */
 function zipf(keyCount, count, denied) {
-  const random = createRandom(SEED)
   const keys = createKeys(keyCount)
-  const reach = new Float64Array(keyCount)
-  let sum = 0
-  for (let rank = 0; rank < keyCount; rank++) {
-    sum += 1 / (rank + 1)
-    reach[rank] = sum
-  }
-  const counts = new Array(keyCount).fill(0)
-  const requests = Array.from({ length: count }, () => {
-    const rank = firstReaching(reach, random() * sum)
-    counts[rank]++
-    return at(keys, rank)
-  })
+  const { ranks, counts } = zipfRanks(keyCount, count, createRandom(SEED))
+  const requests = Array.from(ranks, rank => at(keys, rank))
   return {
     keys,
     requests,
@@ -98,49 +89,6 @@ function hot(count, denied) {
 /** @param {number} count */
 function createKeys(count) {
   return Array.from({ length: count }, (_, index) => `user:${index}`)
-}
-
-/**
- * The least limit under which no more than `denied` requests are over it.
- *
- * @param {readonly number[]} counts Requests of each key.
- * @param {number} denied
- */
-function limitDenying(counts, denied) {
-  let low = 1
-  let high = Math.max(...counts)
-  while (low < high) {
-    const limit = (low + high) >>> 1
-    const over = counts.reduce((total, count) => total + Math.max(0, count - limit), 0)
-    if (over <= denied) high = limit
-    else low = limit + 1
-  }
-  return low
-}
-
-/** @param {Float64Array} reach Ascending. @param {number} value */
-function firstReaching(reach, value) {
-  let low = 0
-  let high = reach.length - 1
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if (/** @type {number} */ (reach[middle]) > value) high = middle
-    else low = middle + 1
-  }
-  return low
-}
-
-/** Numbers from 0 to 1 that look random and are the same in every run. @param {number} seed */
-function createRandom(seed) {
-  let state = seed >>> 0
-  return () => {
-    // A linear congruential step, its weak low bits mixed away by shifts.
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
-    let mixed = state ^ (state >>> 16)
-    mixed = Math.imul(mixed, 0x45d9f3b) >>> 0
-    mixed = (mixed ^ (mixed >>> 15)) >>> 0
-    return mixed / 2 ** 32
-  }
 }
 
 /** @param {readonly string[]} list @param {number} index */

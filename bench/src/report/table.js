@@ -23,7 +23,7 @@ export function formatTable(head, rows) {
 /** @param {number} value Decisions a second. */
 export function formatRate(value) {
   if (value >= 1e6) return `${(value / 1e6).toFixed(2)} M`
-  return `${Math.round(value / 1e3)} k`
+  return `${(value / 1e3).toFixed(value < 2e4 ? 1 : 0)} k`
 }
 
 /** @param {number} value */

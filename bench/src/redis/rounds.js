@@ -1,0 +1,78 @@
+/**
+ * Rounds over one Redis: in each, every contestant runs one slice, and each round begins with another one. Compared is
+ * within a round, where what disturbs the machine disturbs neighbours alike.
+ */
+import { Child } from '../measure/child.js'
+import { CONTESTANTS, idOf } from './contestants/contestants.js'
+
+/** @typedef {import('./workloads.js').WorkloadId} WorkloadId */
+/** @typedef {import('./slice-process.js').Slice & { redisCpuSeconds: number }} Slice */
+/** @typedef {Map<string, Slice[]>} Slices By contestant, one for each round. */
+/** @typedef {{ workload: WorkloadId, inFlight: number, rounds: number, seconds: number, warmUpSeconds: number }} RoundsOrder */
+
+/** The processes of the contestants, started when first needed and kept, with their connections, to the end. */
+export class Field {
+  /** @type {Map<string, Promise<Child>>} */
+  #children = new Map()
+  #server
+
+  /** @param {import('./server.js').Server} server */
+  constructor(server) {
+    this.#server = server
+  }
+
+  /** @param {string} id */
+  #child(id) {
+    let child = this.#children.get(id)
+    if (child === undefined) {
+      const place = CONTESTANTS.findIndex(entry => idOf(entry) === id)
+      const process = new Child('../redis/slice-process.js', [id, this.#server.url, `p${place}`])
+      child = process.receive().then(() => process)
+      this.#children.set(id, child)
+    }
+    return child
+  }
+
+  /** Asks for every key of (a) once. @param {string} id */
+  async fill(id) {
+    await (await this.#child(id)).request('fill')
+  }
+
+  /** @param {string} id @param {import('./slice-process.js').SliceOrder} order @returns {Promise<Slice>} */
+  async slice(id, order) {
+    const child = await this.#child(id)
+    const before = await this.#server.cpuSeconds()
+    const slice = /** @type {import('./slice-process.js').Slice} */ (await child.request(order))
+    if (slice.wrong !== null)
+      throw new Error(`(${order.workload}) ${id}, ${order.inFlight} in flight: ${slice.wrong}`)
+    return { ...slice, redisCpuSeconds: (await this.#server.cpuSeconds()) - before }
+  }
+
+  async stop() {
+    for (const child of this.#children.values()) (await child).stop()
+  }
+}
+
+/**
+ * @param {Field} field
+ * @param {RoundsOrder} order
+ * @param {(step: string) => void} tell
+ * @returns {Promise<Slices>}
+ */
+export async function runRounds(field, { workload, inFlight, rounds, seconds, warmUpSeconds }, tell) {
+  const ids = CONTESTANTS.filter(entry => entry.workloads.includes(workload)).map(idOf)
+  for (const id of ids) {
+    tell(`warm-up: ${id}`)
+    await field.slice(id, { workload, inFlight, seconds: warmUpSeconds })
+  }
+  /** @type {Slices} */
+  const slices = new Map(ids.map(id => [id, []]))
+  for (let round = 0; round < rounds; round++) {
+    for (let turn = 0; turn < ids.length; turn++) {
+      const id = /** @type {string} */ (ids[(round + turn) % ids.length])
+      tell(`round ${round + 1} of ${rounds}: ${id}`)
+      slices.get(id)?.push(await field.slice(id, { workload, inFlight, seconds }))
+    }
+  }
+  return slices
+}

@@ -1,0 +1,118 @@
+/**
+ * Who asks of a shared Redis, how often, and how much each may. Requests come in laps: a lap's keys are known by its
+ * number, so that a slice of time can hold as many laps as a contestant manages and the share that must be denied is
+ * the same for the fastest and the slowest.
+ */
+import { countOver, createRandom, limitDenying, zipfRanks } from '../sequences.js'
+
+/** `bound` is for counting, not for timing. @typedef {'a' | 'b' | 'c' | 'd' | 'e' | 'bound'} WorkloadId */
+/** @typedef {import('../contestants/contestant.js').Rule} Rule */
+/** @typedef {readonly [Rule, ...Rule[]]} Rules */
+
+/**
+ * @typedef {object} Workload
+ * @property {(lap: number) => readonly string[]} lap The key of each request of a lap.
+ * @property {number | null} deniedPerLap Requests of a lap that are over the limit; `null` where others ask too.
+ * @property {Rules} rules All of them bind every request.
+ * @property {boolean} leased Whether Headgate may take leases.
+ */
+
+/** @type {Readonly<Record<string, string>>} */
+export const TITLES = {
+  a: '100,000 keys alike, never limited',
+  b: '10,000 keys, a few of them busy (zipf), 30 % denied',
+  c: 'one hot key, 99 % denied',
+  d: 'one hot key, always allowed',
+  e: 'four limits in one decision: burst, minute, hour and day',
+}
+
+/** @type {readonly WorkloadId[]} */
+export const WORKLOAD_IDS = ['a', 'b', 'c', 'd', 'e']
+
+export const UNIFORM_KEYS = 100_000
+/** What all processes together may have of the hot key whose admissions are counted, and what each asks for. */
+export const BOUND = { limit: 100_000, asksEach: 80_000 }
+
+const SEED = 20_240_607
+/** Windows outlast the run: what is measured is deciding, not the change of a window. */
+const WINDOW_SECONDS = 86_400
+const UNREACHED = 1_000_000_000
+/** Where nothing is denied a lap is only as long as the time between two looks at the clock. */
+const OPEN_LAP = 512
+/** Where a limit must be reached: enough for a deny cache to matter, few enough for the slowest to finish. */
+const LIMITED_LAP = { inTurn: 1_000, inFlight: 20_000 }
+
+/**
+ * @param {WorkloadId} id
+ * @param {number} inFlight Requests under way at any moment.
+ * @returns {Workload}
+ */
+export function createWorkload(id, inFlight) {
+  const limitedLap = inFlight === 1 ? LIMITED_LAP.inTurn : LIMITED_LAP.inFlight
+  switch (id) {
+    case 'a':
+      return uniform(UNIFORM_KEYS, [{ limit: UNREACHED, windowSeconds: WINDOW_SECONDS }])
+    case 'b':
+      return zipf(10_000, limitedLap, 0.3)
+    case 'c':
+      return hot(limitedLap, 0.99)
+    case 'd':
+      return { ...uniform(1, [{ limit: UNREACHED, windowSeconds: WINDOW_SECONDS }]), leased: true }
+    case 'e':
+      return uniform(10_000, [
+        { limit: 1_000_000, windowSeconds: 1 },
+        { limit: 10_000_000, windowSeconds: 60 },
+        { limit: 100_000_000, windowSeconds: 3_600 },
+        { limit: UNREACHED, windowSeconds: WINDOW_SECONDS },
+      ])
+    case 'bound':
+      return {
+        lap: () => new Array(BOUND.asksEach).fill('user:0'),
+        deniedPerLap: null,
+        rules: [{ limit: BOUND.limit, windowSeconds: WINDOW_SECONDS }],
+        leased: true,
+      }
+  }
+}
+
+/** Every key of (a) once, in order. */
+export function uniformKeys() {
+  return Array.from({ length: UNIFORM_KEYS }, (_, index) => `user:${index}`)
+}
+
+/** @param {number} keyCount @param {Rules} rules @returns {Workload} */
+function uniform(keyCount, rules) {
+  const random = createRandom(SEED)
+  const laps = Array.from({ length: 400 }, () =>
+    Array.from({ length: OPEN_LAP }, () => `user:${Math.floor(random() * keyCount)}`),
+  )
+  return { lap: lap => at(laps, lap % laps.length), deniedPerLap: 0, rules, leased: false }
+}
+
+/** @param {number} keyCount @param {number} count @param {number} denied @returns {Workload} */
+function zipf(keyCount, count, denied) {
+  const { ranks, counts } = zipfRanks(keyCount, count, createRandom(SEED))
+  const limit = limitDenying(counts, denied * count)
+  return {
+    lap: lap => Array.from(ranks, rank => `user:${lap}-${rank}`),
+    deniedPerLap: countOver(counts, limit),
+    rules: [{ limit, windowSeconds: WINDOW_SECONDS }],
+    leased: false,
+  }
+}
+
+/** @param {number} count @param {number} denied @returns {Workload} */
+function hot(count, denied) {
+  const limit = Math.round(count * (1 - denied))
+  return {
+    lap: lap => new Array(count).fill(`user:${lap}`),
+    deniedPerLap: count - limit,
+    rules: [{ limit, windowSeconds: WINDOW_SECONDS }],
+    leased: false,
+  }
+}
+
+/** @template T @param {readonly T[]} list @param {number} index */
+function at(list, index) {
+  return /** @type {T} */ (list[index])
+}
