@@ -8,7 +8,7 @@
 export const FRAMEWORKS = ['express', 'fastify', 'hono']
 
 /** What users of a framework take. @type {Readonly<Record<Framework, Record<'memory' | 'redis', string>>>} */
-export const USUAL = {
+const USUAL = {
   express: { memory: 'express-rate-limit', redis: 'express-rate-limit, rate-limit-redis' },
   fastify: { memory: '@fastify/rate-limit', redis: '@fastify/rate-limit' },
   hono: { memory: 'hono-rate-limiter', redis: 'hono-rate-limiter' },
