@@ -6,11 +6,9 @@
  * would; that only limits more.
  */
 
-const MAX_LENGTH = 8_192
-
 /** The canonical path of a request target: a path, one with a query, or an absolute URL. Begins with a slash. */
 export function canonicalPath(target: string): string {
-  const path = decodeUnreserved(withoutQuery(withoutOrigin(target.slice(0, MAX_LENGTH)))).toLowerCase()
+  const path = decodeUnreserved(withoutQuery(withoutOrigin(target))).toLowerCase()
   const segments: string[] = []
   for (const raw of path.split(/[/\\]/)) {
     const segment = withoutParameters(raw)

@@ -133,6 +133,11 @@ function parseRate(value: unknown, capacity: number): number {
   return value
 }
 
+/** The nearest rate that a bucket of this capacity may have. */
+export function boundedRate(refillPerSecond: number, capacity: number): number {
+  return Math.min(MAX_REFILL_PER_SECOND, Math.max(refillPerSecond, (capacity * 1e6) / MAX_FILL_US))
+}
+
 function refuseUnknown(options: unknown, maker: string, known: readonly string[]): void {
   if (typeof options !== 'object' || options === null)
     throw unexpected('ERR_HEADGATE_INVALID_LIMIT', maker, 'an object of options', options)

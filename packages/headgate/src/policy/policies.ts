@@ -12,7 +12,18 @@ export interface Policy {
   readonly limits: readonly NamedLimit[]
 }
 
-interface NamedLimit {
+/** What a limiter with rules knows about a decision beyond the limits it asked. */
+export interface DecidedPolicy extends Policy {
+  /** The rule that spoke. */
+  readonly rule: string | null
+  /** Why no limit was asked, where none was. */
+  readonly unasked: 'disabled' | 'paused' | 'skipped' | 'shadow' | null
+  /** How quotas are to be advertised, where the policy file says so. */
+  readonly headers: 'legacy' | 'ietf' | 'both' | 'none' | null
+}
+
+/** A limit and the name its state is kept under: `<policy>.<limit id>`. */
+export interface NamedLimit {
   readonly name: string
   readonly limit: Limit
 }

@@ -1,0 +1,76 @@
+import { unexpected } from '../errors.js'
+
+/** The switches of a whole fleet. */
+export interface Control {
+  /** Off: everything passes, and every decision says so. */
+  readonly enabled: boolean
+  /** Scales every limit: 1.5 gives headroom, 0 pauses throttling. */
+  readonly multiplier: number
+}
+
+/** What holds while nobody has said anything else. */
+export const NORMAL: Control = { enabled: true, multiplier: 1 }
+
+const MAX_MULTIPLIER = 1_000
+const ON = ['true', '1', 'on', 'yes']
+const OFF = ['false', '0', 'off', 'no']
+// Neither '' nor '0x0' nor '1e3': what a hand wrote by mistake must not become a number, least of all 0.
+const DECIMAL = /^\d{1,4}(?:\.\d{1,6})?$/
+
+/**
+ * Control from the fields of its hash, which people also edit by hand. What cannot be understood counts as not said,
+ * so that all processes agree, and is told to `warn`.
+ */
+export function readControl(
+  fields: Readonly<Record<string, string>>,
+  warn: (message: string) => void,
+): Control {
+  const { enabled, multiplier } = fields
+  return {
+    enabled: enabled === undefined ? NORMAL.enabled : (readSwitch(enabled, warn) ?? NORMAL.enabled),
+    multiplier:
+      multiplier === undefined ? NORMAL.multiplier : (readMultiplier(multiplier, warn) ?? NORMAL.multiplier),
+  }
+}
+
+function readSwitch(text: string, warn: (message: string) => void): boolean | null {
+  const word = text.trim().toLowerCase()
+  if (ON.includes(word)) return true
+  if (OFF.includes(word)) return false
+  warn(`control enabled: expected true or false; got ${shown(text)}, which is ignored`)
+  return null
+}
+
+function readMultiplier(text: string, warn: (message: string) => void): number | null {
+  const word = text.trim()
+  const value = DECIMAL.test(word) ? Number(word) : Number.NaN
+  if (value <= MAX_MULTIPLIER) return value
+  warn(
+    `control multiplier: expected a number from 0 to ${MAX_MULTIPLIER}; got ${shown(text)}, which is ignored`,
+  )
+  return null
+}
+
+/** The fields of the hash for a change made by a program; refuses what it could not read back. */
+export function controlFields(change: Partial<Control>): Record<string, string> {
+  const fields: Record<string, string> = {}
+  if (change.enabled !== undefined) {
+    if (typeof change.enabled !== 'boolean') {
+      throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'enabled', 'true or false', change.enabled)
+    }
+    fields.enabled = String(change.enabled)
+  }
+  if (change.multiplier !== undefined) {
+    const text = String(change.multiplier)
+    if (typeof change.multiplier !== 'number' || readMultiplier(text, () => {}) === null) {
+      const expected = `a number from 0 to ${MAX_MULTIPLIER} with at most 6 decimals`
+      throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'multiplier', expected, change.multiplier)
+    }
+    fields.multiplier = text
+  }
+  return fields
+}
+
+function shown(text: string): string {
+  return text.length > 40 ? `a string of ${text.length} characters` : JSON.stringify(text)
+}

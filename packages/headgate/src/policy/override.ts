@@ -1,0 +1,125 @@
+import { type HeadgateError, unexpected } from '../errors.js'
+import type { Duration } from './durations.js'
+import { parseDurationUs } from './durations.js'
+import { parseUnits } from './limits.js'
+import { type TierOptions, tierLimits } from './tiers.js'
+
+/** What an override puts in the place of what the policy file says. */
+export type Replacement =
+  /** Another tier. */
+  | { readonly tier: string }
+  /** A tier of its own. */
+  | { readonly numbers: TierOptions }
+  /** Other numbers for limits of the policy that applies, by their id: `{ 'log-1m': 500 }`. */
+  | { readonly limits: Readonly<Record<string, number>> }
+
+/** Whose numbers are replaced: a subject's on the caller's level, or a rule's on its own. */
+export type OverrideTarget = { readonly subject: string } | { readonly rule: string }
+
+/** An override as it is asked for. It always ends by itself. */
+export type OverrideOptions = OverrideTarget &
+  Replacement & {
+    readonly ttl: Duration
+    /** Who did it. */
+    readonly by: string
+    readonly reason: string
+  }
+
+/** An override that is in force. Secrets in `subject` have been replaced by their digest. */
+export type Override = OverrideTarget &
+  Replacement & {
+    readonly by: string
+    readonly reason: string
+    /** Unix time in milliseconds, on the store's clock. */
+    readonly setAt: number
+    readonly expiresAt: number
+  }
+
+/** Anything longer belongs into the policy file. */
+const MAX_TTL_US = 31 * 86_400_000_000
+const MAX_TEXT = 200
+const KINDS = ['tier', 'numbers', 'limits']
+const FIELDS = ['subject', 'rule', ...KINDS, 'ttl', 'by', 'reason']
+
+/** What is stored of an override, and for how long; refuses mistakes by name. */
+export function parseOverride(
+  options: OverrideOptions,
+  nameSubject: (subject: string) => string,
+): { readonly target: string; readonly stored: StoredOverride; readonly ttlMs: number } {
+  const given = (typeof options === 'object' && options !== null ? options : {}) as Record<string, unknown>
+  const unknown = Object.keys(given).find(key => !FIELDS.includes(key))
+  if (unknown !== undefined) throw invalid(unknown, `one of ${FIELDS.join(', ')}`, unknown)
+  const target = parseTarget(given, nameSubject)
+  const ttlUs = parseDurationUs(given.ttl, 'override ttl')
+  if (ttlUs > MAX_TTL_US) throw invalid('ttl', 'at most 31d', given.ttl)
+  const by = parseText(given.by, 'by')
+  const reason = parseText(given.reason, 'reason')
+  const stored = { ...target, ...parseReplacement(given), by, reason }
+  return { target: targetKey(target), stored, ttlMs: Math.ceil(ttlUs / 1000) }
+}
+
+/** The part of an override that is written down as JSON; its times stand beside it. */
+export type StoredOverride = OverrideTarget & Replacement & { readonly by: string; readonly reason: string }
+
+/** An override that somebody wrote, or null for one that cannot be understood: then the policy file holds. */
+export function readStoredOverride(text: string): StoredOverride | null {
+  try {
+    const value = JSON.parse(text) as Record<string, unknown>
+    const target = parseTarget(value, subject => subject)
+    return {
+      ...target,
+      ...parseReplacement(value),
+      by: parseText(value.by, 'by'),
+      reason: parseText(value.reason, 'reason'),
+    }
+  } catch {
+    return null
+  }
+}
+
+/** One override a target; a newer one takes the place of the older. */
+export function targetKey(target: OverrideTarget): string {
+  return 'subject' in target ? `subject ${target.subject}` : `rule ${target.rule}`
+}
+
+function parseTarget(
+  given: Record<string, unknown>,
+  nameSubject: (subject: string) => string,
+): OverrideTarget {
+  const { subject, rule } = given
+  if ((subject === undefined) === (rule === undefined)) {
+    throw invalid('target', 'either a subject or a rule', subject === undefined ? 'neither' : 'both')
+  }
+  if (subject !== undefined) return { subject: nameSubject(subject as string) }
+  return { rule: parseText(rule, 'rule') }
+}
+
+function parseReplacement(given: Record<string, unknown>): Replacement {
+  const kinds = KINDS.filter(kind => given[kind] !== undefined)
+  if (kinds.length !== 1)
+    throw invalid('replacement', `one of ${KINDS.join(', ')}`, kinds.join(' and ') || 'none')
+  if (given.tier !== undefined) return { tier: parseText(given.tier, 'tier') }
+  if (given.numbers !== undefined) {
+    tierLimits(given.numbers as TierOptions)
+    return { numbers: given.numbers as TierOptions }
+  }
+  const entries =
+    typeof given.limits === 'object' && given.limits !== null ? Object.entries(given.limits) : []
+  if (entries.length === 0 || Array.isArray(given.limits)) {
+    throw invalid('limits', "an object of limit ids and numbers, such as { 'log-1m': 500 }", given.limits)
+  }
+  return {
+    limits: Object.fromEntries(
+      entries.map(([id, units]) => [id, parseUnits(units, `override limits.${id}`)]),
+    ),
+  }
+}
+
+function parseText(value: unknown, field: string): string {
+  if (typeof value === 'string' && value.trim() !== '' && value.length <= MAX_TEXT) return value
+  throw invalid(field, `a text of 1 to ${MAX_TEXT} characters`, value)
+}
+
+function invalid(field: string, expected: string, got: unknown): HeadgateError {
+  return unexpected('ERR_HEADGATE_INVALID_OPTION', `override ${field}`, expected, got)
+}

@@ -1,0 +1,176 @@
+/**
+ * Request facts, the policy file, overrides and control become checks: which limits a request is asked against, whose
+ * they are, and which of them bind. One pure function; nothing else decides what applies.
+ */
+import type { Check, Question } from '../engine/question.js'
+import type { Charge, CostConfig, HeaderStyleName } from './config.js'
+import { askedLevel, findLevels, type Level } from './find-levels.js'
+import type { InForce } from './in-force.js'
+import { matchesPattern } from './path-pattern.js'
+import type { NamedLimit } from './policies.js'
+import type { CanonicalFacts } from './request-facts.js'
+
+/** Why nothing is asked: the switch is off, the multiplier is 0, or the file skips the request. */
+export type Unasked = 'disabled' | 'paused' | 'skipped'
+
+/** What is to be asked about a request, and how its answer is to be read. */
+export interface Resolution {
+  /** Null: the question below is to be asked. */
+  readonly unasked: Unasked | null
+  readonly question: Question
+  /** Whether this process decides and the store's decision is only compared with it. */
+  readonly compare: boolean
+  readonly cost: number
+  /** The caller's tier, where there is one. */
+  readonly tier: string | null
+  /** The levels that were found, the most specific first, with what becomes of each. */
+  readonly levels: readonly ResolvedLevel[]
+  readonly headers: HeaderStyleName | null
+}
+
+/** `unused`: a more specific level decides. */
+export interface ResolvedLevel extends Level {
+  readonly part: 'decides' | 'shadow' | 'unused'
+}
+
+const NO_QUESTION: Question = { alternatives: [[]], shadow: [] }
+
+/** What the rules say about a request. */
+export function resolve(inForce: InForce, facts: CanonicalFacts, nowUs: number): Resolution {
+  const { levels, tier } = findLevels(inForce, facts, nowUs)
+  const unasked = whileOff(inForce) ?? (isSkipped(inForce, facts, levels) ? 'skipped' : null)
+  return conclude(inForce, levels, { unasked, tier, cost: facts.cost ?? costOf(inForce, facts, levels) })
+}
+
+/** What is asked by the name of a policy or a tier, past the rules. */
+export function resolveAsk(
+  inForce: InForce,
+  asked: { readonly subject: string; readonly charge: Charge; readonly scope: string; readonly cost: number },
+  nowUs: number,
+): Resolution {
+  const level = askedLevel(inForce, asked, nowUs)
+  const { tier } = level.configured.policy
+  return conclude(inForce, [level], { unasked: whileOff(inForce), tier, cost: asked.cost })
+}
+
+function conclude(
+  inForce: InForce,
+  levels: readonly Level[],
+  found: Pick<Resolution, 'unasked' | 'tier' | 'cost'>,
+): Resolution {
+  const parts = assignParts(inForce, levels)
+  const decides = parts.find(({ part }) => part === 'decides')
+  return {
+    ...found,
+    question: found.unasked === null ? questionOf(inForce, parts, found.cost) : NO_QUESTION,
+    compare: decides?.mode === 'compare',
+    levels: parts,
+    headers: (decides ?? parts[0])?.headers ?? null,
+  }
+}
+
+function whileOff({ control }: InForce): Unasked | null {
+  if (!control.enabled) return 'disabled'
+  return control.multiplier === 0 ? 'paused' : null
+}
+
+function isSkipped(
+  { config, skippedPrefixes }: InForce,
+  facts: CanonicalFacts,
+  levels: readonly Level[],
+): boolean {
+  const { path } = facts
+  // A rule that names a path means it, whatever a file of that name would look like.
+  if (path === null || levels[0]?.level === 'route') return false
+  if (skippedPrefixes.some(prefix => matchesPattern(prefix, path))) return true
+  const isRead = facts.method === 'GET' || facts.method === 'HEAD'
+  return isRead && config.skip.extensions.includes(extensionOf(path.at(-1) ?? ''))
+}
+
+function extensionOf(segment: string): string {
+  const dot = segment.lastIndexOf('.')
+  return dot <= 0 ? '' : segment.slice(dot + 1)
+}
+
+/** Shadow levels step aside and the next one decides, so that a rule on trial does not switch off what was in force. */
+function assignParts({ config }: InForce, levels: readonly Level[]): ResolvedLevel[] {
+  let decided = false
+  return levels.map(level => {
+    if (isShadow(level)) return { ...level, part: 'shadow' }
+    if (decided && config.levels === 'most-specific') return { ...level, part: 'unused' }
+    decided = true
+    return { ...level, part: 'decides' }
+  })
+}
+
+function isShadow({ mode, enforcePercent, subject }: Level): boolean {
+  if (mode === 'shadow') return true
+  return mode === 'enforce' && enforcePercent < 100 && shareOf(subject) >= enforcePercent
+}
+
+/** Where a subject stands between 0 and 100: always at the same place, so that a growing percentage only adds. */
+function shareOf(subject: string): number {
+  let hash = 0x811c9dc5
+  for (let index = 0; index < subject.length; index++) {
+    hash = Math.imul(hash ^ subject.charCodeAt(index), 0x01000193)
+  }
+  // The last characters of an id have only reached the low bits; this spreads them over all.
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
+  return (((hash ^ (hash >>> 16)) >>> 0) / 2 ** 32) * 100
+}
+
+function questionOf({ config }: InForce, parts: readonly ResolvedLevel[], cost: number): Question {
+  const deciding = parts.filter(({ part }) => part === 'decides').map(level => checksOf(level, cost))
+  const alternatives = config.levels === 'first-available' ? deciding : [withoutRepeats(deciding.flat())]
+  const live = new Set(deciding.flat().map(stateOf))
+  const shadow = parts.flatMap(level => {
+    const candidates = level.part === 'unused' ? [] : checksFor(level, level.configured.candidate, cost)
+    const own = level.part === 'shadow' ? checksOf(level, cost) : []
+    return [...own, ...candidates]
+  })
+  const first = parts.find(({ part }) => part === 'decides') ?? parts[0]
+  const onStoreFailure = first?.onStoreFailure ?? null
+  return {
+    alternatives: alternatives.length === 0 ? [[]] : alternatives,
+    // What binds is charged already; the same state in shadow would be charged twice.
+    shadow: withoutRepeats(shadow).filter(check => !live.has(stateOf(check))),
+    ...(onStoreFailure !== null && { onStoreFailure }),
+  }
+}
+
+function checksOf(level: Level, cost: number): Check[] {
+  return checksFor(level, level.configured.policy.limits, cost)
+}
+
+function checksFor({ subject, scope }: Level, limits: readonly NamedLimit[], cost: number): Check[] {
+  return limits.map(({ name, limit }) => ({ subject, scope, name, limit, cost }))
+}
+
+/** Two levels may lead to one budget; it is charged once, as the more specific one says. */
+function withoutRepeats(checks: readonly Check[]): Check[] {
+  const seen = new Set<string>()
+  return checks.filter(check => {
+    const state = stateOf(check)
+    if (seen.has(state)) return false
+    seen.add(state)
+    return true
+  })
+}
+
+function stateOf({ subject, scope, name }: Check): string {
+  return JSON.stringify([subject, scope, name])
+}
+
+function costOf(inForce: InForce, facts: CanonicalFacts, levels: readonly Level[]): number {
+  const ofRule = levels.find(({ cost }) => cost !== null)?.cost ?? null
+  if (ofRule !== null) return ofRule
+  const { method, path } = facts
+  if (path === null) return 1
+  const found = inForce.costs.find(entry => costMatches(entry, method) && matchesPattern(entry.pattern, path))
+  return found?.cost ?? 1
+}
+
+function costMatches(entry: Pick<CostConfig, 'method'>, method: string | null): boolean {
+  return entry.method === null || entry.method === method || (entry.method === 'GET' && method === 'HEAD')
+}

@@ -1,0 +1,354 @@
+import { describe, expect, it } from 'vitest'
+import type { Config } from '../../src/policy/config.js'
+import { type Control, NORMAL } from '../../src/policy/control.js'
+import { putInForce, type TimedOverride } from '../../src/policy/in-force.js'
+import type { Override } from '../../src/policy/override.js'
+import { pathSegments } from '../../src/policy/path-pattern.js'
+import { resolve } from '../../src/policy/resolve.js'
+import { configOf, perMinute, ruleOf } from '../support/gate-config.ts'
+
+interface Facts {
+  subjects?: string[]
+  method?: string
+  path?: string
+  tier?: string
+  scope?: string
+  cost?: number
+}
+
+function inForceOf(config: Partial<Config>, control: Control = NORMAL, overrides: TimedOverride[] = []) {
+  return putInForce(configOf(config), control, overrides, subject => subject)
+}
+
+function resolved(
+  config: Partial<Config>,
+  facts: Facts,
+  extra: { control?: Control; overrides?: Override[] } = {},
+) {
+  const overrides = (extra.overrides ?? []).map(override => ({ override, endsAtUs: 1_000 }))
+  return resolve(
+    inForceOf(config, extra.control, overrides),
+    {
+      subjects: facts.subjects ?? ['ip:192.0.2.1'],
+      method: facts.method ?? null,
+      path: facts.path === undefined ? null : pathSegments(facts.path),
+      tier: facts.tier ?? null,
+      scope: facts.scope ?? null,
+      cost: facts.cost ?? null,
+    },
+    0,
+  )
+}
+
+/** `subject scope name limit` of every check, by alternative. */
+function asked(config: Partial<Config>, facts: Facts, extra?: Parameters<typeof resolved>[2]) {
+  const { alternatives } = resolved(config, facts, extra).question
+  return alternatives.map(checks =>
+    checks.map(({ subject, scope, name, limit }) => `${subject} ${scope} ${name} ${limit.limit}`),
+  )
+}
+
+const POLICIES = { login: perMinute(5), api: perMinute(100), everything: perMinute(1_000) }
+const LOGIN = ruleOf({
+  name: 'login',
+  match: { methods: ['POST'], path: '/login' },
+  charge: { policy: 'login' },
+})
+
+describe('rules', () => {
+  it('are matched by method and path, the first one on its level', () => {
+    const rules = [LOGIN, ruleOf({ name: 'any', match: { path: '/login' }, charge: { policy: 'api' } })]
+    expect(asked({ policies: POLICIES, rules }, { method: 'POST', path: '/login' })).toEqual([
+      ['ip:192.0.2.1 global login.log-1m 5'],
+    ])
+    expect(asked({ policies: POLICIES, rules }, { method: 'GET', path: '/login' })).toEqual([
+      ['ip:192.0.2.1 global api.log-1m 100'],
+    ])
+  })
+
+  it.each(['/LOGIN', '/login/', '/%6cogin', '/x/../login', '//login', '/login;v=1', '/login?next=/'])(
+    'are not escaped by the spelling %s',
+    path => {
+      expect(asked({ policies: POLICIES, rules: [LOGIN] }, { method: 'POST', path })[0]?.[0]).toContain(
+        'login.log',
+      )
+    },
+  )
+
+  it('match parameters and open ends by whole segments', () => {
+    const config = {
+      policies: POLICIES,
+      rules: [
+        ruleOf({ name: 'post', match: { path: '/users/:id/posts' }, charge: { policy: 'login' } }),
+        ruleOf({ name: 'api', match: { path: '/api/*' }, charge: { policy: 'api' } }),
+      ],
+    }
+    const rule = (path: string) => resolved(config, { path }).levels[0]?.rule
+    expect(rule('/users/42/posts')).toBe('post')
+    expect(rule('/users/42/posts/7')).toBe('default')
+    expect(rule('/users/posts')).toBe('default')
+    expect(rule('/api')).toBe('api')
+    expect(rule('/api/a/b')).toBe('api')
+    expect(rule('/apis')).toBe('default')
+  })
+
+  it('for GET hold for HEAD, and a method rule never for a request without a method', () => {
+    const rules = [ruleOf({ name: 'read', match: { methods: ['GET'] }, charge: { policy: 'api' } })]
+    const rule = (method?: string) =>
+      resolved({ policies: POLICIES, rules }, method === undefined ? {} : { method }).levels[0]?.rule
+    expect([rule('GET'), rule('HEAD'), rule('POST'), rule()]).toEqual(['read', 'read', 'default', 'default'])
+  })
+
+  it('look at subject type, tier and scope, and are charged to the subject they speak of', () => {
+    const rules = [
+      ruleOf({ name: 'ips', match: { path: '/login', subjects: ['ip'] }, charge: { policy: 'login' } }),
+      ruleOf({ name: 'pros', match: { tiers: ['pro'] }, charge: { policy: 'api' } }),
+      ruleOf({ name: 'exports', match: { scopes: ['export'] }, charge: { policy: 'everything' } }),
+    ]
+    const config = { policies: POLICIES, rules }
+    const subjects = ['user:42', 'ip:192.0.2.1']
+    expect(asked(config, { subjects, path: '/login' })).toEqual([['ip:192.0.2.1 global login.log-1m 5']])
+    expect(asked(config, { subjects: ['user:42'], tier: 'pro' })).toEqual([['user:42 global api.log-1m 100']])
+    expect(asked(config, { subjects: ['user:42'], scope: 'export' })).toEqual([
+      ['user:42 global everything.log-1m 1000'],
+    ])
+    expect(resolved(config, { subjects: ['user:42'], path: '/login' }).levels[0]?.rule).toBe('default')
+  })
+
+  it('may share one budget among all callers, and keep it apart by scope', () => {
+    const rules = [
+      ruleOf({
+        match: { path: '/export' },
+        charge: { policy: 'login' },
+        per: 'everyone',
+        scope: 'export',
+      }),
+    ]
+    expect(asked({ policies: POLICIES, rules }, { path: '/export' })).toEqual([
+      ['global:all export login.log-1m 5'],
+    ])
+  })
+
+  it('without a charge leave the caller to its tier', () => {
+    const rules = [ruleOf({ name: 'dear', match: { path: '/report' }, cost: 10 })]
+    const { cost, levels } = resolved({ rules }, { path: '/report', tier: 'pro' })
+    expect(cost).toBe(10)
+    expect(levels[0]?.configured.policy.tier).toBe('pro')
+  })
+})
+
+describe('tiers', () => {
+  it('come from the file for callers it names, then from the adapter, then from the default', () => {
+    const subjects = new Map([['user:42', { tier: 'enterprise' }]])
+    const tier = (facts: Facts) => resolved({ subjects }, facts).tier
+    expect(tier({ subjects: ['user:42'], tier: 'free' })).toBe('enterprise')
+    expect(tier({ subjects: ['user:7'], tier: 'free' })).toBe('free')
+    expect(tier({ subjects: ['user:7'] })).toBe('anonymous')
+  })
+
+  it('give way to a policy of the caller’s own', () => {
+    const subjects = new Map([['user:42', { policy: 'api' }]])
+    expect(asked({ policies: POLICIES, subjects }, { subjects: ['user:42'] })).toEqual([
+      ['user:42 global api.log-1m 100'],
+    ])
+  })
+})
+
+describe('levels', () => {
+  const config = {
+    policies: POLICIES,
+    rules: [LOGIN],
+    global: { policy: 'everything' },
+    default: { policy: 'api' },
+  }
+  const facts = { subjects: ['user:42'], method: 'POST', path: '/login' }
+  const ROUTE = 'user:42 global login.log-1m 5'
+  const CALLER = 'user:42 global api.log-1m 100'
+  const GLOBAL = 'global:all global everything.log-1m 1000'
+
+  it('most-specific: the first that has a rule decides', () => {
+    expect(asked(config, facts)).toEqual([[ROUTE]])
+    expect(asked(config, { ...facts, path: '/' })).toEqual([[CALLER]])
+    expect(resolved(config, facts).levels.map(({ part }) => part)).toEqual(['decides', 'unused', 'unused'])
+  })
+
+  it('all: every level must admit, in one question', () => {
+    expect(asked({ ...config, levels: 'all' }, facts)).toEqual([[ROUTE, CALLER, GLOBAL]])
+  })
+
+  it('first-available: one alternative each, from the most specific', () => {
+    expect(asked({ ...config, levels: 'first-available' }, facts)).toEqual([[ROUTE], [CALLER], [GLOBAL]])
+  })
+
+  it('that lead to one budget charge it once', () => {
+    const rules = [ruleOf({ match: { path: '/login' }, charge: { policy: 'api' } })]
+    expect(asked({ ...config, rules, levels: 'all' }, facts)).toEqual([[CALLER, GLOBAL]])
+  })
+})
+
+describe('costs', () => {
+  it('come from the request, the rule, the list, in this order', () => {
+    const config = {
+      rules: [ruleOf({ match: { path: '/a' }, cost: 7 })],
+      costs: [
+        { method: 'POST', path: '/api/simulation/start', cost: 10 },
+        { method: null, path: '/a', cost: 3 },
+      ],
+    }
+    const cost = (facts: Facts) => resolved(config, facts).cost
+    expect(cost({ method: 'POST', path: '/API/simulation/start/' })).toBe(10)
+    expect(cost({ method: 'GET', path: '/api/simulation/start' })).toBe(1)
+    expect(cost({ path: '/a' })).toBe(7)
+    expect(cost({ path: '/a', cost: 0 })).toBe(0)
+  })
+})
+
+describe('what is skipped', () => {
+  const skip = { prefixes: ['/_next'], extensions: ['css'] }
+  const unasked = (facts: Facts, config: Partial<Config> = {}) => resolved({ skip, ...config }, facts).unasked
+
+  it('is named by whole segments and by the extension of a file that is read', () => {
+    expect(unasked({ method: 'GET', path: '/_next/static/a.js' })).toBe('skipped')
+    expect(unasked({ method: 'GET', path: '/site.CSS?v=1' })).toBe('skipped')
+    expect(unasked({ method: 'GET', path: '/_nextgen' })).toBeNull()
+    expect(unasked({ method: 'POST', path: '/site.css' })).toBeNull()
+    expect(unasked({ method: 'GET', path: '/v1.2/users' })).toBeNull()
+    expect(unasked({ method: 'GET', path: '/.css' })).toBeNull()
+    expect(unasked({ method: 'GET', path: '/users/../_next/x' })).toBe('skipped')
+    expect(unasked({ method: 'GET', path: '/_next/../users' })).toBeNull()
+  })
+
+  it('is never a request that a rule names by its path', () => {
+    const rules = [ruleOf({ match: { path: '/users/:id' }, charge: { policy: 'api' } })]
+    expect(unasked({ method: 'GET', path: '/users/1.css' }, { policies: POLICIES, rules })).toBeNull()
+  })
+})
+
+describe('shadow', () => {
+  const shadowLogin = { ...LOGIN, mode: 'shadow' as const }
+  const facts = { subjects: ['user:42'], method: 'POST', path: '/login' }
+
+  it('steps aside: the next level decides as if the rule were not there', () => {
+    const config = { policies: POLICIES, rules: [shadowLogin], default: { policy: 'api' } }
+    const { question } = resolved(config, facts)
+    expect(question.alternatives.flat().map(({ name }) => name)).toEqual(['api.log-1m'])
+    expect(question.shadow.map(({ name }) => name)).toEqual(['login.log-1m'])
+  })
+
+  it('of a policy and of the whole file is overruled by what is more specific', () => {
+    const mode = (config: Partial<Config>) => resolved(config, facts).levels[0]?.mode
+    const policies = { ...POLICIES, login: { ...POLICIES.login, mode: 'shadow' as const } }
+    expect(mode({ policies, rules: [LOGIN] })).toBe('shadow')
+    expect(mode({ policies, rules: [{ ...LOGIN, mode: 'enforce' }] })).toBe('enforce')
+    expect(mode({ policies: POLICIES, rules: [LOGIN], mode: 'shadow' })).toBe('shadow')
+    expect(mode({ policies: POLICIES, rules: [{ ...LOGIN, enforcePercent: 100 }], mode: 'shadow' })).toBe(
+      'enforce',
+    )
+  })
+
+  it('by percentage takes about that share of subjects, always the same, and more as it grows', () => {
+    const names = Array.from({ length: 4_000 }, (_, index) => `user:${index}`)
+    const enforced = (enforcePercent: number) => {
+      const inForce = inForceOf({ policies: POLICIES, default: { policy: 'api' }, enforcePercent })
+      const facts = { method: null, path: null, tier: null, scope: null, cost: null }
+      return names.filter(
+        subject => resolve(inForce, { ...facts, subjects: [subject] }, 0).levels[0]?.part === 'decides',
+      )
+    }
+    const [none, quarter, half, all] = [enforced(0), enforced(25), enforced(50), enforced(100)]
+    expect(none).toEqual([])
+    expect(all).toEqual(names)
+    expect(quarter.length / names.length).toBeCloseTo(0.25, 1)
+    expect(quarter).toEqual(enforced(25))
+    expect(half).toEqual(expect.arrayContaining(quarter))
+  })
+
+  it('carries candidates beside the live limits, under names of their own', () => {
+    const policies = { api: { ...perMinute(100), candidate: perMinute(50).limits } }
+    const { question } = resolved({ policies, default: { policy: 'api' } }, facts)
+    expect(question.alternatives[0]?.map(({ name }) => name)).toEqual(['api.log-1m'])
+    expect(question.shadow.map(({ name, limit }) => [name, limit.limit])).toEqual([
+      ['api+candidate.log-1m', 50],
+    ])
+  })
+})
+
+describe('control', () => {
+  it('off and paused ask nothing', () => {
+    expect(resolved({}, {}, { control: { enabled: false, multiplier: 1 } }).unasked).toBe('disabled')
+    expect(resolved({}, {}, { control: { enabled: true, multiplier: 0 } }).unasked).toBe('paused')
+    expect(resolved({}, {}, { control: { enabled: true, multiplier: 0 } }).question.alternatives).toEqual([
+      [],
+    ])
+  })
+
+  it.each([
+    [1.5, 7],
+    [0.1, 1],
+    [1_000, 5_000],
+  ])('a multiplier of %d makes 5 a minute %d', (multiplier, limit) => {
+    const control = { enabled: true, multiplier }
+    expect(asked({ policies: POLICIES, default: { policy: 'login' } }, {}, { control })[0]?.[0]).toMatch(
+      new RegExp(` ${limit}$`),
+    )
+  })
+
+  it('scales every number of a tier, and what headers tell of it', () => {
+    const { question } = resolved({}, { tier: 'pro' }, { control: { enabled: true, multiplier: 2 } })
+    expect(
+      question.alternatives[0]?.map(({ limit }) => [limit.limit, limit.quota.limit, limit.quota.burst]),
+    ).toEqual([
+      [600, 200, 600],
+      [600, 200, 600],
+      [4_000, 4_000, null],
+      [100_000, 100_000, null],
+    ])
+    const bucket = question.alternatives[0]?.[1]?.limit
+    expect(bucket).toMatchObject({ algorithm: 'token-bucket', refillPerSecond: 200 / 60 })
+  })
+
+  it('leaves a ban a ban', () => {
+    const policies = { none: perMinute(0) }
+    const control = { enabled: true, multiplier: 10 }
+    expect(asked({ policies, default: { policy: 'none' } }, {}, { control })[0]?.[0]).toMatch(/ 0$/)
+  })
+})
+
+describe('overrides', () => {
+  const by = { by: 'ada', reason: 'launch', setAt: 0, expiresAt: 1 }
+
+  it('give a subject another tier on its own level, not on the route’s', () => {
+    const overrides = [{ subject: 'user:42', tier: 'enterprise', ...by }]
+    const config = { policies: POLICIES, rules: [LOGIN] }
+    expect(resolved(config, { subjects: ['user:42'], tier: 'free' }, { overrides }).tier).toBe('enterprise')
+    expect(resolved(config, { subjects: ['user:7'], tier: 'free' }, { overrides }).tier).toBe('free')
+    const login = { subjects: ['user:42'], method: 'POST', path: '/login' }
+    expect(asked(config, login, { overrides })).toEqual([['user:42 global login.log-1m 5']])
+  })
+
+  it('give a subject numbers that make a tier of its own, under the names all tiers share', () => {
+    const overrides = [{ subject: 'user:42', numbers: { minute: 7 }, ...by }]
+    expect(asked({}, { subjects: ['user:42'] }, { overrides })).toEqual([['user:42 global tier.log-1m 7']])
+  })
+
+  it('give a rule other numbers, scaled like all others', () => {
+    const overrides = [{ rule: 'login', limits: { 'log-1m': 50 }, ...by }]
+    const config = { policies: POLICIES, rules: [LOGIN] }
+    const facts = { method: 'POST', path: '/login' }
+    const control = { enabled: true, multiplier: 2 }
+    expect(asked(config, facts, { overrides })[0]?.[0]).toMatch(/login.log-1m 50$/)
+    expect(asked(config, facts, { overrides, control })[0]?.[0]).toMatch(/login.log-1m 100$/)
+  })
+
+  it('that have ended, or name a tier that is gone, change nothing', () => {
+    const inForce = (override: Override, endsAtUs: number) =>
+      resolve(
+        inForceOf({}, NORMAL, [{ override, endsAtUs }]),
+        { subjects: ['user:42'], method: null, path: null, tier: null, scope: null, cost: null },
+        10,
+      ).tier
+    expect(inForce({ subject: 'user:42', tier: 'pro', ...by }, 10)).toBe('anonymous')
+    expect(inForce({ subject: 'user:42', tier: 'pro', ...by }, 11)).toBe('pro')
+    expect(inForce({ subject: 'user:42', tier: 'gone', ...by }, 11)).toBe('anonymous')
+  })
+})
