@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.js'
 import type { Answer, Check, Question, Refund } from '../engine/question.js'
+import type { ControlStore } from './control-store.js'
 
 /** A value now, or a promise of it where the store is not in this process. */
 export type Eventually<T> = T | Promise<T>
@@ -13,6 +14,8 @@ export interface Store {
   readonly source: Source
   /** The clock the store decides by, where that is in this process. */
   readonly clock?: Clock
+  /** Where operators' switches and overrides are kept. Left out: in the process that asks. */
+  readonly control?: ControlStore
   /** Charges the first alternative that fits, whole, and says what it found. */
   decide(question: Question): Eventually<Answer>
   /** Answers as `decide` would and changes nothing. */

@@ -29,9 +29,14 @@ export function redisKey(parts: KeyParts): string {
   const type = encodePart(parts.subject.slice(0, colon), /[%{}:/~\p{Cc}\p{Cs}]/gu)
   // Colons stay in an id, so that an IPv6 address can be read: the type before it has none.
   const id = encodePart(parts.subject.slice(colon + 1), /[%{}\p{Cc}\p{Cs}]/gu)
-  const tenant = parts.tenant === '' ? '' : `${encodePart(parts.tenant, /[%{}:/~\p{Cc}\p{Cs}]/gu)}/`
+  const tenant = parts.tenant === '' ? '' : `${encodeTenant(parts.tenant)}/`
   const scope = encodePart(parts.scope, /[%{}:\p{Cc}\p{Cs}]/gu)
   return `${parts.prefix}:${STATE_VERSION}:{${tenant}${type}:${id}}:${scope}:${parts.name}`
+}
+
+/** A tenant as it may stand in a key. */
+export function encodeTenant(tenant: string): string {
+  return encodePart(tenant, /[%{}:/~\p{Cc}\p{Cs}]/gu)
 }
 
 function encodePart(part: string, unsafe: RegExp): string {

@@ -66,6 +66,19 @@ describe('the published user', () => {
 
   describe.each(['single', 'cluster'] as const)('on a %s', topology => {
     describe.each(LIBRARIES)('with %s', library => {
+      it('reads and changes control and overrides', async () => {
+        const { control, ready, close } = directRedisStore(clients[topology]()(library).client)
+        await ready()
+        await control.setControl({ multiplier: '1' })
+        await control.putOverride(`subject user:${library}`, '{}', 60_000)
+        expect(await control.read()).toMatchObject({
+          control: { multiplier: '1' },
+          overrides: [{ text: '{}' }],
+        })
+        expect(await control.removeOverride(`subject user:${library}`)).toBe(true)
+        await close()
+      })
+
       it.each(MODES)('decides, peeks, refunds and resets by %s', async use => {
         const warnings: StoreWarning[] = []
         const store = directRedisStore(clients[topology]()(library).client, {

@@ -5,6 +5,7 @@ import type { Check, Refund } from '../../engine/question.js'
 import { SingleQuestion } from '../../engine/single.js'
 import { HeadgateError, show } from '../../errors.js'
 import type { Store } from '../store.js'
+import { memoryControl } from './memory-control.js'
 import { Table } from './table.js'
 
 export interface MemoryStoreOptions {
@@ -96,6 +97,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store & { readonl
   return {
     source: 'memory',
     clock,
+    control: memoryControl(clock),
     get size() {
       return size
     },

@@ -2,6 +2,7 @@ import { type Clock, systemClock, systemTimers, type Timers } from '../../clock.
 import type { Answer, Check, Question } from '../../engine/question.js'
 import { HeadgateError, isHeadgateError, unexpected } from '../../errors.js'
 import { redisKey } from '../../subject/key.js'
+import type { ControlStore } from '../control-store.js'
 import { withDeadline } from '../guard/deadline.js'
 import type { Store } from '../store.js'
 import { type IoredisLike, ioredisConnection, isIoredis } from './clients/ioredis.js'
@@ -11,6 +12,7 @@ import { decodeAnswers, decodeRefunds } from './decode.js'
 import { encodeQuestions, encodeRefunds, encodeReset } from './encode.js'
 import { inspectServer, type StoreWarning } from './inspect.js'
 import { createReadyGate } from './ready-gate.js'
+import { redisControl } from './redis-control.js'
 import { runAsFunction, runByHash } from './script-runner.js'
 import { type Script, scripts } from './scripts.gen.js'
 import { createShare, type Share } from './share.js'
@@ -46,6 +48,7 @@ export interface Time {
 
 /** A store that answers or rejects, and what its guards need to know of it. */
 export interface DirectStore extends Store {
+  readonly control: ControlStore
   /** Settles when it is connected and has looked at the server. */
   ready(): Promise<void>
   /** Counts a process in and returns how many there are. */
@@ -132,8 +135,10 @@ export function directRedisStore(
   const split = connection.cluster ? splitBySubject(inTime(direct)) : direct
   const shared = options.share === undefined ? split : withShare(split, options.share)
   ready().catch(() => {})
+  const { prefix, tenant } = settings
   return {
     ...inTime(shared),
+    control: redisControl({ prefix, tenant, run: call, clockUs, timers: time.timers }),
     ready,
     async heartbeat(member, keepUs) {
       const reply = await call(

@@ -48,5 +48,5 @@ function redisStoreIn(world: World, client: RedisClient, options: RedisStoreOpti
     heartbeat: () => direct.heartbeat(member, HEARTBEAT_KEEP_US),
     ...world,
   })
-  return { ...guarded, ready: direct.ready }
+  return { ...guarded, control: direct.control, ready: direct.ready }
 }

@@ -1,0 +1,129 @@
+/**
+ * Control and overrides in Redis: two hashes beside the limits. No request waits for them; each process looks at them
+ * a few times a second and keeps what it last saw when Redis does not answer.
+ */
+import type { Timers } from '../../clock.js'
+import { HeadgateError } from '../../errors.js'
+import { encodeTenant } from '../../subject/key.js'
+import {
+  type ControlReading,
+  type ControlStore,
+  MAX_OVERRIDES,
+  type StoredEntry,
+  tooManyOverrides,
+} from '../control-store.js'
+import type { RunScript } from './script-runner.js'
+import { scripts } from './scripts.gen.js'
+
+export interface RedisControlOptions {
+  readonly prefix: string
+  readonly tenant: string
+  readonly run: RunScript
+  /** The server's time for tests, or ''. */
+  readonly clockUs: () => string
+  readonly timers: Timers
+}
+
+/** A change is seen within one pause and two calls, well within a second. */
+const LOOK_EVERY_MS = 400
+const GIVE_UP_AFTER_MS = 1_000
+/** The name operators know it by; another prefix is another fleet. */
+const CONTROL_KEY = 'rate-limit:control'
+const DEFAULT_PREFIX = 'ratelimit'
+const ENTRY = /^(\d+) (\d+) (.*)$/s
+
+export function redisControl(options: RedisControlOptions): ControlStore {
+  const { prefix, tenant, timers } = options
+  const controlKey = prefix === DEFAULT_PREFIX ? CONTROL_KEY : `${prefix}:control`
+  const overridesKey = `${prefix}:overrides${tenant === '' ? '' : `:${encodeTenant(tenant)}`}`
+  let known: { revision: string; entries: readonly Omit<StoredEntry, 'expiresInMs'>[] } = {
+    revision: '',
+    entries: [],
+  }
+
+  function within<T>(work: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const callOff = timers.inBackground(GIVE_UP_AFTER_MS, () =>
+        reject(
+          new HeadgateError('ERR_HEADGATE_STORE_TIMEOUT', `redis: no answer within ${GIVE_UP_AFTER_MS} ms`),
+        ),
+      )
+      work.then(resolve, reject).finally(callOff)
+    })
+  }
+
+  async function readControl(fields: readonly string[] = []): Promise<Record<string, string>> {
+    const reply = await within(options.run(scripts.control, [controlKey], [...fields]))
+    return Object.fromEntries(pairsOf(reply as string[]))
+  }
+
+  async function overrides(action: 'read' | 'put' | 'remove', target = '', text = '', ttlMs = 0) {
+    const args = [
+      options.clockUs(),
+      known.revision,
+      action,
+      target,
+      text,
+      String(ttlMs),
+      String(MAX_OVERRIDES),
+    ]
+    const reply = (await within(options.run(scripts.overrides, [overridesKey], args))) as (string | number)[]
+    const [nowMs, revision, wasThere, ...rest] = reply
+    if (revision === 'full') throw tooManyOverrides()
+    if (rest[0] !== 'same') {
+      const entries = pairsOf(rest as string[]).flatMap(([name, entry]) => entryOf(name, entry))
+      known = { revision: String(revision), entries }
+    }
+    const live = known.entries.map(entry => ({ ...entry, expiresInMs: entry.expiresAtMs - Number(nowMs) }))
+    return { live: live.filter(({ expiresInMs }) => expiresInMs > 0), wasThere: Number(wasThere) === 1 }
+  }
+
+  async function read(): Promise<ControlReading> {
+    const [control, { live }] = await Promise.all([readControl(), overrides('read')])
+    return { control, overrides: live }
+  }
+
+  return {
+    read,
+    async setControl(fields) {
+      await readControl(Object.entries(fields).flat())
+    },
+    async putOverride(target, text, ttlMs) {
+      await overrides('put', target, text, ttlMs)
+    },
+    async removeOverride(target) {
+      return (await overrides('remove', target)).wasThere
+    },
+    watch(onChange, onError) {
+      let stopped = false
+      let callOff = () => {}
+      const look = async () => {
+        try {
+          const reading = await read()
+          if (!stopped) onChange(reading)
+        } catch (error) {
+          if (!stopped) onError(error)
+        }
+        if (!stopped) callOff = timers.inBackground(LOOK_EVERY_MS, () => void look())
+      }
+      void look()
+      return () => {
+        stopped = true
+        callOff()
+      }
+    },
+  }
+}
+
+function entryOf(target: string, text: string): Omit<StoredEntry, 'expiresInMs'>[] {
+  const match = ENTRY.exec(text)
+  if (match === null) return []
+  return [{ target, setAtMs: Number(match[1]), expiresAtMs: Number(match[2]), text: match[3] ?? '' }]
+}
+
+function pairsOf(flat: readonly string[]): [string, string][] {
+  const pairs: [string, string][] = []
+  for (let index = 0; index + 1 < flat.length; index += 2)
+    pairs.push([String(flat[index]), String(flat[index + 1])])
+  return pairs
+}
