@@ -1,11 +1,20 @@
+import {
+  type Ask,
+  closedError,
+  namesOf,
+  parseCost,
+  parseFailureMode,
+  parseScope,
+  unknownName,
+} from './ask.js'
 import { type Clock, systemClock } from './clock.js'
 import { Decision } from './decision/decision.js'
 import type { Answer, Check, Question } from './engine/question.js'
 import { SingleQuestion } from './engine/single.js'
-import { HeadgateError, show, unexpected } from './errors.js'
+import { HeadgateError, unexpected } from './errors.js'
 import { type Policy, type PolicyOptions, parsePolicies, parseTiers } from './policy/policies.js'
 import type { TierOptions } from './policy/tiers.js'
-import type { FailureMode } from './store/guard/failure.js'
+import { createRefunds } from './refunds.js'
 import { memoryStore } from './store/memory/memory-store.js'
 import type { Store } from './store/store.js'
 import { createSubjectNamer, type SubjectInput, type SubjectOptions } from './subject/subject.js'
@@ -22,19 +31,6 @@ export interface LimiterOptions<
   /** How subjects become names, and which of them are secrets. */
   readonly subject?: SubjectOptions
   readonly clock?: Clock
-}
-
-/** What is asked: a policy or a tier by its name, and for what. */
-export type Ask<PolicyName extends string, TierName extends string> = (
-  | { readonly policy: PolicyName; readonly tier?: undefined }
-  | { readonly tier: TierName; readonly policy?: undefined }
-) & {
-  /** What is asked for; `global` is one budget for everything. */
-  readonly scope?: string
-  /** Units the request takes. Default 1. */
-  readonly cost?: number
-  /** What decides when the store cannot be asked; the store's own default (`local`) when left out. */
-  readonly onStoreFailure?: FailureMode
 }
 
 export interface Limiter<PolicyName extends string, TierName extends string> {
@@ -56,7 +52,6 @@ export interface Limiter<PolicyName extends string, TierName extends string> {
   close(): Promise<void>
 }
 
-const MAX_COST = 2 ** 32 - 1
 const NO_CHECKS: readonly Check[] = []
 
 /** Builds a limiter. Policy and tier names that do not exist do not compile, and throw where types are not checked. */
@@ -86,7 +81,7 @@ export function createLimiter<
   }
   const context = { clock: store.clock ?? options.clock ?? systemClock, source: store.source }
   const nameSubject = createSubjectNamer(options.subject)
-  const refunded = new WeakMap<Decision, number>()
+  const refund = createRefunds(store)
   let closed = false
 
   type AnyAsk = Ask<string, string>
@@ -103,10 +98,7 @@ export function createLimiter<
 
   function questionOf(policy: Policy, subjectInput: SubjectInput, ask: AnyAsk, cost: number): Question {
     const subject = nameSubject(subjectInput)
-    const scope = ask.scope ?? 'global'
-    if (typeof scope !== 'string' || scope === '') {
-      throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'scope', 'a non-empty string', scope)
-    }
+    const scope = parseScope(ask.scope)
     const { limits } = policy
     const [first] = limits
     if (first !== undefined && limits.length === 1 && ask.onStoreFailure === undefined) {
@@ -144,37 +136,9 @@ export function createLimiter<
     check: (subject, options) => ask('decide', subject, options as AnyAsk),
     peek: (subject, options) => ask('peek', subject, options as AnyAsk),
 
-    async refund(decision, units = decision.cost) {
+    async refund(decision, units) {
       if (closed) throw closedError()
-      if (!(decision instanceof Decision)) {
-        throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'decision', 'what check returned', decision)
-      }
-      // What was decided without the store is not in the store: giving it back there would be a gift.
-      if (decision.source !== store.source) return 0
-      const charges = Decision.chargesOf(decision)
-      if (charges.length === 0) {
-        throw new HeadgateError(
-          'ERR_HEADGATE_NOT_CHARGED',
-          'decision: expected one that charged; this one did not',
-        )
-      }
-      if (!Number.isInteger(units) || units < 1 || units > decision.cost) {
-        throw unexpected(
-          'ERR_HEADGATE_INVALID_COST',
-          'units',
-          `a whole number from 1 to the decision's cost ${decision.cost}`,
-          units,
-        )
-      }
-      // A decision is given back once: a second refund of it would take another request's units.
-      const already = refunded.get(decision) ?? 0
-      const due = Math.min(units, decision.cost - already)
-      if (due === 0) return 0
-      refunded.set(decision, already + due)
-      const given = await store.refund(
-        charges.map(({ check, chargedAtUs }) => ({ check, units: due, chargedAtUs })),
-      )
-      return Math.max(0, ...given)
+      return refund(decision, units)
     },
 
     async reset(subject, options) {
@@ -189,35 +153,4 @@ export function createLimiter<
       await store.close()
     },
   }
-}
-
-function parseFailureMode(mode: unknown): FailureMode {
-  if (mode === 'local' || mode === 'open' || mode === 'closed') return mode
-  throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'onStoreFailure', "'local', 'open' or 'closed'", mode)
-}
-
-/** What an ask names, for a message. */
-function namesOf(ask: unknown): unknown {
-  if (typeof ask !== 'object' || ask === null) return ask
-  return 'policy' in ask && 'tier' in ask ? 'both' : 'neither'
-}
-
-function closedError(): HeadgateError {
-  return new HeadgateError('ERR_HEADGATE_CLOSED', 'limiter: expected an open limiter; it was closed')
-}
-
-function parseCost(cost: unknown): number {
-  if (typeof cost === 'number' && Number.isInteger(cost) && cost >= 0 && cost <= MAX_COST) return cost
-  throw unexpected('ERR_HEADGATE_INVALID_COST', 'cost', `a whole number from 0 to ${MAX_COST}`, cost)
-}
-
-function unknownName(
-  kind: 'policy' | 'tier',
-  got: unknown,
-  known: ReadonlyMap<string, Policy>,
-): HeadgateError {
-  return new HeadgateError(
-    kind === 'policy' ? 'ERR_HEADGATE_UNKNOWN_POLICY' : 'ERR_HEADGATE_UNKNOWN_TIER',
-    `${kind}: expected one of ${[...known.keys()].join(', ') || 'none'}; got ${show(got)}`,
-  )
 }

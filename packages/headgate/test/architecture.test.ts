@@ -25,7 +25,7 @@ const STAGES: Readonly<Record<string, Row>> = {
   engine: { may: ['errors'] },
   subject: { may: ['errors'] },
   policy: { may: ['errors'], types: ['engine', 'subject'] },
-  store: { types: ['clock', 'engine'] },
+  store: { may: ['errors'], types: ['clock', 'engine'] },
   'store/memory': { may: ['errors', 'clock', 'engine', 'store'] },
   'store/guard': {
     may: ['errors', 'clock', 'engine', 'store', 'store/memory'],
@@ -39,14 +39,19 @@ const STAGES: Readonly<Record<string, Row>> = {
   },
   decision: { may: ['errors', 'engine', 'policy'], types: ['clock', 'store'] },
   observe: { may: ['errors', 'clock'], types: ['decision', 'engine', 'policy', 'store', 'limiter'] },
+  // What may be asked of a limiter, and giving it back.
+  ask: { may: ['errors'], types: ['store/guard'] },
+  refunds: { may: ['decision', 'errors'], types: ['store'] },
   // It is handed a store; the only one it knows is the embedded default.
   limiter: {
     may: [
+      'ask',
       'clock',
       'decision',
       'errors',
       'observe',
       'policy',
+      'refunds',
       'store',
       'store/guard',
       'store/memory',
@@ -54,9 +59,13 @@ const STAGES: Readonly<Record<string, Row>> = {
     ],
     types: ['engine'],
   },
+  gate: {
+    may: ['ask', 'clock', 'decision', 'errors', 'policy', 'refunds', 'store', 'store/memory', 'subject'],
+    types: ['engine', 'limiter'],
+  },
   adapters: {
     may: ['decision', 'errors', 'policy', 'subject'],
-    types: ['clock', 'engine', 'limiter', 'observe', 'store'],
+    types: ['ask', 'clock', 'engine', 'gate', 'limiter', 'observe', 'store'],
     packageTypes: ['*'],
     packages: ['node:*'],
   },

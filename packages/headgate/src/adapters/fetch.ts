@@ -1,8 +1,9 @@
+import type { Ask } from '../ask.js'
 import type { Decision } from '../decision/decision.js'
 import { decisionHeaders, type HeaderOptions } from '../decision/headers.js'
 import { decisionProblem } from '../decision/problem.js'
 import { unexpected } from '../errors.js'
-import type { Ask, Limiter } from '../limiter.js'
+import type { Limiter } from '../limiter.js'
 import type { SubjectInput } from '../subject/subject.js'
 
 /** Anything that answers a `Request` with a `Response`, with whatever else the runtime hands it. */

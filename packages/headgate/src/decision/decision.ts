@@ -3,7 +3,7 @@ import { keepShape } from '../engine/keep-shape.js'
 import { NEVER, type Quota } from '../engine/limit.js'
 import type { Answer, Check, Question, Verdict } from '../engine/question.js'
 import { SingleAnswer } from '../engine/single.js'
-import type { Policy } from '../policy/policies.js'
+import type { DecidedPolicy, Policy } from '../policy/policies.js'
 import type { Source } from '../store/store.js'
 
 /** Why a decision came out as it did. */
@@ -16,6 +16,14 @@ export type Reason =
   | 'exceeds-capacity'
   /** Nothing limits this caller. */
   | 'unlimited'
+  /** The fleet's switch is off: everything passes. */
+  | 'disabled'
+  /** The fleet's multiplier is 0: everything passes. */
+  | 'paused'
+  /** The policy file says that such requests are not limited. */
+  | 'skipped'
+  /** Every limit that applies is in shadow: `shadow` says what they would have answered. */
+  | 'shadow'
   /** The store could not be asked, and the failure mode let the request pass or refused it. */
   | 'store-unavailable'
 
@@ -48,7 +56,7 @@ export class Decision {
   // Most callers read two or three of the properties below, so none is worked out before it is read.
   readonly #question: Question
   readonly #answer: Answer
-  readonly #policy: Policy
+  readonly #policy: Policy | DecidedPolicy
   readonly #context: DecisionContext
   /** Units the request takes. */
   readonly cost: number
@@ -56,7 +64,13 @@ export class Decision {
   readonly #answeredAtUs: number | undefined
   #resetAt: number | undefined
 
-  constructor(question: Question, answer: Answer, policy: Policy, cost: number, context: DecisionContext) {
+  constructor(
+    question: Question,
+    answer: Answer,
+    policy: Policy | DecidedPolicy,
+    cost: number,
+    context: DecisionContext,
+  ) {
     this.#question = question
     this.#answer = answer
     this.#policy = policy
@@ -102,8 +116,20 @@ export class Decision {
     return retryAfterUs === NEVER ? null : toMs(retryAfterUs)
   }
 
+  /** The policy of the limit that binds. */
   get policy(): string {
-    return this.#policy.name
+    const name = this.binding?.name
+    return name === undefined ? this.#policy.name : name.slice(0, name.indexOf('.'))
+  }
+
+  /** The rule of the policy file that spoke; null where none was asked. */
+  get rule(): string | null {
+    return 'rule' in this.#policy ? this.#policy.rule : null
+  }
+
+  /** How the policy file wants the quota to be advertised. */
+  get headerStyle(): 'legacy' | 'ietf' | 'both' | 'none' | null {
+    return 'headers' in this.#policy ? this.#policy.headers : null
   }
 
   get tier(): string | null {
@@ -116,7 +142,8 @@ export class Decision {
 
   get reason(): Reason {
     if (this.source === 'open' || this.source === 'closed') return 'store-unavailable'
-    return reasonOf(this.allowed, bindingOf(this.#answer))
+    const unasked = 'unasked' in this.#policy ? this.#policy.unasked : null
+    return unasked ?? reasonOf(this.allowed, bindingOf(this.#answer))
   }
 
   /** The limit that decided: of a denial the one to wait for longest, otherwise the one with least left. */
@@ -142,10 +169,10 @@ export class Decision {
 
   toJSON(): DecisionValue {
     const { allowed, limit, remaining, resetAt, resetAfterMs, retryAfterMs, cost, policy, tier } = this
-    const { source, reason, binding, verdicts, shadow } = this
+    const { rule, source, reason, binding, verdicts, shadow } = this
     return {
       ...{ allowed, limit, remaining, resetAt, resetAfterMs, retryAfterMs, cost, policy, tier },
-      ...{ source, reason, binding, verdicts, shadow },
+      ...{ rule, source, reason, binding, verdicts, shadow },
     }
   }
 
@@ -179,6 +206,7 @@ export type DecisionValue = Pick<
   | 'cost'
   | 'policy'
   | 'tier'
+  | 'rule'
   | 'source'
   | 'reason'
   | 'binding'

@@ -13,7 +13,7 @@ export type HeaderStyle = 'legacy' | 'ietf' | 'both' | 'none'
 export type HeaderDraft = 'draft-03' | 'draft-06' | 'draft-07' | 'draft-11'
 
 export interface HeaderOptions {
-  /** Default `both`. */
+  /** Default: what the policy file says, else `both`. */
   readonly style?: HeaderStyle
   /** Default `draft-11`. */
   readonly draft?: HeaderDraft
@@ -36,7 +36,7 @@ export function decisionHeaders(decision: Decision, options: HeaderOptions = {})
   if (typeof decision?.allowed !== 'boolean') {
     throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'decision', 'what check resolves to, awaited', decision)
   }
-  const { style = 'both', draft = 'draft-11' } = options
+  const { style = decision.headerStyle ?? 'both', draft = 'draft-11' } = options
   const draftHeaders = DRAFTS.get(draft)
   if (draftHeaders === undefined) throw invalid('draft', [...DRAFTS.keys()], draft)
   if (!STYLES.includes(style)) throw invalid('style', STYLES, style)

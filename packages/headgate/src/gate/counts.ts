@@ -1,0 +1,67 @@
+import type { Answer, Question, Verdict } from '../engine/question.js'
+
+/** What limits that do not bind would have said, by policy. */
+export interface WouldBe {
+  readonly wouldAllow: number
+  readonly wouldDeny: number
+}
+
+/** What has been counted since the gate was made. Labels are names of the policy file, never subjects. */
+export interface GateCounts {
+  /** `rate_limit_shadow_divergence_total`: decisions of mode `compare` in which process and store differed. */
+  readonly shadowDivergence: number
+  /** Requests whose limits in shadow would all have admitted them, or not, by policy. */
+  readonly shadow: Readonly<Record<string, WouldBe>>
+  /** The same for candidates. */
+  readonly candidates: Readonly<Record<string, WouldBe>>
+  readonly reloads: number
+}
+
+export interface Counter {
+  readonly counts: () => GateCounts
+  divergence(): void
+  reload(): void
+  shadow(question: Question, answer: Answer): void
+}
+
+const CANDIDATE = '+candidate'
+
+export function createCounter(): Counter {
+  const shadow = new Map<string, WouldBe>()
+  const candidates = new Map<string, WouldBe>()
+  let shadowDivergence = 0
+  let reloads = 0
+  return {
+    counts: () => ({
+      shadowDivergence,
+      shadow: Object.fromEntries(shadow),
+      candidates: Object.fromEntries(candidates),
+      reloads,
+    }),
+    divergence: () => void shadowDivergence++,
+    reload: () => void reloads++,
+    shadow(question, answer) {
+      for (const [name, allowed] of verdictsByPolicy(question, answer.shadow)) {
+        const isCandidate = name.endsWith(CANDIDATE)
+        const tally = isCandidate ? candidates : shadow
+        const policy = isCandidate ? name.slice(0, -CANDIDATE.length) : name
+        const { wouldAllow, wouldDeny } = tally.get(policy) ?? { wouldAllow: 0, wouldDeny: 0 }
+        tally.set(policy, {
+          wouldAllow: wouldAllow + (allowed ? 1 : 0),
+          wouldDeny: wouldDeny + (allowed ? 0 : 1),
+        })
+      }
+    },
+  }
+}
+
+/** A policy admits when all its limits do. */
+function verdictsByPolicy(question: Question, verdicts: readonly Verdict[]): ReadonlyMap<string, boolean> {
+  const byPolicy = new Map<string, boolean>()
+  for (const [index, { allowed }] of verdicts.entries()) {
+    const name = question.shadow[index]?.name ?? ''
+    const policy = name.slice(0, name.indexOf('.'))
+    byPolicy.set(policy, (byPolicy.get(policy) ?? true) && allowed)
+  }
+  return byPolicy
+}

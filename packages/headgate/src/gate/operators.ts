@@ -1,0 +1,156 @@
+/**
+ * What operators have set, as this process last saw it: control and overrides. Read from beside, never by a request;
+ * when the store does not answer, what was last seen holds.
+ */
+import type { Clock } from '../clock.js'
+import { unexpected } from '../errors.js'
+import { type Control, controlFields, NORMAL, readControl } from '../policy/control.js'
+import type { InForce, TimedOverride } from '../policy/in-force.js'
+import {
+  type Override,
+  type OverrideOptions,
+  type OverrideTarget,
+  parseOverride,
+  readStoredOverride,
+  targetKey,
+} from '../policy/override.js'
+import type { ControlReading, ControlStore, StoredEntry } from '../store/control-store.js'
+
+/** The fleet's switches. */
+export interface ControlDesk {
+  /** As this process last saw them. */
+  get(): Control
+  /** For every process, within a second; in this one at once. */
+  set(change: Partial<Control>): Promise<void>
+}
+
+/** Temporary replacements of a subject's or a rule's numbers. */
+export interface OverrideDesk {
+  /** Those in force, the latest to end last. */
+  list(): readonly Override[]
+  /** For every process, within a second; in this one at once. Takes the place of an older one for the same target. */
+  set(override: OverrideOptions): Promise<void>
+  /** Whether there was one. */
+  remove(target: OverrideTarget): Promise<boolean>
+}
+
+export interface OperatorsOptions {
+  readonly store: ControlStore
+  readonly clock: Clock
+  readonly nameSubject: (subject: string) => string
+  /** What is in force, to say which names exist. */
+  readonly inForce: () => InForce
+  readonly onChange: (control: Control, overrides: readonly TimedOverride[]) => void
+  readonly warn: (message: string) => void
+}
+
+export interface Operators {
+  readonly control: ControlDesk
+  readonly overrides: OverrideDesk
+  /** Settles when the store was read once, or could not be. */
+  ready(): Promise<void>
+  stop(): void
+}
+
+export function createOperators(options: OperatorsOptions): Operators {
+  const { store, clock, warn } = options
+  let control = NORMAL
+  let overrides: readonly TimedOverride[] = []
+  let seen = ''
+  let settle = () => {}
+  const first = new Promise<void>(resolve => {
+    settle = resolve
+  })
+
+  function apply(reading: ControlReading): void {
+    settle()
+    // Warnings and rebuilding are for what changed, not for every look.
+    const fingerprint = JSON.stringify([
+      reading.control,
+      reading.overrides.map(({ target, text, expiresAtMs }) => [target, text, expiresAtMs]),
+    ])
+    if (fingerprint === seen) return
+    seen = fingerprint
+    control = readControl(reading.control, warn)
+    overrides = reading.overrides.flatMap(entry => timedOverride(entry, clock.nowUs(), warn))
+    options.onChange(control, overrides)
+  }
+
+  const stop = store.watch(apply, error => {
+    settle()
+    warn(`control: could not be read, so what was last seen holds: ${(error as Error).message}`)
+  })
+
+  async function readNow(): Promise<void> {
+    apply(await store.read())
+  }
+
+  return {
+    control: {
+      get: () => control,
+      async set(change) {
+        await store.setControl(controlFields(change))
+        await readNow()
+      },
+    },
+    overrides: {
+      list() {
+        const nowUs = clock.nowUs()
+        return overrides
+          .filter(({ endsAtUs }) => endsAtUs > nowUs)
+          .map(({ override }) => override)
+          .toSorted((one, other) => one.expiresAt - other.expiresAt)
+      },
+      async set(override) {
+        const { target, stored, ttlMs } = parseOverride(override, options.nameSubject)
+        refuseUnknownNames(stored, options.inForce())
+        await store.putOverride(target, JSON.stringify(stored), ttlMs)
+        await readNow()
+      },
+      async remove(target) {
+        const named = 'subject' in target ? { subject: options.nameSubject(target.subject) } : target
+        const wasThere = await store.removeOverride(targetKey(named))
+        await readNow()
+        return wasThere
+      },
+    },
+    ready: () => first,
+    stop,
+  }
+}
+
+function timedOverride(entry: StoredEntry, nowUs: number, warn: (message: string) => void): TimedOverride[] {
+  const stored = readStoredOverride(entry.text)
+  if (stored === null || targetKey(stored) !== entry.target) {
+    warn('override: one that is stored cannot be understood, and is ignored')
+    return []
+  }
+  const override = { ...stored, setAt: entry.setAtMs, expiresAt: entry.expiresAtMs }
+  return [{ override, endsAtUs: nowUs + entry.expiresInMs * 1000 }]
+}
+
+/** A name that does not exist would wait for the day it does. */
+function refuseUnknownNames(stored: object, inForce: InForce): void {
+  if ('tier' in stored) refuseUnknown('tier', stored.tier as string, [...inForce.tiers.keys()])
+  if ('rule' in stored)
+    refuseUnknown(
+      'rule',
+      stored.rule as string,
+      inForce.config.rules.map(({ name }) => name),
+    )
+  if ('limits' in stored) {
+    const policies = [...inForce.policies.values(), ...inForce.tiers.values()]
+    const ids = new Set(policies.flatMap(({ policy }) => policy.limits.map(({ limit }) => limit.id)))
+    for (const id of Object.keys(stored.limits as object)) refuseUnknown('limits', id, [...ids])
+  }
+}
+
+function refuseUnknown(field: string, name: string, known: readonly string[]): void {
+  if (known.includes(name)) return
+  throw unexpected(
+    'ERR_HEADGATE_INVALID_OPTION',
+    `override ${field}`,
+    `one of ${known.join(', ') || 'none'}`,
+    name,
+  )
+}

@@ -1,0 +1,245 @@
+import { Redis } from 'ioredis'
+import { createClient, createCluster } from 'redis'
+import { afterEach, describe, expect, it } from 'vitest'
+import { createGate, type Gate } from '../../src/gate/gate.js'
+import type { Config } from '../../src/policy/config.js'
+import type { RedisClient } from '../../src/store/redis/direct-store.js'
+import { type RedisStoreOptions, redisStore } from '../../src/store/redis/redis-store.js'
+import { configOf, perMinute, ruleOf } from '../support/gate-config.ts'
+import { startCluster } from '../support/redis-cluster.ts'
+import { startRedis } from '../support/redis-process.ts'
+import { sendCommand } from '../support/resp.ts'
+import { waitUntil } from '../support/wait-until.ts'
+
+const cleanUps: (() => Promise<unknown> | unknown)[] = []
+
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
+})
+
+const API = { policies: { api: perMinute(3) }, default: { policy: 'api' } }
+const SEEN_WITHIN_MS = 1_000
+
+async function server() {
+  const redis = await startRedis()
+  cleanUps.push(() => redis.stop())
+  return redis
+}
+
+function gateOn(client: RedisClient, config: Partial<Config> = API, options: RedisStoreOptions = {}) {
+  const warnings: string[] = []
+  const store = redisStore(client, { deadlineMs: 200, ...options })
+  const gate = createGate({ config: configOf(config), store, onWarning: message => warnings.push(message) })
+  cleanUps.push(() => gate.close())
+  return { gate, store, warnings }
+}
+
+/** What the promise says: within a second. */
+const seen = (what: string, probe: () => boolean | Promise<boolean>) =>
+  waitUntil(what, probe, { timeoutMs: SEEN_WITHIN_MS })
+
+const onPort = (port: number) => new Redis({ port, lazyConnect: true })
+
+async function admitted(gate: Gate, times: number, subject = 'user:42' as `${string}:${string}`) {
+  let count = 0
+  for (let time = 0; time < times; time++) if ((await gate.request({ subject })).allowed) count++
+  return count
+}
+
+describe('control in Redis', () => {
+  it('reaches every process within a second, by API and by hand', async () => {
+    const { port } = await server()
+    const [one, other] = [gateOn(onPort(port)), gateOn(createClient({ url: `redis://127.0.0.1:${port}` }))]
+    await Promise.all([one.gate.ready(), other.gate.ready()])
+    await one.gate.control.set({ multiplier: 2 })
+    expect(one.gate.control.get().multiplier).toBe(2)
+    await seen('the multiplier elsewhere', () => other.gate.control.get().multiplier === 2)
+    expect(await admitted(other.gate, 8)).toBe(6)
+    await sendCommand(port, 'HSET', 'rate-limit:control', 'enabled', 'off')
+    await seen('off everywhere', () => !one.gate.control.get().enabled && !other.gate.control.get().enabled)
+    expect(await one.gate.request({ subject: 'user:42' })).toMatchObject({
+      allowed: true,
+      reason: 'disabled',
+    })
+    await sendCommand(port, 'DEL', 'rate-limit:control')
+    await seen('on again', () => one.gate.control.get().enabled)
+    expect(one.gate.control.get()).toEqual({ enabled: true, multiplier: 1 })
+  })
+
+  it.each([
+    ['multiplier', ''],
+    ['multiplier', 'abc'],
+    ['multiplier', '-1'],
+    ['multiplier', '0x0'],
+    ['multiplier', '1e309'],
+    ['multiplier', 'NaN'],
+    ['enabled', 'maybe'],
+    ['enabled', ''],
+  ])('ignores %s = %j with a warning, and never takes it for 0 or off', async (field, value) => {
+    const { port } = await server()
+    await sendCommand(port, 'HSET', 'rate-limit:control', field, value)
+    const { gate, warnings } = gateOn(onPort(port))
+    await gate.ready()
+    expect(gate.control.get()).toEqual({ enabled: true, multiplier: 1 })
+    expect(warnings).toEqual([
+      expect.stringMatching(new RegExp(`^control ${field}: expected .* which is ignored$`)),
+    ])
+    expect(await admitted(gate, 4)).toBe(3)
+  })
+
+  it('holds its last value while Redis is gone, and costs requests nothing', async () => {
+    const redis = await server()
+    const { gate } = gateOn(onPort(redis.port), { ...API, onStoreFailure: 'closed' })
+    await gate.ready()
+    await gate.control.set({ enabled: false })
+    await redis.kill('SIGKILL')
+    await new Promise(resolve => setTimeout(resolve, 600))
+    expect(await gate.request({ subject: 'user:42' })).toMatchObject({ allowed: true, reason: 'disabled' })
+  })
+
+  it('of another prefix is another fleet', async () => {
+    const { port } = await server()
+    const { gate } = gateOn(onPort(port), API, { prefix: 'shop' })
+    await gate.ready()
+    await gate.control.set({ enabled: false })
+    expect(await sendCommand(port, 'HGET', 'shop:control', 'enabled')).toBe('false')
+    expect(await sendCommand(port, 'EXISTS', 'rate-limit:control')).toBe(0)
+  })
+})
+
+describe('overrides in Redis', () => {
+  const why = { by: 'ada', reason: 'launch day' }
+
+  it('reach every process within a second, survive a restart, and are removed everywhere', async () => {
+    const { port } = await server()
+    const [one, other] = [gateOn(onPort(port)), gateOn(onPort(port))]
+    await Promise.all([one.gate.ready(), other.gate.ready()])
+    await one.gate.overrides.set({ subject: 'user:42', limits: { 'log-1m': 10 }, ttl: '1h', ...why })
+    await seen('the override elsewhere', () => other.gate.overrides.list().length === 1)
+    expect(await admitted(other.gate, 12)).toBe(10)
+    const restarted = gateOn(onPort(port)).gate
+    await restarted.ready()
+    expect(restarted.overrides.list()).toMatchObject([
+      { subject: 'user:42', limits: { 'log-1m': 10 }, ...why },
+    ])
+    expect(await restarted.overrides.remove({ subject: 'user:42' })).toBe(true)
+    await seen('its removal elsewhere', () => one.gate.overrides.list().length === 0)
+    expect(await sendCommand(port, 'EXISTS', 'ratelimit:overrides')).toBe(0)
+  })
+
+  it('end by themselves, also while Redis is gone, and leave nothing behind', async () => {
+    const redis = await server()
+    const { gate } = gateOn(onPort(redis.port))
+    await gate.ready()
+    await gate.overrides.set({ subject: 'user:42', limits: { 'log-1m': 10 }, ttl: '1s', ...why })
+    expect(Number(await sendCommand(redis.port, 'PTTL', 'ratelimit:overrides'))).toBeGreaterThan(0)
+    await redis.kill('SIGSTOP')
+    await waitUntil('the end of the override', () => gate.overrides.list().length === 0)
+    expect(gate.explain({ subject: 'user:42' }).levels[0]?.override).toBeNull()
+    await redis.kill('SIGCONT')
+    await waitUntil(
+      'an empty Redis',
+      async () => (await sendCommand(redis.port, 'EXISTS', 'ratelimit:overrides')) === 0,
+    )
+  })
+
+  it('of a rule hold for all its callers', async () => {
+    const { port } = await server()
+    const rules = [ruleOf({ name: 'login', match: { path: '/login' }, charge: { policy: 'api' } })]
+    const { gate } = gateOn(onPort(port), { ...API, rules })
+    await gate.ready()
+    await gate.overrides.set({ rule: 'login', limits: { 'log-1m': 1 }, ttl: '1h', ...why })
+    const outcomes = []
+    for (let time = 0; time < 2; time++)
+      outcomes.push(await gate.request({ subject: 'user:7', path: '/login' }))
+    expect(outcomes.map(({ allowed }) => allowed)).toEqual([true, false])
+  })
+
+  it('that a hand has spoilt are ignored with a warning', async () => {
+    const { port } = await server()
+    const { gate, warnings } = gateOn(onPort(port))
+    await gate.ready()
+    await sendCommand(port, 'HSET', 'ratelimit:overrides', 'subject user:42', '0 99999999999999 {"tier":')
+    await seen('a warning', () => warnings.length > 0)
+    expect(warnings[0]).toContain('override: one that is stored cannot be understood')
+    expect(await admitted(gate, 4)).toBe(3)
+  })
+
+  it('of tenants are kept apart, and hold no secret', async () => {
+    const { port } = await server()
+    const { gate } = gateOn(onPort(port), API, { tenant: 'a:b' })
+    await gate.ready()
+    await gate.overrides.set({ subject: 'apikey:s3cret', tier: 'pro', ttl: '1h', ...why })
+    const stored = JSON.stringify(await sendCommand(port, 'HGETALL', 'ratelimit:overrides:a%3ab'))
+    expect(stored).toContain('launch day')
+    expect(stored).not.toContain('s3cret')
+  })
+})
+
+describe('on a cluster', () => {
+  it('control, overrides and levels work across slots', async () => {
+    const cluster = await startCluster()
+    cleanUps.push(() => cluster.stop())
+    const rootNodes = cluster.nodes.map(({ port }) => ({ url: `redis://127.0.0.1:${port}` }))
+    const config = {
+      policies: { api: perMinute(3), everything: perMinute(5) },
+      default: { policy: 'api' },
+      global: { policy: 'everything' },
+      levels: 'all' as const,
+    }
+    const { gate } = gateOn(createCluster({ rootNodes }), config)
+    await gate.ready()
+    expect(await admitted(gate, 4)).toBe(3)
+    expect(await admitted(gate, 4, 'user:7')).toBe(2)
+    await gate.overrides.set({
+      subject: 'user:42',
+      limits: { 'log-1m': 10 },
+      ttl: '1h',
+      by: 'ada',
+      reason: 'x',
+    })
+    await gate.control.set({ multiplier: 2 })
+    expect(await admitted(gate, 12)).toBe(5)
+  })
+})
+
+describe('on Redis as on memory', () => {
+  it('shadow, candidates and first-available are one call', async () => {
+    const { port } = await server()
+    const config = {
+      policies: {
+        route: { ...perMinute(2), candidate: perMinute(1).limits },
+        caller: perMinute(2),
+        trial: perMinute(1),
+      },
+      rules: [ruleOf({ name: 'a', match: { path: '/a' }, charge: { policy: 'route' } })],
+      default: { policy: 'caller' },
+      global: { policy: 'trial', mode: 'shadow' as const },
+      levels: 'first-available' as const,
+    }
+    const { gate, store } = gateOn(onPort(port), config)
+    await store.ready()
+    await gate.ready()
+    const before = await commandCount(port)
+    const outcomes = []
+    for (let time = 0; time < 5; time++) outcomes.push(await gate.request({ subject: 'user:42', path: '/a' }))
+    expect(outcomes.map(({ allowed, policy }) => (allowed ? policy : 'denied'))).toEqual([
+      'route',
+      'route',
+      'caller',
+      'caller',
+      'denied',
+    ])
+    expect(gate.counts()).toMatchObject({
+      shadow: { trial: { wouldAllow: 1, wouldDeny: 4 } },
+      candidates: { route: { wouldAllow: 1, wouldDeny: 4 } },
+    })
+    expect((await commandCount(port)) - before).toBeLessThan(5 + 10)
+  })
+
+  /** Scripts run so far; the watch of control and overrides adds a few a second. */
+  async function commandCount(port: number): Promise<number> {
+    const info = String(await sendCommand(port, 'INFO', 'commandstats'))
+    return Number(/cmdstat_evalsha:calls=(\d+)/.exec(info)?.[1] ?? 0)
+  }
+})
