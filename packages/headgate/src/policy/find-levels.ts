@@ -8,6 +8,7 @@ import {
   type CompiledRule,
   type ConfiguredPolicy,
   type InForce,
+  isRouteRule,
   withReplacedUnits,
 } from './in-force.js'
 import { targetKey } from './override.js'
@@ -132,7 +133,6 @@ function ruleLevel(
   const types = rule.match.subjects
   const subject =
     types === null ? caller.subject : (facts.subjects.find(name => types.includes(typeOf(name))) as string)
-  const isRoute = rule.match.path !== null || rule.match.methods !== null
   const base = policyNamed(
     inForce,
     rule.charge ?? inForce.config.default,
@@ -140,7 +140,7 @@ function ruleLevel(
   )
   const override = findOverride(inForce, [targetKey({ rule: rule.name })], nowUs)
   const level = levelOf(inForce, {
-    level: isRoute ? 'route' : 'caller',
+    level: isRouteRule(rule) ? 'route' : 'caller',
     rule: rule.name,
     configured: override === null ? base : replaced(inForce, base, override),
     subject: rule.per === 'everyone' ? EVERYONE : subject,
