@@ -89,4 +89,40 @@ describe("a process's share", () => {
         .source,
     ).toBe('local')
   })
+
+  it('is not given anew by a store that comes and goes', () => {
+    const limits = [
+      slidingWindowLog({ limit: 10, window: '1m' }),
+      slidingWindowCounter({ limit: 10, window: '1m', buckets: 6 }),
+      tokenBucket({ capacity: 10, refillPerSecond: 0.01 }),
+    ]
+    for (const limit of limits) {
+      const clock = manualClock()
+      const share = createLocalShare(clock, () => 1)
+      let admitted = 0
+      for (let outage = 0; outage < 8; outage++) {
+        const verdict = { allowed: true, remaining: 9, retryAfterUs: 0, resetAfterUs: 0, chargedAtUs: 0 }
+        share.remember(ask(limit), { charged: 0, verdicts: [[verdict]], shadow: [] })
+        clock.advanceMs(10)
+        for (let time = 0; time < 3; time++) if (share.decide(ask(limit)).charged === 0) admitted++
+      }
+      // Of the first outage's ten one is Redis' own; the later ones no longer count it, and find the others used.
+      expect(admitted, limit.algorithm).toBeGreaterThanOrEqual(9)
+      expect(admitted, limit.algorithm).toBeLessThanOrEqual(10)
+    }
+  })
+
+  it('has room again when the store says so: what was kept for others is not kept twice', () => {
+    const clock = manualClock()
+    const share = createLocalShare(clock, () => 1)
+    const question = ask(slidingWindowLog({ limit: 10, window: '1m' }))
+    const remaining = (units: number): number => {
+      const verdict = { allowed: true, remaining: units, retryAfterUs: 0, resetAfterUs: 0, chargedAtUs: 0 }
+      share.remember(question, { charged: 0, verdicts: [[verdict]], shadow: [] })
+      return share.peek(question).verdicts[0]?.[0]?.remaining ?? -1
+    }
+    expect(remaining(0)).toBe(0)
+    clock.advanceMs(1_000)
+    expect(remaining(7)).toBe(7)
+  })
 })

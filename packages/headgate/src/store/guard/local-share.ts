@@ -23,6 +23,8 @@ interface Known {
   remaining: number
   atUs: number
   seeded: boolean
+  /** What was charged to the share for others when the store was last lost, and when. */
+  seed: { readonly units: number; readonly atUs: number } | null
 }
 
 const MAX_KNOWN = 100_000
@@ -51,21 +53,45 @@ export function createLocalShare(clock: Clock, liveProcesses: () => number): Loc
       return
     }
     if (known.size >= MAX_KNOWN) known.delete(known.keys().next().value as string)
-    known.set(key, { remaining, atUs, seeded: false })
+    known.set(key, { remaining, atUs, seeded: false, seed: null })
   }
 
-  /** Charges the share with what the store had already given away, once for each time the store was lost. */
+  /**
+   * Charges the share with what the store had already given away, once for each time the store was lost. What this
+   * process gave away by itself stays charged: the store never heard of it, and one that comes and goes would otherwise
+   * give the share anew each time.
+   */
   function seed(check: Check, share: Limit): void {
     const entry = known.get(keyOf(check))
     if (entry === undefined || entry.seeded) return
     entry.seeded = true
     const whole = { ...check, limit: share, cost: 0 }
-    void local.reset([whole])
+    takeBack(whole, entry)
+    if (clock.nowUs() - entry.atUs >= share.quota.windowUs) return
     const left = Math.floor(entry.remaining / liveProcesses())
-    const used = share.limit - Math.min(share.limit, left)
-    if (used > 0 && clock.nowUs() - entry.atUs < share.quota.windowUs) {
-      void local.decide({ alternatives: [[{ ...whole, cost: used }]], shadow: [] })
-    }
+    const units = remainingOf(whole) - left
+    if (units <= 0) return
+    const answer = local.decide({ alternatives: [[{ ...whole, cost: units }]], shadow: [] }) as Answer
+    const atUs = answer.verdicts[0]?.[0]?.chargedAtUs ?? null
+    if (atUs !== null) entry.seed = { units, atUs }
+  }
+
+  /** Takes an earlier seed out of the share, as far as it still counts there. */
+  function takeBack(check: Check, entry: Known): void {
+    if (entry.seed === null) return
+    const { units, atUs } = entry.seed
+    const { limit } = check
+    // A bucket takes back whatever it is given: what has been refilled since then must not be given twice.
+    const refilled =
+      limit.algorithm === 'token-bucket' ? ((clock.nowUs() - atUs) / 1e6) * limit.refillPerSecond : 0
+    const due = Math.floor(units - refilled)
+    if (due > 0) void local.refund([{ check, units: due, chargedAtUs: atUs }])
+    entry.seed = null
+  }
+
+  function remainingOf(check: Check): number {
+    const answer = local.peek({ alternatives: [[check]], shadow: [] }) as Answer
+    return answer.verdicts[0]?.[0]?.remaining ?? 0
   }
 
   function toShare(check: Check): Check {
