@@ -28,6 +28,7 @@ interface Circuit {
 export function withCircuit(store: Store, options: CircuitOptions): Store {
   const circuits = new Map<string, Circuit>()
   const callOffs = new Set<() => void>()
+  let closed = false
   const nowMs = (): number => options.clock.nowUs() / 1000
 
   function circuitOf(node: string): Circuit {
@@ -44,6 +45,8 @@ export function withCircuit(store: Store, options: CircuitOptions): Store {
   }
 
   function afterOpening(node: string): void {
+    // Calls that closing cut off fail, too: nobody is to look for the node any more, nor to connect to it.
+    if (closed) return
     options.onOpen?.(node)
     const circuit = circuits.get(node) as Circuit
     const waitMs = Math.ceil((circuit.breaker.probeAtMs ?? 0) - nowMs()) + 1
@@ -101,6 +104,7 @@ export function withCircuit(store: Store, options: CircuitOptions): Store {
     refund: refunds => store.refund(refunds),
     reset: checks => store.reset(checks),
     close() {
+      closed = true
       for (const callOff of callOffs) callOff()
       callOffs.clear()
       return store.close()

@@ -1,0 +1,39 @@
+import { expect, it } from 'vitest'
+import type { Question } from '../../engine/question.js'
+import { slidingWindowLog } from '../../policy/limits.js'
+import { manualClock } from '../../testing/manual-clock.js'
+import type { Store } from '../store.js'
+import { withCircuit } from './circuit.js'
+
+it('looks for nobody after it was closed, also when closing itself makes calls fail', async () => {
+  const waiting: ((error: Error) => void)[] = []
+  const never = (): Promise<never> => new Promise((_, reject) => waiting.push(reject))
+  const behind: Store = {
+    source: 'redis',
+    ...{ decide: never, peek: never, refund: never, reset: never },
+    close() {
+      for (const fail of waiting) fail(new Error('the connection is closed'))
+    },
+  }
+  const probes: (() => void)[] = []
+  const replaced: string[] = []
+  const inBackground = (_: number, work: () => void): (() => void) => {
+    probes.push(work)
+    return () => {}
+  }
+  const store = withCircuit(behind, {
+    ...{ failures: 5, probeAfterMs: 500, clock: manualClock(), random: Math.random },
+    timers: { after: inBackground, inBackground },
+    nodeOf: () => 'one',
+    onOpen: node => replaced.push(node),
+    onEvent: () => {},
+  })
+  const limit = slidingWindowLog({ limit: 1, window: '1m' })
+  const check = { subject: 'user:1', scope: 'global', name: 'p.log', limit, cost: 1 }
+  const question: Question = { alternatives: [[check]], shadow: [] }
+  const calls = Array.from({ length: 5 }, () => store.decide(question))
+  await store.close()
+  const outcomes = await Promise.allSettled(calls)
+  expect(outcomes.map(({ status }) => status)).toEqual(Array(5).fill('rejected'))
+  expect({ probes: probes.length, replaced }).toEqual({ probes: 0, replaced: [] })
+})
