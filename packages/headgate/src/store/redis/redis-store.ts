@@ -39,7 +39,7 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
 }
 
 /** The same in a given world. */
-function redisStoreIn(world: World, client: RedisClient, options: RedisStoreOptions): RedisStore {
+export function redisStoreIn(world: World, client: RedisClient, options: RedisStoreOptions): RedisStore {
   const direct = directRedisStore(client, options, world)
   const member = world.random().toString(36).slice(2)
   const guarded = guardStore(direct, options, {

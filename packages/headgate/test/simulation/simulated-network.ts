@@ -1,0 +1,165 @@
+/**
+ * The way between the processes and Redis. A message may be late, overtake another, or be lost in either direction; a
+ * connection may break, and what it still owed is then known to be lost, though not whether it was carried out.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { RedisConnection } from '../../src/store/redis/connection.ts'
+import { scripts } from '../../src/store/redis/scripts.gen.ts'
+import type { Dice } from './dice.ts'
+import type { History } from './history.ts'
+import type { ScriptName, ServerCall, SimulatedRedis } from './simulated-redis.ts'
+import type { Host, VirtualTime } from './virtual-time.ts'
+
+/** The check a call is made for, however many promises lie between. */
+export const presentCheck = new AsyncLocalStorage<number>()
+
+/** How the network behaves at the moment. */
+export interface Conditions {
+  loseRequest: number
+  loseReply: number
+  /** Mean of a message's way, in microseconds. */
+  latencyUs: number
+  /** Part of the messages that take fifty times as long, and so come after younger ones. */
+  straggling: number
+  /** Processes that reach nobody. */
+  readonly cutOff: Set<string>
+  /** When a frozen server goes on. */
+  frozenUntilUs: number
+}
+
+export const CALM = { loseRequest: 0, loseReply: 0, latencyUs: 300, straggling: 0 } as const
+/** When an operating system gives a silent connection up. */
+const GIVE_UP_US = 20_000_000
+const RECONNECT_US = 20_000
+
+const NAMES = Object.keys(scripts) as ScriptName[]
+const BY_SHA = new Map<string, ScriptName>(NAMES.map(name => [scripts[name].sha, name]))
+const BY_TEXT = new Map<string, ScriptName>(NAMES.map(name => [scripts[name].text, name]))
+
+export interface SimulatedConnection extends RedisConnection {
+  /** Calls that have not been answered. */
+  unanswered(): number
+  /** The other side says that the connection is gone. */
+  reset(): void
+  /** Lets a connection that lost a message break, as it would sooner or later. */
+  heal(): void
+}
+
+export interface NetworkParts {
+  readonly time: VirtualTime
+  readonly redis: SimulatedRedis
+  readonly conditions: Conditions
+  readonly history: History
+  readonly dice: Dice
+}
+
+export function connect(host: Host, parts: NetworkParts, onSend: (call: ServerCall) => void) {
+  const { time, redis, conditions, history, dice } = parts
+  const owed = new Set<(error: Error) => void>()
+  let connectedAtUs = time.nowUs() + dice.wait(RECONNECT_US)
+  let lostSomething = false
+  let closed = false
+
+  function travelUs(): number {
+    const slow = dice.chance(conditions.straggling) ? 50 : 1
+    return 50 + dice.wait(conditions.latencyUs * slow)
+  }
+
+  function loses(probability: number): boolean {
+    return dice.chance(probability) || conditions.cutOff.has(host.name)
+  }
+
+  function break_(why: string): void {
+    lostSomething = false
+    connectedAtUs = time.nowUs() + dice.wait(RECONNECT_US)
+    const failures = [...owed]
+    owed.clear()
+    for (const fail of failures) time.after(0, 'message', host, () => fail(new Error(why)))
+  }
+
+  function lose(what: string): void {
+    history.write(host.name, () => `${what} is lost`)
+    lostSomething = true
+    time.after(dice.between(GIVE_UP_US / 20, GIVE_UP_US), 'message', host, () => {
+      if (lostSomething) break_('read ETIMEDOUT')
+    })
+  }
+
+  function send(how: 'evalsha' | 'eval', script: ScriptName, keys: string[], args: string[]) {
+    if (closed || time.nowUs() < connectedAtUs) return Promise.reject(new Error('the connection is closed'))
+    const call: ServerCall = {
+      ...{ script, keys, args },
+      process: host.name,
+      checkId: presentCheck.getStore() ?? null,
+    }
+    onSend(call)
+    return new Promise<unknown>((resolve, reject) => {
+      owed.add(reject)
+      const answer = (settle: () => void): void => {
+        if (!owed.delete(reject)) return
+        settle()
+      }
+      const arrive = (): void => {
+        if (conditions.frozenUntilUs > time.nowUs()) {
+          time.after(conditions.frozenUntilUs - time.nowUs(), 'message', null, arrive)
+          return
+        }
+        const settle = carryOut(how, call, resolve, reject)
+        if (loses(conditions.loseReply)) lose(`the reply to ${script} ${label(call)}`)
+        else time.after(travelUs(), 'message', host, () => answer(settle))
+      }
+      if (loses(conditions.loseRequest)) lose(`${script} ${label(call)}`)
+      else time.after(travelUs(), 'message', null, arrive)
+    })
+  }
+
+  function carryOut(
+    how: 'evalsha' | 'eval',
+    call: ServerCall,
+    resolve: (reply: unknown) => void,
+    reject: (error: Error) => void,
+  ): () => void {
+    try {
+      const reply = redis[how](call)
+      history.write(
+        'redis',
+        () => `${call.script} ${label(call)} of ${call.process}: ${JSON.stringify(reply)}`,
+      )
+      return () => resolve(reply)
+    } catch (error) {
+      history.write(
+        'redis',
+        () => `${call.script} ${label(call)} of ${call.process}: ${(error as Error).message}`,
+      )
+      return () => reject(error as Error)
+    }
+  }
+
+  const connection: SimulatedConnection = {
+    evalsha: (sha, keys, args) => send('evalsha', BY_SHA.get(sha) as ScriptName, keys, args),
+    eval: (text, keys, args) => send('eval', BY_TEXT.get(text) as ScriptName, keys, args),
+    ready: () =>
+      new Promise(resolve => {
+        time.after(Math.max(0, connectedAtUs - time.nowUs()), 'message', host, resolve)
+      }),
+    replace() {
+      history.write(host.name, () => 'replaces its connection')
+      break_('the connection was replaced')
+    },
+    async close() {
+      closed = true
+      break_('the connection is closed')
+    },
+    unanswered: () => owed.size,
+    reset: () => break_('read ECONNRESET'),
+    heal: () => {
+      if (lostSomething) break_('read ECONNRESET')
+    },
+  }
+  return connection
+}
+
+function label({ checkId, keys }: ServerCall): string {
+  const name = String(keys[0]).split(':').slice(2).join(':')
+  return checkId === null ? name : `#${checkId} ${name}`
+}

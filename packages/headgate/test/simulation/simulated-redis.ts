@@ -1,0 +1,190 @@
+/**
+ * A Redis of the simulation: the engine decides, by the server's clock, one call after the other. What it has done is
+ * a list of calls; a failover to a replica that had not heard of the last of them does the others again from the start.
+ */
+import type { Limit } from '../../src/engine/limit.ts'
+import type { Answer } from '../../src/engine/question.ts'
+import { memoryStore } from '../../src/store/memory/memory-store.ts'
+import type { scripts } from '../../src/store/redis/scripts.gen.ts'
+import { readQuestions, readRefunds, readReset, replyOf } from './script-call.ts'
+
+export type ScriptName = keyof typeof scripts
+
+/** A script call as it arrives, and for which request of which process it was sent. */
+export interface ServerCall {
+  readonly script: ScriptName
+  readonly keys: readonly string[]
+  readonly args: readonly string[]
+  readonly process: string
+  /** The check that caused it, or null: a heartbeat, a probe. */
+  readonly checkId: number | null
+}
+
+/** Something that happened to a key, as the laws want to know it. */
+export interface KeyRecord {
+  readonly what: 'charge' | 'refund' | 'reset'
+  readonly key: string
+  readonly limit: Limit
+  readonly units: number
+  /** The time it counts at, by the server. */
+  readonly atUs: number
+  readonly process: string
+  readonly checkId: number | null
+  /** Number of the epoch of the clock and of the line of primaries it happened in. */
+  readonly clockEpoch: number
+  readonly lineage: number
+  /** Whether a failover has forgotten it. */
+  lost: boolean
+}
+
+interface Done {
+  readonly call: ServerCall
+  readonly serverUs: number
+  readonly trueUs: number
+  readonly poisoned: ReadonlySet<string>
+  readonly records: readonly KeyRecord[]
+}
+
+/** Refusals of a server that is not able to write still let it be read. */
+const READS_STILL = /^(?:OOM|READONLY|NOREPLICAS|MISCONF)/
+
+export class SimulatedRedis {
+  readonly records: KeyRecord[] = []
+  /** What every call is refused with, if anything. */
+  refusal: string | null = null
+  /** Keys that hold something else: a question about one of them fails by itself. */
+  poisonedKeys: ReadonlySet<string> = new Set()
+  rewinds = 0
+  readonly #trueUs: () => number
+  #offsetUs = 1_800_000_000_000_000
+  #clockEpoch = 0
+  #done: Done[] = []
+  #knownScripts = new Set<ScriptName>()
+  #nowUs = 0
+  #store = memoryStore({ clock: { nowUs: () => this.#nowUs, unixMs: () => 0 } })
+  #fleet = new Map<string, number>()
+
+  constructor(trueUs: () => number) {
+    this.#trueUs = trueUs
+  }
+
+  /** By hash: refused by a server that does not know the script. */
+  evalsha(call: ServerCall): unknown {
+    if (this.refusal === null && !this.#knownScripts.has(call.script)) {
+      throw new Error('NOSCRIPT No matching script. Please use EVAL.')
+    }
+    return this.#run(call)
+  }
+
+  eval(call: ServerCall): unknown {
+    if (this.refusal === null) this.#knownScripts.add(call.script)
+    return this.#run(call)
+  }
+
+  forgetScripts(): void {
+    this.#knownScripts.clear()
+  }
+
+  stepClock(byUs: number): void {
+    this.#offsetUs += byUs
+    this.#clockEpoch++
+  }
+
+  /** Another node takes over, without what was written in the last `lagUs`. */
+  failOver(lagUs: number): number {
+    const lostFromUs = this.#trueUs() - lagUs
+    const kept = this.#done.filter(({ trueUs }) => trueUs <= lostFromUs)
+    const lost = this.#done.slice(kept.length)
+    for (const { records } of lost) for (const record of records) record.lost = true
+    this.rewinds++
+    this.forgetScripts()
+    this.#store = memoryStore({ clock: { nowUs: () => this.#nowUs, unixMs: () => 0 } })
+    this.#fleet = new Map()
+    for (const { call, serverUs, poisoned } of kept) {
+      this.#nowUs = serverUs
+      this.#execute(call, poisoned)
+    }
+    this.#done = kept
+    return lost.length
+  }
+
+  #run(call: ServerCall): unknown {
+    if (this.refusal !== null && !(READS_STILL.test(this.refusal) && call.script === 'peek')) {
+      throw new Error(this.refusal)
+    }
+    this.#nowUs = this.#trueUs() + this.#offsetUs
+    const { reply, records } = this.#execute(call, this.poisonedKeys)
+    const when = { serverUs: this.#nowUs, trueUs: this.#trueUs() }
+    this.#done.push({ call, ...when, poisoned: this.poisonedKeys, records })
+    this.records.push(...records)
+    return reply
+  }
+
+  #execute(call: ServerCall, poisoned: ReadonlySet<string>): { reply: unknown; records: KeyRecord[] } {
+    switch (call.script) {
+      case 'decide':
+        return this.#decide(call, poisoned)
+      case 'peek': {
+        const questions = readQuestions(call.keys, call.args)
+        return { reply: questions.flatMap(each => replyOf(this.#store.peek(each) as Answer)), records: [] }
+      }
+      case 'refund':
+        return this.#refund(call)
+      case 'reset': {
+        const checks = readReset(call.keys, call.args)
+        void this.#store.reset(checks)
+        const records = checks.map(check => this.#record('reset', check, 0, this.#nowUs, call))
+        return { reply: checks.length, records }
+      }
+      case 'heartbeat':
+        return { reply: this.#heartbeat(String(call.args[1]), Number(call.args[2])), records: [] }
+    }
+  }
+
+  #decide(call: ServerCall, poisoned: ReadonlySet<string>) {
+    const records: KeyRecord[] = []
+    const reply = readQuestions(call.keys, call.args).flatMap((question): unknown[] => {
+      const checks = question.alternatives.flat()
+      if (checks.some(({ subject }) => poisoned.has(subject))) {
+        return [-2, 'WRONGTYPE Operation against a key holding the wrong kind of value']
+      }
+      const answer = this.#store.decide(question) as Answer
+      const charged = question.alternatives[answer.charged] ?? []
+      for (const [index, check] of charged.entries()) {
+        const atUs = answer.verdicts[answer.charged]?.[index]?.chargedAtUs ?? this.#nowUs
+        records.push(this.#record('charge', check, check.cost, atUs, call))
+      }
+      return replyOf(answer)
+    })
+    return { reply, records }
+  }
+
+  #refund(call: ServerCall) {
+    const refunds = readRefunds(call.keys, call.args)
+    const reply = this.#store.refund(refunds) as readonly number[]
+    const records = refunds.map(({ check, chargedAtUs }, index) =>
+      this.#record('refund', check, reply[index] ?? 0, chargedAtUs ?? this.#nowUs, call),
+    )
+    return { reply, records }
+  }
+
+  #heartbeat(member: string, keepUs: number): number {
+    this.#fleet.set(member, this.#nowUs)
+    for (const [other, atUs] of this.#fleet) {
+      if (Math.abs(atUs - this.#nowUs) >= keepUs) this.#fleet.delete(other)
+    }
+    return this.#fleet.size
+  }
+
+  #record(
+    what: KeyRecord['what'],
+    check: { subject: string; limit: Limit },
+    units: number,
+    atUs: number,
+    call: ServerCall,
+  ): KeyRecord {
+    const { process, checkId } = call
+    const now = { clockEpoch: this.#clockEpoch, lineage: this.rewinds, lost: false }
+    return { what, key: check.subject, limit: check.limit, units, atUs, process, checkId, ...now }
+  }
+}

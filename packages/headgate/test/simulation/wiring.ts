@@ -1,0 +1,13 @@
+import type { RedisConnection } from '../../src/store/redis/connection.ts'
+import {
+  type RedisStore,
+  type RedisStoreOptions,
+  redisStoreIn,
+  type World,
+} from '../../src/store/redis/redis-store.ts'
+
+/** How a simulated process makes its store from its connection. */
+export type Wiring = (world: World, connection: RedisConnection, options: RedisStoreOptions) => RedisStore
+
+/** The store as users get it. Wrappers that stand between limiter and Redis are simulated by adding them here. */
+export const wireStore: Wiring = (world, connection, options) => redisStoreIn(world, connection, options)
