@@ -138,6 +138,9 @@ export class SimulatedRedis {
       }
       case 'heartbeat':
         return { reply: this.#heartbeat(String(call.args[1]), Number(call.args[2])), records: [] }
+      case 'control':
+      case 'overrides':
+        throw new Error(`ERR the simulated Redis has no ${call.script} script`)
     }
   }
 
