@@ -63,6 +63,12 @@ const STAGES: Readonly<Record<string, Row>> = {
     may: ['ask', 'clock', 'decision', 'errors', 'policy', 'refunds', 'store', 'store/memory', 'subject'],
     types: ['engine', 'limiter'],
   },
+  // Reads what operators write. Without files, timers and YAML until one of them is asked for.
+  config: {
+    may: ['clock', 'errors', 'policy', 'subject'],
+    types: ['engine'],
+    packages: ['node:*', 'yaml'],
+  },
   adapters: {
     may: ['decision', 'errors', 'policy', 'subject'],
     types: ['ask', 'clock', 'engine', 'gate', 'limiter', 'observe', 'store'],

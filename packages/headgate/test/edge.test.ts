@@ -57,6 +57,13 @@ describe.each(['neutral', 'browser'] as const)('bundled for the platform %s', pl
     expect(NODE_ONLY.exec(text)?.[0]).toBeUndefined()
   })
 
+  it('a configuration in code asks for nothing, neither files nor YAML', async () => {
+    const { text } = await bundle("export { defineConfig } from './config.js'", platform)
+    expect(/["'](?:node:[^"']*|yaml)["']/.exec(text)?.[0]).toBeUndefined()
+    expect(text).toContain('trustedProxies')
+    expect(NODE_ONLY.exec(text)?.[0]).toBeUndefined()
+  })
+
   it('the library carries no Redis with it', async () => {
     const { text } = await bundle("export * from './index.js'", platform)
     expect(/EVALSHA|evalsha|ZADD|redis\.call/.exec(text)?.[0]).toBeUndefined()

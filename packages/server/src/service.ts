@@ -1,12 +1,12 @@
-import { createLimiter, type Decision, type Store } from 'headgate'
-import type { Config } from './config/parse-config.js'
-import type { Upstream } from './config/parse-upstream.js'
-import { createDecisionApi } from './decision-api/decision-api.js'
+import { type Decision, memoryStore, type Store } from 'headgate'
+import type { Config, Upstream } from 'headgate/config'
+import { type ConfigState, createDecisionApi } from './decision-api/decision-api.js'
 import { createDemoUpstream } from './demo/upstream.js'
 import { createGateway } from './gateway/gateway.js'
 import { gracefulClose } from './http/close-gracefully.js'
 import { listen } from './http/listen.js'
 import type { Log } from './log/throttled-log.js'
+import { createServing } from './serving.js'
 
 /** Where to listen. Port 0 lets the system choose. */
 export interface ServiceOptions {
@@ -14,11 +14,14 @@ export interface ServiceOptions {
   readonly host: string
   readonly port: number
   readonly adminPort: number
-  /** Null: the small upstream that is built in. */
+  /** Takes the place of the configuration's. */
   readonly upstream: Upstream | null
+  /** Whether the small upstream that is built in answers if there is no other. */
+  readonly demo: boolean
   readonly log: Log
   /** Where the limits are kept. Left out: in this process. */
   readonly store?: Store
+  configState(): ConfigState
 }
 
 /** A gateway and a decision API that are listening. */
@@ -28,6 +31,8 @@ export interface Service {
   readonly upstreamUrl: string
   /** What a client that has not asked for anything yet would be told. */
   readonly example: Decision
+  /** Puts another configuration in place for every request from now on. Throws if it cannot be, and changes nothing. */
+  apply(config: Config): void
   /** Stops accepting, finishes what is under way and closes everything, within five seconds. */
   stop(): Promise<void>
 }
@@ -42,23 +47,25 @@ const NOBODY = 'ip:192.0.2.1'
 
 /** Starts the service, or closes what it had opened and throws a `ListenError`. */
 export async function startService(options: ServiceOptions): Promise<Service> {
-  const { config, log, store } = options
-  const limiter = createLimiter({ tiers: config.tiers, policies: config.policies, ...(store && { store }) })
-  const closers: (() => Promise<void> | void)[] = [() => limiter.close()]
-  let serving = true
+  const { log } = options
+  const store = options.store ?? memoryStore()
+  const closers: (() => Promise<void> | void)[] = [() => store.close()]
+  let stopping = false
   const stop = async () => {
-    serving = false
+    stopping = true
     // In the reverse order of opening: what others depend on closes last.
     for (const close of closers.reverse()) await close()
   }
 
   try {
-    const upstream = options.upstream ?? (await startDemo(closers))
-    const gateway = createGateway({ limiter, rule: config.default, upstream, log })
+    const isDemo = options.upstream === null && options.config.upstream === null && options.demo
+    const upstream = isDemo ? await startDemo(closers) : options.upstream
+    let serving = createServing(options.config, store, upstream)
+    const gateway = createGateway({ serving: () => serving, log })
     const api = createDecisionApi({
-      limiter,
-      names: { policies: new Set(Object.keys(config.policies)), tiers: new Set(Object.keys(config.tiers)) },
-      isServing: () => serving,
+      limiter: () => serving.limiter,
+      isServing: () => !stopping,
+      configState: options.configState,
       log,
     })
     const closeApi = gracefulClose(api)
@@ -81,8 +88,11 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     return {
       gatewayUrl: urlOf(options.host, port),
       adminUrl: urlOf(LOOPBACK, adminPort),
-      upstreamUrl: `http://${upstream.authority}`,
-      example: await limiter.peek(NOBODY, config.default),
+      upstreamUrl: `http://${serving.upstream.authority}`,
+      example: await serving.limiter.peek(NOBODY, serving.rule),
+      apply(config) {
+        serving = createServing(config, store, upstream)
+      },
       stop,
     }
   } catch (error) {

@@ -89,7 +89,7 @@ describe('what was typed wrongly ends with exit code 2 and a message that says w
     expect(stderr.split('\n')).toEqual([
       `headgate: ${file} cannot be used: 2 problems`,
       expect.stringContaining(`  ${file}:2:18 default.tier: expected one of anonymous, free`),
-      expect.stringContaining(`  ${file}:3:1 upsteam: expected one of tiers`),
+      expect.stringContaining(`  ${file}:3:1 upsteam: expected one of prefix`),
       '',
     ])
   })

@@ -1,6 +1,6 @@
 import { createLimiter, slidingWindowLog } from 'headgate'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createDecisionApi } from '../src/decision-api/decision-api.js'
+import { type ConfigState, createDecisionApi } from '../src/decision-api/decision-api.js'
 import { listen } from '../src/http/listen.js'
 import { lines, rawRequest } from './support/raw-http.js'
 
@@ -10,10 +10,11 @@ const limiter = createLimiter({
 })
 const logged: string[] = []
 let serving = true
+let configState: ConfigState = { config: 'current', refusedConfigs: 0 }
 const server = createDecisionApi({
-  limiter,
-  names: { policies: new Set(['api']), tiers: new Set(['free', 'staff']) },
+  limiter: () => limiter,
   isServing: () => serving,
+  configState: () => configState,
   log: line => logged.push(line),
 })
 let url = ''
@@ -174,11 +175,15 @@ describe('what is not a question is refused', () => {
   })
 })
 
-test('GET /healthz says whether the service takes requests', async () => {
-  expect(await (await fetch(`${url}/healthz`)).json()).toEqual({ status: 'ok' })
+test('GET /healthz says whether the service takes requests, and whether the policy file is in use', async () => {
+  const fresh = { config: 'current', refusedConfigs: 0 }
+  expect(await (await fetch(`${url}/healthz`)).json()).toEqual({ status: 'ok', ...fresh })
+  configState = { config: 'stale', refusedConfigs: 3 }
+  expect(await (await fetch(`${url}/healthz`)).json()).toEqual({ status: 'ok', ...configState })
+  configState = { config: 'current', refusedConfigs: 0 }
   serving = false
   const answer = await fetch(`${url}/healthz`)
   expect(answer.status).toBe(503)
-  expect(await answer.json()).toEqual({ status: 'stopping' })
+  expect(await answer.json()).toEqual({ status: 'stopping', ...fresh })
   serving = true
 })

@@ -1,5 +1,5 @@
 import { Command, CommanderError, InvalidArgumentError } from 'commander'
-import { ConfigError, ConfigFileError } from '../config/config-problem.js'
+import { isHeadgateError } from 'headgate'
 import type { ServeFlags } from './serve.js'
 import { UsageError } from './usage-error.js'
 import { readVersion } from './version.js'
@@ -8,7 +8,7 @@ const EXIT_OK = 0
 const EXIT_FAILURE = 1
 /** The command line or the policy file is wrong. */
 const EXIT_USAGE = 2
-const USER_ERRORS = [UsageError, ConfigError, ConfigFileError]
+const CONFIG_ERRORS = ['ERR_HEADGATE_INVALID_CONFIG', 'ERR_HEADGATE_UNREADABLE_CONFIG']
 
 /** Runs a command line and resolves to the exit code. Never throws: what went wrong is on stderr. */
 export async function runProgram(args: readonly string[]): Promise<number> {
@@ -19,8 +19,12 @@ export async function runProgram(args: readonly string[]): Promise<number> {
     // commander has said it already, and ends --help and --version this way too.
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_OK : EXIT_USAGE
     process.stderr.write(`headgate: ${(error as Error).message}\n`)
-    return USER_ERRORS.some(kind => error instanceof kind) ? EXIT_USAGE : EXIT_FAILURE
+    return isOfTheUser(error) ? EXIT_USAGE : EXIT_FAILURE
   }
+}
+
+function isOfTheUser(error: unknown): boolean {
+  return error instanceof UsageError || (isHeadgateError(error) && CONFIG_ERRORS.includes(error.code))
 }
 
 function buildProgram(): Command {

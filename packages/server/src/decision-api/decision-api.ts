@@ -3,17 +3,26 @@ import { isHeadgateError, type Limiter } from 'headgate'
 import { type Answer, jsonAnswer, problemAnswer } from '../http/problem.js'
 import { sendAnswer } from '../http/send-answer.js'
 import type { Log } from '../log/throttled-log.js'
-import { type Names, parseChecks } from './parse-checks.js'
+import { parseChecks } from './parse-checks.js'
 import { readJson } from './read-json.js'
 import { refuseForeign } from './refuse-foreign.js'
 import { RequestError } from './request-error.js'
 
 export interface DecisionApiOptions {
-  readonly limiter: Limiter<string, string>
-  readonly names: Names
+  /** What applies now. */
+  limiter(): Limiter<string, string>
   /** Whether the service is still taking requests, as `/healthz` says it. */
   isServing(): boolean
+  /** Whether the policy file is in use as it is, as `/healthz` says it. */
+  configState(): ConfigState
   readonly log: Log
+}
+
+/** `stale` while the file has changed into one that cannot be used, and the last good one holds. */
+export interface ConfigState {
+  readonly config: 'current' | 'stale'
+  /** Files refused since the start. */
+  readonly refusedConfigs: number
 }
 
 interface Endpoint {
@@ -22,10 +31,13 @@ interface Endpoint {
 }
 
 /** Builds the decision API: limits over HTTP, for whoever does not run Node. Not yet listening. */
-export function createDecisionApi({ limiter, names, isServing, log }: DecisionApiOptions): Server {
+export function createDecisionApi({ limiter, isServing, configState, log }: DecisionApiOptions): Server {
   async function check(req: IncomingMessage): Promise<Answer> {
-    const { checks, isList } = parseChecks(await readJson(req), names)
-    const decisions = await Promise.all(checks.map(({ subject, ask }) => limiter.check(subject, ask)))
+    const body = await readJson(req)
+    const current = limiter()
+    const names = { policies: new Set(current.policyNames), tiers: new Set(current.tierNames) }
+    const { checks, isList } = parseChecks(body, names)
+    const decisions = await Promise.all(checks.map(({ subject, ask }) => current.check(subject, ask)))
     return jsonAnswer(200, isList ? { decisions } : decisions[0])
   }
 
@@ -36,7 +48,9 @@ export function createDecisionApi({ limiter, names, isServing, log }: DecisionAp
       {
         methods: ['GET', 'HEAD'],
         answer: () =>
-          isServing() ? jsonAnswer(200, { status: 'ok' }) : jsonAnswer(503, { status: 'stopping' }),
+          isServing()
+            ? jsonAnswer(200, { status: 'ok', ...configState() })
+            : jsonAnswer(503, { status: 'stopping', ...configState() }),
       },
     ],
   ])

@@ -1,10 +1,9 @@
 import type { Ask, SubjectInput } from 'headgate'
-import { describeValue } from '../wording/describe-value.js'
-import { suggestion } from '../wording/nearest-name.js'
+import { describeValue, nearestName } from 'headgate/config'
 import { RequestError } from './request-error.js'
 
 /** The names that may be asked for. */
-export interface Names {
+interface Names {
   readonly policies: ReadonlySet<string>
   readonly tiers: ReadonlySet<string>
 }
@@ -83,18 +82,19 @@ function parseRule(
 
 function parseName(name: unknown, field: string, known: ReadonlySet<string>): string {
   if (typeof name === 'string' && known.has(name)) return name
-  const hint = typeof name === 'string' ? suggestion(name, known) : ''
-  throw bad(field, known.size === 0 ? 'none: there are none' : `one of ${[...known].join(', ')}`, name, hint)
+  throw bad(field, known.size === 0 ? 'none: there are none' : `one of ${[...known].join(', ')}`, name, known)
 }
 
 function refuseUnknown(value: Record<string, unknown>, known: readonly string[], prefix: string): void {
   const unknown = Object.keys(value).find(key => !known.includes(key))
   if (unknown === undefined) return
   const field = unknown.length > 40 ? 'a field' : unknown
-  throw bad(`${prefix}${field}`, `one of ${known.join(', ')}`, unknown, suggestion(unknown, known))
+  throw bad(`${prefix}${field}`, `one of ${known.join(', ')}`, unknown, known)
 }
 
-function bad(field: string, expected: string, got: unknown, hint = ''): RequestError {
+function bad(field: string, expected: string, got: unknown, known: Iterable<string> = []): RequestError {
+  const nearest = nearestName(got, known)
+  const hint = nearest === null ? '' : `; did you mean "${nearest}"?`
   return new RequestError(400, field, `expected ${expected}; got ${describeValue(got)}${hint}`)
 }
 

@@ -25,7 +25,7 @@ const FORWARDED_PREFIX = 'x-forwarded-'
 const METHODS_WITHOUT_BODY = ['GET', 'HEAD', 'DELETE', 'OPTIONS', 'TRACE']
 
 /** The headers a request goes to the upstream with, as a flat list of names and values. */
-export function requestHeaders(req: IncomingMessage, authority: string, peer: string): string[] {
+export function requestHeaders(req: IncomingMessage, authority: string, forwardedFor: string): string[] {
   const dropped = droppedNames(req)
   const kept = headerPairs(req).filter(([name]) => {
     // Servers that hand headers on as variables make - and _ the same.
@@ -38,7 +38,7 @@ export function requestHeaders(req: IncomingMessage, authority: string, peer: st
     ['Host', authority],
     ...kept,
     ...framing(req),
-    ['X-Forwarded-For', peer],
+    ['X-Forwarded-For', forwardedFor],
     ['X-Forwarded-Proto', 'http'],
     ['X-Forwarded-Host', headerValues(req, 'host')[0] ?? ''],
   ].flat()

@@ -1,7 +1,7 @@
 import { type Agent, type ClientRequest, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import { pipeline } from 'node:stream'
 import type { HeaderField } from 'headgate'
-import type { Upstream } from '../config/parse-upstream.js'
+import type { Upstream } from 'headgate/config'
 import { problemAnswer } from '../http/problem.js'
 import { drain, sendAnswer } from '../http/send-answer.js'
 import { hasBody, requestHeaders, responseHeaders } from './end-to-end-headers.js'
@@ -10,8 +10,8 @@ import { hasBody, requestHeaders, responseHeaders } from './end-to-end-headers.j
 export interface Exchange {
   readonly req: IncomingMessage
   readonly res: ServerResponse
-  /** The peer's address, for `X-Forwarded-For`. */
-  readonly peer: string
+  /** Who it comes from, as the upstream is told. */
+  readonly forwardedFor: string
   /** What the decision adds to the response. */
   readonly headers: readonly HeaderField[]
 }
@@ -50,7 +50,7 @@ function send(exchange: Exchange, route: Route, { mayRetry }: { mayRetry: boolea
     agent: route.agent,
     method: req.method,
     path: req.url,
-    headers: requestHeaders(req, upstream.authority, exchange.peer),
+    headers: requestHeaders(req, upstream.authority, exchange.forwardedFor),
     setHost: false,
     timeout: route.timeoutMs,
   })

@@ -1,21 +1,25 @@
 import { Agent, createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { type Decision, decisionHeaders, decisionProblem, type Limiter } from 'headgate'
-import type { DefaultRule } from '../config/parse-config.js'
-import type { Upstream } from '../config/parse-upstream.js'
+import {
+  type Decision,
+  decisionHeaders,
+  decisionProblem,
+  type HeaderField,
+  limitedAddress,
+  peerAddress,
+} from 'headgate'
 import { type Answer, problemAnswer } from '../http/problem.js'
+import { headerValues } from '../http/raw-headers.js'
 import { sendAnswer } from '../http/send-answer.js'
 import { type Log, throttledLog } from '../log/throttled-log.js'
+import type { Serving } from '../serving.js'
 import { denialWords } from '../wording/quota-words.js'
-import { limitedAddress, peerAddress } from './client-address.js'
 import { forward, type Route } from './forward.js'
 import { refuseRequest } from './refuse-request.js'
 
 export interface GatewayOptions {
-  readonly limiter: Limiter<string, string>
-  /** What every request is charged to, by the address it comes from. */
-  readonly rule: DefaultRule
-  readonly upstream: Upstream
+  /** What applies now. Asked once for a request, which is then served by it to its end. */
+  serving(): Serving
   readonly log: Log
   readonly upstreamTimeoutMs?: number
 }
@@ -36,19 +40,18 @@ const FAULT_LINE_EVERY_MS = 60_000
 
 /** Builds a gateway in front of one upstream. A request is decided on before any of its body is read. */
 export function createGateway(options: GatewayOptions): Gateway {
-  const { limiter, rule, log } = options
+  const { serving, log } = options
   const agent = new Agent({ keepAlive: true, scheduling: 'lifo' })
   const logDenial = throttledLog(log, DENIAL_LINE_EVERY_MS)
   const logFault = throttledLog(log, FAULT_LINE_EVERY_MS)
-  const route: Route = {
-    upstream: options.upstream,
+  const route: Omit<Route, 'upstream'> = {
     agent,
     timeoutMs: options.upstreamTimeoutMs ?? UPSTREAM_TIMEOUT_MS,
     onFailure: reason => logDenial('upstream', () => reason),
   }
 
   /** Null when the limiter is at fault: then nothing is known about the client, and nothing is held against it. */
-  async function decide(subject: `ip:${string}`): Promise<Decision | null> {
+  async function decide(subject: `ip:${string}`, { limiter, rule }: Serving): Promise<Decision | null> {
     try {
       return await limiter.check(subject, rule)
     } catch (error) {
@@ -60,19 +63,23 @@ export function createGateway(options: GatewayOptions): Gateway {
   async function handle(req: IncomingMessage, res: ServerResponse): Promise<void> {
     const refusal = refuseRequest(req)
     if (refusal !== null) return sendAnswer(req, res, problemAnswer(refusal))
+    const current = serving()
     const peer = peerAddress(req.socket.remoteAddress)
-    const address = limitedAddress(req.socket.remoteAddress)
+    const client = current.clientAddress(req.socket.remoteAddress, headerValues(req, 'x-forwarded-for'))
     // The client has already gone.
-    if (peer === null || address === null) return void req.socket.destroy()
-    const decision = await decide(`ip:${address}`)
+    if (peer === null || client === null) return void req.socket.destroy()
+    const address = limitedAddress(client)
+    const decision = await decide(`ip:${address}`, current)
     if (res.destroyed) return
+    const headers = decision === null ? [] : decisionHeaders(decision, current.headers)
     if (decision !== null && !decision.allowed) {
-      const answer = denialAnswer(decision)
-      logDenial(address, () => denialWords(answer.status, `ip:${address}`, decision))
+      const answer = denialAnswer(decision, headers)
+      logDenial(`${address}`, () => denialWords(answer.status, `ip:${address}`, decision))
       return sendAnswer(req, res, answer)
     }
     if (req.headers.expect !== undefined) res.writeContinue()
-    forward({ req, res, peer, headers: decision === null ? [] : decisionHeaders(decision) }, route)
+    const via = peer === client ? peer : `${client}, ${peer}`
+    forward({ req, res, forwardedFor: via, headers }, { ...route, upstream: current.upstream })
   }
 
   const onRequest = (req: IncomingMessage, res: ServerResponse) => {
@@ -98,9 +105,9 @@ export function createGateway(options: GatewayOptions): Gateway {
   return { server, release: () => agent.destroy() }
 }
 
-function denialAnswer(decision: Decision): Answer {
+function denialAnswer(decision: Decision, decided: readonly HeaderField[]): Answer {
   const { status, headers, body } = decisionProblem(decision)
-  return { status, headers: [...headers, ...decisionHeaders(decision)], body: `${JSON.stringify(body)}\n` }
+  return { status, headers: [...headers, ...decided], body: `${JSON.stringify(body)}\n` }
 }
 
 /** A tunnel would carry requests that nobody counts. */

@@ -1,7 +1,8 @@
-import { createLimiter, type Limiter, slidingWindowLog } from 'headgate'
-import { parseUpstream } from '../../src/config/parse-upstream.js'
+import { type Limiter, memoryStore, slidingWindowLog } from 'headgate'
+import { defineConfig, parseUpstream } from 'headgate/config'
 import { createGateway } from '../../src/gateway/gateway.js'
 import { listen } from '../../src/http/listen.js'
+import { createServing } from '../../src/serving.js'
 
 export interface TestGateway {
   readonly url: string
@@ -13,6 +14,7 @@ export interface TestGatewayOptions {
   readonly limit?: number
   readonly limiter?: Limiter<string, string>
   readonly upstreamTimeoutMs?: number
+  readonly trustedProxies?: readonly string[]
 }
 
 /** A gateway in this process in front of `upstreamUrl`, with one limit a minute for every client address. */
@@ -20,17 +22,16 @@ export async function startGateway(
   upstreamUrl: string,
   options: TestGatewayOptions = {},
 ): Promise<TestGateway> {
-  const upstream = parseUpstream(upstreamUrl, (_path, message) => {
-    throw new Error(message)
-  })
-  if (upstream === null) throw new Error('no upstream')
   const { limit = 1_000, upstreamTimeoutMs } = options
-  const policies = { api: slidingWindowLog({ limit, window: '1m' }) }
+  const config = defineConfig({
+    policies: { api: slidingWindowLog({ limit, window: '1m' }) },
+    default: { policy: 'api' },
+    trustedProxies: options.trustedProxies ?? [],
+  })
+  const serving = createServing(config, memoryStore(), parseUpstream(upstreamUrl))
   const logged: string[] = []
   const { server, release } = createGateway({
-    limiter: options.limiter ?? createLimiter({ policies }),
-    rule: { policy: 'api' },
-    upstream,
+    serving: () => ({ ...serving, limiter: options.limiter ?? serving.limiter }),
     log: line => logged.push(line),
     ...(upstreamTimeoutMs === undefined ? {} : { upstreamTimeoutMs }),
   })

@@ -1,0 +1,155 @@
+import type { Limit } from '../../engine/limit.js'
+import {
+  type CounterOptions,
+  MAX_UNITS,
+  slidingWindowCounter,
+  slidingWindowLog,
+  type TokenBucketOptions,
+  tokenBucket,
+  type WindowOptions,
+} from '../../policy/limits.js'
+import { parsePolicies } from '../../policy/policies.js'
+import { describeValue } from '../describe-value.js'
+import { nearestName } from '../nearest-name.js'
+import { type Fields, readKnown, readMap, recordSchema } from '../shape/maps.js'
+import { objectionTo } from '../shape/objection.js'
+import { NAME } from '../shape/scalars.js'
+import { type JsonSchema, Place, type Shape } from '../shape/shape.js'
+
+type Options = Readonly<Record<string, unknown>>
+
+interface Maker {
+  readonly fields: Fields
+  /** Values that the library takes; each field of the file is tried among these. */
+  readonly sample: Options
+  make(options: Options): Limit
+}
+
+/** The library judges the value itself; here is only what people and editors are told of it. */
+function told(words: string, schema: JsonSchema): Shape<unknown> {
+  return { words, schema, read: value => value }
+}
+
+const units = told(`a whole number from 0 to ${MAX_UNITS}`, {
+  type: 'integer',
+  minimum: 0,
+  maximum: MAX_UNITS,
+})
+const duration = told('a duration such as `500ms`, `10s`, `1m`, `1h`, `1d`, or a number of seconds', {
+  anyOf: [
+    { type: 'string', pattern: String.raw`^\d{1,12}(\.\d{1,6})?(ms|s|m|h|d)$` },
+    { type: 'number', exclusiveMinimum: 0, maximum: 366 * 86_400 },
+  ],
+})
+const NAME_FIELD = {
+  shape: told('up to 32 letters, digits, `-` or `_`', { type: 'string', pattern: NAME.source }),
+  text: 'Tells two limits of one kind and window apart.',
+}
+const LIMIT_FIELD = { shape: units, text: 'Units in a window; 0 is a ban.', required: true }
+const WINDOW_FIELD = { shape: duration, text: 'How long a unit counts.', required: true }
+
+// The options come from a file; the library checks them, the types cannot.
+const MAKERS = new Map<unknown, Maker>([
+  [
+    'sliding-window-log',
+    {
+      fields: { limit: LIMIT_FIELD, window: WINDOW_FIELD, name: NAME_FIELD },
+      sample: { limit: 1, window: '1m' },
+      make: options => slidingWindowLog(options as unknown as WindowOptions),
+    },
+  ],
+  [
+    'sliding-window-counter',
+    {
+      fields: {
+        limit: LIMIT_FIELD,
+        window: WINDOW_FIELD,
+        buckets: {
+          shape: told('a whole number from 1 to 1000', { type: 'integer', minimum: 1, maximum: 1_000 }),
+          text: 'Cuts the window into parts and counts the oldest whole: exact in any window, slightly stricter.',
+        },
+        name: NAME_FIELD,
+      },
+      sample: { limit: 1, window: '1m' },
+      make: options => slidingWindowCounter(options as unknown as CounterOptions),
+    },
+  ],
+  [
+    'token-bucket',
+    {
+      fields: {
+        capacity: {
+          shape: units,
+          text: 'Tokens in a full bucket: what can be used at once.',
+          required: true,
+        },
+        refillPerSecond: {
+          shape: told('a number above 0', { type: 'number', exclusiveMinimum: 0 }),
+          text: 'Tokens that come back each second.',
+          required: true,
+        },
+        name: NAME_FIELD,
+      },
+      sample: { capacity: 1, refillPerSecond: 1 },
+      make: options => tokenBucket(options as unknown as TokenBucketOptions),
+    },
+  ],
+])
+
+/** The fields of each algorithm, for the reference. */
+export const algorithms: ReadonlyMap<string, Fields> = new Map(
+  [...MAKERS].map(([algorithm, { fields }]) => [String(algorithm), fields]),
+)
+
+/** One limit of a policy. In code also what `slidingWindowLog()` and its like return. */
+export const limit: Shape<Limit> = {
+  words: 'a limit',
+  schema: { anyOf: [...MAKERS].map(([algorithm, { fields }]) => schemaOf(algorithm, fields)) },
+  read(value, place) {
+    if (isMade(value)) {
+      const objection = objectionTo(() => parsePolicies({ made: value }))
+      return objection === null ? value : place.refuse(objection)
+    }
+    const algorithm = readMap(value, silent(place))?.get('algorithm')
+    const maker = MAKERS.get(algorithm)
+    if (maker !== undefined) return readLimit(value, maker, place)
+    if (readMap(value, place) === null) return undefined
+    const expected = `one of ${[...algorithms.keys()].join(', ')}`
+    const suggestion = nearestName(algorithm, algorithms.keys())
+    return place.below('algorithm').refuse({ expected, got: describeValue(algorithm), suggestion })
+  },
+}
+
+function readLimit(value: unknown, maker: Maker, place: Place): Limit | undefined {
+  const counting = place.counting()
+  const names = Object.keys(maker.fields)
+  const given = readKnown(value, ['algorithm', ...names], counting.place)
+  const options: Record<string, unknown> = {}
+  for (const name of names) {
+    if (!given?.has(name) && !(name in maker.sample)) continue
+    options[name] = given?.get(name)
+    const objection = objectionTo(() => maker.make({ ...maker.sample, [name]: options[name] }))
+    if (objection !== null) counting.place.below(name).refuse(objection)
+  }
+  if (counting.count() > 0) return undefined
+  // Each value is possible by itself; together they may still not be.
+  const objection = objectionTo(() => maker.make(options))
+  return objection === null ? maker.make(options) : place.refuse(objection)
+}
+
+/** Made in code. A text cannot say it: its maps are `Map`s, and it knows no `id` and no `quota`. */
+function isMade(value: unknown): value is Limit {
+  if (typeof value !== 'object' || value === null || value instanceof Map) return false
+  const { id, quota, algorithm } = value as Partial<Limit>
+  return typeof id === 'string' && typeof quota === 'object' && typeof algorithm === 'string'
+}
+
+function silent(place: Place): Place {
+  return new Place(place.path, place.names, () => {})
+}
+
+function schemaOf(algorithm: unknown, fields: Fields): JsonSchema {
+  const shape: Shape<unknown> = told(String(algorithm), { const: algorithm })
+  const text = 'The arithmetic; see the guide on choosing one.'
+  return recordSchema({ algorithm: { shape, text, required: true }, ...fields })
+}

@@ -1,0 +1,70 @@
+import { describeValue } from '../describe-value.js'
+import { nearestName } from '../nearest-name.js'
+import { choice, text } from '../shape/scalars.js'
+import type { Shape } from '../shape/shape.js'
+
+/** Letters of a path that mean themselves: no blank, no query, and nothing that begins a regular expression. */
+const LETTER = "[\\w.~!$&'+,=@%:-]"
+/** `.` and `..` never reach a rule: paths are matched in their canonical form. */
+const LITERAL = `(?!\\.{1,2}(?:/|$))(?!:)${LETTER}+`
+const PARAMETER = ':[A-Za-z_]\\w{0,31}'
+const SEGMENT = `(?:${LITERAL}|${PARAMETER})`
+const PATTERN = new RegExp(`^/(?:(?:${SEGMENT}/)*(?:${SEGMENT}/?|\\*))?$`)
+const PREFIX = new RegExp(`^(?:/${LITERAL})+/?$`)
+const METHODS = [
+  'GET',
+  'HEAD',
+  'POST',
+  'PUT',
+  'PATCH',
+  'DELETE',
+  'OPTIONS',
+  'QUERY',
+  'TRACE',
+  'PROPFIND',
+  'PROPPATCH',
+  'MKCOL',
+  'COPY',
+  'MOVE',
+  'LOCK',
+  'UNLOCK',
+  'SEARCH',
+  'REPORT',
+  'PURGE',
+] as const
+
+/** Those that Node takes and that carry requests. Others would be rules that never match. */
+export const method: Shape<string> = {
+  ...choice(METHODS),
+  words: 'a method in upper case, such as GET or POST',
+  read(value, place) {
+    if (METHODS.some(known => known === value)) return String(value)
+    const suggestion = nearestName(value, METHODS)
+    return place.refuse({ expected: method.words, got: describeValue(value), suggestion })
+  },
+}
+
+/** Which paths a rule is for. Stored as written. */
+export const pathPattern: Shape<string> = text(
+  'a path such as /users/:id/posts or /files/*, without query and regular expressions',
+  PATTERN,
+)
+
+/** Where paths begin that are not limited. The root would be all of them. */
+export const pathPrefix: Shape<string> = text('the beginning of paths, such as /assets', PREFIX)
+
+const COST_KEY = new RegExp(`^(?:(?:${METHODS.join('|')}) )?${PATTERN.source.slice(1)}`)
+const COST_KEY_WORDS = 'a path, or a method and a path, such as POST /orders/:id'
+
+/** The keys of `costs`. */
+export const costKeys = {
+  schema: { pattern: COST_KEY.source },
+  objectionTo: (key: string) =>
+    COST_KEY.test(key) ? null : { expected: COST_KEY_WORDS, got: describeValue(key) },
+}
+
+/** Takes a key of `costs` apart. */
+export function parseCostKey(key: string): { readonly method: string | null; readonly path: string } {
+  const space = key.indexOf(' ')
+  return space < 0 ? { method: null, path: key } : { method: key.slice(0, space), path: key.slice(space + 1) }
+}

@@ -1,0 +1,136 @@
+import { MAX_UNITS } from '../../policy/limits.js'
+import { describeValue } from '../describe-value.js'
+import { oneOrMore } from '../shape/lists.js'
+import { type RecordShape, record } from '../shape/maps.js'
+import { choice, NAME, nameOf, text, wholeNumber } from '../shape/scalars.js'
+import type { Place, Shape } from '../shape/shape.js'
+import { enforcement, failure } from './enforcement.js'
+import { method, pathPattern } from './path-pattern.js'
+
+export const headerStyle = choice(['legacy', 'ietf', 'both', 'none'])
+export const cost = wholeNumber(0, MAX_UNITS)
+
+const scope = text('a text of 1 to 64 letters, digits, ., _, - or /', /^[\w./-]{1,64}$/)
+/** Where a type is expected, a whole subject may stand, whose id may be a secret: it is not shown. */
+const subjectType: Shape<string> = {
+  ...text('a subject type, such as ip, user or apikey', NAME),
+  read(value, place) {
+    if (typeof value === 'string' && NAME.test(value)) return value
+    const got = typeof value === 'string' ? `a string of ${value.length} characters` : describeValue(value)
+    return place.refuse({ expected: subjectType.words, got })
+  },
+}
+
+const matchFields = record({
+  method: { shape: oneOrMore(method), text: 'The method, or a list of them.', leftOut: 'any' },
+  path: {
+    shape: pathPattern,
+    text: 'The path: `:name` is any one segment, `*` at the end any rest. No spelling of a path escapes it.',
+    leftOut: 'any',
+  },
+  subject: {
+    shape: oneOrMore(subjectType),
+    text: 'The type of a subject of the request, or a list of them. The first subject that has one of them is charged.',
+    leftOut: 'any',
+  },
+  tier: { shape: oneOrMore(nameOf('tiers')), text: "The caller's tier, or a list of them.", leftOut: 'any' },
+  scope: { shape: oneOrMore(scope), text: 'What is asked for, or a list of it.', leftOut: 'any' },
+})
+
+/** When a rule applies. One that applied always would leave nothing to `default`. */
+export const match = {
+  ...matchFields,
+  words: `a map of ${Object.keys(matchFields.fields).join(', ')}`,
+  schema: { ...matchFields.schema, minProperties: 1 },
+  read(value: unknown, place: Place) {
+    const counting = place.counting()
+    const read = matchFields.read(value, counting.place)
+    if (read !== undefined && counting.count() === 0 && Object.keys(read).length === 0) {
+      const expected = `at least one of ${Object.keys(matchFields.fields).join(', ')}, or default for every request`
+      return place.refuse({ expected, got: 'none' })
+    }
+    return read
+  },
+}
+
+/** What a request is charged to: a tier or a policy, one of them. */
+const chargeFields = record({
+  tier: { shape: nameOf('tiers'), text: 'A tier.' },
+  policy: { shape: nameOf('policies'), text: 'A policy.' },
+})
+export type ReadCharge = NonNullable<ReturnType<typeof chargeFields.read>>
+export const charge: Shape<ReadCharge> & Pick<typeof chargeFields, 'fields'> = {
+  fields: chargeFields.fields,
+  words: 'a map with a tier or a policy',
+  schema: { ...chargeFields.schema, minProperties: 1, maxProperties: 1 },
+  read(value, place) {
+    const counting = place.counting()
+    const read = chargeFields.read(value, counting.place)
+    if (read === undefined || counting.count() > 0) return undefined
+    return isOneCharge(read, place) ? read : undefined
+  },
+}
+
+function isOneCharge({ tier, policy }: ReadCharge, place: Place): boolean {
+  if ((tier === undefined) !== (policy === undefined)) return true
+  const got = tier === undefined ? 'neither' : 'both'
+  place.refuse({ expected: 'either a tier or a policy', got })
+  return false
+}
+
+/** One budget for all callers. */
+export const globalBudget = record({
+  policy: {
+    shape: nameOf('policies'),
+    text: 'The limits of the budget that all callers share.',
+    required: true,
+  },
+  ...enforcement,
+})
+
+const ruleFields = record({
+  name: {
+    shape: text('up to 32 letters, digits, - or _', NAME),
+    text: 'Names the rule in explanations, overrides and metrics.',
+    leftOut: 'what it matches',
+  },
+  match: { shape: match, text: 'When it applies: all that is given must hold.', required: true },
+  policy: { shape: nameOf('policies'), text: 'What is charged: this policy …' },
+  tier: { shape: nameOf('tiers'), text: '… or the limits of this tier.', leftOut: "the caller's" },
+  cost: { shape: cost, text: 'Units a request takes.', leftOut: 'from `costs`, or 1' },
+  per: {
+    shape: choice(['caller', 'everyone']),
+    text: "Whose budget: each caller's own, or one that all callers share.",
+    leftOut: 'caller',
+  },
+  scope: {
+    shape: scope,
+    text: 'Which budget of the policy; `global` is one for all routes.',
+    leftOut: 'global',
+  },
+  ...enforcement,
+  ...failure,
+  headers: { shape: headerStyle, text: 'Which headers the response carries.', leftOut: 'as for the file' },
+})
+
+/** A rule as it was read. */
+export type ReadRule = NonNullable<ReturnType<typeof ruleFields.read>>
+
+export const rule: RecordShape<typeof ruleFields.fields> = {
+  ...ruleFields,
+  schema: { ...ruleFields.schema, not: { required: ['policy', 'tier'] } },
+  read(value, place) {
+    const read = ruleFields.read(value, place)
+    if (read?.policy === undefined || read.tier === undefined) return read
+    return place.refuse({ expected: 'either a tier or a policy', got: 'both' })
+  },
+}
+
+/** Callers by `type:id`. A key that is none is not shown: it may be a secret. */
+export const subjectKeys = {
+  schema: { pattern: '^[^:]+:[\\s\\S]+$' },
+  objectionTo: (key: string) =>
+    /^[^:]+:[\s\S]+$/.test(key)
+      ? null
+      : { expected: 'type:id, such as user:42', got: `a string of ${key.length} characters` },
+}

@@ -1,0 +1,56 @@
+import { isHeadgateError } from '../errors.js'
+import type { Config } from '../policy/config.js'
+import { MAX_BYTES, parseConfig, unreadable } from './parse-config.js'
+
+/**
+ * Reads a policy file, YAML or JSON. Throws a `ConfigError` for mistakes in it, and another `HeadgateError` if it
+ * cannot be read at all.
+ */
+export async function loadConfig(file: string): Promise<Config> {
+  return parseConfig(await readConfigText(file), file)
+}
+
+/** The text of a policy file. */
+export async function readConfigText(file: string): Promise<string> {
+  try {
+    return decode(await readAtMost(file, MAX_BYTES + 1), file)
+  } catch (error) {
+    if (isHeadgateError(error)) throw error
+    throw unreadable(file, `expected a file that can be read; got ${reasonOf(error)}`)
+  }
+}
+
+/** One byte more than allowed is enough to know; a file without end must not fill the memory. */
+async function readAtMost(file: string, length: number): Promise<Uint8Array> {
+  // Asked for only here, so that a configuration in code also works where there are no files.
+  const { open } = await import('node:fs/promises')
+  const handle = await open(file, 'r')
+  try {
+    if ((await handle.stat()).isDirectory()) throw unreadable(file, 'expected a file; got a folder')
+    const buffer = new Uint8Array(length)
+    let filled = 0
+    for (;;) {
+      const { bytesRead } = await handle.read(buffer, filled, length - filled, null)
+      filled += bytesRead
+      if (bytesRead === 0 || filled === length) return buffer.subarray(0, filled)
+    }
+  } finally {
+    await handle.close()
+  }
+}
+
+function decode(bytes: Uint8Array, file: string): string {
+  if (bytes.length > MAX_BYTES) throw unreadable(file, `expected at most ${MAX_BYTES} bytes; got more`)
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    throw unreadable(file, 'expected text in UTF-8; got other bytes')
+  }
+}
+
+function reasonOf(error: unknown): string {
+  const { code, message } = error as { code?: string; message: string }
+  if (code === 'ENOENT') return 'no such file'
+  if (code === 'EACCES') return 'no permission to read it'
+  return code ?? message
+}

@@ -1,0 +1,49 @@
+import { HeadgateError } from '../errors.js'
+import type { Config } from '../policy/config.js'
+import { ConfigError, ProblemList } from './problem.js'
+import { readConfig } from './read-config.js'
+import type { LocatedText } from './text/located-text.js'
+import { readJson } from './text/read-json.js'
+
+/** The largest policy file. */
+export const MAX_BYTES = 1024 * 1024
+
+/**
+ * Reads the text of a policy file, JSON if `fileName` ends so, else YAML. Throws a `ConfigError` with every mistake
+ * in it, each with its line and column. YAML needs the package `yaml`.
+ */
+export async function parseConfig(text: string, fileName: string): Promise<Config> {
+  if (text.length > MAX_BYTES) throw unreadable(fileName, `expected at most ${MAX_BYTES} bytes; got more`)
+  const source = await readText(text.replace(/^\uFEFF/, ''), fileName)
+  if (source.problems.length > 0) throw new ConfigError(fileName, source.problems)
+  const problems = new ProblemList()
+  const config = readConfig(source.value, (path, complaint, at) =>
+    problems.add(path, complaint, () => source.locate(path, at)),
+  )
+  problems.throwIfAny(fileName)
+  return config
+}
+
+/** A policy file that could not be read at all. */
+export function unreadable(fileName: string, message: string): HeadgateError {
+  return new HeadgateError('ERR_HEADGATE_UNREADABLE_CONFIG', `${fileName}: ${message}`)
+}
+
+async function readText(text: string, fileName: string): Promise<LocatedText> {
+  if (fileName.toLowerCase().endsWith('.json')) return readJson(text)
+  const { readYaml } = await loadYaml(fileName)
+  return readYaml(text)
+}
+
+/** Not before a YAML text is to be read: those who configure in code need not install the parser. */
+async function loadYaml(fileName: string): Promise<typeof import('./text/read-yaml.js')> {
+  try {
+    return await import('./text/read-yaml.js')
+  } catch (cause) {
+    throw new HeadgateError(
+      'ERR_HEADGATE_MISSING_PACKAGE',
+      `${fileName}: expected the package yaml to read it; got none: run npm install yaml`,
+      { cause },
+    )
+  }
+}

@@ -1,0 +1,161 @@
+/**
+ * Settings from the environment, mapped onto the configuration that a policy file gives. They are fewer and simpler: one
+ * limit for every caller, and where Redis is.
+ */
+import type { Limit } from '../engine/limit.js'
+import type { Config, PolicyConfig } from '../policy/config.js'
+import { slidingWindowCounter, tokenBucket } from '../policy/limits.js'
+import { describeValue } from './describe-value.js'
+import { type Complaint, ProblemList } from './problem.js'
+import { objectionTo } from './shape/objection.js'
+
+export interface Settings {
+  /** Whether limits are shared through Redis. */
+  readonly distributed: boolean
+  /** Where Redis is; a password may be in it. */
+  readonly redisUrl: string | null
+  /** The policy file. */
+  readonly rulesPath: string | null
+  /** The limit of every caller about whom nothing else is said. */
+  readonly policy: PolicyConfig | null
+}
+
+/** Variables by name, as `process.env` has them. */
+export type Environment = Readonly<Record<string, string | undefined>>
+
+const SOURCE = 'environment'
+/** What the policy is called that the environment describes. */
+const POLICY = 'global'
+const DEFAULT_CAPACITY = 60
+const DEFAULT_REFILL_PER_SECOND = 1
+const BUCKET = ['RATE_LIMIT_GLOBAL_CAPACITY', 'RATE_LIMIT_GLOBAL_REFILL_PER_SEC'] as const
+const WINDOW = ['RATE_LIMIT_REQUESTS', 'RATE_LIMIT_DURATION', 'RATE_LIMIT_BURST'] as const
+const SWITCH = new Map([
+  ...['on', 'true', '1', 'yes'].map(word => [word, true] as const),
+  ...['off', 'false', '0', 'no'].map(word => [word, false] as const),
+])
+const REDIS_URL = /^rediss?(-cluster|-sentinel)?:\/\/./
+
+/**
+ * Reads the settings of the environment. Throws a `ConfigError` with every bad one by its name. A variable that is
+ * empty counts as not set.
+ */
+export function loadSettings(environment: Environment): Settings {
+  const problems = new ProblemList()
+  const refuse = (name: string, complaint: Complaint) => problems.add([name], complaint, () => null)
+  const given = (name: string) => environment[name]?.trim() || undefined
+  const settings = {
+    ...readRedis(given, refuse),
+    rulesPath: given('RATE_LIMIT_RULES_PATH') ?? null,
+    policy: readPolicy(given, refuse),
+  }
+  problems.throwIfAny(SOURCE)
+  return settings
+}
+
+/** A configuration in which what the environment says comes before what the file says. */
+export function withSettings(config: Config, { policy }: Settings): Config {
+  if (policy === null) return config
+  return { ...config, policies: { ...config.policies, [POLICY]: policy }, default: { policy: POLICY } }
+}
+
+/** The limit that applies when Redis was switched on and nobody named a limit. */
+export function defaultPolicy(): PolicyConfig {
+  return {
+    limits: [tokenBucket({ capacity: DEFAULT_CAPACITY, refillPerSecond: DEFAULT_REFILL_PER_SECOND })],
+  }
+}
+
+type Given = (name: string) => string | undefined
+type Refuse = (name: string, complaint: Complaint) => void
+
+function readRedis(given: Given, refuse: Refuse): Pick<Settings, 'distributed' | 'redisUrl'> {
+  const word = given('ENABLE_DISTRIBUTED_RATE_LIMITING')
+  const url = given('RATE_LIMIT_REDIS_URL')
+  const distributed = SWITCH.get((word ?? 'off').toLowerCase())
+  if (distributed === undefined) {
+    refuse('ENABLE_DISTRIBUTED_RATE_LIMITING', { expected: 'on or off', got: describeValue(word) })
+  }
+  if (distributed && url === undefined) {
+    const expected = 'the URL of Redis, since ENABLE_DISTRIBUTED_RATE_LIMITING is on'
+    refuse('RATE_LIMIT_REDIS_URL', { expected, got: 'nothing' })
+  }
+  if (url !== undefined && !REDIS_URL.test(url)) {
+    const expected = 'redis://, rediss://, redis-cluster:// or redis-sentinel:// and a host'
+    refuse('RATE_LIMIT_REDIS_URL', { expected, got: 'something else' })
+  }
+  return { distributed: distributed ?? false, redisUrl: url ?? null }
+}
+
+function readPolicy(given: Given, refuse: Refuse): PolicyConfig | null {
+  const [window] = WINDOW.filter(name => given(name) !== undefined)
+  const [bucket] = BUCKET.filter(name => given(name) !== undefined)
+  if (window !== undefined && bucket !== undefined) {
+    const expected = `not to be set beside ${window}: one of them says what the limit is`
+    refuse(bucket, { expected, got: describeValue(given(bucket)) })
+  }
+  if (window === undefined && bucket === undefined) return null
+  const limits = window === undefined ? readBucket(given, refuse) : readWindow(given, refuse)
+  return limits === null ? null : { limits }
+}
+
+function readBucket(given: Given, refuse: Refuse): readonly Limit[] | null {
+  const [capacityName, refillName] = BUCKET
+  const capacity = readNumber(given(capacityName), DEFAULT_CAPACITY)
+  const refillPerSecond = readNumber(given(refillName), DEFAULT_REFILL_PER_SECOND)
+  const isSound = [
+    accept(capacityName, () => tokenBucket({ capacity: capacity as number, refillPerSecond: 1 }), refuse),
+    accept(
+      refillName,
+      () => tokenBucket({ capacity: 1, refillPerSecond: refillPerSecond as number }),
+      refuse,
+    ),
+  ].every(Boolean)
+  if (!isSound) return null
+  const options = { capacity: capacity as number, refillPerSecond: refillPerSecond as number }
+  return accept(refillName, () => tokenBucket(options), refuse) ? [tokenBucket(options)] : null
+}
+
+function readWindow(given: Given, refuse: Refuse): readonly Limit[] | null {
+  const [requestsName, durationName, burstName] = WINDOW
+  const limit = readNumber(given(requestsName)) as number
+  const window = readNumber(given(durationName)) as number
+  const burst = readNumber(given(burstName), null) as number | null
+  const isSound = [
+    accept(requestsName, () => slidingWindowCounter({ limit, window: 1 }), refuse),
+    accept(durationName, () => slidingWindowCounter({ limit: 1, window }), refuse),
+    burst === null || accept(burstName, () => slidingWindowCounter({ limit: burst, window: 1 }), refuse),
+  ].every(Boolean)
+  if (!isSound) return null
+  if (burst === 0) {
+    refuse(burstName, { expected: 'at least 1, or not to be set', got: '0' })
+    return null
+  }
+  if (burst === null) return [slidingWindowCounter({ limit, window })]
+  return withBurst({ limit, window, burst })
+}
+
+/** Both numbers are kept, as with a tier: what may come at once, and what is sustained. */
+function withBurst({ limit, window, burst }: Record<'limit' | 'window' | 'burst', number>): readonly Limit[] {
+  const counter = slidingWindowCounter({ limit: Math.max(limit, burst), window })
+  // A ban has nothing to refill.
+  if (limit === 0) return [slidingWindowCounter({ limit, window })]
+  const bucket = tokenBucket({ capacity: burst, refillPerSecond: (limit / counter.windowUs) * 1e6 })
+  const quota = Object.freeze({ limit, windowUs: counter.windowUs, burst })
+  return [
+    { ...counter, quota },
+    { ...bucket, quota },
+  ]
+}
+
+/** A text that is no number stays what it is, and the library says what it thinks of it. */
+function readNumber(text: string | undefined, leftOut?: number | null): unknown {
+  if (text === undefined) return leftOut
+  return /^\d+(\.\d+)?$/.test(text) ? Number(text) : text
+}
+
+function accept(name: string, make: () => unknown, refuse: Refuse): boolean {
+  const objection = objectionTo(make)
+  if (objection !== null) refuse(name, objection)
+  return objection === null
+}

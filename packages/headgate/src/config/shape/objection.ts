@@ -1,0 +1,18 @@
+import { isHeadgateError } from '../../errors.js'
+import type { Complaint } from '../problem.js'
+
+/**
+ * What the library says against a value, or null if it takes it.
+ * The library is the only judge of numbers, durations and names, so that the file and the code accept the same.
+ */
+export function objectionTo(make: () => unknown): Complaint | null {
+  try {
+    make()
+    return null
+  } catch (error) {
+    if (!isHeadgateError(error)) throw error
+    const [, expected = error.message, got = 'something else'] =
+      /: expected (.*); got (.*)$/s.exec(error.message) ?? []
+    return { expected, got: got === 'undefined' || got === 'null' ? 'nothing' : got }
+  }
+}

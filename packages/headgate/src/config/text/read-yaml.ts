@@ -1,0 +1,110 @@
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isNode,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  parseDocument,
+} from 'yaml'
+import { type Complaint, type ConfigProblem, type Path, toProblem } from '../problem.js'
+import { findHostileYaml } from './hostile-yaml.js'
+import { type LocatedText, positionIn } from './located-text.js'
+
+const MAX_ALIAS_EXPANSION = 100
+const MAX_PROBLEMS = 20
+
+/** Reads one YAML 1.2 document. Duplicate keys, tags of one's own and aliases without an anchor are problems. */
+export function readYaml(text: string): LocatedText {
+  const lineCounter = new LineCounter()
+  const problems: ConfigProblem[] = []
+  const positionOf = (offset: number) => {
+    const { line, col } = lineCounter.linePos(offset)
+    return { line, column: col }
+  }
+  const add: Add = (offset, complaint, path = []) => {
+    if (problems.length < MAX_PROBLEMS) problems.push(toProblem(path, complaint, positionOf(offset)))
+  }
+
+  const hostile = findHostileYaml(text)
+  if (hostile !== null) {
+    const place = positionIn(text, hostile.offset)
+    return { value: null, problems: [toProblem([], hostile.complaint, place)], locate: () => place }
+  }
+
+  // uniqueKeys of the parser compares every key with every other; ours is one Set a map.
+  const document = parseDocument(text, { lineCounter, uniqueKeys: false, prettyErrors: false, merge: false })
+  for (const { code, message, pos } of [...document.errors, ...document.warnings]) {
+    const several = code === 'MULTIPLE_DOCS'
+    add(
+      pos[0],
+      several ? { expected: 'one document', got: 'more' } : { expected: 'valid YAML', got: message },
+    )
+  }
+  if (problems.length === 0) checkNode(document, document.contents, [], add)
+  return {
+    value: problems.length === 0 ? toPlain(document, add) : null,
+    problems,
+    locate: (path, at) => positionOf(offsetOf(document, path, at)),
+  }
+}
+
+type Add = (offset: number, complaint: Complaint, path?: Path) => void
+
+/** Aliases were counted, but one that contains others multiplies. */
+function toPlain(document: Document, add: Add): unknown {
+  try {
+    return document.toJS({ mapAsMap: true, maxAliasCount: MAX_ALIAS_EXPANSION })
+  } catch (error) {
+    add(0, { expected: 'aliases that expand to a reasonable size', got: (error as Error).message })
+    return null
+  }
+}
+
+function checkNode(document: Document, node: unknown, path: Path, add: Add): void {
+  if (isAlias(node) && node.resolve(document) === undefined) {
+    add(node.range?.[0] ?? 0, { expected: `an anchor &${node.source} above its use`, got: 'none' }, path)
+  } else if (isSeq(node)) {
+    for (const [index, item] of node.items.entries()) checkNode(document, item, [...path, index], add)
+  } else if (isMap(node)) {
+    const seen = new Set<unknown>()
+    for (const { key, value } of node.items) {
+      const name = isScalar(key) ? key.value : key
+      const itemPath = [...path, String(name)]
+      if (seen.has(name)) add(startOf(key) ?? 0, { expected: 'each key once', got: 'it again' }, itemPath)
+      seen.add(name)
+      checkNode(document, value, itemPath, add)
+    }
+  }
+}
+
+function offsetOf(document: Document, path: Path, at: 'key' | 'value'): number {
+  let node: unknown = document.contents
+  let offset = startOf(node) ?? 0
+  for (const [index, part] of path.entries()) {
+    const container: Node | undefined = isAlias(node)
+      ? node.resolve(document)
+      : isNode(node)
+        ? node
+        : undefined
+    if (isSeq(container)) {
+      node = container.items[Number(part)]
+    } else if (isMap(container)) {
+      const pair = container.items.find(({ key }) => String(isScalar(key) ? key.value : key) === String(part))
+      if (pair === undefined) return offset
+      offset = startOf(pair.key) ?? offset
+      if (at === 'key' && index === path.length - 1) return offset
+      node = pair.value
+    } else {
+      return offset
+    }
+    offset = startOf(node) ?? offset
+  }
+  return offset
+}
+
+function startOf(node: unknown): number | undefined {
+  return isNode(node) ? node.range?.[0] : undefined
+}

@@ -1,0 +1,129 @@
+import type { FSWatcher } from 'node:fs'
+import { systemTimers, type Timers } from '../clock.js'
+import type { Config } from '../policy/config.js'
+import { readConfigText } from './load-config.js'
+import { parseConfig } from './parse-config.js'
+
+export interface WatchOptions {
+  /** Told each new configuration. What it throws counts as a mistake in the file. */
+  onConfig(config: Config): void
+  /** Told why a changed file cannot be used; the last good configuration stays. */
+  onError(error: unknown): void
+  /** How often the file is looked at in case the system does not say that it changed. Default 2000. */
+  readonly pollMs?: number
+  readonly timers?: Timers
+}
+
+/** A policy file that is being watched. */
+export interface WatchedConfig {
+  /** The last good configuration. */
+  readonly config: Config
+  /** Whether the file has changed since into one that cannot be used. */
+  readonly isStale: boolean
+  /** Reads the file now, changed or not, and resolves when its outcome has been told. */
+  reload(): Promise<void>
+  close(): void
+}
+
+const POLL_MS = 2_000
+/** Writing a file is several changes; the first is waited on for the others. */
+const SETTLE_MS = 100
+
+/**
+ * Loads a policy file and watches it. Rejects if it cannot be used at first; after that, a broken file is told to
+ * `onError` once and the last good configuration holds. Does not keep the process alive.
+ */
+export async function watchConfig(file: string, options: WatchOptions): Promise<WatchedConfig> {
+  const { watch } = await import('node:fs')
+  const { stat } = await import('node:fs/promises')
+  const { dirname } = await import('node:path')
+  const { onConfig, onError, pollMs = POLL_MS, timers = systemTimers } = options
+  let text = await readConfigText(file)
+  let config = await parseConfig(text, file)
+  let seen = await signature()
+  /** What was said last against the file, so that it is not said again every time it is looked at. */
+  let objection: string | null = null
+  let closed = false
+  let underWay: Promise<void> = Promise.resolve()
+  let cancelSettle: (() => void) | null = null
+
+  /** Changes with the file's content, also when an editor or an orchestrator puts another file in its place. */
+  async function signature(): Promise<string> {
+    try {
+      const { ino, mtimeMs, size } = await stat(file)
+      return `${ino} ${mtimeMs} ${size}`
+    } catch {
+      return 'none'
+    }
+  }
+
+  async function look(force: boolean): Promise<void> {
+    const now = await signature()
+    if (closed || (!force && now === seen)) return
+    seen = now
+    try {
+      const latest = await readConfigText(file)
+      if (!force && latest === text && objection === null) return
+      const changed = await parseConfig(latest, file)
+      onConfig(changed)
+      text = latest
+      config = changed
+      objection = null
+    } catch (error) {
+      const said = error instanceof Error ? error.message : String(error)
+      if (force || said !== objection) onError(error)
+      objection = said
+    }
+  }
+
+  /** One after the other, so that an older file cannot overtake a newer one. */
+  function enqueue(force: boolean): Promise<void> {
+    underWay = underWay.then(() => look(force))
+    return underWay
+  }
+
+  function lookSoon(): void {
+    cancelSettle ??= timers.inBackground(SETTLE_MS, () => {
+      cancelSettle = null
+      void enqueue(false)
+    })
+  }
+
+  function poll(): () => void {
+    let cancel = timers.inBackground(pollMs, function again() {
+      void enqueue(false)
+      cancel = timers.inBackground(pollMs, again)
+    })
+    return () => cancel()
+  }
+
+  /** The folder, not the file: who renames another file to its name leaves a watch on the old one behind. */
+  function watchFolder(): FSWatcher | null {
+    try {
+      const watcher = watch(dirname(file), { persistent: false }, lookSoon)
+      watcher.on('error', () => watcher.close())
+      return watcher
+    } catch {
+      // The system has no watch left to give; looking from time to time is the net for that.
+      return null
+    }
+  }
+
+  const folder = watchFolder()
+  const cancelPoll = poll()
+  return {
+    get config() {
+      return config
+    },
+    get isStale() {
+      return objection !== null
+    },
+    reload: () => enqueue(true),
+    close() {
+      closed = true
+      folder?.close()
+      cancelPoll()
+      cancelSettle?.()
+    },
+  }
+}

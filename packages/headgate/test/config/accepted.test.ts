@@ -1,0 +1,153 @@
+import { readFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { parseConfig } from '../../src/config/parse-config.js'
+import type { Config } from '../../src/policy/config.js'
+import { defaultTiers } from '../../src/policy/tiers.js'
+
+function parseFixture(name: string): Promise<Config> {
+  return parseConfig(
+    readFileSync(new URL(`../fixtures/config/accepted/${name}`, import.meta.url), 'utf8'),
+    name,
+  )
+}
+
+describe('what a policy file says', () => {
+  test('everything there is to say', async () => {
+    const config = await parseFixture('environment-of-an-api.yaml')
+    expect(config).toMatchObject({
+      prefix: 'rl',
+      tenant: 'lab',
+      levels: 'all',
+      mode: 'enforce',
+      enforcePercent: 100,
+      default: { tier: 'anonymous' },
+      global: { policy: 'everyone', mode: 'shadow' },
+      onStoreFailure: 'local',
+      headers: 'both',
+      upstream: 'http://[::1]:3000',
+      trustedProxies: ['10.0.0.0/8', '192.0.2.1', 'fd00::/8', '::1'],
+      skip: { prefixes: ['/_next', '/static/images/'], extensions: ['css', 'js', 'woff2'] },
+    })
+    expect(config.tiers).toEqual({
+      anonymous: { minute: 10, hour: 100, day: 1_000, burst: 2 },
+      partner: { minute: 200, day: 'unlimited', burst: 1.5 },
+      constructor: {},
+    })
+    expect(config.policies).toMatchObject({
+      api: { limits: [{ id: 'log-1m' }, { id: 'hourly-counter-1h-6' }] },
+      login: { limits: [{ algorithm: 'token-bucket', limit: 5 }] },
+      simulation: {
+        limits: [{ limit: 100 }],
+        candidate: [{ limit: 50 }],
+        enforcePercent: 25,
+        onStoreFailure: 'closed',
+      },
+    })
+    expect(config.policies.login).not.toHaveProperty('mode')
+    expect(config.costs).toEqual([
+      { method: 'POST', path: '/api/simulation/start', cost: 10 },
+      { method: 'GET', path: '/api/simulation/:id/frames', cost: 5 },
+      { method: null, path: '/api/export/*', cost: 3 },
+      { method: null, path: '/', cost: 0 },
+    ])
+    expect([...config.subjects]).toEqual([
+      ['user:42', { tier: 'partner' }],
+      ['apikey:k:with:colons', { policy: 'api' }],
+    ])
+  })
+
+  test('rules, with what they leave out', async () => {
+    const { rules } = await parseFixture('environment-of-an-api.yaml')
+    const anything = { methods: null, path: null, subjects: null, tiers: null, scopes: null }
+    expect(rules).toEqual([
+      {
+        name: 'login',
+        match: { ...anything, methods: ['POST'], path: '/login', subjects: ['ip'] },
+        charge: { policy: 'login' },
+        per: 'caller',
+        scope: 'global',
+        onStoreFailure: 'closed',
+        headers: 'none',
+      },
+      {
+        name: 'simulation',
+        match: {
+          methods: ['POST', 'PUT'],
+          path: '/api/simulation/:id/start',
+          subjects: null,
+          tiers: ['anonymous', 'partner'],
+          scopes: ['simulation'],
+        },
+        charge: { policy: 'simulation' },
+        cost: 10,
+        per: 'caller',
+        scope: 'simulation',
+      },
+      {
+        name: '/api/*',
+        match: { ...anything, path: '/api/*' },
+        charge: { policy: 'api' },
+        mode: 'compare',
+        per: 'everyone',
+        scope: 'global',
+      },
+      {
+        name: 'subject:apikey|session',
+        match: { ...anything, subjects: ['apikey', 'session'] },
+        charge: { tier: 'partner' },
+        per: 'caller',
+        scope: 'global',
+      },
+    ])
+  })
+
+  test('nothing: the default tiers, and anonymous callers', async () => {
+    expect(await parseFixture('empty-map.yaml')).toEqual({
+      tiers: defaultTiers,
+      policies: {},
+      levels: 'most-specific',
+      mode: 'enforce',
+      enforcePercent: 100,
+      default: { tier: 'anonymous' },
+      global: null,
+      rules: [],
+      subjects: new Map(),
+      costs: [],
+      skip: { prefixes: [], extensions: [] },
+      trustedProxies: [],
+      upstream: null,
+    })
+  })
+
+  test('the same in JSON', async () => {
+    const config = await parseFixture('headgate.json')
+    expect(config.policies.api?.limits).toMatchObject([{ id: 'api-log-1m', limit: 100 }])
+    expect(config.default).toEqual({ policy: 'api' })
+    expect(config.subjects.get('user:42')).toEqual({ tier: 'pro' })
+  })
+
+  test('once, and used again', async () => {
+    expect((await parseFixture('aliases.yaml')).tiers.free).toEqual({ minute: 5 })
+  })
+
+  test('shadow for all, and a percentage for one rule', async () => {
+    const { mode, rules } = await parseFixture('shadow-first.yaml')
+    expect(mode).toBe('shadow')
+    expect(rules[0]).toMatchObject({ name: 'reports', enforcePercent: 12.5 })
+    expect(rules.map(({ name }) => name)).toEqual(['reports', '/reports/*', 'GET /a:b/%7Euser/c.d'])
+  })
+})
+
+describe('the names that objects know', () => {
+  test('are ordinary names, in both formats, and reach no prototype', async () => {
+    const names = ['constructor', 'toString', 'hasOwnProperty', 'valueOf']
+    const tiers = Object.fromEntries([...names, 'anonymous'].map(name => [name, { minute: 1 }]))
+    const text = JSON.stringify({ tiers, subjects: { 'user:__proto__': { tier: 'constructor' } } })
+    for (const file of ['a.json', 'a.yaml']) {
+      const config = await parseConfig(text, file)
+      expect(Object.keys(config.tiers)).toEqual([...names, 'anonymous'])
+      expect(config.subjects.get('user:__proto__')).toEqual({ tier: 'constructor' })
+    }
+    expect(({} as Record<string, unknown>).minute).toBeUndefined()
+  })
+})

@@ -1,0 +1,98 @@
+import { describe, expect, test } from 'vitest'
+import { type ConfigError, defineConfig, parseConfig } from '../../src/config.js'
+import { slidingWindowLog, tokenBucket } from '../../src/policy/limits.js'
+
+function problemsOf(options: unknown): string[] {
+  try {
+    defineConfig(options as Parameters<typeof defineConfig>[0])
+  } catch (error) {
+    return (error as ConfigError).problems.map(({ path, message }) => `${path}: ${message}`)
+  }
+  return []
+}
+
+describe('a configuration in code', () => {
+  test('is the one that the same file gives', async () => {
+    const inCode = defineConfig({
+      policies: {
+        api: slidingWindowLog({ limit: 10, window: '1m' }),
+        login: { algorithm: 'token-bucket', capacity: 5, refillPerSecond: 0.1 },
+        slow: { limits: [tokenBucket({ capacity: 1, refillPerSecond: 1 })], enforce: '25%' },
+      },
+      rules: [{ match: { method: ['POST', 'PUT'], path: '/login', tier: 'free' }, policy: 'login', cost: 2 }],
+      subjects: { 'user:42': { tier: 'pro' } },
+      skip: { prefixes: ['/_next'] },
+    })
+    const inFile = await parseConfig(
+      `
+policies:
+  api: { algorithm: sliding-window-log, limit: 10, window: 1m }
+  login: { algorithm: token-bucket, capacity: 5, refillPerSecond: 0.1 }
+  slow: { limits: { algorithm: token-bucket, capacity: 1, refillPerSecond: 1 }, enforce: 25% }
+rules:
+  - { match: { method: [POST, PUT], path: /login, tier: free }, policy: login, cost: 2 }
+subjects: { "user:42": { tier: pro } }
+skip: { prefixes: [/_next] }
+`,
+      'headgate.yaml',
+    )
+    expect(inCode).toEqual(inFile)
+  })
+
+  test('takes undefined for left out', () => {
+    const options = { mode: undefined, tenant: undefined } as unknown as Parameters<typeof defineConfig>[0]
+    expect(defineConfig(options)).toEqual(defineConfig({}))
+  })
+
+  test('has the same problems as a file, by path', () => {
+    expect(
+      problemsOf({
+        mode: 'shadwo',
+        policies: {
+          api: [slidingWindowLog({ limit: 1, window: '1m' }), { algorithm: 'token-bucket', capacity: 1 }],
+        },
+        rules: [{ match: { path: 'login' }, policy: 'apu' }, () => 1],
+        trustedProxies: true,
+      }),
+    ).toEqual([
+      'policies.api[1].refillPerSecond: expected a number above 0 and up to 4294967295000; got nothing',
+      'mode: expected one of enforce, shadow, compare; got "shadwo"; did you mean "shadow"?',
+      'rules[0].match.path: expected a path such as /users/:id/posts or /files/*, without query and regular expressions; got "login"',
+      'rules[0].policy: expected one of api; got "apu"; did you mean "api"?',
+      'rules[1]: expected a map; got a function',
+      'trustedProxies: expected a list of addresses and networks; got true',
+    ])
+    expect(problemsOf(null)).toEqual([': expected a map; got nothing'])
+    expect(problemsOf([])).toEqual([': expected a map; got a list of 0'])
+  })
+
+  test('refuses what only looks like a limit that was made', () => {
+    const forged = { algorithm: 'fixed-window', id: 'x', quota: {}, limit: 5 }
+    expect(problemsOf({ policies: { api: forged } })).not.toEqual([])
+  })
+
+  test('never shows the id of a subject', () => {
+    const secret = 'canary-7f3a'
+    for (const subjects of [
+      { [secret]: { tier: 'pro' } },
+      { [`apikey:${secret}`]: { tier: 'prro', x: 1 } },
+      `apikey:${secret}`,
+      [`apikey:${secret}`],
+    ]) {
+      const problems = problemsOf({ subjects })
+      expect(problems).not.toEqual([])
+      expect(problems.join('\n')).not.toContain('canary')
+    }
+  })
+
+  test('with names that do not exist does not compile', () => {
+    const policies = { api: slidingWindowLog({ limit: 1, window: '1m' }) }
+    // @ts-expect-error there is no such policy
+    expect(() => defineConfig({ policies, default: { policy: 'apu' } })).toThrow('got "apu"')
+    // @ts-expect-error there is no such tier
+    expect(() => defineConfig({ rules: [{ match: { path: '/a' }, tier: 'gold' }] })).toThrow('got "gold"')
+    // @ts-expect-error there is no such tier
+    expect(() => defineConfig({ tiers: { gold: {} }, default: { tier: 'free' } })).toThrow('got "free"')
+    expect(defineConfig({ tiers: { gold: {} }, default: { tier: 'gold' } }).default).toEqual({ tier: 'gold' })
+  })
+})

@@ -1,0 +1,117 @@
+import { execFile } from 'node:child_process'
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { afterAll, describe, expect, test } from 'vitest'
+import { loadConfig } from '../../src/config/load-config.js'
+import { parseConfig } from '../../src/config/parse-config.js'
+import { isHeadgateError } from '../../src/errors.js'
+
+const folder = mkdtempSync(join(tmpdir(), 'headgate-config-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+function write(name: string, content: string | Buffer): string {
+  const file = join(folder, name)
+  writeFileSync(file, content)
+  return file
+}
+
+test('a file is read from disk, as YAML or by its name as JSON', async () => {
+  expect((await loadConfig(write('a.yaml', 'mode: shadow'))).mode).toBe('shadow')
+  expect((await loadConfig(write('a.json', '\uFEFF{ "mode": "shadow" }'))).mode).toBe('shadow')
+})
+
+describe('a file that cannot be read is refused', () => {
+  test.each<[string, () => string, string]>([
+    ['a folder', () => folder, 'expected a file; got a folder'],
+    ['missing', () => join(folder, 'missing.yaml'), 'got no such file'],
+    [
+      'above one megabyte',
+      () => write('large.yaml', '# large\n'.repeat(300_000)),
+      'expected at most 1048576 bytes; got more',
+    ],
+    ['not UTF-8', () => write('latin1.yaml', Buffer.from('tiers: \xe9', 'latin1')), 'expected text in UTF-8'],
+  ])('because it is %s', async (_name, make, message) => {
+    const error: unknown = await loadConfig(make()).catch((error: unknown) => error)
+    expect(isHeadgateError(error) && error.code).toBe('ERR_HEADGATE_UNREADABLE_CONFIG')
+    expect((error as Error).message).toContain(message)
+  })
+})
+
+describe('a text that is cheap to write and dear to read ends with a typed error, soon', () => {
+  const bomb = `${Array.from({ length: 9 }, (_, level) =>
+    level === 0
+      ? 'a0: &a0 [x, x, x, x, x, x, x, x, x]'
+      : `a${level}: &a${level} [${new Array(9).fill(`*a${level - 1}`).join(', ')}]`,
+  ).join('\n')}\n`
+  test.each<[string, string, string]>([
+    ['an alias bomb of nine levels', 'a.yaml', bomb],
+    ['20,000 brackets', 'a.yaml', '['.repeat(20_000)],
+    ['20,000 brackets in JSON', 'a.json', '['.repeat(20_000)],
+    ['20,000 dashes', 'a.yaml', '- '.repeat(20_000)],
+    [
+      '4,000 merges',
+      'a.yaml',
+      Array.from({ length: 4_000 }, (_, at) => `k${at}: &m${at} { <<: *m${at - 1} }`).join('\n'),
+    ],
+    ['two megabytes', 'a.yaml', 'a: b\n'.repeat(400_000)],
+    ['two megabytes of JSON', 'a.json', `{"a":"${'b'.repeat(2_000_000)}"}`],
+    ['a key twice', 'a.yaml', 'mode: shadow\nmode: enforce\n'],
+    ['a megabyte in one text', 'a.json', `{"mode":"${'\\u0061'.repeat(170_000)}"}`],
+  ])('%s', async (_name, file, text) => {
+    const tookMs: number[] = []
+    // The best of three: the machine has other things to do.
+    for (let time = 0; time < 3; time++) {
+      const began = performance.now()
+      const error: unknown = await parseConfig(text, file).catch((error: unknown) => error)
+      tookMs.push(performance.now() - began)
+      expect(isHeadgateError(error)).toBe(true)
+    }
+    expect(Math.min(...tookMs)).toBeLessThan(200)
+  })
+
+  test('a megabyte of distinct keys is read in a time that grows with its length', async () => {
+    const timeOf = async (keys: number) => {
+      const text = Array.from({ length: keys }, (_, index) => `k${index}: 1`).join('\n')
+      const began = performance.now()
+      await expect(parseConfig(text, 'a.yaml')).rejects.toThrow('and ')
+      return performance.now() - began
+    }
+    await timeOf(1_000)
+    // Comparing every key with every other would take a hundred times as long.
+    expect((await timeOf(10_000)) / (await timeOf(1_000))).toBeLessThan(50)
+  })
+})
+
+describe('where the package yaml is not installed', () => {
+  const dist = fileURLToPath(new URL('../../dist', import.meta.url))
+  const alone = join(folder, 'alone')
+  cpSync(dist, alone, { recursive: true })
+  writeFileSync(join(alone, 'package.json'), '{ "type": "module" }')
+
+  async function run(source: string): Promise<string> {
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', source], {
+      cwd: alone,
+    })
+    return stdout.trim()
+  }
+
+  test('a configuration in code and one in JSON work', async () => {
+    const source = `
+      import { defineConfig, parseConfig } from './config.js'
+      const config = await parseConfig('{ "mode": "shadow" }', 'a.json')
+      console.log(config.mode, defineConfig({ mode: 'shadow' }).mode)`
+    expect(await run(source)).toBe('shadow shadow')
+  })
+
+  test('one in YAML says what to install', async () => {
+    const source = `
+      import { parseConfig } from './config.js'
+      await parseConfig('{}', 'headgate.yaml').catch(error => console.log(error.code, error.message))`
+    expect(await run(source)).toBe(
+      'ERR_HEADGATE_MISSING_PACKAGE headgate.yaml: expected the package yaml to read it; got none: run npm install yaml',
+    )
+  })
+})

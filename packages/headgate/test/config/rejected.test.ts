@@ -1,0 +1,32 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { parseConfig } from '../../src/config/parse-config.js'
+import { ConfigError, formatProblem } from '../../src/config/problem.js'
+
+const REJECTED = new URL('../fixtures/config/rejected/', import.meta.url)
+
+async function problemsOf(text: string, fileName: string): Promise<string[]> {
+  try {
+    await parseConfig(text, fileName)
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems.map(formatProblem)
+    throw error
+  }
+  return []
+}
+
+/** What a fixture expects: in the comments on top, or for JSON, which has none, in a file beside it. */
+function expectationsOf(name: string): string[] {
+  const beside = name.endsWith('.json') ? name.replace(/\.json$/, '.expect.txt') : name
+  const text = readFileSync(new URL(beside, REJECTED), 'utf8')
+  return [...text.matchAll(/^# expect: (.*)$/gm)].map(match => match[1] as string)
+}
+
+describe('a policy file with a mistake is refused, and every mistake is named with its place', () => {
+  const fixtures = readdirSync(REJECTED).filter(name => !name.endsWith('.expect.txt'))
+  test.each(fixtures)('%s', async name => {
+    const expected = expectationsOf(name)
+    expect(expected).not.toEqual([])
+    expect(await problemsOf(readFileSync(new URL(name, REJECTED), 'utf8'), name)).toEqual(expected)
+  })
+})

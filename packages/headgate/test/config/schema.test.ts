@@ -1,0 +1,60 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { Ajv } from 'ajv'
+import { describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
+import * as limit from '../../src/config/file/limit.js'
+import * as policy from '../../src/config/file/policy.js'
+import * as policyFile from '../../src/config/file/policy-file.js'
+import * as rule from '../../src/config/file/rule.js'
+import * as tier from '../../src/config/file/tier.js'
+import { parseConfig } from '../../src/config/parse-config.js'
+import { configSchema } from '../../src/config/schema.js'
+import { defaultTiers } from '../../src/policy/tiers.js'
+
+const script = new URL('../../scripts/policy-file-page.mjs', import.meta.url).href
+const { policyFilePage } = (await import(script)) as { policyFilePage(shapes: object): string }
+const read = (path: string): string => readFileSync(new URL(`../${path}`, import.meta.url), 'utf8')
+const accepts = new Ajv({ allErrors: true, strictSchema: true }).compile(configSchema())
+
+describe('what is published is what the file is read by', () => {
+  const page = policyFilePage({ ...limit, ...policy, ...policyFile, ...rule, ...tier, defaultTiers })
+
+  test('the JSON Schema: npm run schema writes it', () => {
+    expect(JSON.parse(read('../headgate.schema.json'))).toEqual(configSchema())
+  })
+
+  test('the reference page: npm run schema writes it', () => {
+    expect(read('../../../docs/reference/policy-file.md')).toBe(page)
+  })
+
+  test('the example of the reference page', async () => {
+    const example = /```yaml\n(tiers[\s\S]*?)```/.exec(page)?.[1] ?? ''
+    const config = await parseConfig(example, 'example.yaml')
+    expect(config.rules.map(({ name }) => name)).toEqual([
+      'login',
+      'search',
+      '/users/:id/export tier:free|pro',
+    ])
+  })
+})
+
+describe('the schema agrees with the reader', () => {
+  const accepted = readdirSync(new URL('../fixtures/config/accepted/', import.meta.url))
+  test.each(accepted)('both accept %s', async name => {
+    const text = read(`fixtures/config/accepted/${name}`)
+    await expect(parseConfig(text, name)).resolves.toBeDefined()
+    accepts(parse(text))
+    expect(accepts.errors ?? []).toEqual([])
+  })
+
+  // What a schema cannot know is said in the fixture: names that are not defined, settings that contradict each other,
+  // and what is only wrong about the text.
+  const rejected = readdirSync(new URL('../fixtures/config/rejected/', import.meta.url)).filter(
+    name => !name.startsWith('yaml-') && !name.startsWith('json-'),
+  )
+  test.each(rejected)('both refuse %s, or it says why not', name => {
+    const text = read(`fixtures/config/rejected/${name}`)
+    const isKnownToPass = /^# schema: /m.test(text)
+    expect(accepts(parse(text))).toBe(isKnownToPass)
+  })
+})

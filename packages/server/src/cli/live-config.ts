@@ -1,0 +1,95 @@
+import { existsSync } from 'node:fs'
+import {
+  type Config,
+  defaultPolicy,
+  defineConfig,
+  type Settings,
+  type WatchedConfig,
+  watchConfig,
+  withSettings,
+} from 'headgate/config'
+import type { ConfigState } from '../decision-api/decision-api.js'
+import type { Log } from '../log/throttled-log.js'
+import { UsageError } from './usage-error.js'
+
+/** The configuration of a running server. */
+export interface LiveConfig {
+  readonly config: Config
+  /** Names the function that puts a new configuration in place; it throws what speaks against one. */
+  onChange(apply: (config: Config) => void): void
+  state(): ConfigState
+  close(): void
+}
+
+export interface ConfigSources {
+  /** The file that was named on the command line. */
+  readonly file?: string
+  /** Whether there need not be any file. */
+  readonly demo: boolean
+  readonly settings: Settings
+  readonly log: Log
+}
+
+const DEFAULT_FILE = 'headgate.yaml'
+
+/**
+ * The configuration as flags, environment, file and built-in values give it, in this order of precedence, and kept up to
+ * date: the file is read again when it changes and on SIGHUP.
+ */
+export async function openConfig({ file, demo, settings, log }: ConfigSources): Promise<LiveConfig> {
+  const named = file ?? settings.rulesPath
+  const path = named ?? DEFAULT_FILE
+  if (named === null && !existsSync(DEFAULT_FILE)) {
+    if (demo || settings.policy !== null || settings.distributed) return fixed(withoutFile(settings))
+    throw new UsageError(
+      `${DEFAULT_FILE}: expected a file that can be read; got no such file; name one with --config, or begin with --demo`,
+    )
+  }
+  return watched(path, settings, log)
+}
+
+async function watched(path: string, settings: Settings, log: Log): Promise<LiveConfig> {
+  let apply: ((config: Config) => void) | null = null
+  let refused = 0
+  const watcher: WatchedConfig = await watchConfig(path, {
+    onConfig(config) {
+      apply?.(withSettings(config, settings))
+      log(`${path}: in use as changed`)
+    },
+    onError(error) {
+      refused++
+      log(`${path}: NOT in use, the last good configuration stays: ${(error as Error).message}`)
+    },
+  })
+  const onHangUp = () => void watcher.reload()
+  process.on('SIGHUP', onHangUp)
+  const config = watcher.config
+  return {
+    config: withSettings(config, settings),
+    onChange(given) {
+      apply = given
+      // It may have changed while the server was starting.
+      if (watcher.config !== config) void watcher.reload()
+    },
+    state: () => ({ config: watcher.isStale ? 'stale' : 'current', refusedConfigs: refused }),
+    close() {
+      process.off('SIGHUP', onHangUp)
+      watcher.close()
+    },
+  }
+}
+
+/** The built-in values, beneath what the environment says. */
+function withoutFile(settings: Settings): Config {
+  const policy = settings.policy ?? (settings.distributed ? defaultPolicy() : null)
+  return withSettings(defineConfig({}), { ...settings, policy })
+}
+
+function fixed(config: Config): LiveConfig {
+  return {
+    config,
+    onChange: () => {},
+    state: () => ({ config: 'current', refusedConfigs: 0 }),
+    close: () => {},
+  }
+}
