@@ -9,6 +9,7 @@ import { availableParallelism, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
 import { redisVersion, startServer } from '../redis/server.js'
 import { createProgress } from '../report/progress.js'
+import { sayVerdict } from '../report/verdict.js'
 import { writeResults } from '../report/write.js'
 import { httpChart } from './chart.js'
 import { toMarkdown } from './markdown.js'
@@ -54,8 +55,4 @@ if (!options.quick) {
     charts: { 'http.svg': httpChart(rows) },
   })
 }
-const missed = targets.filter(target => !target.met)
-process.stdout.write(
-  missed.length === 0 ? 'Every target was met.\n' : `${missed.length} targets were missed.\n`,
-)
-if (options.strict && missed.length > 0) process.exitCode = 1
+sayVerdict(targets, options.strict)

@@ -9,6 +9,7 @@
 import { availableParallelism, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
 import { createProgress } from '../report/progress.js'
+import { sayVerdict } from '../report/verdict.js'
 import { writeResults } from '../report/write.js'
 import { measureArrivals } from './arrivals.js'
 import { measureCeiling } from './ceiling.js'
@@ -125,11 +126,7 @@ if (!options.quick && parts.length === PARTS.length) {
     charts: { 'redis.svg': speedChart(results) },
   })
 }
-const missed = targets.filter(target => !target.met)
-process.stdout.write(
-  missed.length === 0 ? 'Every target was met.\n' : `${missed.length} targets were missed.\n`,
-)
-if (options.strict && missed.length > 0) process.exitCode = 1
+sayVerdict(targets, options.strict)
 
 /** @param {string} name @param {string} title @param {() => Promise<void>} measure */
 async function part(name, title, measure) {
