@@ -127,7 +127,7 @@ function netOf(records: readonly KeyRecord[]): Admission[] {
   for (const { what, checkId, atUs, units, limit } of records) {
     if (what === 'charge') net.push({ atUs, cost: units, checkId })
     else if (what === 'refund' && limit.algorithm === 'token-bucket') {
-      net.push({ atUs: net.at(-1)?.atUs ?? atUs, cost: -units, checkId: null })
+      net.push({ atUs: Math.max(atUs, net.at(-1)?.atUs ?? atUs), cost: -units, checkId: null })
     } else if (what === 'refund') {
       const charge = net.find(made => made.checkId === checkId)
       if (charge !== undefined) charge.cost -= units

@@ -26,7 +26,7 @@ export interface KeyRecord {
   readonly key: string
   readonly limit: Limit
   readonly units: number
-  /** The time it counts at, by the server. */
+  /** The server's time at which it counts; of a refund, at which it was made. */
   readonly atUs: number
   readonly process: string
   readonly checkId: number | null
@@ -165,8 +165,8 @@ export class SimulatedRedis {
   #refund(call: ServerCall) {
     const refunds = readRefunds(call.keys, call.args)
     const reply = this.#store.refund(refunds) as readonly number[]
-    const records = refunds.map(({ check, chargedAtUs }, index) =>
-      this.#record('refund', check, reply[index] ?? 0, chargedAtUs ?? this.#nowUs, call),
+    const records = refunds.map(({ check }, index) =>
+      this.#record('refund', check, reply[index] ?? 0, this.#nowUs, call),
     )
     return { reply, records }
   }
