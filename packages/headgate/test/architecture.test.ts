@@ -76,7 +76,18 @@ const STAGES: Readonly<Record<string, Row>> = {
     packages: ['node:*'],
   },
   testing: {
-    may: ['clock', 'decision', 'engine', 'errors', 'limiter', 'policy', 'store', 'store/memory', 'subject'],
+    may: [
+      'clock',
+      'decision',
+      'engine',
+      'errors',
+      'limiter',
+      'policy',
+      'store',
+      'store/guard',
+      'store/memory',
+      'subject',
+    ],
   },
 }
 

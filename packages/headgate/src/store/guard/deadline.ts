@@ -1,11 +1,14 @@
 import type { Clock, Timers } from '../../clock.js'
-import { HeadgateError } from '../../errors.js'
+import { HeadgateError, unexpected } from '../../errors.js'
 import type { Eventually, Store } from '../store.js'
 
 /** A timer this late means that the event loop was busy, not that the store was slow. */
 const LATE_MS = 5
 /** What a call then still gets: the request may only just have been sent. */
 const GRACE_MS = 10
+
+const DEFAULT_DEADLINE_MS = 30
+const MAX_DEADLINE_MS = 60_000
 
 /**
  * Settles every call within `deadlineMs`, whatever the client does. No Node client gives a deadline that holds while
@@ -43,4 +46,15 @@ export function withDeadline(store: Store, deadlineMs: number, clock: Clock, tim
     reset: checks => within(store.reset(checks)),
     close: () => store.close(),
   }
+}
+
+export function parseDeadlineMs(value: unknown): number {
+  if (value === undefined) return DEFAULT_DEADLINE_MS
+  if (typeof value === 'number' && value >= 1 && value <= MAX_DEADLINE_MS) return value
+  throw unexpected(
+    'ERR_HEADGATE_INVALID_OPTION',
+    'deadlineMs',
+    `a number from 1 to ${MAX_DEADLINE_MS}`,
+    value,
+  )
 }

@@ -121,7 +121,8 @@ export function createLocalShare(clock: Clock, liveProcesses: () => number): Loc
       return found.map((verdict, position) => withDebt(checks[position] as Check, verdict))
     })
     if (how === 'decide') runIntoDebt(question, answer)
-    return { ...answer, verdicts, source: 'local' }
+    // Without its reading of the clock: the limiter's may be another.
+    return { charged: answer.charged, verdicts, shadow: answer.shadow, source: 'local' }
   }
 
   function withDebt(check: Check, verdict: Verdict): Verdict {

@@ -3,7 +3,7 @@ import type { Answer, Check, Question } from '../../engine/question.js'
 import { HeadgateError, isHeadgateError, unexpected } from '../../errors.js'
 import { redisKey } from '../../subject/key.js'
 import type { ControlStore } from '../control-store.js'
-import { withDeadline } from '../guard/deadline.js'
+import { parseDeadlineMs, withDeadline } from '../guard/deadline.js'
 import type { Store } from '../store.js'
 import { type IoredisLike, ioredisConnection, isIoredis } from './clients/ioredis.js'
 import { isNodeRedis, type NodeRedisLike, nodeRedisConnection } from './clients/node-redis.js'
@@ -61,7 +61,7 @@ export interface DirectStore extends Store {
 
 /** Calls that may be unanswered at once; beyond it a frozen server would be paid for in memory. */
 const MAX_UNANSWERED = 10_000
-const DEFAULTS = { prefix: 'ratelimit', tenant: '', deadlineMs: 30 } as const
+const DEFAULTS = { prefix: 'ratelimit', tenant: '' } as const
 const PREFIX = /^[A-Za-z0-9_.-]{1,32}$/
 
 /**
@@ -231,10 +231,7 @@ function parseOptions(options: DirectStoreOptions) {
   const tenant = options.tenant ?? DEFAULTS.tenant
   if (typeof tenant !== 'string')
     throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'tenant', 'a string', tenant)
-  const deadlineMs = options.deadlineMs ?? DEFAULTS.deadlineMs
-  if (typeof deadlineMs !== 'number' || !(deadlineMs >= 1 && deadlineMs <= 60_000)) {
-    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'deadlineMs', 'a number from 1 to 60000', deadlineMs)
-  }
+  const deadlineMs = parseDeadlineMs(options.deadlineMs)
   const use = options.use ?? 'scripts'
   if (use !== 'scripts' && use !== 'functions')
     throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'use', "'scripts' or 'functions'", use)

@@ -1,0 +1,29 @@
+// A handler whose store is handed in: Redis in production, one that fails on demand in a test.
+import { createLimiter, decisionProblem, slidingWindowLog } from 'headgate'
+
+export function createApp(store) {
+  const limiter = createLimiter({
+    store,
+    policies: {
+      page: slidingWindowLog({ limit: 100, window: '1m' }),
+      login: slidingWindowLog({ limit: 5, window: '1m' }),
+    },
+  })
+
+  /** Pages are served as well as can be; a password is not tried by somebody nobody counts. */
+  function check(path) {
+    return path === '/login'
+      ? limiter.check('ip:203.0.113.7', { policy: 'login', onStoreFailure: 'closed' })
+      : limiter.check('ip:203.0.113.7', { policy: 'page' })
+  }
+
+  return {
+    async fetch(request) {
+      const decision = await check(new URL(request.url).pathname)
+      if (decision.allowed) return new Response(`decided by ${decision.source}\n`)
+      const { status, body } = decisionProblem(decision)
+      return Response.json(body, { status })
+    },
+    close: () => limiter.close(),
+  }
+}

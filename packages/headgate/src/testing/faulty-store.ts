@@ -1,0 +1,186 @@
+/** A store that fails on demand, to find out what an app does when its real one fails. */
+import { systemTimers } from '../clock.js'
+import { HeadgateError, unexpected } from '../errors.js'
+import type { Eventually, Store } from '../store/store.js'
+import { seededRandom } from './seeded-random.js'
+
+export type Fault =
+  /** Fails before the store is asked: nothing is charged. `error` takes the place of a lost connection. */
+  | { readonly type: 'error'; readonly error?: Error }
+  /** The store carries the call out, and the caller never hears of it. */
+  | { readonly type: 'lost-reply' }
+  /** Reaches the store this much later, and is answered then. */
+  | { readonly type: 'delay'; readonly ms: number }
+  /** Reaches the store when the faults stop, as with a server that was frozen; not before. */
+  | { readonly type: 'hang' }
+
+/** A fault and how many of the calls meet it, from 0 to 1. */
+export interface FaultOdds {
+  readonly fault: Fault
+  readonly probability: number
+}
+
+/** The switches of a faulty store; they can be thrown at any time. */
+export interface Faults {
+  /** The next `count` calls meet this fault, after those that were set before, whatever else is set. */
+  next(count: number, fault: Fault): void
+  /** Every call meets this fault, until it is changed. */
+  always(fault: Fault): void
+  /** Calls meet these faults at random, the same ones for the same seed. Together at most 1. */
+  randomly(odds: readonly FaultOdds[]): void
+  /** No fault any more; calls that hang go on. */
+  stop(): void
+  /** How many calls met each kind of fault. */
+  injected(): Readonly<Record<Fault['type'], number>>
+}
+
+export interface FaultyStore extends Store {
+  readonly faults: Faults
+}
+
+export interface FaultyStoreOptions {
+  /** For `faults.randomly`. Default 1. */
+  readonly seed?: number
+}
+
+const KINDS: readonly unknown[] = ['error', 'lost-reply', 'delay', 'hang'] satisfies Fault['type'][]
+
+/**
+ * Puts faults before a store: calls pass until a fault is set. Wrap it in `guardedStore` to see what the guards of
+ * `redisStore` make of them.
+ */
+export function faultyStore(store: Store, options: FaultyStoreOptions = {}): FaultyStore {
+  if (typeof store?.decide !== 'function') {
+    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'store', 'a store', store)
+  }
+  const random = seededRandom(parseSeed(options.seed))
+  const injected = { error: 0, 'lost-reply': 0, delay: 0, hang: 0 }
+  const hanging = new Set<(error?: Error) => void>()
+  let scripted: Fault[] = []
+  let odds: readonly FaultOdds[] = []
+
+  function draw(): Fault | undefined {
+    const next = scripted.shift()
+    if (next !== undefined || odds.length === 0) return next
+    let roll = random()
+    return odds.find(({ probability }) => {
+      roll -= probability
+      return roll < 0
+    })?.fault
+  }
+
+  function call<T>(ask: () => Eventually<T>): Eventually<T> {
+    const fault = draw()
+    if (fault === undefined) return ask()
+    injected[fault.type]++
+    return suffer(fault, ask)
+  }
+
+  async function suffer<T>(fault: Fault, ask: () => Eventually<T>): Promise<T> {
+    switch (fault.type) {
+      case 'error':
+        throw fault.error ?? lost('before the store was asked')
+      case 'lost-reply':
+        await ask()
+        throw lost('and the reply with it')
+      case 'delay':
+        await new Promise<void>(resolve => systemTimers.after(fault.ms, resolve))
+        return ask()
+      case 'hang':
+        await new Promise<void>((resolve, reject) =>
+          hanging.add(error => (error === undefined ? resolve() : reject(error))),
+        )
+        return ask()
+    }
+  }
+
+  function goOn(error?: Error): void {
+    for (const settle of hanging) settle(error)
+    hanging.clear()
+  }
+
+  return {
+    source: store.source,
+    ...(store.clock && { clock: store.clock }),
+    faults: {
+      next(count, fault) {
+        if (!Number.isInteger(count) || count < 1) {
+          throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'count', 'a whole number from 1', count)
+        }
+        const parsed = parseFault(fault, 'fault')
+        for (let one = 0; one < count; one++) scripted.push(parsed)
+      },
+      always(fault) {
+        odds = [{ fault: parseFault(fault, 'fault'), probability: 1 }]
+      },
+      randomly(given) {
+        odds = parseOdds(given)
+      },
+      stop() {
+        scripted = []
+        odds = []
+        goOn()
+      },
+      injected: () => ({ ...injected }),
+    },
+    decide: question => call(() => store.decide(question)),
+    peek: question => call(() => store.peek(question)),
+    refund: refunds => call(() => store.refund(refunds)),
+    reset: checks => call(() => store.reset(checks)),
+    close() {
+      goOn(lost('because the store was closed'))
+      return store.close()
+    },
+  }
+}
+
+function lost(how: string): HeadgateError {
+  return new HeadgateError('ERR_HEADGATE_STORE', `faulty store: the connection was lost ${how}`)
+}
+
+function parseFault(fault: unknown, field: string): Fault {
+  const { type, ms, error } = (fault ?? {}) as { type?: unknown; ms?: unknown; error?: unknown }
+  if (!KINDS.includes(type)) {
+    throw unexpected(
+      'ERR_HEADGATE_INVALID_OPTION',
+      `${field}.type`,
+      "'error', 'lost-reply', 'delay' or 'hang'",
+      type,
+    )
+  }
+  if (type === 'delay' && !(typeof ms === 'number' && ms >= 0 && ms <= 3_600_000)) {
+    throw unexpected('ERR_HEADGATE_INVALID_OPTION', `${field}.ms`, 'a number from 0 to 3600000', ms)
+  }
+  if (type === 'error' && error !== undefined && !(error instanceof Error)) {
+    throw unexpected('ERR_HEADGATE_INVALID_OPTION', `${field}.error`, 'an Error', error)
+  }
+  return fault as Fault
+}
+
+function parseOdds(odds: unknown): readonly FaultOdds[] {
+  if (!Array.isArray(odds)) throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'odds', 'a list', odds)
+  let total = 0
+  for (const [index, { fault, probability }] of (odds as FaultOdds[]).entries()) {
+    parseFault(fault, `odds[${index}].fault`)
+    if (!(typeof probability === 'number' && probability >= 0 && probability <= 1)) {
+      throw unexpected(
+        'ERR_HEADGATE_INVALID_OPTION',
+        `odds[${index}].probability`,
+        'a number from 0 to 1',
+        probability,
+      )
+    }
+    total += probability
+  }
+  // Ten times a tenth is a little more than 1.
+  if (total > 1 + 1e-9) {
+    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'odds', 'probabilities of 1 together at most', total)
+  }
+  return odds
+}
+
+function parseSeed(seed: unknown): number {
+  if (seed === undefined) return 1
+  if (typeof seed === 'number' && Number.isInteger(seed) && seed >= 0 && seed < 2 ** 32) return seed
+  throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'seed', 'a whole number below 2^32', seed)
+}
