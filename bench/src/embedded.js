@@ -14,7 +14,6 @@ import { toMarkdown } from './report/markdown.js'
 import { createProgress } from './report/progress.js'
 import { toSpeedResult } from './report/results.js'
 import { judge } from './report/targets.js'
-import { sayVerdict } from './report/verdict.js'
 import { writeResults } from './report/write.js'
 import { WORKLOAD_IDS, WORKLOADS } from './workloads.js'
 
@@ -48,7 +47,11 @@ if (!options.quick) {
   })
 }
 
-sayVerdict(judge(results), options.strict)
+const missed = judge(results).filter(target => !target.met)
+process.stdout.write(
+  missed.length === 0 ? 'Every target was met.\n' : `${missed.length} targets were missed.\n`,
+)
+if (options.strict && missed.length > 0) process.exitCode = 1
 
 /** @param {import('./workloads.js').WorkloadId} workload @param {number} inFlight */
 async function measure(workload, inFlight) {

@@ -56,8 +56,6 @@ async function load({ port, connections, seconds }) {
   return { requests: timesMs.length, refused, seconds: elapsed, ...latenciesOf(timesMs) }
 }
 
-// A parent that was killed has no use for it.
-process.once('disconnect', () => process.exit())
 process.on('message', async order => {
   process.send?.(await load(/** @type {LoadOrder} */ (order)))
 })

@@ -11,6 +11,4 @@ const SERVE = {
   hono: async () => (await import('./servers/hono.js')).serveHono,
 }
 const serve = await SERVE[entry.framework]()
-// A parent that was killed has no use for it.
-process.once('disconnect', () => process.exit())
 process.send?.(await serve(entry, String(redisUrl)))

@@ -1,6 +1,6 @@
 import { spreadOf } from '../report/statistics.js'
 
-/** @typedef {{ id: string, p50Ms: number, p99Ms: number, redisCpu: number }} Arrival */
+/** @typedef {{ id: string, p50Ms: number, p99Ms: number, nodeCpu: number, redisCpu: number }} Arrival */
 
 export const ARRIVALS_PER_SECOND = 10_000
 
@@ -37,6 +37,7 @@ export async function measureArrivals(field, { rounds, seconds }, tell) {
     id,
     p50Ms: spreadOf(list.map(slice => slice.p50Ms)).median,
     p99Ms: spreadOf(list.map(slice => slice.p99Ms)).median,
+    nodeCpu: spreadOf(list.map(slice => (slice.cpuSeconds / slice.requests) * 1e6)).median,
     redisCpu: spreadOf(list.map(slice => (slice.redisCpuSeconds / slice.requests) * 1e6)).median,
   }))
 }

@@ -15,7 +15,7 @@ const PROCESSES = 2
 export async function countAdmissions(url, contestant) {
   const children = Array.from(
     { length: PROCESSES },
-    () => new Child('../redis/slice-process.js', [contestant, url, 'bound', 'bound']),
+    () => new Child('../redis/slice-process.js', [contestant, url, 'bound']),
   )
   try {
     await Promise.all(children.map(child => child.receive()))

@@ -3,7 +3,7 @@
  * within a round, where what disturbs the machine disturbs neighbours alike.
  */
 import { Child } from '../measure/child.js'
-import { CONTESTANTS, contestantWithId, idOf } from './contestants/contestants.js'
+import { CONTESTANTS, idOf } from './contestants/contestants.js'
 
 /** @typedef {import('./workloads.js').WorkloadId} WorkloadId */
 /** @typedef {import('./slice-process.js').Slice & { redisCpuSeconds: number }} Slice */
@@ -26,14 +26,7 @@ export class Field {
     let child = this.#children.get(id)
     if (child === undefined) {
       const place = CONTESTANTS.findIndex(entry => idOf(entry) === id)
-      const { name } = contestantWithId(id)
-      const library = CONTESTANTS.findIndex(entry => entry.name === name)
-      const process = new Child('../redis/slice-process.js', [
-        id,
-        this.#server.url,
-        `p${place}`,
-        `l${library}`,
-      ])
+      const process = new Child('../redis/slice-process.js', [id, this.#server.url, `p${place}`])
       child = process.receive().then(() => process)
       this.#children.set(id, child)
     }

@@ -43,7 +43,7 @@ async function onOne({ contestant, url, primaries, cluster }, { rounds, seconds 
   const most = Math.max(...PROCESSES)
   const children = Array.from(
     { length: most },
-    () => new Child('../redis/slice-process.js', [contestant, url, 'scale', 'scale']),
+    () => new Child('../redis/slice-process.js', [contestant, url, 'scale']),
   )
   try {
     await Promise.all(children.map(child => child.receive()))

@@ -1,5 +1,4 @@
 import { execFileSync, spawn } from 'node:child_process'
-import { rmSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -39,12 +38,8 @@ export async function startServer(/** @type {readonly string[]} */ args = []) {
     child.once('exit', code => reject(new Error(`redis-server ended with ${code}`)))
   })
   failed.catch(() => {})
-  const end = () => {
-    child.kill('SIGKILL')
-    rmSync(dir, { recursive: true, force: true })
-  }
+  const end = () => child.kill('SIGKILL')
   process.once('exit', end)
-  exitOnSignals()
   const url = `redis://127.0.0.1:${port}`
   const client = await Promise.race([connect(port, url), failed])
   /** @param {string} section @param {string} field */
@@ -96,10 +91,4 @@ function isFree(port) {
 export function redisVersion() {
   const said = execFileSync('redis-server', ['--version'], { encoding: 'utf8' })
   return /v=(\S+)/.exec(said)?.[1] ?? ''
-}
-
-/** A signal would end this process without its `exit` handlers, and leave servers behind. */
-function exitOnSignals() {
-  for (const signal of ['SIGINT', 'SIGTERM'])
-    if (process.listenerCount(signal) === 0) process.once(signal, () => process.exit(1))
 }

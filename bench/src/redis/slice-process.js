@@ -13,8 +13,7 @@ import { createWorkload, uniformKeys } from './workloads.js'
 /** @typedef {{ workload: WorkloadId, inFlight: number, seconds: number, arrivalsPerSecond?: number }} SliceOrder */
 /** @typedef {import('./loop.js').Counted & { cpuSeconds: number, wrong: string | null }} Slice */
 
-/** `place` begins the keys that are its own, `library` those it shares with the same contestant over other clients. */
-const [id, url, place, library] = process.argv.slice(2)
+const [id, url, place] = process.argv.slice(2)
 const entry = contestantWithId(String(id))
 
 /** @type {Map<string, Promise<{ contestant: import('./contestants/contestant.js').Contestant, workload: import('./workloads.js').Workload, laps: number }>>} */
@@ -22,14 +21,13 @@ const made = new Map()
 
 /** @param {SliceOrder} order */
 function runnerFor({ workload: workloadId, inFlight }) {
-  // Limits depend on the length of a lap. The keys of (a) are filled once for all clients of a contestant.
+  // Limits depend on the length of a lap, and the keys of (a) are filled once for all.
   const name = workloadId === 'a' ? 'a' : `${workloadId}${inFlight}`
-  const owner = workloadId === 'a' ? library : place
   let runner = made.get(name)
   if (runner === undefined) {
     const workload = createWorkload(workloadId, inFlight)
     const { rules, leased } = workload
-    const setup = { url: String(url), client: entry.client, rules, prefix: `${owner}${name}`, leased }
+    const setup = { url: String(url), client: entry.client, rules, prefix: `${place}${name}`, leased }
     runner = entry.create(setup).then(contestant => ({ contestant, workload, laps: 0 }))
     made.set(name, runner)
   }
@@ -75,8 +73,6 @@ function whatIsWrong({ requests, denied, laps }, deniedPerLap, strayed) {
   return null
 }
 
-// A parent that was killed has no use for it.
-process.once('disconnect', () => process.exit())
 process.on('message', async message => {
   if (message === 'fill') process.send?.(await fill())
   else process.send?.(await runSlice(/** @type {SliceOrder} */ (message)))

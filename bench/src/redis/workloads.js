@@ -39,11 +39,8 @@ const WINDOW_SECONDS = 86_400
 const UNREACHED = 1_000_000_000
 /** Where nothing is denied a lap is only as long as the time between two looks at the clock. */
 const OPEN_LAP = 512
-/**
- * Where a limit must be reached: so many times the requests in flight, which are all sent before the first denial is
- * known, that a memory of denials matters; few enough for the slowest to finish.
- */
-const LIMITED_LAP = { timesInFlight: 40, least: 1_000 }
+/** Where a limit must be reached: enough for a deny cache to matter, few enough for the slowest to finish. */
+const LIMITED_LAP = { inTurn: 1_000, inFlight: 20_000 }
 
 /**
  * @param {WorkloadId} id
@@ -51,7 +48,7 @@ const LIMITED_LAP = { timesInFlight: 40, least: 1_000 }
  * @returns {Workload}
  */
 export function createWorkload(id, inFlight) {
-  const limitedLap = Math.max(LIMITED_LAP.least, LIMITED_LAP.timesInFlight * inFlight)
+  const limitedLap = inFlight === 1 ? LIMITED_LAP.inTurn : LIMITED_LAP.inFlight
   switch (id) {
     case 'a':
       return uniform(UNIFORM_KEYS, [{ limit: UNREACHED, windowSeconds: WINDOW_SECONDS }])

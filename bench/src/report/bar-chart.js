@@ -6,8 +6,7 @@
  */
 
 const WIDTH = 760
-const LETTER = 7.2
-const LEFT = 8
+const LABEL_WIDTH = 300
 const VALUE_WIDTH = 90
 const BAR = 16
 const GAP = 6
@@ -30,23 +29,18 @@ const STYLE = `
 
 /** @param {string} title @param {readonly Group[]} groups */
 export function barChart(title, groups) {
-  const barsLeft =
-    LEFT +
-    Math.round(LETTER * longestOf(groups.flatMap(({ bars }) => bars.map(({ label }) => label.length)))) +
-    12
-  const barsWidth = WIDTH - barsLeft - VALUE_WIDTH
   const lines = []
   let y = TOP
   for (const group of groups) {
-    lines.push(text('group', LEFT, y + 14, group.title))
+    lines.push(text('group', 0, y + 14, group.title))
     y += TITLE
-    const longest = longestOf(group.bars.map(bar => bar.value))
+    const longest = Math.max(...group.bars.map(bar => bar.value), Number.MIN_VALUE)
     for (const bar of group.bars) {
-      const length = Math.max(1, Math.round((bar.value / longest) * barsWidth))
+      const length = Math.max(1, Math.round((bar.value / longest) * (WIDTH - LABEL_WIDTH - VALUE_WIDTH)))
       lines.push(
-        text('label', LEFT, y + 13, bar.label),
-        `<rect class="${bar.ours ? 'ours' : 'other'}" x="${barsLeft}" y="${y}" width="${length}" height="${BAR}" rx="2"/>`,
-        text('value', barsLeft + length + 8, y + 13, bar.text),
+        text('label', 0, y + 13, bar.label),
+        `<rect class="${bar.ours ? 'ours' : 'other'}" x="${LABEL_WIDTH}" y="${y}" width="${length}" height="${BAR}" rx="2"/>`,
+        text('value', LABEL_WIDTH + length + 8, y + 13, bar.text),
       )
       y += BAR + GAP
     }
@@ -56,15 +50,10 @@ export function barChart(title, groups) {
     `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${y}" viewBox="0 0 ${WIDTH} ${y}" role="img">`,
     `<title>${escapeText(title)}</title>`,
     `<style>${STYLE}\n</style>`,
-    text('title', LEFT, 20, title),
+    text('title', 0, 18, title),
     ...lines,
     '</svg>\n',
   ].join('\n')
-}
-
-/** @param {readonly number[]} lengths */
-function longestOf(lengths) {
-  return Math.max(...lengths, Number.MIN_VALUE)
 }
 
 /** @param {string} kind @param {number} x @param {number} y @param {string} content */

@@ -1,4 +1,4 @@
-import { type Decision, memoryStore, type Store } from 'headgate'
+import { createGate, type Decision, type Store } from 'headgate'
 import type { Config, Upstream } from 'headgate/config'
 import { type ConfigState, createDecisionApi } from './decision-api/decision-api.js'
 import { createDemoUpstream } from './demo/upstream.js'
@@ -47,9 +47,9 @@ const NOBODY = 'ip:192.0.2.1'
 
 /** Starts the service, or closes what it had opened and throws a `ListenError`. */
 export async function startService(options: ServiceOptions): Promise<Service> {
-  const { log } = options
-  const store = options.store ?? memoryStore()
-  const closers: (() => Promise<void> | void)[] = [() => store.close()]
+  const { config, log, store } = options
+  const gate = createGate({ config, onWarning: log, ...(store && { store }) })
+  const closers: (() => Promise<void> | void)[] = [() => gate.close()]
   let stopping = false
   const stop = async () => {
     stopping = true
@@ -58,12 +58,12 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   }
 
   try {
-    const isDemo = options.upstream === null && options.config.upstream === null && options.demo
+    const isDemo = options.upstream === null && config.upstream === null && options.demo
     const upstream = isDemo ? await startDemo(closers) : options.upstream
-    let serving = createServing(options.config, store, upstream)
-    const gateway = createGateway({ serving: () => serving, log })
+    let serving = createServing(config, upstream)
+    const gateway = createGateway({ gate, serving: () => serving, log })
     const api = createDecisionApi({
-      limiter: () => serving.limiter,
+      gate,
       isServing: () => !stopping,
       configState: options.configState,
       log,
@@ -89,9 +89,10 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       gatewayUrl: urlOf(options.host, port),
       adminUrl: urlOf(LOOPBACK, adminPort),
       upstreamUrl: `http://${serving.upstream.authority}`,
-      example: await serving.limiter.peek(NOBODY, serving.rule),
-      apply(config) {
-        serving = createServing(config, store, upstream)
+      example: await gate.peek(NOBODY, config.default),
+      apply(changed) {
+        serving = createServing(changed, upstream)
+        gate.reload(changed)
       },
       stop,
     }

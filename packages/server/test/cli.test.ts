@@ -29,6 +29,8 @@ test('--help lists the commands', async () => {
     Commands:
       serve [options]  Stand in front of an HTTP service and let through what the
                        policy file allows.
+      control          See and change the switches of a whole fleet.
+      override         Replace the numbers of a subject or a rule for a time.
       help [command]   print the help of a command
     "
   `)

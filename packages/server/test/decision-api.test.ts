@@ -1,18 +1,22 @@
-import { createLimiter, slidingWindowLog } from 'headgate'
+import { createGate, slidingWindowLog } from 'headgate'
+import { defineConfig } from 'headgate/config'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type ConfigState, createDecisionApi } from '../src/decision-api/decision-api.js'
 import { listen } from '../src/http/listen.js'
 import { lines, rawRequest } from './support/raw-http.js'
 
-const limiter = createLimiter({
-  policies: { api: slidingWindowLog({ limit: 3, window: '1m' }) },
-  tiers: { free: { minute: 5 }, staff: {} },
+const gate = createGate({
+  config: defineConfig({
+    policies: { api: slidingWindowLog({ limit: 3, window: '1m' }) },
+    tiers: { free: { minute: 5 }, staff: {} },
+    default: { tier: 'free' },
+  }),
 })
 const logged: string[] = []
 let serving = true
 let configState: ConfigState = { config: 'current', refusedConfigs: 0 }
 const server = createDecisionApi({
-  limiter: () => limiter,
+  gate,
   isServing: () => serving,
   configState: () => configState,
   log: line => logged.push(line),
@@ -157,7 +161,9 @@ describe('what is not a question is refused', () => {
     expect(wrongMethod.headers.get('allow')).toBe('POST')
     const wrongPath = await fetch(`${url}/v1/chek`)
     expect(wrongPath.status).toBe(404)
-    expect(await wrongPath.json()).toMatchObject({ detail: 'expected one of /v1/check, /healthz' })
+    expect(await wrongPath.json()).toMatchObject({
+      detail: 'expected one of /v1/check, /healthz, /v1/control, /v1/overrides, /v1/explain, /v1/counts',
+    })
   })
 
   test.each<[number, string[]]>([

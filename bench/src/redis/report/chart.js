@@ -24,7 +24,7 @@ export function speedChart(results) {
     return { title: `(${workload}) ${TITLES[workload]}`, bars }
   })
   return barChart(
-    'Decisions a second on one Redis, 512 in flight, the fastest client of each library',
+    'Decisions a second on one Redis, 512 requests in flight, each library with its fastest client',
     groups.filter(group => group.bars.length > 0),
   )
 }

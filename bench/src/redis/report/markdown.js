@@ -99,9 +99,9 @@ function ceilingTable({ ceiling }) {
 /** @param {Results} results */
 function arrivalTable({ arrivals }) {
   return formatTable(
-    ['', 'p50 ms', 'p99 ms', 'Redis s/M'],
-    arrivals.map(({ id, p50Ms, p99Ms, redisCpu }) => [
-      ...[id, p50Ms.toFixed(2), p99Ms.toFixed(2), redisCpu.toFixed(1)],
+    ['', 'p50 ms', 'p99 ms', 'Node s/M', 'Redis s/M'],
+    arrivals.map(({ id, p50Ms, p99Ms, nodeCpu, redisCpu }) => [
+      ...[id, p50Ms.toFixed(2), p99Ms.toFixed(2), nodeCpu.toFixed(1), redisCpu.toFixed(1)],
     ]),
   )
 }

@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { configOf, perMinute, ruleOf } from '../../test/support/gate-config.ts'
+import { createGate, type Gate } from '../gate/gate.js'
 import { createLimiter } from '../limiter.js'
 import { slidingWindowLog } from '../policy/limits.js'
 import { defaultTiers } from '../policy/tiers.js'
@@ -85,6 +87,48 @@ describe('a limited fetch handler', () => {
   it('refuses to be made without a subject, by name', () => {
     expect(() => rateLimit({ limiter: setUp(), policy: 'api' } as never)).toThrow(
       /^subject: expected a function/,
+    )
+  })
+})
+
+describe('a fetch handler behind a gate', () => {
+  const rules = [
+    ruleOf({
+      name: 'login',
+      match: { methods: ['POST'], path: '/login' },
+      charge: { policy: 'login' },
+      headers: 'legacy',
+    }),
+  ]
+  const config = configOf({ policies: { login: perMinute(1) }, rules })
+
+  it('is limited by the rule its request matches, in whatever spelling', async () => {
+    const gate = createGate({ config })
+    const limited = rateLimit({ gate, subject: () => ['user:1', 'ip:192.0.2.1'], tier: () => 'pro' })
+    const handler = limited(() => new Response('hello'))
+    const first = await handler(request('/login', { method: 'POST' }))
+    expect(first.headers.get('x-ratelimit-limit')).toBe('1')
+    expect(first.headers.get('x-ratelimit-tier')).toBe('pro')
+    expect(first.headers.get('ratelimit')).toBeNull()
+    const denied = await handler(request('/a/%2e%2e/LOGIN/?x=1', { method: 'POST' }))
+    expect(denied.status).toBe(429)
+    expect((await handler(request('/login'))).headers.get('x-ratelimit-limit')).toBe('100')
+  })
+
+  it('passes when its own functions fail, and says so', async () => {
+    const errors: unknown[] = []
+    const gate = createGate({ config })
+    const subject = (): never => {
+      throw new Error('no session')
+    }
+    const limited = rateLimit({ gate, subject, onError: error => errors.push(error) })
+    expect((await limited(() => new Response('hello'))(request())).status).toBe(200)
+    expect(errors).toHaveLength(1)
+  })
+
+  it('refuses something else for a gate', () => {
+    expect(() => rateLimit({ gate: {} as Gate, subject: () => 'user:1' })).toThrow(
+      /^gate: expected what createGate/,
     )
   })
 })

@@ -3,7 +3,9 @@ import type { Decision } from '../decision/decision.js'
 import { decisionHeaders, type HeaderOptions } from '../decision/headers.js'
 import { decisionProblem } from '../decision/problem.js'
 import { unexpected } from '../errors.js'
+import type { Gate } from '../gate/gate.js'
 import type { Limiter } from '../limiter.js'
+import type { RequestFacts } from '../policy/request-facts.js'
 import type { SubjectInput } from '../subject/subject.js'
 
 /** Anything that answers a `Request` with a `Response`, with whatever else the runtime hands it. */
@@ -14,20 +16,36 @@ type Handler<Rest extends readonly unknown[]> = (
 
 type Maybe<T> = T | Promise<T>
 
-export type FetchOptions<PolicyName extends string, TierName extends string> = Omit<
-  Ask<PolicyName, TierName>,
-  'policy' | 'tier' | 'cost'
-> & {
-  readonly limiter: Limiter<PolicyName, TierName>
-  /** Who is asking. The address of a client is the runtime's to say: no header of the request is believed. */
-  readonly subject: (request: Request) => Maybe<SubjectInput>
-  /** This, or `tier`. */
-  readonly policy?: NoInfer<PolicyName>
-  readonly tier?: NoInfer<TierName> | ((request: Request) => Maybe<NoInfer<TierName>>)
+interface CommonOptions {
   readonly cost?: number | ((request: Request) => Maybe<number>)
   readonly headers?: HeaderOptions
   /** Told when the limiter could not decide; the request passes then. Default: `console.error`. */
   readonly onError?: (error: unknown) => void
+}
+
+/** Limits named here. */
+export type FetchOptions<PolicyName extends string, TierName extends string> = Omit<
+  Ask<PolicyName, TierName>,
+  'policy' | 'tier' | 'cost'
+> &
+  CommonOptions & {
+    readonly limiter: Limiter<PolicyName, TierName>
+    readonly gate?: undefined
+    /** Who is asking. The address of a client is the runtime's to say: no header of the request is believed. */
+    readonly subject: (request: Request) => Maybe<SubjectInput>
+    /** This, or `tier`. */
+    readonly policy?: NoInfer<PolicyName>
+    readonly tier?: NoInfer<TierName> | ((request: Request) => Maybe<NoInfer<TierName>>)
+  }
+
+/** Limits found by the rules of a policy file. */
+export interface GateFetchOptions extends CommonOptions {
+  readonly gate: Gate
+  readonly limiter?: undefined
+  /** Who is asking, from the most specific to the least, or one alone. No header of the request is believed. */
+  readonly subject: (request: Request) => Maybe<RequestFacts['subject']>
+  /** The caller's tier, where a session or a key has told it. */
+  readonly tier?: (request: Request) => Maybe<string | undefined>
 }
 
 /**
@@ -39,14 +57,18 @@ export type FetchOptions<PolicyName extends string, TierName extends string> = O
  * export default { fetch: limited(request => new Response('hello')) }
  */
 export function rateLimit<PolicyName extends string, TierName extends string>(
-  options: FetchOptions<PolicyName, TierName>,
+  options: FetchOptions<PolicyName, TierName> | GateFetchOptions,
 ): <Rest extends readonly unknown[]>(
   handler: Handler<Rest>,
 ) => (request: Request, ...rest: Rest) => Promise<Response> {
   refuseMistakes(options)
+  const ask: (request: Request) => Promise<Decision> =
+    options.gate === undefined
+      ? request => askLimiter(options, request)
+      : request => askGate(options as GateFetchOptions, request)
   return handler =>
     async (request, ...rest) => {
-      const decision = await decide(options, request)
+      const decision = await decide(ask, request, options.onError)
       if (decision === null) return handler(request, ...rest)
       const headers = decisionHeaders(decision, options.headers)
       return decision.allowed
@@ -57,44 +79,75 @@ export function rateLimit<PolicyName extends string, TierName extends string>(
 
 /** At the start, because a handler that cannot be limited lets every request pass. */
 function refuseMistakes<PolicyName extends string, TierName extends string>(
-  options: FetchOptions<PolicyName, TierName>,
+  options: FetchOptions<PolicyName, TierName> | GateFetchOptions,
 ): void {
   const refuse = (field: string, expected: string, got: unknown): never => {
     throw unexpected('ERR_HEADGATE_INVALID_OPTION', field, expected, got)
   }
-  const { limiter, subject, policy, tier } = options ?? {}
-  if (typeof limiter?.check !== 'function') refuse('limiter', 'what createLimiter() returns', limiter)
+  const { limiter, gate, subject } = options ?? {}
   if (typeof subject !== 'function') refuse('subject', 'a function of the request', subject)
+  if (gate !== undefined) {
+    if (typeof gate?.request !== 'function') refuse('gate', 'what createGate() returns', gate)
+    return
+  }
+  if (typeof limiter?.check !== 'function') refuse('limiter', 'what createLimiter() returns', limiter)
+  const { policy, tier } = options as FetchOptions<PolicyName, TierName>
+  const { policyNames, tierNames } = limiter as Limiter<PolicyName, TierName>
   if ((policy === undefined) === (tier === undefined)) {
     refuse('policy', 'either a policy or a tier', policy === undefined ? 'neither' : 'both')
   }
-  if (policy !== undefined && !limiter.policyNames.includes(policy)) {
-    refuse('policy', `one of ${limiter.policyNames.join(', ') || 'none'}`, policy)
+  if (policy !== undefined && !policyNames.includes(policy)) {
+    refuse('policy', `one of ${policyNames.join(', ') || 'none'}`, policy)
   }
-  if (typeof tier === 'string' && !limiter.tierNames.includes(tier)) {
-    refuse('tier', `one of ${limiter.tierNames.join(', ') || 'none'}`, tier)
+  if (typeof tier === 'string' && !tierNames.includes(tier)) {
+    refuse('tier', `one of ${tierNames.join(', ') || 'none'}`, tier)
   }
 }
 
-async function decide<PolicyName extends string, TierName extends string>(
-  options: FetchOptions<PolicyName, TierName>,
+async function decide(
+  ask: (request: Request) => Promise<Decision>,
   request: Request,
+  onError: CommonOptions['onError'],
 ): Promise<Decision | null> {
-  const { limiter, subject, policy, tier, cost, scope, onStoreFailure } = options
   try {
-    const ask = {
-      ...(policy === undefined
-        ? { tier: typeof tier === 'function' ? await tier(request) : tier }
-        : { policy }),
-      ...(scope !== undefined && { scope }),
-      ...(cost !== undefined && { cost: typeof cost === 'function' ? await cost(request) : cost }),
-      ...(onStoreFailure !== undefined && { onStoreFailure }),
-    }
-    return await limiter.check(await subject(request), ask as Ask<PolicyName, TierName>)
+    return await ask(request)
   } catch (error) {
-    report(error, options.onError)
+    report(error, onError)
     return null
   }
+}
+
+async function askLimiter<PolicyName extends string, TierName extends string>(
+  options: FetchOptions<PolicyName, TierName>,
+  request: Request,
+): Promise<Decision> {
+  const { limiter, subject, policy, tier, scope, onStoreFailure } = options
+  const cost = await costOf(options, request)
+  const ask = {
+    ...(policy === undefined
+      ? { tier: typeof tier === 'function' ? await tier(request) : tier }
+      : { policy }),
+    ...(scope !== undefined && { scope }),
+    ...(cost !== undefined && { cost }),
+    ...(onStoreFailure !== undefined && { onStoreFailure }),
+  }
+  return limiter.check(await subject(request), ask as Ask<PolicyName, TierName>)
+}
+
+async function askGate(options: GateFetchOptions, request: Request): Promise<Decision> {
+  const tier = await options.tier?.(request)
+  const cost = await costOf(options, request)
+  return options.gate.request({
+    subject: await options.subject(request),
+    method: request.method,
+    path: request.url,
+    ...(tier !== undefined && { tier }),
+    ...(cost !== undefined && { cost }),
+  })
+}
+
+function costOf({ cost }: CommonOptions, request: Request): Maybe<number> | undefined {
+  return typeof cost === 'function' ? cost(request) : cost
 }
 
 function report(error: unknown, onError: (error: unknown) => void = console.error): void {

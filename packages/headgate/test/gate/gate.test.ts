@@ -1,331 +1,369 @@
-import { describe, expect, it } from 'vitest'
+import { Redis } from 'ioredis'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { decisionHeaders } from '../../src/decision/headers.js'
 import { createGate, type Gate } from '../../src/gate/gate.js'
 import type { Config } from '../../src/policy/config.js'
 import { memoryStore } from '../../src/store/memory/memory-store.js'
+import { redisStore } from '../../src/store/redis/redis-store.js'
 import type { Store } from '../../src/store/store.js'
-import { manualClock } from '../../src/testing/manual-clock.js'
+import { type ManualClock, manualClock } from '../../src/testing/manual-clock.js'
 import { configOf, perMinute, ruleOf } from '../support/gate-config.ts'
+import { type RedisProcess, startRedis } from '../support/redis-process.ts'
+import { sendCommand } from '../support/resp.ts'
+import { waitUntil } from '../support/wait-until.ts'
 
-function setUp(changes: Partial<Config> = {}, store?: Store) {
-  const clock = manualClock()
-  const warnings: string[] = []
-  const gate = createGate({
-    config: configOf(changes),
-    clock,
-    onWarning: message => warnings.push(message),
-    ...(store && { store }),
-  })
-  return { clock, warnings, gate }
-}
+let redis: RedisProcess
+const gates: Gate[] = []
 
-async function admitted(
-  gate: Gate,
-  times: number,
-  facts: Parameters<Gate['request']>[0] = { subject: 'user:42' },
-) {
-  let count = 0
-  for (let time = 0; time < times; time++) if ((await gate.request(facts)).allowed) count++
-  return count
-}
-
-const API = { policies: { api: perMinute(3) }, default: { policy: 'api' } }
-
-describe('a gate', () => {
-  it('decides requests by the rules, and says by which', async () => {
-    const { gate } = setUp({
-      policies: { login: perMinute(2) },
-      rules: [
-        ruleOf({ name: 'login', match: { methods: ['POST'], path: '/login' }, charge: { policy: 'login' } }),
-      ],
-    })
-    const facts = { subject: 'ip:192.0.2.1', method: 'post', path: '/Login?x' } as const
-    expect(await admitted(gate, 3, facts)).toBe(2)
-    const denied = await gate.request(facts)
-    expect(denied).toMatchObject({
-      allowed: false,
-      policy: 'login',
-      rule: 'login',
-      tier: 'anonymous',
-      limit: 2,
-    })
-    const elsewhere = await gate.request({ subject: 'ip:192.0.2.1', path: '/' })
-    expect(elsewhere).toMatchObject({ allowed: true, policy: 'tier', rule: 'default', tier: 'anonymous' })
-  })
-
-  it('answers as a limiter too: by the name of a policy or a tier', async () => {
-    const { gate } = setUp(API)
-    expect(gate.policyNames).toEqual(['api'])
-    expect(gate.tierNames).toContain('pro')
-    expect(await gate.check('user:42', { policy: 'api', cost: 2 })).toMatchObject({
-      allowed: true,
-      remaining: 1,
-    })
-    expect(await gate.peek('user:42', { policy: 'api', cost: 2 })).toMatchObject({ allowed: false })
-    expect(await gate.check('user:42', { tier: 'pro' })).toMatchObject({ tier: 'pro', policy: 'tier' })
-    await expect(gate.check('user:42', { policy: 'apis' })).rejects.toMatchObject({
-      code: 'ERR_HEADGATE_UNKNOWN_POLICY',
-    })
-    await gate.reset('user:42', { policy: 'api' })
-    expect(await gate.check('user:42', { policy: 'api', cost: 3 })).toMatchObject({ allowed: true })
-  })
-
-  it('gives back what a decision charged', async () => {
-    const { gate } = setUp(API)
-    const decision = await gate.request({ subject: 'user:42', cost: 3 })
-    expect(await admitted(gate, 1)).toBe(0)
-    expect(await gate.refund(decision)).toBe(3)
-    expect(await admitted(gate, 4)).toBe(3)
-  })
-
-  it('charges costs of the file', async () => {
-    const { gate } = setUp({ ...API, costs: [{ method: 'POST', path: '/start', cost: 2 }] })
-    expect(await gate.request({ subject: 'user:42', method: 'POST', path: '/start' })).toMatchObject({
-      cost: 2,
-      remaining: 1,
-    })
-  })
-
-  it('treats a caller whose tier the file does not know as one without, and warns once', async () => {
-    const { gate, warnings } = setUp()
-    expect(await gate.request({ subject: 'user:42', tier: 'gold' })).toMatchObject({ tier: 'anonymous' })
-    await gate.request({ subject: 'user:42', tier: 'silver' })
-    expect(warnings).toEqual([expect.stringContaining('tier: a request named one')])
-  })
-
-  it('refuses mistakes by name and charges nothing for them', async () => {
-    const { gate } = setUp(API)
-    await expect(gate.request({ subject: [] })).rejects.toMatchObject({
-      code: 'ERR_HEADGATE_INVALID_SUBJECT',
-    })
-    await expect(gate.request({ subject: 'nobody' as 'a:b' })).rejects.toMatchObject({
-      code: 'ERR_HEADGATE_INVALID_SUBJECT',
-    })
-    await expect(gate.request({ subject: 'user:42', cost: -1 })).rejects.toMatchObject({
-      code: 'ERR_HEADGATE_INVALID_COST',
-    })
-    expect(() => createGate({ config: {} as Config })).toThrow(/^config: expected what loadConfig/)
-    expect(await admitted(gate, 4)).toBe(3)
-    await gate.close()
-    await expect(gate.request({ subject: 'user:42' })).rejects.toMatchObject({ code: 'ERR_HEADGATE_CLOSED' })
-  })
-
-  it('skips without headers, and says why', async () => {
-    const { gate } = setUp({ ...API, skip: { prefixes: ['/assets'], extensions: [] } })
-    const decision = await gate.request({ subject: 'user:42', path: '/assets/a' })
-    expect(decision).toMatchObject({ allowed: true, reason: 'skipped' })
-    expect(decisionHeaders(decision)).toEqual([])
-    expect(await admitted(gate, 4)).toBe(3)
-  })
-
-  it('advertises in the style of the rule', async () => {
-    const rules = [ruleOf({ match: { path: '/a' }, charge: { policy: 'api' }, headers: 'none' })]
-    const { gate } = setUp({ ...API, rules, headers: 'legacy' })
-    const names = async (path: string) =>
-      decisionHeaders(await gate.request({ subject: 'user:42', path })).map(([name]) => name.slice(0, 11))
-    expect(new Set(await names('/a'))).toEqual(new Set())
-    expect(new Set(await names('/b'))).toEqual(new Set(['X-RateLimit']))
-  })
-
-  it('explains which rule speaks, and asks nothing', async () => {
-    const { gate } = setUp({
-      policies: { login: perMinute(2), api: perMinute(3) },
-      default: { policy: 'api' },
-      rules: [
-        ruleOf({ name: 'login', match: { path: '/login' }, charge: { policy: 'login' }, mode: 'shadow' }),
-      ],
-    })
-    const explanation = gate.explain({ subject: 'user:42', path: '/login' })
-    expect(explanation.levels.map(({ level, rule, part }) => [level, rule, part])).toEqual([
-      ['route', 'login', 'shadow'],
-      ['caller', 'default', 'decides'],
-    ])
-    expect(explanation.text).toContain('route: rule login, policy login: evaluated in shadow')
-    expect(explanation.text).toContain('sliding-window-log 3 in 1m')
-    expect(await admitted(gate, 4)).toBe(3)
-  })
+beforeAll(async () => {
+  redis = await startRedis()
 })
+afterEach(async () => {
+  for (const gate of gates.splice(0)) await gate.close()
+  await sendCommand(redis.port, 'FLUSHALL')
+})
+afterAll(() => redis.stop())
 
-describe('modes', () => {
-  it('shadow lets everything pass and counts what it would have done', async () => {
-    const { gate } = setUp({ ...API, mode: 'shadow' })
-    expect(await admitted(gate, 5)).toBe(5)
-    const decision = await gate.request({ subject: 'user:42' })
-    expect(decision).toMatchObject({ allowed: true, reason: 'shadow' })
-    expect(decision.shadow).toMatchObject([{ name: 'api.log-1m', allowed: false }])
-    expect(decisionHeaders(decision)).toEqual([])
-    expect(gate.counts().shadow).toEqual({ api: { wouldAllow: 3, wouldDeny: 3 } })
-  })
+/** The same on the embedded store and on Redis, on a clock that stands still. */
+const STORES = {
+  memory: (clock: ManualClock): Store => memoryStore({ clock }),
+  redis: (clock: ManualClock): Store =>
+    redisStore(new Redis({ port: redis.port, lazyConnect: true }), {
+      deadlineMs: 5_000,
+      testClockUs: clock.nowUs,
+    }),
+}
 
-  it('a candidate is reported beside the live limit and never enforced', async () => {
-    const policies = { api: { ...perMinute(4), candidate: perMinute(2).limits } }
-    const { gate } = setUp({ policies, default: { policy: 'api' } })
-    expect(await admitted(gate, 6)).toBe(4)
-    expect(gate.counts().candidates).toEqual({ api: { wouldAllow: 2, wouldDeny: 4 } })
-  })
-
-  it('a percentage limits its share of subjects and shadows the others', async () => {
-    const { gate } = setUp({ ...API, enforcePercent: 50 })
-    const outcomes = await Promise.all(
-      Array.from({ length: 40 }, async (_, index) => admitted(gate, 4, { subject: `user:${index}` })),
-    )
-    expect(new Set(outcomes)).toEqual(new Set([3, 4]))
-  })
-
-  it('compare decides in the process and counts where the store differs', async () => {
+describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
+  async function setUp(changes: Partial<Config> = {}, storeOf = storeOn) {
     const clock = manualClock()
-    const store = memoryStore({ clock })
-    const gate = createGate({ config: configOf({ ...API, mode: 'compare' }), store, clock })
-    expect(await admitted(gate, 4)).toBe(3)
-    expect(gate.counts().shadowDivergence).toBe(0)
-    clock.advanceMs(60_000)
-    // Another process has used the store's budget.
-    const other = createGate({ config: configOf(API), store, clock })
-    expect(await admitted(other, 3)).toBe(3)
-    expect(await admitted(gate, 4)).toBe(3)
-    await new Promise(resolve => setImmediate(resolve))
-    expect(gate.counts().shadowDivergence).toBe(3)
-  })
-
-  it('compare is not disturbed by a store that fails', async () => {
-    const broken: Store = {
-      ...memoryStore(),
-      decide: () => Promise.reject(new Error('no store')),
-    }
-    const { gate, warnings } = setUp({ ...API, mode: 'compare' }, broken)
-    expect(await admitted(gate, 4)).toBe(3)
-    await new Promise(resolve => setImmediate(resolve))
-    expect(warnings).toEqual(['compare: the store could not be asked: no store'])
-  })
-})
-
-describe('control', () => {
-  it('off lets everything pass, says so, and forgets nothing', async () => {
-    const { gate } = setUp(API)
-    await admitted(gate, 3)
-    await gate.control.set({ enabled: false })
-    const decision = await gate.request({ subject: 'user:42' })
-    expect(decision).toMatchObject({ allowed: true, reason: 'disabled', limit: Number.POSITIVE_INFINITY })
-    expect(decisionHeaders(decision)).toEqual([])
-    await gate.control.set({ enabled: true })
-    expect(await admitted(gate, 1)).toBe(0)
-  })
-
-  it('a multiplier gives headroom and takes it back; 0 pauses', async () => {
-    const { gate } = setUp(API)
-    await admitted(gate, 3)
-    await gate.control.set({ multiplier: 2 })
-    expect(await admitted(gate, 4)).toBe(3)
-    await gate.control.set({ multiplier: 1 })
-    expect(await admitted(gate, 1)).toBe(0)
-    await gate.control.set({ multiplier: 0 })
-    expect(await gate.request({ subject: 'user:42' })).toMatchObject({ allowed: true, reason: 'paused' })
-    expect(gate.control.get()).toEqual({ enabled: true, multiplier: 0 })
-  })
-
-  it.each([
-    { multiplier: -1 },
-    { multiplier: Number.NaN },
-    { multiplier: 1e9 },
-    { multiplier: '2' },
-    { enabled: 'no' },
-  ])('refuses %j and changes nothing', async change => {
-    const { gate } = setUp(API)
-    await expect(gate.control.set(change as object)).rejects.toMatchObject({
-      code: 'ERR_HEADGATE_INVALID_OPTION',
+    const warnings: string[] = []
+    const gate = createGate({
+      config: configOf(changes),
+      clock,
+      store: storeOf(clock),
+      onWarning: message => warnings.push(message),
     })
-    expect(gate.control.get()).toEqual({ enabled: true, multiplier: 1 })
-  })
-})
+    gates.push(gate)
+    await gate.ready()
+    return { clock, warnings, gate }
+  }
 
-describe('overrides', () => {
-  const why = { by: 'ada', reason: 'launch day' }
+  async function admitted(
+    gate: Gate,
+    times: number,
+    facts: Parameters<Gate['request']>[0] = { subject: 'user:42' },
+  ) {
+    let count = 0
+    for (let time = 0; time < times; time++) if ((await gate.request(facts)).allowed) count++
+    return count
+  }
 
-  it('lift a subject for a time, keep what it used, and end by themselves', async () => {
-    const { gate, clock } = setUp({ default: { tier: 'anonymous' } })
-    expect(await admitted(gate, 30)).toBe(20)
-    await gate.overrides.set({ subject: 'user:42', numbers: { minute: 25 }, ttl: '30s', ...why })
-    expect(await admitted(gate, 30)).toBe(5)
-    expect(gate.overrides.list()).toMatchObject([{ subject: 'user:42', numbers: { minute: 25 }, ...why }])
-    clock.advanceMs(30_000)
-    expect(gate.overrides.list()).toEqual([])
-    expect(gate.explain({ subject: 'user:42' }).levels[0]?.override).toBeNull()
-  })
+  const API = { policies: { api: perMinute(3) }, default: { policy: 'api' } }
 
-  it('are removed at once, and replaced by a newer one for the same target', async () => {
-    const { gate } = setUp(API)
-    const limits = (units: number) =>
-      ({ subject: 'user:42', limits: { 'log-1m': units }, ttl: '1h', ...why }) as const
-    await gate.overrides.set(limits(5))
-    await gate.overrides.set(limits(10))
-    expect(gate.overrides.list()).toHaveLength(1)
-    expect(await admitted(gate, 12)).toBe(10)
-    expect(await gate.overrides.remove({ subject: 'user:42' })).toBe(true)
-    expect(await gate.overrides.remove({ subject: 'user:42' })).toBe(false)
-    expect(await admitted(gate, 1)).toBe(0)
-  })
-
-  it('never hold a secret in the open', async () => {
-    const { gate } = setUp(API)
-    await gate.overrides.set({ subject: 'apikey:s3cret', tier: 'pro', ttl: '1h', ...why })
-    expect(JSON.stringify(gate.overrides.list())).not.toContain('s3cret')
-    expect(await gate.request({ subject: 'apikey:s3cret' })).toMatchObject({ tier: 'pro' })
-    expect(await gate.overrides.remove({ subject: 'apikey:s3cret' })).toBe(true)
-  })
-
-  it.each([
-    [{ subject: 'user:42', tier: 'gold', ttl: '1h', ...why }, /^override tier: expected one of anonymous/],
-    [{ rule: 'nope', tier: 'pro', ttl: '1h', ...why }, /^override rule: expected one of none; got "nope"/],
-    [
-      { subject: 'user:42', limits: { 'log-2m': 1 }, ttl: '1h', ...why },
-      /^override limits: expected one of log-1m/,
-    ],
-    [
-      { subject: 'user:42', limits: { 'log-1m': -1 }, ttl: '1h', ...why },
-      /^override limits.log-1m: expected a whole/,
-    ],
-    [{ subject: 'user:42', tier: 'pro', ...why }, /^override ttl: expected a duration/],
-    [{ subject: 'user:42', tier: 'pro', ttl: '32d', ...why }, /^override ttl: expected at most 31d/],
-    [{ subject: 'user:42', tier: 'pro', ttl: '1h', by: 'ada' }, /^override reason: expected a text/],
-    [{ subject: 'user:42', tier: 'pro', ttl: '1h', by: '', reason: 'x' }, /^override by: expected a text/],
-    [
-      { subject: 'user:42', ttl: '1h', ...why },
-      /^override replacement: expected one of tier, numbers, limits; got "none"/,
-    ],
-    [
-      { tier: 'pro', ttl: '1h', ...why },
-      /^override target: expected either a subject or a rule; got "neither"/,
-    ],
-    [
-      { subject: 'user:42', tier: 'pro', ttl: '1h', tll: 1, ...why },
-      /^override tll: expected one of subject/,
-    ],
-  ])('refuse %j by name', async (override, message) => {
-    const { gate } = setUp(API)
-    await expect(gate.overrides.set(override as never)).rejects.toThrow(message)
-    expect(gate.overrides.list()).toEqual([])
-  })
-})
-
-describe('reloading', () => {
-  it('keeps what subjects have used, up and down', async () => {
-    const { gate } = setUp(API)
-    await admitted(gate, 3)
-    gate.reload(configOf({ ...API, policies: { api: perMinute(5) } }))
-    expect(await admitted(gate, 4)).toBe(2)
-    gate.reload(configOf({ ...API, policies: { api: perMinute(2) } }))
-    expect(await gate.request({ subject: 'user:42' })).toMatchObject({
-      allowed: false,
-      limit: 2,
-      remaining: 0,
+  describe('a gate', () => {
+    it('decides requests by the rules, and says by which', async () => {
+      const { gate } = await setUp({
+        policies: { login: perMinute(2) },
+        rules: [
+          ruleOf({
+            name: 'login',
+            match: { methods: ['POST'], path: '/login' },
+            charge: { policy: 'login' },
+          }),
+        ],
+      })
+      const facts = { subject: 'ip:192.0.2.1', method: 'post', path: '/Login?x' } as const
+      expect(await admitted(gate, 3, facts)).toBe(2)
+      const denied = await gate.request(facts)
+      expect(denied).toMatchObject({
+        allowed: false,
+        policy: 'login',
+        rule: 'login',
+        tier: 'anonymous',
+        limit: 2,
+      })
+      const elsewhere = await gate.request({ subject: 'ip:192.0.2.1', path: '/' })
+      expect(elsewhere).toMatchObject({ allowed: true, policy: 'tier', rule: 'default', tier: 'anonymous' })
     })
-    expect(gate.counts().reloads).toBe(2)
+
+    it('answers as a limiter too: by the name of a policy or a tier', async () => {
+      const { gate } = await setUp(API)
+      expect(gate.policyNames).toEqual(['api'])
+      expect(gate.tierNames).toContain('pro')
+      expect(await gate.check('user:42', { policy: 'api', cost: 2 })).toMatchObject({
+        allowed: true,
+        remaining: 1,
+      })
+      expect(await gate.peek('user:42', { policy: 'api', cost: 2 })).toMatchObject({ allowed: false })
+      expect(await gate.check('user:42', { tier: 'pro' })).toMatchObject({ tier: 'pro', policy: 'tier' })
+      await expect(gate.check('user:42', { policy: 'apis' })).rejects.toMatchObject({
+        code: 'ERR_HEADGATE_UNKNOWN_POLICY',
+      })
+      await gate.reset('user:42', { policy: 'api' })
+      expect(await gate.check('user:42', { policy: 'api', cost: 3 })).toMatchObject({ allowed: true })
+    })
+
+    it('gives back what a decision charged', async () => {
+      const { gate } = await setUp(API)
+      const decision = await gate.request({ subject: 'user:42', cost: 3 })
+      expect(await admitted(gate, 1)).toBe(0)
+      expect(await gate.refund(decision)).toBe(3)
+      expect(await admitted(gate, 4)).toBe(3)
+    })
+
+    it('charges costs of the file', async () => {
+      const { gate } = await setUp({ ...API, costs: [{ method: 'POST', path: '/start', cost: 2 }] })
+      expect(await gate.request({ subject: 'user:42', method: 'POST', path: '/start' })).toMatchObject({
+        cost: 2,
+        remaining: 1,
+      })
+    })
+
+    it('treats a caller whose tier the file does not know as one without, and warns once', async () => {
+      const { gate, warnings } = await setUp()
+      expect(await gate.request({ subject: 'user:42', tier: 'gold' })).toMatchObject({ tier: 'anonymous' })
+      await gate.request({ subject: 'user:42', tier: 'silver' })
+      expect(warnings).toEqual([expect.stringContaining('tier: a request named one')])
+    })
+
+    it('refuses mistakes by name and charges nothing for them', async () => {
+      const { gate } = await setUp(API)
+      await expect(gate.request({ subject: [] })).rejects.toMatchObject({
+        code: 'ERR_HEADGATE_INVALID_SUBJECT',
+      })
+      await expect(gate.request({ subject: 'nobody' as 'a:b' })).rejects.toMatchObject({
+        code: 'ERR_HEADGATE_INVALID_SUBJECT',
+      })
+      await expect(gate.request({ subject: 'user:42', cost: -1 })).rejects.toMatchObject({
+        code: 'ERR_HEADGATE_INVALID_COST',
+      })
+      expect(() => createGate({ config: {} as Config })).toThrow(/^config: expected what loadConfig/)
+      expect(await admitted(gate, 4)).toBe(3)
+      await gate.close()
+      await expect(gate.request({ subject: 'user:42' })).rejects.toMatchObject({
+        code: 'ERR_HEADGATE_CLOSED',
+      })
+    })
+
+    it('skips without headers, and says why', async () => {
+      const { gate } = await setUp({ ...API, skip: { prefixes: ['/assets'], extensions: [] } })
+      const decision = await gate.request({ subject: 'user:42', path: '/assets/a' })
+      expect(decision).toMatchObject({ allowed: true, reason: 'skipped' })
+      expect(decisionHeaders(decision)).toEqual([])
+      expect(await admitted(gate, 4)).toBe(3)
+    })
+
+    it('advertises in the style of the rule', async () => {
+      const rules = [ruleOf({ match: { path: '/a' }, charge: { policy: 'api' }, headers: 'none' })]
+      const { gate } = await setUp({ ...API, rules, headers: 'legacy' })
+      const names = async (path: string) =>
+        decisionHeaders(await gate.request({ subject: 'user:42', path })).map(([name]) => name.slice(0, 11))
+      expect(new Set(await names('/a'))).toEqual(new Set())
+      expect(new Set(await names('/b'))).toEqual(new Set(['X-RateLimit']))
+    })
+
+    it('explains which rule speaks, and asks nothing', async () => {
+      const { gate } = await setUp({
+        policies: { login: perMinute(2), api: perMinute(3) },
+        default: { policy: 'api' },
+        rules: [
+          ruleOf({ name: 'login', match: { path: '/login' }, charge: { policy: 'login' }, mode: 'shadow' }),
+        ],
+      })
+      const explanation = gate.explain({ subject: 'user:42', path: '/login' })
+      expect(explanation.levels.map(({ level, rule, part }) => [level, rule, part])).toEqual([
+        ['route', 'login', 'shadow'],
+        ['caller', 'default', 'decides'],
+      ])
+      expect(explanation.text).toContain('route: rule login, policy login: evaluated in shadow')
+      expect(explanation.text).toContain('sliding-window-log 3 in 1m')
+      expect(await admitted(gate, 4)).toBe(3)
+    })
   })
 
-  it('keeps control and overrides', async () => {
-    const { gate } = setUp(API)
-    await gate.control.set({ multiplier: 2 })
-    gate.reload(configOf(API))
-    expect(await admitted(gate, 8)).toBe(6)
+  describe('modes', () => {
+    it('shadow lets everything pass and counts what it would have done', async () => {
+      const { gate } = await setUp({ ...API, mode: 'shadow' })
+      expect(await admitted(gate, 5)).toBe(5)
+      const decision = await gate.request({ subject: 'user:42' })
+      expect(decision).toMatchObject({ allowed: true, reason: 'shadow' })
+      expect(decision.shadow).toMatchObject([{ name: 'api.log-1m', allowed: false }])
+      expect(decisionHeaders(decision)).toEqual([])
+      expect(gate.counts().shadow).toEqual({ api: { wouldAllow: 3, wouldDeny: 3 } })
+    })
+
+    it('a candidate is reported beside the live limit and never enforced', async () => {
+      const policies = { api: { ...perMinute(4), candidate: perMinute(2).limits } }
+      const { gate } = await setUp({ policies, default: { policy: 'api' } })
+      expect(await admitted(gate, 6)).toBe(4)
+      expect(gate.counts().candidates).toEqual({ api: { wouldAllow: 2, wouldDeny: 4 } })
+    })
+
+    it('a percentage limits its share of subjects and shadows the others', async () => {
+      const { gate } = await setUp({ ...API, enforcePercent: 50 })
+      const outcomes = await Promise.all(
+        Array.from({ length: 40 }, async (_, index) => admitted(gate, 4, { subject: `user:${index}` })),
+      )
+      expect(new Set(outcomes)).toEqual(new Set([3, 4]))
+    })
+
+    it('compare decides in the process and counts where the store differs', async () => {
+      const clock = manualClock()
+      const store = storeOn(clock)
+      const gate = createGate({ config: configOf({ ...API, mode: 'compare' }), store, clock })
+      gates.push(gate)
+      expect(await admitted(gate, 4)).toBe(3)
+      expect(gate.counts().shadowDivergence).toBe(0)
+      clock.advanceMs(60_000)
+      // Another process has used the store's budget.
+      const other = createGate({ config: configOf(API), store, clock })
+      gates.push(other)
+      expect(await admitted(other, 3)).toBe(3)
+      expect(await admitted(gate, 4)).toBe(3)
+      await waitUntil('three differences', () => gate.counts().shadowDivergence === 3)
+    })
+
+    it('compare is not disturbed by a store that fails', async () => {
+      const broken = (clock: ManualClock): Store => ({
+        ...storeOn(clock),
+        decide: () => Promise.reject(new Error('no store')),
+      })
+      const { gate, warnings } = await setUp({ ...API, mode: 'compare' }, broken)
+      expect(await admitted(gate, 4)).toBe(3)
+      await waitUntil('a warning', () => warnings.length > 0)
+      expect(warnings).toEqual(['compare: the store could not be asked: no store'])
+    })
+  })
+
+  describe('control', () => {
+    it('off lets everything pass, says so, and forgets nothing', async () => {
+      const { gate } = await setUp(API)
+      await admitted(gate, 3)
+      await gate.control.set({ enabled: false })
+      const decision = await gate.request({ subject: 'user:42' })
+      expect(decision).toMatchObject({ allowed: true, reason: 'disabled', limit: Number.POSITIVE_INFINITY })
+      expect(decisionHeaders(decision)).toEqual([])
+      await gate.control.set({ enabled: true })
+      expect(await admitted(gate, 1)).toBe(0)
+    })
+
+    it('a multiplier gives headroom and takes it back; 0 pauses', async () => {
+      const { gate } = await setUp(API)
+      await admitted(gate, 3)
+      await gate.control.set({ multiplier: 2 })
+      expect(await admitted(gate, 4)).toBe(3)
+      await gate.control.set({ multiplier: 1 })
+      expect(await admitted(gate, 1)).toBe(0)
+      await gate.control.set({ multiplier: 0 })
+      expect(await gate.request({ subject: 'user:42' })).toMatchObject({ allowed: true, reason: 'paused' })
+      expect(gate.control.get()).toEqual({ enabled: true, multiplier: 0 })
+    })
+
+    it.each([
+      { multiplier: -1 },
+      { multiplier: Number.NaN },
+      { multiplier: 1e9 },
+      { multiplier: '2' },
+      { enabled: 'no' },
+    ])('refuses %j and changes nothing', async change => {
+      const { gate } = await setUp(API)
+      await expect(gate.control.set(change as object)).rejects.toMatchObject({
+        code: 'ERR_HEADGATE_INVALID_OPTION',
+      })
+      expect(gate.control.get()).toEqual({ enabled: true, multiplier: 1 })
+    })
+  })
+
+  describe('overrides', () => {
+    const why = { by: 'ada', reason: 'launch day' }
+
+    it('lift a subject for a time, keep what it used, and end by themselves', async () => {
+      const { gate, clock } = await setUp({ default: { tier: 'anonymous' } })
+      expect(await admitted(gate, 30)).toBe(20)
+      await gate.overrides.set({ subject: 'user:42', numbers: { minute: 25 }, ttl: '30s', ...why })
+      expect(await admitted(gate, 30)).toBe(5)
+      expect(gate.overrides.list()).toMatchObject([{ subject: 'user:42', numbers: { minute: 25 }, ...why }])
+      clock.advanceMs(30_000)
+      expect(gate.overrides.list()).toEqual([])
+      expect(gate.explain({ subject: 'user:42' }).levels[0]?.override).toBeNull()
+    })
+
+    it('are removed at once, and replaced by a newer one for the same target', async () => {
+      const { gate } = await setUp(API)
+      const limits = (units: number) =>
+        ({ subject: 'user:42', limits: { 'log-1m': units }, ttl: '1h', ...why }) as const
+      await gate.overrides.set(limits(5))
+      await gate.overrides.set(limits(10))
+      expect(gate.overrides.list()).toHaveLength(1)
+      expect(await admitted(gate, 12)).toBe(10)
+      expect(await gate.overrides.remove({ subject: 'user:42' })).toBe(true)
+      expect(await gate.overrides.remove({ subject: 'user:42' })).toBe(false)
+      expect(await admitted(gate, 1)).toBe(0)
+    })
+
+    it('never hold a secret in the open', async () => {
+      const { gate } = await setUp(API)
+      await gate.overrides.set({ subject: 'apikey:s3cret', tier: 'pro', ttl: '1h', ...why })
+      expect(JSON.stringify(gate.overrides.list())).not.toContain('s3cret')
+      expect(await gate.request({ subject: 'apikey:s3cret' })).toMatchObject({ tier: 'pro' })
+      expect(await gate.overrides.remove({ subject: 'apikey:s3cret' })).toBe(true)
+    })
+
+    it.each([
+      [{ subject: 'user:42', tier: 'gold', ttl: '1h', ...why }, /^override tier: expected one of anonymous/],
+      [{ rule: 'nope', tier: 'pro', ttl: '1h', ...why }, /^override rule: expected one of none; got "nope"/],
+      [
+        { subject: 'user:42', limits: { 'log-2m': 1 }, ttl: '1h', ...why },
+        /^override limits: expected one of log-1m/,
+      ],
+      [
+        { subject: 'user:42', limits: { 'log-1m': -1 }, ttl: '1h', ...why },
+        /^override limits.log-1m: expected a whole/,
+      ],
+      [{ subject: 'user:42', tier: 'pro', ...why }, /^override ttl: expected a duration/],
+      [{ subject: 'user:42', tier: 'pro', ttl: '32d', ...why }, /^override ttl: expected at most 31d/],
+      [{ subject: 'user:42', tier: 'pro', ttl: '1h', by: 'ada' }, /^override reason: expected a text/],
+      [{ subject: 'user:42', tier: 'pro', ttl: '1h', by: '', reason: 'x' }, /^override by: expected a text/],
+      [
+        { subject: 'user:42', ttl: '1h', ...why },
+        /^override replacement: expected one of tier, numbers, limits; got "none"/,
+      ],
+      [
+        { tier: 'pro', ttl: '1h', ...why },
+        /^override target: expected either a subject or a rule; got "neither"/,
+      ],
+      [
+        { subject: 'user:42', tier: 'pro', ttl: '1h', tll: 1, ...why },
+        /^override tll: expected one of subject/,
+      ],
+    ])('refuse %j by name', async (override, message) => {
+      const { gate } = await setUp(API)
+      await expect(gate.overrides.set(override as never)).rejects.toThrow(message)
+      expect(gate.overrides.list()).toEqual([])
+    })
+  })
+
+  describe('reloading', () => {
+    it('keeps what subjects have used, up and down', async () => {
+      const { gate } = await setUp(API)
+      await admitted(gate, 3)
+      gate.reload(configOf({ ...API, policies: { api: perMinute(5) } }))
+      expect(await admitted(gate, 4)).toBe(2)
+      gate.reload(configOf({ ...API, policies: { api: perMinute(2) } }))
+      expect(await gate.request({ subject: 'user:42' })).toMatchObject({
+        allowed: false,
+        limit: 2,
+        remaining: 0,
+      })
+      expect(gate.counts().reloads).toBe(2)
+    })
+
+    it('keeps control and overrides', async () => {
+      const { gate } = await setUp(API)
+      await gate.control.set({ multiplier: 2 })
+      gate.reload(configOf(API))
+      expect(await admitted(gate, 8)).toBe(6)
+    })
   })
 })

@@ -1,5 +1,6 @@
 import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { isHeadgateError } from 'headgate'
+import { addOperatorCommands } from './operator-commands.js'
 import type { ServeFlags } from './serve.js'
 import { UsageError } from './usage-error.js'
 import { readVersion } from './version.js'
@@ -51,6 +52,7 @@ function buildProgram(): Command {
       const { serve } = await import('./serve.js')
       await serve(flags)
     })
+  addOperatorCommands(program)
   return program
 }
 

@@ -1,16 +1,16 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { isHeadgateError, type Limiter } from 'headgate'
+import { type Gate, isHeadgateError } from 'headgate'
 import { type Answer, jsonAnswer, problemAnswer } from '../http/problem.js'
 import { sendAnswer } from '../http/send-answer.js'
 import type { Log } from '../log/throttled-log.js'
+import { type Answerer, operatorEndpoints } from '../operators/operator-endpoints.js'
 import { parseChecks } from './parse-checks.js'
 import { readJson } from './read-json.js'
 import { refuseForeign } from './refuse-foreign.js'
 import { RequestError } from './request-error.js'
 
 export interface DecisionApiOptions {
-  /** What applies now. */
-  limiter(): Limiter<string, string>
+  readonly gate: Gate
   /** Whether the service is still taking requests, as `/healthz` says it. */
   isServing(): boolean
   /** Whether the policy file is in use as it is, as `/healthz` says it. */
@@ -25,49 +25,42 @@ export interface ConfigState {
   readonly refusedConfigs: number
 }
 
-interface Endpoint {
-  readonly methods: readonly string[]
-  answer(req: IncomingMessage): Promise<Answer> | Answer
-}
-
 /** Builds the decision API: limits over HTTP, for whoever does not run Node. Not yet listening. */
-export function createDecisionApi({ limiter, isServing, configState, log }: DecisionApiOptions): Server {
+export function createDecisionApi({ gate, isServing, configState, log }: DecisionApiOptions): Server {
   async function check(req: IncomingMessage): Promise<Answer> {
     const body = await readJson(req)
-    const current = limiter()
-    const names = { policies: new Set(current.policyNames), tiers: new Set(current.tierNames) }
+    const names = { policies: new Set(gate.policyNames), tiers: new Set(gate.tierNames) }
     const { checks, isList } = parseChecks(body, names)
-    const decisions = await Promise.all(checks.map(({ subject, ask }) => current.check(subject, ask)))
+    const decisions = await Promise.all(checks.map(({ subject, ask }) => gate.check(subject, ask)))
     return jsonAnswer(200, isList ? { decisions } : decisions[0])
   }
 
-  const endpoints = new Map<string, Endpoint>([
-    ['/v1/check', { methods: ['POST'], answer: check }],
+  const health = () =>
+    isServing()
+      ? jsonAnswer(200, { status: 'ok', ...configState() })
+      : jsonAnswer(503, { status: 'stopping', ...configState() })
+  const endpoints = new Map(
     [
-      '/healthz',
-      {
-        methods: ['GET', 'HEAD'],
-        answer: () =>
-          isServing()
-            ? jsonAnswer(200, { status: 'ok', ...configState() })
-            : jsonAnswer(503, { status: 'stopping', ...configState() }),
-      },
-    ],
-  ])
+      { path: '/v1/check', methods: { POST: check } },
+      { path: '/healthz', methods: { GET: health, HEAD: health } },
+      ...operatorEndpoints(gate),
+    ].map(({ path, methods }) => [path, new Map<string, Answerer>(Object.entries(methods))]),
+  )
 
   async function answer(req: IncomingMessage): Promise<Answer> {
     const refusal = refuseForeign(req)
     if (refusal !== null) return problemAnswer(refusal)
     const [path = ''] = (req.url ?? '').split('?')
-    const endpoint = endpoints.get(path)
-    if (endpoint === undefined) {
+    const methods = endpoints.get(path)
+    if (methods === undefined) {
       return problemAnswer({ status: 404, detail: `expected one of ${[...endpoints.keys()].join(', ')}` })
     }
-    if (!endpoint.methods.includes(req.method ?? '')) {
-      const allow = endpoint.methods.join(', ')
+    const respond = methods.get(req.method ?? '')
+    if (respond === undefined) {
+      const allow = [...methods.keys()].join(', ')
       return problemAnswer({ status: 405, detail: `method: expected ${allow}`, headers: [['Allow', allow]] })
     }
-    return endpoint.answer(req)
+    return respond(req)
   }
 
   return createServer({ requireHostHeader: false }, (req: IncomingMessage, res: ServerResponse) => {

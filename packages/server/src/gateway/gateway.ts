@@ -4,6 +4,7 @@ import {
   type Decision,
   decisionHeaders,
   decisionProblem,
+  type Gate,
   type HeaderField,
   limitedAddress,
   peerAddress,
@@ -18,6 +19,7 @@ import { forward, type Route } from './forward.js'
 import { refuseRequest } from './refuse-request.js'
 
 export interface GatewayOptions {
+  readonly gate: Pick<Gate, 'request'>
   /** What applies now. Asked once for a request, which is then served by it to its end. */
   serving(): Serving
   readonly log: Log
@@ -40,7 +42,7 @@ const FAULT_LINE_EVERY_MS = 60_000
 
 /** Builds a gateway in front of one upstream. A request is decided on before any of its body is read. */
 export function createGateway(options: GatewayOptions): Gateway {
-  const { serving, log } = options
+  const { gate, serving, log } = options
   const agent = new Agent({ keepAlive: true, scheduling: 'lifo' })
   const logDenial = throttledLog(log, DENIAL_LINE_EVERY_MS)
   const logFault = throttledLog(log, FAULT_LINE_EVERY_MS)
@@ -51,9 +53,9 @@ export function createGateway(options: GatewayOptions): Gateway {
   }
 
   /** Null when the limiter is at fault: then nothing is known about the client, and nothing is held against it. */
-  async function decide(subject: `ip:${string}`, { limiter, rule }: Serving): Promise<Decision | null> {
+  async function decide(subject: `ip:${string}`, { method, url }: IncomingMessage): Promise<Decision | null> {
     try {
-      return await limiter.check(subject, rule)
+      return await gate.request({ subject, method: method ?? '', path: url ?? '' })
     } catch (error) {
       logFault('limiter', () => `limiter failed, requests pass unchecked: ${(error as Error).message}`)
       return null
@@ -69,9 +71,9 @@ export function createGateway(options: GatewayOptions): Gateway {
     // The client has already gone.
     if (peer === null || client === null) return void req.socket.destroy()
     const address = limitedAddress(client)
-    const decision = await decide(`ip:${address}`, current)
+    const decision = await decide(`ip:${address}`, req)
     if (res.destroyed) return
-    const headers = decision === null ? [] : decisionHeaders(decision, current.headers)
+    const headers = decision === null ? [] : decisionHeaders(decision)
     if (decision !== null && !decision.allowed) {
       const answer = denialAnswer(decision, headers)
       logDenial(`${address}`, () => denialWords(answer.status, `ip:${address}`, decision))

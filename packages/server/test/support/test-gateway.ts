@@ -1,4 +1,4 @@
-import { type Limiter, memoryStore, slidingWindowLog } from 'headgate'
+import { createGate, type Gate, slidingWindowLog } from 'headgate'
 import { defineConfig, parseUpstream } from 'headgate/config'
 import { createGateway } from '../../src/gateway/gateway.js'
 import { listen } from '../../src/http/listen.js'
@@ -12,7 +12,7 @@ export interface TestGateway {
 
 export interface TestGatewayOptions {
   readonly limit?: number
-  readonly limiter?: Limiter<string, string>
+  readonly gate?: Pick<Gate, 'request'>
   readonly upstreamTimeoutMs?: number
   readonly trustedProxies?: readonly string[]
 }
@@ -28,10 +28,11 @@ export async function startGateway(
     default: { policy: 'api' },
     trustedProxies: options.trustedProxies ?? [],
   })
-  const serving = createServing(config, memoryStore(), parseUpstream(upstreamUrl))
+  const serving = createServing(config, parseUpstream(upstreamUrl))
   const logged: string[] = []
   const { server, release } = createGateway({
-    serving: () => ({ ...serving, limiter: options.limiter ?? serving.limiter }),
+    gate: options.gate ?? createGate({ config }),
+    serving: () => serving,
     log: line => logged.push(line),
     ...(upstreamTimeoutMs === undefined ? {} : { upstreamTimeoutMs }),
   })

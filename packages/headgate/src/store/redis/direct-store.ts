@@ -92,11 +92,16 @@ export function directRedisStore(
     await inspected
   }
 
-  async function call(script: Script, keys: string[], args: string[]): Promise<unknown> {
+  async function call(
+    script: Script,
+    keys: string[],
+    args: string[],
+    connectWithinMs = settings.deadlineMs,
+  ): Promise<unknown> {
     if (unanswered >= MAX_UNANSWERED) throw storeError(new Error(`${unanswered} calls are unanswered`))
     unanswered++
     try {
-      const wait = gate.pass(settings.deadlineMs)
+      const wait = gate.pass(connectWithinMs)
       if (wait !== undefined) await wait
       return await run(script, keys, args)
     } catch (error) {
@@ -138,7 +143,7 @@ export function directRedisStore(
   const { prefix, tenant } = settings
   return {
     ...inTime(shared),
-    control: redisControl({ prefix, tenant, run: call, clockUs, timers: time.timers }),
+    control: redisControl({ prefix, tenant, call, clockUs, timers: time.timers }),
     ready,
     async heartbeat(member, keepUs) {
       const reply = await call(

@@ -12,13 +12,13 @@ import {
   type StoredEntry,
   tooManyOverrides,
 } from '../control-store.js'
-import type { RunScript } from './script-runner.js'
-import { scripts } from './scripts.gen.js'
+import { type Script, scripts } from './scripts.gen.js'
 
 export interface RedisControlOptions {
   readonly prefix: string
   readonly tenant: string
-  readonly run: RunScript
+  /** Runs a script, and waits so long for a connection. */
+  readonly call: (script: Script, keys: string[], args: string[], connectWithinMs: number) => Promise<unknown>
   /** The server's time for tests, or ''. */
   readonly clockUs: () => string
   readonly timers: Timers
@@ -41,6 +41,11 @@ export function redisControl(options: RedisControlOptions): ControlStore {
     entries: [],
   }
 
+  /** Nobody waits for these but operators: a connection that is being made is waited for. */
+  function run(script: Script, key: string, args: string[]): Promise<unknown> {
+    return within(options.call(script, [key], args, GIVE_UP_AFTER_MS))
+  }
+
   function within<T>(work: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const callOff = timers.inBackground(GIVE_UP_AFTER_MS, () =>
@@ -53,7 +58,7 @@ export function redisControl(options: RedisControlOptions): ControlStore {
   }
 
   async function readControl(fields: readonly string[] = []): Promise<Record<string, string>> {
-    const reply = await within(options.run(scripts.control, [controlKey], [...fields]))
+    const reply = await run(scripts.control, controlKey, [...fields])
     return Object.fromEntries(pairsOf(reply as string[]))
   }
 
@@ -67,7 +72,7 @@ export function redisControl(options: RedisControlOptions): ControlStore {
       String(ttlMs),
       String(MAX_OVERRIDES),
     ]
-    const reply = (await within(options.run(scripts.overrides, [overridesKey], args))) as (string | number)[]
+    const reply = (await run(scripts.overrides, overridesKey, args)) as (string | number)[]
     const [nowMs, revision, wasThere, ...rest] = reply
     if (revision === 'full') throw tooManyOverrides()
     if (rest[0] !== 'same') {
