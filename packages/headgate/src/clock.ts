@@ -19,7 +19,7 @@ const originUs = Math.floor(performance.timeOrigin * 1000)
  * Milliseconds that never run backwards. Bound once: reaching it through the global each time takes longer than the
  * reading itself.
  */
-export const monotonicMs: () => number = performance.now.bind(performance)
+const monotonicMs: () => number = performance.now.bind(performance)
 
 /** Monotonic within the process, so that a change of the system's time moves no limit. */
 export const systemClock: Clock = {

@@ -26,7 +26,8 @@ export function guardedStore(
     { ...options, processes: options.processes ?? 1 },
     {
       nodeOf: () => '',
-      heartbeat: () => Promise.resolve(1),
+      deadlineMs,
+      heartbeat: () => Promise.resolve({ live: 1, rewinds: 0 }),
       log: options.log ?? (line => console.warn(`[headgate] ${line}`)),
     },
   )

@@ -1,25 +1,35 @@
 // The tools of the fault report: a limiter on a Redis that can be hurt, an open loop of requests, percentiles.
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Redis } from 'ioredis'
-import { createClient } from 'redis'
 import { createLimiter, slidingWindowLog, tokenBucket } from '../../dist/index.js'
 import { redisStore } from '../../dist/redis.js'
+import { singleClient } from '../redis-clients/topologies.ts'
 
 export const DEADLINE_MS = 30
 /** Some subjects hot, most of them not: what an app sees. */
-const SUBJECTS = 1_000
+const someSubject = () => `user:${Math.floor(1_000 * Math.random() ** 3)}`
+/** All of them alike. */
+export const anyOf = subjects => () => subjects[Math.floor(subjects.length * Math.random())]
 
 const POLICIES = {
   roomy: tokenBucket({ capacity: 1_000_000, refillPerSecond: 1_000_000 }),
   log: slidingWindowLog({ limit: 100, window: '2s' }),
+  /** What is charged to it can be counted on the server afterwards. */
+  countable: slidingWindowLog({ limit: 1_000_000, window: '1h' }),
+  /** Two keys for each subject: in the middle of a move they are on both sides. */
+  twoKeys: [
+    slidingWindowLog({ limit: 1_000_000, window: '1h' }),
+    slidingWindowLog({ limit: 1_000_000, window: '2h' }),
+  ],
+  replicated: slidingWindowLog({ limit: 50, window: '1m' }),
 }
 
-/** A limiter with the defaults, on the client library asked for. */
-export async function openLimiter(library, port, options = {}) {
-  const client =
-    library === 'ioredis'
-      ? new Redis({ port, lazyConnect: true })
-      : createClient({ url: `redis://127.0.0.1:${port}` })
+/** A limiter with the defaults, on one server, with the client library asked for. */
+export function openLimiter(library, port, options = {}, login = {}) {
+  return openLimiterOn(singleClient(port, login)(library).client, options)
+}
+
+/** The same on any client. */
+export async function openLimiterOn(client, options = {}) {
   const states = []
   const warnings = []
   const store = redisStore(client, {
@@ -31,7 +41,7 @@ export async function openLimiter(library, port, options = {}) {
     ...options,
   })
   const limiter = createLimiter({ store, policies: POLICIES })
-  if (options.connect !== false) await store.ready()
+  await store.ready()
   return { limiter, store, states, warnings, close: () => limiter.close() }
 }
 
@@ -39,7 +49,7 @@ export async function openLimiter(library, port, options = {}) {
  * Sends `rps` requests a second whether or not earlier ones were answered, and notes for each how long it took from
  * the moment it was sent and who decided. Runs until `stop` is called.
  */
-export function openLoop({ limiter }, rps, { policy = 'roomy', subjects = SUBJECTS } = {}) {
+export function openLoop({ limiter }, rps, { policy = 'roomy', pick = someSubject } = {}) {
   const results = []
   let rejected = 0
   let running = true
@@ -49,14 +59,14 @@ export function openLoop({ limiter }, rps, { policy = 'roomy', subjects = SUBJEC
 
   function send() {
     const sentMs = performance.now()
-    const subject = `user:${Math.floor(subjects * Math.random() ** 3)}`
+    const subject = pick()
     pending++
     limiter
       .check(subject, { policy })
       .then(
         ({ source, allowed }) => {
           const doneMs = performance.now()
-          results.push({ sentMs, doneMs, ms: doneMs - sentMs, source, allowed })
+          results.push({ subject, sentMs, doneMs, ms: doneMs - sentMs, source, allowed })
         },
         () => {
           rejected++
@@ -80,6 +90,7 @@ export function openLoop({ limiter }, rps, { policy = 'roomy', subjects = SUBJEC
   })()
 
   return {
+    results,
     async stop() {
       running = false
       await finished

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { ClusterNode, RedisCluster } from '../support/redis-cluster.ts'
 import { openConnection, type RespConnection } from '../support/resp.ts'
 
@@ -19,11 +20,18 @@ export async function subjectsOn(node: ClusterNode, count: number, name: string)
   return subjects
 }
 
+export interface Move {
+  readonly from: ClusterNode
+  readonly to: ClusterNode
+  /** How long the keys of a slot stay apart. */
+  readonly betweenKeysMs?: number
+}
+
 /** Moves slots from one primary to another while both serve, key by key, as `redis-cli --cluster reshard` does. */
 export async function moveSlots(
   cluster: RedisCluster,
   slots: readonly number[],
-  { from, to }: { readonly from: ClusterNode; readonly to: ClusterNode },
+  { from, to, betweenKeysMs = 0 }: Move,
 ): Promise<void> {
   const source = await openConnection(from.port)
   const target = await openConnection(to.port)
@@ -37,7 +45,10 @@ export async function moveSlots(
       const keys = await source.send('CLUSTER', 'GETKEYSINSLOT', slot, 10)
       if (!Array.isArray(keys) || keys.length === 0) break
       // One key at a time, so that the limits of a subject are on both sides for a while.
-      for (const key of keys) await ok(source.send('MIGRATE', to.host, to.port, String(key), 0, 1000))
+      for (const key of keys) {
+        await ok(source.send('MIGRATE', to.host, to.port, String(key), 0, 1000))
+        if (betweenKeysMs > 0) await sleep(betweenKeysMs)
+      }
     }
     for (const connection of [target, source, ...others]) {
       await ok(connection.send('CLUSTER', 'SETSLOT', slot, 'NODE', to.id))

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { fullJitterMs } from '../../src/store/redis/reconnect.js'
+import { reconnectDelayMs } from '../../src/store/redis/reconnect.js'
 
 /** Evenly spread numbers, the same ones every time. */
 function randomFrom(seed: number): () => number {
@@ -11,16 +11,16 @@ function randomFrom(seed: number): () => number {
 }
 
 describe('the delay before connecting again', () => {
-  it('is anything from 0 to a ceiling that doubles up to two seconds', () => {
-    for (const [attempt, ceilingMs] of [
-      [1, 100],
-      [2, 200],
-      [5, 1_600],
-      [6, 2_000],
-      [1_000, 2_000],
+  it('is anything from 0 to a ceiling that doubles, then half a second to 900 ms', () => {
+    for (const [attempt, leastMs, mostMs] of [
+      [1, 0, 100],
+      [2, 0, 200],
+      [4, 0, 800],
+      [5, 500, 900],
+      [1_000, 500, 900],
     ] as const) {
-      expect(fullJitterMs(attempt, () => 0)).toBe(0)
-      expect(fullJitterMs(attempt, () => 0.999_999)).toBe(ceilingMs)
+      expect(reconnectDelayMs(attempt, () => 0)).toBe(leastMs)
+      expect(reconnectDelayMs(attempt, () => 0.999_999)).toBe(mostMs)
     }
   })
 
@@ -32,7 +32,7 @@ describe('the delay before connecting again', () => {
     for (let client = 0; client < 200; client++) {
       let atMs = 0
       for (let attempt = 1; atMs <= outageMs; attempt++) {
-        atMs += fullJitterMs(attempt, random)
+        atMs += reconnectDelayMs(attempt, random)
         attempts.push(atMs)
       }
       back.push(atMs)
@@ -43,6 +43,6 @@ describe('the delay before connecting again', () => {
       crowds.set(slice, (crowds.get(slice) ?? 0) + 1)
     }
     expect(Math.max(...crowds.values())).toBeLessThanOrEqual(50)
-    expect(Math.max(...back)).toBeLessThanOrEqual(outageMs + 3_000)
+    expect(Math.max(...back)).toBeLessThanOrEqual(outageMs + 1_000)
   })
 })

@@ -2,7 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Breaker, type BreakerState, createBreaker, type Pass } from './breaker.js'
 
-const OPTIONS = { failures: 5, probeAfterMs: 500 }
+const OPTIONS = { failures: 5, probeAfterMs: 500, quickMs: 15 }
+const CALM_MS = 10_000
 
 /** What the breaker should be, written down the plain way: a list of everything that happened in this generation. */
 interface Model {
@@ -13,6 +14,9 @@ interface Model {
   current: Set<Pass>
   stale: Set<Pass>
   openedAtMs: number
+  closings: number[]
+  /** It opened while the last closing was still new. */
+  relapsed: boolean
 }
 
 type Real = { breaker: Breaker; changes: BreakerState[] }
@@ -36,7 +40,17 @@ function agree(model: Model, real: Real, run: (model: Model, real: Real) => void
   expect(probes.length).toBe(model.state === 'half-open' ? 1 : 0)
 }
 
-const wait = fc.integer({ min: 0, max: 400 }).map(ms =>
+const sinceClosingMs = ({ nowMs, closings }: Model): number => nowMs - (closings.at(-1) ?? -CALM_MS)
+
+/** A slow answer closes it, too, but not twice in ten seconds. */
+function settleProbe(model: Model, tookMs: number): void {
+  const tooSoon = model.relapsed && tookMs > OPTIONS.quickMs && sinceClosingMs(model) < CALM_MS
+  if (tooSoon) model.openedAtMs = model.nowMs
+  else model.closings.push(model.nowMs)
+  changeTo(model, tooSoon ? 'open' : 'closed')
+}
+
+const wait = fc.oneof(fc.integer({ min: 0, max: 400 }), fc.integer({ min: 4_000, max: 11_000 })).map(ms =>
   command(`wait ${ms}`, model => {
     model.nowMs += ms
   }),
@@ -48,32 +62,35 @@ const call = fc.constant(
     if (pass !== null) model.current.add(pass)
   }),
 )
-const probe = fc.constant(
-  command('probe', (model, { breaker }) => {
+const probe = fc.boolean().map(early =>
+  command(early ? 'early probe' : 'probe', (model, { breaker }) => {
     const waitedMs = model.nowMs - model.openedAtMs
-    const pass = breaker.enterProbe(model.nowMs)
-    if (model.state !== 'open' || waitedMs < OPTIONS.probeAfterMs / 2) expect(pass).toBeNull()
-    if (model.state === 'open' && waitedMs >= OPTIONS.probeAfterMs) expect(pass).not.toBeNull()
+    const pass = breaker.enterProbe(model.nowMs, early)
+    if (model.state !== 'open' || (waitedMs < OPTIONS.probeAfterMs / 2 && !early)) expect(pass).toBeNull()
+    if (model.state === 'open' && (waitedMs >= OPTIONS.probeAfterMs || early)) expect(pass).not.toBeNull()
     if (pass === null) return
     changeTo(model, 'half-open')
     model.current.add(pass)
   }),
 )
 const settle = fc
-  .record({ which: fc.nat(), ok: fc.boolean(), late: fc.boolean() })
-  .map(({ which, ok, late }) =>
-    command(`${late ? 'late ' : ''}${ok ? 'success' : 'failure'} ${which}`, (model, { breaker }) => {
+  .record({ which: fc.nat(), ok: fc.boolean(), late: fc.boolean(), tookMs: fc.constantFrom(2, 28) })
+  .map(({ which, ok, late, tookMs }) =>
+    command(`${late ? 'late ' : ''}${ok ? `success in ${tookMs} ms` : 'failure'} ${which}`, (model, real) => {
+      const { breaker } = real
       const from = late ? model.stale : model.current
       const pass = [...from][which % Math.max(1, from.size)]
       if (pass === undefined) return
       from.delete(pass)
-      if (ok) breaker.succeeded(pass)
+      if (ok && pass.probe) breaker.probeSucceeded(pass, model.nowMs, tookMs)
+      else if (ok) breaker.succeeded(pass)
       else breaker.failed(pass, model.nowMs)
       if (late) return
       if (ok) {
         model.failuresInARow = 0
-        if (model.state === 'half-open') changeTo(model, 'closed')
+        if (model.state === 'half-open') settleProbe(model, tookMs)
       } else if (model.state === 'half-open' || ++model.failuresInARow >= OPTIONS.failures) {
+        if (model.state === 'closed') model.relapsed = sinceClosingMs(model) < CALM_MS
         model.openedAtMs = model.nowMs
         changeTo(model, 'open')
       }
@@ -100,6 +117,8 @@ describe('the breaker', () => {
             current: new Set(),
             stale: new Set(),
             openedAtMs: 0,
+            closings: [],
+            relapsed: false,
           }
           fc.modelRun(() => ({ model, real: { breaker, changes } }), commands)
         },
@@ -117,6 +136,31 @@ describe('the breaker', () => {
     expect(breaker.state).toBe('closed')
     fail()
     expect(breaker.state).toBe('open')
+  })
+
+  it('closes at most once in ten seconds for a store whose answers are nearly too late', () => {
+    const breaker = createBreaker(OPTIONS, () => 1)
+    const closings: number[] = []
+    for (let nowMs = 0; nowMs < 60_000; nowMs += 10) {
+      const call = breaker.enter()
+      if (call !== null) breaker.failed(call, nowMs)
+      const probe = breaker.enterProbe(nowMs)
+      if (probe === null) continue
+      breaker.probeSucceeded(probe, nowMs, 29)
+      if (breaker.state === 'closed') closings.push(nowMs)
+    }
+    const gaps = closings.slice(1).map((atMs, index) => atMs - (closings[index] as number))
+    expect(closings.length).toBeGreaterThan(4)
+    expect(Math.min(...gaps)).toBeGreaterThanOrEqual(CALM_MS)
+  })
+
+  it('closes again at once for a store that is well, however often that was lost', () => {
+    const breaker = createBreaker(OPTIONS, () => 1)
+    for (let nowMs = 0; nowMs < 5_000; nowMs += 1_000) {
+      for (let time = 0; time < 5; time++) breaker.failed(breaker.enter() as Pass, nowMs)
+      breaker.probeSucceeded(breaker.enterProbe(nowMs + 500) as Pass, nowMs + 500, 2)
+      expect(breaker.state).toBe('closed')
+    }
   })
 
   it('is not kept open longer by calls that were under way when it opened', () => {

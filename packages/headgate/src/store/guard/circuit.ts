@@ -24,8 +24,14 @@ interface Circuit {
   probe: Question | null
 }
 
+/** A store behind breakers. */
+export interface CircuitStore extends Store {
+  /** Tries the nodes that are not asked at once: there is a new connection. */
+  probeNow(): void
+}
+
 /** Stops asking a node that keeps failing, and looks for it in the background with one probe at a time. */
-export function withCircuit(store: Store, options: CircuitOptions): Store {
+export function withCircuit(store: Store, options: CircuitOptions): CircuitStore {
   const circuits = new Map<string, Circuit>()
   const callOffs = new Set<() => void>()
   let closed = false
@@ -57,20 +63,18 @@ export function withCircuit(store: Store, options: CircuitOptions): Store {
     callOffs.add(callOff)
   }
 
-  async function probe(circuit: Circuit): Promise<void> {
-    const pass = circuit.breaker.enterProbe(nowMs())
-    if (pass === null || circuit.probe === null) return
-    try {
-      await store.decide(probeLike(circuit.probe))
-      circuit.breaker.succeeded(pass)
-    } catch (error) {
-      settleFailure(circuit, pass, error)
-    }
-  }
-
-  function settleFailure(circuit: Circuit, pass: Pass, error: unknown): void {
-    if (isNodeFailure(error)) circuit.breaker.failed(pass, nowMs())
-    else circuit.breaker.succeeded(pass)
+  async function probe(circuit: Circuit, early = false): Promise<void> {
+    if (circuit.probe === null) return
+    const startMs = nowMs()
+    const pass = circuit.breaker.enterProbe(startMs, early)
+    if (pass === null) return
+    const failure = await Promise.resolve(store.decide(probeLike(circuit.probe))).then(
+      () => null,
+      error => error,
+    )
+    const endMs = nowMs()
+    if (failure !== null && isNodeFailure(failure)) circuit.breaker.failed(pass, endMs)
+    else circuit.breaker.probeSucceeded(pass, endMs, endMs - startMs)
   }
 
   function guarded<T>(question: Question, ask: () => Eventually<T>): Eventually<T> {
@@ -92,7 +96,8 @@ export function withCircuit(store: Store, options: CircuitOptions): Store {
       return answer
     } catch (error) {
       circuit.probe = question
-      settleFailure(circuit, pass, error)
+      if (isNodeFailure(error)) circuit.breaker.failed(pass, nowMs())
+      else circuit.breaker.succeeded(pass)
       throw error
     }
   }
@@ -103,6 +108,9 @@ export function withCircuit(store: Store, options: CircuitOptions): Store {
     peek: question => guarded(question, () => store.peek(question)),
     refund: refunds => store.refund(refunds),
     reset: checks => store.reset(checks),
+    probeNow() {
+      for (const circuit of circuits.values()) void probe(circuit, true)
+    },
     close() {
       closed = true
       for (const callOff of callOffs) callOff()

@@ -9,6 +9,8 @@ export type GuardEvent =
   | { readonly type: 'breaker'; readonly node: string; readonly state: BreakerState }
   /** A request was decided without the store. */
   | { readonly type: 'fallback'; readonly mode: FailureMode; readonly allowed: boolean }
+  /** The store has forgotten what it had acknowledged: callers may get limits anew. */
+  | { readonly type: 'rewind' }
 
 export type OnGuardEvent = (event: GuardEvent) => void
 

@@ -6,7 +6,7 @@ import type { BreakerState } from './breaker.js'
 import { withCircuit } from './circuit.js'
 import type { FailureMode } from './failure.js'
 import { withFallback } from './fallback.js'
-import { createFleet } from './fleet.js'
+import { type Beat, createFleet } from './fleet.js'
 import { type GuardEvent, type OnGuardEvent, safely } from './guard-event.js'
 import { createLocalShare } from './local-share.js'
 import { logSparingly } from './log-sparingly.js'
@@ -29,10 +29,16 @@ export interface GuardOptions {
 /** What the guards need to know of the store they stand before. */
 export interface GuardedSite {
   nodeOf(question: Question): string
+  /** How long the store may take to answer. */
+  readonly deadlineMs: number
   /** Replaces the connection to a node that stopped answering. */
   replaceConnection?(node: string): void
-  /** Counts this process in and returns how many there are. */
-  heartbeat(): Promise<number>
+  /** Whom to tell when there is a new connection. */
+  onConnected?(listener: () => void): void
+  /** Counts this process in and returns how many there are, and how many nodes have forgotten that it was there. */
+  heartbeat(): Promise<Beat>
+  /** Whether a node may delete limits to make room. */
+  isEvictionUnsafe?(): boolean
   log(line: string): void
   readonly clock?: Clock
   readonly timers?: Timers
@@ -48,6 +54,10 @@ export interface StoreHealth {
   readonly fallbackAllowed: number
   readonly fallbackDenied: number
   readonly liveProcesses: number
+  /** How often a node was seen to have forgotten what it had acknowledged: a failover, or a restart, that lost writes. */
+  readonly stateRewinds: number
+  /** Whether Redis may delete limits when memory is short: its `maxmemory-policy` is not `noeviction`. */
+  readonly evictionPolicyUnsafe: boolean
 }
 
 const HEARTBEAT_MS = 1_000
@@ -70,15 +80,19 @@ export function guardStore(
     log(event)
     observe(event)
   }
-  if (mode === 'throw') return { ...store, health: () => tally.health(1) }
+  const health = (liveProcesses: number): StoreHealth => ({
+    ...tally.read(),
+    liveProcesses,
+    evictionPolicyUnsafe: site.isEvictionUnsafe?.() ?? false,
+  })
+  if (mode === 'throw') return { ...store, health: () => health(1) }
 
-  const fleet =
-    options.processes === undefined
-      ? createFleet(site.heartbeat, HEARTBEAT_MS, timers)
-      : { live: () => options.processes as number, stop: () => {} }
+  const fleet = createFleet(site.heartbeat, HEARTBEAT_MS, timers, () => onEvent({ type: 'rewind' }))
+  const live = options.processes === undefined ? fleet.live : () => options.processes as number
   const circuit = withCircuit(store, {
     failures: settings.failures,
     probeAfterMs: settings.probeAfterMs,
+    quickMs: site.deadlineMs / 2,
     nodeOf: site.nodeOf,
     ...(site.replaceConnection && { onOpen: site.replaceConnection }),
     clock,
@@ -86,10 +100,11 @@ export function guardStore(
     random: site.random ?? Math.random,
     onEvent,
   })
-  const guarded = withFallback(circuit, { mode, local: createLocalShare(clock, fleet.live), onEvent })
+  site.onConnected?.(circuit.probeNow)
+  const guarded = withFallback(circuit, { mode, local: createLocalShare(clock, live), onEvent })
   return {
     ...guarded,
-    health: () => tally.health(fleet.live()),
+    health: () => health(live()),
     close() {
       fleet.stop()
       return guarded.close()
@@ -102,19 +117,21 @@ function createTally() {
   let backendErrors = 0
   let fallbackAllowed = 0
   let fallbackDenied = 0
+  let stateRewinds = 0
   return {
     count(event: GuardEvent): void {
       if (event.type === 'failure') backendErrors++
       else if (event.type === 'fallback') event.allowed ? fallbackAllowed++ : fallbackDenied++
+      else if (event.type === 'rewind') stateRewinds++
       else if (event.state === 'closed') delete breakers[event.node]
       else breakers[event.node] = event.state
     },
-    health: (liveProcesses: number): StoreHealth => ({
+    read: () => ({
       breakers: { ...breakers },
       backendErrors,
       fallbackAllowed,
       fallbackDenied,
-      liveProcesses,
+      stateRewinds,
     }),
   }
 }

@@ -26,6 +26,10 @@ export function logSparingly(
       log(`the breaker ${event.node === '' ? '' : `of ${event.node} `}is ${event.state}`)
       return
     }
+    if (event.type === 'rewind') {
+      log('Redis has forgotten what it had acknowledged, as after a failover: callers may get limits anew')
+      return
+    }
     if (event.type !== 'failure') return
     if (nowMs() < quietUntilMs) {
       suppressed++

@@ -18,6 +18,8 @@ export interface RedisConnection {
   nodeOf?(key: string): string
   /** Drops a connection that stopped answering and makes a new one. */
   replace?(node: string): void
+  /** Tells of every connection that was lost and can be used again. */
+  onConnected?(listener: () => void): void
   /** Settles when commands can be sent. */
   ready?(): Promise<void>
   /** What went wrong last while connecting, so that a call given up before that can say so. Never a secret. */

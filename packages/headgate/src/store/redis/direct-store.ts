@@ -4,12 +4,14 @@ import { HeadgateError, isHeadgateError, unexpected } from '../../errors.js'
 import { redisKey } from '../../subject/key.js'
 import type { ControlStore } from '../control-store.js'
 import { parseDeadlineMs, withDeadline } from '../guard/deadline.js'
+import type { Beat } from '../guard/fleet.js'
 import type { Store } from '../store.js'
 import { type IoredisLike, ioredisConnection, isIoredis } from './clients/ioredis.js'
 import { isNodeRedis, type NodeRedisLike, nodeRedisConnection } from './clients/node-redis.js'
 import type { RedisConnection } from './connection.js'
 import { decodeAnswers, decodeRefunds } from './decode.js'
 import { encodeQuestions, encodeRefunds, encodeReset } from './encode.js'
+import { createHeartbeat } from './heartbeat.js'
 import { inspectServer, type StoreWarning } from './inspect.js'
 import { createReadyGate } from './ready-gate.js'
 import { redisControl } from './redis-control.js'
@@ -51,8 +53,13 @@ export interface DirectStore extends Store {
   readonly control: ControlStore
   /** Settles when it is connected and has looked at the server. */
   ready(): Promise<void>
-  /** Counts a process in and returns how many there are. */
-  heartbeat(member: string, keepUs: number): Promise<number>
+  /** Makes what counts a process in on every node, says how many there are, and notices nodes that lost their memory. */
+  heartbeatOf(member: string): () => Promise<Beat>
+  /** Whether the server may delete limits to make room, as far as it has been looked at. */
+  isEvictionUnsafe(): boolean
+  readonly deadlineMs: number
+  /** Whom to tell when there is a new connection. */
+  onConnected(listener: () => void): void
   /** The node that answers a question; one name for all where there is only one. */
   nodeOf(question: Question): string
   /** Replaces the connection to a node that stopped answering. */
@@ -61,6 +68,7 @@ export interface DirectStore extends Store {
 
 /** Calls that may be unanswered at once; beyond it a frozen server would be paid for in memory. */
 const MAX_UNANSWERED = 10_000
+const INSPECT_EVERY_US = 60_000_000
 const DEFAULTS = { prefix: 'ratelimit', tenant: '' } as const
 const PREFIX = /^[A-Za-z0-9_.-]{1,32}$/
 
@@ -84,12 +92,29 @@ export function directRedisStore(
   const connected = async (): Promise<void> => connection.ready?.()
   const gate = createReadyGate(connected, () => connection.problem?.(), time.timers)
   let inspected: Promise<void> | null = null
+  let inspectedAtUs = 0
+  let evictionUnsafe = false
   let unanswered = 0
 
   async function ready(): Promise<void> {
     await connected()
-    inspected ??= inspectServer(connection, run, warn)
+    inspected ??= inspect()
     await inspected
+  }
+
+  const warned = new Set<string>()
+  async function inspect(): Promise<void> {
+    inspectedAtUs = time.clock.nowUs()
+    const found = await inspectServer(connection, run, warning => {
+      if (!warned.has(warning.code)) warn(warning)
+      warned.add(warning.code)
+    })
+    evictionUnsafe = found.evictionUnsafe
+  }
+
+  /** The set-up of a server can be changed while it runs, and another may take its place. */
+  function inspectAgain(): void {
+    if (time.clock.nowUs() - inspectedAtUs >= INSPECT_EVERY_US) inspect().catch(() => {})
   }
 
   async function call(
@@ -145,14 +170,19 @@ export function directRedisStore(
     ...inTime(shared),
     control: redisControl({ prefix, tenant, call, clockUs, timers: time.timers }),
     ready,
-    async heartbeat(member, keepUs) {
-      const reply = await call(
-        scripts.heartbeat,
-        [`${settings.prefix}:fleet`],
-        [clockUs(), member, String(keepUs)],
-      )
-      return Number(reply)
-    },
+    heartbeatOf: member =>
+      createHeartbeat({
+        prefix: settings.prefix,
+        member,
+        nodeOf: key => connection.nodeOf?.(key) ?? '',
+        run(key, args) {
+          inspectAgain()
+          return call(scripts.heartbeat, [key], [clockUs(), ...args])
+        },
+      }),
+    isEvictionUnsafe: () => evictionUnsafe,
+    deadlineMs: settings.deadlineMs,
+    onConnected: listener => connection.onConnected?.(listener),
     nodeOf(question) {
       const check = question.alternatives.find(checks => checks.length > 0)?.[0] ?? question.shadow[0]
       return check === undefined ? '' : (connection.nodeOf?.(keyOf(check)) ?? '')

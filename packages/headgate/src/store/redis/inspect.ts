@@ -14,14 +14,19 @@ export type WarningCode =
   | 'WARN_HEADGATE_SCRIPTS_FORBIDDEN'
   | 'WARN_HEADGATE_SHARED_CLIENT'
 
+/** What was found that stays of interest. */
+export interface Inspection {
+  readonly evictionUnsafe: boolean
+}
+
 const FLOOR = [6, 2] as const
 
-/** Looks at the server once and says what is unsafe about it. What may not be looked at is passed over. */
+/** Looks at the server and says what is unsafe about it. What may not be looked at is passed over. */
 export async function inspectServer(
   connection: RedisConnection,
   run: RunScript,
   warn: (warning: StoreWarning) => void,
-): Promise<void> {
+): Promise<Inspection> {
   try {
     // No limits and no questions: runs the script and touches nothing.
     await run(scripts.peek, [], ['', '0', '0'])
@@ -35,9 +40,9 @@ export async function inspectServer(
     }
   }
   const info = await connection.info?.().catch(() => undefined)
-  if (typeof info !== 'string') return
+  if (typeof info !== 'string') return { evictionUnsafe: false }
   warnOfVersion(info, warn)
-  warnOfEviction(info, warn)
+  return { evictionUnsafe: warnOfEviction(info, warn) }
 }
 
 function warnOfVersion(info: string, warn: (warning: StoreWarning) => void): void {
@@ -50,13 +55,14 @@ function warnOfVersion(info: string, warn: (warning: StoreWarning) => void): voi
   })
 }
 
-function warnOfEviction(info: string, warn: (warning: StoreWarning) => void): void {
+function warnOfEviction(info: string, warn: (warning: StoreWarning) => void): boolean {
   const policy = field(info, 'maxmemory_policy')
-  if (policy === undefined || policy === 'noeviction') return
+  if (policy === undefined || policy === 'noeviction') return false
   warn({
     code: 'WARN_HEADGATE_EVICTION_POLICY',
     message: `maxmemory-policy is ${policy}: when memory is short Redis deletes limits, and callers get them anew. Use noeviction.`,
   })
+  return true
 }
 
 function field(info: string, name: string): string | undefined {

@@ -1,14 +1,23 @@
 const FIRST_DELAY_MS = 50
-const MAX_DELAY_MS = 2_000
+const LEAST_DELAY_MS = 500
+const MAX_DELAY_MS = 900
+const SILENT_DELAY_MS = 250
 
 /**
- * Delay before attempt `attempt` (from 1), spread over the whole interval: after an outage a fleet that waits
- * 2 s ± 200 ms comes back as one herd, a fleet that waits anything from 0 to 2 s does not.
+ * Delay before attempt `attempt` (from 1) to connect to a server that refuses: at first anything from 0 to a ceiling
+ * that doubles, then 500 to 900 ms. A fleet that lost its server together is spread out by then, and a server that came
+ * back is found within a second. Spread over 0 to 900 ms it would ask more often, and a quarter of it at once.
  */
-export function fullJitterMs(attempt: number, random: () => number = Math.random): number {
-  const ceilingMs = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(attempt, 10))
-  return Math.ceil(random() * ceilingMs)
+export function reconnectDelayMs(attempt: number, random: () => number = Math.random): number {
+  const ceilingMs = FIRST_DELAY_MS * 2 ** Math.min(attempt, 10)
+  if (ceilingMs < MAX_DELAY_MS) return Math.ceil(random() * ceilingMs)
+  return LEAST_DELAY_MS + Math.ceil(random() * (MAX_DELAY_MS - LEAST_DELAY_MS))
 }
 
-/** How long a connection may take to be made, whatever the client's own default. */
+/** Delay after an attempt that nobody answered: waiting for it has spared the server already. */
+export function silentDelayMs(random: () => number = Math.random): number {
+  return Math.ceil(random() * SILENT_DELAY_MS)
+}
+
+/** How long a connection may take to be made, and then to be greeted, whatever the client's own default. */
 export const CONNECT_TIMEOUT_MS = 500

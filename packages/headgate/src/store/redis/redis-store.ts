@@ -26,9 +26,6 @@ const realWorld: World = {
   log: line => console.warn(`[headgate] ${line}`),
 }
 
-/** A process counts as live for three heartbeats. */
-const HEARTBEAT_KEEP_US = 3_000_000
-
 /**
  * Limits shared by every process that uses the same Redis, decided there by one atomic script, on the server's clock.
  * A client handed in is duplicated with options under which no lost reply is ever charged twice. When Redis is slow,
@@ -44,8 +41,11 @@ export function redisStoreIn(world: World, client: RedisClient, options: RedisSt
   const member = world.random().toString(36).slice(2)
   const guarded = guardStore(direct, options, {
     nodeOf: direct.nodeOf,
+    deadlineMs: direct.deadlineMs,
     replaceConnection: direct.replaceConnection,
-    heartbeat: () => direct.heartbeat(member, HEARTBEAT_KEEP_US),
+    onConnected: direct.onConnected,
+    heartbeat: direct.heartbeatOf(member),
+    isEvictionUnsafe: direct.isEvictionUnsafe,
     ...world,
   })
   return { ...guarded, control: direct.control, ready: direct.ready }

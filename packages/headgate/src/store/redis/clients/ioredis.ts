@@ -1,7 +1,6 @@
 import type { Cluster, ClusterOptions, Redis, RedisOptions } from 'ioredis'
-import { monotonicMs } from '../../../clock.js'
 import type { RedisConnection } from '../connection.js'
-import { CONNECT_TIMEOUT_MS, fullJitterMs } from '../reconnect.js'
+import { CONNECT_TIMEOUT_MS, reconnectDelayMs, silentDelayMs } from '../reconnect.js'
 import { slotOf } from '../slot.js'
 
 /** A client of ioredis or of a fork of it (iovalkey), single, sentinel or cluster, known by its methods. */
@@ -25,7 +24,7 @@ const SAFE_OPTIONS = {
   autoResendUnfulfilledCommands: false,
   enableAutoPipelining: false,
   connectTimeout: CONNECT_TIMEOUT_MS,
-  retryStrategy: (attempt: number) => fullJitterMs(attempt),
+  retryStrategy: (attempt: number) => reconnectDelayMs(attempt),
   reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
   lazyConnect: false,
   // Our own prefix names every key, whichever client is used.
@@ -38,7 +37,7 @@ const SENTINEL_OPTIONS = {
   role: 'master',
   failoverDetector: true,
   sentinelCommandTimeout: CONNECT_TIMEOUT_MS,
-  sentinelRetryStrategy: (attempt: number) => fullJitterMs(attempt),
+  sentinelRetryStrategy: (attempt: number) => reconnectDelayMs(attempt),
 } as const satisfies RedisOptions
 
 const CLUSTER_OPTIONS = {
@@ -54,35 +53,52 @@ const CLUSTER_OPTIONS = {
   retryDelayOnClusterDown: 0,
   // TRYAGAIN says that nothing ran: the keys of the script are moving. By default it would wait 100 ms.
   retryDelayOnTryAgain: 3,
-  clusterRetryStrategy: (attempt: number) => fullJitterMs(attempt),
+  clusterRetryStrategy: (attempt: number) => reconnectDelayMs(attempt),
 } as const satisfies ClusterOptions
 
 /** A connection of our own with the safe options, or the caller's own client where it is shared. */
 export function ioredisConnection(client: IoredisLike, shared: boolean): RedisConnection {
   const given = client as unknown as Redis | Cluster
-  let replacing = false
-  /** What is replaced was connected: only a server that cannot be reached has to be spared. */
+  let wasSilent = false
+  /** Only a server that refuses has to be spared. */
   function retryStrategy(attempt: number): number {
-    const delayMs = fullJitterMs(replacing ? 1 : attempt)
-    replacing = false
+    const delayMs = wasSilent ? silentDelayMs() : reconnectDelayMs(attempt)
+    wasSilent = false
     return delayMs
   }
   const own = shared ? given : duplicate(given, retryStrategy)
   let problem: string | undefined
   const note = (error: Error): void => {
     problem = error.message
+    if ('code' in error && error.code === 'ETIMEDOUT') wasSilent = true
   }
   // Without a listener every lost connection is printed; the failed calls say the same.
   if (!shared) own.on('error', note).on('node error', note)
-  let connectedAtMs = 0
-  own.on('connect', () => {
-    connectedAtMs = monotonicMs()
-  })
+  const listeners: (() => void)[] = []
 
-  /** Not at once while it is new: connected to a frozen server, it is first in line to be greeted when that thaws. */
-  function isOverdue({ status }: Redis): boolean {
-    const isNew = monotonicMs() - connectedAtMs <= CONNECT_TIMEOUT_MS
-    return status === 'ready' || (status === 'connect' && !isNew)
+  /** Not `disconnect`, which says goodbye first and waits two seconds for the answer of a server that gives none. */
+  function drop(node: Redis): void {
+    wasSilent = true
+    node.stream?.destroy()
+  }
+
+  /** The client's own timeout ends when the connection is made, though nobody may be there to answer. */
+  function watch(node: Redis): void {
+    let timer: NodeJS.Timeout | undefined
+    node
+      .on('connect', () => {
+        timer = setTimeout(() => node.status === 'connect' && drop(node), CONNECT_TIMEOUT_MS)
+        timer.unref()
+      })
+      .on('ready', () => {
+        clearTimeout(timer)
+        for (const listener of listeners) listener()
+      })
+      .on('close', () => clearTimeout(timer))
+  }
+  if (!shared) {
+    if (isCluster(own)) own.on('+node', watch)
+    else watch(own)
   }
 
   async function send<Reply>(command: () => Promise<Reply>): Promise<Reply> {
@@ -102,13 +118,12 @@ export function ioredisConnection(client: IoredisLike, shared: boolean): RedisCo
     info: async () => String(await connectedPrimaries(own)[0]?.info()),
     nodeOf: key => (isCluster(own) ? (own.slots[slotOf(key)]?.[0] ?? '') : ''),
     replace(node) {
-      // The caller's own sockets are the caller's. Not `disconnect`, which says goodbye first and waits two seconds for
-      // the answer of a server that gives none; the client connects again when its socket is gone.
+      // The caller's own sockets are the caller's. One that was not greeted yet is watched already: connected to a
+      // frozen server, it is first in line when that thaws.
       const client = shared ? undefined : nodeNamed(own, node)
-      if (client === undefined || !isOverdue(client)) return
-      replacing = true
-      client.stream?.destroy()
+      if (client?.status === 'ready') drop(client)
     },
+    onConnected: listener => void listeners.push(listener),
     async close() {
       if (!shared) own.disconnect()
     },

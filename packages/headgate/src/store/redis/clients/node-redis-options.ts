@@ -1,4 +1,4 @@
-import { CONNECT_TIMEOUT_MS, fullJitterMs } from '../reconnect.js'
+import { CONNECT_TIMEOUT_MS, reconnectDelayMs, silentDelayMs } from '../reconnect.js'
 import type { NodeRedisGiven } from './node-redis-shape.js'
 
 interface Duplicable {
@@ -18,7 +18,8 @@ export const COMMAND_OPTIONS = { timeout: 0 } as const
 
 const SOCKET_OPTIONS = {
   connectTimeout: CONNECT_TIMEOUT_MS,
-  reconnectStrategy: (retries: number) => fullJitterMs(retries + 1),
+  reconnectStrategy: (retries: number, cause: Error) =>
+    /timeout/i.test(cause.message) ? silentDelayMs() : reconnectDelayMs(retries + 1),
 } as const
 
 /** Fail at once while disconnected instead of queueing without bound; keep nothing that changes keys or replies. */

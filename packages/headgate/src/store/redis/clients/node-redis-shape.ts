@@ -27,19 +27,23 @@ interface Common extends Emitter {
 /** A client of one server. */
 export interface NodeRedisClient extends Common {
   readonly isReady: boolean
+  readonly options?: { readonly socket?: { readonly host?: string; readonly port?: number } }
   functionLoad(code: string, options: { readonly REPLACE: boolean }): Promise<unknown>
   info(): Promise<unknown>
 }
 
-interface Primary {
+export interface ClusterNode {
   readonly address: string
-  readonly client?: NodeRedisClient
+  client?: NodeRedisClient | undefined
+  connectPromise?: Promise<NodeRedisClient> | undefined
 }
 
 export interface NodeRedisCluster extends Common {
-  readonly masters: readonly Primary[]
-  readonly slots: readonly ({ readonly master: Primary } | undefined)[]
-  nodeClient(node: Primary): Promise<NodeRedisClient>
+  readonly masters: readonly ClusterNode[]
+  readonly slots: readonly ({ readonly master: ClusterNode } | undefined)[]
+  nodeClient(node: ClusterNode): Promise<NodeRedisClient>
+  /** Not part of what the client documents; a new client takes its place where it is missing. */
+  readonly _slots?: { rediscover?(startWith: undefined, without: ReadonlySet<string>): Promise<void> }
 }
 
 export interface NodeRedisSentinel extends NodeRedisClient {

@@ -1,7 +1,7 @@
-import { monotonicMs } from '../../../clock.js'
 import type { RedisConnection } from '../connection.js'
 import { CONNECT_TIMEOUT_MS } from '../reconnect.js'
 import { slotOf } from '../slot.js'
+import { replaceNode, watchNodes } from './node-redis-nodes.js'
 import {
   COMMAND_OPTIONS,
   duplicateClient,
@@ -9,7 +9,7 @@ import {
   duplicateSentinel,
 } from './node-redis-options.js'
 import type { NodeRedisClient, NodeRedisCluster, NodeRedisSentinel } from './node-redis-shape.js'
-import { type Renewing, renewing } from './renewing.js'
+import { NoGreeting, type Renewing, renewing } from './renewing.js'
 import { whileUnstable } from './while-unstable.js'
 
 /** A client, cluster or sentinel of node-redis, known by its methods: its types differ with the modules it carries. */
@@ -49,25 +49,38 @@ function ownConnection(given: Any): RedisConnection {
   const note = (error: unknown): void => {
     problem = error instanceof Error ? error.message : String(error)
   }
-  const ungreetedSinceMs = new WeakMap<Any, number>()
-  function watched(client: Any): Any {
-    const forget = (): void => void ungreetedSinceMs.delete(client)
-    return client
-      .on('connect', () => ungreetedSinceMs.set(client, monotonicMs()))
-      .on('ready', forget)
-      .on('error', forget)
-  }
-
-  /** A second client beside one that is looking for its server would only double the attempts of a fleet. */
-  function isReconnecting(client: Any): boolean {
-    if (isCluster(client) || isSentinel(client) || client.isReady || !client.isOpen) return false
-    return monotonicMs() - (ungreetedSinceMs.get(client) ?? Number.POSITIVE_INFINITY) <= CONNECT_TIMEOUT_MS
+  const listeners: (() => void)[] = []
+  const tell = (): void => {
+    for (const listener of listeners) listener()
   }
   const own: Renewing<Any> = renewing<Any>({
     make: () => watched(duplicate(given).on('error', note) as Any),
     connect,
     dispose: client => client.destroy(),
+    onRenewed: tell,
   })
+
+  function watched(client: Any): Any {
+    if (isCluster(client)) return watchNodes(client, { onReady: tell, onLost: () => own.renew() })
+    let timer: NodeJS.Timeout | undefined
+    const isInUse = (): boolean => own.current() === client
+    return client
+      .on('connect', () => {
+        // One that connects again is greeted as late as it likes, or never.
+        timer = setTimeout(() => isInUse() && own.renew(), CONNECT_TIMEOUT_MS)
+        timer.unref()
+      })
+      .on('error', () => clearTimeout(timer))
+      .on('ready', () => {
+        clearTimeout(timer)
+        if (isInUse()) tell()
+      })
+  }
+
+  /** A second client beside one that is looking for its server would only double the attempts of a fleet. */
+  function isReconnecting(client: Any): boolean {
+    return !isCluster(client) && !isSentinel(client) && client.isOpen && !client.isReady
+  }
 
   async function send<Reply>(command: (client: Any) => Promise<Reply>): Promise<Reply> {
     const client = own.current()
@@ -92,11 +105,13 @@ function ownConnection(given: Any): RedisConnection {
     ready: own.ready,
     problem: () => problem,
     nodeOf: key => nodeHolding(own.current(), key),
-    replace() {
-      // A cluster's other nodes answer: it finds the way round the one that does not by itself.
+    replace(node) {
       const client = own.current()
-      if (!isCluster(given) && (client === null || !isReconnecting(client))) own.renew()
+      if (client === null || isReconnecting(client)) return
+      if (isCluster(client)) replaceNode(client, node)
+      else own.renew()
     },
+    onConnected: listener => void listeners.push(listener),
     async close() {
       own.close()
     },
@@ -153,11 +168,13 @@ function greeted(client: Any): Promise<unknown> {
   return new Promise((resolve, reject) => {
     let timer: NodeJS.Timeout | undefined
     let settled = false
-    client.on('connect', () => {
+    const giveUpAfter = (ms: number): void => {
       clearTimeout(timer)
-      if (!settled)
-        timer = setTimeout(() => reject(new Error('connected, but no answer')), CONNECT_TIMEOUT_MS)
-    })
+      if (!settled) timer = setTimeout(() => reject(new NoGreeting('connected, but no answer')), ms)
+    }
+    // A cluster does not say when it is connected to the node that it asks for the others.
+    if (isCluster(client)) giveUpAfter(4 * CONNECT_TIMEOUT_MS)
+    else client.on('connect', () => giveUpAfter(CONNECT_TIMEOUT_MS))
     client
       .connect()
       .then(resolve, reject)

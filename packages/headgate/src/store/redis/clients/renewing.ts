@@ -1,4 +1,4 @@
-import { fullJitterMs } from '../reconnect.js'
+import { reconnectDelayMs, silentDelayMs } from '../reconnect.js'
 
 /** How a client is made, connected and thrown away. */
 export interface Lifecycle<Client> {
@@ -6,7 +6,12 @@ export interface Lifecycle<Client> {
   /** Rejects when it cannot be connected; resolves to false when it works, but not all of it. */
   connect(client: Client): Promise<boolean>
   dispose(client: Client): unknown
+  /** Told when a client has taken the place of another. */
+  onRenewed?(): void
 }
+
+/** A connection was made, and then nobody answered. */
+export class NoGreeting extends Error {}
 
 /** One working client at a time, replaced by a new one when it is of no use any more. */
 export interface Renewing<Client> {
@@ -34,6 +39,8 @@ export function renewing<Client>(lifecycle: Lifecycle<Client>): Renewing<Client>
   let current: Client | null = null
   let closed = false
   let renewal: Promise<void> | null = null
+  /** Asked for while a client that is still new is in use. */
+  let wanted = false
   let announceReady: () => void
   const whenReady = new Promise<void>(resolve => {
     announceReady = resolve
@@ -58,6 +65,8 @@ export function renewing<Client>(lifecycle: Lifecycle<Client>): Renewing<Client>
     const old = current
     current = client
     announceReady()
+    wanted = false
+    lifecycle.onRenewed?.()
     if (old !== null) void pause(RETIRE_AFTER_MS).then(() => dispose(old))
   }
 
@@ -71,24 +80,28 @@ export function renewing<Client>(lifecycle: Lifecycle<Client>): Renewing<Client>
   async function connectNew(): Promise<void> {
     for (let attempt = 1; !closed; attempt++) {
       const client = make()
+      let wasSilent = false
       try {
         const whole = await lifecycle.connect(client)
         if (closed) return
         use(client)
         if (whole) return
-      } catch {
+      } catch (error) {
+        wasSilent = error instanceof NoGreeting
         dispose(client)
       }
-      await pause(fullJitterMs(attempt))
+      await pause(wasSilent ? silentDelayMs() : reconnectDelayMs(attempt))
     }
   }
 
   function renew(): void {
+    wanted = true
     if (closed || renewal !== null) return
     renewal = connectNew()
       .then(() => pause(RENEW_EVERY_MS))
       .finally(() => {
         renewal = null
+        if (wanted) renew()
       })
   }
 

@@ -1,0 +1,82 @@
+/**
+ * The connections of a node-redis cluster to its nodes. The client itself waits for ever for a node that took a
+ * connection and does not answer, and keeps a connection on which nothing arrives any more.
+ */
+import { CONNECT_TIMEOUT_MS, silentDelayMs } from '../reconnect.js'
+import type { ClusterNode, NodeRedisClient, NodeRedisCluster } from './node-redis-shape.js'
+
+interface Socket {
+  readonly host: string
+  readonly port: number
+}
+
+interface Watcher {
+  /** A connection can be used. */
+  onReady(): void
+  /** Nobody can be asked which node is where. */
+  onLost(): void
+}
+
+/** Ends connections that are not greeted in time, asks the other nodes for the way, and makes new ones. */
+export function watchNodes(cluster: NodeRedisCluster, { onReady, onLost }: Watcher): NodeRedisCluster {
+  async function giveUp(node: ClusterNode): Promise<void> {
+    disconnect(node)
+    // The client looks again when connections are refused or lost. That of a frozen node is neither.
+    if (!(await lookAround(cluster, node))) onLost()
+    reconnect(cluster, node)
+  }
+  return cluster
+    .on('node-connect', (socket: Socket) => {
+      const timer = setTimeout(() => {
+        const node = cluster.masters.find(({ client }) => isUngreeted(client, socket))
+        if (node !== undefined) void giveUp(node)
+      }, CONNECT_TIMEOUT_MS)
+      timer.unref()
+    })
+    .on('node-ready', onReady)
+}
+
+/** Ends the connection to a node that stopped answering and makes a new one. One that is being made is left alone. */
+export function replaceNode(cluster: NodeRedisCluster, address: string): void {
+  const node = cluster.masters.find(master => master.address === address)
+  if (!node?.client?.isReady) return
+  disconnect(node)
+  reconnect(cluster, node)
+}
+
+function isUngreeted(client: NodeRedisClient | undefined, { host, port }: Socket): boolean {
+  const socket = client?.options?.socket
+  const isSame = socket?.host === host && socket?.port === port
+  return client !== undefined && isSame && client.isOpen && !client.isReady
+}
+
+/** What the cluster does not have it makes anew when it is next asked for it. */
+function disconnect(node: ClusterNode): void {
+  const old = node.client
+  node.client = undefined
+  node.connectPromise = undefined
+  old?.destroy()
+}
+
+/** Whether the other nodes have said in time which node is where. */
+async function lookAround(cluster: NodeRedisCluster, silent: ClusterNode): Promise<boolean> {
+  const looked = cluster._slots?.rediscover?.(undefined, new Set([silent.address]))
+  if (looked === undefined) return false
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<false>(resolve => {
+    timer = setTimeout(() => resolve(false), 2 * CONNECT_TIMEOUT_MS)
+  })
+  const found = looked.then(
+    () => true,
+    () => false,
+  )
+  return Promise.race([found, late]).finally(() => clearTimeout(timer))
+}
+
+function reconnect(cluster: NodeRedisCluster, node: ClusterNode): void {
+  const timer = setTimeout(() => {
+    const isKnown = cluster.masters.includes(node)
+    if (cluster.isOpen && isKnown) cluster.nodeClient(node).catch(() => {})
+  }, silentDelayMs())
+  timer.unref()
+}

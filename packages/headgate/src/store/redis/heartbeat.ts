@@ -1,0 +1,67 @@
+import type { Beat } from '../guard/fleet.js'
+
+export interface HeartbeatOptions {
+  readonly prefix: string
+  /** The name of this process among those that share the limits. */
+  readonly member: string
+  /** Runs the script on a key. */
+  run(key: string, args: string[]): Promise<unknown>
+  /** The node that holds a key, where there are several. */
+  nodeOf(key: string): string
+}
+
+/** A process counts as live for three heartbeats. */
+const LIVE_US = 3_000_000
+/** A node that comes back later without memory of us may simply have let us expire. */
+const REMEMBER_US = 60_000_000
+/** Keys to choose one for each node of a cluster from. */
+const SPREAD = 64
+
+/**
+ * Says on every node that this process is there. A node must remember the last time it acknowledged; one that knows
+ * only of an earlier time has lost what was written since, and limits with it.
+ */
+export function createHeartbeat(options: HeartbeatOptions): () => Promise<Beat> {
+  const acknowledged = new Map<string, { readonly beat: number; readonly atUs: number }>()
+  let beats = 0
+
+  /** Of all processes the same key on the same node, so that it counts them all. */
+  function keys(): string[] {
+    const first = `${options.prefix}:fleet`
+    const byNode = new Map([[options.nodeOf(first), first]])
+    for (let index = 0; index < SPREAD && !byNode.has(''); index++) {
+      const key = `${first}:{${index}}`
+      const node = options.nodeOf(key)
+      if (!byNode.has(node)) byNode.set(node, key)
+    }
+    return [...byNode.values()]
+  }
+
+  async function beatOn(key: string, beat: number): Promise<Beat> {
+    // What was acknowledged when this was sent: a beat that overtakes another must not be held against the node.
+    const last = acknowledged.get(key)
+    const reply = await options.run(key, [options.member, String(LIVE_US), String(REMEMBER_US)])
+    const [live, nowText, beforeText] = reply as [number, string, string]
+    const nowUs = Number(nowText)
+    if (beat > (acknowledged.get(key)?.beat ?? 0)) acknowledged.set(key, { beat, atUs: nowUs })
+    const forgotten = last !== undefined && hasForgotten(last.atUs, nowUs, String(beforeText))
+    return { live: Number(live), rewinds: forgotten ? 1 : 0 }
+  }
+
+  return async () => {
+    const beat = ++beats
+    const outcomes = await Promise.allSettled(keys().map(key => beatOn(key, beat)))
+    const heard = outcomes.flatMap(outcome => (outcome.status === 'fulfilled' ? [outcome.value] : []))
+    if (heard.length === 0) throw (outcomes[0] as PromiseRejectedResult).reason
+    return {
+      live: Math.max(...heard.map(({ live }) => live)),
+      rewinds: heard.reduce((sum, { rewinds }) => sum + rewinds, 0),
+    }
+  }
+}
+
+function hasForgotten(acknowledgedUs: number, nowUs: number, beforeText: string): boolean {
+  if (beforeText !== '') return Number(beforeText) < acknowledgedUs
+  const passedUs = nowUs - acknowledgedUs
+  return passedUs > 0 && passedUs < REMEMBER_US / 2
+}

@@ -1,0 +1,59 @@
+// A fleet whose server refuses it, and comes back.
+import { createServer } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { startRedis } from '../support/redis-process.ts'
+import { startTcpProxy } from '../support/tcp-proxy.ts'
+import { backAfterMs, openLimiter, openLoop } from './measure.mjs'
+import { atMost, info, time } from './rows.mjs'
+
+/** Clients whose server takes connections and closes them at once; after a while it answers again. */
+export async function herd(library, { quick }) {
+  const clients = 200
+  const server = await startRedis()
+  const proxy = await startTcpProxy({ port: server.port })
+  const opened = await Promise.all(Array.from({ length: clients }, () => openLimiter(library, proxy.port)))
+  // Everybody asks all the time, so that breakers open and connections are replaced as they would be.
+  const loops = opened.map(each => openLoop(each, 5))
+  await sleep(500)
+  await proxy.close()
+  const attempts = []
+  const refusing = createServer(socket => {
+    attempts.push(performance.now())
+    socket.on('error', () => {})
+    socket.resetAndDestroy()
+  })
+  await new Promise(resolve => refusing.listen(proxy.port, '127.0.0.1', resolve))
+  const fromMs = performance.now()
+  const outageMs = quick ? 8_000 : 30_000
+  await sleep(outageMs)
+  await new Promise(resolve => refusing.close(resolve))
+  const again = await startTcpProxy({ port: server.port, listenOn: proxy.port })
+  const backMs = performance.now()
+  await sleep(5_000)
+  const reports = await Promise.all(loops.map(loop => loop.stop()))
+  for (const each of opened) await each.close()
+  await again.close()
+  await server.stop()
+  const settled = attempts.filter(atMs => atMs >= fromMs + 5_000)
+  const crowds = new Map()
+  for (const atMs of settled) {
+    const slice = Math.floor(atMs / 100)
+    crowds.set(slice, (crowds.get(slice) ?? 0) + 1)
+  }
+  const seconds = (outageMs - 5_000) / 1000
+  return [
+    info('clients', clients),
+    info('attempts a second, all together', (settled.length / seconds).toFixed(0)),
+    { ...atMost('most attempts in 100 ms', Math.max(0, ...crowds.values()), clients / 4), timing: true },
+    atMost(
+      'calls that threw',
+      reports.reduce((sum, { rejected }) => sum + rejected, 0),
+      0,
+    ),
+    time(
+      'last client back on Redis',
+      Math.max(...reports.map(({ results }) => backAfterMs(results, backMs))),
+      3_000,
+    ),
+  ]
+}

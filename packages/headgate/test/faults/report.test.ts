@@ -1,0 +1,39 @@
+/**
+ * The short part of the fault report: what it counts must be right on any machine. What it times is in the report, which
+ * `npm run test:faults` writes.
+ */
+import { beforeAll, describe, expect, it, vi } from 'vitest'
+// @ts-expect-error: plain JavaScript, so that the report runs without a build of the tests
+import * as failover from './failover.mjs'
+// @ts-expect-error
+import { eviction } from './memory.mjs'
+// @ts-expect-error
+import { resharding } from './resharding.mjs'
+
+interface Row {
+  readonly figure: string
+  readonly value: string
+  readonly target: string
+  readonly met: boolean
+  readonly timing?: boolean
+}
+
+beforeAll(() => {
+  vi.spyOn(console, 'warn').mockImplementation(() => {})
+})
+
+async function expectCountsMet(rows: Promise<Row[]>): Promise<void> {
+  const counts = (await rows).filter(({ timing, target }) => timing !== true && target !== '')
+  expect(counts.length).toBeGreaterThan(0)
+  expect(counts.filter(({ met }) => !met)).toEqual([])
+}
+
+describe('the fault report, in short', { timeout: 120_000 }, () => {
+  it('a primary of a cluster is killed, another frozen', () =>
+    expectCountsMet(failover.clusterFailover('node-redis', { rounds: 2 })))
+  it('the primary behind sentinels is frozen', () =>
+    expectCountsMet(failover.sentinelFailover('node-redis', { signals: ['SIGSTOP'] })))
+  it('a failover loses writes', () => expectCountsMet(failover.lostWrites('ioredis')))
+  it('slots move', () => expectCountsMet(resharding('node-redis', { rounds: 1, slots: 500 })))
+  it('memory is short, with every eviction policy', () => expectCountsMet(eviction('ioredis')))
+})
