@@ -47,9 +47,14 @@ const refundsUnknownOutcomes: Wiring = (world, connection, options) => {
       }
     },
   }
-  const heartbeat = () => direct.heartbeat(String(world.random()), 3_000_000)
+  const heartbeat = direct.heartbeatOf(String(world.random()))
   return {
-    ...guardStore(store, options, { nodeOf: direct.nodeOf, heartbeat, ...world }),
+    ...guardStore(store, options, {
+      nodeOf: direct.nodeOf,
+      deadlineMs: direct.deadlineMs,
+      heartbeat,
+      ...world,
+    }),
     ready: direct.ready,
   }
 }

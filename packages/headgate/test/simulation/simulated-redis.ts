@@ -137,7 +137,7 @@ export class SimulatedRedis {
         return { reply: checks.length, records }
       }
       case 'heartbeat':
-        return { reply: this.#heartbeat(String(call.args[1]), Number(call.args[2])), records: [] }
+        return { reply: this.#heartbeat(call.args), records: [] }
       case 'control':
       case 'overrides':
         throw new Error(`ERR the simulated Redis has no ${call.script} script`)
@@ -171,12 +171,15 @@ export class SimulatedRedis {
     return { reply, records }
   }
 
-  #heartbeat(member: string, keepUs: number): number {
-    this.#fleet.set(member, this.#nowUs)
+  #heartbeat([, member = '', keep, remember]: readonly string[]): [number, string, string] {
+    const nowUs = this.#nowUs
+    const before = this.#fleet.get(member) ?? ''
+    this.#fleet.set(member, nowUs)
     for (const [other, atUs] of this.#fleet) {
-      if (Math.abs(atUs - this.#nowUs) >= keepUs) this.#fleet.delete(other)
+      if (nowUs - atUs >= Number(remember) || atUs - nowUs >= Number(keep)) this.#fleet.delete(other)
     }
-    return this.#fleet.size
+    const live = [...this.#fleet.values()].filter(atUs => nowUs - atUs < Number(keep)).length
+    return [live, String(nowUs), String(before)]
   }
 
   #record(

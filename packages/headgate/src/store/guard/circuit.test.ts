@@ -22,7 +22,7 @@ it('looks for nobody after it was closed, also when closing itself makes calls f
     return () => {}
   }
   const store = withCircuit(behind, {
-    ...{ failures: 5, probeAfterMs: 500, clock: manualClock(), random: Math.random },
+    ...{ failures: 5, probeAfterMs: 500, quickMs: 15, clock: manualClock(), random: Math.random },
     timers: { after: inBackground, inBackground },
     nodeOf: () => 'one',
     onOpen: node => replaced.push(node),
