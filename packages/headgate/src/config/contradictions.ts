@@ -3,7 +3,7 @@
  * effect. A file that says more than it does is worse than one that is refused.
  */
 
-import { canonicalPath } from '../policy/canonical-path.js'
+import { canonicalPath } from '../policy/path-readings.js'
 import type { Mode } from '../policy/config.js'
 import { parseCostKey } from './file/path-pattern.js'
 import type { ReadPolicy } from './file/policy.js'

@@ -19,7 +19,7 @@ import type { Limiter } from '../limiter.js'
 import type { Charge, Config } from '../policy/config.js'
 import { NORMAL } from '../policy/control.js'
 import { putInForce, type TimedOverride } from '../policy/in-force.js'
-import { pathSegments } from '../policy/path-pattern.js'
+import { pathReadings } from '../policy/path-readings.js'
 import type { DecidedPolicy } from '../policy/policies.js'
 import type { CanonicalFacts, RequestFacts } from '../policy/request-facts.js'
 import { type Resolution, type ResolvedLevel, resolve, resolveAsk } from '../policy/resolve.js'
@@ -114,7 +114,7 @@ export function createGate(options: GateOptions): Gate {
     return {
       subjects: given.map(nameSubject),
       method: facts.method?.toUpperCase() ?? null,
-      path: facts.path === undefined ? null : pathSegments(facts.path),
+      path: facts.path === undefined ? null : pathReadings(facts.path),
       tier: knownTier(facts.tier),
       scope: facts.scope ?? null,
       cost: facts.cost === undefined ? null : parseCost(facts.cost),

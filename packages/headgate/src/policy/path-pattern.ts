@@ -1,8 +1,8 @@
 /**
  * Which paths a rule is about: `/users/:id/posts`, with `*` as the last segment for any rest, also none.
- * Compared with canonical paths, segment by segment; there are no regular expressions to make slow.
+ * Compared with the readings of a path, segment by segment; there are no regular expressions to make slow.
  */
-import { canonicalPath } from './canonical-path.js'
+import { canonicalPath } from './path-readings.js'
 
 /** A pattern ready to be compared: segments, `null` for a parameter. */
 export interface PathPattern {
@@ -16,17 +16,23 @@ export function compilePattern(text: string): PathPattern {
   const parts = text.split('/').filter(part => part !== '')
   const open = parts.at(-1) === '*'
   if (open) parts.pop()
-  return { segments: parts.map(part => (part.startsWith(':') ? null : canonicalPath(part).slice(1))), open }
+  return {
+    segments: parts.map(part => (part.startsWith(':') ? null : canonicalPath(`/${part}`).slice(1))),
+    open,
+  }
 }
 
-/** Whether a canonical path, as its segments, is one the pattern is about. */
-export function matchesPattern({ segments, open }: PathPattern, path: readonly string[]): boolean {
+/** Whether the pattern is about a path, in any of its readings. */
+export function matchesPattern(pattern: PathPattern, readings: readonly (readonly string[])[]): boolean {
+  return readings.some(path => matchesReading(pattern, path))
+}
+
+/** Whether the pattern is about a path in all its readings. */
+export function matchesEveryReading(pattern: PathPattern, readings: readonly (readonly string[])[]): boolean {
+  return readings.every(path => matchesReading(pattern, path))
+}
+
+function matchesReading({ segments, open }: PathPattern, path: readonly string[]): boolean {
   if (open ? path.length < segments.length : path.length !== segments.length) return false
-  return segments.every((segment, index) => segment === null || segment === path[index])
-}
-
-/** The segments of a request's path in their canonical spelling. */
-export function pathSegments(target: string): readonly string[] {
-  const path = canonicalPath(target)
-  return path === '/' ? [] : path.slice(1).split('/')
+  return segments.every((segment, index) => (segment === null ? path[index] !== '' : segment === path[index]))
 }

@@ -15,11 +15,11 @@ export interface RequestFacts {
   readonly cost?: number
 }
 
-/** Request facts with their subjects named for the store, path and method in one spelling. */
+/** Request facts with their subjects named for the store, the method in one spelling, the path in all its readings. */
 export interface CanonicalFacts {
   readonly subjects: readonly string[]
   readonly method: string | null
-  readonly path: readonly string[] | null
+  readonly path: readonly (readonly string[])[] | null
   readonly tier: string | null
   readonly scope: string | null
   readonly cost: number | null

@@ -6,7 +6,7 @@ import type { Check, Question } from '../engine/question.js'
 import type { Charge, CostConfig, HeaderStyleName } from './config.js'
 import { askedLevel, findLevels, type Level } from './find-levels.js'
 import type { InForce } from './in-force.js'
-import { matchesPattern } from './path-pattern.js'
+import { matchesEveryReading, matchesPattern } from './path-pattern.js'
 import type { NamedLimit } from './policies.js'
 import type { CanonicalFacts } from './request-facts.js'
 
@@ -82,9 +82,10 @@ function isSkipped(
   const { path } = facts
   // A rule that names a path means it, whatever a file of that name would look like.
   if (path === null || levels[0]?.level === 'route') return false
-  if (skippedPrefixes.some(prefix => matchesPattern(prefix, path))) return true
+  // Skipped only if no server could read it as something else.
+  if (skippedPrefixes.some(prefix => matchesEveryReading(prefix, path))) return true
   const isRead = facts.method === 'GET' || facts.method === 'HEAD'
-  return isRead && config.skip.extensions.includes(extensionOf(path.at(-1) ?? ''))
+  return isRead && path.every(reading => config.skip.extensions.includes(extensionOf(reading.at(-1) ?? '')))
 }
 
 function extensionOf(segment: string): string {

@@ -3,7 +3,7 @@ import type { Config } from '../../src/policy/config.js'
 import { type Control, NORMAL } from '../../src/policy/control.js'
 import { putInForce, type TimedOverride } from '../../src/policy/in-force.js'
 import type { Override } from '../../src/policy/override.js'
-import { pathSegments } from '../../src/policy/path-pattern.js'
+import { pathReadings } from '../../src/policy/path-readings.js'
 import { resolve } from '../../src/policy/resolve.js'
 import { configOf, perMinute, ruleOf } from '../support/gate-config.ts'
 
@@ -31,7 +31,7 @@ function resolved(
     {
       subjects: facts.subjects ?? ['ip:192.0.2.1'],
       method: facts.method ?? null,
-      path: facts.path === undefined ? null : pathSegments(facts.path),
+      path: facts.path === undefined ? null : pathReadings(facts.path),
       tier: facts.tier ?? null,
       scope: facts.scope ?? null,
       cost: facts.cost ?? null,
@@ -74,6 +74,17 @@ describe('rules', () => {
       )
     },
   )
+
+  it.each([
+    ['/files/:name', '/files/a%2fb'],
+    ['/:org/settings', '/;x/settings'],
+    ['/:a/:b/login', '/a/../login'],
+    ['/login', '/login%2f'],
+    ['/a/b', '/a%2fb'],
+  ])('%s holds for %s, as one server or another would read it', (path, target) => {
+    const rules = [ruleOf({ name: 'rule', match: { path }, charge: { policy: 'login' } })]
+    expect(resolved({ policies: POLICIES, rules }, { path: target }).levels[0]?.rule).toBe('rule')
+  })
 
   it('match parameters and open ends by whole segments', () => {
     const config = {
@@ -214,7 +225,10 @@ describe('what is skipped', () => {
     expect(unasked({ method: 'POST', path: '/site.css' })).toBeNull()
     expect(unasked({ method: 'GET', path: '/v1.2/users' })).toBeNull()
     expect(unasked({ method: 'GET', path: '/.css' })).toBeNull()
-    expect(unasked({ method: 'GET', path: '/users/../_next/x' })).toBe('skipped')
+    // A server that does not resolve dots sees something else: it is limited.
+    expect(unasked({ method: 'GET', path: '/users/../_next/x' })).toBeNull()
+    expect(unasked({ method: 'GET', path: '/users/1;.css' })).toBeNull()
+    expect(unasked({ method: 'GET', path: '/users%2fa.css' })).toBe('skipped')
     expect(unasked({ method: 'GET', path: '/_next/../users' })).toBeNull()
   })
 

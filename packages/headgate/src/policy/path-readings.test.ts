@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { canonicalPath } from './canonical-path.js'
+import { canonicalPath, pathReadings } from './path-readings.js'
 
 describe('the canonical path', () => {
   // Every spelling that some framework routes to /login.
@@ -52,6 +52,7 @@ describe('the canonical path', () => {
       fc.property(fc.array(piece, { maxLength: 12 }), pieces => {
         const once = canonicalPath(`/${pieces.join('/')}`)
         expect(canonicalPath(once)).toBe(once)
+        expect(pathReadings(once).at(-1)?.join('/')).toBe(once.slice(1))
         expect(once).not.toMatch(/\/\/|\/\.\.?(\/|$)|[?#;\\]|.\/$/)
       }),
       { numRuns: 2_000 },
