@@ -43,6 +43,8 @@ export interface SimulationOptions {
   /** Keep the history, to be read or compared. */
   readonly recorded?: boolean
   readonly wiring?: Wiring
+  /** How far the clocks on the processes' walls are off. */
+  readonly wallOffsetMs?: number
 }
 
 export async function simulate(seed: number, mode: Mode, options: SimulationOptions = {}): Promise<Run> {
@@ -58,6 +60,7 @@ export async function simulate(seed: number, mode: Mode, options: SimulationOpti
     ...{ time, redis, conditions, history, dice, wiring },
     gapUs: dice.between(5_000, 60_000),
     subjects: dice.whole(1, 3),
+    wallOffsetMs: options.wallOffsetMs ?? 0,
     nextCheckId: () => ++checks,
   }
   const fleet = {

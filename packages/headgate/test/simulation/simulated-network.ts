@@ -69,7 +69,7 @@ export function connect(host: Host, parts: NetworkParts, onSend: (call: ServerCa
     return dice.chance(probability) || conditions.cutOff.has(host.name)
   }
 
-  function break_(why: string): void {
+  function breakOff(why: string): void {
     lostSomething = false
     connectedAtUs = time.nowUs() + dice.wait(RECONNECT_US)
     const failures = [...owed]
@@ -81,7 +81,7 @@ export function connect(host: Host, parts: NetworkParts, onSend: (call: ServerCa
     history.write(host.name, () => `${what} is lost`)
     lostSomething = true
     time.after(dice.between(GIVE_UP_US / 20, GIVE_UP_US), 'message', host, () => {
-      if (lostSomething) break_('read ETIMEDOUT')
+      if (lostSomething) breakOff('read ETIMEDOUT')
     })
   }
 
@@ -144,16 +144,16 @@ export function connect(host: Host, parts: NetworkParts, onSend: (call: ServerCa
       }),
     replace() {
       history.write(host.name, () => 'replaces its connection')
-      break_('the connection was replaced')
+      breakOff('the connection was replaced')
     },
     async close() {
       closed = true
-      break_('the connection is closed')
+      breakOff('the connection is closed')
     },
     unanswered: () => owed.size,
-    reset: () => break_('read ECONNRESET'),
+    reset: () => breakOff('read ECONNRESET'),
     heal: () => {
-      if (lostSomething) break_('read ECONNRESET')
+      if (lostSomething) breakOff('read ECONNRESET')
     },
   }
   return connection

@@ -75,6 +75,8 @@ export interface ProcessParts extends NetworkParts {
   /** Mean time between the requests of a process. */
   readonly gapUs: number
   readonly subjects: number
+  /** How far the clocks on the processes' walls are off. */
+  readonly wallOffsetMs: number
   nextCheckId(): number
 }
 
@@ -86,7 +88,7 @@ export function startProcess(name: string, parts: ProcessParts): SimulatedProces
   const stalls: Stall[] = []
   const sent: SentCall[] = []
   const events: { event: GuardEvent; atUs: number }[] = []
-  let wallOffsetMs = 0
+  let { wallOffsetMs } = parts
   let loaded = true
 
   const world = createWorld()

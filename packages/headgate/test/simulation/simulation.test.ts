@@ -51,6 +51,14 @@ describe('the simulation', { timeout: TIMEOUT_MS }, () => {
     }
   })
 
+  it('has it whatever the clocks on the walls of the processes say', async () => {
+    for (const seed of [3, 19]) {
+      const { history } = await simulate(seed, 'safety', { recorded: true })
+      const off = await simulate(seed, 'safety', { recorded: true, wallOffsetMs: -3_600_000 })
+      expect(off.history).toEqual(history)
+    }
+  })
+
   it('comes across everything that can become of a request', async () => {
     const runs: Run[] = []
     for (const seed of upTo(20)) runs.push(await simulate(seed, 'safety'))
