@@ -31,6 +31,8 @@ test('--help lists the commands', async () => {
                        policy file allows.
       control          See and change the switches of a whole fleet.
       override         Replace the numbers of a subject or a rule for a time.
+      rules            Check a policy file, and ask what it says.
+      schema           Print the JSON Schema of a policy file, for editors.
       help [command]   print the help of a command
     "
   `)

@@ -1,6 +1,7 @@
 import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { isHeadgateError } from 'headgate'
 import { addOperatorCommands } from './operator-commands.js'
+import { addRulesCommands } from './rules-commands.js'
 import type { ServeFlags } from './serve.js'
 import { UsageError } from './usage-error.js'
 import { readVersion } from './version.js'
@@ -53,6 +54,7 @@ function buildProgram(): Command {
       await serve(flags)
     })
   addOperatorCommands(program)
+  addRulesCommands(program)
   return program
 }
 

@@ -21,13 +21,25 @@ export interface HeadgateProcess {
 }
 
 /** Runs `headgate` as a user would, to its end. */
-export async function runHeadgate(args: readonly string[], cwd?: string): Promise<Finished> {
-  return start(args, cwd).finished
+export async function runHeadgate(
+  args: readonly string[],
+  cwd?: string,
+  env: Readonly<Record<string, string>> = {},
+): Promise<Finished> {
+  return start(args, cwd, env).finished
 }
 
 /** Runs `headgate serve` on free ports and waits until it listens. */
 export async function serveHeadgate(...args: string[]): Promise<HeadgateProcess> {
-  const { child, output, finished } = start(['serve', '--port', '0', '--admin-port', '0', ...args])
+  return serveHeadgateIn({}, ...args)
+}
+
+/** The same with settings in its environment, in a folder. */
+export async function serveHeadgateIn(
+  { cwd, env = {} }: { readonly cwd?: string; readonly env?: Readonly<Record<string, string>> },
+  ...args: string[]
+): Promise<HeadgateProcess> {
+  const { child, output, finished } = start(['serve', '--port', '0', '--admin-port', '0', ...args], cwd, env)
   await new Promise<void>((resolve, reject) => {
     child.stdout?.on('data', () => output.stdout.includes('Stop with Ctrl-C') && resolve())
     finished.then(({ stderr }) => reject(new Error(`headgate ended before it listened: ${stderr}`)))
@@ -44,8 +56,12 @@ export async function serveHeadgate(...args: string[]): Promise<HeadgateProcess>
   }
 }
 
-function start(args: readonly string[], cwd?: string) {
-  const child = spawn(process.execPath, [MAIN, ...args], { stdio: ['ignore', 'pipe', 'pipe'], cwd })
+function start(args: readonly string[], cwd?: string, env: Readonly<Record<string, string>> = {}) {
+  const child = spawn(process.execPath, [MAIN, ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    cwd,
+    env: { ...process.env, ...env },
+  })
   const output = { stdout: '', stderr: '' }
   child.stdout.on('data', chunk => {
     output.stdout += chunk

@@ -1,0 +1,130 @@
+import { describe, expect, test } from 'vitest'
+import { type ConfigError, defineConfig, loadSettings, withSettings } from '../../src/config.js'
+import { slidingWindowLog } from '../../src/policy/limits.js'
+
+function problemsOf(environment: Record<string, string>): string[] {
+  try {
+    loadSettings(environment)
+  } catch (error) {
+    return (error as ConfigError).problems.map(({ path, message }) => `${path}: ${message}`)
+  }
+  return []
+}
+
+describe('settings from the environment', () => {
+  test('say nothing when nothing is set, or set to nothing', () => {
+    const nothing = { distributed: false, redisUrl: null, rulesPath: null, policy: null }
+    expect(loadSettings({})).toEqual(nothing)
+    expect(loadSettings({ RATE_LIMIT_REQUESTS: '', RATE_LIMIT_REDIS_URL: ' ', PATH: '/bin' })).toEqual(
+      nothing,
+    )
+  })
+
+  test('name Redis and the policy file', () => {
+    const environment = {
+      ENABLE_DISTRIBUTED_RATE_LIMITING: 'True',
+      RATE_LIMIT_REDIS_URL: 'redis://:secret@host:6379/0',
+      RATE_LIMIT_RULES_PATH: '/etc/headgate.yaml',
+    }
+    expect(loadSettings(environment)).toEqual({
+      distributed: true,
+      redisUrl: 'redis://:secret@host:6379/0',
+      rulesPath: '/etc/headgate.yaml',
+      policy: null,
+    })
+  })
+
+  test.each([
+    [{ RATE_LIMIT_GLOBAL_CAPACITY: '100', RATE_LIMIT_GLOBAL_REFILL_PER_SEC: '2.5' }, 100, 2.5],
+    [{ RATE_LIMIT_GLOBAL_CAPACITY: '100' }, 100, 1],
+    [{ RATE_LIMIT_GLOBAL_REFILL_PER_SEC: '2' }, 60, 2],
+  ])('%j are a bucket of %i refilled by %d', (environment, limit, refillPerSecond) => {
+    expect(loadSettings(environment).policy?.limits).toMatchObject([
+      { algorithm: 'token-bucket', limit, refillPerSecond },
+    ])
+  })
+
+  test('requests in a duration are a sliding window', () => {
+    const { policy } = loadSettings({ RATE_LIMIT_REQUESTS: '100', RATE_LIMIT_DURATION: '60' })
+    expect(policy?.limits).toMatchObject([
+      { algorithm: 'sliding-window-counter', id: 'counter-1m', limit: 100, windowUs: 60_000_000 },
+    ])
+  })
+
+  test.each([
+    ['300', 300],
+    ['20', 100],
+  ])('a burst of %s keeps both numbers', (burst, atMost) => {
+    const environment = { RATE_LIMIT_REQUESTS: '100', RATE_LIMIT_DURATION: '50', RATE_LIMIT_BURST: burst }
+    const quota = { limit: 100, windowUs: 50_000_000, burst: Number(burst) }
+    expect(loadSettings(environment).policy?.limits).toMatchObject([
+      { algorithm: 'sliding-window-counter', limit: atMost, quota },
+      { algorithm: 'token-bucket', limit: Number(burst), refillPerSecond: 2, quota },
+    ])
+  })
+
+  test('a ban stays a ban beside a burst', () => {
+    const environment = { RATE_LIMIT_REQUESTS: '0', RATE_LIMIT_DURATION: '60', RATE_LIMIT_BURST: '5' }
+    expect(loadSettings(environment).policy?.limits.map(({ limit }) => limit)).toEqual([0])
+  })
+
+  test('come before what the file says, and leave the rest of it', () => {
+    const policies = { api: slidingWindowLog({ limit: 1, window: '1m' }) }
+    const file = defineConfig({ policies, default: { policy: 'api' }, costs: { '/a': 2 } })
+    expect(withSettings(file, loadSettings({}))).toEqual(file)
+    const config = withSettings(file, loadSettings({ RATE_LIMIT_GLOBAL_CAPACITY: '7' }))
+    expect(config).toMatchObject({ default: { policy: 'global' }, costs: file.costs })
+    expect(Object.keys(config.policies)).toEqual(['api', 'global'])
+  })
+})
+
+describe('a bad setting is refused by its name, with all others', () => {
+  test.each<[Record<string, string>, string[]]>([
+    [
+      { ENABLE_DISTRIBUTED_RATE_LIMITING: 'on' },
+      [
+        'RATE_LIMIT_REDIS_URL: expected the URL of Redis, since ENABLE_DISTRIBUTED_RATE_LIMITING is on; got nothing',
+      ],
+    ],
+    [
+      {
+        ENABLE_DISTRIBUTED_RATE_LIMITING: 'maybe',
+        RATE_LIMIT_REDIS_URL: 'http://:canary@host',
+        RATE_LIMIT_GLOBAL_CAPACITY: '-1',
+        RATE_LIMIT_GLOBAL_REFILL_PER_SEC: '0',
+      },
+      [
+        'ENABLE_DISTRIBUTED_RATE_LIMITING: expected on or off; got "maybe"',
+        'RATE_LIMIT_REDIS_URL: expected redis://, rediss://, redis-cluster:// or redis-sentinel:// and a host; got something else',
+        'RATE_LIMIT_GLOBAL_CAPACITY: expected a whole number from 0 to 4294967295; got "-1"',
+        'RATE_LIMIT_GLOBAL_REFILL_PER_SEC: expected a number above 0 and up to 4294967295000; got 0',
+      ],
+    ],
+    [
+      { RATE_LIMIT_REQUESTS: '1e3' },
+      [
+        'RATE_LIMIT_REQUESTS: expected a whole number from 0 to 4294967295; got "1e3"',
+        "RATE_LIMIT_DURATION: expected a duration from '1ms' to '366d', such as '10s', '1m' or a number of seconds; got nothing",
+      ],
+    ],
+    [
+      { RATE_LIMIT_BURST: '5' },
+      [
+        'RATE_LIMIT_REQUESTS: expected a whole number from 0 to 4294967295; got nothing',
+        "RATE_LIMIT_DURATION: expected a duration from '1ms' to '366d', such as '10s', '1m' or a number of seconds; got nothing",
+      ],
+    ],
+    [
+      { RATE_LIMIT_REQUESTS: '5', RATE_LIMIT_DURATION: '60', RATE_LIMIT_BURST: '0' },
+      ['RATE_LIMIT_BURST: expected at least 1, or not to be set; got 0'],
+    ],
+    [
+      { RATE_LIMIT_REQUESTS: '5', RATE_LIMIT_DURATION: '60', RATE_LIMIT_GLOBAL_CAPACITY: '5' },
+      [
+        'RATE_LIMIT_GLOBAL_CAPACITY: expected not to be set beside RATE_LIMIT_REQUESTS: one of them says what the limit is; got "5"',
+      ],
+    ],
+  ])('%j', (environment, problems) => {
+    expect(problemsOf(environment)).toEqual(problems)
+  })
+})

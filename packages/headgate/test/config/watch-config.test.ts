@@ -1,0 +1,132 @@
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { type WatchedConfig, type WatchOptions, watchConfig } from '../../src/config.js'
+
+let folder = ''
+let watched: WatchedConfig | undefined
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'headgate-watch-'))
+})
+afterEach(() => {
+  watched?.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+/** A watch on `headgate.yaml` in the folder, and what it has told: tenants of good files, messages of bad ones. */
+async function watchFile(options: Partial<WatchOptions> = {}) {
+  const told: string[] = []
+  const file = join(folder, 'headgate.yaml')
+  watched = await watchConfig(file, {
+    onConfig: config => told.push(config.tenant ?? 'none'),
+    onError: error => told.push((error as Error).message),
+    ...options,
+  })
+  return { file, told, watched }
+}
+
+function write(tenant: string, name = 'headgate.yaml'): string {
+  const file = join(folder, name)
+  writeFileSync(file, `tenant: ${tenant}\n`)
+  return file
+}
+
+describe('a policy file that is watched', () => {
+  test('must be sound at first', async () => {
+    await expect(watchFile()).rejects.toThrow('no such file')
+    writeFileSync(join(folder, 'headgate.yaml'), 'tenat: a\n')
+    await expect(watchFile()).rejects.toThrow('did you mean "tenant"?')
+  })
+
+  test('is told when it is written, and not when only its time changes', async () => {
+    write('one')
+    const { told, watched } = await watchFile()
+    expect(watched.config.tenant).toBe('one')
+    write('two')
+    await expect.poll(() => told, { timeout: 5_000 }).toEqual(['two'])
+    expect(watched.config.tenant).toBe('two')
+    write('two')
+    await sleep(300)
+    expect(told).toEqual(['two'])
+  })
+
+  test('is told when another file takes its name, again and again', async () => {
+    write('one')
+    const { file, told } = await watchFile()
+    for (const tenant of ['two', 'three', 'four']) {
+      renameSync(write(tenant, 'new.tmp'), file)
+      await expect.poll(() => told.at(-1), { timeout: 5_000 }).toBe(tenant)
+    }
+  })
+
+  test('is told when a link to its folder moves on, as in a mounted ConfigMap', async () => {
+    for (const version of ['v1', 'v2']) {
+      mkdirSync(join(folder, version))
+      write(version, `${version}/headgate.yaml`)
+    }
+    symlinkSync('v1', join(folder, '..data'))
+    symlinkSync('..data/headgate.yaml', join(folder, 'headgate.yaml'))
+    const { told } = await watchFile()
+    symlinkSync('v2', join(folder, '..tmp'))
+    renameSync(join(folder, '..tmp'), join(folder, '..data'))
+    await expect.poll(() => told, { timeout: 5_000 }).toEqual(['v2'])
+  })
+
+  test('is looked at from time to time where the system says nothing', async () => {
+    mkdirSync(join(folder, 'elsewhere'))
+    write('one', 'elsewhere/real.yaml')
+    symlinkSync('elsewhere/real.yaml', join(folder, 'headgate.yaml'))
+    // The watch is on the folder of the link, where nothing happens.
+    const { told } = await watchFile({ pollMs: 50 })
+    write('twenty', 'elsewhere/real.yaml')
+    await expect.poll(() => told, { timeout: 5_000 }).toEqual(['twenty'])
+  })
+
+  test('keeps the last good one while it is broken or gone, and says so once', async () => {
+    write('one')
+    const { file, told, watched } = await watchFile({ pollMs: 20 })
+    writeFileSync(file, 'tenat: two\n')
+    await expect
+      .poll(() => told, { timeout: 5_000 })
+      .toEqual([expect.stringContaining('did you mean "tenant"?')])
+    expect(watched).toMatchObject({ isStale: true, config: { tenant: 'one' } })
+    unlinkSync(file)
+    await expect.poll(() => told.at(-1), { timeout: 5_000 }).toContain('no such file')
+    await sleep(200)
+    expect(told).toHaveLength(2)
+    write('one')
+    await expect.poll(() => told.at(-1), { timeout: 5_000 }).toBe('one')
+    expect(watched).toMatchObject({ isStale: false, config: { tenant: 'one' } })
+  })
+
+  test('is stale if it could not be put in place', async () => {
+    write('one')
+    let refuses = true
+    const { watched, told } = await watchFile({
+      onConfig: () => {
+        if (refuses) throw new Error('not this one')
+      },
+    })
+    write('two')
+    await watched.reload()
+    expect(told.at(-1)).toBe('not this one')
+    expect(watched).toMatchObject({ isStale: true, config: { tenant: 'one' } })
+    refuses = false
+    await watched.reload()
+    expect(watched).toMatchObject({ isStale: false, config: { tenant: 'two' } })
+  })
+
+  test('is read again on demand, changed or not, and not after it was closed', async () => {
+    write('one')
+    const { watched, told } = await watchFile()
+    await watched.reload()
+    expect(told).toEqual(['one'])
+    watched.close()
+    write('two')
+    await watched.reload()
+    await sleep(200)
+    expect(told).toEqual(['one'])
+  })
+})

@@ -1,0 +1,99 @@
+import type { Command } from 'commander'
+import type { RequestFacts, SubjectInput } from 'headgate'
+import type { Config } from 'headgate/config'
+import { UsageError } from './usage-error.js'
+
+const DEFAULT_FILE = 'headgate.yaml'
+/** Reserved for documentation: nobody's. */
+const SOMEBODY = 'ip:192.0.2.1'
+
+interface ExplainFlags {
+  readonly config: string
+  readonly subject: readonly string[]
+  readonly tier?: string
+  readonly scope?: string
+}
+
+/** Adds `headgate rules` and `headgate schema`. */
+export function addRulesCommands(program: Command): void {
+  const rules = program.command('rules').description('Check a policy file, and ask what it says.')
+  rules
+    .command('validate')
+    .description('Report every mistake in a policy file at once.')
+    .argument('[file]', 'the policy file', DEFAULT_FILE)
+    .allowExcessArguments(false)
+    .action(async (file: string) => print(summary(file, await load(file))))
+  rules
+    .command('explain')
+    .description('Say which rule a request matches, and why. Asks and charges nothing.')
+    .argument('<method>', 'the method of the request')
+    .argument('<path>', 'its path')
+    .option('-c, --config <file>', 'policy file', DEFAULT_FILE)
+    .option('-s, --subject <type:id...>', 'who asks, from the most specific to the least', [SOMEBODY])
+    .option('-t, --tier <name>', "the caller's tier, as a session or a key would tell it")
+    .option('--scope <name>', 'what is asked for, where the path does not say')
+    .allowExcessArguments(false)
+    .action(async (method: string, path: string, flags: ExplainFlags) =>
+      print(await explain(method, path, flags)),
+    )
+  program
+    .command('schema')
+    .description('Print the JSON Schema of a policy file, for editors.')
+    .allowExcessArguments(false)
+    .action(async () => {
+      const { configSchema } = await import('headgate/config')
+      print(JSON.stringify(configSchema(), null, 2))
+    })
+}
+
+/** Loaded only when it is needed: --help should not wait for it. */
+async function load(file: string): Promise<Config> {
+  const { loadConfig } = await import('headgate/config')
+  return loadConfig(file)
+}
+
+function summary(file: string, config: Config): string {
+  const counts = [
+    count(Object.keys(config.tiers).length, 'tier'),
+    count(Object.keys(config.policies).length, 'policy', 'policies'),
+    count(config.rules.length, 'rule'),
+    count(config.subjects.size, 'subject'),
+    count(config.costs.length, 'cost'),
+  ]
+  const enforced = config.enforcePercent === 100 ? '' : ` ${config.enforcePercent}%`
+  return `${file} is sound: ${counts.join(', ')}; mode ${config.mode}${enforced}, levels ${config.levels}`
+}
+
+function count(number: number, one: string, many = `${one}s`): string {
+  return `${number} ${number === 1 ? one : many}`
+}
+
+async function explain(method: string, path: string, flags: ExplainFlags): Promise<string> {
+  const config = await load(flags.config)
+  if (flags.tier !== undefined && !Object.hasOwn(config.tiers, flags.tier)) {
+    throw new UsageError(
+      `--tier: expected one of ${Object.keys(config.tiers).join(', ')}; got "${flags.tier}"`,
+    )
+  }
+  const { createGate, isHeadgateError } = await import('headgate')
+  const gate = createGate({ config })
+  const facts: RequestFacts = {
+    method,
+    path,
+    subject: flags.subject as SubjectInput[],
+    ...(flags.tier !== undefined && { tier: flags.tier }),
+    ...(flags.scope !== undefined && { scope: flags.scope }),
+  }
+  try {
+    return gate.explain(facts).text
+  } catch (error) {
+    if (isHeadgateError(error)) throw new UsageError(error.message)
+    throw error
+  } finally {
+    await gate.close()
+  }
+}
+
+function print(text: string): void {
+  process.stdout.write(`${text}\n`)
+}

@@ -1,0 +1,159 @@
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { Agent, request } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { type HeadgateProcess, serveHeadgate, serveHeadgateIn } from './support/headgate-process.js'
+
+let folder = ''
+let file = ''
+let running: HeadgateProcess | undefined
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'headgate-reload-'))
+  file = join(folder, 'headgate.yaml')
+})
+afterEach(() => {
+  running?.child.kill('SIGKILL')
+  rmSync(folder, { recursive: true, force: true })
+})
+
+/** As editors do it: whole, under another name, then renamed. */
+function put(text: string): void {
+  writeFileSync(`${file}.new`, text)
+  renameSync(`${file}.new`, file)
+}
+
+function limitOf(limit: number): string {
+  return `policies:\n  api: { algorithm: sliding-window-log, limit: ${limit}, window: 1m }\ndefault: { policy: api }\n`
+}
+
+async function healthOf({ adminUrl }: HeadgateProcess): Promise<Record<string, unknown>> {
+  return (await (await fetch(`${adminUrl}/healthz`)).json()) as Record<string, unknown>
+}
+
+/** Asks over few connections, one request after the other on each, until told to stop. */
+function load(url: string) {
+  const agent = new Agent({ keepAlive: true, maxSockets: 8 })
+  const statuses = new Map<number | string, number>()
+  let going = true
+  const count = (what: number | string) => statuses.set(what, (statuses.get(what) ?? 0) + 1)
+  const one = () =>
+    new Promise<void>(resolve => {
+      const asked = request(url, { agent }, answer => {
+        answer.resume().once('close', resolve)
+        count(answer.statusCode ?? 0)
+      })
+      asked.on('error', error => {
+        count(error.message)
+        resolve()
+      })
+      asked.end()
+    })
+  const workers = Array.from({ length: 8 }, async () => {
+    while (going) await one()
+  })
+  return {
+    async stop() {
+      going = false
+      await Promise.all(workers)
+      agent.destroy()
+      return statuses
+    },
+  }
+}
+
+describe('a policy file that changes while the gateway serves', () => {
+  test('is in use soon, and what was used counts on', async () => {
+    put(limitOf(3))
+    running = await serveHeadgate('--config', file, '--demo')
+    const { gatewayUrl } = running
+    const ask = async () => (await fetch(gatewayUrl)).status
+    expect([await ask(), await ask(), await ask(), await ask()]).toEqual([200, 200, 200, 429])
+    put(limitOf(5))
+    await expect.poll(ask, { timeout: 5_000 }).toBe(200)
+    expect([await ask(), await ask()]).toEqual([200, 429])
+    put(limitOf(2))
+    await expect
+      .poll(async () => (await fetch(gatewayUrl)).headers.get('x-ratelimit-limit'), { timeout: 5_000 })
+      .toBe('2')
+    expect(await ask()).toBe(429)
+    expect(running.stdout()).toContain('in use as changed')
+  })
+
+  test('keeps the last good one when it is broken, says so loudly, and recovers', async () => {
+    put(limitOf(1_000))
+    running = await serveHeadgate('--config', file, '--demo')
+    expect(await healthOf(running)).toEqual({ status: 'ok', config: 'current', refusedConfigs: 0 })
+    put(limitOf(5).replace('window:', 'windw:'))
+    await expect
+      .poll(() => healthOf(running as HeadgateProcess), { timeout: 5_000 })
+      .toEqual({
+        status: 'ok',
+        config: 'stale',
+        refusedConfigs: 1,
+      })
+    expect(running.stdout()).toContain('NOT in use, the last good configuration stays')
+    expect(running.stdout()).toContain('did you mean "window"?')
+    expect((await fetch(running.gatewayUrl)).headers.get('x-ratelimit-limit')).toBe('1000')
+    put(limitOf(1_001))
+    await expect
+      .poll(async () => (await healthOf(running as HeadgateProcess)).config, { timeout: 5_000 })
+      .toBe('current')
+    expect((await fetch(running.gatewayUrl)).headers.get('x-ratelimit-limit')).toBe('1001')
+  })
+
+  test('50 times under load drops no request', async () => {
+    put(limitOf(1_000_000))
+    running = await serveHeadgate('--config', file, '--demo')
+    const clients = load(running.gatewayUrl)
+    for (let reload = 1; reload <= 50; reload++) {
+      put(reload % 10 === 0 ? 'broken: [' : limitOf(1_000_000 + reload))
+      running.child.kill('SIGHUP')
+      await sleep(40)
+    }
+    put(limitOf(2_000_000))
+    const limitNow = async () =>
+      (await fetch((running as HeadgateProcess).gatewayUrl)).headers.get('x-ratelimit-limit')
+    await expect.poll(limitNow, { timeout: 5_000 }).toBe('2000000')
+    const statuses = await clients.stop()
+    expect([...statuses.keys()]).toEqual([200])
+    expect(statuses.get(200)).toBeGreaterThan(100)
+    expect((await healthOf(running)).refusedConfigs).toBeGreaterThan(0)
+    expect((await running.end('SIGTERM')).code).toBe(0)
+  })
+})
+
+describe('settings of the environment', () => {
+  test('come before the file, and flags before them', async () => {
+    put(limitOf(1_000))
+    const settings = { RATE_LIMIT_RULES_PATH: file, RATE_LIMIT_REQUESTS: '7', RATE_LIMIT_DURATION: '60' }
+    running = await serveHeadgateIn({ cwd: folder, env: settings }, '--demo')
+    const limitNow = async () =>
+      (await fetch((running as HeadgateProcess).gatewayUrl)).headers.get('x-ratelimit-limit')
+    expect(await limitNow()).toBe('7')
+    // Also after the file has changed.
+    put(limitOf(2_000))
+    await expect.poll(() => running?.stdout(), { timeout: 5_000 }).toContain('in use as changed')
+    expect(await limitNow()).toBe('7')
+    await running.end('SIGTERM')
+
+    writeFileSync(join(folder, 'flag.yaml'), 'headers: none\n')
+    running = await serveHeadgateIn(
+      { cwd: folder, env: { RATE_LIMIT_RULES_PATH: file } },
+      '--demo',
+      '--config',
+      'flag.yaml',
+    )
+    expect(await limitNow()).toBeNull()
+  })
+
+  test('need no file', async () => {
+    running = await serveHeadgateIn(
+      { cwd: folder, env: { RATE_LIMIT_GLOBAL_CAPACITY: '4' } },
+      '--upstream',
+      'http://127.0.0.1:9',
+    )
+    expect((await fetch(running.gatewayUrl)).headers.get('x-ratelimit-limit')).toBe('4')
+  })
+})

@@ -1,0 +1,98 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { configSchema } from 'headgate/config'
+import { afterAll, describe, expect, test } from 'vitest'
+import { runHeadgate } from './support/headgate-process.js'
+
+const EXAMPLE = fileURLToPath(new URL('../../../examples/policy-file/headgate.yaml', import.meta.url))
+const folder = mkdtempSync(join(tmpdir(), 'headgate-rules-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+describe('headgate rules validate', () => {
+  test('sums up a sound file, headgate.yaml if none is named', async () => {
+    writeFileSync(join(folder, 'headgate.yaml'), 'mode: enforce\nenforce: 25%\ncosts: { /a: 2 }\n')
+    expect(await runHeadgate(['rules', 'validate'], folder)).toEqual({
+      code: 0,
+      stdout:
+        'headgate.yaml is sound: 5 tiers, 0 policies, 0 rules, 0 subjects, 1 cost; mode enforce 25%, levels most-specific\n',
+      stderr: '',
+    })
+  })
+
+  test('reports every mistake, and ends with 2', async () => {
+    const file = join(folder, 'bad.yaml')
+    writeFileSync(file, 'mode: shadwo\nrules:\n  - { match: { path: login }, policy: api }\n')
+    const { code, stdout, stderr } = await runHeadgate(['rules', 'validate', file])
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr.split('\n')).toEqual([
+      `headgate: ${file} cannot be used: 3 problems`,
+      expect.stringContaining(`${file}:1:7 mode: expected one of enforce, shadow, compare; got "shadwo"`),
+      expect.stringContaining(`${file}:3:22 rules[0].match.path: expected a path`),
+      expect.stringContaining(`${file}:3:39 rules[0].policy: expected one that the file defines; got "api"`),
+      '',
+    ])
+  })
+
+  test('says when there is no such file', async () => {
+    const { code, stderr } = await runHeadgate(['rules', 'validate', 'missing.yaml'], folder)
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: 'headgate: missing.yaml: expected a file that can be read; got no such file\n',
+    })
+  })
+})
+
+describe('headgate rules explain', () => {
+  const explain = (...args: string[]) => runHeadgate(['rules', 'explain', '--config', EXAMPLE, ...args])
+
+  test('says which rule a request matches, and what it costs', async () => {
+    const { code, stdout } = await explain(
+      'post',
+      '/API/simulation/start?x=1',
+      '--subject',
+      'user:7',
+      '--tier',
+      'pro',
+    )
+    expect(code).toBe(0)
+    expect(stdout).toContain('tier pro, cost 10\n')
+    expect(stdout).toContain('caller: rule default, policy tier: decides\n')
+  })
+
+  test('never prints an API key', async () => {
+    const { code, stdout } = await explain('GET', '/', '--subject', 'apikey:canary', 'ip:192.0.2.9')
+    expect(code).toBe(0)
+    expect(stdout).toContain('charged to apikey:~')
+    expect(stdout).not.toContain('canary')
+  })
+
+  test.each([
+    [['GET', '/', '--tier', 'gold'], '--tier: expected one of anonymous, free'],
+    [['GET', '/', '--subject', 'canary'], "subject: expected 'type:id'"],
+    [['GET'], "missing required argument 'path'"],
+  ])('%j ends with 2', async (args, message) => {
+    const { code, stderr } = await explain(...args)
+    expect(code).toBe(2)
+    expect(stderr).toContain(message)
+    expect(stderr).not.toContain('canary')
+  })
+})
+
+test('headgate schema prints the schema that the library has', async () => {
+  const { code, stdout } = await runHeadgate(['schema'])
+  expect(code).toBe(0)
+  expect(JSON.parse(stdout)).toEqual(configSchema())
+})
+
+test.each([['rules', 'validate'], ['rules', 'explain'], ['schema']])(
+  '%s %s --help: the reference explains every flag',
+  async (...command) => {
+    const { code, stdout } = await runHeadgate([...command, '--help'])
+    expect(code).toBe(0)
+    const reference = readFileSync(new URL('../../../docs/reference/cli.md', import.meta.url), 'utf8')
+    expect(reference).toContain(`headgate ${command.join(' ')}`)
+    for (const [flag] of stdout.matchAll(/--[a-z-]+/g)) expect(reference).toContain(`\`${flag}`)
+  },
+)
