@@ -33,11 +33,11 @@ it('the degradation example shows what callers get while the store is frozen', a
 
 it('the policy-file example limits logins as its file says, and as the file says after it changed', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'headgate-example-'))
-  const example = new URL('../../../examples/policy-file/', import.meta.url)
-  const { createApp } = (await import(new URL('app.mjs', example).href)) as {
+  const example = new URL('../../../examples/policy-file/app.mjs', import.meta.url).href
+  const { createApp } = (await import(example)) as {
     createApp(file: string): Promise<{ server: Server }>
   }
-  const text = readFileSync(new URL('headgate.yaml', example), 'utf8')
+  const text = readFileSync(new URL('./headgate.yaml', example), 'utf8')
   const file = join(folder, 'headgate.yaml')
   writeFileSync(file, text)
   const { server } = await createApp(file)
