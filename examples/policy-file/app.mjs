@@ -19,7 +19,7 @@ export async function createApp(configFile = file) {
     const decision = await gate.request({
       method: req.method,
       path: req.url,
-      subject: `ip:${limitedAddress(client ?? '') ?? 'unknown'}`,
+      subject: `ip:${limitedAddress(client) ?? 'unknown'}`,
     })
     for (const [name, value] of decisionHeaders(decision)) res.setHeader(name, value)
     if (decision.allowed) return res.end('hello\n')

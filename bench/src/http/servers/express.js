@@ -1,4 +1,3 @@
-// @ts-expect-error: it has no types of its own
 import express from 'express'
 import { rateLimit } from 'express-rate-limit'
 import { decisionHeaders, decisionProblem } from 'headgate'

@@ -3,8 +3,8 @@
  * effect. A file that says more than it does is worse than one that is refused.
  */
 
-import { canonicalPath } from '../policy/path-readings.js'
 import type { Mode } from '../policy/config.js'
+import { canonicalPath } from '../policy/path-readings.js'
 import { parseCostKey } from './file/path-pattern.js'
 import type { ReadPolicy } from './file/policy.js'
 import type { ReadFile } from './file/policy-file.js'

@@ -2,7 +2,7 @@ import type { Config } from '../policy/config.js'
 import { defaultTiers } from '../policy/tiers.js'
 import { findContradictions } from './contradictions.js'
 import { policyFile } from './file/policy-file.js'
-import { isMapLike, readMap } from './shape/maps.js'
+import { peekMap } from './shape/maps.js'
 import { type Names, Place, type Report } from './shape/shape.js'
 import { ANONYMOUS, toConfig } from './to-config.js'
 
@@ -10,7 +10,11 @@ import { ANONYMOUS, toConfig } from './to-config.js'
 export function readConfig(value: unknown, report: Report): Config {
   const top = new Place([], namesIn(value), report)
   const file = policyFile.read(value, top) ?? {}
-  if (file.default === undefined && top.names.tiers?.has(ANONYMOUS) === false && !has(value, 'default')) {
+  if (
+    file.default === undefined &&
+    top.names.tiers?.has(ANONYMOUS) === false &&
+    !peekMap(value)?.has('default')
+  ) {
     const expected = `a tier or a policy, since there is no tier ${ANONYMOUS}`
     top.below('default').refuse({ expected, got: 'nothing' })
   }
@@ -20,7 +24,7 @@ export function readConfig(value: unknown, report: Report): Config {
 
 /** The names are known before anything is read, so that every part may use them. */
 function namesIn(value: unknown): Names {
-  const fields = silentMap(value)
+  const fields = peekMap(value)
   const given = fields?.get('tiers')
   const tiers = given === undefined || given === 'default' ? Object.keys(defaultTiers) : keysOf(given)
   const policies = fields?.has('policies') ? keysOf(fields.get('policies')) : []
@@ -28,13 +32,5 @@ function namesIn(value: unknown): Names {
 }
 
 function keysOf(value: unknown): Iterable<string> | null {
-  return isMapLike(value) ? (silentMap(value)?.keys() ?? null) : null
-}
-
-function has(value: unknown, key: string): boolean {
-  return silentMap(value)?.has(key) ?? false
-}
-
-function silentMap(value: unknown): ReadonlyMap<string, unknown> | null {
-  return readMap(value, new Place([], { tiers: null, policies: null }, () => {}))
+  return peekMap(value)?.keys() ?? null
 }

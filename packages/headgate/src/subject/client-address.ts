@@ -63,7 +63,7 @@ export function peerAddress(text: string | undefined): string | null {
  * What is limited together with an address: itself, or its /64 for IPv6, of which a household or a rented server has
  * one at least. Null if it is none.
  */
-export function limitedAddress(text: string | undefined): string | null {
+export function limitedAddress(text: string | null | undefined): string | null {
   const address = parseAddress(text ?? '')
   if (address === null || isIPv4(address)) return address && formatAddress(address)
   return `${formatAddress(address.map((group, index) => (index < 4 ? group : 0)))}/64`

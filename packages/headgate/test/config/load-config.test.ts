@@ -58,6 +58,8 @@ describe('a text that is cheap to write and dear to read ends with a typed error
     ],
     ['two megabytes', 'a.yaml', 'a: b\n'.repeat(400_000)],
     ['two megabytes of JSON', 'a.json', `{"a":"${'b'.repeat(2_000_000)}"}`],
+    ['a path of 500,000 segments', 'a.json', `{"costs":{"${'/a'.repeat(500_000)}(":1}}`],
+    ['a path of 500,000 dots', 'a.json', `{"costs":{"POST /${'.'.repeat(500_000)}(":1}}`],
     ['a key twice', 'a.yaml', 'mode: shadow\nmode: enforce\n'],
     ['a megabyte in one text', 'a.json', `{"mode":"${'\\u0061'.repeat(170_000)}"}`],
   ])('%s', async (_name, file, text) => {

@@ -1,25 +1,10 @@
+import { defineConfig } from '../../src/config.js'
 import type { Config, RuleConfig } from '../../src/policy/config.js'
 import { slidingWindowLog } from '../../src/policy/limits.js'
-import { defaultTiers } from '../../src/policy/tiers.js'
 
 /** A checked policy file of nothing but defaults, with what a test is about in its place. */
 export function configOf(changes: Partial<Config> = {}): Config {
-  return {
-    tiers: defaultTiers,
-    policies: {},
-    levels: 'most-specific',
-    mode: 'enforce',
-    enforcePercent: 100,
-    default: { tier: 'anonymous' },
-    global: null,
-    rules: [],
-    subjects: new Map(),
-    costs: [],
-    skip: { prefixes: [], extensions: [] },
-    trustedProxies: [],
-    upstream: null,
-    ...changes,
-  }
+  return { ...defineConfig({}), ...changes }
 }
 
 export function ruleOf({

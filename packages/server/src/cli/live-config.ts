@@ -54,7 +54,8 @@ async function watched(path: string, settings: Settings, log: Log): Promise<Live
   const watcher: WatchedConfig = await watchConfig(path, {
     onConfig(config) {
       apply?.(withSettings(config, settings))
-      log(`${path}: in use as changed`)
+      const isMoved = config.prefix !== watcher.config.prefix || config.tenant !== watcher.config.tenant
+      log(`${path}: in use as changed${isMoved ? '; prefix and tenant from the next start on' : ''}`)
     },
     onError(error) {
       refused++

@@ -11,10 +11,10 @@ import {
 import { parsePolicies } from '../../policy/policies.js'
 import { describeValue } from '../describe-value.js'
 import { nearestName } from '../nearest-name.js'
-import { type Fields, readKnown, readMap, recordSchema } from '../shape/maps.js'
+import { type Fields, peekMap, readKnown, readMap, recordSchema } from '../shape/maps.js'
 import { objectionTo } from '../shape/objection.js'
 import { NAME } from '../shape/scalars.js'
-import { type JsonSchema, Place, type Shape } from '../shape/shape.js'
+import type { JsonSchema, Place, Shape } from '../shape/shape.js'
 
 type Options = Readonly<Record<string, unknown>>
 
@@ -110,7 +110,7 @@ export const limit: Shape<Limit> = {
       const objection = objectionTo(() => parsePolicies({ made: value }))
       return objection === null ? value : place.refuse(objection)
     }
-    const algorithm = readMap(value, silent(place))?.get('algorithm')
+    const algorithm = peekMap(value)?.get('algorithm')
     const maker = MAKERS.get(algorithm)
     if (maker !== undefined) return readLimit(value, maker, place)
     if (readMap(value, place) === null) return undefined
@@ -142,10 +142,6 @@ function isMade(value: unknown): value is Limit {
   if (typeof value !== 'object' || value === null || value instanceof Map) return false
   const { id, quota, algorithm } = value as Partial<Limit>
   return typeof id === 'string' && typeof quota === 'object' && typeof algorithm === 'string'
-}
-
-function silent(place: Place): Place {
-  return new Place(place.path, place.names, () => {})
 }
 
 function schemaOf(algorithm: unknown, fields: Fields): JsonSchema {

@@ -2,10 +2,10 @@ import type { Limit } from '../../engine/limit.js'
 import { slidingWindowLog } from '../../policy/limits.js'
 import { parsePolicies } from '../../policy/policies.js'
 import { listOf, type ReadList } from '../shape/lists.js'
-import { type Keys, mapOf, readMap, record } from '../shape/maps.js'
+import { isMapLike, type Keys, mapOf, peekMap, record } from '../shape/maps.js'
 import { objectionTo } from '../shape/objection.js'
 import { NAME } from '../shape/scalars.js'
-import { Place, type Shape } from '../shape/shape.js'
+import type { Place, Shape } from '../shape/shape.js'
 import { enforcement, failure } from './enforcement.js'
 import { limit } from './limit.js'
 
@@ -18,7 +18,7 @@ const limits: Shape<ReadList<Limit>> = {
   words: 'a limit, or a list of limits',
   schema: { anyOf: [limit.schema, list.schema] },
   read(value, place) {
-    if (!Array.isArray(value) && isLimit(value)) return [limit.read(value, place)]
+    if (isMapLike(value)) return [limit.read(value, place)]
     const read = list.read(value, place)
     if (read !== undefined) refuseTwins(read, place)
     return read
@@ -57,18 +57,9 @@ const names: Keys = {
 /** Lists of limits by name. */
 export const policies = mapOf('a map of policies', { keys: names, values: anyForm })
 
-/** A map, and not the long form of a policy: whatever else it is, it was meant for a limit. */
-function isLimit(value: unknown): boolean {
-  return keysOf(value) !== null
-}
-
 function isLongForm(value: unknown): boolean {
-  const keys = keysOf(value)
+  const keys = peekMap(value)
   return keys !== null && !keys.has('algorithm') && Object.keys(policy.fields).some(key => keys.has(key))
-}
-
-function keysOf(value: unknown): ReadonlyMap<string, unknown> | null {
-  return readMap(value, new Place([], { tiers: null, policies: null }, () => {}))
 }
 
 /** Two limits of one name would share what is used. */

@@ -1,7 +1,7 @@
 import { describeValue } from '../describe-value.js'
 import { nearestName } from '../nearest-name.js'
 import { type Complaint, formatPath } from '../problem.js'
-import type { JsonSchema, Place, Shape } from './shape.js'
+import { type JsonSchema, Place, type Shape } from './shape.js'
 
 /** One key of a map. */
 export interface Field<T> {
@@ -46,6 +46,11 @@ export function readMap(value: unknown, place: Place): ReadonlyMap<string, unkno
 /** Whether a value is a map, or in code an object that is used as one. */
 export function isMapLike(value: unknown): boolean {
   return entriesOf(value) !== null
+}
+
+/** As `readMap`, for a first look: what is wrong is left to whoever reads it. */
+export function peekMap(value: unknown): ReadonlyMap<string, unknown> | null {
+  return readMap(value, new Place([], { tiers: null, policies: null }, () => {}))
 }
 
 function entriesOf(value: unknown): Iterable<[unknown, unknown]> | null {
