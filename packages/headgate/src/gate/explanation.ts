@@ -1,7 +1,8 @@
 /** Which rules matched a request and why, as data and as words. */
 import type { Limit } from '../engine/limit.js'
 import { formatDurationUs } from '../policy/durations.js'
-import type { Resolution, ResolvedLevel } from '../policy/resolve.js'
+import type { Level } from '../policy/find-levels.js'
+import type { Resolution } from '../policy/resolve.js'
 
 export interface Explanation {
   /** Null when limits are asked; else why none is. */
@@ -47,7 +48,7 @@ export function explain(resolution: Resolution): Explanation {
   return { unasked, tier, cost, levels, text: [...head, ...levels.map(levelWords)].join('\n') }
 }
 
-function explainLevel(level: ResolvedLevel): ExplainedLevel {
+function explainLevel(level: Level): ExplainedLevel {
   const { rule, part, subject, scope, mode, enforcePercent, configured, override } = level
   const { name, limits } = configured.policy
   return {

@@ -18,11 +18,12 @@ import { unexpected } from '../errors.js'
 import type { Limiter } from '../limiter.js'
 import type { Charge, Config } from '../policy/config.js'
 import { NORMAL } from '../policy/control.js'
+import type { Level } from '../policy/find-levels.js'
 import { putInForce, type TimedOverride } from '../policy/in-force.js'
 import { pathReadings } from '../policy/path-readings.js'
 import type { DecidedPolicy } from '../policy/policies.js'
 import type { CanonicalFacts, RequestFacts } from '../policy/request-facts.js'
-import { type Resolution, type ResolvedLevel, resolve, resolveAsk } from '../policy/resolve.js'
+import { type Resolution, resolve, resolveAsk } from '../policy/resolve.js'
 import { createRefunds } from '../refunds.js'
 import { memoryControl } from '../store/memory/memory-control.js'
 import { memoryStore } from '../store/memory/memory-store.js'
@@ -213,7 +214,7 @@ export function createGate(options: GateOptions): Gate {
 }
 
 /** Everything a level keeps about its subject, whether it binds or not. */
-function statesOf({ configured, subject, scope }: ResolvedLevel): Check[] {
+function statesOf({ configured, subject, scope }: Level): Check[] {
   const limits = [...configured.policy.limits, ...configured.candidate]
   return limits.map(({ name, limit }) => ({ subject, scope, name, limit, cost: 0 }))
 }

@@ -2,7 +2,16 @@
  * Which rule speaks on each level, from the most specific to the least: the route, the caller, everybody.
  * How the levels combine is the next step (`resolve.ts`); here each is found by itself.
  */
-import type { Charge, HeaderStyleName, MatchConfig, Mode, RuleConfig, StoreFailure } from './config.js'
+import type {
+  Charge,
+  Config,
+  Enforcement,
+  HeaderStyleName,
+  MatchConfig,
+  Mode,
+  RuleConfig,
+  StoreFailure,
+} from './config.js'
 import {
   type CompiledOverride,
   type CompiledRule,
@@ -15,21 +24,53 @@ import { targetKey } from './override.js'
 import { matchesPattern } from './path-pattern.js'
 import type { CanonicalFacts } from './request-facts.js'
 
-/** What one level says about a request. */
-export interface Level {
-  readonly level: 'route' | 'caller' | 'global'
-  /** The rule that speaks: its name, or the part of the file that does. */
-  readonly rule: string
-  readonly configured: ConfiguredPolicy
-  /** Whose budget, and which. */
-  readonly subject: string
-  readonly scope: string
+/**
+ * What one level says about a request. A class, not an object put together from parts: it is made for every request, and
+ * spreading took longer than all the rest.
+ */
+export class Level {
+  /** Whether it decides, is evaluated in shadow, or gives way to a more specific one. */
+  part: 'decides' | 'shadow' | 'unused' = 'unused'
   readonly mode: Mode
   readonly enforcePercent: number
   readonly cost: number | null
   readonly onStoreFailure: StoreFailure | null
   readonly headers: HeaderStyleName | null
-  readonly override: CompiledOverride | null
+
+  /** What a rule leaves open its policy says, and what that leaves open the file. */
+  constructor(
+    config: Config,
+    readonly level: 'route' | 'caller' | 'global',
+    /** The rule that speaks: its name, or the part of the file that does. */
+    readonly rule: string,
+    readonly configured: ConfiguredPolicy,
+    /** Whose budget, and which. */
+    readonly subject: string,
+    readonly scope: string,
+    settings: Settings,
+    readonly override: CompiledOverride | null,
+  ) {
+    const ofPolicy = configured.settings
+    const speaks = saysHowFar(settings) ? settings : saysHowFar(ofPolicy) ? ofPolicy : null
+    // A percentage speaks of enforcing: together with the mode above it, it would say two things.
+    this.mode = speaks === null ? config.mode : (speaks.mode ?? 'enforce')
+    this.enforcePercent = speaks === null ? config.enforcePercent : (speaks.enforcePercent ?? 100)
+    this.cost = settings.cost ?? null
+    this.onStoreFailure = settings.onStoreFailure ?? ofPolicy.onStoreFailure ?? config.onStoreFailure ?? null
+    this.headers = settings.headers ?? config.headers ?? null
+  }
+}
+
+interface Settings extends Enforcement {
+  readonly cost?: number
+  readonly onStoreFailure?: StoreFailure
+  readonly headers?: HeaderStyleName
+}
+
+const NO_SETTINGS: Settings = {}
+
+function saysHowFar({ mode, enforcePercent }: Enforcement): boolean {
+  return mode !== undefined || enforcePercent !== undefined
 }
 
 /** The levels that have something to say, the most specific first, and the tier the caller was found to have. */
@@ -39,20 +80,20 @@ export interface FoundLevels {
 }
 
 const EVERYONE = 'global:all'
+/** One budget for all routes. */
+const GLOBAL = 'global'
 
 export function findLevels(inForce: InForce, facts: CanonicalFacts, nowUs: number): FoundLevels {
+  const { config } = inForce
   const caller = findCaller(inForce, facts, nowUs)
-  const found = { ...facts, tier: caller.tier }
   const levels: Level[] = []
-  const route = inForce.routeRules.find(rule => matches(rule, found))
-  if (route !== undefined) levels.push(ruleLevel(inForce, route.rule, found, caller, nowUs))
-  levels.push(callerLevel(inForce, found, caller, nowUs))
-  const { global } = inForce.config
+  const route = findRule(inForce.routeRules, facts, caller.tier)
+  if (route !== undefined) levels.push(ruleLevel(inForce, route, facts, caller, nowUs))
+  levels.push(callerLevel(inForce, facts, caller, nowUs))
+  const { global } = config
   if (global !== null) {
-    const configured = policyNamed(inForce, { policy: global.policy }, null)
-    levels.push(
-      levelOf(inForce, { level: 'global', rule: 'global', configured, subject: EVERYONE, settings: global }),
-    )
+    const configured = inForce.policies.get(global.policy) as ConfiguredPolicy
+    levels.push(new Level(config, 'global', 'global', configured, EVERYONE, GLOBAL, global, null))
   }
   return { levels, tier: caller.tier }
 }
@@ -64,13 +105,11 @@ export function askedLevel(
   nowUs: number,
 ): Level {
   const { subject, charge, scope } = asked
-  const configured = policyNamed(inForce, charge, null)
-  const level = levelOf(inForce, { level: 'caller', rule: 'asked', configured, subject, settings: {} })
-  const override = findOverride(inForce, [targetKey({ subject })], nowUs)
+  const found = findOverride(inForce, [subject], nowUs)
   // Another tier, or numbers that make one, are no answer to a question about a policy.
-  const applies = override !== null && (charge.tier !== undefined || 'limits' in override.override)
-  if (!applies) return { ...level, scope }
-  return { ...level, scope, configured: replaced(inForce, configured, override), override }
+  const override = charge.tier !== undefined || (found !== null && 'limits' in found.override) ? found : null
+  const configured = replaced(inForce, policyNamed(inForce, charge, null), override)
+  return new Level(inForce.config, 'caller', 'asked', configured, subject, scope, NO_SETTINGS, override)
 }
 
 /** Who the caller is, as far as the file and the overrides know. */
@@ -85,42 +124,32 @@ interface Caller {
 }
 
 function findCaller(inForce: InForce, facts: CanonicalFacts, nowUs: number): Caller {
-  const subject = facts.subjects[0] as string
-  const entry = facts.subjects.map(name => inForce.subjects.get(name)).find(charge => charge !== undefined)
-  const override = findOverride(
-    inForce,
-    facts.subjects.map(name => targetKey({ subject: name })),
-    nowUs,
-  )
+  const entry = findEntry(inForce, facts.subjects)
+  const override = findOverride(inForce, facts.subjects, nowUs)
   const lifted = override !== null && 'tier' in override.override ? override.override.tier : null
   const tierOfFile = entry?.tier ?? facts.tier ?? inForce.config.default.tier ?? null
-  const tier = lifted !== null && inForce.tiers.has(lifted) ? lifted : tierOfFile
-  const because = entry === undefined ? 'default' : 'subjects'
-  return { subject, tier, policy: lifted === null ? (entry?.policy ?? null) : null, override, because }
+  return {
+    subject: facts.subjects[0] as string,
+    tier: lifted !== null && inForce.tiers.has(lifted) ? lifted : tierOfFile,
+    policy: lifted === null ? (entry?.policy ?? null) : null,
+    override,
+    because: entry === undefined ? 'default' : 'subjects',
+  }
+}
+
+function findEntry({ subjects }: InForce, names: readonly string[]): Charge | undefined {
+  if (subjects.size === 0) return undefined
+  return names.map(name => subjects.get(name)).find(charge => charge !== undefined)
 }
 
 function callerLevel(inForce: InForce, facts: CanonicalFacts, caller: Caller, nowUs: number): Level {
-  const matched = caller.policy === null ? inForce.callerRules.find(rule => matches(rule, facts)) : undefined
-  const level =
-    matched === undefined
-      ? defaultLevel(inForce, caller)
-      : ruleLevel(inForce, matched.rule, facts, caller, nowUs)
-  const { override } = caller
-  if (override === null) return level
-  return { ...level, configured: replaced(inForce, level.configured, override), override }
-}
-
-function defaultLevel(inForce: InForce, caller: Caller): Level {
-  const toldTier = caller.tier === null ? null : { tier: caller.tier }
-  const charge = caller.policy === null ? (toldTier ?? inForce.config.default) : { policy: caller.policy }
-  const configured = policyNamed(inForce, charge, null)
-  return levelOf(inForce, {
-    level: 'caller',
-    rule: caller.because,
-    configured,
-    subject: caller.subject,
-    settings: {},
-  })
+  const rule = caller.policy === null ? findRule(inForce.callerRules, facts, caller.tier) : undefined
+  if (rule !== undefined) return ruleLevel(inForce, rule, facts, caller, nowUs)
+  const charge = caller.policy === null ? inForce.config.default : { policy: caller.policy }
+  const base = policyNamed(inForce, charge, caller.policy === null ? caller.tier : null)
+  const configured = replaced(inForce, base, caller.override)
+  const { subject, because, override } = caller
+  return new Level(inForce.config, 'caller', because, configured, subject, GLOBAL, NO_SETTINGS, override)
 }
 
 function ruleLevel(
@@ -130,51 +159,18 @@ function ruleLevel(
   caller: Caller,
   nowUs: number,
 ): Level {
+  const isRoute = isRouteRule(rule)
   const types = rule.match.subjects
-  const subject =
-    types === null ? caller.subject : (facts.subjects.find(name => types.includes(typeOf(name))) as string)
-  const base = policyNamed(
-    inForce,
-    rule.charge ?? inForce.config.default,
-    rule.charge === null ? caller.tier : null,
-  )
-  const override = findOverride(inForce, [targetKey({ rule: rule.name })], nowUs)
-  const level = levelOf(inForce, {
-    level: isRouteRule(rule) ? 'route' : 'caller',
-    rule: rule.name,
-    configured: override === null ? base : replaced(inForce, base, override),
-    subject: rule.per === 'everyone' ? EVERYONE : subject,
-    settings: rule,
-  })
-  return { ...level, scope: rule.scope, cost: rule.cost ?? null, override }
-}
-
-interface Settings {
-  readonly mode?: Mode
-  readonly enforcePercent?: number
-  readonly onStoreFailure?: StoreFailure
-  readonly headers?: HeaderStyleName
-}
-
-/** What a rule leaves open its policy says, and what that leaves open the file. */
-function levelOf(
-  { config }: InForce,
-  found: Pick<Level, 'level' | 'rule' | 'configured' | 'subject'> & { readonly settings: Settings },
-): Level {
-  const { settings, ...level } = found
-  const ofPolicy = level.configured.settings
-  const speaks = [settings, ofPolicy].find(one => one.mode !== undefined || one.enforcePercent !== undefined)
-  return {
-    ...level,
-    scope: 'global',
-    // A percentage speaks of enforcing: together with the mode above it, it would say two things.
-    mode: speaks === undefined ? config.mode : (speaks.mode ?? 'enforce'),
-    enforcePercent: speaks === undefined ? config.enforcePercent : (speaks.enforcePercent ?? 100),
-    cost: null,
-    onStoreFailure: settings.onStoreFailure ?? ofPolicy.onStoreFailure ?? config.onStoreFailure ?? null,
-    headers: settings.headers ?? config.headers ?? null,
-    override: null,
-  }
+  const matched = types === null ? undefined : facts.subjects.find(name => types.includes(typeOf(name)))
+  const subject = rule.per === 'everyone' ? EVERYONE : (matched ?? caller.subject)
+  const tier = rule.charge === null ? caller.tier : null
+  const ofRule = findRuleOverride(inForce, rule, nowUs)
+  const base = replaced(inForce, policyNamed(inForce, rule.charge ?? inForce.config.default, tier), ofRule)
+  // What is set for a caller holds on the caller's level, not on a route's.
+  const configured = isRoute ? base : replaced(inForce, base, caller.override)
+  const override = isRoute ? ofRule : (caller.override ?? ofRule)
+  const level = isRoute ? 'route' : 'caller'
+  return new Level(inForce.config, level, rule.name, configured, subject, rule.scope, rule, override)
 }
 
 /** A tier known for the caller goes before the tier that is meant for those without one. */
@@ -188,8 +184,10 @@ function policyNamed(inForce: InForce, charge: Charge, tierOfCaller: string | nu
 function replaced(
   inForce: InForce,
   configured: ConfiguredPolicy,
-  { override, policy }: CompiledOverride,
+  compiled: CompiledOverride | null,
 ): ConfiguredPolicy {
+  if (compiled === null) return configured
+  const { override, policy } = compiled
   if (policy !== null) return { ...policy, settings: configured.settings }
   if ('tier' in override) return inForce.tiers.get(override.tier) ?? configured
   return 'limits' in override
@@ -197,21 +195,36 @@ function replaced(
     : configured
 }
 
-function findOverride(inForce: InForce, keys: readonly string[], nowUs: number): CompiledOverride | null {
+function findOverride(inForce: InForce, subjects: readonly string[], nowUs: number): CompiledOverride | null {
   if (inForce.overrides.size === 0) return null
-  for (const key of keys) {
-    const found = inForce.overrides.get(key)
+  for (const subject of subjects) {
+    const found = inForce.overrides.get(targetKey({ subject }))
     if (found !== undefined && found.endsAtUs > nowUs) return found
   }
   return null
 }
 
-function matches({ rule, pattern }: CompiledRule, facts: CanonicalFacts): boolean {
+function findRuleOverride(inForce: InForce, { name }: RuleConfig, nowUs: number): CompiledOverride | null {
+  if (inForce.overrides.size === 0) return null
+  const found = inForce.overrides.get(targetKey({ rule: name }))
+  return found !== undefined && found.endsAtUs > nowUs ? found : null
+}
+
+function findRule(
+  rules: readonly CompiledRule[],
+  facts: CanonicalFacts,
+  tier: string | null,
+): RuleConfig | undefined {
+  for (const compiled of rules) if (matches(compiled, facts, tier)) return compiled.rule
+  return undefined
+}
+
+function matches({ rule, pattern }: CompiledRule, facts: CanonicalFacts, tier: string | null): boolean {
   const { match } = rule
   return (
     matchesMethod(match, facts.method) &&
     (pattern === null || (facts.path !== null && matchesPattern(pattern, facts.path))) &&
-    (match.tiers === null || (facts.tier !== null && match.tiers.includes(facts.tier))) &&
+    (match.tiers === null || (tier !== null && match.tiers.includes(tier))) &&
     (match.scopes === null || (facts.scope !== null && match.scopes.includes(facts.scope))) &&
     (match.subjects === null || facts.subjects.some(name => match.subjects?.includes(typeOf(name))))
   )

@@ -3,6 +3,7 @@
  * they are, and which of them bind. One pure function; nothing else decides what applies.
  */
 import type { Check, Question } from '../engine/question.js'
+import { SingleQuestion } from '../engine/single.js'
 import type { Charge, CostConfig, HeaderStyleName } from './config.js'
 import { askedLevel, findLevels, type Level } from './find-levels.js'
 import type { InForce } from './in-force.js'
@@ -24,16 +25,12 @@ export interface Resolution {
   /** The caller's tier, where there is one. */
   readonly tier: string | null
   /** The levels that were found, the most specific first, with what becomes of each. */
-  readonly levels: readonly ResolvedLevel[]
+  readonly levels: readonly Level[]
   readonly headers: HeaderStyleName | null
 }
 
-/** `unused`: a more specific level decides. */
-export interface ResolvedLevel extends Level {
-  readonly part: 'decides' | 'shadow' | 'unused'
-}
-
 const NO_QUESTION: Question = { alternatives: [[]], shadow: [] }
+const NO_CHECKS: readonly Check[] = []
 
 /** What the rules say about a request. */
 export function resolve(inForce: InForce, facts: CanonicalFacts, nowUs: number): Resolution {
@@ -58,14 +55,17 @@ function conclude(
   levels: readonly Level[],
   found: Pick<Resolution, 'unasked' | 'tier' | 'cost'>,
 ): Resolution {
-  const parts = assignParts(inForce, levels)
-  const decides = parts.find(({ part }) => part === 'decides')
+  assignParts(inForce, levels)
+  const decides = levels.find(({ part }) => part === 'decides')
+  const { unasked, tier, cost } = found
   return {
-    ...found,
-    question: found.unasked === null ? questionOf(inForce, parts, found.cost) : NO_QUESTION,
+    unasked,
+    tier,
+    cost,
+    question: unasked === null ? questionOf(inForce, levels, cost) : NO_QUESTION,
     compare: decides?.mode === 'compare',
-    levels: parts,
-    headers: (decides ?? parts[0])?.headers ?? null,
+    levels,
+    headers: (decides ?? levels[0])?.headers ?? null,
   }
 }
 
@@ -94,14 +94,13 @@ function extensionOf(segment: string): string {
 }
 
 /** Shadow levels step aside and the next one decides, so that a rule on trial does not switch off what was in force. */
-function assignParts({ config }: InForce, levels: readonly Level[]): ResolvedLevel[] {
+function assignParts({ config }: InForce, levels: readonly Level[]): void {
   let decided = false
-  return levels.map(level => {
-    if (isShadow(level)) return { ...level, part: 'shadow' }
-    if (decided && config.levels === 'most-specific') return { ...level, part: 'unused' }
-    decided = true
-    return { ...level, part: 'decides' }
-  })
+  for (const level of levels) {
+    if (isShadow(level)) level.part = 'shadow'
+    else if (!decided || config.levels !== 'most-specific') level.part = 'decides'
+    decided ||= level.part === 'decides'
+  }
 }
 
 function isShadow({ mode, enforcePercent, subject }: Level): boolean {
@@ -121,23 +120,56 @@ function shareOf(subject: string): number {
   return (((hash ^ (hash >>> 16)) >>> 0) / 2 ** 32) * 100
 }
 
-function questionOf({ config }: InForce, parts: readonly ResolvedLevel[], cost: number): Question {
-  const deciding = parts.filter(({ part }) => part === 'decides').map(level => checksOf(level, cost))
-  const alternatives = config.levels === 'first-available' ? deciding : [withoutRepeats(deciding.flat())]
-  const live = new Set(deciding.flat().map(stateOf))
-  const shadow = parts.flatMap(level => {
-    const candidates = level.part === 'unused' ? [] : checksFor(level, level.configured.candidate, cost)
-    const own = level.part === 'shadow' ? checksOf(level, cost) : []
-    return [...own, ...candidates]
-  })
-  const first = parts.find(({ part }) => part === 'decides') ?? parts[0]
+function questionOf(inForce: InForce, levels: readonly Level[], cost: number): Question {
+  const deciding = levels.filter(({ part }) => part === 'decides')
+  const [first = levels[0]] = deciding
   const onStoreFailure = first?.onStoreFailure ?? null
+  const shadow = shadowChecks(levels, cost)
+  const [limit, ...others] = first?.configured.policy.limits ?? []
+  // Most requests meet one limit, and a store knows a shorter way for these.
+  if (
+    deciding.length === 1 &&
+    limit !== undefined &&
+    others.length === 0 &&
+    shadow.length === 0 &&
+    onStoreFailure === null
+  ) {
+    const { subject, scope } = first as Level
+    return new SingleQuestion(subject, scope, limit.name, limit.limit, cost)
+  }
+  const alternatives = alternativesOf(inForce, deciding, cost)
   return {
     alternatives: alternatives.length === 0 ? [[]] : alternatives,
-    // What binds is charged already; the same state in shadow would be charged twice.
-    shadow: withoutRepeats(shadow).filter(check => !live.has(stateOf(check))),
+    shadow: shadow.length === 0 ? shadow : withoutLive(shadow, alternatives),
     ...(onStoreFailure !== null && { onStoreFailure }),
   }
+}
+
+function alternativesOf(
+  { config }: InForce,
+  deciding: readonly Level[],
+  cost: number,
+): readonly (readonly Check[])[] {
+  const checks = deciding.map(level => checksOf(level, cost))
+  if (config.levels === 'first-available' || checks.length < 2) return checks
+  return [withoutRepeats(checks.flat())]
+}
+
+function shadowChecks(levels: readonly Level[], cost: number): readonly Check[] {
+  let checks: readonly Check[] = NO_CHECKS
+  for (const level of levels) {
+    if (level.part === 'shadow') checks = [...checks, ...checksOf(level, cost)]
+    const { candidate } = level.configured
+    if (level.part !== 'unused' && candidate.length > 0)
+      checks = [...checks, ...checksFor(level, candidate, cost)]
+  }
+  return checks
+}
+
+/** What binds is charged already; the same state in shadow would be charged twice. */
+function withoutLive(shadow: readonly Check[], alternatives: readonly (readonly Check[])[]): Check[] {
+  const live = new Set(alternatives.flat().map(stateOf))
+  return withoutRepeats(shadow).filter(check => !live.has(stateOf(check)))
 }
 
 function checksOf(level: Level, cost: number): Check[] {
