@@ -8,7 +8,6 @@
 
 -- @include clock
 
-local now = clock_us(ARGV[1])
 local keep_us = tonumber(ARGV[3])
 local remember_us = tonumber(ARGV[4])
 local before = redis.call('ZSCORE', KEYS[1], ARGV[2])

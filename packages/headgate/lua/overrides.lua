@@ -14,7 +14,7 @@
 -- @include clock
 
 -- The times are part of each entry: a hash has no time to live for each field. Numbers of milliseconds fit a double.
-local now_us = clock_us(ARGV[1])
+local now_us = now
 local now = math.floor(now_us / 1000)
 local key = KEYS[1]
 local REVISION = '#revision'

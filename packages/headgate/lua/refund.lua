@@ -7,7 +7,6 @@
 -- @include clock
 -- @include checks
 
-local now = clock_us(ARGV[1])
 local limits = read_limits()
 local reply = {}
 for index, key in ipairs(KEYS) do
@@ -15,7 +14,7 @@ for index, key in ipairs(KEYS) do
   if charged_at == -1 then
     charged_at = nil
   end
-  local state = limit.algorithm.load(key, limit, now)
-  reply[index] = state and limit.algorithm.refund(limit, state, units, charged_at, now) or -2
+  local state = limit.algorithm.load(key, limit)
+  reply[index] = state and limit.algorithm.refund(limit, state, units, charged_at) or -2
 end
 return reply

@@ -7,12 +7,11 @@
 -- @include clock
 -- @include checks
 
-local now = clock_us(ARGV[1])
 local limits = read_limits()
 local forgotten = 0
 for _, key in ipairs(KEYS) do
   local limit = limits[next_number()]
-  if limit.algorithm.load(key, limit, now) then
+  if limit.algorithm.load(key, limit) then
     forgotten = forgotten + redis.call('UNLINK', key)
   end
 end

@@ -12,6 +12,10 @@ export interface Timers {
   after(ms: number, work: () => void): () => void
   /** The same for work that must not keep the process alive. */
   inBackground(ms: number, work: () => void): () => void
+  /** Calls `work` when the code that runs now, and all promises it settled, are done. */
+  afterThisCode?(work: () => void): void
+  /** Calls `work` when this turn of the event loop is over: when every socket that had something has been heard. */
+  afterThisTurn?(work: () => void): void
 }
 
 const originUs = Math.floor(performance.timeOrigin * 1000)
@@ -28,6 +32,9 @@ export const systemClock: Clock = {
 }
 
 export const systemTimers: Timers = {
+  // Where there is no event loop like Node's, a promise of our own is the nearest there is.
+  afterThisCode: globalThis.process?.nextTick ?? queueMicrotask,
+  afterThisTurn: globalThis.setImmediate ?? queueMicrotask,
   after(ms, work) {
     const timer = setTimeout(work, ms)
     return () => clearTimeout(timer)

@@ -1,109 +1,113 @@
 -- Sliding-window counter in sub-windows; see engine/sliding-window-buckets.ts.
 -- A hash: `start` of the newest part in microseconds, and `counts` of the parts, newest first, with commas between.
-local buckets = {}
+local function make_buckets()
+  local buckets = {}
 
-function buckets.load(key, limit, now)
-  local fields, failure = hash_fields(key, 'start', 'counts')
-  if failure then
-    return nil, failure
-  end
-  local part = math.ceil(limit.window_us / limit.buckets)
-  local state = { key = key, part = part, counts = {}, used = 0 }
-  local stored, text = 0, ''
-  if fields[1] then
-    stored, text = whole(fields[1]), fields[2]
-    if not (stored and text and string.find(text, '^%d[%d,]*$')) then
+  function buckets.load(key, limit)
+    local fields = redis.pcall('HMGET', key, 'start', 'counts')
+    local failure = not fields[1] and failure_of(key, fields)
+    if failure then
+      return nil, failure
+    end
+    local part = math.ceil(limit.window_us / limit.buckets)
+    local state = { key = key, part = part, counts = {}, used = 0 }
+    local stored, text = 0, ''
+    if fields[1] then
+      stored, text = whole(fields[1]), fields[2]
+      if not (stored and text and string.find(text, '^%d[%d,]*$')) then
+        return nil, BAD_STATE
+      end
+    end
+    local at = now
+    local forgotten = stored - now > 2 * limit.window_us - (limit.buckets + 1) * part
+    if stored > now and not forgotten then
+      at = stored
+    end
+    state.at, state.start = at, at - at % part
+    local passed = forgotten and limit.buckets + 1 or (state.start - stored) / part
+    if passed <= limit.buckets then
+      for age = 1, passed do
+        state.counts[age] = 0
+      end
+      for count in string.gmatch(text, '%d+') do
+        if #state.counts == limit.buckets + 1 then
+          break
+        end
+        state.counts[#state.counts + 1] = tonumber(count)
+      end
+    end
+    for _, count in ipairs(state.counts) do
+      state.used = state.used + count
+    end
+    if state.used > MAX_SAFE then
       return nil, BAD_STATE
     end
+    return state
   end
-  local at = now
-  local forgotten = stored - now > 2 * limit.window_us - (limit.buckets + 1) * part
-  if stored > now and not forgotten then
-    at = stored
+
+  -- When the part of this age (0 is the newest) stops counting.
+  local function leaves_at(limit, state, age)
+    return state.start + (limit.buckets + 1 - age) * state.part
   end
-  state.at, state.start = at, at - at % part
-  local passed = forgotten and limit.buckets + 1 or (state.start - stored) / part
-  if passed <= limit.buckets then
-    for age = 1, passed do
-      state.counts[age] = 0
+
+  function buckets.wait_us(limit, state, cost)
+    if cost > limit.limit then
+      return NEVER
     end
-    for count in string.gmatch(text, '%d+') do
-      if #state.counts == limit.buckets + 1 then
+    local excess = state.used + cost - limit.limit
+    if excess <= 0 then
+      return 0
+    end
+    local age = #state.counts - 1
+    while age > 0 do
+      excess = excess - state.counts[age + 1]
+      if excess <= 0 then
         break
       end
-      state.counts[#state.counts + 1] = tonumber(count)
+      age = age - 1
     end
+    return leaves_at(limit, state, age) - now
   end
-  for _, count in ipairs(state.counts) do
-    state.used = state.used + count
-  end
-  if state.used > MAX_SAFE then
-    return nil, BAD_STATE
-  end
-  return state
-end
 
--- When the part of this age (0 is the newest) stops counting.
-local function leaves_at(limit, state, age)
-  return state.start + (limit.buckets + 1 - age) * state.part
-end
-
-function buckets.wait_us(limit, state, cost, now)
-  if cost > limit.limit then
-    return NEVER
-  end
-  local excess = state.used + cost - limit.limit
-  if excess <= 0 then
-    return 0
-  end
-  local age = #state.counts - 1
-  while age > 0 do
-    excess = excess - state.counts[age + 1]
-    if excess <= 0 then
-      break
+  -- Units left, and the time until no counted part holds any unit.
+  function buckets.tell(limit, state)
+    local reset_us = 0
+    for index, count in ipairs(state.counts) do
+      if count > 0 then
+        reset_us = leaves_at(limit, state, index - 1) - now
+        break
+      end
     end
-    age = age - 1
+    return math.max(0, limit.limit - state.used), reset_us
   end
-  return leaves_at(limit, state, age) - now
-end
 
-function buckets.remaining(limit, state)
-  return math.max(0, limit.limit - state.used)
-end
+  local function save_buckets(limit, state)
+    redis.call('HSET', state.key, 'start', state.start, 'counts', table.concat(state.counts, ','))
+    expire_after(state.key, math.max(0, state.start - now) + 2 * limit.window_us)
+  end
 
-function buckets.reset_after_us(limit, state, now)
-  for index, count in ipairs(state.counts) do
-    if count > 0 then
-      return leaves_at(limit, state, index - 1) - now
+  function buckets.charge(limit, state, cost)
+    state.counts[1] = (state.counts[1] or 0) + cost
+    state.used = state.used + cost
+    save_buckets(limit, state)
+    return state.at
+  end
+
+  function buckets.refund(limit, state, units, charged_at)
+    local charged_age = charged_at and (state.start - (charged_at - charged_at % state.part)) / state.part
+    local left = units
+    for age = #state.counts - 1, 0, -1 do
+      if not charged_at or charged_age == age then
+        local back = math.min(left, state.counts[age + 1])
+        state.counts[age + 1] = state.counts[age + 1] - back
+        left = left - back
+      end
     end
-  end
-  return 0
-end
-
-local function save_buckets(limit, state, now)
-  redis.call('HSET', state.key, 'start', state.start, 'counts', table.concat(state.counts, ','))
-  expire_after(state.key, math.max(0, state.start - now) + 2 * limit.window_us)
-end
-
-function buckets.charge(limit, state, cost, now)
-  state.counts[1] = (state.counts[1] or 0) + cost
-  state.used = state.used + cost
-  save_buckets(limit, state, now)
-  return state.at
-end
-
-function buckets.refund(limit, state, units, charged_at, now)
-  local charged_age = charged_at and (state.start - (charged_at - charged_at % state.part)) / state.part
-  local left = units
-  for age = #state.counts - 1, 0, -1 do
-    if not charged_at or charged_age == age then
-      local back = math.min(left, state.counts[age + 1])
-      state.counts[age + 1] = state.counts[age + 1] - back
-      left = left - back
+    if left < units then
+      save_buckets(limit, state)
     end
+    return units - left
   end
-  if left < units then
-    save_buckets(limit, state, now)
-  end
-  return units - left
+
+  return buckets
 end

@@ -45,7 +45,7 @@ export interface Answer {
   /** Who decided, where it was not the store that was asked. */
   readonly source?: 'local' | 'open' | 'closed'
   /** Reading of the store's clock, where that is in this process. */
-  readonly nowUs?: number
+  readonly nowUs?: number | undefined
 }
 
 /** A charge to be taken back: `units` of it, at the time it was made or, without one, the oldest first. */

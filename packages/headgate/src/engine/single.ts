@@ -35,7 +35,7 @@ export class SingleAnswer implements Answer, Verdict {
     readonly retryAfterUs: number,
     readonly resetAfterUs: number,
     readonly chargedAtUs: number | null,
-    readonly nowUs: number,
+    readonly nowUs: number | undefined,
   ) {
     this.charged = retryAfterUs === 0 ? 0 : -1
   }
@@ -57,3 +57,4 @@ const noLimit = { algorithm: 'token-bucket', limit: 0 } as Limit
 keepShape(new SingleQuestion('', '', '', noLimit, 1))
 keepShape(new SingleAnswer(0, 0, 0.5, 0.5, 0.5))
 keepShape(new SingleAnswer(0, 0.5, 0.5, null, 0.5))
+keepShape(new SingleAnswer(0, 0, 0.5, 0.5, undefined))

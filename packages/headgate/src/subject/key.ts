@@ -10,6 +10,7 @@ import { digest } from './digest.js'
 /** Changes with the layout of the stored state; limits start afresh once when it does. */
 const STATE_VERSION = 'v1'
 const MAX_PART_LENGTH = 96
+const PLAIN = /^[A-Za-z0-9_.-]*$/
 const DIGEST_KEY = 'headgate.key'
 
 export interface KeyParts {
@@ -40,6 +41,8 @@ export function encodeTenant(tenant: string): string {
 }
 
 function encodePart(part: string, unsafe: RegExp): string {
+  // Nearly all parts: letters, digits and a few marks, which nothing has to be done to.
+  if (part.length <= MAX_PART_LENGTH && PLAIN.test(part)) return part
   const encoded = part.replace(unsafe, percentEncode)
   if (encoded.length <= MAX_PART_LENGTH) return encoded
   // '%~' cannot come out of the encoding, so a digest never equals an encoded part.

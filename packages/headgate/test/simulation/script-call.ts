@@ -1,6 +1,7 @@
 /** What a script of lua/ reads from its keys and arguments and what it replies: the other side of encode and decode. */
 import { type Limit, NEVER } from '../../src/engine/limit.ts'
 import type { Answer, Check, Question, Refund, Verdict } from '../../src/engine/question.ts'
+import { SingleQuestion } from '../../src/engine/single.ts'
 
 const ALGORITHMS = [
   'sliding-window-log',
@@ -11,10 +12,14 @@ const ALGORITHMS = [
 
 export function readQuestions(keys: readonly string[], args: readonly string[]): Question[] {
   const reader = new ArgumentReader(keys, args)
-  return reader.times(() => ({
-    alternatives: reader.times(() => reader.times(() => reader.check())),
-    shadow: reader.times(() => reader.check()),
-  }))
+  return reader.times(() => {
+    const which = reader.number()
+    if (which !== 0) return reader.singleQuestion(which)
+    return {
+      alternatives: reader.times(() => reader.times(() => reader.check())),
+      shadow: reader.times(() => reader.check()),
+    }
+  })
 }
 
 export function readRefunds(keys: readonly string[], args: readonly string[]): Refund[] {
@@ -32,8 +37,14 @@ export function readReset(keys: readonly string[], args: readonly string[]): Che
   return keys.map(() => reader.checkWithoutCost())
 }
 
-export function replyOf(answer: Answer): number[] {
+export function replyOf(question: Question, answer: Answer): number[] {
+  if (question instanceof SingleQuestion) return singleReplyOf(answer.verdicts[0]?.[0] as Verdict)
   return [answer.charged, ...answer.verdicts.flat().flatMap(numbersOf), ...answer.shadow.flatMap(numbersOf)]
+}
+
+function singleReplyOf({ allowed, retryAfterUs, remaining, resetAfterUs, chargedAtUs }: Verdict): number[] {
+  const denied = retryAfterUs === NEVER ? -3 : -3 - retryAfterUs
+  return [allowed ? (chargedAtUs ?? -1) : denied, remaining, resetAfterUs]
 }
 
 function numbersOf({ retryAfterUs, remaining, resetAfterUs, chargedAtUs }: Verdict): number[] {
@@ -69,8 +80,18 @@ class ArgumentReader {
     return { ...check, cost: this.number() }
   }
 
+  /** Minus the limit is a cost of one; the limit is followed by another cost. */
+  singleQuestion(which: number): SingleQuestion {
+    const { subject, scope, name, limit } = this.#checkOf(Math.abs(which))
+    return new SingleQuestion(subject, scope, name, limit, which < 0 ? 1 : this.number())
+  }
+
   checkWithoutCost(): Check {
-    const limit = this.#limits[this.number() - 1] as Limit
+    return this.#checkOf(this.number())
+  }
+
+  #checkOf(which: number): Check {
+    const limit = this.#limits[which - 1] as Limit
     const subject = this.#keys[this.#keyPosition++] as string
     return { subject, scope: 'global', name: limit.id, limit, cost: 0 }
   }

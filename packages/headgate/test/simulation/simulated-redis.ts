@@ -126,7 +126,10 @@ export class SimulatedRedis {
         return this.#decide(call, poisoned)
       case 'peek': {
         const questions = readQuestions(call.keys, call.args)
-        return { reply: questions.flatMap(each => replyOf(this.#store.peek(each) as Answer)), records: [] }
+        return {
+          reply: questions.flatMap(each => replyOf(each, this.#store.peek(each) as Answer)),
+          records: [],
+        }
       }
       case 'refund':
         return this.#refund(call)
@@ -157,7 +160,7 @@ export class SimulatedRedis {
         const atUs = answer.verdicts[answer.charged]?.[index]?.chargedAtUs ?? this.#nowUs
         records.push(this.#record('charge', check, check.cost, atUs, call))
       }
-      return replyOf(answer)
+      return replyOf(question, answer)
     })
     return { reply, records }
   }

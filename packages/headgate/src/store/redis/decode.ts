@@ -1,9 +1,13 @@
 import { NEVER } from '../../engine/limit.js'
 import type { Answer, Check, Question, Verdict } from '../../engine/question.js'
+import { SingleAnswer, SingleQuestion } from '../../engine/single.js'
 import { HeadgateError, show } from '../../errors.js'
+import { singleCheckOf } from './encode.js'
 
 /** A question the script could not answer, because a key of it holds something else. */
 const UNREADABLE = -2
+/** Of a question of one check; below it lies the wait. */
+const WOULD_NEVER_FIT = -3
 
 /** The answers in a reply of decide.lua or peek.lua; a question that failed by itself is an error in its place. */
 export function decodeAnswers(
@@ -11,12 +15,28 @@ export function decodeAnswers(
   questions: readonly Question[],
 ): readonly (Answer | HeadgateError)[] {
   const reader = new ReplyReader(reply)
-  const answers = questions.map(question => {
-    const charged = reader.integer()
-    return charged === UNREADABLE ? keyError(reader.text()) : decodeAnswer(reader, question, charged)
-  })
+  const answers: (Answer | HeadgateError)[] = []
+  for (const question of questions) {
+    const first = reader.integer()
+    if (first === UNREADABLE) answers.push(keyError(reader.text()))
+    else if (singleCheckOf(question) !== null) answers.push(decodeSingle(reader, question, first))
+    else answers.push(decodeAnswer(reader, question, first))
+  }
   reader.end()
   return answers
+}
+
+/** `first` is the time charged, or says why nothing was: see lua/include/verdicts.lua. */
+function decodeSingle(reader: ReplyReader, question: Question, first: number): Answer {
+  const waitUs = first === WOULD_NEVER_FIT ? NEVER : Math.max(0, WOULD_NEVER_FIT - first)
+  const remaining = reader.integer()
+  const resetAfterUs = reader.integer()
+  const chargedAtUs = first < 0 ? null : first
+  const answer = new SingleAnswer(remaining, waitUs, resetAfterUs, chargedAtUs, undefined)
+  if (question instanceof SingleQuestion) return answer
+  const { allowed, charged } = answer
+  const verdict = { allowed, remaining, retryAfterUs: waitUs, resetAfterUs, chargedAtUs }
+  return { charged, verdicts: [[verdict]], shadow: [] }
 }
 
 /** The units given back, in the order of the refunds. */

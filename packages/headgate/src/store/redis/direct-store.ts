@@ -6,6 +6,7 @@ import type { ControlStore } from '../control-store.js'
 import { parseDeadlineMs, withDeadline } from '../guard/deadline.js'
 import type { Beat } from '../guard/fleet.js'
 import type { Store } from '../store.js'
+import { createBatch } from './batch.js'
 import { type IoredisLike, ioredisConnection, isIoredis } from './clients/ioredis.js'
 import { isNodeRedis, type NodeRedisLike, nodeRedisConnection } from './clients/node-redis.js'
 import type { RedisConnection } from './connection.js'
@@ -18,6 +19,7 @@ import { redisControl } from './redis-control.js'
 import { runAsFunction, runByHash } from './script-runner.js'
 import { type Script, scripts } from './scripts.gen.js'
 import { createShare, type Share } from './share.js'
+import { slotOf } from './slot.js'
 import { splitBySubject } from './split-by-subject.js'
 
 /** A client of node-redis or ioredis, of any topology, or anything that can run a script. */
@@ -36,6 +38,11 @@ export interface DirectStoreOptions {
   readonly shared?: boolean
   /** This store's part of every limit, where several regions have a Redis each. */
   readonly share?: Share
+  /**
+   * Send checks made in the same turn of the event loop as one call. Default true. `maxChecks` (default 64) bounds a
+   * call, and with it the time for which Redis answers nobody else.
+   */
+  readonly batch?: boolean | { readonly maxChecks?: number }
   /** Told about an unsafe set-up. Default: `console.warn`. */
   readonly onWarning?: (warning: StoreWarning) => void
   /** The server's time in microseconds, for tests only. Left out: the server's own clock. */
@@ -69,7 +76,7 @@ export interface DirectStore extends Store {
 /** Calls that may be unanswered at once; beyond it a frozen server would be paid for in memory. */
 const MAX_UNANSWERED = 10_000
 const INSPECT_EVERY_US = 60_000_000
-const DEFAULTS = { prefix: 'ratelimit', tenant: '' } as const
+const DEFAULTS = { prefix: 'ratelimit', tenant: '', maxChecks: 64 } as const
 const PREFIX = /^[A-Za-z0-9_.-]{1,32}$/
 
 /**
@@ -117,36 +124,75 @@ export function directRedisStore(
     if (time.clock.nowUs() - inspectedAtUs >= INSPECT_EVERY_US) inspect().catch(() => {})
   }
 
+  function tooMany(): HeadgateError {
+    return storeError(new Error(`${unanswered} calls are unanswered`))
+  }
+
+  /** Counts `questions` as unanswered while `work` is under way; a failure of it is the store's. */
+  async function counted<T>(questions: number, work: () => Promise<T>): Promise<T> {
+    unanswered += questions
+    try {
+      return await work()
+    } catch (error) {
+      throw storeError(error)
+    } finally {
+      unanswered -= questions
+    }
+  }
+
   async function call(
     script: Script,
     keys: string[],
     args: string[],
     connectWithinMs = settings.deadlineMs,
   ): Promise<unknown> {
-    if (unanswered >= MAX_UNANSWERED) throw storeError(new Error(`${unanswered} calls are unanswered`))
-    unanswered++
-    try {
-      const wait = gate.pass(connectWithinMs)
+    if (unanswered >= MAX_UNANSWERED) throw tooMany()
+    const wait = gate.pass(connectWithinMs)
+    return counted(1, async () => {
       if (wait !== undefined) await wait
-      return await run(script, keys, args)
-    } catch (error) {
-      throw storeError(error)
-    } finally {
-      unanswered--
-    }
+      // What was asked before leaves before.
+      batch.flush()
+      return run(script, keys, args)
+    })
   }
 
-  async function ask(script: Script, question: Question): Promise<Answer> {
-    const { keys, args } = encodeQuestions([question], keyOf, clockUs())
-    const [answer] = decodeAnswers(await call(script, keys, args), [question])
-    if (isHeadgateError(answer)) throw answer
-    return answer as Answer
+  const batch = createBatch({
+    maxChecks: settings.maxChecks,
+    timers: time.timers,
+    laneOf(question) {
+      const check = connection.cluster ? firstCheckOf(question) : undefined
+      return check === undefined ? 0 : slotOf(keyOf(check))
+    },
+    async send({ how, clockUs }, questions) {
+      const { keys, args } = encodeQuestions(questions, keyOf, clockUs)
+      const reply = await counted(questions.length, () => run(scripts[how], keys, args))
+      return decodeAnswers(reply, questions)
+    },
+  })
+
+  function ask(how: 'decide' | 'peek', question: Question): Promise<Answer> {
+    if (unanswered >= MAX_UNANSWERED) return Promise.reject(tooMany())
+    // From now, not from when the batch leaves: a question given up at the gate is never sent.
+    const wait = gate.pass(settings.deadlineMs)
+    if (wait === undefined) return batch.ask(how, clockUs(), question)
+    unanswered++
+    const askedAtUs = clockUs()
+    return wait.then(
+      () => {
+        unanswered--
+        return batch.ask(how, askedAtUs, question)
+      },
+      error => {
+        unanswered--
+        throw storeError(error)
+      },
+    )
   }
 
   const direct: Store = {
     source: 'redis',
-    decide: question => ask(scripts.decide, question),
-    peek: question => ask(scripts.peek, question),
+    decide: question => ask('decide', question),
+    peek: question => ask('peek', question),
     async refund(refunds) {
       const { keys, args } = encodeRefunds(refunds, keyOf, clockUs())
       return decodeRefunds(await call(scripts.refund, keys, args), refunds.length)
@@ -184,11 +230,15 @@ export function directRedisStore(
     deadlineMs: settings.deadlineMs,
     onConnected: listener => connection.onConnected?.(listener),
     nodeOf(question) {
-      const check = question.alternatives.find(checks => checks.length > 0)?.[0] ?? question.shadow[0]
+      const check = connection.cluster ? firstCheckOf(question) : undefined
       return check === undefined ? '' : (connection.nodeOf?.(keyOf(check)) ?? '')
     },
     replaceConnection: node => connection.replace?.(node),
   }
+}
+
+function firstCheckOf(question: Question): Check | undefined {
+  return question.alternatives.find(checks => checks.length > 0)?.[0] ?? question.shadow[0]
 }
 
 function withShare(store: Store, share: Share): Store {
@@ -270,5 +320,31 @@ function parseOptions(options: DirectStoreOptions) {
   const use = options.use ?? 'scripts'
   if (use !== 'scripts' && use !== 'functions')
     throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'use', "'scripts' or 'functions'", use)
-  return { prefix, tenant, deadlineMs, use, shared: options.shared === true }
+  return {
+    prefix,
+    tenant,
+    deadlineMs,
+    use,
+    shared: options.shared === true,
+    maxChecks: parseBatch(options.batch),
+  }
+}
+
+/** Checks in a call at most: one means that every question is a call of its own. */
+function parseBatch(batch: unknown): number {
+  if (batch === undefined || batch === true) return DEFAULTS.maxChecks
+  if (batch === false) return 1
+  if (typeof batch !== 'object' || batch === null) {
+    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'batch', 'true, false or { maxChecks }', batch)
+  }
+  const { maxChecks = DEFAULTS.maxChecks } = batch as { maxChecks?: unknown }
+  if (typeof maxChecks === 'number' && Number.isInteger(maxChecks) && maxChecks >= 1 && maxChecks <= 1_000) {
+    return maxChecks
+  }
+  throw unexpected(
+    'ERR_HEADGATE_INVALID_OPTION',
+    'batch.maxChecks',
+    'a whole number from 1 to 1000',
+    maxChecks,
+  )
 }

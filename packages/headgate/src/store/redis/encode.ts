@@ -1,5 +1,6 @@
 import type { Limit } from '../../engine/limit.js'
 import type { Check, Question, Refund } from '../../engine/question.js'
+import { SingleQuestion } from '../../engine/single.js'
 
 /** The keys and arguments of one script call. */
 export interface Call {
@@ -24,19 +25,41 @@ export function encodeQuestions(
   const limits = new LimitList()
   const keys: string[] = []
   const body: string[] = [String(questions.length)]
-  const encodeChecks = (checks: readonly Check[]): void => {
-    body.push(String(checks.length))
-    for (const check of checks) {
-      keys.push(keyOf(check))
-      body.push(limits.number(check.limit), String(check.cost))
-    }
-  }
   for (const question of questions) {
-    body.push(String(question.alternatives.length))
-    for (const checks of question.alternatives) encodeChecks(checks)
-    encodeChecks(question.shadow)
+    const single = singleCheckOf(question)
+    if (single !== null) {
+      keys.push(keyOf(single))
+      if (single.cost === 1) body.push(limits.negative(single.limit))
+      else body.push(limits.number(single.limit), String(single.cost))
+      continue
+    }
+    body.push('0', String(question.alternatives.length))
+    for (const checks of question.alternatives) encodeChecks(checks, keys, body, limits, keyOf)
+    encodeChecks(question.shadow, keys, body, limits, keyOf)
   }
   return { keys, args: [clockUs, ...limits.encoded(), ...body] }
+}
+
+/** The check of a question that has only one, which the scripts take and answer in fewer words. */
+export function singleCheckOf(question: Question): Check | null {
+  if (question instanceof SingleQuestion) return question
+  const [first] = question.alternatives
+  const isSingle = question.alternatives.length === 1 && first?.length === 1 && question.shadow.length === 0
+  return isSingle ? (first[0] as Check) : null
+}
+
+function encodeChecks(
+  checks: readonly Check[],
+  keys: string[],
+  body: string[],
+  limits: LimitList,
+  keyOf: (check: Check) => string,
+): void {
+  body.push(String(checks.length))
+  for (const check of checks) {
+    keys.push(keyOf(check))
+    body.push(limits.number(check.limit), String(check.cost))
+  }
 }
 
 /** Arguments of refund.lua. */
@@ -66,15 +89,17 @@ export function encodeReset(
 }
 
 class LimitList {
-  readonly #numbers = new Map<Limit, string>()
+  readonly #numbers = new Map<Limit, number>()
+  /** Most checks of a call are about the same limit. */
+  #last: Limit | undefined
+  #lastNumber = 0
 
   number(limit: Limit): string {
-    let number = this.#numbers.get(limit)
-    if (number === undefined) {
-      number = String(this.#numbers.size + 1)
-      this.#numbers.set(limit, number)
-    }
-    return number
+    return NUMBERS[this.#numberOf(limit)] ?? String(this.#numberOf(limit))
+  }
+
+  negative(limit: Limit): string {
+    return NEGATIVES[this.#numberOf(limit)] ?? String(-this.#numberOf(limit))
   }
 
   encoded(): string[] {
@@ -82,7 +107,23 @@ class LimitList {
     for (const limit of this.#numbers.keys()) encoded.push(...encodeLimit(limit))
     return encoded
   }
+
+  #numberOf(limit: Limit): number {
+    if (limit === this.#last) return this.#lastNumber
+    let number = this.#numbers.get(limit)
+    if (number === undefined) {
+      number = this.#numbers.size + 1
+      this.#numbers.set(limit, number)
+    }
+    this.#last = limit
+    this.#lastNumber = number
+    return number
+  }
 }
+
+// As text once: a call names the same few limits again and again.
+const NUMBERS = Array.from({ length: 64 }, (_, number) => String(number))
+const NEGATIVES = NUMBERS.map(number => `-${number}`)
 
 function encodeLimit(limit: Limit): string[] {
   return [

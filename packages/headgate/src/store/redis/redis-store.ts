@@ -1,9 +1,17 @@
 import { systemClock, systemTimers } from '../../clock.js'
+import { unexpected } from '../../errors.js'
+import { withDenyCache } from '../guard/deny-cache.js'
 import { type GuardOptions, guardStore, type StoreHealth } from '../guard/guarded-store.js'
 import type { Store } from '../store.js'
 import { type DirectStoreOptions, directRedisStore, type RedisClient, type Time } from './direct-store.js'
 
-export interface RedisStoreOptions extends DirectStoreOptions, GuardOptions {}
+export interface RedisStoreOptions extends DirectStoreOptions, GuardOptions {
+  /**
+   * Answer a client that Redis has just denied without asking again, until it may come back and for one second at
+   * most. Default true.
+   */
+  readonly denyCache?: boolean
+}
 
 /** The Redis store: gives every request a decision, also while Redis does not. */
 export interface RedisStore extends Store {
@@ -25,6 +33,9 @@ const realWorld: World = {
   random: Math.random,
   log: line => console.warn(`[headgate] ${line}`),
 }
+
+/** Enough for every client a flood comes from, and a few megabytes at most. */
+const DENIED_SUBJECTS = 10_000
 
 /**
  * Limits shared by every process that uses the same Redis, decided there by one atomic script, on the server's clock.
@@ -48,5 +59,14 @@ export function redisStoreIn(world: World, client: RedisClient, options: RedisSt
     isEvictionUnsafe: direct.isEvictionUnsafe,
     ...world,
   })
-  return { ...guarded, control: direct.control, ready: direct.ready }
+  const maxSubjects = parseDenyCache(options.denyCache)
+  const cached = maxSubjects === 0 ? guarded : withDenyCache(guarded, { clock: world.clock, maxSubjects })
+  return { ...guarded, ...cached, control: direct.control, ready: direct.ready }
+}
+
+/** Subjects whose denials are remembered; none when it is off. */
+function parseDenyCache(denyCache: unknown): number {
+  if (denyCache === undefined || denyCache === true) return DENIED_SUBJECTS
+  if (denyCache === false) return 0
+  throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'denyCache', 'true or false', denyCache)
 }

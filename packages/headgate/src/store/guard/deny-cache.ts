@@ -1,0 +1,205 @@
+/**
+ * Denials the store confirmed, remembered in this process: a flood from one client costs one call a second.
+ *
+ * A wait is worked out "if nobody else asks", and what others take only makes it longer. So until it is over every
+ * request that takes as much or more from the same limits is denied, by any of the algorithms. Only a reset, a refund or
+ * other numbers can end it sooner. Numbers are compared; a reset or refund in this process is seen at once; one
+ * elsewhere within the second after which the store is asked again.
+ *
+ * Invariant: a denial from here is one the store would have given, had it been asked.
+ */
+import type { Clock } from '../../clock.js'
+import type { Limit } from '../../engine/limit.js'
+import { NEVER } from '../../engine/limit.js'
+import type { Answer, Check, Question, Verdict } from '../../engine/question.js'
+import { SingleAnswer, SingleQuestion } from '../../engine/single.js'
+import type { Eventually, Store } from '../store.js'
+
+export interface DenyCacheOptions {
+  readonly clock: Clock
+  /** Subjects whose denials are remembered; beyond it the oldest are forgotten. */
+  readonly maxSubjects: number
+}
+
+/** A denial counts for this long, from when the question was sent. */
+const MOST_US = 1_000_000
+/** Questions remembered for a subject: different limits, or different costs. */
+const MAX_DENIALS = 8
+
+interface Denial {
+  readonly question: Question
+  readonly answer: Answer
+  readonly sentAtUs: number
+  readonly untilUs: number
+}
+
+export function withDenyCache(store: Store, options: DenyCacheOptions): Store {
+  const { clock, maxSubjects } = options
+  const denials = new Map<string, Denial[]>()
+  /** When a denial of a subject may last have ended early: what was asked before that is not remembered. */
+  const unsettled = new Map<string, number>()
+  let epochs = 0
+  /** As `unsettled`, for every subject: it is bounded, too. */
+  let forgottenBefore = 0
+
+  function decide(question: Question): Eventually<Answer> {
+    const subject = denials.size === 0 ? null : subjectOf(question)
+    const known = subject === null ? undefined : denials.get(subject)
+    if (known !== undefined) {
+      const nowUs = clock.nowUs()
+      const denial = find(known, question, nowUs)
+      if (denial !== undefined) return laterBy(nowUs - denial.sentAtUs, denial.answer, question)
+    }
+    const sentAtUs = clock.nowUs()
+    const answer = store.decide(question)
+    return answer instanceof Promise ? learnLater(question, sentAtUs, answer) : answer
+  }
+
+  async function learnLater(question: Question, sentAtUs: number, asked: Promise<Answer>): Promise<Answer> {
+    const epoch = epochs
+    const answer = await asked
+    if (answer.charged < 0 && answer.source === undefined) learn(question, sentAtUs, answer, epoch)
+    return answer
+  }
+
+  function learn(question: Question, sentAtUs: number, answer: Answer, epoch: number): void {
+    const subject = subjectOf(question)
+    if (subject === null || (unsettled.get(subject) ?? forgottenBefore) > epoch) return
+    const untilUs = sentAtUs + Math.min(MOST_US, waitUs(answer))
+    const nowUs = clock.nowUs()
+    if (untilUs <= nowUs) return
+    const others = (denials.get(subject) ?? []).filter(
+      one => one.untilUs > nowUs && !covers(one.question, question, isEqual),
+    )
+    if (others.length === MAX_DENIALS) others.shift()
+    if (!denials.has(subject) && denials.size >= maxSubjects) {
+      denials.delete(denials.keys().next().value as string)
+    }
+    denials.set(subject, [...others, { question, answer, sentAtUs, untilUs }])
+  }
+
+  /** What was asked before this may have been decided before it, whenever the answer comes. */
+  function forget(subjects: ReadonlySet<string>): void {
+    epochs++
+    if (unsettled.size + subjects.size > maxSubjects) {
+      unsettled.clear()
+      forgottenBefore = epochs
+    }
+    for (const subject of subjects) {
+      denials.delete(subject)
+      unsettled.set(subject, epochs)
+    }
+  }
+
+  /** Before, because it may be carried out at any time from now; and after, because of what was learnt meanwhile. */
+  async function ending<T>(checks: readonly Check[], work: () => Eventually<T>): Promise<T> {
+    const subjects = new Set(checks.map(({ subject }) => subject))
+    forget(subjects)
+    try {
+      return await work()
+    } finally {
+      forget(subjects)
+    }
+  }
+
+  return {
+    ...store,
+    decide,
+    refund: refunds =>
+      ending(
+        refunds.map(({ check }) => check),
+        () => store.refund(refunds),
+      ),
+    reset: checks => ending(checks, () => store.reset(checks)),
+  }
+}
+
+/**
+ * The denial of the same question. One of less would do for the denial, but not for how long it lasts: the store is
+ * asked for that, unless a client keeps asking for more and more different amounts. Then it is told the shorter wait.
+ */
+function find(known: readonly Denial[], question: Question, nowUs: number): Denial | undefined {
+  const same = known.find(one => one.untilUs > nowUs && covers(one.question, question, isEqual))
+  if (same !== undefined || known.length < MAX_DENIALS) return same
+  return known.find(one => one.untilUs > nowUs && covers(one.question, question, isAtMost))
+}
+
+type CompareCosts = (known: number, asked: number) => boolean
+const isEqual: CompareCosts = (known, asked) => known === asked
+const isAtMost: CompareCosts = (known, asked) => known <= asked
+
+/** Whose denial an answer to this question would be; null where it would say nothing about a later one. */
+function subjectOf(question: Question): string | null {
+  if (question instanceof SingleQuestion) return question.subject
+  if (question.shadow.length > 0) return null
+  const first = question.alternatives[0]?.[0]?.subject
+  if (first === undefined) return null
+  const isSame = (check: Check): boolean => check.subject === first
+  return question.alternatives.every(checks => checks.length > 0 && checks.every(isSame)) ? first : null
+}
+
+/** Whether a denial of `known` is a denial of `asked`: the same limits, asked for as much. */
+function covers(known: Question, asked: Question, costs: CompareCosts): boolean {
+  if (known instanceof SingleQuestion && asked instanceof SingleQuestion)
+    return coversCheck(known, asked, costs)
+  const [ours, theirs] = [known.alternatives, asked.alternatives]
+  return (
+    asked.shadow.length === 0 &&
+    ours.length === theirs.length &&
+    ours.every((checks, index) => {
+      const others = theirs[index] as readonly Check[]
+      return (
+        checks.length === others.length &&
+        checks.every((check, position) => coversCheck(check, others[position] as Check, costs))
+      )
+    })
+  )
+}
+
+function coversCheck(known: Check, asked: Check, costs: CompareCosts): boolean {
+  return (
+    known.subject === asked.subject &&
+    known.name === asked.name &&
+    known.scope === asked.scope &&
+    costs(known.cost, asked.cost) &&
+    (known.limit === asked.limit || hasSameNumbers(known.limit, asked.limit))
+  )
+}
+
+function hasSameNumbers(one: Limit, other: Limit): boolean {
+  if (one.algorithm !== other.algorithm || one.limit !== other.limit) return false
+  if (one.algorithm === 'token-bucket') return one.refillPerSecond === (other as typeof one).refillPerSecond
+  if (one.windowUs !== (other as typeof one).windowUs) return false
+  return one.algorithm !== 'sliding-window-buckets' || one.buckets === (other as typeof one).buckets
+}
+
+/** Until every check of one alternative has room, of whichever alternative that is first. */
+function waitUs(answer: Answer): number {
+  let least = NEVER
+  for (const verdicts of answer.verdicts) {
+    let longest = 0
+    for (const { retryAfterUs } of verdicts) longest = Math.max(longest, retryAfterUs)
+    least = Math.min(least, longest)
+  }
+  return least
+}
+
+/** The same answer when some of the wait is over. */
+function laterBy(passedUs: number, answer: Answer, question: Question): Answer {
+  if (answer instanceof SingleAnswer && question instanceof SingleQuestion) {
+    const { remaining, retryAfterUs, resetAfterUs } = answer
+    return new SingleAnswer(
+      remaining,
+      retryAfterUs - passedUs,
+      Math.max(0, resetAfterUs - passedUs),
+      null,
+      undefined,
+    )
+  }
+  const later = (verdict: Verdict): Verdict => {
+    const retryAfterUs = Math.max(0, verdict.retryAfterUs - passedUs)
+    const resetAfterUs = Math.max(0, verdict.resetAfterUs - passedUs)
+    return { ...verdict, allowed: retryAfterUs === 0, retryAfterUs, resetAfterUs, chargedAtUs: null }
+  }
+  return { charged: -1, verdicts: answer.verdicts.map(verdicts => verdicts.map(later)), shadow: [] }
+}

@@ -1,0 +1,218 @@
+/**
+ * Random histories of one process against a store that answers late, in order, and by the engine. Whenever the cache
+ * answers by itself, the store is looked at as it is at that moment: it would have denied, too, and for as long.
+ */
+import { describe, expect, it } from 'vitest'
+import type { Limit } from '../src/engine/limit.js'
+import type { Answer, Check, Question, Refund } from '../src/engine/question.js'
+import { SingleQuestion } from '../src/engine/single.js'
+import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../src/policy/limits.js'
+import { withDenyCache } from '../src/store/guard/deny-cache.js'
+import { memoryStore } from '../src/store/memory/memory-store.js'
+import type { Store } from '../src/store/store.js'
+import { type ManualClock, manualClock } from '../src/testing/manual-clock.js'
+import { seededRandom } from '../src/testing/seeded-random.js'
+
+const HISTORIES = 100_000
+const STEPS = 16
+/** Histories that share an engine, each with subjects of its own. */
+const PER_ENGINE = 500
+
+/** Limits by family; those of one family share a state. */
+const FAMILIES: readonly (readonly [Limit, Limit])[] = [
+  [slidingWindowLog({ limit: 2, window: '1s' }), slidingWindowLog({ limit: 4, window: '1s' })],
+  [slidingWindowCounter({ limit: 2, window: '1s' }), slidingWindowCounter({ limit: 5, window: '1s' })],
+  [
+    slidingWindowCounter({ limit: 3, window: '2s', buckets: 4 }),
+    slidingWindowCounter({ limit: 4, window: '2s', buckets: 4 }),
+  ],
+  [tokenBucket({ capacity: 2, refillPerSecond: 3 }), tokenBucket({ capacity: 4, refillPerSecond: 3 })],
+]
+
+/** A store far away: what it is asked waits until it is let through, and is then done in order. */
+function lateStore(engine: Store) {
+  const waiting: (() => void)[] = []
+  const later = <T>(work: () => T): Promise<T> => new Promise(resolve => waiting.push(() => resolve(work())))
+  const store: Store = {
+    source: 'redis',
+    decide: question => later(() => engine.decide(question) as Answer),
+    peek: question => later(() => engine.peek(question) as Answer),
+    refund: refunds => later(() => engine.refund(refunds) as readonly number[]),
+    reset: checks => later(() => void engine.reset(checks)),
+    close() {},
+  }
+  return { store, letThrough: (count: number) => waiting.splice(0, count).map(work => work()).length }
+}
+
+interface Tally {
+  fromCache: number
+  wrongDenials: number
+  wrongWaits: number
+  wrongAdmissions: number
+}
+
+type Random = (below: number) => number
+
+/** What one history asks: of one or two states of a subject, mostly for one unit. */
+function asker(random: Random, seed: number): () => Question {
+  const families = [random(FAMILIES.length), random(FAMILIES.length)]
+  const check = (which: number): Check => {
+    const limit = FAMILIES[families[which] as number]?.[random(8) === 0 ? 1 : 0] as Limit
+    const subject = `user:${seed}-${random(6) === 0 ? 1 : 0}`
+    const cost = random(5) === 0 ? random(4) : 1
+    return { subject, scope: 'global', name: `p.${limit.id}`, limit, cost }
+  }
+  return () => {
+    const first = check(0)
+    const kind = random(10)
+    if (kind < 7) return new SingleQuestion(first.subject, first.scope, first.name, first.limit, first.cost)
+    const second = { ...check(1), ...(kind < 9 && { subject: first.subject }) }
+    const shadow = random(12) === 0 ? [{ ...first, name: `shadow.${first.limit.id}` }] : []
+    if (kind === 7) return { alternatives: [[first], [second]], shadow }
+    // A question never names a state twice.
+    return { alternatives: [second.name === first.name ? [first] : [first, second]], shadow }
+  }
+}
+
+async function play(seed: number, engine: Store, clock: ManualClock, tally: Tally): Promise<void> {
+  const dice = seededRandom(seed)
+  const random: Random = below => Math.floor(dice() * below)
+  const questionOf = asker(random, seed)
+  const late = lateStore(engine)
+  const cached = withDenyCache(late.store, { clock, maxSubjects: 1 + random(3) })
+  const charges: Refund[] = []
+  for (let step = 0; step < STEPS; step++) {
+    const what = random(14)
+    if (what < 10) ask(questionOf())
+    else if (what < 12) clock.advanceUs([1, 900, 30_000, 250_000, 999_999, 1_000_000][random(6)] as number)
+    else if (what === 12 && charges.length > 0)
+      void cached.refund([charges[random(charges.length)] as Refund])
+    else if (what === 13 && random(3) === 0) void cached.reset(questionOf().alternatives.flat())
+    // Often everything is answered at once, as on a fast network; often some of it is still under way.
+    if (random(4) > 0) late.letThrough(random(3) === 0 ? 1 : 100)
+    await settled()
+  }
+
+  function ask(question: Question): void {
+    const now = engine.peek(question) as Answer
+    const answer = cached.decide(question)
+    if (answer instanceof Promise) {
+      void answer.then(({ charged, verdicts }) => {
+        const checks = question.alternatives[charged] ?? []
+        for (const [index, check] of checks.entries()) {
+          const chargedAtUs = verdicts[charged]?.[index]?.chargedAtUs ?? null
+          charges.push({ check, units: Math.max(1, check.cost), chargedAtUs })
+        }
+      })
+      return
+    }
+    tally.fromCache++
+    if (answer.charged >= 0) tally.wrongAdmissions++
+    if (now.charged >= 0) tally.wrongDenials++
+    if (waitUs(answer) > waitUs(now)) tally.wrongWaits++
+  }
+}
+
+function waitUs({ verdicts }: Answer): number {
+  return Math.min(...verdicts.map(list => Math.max(...list.map(({ retryAfterUs }) => retryAfterUs))))
+}
+
+async function settled(): Promise<void> {
+  for (let hop = 0; hop < 4; hop++) await null
+}
+
+describe('the deny cache', () => {
+  it('gives no denial the store would not have given, and admits nothing', { timeout: 240_000 }, async () => {
+    const tally: Tally = { fromCache: 0, wrongDenials: 0, wrongWaits: 0, wrongAdmissions: 0 }
+    let clock = manualClock()
+    let engine = memoryStore({ clock })
+    for (let seed = 1; seed <= HISTORIES; seed++) {
+      if (seed % PER_ENGINE === 0) {
+        clock = manualClock()
+        engine = memoryStore({ clock })
+      }
+      await play(seed, engine, clock, tally)
+      const { wrongDenials, wrongWaits, wrongAdmissions } = tally
+      if (wrongDenials + wrongWaits + wrongAdmissions > 0) expect({ seed, ...tally }).toBeNull()
+    }
+    expect(tally.fromCache).toBeGreaterThan(HISTORIES / 5)
+  })
+
+  const limit = slidingWindowLog({ limit: 1, window: '10s' })
+  const asking = (cost = 1, numbers: Limit = limit): SingleQuestion =>
+    new SingleQuestion('user:1', 'global', 'p.log', numbers, cost)
+
+  /** A cache over a store that counts how often it is asked and answers at once. */
+  async function denied() {
+    const clock = manualClock()
+    const engine = memoryStore({ clock })
+    let asked = 0
+    const store: Store = {
+      ...engine,
+      source: 'redis',
+      decide(question) {
+        asked++
+        return Promise.resolve(engine.decide(question))
+      },
+    }
+    const cached = withDenyCache(store, { clock, maxSubjects: 10 })
+    await cached.decide(asking())
+    await cached.decide(asking())
+    return { clock, cached, asked: () => asked }
+  }
+
+  it('asks once a second however often a client that is denied asks, and counts the wait down', async () => {
+    const { clock, cached, asked } = await denied()
+    expect(asked()).toBe(2)
+    for (let ms = 1; ms < 1_000; ms++) {
+      clock.advanceUs(1_000)
+      const { charged, verdicts } = (await cached.decide(asking())) as Answer
+      expect([charged, verdicts[0]?.[0]?.retryAfterUs]).toEqual([-1, 10_000_000 - ms * 1_000])
+    }
+    expect(asked()).toBe(2)
+    clock.advanceUs(1_000)
+    await cached.decide(asking())
+    expect(asked()).toBe(3)
+  })
+
+  it('ends with a reset or a refund in this process, and with other numbers', async () => {
+    const reset = await denied()
+    await reset.cached.reset([asking()])
+    expect(((await reset.cached.decide(asking())) as Answer).charged).toBe(0)
+    const refund = await denied()
+    await refund.cached.refund([{ check: asking(), units: 1, chargedAtUs: null }])
+    expect(((await refund.cached.decide(asking())) as Answer).charged).toBe(0)
+    const raised = await denied()
+    const more = slidingWindowLog({ limit: 2, window: '10s' })
+    expect(((await raised.cached.decide(asking(1, more))) as Answer).charged).toBe(0)
+  })
+
+  it('denies a client that keeps asking for other amounts without asking for each', async () => {
+    const clock = manualClock()
+    const engine = memoryStore({ clock })
+    let asked = 0
+    const roomy = slidingWindowLog({ limit: 100, window: '10s' })
+    const store: Store = {
+      ...engine,
+      source: 'redis',
+      decide(question) {
+        asked++
+        return Promise.resolve(engine.decide(question))
+      },
+    }
+    const cached = withDenyCache(store, { clock, maxSubjects: 10 })
+    await cached.decide(asking(100, roomy))
+    for (let cost = 1; cost <= 50; cost++) {
+      expect(((await cached.decide(asking(cost, roomy))) as Answer).charged).toBe(-1)
+    }
+    expect(asked).toBe(9)
+  })
+
+  it('does not answer for a question with a shadow check, which is to be counted', async () => {
+    const { cached, asked } = await denied()
+    const check: Check = { subject: 'user:1', scope: 'global', name: 'p.log', limit, cost: 1 }
+    const question: Question = { alternatives: [[check]], shadow: [{ ...check, name: 'p.shadow' }] }
+    for (let times = 0; times < 3; times++) await cached.decide(question)
+    expect(asked()).toBe(5)
+  })
+})

@@ -1,0 +1,181 @@
+/**
+ * What is asked in one turn of the event loop goes out as one call, counted by the server itself; and each question of
+ * it is answered as if it had been alone.
+ */
+import { Redis } from 'ioredis'
+import { createClient } from 'redis'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Check, Question } from '../../src/engine/question.ts'
+import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../src/policy/limits.ts'
+import {
+  type DirectStoreOptions,
+  directRedisStore,
+  type RedisClient,
+} from '../../src/store/redis/direct-store.ts'
+import { scripts } from '../../src/store/redis/scripts.gen.ts'
+import { redisKey } from '../../src/subject/key.ts'
+import { type RedisProcess, startRedis } from '../support/redis-process.ts'
+import { openConnection, type RespConnection } from '../support/resp.ts'
+
+const counter = slidingWindowCounter({ limit: 10, window: '1m' })
+const LIMITS = [
+  counter,
+  slidingWindowLog({ limit: 10, window: '1m' }),
+  slidingWindowCounter({ limit: 10, window: '1m', buckets: 6 }),
+  tokenBucket({ capacity: 10, refillPerSecond: 0.001 }),
+]
+
+let redis: RedisProcess
+let connection: RespConnection
+let subjects = 0
+
+beforeAll(async () => {
+  redis = await startRedis()
+  connection = await openConnection(redis.port)
+  // The first call of a script is sent twice, by hash and by text; from then on a call is one command.
+  for (const script of Object.values(scripts)) await connection.send('SCRIPT', 'LOAD', script.text)
+})
+afterAll(async () => {
+  connection?.close()
+  await redis?.stop()
+})
+
+const CLIENTS: Readonly<Record<string, () => RedisClient>> = {
+  ioredis: () => new Redis({ port: redis.port, lazyConnect: true }),
+  'node-redis': () => createClient({ url: redis.url }),
+}
+
+function newCheck(limit = counter as Check['limit'], cost = 1): Check {
+  return { subject: `user:${subjects++}`, scope: 'global', name: `batch.${limit.id}`, limit, cost }
+}
+
+const one = (check: Check): Question => ({ alternatives: [[check]], shadow: [] })
+
+async function open(client: RedisClient, options: DirectStoreOptions = {}) {
+  const store = directRedisStore(client, { deadlineMs: 10_000, ...options })
+  await store.ready()
+  await store.decide(one(newCheck()))
+  return store
+}
+
+/** Script calls the server counts while `work` is done. */
+async function callsDuring(work: () => Promise<unknown>): Promise<number> {
+  await connection.send('CONFIG', 'RESETSTAT')
+  await work()
+  const stats = String(await connection.send('INFO', 'commandstats'))
+  return Number(/cmdstat_evalsha:calls=(\d+)/.exec(stats)?.[1] ?? 0)
+}
+
+describe.each(Object.keys(CLIENTS))('%s', name => {
+  const client = (): RedisClient => (CLIENTS[name] as () => RedisClient)()
+
+  test('sends what is asked in one turn as few calls, and one question as one', async () => {
+    const store = await open(client())
+    const ask = (count: number) =>
+      callsDuring(() => Promise.all(Array.from({ length: count }, () => store.decide(one(newCheck())))))
+    expect(await ask(1)).toBe(1)
+    expect(await ask(64)).toBe(1)
+    expect(await ask(512)).toBe(8)
+    await store.close()
+  })
+
+  test('goes on in batches when the callers of one reply ask again', async () => {
+    const store = await open(client())
+    const rounds = 5
+    const asking = async (): Promise<void> => {
+      for (let round = 0; round < rounds; round++) await store.decide(one(newCheck()))
+    }
+    const calls = await callsDuring(() => Promise.all(Array.from({ length: 512 }, asking)))
+    expect(calls).toBeLessThanOrEqual(2 * 8 * rounds)
+    await store.close()
+  })
+
+  test('holds a call to its cap of checks, and sends each question alone when told to', async () => {
+    const small = await open(client(), { batch: { maxChecks: 10 } })
+    const pair = (): Question => ({ alternatives: [[newCheck(), newCheck(LIMITS[1])]], shadow: [] })
+    const pairs = () => Promise.all(Array.from({ length: 20 }, () => small.decide(pair())))
+    expect(await callsDuring(pairs)).toBe(4)
+    await small.close()
+    const alone = await open(client(), { batch: false })
+    const singles = () => Promise.all(Array.from({ length: 20 }, () => alone.decide(one(newCheck()))))
+    expect(await callsDuring(singles)).toBe(20)
+    await alone.close()
+  })
+})
+
+test.each(LIMITS)('admits exactly the limit of requests for one key in one call: $id', async limit => {
+  const store = await open(CLIENTS.ioredis?.() as RedisClient)
+  const check = newCheck(limit)
+  const answers = await Promise.all(Array.from({ length: 64 }, () => store.decide(one(check))))
+  expect(answers.map(({ charged }) => charged)).toEqual([...Array(10).fill(0), ...Array(54).fill(-1)])
+  expect(answers.slice(0, 10).map(({ verdicts }) => verdicts[0]?.[0]?.remaining)).toEqual([
+    9, 8, 7, 6, 5, 4, 3, 2, 1, 0,
+  ])
+  await store.close()
+})
+
+test('keeps the order of what is asked in one turn, whatever it is', async () => {
+  const store = await open(CLIENTS.ioredis?.() as RedisClient)
+  const check = newCheck()
+  const first = store.decide(one({ ...check, cost: 4 }))
+  const before = store.peek(one(check))
+  const second = store.decide(one({ ...check, cost: 6 }))
+  const denied = store.decide(one(check))
+  const given = store.refund([{ check, units: 4, chargedAtUs: null }])
+  const after = store.peek(one(check))
+  const reset = store.reset([check])
+  const fresh = store.peek(one(check))
+  const left = (await Promise.all([first, before, second, denied, after, fresh])).map(
+    ({ verdicts }) => verdicts[0]?.[0]?.remaining,
+  )
+  expect(left).toEqual([6, 6, 0, 0, 4, 10])
+  expect(await given).toEqual([4])
+  await reset
+  await store.close()
+})
+
+test('lets one question fail alone, also where the arithmetic stumbles over what a key holds', async () => {
+  const store = await open(CLIENTS.ioredis?.() as RedisClient)
+  const log = LIMITS[1] as Check['limit']
+  const poisoned = newCheck()
+  const stumbling = newCheck(log)
+  const keyOf = ({ subject, scope, name }: Check): string =>
+    redisKey({ prefix: 'ratelimit', tenant: '', subject, scope, name })
+  await connection.send('SET', keyOf(poisoned), 'a string')
+  // Its newest entry is ours and full; what lies between cannot be counted.
+  const nowUs = Date.now() * 1000
+  const entries = [String(nowUs - 5), 'ada', String(nowUs - 3), 'grace', String(nowUs), '0000000000010']
+  await connection.send('ZADD', keyOf(stumbling), ...entries)
+  const asked = [newCheck(), poisoned, newCheck(log), stumbling, newCheck(LIMITS[3])]
+  const results = await Promise.allSettled(asked.map(check => store.decide(one(check))))
+  expect(results.map(({ status }) => status)).toEqual([
+    'fulfilled',
+    'rejected',
+    'fulfilled',
+    'rejected',
+    'fulfilled',
+  ])
+  for (const result of results) {
+    if (result.status === 'rejected') expect(result.reason).toMatchObject({ code: 'ERR_HEADGATE_STORE_KEY' })
+  }
+  await store.close()
+})
+
+test('reports what the server refuses as the server’s failure, not as one key’s', async () => {
+  const store = await open(CLIENTS.ioredis?.() as RedisClient)
+  await connection.send('CONFIG', 'SET', 'maxmemory', '1')
+  const results = await Promise.allSettled([newCheck(), newCheck()].map(check => store.decide(one(check))))
+  await connection.send('CONFIG', 'SET', 'maxmemory', '0')
+  for (const result of results) {
+    expect(result).toMatchObject({ status: 'rejected', reason: { code: 'ERR_HEADGATE_STORE' } })
+  }
+  await store.close()
+})
+
+test.each([
+  ['batch', 'yes'],
+  ['batch.maxChecks', { maxChecks: 0 }],
+  ['batch.maxChecks', { maxChecks: 1.5 }],
+])('refuses %s: %j by name', (field, batch) => {
+  expect(() => directRedisStore({} as RedisClient, { batch: batch as never })).toThrow(`${field}: expected`)
+})
