@@ -63,7 +63,8 @@ async function watched(path: string, settings: Settings, log: Log): Promise<Live
     },
   })
   const onHangUp = () => void watcher.reload()
-  process.on('SIGHUP', onHangUp)
+  // To a process in a terminal it means that the terminal is gone; that one ends, as others do.
+  if (!process.stdout.isTTY) process.on('SIGHUP', onHangUp)
   const config = watcher.config
   return {
     config: withSettings(config, settings),
