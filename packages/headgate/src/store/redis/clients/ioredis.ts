@@ -96,9 +96,22 @@ export function ioredisConnection(client: IoredisLike, shared: boolean): RedisCo
       })
       .on('close', () => clearTimeout(timer))
   }
+  let closed = false
+
+  /** News of a failover in the middle of an attempt to connect makes the client give up for good. We do not. */
+  function revive(client: Redis): void {
+    client.on('end', () => {
+      if (closed) return
+      const timer = setTimeout(() => !closed && client.connect().catch(() => {}), reconnectDelayMs(1))
+      timer.unref()
+    })
+  }
   if (!shared) {
     if (isCluster(own)) own.on('+node', watch)
-    else watch(own)
+    else {
+      watch(own)
+      revive(own)
+    }
   }
 
   async function send<Reply>(command: () => Promise<Reply>): Promise<Reply> {
@@ -125,6 +138,7 @@ export function ioredisConnection(client: IoredisLike, shared: boolean): RedisCo
     },
     onConnected: listener => void listeners.push(listener),
     async close() {
+      closed = true
       if (!shared) own.disconnect()
     },
   }
