@@ -12,7 +12,13 @@ import { Decision } from './decision/decision.js'
 import type { Answer, Check, Question } from './engine/question.js'
 import { SingleQuestion } from './engine/single.js'
 import { HeadgateError, unexpected } from './errors.js'
-import { type Policy, type PolicyOptions, parsePolicies, parseTiers } from './policy/policies.js'
+import {
+  type NamedLimit,
+  type Policy,
+  type PolicyOptions,
+  parsePolicies,
+  parseTiers,
+} from './policy/policies.js'
 import type { TierOptions } from './policy/tiers.js'
 import { createRefunds } from './refunds.js'
 import { memoryStore } from './store/memory/memory-store.js'
@@ -110,10 +116,38 @@ export function createLimiter<
     return { ...question, onStoreFailure: parseFailureMode(ask.onStoreFailure) }
   }
 
+  let lastPolicyName: string | undefined
+  let lastPolicy: Policy | undefined
+
+  /** The policy of an ask that is nothing but its name, if that has one limit. */
+  function plainPolicy(ask: AnyAsk): Policy | undefined {
+    const { policy: name, tier, scope, cost, onStoreFailure } = ask
+    if (tier !== undefined || scope !== undefined || cost !== undefined || onStoreFailure !== undefined)
+      return
+    if (name !== lastPolicyName) {
+      lastPolicyName = name
+      const policy = policies.get(name as string)
+      lastPolicy = policy?.limits.length === 1 ? policy : undefined
+    }
+    return lastPolicy
+  }
+
+  /** The commonest question, of a caller who has asked before: nothing is made but the decision. */
+  function decideKnown(subject: string, policy: Policy): Decision | null {
+    const { name, limit } = policy.limits[0] as NamedLimit
+    const answer = store.decideKnown?.(subject, name, limit) ?? null
+    return answer === null ? null : new Decision(null, answer, policy, 1, context, subject)
+  }
+
   /** Not an async function: the embedded store answers at once, and one promise is all such a decision costs. */
   function ask(how: 'decide' | 'peek', subject: SubjectInput, ask: AnyAsk): Promise<Decision> {
     try {
       if (closed) throw closedError()
+      if (how === 'decide' && typeof subject === 'string' && typeof ask === 'object' && ask !== null) {
+        const plain = plainPolicy(ask)
+        const decision = plain === undefined ? null : decideKnown(subject, plain)
+        if (decision !== null) return Promise.resolve(decision)
+      }
       const policy = policyOf(ask)
       const cost = ask.cost === undefined ? 1 : parseCost(ask.cost)
       const question = questionOf(policy, subject, ask, cost)

@@ -2,8 +2,8 @@ import type { Clock } from '../clock.js'
 import { keepShape } from '../engine/keep-shape.js'
 import { NEVER, type Quota } from '../engine/limit.js'
 import type { Answer, Check, Question, Verdict } from '../engine/question.js'
-import { SingleAnswer } from '../engine/single.js'
-import type { DecidedPolicy, Policy } from '../policy/policies.js'
+import { SingleAnswer, SingleQuestion } from '../engine/single.js'
+import type { DecidedPolicy, NamedLimit, Policy } from '../policy/policies.js'
 import type { Source } from '../store/store.js'
 
 /** Why a decision came out as it did. */
@@ -26,6 +26,15 @@ export type Reason =
   | 'shadow'
   /** The store could not be asked, and the failure mode let the request pass or refused it. */
   | 'store-unavailable'
+
+const ASKED = Symbol('asked')
+const SUBJECT = Symbol('subject')
+const QUESTION = Symbol('question')
+const ANSWER = Symbol('answer')
+const POLICY = Symbol('policy')
+const CONTEXT = Symbol('context')
+const ANSWERED_AT_US = Symbol('answeredAtUs')
+const RESET_AT = Symbol('resetAt')
 
 /** A store that is back is found within a second. */
 const CLOSED_RETRY_AFTER_MS = 1_000
@@ -54,34 +63,48 @@ export interface DecisionContext {
  */
 export class Decision {
   // Most callers read two or three of the properties below, so none is worked out before it is read.
-  readonly #question: Question
-  readonly #answer: Answer
-  readonly #policy: Policy | DecidedPolicy
-  readonly #context: DecisionContext
-  /** Units the request takes. */
-  readonly cost: number
+  // Under symbols rather than as private fields, which would cost a tenth of a decision; nobody meets them by accident.
+  // Declared only: an initialiser would write every field twice.
+  /** Null for the plainest question, which is made again when somebody looks. */
+  declare private readonly [ASKED]: Question | null
+  declare private readonly [SUBJECT]: string | undefined
+  declare private readonly [ANSWER]: Answer
+  declare private readonly [POLICY]: Policy | DecidedPolicy
+  declare private readonly [CONTEXT]: DecisionContext
   /** Reading of the clock when the store answered, where the answer does not carry it. */
-  readonly #answeredAtUs: number | undefined
-  #resetAt: number | undefined
+  declare private readonly [ANSWERED_AT_US]: number | undefined
+  declare private [RESET_AT]: number | undefined
+  /** Units the request takes. */
+  declare readonly cost: number
 
+  /** Without a question: the only limit of the policy, in the scope `global`, for `subject`. */
   constructor(
-    question: Question,
+    question: Question | null,
     answer: Answer,
     policy: Policy | DecidedPolicy,
     cost: number,
     context: DecisionContext,
+    subject?: string,
   ) {
-    this.#question = question
-    this.#answer = answer
-    this.#policy = policy
-    this.#context = context
+    this[ASKED] = question
+    this[SUBJECT] = subject
+    this[ANSWER] = answer
+    this[POLICY] = policy
+    this[CONTEXT] = context
     this.cost = cost
-    this.#answeredAtUs = answer.nowUs === undefined ? context.clock.nowUs() : undefined
-    this.#resetAt = undefined
+    this[ANSWERED_AT_US] = answer.nowUs === undefined ? context.clock.nowUs() : undefined
+    this[RESET_AT] = undefined
+  }
+
+  private get [QUESTION](): Question {
+    const asked = this[ASKED]
+    if (asked !== null) return asked
+    const { name, limit } = this[POLICY].limits[0] as NamedLimit
+    return new SingleQuestion(this[SUBJECT] as string, 'global', name, limit, this.cost)
   }
 
   get allowed(): boolean {
-    return this.#answer.charged >= 0
+    return this[ANSWER].charged >= 0
   }
 
   /** Units the binding limit allows in its window; Infinity when nothing limits this caller. */
@@ -91,70 +114,73 @@ export class Decision {
 
   /** Units left now. */
   get remaining(): number {
-    return bindingOf(this.#answer)?.remaining ?? Number.POSITIVE_INFINITY
+    return bindingOf(this[ANSWER])?.remaining ?? Number.POSITIVE_INFINITY
   }
 
   /** How long until everything is available again. */
   get resetAfterMs(): number {
-    return toMs(bindingOf(this.#answer)?.resetAfterUs ?? 0)
+    return toMs(bindingOf(this[ANSWER])?.resetAfterUs ?? 0)
   }
 
   /** Unix time in milliseconds at which everything is available again. */
   get resetAt(): number {
-    if (this.#resetAt === undefined) {
-      const { clock } = this.#context
-      const sinceUs = clock.nowUs() - (this.#answer.nowUs ?? this.#answeredAtUs ?? 0)
-      this.#resetAt = clock.unixMs() + this.resetAfterMs - Math.round(sinceUs / 1000)
+    if (this[RESET_AT] === undefined) {
+      const { clock } = this[CONTEXT]
+      const sinceUs = clock.nowUs() - (this[ANSWER].nowUs ?? this[ANSWERED_AT_US] ?? 0)
+      this[RESET_AT] = clock.unixMs() + this.resetAfterMs - Math.round(sinceUs / 1000)
     }
-    return this.#resetAt
+    return this[RESET_AT]
   }
 
   /** 0 when allowed; null when no waiting helps. */
   get retryAfterMs(): number | null {
     if (this.source === 'closed') return CLOSED_RETRY_AFTER_MS
-    const retryAfterUs = this.allowed ? 0 : (bindingOf(this.#answer)?.retryAfterUs ?? 0)
+    const retryAfterUs = this.allowed ? 0 : (bindingOf(this[ANSWER])?.retryAfterUs ?? 0)
     return retryAfterUs === NEVER ? null : toMs(retryAfterUs)
   }
 
   /** The policy of the limit that binds. */
   get policy(): string {
     const name = this.binding?.name
-    return name === undefined ? this.#policy.name : name.slice(0, name.indexOf('.'))
+    return name === undefined ? this[POLICY].name : name.slice(0, name.indexOf('.'))
   }
 
   /** The rule of the policy file that spoke; null where none was asked. */
   get rule(): string | null {
-    return 'rule' in this.#policy ? this.#policy.rule : null
+    const policy = this[POLICY]
+    return 'rule' in policy ? policy.rule : null
   }
 
   /** How the policy file wants the quota to be advertised. */
   get headerStyle(): 'legacy' | 'ietf' | 'both' | 'none' | null {
-    return 'headers' in this.#policy ? this.#policy.headers : null
+    const policy = this[POLICY]
+    return 'headers' in policy ? policy.headers : null
   }
 
   get tier(): string | null {
-    return this.#policy.tier
+    return this[POLICY].tier
   }
 
   get source(): Source {
-    return this.#answer.source ?? this.#context.source
+    return this[ANSWER].source ?? this[CONTEXT].source
   }
 
   get reason(): Reason {
     if (this.source === 'open' || this.source === 'closed') return 'store-unavailable'
-    const unasked = 'unasked' in this.#policy ? this.#policy.unasked : null
-    return unasked ?? reasonOf(this.allowed, bindingOf(this.#answer))
+    const policy = this[POLICY]
+    const unasked = 'unasked' in policy ? policy.unasked : null
+    return unasked ?? reasonOf(this.allowed, bindingOf(this[ANSWER]))
   }
 
   /** The limit that decided: of a denial the one to wait for longest, otherwise the one with least left. */
   get binding(): LimitVerdict | null {
-    const answer = this.#answer
+    const answer = this[ANSWER]
     return this.verdicts[bindingIndex(answer.verdicts[decidingAlternative(answer)] ?? [])] ?? null
   }
 
   /** The answer of every limit of the alternative that decided. */
   get verdicts(): readonly LimitVerdict[] {
-    const [question, answer] = [this.#question, this.#answer]
+    const [question, answer] = [this[QUESTION], this[ANSWER]]
     const alternative = decidingAlternative(answer)
     const checks = question.alternatives[alternative] ?? []
     const verdicts = answer.verdicts[alternative] ?? []
@@ -163,7 +189,7 @@ export class Decision {
 
   /** What shadow limits would have said; they never bind. */
   get shadow(): readonly LimitVerdict[] {
-    const [question, answer] = [this.#question, this.#answer]
+    const [question, answer] = [this[QUESTION], this[ANSWER]]
     return answer.shadow.map((verdict, index) => toLimitVerdict(question.shadow[index] as Check, verdict))
   }
 
@@ -183,7 +209,7 @@ export class Decision {
 
   /** The charges this decision made, for `limiter.refund`. */
   static chargesOf(decision: Decision): readonly { check: Check; chargedAtUs: number }[] {
-    const [question, answer] = [decision.#question, decision.#answer]
+    const [question, answer] = [decision[QUESTION], decision[ANSWER]]
     if (answer.charged < 0) return []
     const checks = question.alternatives[answer.charged] ?? []
     const verdicts = answer.verdicts[answer.charged] ?? []

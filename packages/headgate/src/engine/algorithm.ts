@@ -1,4 +1,5 @@
 import type { Limit } from './limit.js'
+import type { SingleAnswer } from './single.js'
 
 /**
  * What an algorithm is: pure arithmetic on a state, a limit and a time in integer microseconds.
@@ -15,6 +16,12 @@ export interface Algorithm<L extends Limit, State> {
   remaining(limit: L, state: State, nowUs: number): number
   /** How long until everything is available again if nobody asks. */
   resetAfterUs(limit: L, state: State, nowUs: number): number
+  /**
+   * Wait, charge, remaining and reset in one go, for a positive cost on a clock that has not stepped back; null where
+   * it does not apply. Always the same answer as one after the other: half of a decision was working the same things
+   * out four times.
+   */
+  take?(limit: L, state: State, cost: number, nowUs: number): SingleAnswer | null
   /** Takes back up to `units` charged at `chargedAtUs`, the oldest ones when that is null. Returns how many. */
   refund(limit: L, state: State, units: number, chargedAtUs: number | null, nowUs: number): number
   /** How long the state can still matter, as of now; after that it may be forgotten without changing any verdict. */

@@ -42,8 +42,24 @@ export function decide(question: Question, open: OpenState, nowUs: number): Answ
 
 /** Answers the commonest question, of one check, on its state. */
 export function decideSingle(check: SingleQuestion, state: State, nowUs: number): SingleAnswer {
-  const { limit, cost } = check
+  return takeOne(check.limit, state, check.cost, nowUs)
+}
+
+/** The same without an object for the question. */
+export function takeOne(limit: Limit, state: State, cost: number, nowUs: number): SingleAnswer {
   const algorithm = algorithmOf(limit)
+  const taken = algorithm.take === undefined || cost === 0 ? null : algorithm.take(limit, state, cost, nowUs)
+  return taken ?? takeInSteps(algorithm, limit, state, cost, nowUs)
+}
+
+/** Wait, charge, remaining and reset, each from the state. */
+export function takeInSteps(
+  algorithm: AnyAlgorithm,
+  limit: Limit,
+  state: State,
+  cost: number,
+  nowUs: number,
+): SingleAnswer {
   const waitUs = algorithm.waitUs(limit, state, cost, nowUs)
   // A cost of 0 asks whether anything is owed; there is nothing to write down.
   const chargedAtUs = waitUs > 0 || cost === 0 ? null : algorithm.charge(limit, state, cost, nowUs)

@@ -28,16 +28,29 @@ export class SingleQuestion implements Question, Check {
 }
 
 export class SingleAnswer implements Answer, Verdict {
-  readonly charged: number
+  // Declared only: an initialiser would write every field twice.
+  declare readonly remaining: number
+  declare readonly retryAfterUs: number
+  declare readonly resetAfterUs: number
+  declare readonly chargedAtUs: number | null
+  declare readonly nowUs: number | undefined
 
   constructor(
-    readonly remaining: number,
-    readonly retryAfterUs: number,
-    readonly resetAfterUs: number,
-    readonly chargedAtUs: number | null,
-    readonly nowUs: number | undefined,
+    remaining: number,
+    retryAfterUs: number,
+    resetAfterUs: number,
+    chargedAtUs: number | null,
+    nowUs: number | undefined,
   ) {
-    this.charged = retryAfterUs === 0 ? 0 : -1
+    this.remaining = remaining
+    this.retryAfterUs = retryAfterUs
+    this.resetAfterUs = resetAfterUs
+    this.chargedAtUs = chargedAtUs
+    this.nowUs = nowUs
+  }
+
+  get charged(): number {
+    return this.retryAfterUs === 0 ? 0 : -1
   }
 
   get allowed(): boolean {

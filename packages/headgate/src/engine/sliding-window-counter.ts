@@ -11,6 +11,7 @@
 import type { Algorithm } from './algorithm.js'
 import { mulDivCeil, mulDivFloor } from './exact-fraction.js'
 import { type CounterLimit, NEVER } from './limit.js'
+import { SingleAnswer } from './single.js'
 
 /** Units admitted in the window that began at `startUs`, and in the one before it. */
 export interface CounterState {
@@ -63,11 +64,22 @@ function waitUs(limit: CounterLimit, state: CounterState, cost: number, nowUs: n
   if (cost > limit.limit) return NEVER
   if (usedAt(limit, state, nowUs) + cost <= limit.limit) return 0
   const startUs = windowStart(limit, effectiveNow(limit, state, nowUs))
-  const current = currentAt(state, startUs)
+  const fitsAtUs = fitsAt(limit, startUs, currentAt(state, startUs), previousAt(limit, state, startUs), cost)
+  return fitsAtUs - nowUs
+}
+
+/** When a cost that does not fit now will, after a window that began at `startUs` with these units. */
+function fitsAt(
+  limit: CounterLimit,
+  startUs: number,
+  current: number,
+  previous: number,
+  cost: number,
+): number {
   const spare = limit.limit - current - cost
   // Either enough of the previous window slides out while this one lasts, or this one must become the previous.
-  if (spare >= 0) return startUs + fadeUs(limit, previousAt(limit, state, startUs), spare) - nowUs
-  return startUs + limit.windowUs + fadeUs(limit, current, limit.limit - cost) - nowUs
+  if (spare >= 0) return startUs + fadeUs(limit, previous, spare)
+  return startUs + limit.windowUs + fadeUs(limit, current, limit.limit - cost)
 }
 
 /** Elapsed time into a window at which at most `spare` of `previous` units still count. */
@@ -96,6 +108,29 @@ function resetAfterUs(limit: CounterLimit, state: CounterState, nowUs: number): 
   const startUs = windowStart(limit, effectiveNow(limit, state, nowUs))
   if (currentAt(state, startUs) > 0) return startUs + 2 * limit.windowUs - nowUs
   return previousAt(limit, state, startUs) > 0 ? startUs + limit.windowUs - nowUs : 0
+}
+
+function take(limit: CounterLimit, state: CounterState, cost: number, nowUs: number): SingleAnswer | null {
+  const storedStartUs = state.startUs
+  if (storedStartUs > nowUs || cost > limit.limit) return null
+  const { windowUs } = limit
+  const startUs = windowStart(limit, nowUs)
+  const isSame = storedStartUs === startUs
+  const current = isSame ? state.current : 0
+  const previous = isSame ? state.previous : storedStartUs + windowUs === startUs ? state.current : 0
+  const faded = previous === 0 ? 0 : mulDivCeil(previous, startUs + windowUs - nowUs, windowUs)
+  const left = limit.limit - current - faded
+  if (cost > left) {
+    const waitUs = fitsAt(limit, startUs, current, previous, cost) - nowUs
+    const resetAfterUs = startUs + (current > 0 ? 2 * windowUs : windowUs) - nowUs
+    return new SingleAnswer(Math.max(0, left), waitUs, resetAfterUs, null, nowUs)
+  }
+  if (!isSame) {
+    state.startUs = startUs
+    state.previous = previous
+  }
+  state.current = current + cost
+  return new SingleAnswer(left - cost, 0, startUs + 2 * windowUs - nowUs, nowUs, nowUs)
 }
 
 /** Takes back up to `units` from the window of `chargedAtUs`, or from the oldest without it. Returns the units. */
@@ -139,6 +174,7 @@ export const slidingWindowCounterAlgorithm: Algorithm<CounterLimit, CounterState
   charge,
   remaining,
   resetAfterUs,
+  take,
   refund,
   keepForUs,
 }

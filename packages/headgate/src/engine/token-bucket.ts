@@ -11,6 +11,7 @@
  */
 import type { Algorithm } from './algorithm.js'
 import { NEVER, type TokenBucketLimit } from './limit.js'
+import { SingleAnswer } from './single.js'
 
 /** Micro-tokens missing from a full bucket at `lastRefillUs`. */
 export interface BucketState {
@@ -78,6 +79,26 @@ function resetAfterUs(limit: TokenBucketLimit, state: BucketState, nowUs: number
   return state.lastRefillUs + refillUs(limit.refillPerSecond, storedMissing(limit, state)) - nowUs
 }
 
+function take(limit: TokenBucketLimit, state: BucketState, cost: number, nowUs: number): SingleAnswer | null {
+  const { lastRefillUs } = state
+  const { refillPerSecond } = limit
+  if (lastRefillUs > nowUs || cost > limit.limit) return null
+  const stored = storedMissing(limit, state)
+  const missing = Math.max(0, stored - Math.floor((nowUs - lastRefillUs) * refillPerSecond))
+  const after = missing + cost * MICRO
+  const room = (limit.limit - cost) * MICRO
+  if (missing > room) {
+    const sinceUs = lastRefillUs - nowUs
+    const waitUs = sinceUs + refillUs(refillPerSecond, stored - room)
+    const resetAfterUs = sinceUs + refillUs(refillPerSecond, stored)
+    return new SingleAnswer(limit.limit - Math.ceil(missing / MICRO), waitUs, resetAfterUs, null, nowUs)
+  }
+  state.missing = after
+  state.lastRefillUs = nowUs
+  const left = limit.limit - Math.ceil(after / MICRO)
+  return new SingleAnswer(left, 0, refillUs(refillPerSecond, after), nowUs, nowUs)
+}
+
 /** Credits up to `units` now, never above capacity; when they were taken does not matter. Returns the units. */
 function refund(
   limit: TokenBucketLimit,
@@ -106,6 +127,7 @@ export const tokenBucketAlgorithm: Algorithm<TokenBucketLimit, BucketState> = {
   charge,
   remaining,
   resetAfterUs,
+  take,
   refund,
   keepForUs,
 }

@@ -17,6 +17,8 @@ const ROW_MASK = PAGE_ROWS - 1
 /** Rows of states by number. `view` of a row stays valid until the row is cleared. */
 export interface Columns {
   view(row: number): State
+  /** As `view`, valid until the next glance: for one state at a time, without a new object. */
+  glance(row: number): State
   /** Makes the row the state of a key nobody has asked for. */
   clear(row: number): void
 }
@@ -59,8 +61,8 @@ class Pages {
 /** `startUs` in the first half of the row, `current` and `previous` in the quarters of the second. */
 class CounterView implements CounterState {
   constructor(
-    readonly page: Page,
-    readonly index: number,
+    public page: Page,
+    public index: number,
   ) {}
   get startUs(): number {
     return this.page.doubles[this.index * 2] as number
@@ -84,9 +86,16 @@ class CounterView implements CounterState {
 
 class CounterColumns implements Columns {
   readonly #pages = new Pages()
+  readonly #glance = new CounterView(this.#pages.of(0), 0)
 
   view(row: number): CounterState {
     return new CounterView(this.#pages.of(row), row & ROW_MASK)
+  }
+
+  glance(row: number): CounterState {
+    this.#glance.page = this.#pages.of(row)
+    this.#glance.index = row & ROW_MASK
+    return this.#glance
   }
 
   clear(row: number): void {
@@ -97,8 +106,8 @@ class CounterColumns implements Columns {
 /** `missing` in the first half of the row, `lastRefillUs` in the second. */
 class BucketView implements BucketState {
   constructor(
-    readonly page: Page,
-    readonly index: number,
+    public page: Page,
+    public index: number,
   ) {}
   get missing(): number {
     return this.page.doubles[this.index * 2] as number
@@ -116,9 +125,16 @@ class BucketView implements BucketState {
 
 class BucketColumns implements Columns {
   readonly #pages = new Pages()
+  readonly #glance = new BucketView(this.#pages.of(0), 0)
 
   view(row: number): BucketState {
     return new BucketView(this.#pages.of(row), row & ROW_MASK)
+  }
+
+  glance(row: number): BucketState {
+    this.#glance.page = this.#pages.of(row)
+    this.#glance.index = row & ROW_MASK
+    return this.#glance
   }
 
   clear(row: number): void {
@@ -141,6 +157,10 @@ class ObjectColumns implements Columns {
     const fresh = algorithmOf(this.#limit).empty()
     this.#states[row] = fresh
     return fresh
+  }
+
+  glance(row: number): State {
+    return this.view(row)
   }
 
   clear(row: number): void {

@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '../../clock.js'
 import { algorithmOf, type State } from '../../engine/algorithms.js'
-import { decide, decideSingle, peek } from '../../engine/decide.js'
+import { decide, decideSingle, peek, takeOne } from '../../engine/decide.js'
 import type { Check, Refund } from '../../engine/question.js'
 import { SingleQuestion } from '../../engine/single.js'
 import { HeadgateError, show } from '../../errors.js'
@@ -18,6 +18,8 @@ const DEFAULT_MAX_KEYS = 100_000
 /** A Map holds 2^24 entries at most. */
 const MAX_MAX_KEYS = 2 ** 24 - 1_000
 const OVERFLOW_KEYS = 64
+/** How the name of a subject whose id was digested goes on after its type. */
+const DIGEST = ':~'
 /** Nothing is open outside of a question. */
 const NO_TURN = -1
 
@@ -69,7 +71,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store & { readonl
   }
 
   /** Most questions in a row are about the same limit. */
-  function tableNamed({ name }: Check): Table | undefined {
+  function tableNamed(name: string): Table | undefined {
     if (name !== lastName) {
       lastName = name
       lastTable = tables.get(name)
@@ -104,13 +106,17 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store & { readonl
     decide(question) {
       nowUs = clock.nowUs()
       if (question instanceof SingleQuestion) {
-        const state = tableNamed(question)?.openAlone(keyOf(question), question.limit)
+        const state = tableNamed(question.name)?.openAlone(keyOf(question), question.limit)
         if (state !== undefined) return decideSingle(question, state, nowUs)
       }
       turn++
       const answer = decide(question, open, nowUs)
       if (added.length > 0) dropUncharged(nowUs)
       return answer
+    },
+    decideKnown(subject, name, limit) {
+      const state = tableNamed(name)?.openAlone(subject, limit)
+      return state === undefined ? null : takeOne(limit, state, 1, clock.nowUs())
     },
     peek(question) {
       const nowUs = clock.nowUs()
@@ -143,10 +149,12 @@ function tableOf(tables: Map<string, Table>, check: Check): Table {
 
 /**
  * Within a table the subject is the key, as it came: the common scope costs no new string. Another scope goes before
- * it with its length, behind a colon, with which no subject begins: no id can be written to look like a scope.
+ * it with its length, behind a colon, with which no subject begins: no id can be written to look like a scope. A digest
+ * goes behind a colon too: whoever knows one must not pass for the subject it stands for (`decideKnown`).
  */
-function keyOf(check: Pick<Check, 'subject' | 'scope'>): string {
-  return check.scope === 'global' ? check.subject : `:${check.scope.length}:${check.scope}${check.subject}`
+function keyOf({ subject, scope }: Pick<Check, 'subject' | 'scope'>): string {
+  if (scope !== 'global') return `:${scope.length}:${scope}${subject}`
+  return subject.includes(DIGEST) ? `:${subject}` : subject
 }
 
 function overflowKey(key: string): string {

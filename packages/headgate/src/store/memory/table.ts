@@ -49,7 +49,7 @@ export class Table {
     const row = this.#rows.get(key)
     if (row === undefined) return undefined
     this.#noteLimit(row, limit)
-    return this.#columns.view(row)
+    return this.#columns.glance(row)
   }
 
   /** Adds a key that is not there, with nothing used, to write to in this turn. */

@@ -1,0 +1,67 @@
+/** `take` is a second way to the same answer; here the two are held together. */
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { slidingWindowCounter, tokenBucket } from '../policy/limits.js'
+import { algorithmOf, type State } from './algorithms.js'
+import { takeInSteps } from './decide.js'
+import type { Limit } from './limit.js'
+
+const counters = fc
+  .record({ limit: fc.integer({ min: 0, max: 20 }), windowMs: fc.integer({ min: 1, max: 50 }) })
+  .map(({ limit, windowMs }) => slidingWindowCounter({ limit, window: `${windowMs}ms` }))
+const largeCounters = fc
+  .record({ limit: fc.integer({ min: 2 ** 20, max: 2 ** 32 - 1 }), days: fc.integer({ min: 1, max: 366 }) })
+  .map(({ limit, days }) => slidingWindowCounter({ limit, window: `${days}d` }))
+const buckets = fc
+  .record({
+    capacity: fc.integer({ min: 0, max: 20 }),
+    refillPerSecond: fc.double({ min: 0.5, max: 5_000, noNaN: true }),
+  })
+  .map(tokenBucket)
+
+/** Mostly forwards, sometimes not at all, sometimes back. */
+const steps = (longestUs: number) =>
+  fc.array(
+    fc.record({
+      elapsedUs: fc.oneof(
+        { weight: 6, arbitrary: fc.integer({ min: 0, max: longestUs }) },
+        { weight: 1, arbitrary: fc.constant(0) },
+        { weight: 1, arbitrary: fc.integer({ min: -longestUs, max: 0 }) },
+      ),
+      cost: fc.oneof(fc.constant(1), fc.integer({ min: 1, max: 25 }), fc.integer({ min: 1, max: 2 ** 31 })),
+    }),
+    { maxLength: 60 },
+  )
+
+function agree(limit: Limit, history: readonly { elapsedUs: number; cost: number }[]): number {
+  const algorithm = algorithmOf(limit)
+  const [one, other]: [State, State] = [algorithm.empty(), algorithm.empty()]
+  let nowUs = 1_800_000_000_000_000
+  let taken = 0
+  for (const { elapsedUs, cost } of history) {
+    nowUs += elapsedUs
+    const answer = algorithm.take?.(limit, one, cost, nowUs) ?? null
+    if (answer !== null) taken++
+    const wanted = takeInSteps(algorithm, limit, other, cost, nowUs)
+    expect(answer ?? takeInSteps(algorithm, limit, one, cost, nowUs)).toEqual(wanted)
+    expect(one).toEqual(other)
+  }
+  return taken
+}
+
+describe('taking in one go', () => {
+  it.each([
+    ['counter', counters, 120_000],
+    ['counter of large numbers', largeCounters, 400 * 86_400_000_000],
+    ['token bucket', buckets, 200_000],
+  ] as const)('answers and writes as step by step: %s', (_, limits, longestUs) => {
+    let taken = 0
+    fc.assert(
+      fc.property(limits as fc.Arbitrary<Limit>, steps(longestUs), (limit, history) => {
+        taken += agree(limit, history)
+      }),
+      { numRuns: 3_000 },
+    )
+    expect(taken).toBeGreaterThan(4_000)
+  })
+})
