@@ -20,7 +20,7 @@ export function guardedStore(
   options: GuardedStoreOptions = {},
 ): Store & { health(): StoreHealth } {
   const deadlineMs = parseDeadlineMs(options.deadlineMs)
-  const inTime = withDeadline(store, deadlineMs, systemClock, systemTimers)
+  const inTime = withDeadline(store, { deadlineMs, clock: systemClock, timers: systemTimers })
   const guarded = guardStore(
     inTime,
     { ...options, processes: options.processes ?? 1 },

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -176,6 +177,27 @@ for (const start of [single, cluster, sentinel]) {
     })
   })
 }
+
+it.each(LIBRARIES)(
+  'every call says that there was no connection, whichever timer was first: %s',
+  async library => {
+    const { client } = singleClient(await findFreePort())(library)
+    const store = directRedisStore(client, { deadlineMs: 20 })
+    const calls: Promise<string>[] = []
+    for (let call = 0; call < 300; call++) {
+      calls.push(
+        Promise.resolve(store.decide(one('user:1'))).then(String, error => `${error.code} ${error.message}`),
+      )
+      await sleep(call % 3 === 0 ? 1 : 0)
+    }
+    const outcomes = new Set(await Promise.all(calls))
+    await store.close()
+    expect(outcomes.size).toBeGreaterThan(0)
+    for (const outcome of outcomes) {
+      expect(outcome).toMatch(/^ERR_HEADGATE_STORE redis: not connected within 20 ms/)
+    }
+  },
+)
 
 describe('the options of the caller', () => {
   describe.each(LIBRARIES)('%s', library => {

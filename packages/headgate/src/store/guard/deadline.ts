@@ -11,6 +11,14 @@ const GRACE_MS = 10
 const DEFAULT_DEADLINE_MS = 30
 const MAX_DEADLINE_MS = 60_000
 
+export interface Deadline {
+  readonly deadlineMs: number
+  readonly clock: Clock
+  readonly timers: Timers
+  /** What is known to keep calls from being answered: then it is the error of one that is given up. */
+  problem?(): HeadgateError | null
+}
+
 /** A call that is waited for. */
 interface Call {
   dueMs: number
@@ -22,12 +30,14 @@ interface Call {
  * Settles every call within `deadlineMs`, whatever the client does. No Node client gives a deadline that holds while
  * Redis is frozen. A call that missed it may still be carried out: it is neither sent again nor taken back.
  */
-export function withDeadline(store: Store, deadlineMs: number, clock: Clock, timers: Timers): Store {
+export function withDeadline(store: Store, options: Deadline): Store {
+  const { deadlineMs, clock, timers, problem } = options
   const deadlines = createDeadlines({
     deadlineMs,
     nowMs: () => clock.nowUs() / 1000,
     timers,
     error: () =>
+      problem?.() ??
       new HeadgateError('ERR_HEADGATE_STORE_TIMEOUT', `${store.source}: no answer within ${deadlineMs} ms`),
   })
   const within = <T>(work: Eventually<T>): Eventually<T> =>

@@ -206,7 +206,16 @@ export function directRedisStore(
     },
   }
 
-  const inTime = (store: Store): Store => withDeadline(store, settings.deadlineMs, time.clock, time.timers)
+  const inTime = (store: Store): Store =>
+    withDeadline(store, {
+      deadlineMs: settings.deadlineMs,
+      ...time,
+      // The gate waits as long as the deadline: whichever is first, the caller hears that nobody could be asked.
+      problem() {
+        const problem = gate.problem(settings.deadlineMs)
+        return problem === null ? null : storeError(problem)
+      },
+    })
   // With a deadline for each part too: when one slot does not answer, the charges of the others are given back.
   const split = connection.cluster ? splitBySubject(inTime(direct)) : direct
   const shared = options.share === undefined ? split : withShare(split, options.share)

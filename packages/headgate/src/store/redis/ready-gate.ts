@@ -4,6 +4,8 @@ import type { Timers } from '../../clock.js'
 export interface ReadyGate {
   /** Undefined when it is ready; otherwise settles when it is, or rejects when the time is up. */
   pass(withinMs: number): Promise<void> | undefined
+  /** Why what waited so long is given up, as long as nothing has been let through; null from then on. */
+  problem(withinMs: number): Error | null
 }
 
 /**
@@ -34,7 +36,14 @@ export function createReadyGate(
     )
   }
 
+  function problemNow(withinMs: number): Error | null {
+    if (open) return null
+    const reason = problem()
+    return new Error(`not connected within ${withinMs} ms${reason ? `: ${reason}` : ''}`)
+  }
+
   return {
+    problem: problemNow,
     pass(withinMs) {
       if (open) return undefined
       ask()
@@ -45,8 +54,7 @@ export function createReadyGate(
         }
         const callOff = timers.after(withinMs, () => {
           waiting.delete(go)
-          const reason = problem()
-          reject(new Error(`not connected within ${withinMs} ms${reason ? `: ${reason}` : ''}`))
+          reject(problemNow(withinMs))
         })
         waiting.add(go)
       })
