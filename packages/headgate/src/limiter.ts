@@ -132,11 +132,20 @@ export function createLimiter<
     return lastPolicy
   }
 
-  /** The commonest question, of a caller who has asked before: nothing is made but the decision. */
-  function decideKnown(subject: string, policy: Policy): Decision | null {
+  let lastAnswer: Answer | null = null
+  let lastDecision: Promise<Decision> | null = null
+
+  /** The commonest question, of a caller who has asked before: nothing is made but the decision, if it is another. */
+  function decideKnown(subject: string, policy: Policy): Promise<Decision> | null {
     const { name, limit } = policy.limits[0] as NamedLimit
     const answer = store.decideKnown?.(subject, name, limit) ?? null
-    return answer === null ? null : new Decision(null, answer, policy, 1, context, subject)
+    if (answer === null || answer === lastAnswer) return answer && lastDecision
+    const decision = Promise.resolve(new Decision(null, answer, policy, 1, context, subject))
+    if (answer.charged < 0) {
+      lastAnswer = answer
+      lastDecision = decision
+    }
+    return decision
   }
 
   /** Not an async function: the embedded store answers at once, and one promise is all such a decision costs. */
@@ -146,7 +155,7 @@ export function createLimiter<
       if (how === 'decide' && typeof subject === 'string' && typeof ask === 'object' && ask !== null) {
         const plain = plainPolicy(ask)
         const decision = plain === undefined ? null : decideKnown(subject, plain)
-        if (decision !== null) return Promise.resolve(decision)
+        if (decision !== null) return decision
       }
       const policy = policyOf(ask)
       const cost = ask.cost === undefined ? 1 : parseCost(ask.cost)
