@@ -165,6 +165,11 @@ export class Decision {
     return this[ANSWER].source ?? this[CONTEXT].source
   }
 
+  /** Decided from units this process had taken in advance: `remaining` is what this process knows of. */
+  get leased(): boolean {
+    return this[ANSWER].leased === true
+  }
+
   get reason(): Reason {
     if (this.source === 'open' || this.source === 'closed') return 'store-unavailable'
     const policy = this[POLICY]
@@ -195,10 +200,10 @@ export class Decision {
 
   toJSON(): DecisionValue {
     const { allowed, limit, remaining, resetAt, resetAfterMs, retryAfterMs, cost, policy, tier } = this
-    const { rule, source, reason, binding, verdicts, shadow } = this
+    const { rule, source, leased, reason, binding, verdicts, shadow } = this
     return {
       ...{ allowed, limit, remaining, resetAt, resetAfterMs, retryAfterMs, cost, policy, tier },
-      ...{ rule, source, reason, binding, verdicts, shadow },
+      ...{ rule, source, leased, reason, binding, verdicts, shadow },
     }
   }
 
@@ -234,6 +239,7 @@ export type DecisionValue = Pick<
   | 'tier'
   | 'rule'
   | 'source'
+  | 'leased'
   | 'reason'
   | 'binding'
   | 'verdicts'

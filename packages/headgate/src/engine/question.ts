@@ -42,6 +42,8 @@ export interface Answer {
   readonly charged: number
   readonly verdicts: readonly (readonly Verdict[])[]
   readonly shadow: readonly Verdict[]
+  /** Whether it was decided from units this process had taken in advance; `remaining` is then what it knows. */
+  readonly leased?: boolean
   /** Who decided, where it was not the store that was asked. */
   readonly source?: 'local' | 'open' | 'closed'
   /** Reading of the store's clock, where that is in this process. */

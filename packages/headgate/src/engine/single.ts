@@ -66,8 +66,16 @@ export class SingleAnswer implements Answer, Verdict {
   }
 }
 
+/** From units this process had taken in advance. */
+export class LeasedAnswer extends SingleAnswer {
+  get leased(): boolean {
+    return true
+  }
+}
+
 const noLimit = { algorithm: 'token-bucket', limit: 0 } as Limit
 keepShape(new SingleQuestion('', '', '', noLimit, 1))
 keepShape(new SingleAnswer(0, 0, 0.5, 0.5, 0.5))
 keepShape(new SingleAnswer(0, 0.5, 0.5, null, 0.5))
 keepShape(new SingleAnswer(0, 0, 0.5, 0.5, undefined))
+keepShape(new LeasedAnswer(0, 0, 0.5, 0.5, undefined))

@@ -1,9 +1,17 @@
 import type { Limit } from '../engine/limit.js'
 import { unexpected } from '../errors.js'
+import { type LeaseOptions, leaseLimits } from './leases.js'
 import { type TierOptions, tierLimits } from './tiers.js'
 
 /** A named list of limits, charged together, all or none. A single limit may stand for a list of one. */
-export type PolicyOptions = Limit | readonly Limit[]
+export type PolicyOptions = Limit | readonly Limit[] | LeasedPolicyOptions
+
+/** A policy whose hot keys may take units in advance. */
+export interface LeasedPolicyOptions {
+  readonly limits: Limit | readonly Limit[]
+  /** `auto`, or units at once and for how long at most; `off`, the default, never takes any in advance. */
+  readonly lease?: LeaseOptions
+}
 
 /** A policy ready to be asked: its limits, each with the name its state is kept under. */
 export interface Policy {
@@ -49,12 +57,21 @@ export function parsePolicies(
     refuseName('policies', name)
     if (name === TIER_POLICY)
       throw unexpected('ERR_HEADGATE_INVALID_POLICY', 'policies', `a name other than '${TIER_POLICY}'`, name)
-    const limits = Array.isArray(options) ? (options as readonly Limit[]) : [options as Limit]
+    const limits = limitsOf(`policies.${name}`, options)
     if (limits.length === 0)
       throw unexpected('ERR_HEADGATE_INVALID_POLICY', `policies.${name}`, 'at least one limit', limits)
     parsed.set(name, { name, tier: null, limits: nameLimits(`policies.${name}`, name, limits) })
   }
   return parsed
+}
+
+function limitsOf(field: string, options: PolicyOptions): readonly Limit[] {
+  if (Array.isArray(options)) return options
+  if (typeof options !== 'object' || options === null || !('limits' in options)) return [options as Limit]
+  const unknown = Object.keys(options).find(key => key !== 'limits' && key !== 'lease')
+  if (unknown !== undefined)
+    throw unexpected('ERR_HEADGATE_INVALID_POLICY', `${field}.${unknown}`, 'one of limits, lease', unknown)
+  return leaseLimits(`${field}.lease`, limitsOf(field, options.limits), options.lease)
 }
 
 /** Turns named tiers into policies. A tier without any limit is unlimited. */

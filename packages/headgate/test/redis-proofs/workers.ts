@@ -36,6 +36,15 @@ export interface SpendJob extends Job {
   readonly times: number
 }
 
+export interface LeaseJob extends Job {
+  readonly job: 'lease'
+  /** How many processes share what remains. */
+  readonly processes: number
+  readonly checks: readonly Check[]
+  readonly inFlight: number
+  readonly durationMs: number
+}
+
 interface Report {
   readonly calls: readonly unknown[]
   readonly warnings: readonly string[]
@@ -53,10 +62,18 @@ export interface SpendReport extends Report {
   readonly unixMs: number
 }
 
+/** Three numbers an admission: which check, when the answer was there, and how long it took, in microseconds. */
+export interface LeaseReport extends Report {
+  readonly asked: number
+  readonly leased: number
+  readonly admitted: Float64Array
+}
+
 /** Does each job in a process of its own. All begin at the same moment; a process that fails fails the whole. */
 export function runWorkers(jobs: readonly SaturateJob[]): Promise<SaturateReport[]>
 export function runWorkers(jobs: readonly SpendJob[]): Promise<SpendReport[]>
-export async function runWorkers(jobs: readonly (SaturateJob | SpendJob)[]): Promise<Report[]> {
+export function runWorkers(jobs: readonly LeaseJob[]): Promise<LeaseReport[]>
+export async function runWorkers(jobs: readonly (SaturateJob | SpendJob | LeaseJob)[]): Promise<Report[]> {
   const children = jobs.map(start)
   try {
     await Promise.all(children.map(child => nextMessage(child)))
@@ -67,7 +84,7 @@ export async function runWorkers(jobs: readonly (SaturateJob | SpendJob)[]): Pro
   }
 }
 
-function start(job: SaturateJob | SpendJob): ChildProcess {
+function start(job: SaturateJob | SpendJob | LeaseJob): ChildProcess {
   const shifted = job.clockShiftMs !== undefined
   const child = fork(WORKER, {
     serialization: 'advanced',

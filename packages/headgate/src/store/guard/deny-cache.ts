@@ -9,8 +9,7 @@
  * Invariant: a denial from here is one the store would have given, had it been asked.
  */
 import type { Clock } from '../../clock.js'
-import type { Limit } from '../../engine/limit.js'
-import { NEVER } from '../../engine/limit.js'
+import { hasSameNumbers, NEVER } from '../../engine/limit.js'
 import type { Answer, Check, Question, Verdict } from '../../engine/question.js'
 import { SingleAnswer, SingleQuestion } from '../../engine/single.js'
 import type { Eventually, Store } from '../store.js'
@@ -58,7 +57,8 @@ export function withDenyCache(store: Store, options: DenyCacheOptions): Store {
   async function learnLater(question: Question, sentAtUs: number, asked: Promise<Answer>): Promise<Answer> {
     const epoch = epochs
     const answer = await asked
-    if (answer.charged < 0 && answer.source === undefined) learn(question, sentAtUs, answer, epoch)
+    if (answer.charged < 0 && answer.source === undefined && answer.leased !== true)
+      learn(question, sentAtUs, answer, epoch)
     return answer
   }
 
@@ -164,13 +164,6 @@ function coversCheck(known: Check, asked: Check, costs: CompareCosts): boolean {
     costs(known.cost, asked.cost) &&
     (known.limit === asked.limit || hasSameNumbers(known.limit, asked.limit))
   )
-}
-
-function hasSameNumbers(one: Limit, other: Limit): boolean {
-  if (one.algorithm !== other.algorithm || one.limit !== other.limit) return false
-  if (one.algorithm === 'token-bucket') return one.refillPerSecond === (other as typeof one).refillPerSecond
-  if (one.windowUs !== (other as typeof one).windowUs) return false
-  return one.algorithm !== 'sliding-window-buckets' || one.buckets === (other as typeof one).buckets
 }
 
 /** Until every check of one alternative has room, of whichever alternative that is first. */

@@ -1,6 +1,6 @@
 import type { Answer, Question } from '../../engine/question.js'
 import { isHeadgateError } from '../../errors.js'
-import type { Store } from '../store.js'
+import type { Eventually, Store } from '../store.js'
 import { type FailureMode, isStoreFailure } from './failure.js'
 import type { OnGuardEvent } from './guard-event.js'
 import type { LocalShare } from './local-share.js'
@@ -19,9 +19,19 @@ export interface FallbackOptions {
 export function withFallback(store: Store, options: FallbackOptions): Store {
   const { local, onEvent } = options
 
-  async function ask(question: Question, how: 'decide' | 'peek'): Promise<Answer> {
+  /** What was decided in this process needs no store to fall back from. */
+  function ask(question: Question, how: 'decide' | 'peek'): Eventually<Answer> {
+    const answer = store[how](question)
+    return answer instanceof Promise ? askLater(question, how, answer) : answer
+  }
+
+  async function askLater(
+    question: Question,
+    how: 'decide' | 'peek',
+    asked: Promise<Answer>,
+  ): Promise<Answer> {
     try {
-      const answer = await store[how](question)
+      const answer = await asked
       local.remember(question, answer)
       return answer
     } catch (error) {

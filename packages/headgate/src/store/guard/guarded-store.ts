@@ -8,6 +8,7 @@ import type { FailureMode } from './failure.js'
 import { withFallback } from './fallback.js'
 import { type Beat, createFleet } from './fleet.js'
 import { type GuardEvent, type OnGuardEvent, safely } from './guard-event.js'
+import { withLeases } from './leases.js'
 import { createLocalShare } from './local-share.js'
 import { logSparingly } from './log-sparingly.js'
 
@@ -85,7 +86,10 @@ export function guardStore(
     liveProcesses,
     evictionPolicyUnsafe: site.isEvictionUnsafe?.() ?? false,
   })
-  if (mode === 'throw') return { ...store, health: () => health(1) }
+  if (mode === 'throw') {
+    const leased = withLeases(store, { clock, timers, liveProcesses: () => settings.processes })
+    return { ...leased, health: () => health(1) }
+  }
 
   const fleet = createFleet(site.heartbeat, HEARTBEAT_MS, timers, () => onEvent({ type: 'rewind' }))
   const live = options.processes === undefined ? fleet.live : () => options.processes as number
@@ -101,7 +105,8 @@ export function guardStore(
     onEvent,
   })
   site.onConnected?.(circuit.probeNow)
-  const guarded = withFallback(circuit, { mode, local: createLocalShare(clock, live), onEvent })
+  const leased = withLeases(circuit, { clock, timers, liveProcesses: live })
+  const guarded = withFallback(leased, { mode, local: createLocalShare(clock, live), onEvent })
   return {
     ...guarded,
     health: () => health(live()),

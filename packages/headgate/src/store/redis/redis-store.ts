@@ -60,7 +60,9 @@ export function redisStoreIn(world: World, client: RedisClient, options: RedisSt
     ...world,
   })
   const maxSubjects = parseDenyCache(options.denyCache)
-  const cached = maxSubjects === 0 ? guarded : withDenyCache(guarded, { clock: world.clock, maxSubjects })
+  // A denial lasts by the server's clock; one that a test hands in does not run as ours does.
+  const clock = { ...world.clock, ...(options.testClockUs && { nowUs: options.testClockUs }) }
+  const cached = maxSubjects === 0 ? guarded : withDenyCache(guarded, { clock, maxSubjects })
   return { ...guarded, ...cached, control: direct.control, ready: direct.ready }
 }
 

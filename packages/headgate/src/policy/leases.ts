@@ -1,0 +1,62 @@
+import { LEASE_PARTS, type Lease, leasedLimit, longestLeaseUs } from '../engine/lease.js'
+import type { Limit } from '../engine/limit.js'
+import { type HeadgateError, unexpected } from '../errors.js'
+import { type Duration, formatDurationUs, parseDurationUs } from './durations.js'
+
+/** How units of a hot key may be taken in advance. */
+export type LeaseOptions =
+  | 'auto'
+  | 'off'
+  | {
+      /** Units taken at once, at most. */
+      readonly max: number
+      /** How long they may be spent: at most a twentieth of the window, or of the time a bucket takes to fill. */
+      readonly ttl: Duration
+    }
+
+/** A second is long enough to save a thousand calls and short enough to see changes elsewhere. */
+const AUTO_TTL_US = 1_000_000
+/** Below it a lease would be over before it arrives. */
+const LEAST_TTL_US = 1_000
+
+/** The limits as they must be for units to be leased; refuses, by name, what could admit more than they promise. */
+export function leaseLimits(
+  field: string,
+  limits: readonly Limit[],
+  options: LeaseOptions | undefined,
+): readonly Limit[] {
+  if (options === undefined || options === 'off') return limits
+  const lease = options === 'auto' ? autoLease(limits) : parseLease(field, limits, options)
+  return lease === null ? limits : limits.map(limit => Object.freeze(leasedLimit(limit, lease)))
+}
+
+/** Half of the longest, so that little of the limit is given up for it; none where that is too short to be of use. */
+function autoLease(limits: readonly Limit[]): Lease | null {
+  const ttlUs = Math.min(AUTO_TTL_US, ...limits.map(limit => Math.floor(longestLeaseUs(limit) / 2)))
+  const max = Math.floor(Math.min(...limits.map(({ limit }) => limit)) / LEASE_PARTS)
+  return ttlUs < LEAST_TTL_US || max < 1 ? null : { max, ttlUs }
+}
+
+function parseLease(field: string, limits: readonly Limit[], options: unknown): Lease {
+  if (typeof options !== 'object' || options === null) {
+    throw invalid(field, "'auto', 'off' or { max, ttl }", options)
+  }
+  const { max, ttl } = options as { max?: unknown; ttl?: unknown }
+  const most = Math.min(...limits.map(({ limit }) => limit))
+  if (typeof max !== 'number' || !Number.isInteger(max) || max < 1 || max > most) {
+    throw invalid(`${field}.max`, `a whole number from 1 to the limit ${most}`, max)
+  }
+  const ttlUs = parseDurationUs(ttl as Duration, `${field}.ttl`)
+  for (const limit of limits) {
+    const longestUs = longestLeaseUs(limit)
+    if (ttlUs <= longestUs) continue
+    const what = limit.algorithm === 'token-bucket' ? 'the time the bucket takes to fill' : 'the window'
+    const expected = `at most ${formatDurationUs(longestUs)}, 1/${LEASE_PARTS} of ${what} of ${limit.id}`
+    throw invalid(`${field}.ttl`, expected, ttl)
+  }
+  return { max, ttlUs }
+}
+
+function invalid(field: string, expected: string, got: unknown): HeadgateError {
+  return unexpected('ERR_HEADGATE_INVALID_POLICY', field, expected, got)
+}

@@ -1,0 +1,308 @@
+/**
+ * Leases in a fleet of processes over one engine that answers late: whatever they take, spend, give back or lose in a
+ * crash, what is admitted keeps the promise of the limit as it was asked for.
+ */
+import { describe, expect, it } from 'vitest'
+import { hasSameNumbers, type Limit } from '../src/engine/limit.js'
+import type { Answer, Check, Question } from '../src/engine/question.js'
+import { SingleQuestion } from '../src/engine/single.js'
+import { createLimiter } from '../src/limiter.js'
+import { leaseLimits } from '../src/policy/leases.js'
+import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../src/policy/limits.js'
+import { withLeases } from '../src/store/guard/leases.js'
+import { memoryStore } from '../src/store/memory/memory-store.js'
+import type { Store } from '../src/store/store.js'
+import { type ManualClock, manualClock } from '../src/testing/manual-clock.js'
+import { seededRandom } from '../src/testing/seeded-random.js'
+import { type Admission, checkBounds } from './redis-proofs/bounds.js'
+
+const SEEDS = 400
+const STEPS = 400
+const PROCESSES = 4
+
+const LIMITS: readonly Limit[] = [
+  slidingWindowLog({ limit: 60, window: '1s' }),
+  slidingWindowCounter({ limit: 60, window: '1s' }),
+  slidingWindowCounter({ limit: 60, window: '1s', buckets: 20 }),
+  tokenBucket({ capacity: 60, refillPerSecond: 60 }),
+]
+
+const leased = (limit: Limit): Limit => leaseLimits('lease', [limit], { max: 40, ttl: '50ms' })[0] as Limit
+
+/** Timers that run when the test says so. */
+function manualTimers() {
+  const due = new Set<() => void>()
+  return {
+    timers: {
+      after: () => () => {},
+      inBackground(_ms: number, work: () => void) {
+        due.add(work)
+        return () => due.delete(work)
+      },
+      afterThisCode: queueMicrotask,
+    },
+    run(): void {
+      const works = [...due]
+      due.clear()
+      for (const work of works) work()
+    },
+  }
+}
+
+/** The engine as a store far away, which does what it is asked in order when it is let to. */
+function lateEngine(clock: ManualClock) {
+  const engine = memoryStore({ clock })
+  const waiting: (() => void)[] = []
+  let calls = 0
+  const later = <T>(work: () => T): Promise<T> =>
+    new Promise(resolve => {
+      calls++
+      waiting.push(() => resolve(work()))
+    })
+  const store: Store = {
+    source: 'redis',
+    decide: question => later(() => engine.decide(question) as Answer),
+    peek: question => later(() => engine.peek(question) as Answer),
+    refund: refunds => later(() => engine.refund(refunds) as readonly number[]),
+    reset: checks => later(() => void engine.reset(checks)),
+    close() {},
+  }
+  const letThrough = (count = waiting.length): void => {
+    for (const work of waiting.splice(0, count)) work()
+  }
+  return { engine, store, letThrough, calls: () => calls }
+}
+
+async function settled(): Promise<void> {
+  for (let hop = 0; hop < 12; hop++) await null
+}
+
+/** A fleet that asks for one key as fast as it can. Returns what was admitted, and when. */
+async function play(
+  seed: number,
+  limits: readonly Limit[],
+): Promise<{ admissions: Admission[]; leasedOnes: number }> {
+  const dice = seededRandom(seed)
+  const random = (below: number): number => Math.floor(dice() * below)
+  const clock = manualClock()
+  clock.advanceUs(random(1_000_000))
+  const late = lateEngine(clock)
+  const ticking = manualTimers()
+  const start = (): Store =>
+    withLeases(late.store, { clock, timers: ticking.timers, liveProcesses: () => PROCESSES })
+  const fleet = Array.from({ length: PROCESSES }, start)
+  const admissions: Admission[] = []
+  let leasedOnes = 0
+
+  const note = (answer: Answer, cost: number): void => {
+    if (answer.charged < 0) return
+    if (answer.leased) leasedOnes++
+    // From a lease it is spent now; else it was charged when the engine said.
+    const atUs = answer.leased ? clock.nowUs() : (answer.verdicts[0]?.[0]?.chargedAtUs ?? clock.nowUs())
+    admissions.push({ atUs, cost })
+  }
+
+  for (let step = 0; step < STEPS; step++) {
+    const which = random(PROCESSES)
+    const cost = random(6) === 0 ? 1 + random(3) : 1
+    const checks = limits.map(limit => ({
+      subject: 'user:1',
+      scope: 'global',
+      name: `p.${limit.id}`,
+      limit,
+      cost,
+    }))
+    const [first] = checks as [Check]
+    const question: Question =
+      checks.length === 1
+        ? new SingleQuestion(first.subject, first.scope, first.name, first.limit, cost)
+        : { alternatives: [checks], shadow: [] }
+    const answer = (fleet[which] as Store).decide(question)
+    if (answer instanceof Promise) void answer.then(given => note(given, cost))
+    else note(answer, cost)
+    if (random(3) > 0) late.letThrough(random(4) === 0 ? 1 : undefined)
+    await settled()
+    if (random(2) === 0) clock.advanceUs(random(8) === 0 ? random(200_000) : random(4_000))
+    if (random(10) === 0) ticking.run()
+    // What a process held when it died is gone with it.
+    if (random(60) === 0) fleet[which] = start()
+    if (random(60) === 0) {
+      const closing = fleet[which] as Store
+      fleet[which] = start()
+      void closing.close()
+    }
+    await settled()
+  }
+  return { admissions: admissions.sort((a, b) => a.atUs - b.atUs), leasedOnes }
+}
+
+describe('leases', () => {
+  it.each(LIMITS)('admit no more than was promised, in any history of a fleet: $id', async limit => {
+    let leasedOnes = 0
+    for (let seed = 1; seed <= SEEDS; seed++) {
+      const played = await play(seed, [leased(limit)])
+      leasedOnes += played.leasedOnes
+      for (const { promise, worst, bound } of checkBounds(limit, played.admissions)) {
+        if (worst > bound) expect({ seed, promise, worst }).toEqual({ seed, promise, worst: bound })
+      }
+    }
+    expect(leasedOnes).toBeGreaterThan((SEEDS * STEPS) / 20)
+  })
+
+  it('hold for every limit of a policy at once', async () => {
+    const limits = leaseLimits('lease', LIMITS.slice(0, 2).concat(LIMITS[3] as Limit), {
+      max: 40,
+      ttl: '50ms',
+    })
+    for (let seed = 1; seed <= 100; seed++) {
+      const { admissions } = await play(seed, limits)
+      for (const limit of [LIMITS[0], LIMITS[1], LIMITS[3]] as Limit[]) {
+        for (const { worst, bound } of checkBounds(limit, admissions))
+          expect(worst).toBeLessThanOrEqual(bound)
+      }
+    }
+  })
+
+  function oneProcess(limit: Limit) {
+    const clock = manualClock()
+    const late = lateEngine(clock)
+    const ticking = manualTimers()
+    const store = withLeases(late.store, { clock, timers: ticking.timers, liveProcesses: () => 1 })
+    const ask = async (cost = 1, numbers: Limit = limit): Promise<Answer> => {
+      const answer = store.decide(new SingleQuestion('user:1', 'global', `p.${limit.id}`, numbers, cost))
+      await settled()
+      late.letThrough()
+      return answer
+    }
+    const left = (numbers: Limit = limit): number => {
+      const check = { subject: 'user:1', scope: 'global', name: `p.${limit.id}`, limit: numbers, cost: 1 }
+      const { verdicts } = late.engine.peek({ alternatives: [[check]], shadow: [] }) as Answer
+      return verdicts[0]?.[0]?.remaining ?? 0
+    }
+    return { clock, late, ticking, store, ask, left }
+  }
+
+  const roomy = leaseLimits('lease', [slidingWindowLog({ limit: 10_000, window: '10s' })], {
+    max: 100,
+    ttl: '500ms',
+  })[0] as Limit
+
+  it('take nothing in advance for a key that is asked for now and then', async () => {
+    const { clock, ask, left } = oneProcess(roomy)
+    for (let times = 1; times <= 20; times++) {
+      expect((await ask()).leased).toBeUndefined()
+      expect(left()).toBe(10_000 - times)
+      clock.advanceUs(300_000)
+    }
+  })
+
+  it('save most calls for a hot key, and say what this process knows', async () => {
+    const { late, ask } = oneProcess(roomy)
+    let fromLease = 0
+    for (let times = 1; times <= 2_000; times++) {
+      const answer = await ask()
+      expect(answer.charged).toBe(0)
+      if (answer.leased) fromLease++
+      expect(answer.verdicts[0]?.[0]?.remaining).toBe(10_000 - times)
+    }
+    expect(fromLease).toBeGreaterThan(1_950)
+    expect(late.calls()).toBeLessThan(50)
+  })
+
+  it('give back what is left over, on idle and on close', async () => {
+    const idle = oneProcess(roomy)
+    for (let times = 0; times < 50; times++) await idle.ask()
+    expect(idle.left()).toBeLessThan(9_950)
+    idle.clock.advanceUs(200_000)
+    idle.ticking.run()
+    idle.late.letThrough()
+    expect(idle.left()).toBe(9_950)
+    const closing = oneProcess(roomy)
+    for (let times = 0; times < 50; times++) await closing.ask()
+    const closed = closing.store.close()
+    closing.late.letThrough()
+    await closed
+    expect(closing.left()).toBe(9_950)
+  })
+
+  it('end when the numbers change, and with a reset', async () => {
+    const changed = oneProcess(roomy)
+    for (let times = 0; times < 50; times++) await changed.ask()
+    const fewer = leaseLimits('lease', [slidingWindowLog({ limit: 100, window: '10s' })], {
+      max: 10,
+      ttl: '500ms',
+    })
+    expect(hasSameNumbers(fewer[0] as Limit, roomy)).toBe(false)
+    expect((await changed.ask(1, fewer[0])).leased).toBeUndefined()
+    await settled()
+    changed.late.letThrough()
+    expect(changed.left(fewer[0])).toBe(49)
+    const reset = oneProcess(roomy)
+    for (let times = 0; times < 50; times++) await reset.ask()
+    const check = { subject: 'user:1', scope: 'global', name: `p.${roomy.id}`, limit: roomy, cost: 1 }
+    const done = reset.store.reset([check])
+    reset.late.letThrough()
+    await done
+    expect((await reset.ask()).leased).toBeUndefined()
+    expect(reset.left()).toBe(9_999)
+  })
+
+  it('of the counter end with its window', async () => {
+    const counter = leaseLimits('lease', [slidingWindowCounter({ limit: 10_000, window: '10s' })], {
+      max: 100,
+      ttl: '500ms',
+    })[0] as Limit
+    const { clock, ask } = oneProcess(counter)
+    clock.advanceUs(10_000_000 - (clock.nowUs() % 10_000_000) - 20_000)
+    for (let times = 0; times < 40; times++) await ask()
+    expect((await ask()).leased).toBe(true)
+    clock.advanceUs(19_999)
+    expect((await ask()).leased).toBe(true)
+    clock.advanceUs(1)
+    const next = await ask()
+    expect(next.verdicts[0]?.[0]?.chargedAtUs).toBe(clock.nowUs())
+  })
+
+  it('serve everybody who waits from one grant', async () => {
+    const { late, store, ask } = oneProcess(roomy)
+    for (let times = 0; times < 60; times++) await ask()
+    const before = late.calls()
+    const answers = Array.from({ length: 300 }, () =>
+      store.decide(new SingleQuestion('user:1', 'global', `p.${roomy.id}`, roomy, 1)),
+    )
+    for (let round = 0; round < 6; round++) {
+      await settled()
+      late.letThrough()
+    }
+    expect((await Promise.all(answers)).every(({ charged }) => charged === 0)).toBe(true)
+    expect(late.calls() - before).toBeLessThan(300)
+  })
+
+  it.each([
+    ['lease.ttl', slidingWindowLog({ limit: 10, window: '1s' }), { max: 1, ttl: '51ms' }, 'at most 50ms'],
+    [
+      'lease.ttl',
+      tokenBucket({ capacity: 100, refillPerSecond: 100 }),
+      { max: 1, ttl: '51ms' },
+      'at most 50ms',
+    ],
+    [
+      'lease.max',
+      slidingWindowLog({ limit: 10, window: '1s' }),
+      { max: 11, ttl: '50ms' },
+      'a whole number from 1 to the limit 10',
+    ],
+    ['lease', slidingWindowLog({ limit: 10, window: '1s' }), 'always', "'auto', 'off' or { max, ttl }"],
+  ])('refuse %s that could admit more, by name', (field, limit, lease, expected) => {
+    const policies = { api: { limits: limit, lease: lease as never } }
+    expect(() => createLimiter({ policies })).toThrow(`policies.api.${field}: expected ${expected}`)
+  })
+
+  it('make a bucket smaller by what is refilled in the time of a lease, also for those who are told', () => {
+    const [limit] = leaseLimits('lease', [tokenBucket({ capacity: 100, refillPerSecond: 50 })], {
+      max: 5,
+      ttl: '60ms',
+    })
+    expect(limit).toMatchObject({ limit: 97, quota: { limit: 97 } })
+  })
+})
