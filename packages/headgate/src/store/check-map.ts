@@ -13,7 +13,7 @@ export class CheckMap<Value> {
   readonly #byName = new Map<string, Map<string, Value>>()
   #size = 0
 
-  constructor(max: number, onDrop: (value: Value) => void) {
+  constructor(max: number, onDrop: (value: Value) => void = () => {}) {
     this.#max = max
     this.#onDrop = onDrop
   }

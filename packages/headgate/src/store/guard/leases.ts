@@ -271,7 +271,7 @@ function isSameState(one: Check, other: Check): boolean {
 /** What to ask for: as much as suits, a quarter of it, and one request's worth. */
 function amountsOf(holding: Holding, processes: number): number[] {
   const { wanted, least, size, lease, remaining } = holding
-  // Half of an equal part: those who come later today find something, too.
+  // Half of an equal part: those who ask a moment later find something, too.
   const fair = Number.isFinite(remaining) ? Math.floor(remaining / (2 * Math.max(1, processes))) : size
   const most = Math.max(least, Math.min(Math.max(size, wanted), lease.max, fair))
   return [...new Set([most, Math.max(least, most >> 2), least])]

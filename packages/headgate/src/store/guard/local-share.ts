@@ -9,6 +9,8 @@
 import type { Clock } from '../../clock.js'
 import { type Limit, NEVER } from '../../engine/limit.js'
 import type { Answer, Check, Question, Verdict } from '../../engine/question.js'
+import { SingleAnswer, SingleQuestion } from '../../engine/single.js'
+import { CheckMap } from '../check-map.js'
 import { memoryStore } from '../memory/memory-store.js'
 
 export interface LocalShare {
@@ -31,29 +33,31 @@ const MAX_KNOWN = 100_000
 
 export function createLocalShare(clock: Clock, liveProcesses: () => number): LocalShare {
   const local = memoryStore({ clock })
-  const known = new Map<string, Known>()
+  const known = new CheckMap<Known>(MAX_KNOWN)
   const debts = new Map<string, number>()
 
   function remember(question: Question, answer: Answer): void {
     const atUs = clock.nowUs()
+    if (question instanceof SingleQuestion && answer instanceof SingleAnswer) {
+      return note(question, answer.remaining, atUs)
+    }
     for (const [index, verdicts] of answer.verdicts.entries()) {
       const checks = question.alternatives[index] ?? []
       for (const [position, { remaining }] of verdicts.entries()) {
-        note(keyOf(checks[position] as Check), remaining, atUs)
+        note(checks[position] as Check, remaining, atUs)
       }
     }
   }
 
-  function note(key: string, remaining: number, atUs: number): void {
-    const entry = known.get(key)
-    if (entry !== undefined) {
-      entry.remaining = remaining
-      entry.atUs = atUs
-      entry.seeded = false
+  function note(check: Check, remaining: number, atUs: number): void {
+    const entry = known.get(check)
+    if (entry === undefined) {
+      known.set(check, { remaining, atUs, seeded: false, seed: null })
       return
     }
-    if (known.size >= MAX_KNOWN) known.delete(known.keys().next().value as string)
-    known.set(key, { remaining, atUs, seeded: false, seed: null })
+    entry.remaining = remaining
+    entry.atUs = atUs
+    entry.seeded = false
   }
 
   /**
@@ -62,7 +66,7 @@ export function createLocalShare(clock: Clock, liveProcesses: () => number): Loc
    * give the share anew each time.
    */
   function seed(check: Check, share: Limit): void {
-    const entry = known.get(keyOf(check))
+    const entry = known.get(check)
     if (entry === undefined || entry.seeded) return
     entry.seeded = true
     const whole = { ...check, limit: share, cost: 0 }
