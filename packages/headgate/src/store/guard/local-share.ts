@@ -39,7 +39,8 @@ export function createLocalShare(clock: Clock, liveProcesses: () => number): Loc
   function remember(question: Question, answer: Answer): void {
     const atUs = clock.nowUs()
     if (question instanceof SingleQuestion && answer instanceof SingleAnswer) {
-      return note(question, answer.remaining, atUs)
+      note(question, answer.remaining, atUs)
+      return
     }
     for (const [index, verdicts] of answer.verdicts.entries()) {
       const checks = question.alternatives[index] ?? []
