@@ -14,6 +14,7 @@ import { decodeAnswers, decodeRefunds } from './decode.js'
 import { encodeQuestions, encodeRefunds, encodeReset } from './encode.js'
 import { createHeartbeat } from './heartbeat.js'
 import { inspectServer, type StoreWarning } from './inspect.js'
+import { retryReadOnly } from './read-only.js'
 import { createReadyGate } from './ready-gate.js'
 import { redisControl } from './redis-control.js'
 import { runAsFunction, runByHash } from './script-runner.js'
@@ -92,7 +93,8 @@ export function directRedisStore(
   const warn =
     options.onWarning ?? (warning => console.warn(`[headgate] ${warning.code}: ${warning.message}`))
   const connection = connectionOf(client, settings.shared, warn)
-  const run = settings.use === 'functions' ? runAsFunction(connection) : runByHash(connection)
+  const runOnce = settings.use === 'functions' ? runAsFunction(connection) : runByHash(connection)
+  const run = retryReadOnly(runOnce, connection, { ...time, deadlineMs: settings.deadlineMs })
   const clockUs = (): string => (options.testClockUs === undefined ? '' : String(options.testClockUs()))
   const keyOf = ({ subject, scope, name }: Check): string =>
     redisKey({ prefix: settings.prefix, tenant: settings.tenant, subject, scope, name })

@@ -1,5 +1,6 @@
 import type { Cluster, ClusterOptions, Redis, RedisOptions } from 'ioredis'
 import type { RedisConnection } from '../connection.js'
+import { isReadOnly, YOUNG_MS } from '../read-only.js'
 import { CONNECT_TIMEOUT_MS, reconnectDelayMs, silentDelayMs } from '../reconnect.js'
 import { slotOf } from '../slot.js'
 
@@ -25,7 +26,7 @@ const SAFE_OPTIONS = {
   enableAutoPipelining: false,
   connectTimeout: CONNECT_TIMEOUT_MS,
   retryStrategy: (attempt: number) => reconnectDelayMs(attempt),
-  reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
+  reconnectOnError: isReadOnly,
   lazyConnect: false,
   // Our own prefix names every key, whichever client is used.
   keyPrefix: '',
@@ -60,13 +61,21 @@ const CLUSTER_OPTIONS = {
 export function ioredisConnection(client: IoredisLike, shared: boolean): RedisConnection {
   const given = client as unknown as Redis | Cluster
   let wasSilent = false
-  /** Only a server that refuses has to be spared. */
+  let wasDemoted = false
+  /** Only a server that refuses has to be spared. Behind one that has become a replica the primary may be waiting. */
   function retryStrategy(attempt: number): number {
-    const delayMs = wasSilent ? silentDelayMs() : reconnectDelayMs(attempt)
+    const delayMs = wasDemoted ? 0 : wasSilent ? silentDelayMs() : reconnectDelayMs(attempt)
     wasSilent = false
+    wasDemoted = false
     return delayMs
   }
-  const own = shared ? given : duplicate(given, retryStrategy)
+  let isYoung = false
+  function reconnectOnError(error: Error): boolean {
+    const readOnly = isReadOnly(error)
+    wasDemoted = readOnly && !isYoung
+    return readOnly
+  }
+  const own = shared ? given : duplicate(given, { retryStrategy, reconnectOnError })
   let problem: string | undefined
   const note = (error: Error): void => {
     problem = error.message
@@ -92,6 +101,11 @@ export function ioredisConnection(client: IoredisLike, shared: boolean): RedisCo
       })
       .on('ready', () => {
         clearTimeout(timer)
+        isYoung = true
+        timer = setTimeout(() => {
+          isYoung = false
+        }, YOUNG_MS)
+        timer.unref()
         for (const listener of listeners) listener()
       })
       .on('close', () => clearTimeout(timer))
@@ -144,8 +158,11 @@ export function ioredisConnection(client: IoredisLike, shared: boolean): RedisCo
   }
 }
 
-function duplicate(client: Redis | Cluster, retryStrategy: (attempt: number) => number): Redis | Cluster {
-  if (!isCluster(client)) return client.duplicate({ ...SAFE_OPTIONS, ...SENTINEL_OPTIONS, retryStrategy })
+function duplicate(
+  client: Redis | Cluster,
+  reconnecting: Required<Pick<RedisOptions, 'retryStrategy' | 'reconnectOnError'>>,
+): Redis | Cluster {
+  if (!isCluster(client)) return client.duplicate({ ...SAFE_OPTIONS, ...SENTINEL_OPTIONS, ...reconnecting })
   return client.duplicate(undefined, {
     ...CLUSTER_OPTIONS,
     // A replica is connected when it is promoted, not before.

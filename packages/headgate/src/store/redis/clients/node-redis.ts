@@ -1,4 +1,5 @@
 import type { RedisConnection } from '../connection.js'
+import { isReadOnly } from '../read-only.js'
 import { CONNECT_TIMEOUT_MS } from '../reconnect.js'
 import { slotOf } from '../slot.js'
 import { replaceNode, watchNodes } from './node-redis-nodes.js'
@@ -94,7 +95,7 @@ function ownConnection(given: Any): RedisConnection {
       return await command(client)
     } catch (error) {
       // The primary we are connected to has become a replica, and stays one.
-      if (error instanceof Error && error.message.startsWith('READONLY')) own.renew()
+      if (isReadOnly(error)) own.renew()
       throw error
     }
   }
