@@ -9,6 +9,7 @@ import {
 } from './ask.js'
 import { type Clock, systemClock } from './clock.js'
 import { Decision } from './decision/decision.js'
+import { undecided } from './decision/undecided.js'
 import type { Answer, Check, Question } from './engine/question.js'
 import { SingleQuestion } from './engine/single.js'
 import { HeadgateError, unexpected } from './errors.js'
@@ -21,6 +22,7 @@ import {
 } from './policy/policies.js'
 import type { TierOptions } from './policy/tiers.js'
 import { createRefunds } from './refunds.js'
+import type { FailureMode } from './store/guard/failure.js'
 import { memoryStore } from './store/memory/memory-store.js'
 import type { Store } from './store/store.js'
 import { createSubjectNamer, type SubjectInput, type SubjectOptions } from './subject/subject.js'
@@ -55,7 +57,25 @@ export interface Limiter<PolicyName extends string, TierName extends string> {
   refund(decision: Decision, units?: number): Promise<number>
   /** Forgets what the subject has used. */
   reset(subject: SubjectInput, ask: Omit<Ask<PolicyName, TierName>, 'cost'>): Promise<void>
+  /**
+   * What to do with a request about which nothing could be asked, because something on the way threw: a function that
+   * says who is asking, or `check` itself. Counts it. The failure mode decides: `closed` refuses, the others let it pass.
+   */
+  decideFault(about?: FaultAbout): Decision
+  counts(): LimiterCounts
   close(): Promise<void>
+}
+
+/** What is known of a request that something failed for. */
+export interface FaultAbout {
+  /** Left out: the store's. */
+  readonly onStoreFailure?: FailureMode
+}
+
+/** What has been counted since the limiter was made. */
+export interface LimiterCounts {
+  /** Requests about which nothing could be asked: see `decideFault`. */
+  readonly faults: number
 }
 
 const NO_CHECKS: readonly Check[] = []
@@ -89,6 +109,7 @@ export function createLimiter<
   const nameSubject = createSubjectNamer(options.subject)
   const refund = createRefunds(store)
   let closed = false
+  let faults = 0
 
   type AnyAsk = Ask<string, string>
 
@@ -189,6 +210,13 @@ export function createLimiter<
       const policy = policyOf(options as AnyAsk)
       await store.reset(questionOf(policy, subject, options as AnyAsk, 0).alternatives.flat())
     },
+
+    decideFault(about) {
+      faults++
+      const mode = about?.onStoreFailure ?? store.onStoreFailure
+      return undecided(mode === 'closed' ? 'closed' : 'open', context)
+    },
+    counts: () => ({ faults }),
 
     async close() {
       if (closed) return

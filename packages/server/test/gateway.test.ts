@@ -1,6 +1,8 @@
 import { createServer, request, type Server } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { createGate, type Gate, memoryStore, type Store, slidingWindowLog } from 'headgate'
+import { defineConfig } from 'headgate/config'
 import { afterEach, describe, expect, test } from 'vitest'
 import { lines, rawRequest } from './support/raw-http.js'
 import { startRawUpstream } from './support/raw-upstream.js'
@@ -36,6 +38,22 @@ async function httpUpstream(
       }),
   )
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, server }
+}
+
+/** One whose store throws what no store should, so that nothing guards it. */
+function brokenGate(onStoreFailure?: 'closed'): Gate {
+  const store: Store = {
+    ...memoryStore(),
+    decideKnown: () => null,
+    decide: () => Promise.reject(new Error('store is gone')),
+  }
+  const policies = { api: slidingWindowLog({ limit: 2, window: '1m' }) }
+  const config = defineConfig({
+    policies,
+    default: { policy: 'api' },
+    ...(onStoreFailure && { onStoreFailure }),
+  })
+  return createGate({ config, store })
 }
 
 describe('what the limiter says', () => {
@@ -105,7 +123,7 @@ describe('what the limiter says', () => {
   })
 
   test('is not needed: a limiter at fault lets requests pass and says so once', async () => {
-    const gate = { request: () => Promise.reject(new Error('store is gone')) }
+    const gate = brokenGate()
     const { url, logged } = await gatewayTo((await rawUpstream()).url, { gate })
     for (let index = 0; index < 3; index++) {
       const answer = await fetch(url)
@@ -113,6 +131,22 @@ describe('what the limiter says', () => {
       expect(answer.headers.has('x-ratelimit-limit')).toBe(false)
     }
     expect(logged).toEqual(['limiter failed, requests pass unchecked: store is gone'])
+    expect(gate.counts().faults).toBe(3)
+  })
+
+  test('is needed where the file says closed: a limiter at fault refuses with 503, and nothing is forwarded', async () => {
+    const gate = brokenGate('closed')
+    const upstream = await rawUpstream()
+    const { url, logged } = await gatewayTo(upstream.url, { gate })
+    for (let index = 0; index < 3; index++) {
+      const answer = await fetch(url)
+      expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '1'])
+      expect(answer.headers.get('content-type')).toBe('application/problem+json')
+      expect(answer.headers.has('x-ratelimit-limit')).toBe(false)
+    }
+    expect(upstream.received).toEqual([])
+    expect(logged[0]).toBe('limiter failed, requests are refused: store is gone')
+    expect(gate.counts().faults).toBe(3)
   })
 })
 

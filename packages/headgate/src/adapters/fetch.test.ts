@@ -4,6 +4,8 @@ import { createGate, type Gate } from '../gate/gate.js'
 import { createLimiter } from '../limiter.js'
 import { slidingWindowLog } from '../policy/limits.js'
 import { defaultTiers } from '../policy/tiers.js'
+import { memoryStore } from '../store/memory/memory-store.js'
+import { guardedStore } from '../testing/guarded-store.js'
 import { rateLimit } from './fetch.js'
 
 const request = (path = '/', init?: RequestInit): Request => new Request(`http://localhost${path}`, init)
@@ -78,6 +80,78 @@ describe('a limited fetch handler', () => {
     expect(errors).toEqual([new Error('no session')])
   })
 
+  it.each([
+    ['of this handler', {}, 'closed'],
+    ['of the store', { onStoreFailure: 'closed' }, undefined],
+  ] as const)(
+    'refuses with 503 when it is at fault and the failure mode %s is closed',
+    async (_, own, mode) => {
+      const store = guardedStore(memoryStore(), own)
+      const limiter = createLimiter({
+        store,
+        policies: { api: slidingWindowLog({ limit: 2, window: '1m' }) },
+      })
+      let ran = false
+      const limited = rateLimit({
+        limiter,
+        policy: 'api',
+        subject: () => {
+          throw new Error('no session')
+        },
+        onError: () => {},
+        ...(mode && { onStoreFailure: mode }),
+      })
+      const refused = await limited(() => {
+        ran = true
+        return new Response('hello')
+      })(request())
+      expect([refused.status, refused.headers.get('content-type')]).toEqual([503, 'application/problem+json'])
+      expect([refused.headers.get('retry-after'), refused.headers.get('ratelimit')]).toEqual(['1', null])
+      expect(await refused.json()).toMatchObject({ status: 503, limit: null, remaining: null })
+      expect([ran, limiter.counts()]).toEqual([false, { faults: 1 }])
+      await limiter.close()
+    },
+  )
+
+  it('treats what throws in cost, tier and its own checks alike: counted, and decided by the failure mode', async () => {
+    const limiter = setUp()
+    const fail = (): never => {
+      throw new Error('mine')
+    }
+    const asks = [
+      { policy: 'api', cost: fail },
+      { policy: 'api', cost: () => -1 },
+      { tier: fail },
+      { tier: () => 'gone' as 'free' },
+    ] as const
+    for (const ask of asks) {
+      for (const [onStoreFailure, status] of [
+        ['open', 200],
+        ['local', 200],
+        ['closed', 503],
+      ] as const) {
+        const options = { limiter, subject: () => 'user:1' as const, onError: () => {}, onStoreFailure }
+        const answer = await rateLimit({ ...options, ...ask })(() => new Response('hello'))(request())
+        expect(answer.status).toBe(status)
+      }
+    }
+    expect(limiter.counts()).toEqual({ faults: 12 })
+  })
+
+  it('hands on as it is what cannot be copied: a switch of protocols, an error, an empty answer', async () => {
+    // Node refuses to make one, as it refuses to copy one from a runtime that does.
+    const switching = Object.defineProperty(new Response(null), 'status', { value: 101 })
+    for (const response of [switching, Response.error()]) {
+      const limited = rateLimit({ limiter: setUp(), policy: 'api', subject: () => 'user:1' })
+      expect(await limited(() => response)(request())).toBe(response)
+    }
+    for (const status of [204, 205, 304]) {
+      const limited = rateLimit({ limiter: setUp(), policy: 'api', subject: () => 'user:1' })
+      const answer = await limited(() => new Response(null, { status }))(request())
+      expect([answer.status, answer.headers.get('x-ratelimit-remaining')]).toEqual([status, '1'])
+    }
+  })
+
   it('leaves the faults of the handler to the handler', async () => {
     const limited = rateLimit({ limiter: setUp(), policy: 'api', subject: () => 'user:1' })
     const handler = limited(() => Promise.reject(new Error('mine')))
@@ -124,6 +198,29 @@ describe('a fetch handler behind a gate', () => {
     const limited = rateLimit({ gate, subject, onError: error => errors.push(error) })
     expect((await limited(() => new Response('hello'))(request())).status).toBe(200)
     expect(errors).toHaveLength(1)
+  })
+
+  it('refuses where the rule of the request says so, when its own functions fail', async () => {
+    const strict = { ...rules[0], onStoreFailure: 'closed' } as (typeof rules)[0]
+    const watched = ruleOf({
+      name: 'trial',
+      match: { path: '/trial' },
+      mode: 'shadow',
+      onStoreFailure: 'closed',
+    })
+    const gate = createGate({ config: { ...config, mode: 'enforce', rules: [strict, watched] } })
+    const subject = (): never => {
+      throw new Error('no session')
+    }
+    const limited = rateLimit({ gate, subject, onError: () => {} })(() => new Response('hello'))
+    expect((await limited(request('/login', { method: 'POST' }))).status).toBe(503)
+    expect((await limited(request('/a/%2e%2e/LOGIN', { method: 'POST' }))).status).toBe(503)
+    expect((await limited(request('/login'))).status).toBe(200)
+    expect((await limited(request('/trial'))).status).toBe(200)
+    await gate.control.set({ enabled: false })
+    expect((await limited(request('/login', { method: 'POST' }))).status).toBe(200)
+    expect(gate.counts().faults).toBe(5)
+    await gate.close()
   })
 
   it('refuses something else for a gate', () => {

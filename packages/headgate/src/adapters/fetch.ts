@@ -1,5 +1,6 @@
 import type { Ask } from '../ask.js'
 import type { Decision } from '../decision/decision.js'
+import type { HeaderField } from '../decision/header-field.js'
 import { decisionHeaders, type HeaderOptions } from '../decision/headers.js'
 import { decisionProblem } from '../decision/problem.js'
 import { unexpected } from '../errors.js'
@@ -19,7 +20,7 @@ type Maybe<T> = T | Promise<T>
 interface CommonOptions {
   readonly cost?: number | ((request: Request) => Maybe<number>)
   readonly headers?: HeaderOptions
-  /** Told when the limiter could not decide; the request passes then. Default: `console.error`. */
+  /** Told when something of the limiter threw; the failure mode decides then. Default: `console.error`. */
   readonly onError?: (error: unknown) => void
 }
 
@@ -50,7 +51,8 @@ export interface GateFetchOptions extends CommonOptions {
 
 /**
  * Limits a fetch handler: denied requests are answered with 429 and `application/problem+json` before the handler runs,
- * all others get the decision's headers. A fault of the limiter lets the request pass; it never becomes a 500.
+ * all others get the decision's headers. A fault of the limiter never becomes a 500: the failure mode decides, so that a
+ * request passes, or gets 503 where that is `closed`.
  *
  * @example
  * const limited = rateLimit({ limiter, policy: 'api', subject: () => `user:${userId}` })
@@ -68,9 +70,7 @@ export function rateLimit<PolicyName extends string, TierName extends string>(
       : request => askGate(options as GateFetchOptions, request)
   return handler =>
     async (request, ...rest) => {
-      const decision = await decide(ask, request, options.onError)
-      if (decision === null) return handler(request, ...rest)
-      const headers = decisionHeaders(decision, options.headers)
+      const { decision, headers } = await decide(ask, request, options)
       return decision.allowed
         ? withHeaders(await handler(request, ...rest), headers)
         : refusal(decision, headers)
@@ -104,17 +104,33 @@ function refuseMistakes<PolicyName extends string, TierName extends string>(
   }
 }
 
-async function decide(
+interface Decided {
+  readonly decision: Decision
+  readonly headers: readonly HeaderField[]
+}
+
+async function decide<PolicyName extends string, TierName extends string>(
   ask: (request: Request) => Promise<Decision>,
   request: Request,
-  onError: CommonOptions['onError'],
-): Promise<Decision | null> {
+  options: FetchOptions<PolicyName, TierName> | GateFetchOptions,
+): Promise<Decided> {
   try {
-    return await ask(request)
+    const decision = await ask(request)
+    return { decision, headers: decisionHeaders(decision, options.headers) }
   } catch (error) {
-    report(error, onError)
-    return null
+    report(error, options.onError)
+    const decision = decideFault(options, request)
+    return { decision, headers: decisionHeaders(decision) }
   }
+}
+
+function decideFault<PolicyName extends string, TierName extends string>(
+  options: FetchOptions<PolicyName, TierName> | GateFetchOptions,
+  { method, url }: Request,
+): Decision {
+  if (options.gate !== undefined) return options.gate.decideFault({ method, path: url })
+  const { limiter, onStoreFailure } = options
+  return limiter.decideFault(onStoreFailure === undefined ? {} : { onStoreFailure })
 }
 
 async function askLimiter<PolicyName extends string, TierName extends string>(
@@ -154,18 +170,25 @@ function report(error: unknown, onError: (error: unknown) => void = console.erro
   try {
     onError(error)
   } catch {
-    // A reporter that throws has failed at reporting; the request passes all the same.
+    // A reporter that throws has failed at reporting; the failure mode decides all the same.
   }
 }
 
-/** A copy: the headers of a response that was fetched cannot be changed. */
-function withHeaders(response: Response, headers: readonly (readonly [string, string])[]): Response {
-  const copy = new Response(response.body, response)
-  for (const [name, value] of headers) copy.headers.set(name, value)
-  return copy
+/**
+ * A copy: the headers of a response that was fetched cannot be changed. One that cannot be copied, such as the 101 of a
+ * WebSocket, goes out as it is.
+ */
+function withHeaders(response: Response, headers: readonly HeaderField[]): Response {
+  try {
+    const copy = new Response(response.body, response)
+    for (const [name, value] of headers) copy.headers.set(name, value)
+    return copy
+  } catch {
+    return response
+  }
 }
 
-function refusal(decision: Decision, headers: readonly (readonly [string, string])[]): Response {
+function refusal(decision: Decision, headers: readonly HeaderField[]): Response {
   const problem = decisionProblem(decision)
   const response = new Response(JSON.stringify(problem.body), { status: problem.status })
   for (const [name, value] of [...headers, ...problem.headers]) response.headers.set(name, value)

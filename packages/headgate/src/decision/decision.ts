@@ -24,7 +24,7 @@ export type Reason =
   | 'skipped'
   /** Every limit that applies is in shadow: `shadow` says what they would have answered. */
   | 'shadow'
-  /** The store could not be asked, and the failure mode let the request pass or refused it. */
+  /** The store, or anything at all, could not be asked; the failure mode let the request pass or refused it. */
   | 'store-unavailable'
 
 const ASKED = Symbol('asked')

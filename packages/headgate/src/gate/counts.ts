@@ -1,4 +1,5 @@
 import type { Answer, Question, Verdict } from '../engine/question.js'
+import type { LimiterCounts } from '../limiter.js'
 
 /** What limits that do not bind would have said, by policy. */
 export interface WouldBe {
@@ -7,7 +8,7 @@ export interface WouldBe {
 }
 
 /** What has been counted since the gate was made. Labels are names of the policy file, never subjects. */
-export interface GateCounts {
+export interface GateCounts extends LimiterCounts {
   /** `rate_limit_shadow_divergence_total`: decisions of mode `compare` in which process and store differed. */
   readonly shadowDivergence: number
   /** Requests whose limits in shadow would all have admitted them, or not, by policy. */
@@ -19,6 +20,7 @@ export interface GateCounts {
 
 export interface Counter {
   readonly counts: () => GateCounts
+  fault(): void
   divergence(): void
   reload(): void
   shadow(question: Question, answer: Answer): void
@@ -31,13 +33,16 @@ export function createCounter(): Counter {
   const candidates = new Map<string, WouldBe>()
   let shadowDivergence = 0
   let reloads = 0
+  let faults = 0
   return {
     counts: () => ({
+      faults,
       shadowDivergence,
       shadow: Object.fromEntries(shadow),
       candidates: Object.fromEntries(candidates),
       reloads,
     }),
+    fault: () => void faults++,
     divergence: () => void shadowDivergence++,
     reload: () => void reloads++,
     shadow(question, answer) {

@@ -13,9 +13,10 @@ import {
 } from '../ask.js'
 import { type Clock, systemClock } from '../clock.js'
 import { Decision } from '../decision/decision.js'
+import { undecided } from '../decision/undecided.js'
 import type { Answer, Check, Question } from '../engine/question.js'
 import { unexpected } from '../errors.js'
-import type { Limiter } from '../limiter.js'
+import type { FaultAbout, Limiter } from '../limiter.js'
 import type { Charge, Config } from '../policy/config.js'
 import { NORMAL } from '../policy/control.js'
 import type { Level } from '../policy/find-levels.js'
@@ -57,10 +58,14 @@ export interface Gate extends Limiter<string, string> {
   ready(): Promise<void>
   readonly control: ControlDesk
   readonly overrides: OverrideDesk
+  /** As the rules say that match what is known of the request, so that a login is refused where they say so. */
+  decideFault(about?: FaultAbout & Partial<Pick<RequestFacts, 'method' | 'path'>>): Decision
   counts(): GateCounts
 }
 
 const WARN_EVERY_US = 60_000_000
+/** Stands for a caller of whom nothing is known. */
+const NOBODY: SubjectInput = 'nobody:unknown'
 
 export function createGate(options: GateOptions): Gate {
   if (typeof options?.config?.tiers !== 'object') {
@@ -173,6 +178,21 @@ export function createGate(options: GateOptions): Gate {
       .then(compare, error => warn(`compare: the store could not be asked: ${(error as Error).message}`))
   }
 
+  /** Whether a request that could not be asked about is to be refused. What the rules let pass unasked still passes. */
+  function refusesFault({ onStoreFailure, method, path }: Parameters<Gate['decideFault']>[0] = {}): boolean {
+    if (onStoreFailure !== undefined) return onStoreFailure === 'closed'
+    const byDefault = config.onStoreFailure ?? store.onStoreFailure
+    try {
+      const facts = { subject: NOBODY, ...(method && { method }), ...(path && { path }) }
+      const { question } = resolve(inForce, canonical(facts), clock.nowUs())
+      const isAsked = question.alternatives.every(checks => checks.length > 0)
+      return isAsked && (question.onStoreFailure ?? byDefault) === 'closed'
+    } catch {
+      // It may be these facts that nothing can be made of.
+      return byDefault === 'closed'
+    }
+  }
+
   const askCost = (ask: Ask<string, string>): number => (ask?.cost === undefined ? 1 : parseCost(ask.cost))
 
   return {
@@ -203,6 +223,10 @@ export function createGate(options: GateOptions): Gate {
     ready: operators.ready,
     control: operators.control,
     overrides: operators.overrides,
+    decideFault(about) {
+      counter.fault()
+      return undecided(refusesFault(about) ? 'closed' : 'open', context)
+    },
     counts: counter.counts,
     async close() {
       if (closed) return

@@ -18,6 +18,8 @@ export interface Store {
   readonly clock?: Clock
   /** Where operators' switches and overrides are kept. Left out: in the process that asks. */
   readonly control?: ControlStore
+  /** What decides for questions that do not say it themselves when the store cannot. Left out: it throws or rejects. */
+  readonly onStoreFailure?: 'local' | 'open' | 'closed'
   /** Charges the first alternative that fits, whole, and says what it found. */
   decide(question: Question): Eventually<Answer>
   /**

@@ -19,7 +19,7 @@ import { forward, type Route } from './forward.js'
 import { refuseRequest } from './refuse-request.js'
 
 export interface GatewayOptions {
-  readonly gate: Pick<Gate, 'request'>
+  readonly gate: Pick<Gate, 'request' | 'decideFault'>
   /** What applies now. Asked once for a request, which is then served by it to its end. */
   serving(): Serving
   readonly log: Log
@@ -52,13 +52,18 @@ export function createGateway(options: GatewayOptions): Gateway {
     onFailure: reason => logDenial('upstream', () => reason),
   }
 
-  /** Null when the limiter is at fault: then nothing is known about the client, and nothing is held against it. */
-  async function decide(subject: `ip:${string}`, { method, url }: IncomingMessage): Promise<Decision | null> {
+  /** When the limiter is at fault nothing is known about the client, and the failure mode decides. */
+  async function decide(
+    subject: `ip:${string}`,
+    { method = '', url = '' }: IncomingMessage,
+  ): Promise<Decision> {
     try {
-      return await gate.request({ subject, method: method ?? '', path: url ?? '' })
+      return await gate.request({ subject, method, path: url })
     } catch (error) {
-      logFault('limiter', () => `limiter failed, requests pass unchecked: ${(error as Error).message}`)
-      return null
+      const decision = gate.decideFault({ method, path: url })
+      const outcome = decision.allowed ? 'requests pass unchecked' : 'requests are refused'
+      logFault('limiter', () => `limiter failed, ${outcome}: ${(error as Error).message}`)
+      return decision
     }
   }
 
@@ -73,8 +78,8 @@ export function createGateway(options: GatewayOptions): Gateway {
     const address = limitedAddress(client)
     const decision = await decide(`ip:${address}`, req)
     if (res.destroyed) return
-    const headers = decision === null ? [] : decisionHeaders(decision)
-    if (decision !== null && !decision.allowed) {
+    const headers = decisionHeaders(decision)
+    if (!decision.allowed) {
       const answer = denialAnswer(decision, headers)
       logDenial(`${address}`, () => denialWords(answer.status, `ip:${address}`, decision))
       return sendAnswer(req, res, answer)

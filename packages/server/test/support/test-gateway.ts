@@ -12,7 +12,7 @@ export interface TestGateway {
 
 export interface TestGatewayOptions {
   readonly limit?: number
-  readonly gate?: Pick<Gate, 'request'>
+  readonly gate?: Gate
   readonly upstreamTimeoutMs?: number
   readonly trustedProxies?: readonly string[]
 }

@@ -109,6 +109,7 @@ export function guardStore(
   const guarded = withFallback(leased, { mode, local: createLocalShare(clock, live), onEvent })
   return {
     ...guarded,
+    onStoreFailure: mode,
     health: () => health(live()),
     close() {
       fleet.stop()

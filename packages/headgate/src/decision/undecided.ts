@@ -1,0 +1,21 @@
+import type { DecidedPolicy } from '../policy/policies.js'
+import { Decision, type DecisionContext } from './decision.js'
+
+const NO_POLICY: DecidedPolicy = {
+  name: '',
+  tier: null,
+  limits: [],
+  rule: null,
+  unasked: null,
+  headers: null,
+}
+
+/**
+ * The decision about a request that no limit could be asked about, because something failed before: `closed` refuses
+ * it, `open` lets it pass. It advertises no quota.
+ */
+export function undecided(source: 'open' | 'closed', context: DecisionContext): Decision {
+  const question = { alternatives: [[]], shadow: [] }
+  const answer = { charged: source === 'open' ? 0 : -1, verdicts: [[]], shadow: [], source }
+  return new Decision(question, answer, NO_POLICY, 1, context)
+}
