@@ -15,7 +15,11 @@ export function pathReadings(target: string): readonly (readonly string[])[] {
     .slice(path.startsWith('/') ? 1 : 0)
   while (literal.at(-1) === '') literal.pop()
   const readings = [literal]
-  if (literal.some(needsFolding)) readings.push(fold(decode(path, ANYTHING)), fold(decode(path, UNRESERVED)))
+  if (!literal.some(needsFolding)) return readings
+  // `new URL(target, base)` takes what follows two slashes for a host, and the path begins after it.
+  const afterHost = AUTHORITY.exec(path)?.[1]
+  if (afterHost !== undefined) readings.push(fold(decode(afterHost, ANYTHING)), fold(decode(afterHost, UNRESERVED)))
+  readings.push(fold(decode(path, ANYTHING)), fold(decode(path, UNRESERVED)))
   return readings
 }
 
@@ -50,6 +54,7 @@ function withoutQuery(target: string): string {
   return end < 0 ? target : target.slice(0, end)
 }
 
+const AUTHORITY = /^[/\\]{2,}[^/\\]*(.*)$/s
 const UNRESERVED = /[\w.~-]/
 const ANYTHING = /[^%]/
 
