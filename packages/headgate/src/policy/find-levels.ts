@@ -47,6 +47,8 @@ export class Level {
     /** Whose budget, and which. */
     readonly subject: string,
     readonly scope: string,
+    /** Who asks, also where the budget is everyone's. */
+    readonly caller: string,
     settings: Settings,
     readonly override: CompiledOverride | null,
   ) {
@@ -77,9 +79,12 @@ function saysHowFar({ mode, enforcePercent }: Enforcement): boolean {
 export interface FoundLevels {
   readonly levels: readonly Level[]
   readonly tier: string | null
+  /** Whether the rule of the route names the path, not only a method. */
+  readonly namedByPath: boolean
 }
 
-const EVERYONE = 'global:all'
+/** Nobody's name: the id of a real subject that begins with a tilde is digested. */
+const EVERYONE = 'global:~all'
 /** One budget for all routes. */
 const GLOBAL = 'global'
 
@@ -93,9 +98,11 @@ export function findLevels(inForce: InForce, facts: CanonicalFacts, nowUs: numbe
   const { global } = config
   if (global !== null) {
     const configured = inForce.policies.get(global.policy) as ConfiguredPolicy
-    levels.push(new Level(config, 'global', 'global', configured, EVERYONE, GLOBAL, global, null))
+    levels.push(
+      new Level(config, 'global', 'global', configured, EVERYONE, GLOBAL, caller.subject, global, null),
+    )
   }
-  return { levels, tier: caller.tier }
+  return { levels, tier: caller.tier, namedByPath: route !== undefined && route.match.path !== null }
 }
 
 /** The one level of a caller that is asked about by the name of a policy or a tier. */
@@ -109,7 +116,17 @@ export function askedLevel(
   // Another tier, or numbers that make one, are no answer to a question about a policy.
   const override = charge.tier !== undefined || (found !== null && 'limits' in found.override) ? found : null
   const configured = replaced(inForce, policyNamed(inForce, charge, null), override)
-  return new Level(inForce.config, 'caller', 'asked', configured, subject, scope, NO_SETTINGS, override)
+  return new Level(
+    inForce.config,
+    'caller',
+    'asked',
+    configured,
+    subject,
+    scope,
+    subject,
+    NO_SETTINGS,
+    override,
+  )
 }
 
 /** Who the caller is, as far as the file and the overrides know. */
@@ -126,11 +143,11 @@ interface Caller {
 function findCaller(inForce: InForce, facts: CanonicalFacts, nowUs: number): Caller {
   const entry = findEntry(inForce, facts.subjects)
   const override = findOverride(inForce, facts.subjects, nowUs)
-  const lifted = override !== null && 'tier' in override.override ? override.override.tier : null
-  const tierOfFile = entry?.tier ?? facts.tier ?? inForce.config.default.tier ?? null
+  const named = override !== null && 'tier' in override.override ? override.override.tier : null
+  const lifted = named !== null && inForce.tiers.has(named) ? named : null
   return {
     subject: facts.subjects[0] as string,
-    tier: lifted !== null && inForce.tiers.has(lifted) ? lifted : tierOfFile,
+    tier: lifted ?? entry?.tier ?? facts.tier ?? inForce.config.default.tier ?? null,
     policy: lifted === null ? (entry?.policy ?? null) : null,
     override,
     because: entry === undefined ? 'default' : 'subjects',
@@ -149,7 +166,17 @@ function callerLevel(inForce: InForce, facts: CanonicalFacts, caller: Caller, no
   const base = policyNamed(inForce, charge, caller.policy === null ? caller.tier : null)
   const configured = replaced(inForce, base, caller.override)
   const { subject, because, override } = caller
-  return new Level(inForce.config, 'caller', because, configured, subject, GLOBAL, NO_SETTINGS, override)
+  return new Level(
+    inForce.config,
+    'caller',
+    because,
+    configured,
+    subject,
+    GLOBAL,
+    subject,
+    NO_SETTINGS,
+    override,
+  )
 }
 
 function ruleLevel(
@@ -162,7 +189,8 @@ function ruleLevel(
   const isRoute = isRouteRule(rule)
   const types = rule.match.subjects
   const matched = types === null ? undefined : facts.subjects.find(name => types.includes(typeOf(name)))
-  const subject = rule.per === 'everyone' ? EVERYONE : (matched ?? caller.subject)
+  const asking = matched ?? caller.subject
+  const subject = rule.per === 'everyone' ? EVERYONE : asking
   const tier = rule.charge === null ? caller.tier : null
   const ofRule = findRuleOverride(inForce, rule, nowUs)
   const base = replaced(inForce, policyNamed(inForce, rule.charge ?? inForce.config.default, tier), ofRule)
@@ -170,7 +198,7 @@ function ruleLevel(
   const configured = isRoute ? base : replaced(inForce, base, caller.override)
   const override = isRoute ? ofRule : (caller.override ?? ofRule)
   const level = isRoute ? 'route' : 'caller'
-  return new Level(inForce.config, level, rule.name, configured, subject, rule.scope, rule, override)
+  return new Level(inForce.config, level, rule.name, configured, subject, rule.scope, asking, rule, override)
 }
 
 /** A tier known for the caller goes before the tier that is meant for those without one. */

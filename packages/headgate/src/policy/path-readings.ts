@@ -18,7 +18,8 @@ export function pathReadings(target: string): readonly (readonly string[])[] {
   if (!literal.some(needsFolding)) return readings
   // `new URL(target, base)` takes what follows two slashes for a host, and the path begins after it.
   const afterHost = AUTHORITY.exec(path)?.[1]
-  if (afterHost !== undefined) readings.push(fold(decode(afterHost, ANYTHING)), fold(decode(afterHost, UNRESERVED)))
+  if (afterHost !== undefined)
+    readings.push(fold(decode(afterHost, ANYTHING)), fold(decode(afterHost, UNRESERVED)))
   readings.push(fold(decode(path, ANYTHING)), fold(decode(path, UNRESERVED)))
   return readings
 }

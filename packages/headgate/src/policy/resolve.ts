@@ -34,9 +34,18 @@ const NO_CHECKS: readonly Check[] = []
 
 /** What the rules say about a request. */
 export function resolve(inForce: InForce, facts: CanonicalFacts, nowUs: number): Resolution {
-  const { levels, tier } = findLevels(inForce, facts, nowUs)
-  const unasked = whileOff(inForce) ?? (isSkipped(inForce, facts, levels) ? 'skipped' : null)
-  return conclude(inForce, levels, { unasked, tier, cost: facts.cost ?? costOf(inForce, facts, levels) })
+  const { levels, tier, namedByPath } = findLevels(inForce, facts, nowUs)
+  assignParts(inForce, levels)
+  const off = whileOff(inForce)
+  const isSkippable = off === null && isSkipped(inForce, facts)
+  // A rule that names a path means it, whatever a file of that name would look like; one on trial only watches it.
+  const onTrial = isSkippable && namedByPath && levels[0]?.part === 'shadow'
+  return conclude(inForce, onTrial ? levels.slice(0, 1) : levels, {
+    unasked: isSkippable && !namedByPath ? 'skipped' : off,
+    tier,
+    given: facts.cost,
+    cost: facts.cost ?? costOf(inForce, facts, levels),
+  })
 }
 
 /** What is asked by the name of a policy or a tier, past the rules. */
@@ -46,23 +55,25 @@ export function resolveAsk(
   nowUs: number,
 ): Resolution {
   const level = askedLevel(inForce, asked, nowUs)
+  assignParts(inForce, [level])
   const { tier } = level.configured.policy
-  return conclude(inForce, [level], { unasked: whileOff(inForce), tier, cost: asked.cost })
+  const { cost } = asked
+  return conclude(inForce, [level], { unasked: whileOff(inForce), tier, given: cost, cost })
 }
 
-function conclude(
-  inForce: InForce,
-  levels: readonly Level[],
-  found: Pick<Resolution, 'unasked' | 'tier' | 'cost'>,
-): Resolution {
-  assignParts(inForce, levels)
+interface Found extends Pick<Resolution, 'unasked' | 'tier' | 'cost'> {
+  /** The cost the request itself came with. */
+  readonly given: number | null
+}
+
+function conclude(inForce: InForce, levels: readonly Level[], found: Found): Resolution {
   const decides = levels.find(({ part }) => part === 'decides')
   const { unasked, tier, cost } = found
   return {
     unasked,
     tier,
     cost,
-    question: unasked === null ? questionOf(inForce, levels, cost) : NO_QUESTION,
+    question: unasked === null ? questionOf(inForce, levels, found) : NO_QUESTION,
     compare: decides?.mode === 'compare',
     levels,
     headers: (decides ?? levels[0])?.headers ?? null,
@@ -74,14 +85,9 @@ function whileOff({ control }: InForce): Unasked | null {
   return control.multiplier === 0 ? 'paused' : null
 }
 
-function isSkipped(
-  { config, skippedPrefixes }: InForce,
-  facts: CanonicalFacts,
-  levels: readonly Level[],
-): boolean {
+function isSkipped({ config, skippedPrefixes }: InForce, facts: CanonicalFacts): boolean {
   const { path } = facts
-  // A rule that names a path means it, whatever a file of that name would look like.
-  if (path === null || levels[0]?.level === 'route') return false
+  if (path === null) return false
   // Skipped only if no server could read it as something else.
   if (skippedPrefixes.some(prefix => matchesEveryReading(prefix, path))) return true
   const isRead = facts.method === 'GET' || facts.method === 'HEAD'
@@ -103,9 +109,9 @@ function assignParts({ config }: InForce, levels: readonly Level[]): void {
   }
 }
 
-function isShadow({ mode, enforcePercent, subject }: Level): boolean {
+function isShadow({ mode, enforcePercent, caller }: Level): boolean {
   if (mode === 'shadow') return true
-  return mode === 'enforce' && enforcePercent < 100 && shareOf(subject) >= enforcePercent
+  return mode === 'enforce' && enforcePercent < 100 && shareOf(caller) >= enforcePercent
 }
 
 /** Where a subject stands between 0 and 100: always at the same place, so that a growing percentage only adds. */
@@ -120,11 +126,12 @@ function shareOf(subject: string): number {
   return (((hash ^ (hash >>> 16)) >>> 0) / 2 ** 32) * 100
 }
 
-function questionOf(inForce: InForce, levels: readonly Level[], cost: number): Question {
+function questionOf(inForce: InForce, levels: readonly Level[], found: Found): Question {
+  const { cost } = found
   const deciding = levels.filter(({ part }) => part === 'decides')
   const [first = levels[0]] = deciding
   const onStoreFailure = first?.onStoreFailure ?? null
-  const shadow = shadowChecks(levels, cost)
+  const shadow = shadowChecks(levels, found)
   const [limit, ...others] = first?.configured.policy.limits ?? []
   // Most requests meet one limit, and a store knows a shorter way for these.
   if (
@@ -155,13 +162,16 @@ function alternativesOf(
   return [withoutRepeats(checks.flat())]
 }
 
-function shadowChecks(levels: readonly Level[], cost: number): readonly Check[] {
+function shadowChecks(levels: readonly Level[], { given, cost }: Found): readonly Check[] {
   let checks: readonly Check[] = NO_CHECKS
   for (const level of levels) {
-    if (level.part === 'shadow') checks = [...checks, ...checksOf(level, cost)]
+    const isShadow = level.part === 'shadow'
+    // As it would be if the rule were in force; what is in force is charged as if it were not there.
+    const ownCost = isShadow ? (given ?? level.cost ?? cost) : cost
+    if (isShadow) checks = [...checks, ...checksOf(level, ownCost)]
     const { candidate } = level.configured
     if (level.part !== 'unused' && candidate.length > 0)
-      checks = [...checks, ...checksFor(level, candidate, cost)]
+      checks = [...checks, ...checksFor(level, candidate, ownCost)]
   }
   return checks
 }
@@ -196,7 +206,9 @@ function stateOf({ subject, scope, name }: Check): string {
 }
 
 function costOf(inForce: InForce, facts: CanonicalFacts, levels: readonly Level[]): number {
-  const ofRule = levels.find(({ cost }) => cost !== null)?.cost ?? null
+  const allOnTrial = levels.every(({ part }) => part !== 'decides')
+  const speaks = levels.find(({ part, cost }) => cost !== null && (allOnTrial || part === 'decides'))
+  const ofRule = speaks?.cost ?? null
   if (ofRule !== null) return ofRule
   const { method, path } = facts
   if (path === null) return 1

@@ -136,7 +136,7 @@ describe('rules', () => {
       }),
     ]
     expect(asked({ policies: POLICIES, rules }, { path: '/export' })).toEqual([
-      ['global:all export login.log-1m 5'],
+      ['global:~all export login.log-1m 5'],
     ])
   })
 
@@ -175,7 +175,7 @@ describe('levels', () => {
   const facts = { subjects: ['user:42'], method: 'POST', path: '/login' }
   const ROUTE = 'user:42 global login.log-1m 5'
   const CALLER = 'user:42 global api.log-1m 100'
-  const GLOBAL = 'global:all global everything.log-1m 1000'
+  const GLOBAL = 'global:~all global everything.log-1m 1000'
 
   it('most-specific: the first that has a rule decides', () => {
     expect(asked(config, facts)).toEqual([[ROUTE]])
@@ -214,6 +214,38 @@ describe('costs', () => {
   })
 })
 
+describe('costs of a rule', () => {
+  const rules = [
+    ruleOf({ name: 'dear', match: { path: '/a' }, charge: { policy: 'login' }, mode: 'shadow', cost: 4 }),
+  ]
+  const config = { policies: POLICIES, rules, default: { policy: 'api' } }
+  const costs = (facts: Facts, changes: Partial<Config> = {}) => {
+    const { cost, question } = resolved({ ...config, ...changes }, facts)
+    return [
+      cost,
+      question.alternatives.flat().map(check => check.cost),
+      question.shadow.map(check => check.cost),
+    ]
+  }
+
+  it('on trial are those of its own limits, not of what decides in its place', () => {
+    expect(costs({ path: '/a' })).toEqual([1, [1], [4]])
+    expect(costs({ path: '/a' }, { costs: [{ method: null, path: '/a', cost: 2 }] })).toEqual([2, [2], [4]])
+    expect(costs({ path: '/a', cost: 3 })).toEqual([3, [3], [3]])
+  })
+
+  it('count where everything is on trial', () => {
+    expect(costs({ path: '/a' }, { mode: 'shadow' })).toEqual([4, [], [4, 4]])
+  })
+
+  it('on a level that is not asked are nobody’s', () => {
+    const ofCaller = ruleOf({ name: 'ips', match: { subjects: ['ip'] }, cost: 9 })
+    const changes = { rules: [LOGIN, ofCaller] }
+    expect(costs({ method: 'POST', path: '/login' }, changes)).toEqual([1, [1], []])
+    expect(costs({ method: 'POST', path: '/login' }, { ...changes, levels: 'all' })[0]).toBe(9)
+  })
+})
+
 describe('what is skipped', () => {
   const skip = { prefixes: ['/_next'], extensions: ['css'] }
   const unasked = (facts: Facts, config: Partial<Config> = {}) => resolved({ skip, ...config }, facts).unasked
@@ -235,6 +267,21 @@ describe('what is skipped', () => {
   it('is never a request that a rule names by its path', () => {
     const rules = [ruleOf({ match: { path: '/users/:id' }, charge: { policy: 'api' } })]
     expect(unasked({ method: 'GET', path: '/users/1.css' }, { policies: POLICIES, rules })).toBeNull()
+  })
+
+  it('stays so beside a rule that names only a method', () => {
+    const rules = [ruleOf({ match: { methods: ['GET'] }, charge: { policy: 'api' } })]
+    expect(unasked({ method: 'GET', path: '/site.css' }, { policies: POLICIES, rules })).toBe('skipped')
+  })
+
+  it('is only watched by a rule on trial: no other level comes to decide it', () => {
+    const rules = [ruleOf({ match: { path: '/users/:id' }, charge: { policy: 'api' }, mode: 'shadow' })]
+    const { question } = resolved(
+      { skip, policies: POLICIES, rules },
+      { method: 'GET', path: '/users/1.css' },
+    )
+    expect(question.alternatives.flat()).toEqual([])
+    expect(question.shadow.map(({ name }) => name)).toEqual(['api.log-1m'])
   })
 })
 
@@ -275,6 +322,21 @@ describe('shadow', () => {
     expect(quarter.length / names.length).toBeCloseTo(0.25, 1)
     expect(quarter).toEqual(enforced(25))
     expect(half).toEqual(expect.arrayContaining(quarter))
+  })
+
+  it('by percentage of a budget that all share goes by who asks', () => {
+    const names = Array.from({ length: 1_000 }, (_, index) => `user:${index}`)
+    const share = (config: Partial<Config>) => {
+      const all = names.map(name =>
+        resolved({ policies: POLICIES, ...config }, { subjects: [name], path: '/a' }),
+      )
+      return all.filter(({ question }) => JSON.stringify(question.alternatives).includes('global:~all'))
+        .length
+    }
+    const rule = { match: { path: '/a' }, charge: { policy: 'login' }, per: 'everyone' as const }
+    expect(share({ rules: [ruleOf({ ...rule, enforcePercent: 25 })] }) / 1_000).toBeCloseTo(0.25, 1)
+    const global = { policy: 'everything', enforcePercent: 25 }
+    expect(share({ levels: 'all', global }) / 1_000).toBeCloseTo(0.25, 1)
   })
 
   it('carries candidates beside the live limits, under names of their own', () => {
@@ -364,5 +426,10 @@ describe('overrides', () => {
     expect(inForce({ subject: 'user:42', tier: 'pro', ...by }, 10)).toBe('anonymous')
     expect(inForce({ subject: 'user:42', tier: 'pro', ...by }, 11)).toBe('pro')
     expect(inForce({ subject: 'user:42', tier: 'gone', ...by }, 11)).toBe('anonymous')
+    const subjects = new Map([['user:42', { policy: 'api' }]])
+    const overrides = [{ subject: 'user:42', tier: 'gone', ...by }]
+    expect(asked({ policies: POLICIES, subjects }, { subjects: ['user:42'] }, { overrides })).toEqual([
+      ['user:42 global api.log-1m 100'],
+    ])
   })
 })
