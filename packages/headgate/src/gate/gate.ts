@@ -68,14 +68,7 @@ const WARN_EVERY_US = 60_000_000
 const NOBODY: SubjectInput = 'nobody:unknown'
 
 export function createGate(options: GateOptions): Gate {
-  if (typeof options?.config?.tiers !== 'object') {
-    throw unexpected(
-      'ERR_HEADGATE_INVALID_OPTION',
-      'config',
-      'what loadConfig() or defineConfig() returns',
-      options?.config,
-    )
-  }
+  refuseNoConfig(options?.config)
   const store = options.store ?? memoryStore(options.clock === undefined ? {} : { clock: options.clock })
   const clock = options.clock ?? systemClock
   const nameSubject = createSubjectNamer(options.subject)
@@ -85,6 +78,8 @@ export function createGate(options: GateOptions): Gate {
   const local = memoryStore({ clock })
   const localContext = { clock, source: local.source }
   const refund = createRefunds(store)
+  const localRefund = createRefunds(local)
+  const decidedLocally = new WeakSet<Decision>()
   const counter = createCounter()
   const warn = warnSparingly(options.onWarning ?? (message => console.warn(`[headgate] ${message}`)), clock)
   let config = options.config
@@ -160,7 +155,9 @@ export function createGate(options: GateOptions): Gate {
     if (resolution.compare) {
       const answer = (await local[how](question)) as Answer
       if (how === 'decide') compareBeside(question, answer)
-      return new Decision(question, answer, policy, resolution.cost, localContext)
+      const decision = new Decision(question, answer, policy, resolution.cost, localContext)
+      decidedLocally.add(decision)
+      return decision
     }
     const answer = asksNothing(question) ? NOTHING_ASKED : await store[how](question)
     if (how === 'decide' && answer.shadow.length > 0) counter.shadow(question, answer)
@@ -208,16 +205,20 @@ export function createGate(options: GateOptions): Gate {
     peek: (subject, ask) => decide('peek', () => resolveAsked(subject, ask, askCost(ask))),
     async refund(decision, units) {
       if (closed) throw closedError()
-      return refund(decision, units)
+      return decidedLocally.has(decision) ? localRefund(decision, units) : refund(decision, units)
     },
     async reset(subject, ask) {
       if (closed) throw closedError()
       const { levels } = resolveAsked(subject, ask as Ask<string, string>, 0)
-      await store.reset(levels.flatMap(statesOf))
+      const states = levels.flatMap(statesOf)
+      await local.reset(states)
+      await store.reset(states)
     },
     reload(newConfig) {
+      refuseNoConfig(newConfig)
+      // One that cannot be put in force must not wait for the next change of control to fail again.
+      inForce = putInForce(newConfig, control, overrides, nameText)
       config = newConfig
-      rebuild()
       counter.reload()
     },
     ready: operators.ready,
@@ -241,6 +242,12 @@ export function createGate(options: GateOptions): Gate {
 function statesOf({ configured, subject, scope }: Level): Check[] {
   const limits = [...configured.policy.limits, ...configured.candidate]
   return limits.map(({ name, limit }) => ({ subject, scope, name, limit, cost: 0 }))
+}
+
+function refuseNoConfig(config: unknown): void {
+  if (typeof (config as Config | undefined)?.tiers === 'object') return
+  const expected = 'what loadConfig() or defineConfig() returns'
+  throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'config', expected, config)
 }
 
 const NOTHING_ASKED: Answer = { charged: 0, verdicts: [[]], shadow: [] }

@@ -122,6 +122,17 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
       })
     })
 
+    it('keeps the budget all callers share out of reach of any caller’s name', async () => {
+      const policies = { api: perMinute(100), shared: perMinute(2) }
+      const { gate } = await setUp({
+        ...{ policies, default: { policy: 'api' } },
+        ...{ levels: 'all', global: { policy: 'shared' } },
+      })
+      await gate.check('global:all', { policy: 'shared', cost: 2 })
+      await gate.check('global:~all', { policy: 'shared', cost: 2 })
+      expect(await admitted(gate, 3)).toBe(2)
+    })
+
     it('treats a caller whose tier the file does not know as one without, and warns once', async () => {
       const { gate, warnings } = await setUp()
       expect(await gate.request({ subject: 'user:42', tier: 'gold' })).toMatchObject({ tier: 'anonymous' })
@@ -224,6 +235,16 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
       expect(await admitted(other, 3)).toBe(3)
       expect(await admitted(gate, 4)).toBe(3)
       await waitUntil('three differences', () => gate.counts().shadowDivergence === 3)
+    })
+
+    it('compare gives back and forgets where it decides', async () => {
+      const { gate } = await setUp({ ...API, mode: 'compare' })
+      const decision = await gate.check('user:42', { policy: 'api', cost: 3 })
+      expect(await gate.refund(decision)).toBe(3)
+      expect(await gate.refund(decision)).toBe(0)
+      expect(await admitted(gate, 4)).toBe(3)
+      await gate.reset('user:42', { policy: 'api' })
+      expect(await admitted(gate, 4)).toBe(3)
     })
 
     it('compare is not disturbed by a store that fails', async () => {
@@ -359,6 +380,16 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
         remaining: 0,
       })
       expect(gate.counts().reloads).toBe(2)
+    })
+
+    it('refuses what is no configuration, and goes on with the last one', async () => {
+      const { gate } = await setUp(API)
+      expect(() => gate.reload(undefined as never)).toThrow(/^config: expected what loadConfig/)
+      const broken = configOf({ ...API, policies: { 'no name': perMinute(1) } })
+      expect(() => gate.reload(broken)).toThrow(/^policies: expected names/)
+      await gate.control.set({ multiplier: 2 })
+      expect(await admitted(gate, 8)).toBe(6)
+      expect(gate.counts().reloads).toBe(0)
     })
 
     it('keeps control and overrides', async () => {
