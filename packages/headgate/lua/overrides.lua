@@ -23,7 +23,7 @@ local NEXT_END = '#next-end'
 
 if ARGV[3] == 'read' and ARGV[2] ~= '' then
   local known = redis.call('HMGET', key, REVISION, NEXT_END)
-  if known[1] == ARGV[2] and now < tonumber(known[2] or '0') then
+  if known[1] == ARGV[2] and now < (tonumber(known[2] or '0') or 0) then
     return { now, known[1], 0, 'same' }
   end
 end
@@ -50,6 +50,8 @@ for i = 1, #entries, 2 do
     revision = entries[i + 1]
   elseif target ~= NEXT_END then
     local expires = tonumber(string.match(entries[i + 1], '^%d+ (%d+) ') or '0')
+    -- No date is later. A hand has written it, and no override is meant to stay.
+    if expires > 8.64e15 then expires = 0 end
     if target == ARGV[4] and expires > now then was_there = 1 end
     local removed = target == ARGV[4] and ARGV[3] == 'remove'
     if expires <= now or removed then

@@ -5,7 +5,7 @@
 import type { Clock } from '../clock.js'
 import { unexpected } from '../errors.js'
 import { type Control, controlFields, NORMAL, readControl } from '../policy/control.js'
-import type { InForce, TimedOverride } from '../policy/in-force.js'
+import type { ConfiguredPolicy, InForce, TimedOverride } from '../policy/in-force.js'
 import {
   type Override,
   type OverrideOptions,
@@ -56,24 +56,40 @@ export function createOperators(options: OperatorsOptions): Operators {
   const { store, clock, warn } = options
   let control = NORMAL
   let overrides: readonly TimedOverride[] = []
-  let seen = ''
+  let seenControl = ''
+  let seenOverrides = ''
   let settle = () => {}
   const first = new Promise<void>(resolve => {
     settle = resolve
   })
 
+  /** Warnings and rebuilding are for what changed, not for every look. */
   function apply(reading: ControlReading): void {
     settle()
-    // Warnings and rebuilding are for what changed, not for every look.
-    const fingerprint = JSON.stringify([
-      reading.control,
-      reading.overrides.map(({ target, text, expiresAtMs }) => [target, text, expiresAtMs]),
-    ])
-    if (fingerprint === seen) return
-    seen = fingerprint
-    control = readControl(reading.control, warn)
-    overrides = reading.overrides.flatMap(entry => timedOverride(entry, clock.nowUs(), warn))
-    options.onChange(control, overrides)
+    const isNew = [takeControl(reading), takeOverrides(reading)].includes(true)
+    if (isNew) options.onChange(control, overrides)
+  }
+
+  function takeControl({ control: fields }: ControlReading): boolean {
+    const fingerprint = JSON.stringify(fields)
+    if (fingerprint === seenControl) return false
+    seenControl = fingerprint
+    control = readControl(fields, warn)
+    return true
+  }
+
+  function takeOverrides({ overrides: entries }: ControlReading): boolean {
+    if (entries instanceof Error) {
+      warn(`overrides: could not be read, so those last seen hold: ${entries.message}`)
+      return false
+    }
+    const fingerprint = JSON.stringify(
+      entries.map(({ target, text, expiresAtMs }) => [target, text, expiresAtMs]),
+    )
+    if (fingerprint === seenOverrides) return false
+    seenOverrides = fingerprint
+    overrides = entries.flatMap(entry => timedOverride(entry, clock.nowUs(), warn))
+    return true
   }
 
   const stop = store.watch(apply, error => {
@@ -139,10 +155,21 @@ function refuseUnknownNames(stored: object, inForce: InForce): void {
       inForce.config.rules.map(({ name }) => name),
     )
   if ('limits' in stored) {
-    const policies = [...inForce.policies.values(), ...inForce.tiers.values()]
+    const policies =
+      'rule' in stored
+        ? policiesOfRule(stored.rule as string, inForce)
+        : [...inForce.policies.values(), ...inForce.tiers.values()]
     const ids = new Set(policies.flatMap(({ policy }) => policy.limits.map(({ limit }) => limit.id)))
     for (const id of Object.keys(stored.limits as object)) refuseUnknown('limits', id, [...ids])
   }
+}
+
+/** What a rule may charge. One without a charge leaves the caller to any tier, or to the file's default. */
+function policiesOfRule(name: string, { config, policies, tiers }: InForce): readonly ConfiguredPolicy[] {
+  const rule = config.rules.find(rule => rule.name === name)
+  const charge = rule?.charge ?? config.default
+  const named = charge.policy === undefined ? tiers.get(charge.tier) : policies.get(charge.policy)
+  return [...(named === undefined ? [] : [named]), ...(rule?.charge === null ? tiers.values() : [])]
 }
 
 function refuseUnknown(field: string, name: string, known: readonly string[]): void {

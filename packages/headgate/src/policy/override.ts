@@ -65,7 +65,7 @@ export type StoredOverride = OverrideTarget & Replacement & { readonly by: strin
 export function readStoredOverride(text: string): StoredOverride | null {
   try {
     const value = JSON.parse(text) as Record<string, unknown>
-    const target = parseTarget(value, subject => subject)
+    const target = parseTarget(value, subject => parseText(subject, 'subject'))
     return {
       ...target,
       ...parseReplacement(value),

@@ -5,7 +5,8 @@ import type { Eventually } from './store.js'
 export interface ControlReading {
   /** The fields of the control hash. */
   readonly control: Readonly<Record<string, string>>
-  readonly overrides: readonly StoredEntry[]
+  /** Or why they could not be read: that must not keep the switches from being seen. */
+  readonly overrides: readonly StoredEntry[] | Error
 }
 
 export interface StoredEntry {

@@ -165,6 +165,50 @@ describe('overrides in Redis', () => {
     expect(await admitted(gate, 4)).toBe(3)
   })
 
+  it.each([
+    ['a text', ['SET', 'ratelimit:overrides', 'x']],
+    ['an end that is no number', ['HSET', 'ratelimit:overrides', '#revision', '1', '#next-end', 'x']],
+    ['an end after all dates', ['HSET', 'ratelimit:overrides', 'subject user:42', `0 ${'9'.repeat(400)} {}`]],
+    [
+      'an override until after all dates',
+      [
+        ...['HSET', 'ratelimit:overrides', 'subject user:42'],
+        `0 ${'9'.repeat(17)} {"subject":"user:42","numbers":{"minute":9},"by":"a","reason":"b"}`,
+      ],
+    ],
+    [
+      'a subject that is no text',
+      [
+        ...['HSET', 'ratelimit:overrides', 'subject 5'],
+        '0 99999999999999 {"subject":5,"numbers":{"minute":9},"by":"a","reason":"b"}',
+      ],
+    ],
+  ])('that a hand has made %s stop neither the switches nor a request', async (_, command) => {
+    const { port } = await server()
+    await sendCommand(port, ...command)
+    const { gate } = gateOn(onPort(port))
+    await gate.ready()
+    expect(await admitted(gate, 4)).toBe(3)
+    expect(gate.overrides.list()).toEqual([])
+    expect(gate.explain({ subject: 'user:42' }).levels[0]?.override).toBeNull()
+    await sendCommand(port, 'HSET', 'rate-limit:control', 'enabled', 'false')
+    await seen('the switch', () => gate.control.get().enabled === false)
+    await gate.control.set({ enabled: true })
+    expect(gate.control.get().enabled).toBe(true)
+  })
+
+  it('last seen hold while they cannot be read, and no longer than they were meant to', async () => {
+    const { port } = await server()
+    const { gate, warnings } = gateOn(onPort(port))
+    await gate.ready()
+    await gate.overrides.set({ subject: 'user:42', limits: { 'log-1m': 5 }, ttl: '2s', ...why })
+    await sendCommand(port, 'SET', 'ratelimit:overrides', 'x')
+    await seen('a warning', () => warnings.some(text => text.startsWith('overrides: could not be read')))
+    await gate.control.set({ multiplier: 2 })
+    expect(gate.explain({ subject: 'user:42' }).levels[0]?.limits).toEqual(['sliding-window-log 10 in 1m'])
+    await waitUntil('its end', () => gate.overrides.list().length === 0)
+  })
+
   it('of tenants are kept apart, and hold no secret', async () => {
     const { port } = await server()
     const { gate } = gateOn(onPort(port), API, { tenant: 'a:b' })

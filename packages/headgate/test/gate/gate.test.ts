@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { decisionHeaders } from '../../src/decision/headers.js'
 import { createGate, type Gate } from '../../src/gate/gate.js'
 import type { Config } from '../../src/policy/config.js'
+import { tokenBucket } from '../../src/policy/limits.js'
 import { memoryStore } from '../../src/store/memory/memory-store.js'
 import { redisStore } from '../../src/store/redis/redis-store.js'
 import type { Store } from '../../src/store/store.js'
@@ -323,6 +324,26 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
       expect(await gate.overrides.remove({ subject: 'user:42' })).toBe(true)
       expect(await gate.overrides.remove({ subject: 'user:42' })).toBe(false)
       expect(await admitted(gate, 1)).toBe(0)
+    })
+
+    it('of a rule name only limits that the rule charges', async () => {
+      const policies = {
+        api: perMinute(3),
+        login: { limits: [tokenBucket({ capacity: 5, refillPerSecond: 1 })] },
+      }
+      const rules = [
+        ruleOf({ name: 'login', match: { path: '/login' }, charge: { policy: 'login' } }),
+        ruleOf({ name: 'dear', match: { path: '/dear' }, cost: 2 }),
+      ]
+      const { gate } = await setUp({ policies, rules })
+      const set = (rule: string, id: string) =>
+        gate.overrides.set({ rule, limits: { [id]: 9 }, ttl: '1h', ...why })
+      await expect(set('login', 'log-1m')).rejects.toThrow(
+        /^override limits: expected one of bucket; got "log-1m"/,
+      )
+      await set('login', 'bucket')
+      await set('dear', 'counter-1h')
+      expect(gate.overrides.list()).toHaveLength(2)
     })
 
     it('never hold a secret in the open', async () => {

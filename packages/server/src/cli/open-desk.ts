@@ -25,8 +25,23 @@ export async function openDesk(flags: {
   const problems: string[] = []
   const gate = createGate({ config, store, onWarning: message => problems.push(message) })
   await gate.ready()
-  const [problem] = problems.filter(message => message.includes('could not be read'))
-  if (problem === undefined) return gateDesk(gate)
-  await gate.close()
-  throw new Error(`--redis: ${problem}`)
+  const refuseUnread = (what: string) => {
+    const problem = problems.find(message => message.startsWith(`${what}: could not be read`))
+    if (problem !== undefined) throw new Error(`--redis: ${problem}`)
+  }
+  const desk = gateDesk(gate)
+  try {
+    refuseUnread('control')
+  } catch (error) {
+    await gate.close()
+    throw error
+  }
+  return {
+    ...desk,
+    // The switches work without them.
+    async overrides() {
+      refuseUnread('overrides')
+      return desk.overrides()
+    },
+  }
 }

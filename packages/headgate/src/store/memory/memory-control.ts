@@ -15,7 +15,7 @@ export function memoryControl(clock: Clock = systemClock): ControlStore {
   const entries = new Map<string, Entry>()
   const watchers = new Set<(reading: ControlReading) => void>()
 
-  function read(): ControlReading {
+  function read(): ControlReading & { readonly overrides: readonly StoredEntry[] } {
     const nowUs = clock.nowUs()
     for (const [target, { endsAtUs }] of entries) if (endsAtUs <= nowUs) entries.delete(target)
     const overrides = [...entries.values()].map(({ endsAtUs, ...entry }) => ({

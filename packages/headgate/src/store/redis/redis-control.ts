@@ -84,8 +84,12 @@ export function redisControl(options: RedisControlOptions): ControlStore {
   }
 
   async function read(): Promise<ControlReading> {
-    const [control, { live }] = await Promise.all([readControl(), overrides('read')])
-    return { control, overrides: live }
+    const unread = (error: unknown) => (error instanceof Error ? error : new Error(String(error)))
+    const [control, found] = await Promise.all([
+      readControl(),
+      overrides('read').then(({ live }) => live, unread),
+    ])
+    return { control, overrides: found }
   }
 
   return {
