@@ -4,7 +4,7 @@
  */
 
 import type { Mode } from '../policy/config.js'
-import { canonicalPath } from '../policy/path-readings.js'
+import { defaultTiers, type TierOptions, tierLimits } from '../policy/tiers.js'
 import { parseCostKey } from './file/path-pattern.js'
 import type { ReadPolicy } from './file/policy.js'
 import type { ReadFile } from './file/policy-file.js'
@@ -22,6 +22,7 @@ export function findContradictions(file: ReadFile, top: Place): void {
   }
   checkRules(file, top.below('rules'))
   checkCosts(file, top.below('costs'))
+  if ((file.levels ?? 'most-specific') !== 'most-specific') checkOneDecider(file, top)
 }
 
 interface Enforced {
@@ -74,23 +75,61 @@ function checkRule(file: ReadFile, rule: ReadRule, place: Place): void {
     const got = rule.tier === undefined ? 'none' : 'a tier, which each caller has alone'
     place.below('per').refuse({ expected: 'a policy beside it that all callers share', got })
   }
-  const capacity = capacityOf(rule.policy === undefined ? undefined : file.policies?.get(rule.policy))
-  if (rule.cost !== undefined && capacity > 0 && rule.cost > capacity) {
-    const expected = `at most ${capacity}, which is all that policy ${rule.policy} ever has`
+  const { most, words } = mostFor(file, rule)
+  if (rule.cost !== undefined && most > 0 && rule.cost > most) {
+    const expected = `at most ${most}, which is all that ${words} ever has`
     place.below('cost').refuse({ expected, got: String(rule.cost) })
   }
 }
 
-/** Two keys that are one route in every spelling. */
+/** The first key that matches is taken, so a wider one above leaves nothing. */
 function checkCosts(file: ReadFile, place: Place): void {
-  const seen = new Set<string>()
+  const above: { readonly key: string; readonly match: Parameters<typeof covers>[0] }[] = []
   for (const key of file.costs?.keys() ?? []) {
     const { method, path } = parseCostKey(key)
-    const route = `${method ?? ''} ${canonicalPath(path).replace(/\/:[^/]+/g, '/:')}`
-    if (seen.has(route))
-      place.below(key).refuse({ expected: 'each route once', got: 'one that is above' }, 'key')
-    seen.add(route)
+    const match = { path, ...(method !== null && { method: [method] }) }
+    const cover = above.find(other => covers(other.match, match))
+    if (cover !== undefined) {
+      const got = `one that "${cover.key}" above it leaves nothing for`
+      place.below(key).refuse({ expected: 'a route that can match', got }, 'key')
+    }
+    above.push({ key, match })
   }
+}
+
+/** Levels that decide together are asked in one place: in this process, as compare has it, or in the store. */
+function checkOneDecider(file: ReadFile, top: Place): void {
+  const parts: readonly (readonly [Enforced, Place])[] = [
+    [file.mode === undefined ? { mode: 'enforce' } : file, top],
+    ...(file.global === undefined ? [] : [[file.global, top.below('global')] as const]),
+    ...[...(file.policies ?? [])].map(
+      ([name, policy]) => [policy, top.below('policies').below(name)] as const,
+    ),
+    ...[...(file.rules ?? [])].flatMap((rule, index) =>
+      rule === undefined ? [] : [[rule, top.below('rules').below(index)] as const],
+    ),
+  ]
+  let first: Mode | undefined
+  for (const [{ mode, enforce }, place] of parts) {
+    const said = mode ?? (enforce === undefined ? undefined : 'enforce')
+    if (said === undefined || said === 'shadow') continue
+    first ??= said
+    if (said === first) continue
+    const expected = `${first} or shadow, since levels: ${file.levels} decides all levels in one place`
+    place.below(mode === undefined ? 'enforce' : 'mode').refuse({ expected, got: said })
+  }
+}
+
+/** The most that can ever be used at once of what a rule charges, and what that is. */
+function mostFor(file: ReadFile, { policy, tier, match }: ReadRule): { most: number; words: string } {
+  if (policy !== undefined) return { most: capacityOf(file.policies?.get(policy)), words: `policy ${policy}` }
+  const tiers = file.tiers ?? new Map<string, TierOptions>(Object.entries(defaultTiers))
+  const most = (name: string) => Math.min(...tierLimits(tiers.get(name) ?? {}).map(({ limit }) => limit))
+  if (tier !== undefined) return { most: most(tier), words: `tier ${tier}` }
+  const named = match?.tier === undefined ? [...tiers.keys()] : sound(match.tier)
+  const byDefault =
+    file.default?.policy === undefined ? [] : [capacityOf(file.policies?.get(file.default.policy))]
+  return { most: Math.max(...named.map(most), ...byDefault), words: 'any tier it matches' }
 }
 
 /** What can be used at once; more is never admitted. A ban is meant to admit nothing. */

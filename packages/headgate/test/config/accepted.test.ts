@@ -87,7 +87,7 @@ describe('what a policy file says', () => {
         name: '/api/*',
         match: { ...anything, path: '/api/*' },
         charge: { policy: 'api' },
-        mode: 'compare',
+        mode: 'shadow',
         per: 'everyone',
         scope: 'global',
       },

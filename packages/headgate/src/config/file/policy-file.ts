@@ -87,7 +87,7 @@ export const policyFile = record({
   },
   costs: {
     shape: mapOf('a map of costs', { keys: costKeys, values: cost }),
-    text: 'Units a request takes, by `METHOD /path` or `/path`, where its rule does not say.',
+    text: 'Units a request takes, by `METHOD /path` or `/path`, where its rule does not say. The first that matches is taken.',
     leftOut: 'none',
   },
   skip: {
