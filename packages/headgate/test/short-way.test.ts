@@ -1,6 +1,7 @@
 /** The commonest question takes a shorter way through limiter and store; it must lead to the same place. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import type { Decision } from '../src/decision/decision.js'
 import { createLimiter } from '../src/limiter.js'
 import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../src/policy/limits.js'
 import { memoryStore } from '../src/store/memory/memory-store.js'
@@ -51,10 +52,7 @@ describe('the short way', () => {
     await fc.assert(
       fc.asyncProperty(steps, async history => {
         const [short, long] = [setUp(), setUp()]
-        let charged: {
-          short: Awaited<ReturnType<typeof short.limiter.check>>
-          long: typeof charged.short
-        } | null = null
+        let charged: { short: Decision; long: Decision } | null = null
         for (const step of history) {
           if (step.kind === 'wait') {
             for (const { clock } of [short, long]) clock.advanceUs(step.us)

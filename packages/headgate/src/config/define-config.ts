@@ -1,5 +1,6 @@
 import type { Limit } from '../engine/limit.js'
 import type { Config, HeaderStyleName, Levels, Mode, StoreFailure } from '../policy/config.js'
+import type { LeaseOptions } from '../policy/leases.js'
 import type { CounterOptions, TokenBucketOptions, WindowOptions } from '../policy/limits.js'
 import type { defaultTiers, TierOptions } from '../policy/tiers.js'
 import { ProblemList } from './problem.js'
@@ -24,6 +25,7 @@ export type PolicyInput =
   | OneOrMore<LimitInput>
   | ({
       readonly limits: OneOrMore<LimitInput>
+      readonly lease?: LeaseOptions
       readonly candidate?: OneOrMore<LimitInput>
       readonly onStoreFailure?: StoreFailure
     } & EnforcementInput)

@@ -54,6 +54,7 @@ function toPolicy(policy: ReadPolicy): PolicyConfig {
     ...(policy.candidate !== undefined && { candidate: sound(policy.candidate) }),
     ...toEnforcement(policy),
     ...pick(policy, 'onStoreFailure'),
+    ...pick(policy, 'lease'),
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Limit } from '../engine/limit.js'
+import type { LeaseOptions } from './leases.js'
 import type { TierOptions } from './tiers.js'
 
 /**
@@ -67,6 +68,8 @@ export interface PolicyConfig extends Enforcement {
   /** Limits to try: evaluated beside the live ones in the same call and reported, never enforced. */
   readonly candidate?: readonly Limit[]
   readonly onStoreFailure?: StoreFailure
+  /** How units of hot keys may be taken in advance. Left out: not at all. */
+  readonly lease?: LeaseOptions
 }
 
 export interface GlobalConfig extends Enforcement {

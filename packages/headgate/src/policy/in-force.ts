@@ -3,9 +3,11 @@
  * limit scaled by the fleet's multiplier, and the overrides of the moment. Built anew when one of the three changes and
  * put in the place of the old one as a whole, so that no request sees half a change.
  */
+import type { Limit } from '../engine/limit.js'
 import { replaceUnits, scaleLimit } from './change-numbers.js'
 import type { Config, PolicyConfig, RuleConfig } from './config.js'
 import type { Control } from './control.js'
+import { type LeaseOptions, leaseChangedLimits } from './leases.js'
 import type { Override } from './override.js'
 import { targetKey } from './override.js'
 import { compilePattern, type PathPattern } from './path-pattern.js'
@@ -99,7 +101,10 @@ export function withReplacedUnits(
     const replaced = Object.hasOwn(units, named.limit.id) ? units[named.limit.id] : undefined
     return replaced === undefined ? named : { ...named, limit: replaceUnits(named.limit, replaced) }
   })
-  return { ...configured, policy: scaled({ ...configured.unscaled, limits }, factor) }
+  return {
+    ...configured,
+    policy: scaled({ ...configured.unscaled, limits }, factor, configured.settings.lease),
+  }
 }
 
 function configuredPolicies(config: Config, factor: number): ReadonlyMap<string, ConfiguredPolicy> {
@@ -111,7 +116,7 @@ function configuredPolicies(config: Config, factor: number): ReadonlyMap<string,
       name: `${policy.name}+candidate.${limit.id}`,
       limit: scaleLimit(limit, factor),
     }))
-    return { policy: scaled(policy, factor), unscaled: policy, settings, candidate: named }
+    return { policy: scaled(policy, factor, settings.lease), unscaled: policy, settings, candidate: named }
   })
 }
 
@@ -124,12 +129,14 @@ function plain(tier: Policy, factor: number): ConfiguredPolicy {
   return { policy: scaled(tier, factor), unscaled: tier, settings: {}, candidate: [] }
 }
 
-/** With a multiplier of 0 nothing is asked at all, so there is nothing to scale. */
-function scaled(policy: Policy, factor: number): Policy {
-  if (factor === 0 || factor === 1) return policy
+/** With a multiplier of 0 nothing is asked at all, so there is nothing to scale. Leases are of the numbers in force. */
+function scaled(policy: Policy, factor: number, lease?: LeaseOptions): Policy {
+  if (factor === 0 || (factor === 1 && lease === undefined)) return policy
+  const changed = policy.limits.map(({ limit }) => scaleLimit(limit, factor))
+  const limits = leaseChangedLimits(changed, lease)
   return {
     ...policy,
-    limits: policy.limits.map(named => ({ ...named, limit: scaleLimit(named.limit, factor) })),
+    limits: policy.limits.map(({ name }, index) => ({ name, limit: limits[index] as Limit })),
   }
 }
 

@@ -25,8 +25,27 @@ export function leaseLimits(
   limits: readonly Limit[],
   options: LeaseOptions | undefined,
 ): readonly Limit[] {
-  if (options === undefined || options === 'off') return limits
-  const lease = options === 'auto' ? autoLease(limits) : parseLease(field, limits, options)
+  if (typeof options === 'object' || (options !== undefined && options !== 'auto' && options !== 'off')) {
+    return withLease(limits, parseLease(field, limits, options))
+  }
+  return options === 'auto' ? withLease(limits, autoLease(limits)) : limits
+}
+
+/**
+ * The same for numbers that were changed after the options were found to suit: a multiplier or an override may leave
+ * less to lease, never more than the limits promise.
+ */
+export function leaseChangedLimits(
+  limits: readonly Limit[],
+  options: LeaseOptions | undefined,
+): readonly Limit[] {
+  if (typeof options !== 'object') return leaseLimits('lease', limits, options)
+  const max = Math.min(options.max, ...limits.map(({ limit }) => limit))
+  const ttlUs = Math.min(parseDurationUs(options.ttl, 'lease.ttl'), ...limits.map(longestLeaseUs))
+  return withLease(limits, max < 1 || ttlUs < LEAST_TTL_US ? null : { max, ttlUs })
+}
+
+function withLease(limits: readonly Limit[], lease: Lease | null): readonly Limit[] {
   return lease === null ? limits : limits.map(limit => Object.freeze(leasedLimit(limit, lease)))
 }
 

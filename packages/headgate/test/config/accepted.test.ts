@@ -12,6 +12,13 @@ function parseFixture(name: string): Promise<Config> {
 }
 
 describe('what a policy file says', () => {
+  test('which keys may take units in advance', async () => {
+    const { policies } = await parseFixture('hot-keys.yaml')
+    expect(policies.api?.lease).toBe('auto')
+    expect(policies.search?.lease).toEqual({ max: 30, ttl: '1s' })
+    expect(policies.login?.lease).toBe('off')
+  })
+
   test('everything there is to say', async () => {
     const config = await parseFixture('environment-of-an-api.yaml')
     expect(config).toMatchObject({

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { Config } from '../../src/policy/config.js'
 import { type Control, NORMAL } from '../../src/policy/control.js'
 import { putInForce, type TimedOverride } from '../../src/policy/in-force.js'
+import { tokenBucket } from '../../src/policy/limits.js'
 import type { Override } from '../../src/policy/override.js'
 import { pathReadings } from '../../src/policy/path-readings.js'
 import { resolve } from '../../src/policy/resolve.js'
@@ -431,5 +432,36 @@ describe('overrides', () => {
     expect(asked({ policies: POLICIES, subjects }, { subjects: ['user:42'] }, { overrides })).toEqual([
       ['user:42 global api.log-1m 100'],
     ])
+  })
+})
+
+describe('leases', () => {
+  const policies = {
+    api: {
+      limits: [tokenBucket({ capacity: 1_000, refillPerSecond: 100 })],
+      lease: { max: 50, ttl: '400ms' },
+    },
+  } as const
+  const config = { policies, default: { policy: 'api' } }
+  const limitOf = (extra?: Parameters<typeof resolved>[2]) =>
+    resolved(config, { subjects: ['user:42'] }, extra).question.alternatives[0]?.[0]?.limit
+
+  it('are of the numbers in force: those of the file, scaled or overridden', () => {
+    expect(limitOf()).toMatchObject({ limit: 960, lease: { max: 50, ttlUs: 400_000 } })
+    expect(limitOf({ control: { enabled: true, multiplier: 2 } })).toMatchObject({
+      limit: 1_920,
+      refillPerSecond: 200,
+      lease: { max: 50 },
+    })
+    const override = {
+      subject: 'user:42',
+      limits: { bucket: 20 },
+      by: 'ada',
+      reason: 'x',
+      setAt: 0,
+      expiresAt: 1,
+    }
+    expect(limitOf({ overrides: [override] })).toMatchObject({ limit: 19, lease: { max: 20 } })
+    expect(limitOf({ overrides: [{ ...override, limits: { bucket: 0 } }] })?.lease).toBeUndefined()
   })
 })

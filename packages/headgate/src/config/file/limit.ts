@@ -35,7 +35,7 @@ const units = told(`a whole number from 0 to ${MAX_UNITS}`, {
   minimum: 0,
   maximum: MAX_UNITS,
 })
-const duration = told('a duration such as `500ms`, `10s`, `1m`, `1h`, `1d`, or a number of seconds', {
+export const duration = told('a duration such as `500ms`, `10s`, `1m`, `1h`, `1d`, or a number of seconds', {
   anyOf: [
     { type: 'string', pattern: String.raw`^\d{1,12}(\.\d{1,6})?(ms|s|m|h|d)$` },
     { type: 'number', exclusiveMinimum: 0, maximum: 366 * 86_400 },

@@ -1,13 +1,14 @@
 import type { Limit } from '../../engine/limit.js'
-import { slidingWindowLog } from '../../policy/limits.js'
+import { type LeaseOptions, leaseLimits } from '../../policy/leases.js'
+import { MAX_UNITS, slidingWindowLog } from '../../policy/limits.js'
 import { parsePolicies } from '../../policy/policies.js'
 import { listOf, type ReadList } from '../shape/lists.js'
 import { isMapLike, type Keys, mapOf, peekMap, record } from '../shape/maps.js'
 import { objectionTo } from '../shape/objection.js'
-import { NAME } from '../shape/scalars.js'
+import { choice, NAME, wholeNumber } from '../shape/scalars.js'
 import type { Place, Shape } from '../shape/shape.js'
 import { enforcement, failure } from './enforcement.js'
-import { limit } from './limit.js'
+import { duration, limit } from './limit.js'
 
 const SAMPLE = slidingWindowLog({ limit: 1, window: '1m' })
 
@@ -25,9 +26,29 @@ const limits: Shape<ReadList<Limit>> = {
   },
 }
 
+const leaseNumbers = record({
+  max: { shape: wholeNumber(1, MAX_UNITS), text: 'Units taken at once, at most.', required: true },
+  ttl: { shape: duration, text: 'How long they may be spent.', required: true },
+})
+const leaseWord = choice(['auto', 'off'])
+
+/** The library judges whether it suits the limits. */
+const lease: Shape<LeaseOptions> = {
+  words: '`auto`, `off`, or `{ max, ttl }`',
+  schema: { anyOf: [leaseWord.schema, leaseNumbers.schema] },
+  read(value, place) {
+    if (!isMapLike(value)) return leaseWord.read(value, place)
+    return leaseNumbers.read(value, place) as LeaseOptions | undefined
+  },
+}
+
 /** The long form of a policy. */
-export const policy = record({
+const longForm = record({
   limits: { shape: limits, text: 'Charged together, or not at all.', required: true },
+  lease: {
+    shape: lease,
+    text: 'Lets hot keys take units in advance and spend them in the process: `auto`, or `max` units for `ttl` at most.',
+  },
   ...enforcement,
   candidate: {
     shape: limits,
@@ -35,6 +56,15 @@ export const policy = record({
   },
   ...failure,
 })
+
+export const policy = {
+  ...longForm,
+  read(value: unknown, place: Place): ReturnType<typeof longForm.read> {
+    const read = longForm.read(value, place)
+    if (read?.lease !== undefined) refuseLease(read.limits, read.lease, place)
+    return read
+  },
+}
 
 /** A policy as it was read, in whichever form it was written. */
 export type ReadPolicy = NonNullable<ReturnType<typeof policy.read>>
@@ -60,6 +90,21 @@ export const policies = mapOf('a map of policies', { keys: names, values: anyFor
 function isLongForm(value: unknown): boolean {
   const keys = peekMap(value)
   return keys !== null && !keys.has('algorithm') && Object.keys(policy.fields).some(key => keys.has(key))
+}
+
+/** Judged only beside limits that are sound. */
+function refuseLease(read: ReadList<Limit> | undefined, options: LeaseOptions, place: Place): void {
+  const limits = (read ?? []).filter(limit => limit !== undefined)
+  if (read === undefined || limits.length < read.length) return
+  // What is missing was reported as such.
+  if (typeof options === 'object' && (options.max === undefined || options.ttl === undefined)) return
+  const field = typeof options === 'object' && isTooLong(limits, options) ? 'ttl' : 'max'
+  const objection = objectionTo(() => leaseLimits('lease', limits, options))
+  if (objection !== null) place.below('lease').below(field).refuse(objection)
+}
+
+function isTooLong(limits: readonly Limit[], { ttl }: Exclude<LeaseOptions, string>): boolean {
+  return objectionTo(() => leaseLimits('lease', limits, { max: 1, ttl })) !== null
 }
 
 /** Two limits of one name would share what is used. */
