@@ -106,6 +106,7 @@ export function createGate(options: GateOptions): Gate {
   })
 
   function canonical(facts: RequestFacts): CanonicalFacts {
+    refuseNonText(facts)
     const given = Array.isArray(facts.subject)
       ? (facts.subject as SubjectInput[])
       : [facts.subject as SubjectInput]
@@ -242,6 +243,20 @@ export function createGate(options: GateOptions): Gate {
 function statesOf({ configured, subject, scope }: Level): Check[] {
   const limits = [...configured.policy.limits, ...configured.candidate]
   return limits.map(({ name, limit }) => ({ subject, scope, name, limit, cost: 0 }))
+}
+
+/** Facts come past the types too: a path that is none must not pass for a request without one, which meets no rule. */
+function refuseNonText(facts: RequestFacts): void {
+  if (typeof facts !== 'object' || facts === null) {
+    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'facts', 'an object with a subject', facts)
+  }
+  const { method, path } = facts
+  if (method !== undefined && typeof method !== 'string') throw notText('method', method)
+  if (path !== undefined && typeof path !== 'string') throw notText('path', path)
+}
+
+function notText(field: string, got: unknown): Error {
+  return unexpected('ERR_HEADGATE_INVALID_OPTION', field, 'a string, or nothing', got)
 }
 
 function refuseNoConfig(config: unknown): void {

@@ -11,6 +11,7 @@ import {
   type OverrideOptions,
   type OverrideTarget,
   parseOverride,
+  parseTarget,
   readStoredOverride,
   targetKey,
 } from '../policy/override.js'
@@ -124,7 +125,7 @@ export function createOperators(options: OperatorsOptions): Operators {
         await readNow()
       },
       async remove(target) {
-        const named = 'subject' in target ? { subject: options.nameSubject(target.subject) } : target
+        const named = parseTarget({ ...target }, options.nameSubject)
         const wasThere = await store.removeOverride(targetKey(named))
         await readNow()
         return wasThere

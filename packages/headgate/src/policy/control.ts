@@ -53,6 +53,12 @@ function readMultiplier(text: string, warn: (message: string) => void): number |
 
 /** The fields of the hash for a change made by a program; refuses what it could not read back. */
 export function controlFields(change: Partial<Control>): Record<string, string> {
+  const isChange = typeof change === 'object' && change !== null
+  const unknown = isChange ? Object.keys(change).find(name => !Object.hasOwn(NORMAL, name)) : ''
+  if (unknown !== undefined) {
+    const expected = 'an object of enabled and multiplier'
+    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'control', expected, unknown || change)
+  }
   const fields: Record<string, string> = {}
   if (change.enabled !== undefined) {
     if (typeof change.enabled !== 'boolean') {

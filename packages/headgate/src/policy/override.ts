@@ -82,8 +82,9 @@ export function targetKey(target: OverrideTarget): string {
   return 'subject' in target ? `subject ${target.subject}` : `rule ${target.rule}`
 }
 
-function parseTarget(
-  given: Record<string, unknown>,
+/** Whose override is meant: a subject's, by the name it is stored under, or a rule's. */
+export function parseTarget(
+  given: Readonly<Record<string, unknown>>,
   nameSubject: (subject: string) => string,
 ): OverrideTarget {
   const { subject, rule } = given

@@ -152,6 +152,13 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
       await expect(gate.request({ subject: 'user:42', cost: -1 })).rejects.toMatchObject({
         code: 'ERR_HEADGATE_INVALID_COST',
       })
+      for (const facts of [{ method: null }, { path: null }, { path: new URL('http://x/login') }]) {
+        const [field] = Object.keys(facts)
+        await expect(gate.request({ subject: 'user:42', ...facts } as never)).rejects.toThrow(
+          new RegExp(`^${field}: expected a string, or nothing; got `),
+        )
+      }
+      await expect(gate.request(undefined as never)).rejects.toThrow(/^facts: expected an object/)
       expect(() => createGate({ config: {} as Config })).toThrow(/^config: expected what loadConfig/)
       expect(await admitted(gate, 4)).toBe(3)
       await gate.close()
@@ -290,6 +297,9 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
       { multiplier: 1e9 },
       { multiplier: '2' },
       { enabled: 'no' },
+      { enable: false },
+      null,
+      5,
     ])('refuses %j and changes nothing', async change => {
       const { gate } = await setUp(API)
       await expect(gate.control.set(change as object)).rejects.toMatchObject({
@@ -325,6 +335,16 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
       expect(await gate.overrides.remove({ subject: 'user:42' })).toBe(false)
       expect(await admitted(gate, 1)).toBe(0)
     })
+
+    it.each([undefined, {}, { rule: 5 }, { rule: 'a', subject: 'user:42' }])(
+      'are not removed by the target %j',
+      async target => {
+        const { gate } = await setUp(API)
+        await expect(gate.overrides.remove(target as never)).rejects.toThrow(
+          /^override (target|rule): expected/,
+        )
+      },
+    )
 
     it('of a rule name only limits that the rule charges', async () => {
       const policies = {
