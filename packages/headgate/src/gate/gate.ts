@@ -33,6 +33,7 @@ import { createSubjectNamer, type SubjectInput, type SubjectOptions } from '../s
 import { createCounter, type GateCounts } from './counts.js'
 import { type Explanation, explain } from './explanation.js'
 import { type ControlDesk, createOperators, type OverrideDesk } from './operators.js'
+import { refuseNoConfig, refuseNonText, refuseOtherFleet } from './refusals.js'
 
 export interface GateOptions {
   /** From `loadConfig` or `defineConfig`. */
@@ -70,6 +71,7 @@ const NOBODY: SubjectInput = 'nobody:unknown'
 export function createGate(options: GateOptions): Gate {
   refuseNoConfig(options?.config)
   const store = options.store ?? memoryStore(options.clock === undefined ? {} : { clock: options.clock })
+  refuseOtherFleet(options.config, store)
   const clock = options.clock ?? systemClock
   const nameSubject = createSubjectNamer(options.subject)
   const nameText = (subject: string): string => nameSubject(subject as SubjectInput)
@@ -243,26 +245,6 @@ export function createGate(options: GateOptions): Gate {
 function statesOf({ configured, subject, scope }: Level): Check[] {
   const limits = [...configured.policy.limits, ...configured.candidate]
   return limits.map(({ name, limit }) => ({ subject, scope, name, limit, cost: 0 }))
-}
-
-/** Facts come past the types too: a path that is none must not pass for a request without one, which meets no rule. */
-function refuseNonText(facts: RequestFacts): void {
-  if (typeof facts !== 'object' || facts === null) {
-    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'facts', 'an object with a subject', facts)
-  }
-  const { method, path } = facts
-  if (method !== undefined && typeof method !== 'string') throw notText('method', method)
-  if (path !== undefined && typeof path !== 'string') throw notText('path', path)
-}
-
-function notText(field: string, got: unknown): Error {
-  return unexpected('ERR_HEADGATE_INVALID_OPTION', field, 'a string, or nothing', got)
-}
-
-function refuseNoConfig(config: unknown): void {
-  if (typeof (config as Config | undefined)?.tiers === 'object') return
-  const expected = 'what loadConfig() or defineConfig() returns'
-  throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'config', expected, config)
 }
 
 const NOTHING_ASKED: Answer = { charged: 0, verdicts: [[]], shadow: [] }

@@ -21,6 +21,8 @@ export interface StoredEntry {
 
 /** Where a store keeps what operators have set. Never asked by a request: it is watched from beside. */
 export interface ControlStore {
+  /** Whose fleet it is, where several may share a store. */
+  readonly fleet?: { readonly prefix: string; readonly tenant: string }
   read(): Eventually<ControlReading>
   /** Sets fields of the control hash. */
   setControl(fields: Readonly<Record<string, string>>): Eventually<void>

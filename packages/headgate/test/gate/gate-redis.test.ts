@@ -97,6 +97,20 @@ describe('control in Redis', () => {
     expect(await gate.request({ subject: 'user:42' })).toMatchObject({ allowed: true, reason: 'disabled' })
   })
 
+  it('of a file that names another prefix or tenant than the store is refused', () => {
+    const fleet = { prefix: 'rl', tenant: 'lab' }
+    const client = onPort(1)
+    cleanUps.push(() => client.disconnect())
+    expect(() => gateOn(client, { ...API, prefix: 'rl' })).toThrow(
+      /^config prefix: expected that of the store, "ratelimit", as in redisStore\(client, \{ prefix \}\); got "rl"/,
+    )
+    expect(() => gateOn(client, { ...API, tenant: 'lab' })).toThrow(
+      /^config tenant: expected that of the store, ""/,
+    )
+    expect(() => gateOn(client, { ...API, ...fleet }, fleet)).not.toThrow()
+    expect(() => gateOn(client, API, fleet)).not.toThrow()
+  })
+
   it('of another prefix is another fleet', async () => {
     const { port } = await server()
     const { gate } = gateOn(onPort(port), API, { prefix: 'shop' })

@@ -93,6 +93,7 @@ export function redisControl(options: RedisControlOptions): ControlStore {
   }
 
   return {
+    fleet: { prefix, tenant },
     read,
     async setControl(fields) {
       await readControl(Object.entries(fields).flat())

@@ -1,0 +1,37 @@
+/** What a gate does not take, named before anything is asked or put in force. */
+import { unexpected } from '../errors.js'
+import type { Config } from '../policy/config.js'
+import type { RequestFacts } from '../policy/request-facts.js'
+import type { Store } from '../store/store.js'
+
+/** Facts come past the types too: a path that is none must not pass for a request without one, which meets no rule. */
+export function refuseNonText(facts: RequestFacts): void {
+  if (typeof facts !== 'object' || facts === null) {
+    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'facts', 'an object with a subject', facts)
+  }
+  const { method, path } = facts
+  if (method !== undefined && typeof method !== 'string') throw notText('method', method)
+  if (path !== undefined && typeof path !== 'string') throw notText('path', path)
+}
+
+function notText(field: string, got: unknown): Error {
+  return unexpected('ERR_HEADGATE_INVALID_OPTION', field, 'a string, or nothing', got)
+}
+
+/** Also for what a program hands to `reload`, past the types. */
+export function refuseNoConfig(config: unknown): void {
+  if (typeof (config as Config | undefined)?.tiers === 'object') return
+  const expected = 'what loadConfig() or defineConfig() returns'
+  throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'config', expected, config)
+}
+
+/** A store is made before the gate: what the file says of its keys would else be passed over in silence. */
+export function refuseOtherFleet(config: Config, { control }: Store): void {
+  for (const field of ['prefix', 'tenant'] as const) {
+    const said = config[field]
+    const has = control?.fleet?.[field]
+    if (said === undefined || has === undefined || said === has) continue
+    const expected = `that of the store, ${JSON.stringify(has)}, as in redisStore(client, { ${field} })`
+    throw unexpected('ERR_HEADGATE_INVALID_OPTION', `config ${field}`, expected, said)
+  }
+}
