@@ -5,8 +5,8 @@ import type { Shape } from '../shape/shape.js'
 
 /** Letters of a path that mean themselves: no blank, no query, and nothing that begins a regular expression. */
 const LETTER = "[\\w.~!$&'+,=@%:-]"
-/** `.` and `..` never reach a rule: paths are matched in their canonical form. */
-const LITERAL = `(?!\\.{1,2}(?:/|$))(?!:)${LETTER}+`
+/** `.` and `..`, encoded or not, never reach a rule: paths are matched in their canonical form. */
+const LITERAL = `(?!(?:\\.|%2[eE]){1,2}(?:/|$))(?!:)${LETTER}+`
 const PARAMETER = ':[A-Za-z_]\\w{0,31}'
 const SEGMENT = `(?:${LITERAL}|${PARAMETER})`
 const PATTERN = new RegExp(`^/(?:(?:${SEGMENT}/)*(?:${SEGMENT}/?|\\*))?$`)
