@@ -43,7 +43,7 @@ export async function clusterFailover(library, { rounds, quick }) {
   await sleep(1_000)
   const outages = []
   const restarted = []
-  for (let round = 0; round < (rounds ?? (quick ? 5 : 10)); round++) {
+  for (let round = 0; round < (rounds ?? (quick ? 5 : 20)); round++) {
     const shard = shards[Math.floor(Math.random() * shards.length)]
     const isKill = round % 2 === 0
     const victim = await primaryOf(shard)

@@ -64,9 +64,9 @@ export function openLoop({ limiter }, rps, { policy = 'roomy', pick = someSubjec
     limiter
       .check(subject, { policy })
       .then(
-        ({ source, allowed }) => {
+        ({ source, allowed, client }) => {
           const doneMs = performance.now()
-          results.push({ subject, sentMs, doneMs, ms: doneMs - sentMs, source, allowed })
+          results.push({ subject, sentMs, doneMs, ms: doneMs - sentMs, source, allowed, client })
         },
         () => {
           rejected++

@@ -1,5 +1,9 @@
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
+import { directRedisStore } from '../../src/store/redis/direct-store.js'
 import { reconnectDelayMs } from '../../src/store/redis/reconnect.js'
+import { LIBRARIES, singleClient } from './topologies.ts'
 
 /** Evenly spread numbers, the same ones every time. */
 function randomFrom(seed: number): () => number {
@@ -46,3 +50,27 @@ describe('the delay before connecting again', () => {
     expect(Math.max(...back)).toBeLessThanOrEqual(outageMs + 1_000)
   })
 })
+
+it.each(LIBRARIES)(
+  '%s asks a server that takes connections and then resets them no more often than one that refuses',
+  async library => {
+    const attemptsMs: number[] = []
+    const server = createServer((socket: Socket) => {
+      attemptsMs.push(performance.now())
+      socket.on('error', () => {})
+      // Only now does the client know that it was connected.
+      socket.once('data', () => socket.resetAndDestroy())
+    })
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+    const { port } = server.address() as AddressInfo
+    const fromMs = performance.now()
+    const store = directRedisStore(singleClient(port)(library).client)
+    await sleep(6_000)
+    await store.close()
+    server.close()
+    const settled = attemptsMs.filter(atMs => atMs >= fromMs + 2_000)
+    expect(settled.length).toBeGreaterThan(2)
+    // At least half a second between two; a little less when a timer of the busy machine was late before.
+    expect(settled.length).toBeLessThanOrEqual(4_000 / 500 + 1)
+  },
+)

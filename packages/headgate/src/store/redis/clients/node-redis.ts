@@ -63,19 +63,10 @@ function ownConnection(given: Any): RedisConnection {
 
   function watched(client: Any): Any {
     if (isCluster(client)) return watchNodes(client, { onReady: tell, onLost: () => own.renew() })
-    let timer: NodeJS.Timeout | undefined
     const isInUse = (): boolean => own.current() === client
-    return client
-      .on('connect', () => {
-        // One that connects again is greeted as late as it likes, or never.
-        timer = setTimeout(() => isInUse() && own.renew(), CONNECT_TIMEOUT_MS)
-        timer.unref()
-      })
-      .on('error', () => clearTimeout(timer))
-      .on('ready', () => {
-        clearTimeout(timer)
-        if (isInUse()) tell()
-      })
+    // One that connects again is greeted as late as it likes, or never.
+    whenUngreeted(client, () => isInUse() && own.renew())
+    return client.on('ready', () => isInUse() && tell())
   }
 
   /** A second client beside one that is looking for its server would only double the attempts of a fleet. */
@@ -168,22 +159,38 @@ async function connect(client: Any): Promise<boolean> {
 function greeted(client: Any): Promise<unknown> {
   return new Promise((resolve, reject) => {
     let timer: NodeJS.Timeout | undefined
-    let settled = false
-    const giveUpAfter = (ms: number): void => {
-      clearTimeout(timer)
-      if (!settled) timer = setTimeout(() => reject(new NoGreeting('connected, but no answer')), ms)
-    }
+    const giveUp = (): void => reject(new NoGreeting('connected, but no answer'))
     // A cluster does not say when it is connected to the node that it asks for the others.
-    if (isCluster(client)) giveUpAfter(4 * CONNECT_TIMEOUT_MS)
-    else client.on('connect', () => giveUpAfter(CONNECT_TIMEOUT_MS))
+    if (isCluster(client)) timer = setTimeout(giveUp, 4 * CONNECT_TIMEOUT_MS)
+    else whenUngreeted(client, giveUp)
     client
       .connect()
       .then(resolve, reject)
-      .finally(() => {
-        settled = true
-        clearTimeout(timer)
-      })
+      .finally(() => clearTimeout(timer))
   })
+}
+
+/**
+ * Tells of every connection that was made and then neither greeted nor lost in time. A process that was busy reads its
+ * sockets first: timers run before that, and a client thrown away for it begins its attempts anew, in a hurry.
+ */
+function whenUngreeted(client: Single | Sentinel, tell: () => void): void {
+  let timer: NodeJS.Timeout | undefined
+  let soon: NodeJS.Immediate | undefined
+  const callOff = (): void => {
+    clearTimeout(timer)
+    clearImmediate(soon)
+  }
+  client
+    .on('connect', () => {
+      callOff()
+      timer = setTimeout(() => {
+        soon = setImmediate(tell)
+      }, CONNECT_TIMEOUT_MS)
+      timer.unref()
+    })
+    .on('error', callOff)
+    .on('ready', callOff)
 }
 
 /** Whether all of them could be connected soon. One that cannot may have been replaced already. */
