@@ -10,7 +10,7 @@ import { startSentinel } from '../support/redis-sentinel.ts'
 import { sendCommand } from '../support/resp.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
 import { waitUntil } from '../support/wait-until.ts'
-import { anyOf, openLimiterOn, openLoop, percentile } from './measure.mjs'
+import { anyOf, ms, openLimiterOn, openLoop, percentile } from './measure.mjs'
 import { atMost, info, moreThan, share, time } from './rows.mjs'
 
 const NODE_TIMEOUT_MS = 2_000
@@ -151,18 +151,32 @@ export async function sentinelFailover(library, { signals = ['SIGKILL', 'SIGSTOP
     await sleep(1_000)
     const fromMs = performance.now()
     setup.primary.kill(signal)
+    const promotion = promotedAfterMs(setup.replicas, fromMs)
     await sleep(8_000)
     const { results, rejected } = await loop.stop()
     const counts = await countCharges(setup.replicas.map(({ port }) => port))
     await opened.close()
+    const promotedMs = await promotion
     await setup.stop()
     rows.push(
+      info(`${signal}: until the sentinels had promoted a replica`, ms(promotedMs)),
       atMost(`${signal}: calls that threw`, rejected, 0),
       time(`${signal}: until the next primary decided`, backAfterLossMs(results, subjects, fromMs), 6_000),
       atMost(`${signal}: subjects charged more often than they asked`, overcharged(counts, results), 0),
     )
   }
   return rows
+}
+
+async function promotedAfterMs(replicas, fromMs) {
+  while (performance.now() - fromMs < 10_000) {
+    for (const { port } of replicas) {
+      const role = await sendCommand(port, 'ROLE').catch(() => [])
+      if (role[0] === 'master') return performance.now() - fromMs
+    }
+    await sleep(20)
+  }
+  return Number.POSITIVE_INFINITY
 }
 
 const LIMIT = 50
