@@ -6,6 +6,7 @@ import { decisionProblem } from '../decision/problem.js'
 import { unexpected } from '../errors.js'
 import type { Gate } from '../gate/gate.js'
 import type { Limiter } from '../limiter.js'
+import { claimedMethod } from '../policy/claimed-method.js'
 import type { RequestFacts } from '../policy/request-facts.js'
 import type { SubjectInput } from '../subject/subject.js'
 
@@ -156,10 +157,16 @@ async function askGate(options: GateFetchOptions, request: Request): Promise<Dec
   return options.gate.request({
     subject: await options.subject(request),
     method: request.method,
+    ...claimOf(request),
     path: request.url,
     ...(tier !== undefined && { tier }),
     ...(cost !== undefined && { cost }),
   })
+}
+
+function claimOf({ headers, url }: Request): { claimedMethod?: string } {
+  const claimed = claimedMethod(name => headers.get(name), url)
+  return claimed === undefined ? {} : { claimedMethod: claimed }
 }
 
 function costOf({ cost }: CommonOptions, request: Request): Maybe<number> | undefined {

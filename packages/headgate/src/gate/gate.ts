@@ -118,6 +118,7 @@ export function createGate(options: GateOptions): Gate {
     return {
       subjects: given.map(nameSubject),
       method: facts.method?.toUpperCase() ?? null,
+      claimedMethod: facts.claimedMethod?.toUpperCase() ?? null,
       path: facts.path === undefined ? null : pathReadings(facts.path),
       tier: knownTier(facts.tier),
       scope: facts.scope ?? null,

@@ -31,6 +31,8 @@ import type { CanonicalFacts } from './request-facts.js'
 export class Level {
   /** Whether it decides, is evaluated in shadow, or gives way to a more specific one. */
   part: 'decides' | 'shadow' | 'unused' = 'unused'
+  /** Whether it holds for the method as it was sent, as it is claimed to be, or either way. */
+  readAs: 'sent' | 'claimed' | 'both' = 'both'
   readonly mode: Mode
   readonly enforcePercent: number
   readonly cost: number | null
@@ -94,6 +96,15 @@ export function findLevels(inForce: InForce, facts: CanonicalFacts, nowUs: numbe
   const levels: Level[] = []
   const route = findRule(inForce.routeRules, facts, caller.tier)
   if (route !== undefined) levels.push(ruleLevel(inForce, route, facts, caller, nowUs))
+  const claimed = findClaimedRule(inForce, facts, caller.tier)
+  if (claimed !== route) {
+    if (levels[0] !== undefined) levels[0].readAs = 'sent'
+    if (claimed !== undefined) {
+      const level = ruleLevel(inForce, claimed, facts, caller, nowUs)
+      level.readAs = 'claimed'
+      levels.push(level)
+    }
+  }
   levels.push(callerLevel(inForce, facts, caller, nowUs))
   const { global } = config
   if (global !== null) {
@@ -102,7 +113,8 @@ export function findLevels(inForce: InForce, facts: CanonicalFacts, nowUs: numbe
       new Level(config, 'global', 'global', configured, EVERYONE, GLOBAL, caller.subject, global, null),
     )
   }
-  return { levels, tier: caller.tier, namedByPath: route !== undefined && route.match.path !== null }
+  const namedByPath = [route, claimed].some(rule => rule !== undefined && rule.match.path !== null)
+  return { levels, tier: caller.tier, namedByPath }
 }
 
 /** The one level of a caller that is asked about by the name of a policy or a tier. */
@@ -236,6 +248,17 @@ function findRuleOverride(inForce: InForce, { name }: RuleConfig, nowUs: number)
   if (inForce.overrides.size === 0) return null
   const found = inForce.overrides.get(targetKey({ rule: name }))
   return found !== undefined && found.endsAtUs > nowUs ? found : null
+}
+
+/** The rule of the route if the server takes the request for what it claims to be. */
+function findClaimedRule(
+  { routeRules }: InForce,
+  facts: CanonicalFacts,
+  tier: string | null,
+): RuleConfig | undefined {
+  const { claimedMethod, method } = facts
+  const as = claimedMethod === null || claimedMethod === method ? facts : { ...facts, method: claimedMethod }
+  return findRule(routeRules, as, tier)
 }
 
 function findRule(

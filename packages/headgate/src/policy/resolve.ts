@@ -90,7 +90,7 @@ function isSkipped({ config, skippedPrefixes }: InForce, facts: CanonicalFacts):
   if (path === null) return false
   // Skipped only if no server could read it as something else.
   if (skippedPrefixes.some(prefix => matchesEveryReading(prefix, path))) return true
-  const isRead = facts.method === 'GET' || facts.method === 'HEAD'
+  const isRead = (facts.method === 'GET' || facts.method === 'HEAD') && facts.claimedMethod === null
   return isRead && path.every(reading => config.skip.extensions.includes(extensionOf(reading.at(-1) ?? '')))
 }
 
@@ -101,11 +101,17 @@ function extensionOf(segment: string): string {
 
 /** Shadow levels step aside and the next one decides, so that a rule on trial does not switch off what was in force. */
 function assignParts({ config }: InForce, levels: readonly Level[]): void {
-  let decided = false
   for (const level of levels) {
     if (isShadow(level)) level.part = 'shadow'
-    else if (!decided || config.levels !== 'most-specific') level.part = 'decides'
-    decided ||= level.part === 'decides'
+    else if (config.levels !== 'most-specific') level.part = 'decides'
+  }
+  if (config.levels !== 'most-specific') return
+  // A request that claims another method is decided by what either method leads to.
+  for (const reading of ['sent', 'claimed']) {
+    const first = levels.find(
+      ({ part, readAs }) => part !== 'shadow' && (readAs === 'both' || readAs === reading),
+    )
+    if (first !== undefined) first.part = 'decides'
   }
 }
 
@@ -157,9 +163,13 @@ function alternativesOf(
   deciding: readonly Level[],
   cost: number,
 ): readonly (readonly Check[])[] {
-  const checks = deciding.map(level => checksOf(level, cost))
-  if (config.levels === 'first-available' || checks.length < 2) return checks
-  return [withoutRepeats(checks.flat())]
+  const [first] = deciding
+  if (deciding.length < 2) return first === undefined ? [] : [checksOf(first, cost)]
+  const together = (levels: readonly Level[]) =>
+    withoutRepeats(levels.flatMap(level => checksOf(level, cost)))
+  if (config.levels !== 'first-available') return [together(deciding)]
+  const names = [...new Set(deciding.map(({ level }) => level))]
+  return names.map(name => together(deciding.filter(({ level }) => level === name)))
 }
 
 function shadowChecks(levels: readonly Level[], { given, cost }: Found): readonly Check[] {
@@ -207,13 +217,18 @@ function stateOf({ subject, scope, name }: Check): string {
 
 function costOf(inForce: InForce, facts: CanonicalFacts, levels: readonly Level[]): number {
   const allOnTrial = levels.every(({ part }) => part !== 'decides')
-  const speaks = levels.find(({ part, cost }) => cost !== null && (allOnTrial || part === 'decides'))
-  const ofRule = speaks?.cost ?? null
-  if (ofRule !== null) return ofRule
-  const { method, path } = facts
+  const ofRules = levels.flatMap(({ level, part, cost }) =>
+    cost !== null && (allOnTrial || part === 'decides') ? [{ level, cost }] : [],
+  )
+  const [speaks] = ofRules
+  if (speaks !== undefined) {
+    return Math.max(...ofRules.filter(({ level }) => level === speaks.level).map(({ cost }) => cost))
+  }
+  const { path, method, claimedMethod } = facts
   if (path === null) return 1
-  const found = inForce.costs.find(entry => costMatches(entry, method) && matchesPattern(entry.pattern, path))
-  return found?.cost ?? 1
+  const ofList = (as: string | null): number =>
+    inForce.costs.find(entry => costMatches(entry, as) && matchesPattern(entry.pattern, path))?.cost ?? 1
+  return claimedMethod === null ? ofList(method) : Math.max(ofList(method), ofList(claimedMethod))
 }
 
 function costMatches(entry: Pick<CostConfig, 'method'>, method: string | null): boolean {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { Config } from '../../src/policy/config.js'
+import { claimedMethod } from '../../src/policy/claimed-method.js'
+import type { Config, RuleConfig } from '../../src/policy/config.js'
 import { type Control, NORMAL } from '../../src/policy/control.js'
 import { putInForce, type TimedOverride } from '../../src/policy/in-force.js'
 import { tokenBucket } from '../../src/policy/limits.js'
@@ -11,6 +12,7 @@ import { configOf, perMinute, ruleOf } from '../support/gate-config.ts'
 interface Facts {
   subjects?: string[]
   method?: string
+  claimedMethod?: string
   path?: string
   tier?: string
   scope?: string
@@ -32,6 +34,7 @@ function resolved(
     {
       subjects: facts.subjects ?? ['ip:192.0.2.1'],
       method: facts.method ?? null,
+      claimedMethod: facts.claimedMethod ?? null,
       path: facts.path === undefined ? null : pathReadings(facts.path),
       tier: facts.tier ?? null,
       scope: facts.scope ?? null,
@@ -312,7 +315,7 @@ describe('shadow', () => {
     const names = Array.from({ length: 4_000 }, (_, index) => `user:${index}`)
     const enforced = (enforcePercent: number) => {
       const inForce = inForceOf({ policies: POLICIES, default: { policy: 'api' }, enforcePercent })
-      const facts = { method: null, path: null, tier: null, scope: null, cost: null }
+      const facts = { method: null, claimedMethod: null, path: null, tier: null, scope: null, cost: null }
       return names.filter(
         subject => resolve(inForce, { ...facts, subjects: [subject] }, 0).levels[0]?.part === 'decides',
       )
@@ -421,7 +424,15 @@ describe('overrides', () => {
     const inForce = (override: Override, endsAtUs: number) =>
       resolve(
         inForceOf({}, NORMAL, [{ override, endsAtUs }]),
-        { subjects: ['user:42'], method: null, path: null, tier: null, scope: null, cost: null },
+        {
+          subjects: ['user:42'],
+          method: null,
+          claimedMethod: null,
+          path: null,
+          tier: null,
+          scope: null,
+          cost: null,
+        },
         10,
       ).tier
     expect(inForce({ subject: 'user:42', tier: 'pro', ...by }, 10)).toBe('anonymous')
@@ -463,5 +474,59 @@ describe('leases', () => {
     }
     expect(limitOf({ overrides: [override] })).toMatchObject({ limit: 19, lease: { max: 20 } })
     expect(limitOf({ overrides: [{ ...override, limits: { bucket: 0 } }] })?.lease).toBeUndefined()
+  })
+})
+
+describe('a request that claims another method', () => {
+  const READ = ruleOf({
+    name: 'read',
+    match: { methods: ['GET'], path: '/login' },
+    charge: { policy: 'everything' },
+  })
+  const config = { policies: POLICIES, default: { policy: 'api' } }
+  const names = (rules: RuleConfig[], facts: Facts, levels: Config['levels'] = 'most-specific') =>
+    asked({ ...config, rules, levels }, { path: '/login', ...facts }).map(checks =>
+      checks.map(check => check.split(' ')[2]),
+    )
+
+  it('is held to the rules of both', () => {
+    expect(names([READ, LOGIN], { method: 'POST', claimedMethod: 'GET' })).toEqual([
+      ['login.log-1m', 'everything.log-1m'],
+    ])
+    expect(names([READ, LOGIN], { method: 'GET', claimedMethod: 'POST' })).toEqual([
+      ['everything.log-1m', 'login.log-1m'],
+    ])
+  })
+
+  it('cannot take the way of one method past what holds for the other', () => {
+    expect(names([LOGIN], { method: 'GET', claimedMethod: 'POST' })).toEqual([['login.log-1m', 'api.log-1m']])
+    expect(names([LOGIN], { method: 'POST', claimedMethod: 'GET' })).toEqual([['login.log-1m', 'api.log-1m']])
+    expect(names([READ, LOGIN], { method: 'POST', claimedMethod: 'GET' }, 'first-available')).toEqual([
+      ['login.log-1m', 'everything.log-1m'],
+      ['api.log-1m'],
+    ])
+  })
+
+  it('is one request where both lead to one rule, and is not skipped as a file that is read', () => {
+    expect(names([LOGIN], { method: 'POST', claimedMethod: 'POST' })).toEqual([['login.log-1m']])
+    const skip = { prefixes: [], extensions: ['css'] }
+    expect(resolved({ skip }, { method: 'GET', claimedMethod: 'DELETE', path: '/a.css' }).unasked).toBeNull()
+  })
+
+  it('costs the dearer of the two', () => {
+    const costs = [{ method: 'DELETE', path: '/a', cost: 7 }]
+    expect(resolved({ costs }, { method: 'POST', claimedMethod: 'DELETE', path: '/a' }).cost).toBe(7)
+    expect(resolved({ costs }, { method: 'DELETE', claimedMethod: 'POST', path: '/a' }).cost).toBe(7)
+  })
+
+  it.each([
+    [{ 'x-http-method-override': 'delete' }, '/a', 'DELETE'],
+    [{ 'x-http-method': ' PUT ' }, '/a', 'PUT'],
+    [{ 'x-method-override': 'PATCH' }, '/a', 'PATCH'],
+    [{}, '/a?x=1&_method=put', 'PUT'],
+    [{}, '/a?_method=', undefined],
+    [{}, '/a', undefined],
+  ])('says so by %j or %s', (headers: Record<string, string>, target, method) => {
+    expect(claimedMethod(name => headers[name], target)).toBe(method)
   })
 })

@@ -1,6 +1,7 @@
 import { Agent, createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import {
+  claimedMethod,
   type Decision,
   decisionHeaders,
   decisionProblem,
@@ -53,12 +54,11 @@ export function createGateway(options: GatewayOptions): Gateway {
   }
 
   /** When the limiter is at fault nothing is known about the client, and the failure mode decides. */
-  async function decide(
-    subject: `ip:${string}`,
-    { method = '', url = '' }: IncomingMessage,
-  ): Promise<Decision> {
+  async function decide(subject: `ip:${string}`, req: IncomingMessage): Promise<Decision> {
+    const { method = '', url = '' } = req
     try {
-      return await gate.request({ subject, method, path: url })
+      const claimed = claimedMethod(name => headerValues(req, name)[0], url)
+      return await gate.request({ subject, method, path: url, ...(claimed && { claimedMethod: claimed }) })
     } catch (error) {
       const decision = gate.decideFault({ method, path: url })
       const outcome = decision.allowed ? 'requests pass unchecked' : 'requests are refused'
