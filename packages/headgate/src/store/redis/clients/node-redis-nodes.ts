@@ -5,6 +5,8 @@
 import { CONNECT_TIMEOUT_MS, silentDelayMs } from '../reconnect.js'
 import type { ClusterNode, NodeRedisClient, NodeRedisCluster } from './node-redis-shape.js'
 
+const LOOK_EVERY_MS = 1_000
+
 interface Socket {
   readonly host: string
   readonly port: number
@@ -22,7 +24,7 @@ export function watchNodes(cluster: NodeRedisCluster, { onReady, onLost }: Watch
   async function giveUp(node: ClusterNode): Promise<void> {
     disconnect(node)
     // The client looks again when connections are refused or lost. That of a frozen node is neither.
-    if (!(await lookAround(cluster, node))) onLost()
+    if (!(await lookAround(cluster, node.address))) onLost()
     reconnect(cluster, node)
   }
   return cluster
@@ -36,12 +38,26 @@ export function watchNodes(cluster: NodeRedisCluster, { onReady, onLost }: Watch
     .on('node-ready', onReady)
 }
 
-/** Ends the connection to a node that stopped answering and makes a new one. One that is being made is left alone. */
-export function replaceNode(cluster: NodeRedisCluster, address: string): void {
+const looking = new WeakSet<NodeRedisCluster>()
+
+/**
+ * Ends the connection to a node that stopped answering and makes a new one. One that is being made is left alone, but the
+ * others are asked for the way, at most about once a second: a search of the client's own that hangs, as one at a
+ * frozen node does, is the last it ever makes.
+ */
+export function replaceNode(cluster: NodeRedisCluster, address: string, onLost: () => void): void {
   const node = cluster.masters.find(master => master.address === address)
-  if (!node?.client?.isReady) return
-  disconnect(node)
-  reconnect(cluster, node)
+  if (node?.client?.isReady) {
+    disconnect(node)
+    reconnect(cluster, node)
+    return
+  }
+  if (looking.has(cluster)) return
+  looking.add(cluster)
+  void lookAround(cluster, address).then(found => {
+    if (!found) onLost()
+    setTimeout(() => looking.delete(cluster), LOOK_EVERY_MS).unref()
+  })
 }
 
 function isUngreeted(client: NodeRedisClient | undefined, { host, port }: Socket): boolean {
@@ -59,8 +75,8 @@ function disconnect(node: ClusterNode): void {
 }
 
 /** Whether the other nodes have said in time which node is where. */
-async function lookAround(cluster: NodeRedisCluster, silent: ClusterNode): Promise<boolean> {
-  const looked = cluster._slots?.rediscover?.(undefined, new Set([silent.address]))
+async function lookAround(cluster: NodeRedisCluster, silent: string): Promise<boolean> {
+  const looked = cluster._slots?.rediscover?.(undefined, new Set([silent]))
   if (looked === undefined) return false
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<false>(resolve => {

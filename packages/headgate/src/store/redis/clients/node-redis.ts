@@ -100,7 +100,7 @@ function ownConnection(given: Any): RedisConnection {
     replace(node) {
       const client = own.current()
       if (client === null || isReconnecting(client)) return
-      if (isCluster(client)) replaceNode(client, node)
+      if (isCluster(client)) replaceNode(client, node, () => own.renew())
       else own.renew()
     },
     onConnected: listener => void listeners.push(listener),
