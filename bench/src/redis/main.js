@@ -29,9 +29,9 @@ import { TITLES, WORKLOAD_IDS } from './workloads.js'
 const FULL = {
   fill: true,
   levels: [
-    { inFlight: 512, rounds: 5, seconds: 0.3, warmUpSeconds: 1 },
-    { inFlight: 64, rounds: 3, seconds: 0.2, warmUpSeconds: 0.1 },
-    { inFlight: 1, rounds: 3, seconds: 0.2, warmUpSeconds: 0.1 },
+    { inFlight: 512, rounds: 5, seconds: 0.3, warmUpSeconds: 0.7 },
+    { inFlight: 64, rounds: 3, seconds: 0.1, warmUpSeconds: 0.1 },
+    { inFlight: 1, rounds: 3, seconds: 0.1, warmUpSeconds: 0.1 },
   ],
   ceilings: 3,
   arrivals: { rounds: 3, seconds: 0.5 },

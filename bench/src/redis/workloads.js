@@ -40,7 +40,7 @@ const UNREACHED = 1_000_000_000
 /** Where nothing is denied a lap is only as long as the time between two looks at the clock. */
 const OPEN_LAP = 512
 /** Where a limit must be reached: enough for a deny cache to matter, few enough for the slowest to finish. */
-const LIMITED_LAP = { inTurn: 1_000, inFlight: 20_000 }
+const LIMITED_LAP = { inTurn: 1_000, inFlight: 10_000 }
 
 /**
  * @param {WorkloadId} id
