@@ -176,16 +176,12 @@ function greeted(client: Any): Promise<unknown> {
  */
 function whenUngreeted(client: Single | Sentinel, tell: () => void): void {
   let timer: NodeJS.Timeout | undefined
-  let soon: NodeJS.Immediate | undefined
-  const callOff = (): void => {
-    clearTimeout(timer)
-    clearImmediate(soon)
-  }
+  const callOff = (): void => clearTimeout(timer)
   client
     .on('connect', () => {
       callOff()
       timer = setTimeout(() => {
-        soon = setImmediate(tell)
+        timer = setTimeout(tell, 0)
       }, CONNECT_TIMEOUT_MS)
       timer.unref()
     })
