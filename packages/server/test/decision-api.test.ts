@@ -162,7 +162,8 @@ describe('what is not a question is refused', () => {
     const wrongPath = await fetch(`${url}/v1/chek`)
     expect(wrongPath.status).toBe(404)
     expect(await wrongPath.json()).toMatchObject({
-      detail: 'expected one of /v1/check, /healthz, /v1/control, /v1/overrides, /v1/explain, /v1/counts',
+      detail:
+        'expected one of /v1/check, /healthz, /metrics, /v1/control, /v1/overrides, /v1/explain, /v1/counts',
     })
   })
 

@@ -159,6 +159,34 @@ describe('headgate override', () => {
   })
 })
 
+describe('the metrics', () => {
+  test('count what compare, shadow and candidates found, and say whether the file is in use', async () => {
+    const compared = join(folder, 'compared.yaml')
+    writeFileSync(
+      compared,
+      `
+mode: compare
+policies:
+  api:
+    limits: { algorithm: sliding-window-log, limit: 5, window: 1h }
+    candidate: { algorithm: sliding-window-log, limit: 1, window: 1h }
+default: { policy: api }
+`,
+    )
+    const served = await serveHeadgate('--config', compared, '--demo')
+    cleanUps.push(() => served.end('SIGTERM'))
+    const metrics = async () => (await fetch(`${served.adminUrl}/metrics`)).text()
+    for (let index = 0; index < 3; index++) expect((await fetch(served.gatewayUrl)).status).toBe(200)
+    expect(await metrics()).toMatch(/^rate_limit_shadow_divergence_total 0$/m)
+    await waitUntil('the candidate', async () =>
+      /^rate_limit_candidate_total\{policy="api",would="deny"\} [23]$/m.test(await metrics()),
+    )
+    writeFileSync(compared, 'mode: comparre')
+    await waitUntil('stale', async () => /^rate_limit_config_stale 1$/m.test(await metrics()))
+    expect(await metrics()).toMatch(/^rate_limit_config_refused_total 1$/m)
+  })
+})
+
 describe('over HTTP', () => {
   test('a bad field is named with 400, and nothing changes', async () => {
     const { adminUrl } = await serve()

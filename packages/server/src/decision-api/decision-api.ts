@@ -3,6 +3,7 @@ import { type Gate, isHeadgateError } from 'headgate'
 import { type Answer, jsonAnswer, problemAnswer } from '../http/problem.js'
 import { sendAnswer } from '../http/send-answer.js'
 import type { Log } from '../log/throttled-log.js'
+import { type ConfigCounts, exposition } from '../metrics/exposition.js'
 import { type Answerer, operatorEndpoints } from '../operators/operator-endpoints.js'
 import { parseChecks } from './parse-checks.js'
 import { readJson } from './read-json.js'
@@ -19,11 +20,7 @@ export interface DecisionApiOptions {
 }
 
 /** `stale` while the file has changed into one that cannot be used, and the last good one holds. */
-export interface ConfigState {
-  readonly config: 'current' | 'stale'
-  /** Files refused since the start. */
-  readonly refusedConfigs: number
-}
+export type ConfigState = ConfigCounts
 
 /** Builds the decision API: limits over HTTP, for whoever does not run Node. Not yet listening. */
 export function createDecisionApi({ gate, isServing, configState, log }: DecisionApiOptions): Server {
@@ -39,10 +36,16 @@ export function createDecisionApi({ gate, isServing, configState, log }: Decisio
     isServing()
       ? jsonAnswer(200, { status: 'ok', ...configState() })
       : jsonAnswer(503, { status: 'stopping', ...configState() })
+  const metrics = (): Answer => ({
+    status: 200,
+    headers: [['Content-Type', 'text/plain; version=0.0.4; charset=utf-8']],
+    body: exposition(gate.counts(), configState()),
+  })
   const endpoints = new Map(
     [
       { path: '/v1/check', methods: { POST: check } },
       { path: '/healthz', methods: { GET: health, HEAD: health } },
+      { path: '/metrics', methods: { GET: metrics } },
       ...operatorEndpoints(gate),
     ].map(({ path, methods }) => [path, new Map<string, Answerer>(Object.entries(methods))]),
   )
