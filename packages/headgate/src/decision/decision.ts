@@ -35,6 +35,7 @@ const POLICY = Symbol('policy')
 const CONTEXT = Symbol('context')
 const ANSWERED_AT_US = Symbol('answeredAtUs')
 const RESET_AT = Symbol('resetAt')
+const VERDICTS = Symbol('verdicts')
 
 /** A store that is back is found within a second. */
 const CLOSED_RETRY_AFTER_MS = 1_000
@@ -74,6 +75,7 @@ export class Decision {
   /** Reading of the clock when the store answered, where the answer does not carry it. */
   declare private readonly [ANSWERED_AT_US]: number | undefined
   declare private [RESET_AT]: number | undefined
+  declare private [VERDICTS]: readonly LimitVerdict[] | undefined
   /** Units the request takes. */
   declare readonly cost: number
 
@@ -94,6 +96,7 @@ export class Decision {
     this.cost = cost
     this[ANSWERED_AT_US] = answer.nowUs === undefined ? context.clock.nowUs() : undefined
     this[RESET_AT] = undefined
+    this[VERDICTS] = undefined
   }
 
   private get [QUESTION](): Question {
@@ -185,11 +188,8 @@ export class Decision {
 
   /** The answer of every limit of the alternative that decided. */
   get verdicts(): readonly LimitVerdict[] {
-    const [question, answer] = [this[QUESTION], this[ANSWER]]
-    const alternative = decidingAlternative(answer)
-    const checks = question.alternatives[alternative] ?? []
-    const verdicts = answer.verdicts[alternative] ?? []
-    return verdicts.map((verdict, index) => toLimitVerdict(checks[index] as Check, verdict))
+    this[VERDICTS] ??= verdictsOf(this[QUESTION], this[ANSWER])
+    return this[VERDICTS]
   }
 
   /** What shadow limits would have said; they never bind. */
@@ -261,6 +261,14 @@ function toLimitVerdict(check: Check, verdict: Verdict): LimitVerdict {
     resetAfterMs: toMs(verdict.resetAfterUs),
     quota: check.limit.quota,
   }
+}
+
+/** Of the alternative that decided. */
+function verdictsOf(question: Question, answer: Answer): readonly LimitVerdict[] {
+  const alternative = decidingAlternative(answer)
+  const checks = question.alternatives[alternative] ?? []
+  const verdicts = answer.verdicts[alternative] ?? []
+  return verdicts.map((verdict, index) => toLimitVerdict(checks[index] as Check, verdict))
 }
 
 function reasonOf(allowed: boolean, binding: Verdict | undefined): Reason {
