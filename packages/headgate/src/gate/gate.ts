@@ -147,8 +147,9 @@ export function createGate(options: GateOptions): Gate {
     const asked = { subject: nameSubject(subject), charge: ask as Charge, scope: parseScope(ask.scope), cost }
     const resolution = resolveAsk(inForce, asked, clock.nowUs())
     if (ask.onStoreFailure === undefined) return resolution
-    const question = { ...resolution.question, onStoreFailure: parseFailureMode(ask.onStoreFailure) }
-    return { ...resolution, question }
+    const { alternatives, shadow } = resolution.question
+    const onStoreFailure = parseFailureMode(ask.onStoreFailure)
+    return { ...resolution, question: { alternatives, shadow, onStoreFailure } }
   }
 
   async function decide(how: 'decide' | 'peek', find: () => Resolution): Promise<Decision> {

@@ -107,6 +107,21 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
       expect(await gate.check('user:42', { policy: 'api', cost: 3 })).toMatchObject({ allowed: true })
     })
 
+    it('takes the failure mode of a question with it', async () => {
+      const modes: unknown[] = []
+      const decide: Store['decide'] = question => {
+        modes.push(question.onStoreFailure)
+        return { charged: 0, verdicts: question.alternatives.map(() => []), shadow: [] }
+      }
+      const { gate } = await setUp(API, clock => ({ ...storeOn(clock), decide }))
+      await gate.check('user:42', { policy: 'api', onStoreFailure: 'closed' })
+      await gate.check('user:42', { policy: 'api' })
+      expect(modes).toEqual(['closed', undefined])
+      await expect(
+        gate.check('user:42', { policy: 'api', onStoreFailure: 'throw' as 'closed' }),
+      ).rejects.toThrow(/^onStoreFailure: expected/)
+    })
+
     it('gives back what a decision charged', async () => {
       const { gate } = await setUp(API)
       const decision = await gate.request({ subject: 'user:42', cost: 3 })
