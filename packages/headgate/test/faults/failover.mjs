@@ -119,7 +119,9 @@ async function primaryOf({ nodes }) {
 async function restart(shard, victim) {
   await victim.exited
   const args = ['--cluster-enabled', 'yes', '--cluster-node-timeout', String(NODE_TIMEOUT_MS), ...SERVE_ON]
-  const node = await startRedis({ port: victim.port, args: [...args, '--dir', victim.dir] })
+  const { dir } = victim
+  // With the place it works in: who it is stands there, and it may have to be restarted once more.
+  const node = { ...(await startRedis({ port: victim.port, args: [...args, '--dir', dir] })), dir }
   shard.nodes = shard.nodes.map(each => (each === victim ? node : each))
   return node
 }
