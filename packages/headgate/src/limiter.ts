@@ -13,6 +13,7 @@ import { undecided } from './decision/undecided.js'
 import type { Answer, Check, Question } from './engine/question.js'
 import { SingleQuestion } from './engine/single.js'
 import { HeadgateError, unexpected } from './errors.js'
+import { LateDecision } from './late-decision.js'
 import {
   type NamedLimit,
   type Policy,
@@ -24,7 +25,9 @@ import type { TierOptions } from './policy/tiers.js'
 import { createRefunds } from './refunds.js'
 import type { FailureMode } from './store/guard/failure.js'
 import { memoryStore } from './store/memory/memory-store.js'
+import { shortWaysOf } from './store/short-ways.js'
 import type { Store } from './store/store.js'
+import { type How, putOf } from './store/waiter.js'
 import { createSubjectNamer, type SubjectInput, type SubjectOptions } from './subject/subject.js'
 
 export interface LimiterOptions<
@@ -105,6 +108,8 @@ export function createLimiter<
       store,
     )
   }
+  const shortWays = shortWaysOf(store)
+  const put = putOf(store)
   const context = { clock: store.clock ?? options.clock ?? systemClock, source: store.source }
   const nameSubject = createSubjectNamer(options.subject)
   const refund = createRefunds(store)
@@ -159,7 +164,7 @@ export function createLimiter<
   /** The commonest question, of a caller who has asked before: nothing is made but the decision, if it is another. */
   function decideKnown(subject: string, policy: Policy): Promise<Decision> | null {
     const { name, limit } = policy.limits[0] as NamedLimit
-    const answer = store.decideKnown?.(subject, name, limit) ?? null
+    const answer = shortWays.decideKnown?.(subject, name, limit) ?? null
     if (answer === null || answer === lastAnswer) return answer && lastDecision
     const decision = Promise.resolve(new Decision(null, answer, policy, 1, context, subject))
     if (answer.charged < 0) {
@@ -169,8 +174,8 @@ export function createLimiter<
     return decision
   }
 
-  /** Not an async function: the embedded store answers at once, and one promise is all such a decision costs. */
-  function ask(how: 'decide' | 'peek', subject: SubjectInput, ask: AnyAsk): Promise<Decision> {
+  /** Not an async function: one promise is all that a decision costs. */
+  function ask(how: How, subject: SubjectInput, ask: AnyAsk): Promise<Decision> {
     try {
       if (closed) throw closedError()
       if (how === 'decide' && typeof subject === 'string' && typeof ask === 'object' && ask !== null) {
@@ -181,17 +186,12 @@ export function createLimiter<
       const policy = policyOf(ask)
       const cost = ask.cost === undefined ? 1 : parseCost(ask.cost)
       const question = questionOf(policy, subject, ask, cost)
-      const answer = how === 'decide' ? store.decide(question) : store.peek(question)
-      if (answer instanceof Promise) return decideLater(answer, question, policy, cost)
-      return Promise.resolve(new Decision(question, answer, policy, cost, context))
+      const decision = new LateDecision(question, policy, cost, context)
+      const answer = put(how, question, decision)
+      return answer === null ? decision.promise : decision.now(answer)
     } catch (error) {
       return Promise.reject(error)
     }
-  }
-
-  /** Apart, so that a decision made at once does not pay for the closure of one that is not. */
-  async function decideLater(answer: Promise<Answer>, question: Question, policy: Policy, cost: number) {
-    return new Decision(question, await answer, policy, cost, context)
   }
 
   return {

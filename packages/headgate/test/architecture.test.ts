@@ -39,7 +39,8 @@ const STAGES: Readonly<Record<string, Row>> = {
   },
   decision: { may: ['errors', 'engine', 'policy'], types: ['clock', 'store'] },
   observe: { may: ['errors', 'clock'], types: ['decision', 'engine', 'policy', 'store', 'limiter'] },
-  // What may be asked of a limiter, and giving it back.
+  // What may be asked of a limiter, waiting for the decision, and giving it back.
+  'late-decision': { may: ['decision', 'store'], types: ['engine', 'policy'] },
   ask: { may: ['errors'], types: ['store/guard'] },
   refunds: { may: ['decision', 'errors'], types: ['store'] },
   // It is handed a store; the only one it knows is the embedded default.
@@ -49,6 +50,7 @@ const STAGES: Readonly<Record<string, Row>> = {
       'clock',
       'decision',
       'errors',
+      'late-decision',
       'observe',
       'policy',
       'refunds',
@@ -60,7 +62,18 @@ const STAGES: Readonly<Record<string, Row>> = {
     types: ['engine'],
   },
   gate: {
-    may: ['ask', 'clock', 'decision', 'errors', 'policy', 'refunds', 'store', 'store/memory', 'subject'],
+    may: [
+      'ask',
+      'clock',
+      'decision',
+      'errors',
+      'late-decision',
+      'policy',
+      'refunds',
+      'store',
+      'store/memory',
+      'subject',
+    ],
     types: ['engine', 'limiter'],
   },
   // Reads what operators write. Without files, timers and YAML until one of them is asked for.

@@ -32,15 +32,12 @@ const leased = (limit: Limit): Limit => leaseLimits('lease', [limit], { max: 40,
 /** Timers that run when the test says so. */
 function manualTimers() {
   const due = new Set<() => void>()
+  const wait = (_ms: number, work: () => void) => {
+    due.add(work)
+    return () => due.delete(work)
+  }
   return {
-    timers: {
-      after: () => () => {},
-      inBackground(_ms: number, work: () => void) {
-        due.add(work)
-        return () => due.delete(work)
-      },
-      afterThisCode: queueMicrotask,
-    },
+    timers: { after: wait, inBackground: wait, afterThisCode: queueMicrotask },
     run(): void {
       const works = [...due]
       due.clear()
@@ -89,7 +86,12 @@ async function play(
   const late = lateEngine(clock)
   const ticking = manualTimers()
   const start = (): Store =>
-    withLeases(late.store, { clock, timers: ticking.timers, liveProcesses: () => PROCESSES })
+    withLeases(late.store, {
+      clock,
+      timers: ticking.timers,
+      deadlineMs: 60_000,
+      liveProcesses: () => PROCESSES,
+    })
   const fleet = Array.from({ length: PROCESSES }, start)
   const admissions: Admission[] = []
   let leasedOnes = 0
@@ -167,7 +169,12 @@ describe('leases', () => {
     const clock = manualClock()
     const late = lateEngine(clock)
     const ticking = manualTimers()
-    const store = withLeases(late.store, { clock, timers: ticking.timers, liveProcesses: () => 1 })
+    const store = withLeases(late.store, {
+      clock,
+      timers: ticking.timers,
+      deadlineMs: 30,
+      liveProcesses: () => 1,
+    })
     const ask = async (cost = 1, numbers: Limit = limit): Promise<Answer> => {
       const answer = store.decide(new SingleQuestion('user:1', 'global', `p.${limit.id}`, numbers, cost))
       await settled()
@@ -276,6 +283,31 @@ describe('leases', () => {
     }
     expect((await Promise.all(answers)).every(({ charged }) => charged === 0)).toBe(true)
     expect(late.calls() - before).toBeLessThan(300)
+  })
+
+  it('take one deadline for the grant and what comes after it', async () => {
+    const { clock, late, store, ask, ticking } = oneProcess(roomy)
+    for (let times = 0; times < 60; times++) await ask()
+    // More than a grant can be: those who find nothing left ask for themselves.
+    const answers = Array.from({ length: 300 }, () =>
+      Promise.resolve(store.decide(new SingleQuestion('user:1', 'global', `p.${roomy.id}`, roomy, 1))).then(
+        ({ charged }) => charged,
+        ({ code }) => code,
+      ),
+    )
+    await settled()
+    clock.advanceUs(29_000)
+    late.letThrough()
+    await settled()
+    clock.advanceUs(2_000)
+    ticking.run()
+    const outcomes = await Promise.all(answers)
+    expect(new Set(outcomes)).toEqual(new Set([0, 'ERR_HEADGATE_STORE_TIMEOUT']))
+    // Redis decides them all the same: an outcome that nobody knows is neither repeated nor taken back.
+    const calls = late.calls()
+    late.letThrough()
+    await settled()
+    expect(late.calls()).toBe(calls)
   })
 
   it.each([

@@ -44,7 +44,6 @@ async function httpUpstream(
 function brokenGate(onStoreFailure?: 'closed'): Gate {
   const store: Store = {
     ...memoryStore(),
-    decideKnown: () => null,
     decide: () => Promise.reject(new Error('store is gone')),
   }
   const policies = { api: slidingWindowLog({ limit: 2, window: '1m' }) }

@@ -16,6 +16,7 @@ import { Decision } from '../decision/decision.js'
 import { undecided } from '../decision/undecided.js'
 import type { Answer, Check, Question } from '../engine/question.js'
 import { unexpected } from '../errors.js'
+import { LateDecision } from '../late-decision.js'
 import type { FaultAbout, Limiter } from '../limiter.js'
 import type { Charge, Config } from '../policy/config.js'
 import { NORMAL } from '../policy/control.js'
@@ -29,6 +30,7 @@ import { createRefunds } from '../refunds.js'
 import { memoryControl } from '../store/memory/memory-control.js'
 import { memoryStore } from '../store/memory/memory-store.js'
 import type { Eventually, Store } from '../store/store.js'
+import { type How, putOf } from '../store/waiter.js'
 import { createSubjectNamer, type SubjectInput, type SubjectOptions } from '../subject/subject.js'
 import { createCounter, type GateCounts } from './counts.js'
 import { type Explanation, explain } from './explanation.js'
@@ -75,6 +77,7 @@ export function createGate(options: GateOptions): Gate {
   const clock = options.clock ?? systemClock
   const nameSubject = createSubjectNamer(options.subject)
   const nameText = (subject: string): string => nameSubject(subject as SubjectInput)
+  const put = putOf(store)
   const context = { clock: store.clock ?? clock, source: store.source }
   /** Decides in mode `compare`, as if there were no other process. */
   const local = memoryStore({ clock })
@@ -152,28 +155,35 @@ export function createGate(options: GateOptions): Gate {
     return { ...resolution, question: { alternatives, shadow, onStoreFailure } }
   }
 
-  async function decide(how: 'decide' | 'peek', find: () => Resolution): Promise<Decision> {
-    if (closed) throw closedError()
-    const resolution = find()
-    const { question } = resolution
+  function decide(how: How, resolution: Resolution): Promise<Decision> {
+    const { question, cost } = resolution
     const policy = decidedPolicy(resolution)
-    if (resolution.compare) {
-      const answer = (await local[how](question)) as Answer
-      if (how === 'decide') compareBeside(question, answer)
-      const decision = new Decision(question, answer, policy, resolution.cost, localContext)
-      decidedLocally.add(decision)
-      return decision
-    }
-    const answer = asksNothing(question) ? NOTHING_ASKED : await store[how](question)
-    if (how === 'decide' && answer.shadow.length > 0) counter.shadow(question, answer)
-    return new Decision(question, answer, policy, resolution.cost, context)
+    if (resolution.compare) return Promise.resolve(decideHere(how, question, policy, cost))
+    const onAnswer = how === 'decide' ? countShadow : null
+    const decision = new LateDecision(question, policy, cost, context, onAnswer)
+    const answer = asksNothing(question) ? NOTHING_ASKED : put(how, question, decision)
+    return answer === null ? decision.promise : decision.now(answer)
+  }
+
+  /** What shadow limits would have denied. */
+  function countShadow(question: Question, answer: Answer): void {
+    if (answer.shadow.length > 0) counter.shadow(question, answer)
+  }
+
+  /** Mode `compare`: this process decides, and the store is asked beside it. */
+  function decideHere(how: How, question: Question, policy: DecidedPolicy, cost: number): Decision {
+    const answer = local[how](question) as Answer
+    if (how === 'decide') compareBeside(question, answer)
+    const decision = new Decision(question, answer, policy, cost, localContext)
+    decidedLocally.add(decision)
+    return decision
   }
 
   /** Nobody waits for it: the request has its decision. Only the store's own answers are compared, not its fallback's. */
   function compareBeside(question: Question, decided: Answer): void {
     const compare = (answer: Answer) => {
       if (answer.source === undefined && answer.charged >= 0 !== decided.charged >= 0) counter.divergence()
-      if (answer.shadow.length > 0) counter.shadow(question, answer)
+      countShadow(question, answer)
     }
     Promise.resolve()
       .then((): Eventually<Answer> => store.decide(question))
@@ -195,7 +205,24 @@ export function createGate(options: GateOptions): Gate {
     }
   }
 
-  const askCost = (ask: Ask<string, string>): number => (ask?.cost === undefined ? 1 : parseCost(ask.cost))
+  function request(facts: RequestFacts): Promise<Decision> {
+    try {
+      if (closed) throw closedError()
+      return decide('decide', resolve(inForce, canonical(facts), clock.nowUs()))
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+
+  function askFor(how: How, subject: SubjectInput, ask: Ask<string, string>): Promise<Decision> {
+    try {
+      if (closed) throw closedError()
+      const cost = ask?.cost === undefined ? 1 : parseCost(ask.cost)
+      return decide(how, resolveAsked(subject, ask, cost))
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
 
   return {
     get policyNames() {
@@ -204,10 +231,10 @@ export function createGate(options: GateOptions): Gate {
     get tierNames() {
       return [...inForce.tiers.keys()]
     },
-    request: facts => decide('decide', () => resolve(inForce, canonical(facts), clock.nowUs())),
+    request,
     explain: facts => explain(resolve(inForce, canonical(facts), clock.nowUs())),
-    check: (subject, ask) => decide('decide', () => resolveAsked(subject, ask, askCost(ask))),
-    peek: (subject, ask) => decide('peek', () => resolveAsked(subject, ask, askCost(ask))),
+    check: (subject, ask) => askFor('decide', subject, ask),
+    peek: (subject, ask) => askFor('peek', subject, ask),
     async refund(decision, units) {
       if (closed) throw closedError()
       return decidedLocally.has(decision) ? localRefund(decision, units) : refund(decision, units)

@@ -1,7 +1,5 @@
 import type { Clock } from '../clock.js'
-import type { Limit } from '../engine/limit.js'
 import type { Answer, Check, Question, Refund } from '../engine/question.js'
-import type { SingleAnswer } from '../engine/single.js'
 import type { ControlStore } from './control-store.js'
 
 /** A value now, or a promise of it where the store is not in this process. */
@@ -22,11 +20,6 @@ export interface Store {
   readonly onStoreFailure?: 'local' | 'open' | 'closed'
   /** Charges the first alternative that fits, whole, and says what it found. */
   decide(question: Question): Eventually<Answer>
-  /**
-   * The shortest way to the commonest question: one unit of one limit, in the scope `global`, for a subject the store
-   * knows by exactly this text. Null when it does not: then the question has to be asked in full.
-   */
-  decideKnown?(subject: string, name: string, limit: Limit): SingleAnswer | null
   /** Answers as `decide` would and changes nothing. */
   peek(question: Question): Eventually<Answer>
   /** Takes charges back as far as they still count; returns the units given back, in order. */

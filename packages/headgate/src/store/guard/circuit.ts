@@ -1,7 +1,8 @@
 import type { Clock, Timers } from '../../clock.js'
 import type { Limit } from '../../engine/limit.js'
-import type { Question } from '../../engine/question.js'
-import type { Eventually, Store } from '../store.js'
+import type { Answer, Question } from '../../engine/question.js'
+import type { Store } from '../store.js'
+import { type How, putOf, storeWith, type Waiter } from '../waiter.js'
 import { type Breaker, type BreakerOptions, createBreaker, type Pass } from './breaker.js'
 import { isNodeFailure, unavailable } from './failure.js'
 import type { OnGuardEvent } from './guard-event.js'
@@ -32,6 +33,7 @@ export interface CircuitStore extends Store {
 
 /** Stops asking a node that keeps failing, and looks for it in the background with one probe at a time. */
 export function withCircuit(store: Store, options: CircuitOptions): CircuitStore {
+  const put = putOf(store)
   const circuits = new Map<string, Circuit>()
   const callOffs = new Set<() => void>()
   let closed = false
@@ -77,37 +79,45 @@ export function withCircuit(store: Store, options: CircuitOptions): CircuitStore
     else circuit.breaker.probeSucceeded(pass, endMs, endMs - startMs)
   }
 
-  function guarded<T>(question: Question, ask: () => Eventually<T>): Eventually<T> {
-    const circuit = circuitOf(options.nodeOf(question))
-    const pass = circuit.breaker.enter()
-    if (pass === null) return Promise.reject(circuit.refusal)
-    return settle(circuit, pass, question, ask)
-  }
+  /** Tells the breaker what became of a question before it tells whoever waits. */
+  class Passage implements Waiter<Answer> {
+    constructor(
+      readonly circuit: Circuit,
+      readonly pass: Pass,
+      readonly question: Question,
+      readonly waiter: Waiter<Answer>,
+    ) {}
 
-  async function settle<T>(
-    circuit: Circuit,
-    pass: Pass,
-    question: Question,
-    ask: () => Eventually<T>,
-  ): Promise<T> {
-    try {
-      const answer = await ask()
-      circuit.breaker.succeeded(pass)
-      return answer
-    } catch (error) {
-      circuit.probe = question
-      if (isNodeFailure(error)) circuit.breaker.failed(pass, nowMs())
-      else circuit.breaker.succeeded(pass)
-      throw error
+    answered(answer: Answer): void {
+      this.circuit.breaker.succeeded(this.pass)
+      this.waiter.answered(answer)
+    }
+
+    failed(error: unknown): void {
+      const { breaker } = this.circuit
+      this.circuit.probe = this.question
+      if (isNodeFailure(error)) breaker.failed(this.pass, nowMs())
+      else breaker.succeeded(this.pass)
+      this.waiter.failed(error)
     }
   }
 
-  return {
+  function putGuarded(how: How, question: Question, waiter: Waiter<Answer>): Answer | null {
+    const circuit = circuitOf(options.nodeOf(question))
+    const pass = circuit.breaker.enter()
+    if (pass !== null) {
+      const answer = put(how, question, new Passage(circuit, pass, question, waiter))
+      if (answer !== null) circuit.breaker.succeeded(pass)
+      return answer
+    }
+    waiter.failed(circuit.refusal)
+    return null
+  }
+
+  return storeWith(putGuarded, {
     source: store.source,
-    decide: question => guarded(question, () => store.decide(question)),
-    peek: question => guarded(question, () => store.peek(question)),
-    refund: refunds => store.refund(refunds),
-    reset: checks => store.reset(checks),
+    refund: store.refund,
+    reset: store.reset,
     probeNow() {
       for (const circuit of circuits.values()) void probe(circuit, true)
     },
@@ -117,7 +127,7 @@ export function withCircuit(store: Store, options: CircuitOptions): CircuitStore
       callOffs.clear()
       return store.close()
     },
-  }
+  })
 }
 
 const PROBE_NAME = 'probe'

@@ -10,9 +10,10 @@
  */
 import type { Clock } from '../../clock.js'
 import { hasSameNumbers, NEVER } from '../../engine/limit.js'
-import type { Answer, Check, Question, Verdict } from '../../engine/question.js'
+import type { Answer, Check, Question, Refund, Verdict } from '../../engine/question.js'
 import { SingleAnswer, SingleQuestion } from '../../engine/single.js'
 import type { Eventually, Store } from '../store.js'
+import { type How, putOf, storeWith, type Waiter } from '../waiter.js'
 
 export interface DenyCacheOptions {
   readonly clock: Clock
@@ -34,6 +35,7 @@ interface Denial {
 
 export function withDenyCache(store: Store, options: DenyCacheOptions): Store {
   const { clock, maxSubjects } = options
+  const put = putOf(store)
   const denials = new Map<string, Denial[]>()
   /** When a denial of a subject may last have ended early: what was asked before that is not remembered. */
   const unsettled = new Map<string, number>()
@@ -41,25 +43,34 @@ export function withDenyCache(store: Store, options: DenyCacheOptions): Store {
   /** As `unsettled`, for every subject: it is bounded, too. */
   let forgottenBefore = 0
 
-  function decide(question: Question): Eventually<Answer> {
+  function putOrKnow(how: How, question: Question, waiter: Waiter<Answer>): Answer | null {
+    if (how === 'peek') return put(how, question, waiter)
     const subject = denials.size === 0 ? null : subjectOf(question)
     const known = subject === null ? undefined : denials.get(subject)
-    if (known !== undefined) {
-      const nowUs = clock.nowUs()
-      const denial = find(known, question, nowUs)
-      if (denial !== undefined) return laterBy(nowUs - denial.sentAtUs, denial.answer, question)
-    }
-    const sentAtUs = clock.nowUs()
-    const answer = store.decide(question)
-    return answer instanceof Promise ? learnLater(question, sentAtUs, answer) : answer
+    const nowUs = clock.nowUs()
+    const denial = known === undefined ? undefined : find(known, question, nowUs)
+    if (denial !== undefined) return laterBy(nowUs - denial.sentAtUs, denial.answer, question)
+    return put(how, question, new Pupil(question, nowUs, epochs, waiter))
   }
 
-  async function learnLater(question: Question, sentAtUs: number, asked: Promise<Answer>): Promise<Answer> {
-    const epoch = epochs
-    const answer = await asked
-    if (answer.charged < 0 && answer.source === undefined && answer.leased !== true)
-      learn(question, sentAtUs, answer, epoch)
-    return answer
+  /** Learns what the store denied. What it answered at once it knew by itself. */
+  class Pupil implements Waiter<Answer> {
+    constructor(
+      readonly question: Question,
+      readonly sentAtUs: number,
+      readonly epoch: number,
+      readonly waiter: Waiter<Answer>,
+    ) {}
+
+    answered(answer: Answer): void {
+      if (answer.charged < 0 && answer.source === undefined && answer.leased !== true)
+        learn(this.question, this.sentAtUs, answer, this.epoch)
+      this.waiter.answered(answer)
+    }
+
+    failed(error: unknown): void {
+      this.waiter.failed(error)
+    }
   }
 
   function learn(question: Question, sentAtUs: number, answer: Answer, epoch: number): void {
@@ -102,16 +113,15 @@ export function withDenyCache(store: Store, options: DenyCacheOptions): Store {
     }
   }
 
-  return {
+  return storeWith(putOrKnow, {
     ...store,
-    decide,
-    refund: refunds =>
+    refund: (refunds: readonly Refund[]) =>
       ending(
         refunds.map(({ check }) => check),
         () => store.refund(refunds),
       ),
-    reset: checks => ending(checks, () => store.reset(checks)),
-  }
+    reset: (checks: readonly Check[]) => ending(checks, () => store.reset(checks)),
+  })
 }
 
 /**

@@ -1,6 +1,7 @@
-import type { Answer, Question } from '../../engine/question.js'
+import type { Answer, Question, Refund } from '../../engine/question.js'
 import { isHeadgateError } from '../../errors.js'
-import type { Eventually, Store } from '../store.js'
+import type { Store } from '../store.js'
+import { type How, putOf, storeWith, tell, type Waiter } from '../waiter.js'
 import { type FailureMode, isStoreFailure } from './failure.js'
 import type { OnGuardEvent } from './guard-event.js'
 import type { LocalShare } from './local-share.js'
@@ -18,57 +19,60 @@ export interface FallbackOptions {
  */
 export function withFallback(store: Store, options: FallbackOptions): Store {
   const { local, onEvent } = options
+  const put = putOf(store)
 
-  /** What was decided in this process needs no store to fall back from. */
-  function ask(question: Question, how: 'decide' | 'peek'): Eventually<Answer> {
-    const answer = store[how](question)
-    return answer instanceof Promise ? askLater(question, how, answer) : answer
-  }
+  /** Waits for the store's answer, or decides without it. */
+  class Fallback implements Waiter<Answer> {
+    constructor(
+      readonly how: How,
+      readonly question: Question,
+      readonly waiter: Waiter<Answer>,
+    ) {}
 
-  async function askLater(
-    question: Question,
-    how: 'decide' | 'peek',
-    asked: Promise<Answer>,
-  ): Promise<Answer> {
-    try {
-      const answer = await asked
-      local.remember(question, answer)
-      return answer
-    } catch (error) {
-      if (!isStoreFailure(error)) throw error
-      onEvent({ type: 'failure', code: codeOf(error), message: error instanceof Error ? error.message : '' })
-      return withoutStore(question, how)
+    answered(answer: Answer): void {
+      local.remember(this.question, answer)
+      this.waiter.answered(answer)
+    }
+
+    failed(error: unknown): void {
+      const { how, question, waiter } = this
+      try {
+        if (!isStoreFailure(error)) throw error
+        failure(error)
+        tell(waiter, withoutStore(question, how))
+      } catch (fault) {
+        waiter.failed(fault)
+      }
     }
   }
 
-  function withoutStore(question: Question, how: 'decide' | 'peek'): Answer {
+  function failure(error: unknown): void {
+    onEvent({ type: 'failure', code: codeOf(error), message: error instanceof Error ? error.message : '' })
+  }
+
+  function withoutStore(question: Question, how: How): Answer {
     const mode = question.onStoreFailure ?? options.mode
     const answer = mode === 'local' ? local[how](question) : unlooked(mode)
     if (how === 'decide') onEvent({ type: 'fallback', mode, allowed: answer.charged >= 0 })
     return answer
   }
 
-  return {
+  // What was decided in this process at once needs no store to fall back from.
+  return storeWith((how, question, waiter) => put(how, question, new Fallback(how, question, waiter)), {
     source: store.source,
-    decide: question => ask(question, 'decide'),
-    peek: question => ask(question, 'peek'),
-    async refund(refunds) {
+    async refund(refunds: readonly Refund[]) {
       try {
         return await store.refund(refunds)
       } catch (error) {
         if (!isStoreFailure(error)) throw error
         // Whether it was given back is not known, and trying again might give it back twice.
-        onEvent({
-          type: 'failure',
-          code: codeOf(error),
-          message: error instanceof Error ? error.message : '',
-        })
+        failure(error)
         return refunds.map(() => 0)
       }
     },
-    reset: checks => store.reset(checks),
-    close: () => store.close(),
-  }
+    reset: store.reset,
+    close: store.close,
+  })
 }
 
 /** An answer that looked at no limit: it has no verdicts to tell. */

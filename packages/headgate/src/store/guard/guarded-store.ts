@@ -2,6 +2,7 @@ import { type Clock, systemClock, systemTimers, type Timers } from '../../clock.
 import type { Question } from '../../engine/question.js'
 import { unexpected } from '../../errors.js'
 import type { Store } from '../store.js'
+import { putOf, storeWith } from '../waiter.js'
 import type { BreakerState } from './breaker.js'
 import { withCircuit } from './circuit.js'
 import type { FailureMode } from './failure.js'
@@ -86,9 +87,10 @@ export function guardStore(
     liveProcesses,
     evictionPolicyUnsafe: site.isEvictionUnsafe?.() ?? false,
   })
+  const { deadlineMs } = site
   if (mode === 'throw') {
-    const leased = withLeases(store, { clock, timers, liveProcesses: () => settings.processes })
-    return { ...leased, health: () => health(1) }
+    const leased = withLeases(store, { clock, timers, deadlineMs, liveProcesses: () => settings.processes })
+    return storeWith(putOf(leased), { ...leased, health: () => health(1) })
   }
 
   const fleet = createFleet(site.heartbeat, HEARTBEAT_MS, timers, () => onEvent({ type: 'rewind' }))
@@ -96,7 +98,7 @@ export function guardStore(
   const circuit = withCircuit(store, {
     failures: settings.failures,
     probeAfterMs: settings.probeAfterMs,
-    quickMs: site.deadlineMs / 2,
+    quickMs: deadlineMs / 2,
     nodeOf: site.nodeOf,
     ...(site.replaceConnection && { onOpen: site.replaceConnection }),
     clock,
@@ -105,9 +107,9 @@ export function guardStore(
     onEvent,
   })
   site.onConnected?.(circuit.probeNow)
-  const leased = withLeases(circuit, { clock, timers, liveProcesses: live })
+  const leased = withLeases(circuit, { clock, timers, deadlineMs, liveProcesses: live })
   const guarded = withFallback(leased, { mode, local: createLocalShare(clock, live), onEvent })
-  return {
+  return storeWith(putOf(guarded), {
     ...guarded,
     onStoreFailure: mode,
     health: () => health(live()),
@@ -115,7 +117,7 @@ export function guardStore(
       fleet.stop()
       return guarded.close()
     },
-  }
+  })
 }
 
 function createTally() {

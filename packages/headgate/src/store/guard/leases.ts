@@ -8,16 +8,31 @@
  * Invariant: every unit admitted here was charged at most one TTL before, and in the counter's own window.
  */
 import type { Clock, Timers } from '../../clock.js'
-import { type Lease, leaseForUs } from '../../engine/lease.js'
-import { hasSameNumbers } from '../../engine/limit.js'
+import type { Lease } from '../../engine/lease.js'
 import type { Answer, Check, Question, Verdict } from '../../engine/question.js'
-import { LeasedAnswer, SingleQuestion } from '../../engine/single.js'
 import { CheckMap } from '../check-map.js'
-import type { Eventually, Store } from '../store.js'
+import type { Store } from '../store.js'
+import { type How, putOf, storeWith, type Waiter } from '../waiter.js'
+import { timeout } from './deadline.js'
+import { Deadlines } from './deadlines.js'
+import {
+  amountsOf,
+  checksOf,
+  firstCheckOf,
+  Holding,
+  isFor,
+  isSameState,
+  leasedAnswer,
+  leaseOf,
+  timeToSpendUs,
+  type Waiting,
+} from './holding.js'
 
 export interface LeaseOptions {
   readonly clock: Clock
   readonly timers: Timers
+  /** How long a request may take, the wait for a grant included. */
+  readonly deadlineMs: number
   /** How many processes share what remains. */
   liveProcesses(): number
 }
@@ -30,63 +45,32 @@ const HOT_AFTER = 4
 const IDLE_PARTS = 4
 const MOST_SWEEP_MS = 50
 const LEAST_SWEEP_MS = 5
-const NO_VERDICTS: readonly Verdict[] = []
 const NO_CHECKS: readonly Check[] = []
-
-/** What a request of `least` units was told when nothing could be granted. */
-interface Denial {
-  readonly verdicts: readonly Verdict[]
-  readonly least: number
-}
-
-/** What a process knows of one key, and the units it holds of it. */
-class Holding {
-  left = 0
-  size = 1
-  expiresAtUs = 0
-  sentAtUs = 0
-  usedAtUs = 0
-  /** Of the grant, in the order of the checks. */
-  verdicts: readonly Verdict[] = NO_VERDICTS
-  remaining = Number.POSITIVE_INFINITY
-  hits = 1
-  hitsSinceUs: number
-  /** Units that requests wait for, and the least of them, while a grant is under way. */
-  wanted = 0
-  least = 0
-  grant: Promise<Denial | null> | null = null
-  ended = false
-
-  constructor(
-    readonly checks: readonly Check[],
-    readonly lease: Lease,
-    nowUs: number,
-  ) {
-    this.hitsSinceUs = nowUs
-  }
-}
 
 export function withLeases(store: Store, options: LeaseOptions): Store {
   const { clock, timers } = options
   const soon = timers.afterThisCode ?? queueMicrotask
+  const put = putOf(store)
+  const deadlines = new Deadlines({ ...options, error: () => timeout(store.source, options.deadlineMs) })
   const holdings = new CheckMap<Holding>(MAX_KEYS, giveBack)
   let callOffSweep: (() => void) | null = null
   let closed = false
 
-  function decide(question: Question): Eventually<Answer> {
-    const lease = leaseOf(question)
-    if (lease === null || closed) return store.decide(question)
+  function putOrSpend(how: How, question: Question, waiter: Waiter<Answer>): Answer | null {
+    const lease = how === 'peek' || closed ? null : leaseOf(question)
+    if (lease === null) return put(how, question, waiter)
     const check = firstCheckOf(question)
     const nowUs = clock.nowUs()
     const holding = holdings.get(check)
     if (holding === undefined || !isFor(holding, question)) {
       if (holding !== undefined) end(holding)
       holdings.set(check, new Holding(checksOf(question), lease, nowUs))
-      return store.decide(question)
+      return put(how, question, waiter)
     }
-    if (holding.left >= check.cost && nowUs < holding.expiresAtUs) return spend(holding, question, nowUs)
-    if (!isHot(holding, nowUs)) return store.decide(question)
-    return fromGrant(holding, question)
+    if (hasEnough(holding, check.cost, nowUs)) return spend(holding, question, nowUs)
+    if (!isHot(holding, nowUs)) return put(how, question, waiter)
+    waitForGrant(holding, question, waiter)
+    return null
   }
 
   function isHot(holding: Holding, nowUs: number): boolean {
@@ -94,7 +78,11 @@ export function withLeases(store: Store, options: LeaseOptions): Store {
       holding.hitsSinceUs = nowUs
       holding.hits = 0
     }
-    return ++holding.hits > HOT_AFTER || holding.grant !== null
+    return ++holding.hits > HOT_AFTER || holding.granting
+  }
+
+  function hasEnough(holding: Holding, cost: number, nowUs: number): boolean {
+    return holding.left >= cost && nowUs < holding.expiresAtUs
   }
 
   function spend(holding: Holding, question: Question, nowUs: number): Answer {
@@ -104,49 +92,95 @@ export function withLeases(store: Store, options: LeaseOptions): Store {
     return leasedAnswer(question, holding, nowUs - holding.sentAtUs)
   }
 
-  async function fromGrant(holding: Holding, question: Question): Promise<Answer> {
+  function waitForGrant(holding: Holding, question: Question, waiter: Waiter<Answer>): void {
     const { cost } = firstCheckOf(question)
+    // Whatever comes after the grant counts towards the same deadline.
+    holding.waiting.push({ question, call: deadlines.begin(waiter) })
     holding.wanted += cost
     holding.least = holding.least === 0 ? cost : Math.min(holding.least, cost)
-    holding.grant ??= new Promise(resolve => soon(() => resolve(take(holding))))
-    const denial = await holding.grant
-    const nowUs = clock.nowUs()
-    if (holding.left >= cost && nowUs < holding.expiresAtUs) return spend(holding, question, nowUs)
-    // Denied with everybody else who asked for as much at the same moment.
-    if (denial?.least === cost) return { charged: -1, verdicts: [denial.verdicts], shadow: [] }
-    return store.decide(question)
+    if (holding.granting) return
+    holding.granting = true
+    soon(() => take(holding))
   }
 
   /** Asks for what is wanted and then some; for less, and at last for one request, where there is not as much. */
-  async function take(holding: Holding): Promise<Denial | null> {
-    const { wanted, least } = holding
-    try {
-      outgrow(holding)
-      const amounts = amountsOf(holding, options.liveProcesses())
-      const sentAtUs = clock.nowUs()
-      const alternatives = amounts.map(cost => holding.checks.map(check => ({ ...check, cost })))
-      const answer = await store.decide({ alternatives, shadow: NO_CHECKS })
-      if (answer.charged < 0) {
-        holding.remaining = 0
-        holding.size = 1
-        return { verdicts: answer.verdicts.at(-1) ?? NO_VERDICTS, least }
+  function take(holding: Holding): void {
+    outgrow(holding)
+    const grant = new Grant(holding, amountsOf(holding, options.liveProcesses()), clock.nowUs())
+    const alternatives = grant.amounts.map(cost => holding.checks.map(check => ({ ...check, cost })))
+    const answer = put('decide', { alternatives, shadow: NO_CHECKS }, grant)
+    if (answer !== null) grant.answered(answer)
+  }
+
+  class Grant implements Waiter<Answer> {
+    readonly wanted: number
+    readonly least: number
+
+    constructor(
+      readonly holding: Holding,
+      readonly amounts: readonly number[],
+      readonly sentAtUs: number,
+    ) {
+      this.wanted = holding.wanted
+      this.least = holding.least
+    }
+
+    answered(answer: Answer): void {
+      if (answer.charged >= 0) {
+        this.granted(answer)
+        this.serve(null)
+      } else {
+        this.holding.remaining = 0
+        this.holding.size = 1
+        this.serve(answer.verdicts.at(-1) ?? null)
       }
-      const verdicts = answer.verdicts[answer.charged] ?? NO_VERDICTS
-      const granted = amounts[answer.charged] as number
-      if (answer.charged > 0) holding.size = Math.max(1, granted)
+    }
+
+    failed(error: unknown): void {
+      for (const { call } of this.over()) call.failed(error)
+    }
+
+    granted(answer: Answer): void {
+      const { holding, sentAtUs } = this
+      const verdicts = answer.verdicts[answer.charged] as readonly Verdict[]
+      const units = this.amounts[answer.charged] as number
+      if (answer.charged > 0) holding.size = Math.max(1, units)
       holding.remaining = Math.min(...verdicts.map(({ remaining }) => remaining))
       holding.verdicts = verdicts
       holding.sentAtUs = sentAtUs
       holding.usedAtUs = clock.nowUs()
       holding.expiresAtUs = sentAtUs + timeToSpendUs(holding)
       // What was reset meanwhile has been forgotten: nothing of it is left beyond those who were waiting for it.
-      holding.left = holding.ended ? Math.min(granted, wanted) : granted
+      holding.left = holding.ended ? Math.min(units, this.wanted) : units
       if (!holding.ended) sweepLater(holding.lease)
-      return null
-    } finally {
-      holding.grant = null
+    }
+
+    /** Those who asked for as much as was denied are denied together; who finds nothing left asks for itself. */
+    serve(denied: readonly Verdict[] | null): void {
+      const { holding } = this
+      const nowUs = clock.nowUs()
+      for (const { question, call } of this.over()) {
+        if (call.isSettled) continue
+        const { cost } = firstCheckOf(question)
+        if (hasEnough(holding, cost, nowUs)) call.answered(spend(holding, question, nowUs))
+        else if (denied !== null && cost === this.least) {
+          call.answered({ charged: -1, verdicts: [denied], shadow: [] })
+        } else {
+          const answer = put('decide', question, call)
+          if (answer !== null) call.answered(answer)
+        }
+      }
+    }
+
+    /** Who waited for it. From now on a request waits for another one. */
+    over(): readonly Waiting[] {
+      const { holding } = this
+      const { waiting } = holding
+      holding.waiting = []
       holding.wanted = 0
       holding.least = 0
+      holding.granting = false
+      return waiting
     }
   }
 
@@ -196,7 +230,7 @@ export function withLeases(store: Store, options: LeaseOptions): Store {
       const idle = nowUs - holding.usedAtUs >= lease.ttlUs / IDLE_PARTS
       if (nowUs < holding.expiresAtUs && !idle)
         held = held === null || lease.ttlUs < held.ttlUs ? lease : held
-      else if (holding.grant === null) {
+      else if (!holding.granting) {
         holding.size = Math.max(1, holding.size >> 1)
         void giveBack(holding)
       }
@@ -204,10 +238,9 @@ export function withLeases(store: Store, options: LeaseOptions): Store {
     if (held !== null) sweepLater(held)
   }
 
-  return {
+  return storeWith(putOrSpend, {
     ...store,
-    decide,
-    reset(checks) {
+    reset(checks: readonly Check[]) {
       for (const holding of holdings.values()) {
         if (!holding.checks.some(held => checks.some(check => isSameState(held, check)))) continue
         // Forgotten with everything else: it must neither be spent nor given back.
@@ -222,79 +255,5 @@ export function withLeases(store: Store, options: LeaseOptions): Store {
       await Promise.all([...holdings.values()].map(giveBack))
       await store.close()
     },
-  }
-}
-
-/** How the question may be leased; null when it may not: something in it is not leased, or is not all alike. */
-function leaseOf(question: Question): Lease | null {
-  if (question instanceof SingleQuestion) return question.cost > 0 ? (question.limit.lease ?? null) : null
-  const [checks] = question.alternatives
-  const first = checks?.[0]
-  if (checks === undefined || first === undefined || first.cost === 0) return null
-  if (question.alternatives.length > 1 || question.shadow.length > 0) return null
-  const alike = (check: Check): boolean =>
-    check.limit.lease !== undefined && check.subject === first.subject && check.cost === first.cost
-  return checks.every(alike) ? (first.limit.lease ?? null) : null
-}
-
-function checksOf(question: Question): readonly Check[] {
-  if (!(question instanceof SingleQuestion)) return question.alternatives[0] as readonly Check[]
-  const { subject, scope, name, limit, cost } = question
-  return [{ subject, scope, name, limit, cost }]
-}
-
-function firstCheckOf(question: Question): Check {
-  return question instanceof SingleQuestion ? question : (question.alternatives[0]?.[0] as Check)
-}
-
-/** Whether it was taken for the same limits with the same numbers. */
-function isFor(holding: Holding, question: Question): boolean {
-  const { checks } = holding
-  if (question instanceof SingleQuestion) {
-    return checks.length === 1 && isSameLimit(checks[0] as Check, question)
-  }
-  const asked = question.alternatives[0] as readonly Check[]
-  return (
-    checks.length === asked.length &&
-    checks.every((check, index) => isSameLimit(check, asked[index] as Check))
-  )
-}
-
-function isSameLimit(held: Check, asked: Check): boolean {
-  return isSameState(held, asked) && (held.limit === asked.limit || hasSameNumbers(held.limit, asked.limit))
-}
-
-function isSameState(one: Check, other: Check): boolean {
-  return one.subject === other.subject && one.name === other.name && one.scope === other.scope
-}
-
-/** What to ask for: as much as suits, a quarter of it, and one request's worth. */
-function amountsOf(holding: Holding, processes: number): number[] {
-  const { wanted, least, size, lease, remaining } = holding
-  // Half of an equal part: those who ask a moment later find something, too.
-  const fair = Number.isFinite(remaining) ? Math.floor(remaining / (2 * Math.max(1, processes))) : size
-  const most = Math.max(least, Math.min(Math.max(size, wanted), lease.max, fair))
-  return [...new Set([most, Math.max(least, most >> 2), least])]
-}
-
-function timeToSpendUs(holding: Holding): number {
-  const times = holding.checks.map(({ limit }, index) =>
-    leaseForUs(limit, limit.lease ?? holding.lease, holding.verdicts[index]?.chargedAtUs ?? 0),
-  )
-  return Math.min(...times)
-}
-
-/** What is left is what the store had when it was asked, and what is held here. */
-function leasedAnswer(question: Question, holding: Holding, passedUs: number): Answer {
-  const { verdicts, left } = holding
-  if (question instanceof SingleQuestion) {
-    const { remaining, resetAfterUs, chargedAtUs } = verdicts[0] as Verdict
-    return new LeasedAnswer(remaining + left, 0, Math.max(0, resetAfterUs - passedUs), chargedAtUs, undefined)
-  }
-  const spent = verdicts.map(verdict => ({
-    ...verdict,
-    remaining: verdict.remaining + left,
-    resetAfterUs: Math.max(0, verdict.resetAfterUs - passedUs),
-  }))
-  return { charged: 0, verdicts: [spent], shadow: [], leased: true }
+  })
 }

@@ -5,6 +5,7 @@ import { type Limit, NEVER } from '../../engine/limit.js'
 import type { Check, Refund } from '../../engine/question.js'
 import { SingleAnswer, SingleQuestion } from '../../engine/single.js'
 import { HeadgateError, show } from '../../errors.js'
+import { withShortWays } from '../short-ways.js'
 import type { Store } from '../store.js'
 import { memoryControl } from './memory-control.js'
 import { Table } from './table.js'
@@ -123,7 +124,17 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store & { readonl
     return shared ?? algorithmOf(check.limit).empty()
   }
 
-  return {
+  function decideKnown(subject: string, name: string, limit: Limit): SingleAnswer | null {
+    const now = clock.nowUs()
+    if (isSameDenial(subject, name, limit, now)) return denied.answer
+    const state = tableNamed(name)?.openAlone(subject, limit)
+    if (state === undefined) return null
+    const answer = takeOne(limit, state, 1, now)
+    if (answer.retryAfterUs > 0) rememberDenial(subject, name, limit, answer)
+    return answer
+  }
+
+  const store: Store & { readonly size: number } = {
     source: 'memory',
     clock,
     control: memoryControl(clock),
@@ -140,15 +151,6 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store & { readonl
       turn++
       const answer = decide(question, open, nowUs)
       if (added.length > 0) dropUncharged(nowUs)
-      return answer
-    },
-    decideKnown(subject, name, limit) {
-      const now = clock.nowUs()
-      if (isSameDenial(subject, name, limit, now)) return denied.answer
-      const state = tableNamed(name)?.openAlone(subject, limit)
-      if (state === undefined) return null
-      const answer = takeOne(limit, state, 1, now)
-      if (answer.retryAfterUs > 0) rememberDenial(subject, name, limit, answer)
       return answer
     },
     peek(question) {
@@ -172,6 +174,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store & { readonl
       size = 0
     },
   }
+  return withShortWays(store, { decideKnown })
 }
 
 /** The time from which an answer would be told in other milliseconds. */

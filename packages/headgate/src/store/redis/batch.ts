@@ -8,11 +8,12 @@
 import type { Timers } from '../../clock.js'
 import type { Answer, Question } from '../../engine/question.js'
 import { type HeadgateError, isHeadgateError } from '../../errors.js'
+import type { How, Waiter } from '../waiter.js'
 import { singleCheckOf } from './encode.js'
 
 /** Questions that can be one call: they are for the same script, at the same time, in the same lane. */
 export interface Kind {
-  readonly how: 'decide' | 'peek'
+  readonly how: How
   /** The clock a test hands in; '' for the server's. */
   readonly clockUs: string
 }
@@ -28,7 +29,7 @@ export interface BatchOptions {
 }
 
 export interface Batch {
-  ask(how: Kind['how'], clockUs: string, question: Question): Promise<Answer>
+  ask(how: How, clockUs: string, question: Question, waiter: Waiter<Answer>): void
   /** Sends what is waiting, for what must come after it. */
   flush(): void
 }
@@ -36,25 +37,25 @@ export interface Batch {
 /** One call in the making. */
 class Load implements Kind {
   readonly questions: Question[] = []
-  readonly resolves: ((answer: Answer) => void)[] = []
-  readonly rejects: ((error: unknown) => void)[] = []
+  readonly waiters: Waiter<Answer>[] = []
   checks = 0
 
   constructor(
-    readonly how: Kind['how'],
+    readonly how: How,
     readonly clockUs: string,
   ) {}
 
   settle(answers: readonly (Answer | HeadgateError)[]): void {
     for (let index = 0; index < answers.length; index++) {
       const answer = answers[index] as Answer | HeadgateError
-      if (isHeadgateError(answer)) this.rejects[index]?.(answer)
-      else this.resolves[index]?.(answer)
+      const waiter = this.waiters[index] as Waiter<Answer>
+      if (isHeadgateError(answer)) waiter.failed(answer)
+      else waiter.answered(answer)
     }
   }
 
   fail(error: unknown): void {
-    for (const reject of this.rejects) reject(error)
+    for (const waiter of this.waiters) waiter.failed(error)
   }
 }
 
@@ -94,7 +95,7 @@ export function createBatch(options: BatchOptions): Batch {
   }
 
   return {
-    ask(how, clockUs, question) {
+    ask(how, clockUs, question, waiter) {
       const lane = laneOf(question)
       let load = lanes.get(lane)
       if (load !== undefined && (load.how !== how || load.clockUs !== clockUs)) {
@@ -106,15 +107,10 @@ export function createBatch(options: BatchOptions): Batch {
         lanes.set(lane, load)
         if (!scheduled) schedule()
       }
-      const target = load
-      const answer = new Promise<Answer>((resolve, reject) => {
-        target.questions.push(question)
-        target.resolves.push(resolve)
-        target.rejects.push(reject)
-      })
-      target.checks += checksIn(question)
-      if (target.checks >= maxChecks) dispatch(lane, target)
-      return answer
+      load.questions.push(question)
+      load.waiters.push(waiter)
+      load.checks += checksIn(question)
+      if (load.checks >= maxChecks) dispatch(lane, load)
     },
     flush,
   }

@@ -1,11 +1,12 @@
 import { type Clock, systemClock, systemTimers, type Timers } from '../../clock.js'
-import type { Answer, Check, Question } from '../../engine/question.js'
+import type { Answer, Check, Question, Refund } from '../../engine/question.js'
 import { HeadgateError, isHeadgateError, unexpected } from '../../errors.js'
 import { redisKey } from '../../subject/key.js'
 import type { ControlStore } from '../control-store.js'
 import { parseDeadlineMs, withDeadline } from '../guard/deadline.js'
 import type { Beat } from '../guard/fleet.js'
 import type { Store } from '../store.js'
+import { type How, putOf, storeWith, type Waiter } from '../waiter.js'
 import { createBatch } from './batch.js'
 import { type IoredisLike, ioredisConnection, isIoredis } from './clients/ioredis.js'
 import { isNodeRedis, type NodeRedisLike, nodeRedisConnection } from './clients/node-redis.js'
@@ -19,7 +20,7 @@ import { createReadyGate } from './ready-gate.js'
 import { redisControl } from './redis-control.js'
 import { runAsFunction, runByHash } from './script-runner.js'
 import { type Script, scripts } from './scripts.gen.js'
-import { createShare, type Share } from './share.js'
+import { type Share, withShare } from './share.js'
 import { slotOf } from './slot.js'
 import { splitBySubject } from './split-by-subject.js'
 
@@ -172,41 +173,47 @@ export function directRedisStore(
     },
   })
 
-  function ask(how: 'decide' | 'peek', question: Question): Promise<Answer> {
-    if (unanswered >= MAX_UNANSWERED) return Promise.reject(tooMany())
+  function put(how: How, question: Question, waiter: Waiter<Answer>): null {
+    if (unanswered >= MAX_UNANSWERED) {
+      waiter.failed(tooMany())
+      return null
+    }
     // From now, not from when the batch leaves: a question given up at the gate is never sent.
     const wait = gate.pass(settings.deadlineMs)
-    if (wait === undefined) return batch.ask(how, clockUs(), question)
+    if (wait === undefined) batch.ask(how, clockUs(), question, waiter)
+    else putLater(wait, how, question, waiter)
+    return null
+  }
+
+  function putLater(wait: Promise<void>, how: How, question: Question, waiter: Waiter<Answer>): void {
     unanswered++
     const askedAtUs = clockUs()
-    return wait.then(
+    wait.then(
       () => {
         unanswered--
-        return batch.ask(how, askedAtUs, question)
+        batch.ask(how, askedAtUs, question, waiter)
       },
       error => {
         unanswered--
-        throw storeError(error)
+        waiter.failed(storeError(error))
       },
     )
   }
 
-  const direct: Store = {
+  const direct = storeWith(put, {
     source: 'redis',
-    decide: question => ask('decide', question),
-    peek: question => ask('peek', question),
-    async refund(refunds) {
+    async refund(refunds: readonly Refund[]) {
       const { keys, args } = encodeRefunds(refunds, keyOf, clockUs())
       return decodeRefunds(await call(scripts.refund, keys, args), refunds.length)
     },
-    async reset(checks) {
+    async reset(checks: readonly Check[]) {
       const { keys, args } = encodeReset(checks, keyOf, clockUs())
       await call(scripts.reset, keys, args)
     },
     async close() {
       await connection.close?.()
     },
-  }
+  } as const)
 
   const inTime = (store: Store): Store =>
     withDeadline(store, {
@@ -223,11 +230,12 @@ export function directRedisStore(
   const shared = options.share === undefined ? split : withShare(split, options.share)
   ready().catch(() => {})
   const { prefix, tenant } = settings
-  return {
-    ...inTime(shared),
+  const store = inTime(shared)
+  return storeWith(putOf(store), {
+    ...store,
     control: redisControl({ prefix, tenant, call, clockUs, timers: time.timers }),
     ready,
-    heartbeatOf: member =>
+    heartbeatOf: (member: string) =>
       createHeartbeat({
         prefix: settings.prefix,
         member,
@@ -239,33 +247,17 @@ export function directRedisStore(
       }),
     isEvictionUnsafe: () => evictionUnsafe,
     deadlineMs: settings.deadlineMs,
-    onConnected: listener => connection.onConnected?.(listener),
-    nodeOf(question) {
+    onConnected: (listener: () => void) => connection.onConnected?.(listener),
+    nodeOf(question: Question) {
       const check = connection.cluster ? firstCheckOf(question) : undefined
       return check === undefined ? '' : (connection.nodeOf?.(keyOf(check)) ?? '')
     },
-    replaceConnection: node => connection.replace?.(node),
-  }
+    replaceConnection: (node: string) => connection.replace?.(node),
+  })
 }
 
 function firstCheckOf(question: Question): Check | undefined {
   return question.alternatives.find(checks => checks.length > 0)?.[0] ?? question.shadow[0]
-}
-
-function withShare(store: Store, share: Share): Store {
-  const cut = createShare(share)
-  const cutCheck = (check: Check): Check => ({ ...check, limit: cut(check.limit) })
-  const cutQuestion = ({ alternatives, shadow, onStoreFailure }: Question): Question => ({
-    alternatives: alternatives.map(checks => checks.map(cutCheck)),
-    shadow: shadow.map(cutCheck),
-    ...(onStoreFailure && { onStoreFailure }),
-  })
-  return {
-    ...store,
-    decide: question => store.decide(cutQuestion(question)),
-    peek: question => store.peek(cutQuestion(question)),
-    refund: refunds => store.refund(refunds.map(refund => ({ ...refund, check: cutCheck(refund.check) }))),
-  }
 }
 
 function connectionOf(

@@ -5,12 +5,16 @@
  */
 import type { Answer, Check, Question, Refund, Verdict } from '../../engine/question.js'
 import type { Store } from '../store.js'
+import { type How, putOf, storeWith, tell, type Waiter } from '../waiter.js'
+import { singleCheckOf } from './encode.js'
 
 const NO_CHECKS: readonly Check[] = []
 const UNKNOWN: Verdict = { allowed: true, remaining: 0, retryAfterUs: 0, resetAfterUs: 0, chargedAtUs: null }
 
 /** Wraps a store that answers questions about one subject into one that answers about any number. */
 export function splitBySubject(store: Store): Store {
+  const put = putOf(store)
+
   async function decideAcross(question: Question): Promise<Answer> {
     const verdicts: (readonly Verdict[])[] = []
     let charged = -1
@@ -41,24 +45,32 @@ export function splitBySubject(store: Store): Store {
     return { charged, verdicts, shadow }
   }
 
-  return {
+  function putAcross(how: How, question: Question, waiter: Waiter<Answer>): Answer | null {
+    if (hasOneSubject(question)) return put(how, question, waiter)
+    const answer = how === 'decide' ? decideAcross(question) : peekAcross(question)
+    answer.then(
+      value => tell(waiter, value),
+      error => waiter.failed(error),
+    )
+    return null
+  }
+
+  return storeWith(putAcross, {
     source: store.source,
-    decide: question => (hasOneSubject(question) ? store.decide(question) : decideAcross(question)),
-    peek: question => (hasOneSubject(question) ? store.peek(question) : peekAcross(question)),
-    refund: refunds =>
+    refund: (refunds: readonly Refund[]) =>
       inGroups(
         refunds,
         refund => refund.check,
         group => store.refund(group),
       ),
-    async reset(checks) {
+    async reset(checks: readonly Check[]) {
       await inGroups(checks, checkOf, async group => {
         await store.reset(group)
         return group
       })
     },
     close: () => store.close(),
-  }
+  })
 }
 
 function checkOf(check: Check): Check {
@@ -66,6 +78,7 @@ function checkOf(check: Check): Check {
 }
 
 function hasOneSubject(question: Question): boolean {
+  if (singleCheckOf(question) !== null) return true
   const first = question.alternatives.find(checks => checks.length > 0)?.[0] ?? question.shadow[0]
   const isSame = (check: Check): boolean => check.subject === first?.subject
   return question.alternatives.every(checks => checks.every(isSame)) && question.shadow.every(isSame)

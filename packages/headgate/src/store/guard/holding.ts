@@ -1,0 +1,115 @@
+import { type Lease, leaseForUs } from '../../engine/lease.js'
+import { hasSameNumbers } from '../../engine/limit.js'
+import type { Answer, Check, Question, Verdict } from '../../engine/question.js'
+import { LeasedAnswer, SingleQuestion } from '../../engine/single.js'
+import type { Call } from './deadlines.js'
+
+const NO_VERDICTS: readonly Verdict[] = []
+
+/** A request that waits for a grant, and no longer than it may. */
+export interface Waiting {
+  readonly question: Question
+  readonly call: Call<Answer>
+}
+
+/** What a process knows of one key, and the units it holds of it. */
+export class Holding {
+  left = 0
+  size = 1
+  expiresAtUs = 0
+  sentAtUs = 0
+  usedAtUs = 0
+  /** Of the grant, in the order of the checks. */
+  verdicts: readonly Verdict[] = NO_VERDICTS
+  remaining = Number.POSITIVE_INFINITY
+  hits = 1
+  hitsSinceUs: number
+  /** Requests that wait for the grant that is under way, the units they want, and the least that one of them does. */
+  waiting: Waiting[] = []
+  wanted = 0
+  least = 0
+  granting = false
+  ended = false
+
+  constructor(
+    readonly checks: readonly Check[],
+    readonly lease: Lease,
+    nowUs: number,
+  ) {
+    this.hitsSinceUs = nowUs
+  }
+}
+
+/** How the question may be leased; null when it may not: something in it is not leased, or is not all alike. */
+export function leaseOf(question: Question): Lease | null {
+  if (question instanceof SingleQuestion) return question.cost > 0 ? (question.limit.lease ?? null) : null
+  const [checks] = question.alternatives
+  const first = checks?.[0]
+  if (checks === undefined || first === undefined || first.cost === 0) return null
+  if (question.alternatives.length > 1 || question.shadow.length > 0) return null
+  const alike = (check: Check): boolean =>
+    check.limit.lease !== undefined && check.subject === first.subject && check.cost === first.cost
+  return checks.every(alike) ? (first.limit.lease ?? null) : null
+}
+
+export function checksOf(question: Question): readonly Check[] {
+  if (!(question instanceof SingleQuestion)) return question.alternatives[0] as readonly Check[]
+  const { subject, scope, name, limit, cost } = question
+  return [{ subject, scope, name, limit, cost }]
+}
+
+export function firstCheckOf(question: Question): Check {
+  return question instanceof SingleQuestion ? question : (question.alternatives[0]?.[0] as Check)
+}
+
+/** Whether it was taken for the same limits with the same numbers. */
+export function isFor(holding: Holding, question: Question): boolean {
+  const { checks } = holding
+  if (question instanceof SingleQuestion) {
+    return checks.length === 1 && isSameLimit(checks[0] as Check, question)
+  }
+  const asked = question.alternatives[0] as readonly Check[]
+  return (
+    checks.length === asked.length &&
+    checks.every((check, index) => isSameLimit(check, asked[index] as Check))
+  )
+}
+
+function isSameLimit(held: Check, asked: Check): boolean {
+  return isSameState(held, asked) && (held.limit === asked.limit || hasSameNumbers(held.limit, asked.limit))
+}
+
+export function isSameState(one: Check, other: Check): boolean {
+  return one.subject === other.subject && one.name === other.name && one.scope === other.scope
+}
+
+/** What to ask for: as much as suits, a quarter of it, and one request's worth. */
+export function amountsOf(holding: Holding, processes: number): number[] {
+  const { wanted, least, size, lease, remaining } = holding
+  // Half of an equal part: those who ask a moment later find something, too.
+  const fair = Number.isFinite(remaining) ? Math.floor(remaining / (2 * Math.max(1, processes))) : size
+  const most = Math.max(least, Math.min(Math.max(size, wanted), lease.max, fair))
+  return [...new Set([most, Math.max(least, most >> 2), least])]
+}
+
+export function timeToSpendUs(holding: Holding): number {
+  const times = holding.checks.map(({ limit }, index) =>
+    leaseForUs(limit, limit.lease ?? holding.lease, holding.verdicts[index]?.chargedAtUs ?? 0),
+  )
+  return Math.min(...times)
+}
+
+/** What is left is what the store had when it was asked, and what is held here. */
+export function leasedAnswer(question: Question, holding: Holding, passedUs: number): Answer {
+  const { verdicts, left } = holding
+  if (question instanceof SingleQuestion) {
+    const { remaining, resetAfterUs, chargedAtUs } = verdicts[0] as Verdict
+    return new LeasedAnswer(remaining + left, 0, Math.max(0, resetAfterUs - passedUs), chargedAtUs, undefined)
+  }
+  const spent = verdicts.map(verdict => ({
+    ...verdict,
+    remaining: verdict.remaining + left,
+    resetAfterUs: Math.max(0, verdict.resetAfterUs - passedUs),
+  }))
+  return { charged: 0, verdicts: [spent], shadow: [], leased: true }
+}
