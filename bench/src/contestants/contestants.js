@@ -72,6 +72,12 @@ export const CONTESTANTS = [
     create: async rule => (await import('./bare.js')).createBareBucket(rule),
   },
   {
+    name: 'clock and look-up alone',
+    role: 'harness',
+    shape: 'promise',
+    create: async () => (await import('./harness.js')).createLookUp(),
+  },
+  {
     name: 'nothing (the harness)',
     role: 'harness',
     shape: 'promise',

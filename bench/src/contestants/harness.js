@@ -11,3 +11,25 @@ export function createHarness() {
     forget: () => {},
   }
 }
+
+/**
+ * The time and whose turn it is, and then nothing: no state is read, no answer made. Whoever limits by key and time
+ * does at least this, so no limiter behind a promise can be ahead of it.
+ *
+ * @returns {import('./contestant.js').Contestant}
+ */
+export function createLookUp() {
+  const answer = { allowed: true }
+  /** @type {Map<string, number>} */
+  const known = new Map()
+  let latestMs = 0
+  return {
+    async ask(key) {
+      latestMs = performance.now()
+      if (known.get(key) === undefined) known.set(key, latestMs)
+      return answer
+    },
+    admits: given => /** @type {{ allowed: boolean }} */ (given).allowed,
+    forget: () => known.clear(),
+  }
+}
