@@ -254,6 +254,27 @@ describe('leases', () => {
     expect(reset.left()).toBe(9_999)
   })
 
+  it('are looked at, and not spent, by who only looks', async () => {
+    const { late, store, ask, left } = oneProcess(roomy)
+    for (let times = 0; times < 60; times++) await ask()
+    const question = new SingleQuestion('user:1', 'global', `p.${roomy.id}`, roomy, 1)
+    // Somebody else takes all that the store has left: what is held here is still good.
+    const check = { subject: 'user:1', scope: 'global', name: `p.${roomy.id}`, limit: roomy, cost: left() }
+    void late.engine.decide({ alternatives: [[check]], shadow: [] })
+    expect(left()).toBe(0)
+    const calls = late.calls()
+    const looked = await store.peek(question)
+    expect(looked).toMatchObject({ charged: 0, leased: true })
+    expect(looked.verdicts[0]?.[0]).toMatchObject({
+      allowed: true,
+      remaining: 10_000 - 60,
+      chargedAtUs: null,
+    })
+    expect((await store.peek(question)).verdicts).toEqual(looked.verdicts)
+    expect(await ask()).toMatchObject({ charged: 0, leased: true })
+    expect(late.calls()).toBe(calls)
+  })
+
   it('of the counter end with its window', async () => {
     const counter = leaseLimits('lease', [slidingWindowCounter({ limit: 10_000, window: '10s' })], {
       max: 100,

@@ -100,16 +100,23 @@ export function timeToSpendUs(holding: Holding): number {
 }
 
 /** What is left is what the store had when it was asked, and what is held here. */
-export function leasedAnswer(question: Question, holding: Holding, passedUs: number): Answer {
+export function leasedAnswer(
+  question: Question,
+  holding: Holding,
+  passedUs: number,
+  isSpent: boolean,
+): Answer {
   const { verdicts, left } = holding
   if (question instanceof SingleQuestion) {
     const { remaining, resetAfterUs, chargedAtUs } = verdicts[0] as Verdict
-    return new LeasedAnswer(remaining + left, 0, Math.max(0, resetAfterUs - passedUs), chargedAtUs, undefined)
+    const resetUs = Math.max(0, resetAfterUs - passedUs)
+    return new LeasedAnswer(remaining + left, 0, resetUs, isSpent ? chargedAtUs : null, undefined)
   }
   const spent = verdicts.map(verdict => ({
     ...verdict,
     remaining: verdict.remaining + left,
     resetAfterUs: Math.max(0, verdict.resetAfterUs - passedUs),
+    chargedAtUs: isSpent ? verdict.chargedAtUs : null,
   }))
   return { charged: 0, verdicts: [spent], shadow: [], leased: true }
 }

@@ -57,11 +57,12 @@ export function withLeases(store: Store, options: LeaseOptions): Store {
   let closed = false
 
   function putOrSpend(how: How, question: Question, waiter: Waiter<Answer>): Answer | null {
-    const lease = how === 'peek' || closed ? null : leaseOf(question)
+    const lease = closed ? null : leaseOf(question)
     if (lease === null) return put(how, question, waiter)
     const check = firstCheckOf(question)
     const nowUs = clock.nowUs()
     const holding = holdings.get(check)
+    if (how === 'peek') return look(holding, question, nowUs) ?? put(how, question, waiter)
     if (holding === undefined || !isFor(holding, question)) {
       if (holding !== undefined) end(holding)
       holdings.set(check, new Holding(checksOf(question), lease, nowUs))
@@ -81,6 +82,13 @@ export function withLeases(store: Store, options: LeaseOptions): Store {
     return ++holding.hits > HOT_AFTER || holding.granting
   }
 
+  /** What the next request of this process would be told, if it would be served from what is held. */
+  function look(holding: Holding | undefined, question: Question, nowUs: number): Answer | null {
+    if (holding === undefined || !isFor(holding, question)) return null
+    if (!hasEnough(holding, firstCheckOf(question).cost, nowUs)) return null
+    return leasedAnswer(question, holding, nowUs - holding.sentAtUs, false)
+  }
+
   function hasEnough(holding: Holding, cost: number, nowUs: number): boolean {
     return holding.left >= cost && nowUs < holding.expiresAtUs
   }
@@ -89,7 +97,7 @@ export function withLeases(store: Store, options: LeaseOptions): Store {
     const { cost } = firstCheckOf(question)
     holding.left -= cost
     holding.usedAtUs = nowUs
-    return leasedAnswer(question, holding, nowUs - holding.sentAtUs)
+    return leasedAnswer(question, holding, nowUs - holding.sentAtUs, true)
   }
 
   function waitForGrant(holding: Holding, question: Question, waiter: Waiter<Answer>): void {
