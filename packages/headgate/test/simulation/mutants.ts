@@ -1,14 +1,20 @@
 /** Stores with a known fault, to show that the simulation finds it. */
+import type { Limit } from '../../src/engine/limit.ts'
+import type { Answer, Check, Question } from '../../src/engine/question.ts'
+import { SingleQuestion } from '../../src/engine/single.ts'
 import { isHeadgateError } from '../../src/errors.ts'
 import { guardStore } from '../../src/store/guard/guarded-store.ts'
 import type { RedisConnection } from '../../src/store/redis/connection.ts'
-import { directRedisStore } from '../../src/store/redis/direct-store.ts'
+import { type DirectStore, directRedisStore } from '../../src/store/redis/direct-store.ts'
+import type { Store } from '../../src/store/store.ts'
+import { ONE_CALL_EACH, type Shape } from './policies.ts'
 import { type Wiring, wireStore } from './wiring.ts'
 
 interface Mutant {
   readonly fault: string
   readonly wiring: Wiring
   readonly mode: 'safety' | 'liveness'
+  readonly shape: Shape
   /** What the simulation has to complain about. */
   readonly complaint: RegExp
 }
@@ -29,47 +35,100 @@ function resending(connection: RedisConnection): RedisConnection {
   }
 }
 
-/** A store that gives back what it does not know to be charged. */
-const refundsUnknownOutcomes: Wiring = (world, connection, options) => {
-  const direct = directRedisStore(connection, options, world)
-  const store = {
-    ...direct,
-    async decide(question: Parameters<typeof direct.decide>[0]) {
-      try {
-        return await direct.decide(question)
-      } catch (error) {
-        if (isHeadgateError(error) && error.code === 'ERR_HEADGATE_STORE_TIMEOUT') {
-          const checks = question.alternatives[0] ?? []
-          const refunds = checks.map(check => ({ check, units: check.cost, chargedAtUs: null }))
-          void Promise.resolve(direct.refund(refunds)).catch(() => {})
-        }
-        throw error
-      }
-    },
-  }
-  const heartbeat = direct.heartbeatOf(String(world.random()))
-  return {
-    ...guardStore(store, options, {
-      nodeOf: direct.nodeOf,
-      deadlineMs: direct.deadlineMs,
-      heartbeat,
-      ...world,
-    }),
-    ready: direct.ready,
+/** The store as users get it, with something else between its guards and Redis. */
+function behindGuards(change: (direct: DirectStore) => Partial<Store>): Wiring {
+  return (world, connection, options) => {
+    const direct = directRedisStore(connection, options, world)
+    const site = { nodeOf: direct.nodeOf, deadlineMs: direct.deadlineMs, ...world }
+    const heartbeat = direct.heartbeatOf(String(world.random()))
+    const guarded = guardStore({ ...direct, ...change(direct) }, options, { ...site, heartbeat })
+    return { ...guarded, ready: direct.ready }
   }
 }
+
+/** The store as users get it, asked for other limits than the limiter means. */
+function withLimits(change: (limit: Limit) => Limit): Wiring {
+  const changed = new Map<Limit, Limit>()
+  const changedLimit = (limit: Limit): Limit => {
+    if (!changed.has(limit)) changed.set(limit, change(limit))
+    return changed.get(limit) as Limit
+  }
+  const toCheck = (check: Check): Check => ({ ...check, limit: changedLimit(check.limit) })
+  const toQuestion = (question: Question): Question => {
+    if (question instanceof SingleQuestion) {
+      const { subject, scope, name, limit, cost } = question
+      return new SingleQuestion(subject, scope, name, changedLimit(limit), cost)
+    }
+    return { ...question, alternatives: question.alternatives.map(checks => checks.map(toCheck)) }
+  }
+  return (world, connection, options) => {
+    const store = wireStore(world, connection, options)
+    return { ...store, decide: question => store.decide(toQuestion(question)) }
+  }
+}
+
+/** A store that gives back what it does not know to be charged. */
+const refundsUnknownOutcomes = behindGuards(direct => ({
+  async decide(question: Question) {
+    try {
+      return await direct.decide(question)
+    } catch (error) {
+      if (isHeadgateError(error) && error.code === 'ERR_HEADGATE_STORE_TIMEOUT') {
+        const checks = question.alternatives[0] ?? []
+        const refunds = checks.map(check => ({ check, units: check.cost, chargedAtUs: null }))
+        void Promise.resolve(direct.refund(refunds)).catch(() => {})
+      }
+      throw error
+    }
+  },
+}))
+
+/** A store that says it gave as much as was asked for first, where it gave less. */
+const grantsInWords = behindGuards(direct => ({
+  async decide(question: Question): Promise<Answer> {
+    const answer = await direct.decide(question)
+    if (answer.charged <= 0) return answer
+    return { ...answer, charged: 0, verdicts: [answer.verdicts[answer.charged] ?? []] }
+  },
+}))
+
+/** Leases that live much longer than they may. */
+const livingOn = ({ lease, ...limit }: Limit): Limit =>
+  lease === undefined ? limit : { ...limit, lease: { ...lease, ttlUs: 10 * lease.ttlUs } }
+
+/** A bucket that leases as if what is granted were spent at once. */
+const asIfSpentAtOnce = (limit: Limit): Limit => {
+  if (limit.lease === undefined || limit.algorithm !== 'token-bucket') return limit
+  return { ...limit, limit: limit.limit + (limit.refillPerSecond * limit.lease.ttlUs) / 1e6 }
+}
+
+/** A log that never forgets what was taken in advance. */
+const forGood = (limit: Limit): Limit =>
+  limit.lease === undefined || limit.algorithm !== 'sliding-window-log'
+    ? limit
+    : { ...limit, windowUs: 10 * limit.windowUs }
+
+const BATCHED: Shape = { batch: true, leased: [] }
+const LEASED_BUCKET: Shape = { batch: true, leased: ['leasedBucket'] }
+const LEASED: Shape = { batch: true, leased: ['leasedLog'] }
 
 export const mutants: readonly Mutant[] = [
   {
     fault: 'a lost call is sent again',
     wiring: (world, connection, options) => wireStore(world, resending(connection), options),
-    mode: 'safety',
+    ...{ mode: 'safety', shape: ONE_CALL_EACH },
     complaint: /was charged 2 times/,
+  },
+  {
+    fault: 'a lost call of several requests is sent again',
+    wiring: (world, connection, options) => wireStore(world, resending(connection), options),
+    ...{ mode: 'safety', shape: BATCHED },
+    complaint: /units were charged for nobody, or twice/,
   },
   {
     fault: 'an unknown outcome is given back',
     wiring: refundsUnknownOutcomes,
-    mode: 'safety',
+    ...{ mode: 'safety', shape: ONE_CALL_EACH },
     complaint: /given back although its outcome is not known/,
   },
   {
@@ -80,20 +139,61 @@ export const mutants: readonly Mutant[] = [
         ms < 1_000 ? never() : world.timers.inBackground(ms, work)
       return wireStore({ ...world, timers: { ...world.timers, inBackground } }, connection, options)
     },
-    mode: 'liveness',
+    ...{ mode: 'liveness', shape: ONE_CALL_EACH },
     complaint: /is decided by \w+ after recovery/,
   },
   {
     fault: 'there is no deadline',
     wiring: (world, connection, options) =>
       wireStore({ ...world, timers: { ...world.timers, after: () => () => {} } }, connection, options),
-    mode: 'safety',
+    ...{ mode: 'safety', shape: ONE_CALL_EACH },
     complaint: /settled .* ms after it began|never settled/,
   },
   {
     fault: 'every process takes itself for the only one',
     wiring: (world, connection, options) => wireStore(world, connection, { ...options, processes: 1 }),
-    mode: 'liveness',
+    ...{ mode: 'liveness', shape: ONE_CALL_EACH },
     complaint: /counts 1 processes of/,
+  },
+  {
+    fault: 'a lease is spent after its time',
+    wiring: withLimits(livingOn),
+    ...{ mode: 'safety', shape: LEASED },
+    complaint: /us after it was charged; its time is/,
+  },
+  {
+    fault: 'more is spent than was granted',
+    wiring: grantsInWords,
+    ...{ mode: 'safety', shape: LEASED_BUCKET },
+    complaint: /units were spent of/,
+  },
+  {
+    fault: 'what is left of a lease is given back twice',
+    wiring: behindGuards(direct => ({
+      async refund(refunds) {
+        await direct.refund(refunds)
+        return direct.refund(refunds)
+      },
+    })),
+    ...{ mode: 'safety', shape: LEASED },
+    complaint: /units were given back; at most/,
+  },
+  {
+    fault: 'what is left of a lease is kept when the process ends',
+    wiring: behindGuards(() => ({ refund: refunds => refunds.map(() => 0) })),
+    ...{ mode: 'liveness', shape: LEASED },
+    complaint: /is closed and never gave back/,
+  },
+  {
+    fault: 'a limit is leased without being made stricter',
+    wiring: withLimits(asIfSpentAtOnce),
+    ...{ mode: 'safety', shape: LEASED_BUCKET },
+    complaint: /as spent: .* promised/,
+  },
+  {
+    fault: 'what a process took in advance is gone for good',
+    wiring: withLimits(forGood),
+    ...{ mode: 'liveness', shape: LEASED },
+    complaint: /of which nothing was used any more/,
   },
 ]

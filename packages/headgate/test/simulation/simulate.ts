@@ -1,8 +1,13 @@
 import { createDice } from './dice.ts'
 import { createHistory, noHistory } from './history.ts'
 import { recoveryProblems, safetyProblems } from './laws.ts'
+import { givesBackWhatIsLeft, isGivenTheWhole, untouchedFromUs } from './lease-laws.ts'
+import { accountsOf } from './ledger.ts'
+import { createLoad, LEASED_SUBJECTS } from './load.ts'
+import { isAttributable, limitsInForce, rollShape, type Shape } from './policies.ts'
 import { CALM, type Conditions } from './simulated-network.ts'
 import {
+  type CheckRecord,
   DEADLINE_MS,
   PROBE_AFTER_MS,
   type ProcessParts,
@@ -10,6 +15,7 @@ import {
   startProcess,
 } from './simulated-process.ts'
 import { SimulatedRedis } from './simulated-redis.ts'
+import { tallyOf } from './tally.ts'
 import { createVirtualTime } from './virtual-time.ts'
 import { endFaults, makeWeather } from './weather.ts'
 import { type Wiring, wireStore } from './wiring.ts'
@@ -43,6 +49,8 @@ export interface SimulationOptions {
   /** Keep the history, to be read or compared. */
   readonly recorded?: boolean
   readonly wiring?: Wiring
+  /** Left out: as the seed decides. */
+  readonly shape?: Shape
   /** How far the clocks on the processes' walls are off. */
   readonly wallOffsetMs?: number
 }
@@ -52,72 +60,85 @@ export async function simulate(seed: number, mode: Mode, options: SimulationOpti
   const time = createVirtualTime()
   const history = options.recorded ? createHistory(time.nowUs) : noHistory
   const dice = createDice(seed)
+  const shape = options.shape ?? rollShape(dice.fork('shape'))
   const redis = new SimulatedRedis(time.nowUs)
   const conditions: Conditions = { ...CALM, cutOff: new Set(), frozenUntilUs: 0 }
   const all: SimulatedProcess[] = []
   let checks = 0
   const parts: ProcessParts = {
-    ...{ time, redis, conditions, history, dice, wiring },
-    gapUs: dice.between(5_000, 60_000),
-    subjects: dice.whole(1, 3),
+    ...{ time, redis, conditions, history, dice, wiring, shape },
+    attributable: isAttributable(shape),
+    load: createLoad(dice, shape),
     wallOffsetMs: options.wallOffsetMs ?? 0,
     nextCheckId: () => ++checks,
   }
   const fleet = {
-    processes: () => all.filter(({ host }) => !host.dead),
+    processes: () => all.filter(({ host, left }) => !host.dead && left === null),
     startAnother: () => void all.push(startProcess(`p${all.length + 1}`, parts)),
   }
   const unhandled: unknown[] = []
   const onUnhandled = (error: unknown): void => void unhandled.push(error)
   process.on('unhandledRejection', onUnhandled)
+  history.write('', () => `requests: ${JSON.stringify(shape)}`)
   try {
     for (let count = dice.whole(1, 4); count > 0; count--) fleet.startAnother()
-    const site = { time, redis, conditions, fleet, history, dice: dice.fork('weather') }
+    const site = { time, redis, conditions, fleet, history, shape, dice: dice.fork('weather') }
     makeWeather(site, FAULTS_US[mode])
     await time.runUntil(FAULTS_US[mode])
     const problems: string[] = []
+    const overUs = time.nowUs()
+    const recoveredUs = overUs + RECOVERED_AFTER_US
     if (mode === 'liveness') {
       endFaults(site)
-      const overUs = time.nowUs()
-      await time.runUntil(overUs + RECOVERED_AFTER_US + LOAD_AFTER_US)
+      for (const each of fleet.processes()) each.stopResets()
+      await time.runUntil(recoveredUs + LOAD_AFTER_US / 2)
+      const stopUs = recoveredUs + LOAD_AFTER_US
+      for (const each of fleet.processes().slice(1))
+        if (dice.chance(0.5)) each.whenHolding(stopUs, each.leave)
+      await time.runUntil(stopUs)
       for (const each of fleet.processes()) each.stopLoad()
-      await time.runUntil(overUs + CALM_US)
+      problems.push(...(await askForEverything()).flatMap(isGivenTheWhole))
+      await time.runUntil(Math.max(time.nowUs(), overUs + CALM_US))
       // Not in the middle of a heartbeat.
       for (let step = 0; step < 20 && fleet.processes().some(isOwed); step++) {
         await time.runUntil(time.nowUs() + 5_000)
       }
-      problems.push(...recoveryProblems(fleet.processes(), overUs + RECOVERED_AFTER_US))
+      problems.push(...recoveryProblems(fleet.processes(), recoveredUs))
     }
-    for (const each of fleet.processes()) each.stopLoad()
-    await Promise.all(fleet.processes().map(each => each.close()))
+    for (const each of fleet.processes()) each.leave()
     await time.runUntil(time.nowUs() + CLOSED_AFTER_US)
-    problems.push(...safetyProblems(all, redis.records))
-    for (const each of fleet.processes()) {
+    const accounts = accountsOf(all, redis.records)
+    problems.push(...safetyProblems(shape, all, redis.records, accounts))
+    if (mode === 'liveness') problems.push(...givesBackWhatIsLeft(accounts, recoveredUs))
+    for (const each of all.filter(({ host }) => !host.dead)) {
       const timers = time.waiting(each.host, 'timer')
       if (timers > 0) problems.push(`${each.host.name} is closed and still has ${timers} timers`)
     }
     problems.push(...unhandled.map(error => `unhandled: ${error}`))
-    return { seed, mode, history: history.lines.join('\n'), problems, tally: tallyOf(all, redis) }
+    return { seed, mode, history: history.lines.join('\n'), problems, tally: tallyOf(all, redis, accounts) }
   } finally {
     process.off('unhandledRejection', onUnhandled)
+  }
+
+  /** One request for the whole of each leased limit, when nothing of it counts any more. */
+  async function askForEverything(): Promise<CheckRecord[]> {
+    const asked: CheckRecord[] = []
+    for (const policy of shape.leased) {
+      for (const subject of LEASED_SUBJECTS) {
+        const leftUs = () => redis.untilServerUs(untouchedFromUs(redis.records, policy, subject))
+        // A straggler may still be on its way.
+        for (let us = leftUs(); us > 0; us = leftUs()) await time.runUntil(time.nowUs() + us)
+        const cost = Math.min(...limitsInForce(policy).map(({ limit }) => limit))
+        const [asker] = fleet.processes()
+        const record = asker?.ask({ policy, subject, cost, mode: undefined, how: 'check' })
+        if (record !== undefined) asked.push(record)
+        await time.runUntil(time.nowUs() + DEADLINE_MS * 1000)
+      }
+    }
+    return asked
   }
 }
 
 function isOwed({ connection }: SimulatedProcess): boolean {
   return connection.unanswered() > 0
-}
-
-function tallyOf(processes: readonly SimulatedProcess[], redis: SimulatedRedis): Record<string, number> {
-  const tally: Record<string, number> = { rewinds: redis.rewinds }
-  const count = (name: string): void => {
-    tally[name] = (tally[name] ?? 0) + 1
-  }
-  for (const process of processes) {
-    count('processes')
-    for (const { decision } of process.checks) {
-      if (decision !== null) count(`${decision.source} ${decision.allowed ? 'allowed' : 'denied'}`)
-    }
-    for (const { event } of process.events) if (event.type === 'breaker') count(`breaker ${event.state}`)
-  }
-  return tally
 }

@@ -10,7 +10,7 @@ import type { History } from './history.ts'
 import type { ScriptName, ServerCall, SimulatedRedis } from './simulated-redis.ts'
 import type { Host, VirtualTime } from './virtual-time.ts'
 
-/** The check a call is made for, however many promises lie between. */
+/** The check a call is made for, however many promises lie between, in a run where a call is made for one. */
 export const presentCheck = new AsyncLocalStorage<number>()
 
 /** How the network behaves at the moment. */
@@ -45,6 +45,9 @@ export interface SimulatedConnection extends RedisConnection {
   heal(): void
 }
 
+/** By hash, or with its text because the server did not know it. */
+export type SentAs = 'evalsha' | 'eval'
+
 export interface NetworkParts {
   readonly time: VirtualTime
   readonly redis: SimulatedRedis
@@ -53,7 +56,7 @@ export interface NetworkParts {
   readonly dice: Dice
 }
 
-export function connect(host: Host, parts: NetworkParts, onSend: (call: ServerCall) => void) {
+export function connect(host: Host, parts: NetworkParts, onSend: (call: ServerCall, how: SentAs) => void) {
   const { time, redis, conditions, history, dice } = parts
   const owed = new Set<(error: Error) => void>()
   let connectedAtUs = time.nowUs() + dice.wait(RECONNECT_US)
@@ -77,22 +80,22 @@ export function connect(host: Host, parts: NetworkParts, onSend: (call: ServerCa
     for (const fail of failures) time.after(0, 'message', host, () => fail(new Error(why)))
   }
 
-  function lose(what: string): void {
-    history.write(host.name, () => `${what} is lost`)
+  function lose(what: () => string): void {
+    history.write(host.name, () => `${what()} is lost`)
     lostSomething = true
     time.after(dice.between(GIVE_UP_US / 20, GIVE_UP_US), 'message', host, () => {
       if (lostSomething) breakOff('read ETIMEDOUT')
     })
   }
 
-  function send(how: 'evalsha' | 'eval', script: ScriptName, keys: string[], args: string[]) {
+  function send(how: SentAs, script: ScriptName, keys: string[], args: string[]) {
     if (closed || time.nowUs() < connectedAtUs) return Promise.reject(new Error('the connection is closed'))
     const call: ServerCall = {
       ...{ script, keys, args },
       process: host.name,
       checkId: presentCheck.getStore() ?? null,
     }
-    onSend(call)
+    onSend(call, how)
     return new Promise<unknown>((resolve, reject) => {
       owed.add(reject)
       const answer = (settle: () => void): void => {
@@ -105,16 +108,16 @@ export function connect(host: Host, parts: NetworkParts, onSend: (call: ServerCa
           return
         }
         const settle = carryOut(how, call, resolve, reject)
-        if (loses(conditions.loseReply)) lose(`the reply to ${script} ${label(call)}`)
+        if (loses(conditions.loseReply)) lose(() => `the reply to ${script} ${label(call)}`)
         else time.after(travelUs(), 'message', host, () => answer(settle))
       }
-      if (loses(conditions.loseRequest)) lose(`${script} ${label(call)}`)
+      if (loses(conditions.loseRequest)) lose(() => `${script} ${label(call)}`)
       else time.after(travelUs(), 'message', null, arrive)
     })
   }
 
   function carryOut(
-    how: 'evalsha' | 'eval',
+    how: SentAs,
     call: ServerCall,
     resolve: (reply: unknown) => void,
     reject: (error: Error) => void,
@@ -160,6 +163,6 @@ export function connect(host: Host, parts: NetworkParts, onSend: (call: ServerCa
 }
 
 function label({ checkId, keys }: ServerCall): string {
-  const name = String(keys[0]).split(':').slice(2).join(':')
-  return checkId === null ? name : `#${checkId} ${name}`
+  const names = [...new Set(keys.map(key => key.split(':').slice(2).join(':')))].join(' ')
+  return checkId === null ? names : `#${checkId} ${names}`
 }

@@ -1,44 +1,35 @@
 /** One process of the simulated fleet: the real limiter and store, in a world of virtual time, under a random load. */
 import type { Decision } from '../../src/decision/decision.ts'
 import { createLimiter } from '../../src/limiter.ts'
-import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../src/policy/limits.ts'
 import type { GuardEvent } from '../../src/store/guard/guard-event.ts'
-import type { World } from '../../src/store/redis/redis-store.ts'
-import { connect, type NetworkParts, presentCheck, type SimulatedConnection } from './simulated-network.ts'
+import type { Asked, Load } from './load.ts'
+import { leaseOf, POLICIES, type Shape } from './policies.ts'
+import {
+  connect,
+  type NetworkParts,
+  presentCheck,
+  type SentAs,
+  type SimulatedConnection,
+} from './simulated-network.ts'
 import type { ServerCall } from './simulated-redis.ts'
+import { createWorld } from './simulated-world.ts'
 import type { Host } from './virtual-time.ts'
 import type { Wiring } from './wiring.ts'
 
-export const POLICIES = {
-  log: slidingWindowLog({ limit: 12, window: '1s' }),
-  counter: slidingWindowCounter({ limit: 20, window: '1s' }),
-  buckets: slidingWindowCounter({ limit: 15, window: '1s', buckets: 10 }),
-  bucket: tokenBucket({ capacity: 10, refillPerSecond: 20 }),
-  both: [slidingWindowLog({ limit: 25, window: '2s' }), tokenBucket({ capacity: 12, refillPerSecond: 10 })],
-} as const
-export type PolicyName = keyof typeof POLICIES
-const POLICY_NAMES = Object.keys(POLICIES) as [PolicyName, ...PolicyName[]]
-
 export const DEADLINE_MS = 30
 export const PROBE_AFTER_MS = 500
-/** A timer of Node fires up to a millisecond early by the clock that is read, and a little late. */
-const TIMER_EARLY_US = 990
-const TIMER_LATE_US = 1_000
+/** Leases are small until a few have been spent. */
+const LEASED_IN_A_ROW = 4
 
 /** One request and what became of it. */
-export interface CheckRecord {
+export interface CheckRecord extends Asked {
   readonly id: number
   readonly process: SimulatedProcess
-  readonly policy: PolicyName
-  readonly subject: `user:${number}`
-  readonly cost: number
-  readonly mode: 'local' | 'open' | 'closed' | undefined
-  readonly how: 'check' | 'peek'
   readonly startedAtUs: number
   settledAtUs: number | null
   decision: Decision | null
   error: unknown
-  /** Processes this one believed in when it was decided. */
+  /** Processes this one believed in when it decided by itself. */
   liveProcesses: number
   refundAsked: number
 }
@@ -61,27 +52,39 @@ export interface SimulatedProcess {
   /** The clock on its wall is set; no decision may depend on it. */
   stepWallClock(byMs: number): void
   crash(): void
+  /** Lets something happen to it when it most likely holds units it took in advance, if it does before then. */
+  whenHolding(untilUs: number, work: () => void): void
+  readonly crashedAtUs: number | null
+  /** One request more, beside the load. */
+  ask(asked: Asked): CheckRecord
+  /** From now on nothing is reset any more: what was charged stays. */
+  stopResets(): void
   stopLoad(): void
-  close(): Promise<void>
+  /** Ends as a process does that is told to: with `close()`. */
+  leave(): void
+  /** Of one that was told to: when it began to close and when it was done. */
+  readonly left: { readonly fromUs: number; readonly doneUs: number | null; readonly error: unknown } | null
 }
 
 export interface SentCall {
   readonly call: ServerCall
+  readonly how: SentAs
   readonly atUs: number
 }
 
 export interface ProcessParts extends NetworkParts {
   readonly wiring: Wiring
-  /** Mean time between the requests of a process. */
-  readonly gapUs: number
-  readonly subjects: number
+  readonly shape: Shape
+  /** Whether calls can be told to be made for one check each. */
+  readonly attributable: boolean
+  readonly load: Load
   /** How far the clocks on the processes' walls are off. */
   readonly wallOffsetMs: number
   nextCheckId(): number
 }
 
 export function startProcess(name: string, parts: ProcessParts): SimulatedProcess {
-  const { time, history } = parts
+  const { time, history, load } = parts
   const dice = parts.dice.fork(name)
   const host: Host = { name, stalledUntilUs: 0, dead: false }
   const checks: CheckRecord[] = []
@@ -90,14 +93,20 @@ export function startProcess(name: string, parts: ProcessParts): SimulatedProces
   const events: { event: GuardEvent; atUs: number }[] = []
   let { wallOffsetMs } = parts
   let loaded = true
+  let resetting = true
+  let leasedInARow = 0
+  let holding: { readonly untilUs: number; readonly work: () => void } | null = null
+  let crashedAtUs: number | null = null
+  let left: { fromUs: number; doneUs: number | null; error: unknown } | null = null
 
-  const world = createWorld()
-  const connection = connect(host, { ...parts, dice: dice.fork('network') }, call => {
-    sent.push({ call, atUs: time.nowUs() })
+  const world = createWorld(host, { time, history, dice, wallOffsetMs: () => wallOffsetMs })
+  const connection = connect(host, { ...parts, dice: dice.fork('network') }, (call, how) => {
+    sent.push({ call, how, atUs: time.nowUs() })
   })
   const store = parts.wiring(world, connection, {
     deadlineMs: DEADLINE_MS,
     probeAfterMs: PROBE_AFTER_MS,
+    batch: parts.shape.batch,
     onWarning: ({ code }) => history.write(name, () => code),
     onEvent(event) {
       events.push({ event, atUs: time.nowUs() })
@@ -106,35 +115,11 @@ export function startProcess(name: string, parts: ProcessParts): SimulatedProces
   })
   const limiter = createLimiter({ store, clock: world.clock, policies: POLICIES })
 
-  function createWorld(): World {
-    const originUs = dice.whole(0, 1_000_000_000)
-    const timerDice = dice.fork('timers')
-    const wait = (ms: number, work: () => void): (() => void) => {
-      const us = Math.max(1, Math.trunc(ms)) * 1000 + timerDice.between(-TIMER_EARLY_US, TIMER_LATE_US)
-      const checkId = presentCheck.getStore()
-      const onTime = checkId === undefined ? work : () => presentCheck.run(checkId, work)
-      return time.after(us, 'timer', host, onTime)
-    }
-    return {
-      clock: {
-        nowUs: () => originUs + time.nowUs(),
-        unixMs: () => 1_800_000_000_000 + Math.floor(time.nowUs() / 1000) + wallOffsetMs,
-      },
-      timers: { after: wait, inBackground: wait },
-      random: dice.fork('store').roll,
-      log: line => history.write(name, () => `logs: ${line}`),
-    }
-  }
-
-  function request(): void {
+  function request(asked: Asked): CheckRecord {
     const record: CheckRecord = {
+      ...asked,
       id: parts.nextCheckId(),
       process,
-      policy: dice.pick(POLICY_NAMES),
-      subject: `user:${dice.whole(1, parts.subjects)}`,
-      cost: dice.chance(0.8) ? 1 : dice.whole(2, 4),
-      mode: dice.chance(0.8) ? undefined : dice.pick(['local', 'open', 'closed']),
-      how: dice.chance(0.92) ? 'check' : 'peek',
       startedAtUs: time.nowUs(),
       settledAtUs: null,
       decision: null,
@@ -143,10 +128,12 @@ export function startProcess(name: string, parts: ProcessParts): SimulatedProces
       refundAsked: 0,
     }
     checks.push(record)
-    presentCheck.run(record.id, () => void ask(record))
+    if (parts.attributable) presentCheck.run(record.id, () => void decide(record))
+    else void decide(record)
+    return record
   }
 
-  async function ask(record: CheckRecord): Promise<void> {
+  async function decide(record: CheckRecord): Promise<void> {
     const { id, policy, subject, cost, mode, how } = record
     const label = () => `#${id} ${how} ${policy} ${subject} cost ${cost}`
     try {
@@ -158,8 +145,17 @@ export function startProcess(name: string, parts: ProcessParts): SimulatedProces
       history.write(name, () => `${label()}: ${error}`)
     }
     record.settledAtUs = time.nowUs()
-    record.liveProcesses = store.health().liveProcesses
+    if (record.decision?.source === 'local') record.liveProcesses = store.health().liveProcesses
+    noteLease(record)
     if (how === 'check' && record.decision?.allowed && dice.chance(0.1)) await refund(record)
+  }
+
+  function noteLease({ policy, how, decision }: CheckRecord): void {
+    if (leaseOf(policy) === null || how === 'peek') return
+    leasedInARow = decision?.leased ? leasedInARow + 1 : 0
+    if (leasedInARow < LEASED_IN_A_ROW || holding === null || left !== null) return
+    if (time.nowUs() < holding.untilUs) time.after(0, 'message', host, holding.work)
+    holding = null
   }
 
   async function refund(record: CheckRecord): Promise<void> {
@@ -174,14 +170,38 @@ export function startProcess(name: string, parts: ProcessParts): SimulatedProces
     }
   }
 
+  async function reset({ policy, subject }: Asked): Promise<void> {
+    try {
+      await limiter.reset(subject, { policy })
+      history.write(name, () => `reset ${policy} ${subject}`)
+    } catch (error) {
+      // Whether it was forgotten is not known; whoever asked for it is told.
+      history.write(name, () => `reset ${policy} ${subject}: ${error}`)
+    }
+  }
+
   function nextRequest(): void {
-    time.after(dice.wait(parts.gapUs), 'request', host, () => {
+    time.after(dice.wait(load.gapUs) + load.restUs(dice), 'request', host, () => {
       if (!loaded) return
       // Requests come in bursts, too.
       const burst = dice.chance(0.1) ? dice.whole(2, 6) : 1
-      for (let one = 0; one < burst; one++) request()
+      for (let one = 0; one < burst; one++) request(load.next(dice))
+      if (load.resets(dice) && resetting) void reset(load.next(dice))
       nextRequest()
     })
+  }
+
+  async function close(): Promise<void> {
+    const closing = { fromUs: time.nowUs(), doneUs: null as number | null, error: null as unknown }
+    left = closing
+    history.write(name, () => 'closes')
+    try {
+      await limiter.close()
+    } catch (error) {
+      closing.error = error
+    }
+    closing.doneUs = time.nowUs()
+    history.write(name, () => 'is closed')
   }
 
   const process: SimulatedProcess = {
@@ -197,20 +217,38 @@ export function startProcess(name: string, parts: ProcessParts): SimulatedProces
       wallOffsetMs += byMs
       history.write(name, () => `wall clock steps by ${byMs} ms`)
     },
+    get crashedAtUs() {
+      return crashedAtUs
+    },
+    get left() {
+      return left
+    },
     crash() {
       host.dead = true
+      crashedAtUs = time.nowUs()
       history.write(name, () => 'crashes')
     },
     stopLoad() {
       loaded = false
     },
-    close: () => limiter.close(),
+    whenHolding(untilUs, work) {
+      holding = { untilUs, work }
+    },
+    ask: request,
+    stopResets() {
+      resetting = false
+    },
+    leave() {
+      loaded = false
+      void close()
+    },
   }
   history.write(name, () => 'starts')
   nextRequest()
   return process
 }
 
-function inWords({ allowed, source, remaining, retryAfterMs }: Decision): string {
-  return `${allowed ? 'allowed' : 'denied'} by ${source}, remaining ${remaining}, retry ${retryAfterMs} ms`
+function inWords({ allowed, source, leased, remaining, retryAfterMs }: Decision): string {
+  const lease = leased ? ' from a lease' : ''
+  return `${allowed ? 'allowed' : 'denied'} by ${source}${lease}, remaining ${remaining}, retry ${retryAfterMs} ms`
 }

@@ -10,13 +10,13 @@ import { readQuestions, readRefunds, readReset, replyOf } from './script-call.ts
 
 export type ScriptName = keyof typeof scripts
 
-/** A script call as it arrives, and for which request of which process it was sent. */
+/** A script call as it arrives, and who sent it. */
 export interface ServerCall {
   readonly script: ScriptName
   readonly keys: readonly string[]
   readonly args: readonly string[]
   readonly process: string
-  /** The check that caused it, or null: a heartbeat, a probe. */
+  /** The check it was made for; null where that was none, or may have been several. */
   readonly checkId: number | null
 }
 
@@ -25,9 +25,17 @@ export interface KeyRecord {
   readonly what: 'charge' | 'refund' | 'reset'
   readonly key: string
   readonly limit: Limit
+  /** Of a refund, those that came back, of those that were to. */
   readonly units: number
+  readonly unitsAsked: number
   /** The server's time at which it counts; of a refund, at which it was made. */
   readonly atUs: number
+  /** Of a refund, when what comes back was charged, as the one who gives it back says. */
+  readonly chargedAtUs: number | null
+  /** When it happened, whatever the server's clock said. */
+  readonly trueUs: number
+  /** Which of the question's alternatives was charged: not the first where there was not enough for it. */
+  readonly alternative: number
   readonly process: string
   readonly checkId: number | null
   /** Number of the epoch of the clock and of the line of primaries it happened in. */
@@ -108,6 +116,11 @@ export class SimulatedRedis {
     return lost.length
   }
 
+  /** How long until the server's clock shows this time; nothing when it has been. */
+  untilServerUs(serverUs: number): number {
+    return Math.max(0, serverUs - this.#trueUs() - this.#offsetUs)
+  }
+
   #run(call: ServerCall): unknown {
     if (this.refusal !== null && !(READS_STILL.test(this.refusal) && call.script === 'peek')) {
       throw new Error(this.refusal)
@@ -136,7 +149,7 @@ export class SimulatedRedis {
       case 'reset': {
         const checks = readReset(call.keys, call.args)
         void this.#store.reset(checks)
-        const records = checks.map(check => this.#record('reset', check, 0, this.#nowUs, call))
+        const records = checks.map(check => this.#record('reset', check, {}, call))
         return { reply: checks.length, records }
       }
       case 'heartbeat':
@@ -158,7 +171,9 @@ export class SimulatedRedis {
       const charged = question.alternatives[answer.charged] ?? []
       for (const [index, check] of charged.entries()) {
         const atUs = answer.verdicts[answer.charged]?.[index]?.chargedAtUs ?? this.#nowUs
-        records.push(this.#record('charge', check, check.cost, atUs, call))
+        const { cost } = check
+        const details = { units: cost, unitsAsked: cost, atUs, alternative: answer.charged }
+        records.push(this.#record('charge', check, details, call))
       }
       return replyOf(question, answer)
     })
@@ -168,8 +183,8 @@ export class SimulatedRedis {
   #refund(call: ServerCall) {
     const refunds = readRefunds(call.keys, call.args)
     const reply = this.#store.refund(refunds) as readonly number[]
-    const records = refunds.map(({ check }, index) =>
-      this.#record('refund', check, reply[index] ?? 0, this.#nowUs, call),
+    const records = refunds.map(({ check, units, chargedAtUs }, index) =>
+      this.#record('refund', check, { units: reply[index] ?? 0, unitsAsked: units, chargedAtUs }, call),
     )
     return { reply, records }
   }
@@ -188,12 +203,29 @@ export class SimulatedRedis {
   #record(
     what: KeyRecord['what'],
     check: { subject: string; limit: Limit },
-    units: number,
-    atUs: number,
-    call: ServerCall,
+    details: Partial<KeyRecord>,
+    { process, checkId }: ServerCall,
   ): KeyRecord {
-    const { process, checkId } = call
-    const now = { clockEpoch: this.#clockEpoch, lineage: this.rewinds, lost: false }
-    return { what, key: check.subject, limit: check.limit, units, atUs, process, checkId, ...now }
+    return {
+      what,
+      key: check.subject,
+      limit: check.limit,
+      units: details.units ?? 0,
+      unitsAsked: details.unitsAsked ?? 0,
+      atUs: details.atUs ?? this.#nowUs,
+      chargedAtUs: details.chargedAtUs ?? null,
+      trueUs: this.#trueUs(),
+      alternative: details.alternative ?? 0,
+      process,
+      checkId,
+      clockEpoch: this.#clockEpoch,
+      lineage: this.rewinds,
+      lost: false,
+    }
   }
+}
+
+/** The key with which a breaker finds out whether a node decides. */
+export function isProbe(key: string): boolean {
+  return key.endsWith(':probe')
 }

@@ -10,8 +10,11 @@ export interface Host {
   dead: boolean
 }
 
-/** At one instant timers run before messages are read, and both before the next request arrives: as in Node. */
-const RANK = { timer: 0, message: 1, request: 2 } as const
+/**
+ * At one instant timers run before messages are read, both before the next request arrives, and what waits for the turn
+ * to be over comes last: as in Node.
+ */
+const RANK = { timer: 0, message: 1, request: 2, turn: 3 } as const
 export type EventKind = keyof typeof RANK
 
 interface Event {
@@ -72,6 +75,8 @@ export function createVirtualTime(): VirtualTime {
       }
     },
     async runUntil(untilUs) {
+      // What was begun between two runs goes on before time does.
+      await everythingSettled()
       for (;;) {
         const next = events[0]
         if (next === undefined || next.atUs > untilUs) break

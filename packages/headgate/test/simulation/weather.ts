@@ -1,13 +1,14 @@
 /** The faults of a run: which there are, when each begins and when it is over, all chosen by the dice. */
 import type { Dice } from './dice.ts'
 import type { History } from './history.ts'
+import type { Shape } from './policies.ts'
 import { CALM, type Conditions } from './simulated-network.ts'
 import type { SimulatedProcess } from './simulated-process.ts'
 import type { SimulatedRedis } from './simulated-redis.ts'
 import type { VirtualTime } from './virtual-time.ts'
 
 export interface Fleet {
-  /** Those that live. */
+  /** Those that live and have not been told to go. */
   processes(): readonly SimulatedProcess[]
   startAnother(): void
 }
@@ -19,6 +20,7 @@ interface Site {
   readonly fleet: Fleet
   readonly history: History
   readonly dice: Dice
+  readonly shape: Shape
 }
 
 const REFUSALS = [
@@ -117,10 +119,32 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   },
 }
 
+/** What matters to what is held: a process dies with it, is told to end with it, or wakes when its time is over. */
+const WITH_LEASES: Readonly<Record<string, Fault>> = {
+  crashHolding({ fleet }, untilUs) {
+    nextHolding(fleet, untilUs, process => process.crash())
+    return () => fleet.startAnother()
+  },
+  leaveHolding({ fleet }, untilUs) {
+    nextHolding(fleet, untilUs, process => process.leave())
+    return () => fleet.startAnother()
+  },
+  stallHolding({ time, fleet }, untilUs) {
+    nextHolding(fleet, untilUs, process => process.stall(untilUs - time.nowUs()))
+    return undefined
+  },
+  leave({ fleet, dice }) {
+    anyOf(fleet, dice)?.leave()
+    return () => fleet.startAnother()
+  },
+}
+
 /** Faults until then; each seed draws only from some of the kinds, so that rare ones are also seen alone. */
 export function makeWeather(site: Site, untilUs: number): void {
   const { time, history, dice } = site
-  const kinds = Object.keys(FAULTS).filter(() => dice.chance(0.4))
+  const special = site.shape.leased.length > 0 ? WITH_LEASES : {}
+  const faults = { ...FAULTS, ...special }
+  const kinds = Object.keys(faults).filter(kind => dice.chance(kind in special ? 0.7 : 0.4))
   const meanGapUs = dice.between(60_000, 600_000)
   history.write('', () => `faults: ${kinds.join(', ') || 'none'}`)
 
@@ -131,7 +155,7 @@ export function makeWeather(site: Site, untilUs: number): void {
       const kind = dice.pick(kinds as [string, ...string[]])
       const endUs = Math.min(untilUs, Math.ceil(time.nowUs() + dice.wait(400_000)))
       history.write('', () => `${kind} until ${(endUs / 1000).toFixed(3)}`)
-      const end = FAULTS[kind]?.(site, endUs)
+      const end = faults[kind]?.(site, endUs)
       if (end !== undefined) time.after(endUs - time.nowUs(), 'message', null, end)
       next()
     })
@@ -154,4 +178,14 @@ function anyOf(fleet: Fleet, dice: Dice): SimulatedProcess | undefined {
   return processes.length === 0
     ? undefined
     : dice.pick(processes as [SimulatedProcess, ...SimulatedProcess[]])
+}
+
+function nextHolding(fleet: Fleet, untilUs: number, work: (process: SimulatedProcess) => void): void {
+  let done = false
+  for (const process of fleet.processes()) {
+    process.whenHolding(untilUs, () => {
+      if (!done) work(process)
+      done = true
+    })
+  }
 }

@@ -10,6 +10,4 @@ import {
 export type Wiring = (world: World, connection: RedisConnection, options: RedisStoreOptions) => RedisStore
 
 /** The store as users get it. Wrappers that stand between limiter and Redis are simulated by adding them here. */
-export const wireStore: Wiring = (world, connection, options) =>
-  // The laws must know for which request a call was made; test/redis-proofs/batching.test.ts is about those for several.
-  redisStoreIn(world, connection, { ...options, batch: false })
+export const wireStore: Wiring = (world, connection, options) => redisStoreIn(world, connection, options)

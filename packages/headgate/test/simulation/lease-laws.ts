@@ -1,0 +1,101 @@
+/** What must hold of units that processes take in advance, spend by themselves and give back. */
+import { leaseForUs } from '../../src/engine/lease.ts'
+import type { Limit } from '../../src/engine/limit.ts'
+import {
+  type Account,
+  chargedUnits,
+  refundableUnits,
+  returnedUnits,
+  spentUnits,
+  unspentUnits,
+} from './ledger.ts'
+import { keysOf, limitsInForce, type PolicyName } from './policies.ts'
+import { type CheckRecord, DEADLINE_MS, type SimulatedProcess } from './simulated-process.ts'
+import type { KeyRecord } from './simulated-redis.ts'
+
+/** The deadline of giving back, and timers that are late. */
+const CLOSE_US = (DEADLINE_MS + 15) * 1000
+
+/** What was charged to nobody's knowledge may be given back by nobody; what was spent, only by those who spent it. */
+export function spendsWhatItTook(account: Account): string[] {
+  const { process, key, chargedAtUs } = account
+  const [charged, spent] = [chargedUnits(account), spentUnits(account)]
+  const returned = returnedUnits(account)
+  const where = `${process.host.name} at ${key}, charged at ${chargedAtUs}`
+  if (spent > charged) return [`${where}: ${spent} units were spent of ${charged}`]
+  const most = charged - spent + refundableUnits(account)
+  return returned > most ? [`${where}: ${returned} units were given back; at most ${most} were left`] : []
+}
+
+/** A unit of a lease is spent after it was charged, within the lease's time and, of a counter, in its window. */
+export function spendsInTime({ process, key, spendings }: Account): string[] {
+  return spendings.flatMap(({ check, position, lease, atUs, charge }) => {
+    if (lease === null) return []
+    const where = `#${check.id} of ${process.host.name} at ${key}`
+    if (charge === undefined) return [`${where} was spent before it was charged`]
+    const limit = limitsInForce(check.policy)[position] as Limit
+    const forUs = leaseForUs(limit, lease, charge.atUs)
+    const afterUs = atUs - charge.trueUs
+    return afterUs < forUs
+      ? []
+      : [`${where} was spent ${afterUs} us after it was charged; its time is ${forUs}`]
+  })
+}
+
+/** What was taken after recovery and left over by those who live has come back when all are closed. */
+export function givesBackWhatIsLeft(accounts: readonly Account[], fromUs: number): string[] {
+  return accounts
+    .filter(account => account.process.crashedAtUs === null && refundableUnits(account) === 0)
+    .filter(({ charges }) => charges.every(({ trueUs }) => trueUs >= fromUs))
+    .filter(account => unspentUnits(account) > 0)
+    .map(
+      account =>
+        `${account.process.host.name} is closed and never gave back ${unspentUnits(account)} of ${account.key}`,
+    )
+}
+
+/** A process that is told to end ends: one round of giving back, within the deadline. */
+export function closesInTime({ host, left, stalls }: SimulatedProcess): string[] {
+  if (left === null || host.dead) return []
+  if (left.error !== null) return [`${host.name} failed to close: ${left.error}`]
+  if (left.doneUs === null) return [`${host.name} never closed`]
+  const { fromUs, doneUs } = left
+  if (stalls.some(({ untilUs }) => untilUs >= fromUs) || doneUs - fromUs <= CLOSE_US) return []
+  return [`${host.name} took ${(doneUs - fromUs) / 1000} ms to close`]
+}
+
+/** When nothing that was charged counts any more, on the server's clock: also what the dead had taken in advance. */
+export function untouchedFromUs(records: readonly KeyRecord[], policy: PolicyName, subject: string): number {
+  const keys = keysOf(policy, subject)
+  const times = limitsInForce(policy).map((limit, position) => {
+    const charged = records.filter(({ key, what }) => key === keys[position] && what !== 'reset')
+    return Math.max(0, ...charged.map(({ atUs }) => atUs)) + countsForUs(limit)
+  })
+  return Math.max(...times)
+}
+
+function countsForUs(limit: Limit): number {
+  switch (limit.algorithm) {
+    case 'sliding-window-log':
+      return limit.windowUs
+    case 'sliding-window-counter':
+      return 2 * limit.windowUs
+    case 'sliding-window-buckets':
+      return limit.windowUs + Math.ceil(limit.windowUs / limit.buckets)
+    case 'token-bucket':
+      return Math.ceil((limit.limit / limit.refillPerSecond) * 1e6)
+  }
+}
+
+/** Nothing is stranded for good: one request gets the whole of an untouched limit. */
+export function isGivenTheWhole({ id, policy, cost, decision }: CheckRecord): string[] {
+  if (decision?.allowed && decision.source === 'redis') return []
+  return [`#${id} was not given ${cost} of ${policy}, of which nothing was used any more`]
+}
+
+/** How many units a process that crashed had taken in advance and could still have spent. */
+export function heldUnits(account: Account, atUs: number): number {
+  const lease = account.spendings.find(({ lease }) => lease !== null)?.lease
+  const isHeld = lease && account.charges.some(({ trueUs }) => trueUs + lease.ttlUs > atUs)
+  return isHeld ? unspentUnits(account) : 0
+}

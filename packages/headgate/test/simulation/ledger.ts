@@ -1,0 +1,94 @@
+/**
+ * What each process took of each key, and what became of it. A decision says when Redis charged what it spends, and so
+ * does a refund: that leads to the charge, whoever sent it with whatever else, and also to a grant that many spend.
+ */
+import { Decision } from '../../src/decision/decision.ts'
+import type { Lease } from '../../src/engine/lease.ts'
+import { keysOf, leaseOf } from './policies.ts'
+import type { CheckRecord, SimulatedProcess } from './simulated-process.ts'
+import type { KeyRecord } from './simulated-redis.ts'
+
+/** One use of units of a key that Redis had charged. */
+export interface Spending {
+  readonly check: CheckRecord
+  /** Which of the policy's limits the key is of. */
+  readonly position: number
+  /** Null where a request was charged by itself. */
+  readonly lease: Lease | null
+  readonly atUs: number
+  /** The charge it is paid from: of several at the same server's time the last before it; undefined where there is none. */
+  readonly charge: KeyRecord | undefined
+}
+
+/** Units a process took of a key at one time of the server's. */
+export interface Account {
+  readonly process: SimulatedProcess
+  readonly key: string
+  readonly chargedAtUs: number | null
+  readonly charges: KeyRecord[]
+  readonly refunds: KeyRecord[]
+  readonly spendings: Spending[]
+}
+
+export function accountsOf(
+  processes: readonly SimulatedProcess[],
+  records: readonly KeyRecord[],
+): readonly Account[] {
+  const accounts = new Map<string, Account>()
+  const named = new Map(processes.map(process => [process.host.name, process]))
+  const open = (process: SimulatedProcess, key: string, chargedAtUs: number | null): Account => {
+    const name = `${process.host.name} ${key} ${chargedAtUs}`
+    let account = accounts.get(name)
+    if (account === undefined) {
+      account = { process, key, chargedAtUs, charges: [], refunds: [], spendings: [] }
+      accounts.set(name, account)
+    }
+    return account
+  }
+
+  for (const record of records) {
+    const process = named.get(record.process)
+    if (process === undefined) continue
+    if (record.what === 'charge') open(process, record.key, record.atUs).charges.push(record)
+    else if (record.what === 'refund') open(process, record.key, record.chargedAtUs).refunds.push(record)
+  }
+  for (const process of processes) {
+    for (const check of process.checks) {
+      const { how, decision, policy, subject, settledAtUs } = check
+      if (how !== 'check' || decision?.source !== 'redis' || !decision.allowed) continue
+      const keys = keysOf(policy, subject)
+      for (const [position, { chargedAtUs }] of Decision.chargesOf(decision).entries()) {
+        const account = open(process, keys[position] as string, chargedAtUs)
+        const atUs = settledAtUs as number
+        const charge = account.charges.findLast(({ trueUs }) => trueUs <= atUs)
+        const lease = decision.leased ? leaseOf(policy) : null
+        account.spendings.push({ check, position, lease, atUs, charge })
+      }
+    }
+  }
+  return [...accounts.values()]
+}
+
+export function chargedUnits({ charges }: Account): number {
+  return charges.reduce((sum, { units }) => sum + units, 0)
+}
+
+export function spentUnits({ spendings }: Account): number {
+  return spendings.reduce((sum, { check }) => sum + check.cost, 0)
+}
+
+/** What the process asked to be taken back, as far as it arrived. */
+export function returnedUnits({ refunds }: Account): number {
+  return refunds.reduce((sum, { unitsAsked }) => sum + unitsAsked, 0)
+}
+
+/** What callers asked to be taken back of their requests, whether it arrived or not. */
+export function refundableUnits({ spendings }: Account): number {
+  return spendings.reduce((sum, { check }) => sum + check.refundAsked, 0)
+}
+
+/** What was taken in advance and is neither spent nor given back: held, where that is still possible. */
+export function unspentUnits(account: Account): number {
+  if (!account.spendings.some(({ lease }) => lease !== null)) return 0
+  return Math.max(0, chargedUnits(account) - spentUnits(account) - returnedUnits(account))
+}

@@ -1,0 +1,96 @@
+/** The policies of a run. The leased ones have keys hot enough to be leased, and time enough for a lease to be lost. */
+import type { Lease } from '../../src/engine/lease.ts'
+import type { Limit } from '../../src/engine/limit.ts'
+import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../src/policy/limits.ts'
+import { type NamedLimit, parsePolicies } from '../../src/policy/policies.ts'
+import { redisKey } from '../../src/subject/key.ts'
+import type { Dice } from './dice.ts'
+
+const PLAIN = {
+  log: slidingWindowLog({ limit: 12, window: '1s' }),
+  counter: slidingWindowCounter({ limit: 20, window: '1s' }),
+  buckets: slidingWindowCounter({ limit: 15, window: '1s', buckets: 10 }),
+  bucket: tokenBucket({ capacity: 10, refillPerSecond: 20 }),
+  both: [slidingWindowLog({ limit: 25, window: '2s' }), tokenBucket({ capacity: 12, refillPerSecond: 10 })],
+} as const
+
+const lease = { max: 24, ttl: '50ms' } as const
+const LEASED = {
+  leasedLog: { limits: slidingWindowLog({ limit: 80, window: '1s' }), lease },
+  leasedCounter: { limits: slidingWindowCounter({ limit: 80, window: '1s' }), lease },
+  leasedBuckets: { limits: slidingWindowCounter({ limit: 80, window: '1s', buckets: 20 }), lease },
+  leasedBucket: {
+    limits: tokenBucket({ capacity: 100, refillPerSecond: 50 }),
+    lease: { max: 24, ttl: '100ms' },
+  },
+  leasedBoth: {
+    limits: [
+      slidingWindowLog({ limit: 150, window: '2s' }),
+      tokenBucket({ capacity: 80, refillPerSecond: 40 }),
+    ],
+    lease: { max: 24, ttl: '100ms' },
+  },
+} as const
+
+export const POLICIES = { ...PLAIN, ...LEASED }
+export type PlainPolicyName = keyof typeof PLAIN
+export type LeasedPolicyName = keyof typeof LEASED
+export type PolicyName = PlainPolicyName | LeasedPolicyName
+export const PLAIN_NAMES = Object.keys(PLAIN) as [PlainPolicyName, ...PlainPolicyName[]]
+const LEASED_NAMES = Object.keys(LEASED) as [LeasedPolicyName, ...LeasedPolicyName[]]
+
+const PARSED = parsePolicies(POLICIES)
+const KEYS = new Map<string, readonly string[]>()
+
+/** How requests travel in a run: what its seed decides beside the faults. */
+export interface Shape {
+  /** Whether requests of the same moment share a call. */
+  readonly batch: boolean
+  /** Policies whose hot keys are asked for; none where nothing is leased. */
+  readonly leased: readonly LeasedPolicyName[]
+}
+
+/** Every request is a call of its own, so that a call is known to be made for one request. */
+export const ONE_CALL_EACH: Shape = { batch: false, leased: [] }
+
+export function rollShape(dice: Dice): Shape {
+  const batch = dice.chance(0.5)
+  if (dice.chance(0.5)) return { batch, leased: [] }
+  const one = dice.pick(LEASED_NAMES)
+  return { batch, leased: dice.chance(0.7) ? [one] : [...new Set([one, dice.pick(LEASED_NAMES)])] }
+}
+
+/** Whether a call can be told to be made for one request. */
+export function isAttributable({ batch, leased }: Shape): boolean {
+  return !batch && leased.length === 0
+}
+
+/** The limits that are asked: a leased one is made stricter by what its leases could let slip. */
+export function limitsInForce(policy: PolicyName): readonly Limit[] {
+  return namedLimits(policy).map(({ limit }) => limit)
+}
+
+/** The limits as they were asked for, which is what is promised. */
+export function limitsPromised(policy: PolicyName): readonly Limit[] {
+  const options = POLICIES[policy]
+  const limits: Limit | readonly Limit[] = 'limits' in options ? options.limits : options
+  return 'algorithm' in limits ? [limits] : limits
+}
+
+export function leaseOf(policy: PolicyName): Lease | null {
+  return limitsInForce(policy)[0]?.lease ?? null
+}
+
+/** The keys of a subject, in the order of the policy's limits. */
+export function keysOf(policy: PolicyName, subject: string): readonly string[] {
+  const known = KEYS.get(`${policy} ${subject}`)
+  if (known !== undefined) return known
+  const place = { prefix: 'ratelimit', tenant: '', subject, scope: 'global' }
+  const keys = namedLimits(policy).map(({ name }) => redisKey({ ...place, name }))
+  KEYS.set(`${policy} ${subject}`, keys)
+  return keys
+}
+
+function namedLimits(policy: PolicyName): readonly NamedLimit[] {
+  return PARSED.get(policy)?.limits ?? []
+}
