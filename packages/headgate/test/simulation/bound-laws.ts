@@ -61,7 +61,17 @@ function giftsOf(
       const byCaller = spendings.some(({ check }) => check.refundAsked === unitsAsked)
       return !isOfCount || (byCaller && algorithm === 'token-bucket')
     })
-    .map(({ atUs, units }) => ({ atUs, cost: -units }))
+    .map(refund => ({ atUs: creditedAtUs(refund, counts), cost: -refund.units }))
+}
+
+/** A bucket whose clock stepped back stands still until it has caught up: what comes back meanwhile counts then. */
+function creditedAtUs(refund: KeyRecord, counts: ReadonlyMap<KeyRecord, string>): number {
+  let atUs = refund.atUs
+  for (const [record, count] of counts) {
+    if (record === refund) break
+    if (record.what === 'charge' && count === counts.get(refund)) atUs = Math.max(atUs, record.atUs)
+  }
+  return atUs
 }
 
 /** On the server's clock as it ran when the units were charged: from there on the process counts by itself. */
