@@ -1,7 +1,8 @@
 -- refund.lua: take charges back as far as they still count.
 -- KEYS[i]    state of refund i; all in one hash slot on a cluster
 -- ARGV[1]    clock in microseconds, or '' for this server's TIME (tests pass a clock)
--- ARGV[2..]  limits as in decide.lua; then for each key: which limit, units, time charged or -1 for the oldest
+-- ARGV[2..]  limits as in decide.lua; then for each key: which limit, units, time charged or -1 for the oldest,
+--            time until which they were held in advance or -1
 -- returns    for each key the units given back; -2 for a state that cannot be read
 
 -- @include clock
@@ -10,11 +11,14 @@
 local limits = read_limits()
 local reply = {}
 for index, key in ipairs(KEYS) do
-  local limit, units, charged_at = limits[next_number()], next_number(), next_number()
+  local limit, units, charged_at, held_until = limits[next_number()], next_number(), next_number(), next_number()
   if charged_at == -1 then
     charged_at = nil
   end
+  if held_until == -1 then
+    held_until = now
+  end
   local state = limit.algorithm.load(key, limit)
-  reply[index] = state and limit.algorithm.refund(limit, state, units, charged_at) or -2
+  reply[index] = state and limit.algorithm.refund(limit, state, units, charged_at, held_until) or -2
 end
 return reply

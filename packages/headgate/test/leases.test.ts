@@ -11,7 +11,7 @@ import { leaseLimits } from '../src/policy/leases.js'
 import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../src/policy/limits.js'
 import { withLeases } from '../src/store/guard/leases.js'
 import { memoryStore } from '../src/store/memory/memory-store.js'
-import type { Store } from '../src/store/store.js'
+import type { Eventually, Store } from '../src/store/store.js'
 import { type ManualClock, manualClock } from '../src/testing/manual-clock.js'
 import { seededRandom } from '../src/testing/seeded-random.js'
 import { type Admission, checkBounds } from './redis-proofs/bounds.js'
@@ -273,6 +273,58 @@ describe('leases', () => {
     expect((await store.peek(question)).verdicts).toEqual(looked.verdicts)
     expect(await ask()).toMatchObject({ charged: 0, leased: true })
     expect(late.calls()).toBe(calls)
+  })
+
+  it('of a bucket, given back late, do not return what has been refilled', async () => {
+    const bucket = leaseLimits('lease', [tokenBucket({ capacity: 120, refillPerSecond: 30 })], {
+      max: 24,
+      ttl: '200ms',
+    })[0] as Limit
+    const { clock, late, ticking, ask, left } = oneProcess(bucket)
+    for (let times = 0; times < 36; times++) {
+      await ask()
+      clock.advanceUs(1_000)
+    }
+    const held = 120 - 36 - left()
+    expect(held).toBeGreaterThan(5)
+    // This process is busy; the bucket is full again, and another takes all there is.
+    clock.advanceUs(10_000_000)
+    const all = {
+      subject: 'user:1',
+      scope: 'global',
+      name: `p.${bucket.id}`,
+      limit: bucket,
+      cost: bucket.limit,
+    }
+    expect(late.engine.decide({ alternatives: [[all]], shadow: [] })).toMatchObject({ charged: 0 })
+    ticking.run()
+    late.letThrough()
+    await settled()
+    expect(left()).toBe(0)
+  })
+
+  it('that come while the store closes are given back, too', async () => {
+    const { late, store, ask, left } = oneProcess(roomy)
+    let spent = 0
+    let answer: Eventually<Answer> | null = null
+    // Until a grant is under way that takes more than the request that waits for it.
+    while (answer === null) {
+      const calls = late.calls()
+      const asked = store.decide(new SingleQuestion('user:1', 'global', `p.${roomy.id}`, roomy, 1))
+      spent++
+      await settled()
+      if (spent > 40 && late.calls() > calls) answer = asked
+      else late.letThrough()
+    }
+    const closed = store.close()
+    await settled()
+    late.letThrough()
+    expect(await answer).toMatchObject({ charged: 0 })
+    await settled()
+    late.letThrough()
+    await closed
+    expect(left()).toBe(10_000 - spent)
+    expect(await ask().catch(() => null)).not.toMatchObject({ leased: true })
   })
 
   it('of the counter end with its window', async () => {

@@ -95,8 +95,9 @@ local function make_bucket()
     return state.at
   end
 
-  function bucket.refund(limit, state, units, _)
-    local back = math.min(units * MICRO, state.missing)
+  function bucket.refund(limit, state, units, _, held_until)
+    local refilled = math.max(0, now - held_until) * limit.refill_per_second
+    local back = math.min(math.max(0, units - math.ceil(refilled / MICRO)) * MICRO, state.missing)
     if back > 0 then
       save(limit, state, state.missing - back)
     end

@@ -22,8 +22,18 @@ export interface Algorithm<L extends Limit, State> {
    * out four times.
    */
   take?(limit: L, state: State, cost: number, nowUs: number): SingleAnswer | null
-  /** Takes back up to `units` charged at `chargedAtUs`, the oldest ones when that is null. Returns how many. */
-  refund(limit: L, state: State, units: number, chargedAtUs: number | null, nowUs: number): number
+  /**
+   * Takes back up to `units` charged at `chargedAtUs`, the oldest ones when that is null. Returns how many. A bucket
+   * takes less of those that were held in advance longer than until `heldUntilUs`.
+   */
+  refund(
+    limit: L,
+    state: State,
+    units: number,
+    chargedAtUs: number | null,
+    nowUs: number,
+    heldUntilUs?: number,
+  ): number
   /** How long the state can still matter, as of now; after that it may be forgotten without changing any verdict. */
   keepForUs(limit: L, state: State, nowUs: number): number
 }

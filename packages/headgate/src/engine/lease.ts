@@ -8,7 +8,9 @@
  *   counter        stays as it is; a lease ends with the aligned window it was granted in, and the bound is one of those
  *   token bucket   capacity − rate × TTL: spent in τ ≤ (capacity − rate × TTL) + rate × (τ + TTL) = capacity + rate × τ
  *
- * A grant is an ordinary charge on such a limit: no store has to know about leases.
+ * A grant is an ordinary charge on such a limit, and giving it back a refund. A bucket goes on refilling while units are
+ * out, which the stricter capacity provides for up to the TTL. What comes back later is fewer by what was refilled since
+ * then (`Refund.heldUntilUs`): otherwise a bucket that was full and emptied meanwhile would be given it once more.
  */
 import type { Limit } from './limit.js'
 

@@ -99,16 +99,21 @@ function take(limit: TokenBucketLimit, state: BucketState, cost: number, nowUs: 
   return new SingleAnswer(left, 0, refillUs(refillPerSecond, after), nowUs, nowUs)
 }
 
-/** Credits up to `units` now, never above capacity; when they were taken does not matter. Returns the units. */
+/**
+ * Credits up to `units` now, never above capacity; when they were taken does not matter. Returns the units. Those of a
+ * lease that is over are fewer by what was refilled since: the bucket may have been full and emptied again meanwhile.
+ */
 function refund(
   limit: TokenBucketLimit,
   state: BucketState,
   units: number,
   _chargedAtUs: number | null,
   nowUs: number,
+  heldUntilUs = nowUs,
 ): number {
   const missing = missingAt(limit, state, nowUs)
-  const back = Math.min(units * MICRO, missing)
+  const refilled = Math.max(0, nowUs - heldUntilUs) * limit.refillPerSecond
+  const back = Math.min(Math.max(0, units - Math.ceil(refilled / MICRO)) * MICRO, missing)
   if (back === 0) return 0
   state.lastRefillUs = isForgotten(limit, state, nowUs) ? nowUs : Math.max(nowUs, state.lastRefillUs)
   state.missing = missing - back

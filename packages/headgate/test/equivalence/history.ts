@@ -9,7 +9,13 @@ import type { ManualClock } from '../../src/testing/manual-clock.js'
 /** One thing that happens to a store. Numbers choose among what there is, so that every history can be shrunk. */
 export type Step =
   | { readonly kind: 'decide' | 'peek'; readonly alternatives: Pick[][]; readonly shadow: Pick[] }
-  | { readonly kind: 'refund'; readonly which: number; readonly units: number; readonly byTime: boolean }
+  | {
+      readonly kind: 'refund'
+      readonly which: number
+      readonly units: number
+      readonly byTime: boolean
+      readonly heldForUs?: number
+    }
   | { readonly kind: 'reset'; readonly check: Pick }
   | { readonly kind: 'wait'; readonly us: number }
 
@@ -94,6 +100,7 @@ export const step: fc.Arbitrary<Step> = fc.oneof(
       which: fc.nat(),
       units: fc.integer({ min: 1, max: 12 }),
       byTime: fc.boolean(),
+      heldForUs: fc.oneof(fc.constant(-1), fc.integer({ min: 0, max: 2_000_000 })),
     }),
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('reset' as const), check: pick }) },
@@ -128,14 +135,18 @@ function actionOf(one: Exclude<Step, { kind: 'wait' }>, charges: readonly Refund
   }
   if (one.kind === 'refund') {
     const charge = charges.length === 0 ? undefined : charges[one.which % charges.length]
-    const refunds =
-      charge === undefined
-        ? []
-        : [{ ...charge, units: one.units, chargedAtUs: one.byTime ? charge.chargedAtUs : null }]
+    const refunds = charge === undefined ? [] : [refundOf(charge, one)]
     return (store: Store) => store.refund(refunds)
   }
   const question = questionOf(one, subject)
   return (store: Store) => (one.kind === 'decide' ? store.decide(question) : store.peek(question))
+}
+
+/** Of what was charged, or of what was held in advance for a while. */
+function refundOf(charge: Refund, one: Extract<Step, { kind: 'refund' }>): Refund {
+  const { units, byTime, heldForUs = -1 } = one
+  const heldUntilUs = heldForUs === -1 ? undefined : (charge.chargedAtUs ?? 0) + heldForUs
+  return { check: charge.check, units, chargedAtUs: byTime ? charge.chargedAtUs : null, heldUntilUs }
 }
 
 function questionOf(one: { alternatives: Pick[][]; shadow: Pick[] }, subject: string): Question {

@@ -28,7 +28,13 @@ export function readRefunds(keys: readonly string[], args: readonly string[]): R
     const check = reader.checkWithoutCost()
     const units = reader.number()
     const chargedAtUs = reader.number()
-    return { check, units, chargedAtUs: chargedAtUs === -1 ? null : chargedAtUs }
+    const heldUntilUs = reader.number()
+    return {
+      check,
+      units,
+      chargedAtUs: chargedAtUs === -1 ? null : chargedAtUs,
+      ...(heldUntilUs !== -1 && { heldUntilUs }),
+    }
   })
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { mutants } from './mutants.ts'
 import { ONE_CALL_EACH } from './policies.ts'
-import { type Mode, simulate } from './simulate.ts'
+import { type Mode, type SimulationOptions, simulate } from './simulate.ts'
 
 /** More of them: `npm run test:simulation -- --seeds=10000`. */
 const SEEDS = 200
@@ -16,10 +16,13 @@ const COMES_ACROSS: Readonly<Record<string, number>> = {
   ...{ 'crashes with a lease': 5, 'closed with a lease': 5, resets: 100 },
 }
 
+const ONE_EACH: SimulationOptions = { shape: ONE_CALL_EACH }
+
 /** Seeds that once failed, and what they showed. */
-const REGRESSIONS: readonly (readonly [number, Mode, string])[] = [
-  [19, 'safety', 'a store that comes and goes gave a process its share anew each time'],
-  [60, 'safety', 'a closed store went on looking for Redis'],
+const REGRESSIONS: readonly (readonly [number, Mode, SimulationOptions, string])[] = [
+  [19, 'safety', ONE_EACH, 'a store that comes and goes gave a process its share anew each time'],
+  [60, 'safety', ONE_EACH, 'a closed store went on looking for Redis'],
+  [1011, 'safety', {}, 'a process that was alone, and is not any more, had part of its share twice'],
 ]
 
 /** What was wrong in any of the seeds, and what all of them came across. */
@@ -49,8 +52,8 @@ describe('the limiter over a simulated Redis', { timeout: TIMEOUT_MS }, () => {
     expect(seen['closed with a lease'] ?? 0).toBeGreaterThanOrEqual(5)
   })
 
-  it.each(REGRESSIONS)('holds for seed %i in %s mode: %s', async (seed, mode) => {
-    expect((await simulate(seed, mode, { shape: ONE_CALL_EACH })).problems).toEqual([])
+  it.each(REGRESSIONS)('holds for seed %i in %s mode, %o: %s', async (seed, mode, options) => {
+    expect((await simulate(seed, mode, options)).problems).toEqual([])
   })
 })
 

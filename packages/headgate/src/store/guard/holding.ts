@@ -1,6 +1,6 @@
 import { type Lease, leaseForUs } from '../../engine/lease.js'
 import { hasSameNumbers } from '../../engine/limit.js'
-import type { Answer, Check, Question, Verdict } from '../../engine/question.js'
+import type { Answer, Check, Question, Refund, Verdict } from '../../engine/question.js'
 import { LeasedAnswer, SingleQuestion } from '../../engine/single.js'
 import type { Call } from './deadlines.js'
 
@@ -29,6 +29,8 @@ export class Holding {
   wanted = 0
   least = 0
   granting = false
+  /** Told when those who waited for a grant have been served. */
+  onServed: (() => void) | null = null
   ended = false
 
   constructor(
@@ -97,6 +99,13 @@ export function timeToSpendUs(holding: Holding): number {
     leaseForUs(limit, limit.lease ?? holding.lease, holding.verdicts[index]?.chargedAtUs ?? 0),
   )
   return Math.min(...times)
+}
+
+/** What to give back. A late one must not return what the bucket has refilled by itself: see `engine/lease.ts`. */
+export function unspent(check: Check, units: number, chargedAtUs: number | null): Refund {
+  const { lease } = check.limit
+  const heldUntilUs = lease === undefined || chargedAtUs === null ? undefined : chargedAtUs + lease.ttlUs
+  return { check, units, chargedAtUs, heldUntilUs }
 }
 
 /** What is left is what the store had when it was asked, and what is held here. */

@@ -25,6 +25,7 @@ import {
   leasedAnswer,
   leaseOf,
   timeToSpendUs,
+  unspent,
   type Waiting,
 } from './holding.js'
 
@@ -142,10 +143,12 @@ export function withLeases(store: Store, options: LeaseOptions): Store {
         this.holding.size = 1
         this.serve(answer.verdicts.at(-1) ?? null)
       }
+      this.holding.onServed?.()
     }
 
     failed(error: unknown): void {
       for (const { call } of this.over()) call.failed(error)
+      this.holding.onServed?.()
     }
 
     granted(answer: Answer): void {
@@ -207,13 +210,19 @@ export function withLeases(store: Store, options: LeaseOptions): Store {
     const { left: units, checks, verdicts } = holding
     holding.left = 0
     if (units === 0) return undefined
-    const refunds = checks.map((check, index) => ({
-      check,
-      units,
-      chargedAtUs: verdicts[index]?.chargedAtUs ?? null,
-    }))
+    const refunds = checks.map((check, index) => unspent(check, units, verdicts[index]?.chargedAtUs ?? null))
     // Whether it arrived is not known when it fails, and it is not tried again: then it counts as spent.
     return Promise.resolve(store.refund(refunds)).catch(() => {})
+  }
+
+  /** Gives back what is held, and what a grant that is under way will bring beyond those who wait for it. */
+  async function leave(holding: Holding): Promise<void> {
+    if (holding.granting) {
+      await new Promise<void>(resolve => {
+        holding.onServed = resolve
+      })
+    }
+    await giveBack(holding)
   }
 
   function end(holding: Holding): void {
@@ -260,7 +269,7 @@ export function withLeases(store: Store, options: LeaseOptions): Store {
     async close() {
       closed = true
       callOffSweep?.()
-      await Promise.all([...holdings.values()].map(giveBack))
+      await Promise.all([...holdings.values()].map(leave))
       await store.close()
     },
   })

@@ -112,6 +112,30 @@ describe("a process's share", () => {
     }
   })
 
+  it('of a bucket is not given twice to a process that was alone and no longer is', () => {
+    const clock = manualClock()
+    let live = 1
+    const share = createLocalShare(clock, () => live)
+    const question = ask(tokenBucket({ capacity: 100, refillPerSecond: 50 }))
+    const says = (remaining: number): void => {
+      const verdict = { allowed: true, remaining, retryAfterUs: 0, resetAfterUs: 0, chargedAtUs: 0 }
+      share.remember(question, { charged: 0, verdicts: [[verdict]], shadow: [] })
+    }
+    const drain = (): number => {
+      let admitted = 0
+      while (share.decide(question).charged === 0) admitted++
+      return admitted
+    }
+    says(40)
+    share.decide(question)
+    // What was charged for the others has been refilled, at the rate of one who is alone.
+    clock.advanceMs(2_000)
+    live = 8
+    expect(drain()).toBe(12)
+    says(90)
+    expect(drain()).toBe(0)
+  })
+
   it('has room again when the store says so: what was kept for others is not kept twice', () => {
     const clock = manualClock()
     const share = createLocalShare(clock, () => 1)

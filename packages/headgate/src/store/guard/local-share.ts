@@ -71,7 +71,7 @@ export function createLocalShare(clock: Clock, liveProcesses: () => number): Loc
     if (entry === undefined || entry.seeded) return
     entry.seeded = true
     const whole = { ...check, limit: share, cost: 0 }
-    takeBack(whole, entry)
+    takeBack(whole, entry, check.limit)
     if (clock.nowUs() - entry.atUs >= share.quota.windowUs) return
     const left = Math.floor(entry.remaining / liveProcesses())
     const units = remainingOf(whole) - left
@@ -82,11 +82,11 @@ export function createLocalShare(clock: Clock, liveProcesses: () => number): Loc
   }
 
   /** Takes an earlier seed out of the share, as far as it still counts there. */
-  function takeBack(check: Check, entry: Known): void {
+  function takeBack(check: Check, entry: Known, limit: Limit): void {
     if (entry.seed === null) return
     const { units, atUs } = entry.seed
-    const { limit } = check
-    // A bucket takes back whatever it is given: what has been refilled since then must not be given twice.
+    // A bucket takes back whatever it is given: what has been refilled since then must not be given twice. At the rate of
+    // the whole limit, because a process that was alone until now had all of it.
     const refilled =
       limit.algorithm === 'token-bucket' ? ((clock.nowUs() - atUs) / 1e6) * limit.refillPerSecond : 0
     const due = Math.floor(units - refilled)

@@ -215,7 +215,8 @@ function overflowKey(key: string): string {
 
 function refundOne(refund: Refund, state: State, nowUs: number): number {
   const { limit } = refund.check
-  return algorithmOf(limit).refund(limit, state, refund.units, refund.chargedAtUs, nowUs)
+  const { units, chargedAtUs, heldUntilUs } = refund
+  return algorithmOf(limit).refund(limit, state, units, chargedAtUs, nowUs, heldUntilUs)
 }
 
 function parseMaxKeys(value: unknown): number {

@@ -69,10 +69,11 @@ export function encodeRefunds(
   clockUs: string,
 ): Call {
   const limits = new LimitList()
-  const body = refunds.flatMap(({ check, units, chargedAtUs }) => [
+  const body = refunds.flatMap(({ check, units, chargedAtUs, heldUntilUs }) => [
     limits.number(check.limit),
     String(units),
     String(chargedAtUs ?? -1),
+    String(heldUntilUs ?? -1),
   ])
   return { keys: refunds.map(refund => keyOf(refund.check)), args: [clockUs, ...limits.encoded(), ...body] }
 }

@@ -108,6 +108,23 @@ export const useLaws: readonly Law[] = [
     },
   },
   {
+    name: 'gives back of units held in advance only what a bucket has not refilled since they should have been spent',
+    async run(bench) {
+      const limit = tokenBucket({ capacity: 10, refillPerSecond: 1 })
+      const held = await charge(bench, limit, 6)
+      const heldUntilUs = (held.chargedAtUs ?? 0) + 2_000_000
+      bench.clock.advanceMs(2_000)
+      same(await bench.store.refund([{ ...held, units: 1, heldUntilUs }]), [1], 'in time')
+      bench.clock.advanceMs(1_500)
+      // Of the five that are left two have been refilled since, rounded up; three and a half are missing.
+      await charge(bench, limit, 6)
+      same(await bench.store.refund([{ ...held, units: 5, heldUntilUs }]), [3], 'too late for two of five')
+      bench.clock.advanceMs(60_000)
+      await charge(bench, limit, 10)
+      same(await bench.store.refund([{ ...held, units: 5, heldUntilUs }]), [0], 'too late for all')
+    },
+  },
+  {
     name: 'keeps what was used when the numbers change, up or down',
     async run(bench) {
       for (const maker of makers) {
