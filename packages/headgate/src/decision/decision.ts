@@ -145,7 +145,7 @@ export class Decision {
   /** The policy of the limit that binds. */
   get policy(): string {
     const name = this.binding?.name
-    return name === undefined ? this[POLICY].name : name.slice(0, name.indexOf('.'))
+    return name === undefined ? this[POLICY].name : policyOf(name)
   }
 
   /** The rule of the policy file that spoke; null where none was asked. */
@@ -245,6 +245,11 @@ export type DecisionValue = Pick<
   | 'verdicts'
   | 'shadow'
 >
+
+/** The policy of a limit's name, `<policy>.<limit id>`. */
+export function policyOf(name: string): string {
+  return name.slice(0, name.indexOf('.'))
+}
 
 /** Rounded up: a client that waits exactly this long must not be a microsecond early. */
 function toMs(us: number): number {

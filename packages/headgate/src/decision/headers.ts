@@ -40,20 +40,21 @@ export function decisionHeaders(decision: Decision, options: HeaderOptions = {})
   const draftHeaders = DRAFTS.get(draft)
   if (draftHeaders === undefined) throw invalid('draft', [...DRAFTS.keys()], draft)
   if (!STYLES.includes(style)) throw invalid('style', STYLES, style)
-  const headers = new Map<string, string>()
   const binding = style === 'none' ? null : advertisedLimit(decision)
-  if (binding !== null) {
-    if (style !== 'ietf') addAll(headers, legacyHeaders(decision, binding))
-    // Second, so that draft-03, which must be asked for, overrules the legacy headers whose names it shares.
-    if (style !== 'legacy') addAll(headers, draftHeaders(decision, binding))
-  }
+  const headers = binding === null || style === 'ietf' ? [] : legacyHeaders(decision, binding)
+  if (binding !== null && style !== 'legacy') overrule(headers, draftHeaders(decision, binding))
   const retryAfter = retryAfterSeconds(decision)
-  if (retryAfter !== null) headers.set('Retry-After', String(retryAfter))
-  return [...headers]
+  if (retryAfter !== null) headers.push(['Retry-After', String(retryAfter)])
+  return headers
 }
 
-function addAll(headers: Map<string, string>, fields: readonly HeaderField[]): void {
-  for (const [name, value] of fields) headers.set(name, value)
+/** Draft-03, which must be asked for, takes the place of the legacy headers whose names it shares. */
+function overrule(headers: HeaderField[], drafted: readonly HeaderField[]): void {
+  for (const field of drafted) {
+    let place = 0
+    while (place < headers.length && headers[place]?.[0] !== field[0]) place++
+    headers[place] = field
+  }
 }
 
 function invalid(field: string, expected: readonly string[], got: unknown): HeadgateError {

@@ -1,21 +1,21 @@
 /** `RateLimit-Policy` and `RateLimit` as draft-ietf-httpapi-ratelimit-headers-11 defines them. */
 import { retryAfterSeconds, windowSeconds } from './advertised.js'
 import type { Decision, LimitVerdict } from './decision.js'
-import { fieldInteger, fieldString, type HeaderField } from './header-field.js'
+import { fieldInteger, type HeaderField } from './header-field.js'
+import { textOf } from './limit-text.js'
 
 /** Every limit of the decision as a policy, and what is available of the one that binds. */
 export function draft11Headers(decision: Decision, binding: LimitVerdict): HeaderField[] {
   const available = fieldInteger(binding.remaining)
   const effectiveWindow = fieldInteger(effectiveWindowSeconds(decision, binding))
   return [
-    ['RateLimit-Policy', decision.verdicts.map(policyItem).join(', ')],
-    ['RateLimit', `${fieldString(binding.name)};r=${available};t=${effectiveWindow}`],
+    ['RateLimit-Policy', policiesOf(decision.verdicts)],
+    ['RateLimit', `${textOf(binding).name};r=${available};t=${effectiveWindow}`],
   ]
 }
 
-function policyItem({ name, quota }: LimitVerdict): string {
-  const item = `${fieldString(name)};q=${fieldInteger(quota.limit)};w=${fieldInteger(windowSeconds(quota))}`
-  return quota.burst === null ? item : `${item};headgate-burst=${fieldInteger(quota.burst)}`
+function policiesOf(verdicts: readonly LimitVerdict[]): string {
+  return verdicts.map(verdict => textOf(verdict).item).join(', ')
 }
 
 /**

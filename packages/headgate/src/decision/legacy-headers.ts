@@ -1,6 +1,7 @@
-import { toSeconds, windowSeconds } from './advertised.js'
+import { toSeconds } from './advertised.js'
 import type { Decision, LimitVerdict } from './decision.js'
 import { type HeaderField, printable } from './header-field.js'
+import { textOf } from './limit-text.js'
 
 /**
  * The `X-RateLimit-*` family, about the limit that binds.
@@ -8,16 +9,16 @@ import { type HeaderField, printable } from './header-field.js'
  * above Limit) and Reset is when all of it is back. Reset is a Unix time, unlike any IETF draft's.
  */
 export function legacyHeaders(decision: Decision, binding: LimitVerdict): HeaderField[] {
-  const { quota } = binding
+  const { limit, window, policy, burst } = textOf(binding)
   const headers: HeaderField[] = [
-    ['X-RateLimit-Limit', String(quota.limit)],
+    ['X-RateLimit-Limit', limit],
     ['X-RateLimit-Remaining', String(binding.remaining)],
     ['X-RateLimit-Reset', String(toSeconds(decision.resetAt))],
-    ['X-RateLimit-Window', String(windowSeconds(quota))],
-    ['X-RateLimit-Policy', printable(decision.policy)],
+    ['X-RateLimit-Window', window],
+    ['X-RateLimit-Policy', policy],
   ]
   if (decision.tier !== null) headers.push(['X-RateLimit-Tier', printable(decision.tier)])
-  if (quota.burst !== null) headers.push(['X-RateLimit-Burst', String(quota.burst)])
+  if (burst !== null) headers.push(['X-RateLimit-Burst', burst])
   headers.push(['X-RateLimit-Cost', String(decision.cost)])
   return headers
 }
