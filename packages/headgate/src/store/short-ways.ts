@@ -28,3 +28,11 @@ export function withShortWays<AnyStore extends Store>(store: AnyStore, ways: Sho
   known.set(store, ways)
   return store
 }
+
+/** How the name of a subject whose id was digested goes on after its type. */
+const DIGEST = ':~'
+
+/** Whether this is the name of a subject but never its text: who knows a digest must not pass for whom it stands for. */
+export function isDigested(subject: string): boolean {
+  return subject.includes(DIGEST)
+}

@@ -3,7 +3,7 @@
  * a decision would cost half a dozen; so a stage hands on a waiter, and the only promise is the caller's.
  */
 import type { Answer, Question } from '../engine/question.js'
-import { shortWaysOf, withShortWays } from './short-ways.js'
+import { type ShortWays, shortWaysOf, withShortWays } from './short-ways.js'
 import type { Eventually, Store } from './store.js'
 
 /** Told what became of something that takes time: one of the two, once. */
@@ -36,10 +36,11 @@ function putByPromise(store: Store, how: How, question: Question, waiter: Waiter
   return null
 }
 
-/** The store that answers by `put`. */
+/** The store that answers by `put`, and has these other short ways. */
 export function storeWith<Rest extends Omit<Store, 'decide' | 'peek'>>(
   put: Put,
   rest: Rest,
+  others: Omit<ShortWays, 'put'> = {},
 ): Omit<Rest, 'decide' | 'peek'> & Pick<Store, 'decide' | 'peek'> {
   const promised = (how: How, question: Question): Eventually<Answer> => {
     const answer = new LateAnswer()
@@ -50,7 +51,7 @@ export function storeWith<Rest extends Omit<Store, 'decide' | 'peek'>>(
     decide: (question: Question) => promised('decide', question),
     peek: (question: Question) => promised('peek', question),
   }
-  return withShortWays(store, { put })
+  return withShortWays(store, { ...others, put })
 }
 
 /** Tells the answer. A fault of whoever hears it is a failure like any other: somebody is still waiting. */

@@ -9,9 +9,11 @@
  * Invariant: a denial from here is one the store would have given, had it been asked.
  */
 import type { Clock } from '../../clock.js'
-import { hasSameNumbers, NEVER } from '../../engine/limit.js'
+import { hasSameNumbers, type Limit, NEVER } from '../../engine/limit.js'
 import type { Answer, Check, Question, Refund, Verdict } from '../../engine/question.js'
 import { SingleAnswer, SingleQuestion } from '../../engine/single.js'
+import { LastDenial } from '../memory/last-denial.js'
+import { isDigested } from '../short-ways.js'
 import type { Eventually, Store } from '../store.js'
 import { type How, putOf, storeWith, type Waiter } from '../waiter.js'
 
@@ -37,6 +39,7 @@ export function withDenyCache(store: Store, options: DenyCacheOptions): Store {
   const { clock, maxSubjects } = options
   const put = putOf(store)
   const denials = new Map<string, Denial[]>()
+  const lastDenial = new LastDenial()
   /** When a denial of a subject may last have ended early: what was asked before that is not remembered. */
   const unsettled = new Map<string, number>()
   let epochs = 0
@@ -51,6 +54,22 @@ export function withDenyCache(store: Store, options: DenyCacheOptions): Store {
     const denial = known === undefined ? undefined : find(known, question, nowUs)
     if (denial !== undefined) return laterBy(nowUs - denial.sentAtUs, denial.answer, question)
     return put(how, question, new Pupil(question, nowUs, epochs, waiter))
+  }
+
+  /** For one unit of one limit, mostly without a question made for it. */
+  function decideKnown(subject: string, name: string, limit: Limit): SingleAnswer | null {
+    const known = denials.size === 0 || isDigested(subject) ? undefined : denials.get(subject)
+    if (known === undefined) return null
+    const nowUs = clock.nowUs()
+    const same = lastDenial.find(subject, name, limit, nowUs)
+    if (same !== null) return same
+    const question = new SingleQuestion(subject, 'global', name, limit, 1)
+    const denial = find(known, question, nowUs)
+    if (denial === undefined) return null
+    const answer = laterBy(nowUs - denial.sentAtUs, denial.answer, question)
+    if (!(answer instanceof SingleAnswer)) return null
+    lastDenial.remember(subject, name, limit, answer, nowUs, denial.untilUs)
+    return answer
   }
 
   /** Learns what the store denied. What it answered at once it knew by itself. */
@@ -87,10 +106,12 @@ export function withDenyCache(store: Store, options: DenyCacheOptions): Store {
       denials.delete(denials.keys().next().value as string)
     }
     denials.set(subject, [...others, { question, answer, sentAtUs, untilUs }])
+    lastDenial.forget()
   }
 
   /** What was asked before this may have been decided before it, whenever the answer comes. */
   function forget(subjects: ReadonlySet<string>): void {
+    lastDenial.forget()
     epochs++
     if (unsettled.size + subjects.size > maxSubjects) {
       unsettled.clear()
@@ -113,7 +134,7 @@ export function withDenyCache(store: Store, options: DenyCacheOptions): Store {
     }
   }
 
-  return storeWith(putOrKnow, {
+  const rest = {
     ...store,
     refund: (refunds: readonly Refund[]) =>
       ending(
@@ -121,7 +142,8 @@ export function withDenyCache(store: Store, options: DenyCacheOptions): Store {
         () => store.refund(refunds),
       ),
     reset: (checks: readonly Check[]) => ending(checks, () => store.reset(checks)),
-  })
+  }
+  return storeWith(putOrKnow, rest, { decideKnown })
 }
 
 /**

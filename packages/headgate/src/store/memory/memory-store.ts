@@ -1,12 +1,13 @@
 import { type Clock, systemClock } from '../../clock.js'
 import { algorithmOf, type State } from '../../engine/algorithms.js'
 import { decide, decideSingle, peek, takeOne } from '../../engine/decide.js'
-import { type Limit, NEVER } from '../../engine/limit.js'
+import type { Limit } from '../../engine/limit.js'
 import type { Check, Refund } from '../../engine/question.js'
-import { SingleAnswer, SingleQuestion } from '../../engine/single.js'
+import { type SingleAnswer, SingleQuestion } from '../../engine/single.js'
 import { HeadgateError, show } from '../../errors.js'
-import { withShortWays } from '../short-ways.js'
+import { isDigested, withShortWays } from '../short-ways.js'
 import type { Store } from '../store.js'
+import { LastDenial } from './last-denial.js'
 import { memoryControl } from './memory-control.js'
 import { Table } from './table.js'
 
@@ -20,10 +21,6 @@ const DEFAULT_MAX_KEYS = 100_000
 /** A Map holds 2^24 entries at most. */
 const MAX_MAX_KEYS = 2 ** 24 - 1_000
 const OVERFLOW_KEYS = 64
-const NO_LIMIT = { algorithm: 'token-bucket', limit: 0 } as Limit
-const NO_ANSWER = new SingleAnswer(0, 0, 0, null, 0)
-/** How the name of a subject whose id was digested goes on after its type. */
-const DIGEST = ':~'
 /** Nothing is open outside of a question. */
 const NO_TURN = -1
 
@@ -43,12 +40,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store & { readonl
   let turn = 0
   /** The time of the question being decided. */
   let nowUs = 0
-  /**
-   * The last denial of a single unit. Nothing is charged to that state before its wait is over, so in a flood from one
-   * client the same answer, in whole milliseconds, is given to thousands of requests. Whatever else touches a state
-   * ends it.
-   */
-  const denied = { subject: '', name: '', limit: NO_LIMIT, answer: NO_ANSWER, untilUs: 0 }
+  const lastDenial = new LastDenial()
   let lastName: string | undefined
   let lastTable: Table | undefined
 
@@ -89,24 +81,6 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store & { readonl
     return lastTable ?? tables.get(name)
   }
 
-  function isSameDenial(subject: string, name: string, limit: Limit, nowUs: number): boolean {
-    return (
-      subject === denied.subject && nowUs < denied.untilUs && name === denied.name && limit === denied.limit
-    )
-  }
-
-  function rememberDenial(subject: string, name: string, limit: Limit, answer: SingleAnswer): void {
-    denied.subject = subject
-    denied.name = name
-    denied.limit = limit
-    denied.answer = answer
-    denied.untilUs = sayingTheSameUntilUs(answer)
-  }
-
-  function forgetDenial(): void {
-    denied.untilUs = 0
-  }
-
   /** A denied request leaves no trace: what was added to look at and then not charged goes again. */
   function dropUncharged(nowUs: number): void {
     for (const { table, key } of added) if (table.isIdle(key, nowUs) && table.delete(key)) size--
@@ -126,11 +100,12 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store & { readonl
 
   function decideKnown(subject: string, name: string, limit: Limit): SingleAnswer | null {
     const now = clock.nowUs()
-    if (isSameDenial(subject, name, limit, now)) return denied.answer
+    const same = lastDenial.find(subject, name, limit, now)
+    if (same !== null) return same
     const state = tableNamed(name)?.openAlone(subject, limit)
     if (state === undefined) return null
     const answer = takeOne(limit, state, 1, now)
-    if (answer.retryAfterUs > 0) rememberDenial(subject, name, limit, answer)
+    if (answer.retryAfterUs > 0) lastDenial.remember(subject, name, limit, answer, now)
     return answer
   }
 
@@ -142,7 +117,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store & { readonl
       return size
     },
     decide(question) {
-      forgetDenial()
+      lastDenial.forget()
       nowUs = clock.nowUs()
       if (question instanceof SingleQuestion) {
         const state = tableNamed(question.name)?.openAlone(keyOf(question), question.limit)
@@ -158,16 +133,16 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store & { readonl
       return peek(question, check => glance(check, nowUs), nowUs)
     },
     refund(refunds) {
-      forgetDenial()
+      lastDenial.forget()
       const nowUs = clock.nowUs()
       return refunds.map(refund => refundOne(refund, glance(refund.check, nowUs), nowUs))
     },
     reset(checks) {
-      forgetDenial()
+      lastDenial.forget()
       for (const check of checks) if (tables.get(check.name)?.delete(keyOf(check))) size--
     },
     close() {
-      forgetDenial()
+      lastDenial.forget()
       tables.clear()
       overflow.clear()
       lastTable = undefined
@@ -175,17 +150,6 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store & { readonl
     },
   }
   return withShortWays(store, { decideKnown })
-}
-
-/** The time from which an answer would be told in other milliseconds. */
-function sayingTheSameUntilUs({ nowUs = 0, retryAfterUs, resetAfterUs }: SingleAnswer): number {
-  if (retryAfterUs === NEVER) return 0
-  return nowUs + Math.min(withinMs(retryAfterUs), withinMs(resetAfterUs))
-}
-
-/** How long a duration, counting down, is rounded up to the same millisecond. */
-function withinMs(us: number): number {
-  return us - (Math.ceil(us / 1000) - 1) * 1000
 }
 
 function tableOf(tables: Map<string, Table>, check: Check): Table {
@@ -204,7 +168,7 @@ function tableOf(tables: Map<string, Table>, check: Check): Table {
  */
 function keyOf({ subject, scope }: Pick<Check, 'subject' | 'scope'>): string {
   if (scope !== 'global') return `:${scope.length}:${scope}${subject}`
-  return subject.includes(DIGEST) ? `:${subject}` : subject
+  return isDigested(subject) ? `:${subject}` : subject
 }
 
 function overflowKey(key: string): string {

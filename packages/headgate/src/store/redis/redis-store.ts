@@ -2,6 +2,7 @@ import { systemClock, systemTimers } from '../../clock.js'
 import { unexpected } from '../../errors.js'
 import { withDenyCache } from '../guard/deny-cache.js'
 import { type GuardOptions, guardStore, type StoreHealth } from '../guard/guarded-store.js'
+import { shortWaysOf } from '../short-ways.js'
 import type { Store } from '../store.js'
 import { putOf, storeWith } from '../waiter.js'
 import { type DirectStoreOptions, directRedisStore, type RedisClient, type Time } from './direct-store.js'
@@ -64,7 +65,8 @@ export function redisStoreIn(world: World, client: RedisClient, options: RedisSt
   // A denial lasts by the server's clock; one that a test hands in does not run as ours does.
   const clock = { ...world.clock, ...(options.testClockUs && { nowUs: options.testClockUs }) }
   const cached = maxSubjects === 0 ? guarded : withDenyCache(guarded, { clock, maxSubjects })
-  return storeWith(putOf(cached), { ...guarded, ...cached, control: direct.control, ready: direct.ready })
+  const whole = { ...guarded, ...cached, control: direct.control, ready: direct.ready }
+  return storeWith(putOf(cached), whole, shortWaysOf(cached))
 }
 
 /** Subjects whose denials are remembered; none when it is off. */
