@@ -19,6 +19,7 @@ export async function herd(library, { quick }) {
   await sleep(500)
   await proxy.close()
   const attempts = []
+  const stalls = watchStalls()
   const refusing = createServer(socket => {
     attempts.push(performance.now())
     socket.on('error', () => {})
@@ -28,6 +29,7 @@ export async function herd(library, { quick }) {
   const fromMs = performance.now()
   const outageMs = quick ? 8_000 : 30_000
   await sleep(outageMs)
+  stalls.stop()
   await new Promise(resolve => refusing.close(resolve))
   const again = await startTcpProxy({ port: server.port, listenOn: proxy.port })
   const backMs = performance.now()
@@ -38,18 +40,37 @@ export async function herd(library, { quick }) {
   await server.stop()
   const settled = attempts.filter(atMs => atMs >= fromMs + 5_000)
   const crowds = new Map()
-  for (const atMs of settled) {
-    const slice = Math.floor(atMs / 100)
-    crowds.set(slice, (crowds.get(slice) ?? 0) + 1)
-  }
+  for (const atMs of settled) crowds.set(sliceOf(atMs), (crowds.get(sliceOf(atMs)) ?? 0) + 1)
+  // What was due while this process stood still comes all at once; two hundred processes would not stand still together.
+  const late = stalls.slices().filter(slice => crowds.delete(slice))
   const seconds = (outageMs - 5_000) / 1000
   return [
     info('clients', clients),
     info('attempts a second, all together', (settled.length / seconds).toFixed(0)),
     { ...atMost('most attempts in 100 ms', Math.max(0, ...crowds.values()), clients / 4), timing: true },
+    info('tenths of a second left out, because this process was late', late.length),
     atMost('calls that threw', rejected, 0),
     time('last client back on Redis', lastBackAfterMs(results, clients, backMs), 3_000),
   ]
+}
+
+const SLICE_MS = 100
+const TICK_MS = 5
+const STALL_MS = 20
+const sliceOf = atMs => Math.floor(atMs / SLICE_MS)
+
+/** Notes when this process did not come round for a while. */
+function watchStalls() {
+  const late = new Set()
+  let lastMs = performance.now()
+  const timer = setInterval(() => {
+    const nowMs = performance.now()
+    if (nowMs - lastMs > STALL_MS) {
+      for (let slice = sliceOf(lastMs); slice <= sliceOf(nowMs); slice++) late.add(slice)
+    }
+    lastMs = nowMs
+  }, TICK_MS)
+  return { slices: () => [...late], stop: () => clearInterval(timer) }
 }
 
 /** Many limiters as one, each asked in turn and named by the decision's client. */
