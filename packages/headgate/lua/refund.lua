@@ -2,7 +2,7 @@
 -- KEYS[i]    state of refund i; all in one hash slot on a cluster
 -- ARGV[1]    clock in microseconds, or '' for this server's TIME (tests pass a clock)
 -- ARGV[2..]  limits as in decide.lua; then for each key: which limit, units, time charged or -1 for the oldest,
---            time until which they were held in advance or -1
+--            time since which they were held in advance or -1
 -- returns    for each key the units given back; -2 for a state that cannot be read
 
 -- @include clock
@@ -11,14 +11,14 @@
 local limits = read_limits()
 local reply = {}
 for index, key in ipairs(KEYS) do
-  local limit, units, charged_at, held_until = limits[next_number()], next_number(), next_number(), next_number()
+  local limit, units, charged_at, held_since = limits[next_number()], next_number(), next_number(), next_number()
   if charged_at == -1 then
     charged_at = nil
   end
-  if held_until == -1 then
-    held_until = now
+  if held_since == -1 then
+    held_since = now
   end
   local state = limit.algorithm.load(key, limit)
-  reply[index] = state and limit.algorithm.refund(limit, state, units, charged_at, held_until) or -2
+  reply[index] = state and limit.algorithm.refund(limit, state, units, charged_at, held_since) or -2
 end
 return reply

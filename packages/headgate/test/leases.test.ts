@@ -9,6 +9,7 @@ import { SingleQuestion } from '../src/engine/single.js'
 import { createLimiter } from '../src/limiter.js'
 import { leaseLimits } from '../src/policy/leases.js'
 import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../src/policy/limits.js'
+import { unspent } from '../src/store/guard/holding.js'
 import { withLeases } from '../src/store/guard/leases.js'
 import { memoryStore } from '../src/store/memory/memory-store.js'
 import type { Eventually, Store } from '../src/store/store.js'
@@ -49,12 +50,15 @@ function manualTimers() {
 /** The engine as a store far away, which does what it is asked in order when it is let to. */
 function lateEngine(clock: ManualClock) {
   const engine = memoryStore({ clock })
-  const waiting: (() => void)[] = []
+  const waiting: (() => () => void)[] = []
   let calls = 0
   const later = <T>(work: () => T): Promise<T> =>
     new Promise(resolve => {
       calls++
-      waiting.push(() => resolve(work()))
+      waiting.push(() => {
+        const value = work()
+        return () => resolve(value)
+      })
     })
   const store: Store = {
     source: 'redis',
@@ -64,10 +68,15 @@ function lateEngine(clock: ManualClock) {
     reset: checks => later(() => void engine.reset(checks)),
     close() {},
   }
-  const letThrough = (count = waiting.length): void => {
-    for (const work of waiting.splice(0, count)) work()
+  /** Carries out what waits; it is answered when the function that comes back is called. */
+  const decideNow = (count = waiting.length): (() => void) => {
+    const answers = waiting.splice(0, count).map(work => work())
+    return () => {
+      for (const answer of answers) answer()
+    }
   }
-  return { engine, store, letThrough, calls: () => calls }
+  const letThrough = (count?: number): void => decideNow(count)()
+  return { engine, store, letThrough, decideNow, calls: () => calls }
 }
 
 async function settled(): Promise<void> {
@@ -301,6 +310,74 @@ describe('leases', () => {
     late.letThrough()
     await settled()
     expect(left()).toBe(0)
+  })
+
+  it('of a bucket do not grow from hand to hand', async () => {
+    const bucket = leaseLimits('lease', [tokenBucket({ capacity: 1_000, refillPerSecond: 100 })], {
+      max: 500,
+      ttl: '500ms',
+    })[0] as Limit
+    const clock = manualClock()
+    const engine = memoryStore({ clock })
+    const check = { subject: 'user:1', scope: 'global', name: 'p.bucket', limit: bucket, cost: 1 }
+    const take = (cost: number): Answer =>
+      engine.decide({ alternatives: [[{ ...check, cost }]], shadow: [] }) as Answer
+    // Each takes just before the one before it gives back, well within the time of its lease, as it would.
+    const held = 400
+    let chargedAtUs = take(held).verdicts[0]?.[0]?.chargedAtUs ?? null
+    for (let hand = 0; hand < 40; hand++) {
+      clock.advanceUs(400_000)
+      const next = take(held).verdicts[0]?.[0]?.chargedAtUs ?? null
+      void engine.refund([unspent(check, held, chargedAtUs)])
+      chargedAtUs = next
+    }
+    let admitted = held
+    while (take(1).charged === 0) admitted++
+    expect(admitted).toBeLessThanOrEqual(1_000)
+  })
+
+  it('deny nobody who asked after the grant was decided', async () => {
+    const small = leaseLimits('lease', [slidingWindowLog({ limit: 20, window: '1s' })], {
+      max: 20,
+      ttl: '50ms',
+    })[0] as Limit
+    const { clock, late, store, ask } = oneProcess(small)
+    for (let times = 0; times < 20; times++) await ask()
+    const first = store.decide(new SingleQuestion('user:1', 'global', `p.${small.id}`, small, 1))
+    await settled()
+    // It is decided now and heard of later; meanwhile there is room again.
+    const decided = late.decideNow()
+    clock.advanceUs(1_100_000)
+    const second = store.decide(new SingleQuestion('user:1', 'global', `p.${small.id}`, small, 1))
+    await settled()
+    decided()
+    await settled()
+    late.letThrough()
+    expect((await first).charged).toBe(-1)
+    await settled()
+    late.letThrough()
+    expect((await second).charged).toBe(0)
+  })
+
+  it('survive a store that throws, and can be closed twice while a grant is under way', async () => {
+    const { late, store, ask } = oneProcess(roomy)
+    for (let times = 0; times < 10; times++) await ask()
+    const decide = late.store.decide
+    late.store.decide = () => {
+      throw new Error('broken')
+    }
+    const asked = new SingleQuestion('user:1', 'global', `p.${roomy.id}`, roomy, 200)
+    await expect(store.decide(asked)).rejects.toThrow('broken')
+    late.store.decide = decide
+    const answer = store.decide(asked)
+    await settled()
+    const closes = [store.close(), store.close()]
+    for (let round = 0; round < 4; round++) {
+      await settled()
+      late.letThrough()
+    }
+    expect((await answer).charged).toBe(0)
+    await Promise.all(closes)
   })
 
   it('that come while the store closes are given back, too', async () => {

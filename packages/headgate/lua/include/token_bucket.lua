@@ -13,7 +13,7 @@ local function make_bucket()
 
   function bucket.load(key, limit)
     local fields = redis.pcall('HMGET', key, 'tokens', 'lastRefill', 'capacity')
-    local missing, stored_missing, last, at = 0, 0, 0, now
+    local missing, stored_missing, last, at, is_larger = 0, 0, 0, now, false
     if not fields[1] then
       local failure = failure_of(key, fields)
       if failure then
@@ -28,12 +28,24 @@ local function make_bucket()
       -- From before the clock stepped back when the wait would be longer than a whole bucket takes to fill.
       if written - now <= (limit.limit - 1) * MICRO / limit.refill_per_second then
         last, at = written, written > now and written or now
-        stored_missing = math.min(capacity * MICRO - math.floor(tokens * MICRO + 0.5), limit.limit * MICRO)
+        stored_missing = capacity * MICRO - math.floor(tokens * MICRO + 0.5)
+        is_larger = stored_missing > limit.limit * MICRO
+        if is_larger then
+          stored_missing = limit.limit * MICRO
+        end
         missing = stored_missing - math.floor((at - last) * limit.refill_per_second)
         missing = missing > 0 and missing or 0
       end
     end
-    return { key = key, missing = missing, stored_missing = stored_missing, last = last, at = at, capacity = fields[3] }
+    return {
+      key = key,
+      missing = missing,
+      stored_missing = stored_missing,
+      last = last,
+      at = at,
+      capacity = fields[3],
+      is_larger = is_larger,
+    }
   end
 
   -- Least whole number of microseconds in which `micro` micro-tokens are refilled.
@@ -95,8 +107,11 @@ local function make_bucket()
     return state.at
   end
 
-  function bucket.refund(limit, state, units, _, held_until)
-    local refilled = math.max(0, now - held_until) * limit.refill_per_second
+  function bucket.refund(limit, state, units, _, held_since)
+    if state.is_larger then
+      return 0
+    end
+    local refilled = math.max(0, now - held_since) * limit.refill_per_second
     local back = math.min(math.max(0, units - math.ceil(refilled / MICRO)) * MICRO, state.missing)
     if back > 0 then
       save(limit, state, state.missing - back)

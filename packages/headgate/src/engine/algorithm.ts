@@ -24,7 +24,7 @@ export interface Algorithm<L extends Limit, State> {
   take?(limit: L, state: State, cost: number, nowUs: number): SingleAnswer | null
   /**
    * Takes back up to `units` charged at `chargedAtUs`, the oldest ones when that is null. Returns how many. A bucket
-   * takes less of those that were held in advance longer than until `heldUntilUs`.
+   * takes less of those that were held in advance since `heldSinceUs`.
    */
   refund(
     limit: L,
@@ -32,7 +32,7 @@ export interface Algorithm<L extends Limit, State> {
     units: number,
     chargedAtUs: number | null,
     nowUs: number,
-    heldUntilUs?: number,
+    heldSinceUs?: number,
   ): number
   /** How long the state can still matter, as of now; after that it may be forgotten without changing any verdict. */
   keepForUs(limit: L, state: State, nowUs: number): number

@@ -8,9 +8,10 @@
  *   counter        stays as it is; a lease ends with the aligned window it was granted in, and the bound is one of those
  *   token bucket   capacity − rate × TTL: spent in τ ≤ (capacity − rate × TTL) + rate × (τ + TTL) = capacity + rate × τ
  *
- * A grant is an ordinary charge on such a limit, and giving it back a refund. A bucket goes on refilling while units are
- * out, which the stricter capacity provides for up to the TTL. What comes back later is fewer by what was refilled since
- * then (`Refund.heldUntilUs`): otherwise a bucket that was full and emptied meanwhile would be given it once more.
+ * A grant is an ordinary charge on such a limit, and giving it back a refund. But a bucket goes on refilling while units
+ * are out, as if they had been spent. So what comes back is fewer by what was refilled since it was taken
+ * (`Refund.heldSinceUs`). Otherwise what is out beyond what is missing could grow from hand to hand, one process taking
+ * just before another gives back, past the rate × TTL that the stricter capacity provides for.
  */
 import type { Limit } from './limit.js'
 

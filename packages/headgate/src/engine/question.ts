@@ -55,6 +55,6 @@ export interface Refund {
   readonly check: Check
   readonly units: number
   readonly chargedAtUs: number | null
-  /** For units that nobody spent: from this time of the store on, a bucket has made up for them by refilling. */
-  readonly heldUntilUs?: number | undefined
+  /** For units that nobody spent: what a bucket has refilled since this time of the store has made up for them. */
+  readonly heldSinceUs?: number | undefined
 }

@@ -100,8 +100,10 @@ function take(limit: TokenBucketLimit, state: BucketState, cost: number, nowUs: 
 }
 
 /**
- * Credits up to `units` now, never above capacity; when they were taken does not matter. Returns the units. Those of a
- * lease that is over are fewer by what was refilled since: the bucket may have been full and emptied again meanwhile.
+ * Credits up to `units` now, never above capacity; when they were taken does not matter. Returns the units. Those held
+ * in advance are fewer by what was refilled since: the bucket may have been full and emptied again meanwhile. Nothing
+ * comes back to a bucket that misses more than this capacity: it was written with other numbers, and what it misses
+ * beyond these would be forgotten.
  */
 function refund(
   limit: TokenBucketLimit,
@@ -109,10 +111,11 @@ function refund(
   units: number,
   _chargedAtUs: number | null,
   nowUs: number,
-  heldUntilUs = nowUs,
+  heldSinceUs = nowUs,
 ): number {
   const missing = missingAt(limit, state, nowUs)
-  const refilled = Math.max(0, nowUs - heldUntilUs) * limit.refillPerSecond
+  if (missing > 0 && state.missing > limit.limit * MICRO) return 0
+  const refilled = Math.max(0, nowUs - heldSinceUs) * limit.refillPerSecond
   const back = Math.min(Math.max(0, units - Math.ceil(refilled / MICRO)) * MICRO, missing)
   if (back === 0) return 0
   state.lastRefillUs = isForgotten(limit, state, nowUs) ? nowUs : Math.max(nowUs, state.lastRefillUs)

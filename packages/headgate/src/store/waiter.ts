@@ -9,6 +9,7 @@ import type { Eventually, Store } from './store.js'
 /** Told what became of something that takes time: one of the two, once. */
 export interface Waiter<T> {
   answered(value: T): void
+  /** Must not throw: nobody else would tell whoever waits. */
   failed(error: unknown): void
 }
 
@@ -25,7 +26,7 @@ export function putOf(store: Store): Put {
 function putByPromise(store: Store, how: How, question: Question, waiter: Waiter<Answer>): Answer | null {
   try {
     const answer = store[how](question)
-    if (!(answer instanceof Promise)) return answer
+    if (!('then' in answer)) return answer
     answer.then(
       value => tell(waiter, value),
       error => waiter.failed(error),

@@ -145,8 +145,8 @@ function actionOf(one: Exclude<Step, { kind: 'wait' }>, charges: readonly Refund
 /** Of what was charged, or of what was held in advance for a while. */
 function refundOf(charge: Refund, one: Extract<Step, { kind: 'refund' }>): Refund {
   const { units, byTime, heldForUs = -1 } = one
-  const heldUntilUs = heldForUs === -1 ? undefined : (charge.chargedAtUs ?? 0) + heldForUs
-  return { check: charge.check, units, chargedAtUs: byTime ? charge.chargedAtUs : null, heldUntilUs }
+  const heldSinceUs = heldForUs === -1 ? undefined : (charge.chargedAtUs ?? 0) + heldForUs
+  return { check: charge.check, units, chargedAtUs: byTime ? charge.chargedAtUs : null, heldSinceUs }
 }
 
 function questionOf(one: { alternatives: Pick[][]; shadow: Pick[] }, subject: string): Question {

@@ -6,6 +6,7 @@ import { isHeadgateError } from '../../src/errors.ts'
 import { guardStore } from '../../src/store/guard/guarded-store.ts'
 import type { RedisConnection } from '../../src/store/redis/connection.ts'
 import { type DirectStore, directRedisStore } from '../../src/store/redis/direct-store.ts'
+import { scripts } from '../../src/store/redis/scripts.gen.ts'
 import type { Store } from '../../src/store/store.ts'
 import { ONE_CALL_EACH, type Shape } from './policies.ts'
 import { type Wiring, wireStore } from './wiring.ts'
@@ -102,6 +103,20 @@ const asIfSpentAtOnce = (limit: Limit): Limit => {
   return { ...limit, limit: limit.limit + (limit.refillPerSecond * limit.lease.ttlUs) / 1e6 }
 }
 
+/** Gives back whole what a bucket has refilled meanwhile: the arguments of refund.lua say nothing of being held. */
+function asIfNothingRefilled(connection: RedisConnection): RedisConnection {
+  const forget = (args: string[]): string[] => {
+    const body = 2 + 4 * Number(args[1])
+    return args.map((arg, index) => (index >= body && (index - body) % 4 === 3 ? '-1' : arg))
+  }
+  const { refund } = scripts
+  return {
+    ...connection,
+    evalsha: (sha, keys, args) => connection.evalsha(sha, keys, sha === refund.sha ? forget(args) : args),
+    eval: (text, keys, args) => connection.eval(text, keys, text === refund.text ? forget(args) : args),
+  }
+}
+
 /** A log that never forgets what was taken in advance. */
 const forGood = (limit: Limit): Limit =>
   limit.lease === undefined || limit.algorithm !== 'sliding-window-log'
@@ -185,8 +200,9 @@ export const mutants: readonly Mutant[] = [
     complaint: /is closed and never gave back/,
   },
   {
-    fault: 'a limit is leased without being made stricter',
-    wiring: withLimits(asIfSpentAtOnce),
+    fault: 'a bucket is leased as if it did not refill',
+    wiring: (world, connection, options) =>
+      withLimits(asIfSpentAtOnce)(world, asIfNothingRefilled(connection), options),
     ...{ mode: 'safety', shape: LEASED_BUCKET },
     complaint: /as spent: .* promised/,
   },

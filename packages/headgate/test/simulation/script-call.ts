@@ -28,12 +28,12 @@ export function readRefunds(keys: readonly string[], args: readonly string[]): R
     const check = reader.checkWithoutCost()
     const units = reader.number()
     const chargedAtUs = reader.number()
-    const heldUntilUs = reader.number()
+    const heldSinceUs = reader.number()
     return {
       check,
       units,
       chargedAtUs: chargedAtUs === -1 ? null : chargedAtUs,
-      ...(heldUntilUs !== -1 && { heldUntilUs }),
+      ...(heldSinceUs !== -1 && { heldSinceUs }),
     }
   })
 }

@@ -4,6 +4,37 @@ import { slidingWindowLog } from '../../policy/limits.js'
 import { manualClock } from '../../testing/manual-clock.js'
 import type { Store } from '../store.js'
 import { withCircuit } from './circuit.js'
+import { withFallback } from './fallback.js'
+
+const limit = slidingWindowLog({ limit: 1, window: '1m' })
+const check = { subject: 'user:1', scope: 'global', name: 'p.log', limit, cost: 1 }
+const question: Question = { alternatives: [[check]], shadow: [] }
+
+it('tells everybody, also when a connection cannot be replaced, or the node not be named', async () => {
+  const gone = (): Promise<never> => Promise.reject(new Error('gone'))
+  const behind: Store = { source: 'redis', decide: gone, peek: gone, refund: gone, reset: gone, close() {} }
+  const later = (): (() => void) => () => {}
+  let isNamed = true
+  const circuit = withCircuit(behind, {
+    ...{ failures: 2, probeAfterMs: 500, quickMs: 15, clock: manualClock(), random: Math.random },
+    timers: { after: later, inBackground: later },
+    nodeOf() {
+      if (isNamed) return 'one'
+      throw new Error('which?')
+    },
+    onOpen() {
+      throw new Error('cannot be replaced')
+    },
+    onEvent: () => {},
+  })
+  const outcomes = await Promise.allSettled(Array.from({ length: 4 }, () => circuit.decide(question)))
+  expect(outcomes.map(({ status }) => status)).toEqual(Array(4).fill('rejected'))
+  isNamed = false
+  const decided = { charged: 0, verdicts: [[]], shadow: [], source: 'local' } as const
+  const local = { decide: () => decided, peek: () => decided, remember() {} }
+  const guarded = withFallback(circuit, { mode: 'local', local, onEvent: () => {} })
+  await expect(guarded.decide(question)).resolves.toBe(decided)
+})
 
 it('looks for nobody after it was closed, also when closing itself makes calls fail', async () => {
   const waiting: ((error: Error) => void)[] = []
@@ -28,9 +59,6 @@ it('looks for nobody after it was closed, also when closing itself makes calls f
     onOpen: node => replaced.push(node),
     onEvent: () => {},
   })
-  const limit = slidingWindowLog({ limit: 1, window: '1m' })
-  const check = { subject: 'user:1', scope: 'global', name: 'p.log', limit, cost: 1 }
-  const question: Question = { alternatives: [[check]], shadow: [] }
   const calls = Array.from({ length: 5 }, () => store.decide(question))
   await store.close()
   const outcomes = await Promise.allSettled(calls)

@@ -55,7 +55,11 @@ export function withCircuit(store: Store, options: CircuitOptions): CircuitStore
   function afterOpening(node: string): void {
     // Calls that closing cut off fail, too: nobody is to look for the node any more, nor to connect to it.
     if (closed) return
-    options.onOpen?.(node)
+    try {
+      options.onOpen?.(node)
+    } catch {
+      // Whoever could not replace a connection must not keep those who wait from being told.
+    }
     const circuit = circuits.get(node) as Circuit
     const waitMs = Math.ceil((circuit.breaker.probeAtMs ?? 0) - nowMs()) + 1
     const callOff = options.timers.inBackground(waitMs, () => {

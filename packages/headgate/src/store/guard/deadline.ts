@@ -29,7 +29,12 @@ export function withDeadline(store: Store, options: Deadline): Store {
 
   function putInTime(how: How, question: Question, waiter: Waiter<Answer>): Answer | null {
     const call = deadlines.begin(waiter)
-    const answer = put(how, question, call)
+    let answer: Answer | null = null
+    try {
+      answer = put(how, question, call)
+    } catch (error) {
+      call.failed(error)
+    }
     if (answer !== null) call.end()
     return answer
   }

@@ -57,8 +57,18 @@ export function withFallback(store: Store, options: FallbackOptions): Store {
     return answer
   }
 
-  // What was decided in this process at once needs no store to fall back from.
-  return storeWith((how, question, waiter) => put(how, question, new Fallback(how, question, waiter)), {
+  /** What was decided in this process at once needs no store to fall back from. */
+  function putOrDecide(how: How, question: Question, waiter: Waiter<Answer>): Answer | null {
+    const fallback = new Fallback(how, question, waiter)
+    try {
+      return put(how, question, fallback)
+    } catch (error) {
+      fallback.failed(error)
+      return null
+    }
+  }
+
+  return storeWith(putOrDecide, {
     source: store.source,
     async refund(refunds: readonly Refund[]) {
       try {

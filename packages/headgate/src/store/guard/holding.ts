@@ -101,11 +101,9 @@ export function timeToSpendUs(holding: Holding): number {
   return Math.min(...times)
 }
 
-/** What to give back. A late one must not return what the bucket has refilled by itself: see `engine/lease.ts`. */
+/** What to give back, without what the bucket has refilled by itself: see `engine/lease.ts`. */
 export function unspent(check: Check, units: number, chargedAtUs: number | null): Refund {
-  const { lease } = check.limit
-  const heldUntilUs = lease === undefined || chargedAtUs === null ? undefined : chargedAtUs + lease.ttlUs
-  return { check, units, chargedAtUs, heldUntilUs }
+  return { check, units, chargedAtUs, heldSinceUs: chargedAtUs ?? undefined }
 }
 
 /** What is left is what the store had when it was asked, and what is held here. */

@@ -56,6 +56,7 @@ export function withLeases(store: Store, options: LeaseOptions): Store {
   const holdings = new CheckMap<Holding>(MAX_KEYS, giveBack)
   let callOffSweep: (() => void) | null = null
   let closed = false
+  let closing: Promise<void> | null = null
 
   function putOrSpend(how: How, question: Question, waiter: Waiter<Answer>): Answer | null {
     const lease = closed ? null : leaseOf(question)
@@ -114,24 +115,33 @@ export function withLeases(store: Store, options: LeaseOptions): Store {
 
   /** Asks for what is wanted and then some; for less, and at last for one request, where there is not as much. */
   function take(holding: Holding): void {
-    outgrow(holding)
-    const grant = new Grant(holding, amountsOf(holding, options.liveProcesses()), clock.nowUs())
-    const alternatives = grant.amounts.map(cost => holding.checks.map(check => ({ ...check, cost })))
-    const answer = put('decide', { alternatives, shadow: NO_CHECKS }, grant)
-    if (answer !== null) grant.answered(answer)
+    const grant = new Grant(holding, clock.nowUs())
+    try {
+      outgrow(holding)
+      grant.amounts = amountsOf(holding, options.liveProcesses())
+      const alternatives = grant.amounts.map(cost => holding.checks.map(check => ({ ...check, cost })))
+      const answer = put('decide', { alternatives, shadow: NO_CHECKS }, grant)
+      if (answer !== null) grant.answered(answer)
+    } catch (error) {
+      grant.failed(error)
+    }
   }
 
   class Grant implements Waiter<Answer> {
     readonly wanted: number
     readonly least: number
+    /** Who asked before it was sent: of those who come later it may have been decided before they asked. */
+    readonly early: number
+    /** What is asked for, the most first. */
+    amounts: readonly number[] = []
 
     constructor(
       readonly holding: Holding,
-      readonly amounts: readonly number[],
       readonly sentAtUs: number,
     ) {
       this.wanted = holding.wanted
       this.least = holding.least
+      this.early = holding.waiting.length
     }
 
     answered(answer: Answer): void {
@@ -170,11 +180,11 @@ export function withLeases(store: Store, options: LeaseOptions): Store {
     serve(denied: readonly Verdict[] | null): void {
       const { holding } = this
       const nowUs = clock.nowUs()
-      for (const { question, call } of this.over()) {
+      for (const [index, { question, call }] of this.over().entries()) {
         if (call.isSettled) continue
         const { cost } = firstCheckOf(question)
         if (hasEnough(holding, cost, nowUs)) call.answered(spend(holding, question, nowUs))
-        else if (denied !== null && cost === this.least) {
+        else if (denied !== null && cost === this.least && index < this.early) {
           call.answered({ charged: -1, verdicts: [denied], shadow: [] })
         } else {
           const answer = put('decide', question, call)
@@ -202,7 +212,7 @@ export function withLeases(store: Store, options: LeaseOptions): Store {
       giveBack(holding)
     } else if (holding.sentAtUs > 0) {
       const inTime = clock.nowUs() < holding.expiresAtUs
-      holding.size = Math.max(1, inTime ? holding.size * 2 : holding.size >> 1)
+      holding.size = Math.max(1, inTime ? Math.min(holding.lease.max, holding.size * 2) : holding.size >> 1)
     }
   }
 
@@ -223,6 +233,13 @@ export function withLeases(store: Store, options: LeaseOptions): Store {
       })
     }
     await giveBack(holding)
+  }
+
+  async function closeAll(): Promise<void> {
+    closed = true
+    callOffSweep?.()
+    await Promise.all([...holdings.values()].map(leave))
+    await store.close()
   }
 
   function end(holding: Holding): void {
@@ -266,11 +283,9 @@ export function withLeases(store: Store, options: LeaseOptions): Store {
       }
       return store.reset(checks)
     },
-    async close() {
-      closed = true
-      callOffSweep?.()
-      await Promise.all([...holdings.values()].map(leave))
-      await store.close()
+    close() {
+      closing ??= closeAll()
+      return closing
     },
   })
 }

@@ -179,8 +179,8 @@ function overflowKey(key: string): string {
 
 function refundOne(refund: Refund, state: State, nowUs: number): number {
   const { limit } = refund.check
-  const { units, chargedAtUs, heldUntilUs } = refund
-  return algorithmOf(limit).refund(limit, state, units, chargedAtUs, nowUs, heldUntilUs)
+  const { units, chargedAtUs, heldSinceUs } = refund
+  return algorithmOf(limit).refund(limit, state, units, chargedAtUs, nowUs, heldSinceUs)
 }
 
 function parseMaxKeys(value: unknown): number {

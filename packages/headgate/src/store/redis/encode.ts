@@ -69,11 +69,11 @@ export function encodeRefunds(
   clockUs: string,
 ): Call {
   const limits = new LimitList()
-  const body = refunds.flatMap(({ check, units, chargedAtUs, heldUntilUs }) => [
+  const body = refunds.flatMap(({ check, units, chargedAtUs, heldSinceUs }) => [
     limits.number(check.limit),
     String(units),
     String(chargedAtUs ?? -1),
-    String(heldUntilUs ?? -1),
+    String(heldSinceUs ?? -1),
   ])
   return { keys: refunds.map(refund => keyOf(refund.check)), args: [clockUs, ...limits.encoded(), ...body] }
 }

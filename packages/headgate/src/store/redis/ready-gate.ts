@@ -8,6 +8,15 @@ export interface ReadyGate {
   problem(withinMs: number): Error | null
 }
 
+/** A connection that cannot even say what is wrong with it must not keep a call from being given up. */
+function reasonOf(problem: () => string | undefined): string | undefined {
+  try {
+    return problem()
+  } catch {
+    return undefined
+  }
+}
+
 /**
  * Holds calls back until the connection is ready, each no longer than it may take. One that was given up is forgotten
  * and never sent: a server that comes back after an hour must not find an hour of requests waiting for it.
@@ -38,7 +47,7 @@ export function createReadyGate(
 
   function problemNow(withinMs: number): Error | null {
     if (open) return null
-    const reason = problem()
+    const reason = reasonOf(problem)
     return new Error(`not connected within ${withinMs} ms${reason ? `: ${reason}` : ''}`)
   }
 

@@ -108,20 +108,30 @@ export const useLaws: readonly Law[] = [
     },
   },
   {
-    name: 'gives back of units held in advance only what a bucket has not refilled since they should have been spent',
+    name: 'gives back of units held in advance only what a bucket has not refilled since',
     async run(bench) {
       const limit = tokenBucket({ capacity: 10, refillPerSecond: 1 })
       const held = await charge(bench, limit, 6)
-      const heldUntilUs = (held.chargedAtUs ?? 0) + 2_000_000
+      const heldSinceUs = (held.chargedAtUs ?? 0) + 2_000_000
       bench.clock.advanceMs(2_000)
-      same(await bench.store.refund([{ ...held, units: 1, heldUntilUs }]), [1], 'in time')
+      same(await bench.store.refund([{ ...held, units: 1, heldSinceUs }]), [1], 'in time')
       bench.clock.advanceMs(1_500)
       // Of the five that are left two have been refilled since, rounded up; three and a half are missing.
       await charge(bench, limit, 6)
-      same(await bench.store.refund([{ ...held, units: 5, heldUntilUs }]), [3], 'too late for two of five')
+      same(await bench.store.refund([{ ...held, units: 5, heldSinceUs }]), [3], 'too late for two of five')
       bench.clock.advanceMs(60_000)
       await charge(bench, limit, 10)
-      same(await bench.store.refund([{ ...held, units: 5, heldUntilUs }]), [0], 'too late for all')
+      same(await bench.store.refund([{ ...held, units: 5, heldSinceUs }]), [0], 'too late for all')
+    },
+  },
+  {
+    name: 'gives nothing back to a bucket that misses more than the capacity it is given back with',
+    async run(bench) {
+      const bucket = (capacity: number): Limit => tokenBucket({ capacity, refillPerSecond: 0.001 })
+      const early = await charge(bench, bucket(10), 4)
+      await charge(bench, bucket(100), 80)
+      same(await bench.store.refund([early]), [0], 'given back with the old numbers')
+      same(await left(bench, bucket(100)), 16, 'left with the new ones')
     },
   },
   {
