@@ -22,7 +22,7 @@ function plain({ allowed, remaining, retryAfterUs, resetAfterUs, chargedAtUs }: 
   return { allowed, remaining, retryAfterUs, resetAfterUs, chargedAtUs }
 }
 
-const HISTORIES = 700
+const HISTORIES = 900
 const STEPS = 160
 
 describe('the Lua scripts are the engine', () => {
