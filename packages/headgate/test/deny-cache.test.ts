@@ -13,6 +13,7 @@ import { shortWaysOf } from '../src/store/short-ways.js'
 import type { Store } from '../src/store/store.js'
 import { type ManualClock, manualClock } from '../src/testing/manual-clock.js'
 import { seededRandom } from '../src/testing/seeded-random.js'
+import { lateStore } from './support/late-store.ts'
 
 const HISTORIES = 100_000
 const STEPS = 16
@@ -29,21 +30,6 @@ const FAMILIES: readonly (readonly [Limit, Limit])[] = [
   ],
   [tokenBucket({ capacity: 2, refillPerSecond: 3 }), tokenBucket({ capacity: 4, refillPerSecond: 3 })],
 ]
-
-/** A store far away: what it is asked waits until it is let through, and is then done in order. */
-function lateStore(engine: Store) {
-  const waiting: (() => void)[] = []
-  const later = <T>(work: () => T): Promise<T> => new Promise(resolve => waiting.push(() => resolve(work())))
-  const store: Store = {
-    source: 'redis',
-    decide: question => later(() => engine.decide(question) as Answer),
-    peek: question => later(() => engine.peek(question) as Answer),
-    refund: refunds => later(() => engine.refund(refunds) as readonly number[]),
-    reset: checks => later(() => void engine.reset(checks)),
-    close() {},
-  }
-  return { store, letThrough: (count: number) => waiting.splice(0, count).map(work => work()).length }
-}
 
 interface Tally {
   fromCache: number

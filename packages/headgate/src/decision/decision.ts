@@ -2,9 +2,10 @@ import type { Clock } from '../clock.js'
 import { keepShape } from '../engine/keep-shape.js'
 import { NEVER, type Quota } from '../engine/limit.js'
 import type { Answer, Check, Question, Verdict } from '../engine/question.js'
-import { SingleAnswer, SingleQuestion } from '../engine/single.js'
+import { SingleQuestion } from '../engine/single.js'
 import type { DecidedPolicy, NamedLimit, Policy } from '../policy/policies.js'
 import type { Source } from '../store/store.js'
+import { bindingIndex, bindingOf, decidingAlternative } from './binding.js'
 
 /** Why a decision came out as it did. */
 export type Reason =
@@ -280,42 +281,6 @@ function reasonOf(allowed: boolean, binding: Verdict | undefined): Reason {
   if (binding === undefined) return 'unlimited'
   if (allowed) return 'within-limit'
   return binding.retryAfterUs === NEVER ? 'exceeds-capacity' : 'limit-exceeded'
-}
-
-/** The alternative that was charged, or else the one that will have room first. */
-function decidingAlternative(answer: Answer): number {
-  if (answer.charged >= 0 || answer.verdicts.length === 1) return Math.max(0, answer.charged)
-  let best = 0
-  let bestWaitUs = NEVER
-  for (const [index, verdicts] of answer.verdicts.entries()) {
-    const waitUs = verdicts[bindingIndex(verdicts)]?.retryAfterUs ?? 0
-    if (waitUs < bestWaitUs) {
-      best = index
-      bestWaitUs = waitUs
-    }
-  }
-  return best
-}
-
-function bindingOf(answer: Answer): Verdict | undefined {
-  if (answer instanceof SingleAnswer) return answer
-  const verdicts = answer.verdicts[decidingAlternative(answer)] ?? []
-  return verdicts[bindingIndex(verdicts)]
-}
-
-/** All checks must fit, so the longest wait binds; among those that fit the least remaining does. */
-function bindingIndex(verdicts: readonly Verdict[]): number {
-  let binding = 0
-  for (let index = 1; index < verdicts.length; index++) {
-    if (bindsMore(verdicts[index] as Verdict, verdicts[binding] as Verdict)) binding = index
-  }
-  return binding
-}
-
-function bindsMore(verdict: Verdict, other: Verdict): boolean {
-  if (verdict.retryAfterUs !== other.retryAfterUs) return verdict.retryAfterUs > other.retryAfterUs
-  if (verdict.remaining !== other.remaining) return verdict.remaining < other.remaining
-  return verdict.resetAfterUs > other.resetAfterUs
 }
 
 keepShape(

@@ -36,6 +36,7 @@ import { createCounter, type GateCounts } from './counts.js'
 import { type Explanation, explain } from './explanation.js'
 import { type ControlDesk, createOperators, type OverrideDesk } from './operators.js'
 import { refuseNoConfig, refuseNonText, refuseOtherFleet } from './refusals.js'
+import { warnSparingly } from './warn-sparingly.js'
 
 export interface GateOptions {
   /** From `loadConfig` or `defineConfig`. */
@@ -66,7 +67,6 @@ export interface Gate extends Limiter<string, string> {
   counts(): GateCounts
 }
 
-const WARN_EVERY_US = 60_000_000
 /** Stands for a caller of whom nothing is known. */
 const NOBODY: SubjectInput = 'nobody:unknown'
 
@@ -293,23 +293,5 @@ function decidedPolicy({ levels, tier, unasked, headers, question }: Resolution)
     rule: spoke?.rule ?? null,
     unasked: onlyShadow ? 'shadow' : unasked,
     headers,
-  }
-}
-
-/** The same warning once a minute; another one at once. */
-function warnSparingly(warn: (message: string) => void, clock: Clock): (message: string) => void {
-  const saidAtUs = new Map<string, number>()
-  return message => {
-    const nowUs = clock.nowUs()
-    const last = saidAtUs.get(message)
-    if (last !== undefined && nowUs - last < WARN_EVERY_US) return
-    // Messages name fields, not subjects, so they are few; this is for those that carry an error's text.
-    if (saidAtUs.size > 100) saidAtUs.clear()
-    saidAtUs.set(message, nowUs)
-    try {
-      warn(message)
-    } catch {
-      // Who cannot be warned does not stop a request.
-    }
   }
 }

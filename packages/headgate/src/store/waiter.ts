@@ -27,10 +27,7 @@ function putByPromise(store: Store, how: How, question: Question, waiter: Waiter
   try {
     const answer = store[how](question)
     if (!('then' in answer)) return answer
-    answer.then(
-      value => tell(waiter, value),
-      error => waiter.failed(error),
-    )
+    tellLater(waiter, answer)
   } catch (error) {
     waiter.failed(error)
   }
@@ -62,6 +59,14 @@ export function tell<T>(waiter: Waiter<T>, value: T): void {
   } catch (error) {
     waiter.failed(error)
   }
+}
+
+/** Tells what becomes of a promise. */
+export function tellLater<T>(waiter: Waiter<T>, work: Promise<T>): void {
+  work.then(
+    value => tell(waiter, value),
+    error => waiter.failed(error),
+  )
 }
 
 /** A promise that is made when somebody has to wait for it. */

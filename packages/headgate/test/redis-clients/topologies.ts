@@ -7,7 +7,7 @@ import {
   type RedisClusterOptions,
   type RedisSentinelOptions,
 } from 'redis'
-import type { RedisClient } from '../../src/store/redis/direct-store.js'
+import type { RedisClient } from '../../src/store/redis/connection-of.js'
 import type { RedisCluster } from '../support/redis-cluster.ts'
 import type { SentinelSetup } from '../support/redis-sentinel.ts'
 

@@ -7,11 +7,8 @@ import { createClient } from 'redis'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Check, Question } from '../../src/engine/question.ts'
 import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../src/policy/limits.ts'
-import {
-  type DirectStoreOptions,
-  directRedisStore,
-  type RedisClient,
-} from '../../src/store/redis/direct-store.ts'
+import type { RedisClient } from '../../src/store/redis/connection-of.ts'
+import { type DirectStoreOptions, directRedisStore } from '../../src/store/redis/direct-store.ts'
 import { scripts } from '../../src/store/redis/scripts.gen.ts'
 import { redisKey } from '../../src/subject/key.ts'
 import { type RedisProcess, startRedis } from '../support/redis-process.ts'

@@ -1,6 +1,7 @@
 import type { Clock, Timers } from '../../clock.js'
 import type { Limit } from '../../engine/limit.js'
 import type { Answer, Question } from '../../engine/question.js'
+import { firstCheckOf } from '../first-check.js'
 import type { Store } from '../store.js'
 import { type How, putOf, storeWith, type Waiter } from '../waiter.js'
 import { type Breaker, type BreakerOptions, createBreaker, type Pass } from './breaker.js'
@@ -144,7 +145,7 @@ const PROBE_WINDOW_US = 1_000_000
  * of its own that no limit has and that expires in seconds.
  */
 function probeLike(question: Question): Question {
-  const like = question.alternatives.find(checks => checks.length > 0)?.[0] ?? question.shadow[0]
+  const like = firstCheckOf(question)
   if (like === undefined) return question
   const { subject, scope } = like
   const check = { subject, scope, name: PROBE_NAME, limit: roomy(like.limit), cost: 1 }

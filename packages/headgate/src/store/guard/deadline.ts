@@ -2,7 +2,7 @@ import type { Clock, Timers } from '../../clock.js'
 import type { Answer, Check, Question, Refund } from '../../engine/question.js'
 import { HeadgateError, unexpected } from '../../errors.js'
 import type { Eventually, Source, Store } from '../store.js'
-import { type How, putOf, storeWith, type Waiter } from '../waiter.js'
+import { type How, putOf, storeWith, tellLater, type Waiter } from '../waiter.js'
 import { Deadlines } from './deadlines.js'
 
 const DEFAULT_DEADLINE_MS = 30
@@ -42,11 +42,7 @@ export function withDeadline(store: Store, options: Deadline): Store {
   function within<T>(work: Eventually<T>): Eventually<T> {
     if (!(work instanceof Promise)) return work
     return new Promise<T>((resolve, reject) => {
-      const call = deadlines.begin({ answered: resolve, failed: reject })
-      work.then(
-        value => call.answered(value),
-        error => call.failed(error),
-      )
+      tellLater(deadlines.begin({ answered: resolve, failed: reject }), work)
     })
   }
 

@@ -9,13 +9,14 @@
  * Invariant: a denial from here is one the store would have given, had it been asked.
  */
 import type { Clock } from '../../clock.js'
-import { hasSameNumbers, type Limit, NEVER } from '../../engine/limit.js'
+import { type Limit, NEVER } from '../../engine/limit.js'
 import type { Answer, Check, Question, Refund, Verdict } from '../../engine/question.js'
 import { SingleAnswer, SingleQuestion } from '../../engine/single.js'
 import { LastDenial } from '../memory/last-denial.js'
 import { isDigested } from '../short-ways.js'
 import type { Eventually, Store } from '../store.js'
 import { type How, putOf, storeWith, type Waiter } from '../waiter.js'
+import { isSameLimit } from './same-limit.js'
 
 export interface DenyCacheOptions {
   readonly clock: Clock
@@ -189,13 +190,7 @@ function covers(known: Question, asked: Question, costs: CompareCosts): boolean 
 }
 
 function coversCheck(known: Check, asked: Check, costs: CompareCosts): boolean {
-  return (
-    known.subject === asked.subject &&
-    known.name === asked.name &&
-    known.scope === asked.scope &&
-    costs(known.cost, asked.cost) &&
-    (known.limit === asked.limit || hasSameNumbers(known.limit, asked.limit))
-  )
+  return costs(known.cost, asked.cost) && isSameLimit(known, asked)
 }
 
 /** Until every check of one alternative has room, of whichever alternative that is first. */

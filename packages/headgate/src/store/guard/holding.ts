@@ -1,8 +1,8 @@
 import { type Lease, leaseForUs } from '../../engine/lease.js'
-import { hasSameNumbers } from '../../engine/limit.js'
 import type { Answer, Check, Question, Refund, Verdict } from '../../engine/question.js'
 import { LeasedAnswer, SingleQuestion } from '../../engine/single.js'
 import type { Call } from './deadlines.js'
+import { isSameLimit } from './same-limit.js'
 
 const NO_VERDICTS: readonly Verdict[] = []
 
@@ -60,7 +60,8 @@ export function checksOf(question: Question): readonly Check[] {
   return [{ subject, scope, name, limit, cost }]
 }
 
-export function firstCheckOf(question: Question): Check {
+/** The one whose key and cost stand for all of a question that may be leased. */
+export function leasedCheckOf(question: Question): Check {
   return question instanceof SingleQuestion ? question : (question.alternatives[0]?.[0] as Check)
 }
 
@@ -75,14 +76,6 @@ export function isFor(holding: Holding, question: Question): boolean {
     checks.length === asked.length &&
     checks.every((check, index) => isSameLimit(check, asked[index] as Check))
   )
-}
-
-function isSameLimit(held: Check, asked: Check): boolean {
-  return isSameState(held, asked) && (held.limit === asked.limit || hasSameNumbers(held.limit, asked.limit))
-}
-
-export function isSameState(one: Check, other: Check): boolean {
-  return one.subject === other.subject && one.name === other.name && one.scope === other.scope
 }
 
 /** What to ask for: as much as suits, a quarter of it, and one request's worth. */

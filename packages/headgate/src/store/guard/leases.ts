@@ -18,16 +18,16 @@ import { Deadlines } from './deadlines.js'
 import {
   amountsOf,
   checksOf,
-  firstCheckOf,
   Holding,
   isFor,
-  isSameState,
   leasedAnswer,
+  leasedCheckOf,
   leaseOf,
   timeToSpendUs,
   unspent,
   type Waiting,
 } from './holding.js'
+import { isSameState } from './same-limit.js'
 
 export interface LeaseOptions {
   readonly clock: Clock
@@ -61,7 +61,7 @@ export function withLeases(store: Store, options: LeaseOptions): Store {
   function putOrSpend(how: How, question: Question, waiter: Waiter<Answer>): Answer | null {
     const lease = closed ? null : leaseOf(question)
     if (lease === null) return put(how, question, waiter)
-    const check = firstCheckOf(question)
+    const check = leasedCheckOf(question)
     const nowUs = clock.nowUs()
     const holding = holdings.get(check)
     if (how === 'peek') return look(holding, question, nowUs) ?? put(how, question, waiter)
@@ -87,7 +87,7 @@ export function withLeases(store: Store, options: LeaseOptions): Store {
   /** What the next request of this process would be told, if it would be served from what is held. */
   function look(holding: Holding | undefined, question: Question, nowUs: number): Answer | null {
     if (holding === undefined || !isFor(holding, question)) return null
-    if (!hasEnough(holding, firstCheckOf(question).cost, nowUs)) return null
+    if (!hasEnough(holding, leasedCheckOf(question).cost, nowUs)) return null
     return leasedAnswer(question, holding, nowUs - holding.sentAtUs, false)
   }
 
@@ -96,14 +96,14 @@ export function withLeases(store: Store, options: LeaseOptions): Store {
   }
 
   function spend(holding: Holding, question: Question, nowUs: number): Answer {
-    const { cost } = firstCheckOf(question)
+    const { cost } = leasedCheckOf(question)
     holding.left -= cost
     holding.usedAtUs = nowUs
     return leasedAnswer(question, holding, nowUs - holding.sentAtUs, true)
   }
 
   function waitForGrant(holding: Holding, question: Question, waiter: Waiter<Answer>): void {
-    const { cost } = firstCheckOf(question)
+    const { cost } = leasedCheckOf(question)
     // Whatever comes after the grant counts towards the same deadline.
     holding.waiting.push({ question, call: deadlines.begin(waiter) })
     holding.wanted += cost
@@ -182,7 +182,7 @@ export function withLeases(store: Store, options: LeaseOptions): Store {
       const nowUs = clock.nowUs()
       for (const [index, { question, call }] of this.over().entries()) {
         if (call.isSettled) continue
-        const { cost } = firstCheckOf(question)
+        const { cost } = leasedCheckOf(question)
         if (hasEnough(holding, cost, nowUs)) call.answered(spend(holding, question, nowUs))
         else if (denied !== null && cost === this.least && index < this.early) {
           call.answered({ charged: -1, verdicts: [denied], shadow: [] })

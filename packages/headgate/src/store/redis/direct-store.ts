@@ -1,16 +1,15 @@
 import { type Clock, systemClock, systemTimers, type Timers } from '../../clock.js'
 import type { Answer, Check, Question, Refund } from '../../engine/question.js'
-import { HeadgateError, isHeadgateError, unexpected } from '../../errors.js'
+import { type HeadgateError, unexpected } from '../../errors.js'
 import { redisKey } from '../../subject/key.js'
 import type { ControlStore } from '../control-store.js'
+import { firstCheckOf } from '../first-check.js'
 import { parseDeadlineMs, withDeadline } from '../guard/deadline.js'
 import type { Beat } from '../guard/fleet.js'
 import type { Store } from '../store.js'
 import { type How, putOf, storeWith, type Waiter } from '../waiter.js'
 import { createBatch } from './batch.js'
-import { type IoredisLike, ioredisConnection, isIoredis } from './clients/ioredis.js'
-import { isNodeRedis, type NodeRedisLike, nodeRedisConnection } from './clients/node-redis.js'
-import type { RedisConnection } from './connection.js'
+import { connectionOf, type RedisClient } from './connection-of.js'
 import { decodeAnswers, decodeRefunds } from './decode.js'
 import { encodeQuestions, encodeRefunds, encodeReset } from './encode.js'
 import { createHeartbeat } from './heartbeat.js'
@@ -23,9 +22,7 @@ import { type Script, scripts } from './scripts.gen.js'
 import { type Share, withShare } from './share.js'
 import { slotOf } from './slot.js'
 import { splitBySubject } from './split-by-subject.js'
-
-/** A client of node-redis or ioredis, of any topology, or anything that can run a script. */
-export type RedisClient = NodeRedisLike | IoredisLike | RedisConnection
+import { storeError } from './store-error.js'
 
 export interface DirectStoreOptions {
   /** First part of every key. Default `ratelimit`. */
@@ -254,61 +251,6 @@ export function directRedisStore(
     },
     replaceConnection: (node: string) => connection.replace?.(node),
   })
-}
-
-function firstCheckOf(question: Question): Check | undefined {
-  return question.alternatives.find(checks => checks.length > 0)?.[0] ?? question.shadow[0]
-}
-
-function connectionOf(
-  client: RedisClient,
-  shared: boolean,
-  warn: (warning: StoreWarning) => void,
-): RedisConnection {
-  // A URL handed in by mistake may hold a password: only its type is told.
-  if (typeof client !== 'object' || client === null) {
-    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'client', 'a Redis client', kindOf(client))
-  }
-  if (isNodeRedis(client) || isIoredis(client)) {
-    if (shared) {
-      warn({
-        code: 'WARN_HEADGATE_SHARED_CLIENT',
-        message:
-          'shared: the client keeps its own options. If it sends again after a lost reply, a request is charged twice; ' +
-          'if it has a keyPrefix, limits are not shared with clients without it.',
-      })
-    }
-    return isNodeRedis(client) ? nodeRedisConnection(client, shared) : ioredisConnection(client, shared)
-  }
-  if (typeof client.evalsha === 'function' && typeof client.eval === 'function') return client
-  throw unexpected(
-    'ERR_HEADGATE_INVALID_OPTION',
-    'client',
-    'a node-redis or ioredis client, or an object with evalsha and eval',
-    client,
-  )
-}
-
-/**
- * What a script says when it fails over what one key holds, in the words of Redis 7 and of Redis 6, which puts its own
- * before them. Errors about the node carry the name of the script too, but at their end.
- */
-const ABOUT_ONE_KEY =
-  /\bWRONGTYPE |value is not (?:an integer|a valid float)|\bERR (?:Error running script .*: )?user_(?:script|function):\s?\d+: /
-
-function kindOf(value: unknown): string {
-  return value === null ? 'null' : typeof value
-}
-
-/** Clients hang commands on their errors, a password among them, or put the whole script into the message. */
-function storeError(error: unknown): HeadgateError {
-  if (isHeadgateError(error)) return error
-  const { name, message, stack } = error instanceof Error ? error : new Error(String(error))
-  const reason = String(message.split(', command was:', 1)[0])
-  const cause = Object.defineProperty(new Error(reason), 'name', { value: name })
-  cause.stack = stack?.replace(message, () => reason) ?? ''
-  const code = ABOUT_ONE_KEY.test(reason) ? 'ERR_HEADGATE_STORE_KEY' : 'ERR_HEADGATE_STORE'
-  return new HeadgateError(code, `redis: ${reason}`, { cause })
 }
 
 function parseOptions(options: DirectStoreOptions) {

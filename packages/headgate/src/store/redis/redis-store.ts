@@ -5,7 +5,8 @@ import { type GuardOptions, guardStore, type StoreHealth } from '../guard/guarde
 import { shortWaysOf } from '../short-ways.js'
 import type { Store } from '../store.js'
 import { putOf, storeWith } from '../waiter.js'
-import { type DirectStoreOptions, directRedisStore, type RedisClient, type Time } from './direct-store.js'
+import type { RedisClient } from './connection-of.js'
+import { type DirectStoreOptions, directRedisStore, type Time } from './direct-store.js'
 
 export interface RedisStoreOptions extends DirectStoreOptions, GuardOptions {
   /**

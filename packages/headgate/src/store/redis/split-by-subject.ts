@@ -4,8 +4,9 @@
  * the moment between charge and refund a concurrent request may find less than there is.
  */
 import type { Answer, Check, Question, Refund, Verdict } from '../../engine/question.js'
+import { firstCheckOf } from '../first-check.js'
 import type { Store } from '../store.js'
-import { type How, putOf, storeWith, tell, type Waiter } from '../waiter.js'
+import { type How, putOf, storeWith, tellLater, type Waiter } from '../waiter.js'
 import { singleCheckOf } from './encode.js'
 
 const NO_CHECKS: readonly Check[] = []
@@ -48,10 +49,7 @@ export function splitBySubject(store: Store): Store {
   function putAcross(how: How, question: Question, waiter: Waiter<Answer>): Answer | null {
     if (hasOneSubject(question)) return put(how, question, waiter)
     const answer = how === 'decide' ? decideAcross(question) : peekAcross(question)
-    answer.then(
-      value => tell(waiter, value),
-      error => waiter.failed(error),
-    )
+    tellLater(waiter, answer)
     return null
   }
 
@@ -79,7 +77,7 @@ function checkOf(check: Check): Check {
 
 function hasOneSubject(question: Question): boolean {
   if (singleCheckOf(question) !== null) return true
-  const first = question.alternatives.find(checks => checks.length > 0)?.[0] ?? question.shadow[0]
+  const first = firstCheckOf(question)
   const isSame = (check: Check): boolean => check.subject === first?.subject
   return question.alternatives.every(checks => checks.every(isSame)) && question.shadow.every(isSame)
 }

@@ -1,0 +1,42 @@
+import { unexpected } from '../../errors.js'
+import { type IoredisLike, ioredisConnection, isIoredis } from './clients/ioredis.js'
+import { isNodeRedis, type NodeRedisLike, nodeRedisConnection } from './clients/node-redis.js'
+import type { RedisConnection } from './connection.js'
+import type { StoreWarning } from './inspect.js'
+
+/** A client of node-redis or ioredis, of any topology, or anything that can run a script. */
+export type RedisClient = NodeRedisLike | IoredisLike | RedisConnection
+
+/** The connection a client stands for: one of our own like it, or the client itself where it is shared. */
+export function connectionOf(
+  client: RedisClient,
+  shared: boolean,
+  warn: (warning: StoreWarning) => void,
+): RedisConnection {
+  // A URL handed in by mistake may hold a password: only its type is told.
+  if (typeof client !== 'object' || client === null) {
+    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'client', 'a Redis client', kindOf(client))
+  }
+  if (isNodeRedis(client) || isIoredis(client)) {
+    if (shared) {
+      warn({
+        code: 'WARN_HEADGATE_SHARED_CLIENT',
+        message:
+          'shared: the client keeps its own options. If it sends again after a lost reply, a request is charged twice; ' +
+          'if it has a keyPrefix, limits are not shared with clients without it.',
+      })
+    }
+    return isNodeRedis(client) ? nodeRedisConnection(client, shared) : ioredisConnection(client, shared)
+  }
+  if (typeof client.evalsha === 'function' && typeof client.eval === 'function') return client
+  throw unexpected(
+    'ERR_HEADGATE_INVALID_OPTION',
+    'client',
+    'a node-redis or ioredis client, or an object with evalsha and eval',
+    client,
+  )
+}
+
+function kindOf(value: unknown): string {
+  return value === null ? 'null' : typeof value
+}

@@ -1,0 +1,22 @@
+import { HeadgateError, isHeadgateError } from '../../errors.js'
+
+/**
+ * What a script says when it fails over what one key holds, in the words of Redis 7 and of Redis 6, which puts its own
+ * before them. Errors about the node carry the name of the script too, but at their end.
+ */
+const ABOUT_ONE_KEY =
+  /\bWRONGTYPE |value is not (?:an integer|a valid float)|\bERR (?:Error running script .*: )?user_(?:script|function):\s?\d+: /
+
+/**
+ * A failure as the store's own. Clients hang commands on their errors, a password among them, or put the whole script
+ * into the message: none of that is passed on.
+ */
+export function storeError(error: unknown): HeadgateError {
+  if (isHeadgateError(error)) return error
+  const { name, message, stack } = error instanceof Error ? error : new Error(String(error))
+  const reason = String(message.split(', command was:', 1)[0])
+  const cause = Object.defineProperty(new Error(reason), 'name', { value: name })
+  cause.stack = stack?.replace(message, () => reason) ?? ''
+  const code = ABOUT_ONE_KEY.test(reason) ? 'ERR_HEADGATE_STORE_KEY' : 'ERR_HEADGATE_STORE'
+  return new HeadgateError(code, `redis: ${reason}`, { cause })
+}

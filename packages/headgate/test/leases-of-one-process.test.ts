@@ -1,0 +1,332 @@
+/** What one process takes in advance, spends, looks at and gives back, step by step, over an engine that answers late. */
+import { describe, expect, it } from 'vitest'
+import { hasSameNumbers, type Limit } from '../src/engine/limit.js'
+import type { Answer } from '../src/engine/question.js'
+import { SingleQuestion } from '../src/engine/single.js'
+import { createLimiter } from '../src/limiter.js'
+import { leaseLimits } from '../src/policy/leases.js'
+import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../src/policy/limits.js'
+import { unspent } from '../src/store/guard/holding.js'
+import { withLeases } from '../src/store/guard/leases.js'
+import { memoryStore } from '../src/store/memory/memory-store.js'
+import type { Eventually } from '../src/store/store.js'
+import { manualClock } from '../src/testing/manual-clock.js'
+import { lateStore } from './support/late-store.ts'
+import { manualTimers, settled } from './support/manual-timers.ts'
+
+describe('leases', () => {
+  function oneProcess(limit: Limit) {
+    const clock = manualClock()
+    const engine = memoryStore({ clock })
+    const late = lateStore(engine)
+    const ticking = manualTimers()
+    const store = withLeases(late.store, {
+      clock,
+      timers: ticking.timers,
+      deadlineMs: 30,
+      liveProcesses: () => 1,
+    })
+    const ask = async (cost = 1, numbers: Limit = limit): Promise<Answer> => {
+      const answer = store.decide(new SingleQuestion('user:1', 'global', `p.${limit.id}`, numbers, cost))
+      await settled()
+      late.letThrough()
+      return answer
+    }
+    const left = (numbers: Limit = limit): number => {
+      const check = { subject: 'user:1', scope: 'global', name: `p.${limit.id}`, limit: numbers, cost: 1 }
+      const { verdicts } = engine.peek({ alternatives: [[check]], shadow: [] }) as Answer
+      return verdicts[0]?.[0]?.remaining ?? 0
+    }
+    return { clock, engine, late, ticking, store, ask, left }
+  }
+
+  const roomy = leaseLimits('lease', [slidingWindowLog({ limit: 10_000, window: '10s' })], {
+    max: 100,
+    ttl: '500ms',
+  })[0] as Limit
+
+  it('take nothing in advance for a key that is asked for now and then', async () => {
+    const { clock, ask, left } = oneProcess(roomy)
+    for (let times = 1; times <= 20; times++) {
+      expect((await ask()).leased).toBeUndefined()
+      expect(left()).toBe(10_000 - times)
+      clock.advanceUs(300_000)
+    }
+  })
+
+  it('save most calls for a hot key, and say what this process knows', async () => {
+    const { late, ask } = oneProcess(roomy)
+    let fromLease = 0
+    for (let times = 1; times <= 2_000; times++) {
+      const answer = await ask()
+      expect(answer.charged).toBe(0)
+      if (answer.leased) fromLease++
+      expect(answer.verdicts[0]?.[0]?.remaining).toBe(10_000 - times)
+    }
+    expect(fromLease).toBeGreaterThan(1_950)
+    expect(late.calls()).toBeLessThan(50)
+  })
+
+  it('give back what is left over, on idle and on close', async () => {
+    const idle = oneProcess(roomy)
+    for (let times = 0; times < 50; times++) await idle.ask()
+    expect(idle.left()).toBeLessThan(9_950)
+    idle.clock.advanceUs(200_000)
+    idle.ticking.run()
+    idle.late.letThrough()
+    expect(idle.left()).toBe(9_950)
+    const closing = oneProcess(roomy)
+    for (let times = 0; times < 50; times++) await closing.ask()
+    const closed = closing.store.close()
+    closing.late.letThrough()
+    await closed
+    expect(closing.left()).toBe(9_950)
+  })
+
+  it('end when the numbers change, and with a reset', async () => {
+    const changed = oneProcess(roomy)
+    for (let times = 0; times < 50; times++) await changed.ask()
+    const fewer = leaseLimits('lease', [slidingWindowLog({ limit: 100, window: '10s' })], {
+      max: 10,
+      ttl: '500ms',
+    })
+    expect(hasSameNumbers(fewer[0] as Limit, roomy)).toBe(false)
+    expect((await changed.ask(1, fewer[0])).leased).toBeUndefined()
+    await settled()
+    changed.late.letThrough()
+    expect(changed.left(fewer[0])).toBe(49)
+    const reset = oneProcess(roomy)
+    for (let times = 0; times < 50; times++) await reset.ask()
+    const check = { subject: 'user:1', scope: 'global', name: `p.${roomy.id}`, limit: roomy, cost: 1 }
+    const done = reset.store.reset([check])
+    reset.late.letThrough()
+    await done
+    expect((await reset.ask()).leased).toBeUndefined()
+    expect(reset.left()).toBe(9_999)
+  })
+
+  it('are looked at, and not spent, by who only looks', async () => {
+    const { engine, late, store, ask, left } = oneProcess(roomy)
+    for (let times = 0; times < 60; times++) await ask()
+    const question = new SingleQuestion('user:1', 'global', `p.${roomy.id}`, roomy, 1)
+    // Somebody else takes all that the store has left: what is held here is still good.
+    const check = { subject: 'user:1', scope: 'global', name: `p.${roomy.id}`, limit: roomy, cost: left() }
+    void engine.decide({ alternatives: [[check]], shadow: [] })
+    expect(left()).toBe(0)
+    const calls = late.calls()
+    const looked = await store.peek(question)
+    expect(looked).toMatchObject({ charged: 0, leased: true })
+    expect(looked.verdicts[0]?.[0]).toMatchObject({
+      allowed: true,
+      remaining: 10_000 - 60,
+      chargedAtUs: null,
+    })
+    expect((await store.peek(question)).verdicts).toEqual(looked.verdicts)
+    expect(await ask()).toMatchObject({ charged: 0, leased: true })
+    expect(late.calls()).toBe(calls)
+  })
+
+  it('of a bucket, given back late, do not return what has been refilled', async () => {
+    const bucket = leaseLimits('lease', [tokenBucket({ capacity: 120, refillPerSecond: 30 })], {
+      max: 24,
+      ttl: '200ms',
+    })[0] as Limit
+    const { clock, engine, late, ticking, ask, left } = oneProcess(bucket)
+    for (let times = 0; times < 36; times++) {
+      await ask()
+      clock.advanceUs(1_000)
+    }
+    const held = 120 - 36 - left()
+    expect(held).toBeGreaterThan(5)
+    // This process is busy; the bucket is full again, and another takes all there is.
+    clock.advanceUs(10_000_000)
+    const all = {
+      subject: 'user:1',
+      scope: 'global',
+      name: `p.${bucket.id}`,
+      limit: bucket,
+      cost: bucket.limit,
+    }
+    expect(engine.decide({ alternatives: [[all]], shadow: [] })).toMatchObject({ charged: 0 })
+    ticking.run()
+    late.letThrough()
+    await settled()
+    expect(left()).toBe(0)
+  })
+
+  it('of a bucket do not grow from hand to hand', async () => {
+    const bucket = leaseLimits('lease', [tokenBucket({ capacity: 1_000, refillPerSecond: 100 })], {
+      max: 500,
+      ttl: '500ms',
+    })[0] as Limit
+    const clock = manualClock()
+    const engine = memoryStore({ clock })
+    const check = { subject: 'user:1', scope: 'global', name: 'p.bucket', limit: bucket, cost: 1 }
+    const take = (cost: number): Answer =>
+      engine.decide({ alternatives: [[{ ...check, cost }]], shadow: [] }) as Answer
+    // Each takes just before the one before it gives back, well within the time of its lease, as it would.
+    const held = 400
+    let chargedAtUs = take(held).verdicts[0]?.[0]?.chargedAtUs ?? null
+    for (let hand = 0; hand < 40; hand++) {
+      clock.advanceUs(400_000)
+      const next = take(held).verdicts[0]?.[0]?.chargedAtUs ?? null
+      void engine.refund([unspent(check, held, chargedAtUs)])
+      chargedAtUs = next
+    }
+    let admitted = held
+    while (take(1).charged === 0) admitted++
+    expect(admitted).toBeLessThanOrEqual(1_000)
+  })
+
+  it('deny nobody who asked after the grant was decided', async () => {
+    const small = leaseLimits('lease', [slidingWindowLog({ limit: 20, window: '1s' })], {
+      max: 20,
+      ttl: '50ms',
+    })[0] as Limit
+    const { clock, late, store, ask } = oneProcess(small)
+    for (let times = 0; times < 20; times++) await ask()
+    const first = store.decide(new SingleQuestion('user:1', 'global', `p.${small.id}`, small, 1))
+    await settled()
+    // It is decided now and heard of later; meanwhile there is room again.
+    const decided = late.decideNow()
+    clock.advanceUs(1_100_000)
+    const second = store.decide(new SingleQuestion('user:1', 'global', `p.${small.id}`, small, 1))
+    await settled()
+    decided()
+    await settled()
+    late.letThrough()
+    expect((await first).charged).toBe(-1)
+    await settled()
+    late.letThrough()
+    expect((await second).charged).toBe(0)
+  })
+
+  it('survive a store that throws, and can be closed twice while a grant is under way', async () => {
+    const { late, store, ask } = oneProcess(roomy)
+    for (let times = 0; times < 10; times++) await ask()
+    const decide = late.store.decide
+    late.store.decide = () => {
+      throw new Error('broken')
+    }
+    const asked = new SingleQuestion('user:1', 'global', `p.${roomy.id}`, roomy, 200)
+    await expect(store.decide(asked)).rejects.toThrow('broken')
+    late.store.decide = decide
+    const answer = store.decide(asked)
+    await settled()
+    const closes = [store.close(), store.close()]
+    for (let round = 0; round < 4; round++) {
+      await settled()
+      late.letThrough()
+    }
+    expect((await answer).charged).toBe(0)
+    await Promise.all(closes)
+  })
+
+  it('that come while the store closes are given back, too', async () => {
+    const { late, store, ask, left } = oneProcess(roomy)
+    let spent = 0
+    let answer: Eventually<Answer> | null = null
+    // Until a grant is under way that takes more than the request that waits for it.
+    while (answer === null) {
+      const calls = late.calls()
+      const asked = store.decide(new SingleQuestion('user:1', 'global', `p.${roomy.id}`, roomy, 1))
+      spent++
+      await settled()
+      if (spent > 40 && late.calls() > calls) answer = asked
+      else late.letThrough()
+    }
+    const closed = store.close()
+    await settled()
+    late.letThrough()
+    expect(await answer).toMatchObject({ charged: 0 })
+    await settled()
+    late.letThrough()
+    await closed
+    expect(left()).toBe(10_000 - spent)
+    expect(await ask().catch(() => null)).not.toMatchObject({ leased: true })
+  })
+
+  it('of the counter end with its window', async () => {
+    const counter = leaseLimits('lease', [slidingWindowCounter({ limit: 10_000, window: '10s' })], {
+      max: 100,
+      ttl: '500ms',
+    })[0] as Limit
+    const { clock, ask } = oneProcess(counter)
+    clock.advanceUs(10_000_000 - (clock.nowUs() % 10_000_000) - 20_000)
+    for (let times = 0; times < 40; times++) await ask()
+    expect((await ask()).leased).toBe(true)
+    clock.advanceUs(19_999)
+    expect((await ask()).leased).toBe(true)
+    clock.advanceUs(1)
+    const next = await ask()
+    expect(next.verdicts[0]?.[0]?.chargedAtUs).toBe(clock.nowUs())
+  })
+
+  it('serve everybody who waits from one grant', async () => {
+    const { late, store, ask } = oneProcess(roomy)
+    for (let times = 0; times < 60; times++) await ask()
+    const before = late.calls()
+    const answers = Array.from({ length: 300 }, () =>
+      store.decide(new SingleQuestion('user:1', 'global', `p.${roomy.id}`, roomy, 1)),
+    )
+    for (let round = 0; round < 6; round++) {
+      await settled()
+      late.letThrough()
+    }
+    expect((await Promise.all(answers)).every(({ charged }) => charged === 0)).toBe(true)
+    expect(late.calls() - before).toBeLessThan(300)
+  })
+
+  it('take one deadline for the grant and what comes after it', async () => {
+    const { clock, late, store, ask, ticking } = oneProcess(roomy)
+    for (let times = 0; times < 60; times++) await ask()
+    // More than a grant can be: those who find nothing left ask for themselves.
+    const answers = Array.from({ length: 300 }, () =>
+      Promise.resolve(store.decide(new SingleQuestion('user:1', 'global', `p.${roomy.id}`, roomy, 1))).then(
+        ({ charged }) => charged,
+        ({ code }) => code,
+      ),
+    )
+    await settled()
+    clock.advanceUs(29_000)
+    late.letThrough()
+    await settled()
+    clock.advanceUs(2_000)
+    ticking.run()
+    const outcomes = await Promise.all(answers)
+    expect(new Set(outcomes)).toEqual(new Set([0, 'ERR_HEADGATE_STORE_TIMEOUT']))
+    // Redis decides them all the same: an outcome that nobody knows is neither repeated nor taken back.
+    const calls = late.calls()
+    late.letThrough()
+    await settled()
+    expect(late.calls()).toBe(calls)
+  })
+
+  it.each([
+    ['lease.ttl', slidingWindowLog({ limit: 10, window: '1s' }), { max: 1, ttl: '51ms' }, 'at most 50ms'],
+    [
+      'lease.ttl',
+      tokenBucket({ capacity: 100, refillPerSecond: 100 }),
+      { max: 1, ttl: '51ms' },
+      'at most 50ms',
+    ],
+    [
+      'lease.max',
+      slidingWindowLog({ limit: 10, window: '1s' }),
+      { max: 11, ttl: '50ms' },
+      'a whole number from 1 to the limit 10',
+    ],
+    ['lease', slidingWindowLog({ limit: 10, window: '1s' }), 'always', "'auto', 'off' or { max, ttl }"],
+  ])('refuse %s that could admit more, by name', (field, limit, lease, expected) => {
+    const policies = { api: { limits: limit, lease: lease as never } }
+    expect(() => createLimiter({ policies })).toThrow(`policies.api.${field}: expected ${expected}`)
+  })
+
+  it('make a bucket smaller by what is refilled in the time of a lease, also for those who are told', () => {
+    const [limit] = leaseLimits('lease', [tokenBucket({ capacity: 100, refillPerSecond: 50 })], {
+      max: 5,
+      ttl: '60ms',
+    })
+    expect(limit).toMatchObject({ limit: 97, quota: { limit: 97 } })
+  })
+})
