@@ -1,4 +1,5 @@
 import { Decision, type DecisionContext } from './decision/decision.js'
+import { keepShape } from './engine/keep-shape.js'
 import type { Answer, Question } from './engine/question.js'
 import type { DecidedPolicy, Policy } from './policy/policies.js'
 import { Late, type Waiter } from './store/waiter.js'
@@ -35,3 +36,12 @@ export class LateDecision extends Late<Decision> implements Waiter<Answer> {
     this.reject(error)
   }
 }
+
+keepShape(
+  new LateDecision(
+    { alternatives: [], shadow: [] },
+    { name: '', tier: null, limits: [] },
+    1,
+    { clock: { nowUs: () => 0, unixMs: () => 0 }, source: 'memory' },
+  ),
+)
