@@ -26,7 +26,7 @@ export class LateDecision extends Late<Decision> implements Waiter<Answer> {
   answered(answer: Answer): void {
     try {
       this.onAnswer?.(this.question, answer)
-      this.resolve(new Decision(this.question, answer, this.policy, this.cost, this.context))
+      this.resolve(Decision.on(this.question, answer, this.policy, this.cost, this.context))
     } catch (error) {
       this.reject(error)
     }
@@ -38,10 +38,8 @@ export class LateDecision extends Late<Decision> implements Waiter<Answer> {
 }
 
 keepShape(
-  new LateDecision(
-    { alternatives: [], shadow: [] },
-    { name: '', tier: null, limits: [] },
-    1,
-    { clock: { nowUs: () => 0, unixMs: () => 0 }, source: 'memory' },
-  ),
+  new LateDecision({ alternatives: [], shadow: [] }, { name: '', tier: null, limits: [] }, 1, {
+    clock: { nowUs: () => 0, unixMs: () => 0 },
+    source: 'memory',
+  }),
 )

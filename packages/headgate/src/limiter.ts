@@ -10,22 +10,18 @@ import {
 import { type Clock, systemClock } from './clock.js'
 import { Decision } from './decision/decision.js'
 import { undecided } from './decision/undecided.js'
-import type { Answer, Check, Question } from './engine/question.js'
+import { Admission } from './engine/admission.js'
+import type { Denial } from './engine/denial.js'
+import type { Check, Question } from './engine/question.js'
 import { SingleQuestion } from './engine/single.js'
 import { HeadgateError, unexpected } from './errors.js'
 import { LateDecision } from './late-decision.js'
-import {
-  type NamedLimit,
-  type Policy,
-  type PolicyOptions,
-  parsePolicies,
-  parseTiers,
-} from './policy/policies.js'
+import { type Policy, type PolicyOptions, parsePolicies, parseTiers } from './policy/policies.js'
 import type { TierOptions } from './policy/tiers.js'
 import { createRefunds } from './refunds.js'
 import type { FailureMode } from './store/guard/failure.js'
 import { memoryStore } from './store/memory/memory-store.js'
-import { shortWaysOf } from './store/short-ways.js'
+import { type OneUnit, shortWaysOf } from './store/short-ways.js'
 import type { Store } from './store/store.js'
 import { type How, putOf } from './store/waiter.js'
 import { createSubjectNamer, type SubjectInput, type SubjectOptions } from './subject/subject.js'
@@ -81,6 +77,12 @@ export interface LimiterCounts {
   readonly faults: number
 }
 
+/** A policy of one limit, and the short way to one unit of it. */
+interface PlainPolicy {
+  readonly policy: Policy
+  readonly oneUnit: OneUnit
+}
+
 const NO_CHECKS: readonly Check[] = []
 
 /** Builds a limiter. Policy and tier names that do not exist do not compile, and throw where types are not checked. */
@@ -108,8 +110,8 @@ export function createLimiter<
       store,
     )
   }
-  const shortWays = shortWaysOf(store)
-  const put = putOf(store)
+  const { wayOf } = shortWaysOf(store)
+  const putToStore = putOf(store)
   const context = { clock: store.clock ?? options.clock ?? systemClock, source: store.source }
   const nameSubject = createSubjectNamer(options.subject)
   const refund = createRefunds(store)
@@ -142,52 +144,71 @@ export function createLimiter<
     return { ...question, onStoreFailure: parseFailureMode(ask.onStoreFailure) }
   }
 
-  let lastPolicyName: string | undefined
-  let lastPolicy: Policy | undefined
+  const plainPolicies = new Map<string, PlainPolicy>()
+  for (const [name, policy] of policies) {
+    const [only, more] = policy.limits
+    const oneUnit = only === undefined || more !== undefined ? undefined : wayOf?.(only.name, only.limit)
+    if (oneUnit !== undefined) plainPolicies.set(name, { policy, oneUnit })
+  }
+  let lastName: string | undefined
+  let lastPlain: PlainPolicy | undefined
 
-  /** The policy of an ask that is nothing but its name, if that has one limit. */
-  function plainPolicy(ask: AnyAsk): Policy | undefined {
-    const { policy: name, tier, scope, cost, onStoreFailure } = ask
-    if (tier !== undefined || scope !== undefined || cost !== undefined || onStoreFailure !== undefined)
-      return
-    if (name !== lastPolicyName) {
-      lastPolicyName = name
-      const policy = policies.get(name as string)
-      lastPolicy = policy?.limits.length === 1 ? policy : undefined
+  /** The policy of an ask that is nothing but the name of one that has a way for one unit. */
+  function plainPolicy(ask: AnyAsk): PlainPolicy | undefined {
+    if (ask.tier !== undefined || ask.scope !== undefined) return
+    if (ask.cost !== undefined || ask.onStoreFailure !== undefined) return
+    if (ask.policy !== lastName) {
+      lastName = ask.policy
+      lastPlain = plainPolicies.get(ask.policy)
     }
-    return lastPolicy
+    return lastPlain
   }
 
-  let lastAnswer: Answer | null = null
-  let lastDecision: Promise<Decision> | null = null
+  const admission = new Admission()
 
-  /** The commonest question, of a caller who has asked before: nothing is made but the decision, if it is another. */
-  function decideKnown(subject: string, policy: Policy): Promise<Decision> | null {
-    const { name, limit } = policy.limits[0] as NamedLimit
-    const answer = shortWays.decideKnown?.(subject, name, limit) ?? null
-    if (answer === null || answer === lastAnswer) return answer && lastDecision
-    const decision = Promise.resolve(new Decision(null, answer, policy, 1, context, subject))
-    if (answer.charged < 0) {
-      lastAnswer = answer
-      lastDecision = decision
+  /** The commonest question, of a caller who has asked before: nothing is made but the decision. */
+  function check(subject: SubjectInput, ask: AnyAsk): Promise<Decision> {
+    try {
+      if (closed || typeof subject !== 'string' || typeof ask !== 'object' || ask === null)
+        return put('decide', subject, ask)
+      const plain = plainPolicy(ask)
+      if (plain === undefined) return put('decide', subject, ask)
+      const { policy, oneUnit } = plain
+      const known = oneUnit.take(subject, admission) ?? takeFirst(subject, oneUnit)
+      if (known === null) return put('decide', subject, ask)
+      if (known !== admission) return denied(subject, policy, known as Denial)
+      const { remaining, resetAfterUs, nowUs } = admission
+      return promiseOf(Decision.onOne(subject, policy, context, remaining, 0, resetAfterUs, nowUs))
+    } catch (error) {
+      return Promise.reject(error)
     }
+  }
+
+  function takeFirst(subject: `${string}:${string}`, oneUnit: OneUnit): Admission | null {
+    return nameSubject(subject) === subject ? oneUnit.takeFirst(subject, admission) : null
+  }
+
+  /** In a flood the same denial, as long as it is the same. */
+  function denied(subject: string, policy: Policy, denial: Denial): Promise<Decision> {
+    if (denial.toldBy === policy) return denial.told as Promise<Decision>
+    const { remaining, retryAfterUs, resetAfterUs } = denial.answer
+    const decision = promiseOf(
+      Decision.onOne(subject, policy, context, remaining, retryAfterUs, resetAfterUs, denial.nowUs),
+    )
+    denial.told = decision
+    denial.toldBy = policy
     return decision
   }
 
   /** Not an async function: one promise is all that a decision costs. */
-  function ask(how: How, subject: SubjectInput, ask: AnyAsk): Promise<Decision> {
+  function put(how: How, subject: SubjectInput, ask: AnyAsk): Promise<Decision> {
     try {
       if (closed) throw closedError()
-      if (how === 'decide' && typeof subject === 'string' && typeof ask === 'object' && ask !== null) {
-        const plain = plainPolicy(ask)
-        const decision = plain === undefined ? null : decideKnown(subject, plain)
-        if (decision !== null) return decision
-      }
       const policy = policyOf(ask)
       const cost = ask.cost === undefined ? 1 : parseCost(ask.cost)
       const question = questionOf(policy, subject, ask, cost)
       const decision = new LateDecision(question, policy, cost, context)
-      const answer = put(how, question, decision)
+      const answer = putToStore(how, question, decision)
       return answer === null ? decision.promise : decision.now(answer)
     } catch (error) {
       return Promise.reject(error)
@@ -197,8 +218,8 @@ export function createLimiter<
   return {
     policyNames: [...policies.keys()] as (keyof Policies & string)[],
     tierNames: [...tiers.keys()] as (keyof Tiers & string)[],
-    check: (subject, options) => ask('decide', subject, options as AnyAsk),
-    peek: (subject, options) => ask('peek', subject, options as AnyAsk),
+    check: (subject, ask) => check(subject, ask as AnyAsk),
+    peek: (subject, ask) => put('peek', subject, ask as AnyAsk),
 
     async refund(decision, units) {
       if (closed) throw closedError()
@@ -224,4 +245,13 @@ export function createLimiter<
       await store.close()
     },
   }
+}
+
+/**
+ * A promise looks for a `then` on whatever it is given, a tenth of a decision. The compiler leaves that out for an object
+ * whose shape it knows, and it does once a property has been read.
+ */
+function promiseOf(decision: Decision): Promise<Decision> {
+  void decision.allowed
+  return Promise.resolve(decision)
 }

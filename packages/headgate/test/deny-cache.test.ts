@@ -3,6 +3,8 @@
  * answers by itself, the store is looked at as it is at that moment: it would have denied, too, and for as long.
  */
 import { describe, expect, it } from 'vitest'
+import { Admission } from '../src/engine/admission.js'
+import { Denial } from '../src/engine/denial.js'
 import type { Limit } from '../src/engine/limit.js'
 import type { Answer, Check, Question, Refund } from '../src/engine/question.js'
 import { SingleQuestion } from '../src/engine/single.js'
@@ -112,7 +114,8 @@ async function play(seed: number, engine: Store, clock: ManualClock, tally: Tall
   function askShortly(question: Question): Answer | null {
     if (!(question instanceof SingleQuestion) || question.cost !== 1) return null
     const { subject, name, limit } = question
-    return shortWaysOf(cached).decideKnown?.(subject, name, limit) ?? null
+    const known = shortWaysOf(cached).wayOf?.(name, limit).take(subject, new Admission()) ?? null
+    return known instanceof Denial ? known.answer : null
   }
 }
 

@@ -2,7 +2,7 @@ import type { Clock } from '../clock.js'
 import { keepShape } from '../engine/keep-shape.js'
 import { NEVER, type Quota } from '../engine/limit.js'
 import type { Answer, Check, Question, Verdict } from '../engine/question.js'
-import { SingleQuestion } from '../engine/single.js'
+import { SingleAnswer, SingleQuestion } from '../engine/single.js'
 import type { DecidedPolicy, NamedLimit, Policy } from '../policy/policies.js'
 import type { Source } from '../store/store.js'
 import { bindingIndex, bindingOf, decidingAlternative } from './binding.js'
@@ -29,14 +29,10 @@ export type Reason =
   | 'store-unavailable'
 
 const ASKED = Symbol('asked')
-const SUBJECT = Symbol('subject')
-const QUESTION = Symbol('question')
-const ANSWER = Symbol('answer')
 const POLICY = Symbol('policy')
 const CONTEXT = Symbol('context')
-const ANSWERED_AT_US = Symbol('answeredAtUs')
-const RESET_AT = Symbol('resetAt')
-const VERDICTS = Symbol('verdicts')
+const AT_US = Symbol('atUs')
+const EXCHANGE = Symbol('exchange')
 
 /** A store that is back is found within a second. */
 const CLOSED_RETRY_AFTER_MS = 1_000
@@ -59,56 +55,122 @@ export interface DecisionContext {
   readonly source: Source
 }
 
+/** A question with its answer, and what was worked out of them when it was first read. */
+class Exchange {
+  verdicts: readonly LimitVerdict[] | null = null
+  resetAt: number | null = null
+
+  constructor(
+    readonly question: Question,
+    readonly answer: Answer,
+    readonly cost: number,
+  ) {}
+}
+
 /**
  * The answer to "may this request pass?": a value that can be kept, logged and sent (`JSON.stringify` shows it whole).
  * Durations are rounded up, so that a client that obeys them is not denied again.
  */
 export class Decision {
-  // Most callers read two or three of the properties below, so none is worked out before it is read.
+  // Most callers read two or three numbers, so nothing else is worked out before it is read.
   // Under symbols rather than as private fields, which would cost a tenth of a decision; nobody meets them by accident.
   // Declared only: an initialiser would write every field twice.
-  /** Null for the plainest question, which is made again when somebody looks. */
-  declare private readonly [ASKED]: Question | null
-  declare private readonly [SUBJECT]: string | undefined
-  declare private readonly [ANSWER]: Answer
+  /** Units left now; Infinity when nothing limits this caller. */
+  declare readonly remaining: number
+  /** 0 when allowed; null when no waiting helps. */
+  declare readonly retryAfterMs: number | null
+  /** How long until everything is available again. */
+  declare readonly resetAfterMs: number
+  /** Of the plainest question (see `onOne`) the subject alone: the rest is made when somebody looks. */
+  declare private [ASKED]: Exchange | string
   declare private readonly [POLICY]: Policy | DecidedPolicy
   declare private readonly [CONTEXT]: DecisionContext
-  /** Reading of the clock when the store answered, where the answer does not carry it. */
-  declare private readonly [ANSWERED_AT_US]: number | undefined
-  declare private [RESET_AT]: number | undefined
-  declare private [VERDICTS]: readonly LimitVerdict[] | undefined
-  /** Units the request takes. */
-  declare readonly cost: number
+  /** Reading of the clock when the store answered. */
+  declare private readonly [AT_US]: number
 
-  /** Without a question: the only limit of the policy, in the scope `global`, for `subject`. */
-  constructor(
-    question: Question | null,
+  private constructor(
+    asked: Exchange | string,
+    policy: Policy | DecidedPolicy,
+    context: DecisionContext,
+    remaining: number,
+    retryAfterMs: number | null,
+    resetAfterMs: number,
+    atUs: number,
+  ) {
+    this.remaining = remaining
+    this.retryAfterMs = retryAfterMs
+    this.resetAfterMs = resetAfterMs
+    this[ASKED] = asked
+    this[POLICY] = policy
+    this[CONTEXT] = context
+    this[AT_US] = atUs
+  }
+
+  static {
+    const policy = { name: '', tier: null, limits: [] }
+    const context = { clock: { nowUs: () => 0, unixMs: () => 0 }, source: 'memory' } as const
+    // With numbers alone V8 would take a field for one of doubles after the first large one, and make an object for
+    // every number from then on. A field that has held something else takes small numbers as they are.
+    const none = null as unknown as number
+    keepShape(new Decision('', policy, context, none, none, none, 0.5))
+  }
+
+  /** The decision that an answer amounts to. */
+  static on(
+    question: Question,
     answer: Answer,
     policy: Policy | DecidedPolicy,
     cost: number,
     context: DecisionContext,
-    subject?: string,
-  ) {
-    this[ASKED] = question
-    this[SUBJECT] = subject
-    this[ANSWER] = answer
-    this[POLICY] = policy
-    this[CONTEXT] = context
-    this.cost = cost
-    this[ANSWERED_AT_US] = answer.nowUs === undefined ? context.clock.nowUs() : undefined
-    this[RESET_AT] = undefined
-    this[VERDICTS] = undefined
+  ): Decision {
+    const binding = bindingOf(answer)
+    return new Decision(
+      new Exchange(question, answer, cost),
+      policy,
+      context,
+      binding?.remaining ?? Number.POSITIVE_INFINITY,
+      retryAfterMsOf(answer, binding, answer.source ?? context.source),
+      toMs(binding?.resetAfterUs ?? 0),
+      answer.nowUs ?? context.clock.nowUs(),
+    )
   }
 
-  private get [QUESTION](): Question {
+  /** The decision on the plainest question: one unit of the only limit of the policy, in the scope `global`. */
+  static onOne(
+    subject: string,
+    policy: Policy,
+    context: DecisionContext,
+    remaining: number,
+    retryAfterUs: number,
+    resetAfterUs: number,
+    atUs: number,
+  ): Decision {
+    return new Decision(subject, policy, context, remaining, msOf(retryAfterUs), toMs(resetAfterUs), atUs)
+  }
+
+  private get [EXCHANGE](): Exchange {
     const asked = this[ASKED]
-    if (asked !== null) return asked
+    if (typeof asked !== 'string') return asked
     const { name, limit } = this[POLICY].limits[0] as NamedLimit
-    return new SingleQuestion(this[SUBJECT] as string, 'global', name, limit, this.cost)
+    const { remaining, retryAfterMs, resetAfterMs, allowed, [AT_US]: atUs } = this
+    const retryAfterUs = retryAfterMs === null ? NEVER : retryAfterMs * 1000
+    const exchange = new Exchange(
+      new SingleQuestion(asked, 'global', name, limit, 1),
+      new SingleAnswer(remaining, retryAfterUs, resetAfterMs * 1000, allowed ? atUs : null, atUs),
+      1,
+    )
+    this[ASKED] = exchange
+    return exchange
   }
 
   get allowed(): boolean {
-    return this[ANSWER].charged >= 0
+    return this.retryAfterMs === 0
+  }
+
+  /** Units the request takes. */
+  get cost(): number {
+    const asked = this[ASKED]
+    return typeof asked === 'string' ? 1 : asked.cost
   }
 
   /** Units the binding limit allows in its window; Infinity when nothing limits this caller. */
@@ -116,31 +178,15 @@ export class Decision {
     return this.binding?.quota.limit ?? Number.POSITIVE_INFINITY
   }
 
-  /** Units left now. */
-  get remaining(): number {
-    return bindingOf(this[ANSWER])?.remaining ?? Number.POSITIVE_INFINITY
-  }
-
-  /** How long until everything is available again. */
-  get resetAfterMs(): number {
-    return toMs(bindingOf(this[ANSWER])?.resetAfterUs ?? 0)
-  }
-
   /** Unix time in milliseconds at which everything is available again. */
   get resetAt(): number {
-    if (this[RESET_AT] === undefined) {
+    const exchange = this[EXCHANGE]
+    if (exchange.resetAt === null) {
       const { clock } = this[CONTEXT]
-      const sinceUs = clock.nowUs() - (this[ANSWER].nowUs ?? this[ANSWERED_AT_US] ?? 0)
-      this[RESET_AT] = clock.unixMs() + this.resetAfterMs - Math.round(sinceUs / 1000)
+      const sinceUs = clock.nowUs() - this[AT_US]
+      exchange.resetAt = clock.unixMs() + this.resetAfterMs - Math.round(sinceUs / 1000)
     }
-    return this[RESET_AT]
-  }
-
-  /** 0 when allowed; null when no waiting helps. */
-  get retryAfterMs(): number | null {
-    if (this.source === 'closed') return CLOSED_RETRY_AFTER_MS
-    const retryAfterUs = this.allowed ? 0 : (bindingOf(this[ANSWER])?.retryAfterUs ?? 0)
-    return retryAfterUs === NEVER ? null : toMs(retryAfterUs)
+    return exchange.resetAt
   }
 
   /** The policy of the limit that binds. */
@@ -166,36 +212,39 @@ export class Decision {
   }
 
   get source(): Source {
-    return this[ANSWER].source ?? this[CONTEXT].source
+    const asked = this[ASKED]
+    return (typeof asked === 'string' ? undefined : asked.answer.source) ?? this[CONTEXT].source
   }
 
   /** Decided from units this process had taken in advance: `remaining` is what this process knows of. */
   get leased(): boolean {
-    return this[ANSWER].leased === true
+    const asked = this[ASKED]
+    return typeof asked !== 'string' && asked.answer.leased === true
   }
 
   get reason(): Reason {
     if (this.source === 'open' || this.source === 'closed') return 'store-unavailable'
     const policy = this[POLICY]
     const unasked = 'unasked' in policy ? policy.unasked : null
-    return unasked ?? reasonOf(this.allowed, bindingOf(this[ANSWER]))
+    return unasked ?? reasonOf(this.allowed, bindingOf(this[EXCHANGE].answer))
   }
 
   /** The limit that decided: of a denial the one to wait for longest, otherwise the one with least left. */
   get binding(): LimitVerdict | null {
-    const answer = this[ANSWER]
+    const { answer } = this[EXCHANGE]
     return this.verdicts[bindingIndex(answer.verdicts[decidingAlternative(answer)] ?? [])] ?? null
   }
 
   /** The answer of every limit of the alternative that decided. */
   get verdicts(): readonly LimitVerdict[] {
-    this[VERDICTS] ??= verdictsOf(this[QUESTION], this[ANSWER])
-    return this[VERDICTS]
+    const exchange = this[EXCHANGE]
+    exchange.verdicts ??= verdictsOf(exchange.question, exchange.answer)
+    return exchange.verdicts
   }
 
   /** What shadow limits would have said; they never bind. */
   get shadow(): readonly LimitVerdict[] {
-    const [question, answer] = [this[QUESTION], this[ANSWER]]
+    const { question, answer } = this[EXCHANGE]
     return answer.shadow.map((verdict, index) => toLimitVerdict(question.shadow[index] as Check, verdict))
   }
 
@@ -215,7 +264,7 @@ export class Decision {
 
   /** The charges this decision made, for `limiter.refund`. */
   static chargesOf(decision: Decision): readonly { check: Check; chargedAtUs: number }[] {
-    const [question, answer] = [decision[QUESTION], decision[ANSWER]]
+    const { question, answer } = decision[EXCHANGE]
     if (answer.charged < 0) return []
     const checks = question.alternatives[answer.charged] ?? []
     const verdicts = answer.verdicts[answer.charged] ?? []
@@ -257,13 +306,23 @@ function toMs(us: number): number {
   return Math.ceil(us / 1000)
 }
 
+function msOf(retryAfterUs: number): number | null {
+  return retryAfterUs === NEVER ? null : toMs(retryAfterUs)
+}
+
+function retryAfterMsOf({ charged }: Answer, binding: Verdict | undefined, source: Source): number | null {
+  if (source === 'closed') return CLOSED_RETRY_AFTER_MS
+  // However short its wait, a denial is none for now: 0 says allowed.
+  return charged >= 0 ? 0 : msOf(Math.max(1, binding?.retryAfterUs ?? 0))
+}
+
 function toLimitVerdict(check: Check, verdict: Verdict): LimitVerdict {
   return {
     name: check.name,
     allowed: verdict.allowed,
     limit: check.limit.limit,
     remaining: verdict.remaining,
-    retryAfterMs: verdict.retryAfterUs === NEVER ? null : toMs(verdict.retryAfterUs),
+    retryAfterMs: msOf(verdict.retryAfterUs),
     resetAfterMs: toMs(verdict.resetAfterUs),
     quota: check.limit.quota,
   }
@@ -282,13 +341,3 @@ function reasonOf(allowed: boolean, binding: Verdict | undefined): Reason {
   if (allowed) return 'within-limit'
   return binding.retryAfterUs === NEVER ? 'exceeds-capacity' : 'limit-exceeded'
 }
-
-keepShape(
-  new Decision(
-    { alternatives: [], shadow: [] },
-    { charged: 0, verdicts: [], shadow: [], nowUs: 0 },
-    { name: '', tier: null, limits: [] },
-    1,
-    { clock: { nowUs: () => 0, unixMs: () => 0 }, source: 'memory' },
-  ),
-)

@@ -17,5 +17,5 @@ const NO_POLICY: DecidedPolicy = {
 export function undecided(source: 'open' | 'closed', context: DecisionContext): Decision {
   const question = { alternatives: [[]], shadow: [] }
   const answer = { charged: source === 'open' ? 0 : -1, verdicts: [[]], shadow: [], source }
-  return new Decision(question, answer, NO_POLICY, 1, context)
+  return Decision.on(question, answer, NO_POLICY, 1, context)
 }

@@ -1,5 +1,5 @@
+import type { Admission } from './admission.js'
 import type { Limit } from './limit.js'
-import type { SingleAnswer } from './single.js'
 
 /**
  * What an algorithm is: pure arithmetic on a state, a limit and a time in integer microseconds.
@@ -17,11 +17,11 @@ export interface Algorithm<L extends Limit, State> {
   /** How long until everything is available again if nobody asks. */
   resetAfterUs(limit: L, state: State, nowUs: number): number
   /**
-   * Wait, charge, remaining and reset in one go, for a positive cost on a clock that has not stepped back; null where
-   * it does not apply. Always the same answer as one after the other: half of a decision was working the same things
-   * out four times.
+   * Charges a positive cost that fits and writes to `into` what `remaining` and `resetAfterUs` would say then. False,
+   * with nothing changed, when it does not fit or the clock has stepped back: that is for the functions above to say.
+   * One after the other they would work the same things out four times, half of a decision.
    */
-  take?(limit: L, state: State, cost: number, nowUs: number): SingleAnswer | null
+  take(limit: L, state: State, cost: number, nowUs: number, into: Admission): boolean
   /**
    * Takes back up to `units` charged at `chargedAtUs`, the oldest ones when that is null. Returns how many. A bucket
    * takes less of those that were held in advance since `heldSinceUs`.

@@ -2,6 +2,7 @@
  * Several limits are one question: every check of an alternative is charged, or none of them.
  * A denied request leaves no trace, so a client that hammers does not dig itself deeper.
  */
+import { Admission } from './admission.js'
 import type { Algorithm } from './algorithm.js'
 import { algorithmOf, type State } from './algorithms.js'
 import type { Limit } from './limit.js'
@@ -40,16 +41,15 @@ export function decide(question: Question, open: OpenState, nowUs: number): Answ
   return { charged, verdicts, shadow: decideShadow(question.shadow, open, nowUs), nowUs }
 }
 
-/** Answers the commonest question, of one check, on its state. */
-export function decideSingle(check: SingleQuestion, state: State, nowUs: number): SingleAnswer {
-  return takeOne(check.limit, state, check.cost, nowUs)
-}
+const admission = new Admission()
 
-/** The same without an object for the question. */
-export function takeOne(limit: Limit, state: State, cost: number, nowUs: number): SingleAnswer {
+/** Answers the commonest question, of one check, on its state. */
+export function decideSingle({ limit, cost }: SingleQuestion, state: State, nowUs: number): SingleAnswer {
   const algorithm = algorithmOf(limit)
-  const taken = algorithm.take === undefined || cost === 0 ? null : algorithm.take(limit, state, cost, nowUs)
-  return taken ?? takeInSteps(algorithm, limit, state, cost, nowUs)
+  if (cost > 0 && algorithm.take(limit, state, cost, nowUs, admission)) {
+    return new SingleAnswer(admission.remaining, 0, admission.resetAfterUs, nowUs, nowUs)
+  }
+  return takeInSteps(algorithm, limit, state, cost, nowUs)
 }
 
 /** Wait, charge, remaining and reset, each from the state. */

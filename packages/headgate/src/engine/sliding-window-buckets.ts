@@ -6,6 +6,7 @@
  *
  * Invariant: at most `limit` in any window, exactly; the price is an effective window of up to window × (1 + 1/B).
  */
+import type { Admission } from './admission.js'
 import type { Algorithm } from './algorithm.js'
 import { type BucketedCounterLimit, NEVER } from './limit.js'
 
@@ -98,6 +99,23 @@ function resetAfterUs(limit: BucketedCounterLimit, state: BucketsState, nowUs: n
   return 0
 }
 
+function take(
+  limit: BucketedCounterLimit,
+  state: BucketsState,
+  cost: number,
+  nowUs: number,
+  into: Admission,
+): boolean {
+  if (state.startUs > nowUs) return false
+  const left = limit.limit - usedAt(limit, state, nowUs) - cost
+  if (left < 0) return false
+  charge(limit, state, cost, nowUs)
+  into.remaining = left
+  into.resetAfterUs = leavesAtUs(limit, state, 0) - nowUs
+  into.nowUs = nowUs
+  return true
+}
+
 /** Takes back up to `units` from the part of `chargedAtUs`, or from the oldest without it. Returns the units. */
 function refund(
   limit: BucketedCounterLimit,
@@ -131,6 +149,7 @@ export const slidingWindowBucketsAlgorithm: Algorithm<BucketedCounterLimit, Buck
   charge,
   remaining,
   resetAfterUs,
+  take,
   refund,
   keepForUs,
 }

@@ -8,10 +8,10 @@
  *
  * Invariant: at most `limit` in an aligned window, at most 2 × limit − 1 in any window (attained).
  */
+import type { Admission } from './admission.js'
 import type { Algorithm } from './algorithm.js'
 import { mulDivCeil, mulDivFloor } from './exact-fraction.js'
 import { type CounterLimit, NEVER } from './limit.js'
-import { SingleAnswer } from './single.js'
 
 /** Units admitted in the window that began at `startUs`, and in the one before it. */
 export interface CounterState {
@@ -110,27 +110,33 @@ function resetAfterUs(limit: CounterLimit, state: CounterState, nowUs: number): 
   return previousAt(limit, state, startUs) > 0 ? startUs + limit.windowUs - nowUs : 0
 }
 
-function take(limit: CounterLimit, state: CounterState, cost: number, nowUs: number): SingleAnswer | null {
+function take(
+  limit: CounterLimit,
+  state: CounterState,
+  cost: number,
+  nowUs: number,
+  into: Admission,
+): boolean {
   const storedStartUs = state.startUs
-  if (storedStartUs > nowUs || cost > limit.limit) return null
+  if (storedStartUs > nowUs) return false
   const { windowUs } = limit
   const startUs = windowStart(limit, nowUs)
   const isSame = storedStartUs === startUs
   const current = isSame ? state.current : 0
   const previous = isSame ? state.previous : storedStartUs + windowUs === startUs ? state.current : 0
-  const faded = previous === 0 ? 0 : mulDivCeil(previous, startUs + windowUs - nowUs, windowUs)
-  const left = limit.limit - current - faded
-  if (cost > left) {
-    const waitUs = fitsAt(limit, startUs, current, previous, cost) - nowUs
-    const resetAfterUs = startUs + (current > 0 ? 2 * windowUs : windowUs) - nowUs
-    return new SingleAnswer(Math.max(0, left), waitUs, resetAfterUs, null, nowUs)
-  }
+  const endUs = startUs + windowUs
+  const faded = previous === 0 ? 0 : mulDivCeil(previous, endUs - nowUs, windowUs)
+  const left = limit.limit - current - faded - cost
+  if (left < 0) return false
   if (!isSame) {
     state.startUs = startUs
     state.previous = previous
   }
   state.current = current + cost
-  return new SingleAnswer(left - cost, 0, startUs + 2 * windowUs - nowUs, nowUs, nowUs)
+  into.remaining = left
+  into.resetAfterUs = endUs + windowUs - nowUs
+  into.nowUs = nowUs
+  return true
 }
 
 /** Takes back up to `units` from the window of `chargedAtUs`, or from the oldest without it. Returns the units. */

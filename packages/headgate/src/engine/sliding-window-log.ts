@@ -8,6 +8,7 @@
  *
  * Invariant: the cost admitted in any window, wherever it starts, is at most `limit`, exactly.
  */
+import type { Admission } from './admission.js'
 import type { Algorithm } from './algorithm.js'
 import { type LogLimit, NEVER } from './limit.js'
 
@@ -86,6 +87,12 @@ function charge(limit: LogLimit, state: LogState, cost: number, nowUs: number): 
   const forgotten = isForgotten(limit, state, nowUs)
   const atUs = effectiveNow(limit, state, nowUs)
   const live = forgotten ? state.times.length : firstLive(limit, state, atUs)
+  append(state, live, cost, atUs)
+  return atUs
+}
+
+/** Drops what is before `live` and adds an entry. */
+function append(state: LogState, live: number, cost: number, atUs: number): void {
   dropBefore(state, live)
   if (lastTotal(state) + cost > MAX_TOTAL) countFromZero(state)
   const total = lastTotal(state) + cost
@@ -97,7 +104,6 @@ function charge(limit: LogLimit, state: LogState, cost: number, nowUs: number): 
     state.times.push(atUs)
     state.totals.push(total)
   }
-  return atUs
 }
 
 function dropBefore(state: LogState, index: number): void {
@@ -131,6 +137,18 @@ function remaining(limit: LogLimit, state: LogState, nowUs: number): number {
 function resetAfterUs(limit: LogLimit, state: LogState, nowUs: number): number {
   if (usedAt(limit, state, nowUs) === 0) return 0
   return (state.times.at(-1) as number) + limit.windowUs - nowUs
+}
+
+function take(limit: LogLimit, state: LogState, cost: number, nowUs: number, into: Admission): boolean {
+  if ((state.times.at(-1) ?? nowUs) > nowUs) return false
+  const live = firstLive(limit, state, nowUs)
+  const left = limit.limit - (lastTotal(state) - totalBefore(state, live)) - cost
+  if (left < 0) return false
+  append(state, live, cost, nowUs)
+  into.remaining = left
+  into.resetAfterUs = limit.windowUs
+  into.nowUs = nowUs
+  return true
 }
 
 /**
@@ -182,6 +200,7 @@ export const slidingWindowLogAlgorithm: Algorithm<LogLimit, LogState> = {
   charge,
   remaining,
   resetAfterUs,
+  take,
   refund,
   keepForUs,
 }

@@ -1,10 +1,12 @@
 /** `take` is a second way to the same answer; here the two are held together. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { slidingWindowCounter, tokenBucket } from '../policy/limits.js'
+import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../policy/limits.js'
+import { Admission } from './admission.js'
 import { algorithmOf, type State } from './algorithms.js'
 import { takeInSteps } from './decide.js'
 import type { Limit } from './limit.js'
+import { SingleAnswer } from './single.js'
 
 const counters = fc
   .record({ limit: fc.integer({ min: 0, max: 20 }), windowMs: fc.integer({ min: 1, max: 50 }) })
@@ -12,6 +14,16 @@ const counters = fc
 const largeCounters = fc
   .record({ limit: fc.integer({ min: 2 ** 20, max: 2 ** 32 - 1 }), days: fc.integer({ min: 1, max: 366 }) })
   .map(({ limit, days }) => slidingWindowCounter({ limit, window: `${days}d` }))
+const bucketed = fc
+  .record({
+    limit: fc.integer({ min: 0, max: 20 }),
+    windowMs: fc.integer({ min: 10, max: 50 }),
+    buckets: fc.integer({ min: 1, max: 10 }),
+  })
+  .map(({ limit, windowMs, buckets }) => slidingWindowCounter({ limit, window: `${windowMs}ms`, buckets }))
+const logs = fc
+  .record({ limit: fc.integer({ min: 0, max: 20 }), windowMs: fc.integer({ min: 1, max: 50 }) })
+  .map(({ limit, windowMs }) => slidingWindowLog({ limit, window: `${windowMs}ms` }))
 const buckets = fc
   .record({
     capacity: fc.integer({ min: 0, max: 20 }),
@@ -36,15 +48,26 @@ const steps = (longestUs: number) =>
 function agree(limit: Limit, history: readonly { elapsedUs: number; cost: number }[]): number {
   const algorithm = algorithmOf(limit)
   const [one, other]: [State, State] = [algorithm.empty(), algorithm.empty()]
+  const into = new Admission()
   let nowUs = 1_800_000_000_000_000
+  let latestUs = 0
   let taken = 0
   for (const { elapsedUs, cost } of history) {
     nowUs += elapsedUs
-    const answer = algorithm.take?.(limit, one, cost, nowUs) ?? null
-    if (answer !== null) taken++
+    const before = structuredClone(one)
+    const isTaken = algorithm.take(limit, one, cost, nowUs, into)
     const wanted = takeInSteps(algorithm, limit, other, cost, nowUs)
-    expect(answer ?? takeInSteps(algorithm, limit, one, cost, nowUs)).toEqual(wanted)
-    expect(one).toEqual(other)
+    if (isTaken) {
+      taken++
+      latestUs = Math.max(latestUs, nowUs)
+      expect(new SingleAnswer(into.remaining, 0, into.resetAfterUs, into.nowUs, into.nowUs)).toEqual(wanted)
+      expect(one).toEqual(other)
+    } else {
+      expect(one).toEqual(before)
+      expect(wanted.retryAfterUs > 0 || nowUs < latestUs).toBe(true)
+      takeInSteps(algorithm, limit, one, cost, nowUs)
+      if (wanted.retryAfterUs === 0) latestUs = Math.max(latestUs, wanted.chargedAtUs ?? 0)
+    }
   }
   return taken
 }
@@ -53,6 +76,8 @@ describe('taking in one go', () => {
   it.each([
     ['counter', counters, 120_000],
     ['counter of large numbers', largeCounters, 400 * 86_400_000_000],
+    ['counter in parts', bucketed, 120_000],
+    ['log', logs, 120_000],
     ['token bucket', buckets, 200_000],
   ] as const)('answers and writes as step by step: %s', (_, limits, longestUs) => {
     let taken = 0

@@ -9,9 +9,9 @@
  *
  * Invariant: the cost admitted in any τ seconds is at most capacity + rate × τ.
  */
+import type { Admission } from './admission.js'
 import type { Algorithm } from './algorithm.js'
 import { NEVER, type TokenBucketLimit } from './limit.js'
-import { SingleAnswer } from './single.js'
 
 /** Micro-tokens missing from a full bucket at `lastRefillUs`. */
 export interface BucketState {
@@ -79,24 +79,24 @@ function resetAfterUs(limit: TokenBucketLimit, state: BucketState, nowUs: number
   return state.lastRefillUs + refillUs(limit.refillPerSecond, storedMissing(limit, state)) - nowUs
 }
 
-function take(limit: TokenBucketLimit, state: BucketState, cost: number, nowUs: number): SingleAnswer | null {
-  const { lastRefillUs } = state
-  const { refillPerSecond } = limit
-  if (lastRefillUs > nowUs || cost > limit.limit) return null
-  const stored = storedMissing(limit, state)
-  const missing = Math.max(0, stored - Math.floor((nowUs - lastRefillUs) * refillPerSecond))
-  const after = missing + cost * MICRO
-  const room = (limit.limit - cost) * MICRO
-  if (missing > room) {
-    const sinceUs = lastRefillUs - nowUs
-    const waitUs = sinceUs + refillUs(refillPerSecond, stored - room)
-    const resetAfterUs = sinceUs + refillUs(refillPerSecond, stored)
-    return new SingleAnswer(limit.limit - Math.ceil(missing / MICRO), waitUs, resetAfterUs, null, nowUs)
-  }
-  state.missing = after
+function take(
+  limit: TokenBucketLimit,
+  state: BucketState,
+  cost: number,
+  nowUs: number,
+  into: Admission,
+): boolean {
+  const elapsedUs = nowUs - state.lastRefillUs
+  if (elapsedUs < 0) return false
+  const refilled = Math.floor(elapsedUs * limit.refillPerSecond)
+  const missing = Math.max(0, storedMissing(limit, state) - refilled) + cost * MICRO
+  if (missing > limit.limit * MICRO) return false
+  state.missing = missing
   state.lastRefillUs = nowUs
-  const left = limit.limit - Math.ceil(after / MICRO)
-  return new SingleAnswer(left, 0, refillUs(refillPerSecond, after), nowUs, nowUs)
+  into.remaining = limit.limit - Math.ceil(missing / MICRO)
+  into.resetAfterUs = refillUs(limit.refillPerSecond, missing)
+  into.nowUs = nowUs
+  return true
 }
 
 /**

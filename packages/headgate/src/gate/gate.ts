@@ -174,7 +174,7 @@ export function createGate(options: GateOptions): Gate {
   function decideHere(how: How, question: Question, policy: DecidedPolicy, cost: number): Decision {
     const answer = local[how](question) as Answer
     if (how === 'decide') compareBeside(question, answer)
-    const decision = new Decision(question, answer, policy, cost, localContext)
+    const decision = Decision.on(question, answer, policy, cost, localContext)
     decidedLocally.add(decision)
     return decision
   }

@@ -2,19 +2,28 @@
  * Quicker ways into a store than `decide` and `peek`. They belong to one object: a copy of it with other methods has
  * none, so that nobody goes past what was changed.
  */
+import type { Admission } from '../engine/admission.js'
+import type { Denial } from '../engine/denial.js'
 import type { Limit } from '../engine/limit.js'
-import type { SingleAnswer } from '../engine/single.js'
 import type { Store } from './store.js'
 import type { Put } from './waiter.js'
 
 export interface ShortWays {
   /** Without a promise at every stage between the limiter and a store that is elsewhere. */
   readonly put?: Put
+  /** The way for one unit of a limit, in the scope `global`: found once, taken many times. */
+  readonly wayOf?: (name: string, limit: Limit) => OneUnit
+}
+
+/** The commonest question, already asked but for who asks. */
+export interface OneUnit {
   /**
-   * The commonest question: one unit of one limit, in the scope `global`, for a subject the store knows by exactly this
-   * text. Null when it does not: then the question has to be asked in full.
+   * For a subject the store knows by exactly this text. Returns `admission`, filled in, or the denial; null, with nothing
+   * changed, when the store does not know: then the question has to be asked in full.
    */
-  readonly decideKnown?: (subject: string, name: string, limit: Limit) => SingleAnswer | null
+  take(subject: string, admission: Admission): Admission | Denial | null
+  /** The same for a subject that is its own name; null also for one that the store knows. */
+  takeFirst(subject: string, admission: Admission): Admission | null
 }
 
 const NONE: ShortWays = {}

@@ -9,10 +9,10 @@
  * Invariant: a denial from here is one the store would have given, had it been asked.
  */
 import type { Clock } from '../../clock.js'
+import { Denial } from '../../engine/denial.js'
 import { type Limit, NEVER } from '../../engine/limit.js'
 import type { Answer, Check, Question, Refund, Verdict } from '../../engine/question.js'
 import { SingleAnswer, SingleQuestion } from '../../engine/single.js'
-import { LastDenial } from '../memory/last-denial.js'
 import { isDigested } from '../short-ways.js'
 import type { Eventually, Store } from '../store.js'
 import { type How, putOf, storeWith, type Waiter } from '../waiter.js'
@@ -29,18 +29,19 @@ const MOST_US = 1_000_000
 /** Questions remembered for a subject: different limits, or different costs. */
 const MAX_DENIALS = 8
 
-interface Denial {
+interface Known {
   readonly question: Question
   readonly answer: Answer
   readonly sentAtUs: number
   readonly untilUs: number
+  /** As it was last given to who asked for one unit of one limit. */
+  given: Denial | null
 }
 
 export function withDenyCache(store: Store, options: DenyCacheOptions): Store {
   const { clock, maxSubjects } = options
   const put = putOf(store)
-  const denials = new Map<string, Denial[]>()
-  const lastDenial = new LastDenial()
+  const denials = new Map<string, Known[]>()
   /** When a denial of a subject may last have ended early: what was asked before that is not remembered. */
   const unsettled = new Map<string, number>()
   let epochs = 0
@@ -58,19 +59,21 @@ export function withDenyCache(store: Store, options: DenyCacheOptions): Store {
   }
 
   /** For one unit of one limit, mostly without a question made for it. */
-  function decideKnown(subject: string, name: string, limit: Limit): SingleAnswer | null {
+  function decideKnown(subject: string, name: string, limit: Limit): Denial | null {
     const known = denials.size === 0 || isDigested(subject) ? undefined : denials.get(subject)
     if (known === undefined) return null
     const nowUs = clock.nowUs()
-    const same = lastDenial.find(subject, name, limit, nowUs)
-    if (same !== null) return same
+    for (const { given, question } of known) {
+      const isSame = question instanceof SingleQuestion && question.name === name
+      if (given?.answers(limit, nowUs) && isSame) return given
+    }
     const question = new SingleQuestion(subject, 'global', name, limit, 1)
     const denial = find(known, question, nowUs)
     if (denial === undefined) return null
     const answer = laterBy(nowUs - denial.sentAtUs, denial.answer, question)
     if (!(answer instanceof SingleAnswer)) return null
-    lastDenial.remember(subject, name, limit, answer, nowUs, denial.untilUs)
-    return answer
+    denial.given = new Denial(answer, limit, nowUs, denial.untilUs)
+    return denial.given
   }
 
   /** Learns what the store denied. What it answered at once it knew by itself. */
@@ -106,13 +109,11 @@ export function withDenyCache(store: Store, options: DenyCacheOptions): Store {
     if (!denials.has(subject) && denials.size >= maxSubjects) {
       denials.delete(denials.keys().next().value as string)
     }
-    denials.set(subject, [...others, { question, answer, sentAtUs, untilUs }])
-    lastDenial.forget()
+    denials.set(subject, [...others, { question, answer, sentAtUs, untilUs, given: null }])
   }
 
   /** What was asked before this may have been decided before it, whenever the answer comes. */
   function forget(subjects: ReadonlySet<string>): void {
-    lastDenial.forget()
     epochs++
     if (unsettled.size + subjects.size > maxSubjects) {
       unsettled.clear()
@@ -144,14 +145,19 @@ export function withDenyCache(store: Store, options: DenyCacheOptions): Store {
       ),
     reset: (checks: readonly Check[]) => ending(checks, () => store.reset(checks)),
   }
-  return storeWith(putOrKnow, rest, { decideKnown })
+  return storeWith(putOrKnow, rest, {
+    wayOf: (name, limit) => ({
+      take: subject => decideKnown(subject, name, limit),
+      takeFirst: () => null,
+    }),
+  })
 }
 
 /**
  * The denial of the same question. One of less would do for the denial, but not for how long it lasts: the store is
  * asked for that, unless a client keeps asking for more and more different amounts. Then it is told the shorter wait.
  */
-function find(known: readonly Denial[], question: Question, nowUs: number): Denial | undefined {
+function find(known: readonly Known[], question: Question, nowUs: number): Known | undefined {
   const same = known.find(one => one.untilUs > nowUs && covers(one.question, question, isEqual))
   if (same !== undefined || known.length < MAX_DENIALS) return same
   return known.find(one => one.untilUs > nowUs && covers(one.question, question, isAtMost))

@@ -17,7 +17,7 @@ const ROW_MASK = PAGE_ROWS - 1
 /** Rows of states by number. `view` of a row stays valid until the row is cleared. */
 export interface Columns {
   view(row: number): State
-  /** As `view`, valid until the next glance: for one state at a time, without a new object. */
+  /** As `view` of a row seen before, valid until the next glance: for one state at a time, without a new object. */
   glance(row: number): State
   /** Makes the row the state of a key nobody has asked for. */
   clear(row: number): void
@@ -38,24 +38,21 @@ interface Page {
   readonly integers: Uint32Array
 }
 
-class Pages {
-  readonly #pages: Page[] = []
-
-  of(row: number): Page {
-    const number = row >>> PAGE_BITS
-    let page = this.#pages[number]
-    if (page === undefined) {
-      const buffer = new ArrayBuffer(PAGE_ROWS * ROW_BYTES)
-      page = { doubles: new Float64Array(buffer), integers: new Uint32Array(buffer) }
-      this.#pages[number] = page
-    }
-    return page
+/** The page of a row, made when its first row is asked for. */
+function pageOf(pages: Page[], row: number): Page {
+  const number = row >>> PAGE_BITS
+  let page = pages[number]
+  if (page === undefined) {
+    const buffer = new ArrayBuffer(PAGE_ROWS * ROW_BYTES)
+    page = { doubles: new Float64Array(buffer), integers: new Uint32Array(buffer) }
+    pages[number] = page
   }
+  return page
+}
 
-  clear(row: number): void {
-    const first = (row & ROW_MASK) * 2
-    this.of(row).doubles.fill(0, first, first + 2)
-  }
+function clearRow(pages: Page[], row: number): void {
+  const first = (row & ROW_MASK) * 2
+  pageOf(pages, row).doubles.fill(0, first, first + 2)
 }
 
 /** `startUs` in the first half of the row, `current` and `previous` in the quarters of the second. */
@@ -85,21 +82,21 @@ class CounterView implements CounterState {
 }
 
 class CounterColumns implements Columns {
-  readonly #pages = new Pages()
-  readonly #glance = new CounterView(this.#pages.of(0), 0)
+  private readonly pages: Page[] = []
+  private readonly glanced = new CounterView(pageOf(this.pages, 0), 0)
 
   view(row: number): CounterState {
-    return new CounterView(this.#pages.of(row), row & ROW_MASK)
+    return new CounterView(pageOf(this.pages, row), row & ROW_MASK)
   }
 
   glance(row: number): CounterState {
-    this.#glance.page = this.#pages.of(row)
-    this.#glance.index = row & ROW_MASK
-    return this.#glance
+    this.glanced.page = this.pages[row >>> PAGE_BITS] as Page
+    this.glanced.index = row & ROW_MASK
+    return this.glanced
   }
 
   clear(row: number): void {
-    this.#pages.clear(row)
+    clearRow(this.pages, row)
   }
 }
 
@@ -124,21 +121,21 @@ class BucketView implements BucketState {
 }
 
 class BucketColumns implements Columns {
-  readonly #pages = new Pages()
-  readonly #glance = new BucketView(this.#pages.of(0), 0)
+  private readonly pages: Page[] = []
+  private readonly glanced = new BucketView(pageOf(this.pages, 0), 0)
 
   view(row: number): BucketState {
-    return new BucketView(this.#pages.of(row), row & ROW_MASK)
+    return new BucketView(pageOf(this.pages, row), row & ROW_MASK)
   }
 
   glance(row: number): BucketState {
-    this.#glance.page = this.#pages.of(row)
-    this.#glance.index = row & ROW_MASK
-    return this.#glance
+    this.glanced.page = this.pages[row >>> PAGE_BITS] as Page
+    this.glanced.index = row & ROW_MASK
+    return this.glanced
   }
 
   clear(row: number): void {
-    this.#pages.clear(row)
+    clearRow(this.pages, row)
   }
 }
 

@@ -1,13 +1,14 @@
 import { type Clock, systemClock } from '../../clock.js'
+import type { Admission } from '../../engine/admission.js'
 import { algorithmOf, type State } from '../../engine/algorithms.js'
-import { decide, decideSingle, peek, takeOne } from '../../engine/decide.js'
+import { decide, decideSingle, peek } from '../../engine/decide.js'
+import type { Denial } from '../../engine/denial.js'
 import type { Limit } from '../../engine/limit.js'
-import type { Check, Refund } from '../../engine/question.js'
-import { type SingleAnswer, SingleQuestion } from '../../engine/single.js'
+import type { Answer, Check, Refund } from '../../engine/question.js'
+import { SingleQuestion } from '../../engine/single.js'
 import { HeadgateError, show } from '../../errors.js'
-import { isDigested, withShortWays } from '../short-ways.js'
+import { isDigested, type OneUnit, withShortWays } from '../short-ways.js'
 import type { Store } from '../store.js'
-import { LastDenial } from './last-denial.js'
 import { memoryControl } from './memory-control.js'
 import { Table } from './table.js'
 
@@ -40,9 +41,6 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store & { readonl
   let turn = 0
   /** The time of the question being decided. */
   let nowUs = 0
-  const lastDenial = new LastDenial()
-  let lastName: string | undefined
-  let lastTable: Table | undefined
 
   function largest(): Table | undefined {
     let found: Table | undefined
@@ -72,15 +70,6 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store & { readonl
     return shared.open(overflowKey(key), check.limit, turn) ?? shared.add(overflowKey(key), check.limit, turn)
   }
 
-  /** Most questions in a row are about the same limit. */
-  function tableNamed(name: string): Table | undefined {
-    if (name !== lastName) {
-      lastName = name
-      lastTable = tables.get(name)
-    }
-    return lastTable ?? tables.get(name)
-  }
-
   /** A denied request leaves no trace: what was added to look at and then not charged goes again. */
   function dropUncharged(nowUs: number): void {
     for (const { table, key } of added) if (table.isIdle(key, nowUs) && table.delete(key)) size--
@@ -98,14 +87,17 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store & { readonl
     return shared ?? algorithmOf(check.limit).empty()
   }
 
-  function decideKnown(subject: string, name: string, limit: Limit): SingleAnswer | null {
-    const now = clock.nowUs()
-    const same = lastDenial.find(subject, name, limit, now)
-    if (same !== null) return same
-    const state = tableNamed(name)?.openAlone(subject, limit)
-    if (state === undefined) return null
-    const answer = takeOne(limit, state, 1, now)
-    if (answer.retryAfterUs > 0) lastDenial.remember(subject, name, limit, answer, now)
+  /** The commonest question: nothing is opened beside its state, and nothing to be undone but a key that was added. */
+  function decideAlone(question: SingleQuestion): Answer {
+    const table = tableOf(tables, question)
+    const key = keyOf(question)
+    const known = table.openAlone(key, question.limit)
+    if (known !== undefined) return decideSingle(question, known, nowUs)
+    turn++
+    if (!makeRoom(table, nowUs)) return decide(question, open, nowUs)
+    const answer = decideSingle(question, table.add(key, question.limit, turn), nowUs)
+    if (answer.chargedAtUs === null) table.delete(key)
+    else size++
     return answer
   }
 
@@ -117,12 +109,8 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store & { readonl
       return size
     },
     decide(question) {
-      lastDenial.forget()
       nowUs = clock.nowUs()
-      if (question instanceof SingleQuestion) {
-        const state = tableNamed(question.name)?.openAlone(keyOf(question), question.limit)
-        if (state !== undefined) return decideSingle(question, state, nowUs)
-      }
+      if (question instanceof SingleQuestion) return decideAlone(question)
       turn++
       const answer = decide(question, open, nowUs)
       if (added.length > 0) dropUncharged(nowUs)
@@ -133,26 +121,45 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store & { readonl
       return peek(question, check => glance(check, nowUs), nowUs)
     },
     refund(refunds) {
-      lastDenial.forget()
       const nowUs = clock.nowUs()
       return refunds.map(refund => refundOne(refund, glance(refund.check, nowUs), nowUs))
     },
     reset(checks) {
-      lastDenial.forget()
       for (const check of checks) if (tables.get(check.name)?.delete(keyOf(check))) size--
     },
     close() {
-      lastDenial.forget()
-      tables.clear()
+      for (const table of tables.values()) table.clear()
       overflow.clear()
-      lastTable = undefined
       size = 0
     },
   }
-  return withShortWays(store, { decideKnown })
+  /** One unit of a limit, for keys that are the subjects themselves. */
+  class OneUnitOf implements OneUnit {
+    constructor(
+      private readonly table: Table,
+      private readonly limit: Limit,
+    ) {}
+
+    take(subject: string, admission: Admission): Admission | Denial | null {
+      return this.table.takeOne(subject, this.limit, clock.nowUs(), admission)
+    }
+
+    takeFirst(subject: string, admission: Admission): Admission | null {
+      const nowUs = clock.nowUs()
+      turn++
+      if (this.table.has(subject) || isDigested(subject) || !makeRoom(this.table, nowUs)) return null
+      const taken = this.table.takeFirst(subject, this.limit, nowUs, admission)
+      if (taken !== null) size++
+      return taken
+    }
+  }
+
+  return withShortWays(store, {
+    wayOf: (name, limit) => new OneUnitOf(tableOf(tables, { name, limit }), limit),
+  })
 }
 
-function tableOf(tables: Map<string, Table>, check: Check): Table {
+function tableOf(tables: Map<string, Table>, check: Pick<Check, 'name' | 'limit'>): Table {
   let table = tables.get(check.name)
   if (table === undefined) {
     table = new Table(check.limit)

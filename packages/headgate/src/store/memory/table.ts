@@ -1,6 +1,11 @@
+import type { Admission } from '../../engine/admission.js'
+import type { Algorithm } from '../../engine/algorithm.js'
 import { algorithmOf, type State } from '../../engine/algorithms.js'
+import { Denial } from '../../engine/denial.js'
 import type { Limit } from '../../engine/limit.js'
+import { SingleAnswer } from '../../engine/single.js'
 import { type Columns, createColumns } from './columns.js'
+import { Denials } from './denials.js'
 
 /** How many rows are looked at to find one to forget: enough for a good one, few enough to cost nothing. */
 const SAMPLE = 16
@@ -11,75 +16,123 @@ const NONE = -1
  * A turn is one question: the states opened in it are about to be written to and are not forgotten before it ends.
  */
 export class Table {
-  readonly #columns: Columns
-  readonly #rows = new Map<string, number>()
-  readonly #keys: (string | undefined)[] = []
+  private readonly algorithm: Algorithm<Limit, State>
+  private readonly columns: Columns
+  private readonly rows = new Map<string, number>()
+  private readonly keys: (string | undefined)[] = []
   /** The usual numbers of a row. */
-  readonly #limit: Limit
+  private readonly limit: Limit
   /** The numbers of rows that have others: tiers and overrides share a table, and a row is at its own limit. */
-  readonly #otherLimits = new Map<number, Limit>()
-  readonly #free: number[] = []
-  readonly #opened: number[] = []
-  #openedCount = 0
-  #turn = 0
-  #hand = 0
+  private readonly otherLimits = new Map<number, Limit>()
+  private readonly free: number[] = []
+  private readonly denials = new Denials()
+  private readonly opened: number[] = []
+  private openedCount = 0
+  private turn = 0
+  private hand = 0
 
   constructor(limit: Limit) {
-    this.#limit = limit
-    this.#columns = createColumns(limit)
+    this.limit = limit
+    this.algorithm = algorithmOf(limit)
+    this.columns = createColumns(limit)
   }
 
   get size(): number {
-    return this.#rows.size
+    return this.rows.size
+  }
+
+  has(key: string): boolean {
+    return this.rows.has(key)
   }
 
   find(key: string): State | undefined {
-    const row = this.#rows.get(key)
-    return row === undefined ? undefined : this.#columns.view(row)
+    const row = this.rows.get(key)
+    if (row === undefined) return undefined
+    this.denials.forget(row)
+    return this.columns.view(row)
   }
 
   /** Finds a key to write to in this turn. */
   open(key: string, limit: Limit, turn: number): State | undefined {
-    const row = this.#rows.get(key)
-    return row === undefined ? undefined : this.#use(row, limit, turn)
+    const row = this.rows.get(key)
+    return row === undefined ? undefined : this.use(row, limit, turn)
   }
 
   /** Finds a key to write to by itself: no other is opened beside it, so none can be forgotten under it. */
   openAlone(key: string, limit: Limit): State | undefined {
-    const row = this.#rows.get(key)
+    const row = this.rows.get(key)
     if (row === undefined) return undefined
-    this.#noteLimit(row, limit)
-    return this.#columns.glance(row)
+    this.denials.forget(row)
+    this.noteLimit(row, limit)
+    return this.columns.glance(row)
+  }
+
+  /**
+   * Takes one unit of a key: `admission`, filled in, or the denial. Null, with nothing changed, for a key that is not
+   * there and for a clock that stepped back.
+   */
+  takeOne(key: string, limit: Limit, nowUs: number, admission: Admission): Admission | Denial | null {
+    const row = this.rows.get(key)
+    if (row === undefined) return null
+    const denial = this.denials.find(row, limit, nowUs)
+    if (denial !== null) return denial
+    if (limit !== this.limit || this.otherLimits.size > 0) this.noteLimit(row, limit)
+    if (this.algorithm.take(limit, this.columns.glance(row), 1, nowUs, admission)) return admission
+    return this.denyOne(row, limit, nowUs)
+  }
+
+  /** Adds a key that is not there and takes one unit of it. Null, and nothing is added, where none is to be had. */
+  takeFirst(key: string, limit: Limit, nowUs: number, admission: Admission): Admission | null {
+    const row = this.addRow(key)
+    this.noteLimit(row, limit)
+    if (this.algorithm.take(limit, this.columns.view(row), 1, nowUs, admission)) return admission
+    this.delete(key)
+    return null
+  }
+
+  private denyOne(row: number, limit: Limit, nowUs: number): Denial | null {
+    const algorithm = this.algorithm
+    const state = this.columns.glance(row)
+    const waitUs = algorithm.waitUs(limit, state, 1, nowUs)
+    if (waitUs === 0) return null
+    const remaining = algorithm.remaining(limit, state, nowUs)
+    const resetAfterUs = algorithm.resetAfterUs(limit, state, nowUs)
+    const denial = new Denial(new SingleAnswer(remaining, waitUs, resetAfterUs, null, nowUs), limit, nowUs)
+    this.denials.keep(row, denial)
+    return denial
   }
 
   /** Adds a key that is not there, with nothing used, to write to in this turn. */
   add(key: string, limit: Limit, turn: number): State {
-    const row = this.#free.pop() ?? this.#keys.length
-    this.#keys[row] = key
-    this.#rows.set(key, row)
-    return this.#use(row, limit, turn)
+    return this.use(this.addRow(key), limit, turn)
+  }
+
+  /** Forgets all keys. */
+  clear(): void {
+    for (const key of [...this.rows.keys()]) this.delete(key)
   }
 
   delete(key: string): boolean {
-    const row = this.#rows.get(key)
+    const row = this.rows.get(key)
     if (row === undefined) return false
-    this.#rows.delete(key)
-    this.#keys[row] = undefined
-    this.#columns.clear(row)
-    this.#otherLimits.delete(row)
-    this.#free.push(row)
+    this.rows.delete(key)
+    this.keys[row] = undefined
+    this.columns.clear(row)
+    this.denials.forget(row)
+    this.otherLimits.delete(row)
+    this.free.push(row)
     return true
   }
 
   /** Whether the key has nothing used. */
   isIdle(key: string, nowUs: number): boolean {
-    const row = this.#rows.get(key)
-    return row !== undefined && this.#isIdle(row, nowUs)
+    const row = this.rows.get(key)
+    return row !== undefined && this.isRowIdle(row, nowUs)
   }
 
   /** Whether `forgetOne` would find a key. */
   canForget(nowUs: number, turn: number): boolean {
-    return this.#forgettable(nowUs, turn) !== NONE
+    return this.forgettable(nowUs, turn) !== NONE
   }
 
   /**
@@ -88,21 +141,21 @@ export class Table {
    * was found. A hand that goes round the rows makes every row come up in turn, without a sweep.
    */
   forgetOne(nowUs: number, turn: number): boolean {
-    const row = this.#forgettable(nowUs, turn)
-    this.#hand = row === NONE ? this.#rowAfterHand(SAMPLE) : row
-    return row !== NONE && this.delete(this.#keys[row] as string)
+    const row = this.forgettable(nowUs, turn)
+    this.hand = row === NONE ? this.rowAfterHand(SAMPLE) : row
+    return row !== NONE && this.delete(this.keys[row] as string)
   }
 
-  #forgettable(nowUs: number, turn: number): number {
+  private forgettable(nowUs: number, turn: number): number {
     let best = NONE
     let bestRemaining = 0
-    const looks = Math.min(SAMPLE, this.#keys.length)
+    const looks = Math.min(SAMPLE, this.keys.length)
     for (let look = 1; look <= looks; look++) {
-      const row = this.#rowAfterHand(look)
-      if (this.#keys[row] === undefined || this.#isOpened(row, turn)) continue
-      const limit = this.#limitOf(row)
-      const left = algorithmOf(limit).remaining(limit, this.#columns.view(row), nowUs)
-      if (left >= limit.limit && this.#isIdle(row, nowUs)) return row
+      const row = this.rowAfterHand(look)
+      if (this.keys[row] === undefined || this.isOpened(row, turn)) continue
+      const limit = this.limitOf(row)
+      const left = this.algorithm.remaining(limit, this.columns.view(row), nowUs)
+      if (left >= limit.limit && this.isRowIdle(row, nowUs)) return row
       if (left > bestRemaining) {
         best = row
         bestRemaining = left
@@ -111,37 +164,48 @@ export class Table {
     return best
   }
 
-  #use(row: number, limit: Limit, turn: number): State {
-    if (turn !== this.#turn) {
-      this.#turn = turn
-      this.#openedCount = 0
+  private addRow(key: string): number {
+    const row = this.free.pop() ?? this.keys.length
+    this.keys[row] = key
+    this.rows.set(key, row)
+    return row
+  }
+
+  private use(row: number, limit: Limit, turn: number): State {
+    if (turn !== this.turn) {
+      this.turn = turn
+      this.openedCount = 0
     }
-    this.#opened[this.#openedCount++] = row
-    this.#noteLimit(row, limit)
-    return this.#columns.view(row)
+    this.opened[this.openedCount++] = row
+    this.denials.forget(row)
+    this.noteLimit(row, limit)
+    return this.columns.view(row)
   }
 
-  #noteLimit(row: number, limit: Limit): void {
-    if (limit !== this.#limit) this.#otherLimits.set(row, limit)
-    else if (this.#otherLimits.size > 0) this.#otherLimits.delete(row)
+  /** Under other numbers the key may have been denied, and be so for longer when these have admitted it. */
+  private noteLimit(row: number, limit: Limit): void {
+    if (limit === this.limitOf(row)) return
+    if (limit === this.limit) this.otherLimits.delete(row)
+    else this.otherLimits.set(row, limit)
+    this.denials.forget(row)
   }
 
-  #limitOf(row: number): Limit {
-    return this.#otherLimits.get(row) ?? this.#limit
+  private limitOf(row: number): Limit {
+    return this.otherLimits.get(row) ?? this.limit
   }
 
-  #isOpened(row: number, turn: number): boolean {
-    if (turn !== this.#turn) return false
-    for (let index = 0; index < this.#openedCount; index++) if (this.#opened[index] === row) return true
+  private isOpened(row: number, turn: number): boolean {
+    if (turn !== this.turn) return false
+    for (let index = 0; index < this.openedCount; index++) if (this.opened[index] === row) return true
     return false
   }
 
-  #rowAfterHand(steps: number): number {
-    return (this.#hand + steps) % Math.max(1, this.#keys.length)
+  private rowAfterHand(steps: number): number {
+    return (this.hand + steps) % Math.max(1, this.keys.length)
   }
 
-  #isIdle(row: number, nowUs: number): boolean {
-    const limit = this.#limitOf(row)
-    return algorithmOf(limit).resetAfterUs(limit, this.#columns.view(row), nowUs) === 0
+  private isRowIdle(row: number, nowUs: number): boolean {
+    const limit = this.limitOf(row)
+    return this.algorithm.resetAfterUs(limit, this.columns.view(row), nowUs) === 0
   }
 }

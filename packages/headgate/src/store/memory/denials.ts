@@ -1,0 +1,34 @@
+import type { Denial } from '../../engine/denial.js'
+import type { Limit } from '../../engine/limit.js'
+
+/** Enough that clients who hammer at the same time seldom share a place. A power of two. */
+const PLACES = 64
+const NOBODY = -1
+
+/**
+ * The last denials, one for each place that rows share. Whoever is about to write to a row in another way than by the
+ * question that was denied has to forget its denial.
+ */
+export class Denials {
+  // Rows apart from denials: most requests are for a row that has none, and one look at a number says so.
+  private readonly rows = new Int32Array(PLACES).fill(NOBODY)
+  private readonly denials: (Denial | null)[] = new Array(PLACES).fill(null)
+
+  find(row: number, limit: Limit, nowUs: number): Denial | null {
+    return this.rows[row % PLACES] === row ? this.stillTrue(row % PLACES, limit, nowUs) : null
+  }
+
+  keep(row: number, denial: Denial): void {
+    this.rows[row % PLACES] = row
+    this.denials[row % PLACES] = denial
+  }
+
+  forget(row: number): void {
+    if (this.rows[row % PLACES] === row) this.rows[row % PLACES] = NOBODY
+  }
+
+  private stillTrue(place: number, limit: Limit, nowUs: number): Denial | null {
+    const denial = this.denials[place] as Denial
+    return denial.answers(limit, nowUs) ? denial : null
+  }
+}
