@@ -8,20 +8,19 @@ import {
   unknownName,
 } from './ask.js'
 import { type Clock, systemClock } from './clock.js'
-import { Decision } from './decision/decision.js'
+import type { Decision } from './decision/decision.js'
 import { undecided } from './decision/undecided.js'
-import { Admission } from './engine/admission.js'
-import type { Denial } from './engine/denial.js'
 import type { Check, Question } from './engine/question.js'
 import { SingleQuestion } from './engine/single.js'
 import { HeadgateError, unexpected } from './errors.js'
 import { LateDecision } from './late-decision.js'
+import { PlainPolicy } from './plain-policy.js'
 import { type Policy, type PolicyOptions, parsePolicies, parseTiers } from './policy/policies.js'
 import type { TierOptions } from './policy/tiers.js'
 import { createRefunds } from './refunds.js'
 import type { FailureMode } from './store/guard/failure.js'
 import { memoryStore } from './store/memory/memory-store.js'
-import { type OneUnit, shortWaysOf } from './store/short-ways.js'
+import { shortWaysOf } from './store/short-ways.js'
 import type { Store } from './store/store.js'
 import { type How, putOf } from './store/waiter.js'
 import { createSubjectNamer, type SubjectInput, type SubjectOptions } from './subject/subject.js'
@@ -75,12 +74,6 @@ export interface FaultAbout {
 export interface LimiterCounts {
   /** Requests about which nothing could be asked: see `decideFault`. */
   readonly faults: number
-}
-
-/** A policy of one limit, and the short way to one unit of it. */
-interface PlainPolicy {
-  readonly policy: Policy
-  readonly oneUnit: OneUnit
 }
 
 const NO_CHECKS: readonly Check[] = []
@@ -148,15 +141,16 @@ export function createLimiter<
   for (const [name, policy] of policies) {
     const [only, more] = policy.limits
     const oneUnit = only === undefined || more !== undefined ? undefined : wayOf?.(only.name, only.limit)
-    if (oneUnit !== undefined) plainPolicies.set(name, { policy, oneUnit })
+    if (oneUnit !== undefined) plainPolicies.set(name, new PlainPolicy(policy, oneUnit, context, nameSubject))
   }
   let lastName: string | undefined
   let lastPlain: PlainPolicy | undefined
 
-  /** The policy of an ask that is nothing but the name of one that has a way for one unit. */
+  /** The policy of an ask that is nothing but its name. */
   function plainPolicy(ask: AnyAsk): PlainPolicy | undefined {
-    if (ask.tier !== undefined || ask.scope !== undefined) return
-    if (ask.cost !== undefined || ask.onStoreFailure !== undefined) return
+    if (typeof ask !== 'object' || ask === null) return
+    if (ask.tier !== undefined || ask.scope !== undefined || ask.cost !== undefined) return
+    if (ask.onStoreFailure !== undefined) return
     if (ask.policy !== lastName) {
       lastName = ask.policy
       lastPlain = plainPolicies.get(ask.policy)
@@ -164,40 +158,16 @@ export function createLimiter<
     return lastPlain
   }
 
-  const admission = new Admission()
-
-  /** The commonest question, of a caller who has asked before: nothing is made but the decision. */
   function check(subject: SubjectInput, ask: AnyAsk): Promise<Decision> {
     try {
-      if (closed || typeof subject !== 'string' || typeof ask !== 'object' || ask === null)
-        return put('decide', subject, ask)
-      const plain = plainPolicy(ask)
-      if (plain === undefined) return put('decide', subject, ask)
-      const { policy, oneUnit } = plain
-      const known = oneUnit.take(subject, admission) ?? takeFirst(subject, oneUnit)
-      if (known === null) return put('decide', subject, ask)
-      if (known !== admission) return denied(subject, policy, known as Denial)
-      const { remaining, resetAfterUs, nowUs } = admission
-      return promiseOf(Decision.onOne(subject, policy, context, remaining, 0, resetAfterUs, nowUs))
+      if (typeof subject === 'string' && !closed) {
+        const decision = plainPolicy(ask)?.check(subject)
+        if (decision) return decision
+      }
     } catch (error) {
       return Promise.reject(error)
     }
-  }
-
-  function takeFirst(subject: `${string}:${string}`, oneUnit: OneUnit): Admission | null {
-    return nameSubject(subject) === subject ? oneUnit.takeFirst(subject, admission) : null
-  }
-
-  /** In a flood the same denial, as long as it is the same. */
-  function denied(subject: string, policy: Policy, denial: Denial): Promise<Decision> {
-    if (denial.toldBy === policy) return denial.told as Promise<Decision>
-    const { remaining, retryAfterUs, resetAfterUs } = denial.answer
-    const decision = promiseOf(
-      Decision.onOne(subject, policy, context, remaining, retryAfterUs, resetAfterUs, denial.nowUs),
-    )
-    denial.told = decision
-    denial.toldBy = policy
-    return decision
+    return put('decide', subject, ask)
   }
 
   /** Not an async function: one promise is all that a decision costs. */
@@ -218,7 +188,7 @@ export function createLimiter<
   return {
     policyNames: [...policies.keys()] as (keyof Policies & string)[],
     tierNames: [...tiers.keys()] as (keyof Tiers & string)[],
-    check: (subject, ask) => check(subject, ask as AnyAsk),
+    check: check as Limiter<keyof Policies & string, keyof Tiers & string>['check'],
     peek: (subject, ask) => put('peek', subject, ask as AnyAsk),
 
     async refund(decision, units) {
@@ -245,13 +215,4 @@ export function createLimiter<
       await store.close()
     },
   }
-}
-
-/**
- * A promise looks for a `then` on whatever it is given, a tenth of a decision. The compiler leaves that out for an object
- * whose shape it knows, and it does once a property has been read.
- */
-function promiseOf(decision: Decision): Promise<Decision> {
-  void decision.allowed
-  return Promise.resolve(decision)
 }

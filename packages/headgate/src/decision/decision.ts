@@ -35,7 +35,7 @@ const AT_US = Symbol('atUs')
 const EXCHANGE = Symbol('exchange')
 
 /** A store that is back is found within a second. */
-const CLOSED_RETRY_AFTER_MS = 1_000
+const CLOSED_RETRY_AFTER_US = 1_000_000
 
 /** The answer of one limit. */
 export interface LimitVerdict {
@@ -81,25 +81,26 @@ export class Decision {
   declare readonly retryAfterMs: number | null
   /** How long until everything is available again. */
   declare readonly resetAfterMs: number
-  /** Of the plainest question (see `onOne`) the subject alone: the rest is made when somebody looks. */
+  /** Of the plainest question (see the constructor) the subject alone: the rest is made when somebody looks. */
   declare private [ASKED]: Exchange | string
   declare private readonly [POLICY]: Policy | DecidedPolicy
   declare private readonly [CONTEXT]: DecisionContext
   /** Reading of the clock when the store answered. */
   declare private readonly [AT_US]: number
 
-  private constructor(
+  /** On the plainest question, one unit of the only limit of the policy in the scope `global`: `asked` is who asks. */
+  constructor(
     asked: Exchange | string,
     policy: Policy | DecidedPolicy,
     context: DecisionContext,
     remaining: number,
-    retryAfterMs: number | null,
-    resetAfterMs: number,
+    retryAfterUs: number,
+    resetAfterUs: number,
     atUs: number,
   ) {
     this.remaining = remaining
-    this.retryAfterMs = retryAfterMs
-    this.resetAfterMs = resetAfterMs
+    this.retryAfterMs = retryAfterUs === NEVER ? null : toMs(retryAfterUs)
+    this.resetAfterMs = toMs(resetAfterUs)
     this[ASKED] = asked
     this[POLICY] = policy
     this[CONTEXT] = context
@@ -111,8 +112,8 @@ export class Decision {
     const context = { clock: { nowUs: () => 0, unixMs: () => 0 }, source: 'memory' } as const
     // With numbers alone V8 would take a field for one of doubles after the first large one, and make an object for
     // every number from then on. A field that has held something else takes small numbers as they are.
-    const none = null as unknown as number
-    keepShape(new Decision('', policy, context, none, none, none, 0.5))
+    const shape = new Decision('', policy, context, 0, 0, 0, 0.5)
+    keepShape(Object.assign(shape, { remaining: null, retryAfterMs: null, resetAfterMs: null }))
   }
 
   /** The decision that an answer amounts to. */
@@ -129,23 +130,10 @@ export class Decision {
       policy,
       context,
       binding?.remaining ?? Number.POSITIVE_INFINITY,
-      retryAfterMsOf(answer, binding, answer.source ?? context.source),
-      toMs(binding?.resetAfterUs ?? 0),
+      retryAfterUsOf(answer, binding, answer.source ?? context.source),
+      binding?.resetAfterUs ?? 0,
       answer.nowUs ?? context.clock.nowUs(),
     )
-  }
-
-  /** The decision on the plainest question: one unit of the only limit of the policy, in the scope `global`. */
-  static onOne(
-    subject: string,
-    policy: Policy,
-    context: DecisionContext,
-    remaining: number,
-    retryAfterUs: number,
-    resetAfterUs: number,
-    atUs: number,
-  ): Decision {
-    return new Decision(subject, policy, context, remaining, msOf(retryAfterUs), toMs(resetAfterUs), atUs)
   }
 
   private get [EXCHANGE](): Exchange {
@@ -310,10 +298,10 @@ function msOf(retryAfterUs: number): number | null {
   return retryAfterUs === NEVER ? null : toMs(retryAfterUs)
 }
 
-function retryAfterMsOf({ charged }: Answer, binding: Verdict | undefined, source: Source): number | null {
-  if (source === 'closed') return CLOSED_RETRY_AFTER_MS
+function retryAfterUsOf({ charged }: Answer, binding: Verdict | undefined, source: Source): number {
+  if (source === 'closed') return CLOSED_RETRY_AFTER_US
   // However short its wait, a denial is none for now: 0 says allowed.
-  return charged >= 0 ? 0 : msOf(Math.max(1, binding?.retryAfterUs ?? 0))
+  return charged >= 0 ? 0 : Math.max(1, binding?.retryAfterUs ?? 0)
 }
 
 function toLimitVerdict(check: Check, verdict: Verdict): LimitVerdict {

@@ -23,7 +23,7 @@ export interface OneUnit {
    */
   take(subject: string, admission: Admission): Admission | Denial | null
   /** The same for a subject that is its own name; null also for one that the store knows. */
-  takeFirst(subject: string, admission: Admission): Admission | null
+  takeFirst?(subject: string, admission: Admission): Admission | null
 }
 
 const NONE: ShortWays = {}

@@ -146,10 +146,7 @@ export function withDenyCache(store: Store, options: DenyCacheOptions): Store {
     reset: (checks: readonly Check[]) => ending(checks, () => store.reset(checks)),
   }
   return storeWith(putOrKnow, rest, {
-    wayOf: (name, limit) => ({
-      take: subject => decideKnown(subject, name, limit),
-      takeFirst: () => null,
-    }),
+    wayOf: (name, limit) => ({ take: subject => decideKnown(subject, name, limit) }),
   })
 }
 

@@ -15,7 +15,8 @@ export class Denials {
   private readonly denials: (Denial | null)[] = new Array(PLACES).fill(null)
 
   find(row: number, limit: Limit, nowUs: number): Denial | null {
-    return this.rows[row % PLACES] === row ? this.stillTrue(row % PLACES, limit, nowUs) : null
+    const place = row % PLACES
+    return this.rows[place] === row ? this.stillTrue(place, limit, nowUs) : null
   }
 
   keep(row: number, denial: Denial): void {

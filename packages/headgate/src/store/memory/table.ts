@@ -24,6 +24,8 @@ export class Table {
   private readonly limit: Limit
   /** The numbers of rows that have others: tiers and overrides share a table, and a row is at its own limit. */
   private readonly otherLimits = new Map<number, Limit>()
+  /** The usual numbers while no row has others. */
+  private onlyLimit: Limit | null
   private readonly free: number[] = []
   private readonly denials = new Denials()
   private readonly opened: number[] = []
@@ -33,6 +35,7 @@ export class Table {
 
   constructor(limit: Limit) {
     this.limit = limit
+    this.onlyLimit = limit
     this.algorithm = algorithmOf(limit)
     this.columns = createColumns(limit)
   }
@@ -76,7 +79,7 @@ export class Table {
     if (row === undefined) return null
     const denial = this.denials.find(row, limit, nowUs)
     if (denial !== null) return denial
-    if (limit !== this.limit || this.otherLimits.size > 0) this.noteLimit(row, limit)
+    if (limit !== this.onlyLimit) this.noteLimit(row, limit)
     if (this.algorithm.take(limit, this.columns.glance(row), 1, nowUs, admission)) return admission
     return this.denyOne(row, limit, nowUs)
   }
@@ -119,7 +122,7 @@ export class Table {
     this.keys[row] = undefined
     this.columns.clear(row)
     this.denials.forget(row)
-    this.otherLimits.delete(row)
+    this.noteLimit(row, this.limit)
     this.free.push(row)
     return true
   }
@@ -187,6 +190,7 @@ export class Table {
     if (limit === this.limitOf(row)) return
     if (limit === this.limit) this.otherLimits.delete(row)
     else this.otherLimits.set(row, limit)
+    this.onlyLimit = this.otherLimits.size === 0 ? this.limit : null
     this.denials.forget(row)
   }
 
