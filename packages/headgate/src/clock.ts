@@ -28,7 +28,7 @@ function chooseMonotonicUs(): () => number {
   if (typeof hrtime === 'function') {
     return () => {
       const time = hrtime()
-      return time[0] * 1_000_000 + Math.floor(time[1] / 1000)
+      return time[0] * 1_000_000 + ((time[1] / 1000) | 0)
     }
   }
   const nowMs = performance.now.bind(performance)

@@ -1,4 +1,4 @@
-import { Decision, type DecisionContext } from './decision/decision.js'
+import { Decision, type DecisionContext, toMs, toWaitMs } from './decision/decision.js'
 import { Admission } from './engine/admission.js'
 import type { Denial } from './engine/denial.js'
 import type { Policy } from './policy/policies.js'
@@ -26,7 +26,9 @@ export class PlainPolicy {
     if (known === null) return null
     if (known !== admission) return this.denied(subject, known as Denial)
     const { remaining, resetAfterUs, nowUs } = admission
-    return promiseOf(new Decision(subject, this.policy, this.context, remaining, 0, resetAfterUs, nowUs))
+    return promiseOf(
+      new Decision(subject, this.policy, this.context, remaining, 0, toMs(resetAfterUs), nowUs),
+    )
   }
 
   private takeFirst(subject: `${string}:${string}`): Admission | null {
@@ -41,9 +43,10 @@ export class PlainPolicy {
 
   private tell(subject: string, denial: Denial): Promise<Decision> {
     const { remaining, retryAfterUs, resetAfterUs } = denial.answer
+    const [retryAfterMs, resetAfterMs] = [toWaitMs(retryAfterUs), toMs(resetAfterUs)]
     const { policy, context } = this
     const decision = promiseOf(
-      new Decision(subject, policy, context, remaining, retryAfterUs, resetAfterUs, denial.nowUs),
+      new Decision(subject, policy, context, remaining, retryAfterMs, resetAfterMs, denial.nowUs),
     )
     denial.told = decision
     denial.toldBy = this

@@ -35,7 +35,7 @@ const AT_US = Symbol('atUs')
 const EXCHANGE = Symbol('exchange')
 
 /** A store that is back is found within a second. */
-const CLOSED_RETRY_AFTER_US = 1_000_000
+const CLOSED_RETRY_AFTER_MS = 1_000
 
 /** The answer of one limit. */
 export interface LimitVerdict {
@@ -94,13 +94,13 @@ export class Decision {
     policy: Policy | DecidedPolicy,
     context: DecisionContext,
     remaining: number,
-    retryAfterUs: number,
-    resetAfterUs: number,
+    retryAfterMs: number | null,
+    resetAfterMs: number,
     atUs: number,
   ) {
     this.remaining = remaining
-    this.retryAfterMs = retryAfterUs === NEVER ? null : toMs(retryAfterUs)
-    this.resetAfterMs = toMs(resetAfterUs)
+    this.retryAfterMs = retryAfterMs
+    this.resetAfterMs = resetAfterMs
     this[ASKED] = asked
     this[POLICY] = policy
     this[CONTEXT] = context
@@ -130,8 +130,8 @@ export class Decision {
       policy,
       context,
       binding?.remaining ?? Number.POSITIVE_INFINITY,
-      retryAfterUsOf(answer, binding, answer.source ?? context.source),
-      binding?.resetAfterUs ?? 0,
+      retryAfterMsOf(answer, binding, answer.source ?? context.source),
+      toMs(binding?.resetAfterUs ?? 0),
       answer.nowUs ?? context.clock.nowUs(),
     )
   }
@@ -290,18 +290,19 @@ export function policyOf(name: string): string {
 }
 
 /** Rounded up: a client that waits exactly this long must not be a microsecond early. */
-function toMs(us: number): number {
+export function toMs(us: number): number {
   return Math.ceil(us / 1000)
 }
 
-function msOf(retryAfterUs: number): number | null {
+/** The same for a wait, which can be without an end. */
+export function toWaitMs(retryAfterUs: number): number | null {
   return retryAfterUs === NEVER ? null : toMs(retryAfterUs)
 }
 
-function retryAfterUsOf({ charged }: Answer, binding: Verdict | undefined, source: Source): number {
-  if (source === 'closed') return CLOSED_RETRY_AFTER_US
+function retryAfterMsOf({ charged }: Answer, binding: Verdict | undefined, source: Source): number | null {
+  if (source === 'closed') return CLOSED_RETRY_AFTER_MS
   // However short its wait, a denial is none for now: 0 says allowed.
-  return charged >= 0 ? 0 : Math.max(1, binding?.retryAfterUs ?? 0)
+  return charged >= 0 ? 0 : toWaitMs(Math.max(1, binding?.retryAfterUs ?? 0))
 }
 
 function toLimitVerdict(check: Check, verdict: Verdict): LimitVerdict {
@@ -310,7 +311,7 @@ function toLimitVerdict(check: Check, verdict: Verdict): LimitVerdict {
     allowed: verdict.allowed,
     limit: check.limit.limit,
     remaining: verdict.remaining,
-    retryAfterMs: msOf(verdict.retryAfterUs),
+    retryAfterMs: toWaitMs(verdict.retryAfterUs),
     resetAfterMs: toMs(verdict.resetAfterUs),
     quota: check.limit.quota,
   }

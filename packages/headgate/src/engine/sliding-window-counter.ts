@@ -117,24 +117,19 @@ function take(
   nowUs: number,
   into: Admission,
 ): boolean {
-  const storedStartUs = state.startUs
-  if (storedStartUs > nowUs) return false
-  const { windowUs } = limit
   const startUs = windowStart(limit, nowUs)
-  const isSame = storedStartUs === startUs
-  const current = isSame ? state.current : 0
-  const previous = isSame ? state.previous : storedStartUs + windowUs === startUs ? state.current : 0
-  const endUs = startUs + windowUs
-  const faded = previous === 0 ? 0 : mulDivCeil(previous, endUs - nowUs, windowUs)
-  const left = limit.limit - current - faded - cost
+  if (state.startUs > nowUs) return false
+  const current = currentAt(state, startUs)
+  const previous = previousAt(limit, state, startUs)
+  const endUs = startUs + limit.windowUs
+  const left =
+    limit.limit - cost - current - (previous === 0 ? 0 : mulDivCeil(previous, endUs - nowUs, limit.windowUs))
   if (left < 0) return false
-  if (!isSame) {
-    state.startUs = startUs
-    state.previous = previous
-  }
+  state.startUs = startUs
+  state.previous = previous
   state.current = current + cost
   into.remaining = left
-  into.resetAfterUs = endUs + windowUs - nowUs
+  into.resetAfterUs = endUs + limit.windowUs - nowUs
   into.nowUs = nowUs
   return true
 }

@@ -141,7 +141,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store & { readonl
     ) {}
 
     take(subject: string, admission: Admission): Admission | Denial | null {
-      return this.table.takeOne(subject, this.limit, clock.nowUs(), admission)
+      return this.table.takeOne(subject, this.limit, clock, admission)
     }
 
     takeFirst(subject: string, admission: Admission): Admission | null {

@@ -1,3 +1,4 @@
+import type { Clock } from '../../clock.js'
 import type { Admission } from '../../engine/admission.js'
 import type { Algorithm } from '../../engine/algorithm.js'
 import { algorithmOf, type State } from '../../engine/algorithms.js'
@@ -74,7 +75,8 @@ export class Table {
    * Takes one unit of a key: `admission`, filled in, or the denial. Null, with nothing changed, for a key that is not
    * there and for a clock that stepped back.
    */
-  takeOne(key: string, limit: Limit, nowUs: number, admission: Admission): Admission | Denial | null {
+  takeOne(key: string, limit: Limit, clock: Clock, admission: Admission): Admission | Denial | null {
+    const nowUs = clock.nowUs()
     const row = this.rows.get(key)
     if (row === undefined) return null
     const denial = this.denials.find(row, limit, nowUs)
