@@ -1,7 +1,7 @@
 /**
  * Measures the embedded store beside its peers and a bare Map.
  *
- *   npm run bench:embedded              about four minutes; writes bench/results and docs/reference/benchmarks.md
+ *   npm run bench:embedded              about eight minutes; writes bench/results and docs/reference/benchmarks.md
  *   npm run bench:embedded -- --quick   under a minute; rough, writes nothing
  *   npm run bench:embedded -- --strict  exit code 1 if a target was missed
  */
@@ -17,7 +17,7 @@ import { judge } from './report/targets.js'
 import { writeResults } from './report/write.js'
 import { WORKLOAD_IDS, WORKLOADS } from './workloads.js'
 
-const FULL = { rounds: 7, scale: 1, heapKeys: 1_000_000 }
+const FULL = { rounds: 15, scale: 1, heapKeys: 1_000_000 }
 const QUICK = { rounds: 3, scale: 0.2, heapKeys: 125_000 }
 
 const { values: options } = parseArgs({

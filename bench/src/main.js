@@ -1,7 +1,7 @@
 /**
  * All benches, one after the other: the embedded store, limits on Redis, web servers. Starts and stops its own Redis.
  *
- *   npm run bench                        about twelve minutes; writes bench/results, the charts and the docs
+ *   npm run bench                        about twenty minutes; writes bench/results, the charts and the docs
  *   npm run bench -- --quick             about three minutes; rough, writes nothing
  *   npm run bench -- --only redis,http   some of: embedded, redis, http
  *   npm run bench -- --strict            exit code 1 if a target was missed

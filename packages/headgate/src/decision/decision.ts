@@ -113,6 +113,7 @@ export class Decision {
     // With numbers alone V8 would take a field for one of doubles after the first large one, and make an object for
     // every number from then on. A field that has held something else takes small numbers as they are.
     const shape = new Decision('', policy, context, 0, 0, 0, 0.5)
+    keepShape(new Exchange({ alternatives: [], shadow: [] }, { charged: 0, verdicts: [], shadow: [] }, 1))
     keepShape(Object.assign(shape, { remaining: null, retryAfterMs: null, resetAfterMs: null }))
   }
 

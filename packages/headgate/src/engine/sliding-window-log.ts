@@ -44,6 +44,8 @@ function firstLive(limit: LogLimit, state: LogState, atUs: number): number {
   const edgeUs = atUs - limit.windowUs
   let low = state.head
   let high = state.times.length
+  // Mostly nothing has left since the last look.
+  if (low < high && (state.times[low] as number) > edgeUs) return low
   while (low < high) {
     const middle = (low + high) >>> 1
     if ((state.times[middle] as number) <= edgeUs) low = middle + 1

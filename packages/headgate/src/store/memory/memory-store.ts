@@ -171,7 +171,7 @@ function tableOf(tables: Map<string, Table>, check: Pick<Check, 'name' | 'limit'
 /**
  * Within a table the subject is the key, as it came: the common scope costs no new string. Another scope goes before
  * it with its length, behind a colon, with which no subject begins: no id can be written to look like a scope. A digest
- * goes behind a colon too: whoever knows one must not pass for the subject it stands for (`decideKnown`).
+ * goes behind a colon too: whoever knows one must not pass for the subject it stands for (`OneUnitOf`).
  */
 function keyOf({ subject, scope }: Pick<Check, 'subject' | 'scope'>): string {
   if (scope !== 'global') return `:${scope.length}:${scope}${subject}`
