@@ -141,7 +141,8 @@ export function createLimiter<
   for (const [name, policy] of policies) {
     const [only, more] = policy.limits
     const oneUnit = only === undefined || more !== undefined ? undefined : wayOf?.(only.name, only.limit)
-    if (oneUnit !== undefined) plainPolicies.set(name, new PlainPolicy(policy, oneUnit, context, nameSubject))
+    if (oneUnit !== undefined)
+      plainPolicies.set(name, new PlainPolicy(policy, oneUnit, context, nameSubject.isOwnName))
   }
   let lastName: string | undefined
   let lastPlain: PlainPolicy | undefined
@@ -151,9 +152,10 @@ export function createLimiter<
     if (typeof ask !== 'object' || ask === null) return
     if (ask.tier !== undefined || ask.scope !== undefined || ask.cost !== undefined) return
     if (ask.onStoreFailure !== undefined) return
-    if (ask.policy !== lastName) {
-      lastName = ask.policy
-      lastPlain = plainPolicies.get(ask.policy)
+    const name = ask.policy
+    if (name !== lastName) {
+      lastName = name
+      lastPlain = plainPolicies.get(name)
     }
     return lastPlain
   }

@@ -3,6 +3,7 @@ import { Admission } from './engine/admission.js'
 import type { Denial } from './engine/denial.js'
 import type { Policy } from './policy/policies.js'
 import type { OneUnit } from './store/short-ways.js'
+import type { SubjectNamer } from './subject/subject.js'
 
 /**
  * A policy of one limit, asked for one unit: by far the commonest question. Nothing is made for it but the decision, and
@@ -15,25 +16,23 @@ export class PlainPolicy {
     private readonly policy: Policy,
     private readonly oneUnit: OneUnit,
     private readonly context: DecisionContext,
-    /** The name the store knows a subject by. */
-    private readonly nameOf: (subject: `${string}:${string}`) => string,
+    private readonly isOwnName: SubjectNamer['isOwnName'],
   ) {}
 
   /** Null, with nothing changed, where the question has to be asked in full. */
-  check(subject: `${string}:${string}`): Promise<Decision> | null {
-    const { admission } = this
-    const known = this.oneUnit.take(subject, admission) ?? this.takeFirst(subject)
-    if (known === null) return null
-    if (known !== admission) return this.denied(subject, known as Denial)
-    const { remaining, resetAfterUs, nowUs } = admission
+  check(subject: string): Promise<Decision> | null {
+    const known = this.oneUnit.take(subject, this.admission) || this.takeFirst(subject)
+    if (known === false) return null
+    if (known !== true) return this.denied(subject, known)
+    const { remaining, resetAfterUs, nowUs } = this.admission
     return promiseOf(
       new Decision(subject, this.policy, this.context, remaining, 0, toMs(resetAfterUs), nowUs),
     )
   }
 
-  private takeFirst(subject: `${string}:${string}`): Admission | null {
+  private takeFirst(subject: string): boolean {
     const { oneUnit } = this
-    if (oneUnit.takeFirst === undefined || this.nameOf(subject) !== subject) return null
+    if (oneUnit.takeFirst === undefined || !this.isOwnName(subject)) return false
     return oneUnit.takeFirst(subject, this.admission)
   }
 
@@ -45,8 +44,9 @@ export class PlainPolicy {
     const { remaining, retryAfterUs, resetAfterUs } = denial.answer
     const [retryAfterMs, resetAfterMs] = [toWaitMs(retryAfterUs), toMs(resetAfterUs)]
     const { policy, context } = this
+    const atUs = denial.answer.nowUs ?? context.clock.nowUs()
     const decision = promiseOf(
-      new Decision(subject, policy, context, remaining, retryAfterMs, resetAfterMs, denial.nowUs),
+      new Decision(subject, policy, context, remaining, retryAfterMs, resetAfterMs, atUs),
     )
     denial.told = decision
     denial.toldBy = this

@@ -41,7 +41,7 @@ const STAGES: Readonly<Record<string, Row>> = {
   observe: { may: ['errors', 'clock'], types: ['decision', 'engine', 'policy', 'store', 'limiter'] },
   // What may be asked of a limiter, waiting for the decision, and giving it back.
   'late-decision': { may: ['decision', 'store'], types: ['engine', 'policy'] },
-  'plain-policy': { may: ['decision'], types: ['engine', 'policy', 'store'] },
+  'plain-policy': { may: ['decision'], types: ['engine', 'policy', 'store', 'subject'] },
   ask: { may: ['errors'], types: ['store/guard'] },
   refunds: { may: ['decision', 'errors'], types: ['store'] },
   // It is handed a store; the only one it knows is the embedded default.

@@ -28,6 +28,9 @@ export type Reason =
   /** The store, or anything at all, could not be asked; the failure mode let the request pass or refused it. */
   | 'store-unavailable'
 
+const REMAINING = Symbol('remaining')
+const RETRY_AFTER_MS = Symbol('retryAfterMs')
+const RESET_AFTER_MS = Symbol('resetAfterMs')
 const ASKED = Symbol('asked')
 const POLICY = Symbol('policy')
 const CONTEXT = Symbol('context')
@@ -75,12 +78,9 @@ export class Decision {
   // Most callers read two or three numbers, so nothing else is worked out before it is read.
   // Under symbols rather than as private fields, which would cost a tenth of a decision; nobody meets them by accident.
   // Declared only: an initialiser would write every field twice.
-  /** Units left now; Infinity when nothing limits this caller. */
-  declare readonly remaining: number
-  /** 0 when allowed; null when no waiting helps. */
-  declare readonly retryAfterMs: number | null
-  /** How long until everything is available again. */
-  declare readonly resetAfterMs: number
+  declare private readonly [REMAINING]: number
+  declare private readonly [RETRY_AFTER_MS]: number | null
+  declare private readonly [RESET_AFTER_MS]: number
   /** Of the plainest question (see the constructor) the subject alone: the rest is made when somebody looks. */
   declare private [ASKED]: Exchange | string
   declare private readonly [POLICY]: Policy | DecidedPolicy
@@ -98,9 +98,9 @@ export class Decision {
     resetAfterMs: number,
     atUs: number,
   ) {
-    this.remaining = remaining
-    this.retryAfterMs = retryAfterMs
-    this.resetAfterMs = resetAfterMs
+    this[REMAINING] = remaining
+    this[RETRY_AFTER_MS] = retryAfterMs
+    this[RESET_AFTER_MS] = resetAfterMs
     this[ASKED] = asked
     this[POLICY] = policy
     this[CONTEXT] = context
@@ -114,7 +114,7 @@ export class Decision {
     // every number from then on. A field that has held something else takes small numbers as they are.
     const shape = new Decision('', policy, context, 0, 0, 0, 0.5)
     keepShape(new Exchange({ alternatives: [], shadow: [] }, { charged: 0, verdicts: [], shadow: [] }, 1))
-    keepShape(Object.assign(shape, { remaining: null, retryAfterMs: null, resetAfterMs: null }))
+    keepShape(Object.assign(shape, { [REMAINING]: null, [RETRY_AFTER_MS]: null, [RESET_AFTER_MS]: null }))
   }
 
   /** The decision that an answer amounts to. */
@@ -153,7 +153,7 @@ export class Decision {
   }
 
   get allowed(): boolean {
-    return this.retryAfterMs === 0
+    return this[RETRY_AFTER_MS] === 0
   }
 
   /** Units the request takes. */
@@ -167,13 +167,28 @@ export class Decision {
     return this.binding?.quota.limit ?? Number.POSITIVE_INFINITY
   }
 
+  /** Units left now; Infinity when nothing limits this caller. */
+  get remaining(): number {
+    return this[REMAINING]
+  }
+
+  /** 0 when allowed; null when no waiting helps. */
+  get retryAfterMs(): number | null {
+    return this[RETRY_AFTER_MS]
+  }
+
+  /** How long until everything is available again. */
+  get resetAfterMs(): number {
+    return this[RESET_AFTER_MS]
+  }
+
   /** Unix time in milliseconds at which everything is available again. */
   get resetAt(): number {
     const exchange = this[EXCHANGE]
     if (exchange.resetAt === null) {
       const { clock } = this[CONTEXT]
       const sinceUs = clock.nowUs() - this[AT_US]
-      exchange.resetAt = clock.unixMs() + this.resetAfterMs - Math.round(sinceUs / 1000)
+      exchange.resetAt = clock.unixMs() + this.resetAfterMs - Math.floor(sinceUs / 1000)
     }
     return exchange.resetAt
   }

@@ -3,7 +3,7 @@ import type { Limit } from './limit.js'
 
 /**
  * What an algorithm is: pure arithmetic on a state, a limit and a time in integer microseconds.
- * `charge` and `refund` change the state they are handed and nothing else; all other functions only read it.
+ * `charge`, `take` and `refund` change the state they are handed; all other functions only read it.
  */
 export interface Algorithm<L extends Limit, State> {
   /** The state of a key nobody has asked for. */

@@ -8,28 +8,38 @@ import { takeInSteps } from './decide.js'
 import type { Limit } from './limit.js'
 import { SingleAnswer } from './single.js'
 
-const counters = fc
-  .record({ limit: fc.integer({ min: 0, max: 20 }), windowMs: fc.integer({ min: 1, max: 50 }) })
-  .map(({ limit, windowMs }) => slidingWindowCounter({ limit, window: `${windowMs}ms` }))
-const largeCounters = fc
-  .record({ limit: fc.integer({ min: 2 ** 20, max: 2 ** 32 - 1 }), days: fc.integer({ min: 1, max: 366 }) })
-  .map(({ limit, days }) => slidingWindowCounter({ limit, window: `${days}d` }))
-const bucketed = fc
-  .record({
-    limit: fc.integer({ min: 0, max: 20 }),
-    windowMs: fc.integer({ min: 10, max: 50 }),
-    buckets: fc.integer({ min: 1, max: 10 }),
-  })
-  .map(({ limit, windowMs, buckets }) => slidingWindowCounter({ limit, window: `${windowMs}ms`, buckets }))
-const logs = fc
-  .record({ limit: fc.integer({ min: 0, max: 20 }), windowMs: fc.integer({ min: 1, max: 50 }) })
-  .map(({ limit, windowMs }) => slidingWindowLog({ limit, window: `${windowMs}ms` }))
-const buckets = fc
-  .record({
-    capacity: fc.integer({ min: 0, max: 20 }),
-    refillPerSecond: fc.double({ min: 0.5, max: 5_000, noNaN: true }),
-  })
-  .map(tokenBucket)
+/** Two limits that share their states: the numbers of a limit may change while it is used. */
+type Pair = readonly [Limit, Limit]
+
+const quotas = fc.tuple(fc.integer({ min: 0, max: 20 }), fc.integer({ min: 0, max: 20 }))
+const largeQuotas = fc.tuple(
+  fc.integer({ min: 2 ** 20, max: 2 ** 32 - 1 }),
+  fc.integer({ min: 2 ** 20, max: 2 ** 32 - 1 }),
+)
+
+function pairs<Rest>(
+  quotas: fc.Arbitrary<[number, number]>,
+  rest: fc.Arbitrary<Rest>,
+  make: (limit: number, rest: Rest) => Limit,
+): fc.Arbitrary<Pair> {
+  return fc
+    .tuple(quotas, rest)
+    .map(([[one, other], common]) => [make(one, common), make(other, common)] as const)
+}
+
+const windowMs = fc.integer({ min: 10, max: 50 })
+const counters = pairs(quotas, windowMs, (limit, ms) => slidingWindowCounter({ limit, window: `${ms}ms` }))
+const largeCounters = pairs(largeQuotas, fc.integer({ min: 1, max: 366 }), (limit, days) =>
+  slidingWindowCounter({ limit, window: `${days}d` }),
+)
+const counted = fc.record({ ms: windowMs, buckets: fc.integer({ min: 1, max: 10 }) })
+const bucketed = pairs(quotas, counted, (limit, { ms, buckets }) =>
+  slidingWindowCounter({ limit, window: `${ms}ms`, buckets }),
+)
+const logs = pairs(quotas, windowMs, (limit, ms) => slidingWindowLog({ limit, window: `${ms}ms` }))
+const buckets = pairs(quotas, fc.double({ min: 0.5, max: 5_000, noNaN: true }), (capacity, refillPerSecond) =>
+  tokenBucket({ capacity, refillPerSecond }),
+)
 
 /** Mostly forwards, sometimes not at all, sometimes back. */
 const steps = (longestUs: number) =>
@@ -40,20 +50,28 @@ const steps = (longestUs: number) =>
         { weight: 1, arbitrary: fc.constant(0) },
         { weight: 1, arbitrary: fc.integer({ min: -longestUs, max: 0 }) },
       ),
+      which: fc.constantFrom(0 as const, 0 as const, 0 as const, 1 as const),
       cost: fc.oneof(fc.constant(1), fc.integer({ min: 1, max: 25 }), fc.integer({ min: 1, max: 2 ** 31 })),
     }),
     { maxLength: 60 },
   )
 
-function agree(limit: Limit, history: readonly { elapsedUs: number; cost: number }[]): number {
-  const algorithm = algorithmOf(limit)
+interface Step {
+  readonly elapsedUs: number
+  readonly which: 0 | 1
+  readonly cost: number
+}
+
+function agree(pair: Pair, history: readonly Step[]): number {
+  const algorithm = algorithmOf(pair[0])
   const [one, other]: [State, State] = [algorithm.empty(), algorithm.empty()]
   const into = new Admission()
   let nowUs = 1_800_000_000_000_000
   let latestUs = 0
   let taken = 0
-  for (const { elapsedUs, cost } of history) {
+  for (const { elapsedUs, which, cost } of history) {
     nowUs += elapsedUs
+    const limit = pair[which]
     const before = structuredClone(one)
     const isTaken = algorithm.take(limit, one, cost, nowUs, into)
     const wanted = takeInSteps(algorithm, limit, other, cost, nowUs)
@@ -82,8 +100,8 @@ describe('taking in one go', () => {
   ] as const)('answers and writes as step by step: %s', (_, limits, longestUs) => {
     let taken = 0
     fc.assert(
-      fc.property(limits as fc.Arbitrary<Limit>, steps(longestUs), (limit, history) => {
-        taken += agree(limit, history)
+      fc.property(limits, steps(longestUs), (pair, history) => {
+        taken += agree(pair, history)
       }),
       { numRuns: 3_000 },
     )

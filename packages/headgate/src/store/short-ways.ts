@@ -18,12 +18,12 @@ export interface ShortWays {
 /** The commonest question, already asked but for who asks. */
 export interface OneUnit {
   /**
-   * For a subject the store knows by exactly this text. Returns `admission`, filled in, or the denial; null, with nothing
-   * changed, when the store does not know: then the question has to be asked in full.
+   * For a subject the store knows by exactly this text: true with `admission` filled in, or the denial. False, with
+   * nothing charged, when the store does not know: then the question has to be asked in full.
    */
-  take(subject: string, admission: Admission): Admission | Denial | null
-  /** The same for a subject that is its own name; null also for one that the store knows. */
-  takeFirst?(subject: string, admission: Admission): Admission | null
+  take(subject: string, admission: Admission): Denial | boolean
+  /** The same for a subject that is its own name. False for one the store knows, and where it cannot admit the newcomer. */
+  takeFirst?(subject: string, admission: Admission): boolean
 }
 
 const NONE: ShortWays = {}

@@ -27,11 +27,15 @@ const REMEMBERED_DIGESTS = 10_000
 /** Longer ones are digested each time: remembering them would let callers fill the memory with their text. */
 const REMEMBERED_LENGTH = 512
 
-/**
- * Makes the function that names a subject for the store: `type:id`, with secrets and long ids replaced by their
- * digest. Different subjects always get different names.
- */
-export function createSubjectNamer(options: SubjectOptions = {}): (subject: SubjectInput) => string {
+/** Names a subject for the store: `type:id`, with secrets and long ids replaced by their digest. */
+export interface SubjectNamer {
+  (subject: SubjectInput): string
+  /** Whether a text is a subject, and its own name. */
+  isOwnName(text: string): boolean
+}
+
+/** Makes the function that names subjects. Different subjects always get different names. */
+export function createSubjectNamer(options: SubjectOptions = {}): SubjectNamer {
   const secret = options.secret ?? DEFAULT_SECRET
   if (typeof secret !== 'string' || secret === '') throw invalidOption('subject.secret', 'a non-empty string')
   const secretTypes = options.secretTypes ?? DEFAULT_SECRET_TYPES
@@ -53,19 +57,35 @@ export function createSubjectNamer(options: SubjectOptions = {}): (subject: Subj
     return name
   }
 
-  return subject => {
-    const text = typeof subject === 'string' ? subject : subjectText(subject)
-    const colon = text.indexOf(':')
-    if (colon <= 0 || colon === text.length - 1) throw invalidSubject(subject)
-    if (text.length - colon - 1 > MAX_ID_LENGTH) return digestOf(text)
+  function needsDigest(text: string, colon: number): boolean {
+    if (text.length - colon - 1 > MAX_ID_LENGTH) return true
     // Character codes first: this runs for every request, and most of them differ there.
-    if (text.charCodeAt(colon + 1) === DIGEST_MARK_CODE) return digestOf(text)
+    if (text.charCodeAt(colon + 1) === DIGEST_MARK_CODE) return true
     const first = text.charCodeAt(0)
     for (const prefix of secretPrefixes) {
-      if (prefix.charCodeAt(0) === first && text.startsWith(prefix)) return digestOf(text)
+      if (prefix.charCodeAt(0) === first && text.startsWith(prefix)) return true
     }
-    return text
+    return false
   }
+
+  function nameSubject(subject: SubjectInput): string {
+    const text = typeof subject === 'string' ? subject : subjectText(subject)
+    const colon = text.indexOf(':')
+    if (!isBetween(text, colon)) throw invalidSubject(subject)
+    return needsDigest(text, colon) ? digestOf(text) : text
+  }
+
+  function isOwnName(text: string): boolean {
+    const colon = text.indexOf(':')
+    return isBetween(text, colon) && !needsDigest(text, colon)
+  }
+
+  return Object.assign(nameSubject, { isOwnName })
+}
+
+/** Whether there is something on both sides of the colon. */
+function isBetween(text: string, colon: number): boolean {
+  return colon > 0 && colon < text.length - 1
 }
 
 function subjectText(subject: Subject): string {

@@ -59,13 +59,13 @@ export function withDenyCache(store: Store, options: DenyCacheOptions): Store {
   }
 
   /** For one unit of one limit, mostly without a question made for it. */
-  function decideKnown(subject: string, name: string, limit: Limit): Denial | null {
+  function knownDenial(subject: string, name: string, limit: Limit): Denial | null {
     const known = denials.size === 0 || isDigested(subject) ? undefined : denials.get(subject)
     if (known === undefined) return null
     const nowUs = clock.nowUs()
     for (const { given, question } of known) {
       const isSame = question instanceof SingleQuestion && question.name === name
-      if (given?.answers(limit, nowUs) && isSame) return given
+      if (isSame && given?.answers(limit, nowUs)) return given
     }
     const question = new SingleQuestion(subject, 'global', name, limit, 1)
     const denial = find(known, question, nowUs)
@@ -146,7 +146,7 @@ export function withDenyCache(store: Store, options: DenyCacheOptions): Store {
     reset: (checks: readonly Check[]) => ending(checks, () => store.reset(checks)),
   }
   return storeWith(putOrKnow, rest, {
-    wayOf: (name, limit) => ({ take: subject => decideKnown(subject, name, limit) }),
+    wayOf: (name, limit) => ({ take: subject => knownDenial(subject, name, limit) ?? false }),
   })
 }
 

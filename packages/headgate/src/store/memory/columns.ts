@@ -38,6 +38,8 @@ interface Page {
   readonly integers: Uint32Array
 }
 
+const NO_PAGE: Page = { doubles: new Float64Array(), integers: new Uint32Array() }
+
 /** The page of a row, made when its first row is asked for. */
 function pageOf(pages: Page[], row: number): Page {
   const number = row >>> PAGE_BITS
@@ -83,7 +85,7 @@ class CounterView implements CounterState {
 
 class CounterColumns implements Columns {
   private readonly pages: Page[] = []
-  private readonly glanced = new CounterView(pageOf(this.pages, 0), 0)
+  private readonly glanced = new CounterView(NO_PAGE, 0)
 
   view(row: number): CounterState {
     return new CounterView(pageOf(this.pages, row), row & ROW_MASK)
@@ -122,7 +124,7 @@ class BucketView implements BucketState {
 
 class BucketColumns implements Columns {
   private readonly pages: Page[] = []
-  private readonly glanced = new BucketView(pageOf(this.pages, 0), 0)
+  private readonly glanced = new BucketView(NO_PAGE, 0)
 
   view(row: number): BucketState {
     return new BucketView(pageOf(this.pages, row), row & ROW_MASK)
@@ -141,18 +143,15 @@ class BucketColumns implements Columns {
 
 /** For states of changing size: the objects themselves. */
 class ObjectColumns implements Columns {
-  readonly #states: (State | undefined)[] = []
-  readonly #limit: Limit
+  private readonly states: (State | undefined)[] = []
 
-  constructor(limit: Limit) {
-    this.#limit = limit
-  }
+  constructor(private readonly limit: Limit) {}
 
   view(row: number): State {
-    const state = this.#states[row]
+    const state = this.states[row]
     if (state !== undefined) return state
-    const fresh = algorithmOf(this.#limit).empty()
-    this.#states[row] = fresh
+    const fresh = algorithmOf(this.limit).empty()
+    this.states[row] = fresh
     return fresh
   }
 
@@ -161,7 +160,7 @@ class ObjectColumns implements Columns {
   }
 
   clear(row: number): void {
-    this.#states[row] = undefined
+    this.states[row] = undefined
   }
 }
 

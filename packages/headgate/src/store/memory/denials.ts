@@ -25,11 +25,20 @@ export class Denials {
   }
 
   forget(row: number): void {
-    if (this.rows[row % PLACES] === row) this.rows[row % PLACES] = NOBODY
+    const place = row % PLACES
+    if (this.rows[place] === row) this.clear(place)
   }
 
+  /** One whose time is over is forgotten: the next request may be admitted, and a clock may step back after that. */
   private stillTrue(place: number, limit: Limit, nowUs: number): Denial | null {
     const denial = this.denials[place] as Denial
-    return denial.answers(limit, nowUs) ? denial : null
+    if (denial.answers(limit, nowUs)) return denial
+    this.clear(place)
+    return null
+  }
+
+  private clear(place: number): void {
+    this.rows[place] = NOBODY
+    this.denials[place] = null
   }
 }

@@ -66,6 +66,10 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store & { readonl
       added.push({ table, key })
       return table.add(key, check.limit, turn)
     }
+    return openShared(check, key)
+  }
+
+  function openShared(check: Check, key: string): State {
     const shared = tableOf(overflow, check)
     return shared.open(overflowKey(key), check.limit, turn) ?? shared.add(overflowKey(key), check.limit, turn)
   }
@@ -94,7 +98,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store & { readonl
     const known = table.openAlone(key, question.limit)
     if (known !== undefined) return decideSingle(question, known, nowUs)
     turn++
-    if (!makeRoom(table, nowUs)) return decide(question, open, nowUs)
+    if (!makeRoom(table, nowUs)) return decideSingle(question, openShared(question, key), nowUs)
     const answer = decideSingle(question, table.add(key, question.limit, turn), nowUs)
     if (answer.chargedAtUs === null) table.delete(key)
     else size++
@@ -140,17 +144,18 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store & { readonl
       private readonly limit: Limit,
     ) {}
 
-    take(subject: string, admission: Admission): Admission | Denial | null {
+    take(subject: string, admission: Admission): Denial | boolean {
       return this.table.takeOne(subject, this.limit, clock, admission)
     }
 
-    takeFirst(subject: string, admission: Admission): Admission | null {
+    takeFirst(subject: string, admission: Admission): boolean {
+      if (isDigested(subject) || this.table.has(subject)) return false
       const nowUs = clock.nowUs()
       turn++
-      if (this.table.has(subject) || isDigested(subject) || !makeRoom(this.table, nowUs)) return null
-      const taken = this.table.takeFirst(subject, this.limit, nowUs, admission)
-      if (taken !== null) size++
-      return taken
+      if (!makeRoom(this.table, nowUs)) return false
+      const isTaken = this.table.takeFirst(subject, this.limit, nowUs, admission)
+      if (isTaken) size++
+      return isTaken
     }
   }
 

@@ -11,6 +11,8 @@ import { Denials } from './denials.js'
 /** How many rows are looked at to find one to forget: enough for a good one, few enough to cost nothing. */
 const SAMPLE = 16
 const NONE = -1
+/** Keys that are not the subject itself begin with a colon, and no subject does. */
+const INNER = ':'.charCodeAt(0)
 
 /**
  * The states of one limit, by the key of who they belong to.
@@ -18,17 +20,19 @@ const NONE = -1
  */
 export class Table {
   private readonly algorithm: Algorithm<Limit, State>
-  private readonly columns: Columns
-  private readonly rows = new Map<string, number>()
-  private readonly keys: (string | undefined)[] = []
+  private columns: Columns
+  /** By subjects as they come, and apart from them by keys of ours: what is no subject must not be found as one. */
+  private rows = new Map<string, number>()
+  private innerRows = new Map<string, number>()
+  private keys: (string | undefined)[] = []
   /** The usual numbers of a row. */
   private readonly limit: Limit
   /** The numbers of rows that have others: tiers and overrides share a table, and a row is at its own limit. */
-  private readonly otherLimits = new Map<number, Limit>()
+  private otherLimits = new Map<number, Limit>()
   /** The usual numbers while no row has others. */
   private onlyLimit: Limit | null
-  private readonly free: number[] = []
-  private readonly denials = new Denials()
+  private free: number[] = []
+  private denials = new Denials()
   private readonly opened: number[] = []
   private openedCount = 0
   private turn = 0
@@ -42,15 +46,15 @@ export class Table {
   }
 
   get size(): number {
-    return this.rows.size
+    return this.rows.size + this.innerRows.size
   }
 
   has(key: string): boolean {
-    return this.rows.has(key)
+    return this.rowsFor(key).has(key)
   }
 
   find(key: string): State | undefined {
-    const row = this.rows.get(key)
+    const row = this.rowsFor(key).get(key)
     if (row === undefined) return undefined
     this.denials.forget(row)
     return this.columns.view(row)
@@ -58,13 +62,13 @@ export class Table {
 
   /** Finds a key to write to in this turn. */
   open(key: string, limit: Limit, turn: number): State | undefined {
-    const row = this.rows.get(key)
+    const row = this.rowsFor(key).get(key)
     return row === undefined ? undefined : this.use(row, limit, turn)
   }
 
   /** Finds a key to write to by itself: no other is opened beside it, so none can be forgotten under it. */
   openAlone(key: string, limit: Limit): State | undefined {
-    const row = this.rows.get(key)
+    const row = this.rowsFor(key).get(key)
     if (row === undefined) return undefined
     this.denials.forget(row)
     this.noteLimit(row, limit)
@@ -72,34 +76,36 @@ export class Table {
   }
 
   /**
-   * Takes one unit of a key: `admission`, filled in, or the denial. Null, with nothing changed, for a key that is not
-   * there and for a clock that stepped back.
+   * Takes one unit for a subject that is its own key: true with `admission` filled in, or the denial. False, with nothing
+   * charged, where there is no such key, and where a clock that stepped back makes it a longer story.
    */
-  takeOne(key: string, limit: Limit, clock: Clock, admission: Admission): Admission | Denial | null {
+  takeOne(key: string, limit: Limit, clock: Clock, admission: Admission): Denial | boolean {
     const nowUs = clock.nowUs()
     const row = this.rows.get(key)
-    if (row === undefined) return null
+    if (row === undefined) return false
     const denial = this.denials.find(row, limit, nowUs)
     if (denial !== null) return denial
     if (limit !== this.onlyLimit) this.noteLimit(row, limit)
-    if (this.algorithm.take(limit, this.columns.glance(row), 1, nowUs, admission)) return admission
-    return this.denyOne(row, limit, nowUs)
+    return (
+      this.algorithm.take(limit, this.columns.glance(row), 1, nowUs, admission) ||
+      this.denyOne(row, limit, nowUs)
+    )
   }
 
-  /** Adds a key that is not there and takes one unit of it. Null, and nothing is added, where none is to be had. */
-  takeFirst(key: string, limit: Limit, nowUs: number, admission: Admission): Admission | null {
+  /** Adds a key that is not there and takes one unit of it. False, and nothing is added, where none is to be had. */
+  takeFirst(key: string, limit: Limit, nowUs: number, admission: Admission): boolean {
     const row = this.addRow(key)
     this.noteLimit(row, limit)
-    if (this.algorithm.take(limit, this.columns.view(row), 1, nowUs, admission)) return admission
+    if (this.algorithm.take(limit, this.columns.view(row), 1, nowUs, admission)) return true
     this.delete(key)
-    return null
+    return false
   }
 
-  private denyOne(row: number, limit: Limit, nowUs: number): Denial | null {
+  private denyOne(row: number, limit: Limit, nowUs: number): Denial | false {
     const algorithm = this.algorithm
     const state = this.columns.glance(row)
     const waitUs = algorithm.waitUs(limit, state, 1, nowUs)
-    if (waitUs === 0) return null
+    if (waitUs === 0) return false
     const remaining = algorithm.remaining(limit, state, nowUs)
     const resetAfterUs = algorithm.resetAfterUs(limit, state, nowUs)
     const denial = new Denial(new SingleAnswer(remaining, waitUs, resetAfterUs, null, nowUs), limit, nowUs)
@@ -114,13 +120,20 @@ export class Table {
 
   /** Forgets all keys. */
   clear(): void {
-    for (const key of [...this.rows.keys()]) this.delete(key)
+    this.columns = createColumns(this.limit)
+    this.rows = new Map()
+    this.innerRows = new Map()
+    this.keys = []
+    this.free = []
+    this.otherLimits = new Map()
+    this.onlyLimit = this.limit
+    this.denials = new Denials()
   }
 
   delete(key: string): boolean {
-    const row = this.rows.get(key)
+    const row = this.rowsFor(key).get(key)
     if (row === undefined) return false
-    this.rows.delete(key)
+    this.rowsFor(key).delete(key)
     this.keys[row] = undefined
     this.columns.clear(row)
     this.denials.forget(row)
@@ -131,7 +144,7 @@ export class Table {
 
   /** Whether the key has nothing used. */
   isIdle(key: string, nowUs: number): boolean {
-    const row = this.rows.get(key)
+    const row = this.rowsFor(key).get(key)
     return row !== undefined && this.isRowIdle(row, nowUs)
   }
 
@@ -169,10 +182,14 @@ export class Table {
     return best
   }
 
+  private rowsFor(key: string): Map<string, number> {
+    return key.charCodeAt(0) === INNER ? this.innerRows : this.rows
+  }
+
   private addRow(key: string): number {
     const row = this.free.pop() ?? this.keys.length
     this.keys[row] = key
-    this.rows.set(key, row)
+    this.rowsFor(key).set(key, row)
     return row
   }
 
