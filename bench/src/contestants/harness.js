@@ -22,12 +22,11 @@ export function createLookUp() {
   const ready = Promise.resolve({ allowed: true })
   /** @type {Map<string, number>} */
   const known = new Map()
+  const nowMs = performance.now.bind(performance)
   let latestMs = 0
   return {
     ask(key) {
-      // The quickest clock there is that never runs backwards.
-      const time = process.hrtime()
-      latestMs = time[0] * 1000 + time[1] / 1e6
+      latestMs = nowMs()
       if (known.get(key) === undefined) known.set(key, latestMs)
       return ready
     },

@@ -18,26 +18,16 @@ export interface Timers {
   afterThisTurn?(work: () => void): void
 }
 
-/** Microseconds that never run backwards, from some point in time. */
-const monotonicUs = chooseMonotonicUs()
-const originUs = Math.floor((performance.timeOrigin + performance.now()) * 1000) - monotonicUs()
-
-/** Bound once: reaching either through the global each time takes as long again as reading it. */
-function chooseMonotonicUs(): () => number {
-  const hrtime = globalThis.process?.hrtime
-  if (typeof hrtime === 'function') {
-    return () => {
-      const time = hrtime()
-      return time[0] * 1_000_000 + ((time[1] / 1000) | 0)
-    }
-  }
-  const nowMs = performance.now.bind(performance)
-  return () => Math.floor(nowMs() * 1000)
-}
+const originUs = Math.floor(performance.timeOrigin * 1000)
+/**
+ * Milliseconds that never run backwards. Bound once: reaching it through the global each time takes longer than the
+ * reading itself.
+ */
+const monotonicMs: () => number = performance.now.bind(performance)
 
 /** Monotonic within the process, so that a change of the system's time moves no limit. */
 export const systemClock: Clock = {
-  nowUs: () => originUs + monotonicUs(),
+  nowUs: () => originUs + Math.floor(monotonicMs() * 1000),
   unixMs: () => Date.now(),
 }
 
