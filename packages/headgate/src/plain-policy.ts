@@ -1,4 +1,5 @@
-import { Decision, type DecisionContext, toMs, toWaitMs } from './decision/decision.js'
+import { Decision, type DecisionContext } from './decision/decision.js'
+import { toMs, toWaitMs } from './decision/limit-verdict.js'
 import { Admission } from './engine/admission.js'
 import type { Denial } from './engine/denial.js'
 import type { Policy } from './policy/policies.js'

@@ -1,5 +1,6 @@
 import type { Quota } from '../engine/limit.js'
-import type { Decision, LimitVerdict } from './decision.js'
+import type { Decision } from './decision.js'
+import type { LimitVerdict } from './limit-verdict.js'
 
 /**
  * The limit a client may be told about: the one that binds, or null when no quota is known.

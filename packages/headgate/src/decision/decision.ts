@@ -1,11 +1,13 @@
 import type { Clock } from '../clock.js'
 import { keepShape } from '../engine/keep-shape.js'
-import { NEVER, type Quota } from '../engine/limit.js'
-import type { Answer, Check, Question, Verdict } from '../engine/question.js'
+import { NEVER } from '../engine/limit.js'
+import type { Answer, Question, Verdict } from '../engine/question.js'
 import { SingleAnswer, SingleQuestion } from '../engine/single.js'
 import type { DecidedPolicy, NamedLimit, Policy } from '../policy/policies.js'
 import type { Source } from '../store/store.js'
-import { bindingIndex, bindingOf, decidingAlternative } from './binding.js'
+import { bindingOf } from './binding.js'
+import { Exchange } from './exchange.js'
+import { type LimitVerdict, policyOf, toMs, toWaitMs } from './limit-verdict.js'
 
 /** Why a decision came out as it did. */
 export type Reason =
@@ -40,34 +42,10 @@ const EXCHANGE = Symbol('exchange')
 /** A store that is back is found within a second. */
 const CLOSED_RETRY_AFTER_MS = 1_000
 
-/** The answer of one limit. */
-export interface LimitVerdict {
-  /** `<policy>.<limit id>`. */
-  readonly name: string
-  readonly allowed: boolean
-  readonly limit: number
-  readonly remaining: number
-  readonly retryAfterMs: number | null
-  readonly resetAfterMs: number
-  readonly quota: Quota
-}
-
 /** What all decisions of a limiter have in common. */
 export interface DecisionContext {
   readonly clock: Clock
   readonly source: Source
-}
-
-/** A question with its answer, and what was worked out of them when it was first read. */
-class Exchange {
-  verdicts: readonly LimitVerdict[] | null = null
-  resetAt: number | null = null
-
-  constructor(
-    readonly question: Question,
-    readonly answer: Answer,
-    readonly cost: number,
-  ) {}
 }
 
 /**
@@ -113,7 +91,6 @@ export class Decision {
     // With numbers alone V8 would take a field for one of doubles after the first large one, and make an object for
     // every number from then on. A field that has held something else takes small numbers as they are.
     const shape = new Decision('', policy, context, 0, 0, 0, 0.5)
-    keepShape(new Exchange({ alternatives: [], shadow: [] }, { charged: 0, verdicts: [], shadow: [] }, 1))
     keepShape(Object.assign(shape, { [REMAINING]: null, [RETRY_AFTER_MS]: null, [RESET_AFTER_MS]: null }))
   }
 
@@ -235,21 +212,17 @@ export class Decision {
 
   /** The limit that decided: of a denial the one to wait for longest, otherwise the one with least left. */
   get binding(): LimitVerdict | null {
-    const { answer } = this[EXCHANGE]
-    return this.verdicts[bindingIndex(answer.verdicts[decidingAlternative(answer)] ?? [])] ?? null
+    return this[EXCHANGE].binding
   }
 
   /** The answer of every limit of the alternative that decided. */
   get verdicts(): readonly LimitVerdict[] {
-    const exchange = this[EXCHANGE]
-    exchange.verdicts ??= verdictsOf(exchange.question, exchange.answer)
-    return exchange.verdicts
+    return this[EXCHANGE].verdicts
   }
 
   /** What shadow limits would have said; they never bind. */
   get shadow(): readonly LimitVerdict[] {
-    const { question, answer } = this[EXCHANGE]
-    return answer.shadow.map((verdict, index) => toLimitVerdict(question.shadow[index] as Check, verdict))
+    return this[EXCHANGE].shadow
   }
 
   toJSON(): DecisionValue {
@@ -267,15 +240,8 @@ export class Decision {
   }
 
   /** The charges this decision made, for `limiter.refund`. */
-  static chargesOf(decision: Decision): readonly { check: Check; chargedAtUs: number }[] {
-    const { question, answer } = decision[EXCHANGE]
-    if (answer.charged < 0) return []
-    const checks = question.alternatives[answer.charged] ?? []
-    const verdicts = answer.verdicts[answer.charged] ?? []
-    return checks.flatMap((check, index) => {
-      const chargedAtUs = verdicts[index]?.chargedAtUs ?? null
-      return chargedAtUs === null ? [] : [{ check, chargedAtUs }]
-    })
+  static chargesOf(decision: Decision): Exchange['charges'] {
+    return decision[EXCHANGE].charges
   }
 }
 
@@ -300,45 +266,10 @@ export type DecisionValue = Pick<
   | 'shadow'
 >
 
-/** The policy of a limit's name, `<policy>.<limit id>`. */
-export function policyOf(name: string): string {
-  return name.slice(0, name.indexOf('.'))
-}
-
-/** Rounded up: a client that waits exactly this long must not be a microsecond early. */
-export function toMs(us: number): number {
-  return Math.ceil(us / 1000)
-}
-
-/** The same for a wait, which can be without an end. */
-export function toWaitMs(retryAfterUs: number): number | null {
-  return retryAfterUs === NEVER ? null : toMs(retryAfterUs)
-}
-
 function retryAfterMsOf({ charged }: Answer, binding: Verdict | undefined, source: Source): number | null {
   if (source === 'closed') return CLOSED_RETRY_AFTER_MS
   // However short its wait, a denial is none for now: 0 says allowed.
   return charged >= 0 ? 0 : toWaitMs(Math.max(1, binding?.retryAfterUs ?? 0))
-}
-
-function toLimitVerdict(check: Check, verdict: Verdict): LimitVerdict {
-  return {
-    name: check.name,
-    allowed: verdict.allowed,
-    limit: check.limit.limit,
-    remaining: verdict.remaining,
-    retryAfterMs: toWaitMs(verdict.retryAfterUs),
-    resetAfterMs: toMs(verdict.resetAfterUs),
-    quota: check.limit.quota,
-  }
-}
-
-/** Of the alternative that decided. */
-function verdictsOf(question: Question, answer: Answer): readonly LimitVerdict[] {
-  const alternative = decidingAlternative(answer)
-  const checks = question.alternatives[alternative] ?? []
-  const verdicts = answer.verdicts[alternative] ?? []
-  return verdicts.map((verdict, index) => toLimitVerdict(checks[index] as Check, verdict))
 }
 
 function reasonOf(allowed: boolean, binding: Verdict | undefined): Reason {

@@ -1,9 +1,10 @@
 import { HeadgateError, show, unexpected } from '../errors.js'
 import { advertisedLimit, retryAfterSeconds } from './advertised.js'
-import type { Decision, LimitVerdict } from './decision.js'
+import type { Decision } from './decision.js'
 import type { HeaderField } from './header-field.js'
 import { draft11Headers } from './ietf-headers.js'
 import { legacyHeaders } from './legacy-headers.js'
+import type { LimitVerdict } from './limit-verdict.js'
 import { draft03Headers, draft06Headers, draft07Headers } from './older-drafts.js'
 
 /** Which family of quota headers a response carries: `X-RateLimit-*`, the IETF draft's, both or none. */

@@ -1,8 +1,9 @@
 /** `RateLimit-Policy` and `RateLimit` as draft-ietf-httpapi-ratelimit-headers-11 defines them. */
 import { retryAfterSeconds, windowSeconds } from './advertised.js'
-import type { Decision, LimitVerdict } from './decision.js'
+import type { Decision } from './decision.js'
 import { fieldInteger, type HeaderField } from './header-field.js'
 import { textOf } from './limit-text.js'
+import type { LimitVerdict } from './limit-verdict.js'
 
 /** Every limit of the decision as a policy, and what is available of the one that binds. */
 export function draft11Headers(decision: Decision, binding: LimitVerdict): HeaderField[] {

@@ -1,7 +1,8 @@
 import { toSeconds } from './advertised.js'
-import type { Decision, LimitVerdict } from './decision.js'
+import type { Decision } from './decision.js'
 import { type HeaderField, printable } from './header-field.js'
 import { textOf } from './limit-text.js'
+import type { LimitVerdict } from './limit-verdict.js'
 
 /**
  * The `X-RateLimit-*` family, about the limit that binds.

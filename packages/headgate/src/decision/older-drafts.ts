@@ -3,8 +3,9 @@
  * and their reset is a delay: when all is back or, after a denial, the same moment as Retry-After, as they ask.
  */
 import { retryAfterSeconds, toSeconds, windowSeconds } from './advertised.js'
-import type { Decision, LimitVerdict } from './decision.js'
+import type { Decision } from './decision.js'
 import { fieldInteger, type HeaderField } from './header-field.js'
+import type { LimitVerdict } from './limit-verdict.js'
 
 /** The form Envoy and Limitador send: the policies travel in the limit. */
 export function draft03Headers(decision: Decision, binding: LimitVerdict): HeaderField[] {

@@ -1,8 +1,9 @@
 import { HeadgateError } from '../errors.js'
 import { formatDurationUs } from '../policy/durations.js'
 import { advertisedLimit, retryAfterSeconds } from './advertised.js'
-import type { Decision, LimitVerdict } from './decision.js'
+import type { Decision } from './decision.js'
 import { type HeaderField, printable } from './header-field.js'
+import type { LimitVerdict } from './limit-verdict.js'
 
 /** The body of a denial, as RFC 9457 and the rate limit draft have it, and our own members in camel case. */
 export interface ProblemBody {
