@@ -1,7 +1,8 @@
 /** Who may import whom, as a table. A new folder needs a row; a new exception needs a reason. */
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { dirname, join, relative, sep } from 'node:path'
+import { readFileSync } from 'node:fs'
+import { dirname, join, sep } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { importsOf, impuritiesOf, readsClock, sourcesOf } from './support/sources.js'
 
 const LIBRARY = join(import.meta.dirname, '../src')
 const SERVER = join(import.meta.dirname, '../../server/src')
@@ -137,34 +138,6 @@ const EXCEPTIONS: readonly { from: string; to: string; because: string }[] = [
   },
 ]
 
-interface Import {
-  readonly specifier: string
-  readonly typeOnly: boolean
-}
-
-/** The imports of a source, also re-exports, bare and dynamic ones. Comments are not imports. */
-function importsOf(source: string): Import[] {
-  const code = withoutComments(source)
-  const found: Import[] = []
-  const statements = /\b(?:import|export)\s+(type\s+)?([\w$*\s{},]*?)\s*from\s*['"]([^'"]+)['"]/g
-  for (const [, type, names = '', specifier = ''] of code.matchAll(statements)) {
-    const named = /^\{([^}]*)\}$/.exec(names.trim())?.[1]?.split(',')
-    const allTypes = named?.every(name => name.trim() === '' || name.trim().startsWith('type ')) ?? false
-    found.push({ specifier, typeOnly: type !== undefined || allTypes })
-  }
-  for (const [, specifier = ''] of code.matchAll(/\bimport\s*['"]([^'"]+)['"]/g)) {
-    found.push({ specifier, typeOnly: false })
-  }
-  for (const [, specifier = ''] of code.matchAll(/\b(?:import|require)\s*\(\s*['"`]([^'"`]+)['"`]/g)) {
-    found.push({ specifier, typeOnly: false })
-  }
-  return found
-}
-
-function withoutComments(source: string): string {
-  return source.replace(/\/\*[\s\S]*?\*\//g, '').replace(/(^|[^:'"`\\])\/\/.*$/gm, '$1')
-}
-
 /** The row a file belongs to: the longest that is its folder or its name. */
 function stageOf(file: string): string | undefined {
   const path = file.replace(/\.ts$/, '')
@@ -200,26 +173,6 @@ function mayUsePackage(stage: string, specifier: string, typeOnly: boolean): boo
       name => name === '*' || name === specifier || (name === 'node:*' && specifier.startsWith('node:')),
     )
   return names(row.packages) || (typeOnly && names(row.packageTypes))
-}
-
-/** Words by which arithmetic would reach the world: it has neither a clock nor a wait. */
-function impuritiesOf(source: string): string[] {
-  const words =
-    /\b(Date|performance|process|setTimeout|setInterval|setImmediate|queueMicrotask|Promise|async|await|globalThis)\b/g
-  return [...withoutComments(source).matchAll(words)].map(([word]) => word)
-}
-
-function readsClock(source: string): boolean {
-  return /\b(Date\.now\b|Date\(\s*\)|performance\.|hrtime\b)/.test(withoutComments(source))
-}
-
-function sourcesOf(root: string): { file: string; source: string }[] {
-  if (!existsSync(root)) return []
-  return readdirSync(root, { recursive: true, withFileTypes: true })
-    .filter(entry => entry.isFile() && entry.name.endsWith('.ts'))
-    .map(entry => join(entry.parentPath, entry.name))
-    .filter(path => !path.endsWith('.test.ts'))
-    .map(path => ({ file: relative(root, path).split(sep).join('/'), source: readFileSync(path, 'utf8') }))
 }
 
 function entryPoints(): ReadonlySet<string> {

@@ -162,6 +162,18 @@ describe('the short way', () => {
     }
   })
 
+  it('frees no client by making the store remember others, each driven to its limit', async () => {
+    const { store, limiter } = setUp(200)
+    const check = (subject: `${string}:${string}`) => limiter.check(subject, { policy: 'log' })
+    for (let count = 0; count < 3; count++) await check('user:victim')
+    for (let index = 0; index < 20_000; index++) {
+      for (let count = 0; count < 3; count++) await check(`new:${index}`)
+      if (index % 100 === 0) expect((await check('user:victim')).allowed).toBe(false)
+    }
+    expect((await check('user:victim')).allowed).toBe(false)
+    expect(store.size).toBe(200)
+  })
+
   it('goes on empty after the store was closed, and both ways find the same states', async () => {
     const { store, limiter } = setUp()
     for (let count = 0; count < 4; count++) await limiter.check('user:1', { policy: 'log' })

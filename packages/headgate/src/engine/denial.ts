@@ -1,6 +1,6 @@
 import { keepShape } from './keep-shape.js'
 import { type Limit, NEVER } from './limit.js'
-import { SingleAnswer } from './single.js'
+import { NO_LIMIT, SingleAnswer } from './single.js'
 
 /**
  * The denial of one unit of a limit. It stays true until its wait is over unless the state is touched, so that in a
@@ -38,5 +38,4 @@ function withinMs(us: number): number {
   return us - (Math.ceil(us / 1000) - 1) * 1000
 }
 
-const noLimit = { algorithm: 'token-bucket', limit: 0 } as Limit
-keepShape(new Denial(new SingleAnswer(0, 0.5, 0.5, null, 0.5), noLimit, 0.5))
+keepShape(new Denial(new SingleAnswer(0, 0.5, 0.5, null, 0.5), NO_LIMIT, 0.5))

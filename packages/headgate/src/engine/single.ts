@@ -73,8 +73,9 @@ export class LeasedAnswer extends SingleAnswer {
   }
 }
 
-const noLimit = { algorithm: 'token-bucket', limit: 0 } as Limit
-keepShape(new SingleQuestion('', '', '', noLimit, 1))
+/** Stands where a shape needs some limit. */
+export const NO_LIMIT = { algorithm: 'token-bucket', limit: 0 } as Limit
+keepShape(new SingleQuestion('', '', '', NO_LIMIT, 1))
 keepShape(new SingleAnswer(0, 0, 0.5, 0.5, 0.5))
 keepShape(new SingleAnswer(0, 0.5, 0.5, null, 0.5))
 keepShape(new SingleAnswer(0, 0, 0.5, 0.5, undefined))

@@ -51,12 +51,16 @@ function previousAt(limit: CounterLimit, state: CounterState, startUs: number): 
   return state.startUs + limit.windowUs === startUs ? state.current : 0
 }
 
+/** What still counts of the units of the previous window, of which `overlapUs` is inside the sliding one. */
+function fadedUnits(limit: CounterLimit, previous: number, overlapUs: number): number {
+  return previous === 0 ? 0 : mulDivCeil(previous, overlapUs, limit.windowUs)
+}
+
 function usedAt(limit: CounterLimit, state: CounterState, nowUs: number): number {
   const atUs = effectiveNow(limit, state, nowUs)
   const startUs = windowStart(limit, atUs)
   const overlapUs = limit.windowUs - (atUs - startUs)
-  const previous = previousAt(limit, state, startUs)
-  return currentAt(state, startUs) + (previous === 0 ? 0 : mulDivCeil(previous, overlapUs, limit.windowUs))
+  return currentAt(state, startUs) + fadedUnits(limit, previousAt(limit, state, startUs), overlapUs)
 }
 
 /** How long until `cost` fits if nobody else asks; 0 when it fits now. */
@@ -122,8 +126,7 @@ function take(
   const current = currentAt(state, startUs)
   const previous = previousAt(limit, state, startUs)
   const endUs = startUs + limit.windowUs
-  const left =
-    limit.limit - cost - current - (previous === 0 ? 0 : mulDivCeil(previous, endUs - nowUs, limit.windowUs))
+  const left = limit.limit - cost - current - fadedUnits(limit, previous, endUs - nowUs)
   if (left < 0) return false
   state.startUs = startUs
   state.previous = previous

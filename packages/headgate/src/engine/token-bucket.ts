@@ -30,6 +30,8 @@ function empty(): BucketState {
  * takes to fill: such a state counts as forgotten.
  */
 function isForgotten(limit: TokenBucketLimit, state: BucketState, nowUs: number): boolean {
+  // Mostly the clock has not stepped back, and there is nothing to divide.
+  if (state.lastRefillUs <= nowUs) return false
   return state.lastRefillUs - nowUs > ((limit.limit - 1) * MICRO) / limit.refillPerSecond
 }
 
@@ -86,10 +88,8 @@ function take(
   nowUs: number,
   into: Admission,
 ): boolean {
-  const elapsedUs = nowUs - state.lastRefillUs
-  if (elapsedUs < 0) return false
-  const refilled = Math.floor(elapsedUs * limit.refillPerSecond)
-  const missing = Math.max(0, storedMissing(limit, state) - refilled) + cost * MICRO
+  if (state.lastRefillUs > nowUs) return false
+  const missing = missingAt(limit, state, nowUs) + cost * MICRO
   if (missing > limit.limit * MICRO) return false
   state.missing = missing
   state.lastRefillUs = nowUs

@@ -137,6 +137,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store & { readonl
       size = 0
     },
   }
+
   /** One unit of a limit, for keys that are the subjects themselves. */
   class OneUnitOf implements OneUnit {
     constructor(
