@@ -1,19 +1,16 @@
 -- decide.lua: for each question, charge the first alternative all of whose checks fit, or nothing.
 -- KEYS[i]    state of check i, in the order of ARGV; all in one hash slot on a cluster
 -- ARGV[1]    clock in microseconds, or '' for this server's TIME (tests pass a clock)
--- ARGV[2..]  limits: how many, then four numbers each (include/checks.lua)
---            questions: how many, then each. A question of one check: minus its limit for a cost of 1, or its limit and
---            the cost. Any other: 0, how many alternatives, for each how many checks, two numbers a check; how many
---            shadow checks, two numbers each
--- returns    for a question of one check three integers (include/answers.lua). For any other: index of the
---            alternative charged or -1; for every alternative looked at and then the shadow checks, four integers a
---            check (include/several.lua).
---            -2 and an error text for a question whose state cannot be read; the others stand.
+-- ARGV[2]    how many limits, then four numbers each: algorithm, limit, window in microseconds or refill per second,
+--            buckets
+-- then       for a question of one check: minus its limit where it costs 1, otherwise 0, limit and cost; for any other:
+--            how many questions of the same shape, and that: how many alternatives, for each how many checks and two
+--            numbers a check, limit and cost; how many shadow checks and two numbers each
+-- returns    the time of the call, and then the questions. One of one check is that check, or a list of an error text when
+--            its state cannot be read. Any other: the index of the alternative charged or -1, or the list of an error
+--            text and nothing more of it; then each check of every alternative looked at and of the shadow checks.
+--            A check that was charged at the time of the call is an integer: what is left, of a bucket in micro-tokens. Any
+--            other is a list: wait, remaining and reset in microseconds, time charged; -1 for "never" and "not charged"
 -- expiry     frees memory; no verdict depends on it
 local CHARGES = true
-
--- @include clock
--- @include checks
--- @include answers
-
-return answer_questions()
+-- @include questions

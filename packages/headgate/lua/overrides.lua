@@ -11,7 +11,7 @@
 --            else {now in ms, revision, whether the target was there, target, entry, target, entry, ...};
 --            revision 'full' if there were too many to put another
 
--- @include clock
+-- @include timed
 
 -- The times are part of each entry: a hash has no time to live for each field. Numbers of milliseconds fit a double.
 local now_us = now

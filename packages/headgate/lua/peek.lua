@@ -1,9 +1,4 @@
 -- peek.lua: answer as decide.lua would, and write nothing.
 -- KEYS, ARGV and the reply are those of decide.lua; nothing is ever charged.
 local CHARGES = false
-
--- @include clock
--- @include checks
--- @include answers
-
-return answer_questions()
+-- @include questions

@@ -3,16 +3,20 @@
 -- ARGV[1]    clock in microseconds, or '' for this server's TIME (tests pass a clock)
 -- ARGV[2..]  limits as in decide.lua; then for each key: which limit
 -- returns    how many were forgotten
+-- What stays is when it was reset, for as long as something charged before could still be given back.
 
--- @include clock
+-- @include timed
 -- @include checks
+-- @include new_life
 
 local limits = read_limits()
 local forgotten = 0
 for _, key in ipairs(KEYS) do
   local limit = limits[next_number()]
-  if limit.algorithm.load(key, limit) then
-    forgotten = forgotten + redis.call('UNLINK', key)
+  local state = limit.algorithm.load(key, limit)
+  if state and redis.call('EXISTS', key) == 1 then
+    start_new_life(limit, key, state)
+    forgotten = forgotten + 1
   end
 end
 return forgotten

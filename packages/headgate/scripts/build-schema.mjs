@@ -1,16 +1,27 @@
 // `npm run schema`: writes the JSON Schema and the reference page of the policy file. Tests hold both to the sources.
 
 import { writeFileSync } from 'node:fs'
+import * as identify from '../dist/config/file/identify.js'
 import * as limit from '../dist/config/file/limit.js'
 import * as policy from '../dist/config/file/policy.js'
 import * as policyFile from '../dist/config/file/policy-file.js'
 import * as rule from '../dist/config/file/rule.js'
 import * as tier from '../dist/config/file/tier.js'
+import * as upstream from '../dist/config/file/upstream.js'
 import { configSchema } from '../dist/config/schema.js'
 import { defaultTiers } from '../dist/policy/tiers.js'
 import { policyFilePage } from './policy-file-page.mjs'
 
-const shapes = { ...limit, ...policy, ...policyFile, ...rule, ...tier, defaultTiers }
+const shapes = {
+  ...identify,
+  ...limit,
+  ...policy,
+  ...policyFile,
+  ...rule,
+  ...tier,
+  ...upstream,
+  defaultTiers,
+}
 writeFileSync(
   new URL('../headgate.schema.json', import.meta.url),
   `${JSON.stringify(configSchema(), null, 2)}\n`,

@@ -53,6 +53,8 @@ costs:
 skip: { prefixes: [/_next], extensions: [css, js, png] }
 trustedProxies: [10.0.0.0/8]
 upstream: http://127.0.0.1:3000
+routes:
+  - { match: { host: api.example.com, path: /v2 }, upstream: [https://10.0.1.1:8443, https://10.0.1.2:8443] }
 \`\`\`
 `
 
@@ -73,6 +75,10 @@ export function policyFilePage({
   rule,
   globalBudget,
   skip,
+  sourceFields,
+  upstreamServers,
+  route,
+  routeMatch,
   defaultTiers,
 }) {
   return [
@@ -94,8 +100,17 @@ export function policyFilePage({
     '\n`match` holds at least one of these. A rule with a method or a path is on the level of the route, another on the',
     " caller's.\n",
     table(match.fields),
+    '\n## Identify\n\nEach of `identify` is `ip`, `fingerprint`, or a map of one of these names to its settings.',
+    ' [What each is good for](../guide/who-is-asking.md).\n',
+    ...Object.entries(sourceFields).map(([name, { fields }]) => `\n### ${name}\n${table(fields)}`),
     '\n## Global\n',
     table(globalBudget.fields),
+    '\n## Upstreams and routes\n\n`upstream` is a URL, a list of URLs, or a map of:\n',
+    table(upstreamServers.fields),
+    '\nEach of `routes` is a map of:\n',
+    table(route.fields),
+    '\nIts `match` is a map of these, one at least:\n',
+    table(routeMatch.fields),
     '\n## Skip\n\nA file is told by its extension, never by a dot somewhere in its path.\n',
     table(skip.fields),
     WHAT_IS_NOT_TAKEN,

@@ -1,30 +1,16 @@
--- The arguments by name. Positions are taken apart here, once, and nowhere else.
--- Making a function takes time in every call, and most calls need few of them: what belongs to one algorithm, or to
--- questions of several checks, is made when it is first needed.
-local NEVER = math.huge
-local BAD_STATE = 'HEADGATE_BAD_STATE the key holds something Headgate did not write'
+-- The arguments by name, and every algorithm as functions on a state: for what is not asked with every request.
 
--- @include exact_fraction
-
--- The whole number in a field, or nil when Headgate did not write it: tonumber also takes hex, spaces, inf and nan.
-local function whole(text)
-  return text and #text <= 16 and string.find(text, '^%d+$') and tonumber(text) or nil
+-- @include fields
+-- Units that may still be charged beyond a limit of which `used` are; see engine/limit.ts.
+local function room_beyond(limit, used)
+  return math.max(0, math.min(2 * limit.limit, 4294967295) - used)
 end
 
--- A hash without our fields is a new key, or somebody else's: writing to that would expire their data.
-local function failure_of(key, fields)
-  if fields.err then
-    return fields.err
-  end
-  if not fields[1] and redis.call('EXISTS', key) == 1 then
-    return BAD_STATE
-  end
-end
-
--- @include sliding_window_log
--- @include sliding_window_counter
+-- @inline log.functions
+-- @inline counter.functions
 -- @include sliding_window_buckets
--- @include token_bucket
+-- @inline bucket.functions
+-- @include concurrency
 
 local position = 1
 
@@ -33,19 +19,19 @@ local function next_number()
   return tonumber(ARGV[position])
 end
 
--- Four numbers a limit: algorithm, limit, window in microseconds or refill per second, buckets.
+-- Four numbers a limit: algorithm, limit, window or hold in microseconds or refill per second, buckets.
 local function read_limits()
-  local makers, made, limits = { make_log, make_counter, make_buckets, make_bucket }, {}, {}
+  local makers, made, limits = { make_log, make_counter, make_buckets, make_bucket, make_concurrency }, {}, {}
   for index = 1, next_number() do
     local which, units, number, parts = next_number(), next_number(), next_number(), next_number()
     made[which] = made[which] or makers[which]()
     limits[index] = {
+      which = which,
       algorithm = made[which],
       limit = units,
       limit_text = ARGV[position - 2],
       window_us = number,
       refill_per_second = number,
-      refill_text = ARGV[position - 1],
       buckets = parts,
     }
   end

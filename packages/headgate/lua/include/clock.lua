@@ -1,16 +1,17 @@
 -- The time of this call in integer microseconds: the server's own, or the one a test hands in.
-local now_text, grace_ms = ARGV[1], 0
 
-if now_text == '' then
-  local time = redis.call('TIME')
-  now_text = time[1] .. string.sub('00000', #time[2]) .. time[2]
-else
+-- @fragment clock.read
+-- In: `clock`, the time of a test, or '' or nil. Out: `now`, `grace_ms`.
+local now, grace_ms = clock, 0
+if now and now ~= '' then
   -- A test's clock stands still while the server's expiry runs on.
-  grace_ms = 600000
+  now, grace_ms = tonumber(now), 600000
+else
+  local time = redis.call('TIME')
+  now = time[1] * 1000000 + time[2]
 end
 
-local now = tonumber(now_text)
-
+-- @fragment clock.text
 -- Whole numbers go to the server as text: it takes twice as long to turn them into text itself.
 local function text_of(number)
   return string.format('%d', number)

@@ -1,12 +1,13 @@
 -- a * b / c in whole numbers, exact although a * b may need 77 bits; see engine/exact-fraction.ts.
-local MAX_SAFE = 9007199254740991
 
-local function mul_div_floor(a, b, c)
-  local product = a * b
-  if product <= MAX_SAFE then
-    return math.floor(product / c)
-  end
-  local quotient, remainder, rest, place = 0, 0, a, 268435456
+-- @fragment fraction.floor
+-- In: `a`, `b`, `c`. Out: `quotient`.
+local quotient = a * b
+if quotient <= MAX_SAFE then
+  quotient = math.floor(quotient / c)
+else
+  local remainder, rest, place = 0, a, 268435456
+  quotient = 0
   while place >= 1 do
     local digit = math.floor(rest / place)
     rest = rest - digit * place
@@ -16,13 +17,4 @@ local function mul_div_floor(a, b, c)
     remainder = step - part * c
     place = place / 128
   end
-  return quotient
-end
-
-local function mul_div_ceil(a, b, c)
-  local product = a * b
-  if product <= MAX_SAFE then
-    return math.ceil(product / c)
-  end
-  return a - mul_div_floor(a, c - b, c)
 end

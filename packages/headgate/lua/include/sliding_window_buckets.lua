@@ -5,7 +5,10 @@ local function make_buckets()
 
   function buckets.load(key, limit)
     local fields = redis.pcall('HMGET', key, 'start', 'counts')
-    local failure = not fields[1] and failure_of(key, fields)
+    local failure
+    if not fields[1] then
+      -- @inline hash.empty
+    end
     if failure then
       return nil, failure
     end
@@ -91,6 +94,13 @@ local function make_buckets()
     state.used = state.used + cost
     save_buckets(limit, state)
     return state.at
+  end
+
+  function buckets.charge_beyond(limit, state, units)
+    local cost = math.min(units, room_beyond(limit, state.used))
+    if cost > 0 then
+      buckets.charge(limit, state, cost)
+    end
   end
 
   function buckets.refund(limit, state, units, charged_at)

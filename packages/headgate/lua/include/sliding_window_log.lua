@@ -1,128 +1,157 @@
 -- Sliding-window log; see engine/sliding-window-log.ts.
 -- A sorted set: score = when the charge counts, in microseconds; member = running total of units, 13 digits wide so
 -- that entries of one microsecond sort in the order they came. The newest entry that has left the window is kept: its
--- total is what the use of the window is counted from.
-local function make_log()
-  local log = {}
+-- total is what the use of the window is counted from. An entry that adds nothing to the total marks a reset.
+-- `units` are the limit's, `span` is its window in microseconds.
 
-  local MAX_TOTAL = 9999999999999
+-- @fragment log.locals
+local total, used, base_total, base_us, has_older, last_us, is_forgotten
 
-  local function member_of(total)
-    return string.format('%013d', total)
-  end
+-- @fragment log.prepare
+-- Nothing is the same for several keys.
 
-  -- The total in a member, or nil when Headgate did not write it.
-  local function total_of(member)
-    return #member == 13 and whole(member) or nil
-  end
-
-  -- Redis may write the score of a whole number with an exponent, so that its value must do.
-  local function is_time(score)
-    return score >= 0 and score <= MAX_SAFE and score % 1 == 0
-  end
-
-  function log.load(key, limit)
-    local last = redis.pcall('ZRANGE', key, -1, -1, 'WITHSCORES')
-    if last.err then
-      return nil, last.err
+-- @fragment log.load
+-- In: `key`. Out: `at` and the locals above, or `failure`. A total is a member of 13 digits; a score that Redis writes
+-- with an exponent may still be a time.
+local newest = redis.pcall('ZRANGE', key, '-1', '-1', 'WITHSCORES')
+total, used, base_total, base_us, has_older, last_us, is_forgotten, at = 0, 0, 0, nil, false, nil, false, now
+if newest.err then
+  failure = newest.err
+elseif newest[1] then
+  total, last_us = #newest[1] == 13 and whole(newest[1]), tonumber(newest[2])
+  if not (total and last_us >= 0 and last_us <= MAX_SAFE and last_us % 1 == 0) then
+    failure = BAD_STATE
+  elseif last_us > now + span then
+    -- From before the clock stepped back; it would lock the key.
+    total, is_forgotten = 0, true
+  else
+    if last_us > now then
+      at = last_us
     end
-    local state = { key = key, last_us = nil, total = 0, base_total = 0, base_us = nil, used = 0, at = now }
-    if not last[1] then
-      return state
-    end
-    state.last_us = tonumber(last[2])
-    state.total = total_of(last[1])
-    if not (state.total and is_time(state.last_us)) then
-      return nil, BAD_STATE
-    end
-    if state.last_us > now + limit.window_us then
-      -- From before the clock stepped back; it would lock the key.
-      state.forgotten = true
-      return state
-    end
-    state.at = math.max(now, state.last_us)
-    local edge = state.at - limit.window_us
-    if state.last_us <= edge then
-      state.base_total, state.base_us = state.total, state.last_us
+    if last_us <= at - span then
+      base_total, base_us, has_older = total, last_us, true
     else
-      local base = redis.call('ZREVRANGEBYSCORE', key, edge, '-inf', 'WITHSCORES', 'LIMIT', 0, 1)
-      if base[1] then
-        state.base_total, state.base_us = total_of(base[1]), tonumber(base[2])
-      end
-      if not state.base_total then
-        return nil, BAD_STATE
+      local edge = string.format('%d', at - span)
+      local gone = redis.call('ZREVRANGEBYSCORE', key, edge, '-inf', 'WITHSCORES', 'LIMIT', '0', '2')
+      if gone[1] then
+        base_total, base_us, has_older = #gone[1] == 13 and whole(gone[1]), tonumber(gone[2]), gone[3]
+        if not base_total then
+          failure = BAD_STATE
+        end
       end
     end
-    state.used = state.total - state.base_total
-    return state
+    used = total - (base_total or 0)
   end
+end
 
-  -- The first live entry whose running total is at least `needed`: its leaving makes room.
-  local function entry_freeing(state, limit, needed)
-    local low = redis.call('ZCOUNT', state.key, '-inf', state.at - limit.window_us)
-    local first = redis.call('ZRANGE', state.key, low, low, 'WITHSCORES')
-    if tonumber(first[1]) >= needed then
-      return tonumber(first[2])
-    end
-    local high = redis.call('ZCARD', state.key) - 1
+-- @fragment log.wait
+-- In: `cost` and what was loaded. Out: `wait_us`, or `failure`.
+if cost > units then
+  wait_us = NEVER
+elseif used + cost <= units then
+  wait_us = 0
+else
+  -- The first live entry whose running total is at least this much: its leaving makes room.
+  local needed = total + cost - units
+  local low = redis.call('ZCOUNT', key, '-inf', string.format('%d', at - span))
+  local entry = redis.call('ZRANGE', key, low, low, 'WITHSCORES')
+  local total_then = whole(entry[1])
+  if total_then and total_then < needed then
+    local high = redis.call('ZCARD', key) - 1
     low = low + 1
-    while low < high do
+    while total_then and low < high do
       local middle = math.floor((low + high) / 2)
-      if tonumber(redis.call('ZRANGE', state.key, middle, middle)[1]) >= needed then
+      total_then = whole(redis.call('ZRANGE', key, middle, middle)[1])
+      if total_then and total_then >= needed then
         high = middle
       else
         low = middle + 1
       end
     end
-    return tonumber(redis.call('ZRANGE', state.key, low, low, 'WITHSCORES')[2])
+    entry = redis.call('ZRANGE', key, low, low, 'WITHSCORES')
   end
-
-  function log.wait_us(limit, state, cost)
-    if cost > limit.limit then
-      return NEVER
-    end
-    if state.used + cost <= limit.limit then
-      return 0
-    end
-    return entry_freeing(state, limit, state.total + cost - limit.limit) + limit.window_us - now
+  if total_then then
+    wait_us = tonumber(entry[2]) + span - now
+  else
+    failure = BAD_STATE
   end
+end
 
-  -- Units left, and the time until the whole limit is free again.
-  function log.tell(limit, state)
-    local reset_us = state.used == 0 and 0 or state.last_us + limit.window_us - now
-    return math.max(0, limit.limit - state.used), reset_us
-  end
-
+-- @fragment log.charge
+-- The first write is one that a server which is out of memory refuses: whatever follows it is let through.
+if is_forgotten then
+  redis.call('ZADD', key, '0', '0000000000000')
+  redis.call('DEL', key)
+  is_forgotten = false
+elseif total + cost > 9999999999999 then
   -- Counts totals from zero again, long before they outgrow their 13 digits.
-  local function count_from_zero(state, limit)
-    local entries = redis.call('ZRANGEBYSCORE', state.key, '(' .. string.format('%d', state.at - limit.window_us), '+inf', 'WITHSCORES')
-    redis.call('DEL', state.key)
-    for index = 1, #entries, 2 do
-      redis.call('ZADD', state.key, entries[index + 1], member_of(tonumber(entries[index]) - state.base_total))
+  local entries = redis.call('ZRANGEBYSCORE', key, '(' .. string.format('%d', at - span), '+inf', 'WITHSCORES')
+  redis.call('ZADD', key, '0', '0000000000000')
+  redis.call('DEL', key)
+  for index = 1, #entries, 2 do
+    local counted = (tonumber(entries[index]) or base_total) - base_total
+    redis.call('ZADD', key, entries[index + 1], string.format('%013d', counted))
+  end
+  total, base_total, base_us, has_older = used, 0, nil, false
+end
+total, used, last_us = total + cost, used + cost, at
+redis.call('ZADD', key, string.format('%d', at), string.format('%013d', total))
+if has_older then
+  redis.call('ZREMRANGEBYSCORE', key, '-inf', '(' .. string.format('%d', base_us))
+end
+redis.call('PEXPIRE', key, string.format('%d', math.ceil((at - now + span) / 1000) + grace_ms))
+
+-- @fragment log.left
+left = units - used
+
+-- @fragment log.tell
+-- Units left, and the time until the whole limit is free again.
+remaining = used < units and units - used or 0
+reset_us = used == 0 and 0 or last_us + span - now
+
+-- @fragment log.keep
+kept[check] = { total, used, base_total, base_us or false, has_older, last_us or false, is_forgotten, at }
+
+-- @fragment log.recall
+local state = kept[check]
+total, used, base_total, base_us, has_older = state[1], state[2], state[3], state[4], state[5]
+last_us, is_forgotten, at = state[6], state[7], state[8]
+
+-- @fragment log.functions
+local function make_log()
+  local log = {}
+
+  function log.load(key, limit)
+    local span, at, failure = limit.window_us, nil, nil
+    -- @inline log.locals
+    -- @inline log.load
+    if failure then
+      return nil, failure
     end
-    state.total, state.base_total, state.base_us = state.used, 0, nil
+    return {
+      key = key,
+      total = total,
+      used = used,
+      has_older = has_older,
+      base_total = base_total,
+      base_us = base_us,
+      last_us = last_us,
+      is_forgotten = is_forgotten,
+      at = at,
+    }
   end
 
-  local function expire(limit, state)
-    expire_after(state.key, math.max(0, state.last_us - now) + limit.window_us)
+  local function member_of(total)
+    return string.format('%013d', total)
   end
 
-  function log.charge(limit, state, cost)
-    if state.forgotten then
-      redis.call('DEL', state.key)
-      state.total, state.forgotten = 0, nil
-    elseif state.base_us then
-      redis.call('ZREMRANGEBYSCORE', state.key, '-inf', '(' .. string.format('%d', state.base_us))
+  function log.charge_beyond(limit, state, units)
+    local cost, key, span, at = math.min(units, room_beyond(limit, state.used)), state.key, limit.window_us, state.at
+    local total, used, base_total, base_us = state.total, state.used, state.base_total, state.base_us
+    local has_older, last_us, is_forgotten = state.has_older, state.last_us, state.is_forgotten
+    if cost > 0 then
+      -- @inline log.charge
     end
-    if state.total + cost > MAX_TOTAL then
-      count_from_zero(state, limit)
-    end
-    state.total = state.total + cost
-    state.used = state.used + cost
-    state.last_us = state.at
-    redis.call('ZADD', state.key, text_of(state.at), member_of(state.total))
-    expire(limit, state)
-    return state.at
   end
 
   -- Later totals are lowered, so everything from the first refunded entry on is written again.
@@ -134,13 +163,16 @@ local function make_log()
     if charged_at and charged_at <= edge then
       return 0
     end
-    local from = charged_at and string.format('%d', charged_at) or '(' .. string.format('%d', edge)
+    local from = charged_at and text_of(charged_at) or '(' .. text_of(edge)
     local entries = redis.call('ZRANGEBYSCORE', state.key, from, '+inf', 'WITHSCORES')
     if #entries == 0 or (charged_at and tonumber(entries[2]) ~= charged_at) then
       return 0
     end
     local rank = redis.call('ZRANK', state.key, entries[1])
     local before = rank > 0 and tonumber(redis.call('ZRANGE', state.key, rank - 1, rank - 1)[1]) or 0
+    if charged_at and tonumber(entries[1]) == before then
+      return 0
+    end
     local left, kept_total, original = units, before, before
     redis.call('ZREMRANGEBYSCORE', state.key, from, '+inf')
     if state.base_us then
@@ -157,12 +189,12 @@ local function make_log()
       end
       original = total
       left = left - back
-      if back < cost then
+      if back < cost or cost == 0 then
         kept_total = kept_total + cost - back
         redis.call('ZADD', state.key, time_us, member_of(kept_total))
       end
     end
-    expire(limit, state)
+    expire_after(state.key, math.max(0, state.last_us - now) + limit.window_us)
     return units - left
   end
 

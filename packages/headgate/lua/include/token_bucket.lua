@@ -1,122 +1,146 @@
 -- Token bucket; see engine/token-bucket.ts.
 -- A hash: `tokens` left of `capacity` when last written, `lastRefill` in microseconds. What is missing is what counts,
 -- so a changed capacity keeps what was used.
+-- `units` are the capacity, `span` is the refill per second; micro-tokens are counted.
+
+-- @fragment bucket.locals
+local missing, stored_missing, refilled_us, capacity_text, is_larger
+
+-- @fragment bucket.prepare
+-- Nothing is the same for several keys.
+
+-- @fragment bucket.load
+-- In: `key`, `units_text`. Out: `at` and the locals above, or `failure`.
+local fields = redis.pcall('HMGET', key, 'tokens', 'lastRefill', 'capacity')
+local tokens_text = fields[1]
+missing, stored_missing, refilled_us, at, capacity_text, is_larger = 0, 0, 0, now, fields[3], false
+if tokens_text then
+  -- Whole, or with six decimals.
+  local tokens = #tokens_text <= 17 and string.find(tokens_text, '^%d+%.?%d*$') and tonumber(tokens_text)
+  local written, capacity = whole(fields[2]), capacity_text == units_text and units or whole(capacity_text)
+  if not (tokens and written and capacity) then
+    failure = BAD_STATE
+  -- From before the clock stepped back when the wait would be longer than a whole bucket takes to fill.
+  elseif written <= now or written - now <= (units - 1) * 1000000 / span then
+    refilled_us, at = written, written > now and written or now
+    stored_missing = capacity * 1000000 - math.floor(tokens * 1000000 + 0.5)
+    if stored_missing > units * 1000000 then
+      stored_missing, is_larger = units * 1000000, true
+    end
+    missing = stored_missing - math.floor((at - refilled_us) * span)
+    if missing < 0 then
+      missing = 0
+    end
+  end
+else
+  -- @inline hash.empty
+end
+
+-- @fragment bucket.refill
+-- Least whole number of microseconds, `elapsed`, in which `micro` micro-tokens are refilled.
+local elapsed = math.ceil(micro / span)
+while math.floor(elapsed * span) < micro do
+  elapsed = elapsed + 1
+end
+while elapsed > 0 and math.floor((elapsed - 1) * span) >= micro do
+  elapsed = elapsed - 1
+end
+
+-- @fragment bucket.wait
+-- In: `cost` and what was loaded. Out: `wait_us`.
+local room = (units - cost) * 1000000
+if missing <= room then
+  wait_us = 0
+elseif room < 0 then
+  wait_us = NEVER
+else
+  local micro = stored_missing - room
+  -- @inline bucket.refill
+  wait_us = refilled_us + elapsed - now
+end
+
+-- @fragment bucket.charge
+missing = missing + cost * 1000000
+-- @inline bucket.save
+
+-- @fragment bucket.save
+stored_missing, refilled_us = missing, at
+local micro = units * 1000000 - missing
+local tokens = math.floor(micro / 1000000)
+micro = micro - tokens * 1000000
+local tokens_text = micro == 0 and string.format('%d', tokens) or string.format('%d.%06d', tokens, micro)
+if capacity_text == units_text then
+  redis.call('HSET', key, 'tokens', tokens_text, 'lastRefill', string.format('%d', at))
+else
+  redis.call('HSET', key, 'tokens', tokens_text, 'lastRefill', string.format('%d', at), 'capacity', units_text)
+  capacity_text = units_text
+end
+-- Twice the time an empty bucket takes to fill, in whole seconds.
+local keep_ms = math.ceil((at - now) / 1000) + 2000 * math.ceil(units / span)
+redis.call('PEXPIRE', key, string.format('%d', keep_ms + grace_ms))
+
+-- @fragment bucket.left
+left = units * 1000000 - missing
+
+-- @fragment bucket.tell
+-- Units left, and the time until the bucket is full again.
+remaining, reset_us = units, 0
+if missing > 0 then
+  local micro = stored_missing
+  -- @inline bucket.refill
+  remaining, reset_us = units - math.ceil(missing / 1000000), refilled_us + elapsed - now
+end
+
+-- @fragment bucket.keep
+kept[check] = { missing, stored_missing, refilled_us, capacity_text, at }
+
+-- @fragment bucket.recall
+local state = kept[check]
+missing, stored_missing, refilled_us, capacity_text, at = state[1], state[2], state[3], state[4], state[5]
+
+-- @fragment bucket.functions
 local function make_bucket()
   local bucket = {}
 
-  local MICRO = 1000000
-
-  -- Tokens as Headgate writes them, whole or with six decimals, or nil.
-  local function decimal(text)
-    return #text <= 17 and string.find(text, '^%d+%.?%d*$') and tonumber(text) or nil
-  end
-
   function bucket.load(key, limit)
-    local fields = redis.pcall('HMGET', key, 'tokens', 'lastRefill', 'capacity')
-    local missing, stored_missing, last, at, is_larger = 0, 0, 0, now, false
-    if not fields[1] then
-      local failure = failure_of(key, fields)
-      if failure then
-        return nil, failure
-      end
-    else
-      local tokens, written = decimal(fields[1]), whole(fields[2])
-      local capacity = fields[3] == limit.limit_text and limit.limit or whole(fields[3])
-      if not (tokens and written and capacity) then
-        return nil, BAD_STATE
-      end
-      -- From before the clock stepped back when the wait would be longer than a whole bucket takes to fill.
-      if written - now <= (limit.limit - 1) * MICRO / limit.refill_per_second then
-        last, at = written, written > now and written or now
-        stored_missing = capacity * MICRO - math.floor(tokens * MICRO + 0.5)
-        is_larger = stored_missing > limit.limit * MICRO
-        if is_larger then
-          stored_missing = limit.limit * MICRO
-        end
-        missing = stored_missing - math.floor((at - last) * limit.refill_per_second)
-        missing = missing > 0 and missing or 0
-      end
+    local units, units_text, span, at, failure = limit.limit, limit.limit_text, limit.refill_per_second, nil, nil
+    -- @inline bucket.locals
+    -- @inline bucket.load
+    if failure then
+      return nil, failure
     end
-    return {
-      key = key,
-      missing = missing,
-      stored_missing = stored_missing,
-      last = last,
-      at = at,
-      capacity = fields[3],
-      is_larger = is_larger,
-    }
+    limit.keep_us = 2000000 * math.ceil(units / span)
+    return { key = key, missing = missing, at = at, capacity_text = capacity_text, is_larger = is_larger }
   end
 
-  -- Least whole number of microseconds in which `micro` micro-tokens are refilled.
-  local function refill_us(refill_per_second, micro)
-    local elapsed = math.ceil(micro / refill_per_second)
-    while math.floor(elapsed * refill_per_second) < micro do
-      elapsed = elapsed + 1
+  -- A debt is a bucket that begins to fill later; see engine/token-bucket.ts.
+  function bucket.charge_beyond(limit, state, more)
+    local key, at, capacity_text, missing = state.key, state.at, state.capacity_text, state.missing + more * 1000000
+    local units, units_text, span, stored_missing, refilled_us = limit.limit, limit.limit_text, limit.refill_per_second
+    if units == 0 then
+      return
     end
-    while elapsed > 0 and math.floor((elapsed - 1) * refill_per_second) >= micro do
-      elapsed = elapsed - 1
+    if missing > units * 1000000 then
+      local micro = missing - units * 1000000
+      -- @inline bucket.refill
+      at = now + math.min(math.floor((units - 1) * 1000000 / span), at - now + elapsed)
+      missing = units * 1000000
     end
-    return elapsed
+    -- @inline bucket.save
   end
 
-  function bucket.wait_us(limit, state, cost)
-    local room = (limit.limit - cost) * MICRO
-    if state.missing <= room then
-      return 0
-    end
-    if room < 0 then
-      return NEVER
-    end
-    return state.last + refill_us(limit.refill_per_second, state.stored_missing - room) - now
-  end
-
-  -- Units left, and the time until the bucket is full again.
-  function bucket.tell(limit, state)
-    if state.missing == 0 then
-      return limit.limit, 0
-    end
-    local full_us = state.last + refill_us(limit.refill_per_second, state.stored_missing)
-    return limit.limit - math.ceil(state.missing / MICRO), full_us - now
-  end
-
-  -- As `tokens` is read: whole, or with six decimals.
-  local function tokens_of(micro)
-    local whole_tokens = math.floor(micro / MICRO)
-    local rest = micro - whole_tokens * MICRO
-    return rest == 0 and text_of(whole_tokens) or string.format('%d.%06d', whole_tokens, rest)
-  end
-
-  local function save(limit, state, missing)
-    local key, at = state.key, state.at
-    local at_text = at == now and now_text or text_of(at)
-    state.missing, state.stored_missing, state.last = missing, missing, at
-    if state.capacity == limit.limit_text then
-      redis.call('HSET', key, 'tokens', tokens_of(limit.limit * MICRO - missing), 'lastRefill', at_text)
-    else
-      local tokens = tokens_of(limit.limit * MICRO - missing)
-      redis.call('HSET', key, 'tokens', tokens, 'lastRefill', at_text, 'capacity', limit.limit_text)
-      state.capacity = limit.limit_text
-    end
-    limit.keep_us = limit.keep_us or 2 * MICRO * math.ceil(limit.limit / limit.refill_per_second)
-    expire_after(key, at - now + limit.keep_us)
-  end
-
-  function bucket.charge(limit, state, cost)
-    save(limit, state, state.missing + cost * MICRO)
-    return state.at
-  end
-
-  function bucket.refund(limit, state, units, _, held_since)
-    if state.is_larger then
+  function bucket.refund(limit, state, units, charged_at, held_since)
+    if state.is_larger or (charged_at and now - charged_at >= limit.keep_us) then
       return 0
     end
     local refilled = math.max(0, now - held_since) * limit.refill_per_second
-    local back = math.min(math.max(0, units - math.ceil(refilled / MICRO)) * MICRO, state.missing)
+    local back = math.min(math.max(0, units - math.ceil(refilled / 1000000)) * 1000000, state.missing)
     if back > 0 then
-      save(limit, state, state.missing - back)
+      local key, at, capacity_text, missing = state.key, state.at, state.capacity_text, state.missing - back
+      local units, units_text, span, stored_missing, refilled_us = limit.limit, limit.limit_text, limit.refill_per_second
+      -- @inline bucket.save
     end
-    return math.ceil(back / MICRO)
+    return math.ceil(back / 1000000)
   end
 
   return bucket

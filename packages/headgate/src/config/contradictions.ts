@@ -4,12 +4,13 @@
  */
 
 import type { Mode } from '../policy/config.js'
+import { PathIndex } from '../policy/path-index.js'
 import { defaultTiers, type TierOptions, tierLimits } from '../policy/tiers.js'
 import { parseCostKey } from './file/path-pattern.js'
 import type { ReadPolicy } from './file/policy.js'
 import type { ReadFile } from './file/policy-file.js'
 import type { ReadRule } from './file/rule.js'
-import { covers, ruleName } from './rule-match.js'
+import { compileMatch, ruleName } from './rule-match.js'
 import { sound } from './shape/lists.js'
 import type { Place } from './shape/shape.js'
 
@@ -22,6 +23,7 @@ export function findContradictions(file: ReadFile, top: Place): void {
   }
   checkRules(file, top.below('rules'))
   checkCosts(file, top.below('costs'))
+  checkRoutes(file, top.below('routes'))
   if ((file.levels ?? 'most-specific') !== 'most-specific') checkOneDecider(file, top)
 }
 
@@ -52,30 +54,35 @@ function checkGlobal(file: ReadFile, place: Place): void {
 }
 
 function checkRules(file: ReadFile, place: Place): void {
-  const above: { readonly rule: ReadRule; readonly name: string }[] = []
+  const mostOf = mostByName(file)
+  // Rules of the route and of the caller are on two levels, which do not hide each other.
+  const above = { route: new PathIndex<string>(false), caller: new PathIndex<string>(false) }
+  const names = new Set<string>()
   for (const [index, rule] of (file.rules ?? []).entries()) {
     if (rule?.match === undefined) continue
     const here = place.below(index)
     const name = ruleName(rule)
-    const cover = above.find(other => covers(other.rule.match ?? {}, rule.match ?? {}))
-    if (cover !== undefined) {
+    const { level, pattern, lists } = compileMatch(rule.match)
+    const cover = above[level].cover(pattern, lists)
+    if (cover !== null) {
       const expected = 'a rule that can match'
-      here.refuse({ expected, got: `one that "${cover.name}" above it leaves nothing for` })
-    } else if (above.some(other => other.name === name)) {
+      here.refuse({ expected, got: `one that "${cover.value}" above it leaves nothing for` })
+    } else if (names.has(name)) {
       here.below('name').refuse({ expected: 'a name that no rule above has', got: `"${name}" again` })
     }
-    above.push({ rule, name })
-    checkRule(file, rule, here)
+    above[level].add(pattern, lists, name)
+    names.add(name)
+    checkRule(rule, here, mostOf)
   }
 }
 
-function checkRule(file: ReadFile, rule: ReadRule, place: Place): void {
+function checkRule(rule: ReadRule, place: Place, mostOf: MostByName): void {
   checkEnforcement(rule, place)
   if (rule.per === 'everyone' && rule.policy === undefined) {
     const got = rule.tier === undefined ? 'none' : 'a tier, which each caller has alone'
     place.below('per').refuse({ expected: 'a policy beside it that all callers share', got })
   }
-  const { most, words } = mostFor(file, rule)
+  const { most, words } = mostFor(rule, mostOf)
   if (rule.cost !== undefined && most > 0 && rule.cost > most) {
     const expected = `at most ${most}, which is all that ${words} ever has`
     place.below('cost').refuse({ expected, got: String(rule.cost) })
@@ -84,16 +91,35 @@ function checkRule(file: ReadFile, rule: ReadRule, place: Place): void {
 
 /** The first key that matches is taken, so a wider one above leaves nothing. */
 function checkCosts(file: ReadFile, place: Place): void {
-  const above: { readonly key: string; readonly match: Parameters<typeof covers>[0] }[] = []
+  const above = new PathIndex<string>(false)
   for (const key of file.costs?.keys() ?? []) {
     const { method, path } = parseCostKey(key)
-    const match = { path, ...(method !== null && { method: [method] }) }
-    const cover = above.find(other => covers(other.match, match))
-    if (cover !== undefined) {
-      const got = `one that "${cover.key}" above it leaves nothing for`
+    const { pattern, lists } = compileMatch({ path, ...(method !== null && { method: [method] }) })
+    const cover = above.cover(pattern, lists)
+    if (cover !== null) {
+      const got = `one that "${cover.value}" above it leaves nothing for`
       place.below(key).refuse({ expected: 'a route that can match', got }, 'key')
     }
-    above.push({ key, match })
+    above.add(pattern, lists, key)
+  }
+}
+
+/** The most specific route is taken, whatever their order; so two for the same requests cannot both be meant. */
+function checkRoutes(file: ReadFile, place: Place): void {
+  const seen = new Set<string>()
+  for (const [index, route] of (file.routes ?? []).entries()) {
+    if (route?.match === undefined) continue
+    const { host, path = '' } = route.match
+    const hosts = host === undefined ? [''] : sound(host)
+    const here = place.below(index).below('match')
+    // What is wrong with it was said when it was read.
+    if (host === undefined && path === '') continue
+    for (const name of hosts) {
+      const key = `${name}${path}`
+      if (seen.has(key))
+        here.refuse({ expected: 'requests that no route above is for', got: 'the same again' })
+      seen.add(key)
+    }
   }
 }
 
@@ -120,19 +146,49 @@ function checkOneDecider(file: ReadFile, top: Place): void {
   }
 }
 
-/** The most that can ever be used at once of what a rule charges, and what that is. */
-function mostFor(file: ReadFile, { policy, tier, match }: ReadRule): { most: number; words: string } {
-  if (policy !== undefined) return { most: capacityOf(file.policies?.get(policy)), words: `policy ${policy}` }
-  const tiers = file.tiers ?? new Map<string, TierOptions>(Object.entries(defaultTiers))
-  const most = (name: string) => Math.min(...tierLimits(tiers.get(name) ?? {}).map(({ limit }) => limit))
-  if (tier !== undefined) return { most: most(tier), words: `tier ${tier}` }
-  const named = match?.tier === undefined ? [...tiers.keys()] : sound(match.tier)
-  const byDefault =
-    file.default?.policy === undefined ? [] : [capacityOf(file.policies?.get(file.default.policy))]
-  return { most: Math.max(...named.map(most), ...byDefault), words: 'any tier it matches' }
+/** The most that can ever be used at once, worked out once for all rules. */
+interface MostByName {
+  readonly policies: ReadonlyMap<string, number>
+  readonly tiers: ReadonlyMap<string, number>
+  /** Of what the file charges by default, where that is a policy; else 0. */
+  readonly byDefault: number
+  /** Of any tier and of the default. */
+  readonly any: number
 }
 
-/** What can be used at once; more is never admitted. A ban is meant to admit nothing. */
+function mostByName(file: ReadFile): MostByName {
+  const options = file.tiers ?? new Map<string, TierOptions>(Object.entries(defaultTiers))
+  const policies = new Map([...(file.policies ?? [])].map(([name, policy]) => [name, capacityOf(policy)]))
+  const tiers = new Map(
+    [...options].map(([name, tier]) => [name, leastOf(tierLimits(tier).map(({ limit }) => limit))]),
+  )
+  const { policy } = file.default ?? {}
+  const byDefault = policy === undefined ? 0 : (policies.get(policy) ?? Number.POSITIVE_INFINITY)
+  return { policies, tiers, byDefault, any: mostOf([...tiers.values(), byDefault]) }
+}
+
+/** The most of what a rule charges, and what that is. */
+function mostFor({ policy, tier, match }: ReadRule, found: MostByName): { most: number; words: string } {
+  const unlimited = Number.POSITIVE_INFINITY
+  if (policy !== undefined)
+    return { most: found.policies.get(policy) ?? unlimited, words: `policy ${policy}` }
+  if (tier !== undefined) return { most: found.tiers.get(tier) ?? unlimited, words: `tier ${tier}` }
+  const words = 'any tier it matches'
+  if (match?.tier === undefined) return { most: found.any, words }
+  const named = sound(match.tier).map(name => found.tiers.get(name) ?? unlimited)
+  return { most: mostOf([...named, found.byDefault]), words }
+}
+
+function mostOf(numbers: readonly number[]): number {
+  return numbers.reduce((most, number) => Math.max(most, number), Number.NEGATIVE_INFINITY)
+}
+
+/** Infinity for a tier without limits. */
+function leastOf(numbers: readonly number[]): number {
+  return numbers.reduce((least, number) => Math.min(least, number), Number.POSITIVE_INFINITY)
+}
+
+/** The units that can be used at once; more is never admitted. A ban is meant to admit nothing. */
 function capacityOf(policy: ReadPolicy | undefined): number {
-  return Math.min(...sound(policy?.limits).map(limit => limit.limit))
+  return leastOf(sound(policy?.limits).map(limit => limit.limit))
 }

@@ -1,9 +1,21 @@
 import type { Limit } from '../engine/limit.js'
-import type { Config, HeaderStyleName, Levels, Mode, StoreFailure } from '../policy/config.js'
+import type { FailureMode } from '../engine/question.js'
+import type { Config, HeaderStyle, Levels, Mode } from '../policy/config.js'
+import type { Duration } from '../policy/durations.js'
 import type { LeaseOptions } from '../policy/leases.js'
-import type { CounterOptions, TokenBucketOptions, WindowOptions } from '../policy/limits.js'
+import type {
+  ConcurrencyOptions,
+  CounterOptions,
+  TokenBucketOptions,
+  WindowOptions,
+} from '../policy/limits.js'
 import type { defaultTiers, TierOptions } from '../policy/tiers.js'
-import { ProblemList } from './problem.js'
+import type { ForwardedHeader } from '../subject/client-address.js'
+import type { JwtSourceConfig } from '../subject/source-config.js'
+import type { BelievedPeers } from '../subject/sources.js'
+import type { Ipv6Networks } from '../subject/subject.js'
+import type { TrustedProxies } from '../subject/trusted-proxies.js'
+import { IssueList } from './config-error.js'
 import { readConfig } from './read-config.js'
 
 /** A limit as `slidingWindowLog()` and its like make it, or written as in the file. */
@@ -12,6 +24,7 @@ export type LimitInput =
   | ({ readonly algorithm: 'sliding-window-log' } & WindowOptions)
   | ({ readonly algorithm: 'sliding-window-counter' } & CounterOptions)
   | ({ readonly algorithm: 'token-bucket' } & TokenBucketOptions)
+  | ({ readonly algorithm: 'concurrency' } & ConcurrencyOptions)
 
 type OneOrMore<T> = T | readonly T[]
 
@@ -27,7 +40,7 @@ export type PolicyInput =
       readonly limits: OneOrMore<LimitInput>
       readonly lease?: LeaseOptions
       readonly candidate?: OneOrMore<LimitInput>
-      readonly onStoreFailure?: StoreFailure
+      readonly onStoreFailure?: FailureMode
     } & EnforcementInput)
 
 type ChargeInput<Policy extends string, Tier extends string> =
@@ -48,15 +61,58 @@ export interface RuleInput<Policy extends string, Tier extends string> extends E
   readonly tier?: Tier
   readonly cost?: number
   readonly per?: 'caller' | 'everyone'
+  readonly also?: readonly { readonly subject: string; readonly policy: Policy }[]
   readonly scope?: string
-  readonly onStoreFailure?: StoreFailure
-  readonly headers?: HeaderStyleName
+  readonly onStoreFailure?: FailureMode
+  readonly headers?: HeaderStyle
+}
+
+interface BelievedHeaderInput<Tier extends string> {
+  readonly header: string
+  readonly from: BelievedPeers
+  readonly tier?: Tier
+}
+
+/** A source as in the file: its name, or a map of its name to its settings. */
+export type SourceInput<Tier extends string> =
+  | 'ip'
+  | 'fingerprint'
+  | { readonly ip: { readonly tier?: Tier } }
+  | { readonly fingerprint: { readonly headers?: readonly string[] } }
+  | { readonly internal: BelievedHeaderInput<Tier> }
+  | { readonly user: BelievedHeaderInput<Tier> }
+  | { readonly tenant: BelievedHeaderInput<Tier> }
+  | {
+      readonly apikey: {
+        readonly header?: string
+        readonly scheme?: string
+        readonly unverified?: true
+        readonly tier?: Tier
+      }
+    }
+  | { readonly session: { readonly cookie: string; readonly unverified: true; readonly tier?: Tier } }
+  | { readonly jwt: Omit<JwtSourceConfig, 'source'> }
+
+/** An upstream as in the file: a URL, several, or the long form. */
+export type UpstreamInput =
+  | OneOrMore<string>
+  | {
+      readonly urls: OneOrMore<string>
+      readonly host?: 'replace' | 'keep'
+      readonly timeout?: Duration
+      readonly connectTimeout?: Duration
+    }
+
+/** A route as in the file. */
+export interface RouteInput {
+  readonly match: { readonly host?: OneOrMore<string>; readonly path?: `/${string}` }
+  readonly upstream: UpstreamInput
 }
 
 type Tiers = 'default' | Readonly<Record<string, TierOptions>>
 type TierNameOf<T extends Tiers> = T extends 'default' ? keyof typeof defaultTiers : keyof T & string
 
-/** What a policy file says, in code. Names of policies and tiers that do not exist do not compile. */
+/** A policy file, in code. Names of policies and tiers that do not exist do not compile. */
 export interface ConfigOptions<
   Policies extends Readonly<Record<string, PolicyInput>>,
   T extends Tiers,
@@ -65,19 +121,25 @@ export interface ConfigOptions<
 > extends EnforcementInput {
   readonly prefix?: string
   readonly tenant?: string
+  readonly service?: string
   readonly tiers?: T
   readonly policies?: Policies
   readonly levels?: Levels
   readonly default?: NoInfer<ChargeInput<Policy, Tier>>
   readonly global?: NoInfer<{ readonly policy: Policy } & EnforcementInput>
   readonly rules?: readonly NoInfer<RuleInput<Policy, Tier>>[]
+  readonly identify?: readonly NoInfer<SourceInput<Tier>>[]
   readonly subjects?: Readonly<Record<`${string}:${string}`, NoInfer<ChargeInput<Policy, Tier>>>>
+  readonly secretTypes?: readonly string[]
+  readonly ipv6Networks?: Ipv6Networks
   readonly costs?: Readonly<Record<string, number>>
   readonly skip?: { readonly prefixes?: readonly string[]; readonly extensions?: readonly string[] }
-  readonly trustedProxies?: readonly string[]
-  readonly onStoreFailure?: StoreFailure
-  readonly headers?: HeaderStyleName
-  readonly upstream?: string
+  readonly trustedProxies?: TrustedProxies
+  readonly forwardedHeader?: ForwardedHeader
+  readonly onStoreFailure?: FailureMode
+  readonly headers?: HeaderStyle
+  readonly upstream?: UpstreamInput
+  readonly routes?: readonly RouteInput[]
 }
 
 /**
@@ -87,9 +149,9 @@ export interface ConfigOptions<
 export function defineConfig<
   const Policies extends Readonly<Record<string, PolicyInput>> = Record<never, PolicyInput>,
   const T extends Tiers = 'default',
->(options: ConfigOptions<Policies, T>): Config {
-  const problems = new ProblemList()
-  const config = readConfig(options, (path, complaint) => problems.add(path, complaint, () => null))
-  problems.throwIfAny('defineConfig()')
-  return config
+>(options: ConfigOptions<Policies, T>): Config<keyof Policies & string, TierNameOf<T>> {
+  const issues = new IssueList()
+  const config = readConfig(options, (path, complaint) => issues.add(path, complaint, () => null))
+  issues.throwIfAny('defineConfig()')
+  return config as Config<keyof Policies & string, TierNameOf<T>>
 }

@@ -1,4 +1,4 @@
-import { isHeadgateError } from '../errors.js'
+import { isHeadgateError } from '../errors/headgate-error.js'
 import type { Config } from '../policy/config.js'
 import { MAX_BYTES, parseConfig, unreadable } from './parse-config.js'
 

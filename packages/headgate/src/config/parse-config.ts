@@ -1,6 +1,6 @@
-import { HeadgateError } from '../errors.js'
+import { HeadgateError } from '../errors/headgate-error.js'
 import type { Config } from '../policy/config.js'
-import { ConfigError, ProblemList } from './problem.js'
+import { ConfigError, IssueList } from './config-error.js'
 import { readConfig } from './read-config.js'
 import type { LocatedText } from './text/located-text.js'
 import { readJson } from './text/read-json.js'
@@ -15,12 +15,12 @@ export const MAX_BYTES = 1024 * 1024
 export async function parseConfig(text: string, fileName: string): Promise<Config> {
   if (text.length > MAX_BYTES) throw unreadable(fileName, `expected at most ${MAX_BYTES} bytes; got more`)
   const source = await readText(text.replace(/^\uFEFF/, ''), fileName)
-  if (source.problems.length > 0) throw new ConfigError(fileName, source.problems)
-  const problems = new ProblemList()
+  if (source.issues.length > 0) throw new ConfigError(fileName, source.issues)
+  const issues = new IssueList()
   const config = readConfig(source.value, (path, complaint, at) =>
-    problems.add(path, complaint, () => source.locate(path, at)),
+    issues.add(path, complaint, () => source.locate(path, at)),
   )
-  problems.throwIfAny(fileName)
+  issues.throwIfAny(fileName)
   return config
 }
 

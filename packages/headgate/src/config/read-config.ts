@@ -5,6 +5,7 @@ import { policyFile } from './file/policy-file.js'
 import { peekMap } from './shape/maps.js'
 import { type Names, Place, type Report } from './shape/shape.js'
 import { ANONYMOUS, toConfig } from './to-config.js'
+import { findUnreachableSubjects } from './unreachable-subjects.js'
 
 /** Reads the values of a policy file, and reports every mistake in them; the result means nothing if there was one. */
 export function readConfig(value: unknown, report: Report): Config {
@@ -19,6 +20,7 @@ export function readConfig(value: unknown, report: Report): Config {
     top.below('default').refuse({ expected, got: 'nothing' })
   }
   findContradictions(file, top)
+  findUnreachableSubjects(file, top)
   return toConfig(file)
 }
 

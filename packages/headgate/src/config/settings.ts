@@ -5,8 +5,9 @@
 import type { Limit } from '../engine/limit.js'
 import type { Config, PolicyConfig } from '../policy/config.js'
 import { slidingWindowCounter, tokenBucket } from '../policy/limits.js'
+import { type Complaint, IssueList } from './config-error.js'
+import { defineConfig } from './define-config.js'
 import { describeValue } from './describe-value.js'
-import { type Complaint, ProblemList } from './problem.js'
 import { objectionTo } from './shape/objection.js'
 
 export interface Settings {
@@ -24,7 +25,7 @@ export interface Settings {
 export type Environment = Readonly<Record<string, string | undefined>>
 
 const SOURCE = 'environment'
-/** What the policy is called that the environment describes. */
+/** The name of the policy that the environment describes. */
 const POLICY = 'global'
 const DEFAULT_CAPACITY = 60
 const DEFAULT_REFILL_PER_SECOND = 1
@@ -41,26 +42,30 @@ const REDIS_URL = /^rediss?(-cluster|-sentinel)?:\/\/./
  * empty counts as not set.
  */
 export function loadSettings(environment: Environment): Settings {
-  const problems = new ProblemList()
-  const refuse = (name: string, complaint: Complaint) => problems.add([name], complaint, () => null)
+  const issues = new IssueList()
+  const refuse = (name: string, complaint: Complaint) => issues.add([name], complaint, () => null)
   const given = (name: string) => environment[name]?.trim() || undefined
   const settings = {
     ...readRedis(given, refuse),
     rulesPath: given('RATE_LIMIT_RULES_PATH') ?? null,
     policy: readPolicy(given, refuse),
   }
-  problems.throwIfAny(SOURCE)
+  issues.throwIfAny(SOURCE)
   return settings
 }
 
-/** A configuration in which what the environment says comes before what the file says. */
-export function withSettings(config: Config, { policy }: Settings): Config {
+/**
+ * The configuration that the environment and a policy file come to: a limit in the environment takes the place of the
+ * file's default. Without a file and without a limit, callers who share Redis have 60 requests, refilled at one a second.
+ */
+export function configWithSettings(settings: Settings, file: Config | null): Config {
+  const policy = settings.policy ?? (file === null && settings.distributed ? defaultPolicy() : null)
+  const config = file ?? defineConfig({})
   if (policy === null) return config
   return { ...config, policies: { ...config.policies, [POLICY]: policy }, default: { policy: POLICY } }
 }
 
-/** The limit that applies when Redis was switched on and nobody named a limit. */
-export function defaultPolicy(): PolicyConfig {
+function defaultPolicy(): PolicyConfig {
   return {
     limits: [tokenBucket({ capacity: DEFAULT_CAPACITY, refillPerSecond: DEFAULT_REFILL_PER_SECOND })],
   }

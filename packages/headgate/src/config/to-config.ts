@@ -1,17 +1,22 @@
 import type {
+  AlsoConfig,
   Charge,
   Config,
   Enforcement,
   GlobalConfig,
   MatchConfig,
   PolicyConfig,
+  RouteConfig,
   RuleConfig,
 } from '../policy/config.js'
+import { DEFAULT_IPV6_NETWORKS } from '../policy/ipv6-budgets.js'
 import { defaultTiers } from '../policy/tiers.js'
+import { foldType } from '../subject/subject-type.js'
 import { parseCostKey } from './file/path-pattern.js'
 import type { ReadPolicy } from './file/policy.js'
 import type { ReadFile } from './file/policy-file.js'
-import type { ReadCharge, ReadRule } from './file/rule.js'
+import type { ReadAlso, ReadCharge, ReadRule } from './file/rule.js'
+import type { ReadRoute } from './file/upstream.js'
 import { ruleName } from './rule-match.js'
 import { type ReadList, sound } from './shape/lists.js'
 
@@ -23,6 +28,7 @@ export function toConfig(file: ReadFile): Config {
   return {
     ...(file.prefix !== undefined && { prefix: file.prefix }),
     ...(file.tenant !== undefined && { tenant: file.tenant }),
+    ...(file.service !== undefined && { service: file.service }),
     tiers: Object.fromEntries(file.tiers ?? Object.entries(defaultTiers)),
     policies: Object.fromEntries(
       [...(file.policies ?? [])].map(([name, policy]) => [name, toPolicy(policy)]),
@@ -33,19 +39,30 @@ export function toConfig(file: ReadFile): Config {
     default: toCharge(file.default ?? {}) ?? { tier: ANONYMOUS },
     global: file.global === undefined ? null : toGlobal(file.global),
     rules: sound(file.rules).map(toRule),
+    identify: file.identify === undefined ? null : sound(file.identify),
     subjects: new Map(
       [...(file.subjects ?? [])].map(([subject, charge]) => [
         subject,
         toCharge(charge) ?? { tier: ANONYMOUS },
       ]),
     ),
+    secretTypes: sound(file.secretTypes),
+    ipv6Networks: file.ipv6Networks ?? DEFAULT_IPV6_NETWORKS,
     costs: [...(file.costs ?? [])].map(([key, cost]) => ({ ...parseCostKey(key), cost })),
     skip: { prefixes: sound(file.skip?.prefixes), extensions: sound(file.skip?.extensions) },
-    trustedProxies: sound(file.trustedProxies),
+    trustedProxies: file.trustedProxies ?? [],
+    forwardedHeader: file.forwardedHeader ?? 'x-forwarded-for',
     ...pick(file, 'onStoreFailure'),
     ...pick(file, 'headers'),
     upstream: file.upstream ?? null,
+    routes: sound(file.routes).flatMap(toRoute),
   }
+}
+
+function toRoute({ match, upstream }: ReadRoute): RouteConfig[] {
+  if (upstream === undefined) return []
+  const hosts = match?.host === undefined ? null : sound(match.host)
+  return [{ hosts, path: match?.path ?? null, upstream }]
 }
 
 function toPolicy(policy: ReadPolicy): PolicyConfig {
@@ -70,10 +87,15 @@ function toRule(rule: ReadRule): RuleConfig {
     per: rule.per ?? 'caller',
     scope: rule.scope ?? 'global',
     ...pick(rule, 'cost'),
+    ...(rule.also !== undefined && { also: sound(rule.also).map(toAlso) }),
     ...toEnforcement(rule),
     ...pick(rule, 'onStoreFailure'),
     ...pick(rule, 'headers'),
   }
+}
+
+function toAlso({ subject = '', policy = '' }: ReadAlso): AlsoConfig {
+  return { subject: foldType(subject), policy }
 }
 
 function toMatch({ method, path, subject, tier, scope }: NonNullable<ReadRule['match']>): MatchConfig {
@@ -81,7 +103,7 @@ function toMatch({ method, path, subject, tier, scope }: NonNullable<ReadRule['m
   return {
     methods: all(method),
     path: path ?? null,
-    subjects: all(subject),
+    subjects: all(subject)?.map(foldType) ?? null,
     tiers: all(tier),
     scopes: all(scope),
   }

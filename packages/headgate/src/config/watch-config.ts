@@ -1,14 +1,18 @@
 import type { FSWatcher } from 'node:fs'
-import { systemTimers, type Timers } from '../clock.js'
+import { type Logger, parseLogger } from '../observe/logger.js'
 import type { Config } from '../policy/config.js'
+import { systemTimers, type Timers } from '../time/clock.js'
 import { readConfigText } from './load-config.js'
+import { parseBeside } from './parse-beside.js'
 import { parseConfig } from './parse-config.js'
 
 export interface WatchOptions {
-  /** Told each new configuration. What it throws counts as a mistake in the file. */
-  onConfig(config: Config): void
-  /** Told why a changed file cannot be used; the last good configuration stays. */
-  onError(error: unknown): void
+  /** Told each new configuration; a promise it returns is waited for. What it throws or rejects with counts as a mistake in the file. */
+  onConfig(config: Config): unknown
+  /** Told why a changed file cannot be used; the last good configuration stays. Default: the logger. */
+  onError?(error: unknown): void
+  /** Where lines are written. Default: the console. */
+  readonly logger?: Logger
   /** How often the file is looked at in case the system does not say that it changed. Default 2000. */
   readonly pollMs?: number
   readonly timers?: Timers
@@ -37,15 +41,21 @@ export async function watchConfig(file: string, options: WatchOptions): Promise<
   const { watch } = await import('node:fs')
   const { stat } = await import('node:fs/promises')
   const { dirname } = await import('node:path')
-  const { onConfig, onError, pollMs = POLL_MS, timers = systemTimers } = options
+  const logger = parseLogger(options.logger)
+  const { onConfig, onError = logError, pollMs = POLL_MS, timers = systemTimers } = options
   let text = await readConfigText(file)
   let config = await parseConfig(text, file)
   let seen = await signature()
-  /** What was said last against the file, so that it is not said again every time it is looked at. */
+  /** The last complaint about the file, so that it is not repeated at every look. */
   let objection: string | null = null
   let closed = false
   let underWay: Promise<void> = Promise.resolve()
   let cancelSettle: (() => void) | null = null
+
+  function logError(error: unknown): void {
+    const why = error instanceof Error ? error.message : String(error)
+    logger.error({ err: error }, `the last good policy file stays in force, because ${why}`)
+  }
 
   /** Changes with the file's content, also when an editor or an orchestrator puts another file in its place. */
   async function signature(): Promise<string> {
@@ -60,12 +70,14 @@ export async function watchConfig(file: string, options: WatchOptions): Promise<
   async function look(force: boolean): Promise<void> {
     const now = await signature()
     if (closed || (!force && now === seen)) return
-    seen = now
     try {
       const latest = await readConfigText(file)
+      // Not before: what could not be read, for want of descriptors or rights, is looked at until it can be.
+      seen = now
       if (!force && latest === text && objection === null) return
-      const changed = await parseConfig(latest, file)
-      onConfig(changed)
+      const changed = await parseBeside(latest, file)
+      if (closed) return
+      await onConfig(changed)
       text = latest
       config = changed
       objection = null

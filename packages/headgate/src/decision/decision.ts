@@ -1,13 +1,23 @@
-import type { Clock } from '../clock.js'
-import { keepShape } from '../engine/keep-shape.js'
 import { NEVER } from '../engine/limit.js'
 import type { Answer, Question, Verdict } from '../engine/question.js'
-import { SingleAnswer, SingleQuestion } from '../engine/single.js'
+import { keepV8Shape } from '../fast-path/keep-v8-shape.js'
+import { SingleAnswer, SingleQuestion } from '../fast-path/single-question.js'
+import type { HeaderStyle } from '../policy/config.js'
 import type { DecidedPolicy, NamedLimit, Policy } from '../policy/policies.js'
 import type { Source } from '../store/store.js'
-import { bindingOf } from './binding.js'
-import { Exchange } from './exchange.js'
-import { type LimitVerdict, policyOf, toMs, toWaitMs } from './limit-verdict.js'
+import { handleOf } from '../subject/handle.js'
+import type { Clock } from '../time/clock.js'
+import {
+  asksForPlaces,
+  bindingOf,
+  type HeldPlace,
+  type HeldPlaces,
+  LazyVerdicts,
+  type LimitVerdict,
+  policyOf,
+  toMs,
+  toWaitMs,
+} from './verdicts.js'
 
 /** Why a decision came out as it did. */
 export type Reason =
@@ -37,15 +47,21 @@ const ASKED = Symbol('asked')
 const POLICY = Symbol('policy')
 const CONTEXT = Symbol('context')
 const AT_US = Symbol('atUs')
-const EXCHANGE = Symbol('exchange')
+const VERDICTS = Symbol('verdicts')
 
 /** A store that is back is found within a second. */
 const CLOSED_RETRY_AFTER_MS = 1_000
 
-/** What all decisions of a limiter have in common. */
+const RELEASED: Promise<void> = Promise.resolve()
+
+/** The context that all decisions of a limiter share. */
 export interface DecisionContext {
   readonly clock: Clock
   readonly source: Source
+  /** Holds places that decisions took. */
+  readonly places?: { hold(decision: Decision, places: readonly HeldPlace[]): HeldPlaces }
+  /** Whether they are counted, so that a refusal can be found again. */
+  readonly isCounted?: boolean
 }
 
 /**
@@ -60,7 +76,7 @@ export class Decision {
   declare private readonly [RETRY_AFTER_MS]: number | null
   declare private readonly [RESET_AFTER_MS]: number
   /** Of the plainest question (see the constructor) the subject alone: the rest is made when somebody looks. */
-  declare private [ASKED]: Exchange | string
+  declare private [ASKED]: LazyVerdicts | string
   declare private readonly [POLICY]: Policy | DecidedPolicy
   declare private readonly [CONTEXT]: DecisionContext
   /** Reading of the clock when the store answered. */
@@ -68,7 +84,7 @@ export class Decision {
 
   /** On the plainest question, one unit of the only limit of the policy in the scope `global`: `asked` is who asks. */
   constructor(
-    asked: Exchange | string,
+    asked: LazyVerdicts | string,
     policy: Policy | DecidedPolicy,
     context: DecisionContext,
     remaining: number,
@@ -91,7 +107,7 @@ export class Decision {
     // With numbers alone V8 would take a field for one of doubles after the first large one, and make an object for
     // every number from then on. A field that has held something else takes small numbers as they are.
     const shape = new Decision('', policy, context, 0, 0, 0, 0.5)
-    keepShape(Object.assign(shape, { [REMAINING]: null, [RETRY_AFTER_MS]: null, [RESET_AFTER_MS]: null }))
+    keepV8Shape(Object.assign(shape, { [REMAINING]: null, [RETRY_AFTER_MS]: null, [RESET_AFTER_MS]: null }))
   }
 
   /** The decision that an answer amounts to. */
@@ -103,8 +119,9 @@ export class Decision {
     context: DecisionContext,
   ): Decision {
     const binding = bindingOf(answer)
-    return new Decision(
-      new Exchange(question, answer, cost),
+    const verdicts = new LazyVerdicts(question, answer, cost)
+    const decision = new Decision(
+      verdicts,
       policy,
       context,
       binding?.remaining ?? Number.POSITIVE_INFINITY,
@@ -112,21 +129,26 @@ export class Decision {
       toMs(binding?.resetAfterUs ?? 0),
       answer.nowUs ?? context.clock.nowUs(),
     )
+    if (context.places !== undefined && asksForPlaces(question)) {
+      const { places } = verdicts
+      if (places.length > 0) verdicts.held = context.places.hold(decision, places)
+    }
+    return decision
   }
 
-  private get [EXCHANGE](): Exchange {
+  private get [VERDICTS](): LazyVerdicts {
     const asked = this[ASKED]
     if (typeof asked !== 'string') return asked
     const { name, limit } = this[POLICY].limits[0] as NamedLimit
     const { remaining, retryAfterMs, resetAfterMs, allowed, [AT_US]: atUs } = this
     const retryAfterUs = retryAfterMs === null ? NEVER : retryAfterMs * 1000
-    const exchange = new Exchange(
+    const verdicts = new LazyVerdicts(
       new SingleQuestion(asked, 'global', name, limit, 1),
       new SingleAnswer(remaining, retryAfterUs, resetAfterMs * 1000, allowed ? atUs : null, atUs),
       1,
     )
-    this[ASKED] = exchange
-    return exchange
+    this[ASKED] = verdicts
+    return verdicts
   }
 
   get allowed(): boolean {
@@ -161,13 +183,13 @@ export class Decision {
 
   /** Unix time in milliseconds at which everything is available again. */
   get resetAt(): number {
-    const exchange = this[EXCHANGE]
-    if (exchange.resetAt === null) {
+    const verdicts = this[VERDICTS]
+    if (verdicts.resetAt === null) {
       const { clock } = this[CONTEXT]
       const sinceUs = clock.nowUs() - this[AT_US]
-      exchange.resetAt = clock.unixMs() + this.resetAfterMs - Math.floor(sinceUs / 1000)
+      verdicts.resetAt = clock.unixMs() + this.resetAfterMs - Math.floor(sinceUs / 1000)
     }
-    return exchange.resetAt
+    return verdicts.resetAt
   }
 
   /** The policy of the limit that binds. */
@@ -182,8 +204,19 @@ export class Decision {
     return 'rule' in policy ? policy.rule : null
   }
 
+  /**
+   * Of a refusal that is counted: twelve characters that stand for the caller, by which operators find it again. Null for
+   * any other decision.
+   */
+  get reference(): string | null {
+    if (this.allowed || this[CONTEXT].isCounted !== true) return null
+    const asked = this[ASKED]
+    const subject = typeof asked === 'string' ? asked : asked.question.alternatives[0]?.[0]?.subject
+    return subject === undefined ? null : handleOf(subject)
+  }
+
   /** How the policy file wants the quota to be advertised. */
-  get headerStyle(): 'legacy' | 'ietf' | 'both' | 'none' | null {
+  get headerStyle(): HeaderStyle | null {
     const policy = this[POLICY]
     return 'headers' in policy ? policy.headers : null
   }
@@ -207,22 +240,46 @@ export class Decision {
     if (this.source === 'open' || this.source === 'closed') return 'store-unavailable'
     const policy = this[POLICY]
     const unasked = 'unasked' in policy ? policy.unasked : null
-    return unasked ?? reasonOf(this.allowed, bindingOf(this[EXCHANGE].answer))
+    return unasked ?? reasonOf(this.allowed, bindingOf(this[VERDICTS].answer))
   }
 
   /** The limit that decided: of a denial the one to wait for longest, otherwise the one with least left. */
   get binding(): LimitVerdict | null {
-    return this[EXCHANGE].binding
+    return this[VERDICTS].binding
   }
 
   /** The answer of every limit of the alternative that decided. */
   get verdicts(): readonly LimitVerdict[] {
-    return this[EXCHANGE].verdicts
+    return this[VERDICTS].verdicts
   }
 
-  /** What shadow limits would have said; they never bind. */
+  /** The verdicts of shadow limits; they never bind. */
   get shadow(): readonly LimitVerdict[] {
-    return this[EXCHANGE].shadow
+    return this[VERDICTS].shadow
+  }
+
+  /** Whether it took a place among those that may be under way at once, which is to be released. */
+  get isHeld(): boolean {
+    const asked = this[ASKED]
+    return typeof asked !== 'string' && asked.held !== null
+  }
+
+  /**
+   * Says that the request is over, so that its place is free for another; settles when it is. Does nothing the second
+   * time, and nothing where no place was taken. Never rejects: a place that cannot be given back expires.
+   */
+  release(): Promise<void> {
+    const asked = this[ASKED]
+    return (typeof asked === 'string' ? null : asked.held)?.release() ?? RELEASED
+  }
+
+  /**
+   * Says that nobody here will hear when the request is over: its place is not renewed any more, and comes free when
+   * its time is up, or by `release()` before that.
+   */
+  letExpire(): void {
+    const asked = this[ASKED]
+    if (typeof asked !== 'string') asked.held?.letExpire()
   }
 
   toJSON(): DecisionValue {
@@ -234,14 +291,34 @@ export class Decision {
     }
   }
 
-  /** What `console.log` shows in Node. */
+  /** The value that `console.log` shows in Node. */
   [Symbol.for('nodejs.util.inspect.custom')](): DecisionValue {
     return this.toJSON()
   }
 
+  /** Reading of the clock when a decision was there. */
+  static atUsOf(decision: Decision): number {
+    return decision[AT_US]
+  }
+
+  /** Releases another decision with this one: what was decided beside it. */
+  static releaseWith(decision: Decision, other: Promise<Decision | null>): void {
+    const verdicts = decision[VERDICTS]
+    const { held } = verdicts
+    verdicts.held = {
+      async release() {
+        await Promise.all([held?.release(), other.then(beside => beside?.release())])
+      },
+      letExpire() {
+        held?.letExpire()
+        void other.then(beside => beside?.letExpire())
+      },
+    }
+  }
+
   /** The charges this decision made, for `limiter.refund`. */
-  static chargesOf(decision: Decision): Exchange['charges'] {
-    return decision[EXCHANGE].charges
+  static chargesOf(decision: Decision): LazyVerdicts['charges'] {
+    return decision[VERDICTS].charges
   }
 }
 
@@ -268,7 +345,7 @@ export type DecisionValue = Pick<
 
 function retryAfterMsOf({ charged }: Answer, binding: Verdict | undefined, source: Source): number | null {
   if (source === 'closed') return CLOSED_RETRY_AFTER_MS
-  // However short its wait, a denial is none for now: 0 says allowed.
+  // A denial always has a wait of at least a millisecond: 0 means allowed.
   return charged >= 0 ? 0 : toWaitMs(Math.max(1, binding?.retryAfterUs ?? 0))
 }
 

@@ -141,7 +141,9 @@ describe('IETF headers', () => {
 
   it('turn a name that no header may carry into one that parses', async () => {
     const { limiter } = setUp()
-    const headers = new Map(decisionHeaders(await limiter.check('user:1', { policy: 'odd' })))
+    const headers = new Map(
+      decisionHeaders(await limiter.check('user:1', { policy: 'odd' }), { style: 'ietf' }),
+    )
     const [item] = parseList(headers.get('RateLimit-Policy') ?? '')
     expect(item?.[0]).toBe('odd.?"\\??x: y')
     expect(headers.get('RateLimit')).toBe('"odd.?\\"\\\\??x: y";r=2;t=60')

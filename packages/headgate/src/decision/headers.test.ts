@@ -29,13 +29,26 @@ function linesOf(decision: Decision, options?: HeaderOptions): string[] {
 }
 
 describe('styles', () => {
-  it('are both by default', async () => {
+  it('are legacy by default, and both where a draft is named', async () => {
     const { limiter } = setUp()
     const decision = await limiter.check('user:1', { policy: 'api' })
-    expect(linesOf(decision)).toEqual([
-      ...linesOf(decision, { style: 'legacy' }),
-      ...linesOf(decision, { style: 'ietf' }),
-    ])
+    const legacy = linesOf(decision, { style: 'legacy' })
+    const both = [...legacy, ...linesOf(decision, { style: 'ietf' })]
+    expect(linesOf(decision)).toEqual(legacy)
+    expect(linesOf(decision, { style: 'both' })).toEqual(both)
+    expect(linesOf(decision, { draft: 'draft-11' })).toEqual(both)
+  })
+
+  it('hide the names of policy and tier in every style', async () => {
+    const { limiter } = setUp()
+    const decision = await limiter.check('user:1', { policy: 'api' })
+    const lines = linesOf(decision, { style: 'both', hide: ['policy', 'tier'] })
+    expect(lines.filter(line => line.startsWith('X-RateLimit-Policy'))).toEqual([])
+    expect(lines).toContain('RateLimit-Policy: "limit-1";q=100;w=60')
+    expect(lines).toContain('RateLimit: "limit-1";r=99;t=60')
+    expect(() => linesOf(decision, { hide: ['limit' as 'tier'] })).toThrow(
+      /^hide: expected one of policy, tier/,
+    )
   })
 
   it('none advertises nothing, and still says when to come back', async () => {

@@ -1,27 +1,43 @@
-import { HeadgateError, show, unexpected } from '../errors.js'
+import { HeadgateError, show, unexpected } from '../errors/headgate-error.js'
+import type { HeaderStyle } from '../policy/config.js'
 import { advertisedLimit, retryAfterSeconds } from './advertised.js'
 import type { Decision } from './decision.js'
 import type { HeaderField } from './header-field.js'
 import { draft11Headers } from './ietf-headers.js'
 import { legacyHeaders } from './legacy-headers.js'
-import type { LimitVerdict } from './limit-verdict.js'
 import { draft03Headers, draft06Headers, draft07Headers } from './older-drafts.js'
-
-/** Which family of quota headers a response carries: `X-RateLimit-*`, the IETF draft's, both or none. */
-export type HeaderStyle = 'legacy' | 'ietf' | 'both' | 'none'
+import type { LimitVerdict } from './verdicts.js'
 
 /** Which edition of the IETF draft is spoken. */
 export type HeaderDraft = 'draft-03' | 'draft-06' | 'draft-07' | 'draft-11'
 
-export interface HeaderOptions {
-  /** Default: what the policy file says, else `both`. */
+/** A name that a response need not give away. */
+export type HideableName = 'policy' | 'tier'
+
+/** The parts of a decision that a response leaves out, and what it adds. */
+export interface ResponseOptions {
+  /** Names that are not told. Limits are numbered where a name is needed. */
+  readonly hide?: readonly HideableName[]
+  /** How much later than it could a denied client is told to come back, so that not all come at once. */
+  readonly laterByMs?: number
+}
+
+export interface HeaderOptions extends ResponseOptions {
+  /** Default: what the policy file says, else `legacy`, or `both` where a draft is named. */
   readonly style?: HeaderStyle
   /** Default `draft-11`. */
   readonly draft?: HeaderDraft
 }
 
+const HIDEABLE: readonly string[] = ['policy', 'tier'] satisfies HideableName[]
+const NOTHING: readonly HideableName[] = []
 const STYLES: readonly string[] = ['legacy', 'ietf', 'both', 'none'] satisfies HeaderStyle[]
-const DRAFTS: ReadonlyMap<string, (decision: Decision, binding: LimitVerdict) => HeaderField[]> = new Map([
+type DraftHeaders = (
+  decision: Decision,
+  binding: LimitVerdict,
+  hide: readonly HideableName[],
+) => HeaderField[]
+const DRAFTS: ReadonlyMap<string, DraftHeaders> = new Map([
   ['draft-03', draft03Headers],
   ['draft-06', draft06Headers],
   ['draft-07', draft07Headers],
@@ -37,16 +53,32 @@ export function decisionHeaders(decision: Decision, options: HeaderOptions = {})
   if (typeof decision?.allowed !== 'boolean') {
     throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'decision', 'what check resolves to, awaited', decision)
   }
-  const { style = decision.headerStyle ?? 'both', draft = 'draft-11' } = options
-  const draftHeaders = DRAFTS.get(draft)
-  if (draftHeaders === undefined) throw invalid('draft', [...DRAFTS.keys()], draft)
-  if (!STYLES.includes(style)) throw invalid('style', STYLES, style)
+  const { draft = 'draft-11', hide = NOTHING } = options
+  const { style = decision.headerStyle ?? (options.draft === undefined ? 'legacy' : 'both') } = options
+  refuseHeaderMistakes(style, draft, hide)
   const binding = style === 'none' ? null : advertisedLimit(decision)
-  const headers = binding === null || style === 'ietf' ? [] : legacyHeaders(decision, binding)
-  if (binding !== null && style !== 'legacy') overrule(headers, draftHeaders(decision, binding))
-  const retryAfter = retryAfterSeconds(decision)
+  const headers = binding === null || style === 'ietf' ? [] : legacyHeaders(decision, binding, hide)
+  if (binding !== null && style !== 'legacy') {
+    const draftHeaders = DRAFTS.get(draft) as DraftHeaders
+    overrule(headers, draftHeaders(decision, binding, hide))
+  }
+  const retryAfter = retryAfterSeconds(decision, options.laterByMs)
   if (retryAfter !== null) headers.push(['Retry-After', String(retryAfter)])
   return headers
+}
+
+/** Refuses what `decisionHeaders` would, for those who want to know before there is a decision. */
+export function refuseHeaderMistakes(
+  style: unknown,
+  draft: unknown = 'draft-11',
+  hide: unknown = NOTHING,
+): void {
+  if (!DRAFTS.has(draft as string)) throw invalid('draft', [...DRAFTS.keys()], draft)
+  if (!STYLES.includes(style as string)) throw invalid('style', STYLES, style)
+  if (hide === NOTHING) return
+  if (!Array.isArray(hide))
+    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'hide', 'a list of policy and tier', hide)
+  for (const name of hide) if (!HIDEABLE.includes(name)) throw invalid('hide', HIDEABLE, name)
 }
 
 /** Draft-03, which must be asked for, takes the place of the legacy headers whose names it shares. */

@@ -1,22 +1,42 @@
 /** `RateLimit-Policy` and `RateLimit` as draft-ietf-httpapi-ratelimit-headers-11 defines them. */
-import { retryAfterSeconds, windowSeconds } from './advertised.js'
+import { advertisedPolicies, retryAfterSeconds, windowSeconds } from './advertised.js'
 import type { Decision } from './decision.js'
-import { fieldInteger, type HeaderField } from './header-field.js'
+import { fieldInteger, fieldString, type HeaderField } from './header-field.js'
+import type { HideableName } from './headers.js'
 import { textOf } from './limit-text.js'
-import type { LimitVerdict } from './limit-verdict.js'
+import type { LimitVerdict } from './verdicts.js'
 
 /** Every limit of the decision as a policy, and what is available of the one that binds. */
-export function draft11Headers(decision: Decision, binding: LimitVerdict): HeaderField[] {
+export function draft11Headers(
+  decision: Decision,
+  binding: LimitVerdict,
+  hide: readonly HideableName[],
+): HeaderField[] {
   const available = fieldInteger(binding.remaining)
   const effectiveWindow = fieldInteger(effectiveWindowSeconds(decision, binding))
+  const verdicts = advertisedPolicies(decision, binding)
+  const name = hide.includes('policy')
+    ? fieldString(limitNumber(verdicts.indexOf(binding)))
+    : textOf(binding).name
   return [
-    ['RateLimit-Policy', policiesOf(decision.verdicts)],
-    ['RateLimit', `${textOf(binding).name};r=${available};t=${effectiveWindow}`],
+    ['RateLimit-Policy', policiesOf(verdicts, hide)],
+    ['RateLimit', `${name};r=${available};t=${effectiveWindow}`],
   ]
 }
 
-function policiesOf(verdicts: readonly LimitVerdict[]): string {
-  return verdicts.map(verdict => textOf(verdict).item).join(', ')
+/** The name of a limit where that of its policy is hidden. */
+export function limitNumber(index: number): string {
+  return `limit-${index + 1}`
+}
+
+function policiesOf(verdicts: readonly LimitVerdict[], hide: readonly HideableName[]): string {
+  const isHidden = hide.includes('policy')
+  return verdicts
+    .map((verdict, index) => {
+      const { name, item } = textOf(verdict)
+      return isHidden ? `${fieldString(limitNumber(index))}${item.slice(name.length)}` : item
+    })
+    .join(', ')
 }
 
 /**

@@ -1,11 +1,11 @@
 /**
- * What every response about a limit says alike, written out once: a response carries up to nine headers, and making the
+ * The text that every response about a limit has in common, written out once: a response carries up to nine headers, and making the
  * text of those that never change took longer than the decision.
  */
 import type { Quota } from '../engine/limit.js'
 import { windowSeconds } from './advertised.js'
 import { fieldInteger, fieldString, printable } from './header-field.js'
-import { type LimitVerdict, policyOf } from './limit-verdict.js'
+import { type LimitVerdict, policyOf } from './verdicts.js'
 
 export interface LimitText {
   readonly policy: string
@@ -37,7 +37,8 @@ export function textOf({ name, quota }: LimitVerdict): LimitText {
 
 function write(name: string, quota: Quota): LimitText {
   const window = windowSeconds(quota)
-  const item = `${fieldString(name)};q=${fieldInteger(quota.limit)};w=${fieldInteger(window)}`
+  const span = quota.unit === undefined ? `w=${fieldInteger(window)}` : `qu=${fieldString(quota.unit)}`
+  const item = `${fieldString(name)};q=${fieldInteger(quota.limit)};${span}`
   return {
     policy: printable(policyOf(name)),
     limit: String(quota.limit),

@@ -2,16 +2,16 @@
  * The wire formats of earlier drafts that proxies and clients in the field still speak. Their policies have no names
  * and their reset is a delay: when all is back or, after a denial, the same moment as Retry-After, as they ask.
  */
-import { retryAfterSeconds, toSeconds, windowSeconds } from './advertised.js'
+import { advertisedPolicies, retryAfterSeconds, toSeconds, windowSeconds } from './advertised.js'
 import type { Decision } from './decision.js'
-import { fieldInteger, type HeaderField } from './header-field.js'
-import type { LimitVerdict } from './limit-verdict.js'
+import { fieldInteger, fieldString, type HeaderField } from './header-field.js'
+import type { LimitVerdict } from './verdicts.js'
 
 /** The form Envoy and Limitador send: the policies travel in the limit. */
 export function draft03Headers(decision: Decision, binding: LimitVerdict): HeaderField[] {
   const { limit, remaining, reset } = numbers(decision, binding)
   return [
-    ['X-RateLimit-Limit', `${limit}, ${policies(decision)}`],
+    ['X-RateLimit-Limit', `${limit}, ${policies(decision, binding)}`],
     ['X-RateLimit-Remaining', remaining],
     ['X-RateLimit-Reset', reset],
   ]
@@ -21,7 +21,7 @@ export function draft03Headers(decision: Decision, binding: LimitVerdict): Heade
 export function draft06Headers(decision: Decision, binding: LimitVerdict): HeaderField[] {
   const { limit, remaining, reset } = numbers(decision, binding)
   return [
-    ['RateLimit-Policy', policies(decision)],
+    ['RateLimit-Policy', policies(decision, binding)],
     ['RateLimit-Limit', limit],
     ['RateLimit-Remaining', remaining],
     ['RateLimit-Reset', reset],
@@ -32,7 +32,7 @@ export function draft06Headers(decision: Decision, binding: LimitVerdict): Heade
 export function draft07Headers(decision: Decision, binding: LimitVerdict): HeaderField[] {
   const { limit, remaining, reset } = numbers(decision, binding)
   return [
-    ['RateLimit-Policy', policies(decision)],
+    ['RateLimit-Policy', policies(decision, binding)],
     ['RateLimit', `limit=${limit}, remaining=${remaining}, reset=${reset}`],
   ]
 }
@@ -46,9 +46,10 @@ function numbers(decision: Decision, binding: LimitVerdict) {
 }
 
 /** Without names two limits that advertise one quota, as those of a burst do, are the same policy and said once. */
-function policies(decision: Decision): string {
-  const items = decision.verdicts.map(({ quota }) => {
+function policies(decision: Decision, binding: LimitVerdict): string {
+  const items = advertisedPolicies(decision, binding).map(({ quota }) => {
     const item = `${fieldInteger(quota.limit)};w=${fieldInteger(windowSeconds(quota))}`
+    if (quota.unit !== undefined) return `${item};comment=${fieldString(quota.unit)}`
     return quota.burst === null ? item : `${item};burst=${fieldInteger(quota.burst)}`
   })
   return [...new Set(items)].join(', ')

@@ -68,8 +68,22 @@ describe('the problem of a denial', () => {
     const decision = await limiter.check('user:1', { policy: 'api', cost: 4 })
     const violated = decisionProblem(decision).body['violated-policies']
     expect(violated).toEqual(['api.log-1m', 'api.counter-1h'])
-    const advertised = new Map(decisionHeaders(decision)).get('RateLimit-Policy') ?? ''
+    const advertised = new Map(decisionHeaders(decision, { style: 'ietf' })).get('RateLimit-Policy') ?? ''
     expect(parseList(advertised).map(([name]) => name)).toEqual(expect.arrayContaining([...violated]))
+  })
+
+  it('names nothing that is hidden, and says one time everywhere when it says a later one', async () => {
+    const { limiter } = setUp()
+    await limiter.check('user:1', { policy: 'api', cost: 10 })
+    const decision = await limiter.check('user:1', { policy: 'api', cost: 4 })
+    const options = { hide: ['policy', 'tier'], laterByMs: 5_000 } as const
+    const { body } = decisionProblem(decision, options)
+    expect(JSON.stringify(body)).not.toContain('api')
+    expect(body).toMatchObject({ policy: null, tier: null, 'violated-policies': ['limit-1', 'limit-2'] })
+    expect(body.retryAfterMs).toBe((decision.retryAfterMs ?? 0) + 5_000)
+    const seconds = new Map(decisionHeaders(decision, options)).get('Retry-After')
+    expect(Number(seconds)).toBe(Math.ceil((body.retryAfterMs ?? 0) / 1000))
+    expect(body.detail).toContain(`try again in ${seconds} s`)
   })
 
   it('does not call a limit used up that cheaper requests still fit', async () => {

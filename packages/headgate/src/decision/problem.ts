@@ -1,9 +1,11 @@
-import { HeadgateError } from '../errors.js'
+import { HeadgateError } from '../errors/headgate-error.js'
 import { formatDurationUs } from '../policy/durations.js'
 import { advertisedLimit, retryAfterSeconds } from './advertised.js'
 import type { Decision } from './decision.js'
 import { type HeaderField, printable } from './header-field.js'
-import type { LimitVerdict } from './limit-verdict.js'
+import type { HideableName, ResponseOptions } from './headers.js'
+import { limitNumber } from './ietf-headers.js'
+import type { LimitVerdict } from './verdicts.js'
 
 /** The body of a denial, as RFC 9457 and the rate limit draft have it, and our own members in camel case. */
 export interface ProblemBody {
@@ -18,8 +20,12 @@ export interface ProblemBody {
   /** Null when no quota is known. */
   readonly limit: number | null
   readonly remaining: number | null
-  readonly policy: string
+  /** Null when it is hidden. */
+  readonly policy: string | null
+  /** Null when none was asked for, or it is hidden. */
   readonly tier: string | null
+  /** What the caller can tell an operator to be found by; only where decisions are counted. */
+  readonly reference?: string
 }
 
 /** The response that tells a client it was denied. */
@@ -42,7 +48,7 @@ const REDUCED_CAPACITY = {
  * The problem response to a denied decision: 429, or 503 when the limits could not be looked at.
  * It names policies and numbers, never the subject. An allowed decision has no problem and is refused.
  */
-export function decisionProblem(decision: Decision): Problem {
+export function decisionProblem(decision: Decision, options: ResponseOptions = {}): Problem {
   if (decision.allowed) {
     throw new HeadgateError(
       'ERR_HEADGATE_INVALID_OPTION',
@@ -51,7 +57,9 @@ export function decisionProblem(decision: Decision): Problem {
   }
   const binding = advertisedLimit(decision)
   const kind = decision.source === 'closed' ? REDUCED_CAPACITY : QUOTA_EXCEEDED
-  const violated = decision.source === 'closed' ? [] : decision.verdicts.filter(verdict => !verdict.allowed)
+  const { laterByMs = 0, hide = [] } = options
+  const shown = { laterByMs, hide }
+  const { retryAfterMs } = decision
   return {
     status: kind.status,
     headers: [
@@ -61,40 +69,64 @@ export function decisionProblem(decision: Decision): Problem {
     ],
     body: {
       ...kind,
-      detail: binding === null ? unknownDetail(decision) : exceededDetail(decision, binding),
-      'violated-policies': violated.map(verdict => printable(verdict.name)),
-      retryAfterMs: decision.retryAfterMs,
+      detail: binding === null ? unknownDetail(decision, shown) : exceededDetail(decision, binding, shown),
+      'violated-policies': violatedPolicies(decision, hide),
+      retryAfterMs: retryAfterMs === null ? null : retryAfterMs + laterByMs,
       limit: binding?.quota.limit ?? null,
       remaining: binding?.remaining ?? null,
-      policy: decision.policy,
-      tier: decision.tier,
+      policy: hide.includes('policy') ? null : decision.policy,
+      tier: hide.includes('tier') ? null : decision.tier,
+      ...(decision.reference !== null && { reference: decision.reference }),
     },
   }
 }
 
-function unknownDetail(decision: Decision): string {
-  return decision.source === 'closed'
-    ? `Limits cannot be checked at the moment; ${advice(decision)}.`
-    : `Too many requests for this server at the moment; ${advice(decision)}.`
+/** By the names that the headers give them. */
+function violatedPolicies(decision: Decision, hide: readonly HideableName[]): string[] {
+  if (decision.source === 'closed') return []
+  const isHidden = hide.includes('policy')
+  return decision.verdicts.flatMap(({ allowed, name }, index) => {
+    if (allowed) return []
+    return isHidden ? limitNumber(index) : printable(name)
+  })
 }
 
-function exceededDetail(decision: Decision, binding: LimitVerdict): string {
-  const { policy, cost } = decision
-  const whose = decision.tier === null ? `policy ${policy}` : `tier ${decision.tier}`
+function unknownDetail(decision: Decision, options: Required<ResponseOptions>): string {
+  return decision.source === 'closed'
+    ? `Limits cannot be checked at the moment; ${advice(decision, options)}.`
+    : `Too many requests for this server at the moment; ${advice(decision, options)}.`
+}
+
+function exceededDetail(
+  decision: Decision,
+  binding: LimitVerdict,
+  options: Required<ResponseOptions>,
+): string {
+  const { cost } = decision
+  const whose = whoseLimit(decision, options.hide)
   if (decision.reason === 'exceeds-capacity') {
     return binding.limit === 0
-      ? `No requests are allowed for ${whose}; ${advice(decision)}.`
-      : `The request costs ${cost}, more than the ${binding.limit} that ${whose} allows at once; ${advice(decision)}.`
+      ? `No requests are allowed for ${whose}; ${advice(decision, options)}.`
+      : `The request costs ${cost}, more than the ${binding.limit} that ${whose} allows at once; ${advice(decision, options)}.`
+  }
+  if (binding.quota.unit === 'concurrent-requests') {
+    const many = binding.quota.limit === 1 ? '1 request is' : `${binding.quota.limit} requests are`
+    return `${many} under way, as many as ${whose} allows at once; ${advice(decision, options)}.`
   }
   const limit = `Limit of ${binding.quota.limit} requests per ${windowText(binding)} for ${whose}`
   // A dear request can be denied while cheaper ones still fit; "used up" would be untrue.
   return binding.remaining === 0
-    ? `${limit} is used up; ${advice(decision)}.`
-    : `${limit} has ${binding.remaining} left and the request costs ${cost}; ${advice(decision)}.`
+    ? `${limit} is used up; ${advice(decision, options)}.`
+    : `${limit} has ${binding.remaining} left and the request costs ${cost}; ${advice(decision, options)}.`
 }
 
-function advice(decision: Decision): string {
-  const seconds = retryAfterSeconds(decision)
+function whoseLimit({ policy, tier }: Decision, hide: readonly HideableName[]): string {
+  if (hide.includes(tier === null ? 'policy' : 'tier')) return 'this caller'
+  return tier === null ? `policy ${policy}` : `tier ${tier}`
+}
+
+function advice(decision: Decision, { laterByMs }: Required<ResponseOptions>): string {
+  const seconds = retryAfterSeconds(decision, laterByMs)
   return seconds === null ? 'no waiting helps' : `try again in ${seconds} s`
 }
 

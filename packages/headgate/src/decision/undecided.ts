@@ -1,3 +1,4 @@
+import type { Recorder } from '../observe/statistics/recorder.js'
 import type { DecidedPolicy } from '../policy/policies.js'
 import { Decision, type DecisionContext } from './decision.js'
 
@@ -14,8 +15,15 @@ const NO_POLICY: DecidedPolicy = {
  * The decision about a request that no limit could be asked about, because something failed before: `closed` refuses
  * it, `open` lets it pass. It advertises no quota.
  */
-export function undecided(source: 'open' | 'closed', context: DecisionContext): Decision {
+export function undecided(
+  source: 'open' | 'closed',
+  context: DecisionContext,
+  recorder: Recorder | null,
+): Decision {
   const question = { alternatives: [[]], shadow: [] }
   const answer = { charged: source === 'open' ? 0 : -1, verdicts: [[]], shadow: [], source }
-  return Decision.on(question, answer, NO_POLICY, 1, context)
+  const decision = Decision.on(question, answer, NO_POLICY, 1, context)
+  const asked = { question, policy: NO_POLICY, beganUs: 0, labels: null }
+  recorder?.decided(asked, { answer, decision, atUs: 0, isImmediate: true }, source)
+  return decision
 }

@@ -1,4 +1,5 @@
 import type { Algorithm } from './algorithm.js'
+import { concurrencyAlgorithm } from './concurrency.js'
 import type { Limit } from './limit.js'
 import { slidingWindowBucketsAlgorithm } from './sliding-window-buckets.js'
 import { slidingWindowCounterAlgorithm } from './sliding-window-counter.js'
@@ -11,6 +12,7 @@ const ALGORITHMS = {
   'sliding-window-counter': slidingWindowCounterAlgorithm,
   'sliding-window-buckets': slidingWindowBucketsAlgorithm,
   'token-bucket': tokenBucketAlgorithm,
+  concurrency: concurrencyAlgorithm,
 } as const
 
 /** A state of some algorithm; only that algorithm looks inside. */

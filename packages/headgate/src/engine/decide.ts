@@ -2,12 +2,10 @@
  * Several limits are one question: every check of an alternative is charged, or none of them.
  * A denied request leaves no trace, so a client that hammers does not dig itself deeper.
  */
-import { Admission } from './admission.js'
 import type { Algorithm } from './algorithm.js'
 import { algorithmOf, type State } from './algorithms.js'
 import type { Limit } from './limit.js'
 import type { Answer, Check, Question, Verdict } from './question.js'
-import { SingleAnswer, SingleQuestion } from './single.js'
 
 /** Shows the state of a check. What is charged to it must be there when it is opened again. */
 export type OpenState = (check: Check) => State
@@ -26,7 +24,6 @@ const NO_VERDICTS: readonly Verdict[] = []
 
 /** Answers the question at `nowUs` and charges what it admits. */
 export function decide(question: Question, open: OpenState, nowUs: number): Answer {
-  if (question instanceof SingleQuestion) return decideSingle(question, open(question), nowUs)
   const verdicts: (readonly Verdict[])[] = []
   let charged = -1
   for (const checks of question.alternatives) {
@@ -39,32 +36,6 @@ export function decide(question: Question, open: OpenState, nowUs: number): Answ
     verdicts.push(lookAtAll(entries, nowUs))
   }
   return { charged, verdicts, shadow: decideShadow(question.shadow, open, nowUs), nowUs }
-}
-
-const admission = new Admission()
-
-/** Answers the commonest question, of one check, on its state. */
-export function decideSingle({ limit, cost }: SingleQuestion, state: State, nowUs: number): SingleAnswer {
-  const algorithm = algorithmOf(limit)
-  if (cost > 0 && algorithm.take(limit, state, cost, nowUs, admission)) {
-    return new SingleAnswer(admission.remaining, 0, admission.resetAfterUs, nowUs, nowUs)
-  }
-  return takeInSteps(algorithm, limit, state, cost, nowUs)
-}
-
-/** Wait, charge, remaining and reset, each from the state. */
-export function takeInSteps(
-  algorithm: AnyAlgorithm,
-  limit: Limit,
-  state: State,
-  cost: number,
-  nowUs: number,
-): SingleAnswer {
-  const waitUs = algorithm.waitUs(limit, state, cost, nowUs)
-  // A cost of 0 asks whether anything is owed; there is nothing to write down.
-  const chargedAtUs = waitUs > 0 || cost === 0 ? null : algorithm.charge(limit, state, cost, nowUs)
-  const remaining = algorithm.remaining(limit, state, nowUs)
-  return new SingleAnswer(remaining, waitUs, algorithm.resetAfterUs(limit, state, nowUs), chargedAtUs, nowUs)
 }
 
 /** Answers as `decide` would and changes nothing: remaining and reset are those before the charge. */

@@ -27,6 +27,8 @@ export const LEASE_PARTS = 20
 
 /** The longest time for which units of this limit may be leased, in microseconds; 0 when there is none. */
 export function longestLeaseUs(limit: Limit): number {
+  // What is under way now cannot be taken in advance.
+  if (limit.algorithm === 'concurrency') return 0
   if (limit.algorithm !== 'token-bucket') return Math.floor(limit.windowUs / LEASE_PARTS)
   return Math.floor((limit.limit / LEASE_PARTS / limit.refillPerSecond) * 1e6)
 }
@@ -45,6 +47,8 @@ export function leasedLimit(limit: Limit, lease: Lease): Limit {
       const buckets = limit.buckets + Math.ceil(lease.ttlUs / partUs)
       return { ...limit, lease, buckets, windowUs: buckets * partUs }
     }
+    case 'concurrency':
+      return limit
     case 'token-bucket': {
       const units = limit.limit - Math.ceil((limit.refillPerSecond * lease.ttlUs) / 1e6)
       const { quota } = limit

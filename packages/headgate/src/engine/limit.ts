@@ -4,14 +4,19 @@ import type { Lease } from './lease.js'
  * One rule of arithmetic: an algorithm and its numbers, validated when it was made (`policy/limits.ts`).
  * `id` says algorithm and window, never the quota, so that a changed quota keeps what was used.
  */
-export type Limit = LogLimit | CounterLimit | BucketedCounterLimit | TokenBucketLimit
+export type Limit = RateLimit | ConcurrencyLimit
+
+/** A limit of how much there may be in some time. */
+export type RateLimit = LogLimit | CounterLimit | BucketedCounterLimit | TokenBucketLimit
 
 interface LimitBase {
   readonly id: string
   /** Units that can be used at once: the limit of a window, the capacity of a bucket. */
   readonly limit: number
-  /** What headers advertise; differs from `limit` where a burst is made of two limits. */
+  /** The quota that headers advertise; differs from `limit` where a burst is made of two limits. */
   readonly quota: Quota
+  /** Whether it counts requests, whatever they cost. */
+  readonly counts?: 'requests'
   /** How units may be taken in advance; the numbers allow for it already (`engine/lease.ts`). */
   readonly lease?: Lease
 }
@@ -19,8 +24,11 @@ interface LimitBase {
 /** The numbers a client is told: `limit` per `windowUs`, of which at most `burst` at once. */
 export interface Quota {
   readonly limit: number
+  /** Of a limit of what is under way: the longest that a place is held without being renewed. */
   readonly windowUs: number
   readonly burst: number | null
+  /** The thing that is counted, where that is not units in a window. */
+  readonly unit?: 'concurrent-requests'
 }
 
 export interface LogLimit extends LimitBase {
@@ -44,13 +52,29 @@ export interface TokenBucketLimit extends LimitBase {
   readonly refillPerSecond: number
 }
 
+/** A limit of how many are under way at once. */
+export interface ConcurrencyLimit extends LimitBase {
+  readonly algorithm: 'concurrency'
+  /** A place that is not renewed comes free after this time. */
+  readonly holdForUs: number
+}
+
 /** The wait of a request that no amount of waiting lets in: its cost is above the capacity. */
 export const NEVER = Number.POSITIVE_INFINITY
+
+/** The largest limit or capacity. */
+const MAX_UNITS = 2 ** 32 - 1
+
+/** Units that may still be charged beyond a limit of which `used` are. */
+export function roomBeyond({ limit }: Limit, used: number): number {
+  return Math.max(0, Math.min(2 * limit, MAX_UNITS) - used)
+}
 
 /** Whether two limits decide alike, whatever they are called and advertised as. */
 export function hasSameNumbers(one: Limit, other: Limit): boolean {
   if (one.algorithm !== other.algorithm || one.limit !== other.limit) return false
   if (one.algorithm === 'token-bucket') return one.refillPerSecond === (other as typeof one).refillPerSecond
+  if (one.algorithm === 'concurrency') return one.holdForUs === (other as typeof one).holdForUs
   if (one.windowUs !== (other as typeof one).windowUs) return false
   return one.algorithm !== 'sliding-window-buckets' || one.buckets === (other as typeof one).buckets
 }

@@ -12,15 +12,24 @@ export interface Check {
   readonly cost: number
 }
 
+/** The way to treat a request that the store could not decide. */
+export type FailureMode =
+  /** Decide in this process, at its share of the limit. */
+  | 'local'
+  /** Let it pass. */
+  | 'open'
+  /** Refuse it: 503, to be tried again. */
+  | 'closed'
+
 /**
- * What a store is asked: the first alternative all of whose checks fit is charged, whole; none is charged in part.
+ * A question to a store: the first alternative all of whose checks fit is charged, whole; none is charged in part.
  * Shadow checks stand apart: each is charged when it fits, whatever becomes of the request, and never binds.
  */
 export interface Question {
   readonly alternatives: readonly (readonly Check[])[]
   readonly shadow: readonly Check[]
-  /** What decides when the store cannot; the store's own default when left out. */
-  readonly onStoreFailure?: 'local' | 'open' | 'closed' | undefined
+  /** The failure mode; the store's own default when left out. */
+  readonly onStoreFailure?: FailureMode | undefined
 }
 
 /** The answer to one check. */
@@ -44,17 +53,31 @@ export interface Answer {
   readonly shadow: readonly Verdict[]
   /** Whether it was decided from units this process had taken in advance; `remaining` is then what it knows. */
   readonly leased?: boolean
-  /** Who decided, where it was not the store that was asked. */
-  readonly source?: 'local' | 'open' | 'closed'
+  /** Who decided, where it was not the store; `none` where nothing limits the request and nobody was asked. */
+  readonly source?: FailureMode | 'none'
   /** Reading of the store's clock, where that is in this process. */
   readonly nowUs?: number | undefined
 }
 
-/** A charge to be taken back: `units` of it, at the time it was made or, without one, the oldest first. */
+/** A place that a request under way goes on holding. */
+export interface Renewal {
+  readonly check: Check
+  /** When it was taken, as the verdict said. */
+  readonly takenAtUs: number
+  /** Whether the process that asked had taken it by itself, for want of the store. */
+  readonly isLocal?: boolean
+}
+
+/**
+ * A charge to be taken back: `units` of it, at the time it was made or, without one, the oldest first. Less than none is
+ * charged in addition, whether it fits or not: the request has used it already.
+ */
 export interface Refund {
   readonly check: Check
   readonly units: number
   readonly chargedAtUs: number | null
   /** For units that nobody spent: what a bucket has refilled since this time of the store has made up for them. */
   readonly heldSinceUs?: number | undefined
+  /** Whether it is a place that the process that asked had taken by itself, for want of the store. */
+  readonly isLocal?: boolean
 }

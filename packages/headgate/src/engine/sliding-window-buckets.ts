@@ -6,18 +6,18 @@
  *
  * Invariant: at most `limit` in any window, exactly; the price is an effective window of up to window × (1 + 1/B).
  */
-import type { Admission } from './admission.js'
-import type { Algorithm } from './algorithm.js'
-import { type BucketedCounterLimit, NEVER } from './limit.js'
+import type { Admission, Algorithm } from './algorithm.js'
+import { type BucketedCounterLimit, NEVER, roomBeyond } from './limit.js'
 
-/** Units by part, newest first; `startUs` is the start of the newest part. */
+/** Units by part, newest first; `startUs` is the start of the newest part, `resetUs` the time of the last reset, or 0. */
 export interface BucketsState {
   startUs: number
   counts: number[]
+  resetUs: number
 }
 
 function empty(): BucketsState {
-  return { startUs: 0, counts: [] }
+  return { startUs: 0, counts: [], resetUs: 0 }
 }
 
 /** Rounded up, so that B parts never cover less than the window. */
@@ -116,6 +116,17 @@ function take(
   return true
 }
 
+function chargeBeyond(
+  limit: BucketedCounterLimit,
+  state: BucketsState,
+  units: number,
+  nowUs: number,
+): number {
+  const charged = Math.min(units, roomBeyond(limit, usedAt(limit, state, nowUs)))
+  if (charged > 0) charge(limit, state, charged, nowUs)
+  return charged
+}
+
 /** Takes back up to `units` from the part of `chargedAtUs`, or from the oldest without it. Returns the units. */
 function refund(
   limit: BucketedCounterLimit,
@@ -124,6 +135,7 @@ function refund(
   chargedAtUs: number | null,
   nowUs: number,
 ): number {
+  if (chargedAtUs !== null && chargedAtUs <= state.resetUs) return 0
   const live = limit.buckets + 1 - partsSince(limit, state, nowUs)
   const chargedAge =
     chargedAtUs === null ? null : (state.startUs - partStart(limit, chargedAtUs)) / partUs(limit)
@@ -138,6 +150,19 @@ function refund(
   return units - left
 }
 
+function reset(limit: BucketedCounterLimit, state: BucketsState, nowUs: number): void {
+  state.resetUs = Math.max(state.resetUs, effectiveNow(limit, state, nowUs))
+  state.startUs = 0
+  state.counts.length = 0
+}
+
+/** As if all of it had been admitted in the newest part that counts; rounded up to whole parts. */
+function usedUp(limit: BucketedCounterLimit, untilUs: number, nowUs: number): BucketsState {
+  const part = partUs(limit)
+  const startUs = (Math.ceil(untilUs / part) - limit.buckets - 1) * part
+  return { startUs: Math.min(startUs, partStart(limit, nowUs)), counts: [limit.limit], resetUs: 0 }
+}
+
 /** Two windows cover the B + 1 parts for any B; catching up with a clock that stepped back comes on top. */
 function keepForUs(limit: BucketedCounterLimit, state: BucketsState, nowUs: number): number {
   return Math.max(0, state.startUs - nowUs) + 2 * limit.windowUs
@@ -150,6 +175,9 @@ export const slidingWindowBucketsAlgorithm: Algorithm<BucketedCounterLimit, Buck
   remaining,
   resetAfterUs,
   take,
+  chargeBeyond,
   refund,
+  reset,
+  usedUp,
   keepForUs,
 }

@@ -8,20 +8,20 @@
  *
  * Invariant: at most `limit` in an aligned window, at most 2 × limit − 1 in any window (attained).
  */
-import type { Admission } from './admission.js'
-import type { Algorithm } from './algorithm.js'
+import type { Admission, Algorithm } from './algorithm.js'
 import { mulDivCeil, mulDivFloor } from './exact-fraction.js'
-import { type CounterLimit, NEVER } from './limit.js'
+import { type CounterLimit, NEVER, roomBeyond } from './limit.js'
 
-/** Units admitted in the window that began at `startUs`, and in the one before it. */
+/** Units admitted in the window that began at `startUs`, and in the one before it; when it was last reset, or 0. */
 export interface CounterState {
   startUs: number
   current: number
   previous: number
+  resetUs: number
 }
 
 function empty(): CounterState {
-  return { startUs: 0, current: 0, previous: 0 }
+  return { startUs: 0, current: 0, previous: 0, resetUs: 0 }
 }
 
 /**
@@ -37,7 +37,7 @@ function isForgotten(limit: CounterLimit, state: CounterState, nowUs: number): b
   return state.startUs - nowUs > limit.windowUs - Math.ceil(limit.windowUs / limit.limit)
 }
 
-function windowStart(limit: CounterLimit, atUs: number): number {
+export function windowStart(limit: CounterLimit, atUs: number): number {
   // Exact below 2^53 (see exact-fraction.ts), and several times faster than % on numbers beyond 32 bits.
   return Math.floor(atUs / limit.windowUs) * limit.windowUs
 }
@@ -51,7 +51,7 @@ function previousAt(limit: CounterLimit, state: CounterState, startUs: number): 
   return state.startUs + limit.windowUs === startUs ? state.current : 0
 }
 
-/** What still counts of the units of the previous window, of which `overlapUs` is inside the sliding one. */
+/** The units of the previous window that still count when `overlapUs` of it is inside the sliding one. */
 function fadedUnits(limit: CounterLimit, previous: number, overlapUs: number): number {
   return previous === 0 ? 0 : mulDivCeil(previous, overlapUs, limit.windowUs)
 }
@@ -137,6 +137,12 @@ function take(
   return true
 }
 
+function chargeBeyond(limit: CounterLimit, state: CounterState, units: number, nowUs: number): number {
+  const charged = Math.min(units, roomBeyond(limit, usedAt(limit, state, nowUs)))
+  if (charged > 0) charge(limit, state, charged, nowUs)
+  return charged
+}
+
 /** Takes back up to `units` from the window of `chargedAtUs`, or from the oldest without it. Returns the units. */
 function refund(
   limit: CounterLimit,
@@ -145,6 +151,7 @@ function refund(
   chargedAtUs: number | null,
   nowUs: number,
 ): number {
+  if (chargedAtUs !== null && chargedAtUs <= state.resetUs) return 0
   const startUs = windowStart(limit, effectiveNow(limit, state, nowUs))
   let current = currentAt(state, startUs)
   let previous = previousAt(limit, state, startUs)
@@ -167,6 +174,21 @@ function refund(
   return units - left
 }
 
+function reset(limit: CounterLimit, state: CounterState, nowUs: number): void {
+  state.resetUs = Math.max(state.resetUs, effectiveNow(limit, state, nowUs))
+  state.startUs = 0
+  state.current = 0
+  state.previous = 0
+}
+
+/** Units that count beyond the end of this window can only have been admitted in it. */
+function usedUp(limit: CounterLimit, untilUs: number, nowUs: number): CounterState {
+  const startUs = windowStart(limit, nowUs)
+  const isOfThisWindow = untilUs > startUs + limit.windowUs
+  const units = limit.limit
+  return { startUs, current: isOfThisWindow ? units : 0, previous: isOfThisWindow ? 0 : units, resetUs: 0 }
+}
+
 /** The state matters until its window has been the previous one; catching up with a back-step comes on top. */
 function keepForUs(limit: CounterLimit, state: CounterState, nowUs: number): number {
   return Math.max(0, state.startUs - nowUs) + 2 * limit.windowUs
@@ -179,6 +201,9 @@ export const slidingWindowCounterAlgorithm: Algorithm<CounterLimit, CounterState
   remaining,
   resetAfterUs,
   take,
+  chargeBeyond,
   refund,
+  reset,
+  usedUp,
   keepForUs,
 }

@@ -8,9 +8,8 @@
  *
  * Invariant: the cost admitted in any window, wherever it starts, is at most `limit`, exactly.
  */
-import type { Admission } from './admission.js'
-import type { Algorithm } from './algorithm.js'
-import { type LogLimit, NEVER } from './limit.js'
+import type { Admission, Algorithm } from './algorithm.js'
+import { type LogLimit, NEVER, roomBeyond } from './limit.js'
 
 /** Entries oldest first from `head`; `baseTotal` is the running total just before the entry at `head`. */
 export interface LogState {
@@ -153,9 +152,15 @@ function take(limit: LogLimit, state: LogState, cost: number, nowUs: number, int
   return true
 }
 
+function chargeBeyond(limit: LogLimit, state: LogState, units: number, nowUs: number): number {
+  const charged = Math.min(units, roomBeyond(limit, usedAt(limit, state, nowUs)))
+  if (charged > 0) charge(limit, state, charged, nowUs)
+  return charged
+}
+
 /**
  * Takes back up to `units` charged at `chargedAtUs`, or the oldest ones without it; later totals are lowered.
- * What has left the window stays gone. Returns the units given back.
+ * Units that have left the window stay gone. Returns the units given back.
  */
 function refund(
   limit: LogLimit,
@@ -174,10 +179,12 @@ function refund(
     const original = state.totals[index] as number
     const timeUs = state.times[index] as number
     const cost = original - originalPrevious
+    // An entry without cost marks a reset: what was charged in its microsecond may be of the former life.
+    if (cost === 0 && timeUs === chargedAtUs) return 0
     const back = chargedAtUs === null || timeUs === chargedAtUs ? Math.min(left, cost) : 0
     originalPrevious = original
     left -= back
-    if (back === cost) continue
+    if (back === cost && cost > 0) continue
     previousTotal += cost - back
     state.times[kept] = timeUs
     state.totals[kept] = previousTotal
@@ -189,6 +196,18 @@ function refund(
   // The newest entry may be gone, and with it the time below which this key does not go: what had left stays gone.
   dropBefore(state, live)
   return units - left
+}
+
+/** Leaves one entry without cost, before which nothing comes back, where anything was left to come back. */
+function reset(limit: LogLimit, state: LogState, nowUs: number): void {
+  const atUs = effectiveNow(limit, state, nowUs)
+  const isLive = !isForgotten(limit, state, nowUs) && firstLive(limit, state, atUs) < state.times.length
+  dropBefore(state, state.times.length)
+  if (isLive) append(state, 0, 0, atUs)
+}
+
+function usedUp(limit: LogLimit, untilUs: number, nowUs: number): LogState {
+  return { times: [Math.min(nowUs, untilUs - limit.windowUs)], totals: [limit.limit], head: 0, baseTotal: 0 }
 }
 
 /** The state matters for one window after it was written; catching up with a clock that stepped back comes on top. */
@@ -203,6 +222,9 @@ export const slidingWindowLogAlgorithm: Algorithm<LogLimit, LogState> = {
   remaining,
   resetAfterUs,
   take,
+  chargeBeyond,
   refund,
+  reset,
+  usedUp,
   keepForUs,
 }

@@ -1,20 +1,20 @@
 import type { Answer, Question, Verdict } from '../engine/question.js'
-import type { LimiterCounts } from '../limiter.js'
+import type { LimiterCounts } from '../limiter/limiter.js'
 
-/** What limits that do not bind would have said, by policy. */
-export interface WouldBe {
+/** Counts of limits that do not bind, by policy. */
+export interface ShadowCounts {
   readonly wouldAllow: number
   readonly wouldDeny: number
 }
 
-/** What has been counted since the gate was made. Labels are names of the policy file, never subjects. */
+/** Counts since the gate was made. Labels are names of the policy file, never subjects. */
 export interface GateCounts extends LimiterCounts {
   /** `rate_limit_shadow_divergence_total`: decisions of mode `compare` in which process and store differed. */
   readonly shadowDivergence: number
   /** Requests whose limits in shadow would all have admitted them, or not, by policy. */
-  readonly shadow: Readonly<Record<string, WouldBe>>
+  readonly shadow: Readonly<Record<string, ShadowCounts>>
   /** The same for candidates. */
-  readonly candidates: Readonly<Record<string, WouldBe>>
+  readonly candidates: Readonly<Record<string, ShadowCounts>>
   readonly reloads: number
 }
 
@@ -29,8 +29,8 @@ export interface Counter {
 const CANDIDATE = '+candidate'
 
 export function createCounter(): Counter {
-  const shadow = new Map<string, WouldBe>()
-  const candidates = new Map<string, WouldBe>()
+  const shadow = new Map<string, ShadowCounts>()
+  const candidates = new Map<string, ShadowCounts>()
   let shadowDivergence = 0
   let reloads = 0
   let faults = 0

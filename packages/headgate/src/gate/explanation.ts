@@ -1,7 +1,10 @@
 /** Which rules matched a request and why, as data and as words. */
 import type { Limit } from '../engine/limit.js'
+import { printable } from '../errors/shown-text.js'
+import type { AppliedLevel } from '../policy/applied-level.js'
 import { formatDurationUs } from '../policy/durations.js'
-import type { Level } from '../policy/find-levels.js'
+import type { Ipv6Budgets } from '../policy/ipv6-budgets.js'
+import type { RequestReading } from '../policy/outcomes.js'
 import type { Resolution } from '../policy/resolve.js'
 
 export interface Explanation {
@@ -25,6 +28,12 @@ export interface ExplainedLevel {
   readonly mode: 'enforce' | 'shadow' | 'compare'
   readonly enforcePercent: number
   readonly limits: readonly string[]
+  /** Who else of the request is charged with it, by which policy and limits. */
+  readonly also: readonly string[]
+  /** The budgets that callers of the networks around an IPv6 caller share. */
+  readonly wider: readonly string[]
+  /** Where only some readings of the request lead to it: which, as method and path. Null: all of them do. */
+  readonly readAs: readonly string[] | null
   /** Who has temporarily replaced the numbers, and until when in Unix milliseconds. */
   readonly override: { readonly by: string; readonly reason: string; readonly expiresAt: number } | null
 }
@@ -40,30 +49,61 @@ const PARTS = {
   unused: 'not asked: a more specific level decides',
 }
 
-export function explain(resolution: Resolution): Explanation {
+export function explain(resolution: Resolution, budgets: Ipv6Budgets): Explanation {
   const { unasked, tier, cost } = resolution
-  const levels = resolution.levels.map(explainLevel)
+  const all = new Set(resolution.levels.flatMap(({ readings }) => readings))
+  const levels = resolution.levels.map(level => ({
+    ...explainLevel(level, budgets),
+    readAs: readAs(level, all.size),
+  }))
   const head = [`tier ${tier ?? 'none'}, cost ${cost}`]
   if (unasked !== null) head.unshift(UNASKED[unasked])
   return { unasked, tier, cost, levels, text: [...head, ...levels.map(levelWords)].join('\n') }
 }
 
-function explainLevel(level: Level): ExplainedLevel {
-  const { rule, part, subject, scope, mode, enforcePercent, configured, override } = level
+function explainLevel(
+  { level, part, subject, also }: AppliedLevel,
+  budgets: Ipv6Budgets,
+): Omit<ExplainedLevel, 'readAs'> {
+  const { rule, scope, mode, enforcePercent, configured, override } = level
   const { name, limits } = configured.policy
   return {
     ...{ level: level.level, rule, part, policy: name, subject, scope, mode, enforcePercent },
     limits: limits.map(({ limit }) => limitWords(limit)),
+    also: also.flatMap(other =>
+      other.configured.policy.limits.map(
+        ({ limit }) => `${other.subject}, policy ${other.configured.policy.name}: ${limitWords(limit)}`,
+      ),
+    ),
+    wider: budgets
+      .around(subject, limits)
+      .flatMap(wider => wider.limits.map(limit => `all of ${wider.network}: ${limitWords(limit)}`)),
     override: override === null ? null : pick(override.override),
   }
 }
 
-function limitWords(limit: Limit): string {
-  const rate =
-    limit.algorithm === 'token-bucket'
-      ? `, refilled by ${Number(limit.refillPerSecond.toFixed(6))} a second`
-      : ` in ${formatDurationUs(limit.windowUs)}`
-  return `${limit.algorithm} ${limit.limit}${rate}`
+/** An algorithm and its numbers. */
+export function limitWords(limit: Limit): string {
+  return `${limit.algorithm} ${limit.limit}${paceWords(limit)}`
+}
+
+function paceWords(limit: Limit): string {
+  switch (limit.algorithm) {
+    case 'token-bucket':
+      return `, refilled by ${Number(limit.refillPerSecond.toFixed(6))} a second`
+    case 'concurrency':
+      return ` under way at once, each for ${formatDurationUs(limit.holdForUs)} unless renewed`
+    default:
+      return ` in ${formatDurationUs(limit.windowUs)}`
+  }
+}
+
+function readAs({ readings }: AppliedLevel, inAll: number): readonly string[] | null {
+  return new Set(readings).size === inAll ? null : [...new Set(readings.map(readingWords))]
+}
+
+function readingWords({ method, segments }: RequestReading): string {
+  return [method, segments === null ? null : `/${segments.join('/')}`].filter(word => word !== null).join(' ')
 }
 
 function pick({ by, reason, expiresAt }: { by: string; reason: string; expiresAt: number }) {
@@ -77,10 +117,21 @@ function levelWords(level: ExplainedLevel): string {
     `${level.level}: rule ${level.rule}, policy ${level.policy}: ${PARTS[level.part]}`,
     `  charged to ${level.subject}, scope ${level.scope}, mode ${level.mode}${share}`,
     ...(level.limits.length === 0 ? ['  unlimited'] : level.limits.map(limit => `  ${limit}`)),
+    ...level.wider.map(limit => `  ${limit}`),
+    ...level.also.map(other => `  and to ${other}`),
   ]
+  if (level.readAs !== null && level.readAs.length > 0)
+    lines.push(`  where it is read as ${shortList(level.readAs)}`)
   if (level.override !== null) {
     const { by, reason, expiresAt } = level.override
     lines.push(`  overridden by ${by} until ${new Date(expiresAt).toISOString()}: ${reason}`)
   }
-  return lines.join('\n')
+  return lines.map(printable).join('\n')
+}
+
+const LISTED = 4
+
+function shortList(words: readonly string[]): string {
+  const listed = words.slice(0, LISTED).join(', ')
+  return words.length > LISTED ? `${listed} and ${words.length - LISTED} other ways` : listed
 }

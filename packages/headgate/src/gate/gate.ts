@@ -2,111 +2,177 @@
  * A policy file in force: requests in, decisions out. Rules, overrides and control say which limits apply
  * (`policy/resolve.ts`), the store decides them, and what only watches (shadow, candidate, compare) is counted.
  */
+
+import type { Decision } from '../decision/decision.js'
+import type { Answer, Question } from '../engine/question.js'
+import { show, unexpected } from '../errors/headgate-error.js'
+import { SingleLimitRequests } from '../fast-path/single-limit-requests.js'
 import {
   type Ask,
-  closedError,
   namesOf,
+  parseAlso,
   parseCost,
   parseFailureMode,
   parseScope,
   unknownName,
-} from '../ask.js'
-import { type Clock, systemClock } from '../clock.js'
-import { Decision } from '../decision/decision.js'
-import { undecided } from '../decision/undecided.js'
-import type { Answer, Check, Question } from '../engine/question.js'
-import { unexpected } from '../errors.js'
-import { LateDecision } from '../late-decision.js'
-import type { FaultAbout, Limiter } from '../limiter.js'
+} from '../limiter/ask.js'
+import { createFrontDoor, type Resolved } from '../limiter/front-door.js'
+import type { FaultFacts, Limiter } from '../limiter/limiter.js'
+import { reservationOf } from '../limiter/reservation.js'
+import { budgetOf } from '../limiter/turns.js'
+import { emitterOf } from '../observe/emit.js'
+import type { DecisionEvent, GateEvent } from '../observe/event.js'
+import { type Logger, parseLogger } from '../observe/logger.js'
+import { warnSparingly } from '../observe/sparingly.js'
+import { type Statistics, watchGate } from '../observe/statistics/statistics.js'
+import { activateConfig } from '../policy/active-config.js'
+import { type CompiledConfig, compileConfig } from '../policy/compiled-config.js'
 import type { Charge, Config } from '../policy/config.js'
 import { NORMAL } from '../policy/control.js'
-import type { Level } from '../policy/find-levels.js'
-import { putInForce, type TimedOverride } from '../policy/in-force.js'
+import { Ipv6Budgets } from '../policy/ipv6-budgets.js'
+import { targetKey } from '../policy/override.js'
 import { pathReadings } from '../policy/path-readings.js'
-import type { DecidedPolicy } from '../policy/policies.js'
+import { statesOf } from '../policy/question-of.js'
 import type { CanonicalFacts, RequestFacts } from '../policy/request-facts.js'
 import { type Resolution, resolve, resolveAsk } from '../policy/resolve.js'
-import { createRefunds } from '../refunds.js'
 import { memoryControl } from '../store/memory/memory-control.js'
-import { memoryStore } from '../store/memory/memory-store.js'
-import type { Eventually, Store } from '../store/store.js'
-import { type How, putOf } from '../store/waiter.js'
-import { createSubjectNamer, type SubjectInput, type SubjectOptions } from '../subject/subject.js'
+import type { Action } from '../store/stage.js'
+import type { Store } from '../store/store.js'
+import {
+  createSubjectNamer,
+  type SubjectInput,
+  type SubjectNamer,
+  type SubjectOptions,
+} from '../subject/subject.js'
+import { type Clock, systemClock } from '../time/clock.js'
+import { runAtOnce, runInSlices } from '../time/steps.js'
+import { createComparison } from './comparison.js'
+import { versionOf } from './config-version.js'
 import { createCounter, type GateCounts } from './counts.js'
+import { decidedPolicy } from './decided-policy.js'
 import { type Explanation, explain } from './explanation.js'
-import { type ControlDesk, createOperators, type OverrideDesk } from './operators.js'
-import { refuseNoConfig, refuseNonText, refuseOtherFleet } from './refusals.js'
-import { warnSparingly } from './warn-sparingly.js'
+import { createGivenLimits, type GivenLimitDecider } from './given-limits.js'
+import { type Inspection, type InspectOptions, inspect, ownStates } from './inspection.js'
+import { type ControlApi, createOperators, type OverridesApi } from './operators.js'
+import { OverrideCache } from './override-cache.js'
+import { refuseMovedFleet, refuseNoConfig, refuseNonText, refuseOtherFleet } from './refusals.js'
 
-export interface GateOptions {
+export interface GateOptions<PolicyName extends string = string, TierName extends string = string> {
   /** From `loadConfig` or `defineConfig`. */
-  readonly config: Config
+  readonly config: Config<PolicyName, TierName>
   /** Where limits are kept. Left out: in this process, the embedded store. */
   readonly store?: Store
   /** How subjects become names, and which of them are secrets. */
   readonly subject?: SubjectOptions
   readonly clock?: Clock
-  /** Told what needs an operator's eye: values that are ignored, a tier nobody defined. Default: `console.warn`. */
+  /** Where lines are written. Default: the console. */
+  readonly logger?: Logger
+  /** Told of decisions, reloads, control and overrides, in the async context the gate was made in. Left out: costs nothing. */
+  readonly onEvent?: (event: DecisionEvent | GateEvent) => void
+  /** Where decisions are counted. Left out: where those of the store are, or nowhere. */
+  readonly statistics?: Statistics
+  /** Told what needs an operator's eye, instead of the logger: values that are ignored, a tier nobody defined. */
   readonly onWarning?: (message: string) => void
 }
 
-/** A limiter that finds out by itself which limits a request is asked against. */
-export interface Gate extends Limiter<string, string> {
+/**
+ * A limiter that finds out by itself which limits a request is asked against. Names of policies and tiers that a
+ * configuration from `defineConfig` does not have do not compile.
+ */
+export interface Gate<PolicyName extends string = string, TierName extends string = string>
+  extends Limiter<PolicyName, TierName>,
+    GivenLimitDecider {
   /** Decides a request by the rules. A denial is a decision, never an error. */
-  request(facts: RequestFacts): Promise<Decision>
+  request(facts: RequestFacts<TierName>): Promise<Decision>
+  /** `request` without the wait where there is nothing to wait for; see `checkNow`. A path the file skips is one more. */
+  requestNow(facts: RequestFacts<TierName>): Decision | Promise<Decision>
+  /** Says what `request` would and changes nothing; `remaining` is what is left before the request. */
+  peekRequest(facts: RequestFacts<TierName>): Promise<Decision>
+  /** Forgets what the subject has used: of what is asked, or of all that the file keeps about it alone. */
+  reset(subject: SubjectInput, ask?: Omit<Ask<PolicyName, TierName>, 'cost'>): Promise<void>
+  /** All limits of a subject and their state, read from the store: rejects while that cannot be asked. */
+  inspect(subject: SubjectInput, options?: InspectOptions): Promise<Inspection>
   /** Says which rules a request matches and why; asks and charges nothing. */
-  explain(facts: RequestFacts): Explanation
+  explain(facts: RequestFacts<TierName>): Explanation
   /** Puts another policy file in force, at once and as a whole. What subjects have used is kept. */
   reload(config: Config): void
+  /**
+   * The same without holding requests up, however large the file: it is made ready a millisecond at a time, then put in
+   * force as a whole. Rejects where `reload` throws, and changes nothing then. The reload that began last wins.
+   */
+  reloadInBackground(config: Config): Promise<void>
   /** Settles when control and overrides were read once, or could not be. */
   ready(): Promise<void>
-  readonly control: ControlDesk
-  readonly overrides: OverrideDesk
+  readonly control: ControlApi
+  readonly overrides: OverridesApi
   /** As the rules say that match what is known of the request, so that a login is refused where they say so. */
-  decideFault(about?: FaultAbout & Partial<Pick<RequestFacts, 'method' | 'path'>>): Decision
+  decideFault(about?: FaultFacts & Partial<Pick<RequestFacts, 'method' | 'path'>>): Decision
   counts(): GateCounts
+  /** Work that was begun and is not over, for `waitUntil`; null when there is none. See `Limiter`. */
+  underWay(): Promise<unknown> | null
 }
 
 /** Stands for a caller of whom nothing is known. */
 const NOBODY: SubjectInput = 'nobody:unknown'
 
+export function createGate<PolicyName extends string = string, TierName extends string = string>(
+  options: GateOptions<PolicyName, TierName>,
+): Gate<PolicyName, TierName>
 export function createGate(options: GateOptions): Gate {
   refuseNoConfig(options?.config)
-  const store = options.store ?? memoryStore(options.clock === undefined ? {} : { clock: options.clock })
-  refuseOtherFleet(options.config, store)
   const clock = options.clock ?? systemClock
-  const nameSubject = createSubjectNamer(options.subject)
-  const nameText = (subject: string): string => nameSubject(subject as SubjectInput)
-  const put = putOf(store)
-  const context = { clock: store.clock ?? clock, source: store.source }
-  /** Decides in mode `compare`, as if there were no other process. */
-  const local = memoryStore({ clock })
-  const localContext = { clock, source: local.source }
-  const refund = createRefunds(store)
-  const localRefund = createRefunds(local)
-  const decidedLocally = new WeakSet<Decision>()
   const counter = createCounter()
-  const warn = warnSparingly(options.onWarning ?? (message => console.warn(`[headgate] ${message}`)), clock)
+  const logger = parseLogger(options.logger)
+  const emit = emitterOf<DecisionEvent | GateEvent>(options.onEvent)
+  const { store: givenStore, clock: givenClock, statistics: given } = options
+  const door = createFrontDoor({ store: givenStore, clock: givenClock, statistics: given, emit })
+  const { store, stage, context, recorder, statistics } = door
+  refuseOtherFleet(options.config, store)
+  const warn = warnSparingly(options.onWarning ?? (message => logger.warn({}, message)), clock)
+  const comparison = createComparison({
+    ...{ clock, stage, context, recorder, warn, onAnswer: countShadow, onDivergence: counter.divergence },
+  })
+  const namerFor = ({ secretTypes }: Config): SubjectNamer =>
+    createSubjectNamer({
+      onWarning: ({ code, message }) => warn(`${code}: ${message}`),
+      ...options.subject,
+      secretTypes: [...(options.subject?.secretTypes ?? []), ...secretTypes],
+    })
   let config = options.config
-  let control = NORMAL
-  let overrides: readonly TimedOverride[] = []
-  let inForce = putInForce(config, control, overrides, nameText)
-  let closed = false
+  let nameSubject = namerFor(config)
+  const nameText = (subject: string): string => nameSubject(subject as SubjectInput)
+  const defaultFailure = store.onStoreFailure ?? 'local'
+  const overrides = new OverrideCache(clock, warn, stored => emit?.({ type: 'override', stored }))
+  let active = activateConfig(runAtOnce(compileConfig(config, nameText)), {
+    control: NORMAL,
+    overrides,
+    defaultFailure,
+  })
+  let budgets = budgetsFor(config)
+  const singleLimitRequests = () =>
+    new SingleLimitRequests(active, stage, { ...context, recorder }, nameSubject)
+  let plain = singleLimitRequests()
+  let reloadsBegun = 0
+  let activeReload = 0
 
-  function rebuild(): void {
-    inForce = putInForce(config, control, overrides, nameText)
+  function budgetsFor({ ipv6Networks }: Config): Ipv6Budgets {
+    const isOverridden = (subject: string): boolean =>
+      overrides.size > 0 && overrides.find(targetKey({ subject }), clock.nowUs()) !== null
+    const isNamed = (subject: string): boolean => active.subjects.has(subject) || isOverridden(subject)
+    return new Ipv6Budgets(options.subject?.ipv6Networks ?? ipv6Networks, isNamed)
   }
 
   const operators = createOperators({
     store: store.control ?? memoryControl(clock),
-    clock,
     nameSubject: nameText,
-    inForce: () => inForce,
-    onChange(newControl, newOverrides) {
-      control = newControl
-      overrides = newOverrides
-      rebuild()
+    active: () => active,
+    onControl(control) {
+      const isNews = JSON.stringify(control) !== JSON.stringify(active.control)
+      if (isNews) emit?.({ type: 'control', control })
+      active = activateConfig(active, { control, overrides, defaultFailure })
+      plain = singleLimitRequests()
     },
+    overrides,
     warn,
   })
 
@@ -120,9 +186,8 @@ export function createGate(options: GateOptions): Gate {
     }
     return {
       subjects: given.map(nameSubject),
-      method: facts.method?.toUpperCase() ?? null,
-      claimedMethod: facts.claimedMethod?.toUpperCase() ?? null,
-      path: facts.path === undefined ? null : pathReadings(facts.path),
+      methods: methodsOf(facts),
+      path: facts.path === undefined ? null : (pathReadings(facts.path) ?? 'too-many'),
       tier: knownTier(facts.tier),
       scope: facts.scope ?? null,
       cost: facts.cost === undefined ? null : parseCost(facts.cost),
@@ -132,62 +197,56 @@ export function createGate(options: GateOptions): Gate {
   /** A session may name a tier that the file has lost; its caller is limited like one without. */
   function knownTier(tier: string | undefined): string | null {
     if (tier === undefined) return null
-    if (inForce.tiers.has(tier)) return tier
+    if (active.tiers.has(tier)) return tier
+    const named = show(tier)
     warn(
-      'tier: a request named one that the policy file does not define; its caller is treated as one without',
+      `tier: a request named ${named}, which the policy file does not define; its caller is treated as one without`,
+      'tier',
     )
     return null
   }
 
-  function resolveAsked(subject: SubjectInput, ask: Ask<string, string>, cost: number): Resolution {
+  /** Checks that the file has the policy or tier that an ask names. */
+  function chargeOf(ask: Charge): Charge {
     if (typeof ask !== 'object' || ask === null || (ask.policy === undefined) === (ask.tier === undefined)) {
       throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'ask', 'one of { policy } and { tier }', namesOf(ask))
     }
-    const { policies, tiers } = inForce
+    const { policies, tiers } = active
     if (ask.policy !== undefined && !policies.has(ask.policy))
       throw unknownName('policy', ask.policy, policies)
     if (ask.tier !== undefined && !tiers.has(ask.tier)) throw unknownName('tier', ask.tier, tiers)
-    const asked = { subject: nameSubject(subject), charge: ask as Charge, scope: parseScope(ask.scope), cost }
-    const resolution = resolveAsk(inForce, asked, clock.nowUs())
+    return ask
+  }
+
+  function resolveAsked(subject: SubjectInput, ask: Ask<string, string>, cost: number): Resolution {
+    const also = parseAlso(ask).map(one => ({ subject: nameSubject(one.subject), charge: chargeOf(one) }))
+    const asked = {
+      subject: nameSubject(subject),
+      charge: chargeOf(ask),
+      scope: parseScope(ask.scope),
+      cost,
+      also,
+    }
+    const resolution = resolveAsk(active, asked, clock.nowUs())
     if (ask.onStoreFailure === undefined) return resolution
     const { alternatives, shadow } = resolution.question
     const onStoreFailure = parseFailureMode(ask.onStoreFailure)
     return { ...resolution, question: { alternatives, shadow, onStoreFailure } }
   }
 
-  function decide(how: How, resolution: Resolution): Promise<Decision> {
-    const { question, cost } = resolution
+  function resolvedBy(resolution: Resolution): Resolved {
+    const { cost, compare } = resolution
+    const question = budgets.widen(resolution.question)
     const policy = decidedPolicy(resolution)
-    if (resolution.compare) return Promise.resolve(decideHere(how, question, policy, cost))
-    const onAnswer = how === 'decide' ? countShadow : null
-    const decision = new LateDecision(question, policy, cost, context, onAnswer)
-    const answer = asksNothing(question) ? NOTHING_ASKED : put(how, question, decision)
-    return answer === null ? decision.promise : decision.now(answer)
+    const decideHere = compare
+      ? (action: Action) => comparison.decide(action, question, policy, cost)
+      : undefined
+    return { question, policy, cost, onAnswer: countShadow, ...(decideHere && { decideHere }) }
   }
 
-  /** What shadow limits would have denied. */
+  /** Counts the requests that shadow limits would have denied. */
   function countShadow(question: Question, answer: Answer): void {
     if (answer.shadow.length > 0) counter.shadow(question, answer)
-  }
-
-  /** Mode `compare`: this process decides, and the store is asked beside it. */
-  function decideHere(how: How, question: Question, policy: DecidedPolicy, cost: number): Decision {
-    const answer = local[how](question) as Answer
-    if (how === 'decide') compareBeside(question, answer)
-    const decision = Decision.on(question, answer, policy, cost, localContext)
-    decidedLocally.add(decision)
-    return decision
-  }
-
-  /** Nobody waits for it: the request has its decision. Only the store's own answers are compared, not its fallback's. */
-  function compareBeside(question: Question, decided: Answer): void {
-    const compare = (answer: Answer) => {
-      if (answer.source === undefined && answer.charged >= 0 !== decided.charged >= 0) counter.divergence()
-      countShadow(question, answer)
-    }
-    Promise.resolve()
-      .then((): Eventually<Answer> => store.decide(question))
-      .then(compare, error => warn(`compare: the store could not be asked: ${(error as Error).message}`))
   }
 
   /** Whether a request that could not be asked about is to be refused. What the rules let pass unasked still passes. */
@@ -196,7 +255,7 @@ export function createGate(options: GateOptions): Gate {
     const byDefault = config.onStoreFailure ?? store.onStoreFailure
     try {
       const facts = { subject: NOBODY, ...(method && { method }), ...(path && { path }) }
-      const { question } = resolve(inForce, canonical(facts), clock.nowUs())
+      const { question } = resolve(active, canonical(facts), clock.nowUs())
       const isAsked = question.alternatives.every(checks => checks.length > 0)
       return isAsked && (question.onStoreFailure ?? byDefault) === 'closed'
     } catch {
@@ -205,93 +264,124 @@ export function createGate(options: GateOptions): Gate {
     }
   }
 
-  function request(facts: RequestFacts): Promise<Decision> {
-    try {
-      if (closed) throw closedError()
-      return decide('decide', resolve(inForce, canonical(facts), clock.nowUs()))
-    } catch (error) {
-      return Promise.reject(error)
+  /** The steps to a file that is ready, and what puts it in force unless a later one is already. */
+  function beginReload(newConfig: Config) {
+    refuseNoConfig(newConfig)
+    refuseMovedFleet(newConfig, options.config, store)
+    const reload = ++reloadsBegun
+    const newNamer = namerFor(newConfig)
+    const steps = compileConfig(newConfig, subject => newNamer(subject as SubjectInput))
+    const finish = (compiled: CompiledConfig) => {
+      if (reload < activeReload) return
+      activeReload = reload
+      active = activateConfig(compiled, active)
+      nameSubject = newNamer
+      config = newConfig
+      budgets = budgetsFor(config)
+      plain = singleLimitRequests()
+      counter.reload()
+      emit?.({ type: 'reload', rules: config.rules.length })
     }
+    return { steps, finish }
   }
 
-  function askFor(how: How, subject: SubjectInput, ask: Ask<string, string>): Promise<Decision> {
-    try {
-      if (closed) throw closedError()
+  const requests = door.through<RequestFacts, undefined>({
+    single: facts => plain.policyFor(facts),
+    subjectOf: facts => facts.subject as string,
+    resolve: facts => resolvedBy(resolve(active, canonical(facts), clock.nowUs())),
+  })
+  const asks = door.through<SubjectInput, Ask<string, string>>({
+    single: () => null,
+    subjectOf: subject => subject as string,
+    resolve(subject, ask) {
       const cost = ask?.cost === undefined ? 1 : parseCost(ask.cost)
-      return decide(how, resolveAsked(subject, ask, cost))
-    } catch (error) {
-      return Promise.reject(error)
-    }
+      return resolvedBy(resolveAsked(subject, ask, cost))
+    },
+  })
+
+  const givenLimits = createGivenLimits(stage, emit, () => {
+    door.refuseClosed()
+    const { control } = active
+    return { nameSubject, control, onStoreFailure: config.onStoreFailure, decision: context }
+  })
+  const unwatch = watchGate(statistics, () => ({
+    ...counter.counts(),
+    control: active.control,
+    overrides: overrides.size,
+    configVersion: versionOf(config),
+  }))
+
+  async function settle(decision: Decision, actual: number): Promise<void> {
+    await (comparison.settle(decision, actual) ?? door.settle(decision, actual))
   }
 
   return {
     get policyNames() {
-      return [...inForce.policies.keys()]
+      return [...active.policies.keys()]
     },
     get tierNames() {
-      return [...inForce.tiers.keys()]
+      return [...active.tiers.keys()]
     },
-    request,
-    explain: facts => explain(resolve(inForce, canonical(facts), clock.nowUs())),
-    check: (subject, ask) => askFor('decide', subject, ask),
-    peek: (subject, ask) => askFor('peek', subject, ask),
+    ...asks,
+    request: facts => requests.check(facts, undefined),
+    requestNow: facts => requests.checkNow(facts, undefined),
+    peekRequest: facts => requests.peek(facts, undefined),
+    explain: facts => explain(resolve(active, canonical(facts), clock.nowUs()), budgets),
+    async inspect(subject, options = {}) {
+      door.refuseClosed()
+      if (options.tier !== undefined) chargeOf({ tier: options.tier })
+      const inspector = { active, budgets, stage, nowUs: clock.nowUs(), fleet: store.control?.fleet }
+      return inspect(inspector, nameSubject(subject), options)
+    },
     async refund(decision, units) {
-      if (closed) throw closedError()
-      return decidedLocally.has(decision) ? localRefund(decision, units) : refund(decision, units)
+      door.refuseClosed()
+      return comparison.refund(decision, units) ?? door.refund(decision, units)
     },
+    acquire: (subject, { timeoutMs, signal, ...ask }) =>
+      door.turns.wait(budgetOf(subject, ask), () => asks.check(subject, ask as Ask<string, string>), {
+        ...(timeoutMs !== undefined && { timeoutMs }),
+        ...(signal && { signal }),
+      }),
+    settle,
+    reserve: async (subject, ask) => reservationOf(await asks.check(subject, ask), settle),
+    ...givenLimits,
     async reset(subject, ask) {
-      if (closed) throw closedError()
-      const { levels } = resolveAsked(subject, ask as Ask<string, string>, 0)
-      const states = levels.flatMap(statesOf)
-      await local.reset(states)
-      await store.reset(states)
+      door.refuseClosed()
+      const states =
+        ask === undefined
+          ? ownStates({ active, nowUs: clock.nowUs() }, nameSubject(subject))
+          : resolveAsked(subject, ask as Ask<string, string>, 0).levels.flatMap(statesOf)
+      comparison.reset(states)
+      await stage.reset(states)
     },
     reload(newConfig) {
-      refuseNoConfig(newConfig)
-      // One that cannot be put in force must not wait for the next change of control to fail again.
-      inForce = putInForce(newConfig, control, overrides, nameText)
-      config = newConfig
-      counter.reload()
+      const { steps, finish } = beginReload(newConfig)
+      finish(runAtOnce(steps))
+    },
+    async reloadInBackground(newConfig) {
+      const { steps, finish } = beginReload(newConfig)
+      finish(await runInSlices(steps))
     },
     ready: operators.ready,
     control: operators.control,
     overrides: operators.overrides,
     decideFault(about) {
       counter.fault()
-      return undecided(refusesFault(about) ? 'closed' : 'open', context)
+      return door.decideFault(refusesFault(about) ? 'closed' : 'open')
     },
     counts: counter.counts,
+    underWay: () => store.underWay?.() ?? null,
     async close() {
-      if (closed) return
-      closed = true
       operators.stop()
-      await store.close()
+      unwatch()
+      await comparison.close()
+      await door.close()
     },
   }
 }
 
-/** Everything a level keeps about its subject, whether it binds or not. */
-function statesOf({ configured, subject, scope }: Level): Check[] {
-  const limits = [...configured.policy.limits, ...configured.candidate]
-  return limits.map(({ name, limit }) => ({ subject, scope, name, limit, cost: 0 }))
-}
-
-const NOTHING_ASKED: Answer = { charged: 0, verdicts: [[]], shadow: [] }
-
-function asksNothing({ alternatives, shadow }: Question): boolean {
-  return shadow.length === 0 && alternatives.some(checks => checks.length === 0)
-}
-
-function decidedPolicy({ levels, tier, unasked, headers, question }: Resolution): DecidedPolicy {
-  const spoke = levels.find(({ part }) => part === 'decides') ?? levels[0]
-  const onlyShadow =
-    unasked === null && question.shadow.length > 0 && levels.every(({ part }) => part !== 'decides')
-  return {
-    name: spoke?.configured.policy.name ?? '',
-    limits: [],
-    tier,
-    rule: spoke?.rule ?? null,
-    unasked: onlyShadow ? 'shadow' : unasked,
-    headers,
-  }
+function methodsOf({ method, claimedMethods = [] }: RequestFacts): CanonicalFacts['methods'] {
+  const sent = method?.toUpperCase() ?? null
+  if (claimedMethods.length === 0) return [sent]
+  return [...new Set([sent, ...claimedMethods.map(claimed => claimed.toUpperCase())])]
 }

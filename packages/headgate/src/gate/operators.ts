@@ -1,34 +1,39 @@
 /**
- * What operators have set, as this process last saw it: control and overrides. Read from beside, never by a request;
+ * Control and overrides as this process last saw them. Read from beside, never by a request;
  * when the store does not answer, what was last seen holds.
  */
-import type { Clock } from '../clock.js'
-import { unexpected } from '../errors.js'
+import { unexpected } from '../errors/headgate-error.js'
+import type { ActiveConfig } from '../policy/active-config.js'
+import type { ConfiguredPolicy } from '../policy/configured-policy.js'
 import { type Control, controlFields, NORMAL, readControl } from '../policy/control.js'
-import type { ConfiguredPolicy, InForce, TimedOverride } from '../policy/in-force.js'
 import {
   type Override,
   type OverrideOptions,
   type OverrideTarget,
   parseOverride,
   parseTarget,
-  readStoredOverride,
   targetKey,
 } from '../policy/override.js'
-import type { ControlReading, ControlStore, StoredEntry } from '../store/control-store.js'
+import type { ControlReading, ControlStore } from '../store/control-store.js'
+import { runAtOnce, runInSlices } from '../time/steps.js'
+import type { OverrideCache } from './override-cache.js'
 
 /** The fleet's switches. */
-export interface ControlDesk {
+export interface ControlApi {
   /** As this process last saw them. */
   get(): Control
+  /** As the store has them now; rejects when it cannot be asked. */
+  read(): Promise<Control>
   /** For every process, within a second; in this one at once. */
   set(change: Partial<Control>): Promise<void>
 }
 
 /** Temporary replacements of a subject's or a rule's numbers. */
-export interface OverrideDesk {
-  /** Those in force, the latest to end last. */
+export interface OverridesApi {
+  /** Those in force, the latest to end last. Thousands take a while to read the first time: `read` does not hold requests up. */
   list(): readonly Override[]
+  /** Those the store has now, however many without holding requests up; rejects when it cannot be asked. */
+  read(): Promise<readonly Override[]>
   /** For every process, within a second; in this one at once. Takes the place of an older one for the same target. */
   set(override: OverrideOptions): Promise<void>
   /** Whether there was one. */
@@ -37,28 +42,28 @@ export interface OverrideDesk {
 
 export interface OperatorsOptions {
   readonly store: ControlStore
-  readonly clock: Clock
   readonly nameSubject: (subject: string) => string
-  /** What is in force, to say which names exist. */
-  readonly inForce: () => InForce
-  readonly onChange: (control: Control, overrides: readonly TimedOverride[]) => void
+  /** The active configuration, which says which names exist. */
+  readonly active: () => ActiveConfig
+  /** Told of other switches than before. */
+  readonly onControl: (control: Control) => void
+  /** Where the overrides that were read are kept. */
+  readonly overrides: OverrideCache
   readonly warn: (message: string) => void
 }
 
 export interface Operators {
-  readonly control: ControlDesk
-  readonly overrides: OverrideDesk
+  readonly control: ControlApi
+  readonly overrides: OverridesApi
   /** Settles when the store was read once, or could not be. */
   ready(): Promise<void>
   stop(): void
 }
 
 export function createOperators(options: OperatorsOptions): Operators {
-  const { store, clock, warn } = options
+  const { store, warn } = options
   let control = NORMAL
-  let overrides: readonly TimedOverride[] = []
-  let seenControl = ''
-  let seenOverrides = ''
+  let seenControl: string | null = null
   let settle = () => {}
   const first = new Promise<void>(resolve => {
     settle = resolve
@@ -67,30 +72,22 @@ export function createOperators(options: OperatorsOptions): Operators {
   /** Warnings and rebuilding are for what changed, not for every look. */
   function apply(reading: ControlReading): void {
     settle()
-    const isNew = [takeControl(reading), takeOverrides(reading)].includes(true)
-    if (isNew) options.onChange(control, overrides)
+    takeControl(reading)
+    takeOverrides(reading)
   }
 
-  function takeControl({ control: fields }: ControlReading): boolean {
+  function takeControl({ control: fields }: ControlReading): void {
     const fingerprint = JSON.stringify(fields)
-    if (fingerprint === seenControl) return false
+    if (fingerprint === seenControl) return
     seenControl = fingerprint
     control = readControl(fields, warn)
-    return true
+    options.onControl(control)
   }
 
-  function takeOverrides({ overrides: entries }: ControlReading): boolean {
-    if (entries instanceof Error) {
-      warn(`overrides: could not be read, so those last seen hold: ${entries.message}`)
-      return false
-    }
-    const fingerprint = JSON.stringify(
-      entries.map(({ target, text, expiresAtMs }) => [target, text, expiresAtMs]),
-    )
-    if (fingerprint === seenOverrides) return false
-    seenOverrides = fingerprint
-    overrides = entries.flatMap(entry => timedOverride(entry, clock.nowUs(), warn))
-    return true
+  function takeOverrides({ overrides: stored }: ControlReading): void {
+    if (stored instanceof Error) {
+      warn(`overrides: could not be read, so those last seen hold: ${stored.message}`)
+    } else options.overrides.take(stored)
   }
 
   const stop = store.watch(apply, error => {
@@ -98,29 +95,34 @@ export function createOperators(options: OperatorsOptions): Operators {
     warn(`control: could not be read, so what was last seen holds: ${(error as Error).message}`)
   })
 
-  async function readNow(): Promise<void> {
-    apply(await store.read())
+  async function readNow(): Promise<ControlReading> {
+    const reading = await store.read()
+    apply(reading)
+    return reading
   }
 
   return {
     control: {
       get: () => control,
+      async read() {
+        await readNow()
+        return control
+      },
       async set(change) {
         await store.setControl(controlFields(change))
         await readNow()
       },
     },
     overrides: {
-      list() {
-        const nowUs = clock.nowUs()
-        return overrides
-          .filter(({ endsAtUs }) => endsAtUs > nowUs)
-          .map(({ override }) => override)
-          .toSorted((one, other) => one.expiresAt - other.expiresAt)
+      list: () => runAtOnce(options.overrides.list()),
+      async read() {
+        const { overrides: found } = await readNow()
+        if (found instanceof Error) throw found
+        return runInSlices(options.overrides.list())
       },
       async set(override) {
         const { target, stored, ttlMs } = parseOverride(override, options.nameSubject)
-        refuseUnknownNames(stored, options.inForce())
+        refuseUnknownNames(stored, options.active())
         await store.putOverride(target, JSON.stringify(stored), ttlMs)
         await readNow()
       },
@@ -136,49 +138,37 @@ export function createOperators(options: OperatorsOptions): Operators {
   }
 }
 
-function timedOverride(entry: StoredEntry, nowUs: number, warn: (message: string) => void): TimedOverride[] {
-  const stored = readStoredOverride(entry.text)
-  if (stored === null || targetKey(stored) !== entry.target) {
-    warn('override: one that is stored cannot be understood, and is ignored')
-    return []
-  }
-  const override = { ...stored, setAt: entry.setAtMs, expiresAt: entry.expiresAtMs }
-  return [{ override, endsAtUs: nowUs + entry.expiresInMs * 1000 }]
-}
-
 /** A name that does not exist would wait for the day it does. */
-function refuseUnknownNames(stored: object, inForce: InForce): void {
-  if ('tier' in stored) refuseUnknown('tier', stored.tier as string, [...inForce.tiers.keys()])
-  if ('rule' in stored)
-    refuseUnknown(
-      'rule',
-      stored.rule as string,
-      inForce.config.rules.map(({ name }) => name),
-    )
+function refuseUnknownNames(stored: object, active: ActiveConfig): void {
+  if ('tier' in stored) refuseUnknown('tier', stored.tier as string, active.tiers)
+  if ('rule' in stored) refuseUnknown('rule', stored.rule as string, active.rulesByName)
   if ('limits' in stored) {
     const policies =
       'rule' in stored
-        ? policiesOfRule(stored.rule as string, inForce)
-        : [...inForce.policies.values(), ...inForce.tiers.values()]
-    const ids = new Set(policies.flatMap(({ policy }) => policy.limits.map(({ limit }) => limit.id)))
-    for (const id of Object.keys(stored.limits as object)) refuseUnknown('limits', id, [...ids])
+        ? policiesOfRule(stored.rule as string, active)
+        : [...active.configuredPolicies.values(), ...active.configuredTiers.values()]
+    const ids = new Set(policies.flatMap(({ unscaled }) => unscaled.limits.map(({ limit }) => limit.id)))
+    for (const id of Object.keys(stored.limits as object)) refuseUnknown('limits', id, ids)
   }
 }
 
-/** What a rule may charge. One without a charge leaves the caller to any tier, or to the file's default. */
-function policiesOfRule(name: string, { config, policies, tiers }: InForce): readonly ConfiguredPolicy[] {
-  const rule = config.rules.find(rule => rule.name === name)
+/** The policies that a rule may charge. A rule without a charge leaves the caller to any tier, or to the file's default. */
+function policiesOfRule(
+  name: string,
+  { config, rulesByName, configuredPolicies: policies, configuredTiers: tiers }: ActiveConfig,
+): readonly ConfiguredPolicy[] {
+  const rule = rulesByName.get(name)
   const charge = rule?.charge ?? config.default
   const named = charge.policy === undefined ? tiers.get(charge.tier) : policies.get(charge.policy)
   return [...(named === undefined ? [] : [named]), ...(rule?.charge === null ? tiers.values() : [])]
 }
 
-function refuseUnknown(field: string, name: string, known: readonly string[]): void {
-  if (known.includes(name)) return
+function refuseUnknown(field: string, name: string, known: Pick<ReadonlySet<string>, 'has' | 'keys'>): void {
+  if (known.has(name)) return
   throw unexpected(
     'ERR_HEADGATE_INVALID_OPTION',
     `override ${field}`,
-    `one of ${known.join(', ') || 'none'}`,
+    `one of ${[...known.keys()].join(', ') || 'none'}`,
     name,
   )
 }

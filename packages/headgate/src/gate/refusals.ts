@@ -1,5 +1,5 @@
-/** What a gate does not take, named before anything is asked or put in force. */
-import { unexpected } from '../errors.js'
+/** Refusals of input that a gate does not accept, before anything is asked or put in force. */
+import { unexpected } from '../errors/headgate-error.js'
 import type { Config } from '../policy/config.js'
 import type { RequestFacts } from '../policy/request-facts.js'
 import type { Store } from '../store/store.js'
@@ -9,8 +9,19 @@ export function refuseNonText(facts: RequestFacts): void {
   if (typeof facts !== 'object' || facts === null) {
     throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'facts', 'an object with a subject', facts)
   }
-  const { method, path } = facts
+  const { method, path, claimedMethods } = facts
   if (method !== undefined && typeof method !== 'string') throw notText('method', method)
+  if (
+    claimedMethods !== undefined &&
+    (!Array.isArray(claimedMethods) || claimedMethods.some(claimed => typeof claimed !== 'string'))
+  ) {
+    throw unexpected(
+      'ERR_HEADGATE_INVALID_OPTION',
+      'claimedMethods',
+      'a list of strings, or nothing',
+      claimedMethods,
+    )
+  }
   if (path !== undefined && typeof path !== 'string') throw notText('path', path)
 }
 
@@ -25,9 +36,23 @@ export function refuseNoConfig(config: unknown): void {
   throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'config', expected, config)
 }
 
+/** Keys are made from them when the process starts: a file that changes one would go on counting under the old. */
+export function refuseMovedFleet(config: Config, started: Config, { control }: Store): void {
+  for (const [field, leftOut] of [
+    ['prefix', 'ratelimit'],
+    ['tenant', ''],
+  ] as const) {
+    const atStart = started[field] ?? control?.fleet?.[field] ?? leftOut
+    const now = config[field] ?? (started[field] === undefined ? atStart : leftOut)
+    if (now === atStart) continue
+    const expected = `${JSON.stringify(atStart)} as when the process started, or a restart`
+    throw unexpected('ERR_HEADGATE_INVALID_OPTION', `config ${field}`, expected, now)
+  }
+}
+
 /** A store is made before the gate: what the file says of its keys would else be passed over in silence. */
 export function refuseOtherFleet(config: Config, { control }: Store): void {
-  for (const field of ['prefix', 'tenant'] as const) {
+  for (const field of ['prefix', 'tenant', 'service'] as const) {
     const said = config[field]
     const has = control?.fleet?.[field]
     if (said === undefined || has === undefined || said === has) continue

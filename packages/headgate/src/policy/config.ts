@@ -1,4 +1,9 @@
 import type { Limit } from '../engine/limit.js'
+import type { FailureMode } from '../engine/question.js'
+import type { ForwardedHeader } from '../subject/client-address.js'
+import type { SourceConfig } from '../subject/source-config.js'
+import type { Ipv6Networks } from '../subject/subject.js'
+import type { TrustedProxies } from '../subject/trusted-proxies.js'
 import type { LeaseOptions } from './leases.js'
 import type { TierOptions } from './tiers.js'
 
@@ -6,35 +11,65 @@ import type { TierOptions } from './tiers.js'
  * A policy file, checked: every name in it exists, every number is in range. Made by `loadConfig` or `defineConfig`;
  * plain data, so that it can be compared, printed and sent.
  */
-export interface Config {
+export interface Config<PolicyName extends string = string, TierName extends string = string> {
   /** First part of every Redis key. */
   readonly prefix?: string
   /** Keeps the limits of several products on one Redis apart. */
   readonly tenant?: string
-  readonly tiers: Readonly<Record<string, TierOptions>>
-  readonly policies: Readonly<Record<string, PolicyConfig>>
+  /** The program these processes are: a process shares the limits with those of its own name while Redis is away. */
+  readonly service?: string
+  readonly tiers: Readonly<Record<TierName, TierOptions>>
+  readonly policies: Readonly<Record<PolicyName, PolicyConfig>>
   /** How the levels route, caller and global combine. */
   readonly levels: Levels
   /** For every rule and policy that says nothing itself. */
   readonly mode: Mode
   /** Of 100 subjects, how many are limited; the others are in shadow. Only beside the mode `enforce`. */
   readonly enforcePercent: number
-  /** What a caller is charged to about whom nothing else is said. A tier is that of callers whose tier nobody tells. */
+  /** The policy or tier of callers about whom nothing else is said. */
   readonly default: Charge
   /** One budget that all callers share, the least specific level. */
   readonly global: GlobalConfig | null
   readonly rules: readonly RuleConfig[]
+  /** Who is asking: sources in the order in which they are tried. Null where the file leaves that to the program. */
+  readonly identify: readonly SourceConfig[] | null
   /** Callers named one by one, by `type:id`: their tier, or a policy of their own. */
   readonly subjects: ReadonlyMap<string, Charge>
+  /** Subject types whose ids are kept only as a keyed hash, beside those that look like secrets. */
+  readonly secretTypes: readonly string[]
+  /** Budgets beside that of an IPv6 caller's /64. */
+  readonly ipv6Networks: Ipv6Networks
   /** Units a request takes, by `METHOD /path`, where its rule does not say. */
   readonly costs: readonly CostConfig[]
   readonly skip: SkipConfig
-  /** Addresses and networks whose word about the client's address is taken. */
-  readonly trustedProxies: readonly string[]
-  readonly onStoreFailure?: StoreFailure
-  readonly headers?: HeaderStyleName
-  /** Where the gateway sends what it lets through. */
-  readonly upstream: string | null
+  /** Whose word about the client's address is taken. */
+  readonly trustedProxies: TrustedProxies
+  /** The header in which they say it. */
+  readonly forwardedHeader: ForwardedHeader
+  readonly onStoreFailure?: FailureMode
+  readonly headers?: HeaderStyle
+  /** Where the gateway sends what it lets through and no route is for. */
+  readonly upstream: UpstreamConfig | null
+  readonly routes: readonly RouteConfig[]
+}
+
+/** Servers that do the same. */
+export interface UpstreamConfig {
+  readonly urls: readonly string[]
+  /** Whose name `Host` has: the server's own, or the one the client asked for. */
+  readonly host: 'replace' | 'keep'
+  /** How long they may be silent before they begin to answer. */
+  readonly timeoutMs: number
+  readonly connectTimeoutMs: number
+}
+
+/** Which requests go to an upstream of their own. The most specific is taken: by host, then by the longest path. */
+export interface RouteConfig {
+  /** Names, or `*.` and the end of names; null is any. */
+  readonly hosts: readonly string[] | null
+  /** The beginning of paths, in whole segments; null is any. */
+  readonly path: string | null
+  readonly upstream: UpstreamConfig
 }
 
 /**
@@ -49,10 +84,10 @@ export type Levels = 'most-specific' | 'all' | 'first-available'
  */
 export type Mode = 'enforce' | 'shadow' | 'compare'
 
-export type StoreFailure = 'local' | 'open' | 'closed'
-export type HeaderStyleName = 'legacy' | 'ietf' | 'both' | 'none'
+/** Which family of quota headers a response carries: `X-RateLimit-*`, the IETF draft's, both or none. */
+export type HeaderStyle = 'legacy' | 'ietf' | 'both' | 'none'
 
-/** What is charged: a tier's limits or a policy's. */
+/** The limits to charge: a tier's or a policy's. */
 export type Charge =
   | { readonly tier: string; readonly policy?: undefined }
   | { readonly policy: string; readonly tier?: undefined }
@@ -67,7 +102,7 @@ export interface PolicyConfig extends Enforcement {
   readonly limits: readonly Limit[]
   /** Limits to try: evaluated beside the live ones in the same call and reported, never enforced. */
   readonly candidate?: readonly Limit[]
-  readonly onStoreFailure?: StoreFailure
+  readonly onStoreFailure?: FailureMode
   /** How units of hot keys may be taken in advance. Left out: not at all. */
   readonly lease?: LeaseOptions
 }
@@ -88,8 +123,17 @@ export interface RuleConfig extends Enforcement {
   readonly per: 'caller' | 'everyone'
   /** Which budget of the policy; `global` is one for all routes. */
   readonly scope: string
-  readonly onStoreFailure?: StoreFailure
-  readonly headers?: HeaderStyleName
+  readonly onStoreFailure?: FailureMode
+  readonly headers?: HeaderStyle
+  /** Further subjects of the request that are charged with it, all or none. */
+  readonly also?: readonly AlsoConfig[]
+}
+
+/** The subject of a type, where the request has one, and what it is charged to. */
+export interface AlsoConfig {
+  /** A subject type. */
+  readonly subject: string
+  readonly policy: string
 }
 
 /** All that is given must hold. A rule with a method or a path is on the route level, another on the caller's. */

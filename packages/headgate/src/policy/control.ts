@@ -1,4 +1,4 @@
-import { unexpected } from '../errors.js'
+import { show, unexpected } from '../errors/headgate-error.js'
 
 /** The switches of a whole fleet. */
 export interface Control {
@@ -8,7 +8,7 @@ export interface Control {
   readonly multiplier: number
 }
 
-/** What holds while nobody has said anything else. */
+/** The switches while nobody has set any. */
 export const NORMAL: Control = { enabled: true, multiplier: 1 }
 
 const MAX_MULTIPLIER = 1_000
@@ -37,7 +37,9 @@ function readSwitch(text: string, warn: (message: string) => void): boolean | nu
   const word = text.trim().toLowerCase()
   if (ON.includes(word)) return true
   if (OFF.includes(word)) return false
-  warn(`control enabled: expected true or false; got ${shown(text)}, which is ignored`)
+  warn(
+    `control enabled: expected true, on, yes or 1, or false, off, no or 0; got ${show(text)}, which is ignored`,
+  )
   return null
 }
 
@@ -46,7 +48,7 @@ function readMultiplier(text: string, warn: (message: string) => void): number |
   const value = DECIMAL.test(word) ? Number(word) : Number.NaN
   if (value <= MAX_MULTIPLIER) return value
   warn(
-    `control multiplier: expected a number from 0 to ${MAX_MULTIPLIER}; got ${shown(text)}, which is ignored`,
+    `control multiplier: expected a number from 0 to ${MAX_MULTIPLIER}; got ${show(text)}, which is ignored`,
   )
   return null
 }
@@ -67,16 +69,13 @@ export function controlFields(change: Partial<Control>): Record<string, string> 
     fields.enabled = String(change.enabled)
   }
   if (change.multiplier !== undefined) {
-    const text = String(change.multiplier)
-    if (typeof change.multiplier !== 'number' || readMultiplier(text, () => {}) === null) {
+    // An object may have a toString that cannot be called.
+    const text = typeof change.multiplier === 'number' ? String(change.multiplier) : ''
+    if (readMultiplier(text, () => {}) === null) {
       const expected = `a number from 0 to ${MAX_MULTIPLIER} with at most 6 decimals`
       throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'multiplier', expected, change.multiplier)
     }
     fields.multiplier = text
   }
   return fields
-}
-
-function shown(text: string): string {
-  return text.length > 40 ? `a string of ${text.length} characters` : JSON.stringify(text)
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, expectTypeOf, it } from 'vitest'
-import { HeadgateError } from '../errors.js'
+import { HeadgateError } from '../errors/headgate-error.js'
 import { type Duration, formatDurationUs, parseDurationUs } from './durations.js'
 
 const DAY_US = 86_400_000_000

@@ -1,4 +1,4 @@
-import { HeadgateError, show } from '../errors.js'
+import { unexpected } from '../errors/headgate-error.js'
 
 type Unit = 'ms' | 's' | 'm' | 'h' | 'd'
 
@@ -17,14 +17,12 @@ const PATTERN = /^(\d{1,12}(?:\.\d{1,6})?)(ms|s|m|h|d)$/
 const MIN_US = UNIT_US.ms
 const MAX_US = 366 * UNIT_US.d
 
-/** Microseconds of a duration from 1 ms to 366 days; refuses anything else and names `field`. */
-export function parseDurationUs(value: unknown, field: string): number {
+/** Microseconds of a duration from 1 ms to 366 days, or to `maxUs`; refuses anything else and names `field`. */
+export function parseDurationUs(value: unknown, field: string, maxUs = MAX_US): number {
   const us = typeof value === 'number' ? toWhole(value * UNIT_US.s) : textUs(value)
-  if (us === null || !Number.isInteger(us) || us < MIN_US || us > MAX_US) {
-    throw new HeadgateError(
-      'ERR_HEADGATE_INVALID_LIMIT',
-      `${field}: expected a duration from '1ms' to '366d', such as '10s', '1m' or a number of seconds; got ${show(value)}`,
-    )
+  if (us === null || !Number.isInteger(us) || us < MIN_US || us > maxUs) {
+    const expected = `a duration from '1ms' to '${formatDurationUs(maxUs)}', such as '10s', '1m' or a number of seconds`
+    throw unexpected('ERR_HEADGATE_INVALID_LIMIT', field, expected, value)
   }
   return us
 }
@@ -46,4 +44,25 @@ export function formatDurationUs(us: number): string {
   const units: readonly Unit[] = ['d', 'h', 'm', 's', 'ms']
   const unit = units.find(candidate => us % UNIT_US[candidate] === 0)
   return unit === undefined ? `${us}us` : `${us / UNIT_US[unit]}${unit}`
+}
+
+let hasWarned = false
+
+/**
+ * Microseconds of a limit's window. Other limiters take milliseconds, and a bare number is seconds here: one that looks
+ * like milliseconds is taken at its word, with one warning a process.
+ */
+export function parseWindowUs(window: Duration): number {
+  const us = parseDurationUs(window, 'window')
+  if (typeof window === 'number' && window >= 1_000 && window % 1_000 === 0) warnOfMilliseconds(window, us)
+  return us
+}
+
+function warnOfMilliseconds(seconds: number, us: number): void {
+  if (hasWarned) return
+  hasWarned = true
+  console.warn(
+    `[headgate] WARN_HEADGATE_WINDOW_IN_SECONDS: window: ${seconds} is a number of seconds, ${formatDurationUs(us)}. ` +
+      `If milliseconds were meant, write '${seconds / 1_000}s'; if not, '${seconds}s' says so without this warning.`,
+  )
 }

@@ -2,289 +2,219 @@
  * Which rule speaks on each level, from the most specific to the least: the route, the caller, everybody.
  * How the levels combine is the next step (`resolve.ts`); here each is found by itself.
  */
-import type {
-  Charge,
-  Config,
-  Enforcement,
-  HeaderStyleName,
-  MatchConfig,
-  Mode,
-  RuleConfig,
-  StoreFailure,
-} from './config.js'
-import {
-  type CompiledOverride,
-  type CompiledRule,
-  type ConfiguredPolicy,
-  type InForce,
-  isRouteRule,
-  withReplacedUnits,
-} from './in-force.js'
+
+import type { ActiveConfig } from './active-config.js'
+import type { ActiveOverride } from './active-override.js'
+import type { Asked } from './candidates.js'
+import { isRouteRule } from './compiled-config.js'
+import type { Charge, RuleConfig } from './config.js'
+import type { ConfiguredPolicy } from './configured-policy.js'
+import { Level, type Speaker } from './level.js'
 import { targetKey } from './override.js'
-import { matchesPattern } from './path-pattern.js'
 import type { CanonicalFacts } from './request-facts.js'
 
-/**
- * What one level says about a request. A class, not an object put together from parts: it is made for every request, and
- * spreading took longer than all the rest.
- */
-export class Level {
-  /** Whether it decides, is evaluated in shadow, or gives way to a more specific one. */
-  part: 'decides' | 'shadow' | 'unused' = 'unused'
-  /** Whether it holds for the method as it was sent, as it is claimed to be, or either way. */
-  readAs: 'sent' | 'claimed' | 'both' = 'both'
-  readonly mode: Mode
-  readonly enforcePercent: number
-  readonly cost: number | null
-  readonly onStoreFailure: StoreFailure | null
-  readonly headers: HeaderStyleName | null
-
-  /** What a rule leaves open its policy says, and what that leaves open the file. */
-  constructor(
-    config: Config,
-    readonly level: 'route' | 'caller' | 'global',
-    /** The rule that speaks: its name, or the part of the file that does. */
-    readonly rule: string,
-    readonly configured: ConfiguredPolicy,
-    /** Whose budget, and which. */
-    readonly subject: string,
-    readonly scope: string,
-    /** Who asks, also where the budget is everyone's. */
-    readonly caller: string,
-    settings: Settings,
-    readonly override: CompiledOverride | null,
-  ) {
-    const ofPolicy = configured.settings
-    const speaks = saysHowFar(settings) ? settings : saysHowFar(ofPolicy) ? ofPolicy : null
-    // A percentage speaks of enforcing: together with the mode above it, it would say two things.
-    this.mode = speaks === null ? config.mode : (speaks.mode ?? 'enforce')
-    this.enforcePercent = speaks === null ? config.enforcePercent : (speaks.enforcePercent ?? 100)
-    this.cost = settings.cost ?? null
-    this.onStoreFailure = settings.onStoreFailure ?? ofPolicy.onStoreFailure ?? config.onStoreFailure ?? null
-    this.headers = settings.headers ?? config.headers ?? null
-  }
-}
-
-interface Settings extends Enforcement {
-  readonly cost?: number
-  readonly onStoreFailure?: StoreFailure
-  readonly headers?: HeaderStyleName
-}
-
-const NO_SETTINGS: Settings = {}
-
-function saysHowFar({ mode, enforcePercent }: Enforcement): boolean {
-  return mode !== undefined || enforcePercent !== undefined
-}
-
-/** The levels that have something to say, the most specific first, and the tier the caller was found to have. */
-export interface FoundLevels {
-  readonly levels: readonly Level[]
+/** Who the caller is, as far as the file and the overrides know. */
+export interface Caller {
   readonly tier: string | null
-  /** Whether the rule of the route names the path, not only a method. */
-  readonly namedByPath: boolean
+  /** A policy of the caller's own. */
+  readonly policy: string | null
+  readonly override: ActiveOverride | null
+  /** The rule or the part of the file that said so. */
+  readonly because: Speaker
 }
 
-/** Nobody's name: the id of a real subject that begins with a tilde is digested. */
-const EVERYONE = 'global:~all'
 /** One budget for all routes. */
 const GLOBAL = 'global'
+const BY_DEFAULT = ofCaller('default')
+const BY_SUBJECT = ofCaller('subjects')
+const AS_ASKED = ofCaller('asked')
+const NO_TYPES: readonly string[] = []
 
-export function findLevels(inForce: InForce, facts: CanonicalFacts, nowUs: number): FoundLevels {
-  const { config } = inForce
-  const caller = findCaller(inForce, facts, nowUs)
-  const levels: Level[] = []
-  const route = findRule(inForce.routeRules, facts, caller.tier)
-  if (route !== undefined) levels.push(ruleLevel(inForce, route, facts, caller, nowUs))
-  const claimed = findClaimedRule(inForce, facts, caller.tier)
-  if (claimed !== route) {
-    if (levels[0] !== undefined) levels[0].readAs = 'sent'
-    if (claimed !== undefined) {
-      const level = ruleLevel(inForce, claimed, facts, caller, nowUs)
-      level.readAs = 'claimed'
-      levels.push(level)
+function ofCaller(rule: string): Speaker {
+  return { level: 'caller', rule, scope: GLOBAL, per: 'caller', subjectTypes: null }
+}
+
+export function findCaller(
+  active: ActiveConfig,
+  { subjects, tier }: Pick<CanonicalFacts, 'subjects' | 'tier'>,
+  nowUs: number,
+): Caller {
+  const entry = findEntry(active, subjects)
+  const found = findOverride(active, subjects, nowUs)
+  const named = found !== null && 'tier' in found.override ? found.override.tier : null
+  const lifted = named !== null && active.tiers.has(named) ? named : null
+  return {
+    tier: lifted ?? entry?.tier ?? tier ?? active.config.default.tier ?? null,
+    policy: lifted === null ? (entry?.policy ?? null) : null,
+    override: found,
+    because: entry === undefined ? BY_DEFAULT : BY_SUBJECT,
+  }
+}
+
+/** The words of a request that the lists of rules are compared with, but for its method. */
+export function askedBy(
+  { subjects, scope }: Pick<CanonicalFacts, 'subjects' | 'scope'>,
+  tier: string | null,
+): Omit<Asked, 'method'> {
+  return { tier, scope, subjectTypes: subjects.length === 0 ? NO_TYPES : subjects.map(typeOf) }
+}
+
+export function routeLevel(active: ActiveConfig, rule: RuleConfig, caller: Caller, nowUs: number): Level {
+  const override = findRuleOverride(active, rule, nowUs)
+  // What is set for a caller holds on the caller's level, not on a route's.
+  return ruleLevel(active, rule, caller.tier, override === null ? [] : [override])
+}
+
+export function callerLevel(
+  active: ActiveConfig,
+  asked: Omit<Asked, 'method'>,
+  caller: Caller,
+  nowUs: number,
+): Level {
+  const { policy, tier, override, because } = caller
+  if (policy === null && !active.callerRules.isEmpty) {
+    const rule = active.callerRules.find(null, { ...asked, method: null })?.value
+    if (rule !== undefined) {
+      const ofRule = findRuleOverride(active, rule, nowUs)
+      // The caller's own replaces what the rule's has replaced, and is the one that is told of.
+      return ruleLevel(
+        active,
+        rule,
+        tier,
+        [ofRule, override].filter(found => found !== null),
+      )
     }
   }
-  levels.push(callerLevel(inForce, facts, caller, nowUs))
-  const { global } = config
-  if (global !== null) {
-    const configured = inForce.policies.get(global.policy) as ConfiguredPolicy
-    levels.push(
-      new Level(config, 'global', 'global', configured, EVERYONE, GLOBAL, caller.subject, global, null),
-    )
-  }
-  const namedByPath = [route, claimed].some(rule => rule !== undefined && rule.match.path !== null)
-  return { levels, tier: caller.tier, namedByPath }
+  const charge = policy === null ? active.config.default : { policy }
+  const tierOfCaller = policy === null ? tier : null
+  const make = (overrides: readonly ActiveOverride[]) =>
+    makeLevel(active, because, policyNamed(active, charge, tierOfCaller), overrides)
+  if (override !== null) return make([override])
+  // Only what the file says of all callers can be kept for the next one.
+  return policy === null ? cached(active, because, tier, () => make([])) : make([])
+}
+
+export function globalLevel(active: ActiveConfig): Level | null {
+  const { global } = active.config
+  if (global === null) return null
+  return cached(active, global, null, () => {
+    const speaker: Speaker = {
+      ...global,
+      level: 'global',
+      rule: 'global',
+      scope: GLOBAL,
+      per: 'everyone',
+      subjectTypes: null,
+    }
+    return makeLevel(active, speaker, policyNamed(active, { policy: global.policy }, null), [])
+  })
 }
 
 /** The one level of a caller that is asked about by the name of a policy or a tier. */
 export function askedLevel(
-  inForce: InForce,
+  active: ActiveConfig,
   asked: { readonly subject: string; readonly charge: Charge; readonly scope: string },
   nowUs: number,
 ): Level {
   const { subject, charge, scope } = asked
-  const found = findOverride(inForce, [subject], nowUs)
+  const found = findOverride(active, [subject], nowUs)
   // Another tier, or numbers that make one, are no answer to a question about a policy.
-  const override = charge.tier !== undefined || (found !== null && 'limits' in found.override) ? found : null
-  const configured = replaced(inForce, policyNamed(inForce, charge, null), override)
-  return new Level(
-    inForce.config,
-    'caller',
-    'asked',
-    configured,
-    subject,
-    scope,
-    subject,
-    NO_SETTINGS,
-    override,
-  )
-}
-
-/** Who the caller is, as far as the file and the overrides know. */
-interface Caller {
-  readonly subject: string
-  readonly tier: string | null
-  /** A policy of the caller's own. */
-  readonly policy: string | null
-  readonly override: CompiledOverride | null
-  /** What said so. */
-  readonly because: string
-}
-
-function findCaller(inForce: InForce, facts: CanonicalFacts, nowUs: number): Caller {
-  const entry = findEntry(inForce, facts.subjects)
-  const override = findOverride(inForce, facts.subjects, nowUs)
-  const named = override !== null && 'tier' in override.override ? override.override.tier : null
-  const lifted = named !== null && inForce.tiers.has(named) ? named : null
-  return {
-    subject: facts.subjects[0] as string,
-    tier: lifted ?? entry?.tier ?? facts.tier ?? inForce.config.default.tier ?? null,
-    policy: lifted === null ? (entry?.policy ?? null) : null,
-    override,
-    because: entry === undefined ? 'default' : 'subjects',
-  }
-}
-
-function findEntry({ subjects }: InForce, names: readonly string[]): Charge | undefined {
-  if (subjects.size === 0) return undefined
-  return names.map(name => subjects.get(name)).find(charge => charge !== undefined)
-}
-
-function callerLevel(inForce: InForce, facts: CanonicalFacts, caller: Caller, nowUs: number): Level {
-  const rule = caller.policy === null ? findRule(inForce.callerRules, facts, caller.tier) : undefined
-  if (rule !== undefined) return ruleLevel(inForce, rule, facts, caller, nowUs)
-  const charge = caller.policy === null ? inForce.config.default : { policy: caller.policy }
-  const base = policyNamed(inForce, charge, caller.policy === null ? caller.tier : null)
-  const configured = replaced(inForce, base, caller.override)
-  const { subject, because, override } = caller
-  return new Level(
-    inForce.config,
-    'caller',
-    because,
-    configured,
-    subject,
-    GLOBAL,
-    subject,
-    NO_SETTINGS,
-    override,
-  )
+  const holds = found !== null && (charge.tier !== undefined || 'limits' in found.override)
+  const speaker = scope === GLOBAL ? AS_ASKED : { ...AS_ASKED, scope }
+  return makeLevel(active, speaker, policyNamed(active, charge, null), holds ? [found] : [])
 }
 
 function ruleLevel(
-  inForce: InForce,
+  active: ActiveConfig,
   rule: RuleConfig,
-  facts: CanonicalFacts,
-  caller: Caller,
-  nowUs: number,
+  tier: string | null,
+  overrides: readonly ActiveOverride[],
 ): Level {
-  const isRoute = isRouteRule(rule)
-  const types = rule.match.subjects
-  const matched = types === null ? undefined : facts.subjects.find(name => types.includes(typeOf(name)))
-  const asking = matched ?? caller.subject
-  const subject = rule.per === 'everyone' ? EVERYONE : asking
-  const tier = rule.charge === null ? caller.tier : null
-  const ofRule = findRuleOverride(inForce, rule, nowUs)
-  const base = replaced(inForce, policyNamed(inForce, rule.charge ?? inForce.config.default, tier), ofRule)
-  // What is set for a caller holds on the caller's level, not on a route's.
-  const configured = isRoute ? base : replaced(inForce, base, caller.override)
-  const override = isRoute ? ofRule : (caller.override ?? ofRule)
-  const level = isRoute ? 'route' : 'caller'
-  return new Level(inForce.config, level, rule.name, configured, subject, rule.scope, asking, rule, override)
+  const make = () => {
+    const base = policyNamed(active, rule.charge ?? active.config.default, rule.charge === null ? tier : null)
+    return makeLevel(active, speakerOf(active, rule), base, overrides)
+  }
+  return overrides.length === 0 ? cached(active, rule, rule.charge === null ? tier : null, make) : make()
+}
+
+function speakerOf(active: ActiveConfig, rule: RuleConfig): Speaker {
+  const { name, match, charge: _charge, also = [], ...settings } = rule
+  return {
+    ...settings,
+    also: also.map(({ subject, policy }) => ({
+      type: subject,
+      configured: policyNamed(active, { policy }, null),
+    })),
+    level: isRouteRule(rule) ? 'route' : 'caller',
+    rule: name,
+    subjectTypes: match.subjects,
+  }
+}
+
+function makeLevel(
+  active: ActiveConfig,
+  speaker: Speaker,
+  base: ConfiguredPolicy,
+  overrides: readonly ActiveOverride[],
+): Level {
+  const configured = overrides.reduce(
+    (policy, override) => override.replace(policy, active.configuredTiers),
+    base,
+  )
+  return new Level(active.config, speaker, configured, overrides.at(-1) ?? null)
+}
+
+function cached({ levels }: ActiveConfig, speaker: object, tier: string | null, make: () => Level): Level {
+  let byTier = levels.get(speaker)
+  if (byTier === undefined) {
+    byTier = new Map()
+    levels.set(speaker, byTier)
+  }
+  let level = byTier.get(tier)
+  if (level === undefined) {
+    level = make()
+    byTier.set(tier, level)
+  }
+  return level
 }
 
 /** A tier known for the caller goes before the tier that is meant for those without one. */
-function policyNamed(inForce: InForce, charge: Charge, tierOfCaller: string | null): ConfiguredPolicy {
-  if (tierOfCaller !== null) return inForce.tiers.get(tierOfCaller) as ConfiguredPolicy
+function policyNamed(active: ActiveConfig, charge: Charge, tierOfCaller: string | null): ConfiguredPolicy {
+  const { configuredTiers, configuredPolicies } = active
+  if (tierOfCaller !== null) return configuredTiers.get(tierOfCaller) as ConfiguredPolicy
   const configured =
-    charge.policy === undefined ? inForce.tiers.get(charge.tier) : inForce.policies.get(charge.policy)
+    charge.policy === undefined ? configuredTiers.get(charge.tier) : configuredPolicies.get(charge.policy)
   return configured as ConfiguredPolicy
 }
 
-function replaced(
-  inForce: InForce,
-  configured: ConfiguredPolicy,
-  compiled: CompiledOverride | null,
-): ConfiguredPolicy {
-  if (compiled === null) return configured
-  const { override, policy } = compiled
-  if (policy !== null) return { ...policy, settings: configured.settings }
-  if ('tier' in override) return inForce.tiers.get(override.tier) ?? configured
-  return 'limits' in override
-    ? withReplacedUnits(configured, override.limits, inForce.control.multiplier)
-    : configured
+function findEntry({ subjects }: ActiveConfig, names: readonly string[]): Charge | undefined {
+  if (subjects.size === 0) return undefined
+  for (const name of names) {
+    const charge = subjects.get(name)
+    if (charge !== undefined) return charge
+  }
+  return undefined
 }
 
-function findOverride(inForce: InForce, subjects: readonly string[], nowUs: number): CompiledOverride | null {
-  if (inForce.overrides.size === 0) return null
+function findOverride(
+  { overrides }: ActiveConfig,
+  subjects: readonly string[],
+  nowUs: number,
+): ActiveOverride | null {
+  if (overrides.size === 0) return null
   for (const subject of subjects) {
-    const found = inForce.overrides.get(targetKey({ subject }))
-    if (found !== undefined && found.endsAtUs > nowUs) return found
+    const found = overrides.find(targetKey({ subject }), nowUs)
+    if (found !== null) return found
   }
   return null
 }
 
-function findRuleOverride(inForce: InForce, { name }: RuleConfig, nowUs: number): CompiledOverride | null {
-  if (inForce.overrides.size === 0) return null
-  const found = inForce.overrides.get(targetKey({ rule: name }))
-  return found !== undefined && found.endsAtUs > nowUs ? found : null
-}
-
-/** The rule of the route if the server takes the request for what it claims to be. */
-function findClaimedRule(
-  { routeRules }: InForce,
-  facts: CanonicalFacts,
-  tier: string | null,
-): RuleConfig | undefined {
-  const { claimedMethod, method } = facts
-  const as = claimedMethod === null || claimedMethod === method ? facts : { ...facts, method: claimedMethod }
-  return findRule(routeRules, as, tier)
-}
-
-function findRule(
-  rules: readonly CompiledRule[],
-  facts: CanonicalFacts,
-  tier: string | null,
-): RuleConfig | undefined {
-  for (const compiled of rules) if (matches(compiled, facts, tier)) return compiled.rule
-  return undefined
-}
-
-function matches({ rule, pattern }: CompiledRule, facts: CanonicalFacts, tier: string | null): boolean {
-  const { match } = rule
-  return (
-    matchesMethod(match, facts.method) &&
-    (pattern === null || (facts.path !== null && matchesPattern(pattern, facts.path))) &&
-    (match.tiers === null || (tier !== null && match.tiers.includes(tier))) &&
-    (match.scopes === null || (facts.scope !== null && match.scopes.includes(facts.scope))) &&
-    (match.subjects === null || facts.subjects.some(name => match.subjects?.includes(typeOf(name))))
-  )
-}
-
-/** Frameworks answer HEAD with the handler of GET. */
-function matchesMethod({ methods }: MatchConfig, method: string | null): boolean {
-  if (methods === null) return true
-  return method !== null && (methods.includes(method) || (method === 'HEAD' && methods.includes('GET')))
+function findRuleOverride(
+  { overrides }: ActiveConfig,
+  { name }: RuleConfig,
+  nowUs: number,
+): ActiveOverride | null {
+  return overrides.size === 0 ? null : overrides.find(targetKey({ rule: name }), nowUs)
 }
 
 function typeOf(subject: string): string {

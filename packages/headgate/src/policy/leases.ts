@@ -1,6 +1,6 @@
 import { LEASE_PARTS, type Lease, leasedLimit, longestLeaseUs } from '../engine/lease.js'
 import type { Limit } from '../engine/limit.js'
-import { type HeadgateError, unexpected } from '../errors.js'
+import { type HeadgateError, unexpected } from '../errors/headgate-error.js'
 import { type Duration, formatDurationUs, parseDurationUs } from './durations.js'
 
 /** How units of a hot key may be taken in advance. */
@@ -66,6 +66,9 @@ function parseLease(field: string, limits: readonly Limit[], options: unknown): 
     throw invalid(`${field}.max`, `a whole number from 1 to the limit ${most}`, max)
   }
   const ttlUs = parseDurationUs(ttl as Duration, `${field}.ttl`)
+  const places = limits.find(({ algorithm }) => algorithm === 'concurrency')
+  if (places !== undefined)
+    throw invalid(`${field}.ttl`, `no lease beside ${places.id}, which cannot be leased`, ttl)
   for (const limit of limits) {
     const longestUs = longestLeaseUs(limit)
     if (ttlUs <= longestUs) continue

@@ -1,6 +1,6 @@
 import { describe, expect, expectTypeOf, it } from 'vitest'
 import type { BucketedCounterLimit, CounterLimit, LogLimit, TokenBucketLimit } from '../engine/limit.js'
-import { HeadgateError } from '../errors.js'
+import { HeadgateError } from '../errors/headgate-error.js'
 import { slidingWindowCounter, slidingWindowLog, tokenBucket } from './limits.js'
 
 const MAX_UNITS = 4_294_967_295

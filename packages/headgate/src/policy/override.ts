@@ -1,10 +1,11 @@
-import { type HeadgateError, unexpected } from '../errors.js'
+import { type HeadgateError, unexpected } from '../errors/headgate-error.js'
+import { shownName } from '../errors/shown-text.js'
 import type { Duration } from './durations.js'
 import { parseDurationUs } from './durations.js'
 import { parseUnits } from './limits.js'
 import { type TierOptions, tierLimits } from './tiers.js'
 
-/** What an override puts in the place of what the policy file says. */
+/** The values that an override puts in the place of the policy file's. */
 export type Replacement =
   /** Another tier. */
   | { readonly tier: string }
@@ -41,17 +42,16 @@ const MAX_TEXT = 200
 const KINDS = ['tier', 'numbers', 'limits']
 const FIELDS = ['subject', 'rule', ...KINDS, 'ttl', 'by', 'reason']
 
-/** What is stored of an override, and for how long; refuses mistakes by name. */
+/** Turns an override into what is stored, and for how long; refuses mistakes by name. */
 export function parseOverride(
   options: OverrideOptions,
   nameSubject: (subject: string) => string,
 ): { readonly target: string; readonly stored: StoredOverride; readonly ttlMs: number } {
   const given = (typeof options === 'object' && options !== null ? options : {}) as Record<string, unknown>
   const unknown = Object.keys(given).find(key => !FIELDS.includes(key))
-  if (unknown !== undefined) throw invalid(unknown, `one of ${FIELDS.join(', ')}`, unknown)
+  if (unknown !== undefined) throw invalid(shownName(unknown), `one of ${FIELDS.join(', ')}`, unknown)
   const target = parseTarget(given, nameSubject)
-  const ttlUs = parseDurationUs(given.ttl, 'override ttl')
-  if (ttlUs > MAX_TTL_US) throw invalid('ttl', 'at most 31d', given.ttl)
+  const ttlUs = parseDurationUs(given.ttl, 'override ttl', MAX_TTL_US)
   const by = parseText(given.by, 'by')
   const reason = parseText(given.reason, 'reason')
   const stored = { ...target, ...parseReplacement(given), by, reason }
@@ -111,7 +111,7 @@ function parseReplacement(given: Record<string, unknown>): Replacement {
   }
   return {
     limits: Object.fromEntries(
-      entries.map(([id, units]) => [id, parseUnits(units, `override limits.${id}`)]),
+      entries.map(([id, units]) => [id, parseUnits(units, `override limits.${shownName(id)}`)]),
     ),
   }
 }

@@ -2,13 +2,14 @@
  * Which paths a rule is about: `/users/:id/posts`, with `*` as the last segment for any rest, also none.
  * Compared with the readings of a path, segment by segment; there are no regular expressions to make slow.
  */
-import { canonicalPath } from './path-readings.js'
 
 /** A pattern ready to be compared: segments, `null` for a parameter. */
 export interface PathPattern {
   readonly segments: readonly (string | null)[]
   /** Whether any rest may follow. */
   readonly open: boolean
+  /** Whether it is written with a slash at its end, and so is about the path with and without one. */
+  readonly slashAtEnd: boolean
 }
 
 /** A pattern from how it is written. What may stand in one is the policy file's to check. */
@@ -17,22 +18,8 @@ export function compilePattern(text: string): PathPattern {
   const open = parts.at(-1) === '*'
   if (open) parts.pop()
   return {
-    segments: parts.map(part => (part.startsWith(':') ? null : canonicalPath(`/${part}`).slice(1))),
+    segments: parts.map(part => (part.startsWith(':') ? null : part)),
     open,
+    slashAtEnd: !open && text.endsWith('/'),
   }
-}
-
-/** Whether the pattern is about a path, in any of its readings. */
-export function matchesPattern(pattern: PathPattern, readings: readonly (readonly string[])[]): boolean {
-  return readings.some(path => matchesReading(pattern, path))
-}
-
-/** Whether the pattern is about a path in all its readings. */
-export function matchesEveryReading(pattern: PathPattern, readings: readonly (readonly string[])[]): boolean {
-  return readings.every(path => matchesReading(pattern, path))
-}
-
-function matchesReading({ segments, open }: PathPattern, path: readonly string[]): boolean {
-  if (open ? path.length < segments.length : path.length !== segments.length) return false
-  return segments.every((segment, index) => (segment === null ? path[index] !== '' : segment === path[index]))
 }

@@ -1,69 +1,205 @@
 /**
  * Every way some server could read the path of a request, as segments.
  *
- * Frameworks differ in what they fold together: case, slashes at the end or doubled, encoded letters, dot segments, path
- * parameters, encoded slashes. A rule is matched against each reading, so that no spelling escapes it: `/a/../login` is
- * `/login` to one server and `/:x/:y/login` to another. It may match more than the framework would; that only limits
- * more. Almost every request has one reading.
+ * Servers differ in what they fold together: case, slashes at the end or doubled, encoded letters, dot segments, path
+ * parameters, fragments, encoded slashes. Each of these is a choice that matters only where the path has the characters
+ * it is about, and a reading is one combination of choices. Almost every request has one reading. A request is held to
+ * what each of its readings leads to (`resolve.ts`), so that no spelling is better off than another.
  */
+import { percentDecoded } from '../subject/percent-decoding.js'
 
-/** The readings of a request target: a path, one with a query, or an absolute URL. The plainest is the last. */
-export function pathReadings(target: string): readonly (readonly string[])[] {
-  const path = withoutQuery(withoutOrigin(target)).toLowerCase()
-  const literal = decode(path, UNRESERVED)
-    .split('/')
-    .slice(path.startsWith('/') ? 1 : 0)
-  while (literal.at(-1) === '') literal.pop()
-  const readings = [literal]
-  if (!literal.some(needsFolding)) return readings
-  // `new URL(target, base)` takes what follows two slashes for a host, and the path begins after it.
-  const afterHost = AUTHORITY.exec(path)?.[1]
-  if (afterHost !== undefined)
-    readings.push(fold(decode(afterHost, ANYTHING)), fold(decode(afterHost, UNRESERVED)))
-  readings.push(fold(decode(path, ANYTHING)), fold(decode(path, UNRESERVED)))
+/** A path as one server reads it. */
+export interface PathReading {
+  readonly segments: readonly string[]
+  /** The same for servers that ignore case: the same list where that changes nothing. */
+  readonly folded: readonly string[]
+  /** Whether some segment is empty: to some servers a parameter may be. */
+  readonly hasEmpty: boolean
+}
+
+/** Letters that mean themselves to every server, in segments that are not dots. */
+const PLAIN = /^(?:\/[a-z0-9_~!$&'()*+,:=@-][a-z0-9_~!$&'()*+,:=@.-]*)+$/
+/** No client that means well writes a path that can be read in so many ways, or so long a one in several. */
+const MAX_READINGS = 100
+const MAX_WORK = 50_000
+
+/** The readings of a request target: a path, one with a query, or an absolute URL. Null for more than anybody may ask for. */
+export function pathReadings(target: string): readonly PathReading[] | null {
+  const plain = plainPath(target)
+  if (plain !== null) return [new OneReading(plain, plain, false)]
+  return unusualReadings(target)
+}
+
+/** The segments of a path that every server reads alike; null for one that needs a closer look. */
+export function plainPath(target: string): readonly string[] | null {
+  const query = target.indexOf('?')
+  const path = query < 0 ? target : target.slice(0, query)
+  return PLAIN.test(path) ? path.slice(1).split('/') : null
+}
+
+class OneReading implements PathReading {
+  constructor(
+    readonly segments: readonly string[],
+    readonly folded: readonly string[],
+    readonly hasEmpty: boolean,
+  ) {}
+}
+
+function unusualReadings(target: string): readonly PathReading[] | null {
+  const path = cutAt(target, /\?/)
+  let texts: ReadonlySet<string> = new Set([path])
+  for (const choose of CHOICES) {
+    texts = chosen(texts, choose)
+    if (isTooMuch(texts.size, path)) return null
+  }
+  const readings: PathReading[] = []
+  for (const text of texts) {
+    for (const segments of foldings(text)) readings.push(readingOf(segments))
+    if (isTooMuch(readings.length, path)) return null
+  }
   return readings
 }
 
-/** The path in its plainest spelling: what is left of it when everything is folded. */
-export function canonicalPath(target: string): string {
-  return `/${pathReadings(target).at(-1)?.join('/') ?? ''}`
+function isTooMuch(count: number, { length }: string): boolean {
+  return count > MAX_READINGS || (count > 2 && count * length > MAX_WORK)
 }
 
-function needsFolding(segment: string): boolean {
-  return segment === '' || segment === '.' || segment === '..' || /[%;\\]/.test(segment)
+function chosen(
+  texts: ReadonlySet<string>,
+  choose: (text: string) => readonly string[],
+): ReadonlySet<string> {
+  const all = new Set<string>()
+  for (const text of texts) for (const reading of choose(text)) all.add(reading)
+  return all
 }
 
-/** Dot segments resolved, doubled slashes and path parameters gone: `/login;a=b` is `/login` to some servers. */
-function fold(path: string): string[] {
-  const segments: string[] = []
-  for (const raw of path.split(/[/\\]/)) {
-    const semicolon = raw.indexOf(';')
-    const segment = semicolon < 0 ? raw : raw.slice(0, semicolon)
-    if (segment === '..') segments.pop()
-    else if (segment !== '' && segment !== '.') segments.push(segment)
-  }
-  return segments
-}
-
-function withoutOrigin(target: string): string {
-  const match = /^[a-z][a-z0-9+.-]*:\/\/[^/?#\\]*/i.exec(target)
-  return match === null ? target : target.slice(match[0].length)
-}
-
-function withoutQuery(target: string): string {
-  const end = target.search(/[?#]/)
-  return end < 0 ? target : target.slice(0, end)
-}
+/** The changes that servers make to a path before they split it, in order. */
+const CHOICES: readonly ((text: string) => readonly string[])[] = [
+  text => (text.startsWith('/') ? [text] : withoutOrigin(text)),
+  // The fragment never belongs into a request; some servers cut it off, some take it for part of the path.
+  text => (text.includes('#') ? [cutAt(text, /#/), text] : [text]),
+  // Path parameters stay, end the path like a query does, or are dropped from each segment.
+  text => (text.includes(';') ? [text, cutAt(text, /;/), text.replace(/;[^/\\]*/g, '')] : [text]),
+  text => (text.includes('%') ? [upperHex(text), decode(text, RESERVED), ...decodedWhole(text)] : [text]),
+  // `new URL(target, base)` takes what follows two slashes for a host, and the path begins after it.
+  text => {
+    const afterHost = AUTHORITY.exec(text)?.[1]
+    return afterHost === undefined ? [text] : [text, afterHost]
+  },
+  text => (text.includes('\\') ? [text, text.replaceAll('\\', '/')] : [text]),
+]
 
 const AUTHORITY = /^[/\\]{2,}[^/\\]*(.*)$/s
-const UNRESERVED = /[\w.~-]/
-const ANYTHING = /[^%]/
+/** The characters that `decodeURI` leaves as they are. */
+const RESERVED = /[;/?:@&=+$,#]/g
+const NOTHING = /(?!)/g
+
+/** Some servers decode before they look for a query. */
+function decodedWhole(text: string): readonly string[] {
+  const decoded = decode(text, NOTHING)
+  return /[?#;]/.test(decoded) ? [decoded, cutAt(decoded, /[?#;]/)] : [decoded]
+}
+
+/** An absolute URL without its origin, or what Fastify makes of `*path`: it takes any first character for the slash. */
+function withoutOrigin(target: string): readonly string[] {
+  if (target.startsWith('*')) return [target, `/${target.slice(1)}`]
+  const afterHost = ABSOLUTE.exec(target)?.[1]
+  const afterSlashes = LENIENT_ABSOLUTE.exec(target)?.[1]
+  return afterHost === undefined || afterSlashes === undefined ? [target] : [afterHost, afterSlashes]
+}
+
+const ABSOLUTE = /^[a-z][a-z0-9+.-]*:\/\/[^/?#\\]*(.*)$/is
+/** `new URL` passes over any number of slashes: the host of `http:///a/b` is a. */
+const LENIENT_ABSOLUTE = /^[a-z][a-z0-9+.-]*:[/\\]*[^/?#\\]*(.*)$/is
+
+function cutAt(text: string, where: RegExp): string {
+  const end = text.search(where)
+  return end < 0 ? text : text.slice(0, end)
+}
+
+function upperHex(text: string): string {
+  return text.replace(/%[0-9a-f]{2}/gi, escaped => escaped.toUpperCase())
+}
 
 /** Once: `%25` must not become a second turn. */
-function decode(path: string, wanted: RegExp): string {
-  if (!path.includes('%')) return path
-  return path.replace(/%([0-9a-f]{2})/g, (encoded, hex: string) => {
-    const character = String.fromCharCode(Number.parseInt(hex, 16)).toLowerCase()
-    return wanted.test(character) ? character : encoded
+function decode(text: string, kept: RegExp): string {
+  return text.replace(/(?:%[0-9a-f]{2})+/gi, escapes => {
+    const decoded = percentDecoded(escapes) ?? decodeBytes(escapes)
+    return decoded.replace(kept, encodeURIComponent)
   })
+}
+
+function decodeBytes(escapes: string): string {
+  return escapes.replace(/%(..)/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
+}
+
+/** The segments of a text with and without what may be folded: doubled slashes, dots, a slash at the end. */
+function foldings(text: string): readonly (readonly string[])[] {
+  const segments = text.split('/')
+  if (text.startsWith('/')) segments.shift()
+  const all: (readonly string[])[] = []
+  for (const list of withMerged(segments)) {
+    addWithoutEnd(all, list)
+    if (!list.some(isDots)) continue
+    for (const resolved of withMerged(resolveDots(list))) addWithoutEnd(all, resolved)
+  }
+  return all
+}
+
+/** As it is, and without slashes at its end: to many servers they mean nothing. */
+function addWithoutEnd(all: (readonly string[])[], segments: readonly string[]): void {
+  all.push(segments)
+  if (segments.at(-1) !== '') return
+  let end = segments.length
+  while (end > 0 && segments[end - 1] === '') end--
+  all.push(segments.slice(0, end))
+  if (end < segments.length - 1) all.push(segments.slice(0, -1))
+}
+
+/** As it is, and with one slash for several: some servers do this before they resolve dots, some after, some never. */
+function withMerged(segments: readonly string[]): readonly (readonly string[])[] {
+  return segments.slice(0, -1).includes('') ? [segments, merge(segments)] : [segments]
+}
+
+/** One slash for several; one at the end stays. */
+function merge(segments: readonly string[]): readonly string[] {
+  return segments.filter((segment, index) => segment !== '' || index === segments.length - 1)
+}
+
+const DOT = /^(?:\.|%2e)$/i
+const DOTS = /^(?:\.|%2e){2}$/i
+
+function isDots(segment: string): boolean {
+  return DOT.test(segment) || DOTS.test(segment)
+}
+
+function resolveDots(segments: readonly string[]): readonly string[] {
+  const resolved: string[] = []
+  for (const segment of segments) {
+    if (DOTS.test(segment)) resolved.pop()
+    else if (!DOT.test(segment)) resolved.push(segment)
+  }
+  // `/login/.` is the folder login, with a slash at its end.
+  if (isDots(segments.at(-1) ?? '')) resolved.push('')
+  return resolved
+}
+
+function readingOf(segments: readonly string[]): PathReading {
+  const folded = segments.map(foldCase)
+  const isSame = folded.every((segment, index) => segment === segments[index])
+  return new OneReading(segments, isSame ? segments : folded, segments.includes(''))
+}
+
+const MAY_FOLD = /[A-Z\u0080-\uffff]/
+
+/** As `toLowerCase` has it, and regular expressions that ignore case: these also take a long s for an s. */
+export function foldCase(segment: string): string {
+  if (!MAY_FOLD.test(segment)) return segment
+  return segment.toLowerCase().replaceAll('\u017f', 's')
+}
+
+/** A literal segment of a pattern as the readings of a path may have it: as it is written, and decoded. */
+export function spellingsOf(literal: string): readonly string[] {
+  if (!literal.includes('%')) return [literal]
+  return [...new Set([upperHex(literal), decode(literal, RESERVED), decode(literal, NOTHING)])]
 }

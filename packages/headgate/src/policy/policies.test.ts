@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { HeadgateError } from '../errors.js'
+import { HeadgateError } from '../errors/headgate-error.js'
 import { slidingWindowCounter, slidingWindowLog, tokenBucket } from './limits.js'
 import { type PolicyOptions, parsePolicies, parseTiers } from './policies.js'
 import { defaultTiers, type TierOptions } from './tiers.js'

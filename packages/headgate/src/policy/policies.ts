@@ -1,5 +1,6 @@
 import type { Limit } from '../engine/limit.js'
-import { unexpected } from '../errors.js'
+import { unexpected } from '../errors/headgate-error.js'
+import type { HeaderStyle } from './config.js'
 import { type LeaseOptions, leaseLimits } from './leases.js'
 import { type TierOptions, tierLimits } from './tiers.js'
 
@@ -20,14 +21,14 @@ export interface Policy {
   readonly limits: readonly NamedLimit[]
 }
 
-/** What a limiter with rules knows about a decision beyond the limits it asked. */
+/** The facts that a gate knows about a decision beyond the limits it asked. */
 export interface DecidedPolicy extends Policy {
   /** The rule that spoke. */
   readonly rule: string | null
   /** Why no limit was asked, where none was. */
   readonly unasked: 'disabled' | 'paused' | 'skipped' | 'shadow' | null
   /** How quotas are to be advertised, where the policy file says so. */
-  readonly headers: 'legacy' | 'ietf' | 'both' | 'none' | null
+  readonly headers: HeaderStyle | null
 }
 
 /** A limit and the name its state is kept under: `<policy>.<limit id>`. */
@@ -46,6 +47,7 @@ const ALGORITHMS: ReadonlySet<unknown> = new Set<Limit['algorithm']>([
   'sliding-window-counter',
   'sliding-window-buckets',
   'token-bucket',
+  'concurrency',
 ])
 
 /** Turns named policies into ones that can be asked; refuses duplicate limits and names that cannot be a key. */
@@ -53,16 +55,19 @@ export function parsePolicies(
   policies: Readonly<Record<string, PolicyOptions>>,
 ): ReadonlyMap<string, Policy> {
   const parsed = new Map<string, Policy>()
-  for (const [name, options] of Object.entries(policies)) {
-    refuseName('policies', name)
-    if (name === TIER_POLICY)
-      throw unexpected('ERR_HEADGATE_INVALID_POLICY', 'policies', `a name other than '${TIER_POLICY}'`, name)
-    const limits = limitsOf(`policies.${name}`, options)
-    if (limits.length === 0)
-      throw unexpected('ERR_HEADGATE_INVALID_POLICY', `policies.${name}`, 'at least one limit', limits)
-    parsed.set(name, { name, tier: null, limits: nameLimits(`policies.${name}`, name, limits) })
-  }
+  for (const [name, options] of Object.entries(policies)) parsed.set(name, parsePolicy(name, options))
   return parsed
+}
+
+/** One of them. */
+export function parsePolicy(name: string, options: PolicyOptions): Policy {
+  refuseName('policies', name)
+  if (name === TIER_POLICY)
+    throw unexpected('ERR_HEADGATE_INVALID_POLICY', 'policies', `a name other than '${TIER_POLICY}'`, name)
+  const limits = limitsOf(`policies.${name}`, options)
+  if (limits.length === 0)
+    throw unexpected('ERR_HEADGATE_INVALID_POLICY', `policies.${name}`, 'at least one limit', limits)
+  return { name, tier: null, limits: nameLimits(`policies.${name}`, name, limits) }
 }
 
 function limitsOf(field: string, options: PolicyOptions): readonly Limit[] {
@@ -77,12 +82,15 @@ function limitsOf(field: string, options: PolicyOptions): readonly Limit[] {
 /** Turns named tiers into policies. A tier without any limit is unlimited. */
 export function parseTiers(tiers: Readonly<Record<string, TierOptions>>): ReadonlyMap<string, Policy> {
   const parsed = new Map<string, Policy>()
-  for (const [tier, options] of Object.entries(tiers)) {
-    refuseName('tiers', tier)
-    const limits = nameLimits(`tiers.${tier}`, TIER_POLICY, tierLimits(options))
-    parsed.set(tier, { name: TIER_POLICY, tier, limits })
-  }
+  for (const [tier, options] of Object.entries(tiers)) parsed.set(tier, parseTier(tier, options))
   return parsed
+}
+
+/** One of them. */
+export function parseTier(tier: string, options: TierOptions): Policy {
+  refuseName('tiers', tier)
+  const limits = nameLimits(`tiers.${tier}`, TIER_POLICY, tierLimits(options))
+  return { name: TIER_POLICY, tier, limits }
 }
 
 function nameLimits(field: string, policy: string, limits: readonly Limit[]): NamedLimit[] {

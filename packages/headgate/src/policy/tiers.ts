@@ -1,5 +1,5 @@
 import type { Limit } from '../engine/limit.js'
-import { type HeadgateError, unexpected } from '../errors.js'
+import { type HeadgateError, unexpected } from '../errors/headgate-error.js'
 import { toWhole } from './durations.js'
 import { MAX_UNITS, parseUnits, slidingWindowCounter, slidingWindowLog, tokenBucket } from './limits.js'
 

@@ -3,60 +3,93 @@ import type { Check } from '../engine/question.js'
 type Key = Pick<Check, 'subject' | 'scope' | 'name'>
 
 /**
- * Values by the state a check is about, a bounded number of them: when it is full, one that was added early goes.
+ * Values by the state a check is about, a bounded number of them, in two generations as `BoundedMap` has them.
  * By name and then by subject, both as they came: joining them to one key for each request would take longer than
  * the two look-ups.
  */
 export class CheckMap<Value> {
-  readonly #max: number
-  readonly #onDrop: (value: Value) => void
-  readonly #byName = new Map<string, Map<string, Value>>()
-  #size = 0
+  readonly #perGeneration: number
+  readonly #onDrop: ((value: Value) => void) | null
+  #young = new Generation<Value>()
+  #old = new Generation<Value>()
 
-  constructor(max: number, onDrop: (value: Value) => void = () => {}) {
-    this.#max = max
+  /** `max` is rounded up to an even number. `onDrop` is told of values that had to go to make room. */
+  constructor(max: number, onDrop: ((value: Value) => void) | null = null) {
+    this.#perGeneration = Math.ceil(max / 2)
     this.#onDrop = onDrop
   }
 
+  get size(): number {
+    return this.#young.size + this.#old.size
+  }
+
   get(check: Key): Value | undefined {
-    return this.#byName.get(nameOf(check))?.get(check.subject)
+    const name = nameOf(check)
+    const value = this.#young.get(name, check.subject)
+    if (value !== undefined || this.#old.size === 0) return value
+    const older = this.#old.get(name, check.subject)
+    if (older !== undefined) this.set(check, older)
+    return older
   }
 
   set(check: Key, value: Value): void {
     const name = nameOf(check)
+    if (this.#old.size > 0) this.#old.delete(name, check.subject)
+    this.#young.set(name, check.subject, value)
+    if (this.#young.size > this.#perGeneration) this.#grow(name, check.subject, value)
+  }
+
+  delete(check: Key): void {
+    const name = nameOf(check)
+    this.#young.delete(name, check.subject)
+    this.#old.delete(name, check.subject)
+  }
+
+  *values(): Generator<Value> {
+    yield* this.#young.values()
+    yield* this.#old.values()
+  }
+
+  /** Begins a new generation with the value that was one too many for this one. */
+  #grow(name: string, subject: string, value: Value): void {
+    const dropped = this.#old
+    this.#young.delete(name, subject)
+    this.#old = this.#young
+    this.#young = new Generation()
+    this.#young.set(name, subject, value)
+    if (this.#onDrop !== null) for (const one of dropped.values()) this.#onDrop(one)
+  }
+}
+
+class Generation<Value> {
+  readonly #byName = new Map<string, Map<string, Value>>()
+  size = 0
+
+  get(name: string, subject: string): Value | undefined {
+    return this.#byName.get(name)?.get(subject)
+  }
+
+  set(name: string, subject: string, value: Value): void {
     let values = this.#byName.get(name)
     if (values === undefined) {
       values = new Map()
       this.#byName.set(name, values)
     }
-    if (!values.has(check.subject)) {
-      if (this.#size >= this.#max) this.#dropOne()
-      this.#size++
-    }
-    values.set(check.subject, value)
+    const before = values.size
+    values.set(subject, value)
+    this.size += values.size - before
   }
 
-  delete(check: Key): void {
-    if (this.#byName.get(nameOf(check))?.delete(check.subject)) this.#size--
+  delete(name: string, subject: string): void {
+    const values = this.#byName.get(name)
+    if (!values?.delete(subject)) return
+    this.size--
+    // A scope may come from a request: a name without values must not stay.
+    if (values.size === 0) this.#byName.delete(name)
   }
 
   *values(): Generator<Value> {
     for (const values of this.#byName.values()) yield* values.values()
-  }
-
-  #dropOne(): void {
-    for (const [name, values] of this.#byName) {
-      const oldest = values.entries().next()
-      if (oldest.done) {
-        this.#byName.delete(name)
-        continue
-      }
-      const [subject, value] = oldest.value
-      values.delete(subject)
-      this.#size--
-      this.#onDrop(value)
-      return
-    }
   }
 }
 

@@ -1,28 +1,32 @@
-import { HeadgateError } from '../errors.js'
+import { HeadgateError } from '../errors/headgate-error.js'
 import type { Eventually } from './store.js'
 
-/** What operators have set for a whole fleet, as it is stored: who reads it must not trust it. */
+/** The settings of a whole fleet, as they are stored: readers must not trust them. */
 export interface ControlReading {
   /** The fields of the control hash. */
   readonly control: Readonly<Record<string, string>>
   /** Or why they could not be read: that must not keep the switches from being seen. */
-  readonly overrides: readonly StoredEntry[] | Error
+  readonly overrides: StoredOverrides | Error
+}
+
+export interface StoredOverrides {
+  /** By target. Another map when something has changed; those that have not are the same objects in it. */
+  readonly entries: ReadonlyMap<string, StoredEntry>
+  /** Unix time in milliseconds on the store's clock, when they were read. */
+  readonly nowMs: number
 }
 
 export interface StoredEntry {
-  readonly target: string
   readonly text: string
   /** Unix time in milliseconds on the store's clock. */
   readonly setAtMs: number
   readonly expiresAtMs: number
-  /** What is left of it, whatever anybody's clock says. */
-  readonly expiresInMs: number
 }
 
 /** Where a store keeps what operators have set. Never asked by a request: it is watched from beside. */
 export interface ControlStore {
   /** Whose fleet it is, where several may share a store. */
-  readonly fleet?: { readonly prefix: string; readonly tenant: string }
+  readonly fleet?: { readonly prefix: string; readonly tenant: string; readonly service: string }
   read(): Eventually<ControlReading>
   /** Sets fields of the control hash. */
   setControl(fields: Readonly<Record<string, string>>): Eventually<void>

@@ -1,5 +1,6 @@
-import type { Clock } from '../clock.js'
-import type { Answer, Check, Question, Refund } from '../engine/question.js'
+import type { Answer, Check, FailureMode, Question, Refund, Renewal } from '../engine/question.js'
+import type { Statistics } from '../observe/statistics/statistics.js'
+import type { Clock } from '../time/clock.js'
 import type { ControlStore } from './control-store.js'
 
 /** A value now, or a promise of it where the store is not in this process. */
@@ -16,19 +17,28 @@ export interface Store {
   readonly clock?: Clock
   /** Where operators' switches and overrides are kept. Left out: in the process that asks. */
   readonly control?: ControlStore
-  /** What decides for questions that do not say it themselves when the store cannot. Left out: it throws or rejects. */
-  readonly onStoreFailure?: 'local' | 'open' | 'closed'
+  /** Where the decisions of limiters and gates on it are counted. */
+  readonly statistics?: Statistics
+  /** The failure mode of questions that do not name one. Left out: the store throws or rejects. */
+  readonly onStoreFailure?: FailureMode
   /** Charges the first alternative that fits, whole, and says what it found. */
   decide(question: Question): Eventually<Answer>
   /** Answers as `decide` would and changes nothing. */
   peek(question: Question): Eventually<Answer>
   /** Takes charges back as far as they still count; returns the units given back, in order. */
   refund(refunds: readonly Refund[]): Eventually<readonly number[]>
+  /** Holds places for another while; returns whether each is held. Left out: they expire. */
+  renew?(renewals: readonly Renewal[]): Eventually<readonly boolean[]>
   /** Forgets what the checks' subjects have used. */
   reset(checks: readonly Check[]): Eventually<void>
+  /** Work that was begun for a question and is not over, such as a call that missed its deadline; null when there is none. */
+  underWay?(): Promise<unknown> | null
   /** Gives back what the store holds open. Afterwards it must not be asked again. */
   close(): Eventually<void>
 }
 
-/** Who decided: a shared store, this process alone, or nobody (the failure mode). */
-export type Source = 'redis' | 'memory' | 'local' | 'open' | 'closed'
+/**
+ * Who decided: a shared store, this process alone, the failure mode, or nobody: `none` for a request that nothing limits
+ * or that the policy file skips.
+ */
+export type Source = 'redis' | 'memory' | FailureMode | 'none'

@@ -130,12 +130,31 @@ describe('who a request comes from', () => {
   })
 
   test.each<[unknown, string]>([
-    [true, 'expected a list of addresses and networks; got true'],
-    [1, 'expected a list of addresses and networks; got 1'],
+    [true, 'expected a list of addresses and networks, everybody, or { hops }; got true'],
+    [1, 'expected a list of addresses and networks, everybody, or { hops }; got 1'],
+    ['all', 'expected a list of addresses and networks, everybody, or { hops }; got "all"'],
+    [{ hops: 0 }, 'trustedProxies.hops: expected a whole number from 1 to 32; got 0'],
+    [{ hops: 1.5 }, 'trustedProxies.hops: expected a whole number'],
+    [{ hops: 1, networks: [] }, 'trustedProxies.networks: expected hops alone'],
     [[1], 'expected an address or a network'],
     [['0.0.0.0/0'], 'expected a network of at least /8'],
     [['0.0.0.0/1', '128.0.0.0/1'], 'expected a network of at least /8'],
-    [['::/0'], 'expected a network of at least /7'],
+    [['1.2.3.4/7'], 'expected a network of at least /8'],
+    [['::/0'], 'expected a network without ::ffff:0:0/96'],
+    [['::/7'], 'expected a network without ::ffff:0:0/96'],
+    [['::/8'], 'expected a network without ::ffff:0:0/96'],
+    [['::/64'], 'expected a network without ::ffff:0:0/96'],
+    [['::/80'], 'expected a network without ::ffff:0:0/96'],
+    [['::fffe:0:0/95'], 'expected a network without ::ffff:0:0/96'],
+    [['::ff00:0:0/88'], 'expected a network without ::ffff:0:0/96'],
+    [['::1.2.3.4/80'], 'expected a network without ::ffff:0:0/96'],
+    [['2000::/3'], 'expected a network of at least /16'],
+    [['2000::/7'], 'expected a network of at least /16'],
+    [['fc00::/6'], 'expected a network of at least /16'],
+    [['fe80::/9'], 'expected a network of at least /16'],
+    [['::ffff:0:0/96'], 'expected an IPv4 network written with dots'],
+    [['::ffff:0.0.0.0/96'], 'expected an IPv4 network written with dots'],
+    [['0:0:0:0:0:ffff::/96'], 'expected an IPv4 network written with dots'],
     [['::ffff:10.0.0.0/8'], 'expected an IPv4 network written with dots'],
     [['::ffff:a00:0/104'], 'expected an IPv4 network written with dots'],
     [['10.0.0.1/8'], 'expected 10.0.0.0/8'],
@@ -148,5 +167,109 @@ describe('who a request comes from', () => {
   ])('refuses to trust %j', (trustedProxies, message) => {
     const make = () => createClientAddress({ trustedProxies: trustedProxies as string[] })
     expect(make).toThrow(message)
+  })
+
+  test.each(['fc00::/7', 'fd00::/8', 'fe80::/10', '2600:1f00::/24', '10.0.0.0/8', '::1'])(
+    'trusts %s',
+    own => {
+      expect(() => createClientAddress({ trustedProxies: [own] })).not.toThrow()
+    },
+  )
+
+  test('no network that is taken holds most of IPv4: each is tried on 1,000 addresses', () => {
+    const network = fc
+      .tuple(fc.oneof(fc.ipV4(), fc.ipV6(), fc.constantFrom('::', '::ffff:0:0', '0::')), fc.nat(128))
+      .map(([address, bits]) => `${address}/${bits}`)
+    const strangers = Array.from({ length: 256 }, (_, octet) => `${octet}.7.7.7`)
+    fc.assert(
+      fc.property(network, trusted => {
+        let clientAddress: ReturnType<typeof createClientAddress>
+        try {
+          clientAddress = createClientAddress({ trustedProxies: [trusted] })
+        } catch {
+          return
+        }
+        const believed = strangers.filter(peer => clientAddress(peer, '203.0.113.9') !== peer)
+        expect(believed.length).toBeLessThanOrEqual(1)
+      }),
+      { numRuns: 1_000 },
+    )
+  })
+
+  test('is told of a peer alone, too', () => {
+    const { trusts } = createClientAddress({ trustedProxies: ['10.0.0.0/8'] })
+    expect(['10.1.1.1', '::ffff:10.1.1.1', '11.1.1.1', 'x', undefined].map(trusts)).toEqual([
+      true,
+      true,
+      false,
+      false,
+      false,
+    ])
+    expect(createClientAddress().trusts('10.1.1.1')).toBe(false)
+  })
+
+  test('is what everybody says, when that was said aloud', () => {
+    const clientAddress = createClientAddress({ trustedProxies: 'everybody' })
+    expect(clientAddress('203.0.113.1', '198.51.100.1, 192.0.2.1')).toBe('198.51.100.1')
+    expect(clientAddress('203.0.113.1', undefined)).toBe('203.0.113.1')
+    expect(clientAddress('203.0.113.1', 'garbage, 192.0.2.1')).toBe('203.0.113.1')
+  })
+
+  test.each([
+    [1, '1.1.1.1, 2.2.2.2, 3.3.3.3', '3.3.3.3'],
+    [2, '1.1.1.1, 2.2.2.2, 3.3.3.3', '2.2.2.2'],
+    // Whoever went past the first proxy is whom the second one saw.
+    [3, '2.2.2.2, 3.3.3.3', '2.2.2.2'],
+    [1, '', '203.0.113.1'],
+  ])('behind %i proxies by number: %s is %s', (hops, header, expected) => {
+    const clientAddress = createClientAddress({ trustedProxies: { hops } })
+    expect(clientAddress('203.0.113.1', header)).toBe(expected)
+  })
+})
+
+describe('Forwarded', () => {
+  const PROXY = '10.0.0.1'
+  const clientAddress = createClientAddress({ trustedProxies: ['10.0.0.0/8'], forwardedHeader: 'forwarded' })
+
+  test.each<[string, string | readonly string[], string]>([
+    ['an address', 'for=203.0.113.9', '203.0.113.9'],
+    ['with more beside it', 'proto=https;For=203.0.113.9;by=10.0.0.1', '203.0.113.9'],
+    ['quoted, with a port', 'for="203.0.113.9:4711"', '203.0.113.9'],
+    ['IPv6', 'for="[2001:db8:0::9]:4711";host="a;b"', '2001:db8::9'],
+    ['forged on the left', 'for=1.1.1.1, for=203.0.113.9;proto=http, for=10.0.0.9', '203.0.113.9'],
+    ['a quote left open on the left', 'for=1.1.1.1;host="x, for=203.0.113.9', '203.0.113.9'],
+    ['several lines', ['for=1.1.1.1', 'for=203.0.113.9'], '203.0.113.9'],
+    ['hidden', 'for=_hidden', PROXY],
+    ['unknown', 'for=unknown', PROXY],
+    ['nobody', 'proto=https', PROXY],
+    ['twice in one', 'for=1.1.1.1;for=203.0.113.9', PROXY],
+    // The host is the client's text: none of it may pass for an element of its own.
+    ['a host with an element in it', 'for=203.0.113.9;host="x, for=6.6.6.6"', PROXY],
+    ['and more after it', 'for=203.0.113.9;host="x, for=6.6.6.6;y="', PROXY],
+    ['and a quote escaped', 'for=203.0.113.9;host="x, for=6.6.6.6;y=\\""', PROXY],
+    ['not even a pair', '203.0.113.9', PROXY],
+  ])('%s', (_name, header, expected) => {
+    expect(clientAddress(PROXY, header)).toBe(expected)
+  })
+
+  test('is read where it is named, and X-Forwarded-For where that is', () => {
+    expect(clientAddress.header).toBe('forwarded')
+    expect(createClientAddress().header).toBe('x-forwarded-for')
+    const make = () => createClientAddress({ forwardedHeader: 'x-real-ip' as 'forwarded' })
+    expect(make).toThrow('forwardedHeader: expected x-forwarded-for or forwarded; got "x-real-ip"')
+  })
+
+  test.each([
+    '"'.repeat(50_000),
+    `for="${'\\'.repeat(50_000)}`,
+    ';'.repeat(50_000),
+    `a=b;${'c'.repeat(50_000)}`,
+  ])('takes less than 5 ms on a hostile element: case %#', element => {
+    const tookMs = Array.from({ length: 5 }, () => {
+      const began = performance.now()
+      clientAddress(PROXY, element)
+      return performance.now() - began
+    })
+    expect(Math.min(...tookMs)).toBeLessThan(5)
   })
 })

@@ -76,6 +76,20 @@ describe('a Redis key', () => {
     expect(key).toBe('ratelimit:v1:{ip:2001:db8::1}:global:api.log-1m')
   })
 
+  it('of an IPv6 caller lies in the slot of its /48, with those of the networks around it', () => {
+    const keyOf = (subject: string) =>
+      redisKey({ prefix: 'ratelimit', tenant: 't', subject, scope: 'global', name: 'api.log-1m' })
+    expect(keyOf('ip:2001:db8:1:2::/64')).toBe(
+      'ratelimit:v1:{t/ip:2001:db8:1::/48}2001:db8:1:2::/64:global:api.log-1m',
+    )
+    expect(keyOf('ip:2001:db8:1:0::/56')).toBe(
+      'ratelimit:v1:{t/ip:2001:db8:1::/48}2001:db8:1:0::/56:global:api.log-1m',
+    )
+    expect(keyOf('ip:2001:db8:1::/48')).toBe('ratelimit:v1:{t/ip:2001:db8:1::/48}:global:api.log-1m')
+    // Only names of ours: what somebody writes that looks like one is encoded as ever.
+    expect(keyOf('ip:}{::/64')).toBe('ratelimit:v1:{t/ip:%7d%7b::/64}:global:api.log-1m')
+  })
+
   it('is another for other parts: over 100,000 hostile tuples, each with its neighbours', () => {
     const seen = new Map<string, string>()
     const see = (parts: KeyParts) => {

@@ -2,10 +2,12 @@
  * `<prefix>:v1:{<tenant>/<type>:<id>}:<scope>:<policy>.<limit>`
  *
  * The braces are Redis Cluster's hash tag: only what stands between them chooses the slot, so all limits of a subject
- * live together and can be charged by one script. Whatever could end a part early is percent-encoded, so different
+ * live together and can be charged by one script. Those of an IPv6 caller live with its /48, and the key goes on with its own
+ * network behind the braces: `{ip:2001:db8:1::/48}2001:db8:1:2::/64:global:api.log-1m`. Whatever could end a part early is percent-encoded, so different
  * parts always give different keys and no user data can choose a slot. Long parts are replaced by a digest.
  */
 import { digest } from './digest.js'
+import { slotSubject } from './ip-network.js'
 
 /** Changes with the layout of the stored state; limits start afresh once when it does. */
 const STATE_VERSION = 'v1'
@@ -26,13 +28,16 @@ export interface KeyParts {
 
 /** The Redis key of a state. Injective: two keys are equal only if all their parts are. */
 export function redisKey(parts: KeyParts): string {
-  const colon = parts.subject.indexOf(':')
-  const type = encodePart(parts.subject.slice(0, colon), /[%{}:/~\p{Cc}\p{Cs}]/gu)
+  const slot = slotSubject(parts.subject)
+  const colon = slot.indexOf(':')
+  const type = encodePart(slot.slice(0, colon), /[%{}:/~\p{Cc}\p{Cs}]/gu)
   // Colons stay in an id, so that an IPv6 address can be read: the type before it has none.
-  const id = encodePart(parts.subject.slice(colon + 1), /[%{}\p{Cc}\p{Cs}]/gu)
+  const id = encodePart(slot.slice(colon + 1), /[%{}\p{Cc}\p{Cs}]/gu)
+  // Only behind the braces of an IPv6 network stands anything but a colon.
+  const within = slot === parts.subject ? '' : parts.subject.slice(colon + 1)
   const tenant = parts.tenant === '' ? '' : `${encodeTenant(parts.tenant)}/`
   const scope = encodePart(parts.scope, /[%{}:\p{Cc}\p{Cs}]/gu)
-  return `${parts.prefix}:${STATE_VERSION}:{${tenant}${type}:${id}}:${scope}:${parts.name}`
+  return `${parts.prefix}:${STATE_VERSION}:{${tenant}${type}:${id}}${within}:${scope}:${parts.name}`
 }
 
 /** A tenant as it may stand in a key. */

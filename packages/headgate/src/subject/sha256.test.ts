@@ -1,7 +1,7 @@
 import { createHash, createHmac, randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { digest } from './digest.js'
+import { digest, ownDigest } from './digest.js'
 import { hmacSha256, sha256 } from './sha256.js'
 
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
@@ -64,4 +64,19 @@ describe('a digest', () => {
   it('is another under another key', () => {
     expect(digest('one', 'text')).not.toBe(digest('other', 'text'))
   })
+})
+
+it('the digest is the same with the help of the runtime and without', () => {
+  const text = fc.oneof(
+    fc.string({ unit: fc.constantFrom('a', 'é', '€', '\ud800', '\udc00', '\ud83d\ude00'), maxLength: 40 }),
+    fc
+      .constantFrom('x', 'é', '\ud800', '😀')
+      .chain(unit => fc.constantFrom(unit.repeat(4_096), unit.repeat(4_097))),
+  )
+  fc.assert(
+    fc.property(text, text, (key, message) => {
+      expect(digest(key, message)).toBe(ownDigest(key, message))
+    }),
+    { numRuns: 500 },
+  )
 })

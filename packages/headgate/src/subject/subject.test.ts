@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { isHeadgateError } from '../errors.js'
-import { createSubjectNamer, type Subject, type SubjectInput } from './subject.js'
+import { isHeadgateError } from '../errors/headgate-error.js'
+import { limitedAddress } from './client-address.js'
+import { createSubjectNamer, type Subject, type SubjectInput, type SubjectWarning } from './subject.js'
 
 const HOSTILE = [
   ':',
@@ -47,8 +48,42 @@ describe('the name of a subject', () => {
     const nameSubject = createSubjectNamer()
     expect(nameSubject('user:42')).toBe('user:42')
     expect(nameSubject({ type: 'user', id: '42' })).toBe('user:42')
-    expect(nameSubject('ip:2001:db8::1')).toBe('ip:2001:db8::1')
-    expect(nameSubject({ type: 'ip', id: '2001:db8::1' })).toBe('ip:2001:db8::1')
+    expect(nameSubject('ip:192.0.2.1')).toBe('ip:192.0.2.1')
+    expect(nameSubject({ type: 'ip', id: '2001:db8::1' })).toBe('ip:2001:db8:0:0::/64')
+  })
+
+  it.each([
+    ['ip:2001:db8:1:2::1', 'ip:2001:db8:1:2::/64'],
+    ['ip:2001:DB8:1:2:ffff:ffff:ffff:ffff', 'ip:2001:db8:1:2::/64'],
+    ['IP:2001:0db8:0001:0002::/64', 'ip:2001:db8:1:2::/64'],
+    ['ip:fe80::1%eth0', 'ip:fe80:0:0:0::/64'],
+    ['ip:::1', 'ip:0:0:0:0::/64'],
+    ['ip:::ffff:1.2.3.4', 'ip:1.2.3.4'],
+    ['ip:::FFFF:102:304', 'ip:1.2.3.4'],
+    ['ip:64:ff9b::1.2.3.4', 'ip:64:ff9b:0:0::/64'],
+    ['ip:2001:db8:1:2ff::/56', 'ip:2001:db8:1:200::/56'],
+    ['ip:2001:db8:1:2::/48', 'ip:2001:db8:1::/48'],
+    // What is no address, or no network that one caller has, stays as it is.
+    ['ip:2001:db8::/32', 'ip:2001:db8::/32'],
+    ['ip:::ffff:1.2.3.4/64', 'ip:::ffff:1.2.3.4/64'],
+    ['ip:a:b', 'ip:a:b'],
+    ['user:2001:db8::1', 'user:2001:db8::1'],
+  ])('of an IPv6 address is its /64: %s is %s', (subject, name) => {
+    const nameSubject = createSubjectNamer()
+    expect(nameSubject(subject as SubjectInput)).toBe(name)
+    expect(nameSubject(subject as SubjectInput)).toBe(name)
+    expect(nameSubject(name as SubjectInput)).toBe(name)
+  })
+
+  it('is the same for a type in another case, and for no other difference', () => {
+    const nameSubject = createSubjectNamer()
+    expect(nameSubject('User:Ada')).toBe('user:Ada')
+    expect(nameSubject({ type: 'USER', id: 'Ada' })).toBe('user:Ada')
+    expect(nameSubject.isOwnName('User:Ada')).toBe(false)
+    expect(nameSubject.isOwnName('user:Ada')).toBe(true)
+    expect(nameSubject('user:ada')).toBe('user:ada')
+    expect(nameSubject('É:1')).toBe('É:1')
+    expect(nameSubject('iP:1.2.3.4')).toBe('ip:1.2.3.4')
   })
 
   it('is another for another subject: 100,000 hostile ones', () => {
@@ -57,7 +92,8 @@ describe('the name of a subject', () => {
     fc.assert(
       fc.property(type, text, (type, id) => {
         const name = nameSubject({ type, id })
-        const identity = JSON.stringify([type, id])
+        // Addresses of one /64 are one caller.
+        const identity = JSON.stringify([type, (type === 'ip' && limitedAddress(id)) || id])
         const known = seen.get(name)
         if (known !== undefined && known !== identity) throw new Error(`${known} and ${identity} are ${name}`)
         seen.set(name, identity)
@@ -105,10 +141,71 @@ describe('a secret', () => {
     expect(createSubjectNamer({ secret: 'another' })({ type, id: CANARY })).not.toBe(name)
   })
 
-  it('may be of a type of your own', () => {
-    const nameSubject = createSubjectNamer({ secretTypes: ['token'] })
-    expect(nameSubject(`token:${CANARY}`)).not.toContain(CANARY)
-    expect(nameSubject('apikey:public')).toBe('apikey:public')
+  it.each([
+    'ApiKey',
+    'APIKEY',
+    'api-key',
+    'X_Api_Key',
+    'key',
+    'token',
+    'Access-Token',
+    'Session',
+    'sessionId',
+    'sid',
+    'jwt',
+    'Bearer',
+    'cookie',
+    'clientSecret',
+    'password',
+  ])('is what a type looks like that is called %s', type => {
+    const name = createSubjectNamer({ secret: 's' })({ type, id: CANARY })
+    expect(name).not.toContain(CANARY)
+    expect(name).toMatch(/^[^:A-Z]+:~[0-9a-f]{32}$/)
+    expect(createSubjectNamer({ secret: 's' })(`${type.toLowerCase()}:${CANARY}`)).toBe(name)
+  })
+
+  it('may be of a type of your own, in any case, beside those', () => {
+    const nameSubject = createSubjectNamer({ secret: 's', secretTypes: ['License'] })
+    expect(nameSubject(`license:${CANARY}`)).not.toContain(CANARY)
+    expect(nameSubject(`LICENSE:${CANARY}`)).toBe(nameSubject(`license:${CANARY}`))
+    expect(nameSubject(`apikey:${CANARY}`)).not.toContain(CANARY)
+  })
+
+  it('has the digest it always had, so that an upgrade forgets nothing', () => {
+    const nameSubject = createSubjectNamer({ secret: 'a secret' })
+    expect(nameSubject('apikey:sk_live_1')).toBe('apikey:~5c06146ff126d3887adc01f14a0cc47d')
+    expect(nameSubject(`user:${'é'.repeat(70)}`)).toBe('user:~5e4ad4df979baee7ca1e9c54bf62e887')
+    expect(nameSubject(`user:${'\ud800'.repeat(70)}`)).toBe('user:~7afea139478e6d42ab7737792bb37a36')
+  })
+
+  it('of a megabyte takes less than 5 ms', () => {
+    const nameSubject = createSubjectNamer({ secret: 's' })
+    for (const character of ['x', 'é', '\ud800']) {
+      const key = `apikey:${character.repeat(1_000_000)}`
+      const tookMs = Array.from({ length: 20 }, () => {
+        const began = performance.now()
+        nameSubject(key as SubjectInput)
+        return performance.now() - began
+      })
+      expect(Math.min(...tookMs)).toBeLessThan(5)
+    }
+  })
+
+  it('without a key of your own is told once, with a code', () => {
+    const told: SubjectWarning[] = []
+    const nameSubject = createSubjectNamer({ onWarning: warning => told.push(warning) })
+    nameSubject('user:42')
+    nameSubject(`user:${'x'.repeat(100)}`)
+    expect(told).toEqual([])
+    nameSubject(`ApiKey:${CANARY}`)
+    nameSubject(`session:${CANARY}`)
+    expect(told.map(({ code }) => code)).toEqual(['WARN_HEADGATE_DEFAULT_SECRET'])
+    expect(told[0]?.message).toContain('subject.secret')
+    expect(JSON.stringify(told)).not.toContain(CANARY)
+    const kept: SubjectWarning[] = []
+    const onWarning = (warning: SubjectWarning) => void kept.push(warning)
+    createSubjectNamer({ secret: 's', onWarning })(`apikey:${CANARY}`)
+    expect(kept).toEqual([])
   })
 
   it('never appears in an error, however wrongly it is passed', () => {

@@ -1,5 +1,8 @@
-import { HeadgateError, show } from '../errors.js'
+import { HeadgateError, show } from '../errors/headgate-error.js'
+import { looksSecret } from '../errors/shown-text.js'
 import { digest } from './digest.js'
+import { ipName, isIPv6Name } from './ip-network.js'
+import { foldType } from './subject-type.js'
 
 /** Who is asking. `type` is `ip`, `user`, `apikey`, `session`, `internal`, `tenant` or one of your own. */
 export interface Subject {
@@ -13,74 +16,148 @@ export type SubjectInput = Subject | `${string}:${string}`
 export interface SubjectOptions {
   /** Key of the hash under which secrets are stored; give every process the same one. */
   readonly secret?: string
-  /** Types whose ids are secrets and leave the process only as a keyed hash. Default: `apikey`, `session`. */
+  /**
+   * Types whose ids are secrets and leave the process only as a keyed hash, beside those that look like it: `apikey`,
+   * `session`, `token` and every type with such a word in it.
+   */
   readonly secretTypes?: readonly string[]
+  /** Budgets beside that of an IPv6 caller's /64. Default `{ '/56': 4, '/48': 16 }`, in a gate what the file says. */
+  readonly ipv6Networks?: Ipv6Networks
+  /** Told once when a secret is hashed without a `secret`. Default: `console.warn`. */
+  readonly onWarning?: (warning: SubjectWarning) => void
+}
+
+/**
+ * How many times a limit all callers of a wider IPv6 network have together, by the network's size from /48 to /63. A
+ * caller is charged to its /64 and to these, all or none.
+ */
+export type Ipv6Networks = Readonly<Record<`/${number}`, number>> | 'off'
+
+export interface SubjectWarning {
+  readonly code: 'WARN_HEADGATE_DEFAULT_SECRET'
+  readonly message: string
 }
 
 const DEFAULT_SECRET = 'headgate'
-const DEFAULT_SECRET_TYPES = ['apikey', 'session']
 const MAX_ID_LENGTH = 64
+const IP = 'ip'
 /** Marks an id that is a digest. An id that really begins so is digested too, so none can pass for another. */
 const DIGEST_MARK = '~'
 const DIGEST_MARK_CODE = DIGEST_MARK.charCodeAt(0)
-const REMEMBERED_DIGESTS = 10_000
+const DIGEST_START = `:${DIGEST_MARK}`
+const REMEMBERED_NAMES = 10_000
 /** Longer ones are digested each time: remembering them would let callers fill the memory with their text. */
 const REMEMBERED_LENGTH = 512
 
-/** Names a subject for the store: `type:id`, with secrets and long ids replaced by their digest. */
+/** Names a subject for the store: `type:id`, with secrets and long ids replaced by their digest, IPv6 by its /64. */
 export interface SubjectNamer {
   (subject: SubjectInput): string
   /** Whether a text is a subject, and its own name. */
   isOwnName(text: string): boolean
 }
 
-/** Makes the function that names subjects. Different subjects always get different names. */
+/**
+ * Whether a name must not be taken for the text of a subject. Whoever knows a digest must not be able to act as the
+ * subject it was made from, and an IPv6 caller is charged to more than its own name.
+ */
+export function isNameOnly(name: string): boolean {
+  return name.includes(DIGEST_START) || isIPv6Name(name)
+}
+
+/** Makes the function that names subjects. Different callers always get different names. */
 export function createSubjectNamer(options: SubjectOptions = {}): SubjectNamer {
   const secret = options.secret ?? DEFAULT_SECRET
   if (typeof secret !== 'string' || secret === '') throw invalidOption('subject.secret', 'a non-empty string')
-  const secretTypes = options.secretTypes ?? DEFAULT_SECRET_TYPES
+  const { secretTypes = [] } = options
   if (!Array.isArray(secretTypes) || secretTypes.some(type => typeof type !== 'string')) {
     throw invalidOption('subject.secretTypes', 'a list of subject types')
   }
-  const secretPrefixes = secretTypes.map(type => `${type}:`)
-  const digests = new Map<string, string>()
+  const ownSecretTypes = new Set(secretTypes.map(foldType))
+  const isSecret = (type: string): boolean => ownSecretTypes.has(type) || looksSecret(type)
+  /** Names that took some work to find. */
+  const names = new Map<string, string>()
+  /** By the first letter, the last type seen that is in lower case and no secret: most requests have one of a few. */
+  const plainPrefixes: (string | undefined)[] = new Array(128).fill(undefined)
+  let mayWarn = options.secret === undefined
 
-  function digestOf(text: string): string {
-    const known = digests.get(text)
-    if (known !== undefined) return known
-    const colon = text.indexOf(':')
-    const name = `${text.slice(0, colon + 1)}${DIGEST_MARK}${digest(secret, text)}`
+  function digestOf(text: string, type: string): string {
+    return `${type}:${DIGEST_MARK}${digest(secret, text)}`
+  }
+
+  /** Forgetting all at once is rare and needs no order of use; a name is only a few microseconds to make again. */
+  function remember(text: string, name: string): string {
     if (text.length > REMEMBERED_LENGTH) return name
-    // Forgetting all at once is rare and needs no order of use; a digest is only a few microseconds to make again.
-    if (digests.size >= REMEMBERED_DIGESTS) digests.clear()
-    digests.set(text, name)
+    if (names.size >= REMEMBERED_NAMES) names.clear()
+    names.set(text, name)
     return name
   }
 
-  function needsDigest(text: string, colon: number): boolean {
-    if (text.length - colon - 1 > MAX_ID_LENGTH) return true
-    // Character codes first: this runs for every request, and most of them differ there.
-    if (text.charCodeAt(colon + 1) === DIGEST_MARK_CODE) return true
-    const first = text.charCodeAt(0)
-    for (const prefix of secretPrefixes) {
-      if (prefix.charCodeAt(0) === first && text.startsWith(prefix)) return true
-    }
-    return false
+  function isOwn(text: string, colon: number): boolean {
+    if (text.length - colon - 1 > MAX_ID_LENGTH) return false
+    if (text.charCodeAt(colon + 1) === DIGEST_MARK_CODE) return false
+    const prefix = plainPrefixes[text.charCodeAt(0)]
+    if ((prefix?.length !== colon + 1 || !text.startsWith(prefix)) && !isPlainType(text, colon)) return false
+    return colon !== IP.length || !text.startsWith(IP) || !text.includes(':', colon + 1)
+  }
+
+  function isPlainType(text: string, colon: number): boolean {
+    const type = text.slice(0, colon)
+    if (type !== foldType(type) || isSecret(type)) return false
+    const first = type.charCodeAt(0)
+    if (first < plainPrefixes.length && colon < MAX_ID_LENGTH) plainPrefixes[first] = `${type}:`
+    return true
+  }
+
+  function nameOf(text: string, colon: number): string {
+    const known = text.length > REMEMBERED_LENGTH ? undefined : names.get(text)
+    if (known !== undefined) return known
+    const type = foldType(text.slice(0, colon))
+    const folded = type + text.slice(colon)
+    if (isSecret(type) && mayWarn) warnOfDefault(type)
+    const name = (type === IP ? ipName(text.slice(colon + 1)) : null) ?? readable(folded, colon)
+    return remember(text, name ?? digestOf(folded, type))
+  }
+
+  /** The text itself, if it may be stored as it is. */
+  function readable(text: string, colon: number): string | null {
+    const id = text.length - colon - 1
+    if (id > MAX_ID_LENGTH || text.charCodeAt(colon + 1) === DIGEST_MARK_CODE) return null
+    return isSecret(text.slice(0, colon)) ? null : text
+  }
+
+  function warnOfDefault(type: string): void {
+    mayWarn = false
+    warn(options.onWarning, {
+      code: 'WARN_HEADGATE_DEFAULT_SECRET',
+      message: `subject.secret: none is set, so ${show(type)} ids are hashed with a key that everybody knows, and who can read the store can try ids out; set the same one in every process`,
+    })
   }
 
   function nameSubject(subject: SubjectInput): string {
     const text = typeof subject === 'string' ? subject : subjectText(subject)
     const colon = text.indexOf(':')
     if (!isBetween(text, colon)) throw invalidSubject(subject)
-    return needsDigest(text, colon) ? digestOf(text) : text
+    return isOwn(text, colon) ? text : nameOf(text, colon)
   }
 
   function isOwnName(text: string): boolean {
     const colon = text.indexOf(':')
-    return isBetween(text, colon) && !needsDigest(text, colon)
+    return isBetween(text, colon) && isOwn(text, colon)
   }
 
   return Object.assign(nameSubject, { isOwnName })
+}
+
+function warn(
+  onWarning: SubjectOptions['onWarning'] = ({ code, message }) =>
+    console.warn(`[headgate] ${code}: ${message}`),
+  warning: SubjectWarning,
+): void {
+  try {
+    onWarning(warning)
+  } catch {
+    // Who cannot be warned does not stop a request.
+  }
 }
 
 /** Whether there is something on both sides of the colon. */
@@ -100,6 +177,7 @@ function invalidSubject(subject: unknown): HeadgateError {
   return new HeadgateError(
     'ERR_HEADGATE_INVALID_SUBJECT',
     `subject: expected 'type:id' or { type, id } with both non-empty and no ':' in type; got ${got}`,
+    { field: 'subject' },
   )
 }
 

@@ -1,6 +1,9 @@
 import type { Limit } from '../../engine/limit.js'
 import {
+  type ConcurrencyOptions,
   type CounterOptions,
+  concurrency,
+  MAX_PLACES,
   MAX_UNITS,
   slidingWindowCounter,
   slidingWindowLog,
@@ -45,6 +48,10 @@ const NAME_FIELD = {
   shape: told('up to 32 letters, digits, `-` or `_`', { type: 'string', pattern: NAME.source }),
   text: 'Tells two limits of one kind and window apart.',
 }
+const COUNTS_FIELD = {
+  shape: told('one of `cost`, `requests`', { enum: ['cost', 'requests'] }),
+  text: 'What a request takes: its cost, or `requests` one whatever it costs. Default `cost`.',
+}
 const LIMIT_FIELD = { shape: units, text: 'Units in a window; 0 is a ban.', required: true }
 const WINDOW_FIELD = { shape: duration, text: 'How long a unit counts.', required: true }
 
@@ -53,7 +60,7 @@ const MAKERS = new Map<unknown, Maker>([
   [
     'sliding-window-log',
     {
-      fields: { limit: LIMIT_FIELD, window: WINDOW_FIELD, name: NAME_FIELD },
+      fields: { limit: LIMIT_FIELD, window: WINDOW_FIELD, counts: COUNTS_FIELD, name: NAME_FIELD },
       sample: { limit: 1, window: '1m' },
       make: options => slidingWindowLog(options as unknown as WindowOptions),
     },
@@ -68,6 +75,7 @@ const MAKERS = new Map<unknown, Maker>([
           shape: told('a whole number from 1 to 1000', { type: 'integer', minimum: 1, maximum: 1_000 }),
           text: 'Cuts the window into parts and counts the oldest whole: exact in any window, slightly stricter.',
         },
+        counts: COUNTS_FIELD,
         name: NAME_FIELD,
       },
       sample: { limit: 1, window: '1m' },
@@ -88,10 +96,34 @@ const MAKERS = new Map<unknown, Maker>([
           text: 'Tokens that come back each second.',
           required: true,
         },
+        counts: COUNTS_FIELD,
         name: NAME_FIELD,
       },
       sample: { capacity: 1, refillPerSecond: 1 },
       make: options => tokenBucket(options as unknown as TokenBucketOptions),
+    },
+  ],
+  [
+    'concurrency',
+    {
+      fields: {
+        limit: {
+          shape: told(`a whole number from 0 to ${MAX_PLACES}`, {
+            type: 'integer',
+            minimum: 0,
+            maximum: MAX_PLACES,
+          }),
+          text: 'Requests under way at once, whatever they cost; 0 is a ban.',
+          required: true,
+        },
+        holdFor: {
+          shape: duration,
+          text: 'How long a place is kept for a request whose process is lost, from `1s` to `1h`. Default `30s`.',
+        },
+        name: NAME_FIELD,
+      },
+      sample: { limit: 1 },
+      make: options => concurrency(options as unknown as ConcurrencyOptions),
     },
   ],
 ])

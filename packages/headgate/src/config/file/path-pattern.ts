@@ -9,8 +9,10 @@ const LETTER = "[\\w.~!$&'+,=@%:-]"
 const LITERAL = `(?!(?:\\.|%2[eE]){1,2}(?:/|$))(?!:)${LETTER}+`
 const PARAMETER = ':[A-Za-z_]\\w{0,31}'
 const SEGMENT = `(?:${LITERAL}|${PARAMETER})`
-const PATTERN = new RegExp(`^/(?:(?:${SEGMENT}/)*(?:${SEGMENT}/?|\\*))?$`)
-const PREFIX = new RegExp(`^(?:/${LITERAL})+/?$`)
+/** Deeper than any API has a reason to be; looking a path up takes a step for each. */
+const AT_MOST_64 = '(?!(?:/[^/]+){65})'
+const PATTERN = new RegExp(`^${AT_MOST_64}/(?:(?:${SEGMENT}/)*(?:${SEGMENT}/?|\\*))?$`)
+const PREFIX = new RegExp(`^${AT_MOST_64}(?:/${LITERAL})+/?$`)
 const METHODS = [
   'GET',
   'HEAD',

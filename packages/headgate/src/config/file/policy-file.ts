@@ -1,24 +1,15 @@
-import { parseNetwork } from '../../subject/network.js'
 import { listOf } from '../shape/lists.js'
 import { mapOf, record } from '../shape/maps.js'
-import { objectionTo } from '../shape/objection.js'
 import { choice, text } from '../shape/scalars.js'
-import type { Shape } from '../shape/shape.js'
 import { enforcement, storeFailure } from './enforcement.js'
+import { identify } from './identify.js'
+import { ipv6Networks } from './ipv6-networks.js'
 import { costKeys, pathPrefix } from './path-pattern.js'
 import { policies } from './policy.js'
-import { charge, cost, globalBudget, headerStyle, rule, subjectKeys } from './rule.js'
+import { charge, cost, globalBudget, headerStyle, rule, subjectKeys, subjectType } from './rule.js'
 import { tiers } from './tier.js'
-import { upstream } from './upstream.js'
-
-const trustedProxy: Shape<string> = {
-  words: 'an address or a network',
-  schema: { type: 'string', pattern: '^[0-9a-fA-F:.]+(/\\d{1,3})?$' },
-  read(value, place) {
-    const objection = objectionTo(() => parseNetwork(value))
-    return objection === null ? String(value) : place.refuse(objection)
-  },
-}
+import { trustedProxies } from './trusted-proxies.js'
+import { route, upstream } from './upstream.js'
 
 export const skip = record({
   prefixes: {
@@ -47,6 +38,11 @@ export const policyFile = record({
     shape: text('a text of 1 to 64 letters, digits, ., _ or -', /^[\w.-]{1,64}$/),
     text: 'Keeps the limits of several products on one Redis apart.',
     leftOut: 'none',
+  },
+  service: {
+    shape: text('up to 64 letters, digits, _ . or -', /^[A-Za-z0-9_.-]{1,64}$/),
+    text: 'The program these processes are. While Redis is away a process takes its share of each limit among those of its own name.',
+    leftOut: 'the tenant',
   },
   tiers: {
     shape: tiers,
@@ -80,10 +76,25 @@ export const policyFile = record({
     text: 'What applies to which requests. The first rule that matches on its level is taken.',
     leftOut: 'none',
   },
+  identify: {
+    shape: identify,
+    text: 'Who is asking: sources in the order in which they are tried. All that are found are subjects of the request, the first is charged unless a rule says otherwise. Requests of whom nothing is found share one budget.',
+    leftOut: '[apikey, ip]',
+  },
   subjects: {
     shape: mapOf('a map of subjects', { keys: subjectKeys, values: charge }),
     text: 'Callers named one by one, by `type:id`: their tier, or a policy of their own. No message ever shows an id.',
     leftOut: 'none',
+  },
+  secretTypes: {
+    shape: listOf('a list of subject types', subjectType),
+    text: 'Subject types whose ids are kept only as a keyed hash, beside `apikey`, `session`, `token` and all that have such a word in them.',
+    leftOut: 'none',
+  },
+  ipv6Networks: {
+    shape: ipv6Networks,
+    text: 'How many times a limit all callers of a wider network have together, by its size from /48 to /63. A caller is charged to its /64 and to these, all or none. `off` for the /64 alone.',
+    leftOut: '{ /56: 4, /48: 16 }',
   },
   costs: {
     shape: mapOf('a map of costs', { keys: costKeys, values: cost }),
@@ -96,20 +107,30 @@ export const policyFile = record({
     leftOut: 'none',
   },
   trustedProxies: {
-    shape: listOf('a list of addresses and networks', trustedProxy),
-    text: 'Proxies whose word about the client’s address (`X-Forwarded-For`) is taken: addresses and networks.',
+    shape: trustedProxies,
+    text: 'Proxies whose word about the client’s address is taken: addresses and networks. `everybody` lets callers choose their address unless a proxy in front overwrites what they write; `{ hops: 2 }` counts proxies, and is safe only where every request has passed as many.',
     leftOut: 'none: the peer of the connection is the client',
+  },
+  forwardedHeader: {
+    shape: choice(['x-forwarded-for', 'forwarded']),
+    text: 'The header in which these proxies say it. The other one is not read.',
+    leftOut: 'x-forwarded-for',
   },
   onStoreFailure: {
     shape: storeFailure,
     text: 'What decides when the store cannot be asked: this process at its share, nobody (all pass), or 503 for all.',
     leftOut: 'local',
   },
-  headers: { shape: headerStyle, text: 'Which headers responses carry.', leftOut: 'both' },
+  headers: { shape: headerStyle, text: 'Which headers responses carry.', leftOut: 'legacy' },
   upstream: {
     shape: upstream,
-    text: 'Where the gateway sends what it lets through, `http://host:port`.',
+    text: 'Where the gateway sends what it lets through and no route is for: a URL, several that do the same, or the long form.',
     leftOut: '`--upstream` or `--demo`',
+  },
+  routes: {
+    shape: listOf('a list of routes', route),
+    text: 'Which requests the gateway sends elsewhere, by host and path. The most specific is taken: a host by its name, then by `*.`, then any; among them the longest path.',
+    leftOut: 'none',
   },
   $schema: {
     shape: text('the address of a JSON Schema', /^\S+$/),

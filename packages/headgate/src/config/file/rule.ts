@@ -1,6 +1,6 @@
 import { MAX_UNITS } from '../../policy/limits.js'
 import { describeValue } from '../describe-value.js'
-import { oneOrMore } from '../shape/lists.js'
+import { listOf, oneOrMore } from '../shape/lists.js'
 import { type RecordShape, record } from '../shape/maps.js'
 import { choice, NAME, nameOf, text, wholeNumber } from '../shape/scalars.js'
 import type { Place, Shape } from '../shape/shape.js'
@@ -12,7 +12,7 @@ export const cost = wholeNumber(0, MAX_UNITS)
 
 const scope = text('a text of 1 to 64 letters, digits, ., _, - or /', /^[\w./-]{1,64}$/)
 /** Where a type is expected, a whole subject may stand, whose id may be a secret: it is not shown. */
-const subjectType: Shape<string> = {
+export const subjectType: Shape<string> = {
   ...text('a subject type, such as ip, user or apikey', NAME),
   read(value, place) {
     if (typeof value === 'string' && NAME.test(value)) return value
@@ -30,7 +30,7 @@ const matchFields = record({
   },
   subject: {
     shape: oneOrMore(subjectType),
-    text: 'The type of a subject of the request, or a list of them. The first subject that has one of them is charged.',
+    text: 'The type of a subject of the request, in upper or lower case, or a list of them. The first subject that has one of them is charged.',
     leftOut: 'any',
   },
   tier: { shape: oneOrMore(nameOf('tiers')), text: "The caller's tier, or a list of them.", leftOut: 'any' },
@@ -55,7 +55,7 @@ export const match = {
   },
 }
 
-/** What a request is charged to: a tier or a policy, one of them. */
+/** Names what a request is charged to: a tier or a policy, one of them. */
 const chargeFields = record({
   tier: { shape: nameOf('tiers'), text: 'A tier.' },
   policy: { shape: nameOf('policies'), text: 'A policy.' },
@@ -90,6 +90,12 @@ export const globalBudget = record({
   ...enforcement,
 })
 
+/** Who else is charged. */
+const also = record({
+  subject: { shape: subjectType, text: 'The type of the subject.', required: true },
+  policy: { shape: nameOf('policies'), text: 'What it is charged to.', required: true },
+})
+
 const ruleFields = record({
   name: {
     shape: text('up to 32 letters, digits, - or _', NAME),
@@ -110,10 +116,17 @@ const ruleFields = record({
     text: 'Which budget of the policy; `global` is one for all routes.',
     leftOut: 'global',
   },
+  also: {
+    shape: listOf('a list of { subject, policy }', also, { atLeast: 1 }),
+    text: 'Further subjects of the request, by their type, that are charged with it by policies of their own, all or none: the organisation of a user. Where the request has no such subject, nothing is charged for it.',
+    leftOut: 'none',
+  },
   ...enforcement,
   ...failure,
   headers: { shape: headerStyle, text: 'Which headers the response carries.', leftOut: 'as for the file' },
 })
+
+export type ReadAlso = NonNullable<ReturnType<typeof also.read>>
 
 /** A rule as it was read. */
 export type ReadRule = NonNullable<ReturnType<typeof ruleFields.read>>

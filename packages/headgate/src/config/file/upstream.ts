@@ -1,35 +1,167 @@
+/** Where the gateway sends what it lets through: servers, and which requests go to which of them. */
+
+import type { UpstreamConfig } from '../../policy/config.js'
+import { parseDurationUs } from '../../policy/durations.js'
 import { describeValue } from '../describe-value.js'
+import { oneOrMore, sound } from '../shape/lists.js'
+import { isMapLike, peekMap, record } from '../shape/maps.js'
+import { objectionTo } from '../shape/objection.js'
+import { choice, text } from '../shape/scalars.js'
 import type { Shape } from '../shape/shape.js'
 
-/** The one place the gateway connects to. */
+/** One server that the gateway connects to. */
 export interface Upstream {
+  readonly protocol: 'http' | 'https'
   readonly hostname: string
   readonly port: number
   /** `host:port` as the `Host` header has it. */
   readonly authority: string
+  /** `http://host:port`. */
+  readonly origin: string
 }
 
-/** The URL of an upstream. */
-export const upstream: Shape<string> = {
-  words: 'http://host:port without path, query or credentials',
-  schema: { type: 'string', pattern: '^http://[^/?#@\\s]+/?$' },
+const US_PER_MS = 1_000
+const DEFAULT_TIMEOUT_MS = 30_000
+const DEFAULT_CONNECT_TIMEOUT_MS = 2_000
+const MAX_TIMEOUT_US = 3_600_000_000
+
+const url: Shape<string> = {
+  words: 'http://host:port or https://host:port without path, query or credentials',
+  schema: { type: 'string', pattern: '^https?://[^/?#@\\s]+/?$' },
   read(value, place) {
     if (parseUpstream(value) !== null) return String(value)
     // What stands before an @ may be a password.
     const got = typeof value === 'string' && value.includes('@') ? 'one with an @' : describeValue(value)
-    return place.refuse({ expected: upstream.words, got })
+    return place.refuse({ expected: url.words, got })
+  },
+}
+const urls = oneOrMore(url)
+
+/** In milliseconds. */
+const timeout: Shape<number> = {
+  words: 'a duration up to 1h, such as 10s',
+  schema: { anyOf: [{ type: 'string' }, { type: 'number' }] },
+  read(value, place) {
+    const read = () => parseDurationUs(value, 'timeout', MAX_TIMEOUT_US) / US_PER_MS
+    const objection = objectionTo(read)
+    return objection === null ? Math.ceil(read()) : place.refuse(objection)
   },
 }
 
-/** An upstream from its URL, or null if it is none. */
-export function parseUpstream(value: unknown): Upstream | null {
-  const url = typeof value === 'string' && URL.canParse(value) ? new URL(value) : null
-  const isOrigin = url !== null && url.protocol === 'http:' && `${url.origin}/` === url.href
-  if (!isOrigin || url.hostname === '' || url.port === '0') return null
+/** The long form of an upstream. */
+export const upstreamServers = record({
+  urls: {
+    shape: urls,
+    text: 'Servers that do the same. A request goes to the one with the fewest under way; one that fails is left alone for a while.',
+    required: true,
+  },
+  host: {
+    shape: choice(['replace', 'keep']),
+    text: 'The `Host` that they are sent: their own name, or the one the client asked for.',
+    leftOut: 'replace',
+  },
+  timeout: {
+    shape: timeout,
+    text: 'How long they may be silent before they begin to answer; then it is 504.',
+    leftOut: '30s',
+  },
+  connectTimeout: {
+    shape: timeout,
+    text: 'How long connecting may take; then another one is tried, if there is one.',
+    leftOut: '2s',
+  },
+})
+
+/** A URL, several of them, or the long form. */
+export const upstream: Shape<UpstreamConfig> = {
+  words: `${url.words}, a list of them, or a map`,
+  schema: { anyOf: [url.schema, urls.schema.anyOf, upstreamServers.schema].flat() },
+  read(value, place) {
+    const long = isMapLike(value) ? upstreamServers.read(value, place) : null
+    const list = long === null ? urls.read(value, place) : long?.urls
+    if (list === undefined) return undefined
+    const found = sound(list)
+    const twice = found.find((one, index) => found.indexOf(one) !== index)
+    if (twice !== undefined) return place.refuse({ expected: 'each server once', got: `"${twice}" again` })
+    return { ...defaults, ...(long && withoutUrls(long)), urls: found }
+  },
+}
+
+const defaults = {
+  host: 'replace',
+  timeoutMs: DEFAULT_TIMEOUT_MS,
+  connectTimeoutMs: DEFAULT_CONNECT_TIMEOUT_MS,
+} as const
+
+function withoutUrls(given: NonNullable<ReturnType<typeof upstreamServers.read>>) {
+  const { host, timeout: timeoutMs, connectTimeout: connectTimeoutMs } = given
   return {
-    // Brackets belong to the URL, not to the address.
-    hostname: url.hostname.replace(/^\[(.*)\]$/, '$1'),
-    port: url.port === '' ? 80 : Number(url.port),
-    authority: url.host,
+    ...(host !== undefined && { host }),
+    ...(timeoutMs !== undefined && { timeoutMs }),
+    ...(connectTimeoutMs !== undefined && { connectTimeoutMs }),
   }
+}
+
+/** A name, or all names below one. Lower case, as they are compared. */
+const hostPattern = text(
+  'a host name in lower case without port, such as api.example.com or *.example.com',
+  /^(?:\*\.)?[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/,
+)
+const routePath = text(
+  'the beginning of paths, whole segments such as /api/v2',
+  /^(?:\/(?!\.{1,2}(?:\/|$))[\w.~!$&'+,=@:-]+)+$/,
+)
+
+const matchFields = record({
+  host: {
+    shape: oneOrMore(hostPattern),
+    text: 'Names in `Host`, without port. `*.example.com` is every name below it.',
+    leftOut: 'any',
+  },
+  path: {
+    shape: routePath,
+    text: 'The beginning of the path: `/api` is `/api` and what is below it, not `/apis`.',
+    leftOut: 'any',
+  },
+})
+
+/** Which requests a route is for. */
+export const routeMatch: typeof matchFields = {
+  ...matchFields,
+  read(value, place) {
+    if (peekMap(value)?.size !== 0) return matchFields.read(value, place)
+    return place.refuse({
+      expected: 'a host or a path; what is for every request is `upstream`',
+      got: 'neither',
+    })
+  },
+}
+
+export const route = record({
+  match: { shape: routeMatch, text: 'Which requests.', required: true },
+  upstream: { shape: upstream, text: 'Where they go.', required: true },
+})
+
+/** A route as it was read. */
+export type ReadRoute = NonNullable<ReturnType<typeof route.read>>
+
+/** A server from its URL, or null if it is none. */
+export function parseUpstream(value: unknown): Upstream | null {
+  const parsed = typeof value === 'string' && URL.canParse(value) ? new URL(value) : null
+  if (parsed === null || !['http:', 'https:'].includes(parsed.protocol)) return null
+  if (`${parsed.origin}/` !== parsed.href || parsed.hostname === '' || parsed.port === '0') return null
+  const protocol = parsed.protocol === 'https:' ? 'https' : 'http'
+  return {
+    protocol,
+    // Brackets belong to the URL, not to the address.
+    hostname: parsed.hostname.replace(/^\[(.*)\]$/, '$1'),
+    port: parsed.port === '' ? (protocol === 'https' ? 443 : 80) : Number(parsed.port),
+    authority: parsed.host,
+    origin: parsed.origin,
+  }
+}
+
+/** What a URL alone stands for, where no file says more. */
+export function upstreamOf(one: string): UpstreamConfig {
+  return { ...defaults, urls: [one] }
 }

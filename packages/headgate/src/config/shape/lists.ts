@@ -30,7 +30,7 @@ export function oneOrMore<T>(items: Shape<T>): Shape<ReadList<T>> {
   }
 }
 
-/** What was right in a list. */
+/** The items of a list that were right. */
 export function sound<T>(list: ReadList<T> | undefined): readonly T[] {
   return (list ?? []).filter(item => item !== undefined)
 }

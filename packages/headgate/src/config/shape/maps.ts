@@ -1,6 +1,6 @@
+import { type Complaint, formatPath } from '../config-error.js'
 import { describeValue } from '../describe-value.js'
 import { nearestName } from '../nearest-name.js'
-import { type Complaint, formatPath } from '../problem.js'
 import { type JsonSchema, Place, type Shape } from './shape.js'
 
 /** One key of a map. */
@@ -8,14 +8,14 @@ export interface Field<T> {
   readonly shape: Shape<T>
   /** A sentence for the reference and for editors. */
   readonly text: string
-  /** What applies when it is left out, as it would be written. */
+  /** The value that applies when it is left out, as it would be written. */
   readonly leftOut?: string
   readonly required?: boolean
 }
 
 export type Fields = Readonly<Record<string, Field<unknown>>>
 
-/** What was read of the fields; what is missing was left out or was wrong. */
+/** The fields that were read; a missing one was left out or was wrong. */
 export type Read<F extends Fields> = {
   readonly [Key in keyof F]?: F[Key] extends Field<infer T> ? T : never
 }
@@ -115,10 +115,10 @@ export function recordSchema(fields: Fields): JsonSchema {
   }
 }
 
-/** What the keys of a map may be. */
+/** The keys a map may have. */
 export interface Keys {
   readonly schema: JsonSchema
-  /** What is wrong with one, or null. */
+  /** Complains about a key, or returns null. */
   objectionTo(key: string): Complaint | null
 }
 
@@ -137,7 +137,7 @@ export function mapOf<T>(
         const objection = keys.objectionTo(key)
         if (objection !== null) place.below(key).refuse(objection, 'key')
         const item = values.read(given, place.below(key))
-        if (item !== undefined) read.set(key, item)
+        if (item !== undefined && objection === null) read.set(key, item)
       }
       return read
     },

@@ -1,8 +1,8 @@
-import { isHeadgateError } from '../../errors.js'
-import type { Complaint } from '../problem.js'
+import { isHeadgateError } from '../../errors/headgate-error.js'
+import type { Complaint } from '../config-error.js'
 
 /**
- * What the library says against a value, or null if it takes it.
+ * The library's objection to a value, or null if it accepts it.
  * The library is the only judge of numbers, durations and names, so that the file and the code accept the same.
  */
 export function objectionTo(make: () => unknown): Complaint | null {

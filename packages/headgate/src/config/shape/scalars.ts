@@ -44,7 +44,7 @@ export const percentage: Shape<number> = {
   },
 }
 
-/** What a policy, a tier, a rule or a limit may be called. */
+/** A name of a policy, a tier, a rule or a limit. */
 export const NAME = /^[A-Za-z0-9_-]{1,32}$/
 
 /** The name of a tier or a policy that the file defines. */
@@ -56,8 +56,24 @@ export function nameOf(kind: keyof Names): Shape<string> {
     read(value, place) {
       const known = place.names[kind]
       if (known === null || (typeof value === 'string' && known.has(value))) return String(value)
-      const expected = known.size === 0 ? 'one that the file defines' : `one of ${[...known].join(', ')}`
-      return place.refuse({ expected, got: describeValue(value), suggestion: nearestName(value, known) })
+      // Worked out when it is shown: a file of nothing but mistakes must not search all its names for each of them.
+      return place.refuse({
+        get expected() {
+          return known.size === 0 ? 'one that the file defines' : `one of ${listed(known)}`
+        },
+        got: describeValue(value),
+        get suggestion() {
+          return nearestName(value, known)
+        },
+      })
     },
   }
+}
+
+const MAX_LISTED = 20
+
+function listed(names: ReadonlySet<string>): string {
+  const all = [...names]
+  const first = all.slice(0, MAX_LISTED).join(', ')
+  return all.length > MAX_LISTED ? `${first} and ${all.length - MAX_LISTED} more` : first
 }

@@ -1,14 +1,15 @@
 /**
- * What may stand at a place of the policy file, said once: how it is read, what a JSON Schema says of it, and what the
+ * One part of the policy file, described once: how it is read, what a JSON Schema says of it, and what the
  * reference page calls it. All three come from the same object, so that they cannot say different things.
  */
+import { looksSecret } from '../../errors/shown-text.js'
+import type { Complaint, Path } from '../config-error.js'
 import { describeValue } from '../describe-value.js'
-import type { Complaint, Path } from '../problem.js'
 
 export type JsonSchema = Readonly<Record<string, unknown>>
 
 export interface Shape<T> {
-  /** What is expected, in words: completes "expected …" and stands in the reference. */
+  /** The expectation in words: completes "expected …" and stands in the reference. */
   readonly words: string
   readonly schema: JsonSchema
   /** The value, or undefined after every mistake in it was reported. */
@@ -40,9 +41,11 @@ export class Place {
     return new Place([...this.path, part], this.names, this.#report)
   }
 
-  /** Reports a mistake and returns undefined, as a shape does that could not read. */
+  /** Reports a mistake and returns undefined, as a shape does that could not read. Never shows what a key calls secret. */
   refuse(complaint: Complaint, at: 'key' | 'value' = 'value'): undefined {
-    this.#report(this.path, complaint, at)
+    const key = this.path.at(-1)
+    const isSecret = at === 'value' && typeof key === 'string' && looksSecret(key)
+    this.#report(this.path, isSecret ? { ...complaint, got: 'a value that is not shown' } : complaint, at)
   }
 
   /** The same place, where mistakes are also counted. */

@@ -5,7 +5,7 @@
  * looks for an alias's anchor from the top of the file each time. The lexer does neither, so its tokens are counted.
  */
 import { Lexer } from 'yaml'
-import type { Complaint } from '../problem.js'
+import type { Complaint } from '../config-error.js'
 import { MAX_DEPTH } from './located-text.js'
 
 const MAX_ALIASES = 100
@@ -14,7 +14,7 @@ const MAX_BLOCK_DEPTH = 2 * MAX_DEPTH
 const SCALAR_FOLLOWS = '\u001f'
 const MARKS = ['\u0002', '\u0018', SCALAR_FOLLOWS]
 
-/** What is wrong with the text and where, or null if it is safe to parse. */
+/** Finds out what is wrong with the text and where; null if it is safe to parse. */
 export function findHostileYaml(text: string): { offset: number; complaint: Complaint } | null {
   const line = { started: false, depth: 0 }
   let flowDepth = 0

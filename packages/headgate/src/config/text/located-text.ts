@@ -1,10 +1,10 @@
-import type { ConfigProblem, Path } from '../problem.js'
+import type { ConfigIssue, Path } from '../config-error.js'
 
 /** A text as plain values. Maps are `Map`s, so that no key can reach an object's prototype. */
 export interface LocatedText {
   readonly value: unknown
-  /** What is wrong with the text itself; `value` means nothing if there is any. */
-  readonly problems: readonly ConfigProblem[]
+  /** Issues with the text itself; `value` means nothing if there is any. */
+  readonly issues: readonly ConfigIssue[]
   /** Where a path stands; where it does not exist, what would contain it. */
   locate(path: Path, at: 'key' | 'value'): { line: number; column: number }
 }

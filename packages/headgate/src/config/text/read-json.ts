@@ -2,7 +2,7 @@
  * JSON with places. `JSON.parse` forgets where things stand, takes the last of two equal keys without a word, and
  * makes objects; this reads the same texts into `Map`s and keeps the offset of every key and value.
  */
-import { type Complaint, type ConfigProblem, type Path, toProblem } from '../problem.js'
+import { type Complaint, type ConfigIssue, type Path, toIssue } from '../config-error.js'
 import { type LocatedText, MAX_DEPTH, positionIn } from './located-text.js'
 
 /** Where a value begins, and the same for what it contains. */
@@ -27,25 +27,25 @@ class JsonMistake extends Error {
   }
 }
 
-/** Reads a JSON text. Duplicate keys are problems; reading ends at the first mistake in the syntax. */
+/** Reads a JSON text. Duplicate keys are issues; reading ends at the first mistake in the syntax. */
 export function readJson(text: string): LocatedText {
   const reader = new JsonReader(text)
   try {
     const { value, spot } = reader.readAll()
     return {
       value,
-      problems: reader.problems,
+      issues: reader.issues,
       locate: (path, at) => positionIn(text, offsetOf(spot, path, at)),
     }
   } catch (error) {
     if (!(error instanceof JsonMistake)) throw error
     const place = positionIn(text, error.offset)
-    return { value: null, problems: [toProblem([], error.complaint, place)], locate: () => place }
+    return { value: null, issues: [toIssue([], error.complaint, place)], locate: () => place }
   }
 }
 
 class JsonReader {
-  readonly problems: ConfigProblem[] = []
+  readonly issues: ConfigIssue[] = []
   readonly #text: string
   #offset = 0
 
@@ -150,8 +150,8 @@ class JsonReader {
 
   #refuseTwice(path: Path, offset: number): void {
     const complaint = { expected: 'each key once', got: 'it again' }
-    if (this.problems.length < 20) {
-      this.problems.push(toProblem(path, complaint, positionIn(this.#text, offset)))
+    if (this.issues.length < 20) {
+      this.issues.push(toIssue(path, complaint, positionIn(this.#text, offset)))
     }
   }
 

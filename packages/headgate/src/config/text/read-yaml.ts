@@ -9,29 +9,29 @@ import {
   type Node,
   parseDocument,
 } from 'yaml'
-import { type Complaint, type ConfigProblem, type Path, toProblem } from '../problem.js'
+import { type Complaint, type ConfigIssue, type Path, toIssue } from '../config-error.js'
 import { findHostileYaml } from './hostile-yaml.js'
 import { type LocatedText, positionIn } from './located-text.js'
 
 const MAX_ALIAS_EXPANSION = 100
-const MAX_PROBLEMS = 20
+const MAX_ISSUES = 20
 
-/** Reads one YAML 1.2 document. Duplicate keys, tags of one's own and aliases without an anchor are problems. */
+/** Reads one YAML 1.2 document. Duplicate keys, tags of one's own and aliases without an anchor are issues. */
 export function readYaml(text: string): LocatedText {
   const lineCounter = new LineCounter()
-  const problems: ConfigProblem[] = []
+  const issues: ConfigIssue[] = []
   const positionOf = (offset: number) => {
     const { line, col } = lineCounter.linePos(offset)
     return { line, column: col }
   }
   const add: Add = (offset, complaint, path = []) => {
-    if (problems.length < MAX_PROBLEMS) problems.push(toProblem(path, complaint, positionOf(offset)))
+    if (issues.length < MAX_ISSUES) issues.push(toIssue(path, complaint, positionOf(offset)))
   }
 
   const hostile = findHostileYaml(text)
   if (hostile !== null) {
     const place = positionIn(text, hostile.offset)
-    return { value: null, problems: [toProblem([], hostile.complaint, place)], locate: () => place }
+    return { value: null, issues: [toIssue([], hostile.complaint, place)], locate: () => place }
   }
 
   // uniqueKeys of the parser compares every key with every other; ours is one Set a map.
@@ -43,11 +43,12 @@ export function readYaml(text: string): LocatedText {
       several ? { expected: 'one document', got: 'more' } : { expected: 'valid YAML', got: message },
     )
   }
-  if (problems.length === 0) checkNode(document, document.contents, [], add)
+  const anchors = new Map<string, Node>()
+  if (issues.length === 0) checkNode(document.contents, [], { anchors, add })
   return {
-    value: problems.length === 0 ? toPlain(document, add) : null,
-    problems,
-    locate: (path, at) => positionOf(offsetOf(document, path, at)),
+    value: issues.length === 0 ? toPlain(document, add) : null,
+    issues,
+    locate: (path, at) => positionOf(offsetOf(document, anchors, path, at)),
   }
 }
 
@@ -63,11 +64,22 @@ function toPlain(document: Document, add: Add): unknown {
   }
 }
 
-function checkNode(document: Document, node: unknown, path: Path, add: Add): void {
-  if (isAlias(node) && node.resolve(document) === undefined) {
-    add(node.range?.[0] ?? 0, { expected: `an anchor &${node.source} above its use`, got: 'none' }, path)
-  } else if (isSeq(node)) {
-    for (const [index, item] of node.items.entries()) checkNode(document, item, [...path, index], add)
+interface Walk {
+  /** Those seen so far. The parser's own way looks for one from the top of the text for every alias. */
+  readonly anchors: Map<string, Node>
+  readonly add: Add
+}
+
+function checkNode(node: unknown, path: Path, walk: Walk): void {
+  const { anchors, add } = walk
+  if (isAlias(node)) {
+    if (!anchors.has(node.source))
+      add(node.range?.[0] ?? 0, { expected: `an anchor &${node.source} above its use`, got: 'none' }, path)
+    return
+  }
+  if (isNode(node) && node.anchor !== undefined) anchors.set(node.anchor, node)
+  if (isSeq(node)) {
+    for (const [index, item] of node.items.entries()) checkNode(item, [...path, index], walk)
   } else if (isMap(node)) {
     const seen = new Set<unknown>()
     for (const { key, value } of node.items) {
@@ -75,17 +87,23 @@ function checkNode(document: Document, node: unknown, path: Path, add: Add): voi
       const itemPath = [...path, String(name)]
       if (seen.has(name)) add(startOf(key) ?? 0, { expected: 'each key once', got: 'it again' }, itemPath)
       seen.add(name)
-      checkNode(document, value, itemPath, add)
+      checkNode(key, itemPath, walk)
+      checkNode(value, itemPath, walk)
     }
   }
 }
 
-function offsetOf(document: Document, path: Path, at: 'key' | 'value'): number {
+function offsetOf(
+  document: Document,
+  anchors: ReadonlyMap<string, Node>,
+  path: Path,
+  at: 'key' | 'value',
+): number {
   let node: unknown = document.contents
   let offset = startOf(node) ?? 0
   for (const [index, part] of path.entries()) {
     const container: Node | undefined = isAlias(node)
-      ? node.resolve(document)
+      ? anchors.get(node.source)
       : isNode(node)
         ? node
         : undefined

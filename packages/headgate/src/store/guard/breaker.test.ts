@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Breaker, type BreakerState, createBreaker, type Pass } from './breaker.js'
 
-const OPTIONS = { failures: 5, probeAfterMs: 500, quickMs: 15 }
+const OPTIONS = { failures: 5, silenceMs: 100, probeAfterMs: 500, quickMs: 15 }
 const CALM_MS = 10_000
 
 /** What the breaker should be, written down the plain way: a list of everything that happened in this generation. */
@@ -10,7 +10,15 @@ interface Model {
   nowMs: number
   state: BreakerState
   /** Outcomes of the calls begun since the last change of state. */
-  failuresInARow: number
+  /** When the calls that failed in a row were made, the earliest failure first. */
+  failedInARow: number[]
+  lastFailedAtMs: number
+  /** Calls answered in this generation. */
+  answers: number
+  /** The call let through to a node under suspicion. */
+  trial: Pass | null
+  /** When each call was made, and how many had been answered before it. */
+  made: Map<Pass, { readonly atMs: number; readonly answers: number }>
   current: Set<Pass>
   stale: Set<Pass>
   openedAtMs: number
@@ -24,7 +32,8 @@ type Command = fc.Command<Model, Real>
 
 function changeTo(model: Model, state: BreakerState): void {
   model.state = state
-  model.failuresInARow = 0
+  model.failedInARow = []
+  model.trial = null
   for (const pass of model.current) model.stale.add(pass)
   model.current.clear()
 }
@@ -50,6 +59,17 @@ function settleProbe(model: Model, tookMs: number): void {
   changeTo(model, tooSoon ? 'open' : 'closed')
 }
 
+/** Whether this failure is the one that opens it: the fifth in a row, and of a silence that has lasted. */
+function isEvidence(model: Model, pass: Pass, silent: boolean): boolean {
+  const { atMs, answers } = model.made.get(pass) as { atMs: number; answers: number }
+  if (silent && model.answers > answers) return false
+  model.failedInARow.push(atMs)
+  model.lastFailedAtMs = model.nowMs
+  const sinceMs = model.failedInARow[0] as number
+  const hasLasted = model.nowMs - sinceMs >= OPTIONS.silenceMs
+  return model.failedInARow.length >= OPTIONS.failures && (!silent || hasLasted)
+}
+
 const wait = fc.oneof(fc.integer({ min: 0, max: 400 }), fc.integer({ min: 4_000, max: 11_000 })).map(ms =>
   command(`wait ${ms}`, model => {
     model.nowMs += ms
@@ -57,9 +77,14 @@ const wait = fc.oneof(fc.integer({ min: 0, max: 400 }), fc.integer({ min: 4_000,
 )
 const call = fc.constant(
   command('call', (model, { breaker }) => {
-    const pass = breaker.enter()
-    expect(pass !== null).toBe(model.state === 'closed')
-    if (pass !== null) model.current.add(pass)
+    const isSuspect =
+      model.failedInARow.length >= OPTIONS.failures && model.nowMs - model.lastFailedAtMs < OPTIONS.silenceMs
+    const pass = breaker.enter(model.nowMs)
+    expect(pass !== null).toBe(model.state === 'closed' && !(isSuspect && model.trial !== null))
+    if (pass === null) return
+    if (isSuspect) model.trial = pass
+    model.made.set(pass, { atMs: model.nowMs, answers: model.answers })
+    model.current.add(pass)
   }),
 )
 const probe = fc.boolean().map(early =>
@@ -74,27 +99,39 @@ const probe = fc.boolean().map(early =>
   }),
 )
 const settle = fc
-  .record({ which: fc.nat(), ok: fc.boolean(), late: fc.boolean(), tookMs: fc.constantFrom(2, 28) })
-  .map(({ which, ok, late, tookMs }) =>
-    command(`${late ? 'late ' : ''}${ok ? `success in ${tookMs} ms` : 'failure'} ${which}`, (model, real) => {
-      const { breaker } = real
-      const from = late ? model.stale : model.current
-      const pass = [...from][which % Math.max(1, from.size)]
-      if (pass === undefined) return
-      from.delete(pass)
-      if (ok && pass.probe) breaker.probeSucceeded(pass, model.nowMs, tookMs)
-      else if (ok) breaker.succeeded(pass)
-      else breaker.failed(pass, model.nowMs)
-      if (late) return
-      if (ok) {
-        model.failuresInARow = 0
-        if (model.state === 'half-open') settleProbe(model, tookMs)
-      } else if (model.state === 'half-open' || ++model.failuresInARow >= OPTIONS.failures) {
-        if (model.state === 'closed') model.relapsed = sinceClosingMs(model) < CALM_MS
-        model.openedAtMs = model.nowMs
-        changeTo(model, 'open')
-      }
-    }),
+  .record({
+    which: fc.nat(),
+    ok: fc.boolean(),
+    late: fc.boolean(),
+    tookMs: fc.constantFrom(2, 28),
+    silent: fc.boolean(),
+  })
+  .map(({ which, ok, late, tookMs, silent }) =>
+    command(
+      `${late ? 'late ' : ''}${ok ? `success in ${tookMs} ms` : silent ? 'silence' : 'refusal'} ${which}`,
+      (model, real) => {
+        const { breaker } = real
+        const from = late ? model.stale : model.current
+        const pass = [...from][which % Math.max(1, from.size)]
+        if (pass === undefined) return
+        from.delete(pass)
+        if (ok && pass.probe) breaker.probeSucceeded(pass, model.nowMs, tookMs)
+        else if (ok) breaker.succeeded(pass)
+        else breaker.failed(pass, model.nowMs, silent ? 'silent' : 'refused')
+        if (late) return
+        if (pass === model.trial) model.trial = null
+        if (ok) {
+          model.answers++
+          model.failedInARow = []
+          model.trial = null
+          if (model.state === 'half-open') settleProbe(model, tookMs)
+        } else if (model.state === 'half-open' || isEvidence(model, pass, silent)) {
+          if (model.state === 'closed') model.relapsed = sinceClosingMs(model) < CALM_MS
+          model.openedAtMs = model.nowMs
+          changeTo(model, 'open')
+        }
+      },
+    ),
   )
 
 describe('the breaker', () => {
@@ -113,7 +150,11 @@ describe('the breaker', () => {
           const model: Model = {
             nowMs: 0,
             state: 'closed',
-            failuresInARow: 0,
+            failedInARow: [],
+            lastFailedAtMs: 0,
+            answers: 0,
+            trial: null,
+            made: new Map(),
             current: new Set(),
             stale: new Set(),
             openedAtMs: 0,
@@ -129,9 +170,9 @@ describe('the breaker', () => {
 
   it('opens after five failures in a row, not after five failures', () => {
     const breaker = createBreaker(OPTIONS, () => 1)
-    const fail = (): void => breaker.failed(breaker.enter() as Pass, 0)
+    const fail = (): void => breaker.failed(breaker.enter(0) as Pass, 0, 'refused')
     for (let time = 0; time < 4; time++) fail()
-    breaker.succeeded(breaker.enter() as Pass)
+    breaker.succeeded(breaker.enter(0) as Pass)
     for (let time = 0; time < 4; time++) fail()
     expect(breaker.state).toBe('closed')
     fail()
@@ -142,8 +183,8 @@ describe('the breaker', () => {
     const breaker = createBreaker(OPTIONS, () => 1)
     const closings: number[] = []
     for (let nowMs = 0; nowMs < 60_000; nowMs += 10) {
-      const call = breaker.enter()
-      if (call !== null) breaker.failed(call, nowMs)
+      const call = breaker.enter(nowMs)
+      if (call !== null) breaker.failed(call, nowMs, 'refused')
       const probe = breaker.enterProbe(nowMs)
       if (probe === null) continue
       breaker.probeSucceeded(probe, nowMs, 29)
@@ -157,7 +198,7 @@ describe('the breaker', () => {
   it('closes again at once for a store that is well, however often that was lost', () => {
     const breaker = createBreaker(OPTIONS, () => 1)
     for (let nowMs = 0; nowMs < 5_000; nowMs += 1_000) {
-      for (let time = 0; time < 5; time++) breaker.failed(breaker.enter() as Pass, nowMs)
+      for (let time = 0; time < 5; time++) breaker.failed(breaker.enter(nowMs) as Pass, nowMs, 'refused')
       breaker.probeSucceeded(breaker.enterProbe(nowMs + 500) as Pass, nowMs + 500, 2)
       expect(breaker.state).toBe('closed')
     }
@@ -165,8 +206,62 @@ describe('the breaker', () => {
 
   it('is not kept open longer by calls that were under way when it opened', () => {
     const breaker = createBreaker(OPTIONS, () => 1)
-    const passes = Array.from({ length: 50 }, () => breaker.enter() as Pass)
-    for (const [index, pass] of passes.entries()) breaker.failed(pass, index)
+    const passes = Array.from({ length: 50 }, () => breaker.enter(0) as Pass)
+    for (const [index, pass] of passes.entries()) breaker.failed(pass, index, 'refused')
     expect(breaker.probeAtMs).toBe(4 + 500)
+  })
+
+  /** A node that pauses while calls are made every `everyMs`: each is given up after 30 ms. Returns when it opened. */
+  function pausedFor(pauseMs: number, everyMs: number): number | null {
+    let openedAtMs: number | null = null
+    let nowMs = 0
+    const breaker = createBreaker(
+      OPTIONS,
+      () => 1,
+      state => {
+        if (state === 'open') openedAtMs = nowMs
+      },
+    )
+    const waiting: { readonly pass: Pass; readonly madeAtMs: number }[] = []
+    for (; nowMs <= 1_000 && openedAtMs === null; nowMs++) {
+      while (waiting[0] !== undefined && (nowMs >= pauseMs || nowMs - waiting[0].madeAtMs >= 30)) {
+        const { pass, madeAtMs } = waiting.shift() as (typeof waiting)[0]
+        if (nowMs - madeAtMs >= 30) breaker.failed(pass, nowMs, 'silent')
+        else breaker.succeeded(pass)
+      }
+      const pass = nowMs % everyMs === 0 ? breaker.enter(nowMs) : null
+      if (pass !== null) waiting.push({ pass, madeAtMs: nowMs })
+    }
+    return openedAtMs
+  }
+
+  it.each([1, 2, 5, 10])('does not open for a pause of 60 ms, with a call every %i ms', everyMs => {
+    expect(pausedFor(60, everyMs)).toBeNull()
+  })
+
+  it.each([1, 2, 5, 10])('opens for a node that is gone, with a call every %i ms', everyMs => {
+    const openedAtMs = pausedFor(Number.POSITIVE_INFINITY, everyMs)
+    expect(openedAtMs).toBeGreaterThanOrEqual(100)
+    expect(openedAtMs).toBeLessThan(160)
+  })
+
+  it('keeps few waiting for a node under suspicion', () => {
+    const breaker = createBreaker(OPTIONS, () => 1)
+    const passes = Array.from({ length: 5 }, () => breaker.enter(0) as Pass)
+    for (const pass of passes) breaker.failed(pass, 30, 'silent')
+    expect(breaker.state).toBe('closed')
+    const trial = breaker.enter(31) as Pass
+    expect([trial, breaker.enter(31), breaker.enter(50)]).toEqual([expect.anything(), null, null])
+    breaker.succeeded(trial)
+    expect([breaker.enter(60), breaker.enter(60)]).not.toContain(null)
+  })
+
+  it('does not count calls that waited while others made at the same time were answered', () => {
+    const breaker = createBreaker(OPTIONS, () => 1)
+    const burst = Array.from({ length: 80 }, () => breaker.enter(0) as Pass)
+    for (const pass of burst.slice(0, 60)) breaker.succeeded(pass)
+    for (const pass of burst.slice(60)) breaker.failed(pass, 200, 'silent')
+    expect(breaker.state).toBe('closed')
+    expect([breaker.enter(201), breaker.enter(201)]).not.toContain(null)
   })
 })

@@ -1,12 +1,17 @@
 /**
- * A circuit breaker as a state machine: when a store keeps failing, stop asking it, and let one probe at a time find
- * out whether it is back.
+ * A circuit breaker as a state machine: when a node keeps failing, stop asking it, and let one probe at a time find out
+ * whether it is back.
  *
- *   closed ──5 failures in a row──► open ──delay over──► half-open ──probe succeeds──► closed
- *                                     ▲                      │
- *                                     └────probe fails───────┘
+ *   closed ──5 calls in a row failed──► open ──delay over──► half-open ──probe succeeds──► closed
+ *                                        ▲                       │
+ *                                        └─────probe fails───────┘
  *
- * A store whose answers come about as late as they may would open and close it all the time. So when it opened again
+ * A node that says it cannot has said so. One that says nothing may only have paused, and a busy process makes five
+ * calls during any pause: so silence opens the breaker only when it has also lasted for `silenceMs`. Until then the node
+ * is under suspicion, and one call at a time finds out. A call that got no answer while others that were made at the
+ * same time did is no evidence at all: the node is busy with what we sent it.
+ *
+ * A node whose answers come about as late as they may would open and close it all the time. So when it opened again
  * within ten seconds of closing, only a probe that was answered quickly closes it before these are over.
  *
  * Every call carries the generation it began in. An outcome of an older generation is news about the past: a late
@@ -16,37 +21,54 @@
  */
 
 export interface BreakerOptions {
-  /** Failures in a row that open it. */
+  /** Failed calls in a row that open it. */
   readonly failures: number
+  /** How long a node must have been silent, too. */
+  readonly silenceMs: number
   /** The longest delay before a probe; each is spread over the upper half of it. */
   readonly probeAfterMs: number
-  /** An answer to a probe that took no longer shows that the store is well, not just that it can be in time. */
+  /** An answer to a probe that took no longer shows that the node is well, not just that it can be in time. */
   readonly quickMs: number
 }
 
 export type BreakerState = 'closed' | 'open' | 'half-open'
 
-/** Pass to call the store with, to be handed back with the outcome. */
+/** Pass to call the node with, to be handed back with the outcome. */
 export interface Pass {
   readonly generation: number
   readonly probe: boolean
+  readonly enteredAtMs: number
+  /** Calls that had been answered when it was handed out. */
+  readonly answersBefore: number
+}
+
+/** How a call failed: the node said that it cannot, or said nothing. */
+export type Failure = 'refused' | 'silent'
+
+/** The reason a breaker opened: how many calls in a row failed, within how long, and how the last one did. */
+export interface Evidence {
+  readonly calls: number
+  readonly withinMs: number
+  readonly failure: Failure
 }
 
 export interface Breaker {
   readonly state: BreakerState
-  /** A pass for an ordinary call, or null while the store is not to be asked. */
-  enter(): Pass | null
+  /** A pass for an ordinary call, or null while the node is not to be asked. */
+  enter(nowMs: number): Pass | null
   /**
    * A pass for a probe once the delay is over and no other is under way, else null. Half-opens the breaker. `early`
    * for a reason to try before that, such as a new connection.
    */
   enterProbe(nowMs: number, early?: boolean): Pass | null
-  /** The store answered an ordinary call. */
+  /** The node answered an ordinary call. */
   succeeded(pass: Pass): void
-  /** The store answered a probe, after so long. */
+  /** The node answered a probe, after so long. */
   probeSucceeded(pass: Pass, nowMs: number, tookMs: number): void
-  /** The store did not answer, or said that it cannot. */
-  failed(pass: Pass, nowMs: number): void
+  /** The call failed. */
+  failed(pass: Pass, nowMs: number, failure: Failure): void
+  /** The call was not made after all: nothing is known about the node. */
+  withdrawn(pass: Pass): void
   /** When the next probe is due, for an open breaker. */
   readonly probeAtMs: number | null
 }
@@ -54,36 +76,58 @@ export interface Breaker {
 /** How long a breaker that closed is watched for opening again. */
 const CALM_MS = 10_000
 
-/** `random` gives numbers from 0 to 1; `onChange` is told every change of state, after it happened. */
+/** `random` gives numbers from 0 to 1; `onChange` hears of every change of state, after it happened, and why it opened. */
 export function createBreaker(
   options: BreakerOptions,
   random: () => number,
-  onChange: (state: BreakerState) => void = () => {},
+  onChange: (state: BreakerState, because: Evidence | null) => void = () => {},
 ): Breaker {
   let state: BreakerState = 'closed'
   let generation = 0
   let failuresInARow = 0
+  /** When the first call of the row was made. */
+  let failingSinceMs = 0
+  let lastFailedAtMs = 0
+  let answers = 0
+  /** The one call that is let through to a node under suspicion. */
+  let trial: Pass | null = null
   let probeAtMs = 0
   let closedAtMs = Number.NEGATIVE_INFINITY
   let isRelapse = false
 
-  function become(next: BreakerState): void {
+  function become(next: BreakerState, because: Evidence | null = null): void {
     state = next
     generation++
     failuresInARow = 0
-    onChange(next)
+    trial = null
+    onChange(next, because)
   }
 
-  function open(nowMs: number): void {
+  function open(nowMs: number, because: Evidence | null): void {
     // Spread, so that a fleet that lost its store together does not come back to it together.
     probeAtMs = nowMs + options.probeAfterMs * (0.5 + random() / 2)
     if (state === 'closed') isRelapse = nowMs - closedAtMs < CALM_MS
-    become('open')
+    become('open', because)
   }
 
   function close(nowMs: number): void {
     closedAtMs = nowMs
     become('closed')
+  }
+
+  function passAt(nowMs: number, probe: boolean): Pass {
+    return { generation, probe, enteredAtMs: nowMs, answersBefore: answers }
+  }
+
+  function countFailure(pass: Pass, nowMs: number): void {
+    if (failuresInARow === 0) failingSinceMs = pass.enteredAtMs
+    failuresInARow++
+    lastFailedAtMs = nowMs
+  }
+
+  /** An old suspicion keeps nobody out: the next failure settles it. */
+  function isSuspect(nowMs: number): boolean {
+    return failuresInARow >= options.failures && nowMs - lastFailedAtMs < options.silenceMs
   }
 
   return {
@@ -93,24 +137,47 @@ export function createBreaker(
     get probeAtMs() {
       return state === 'open' ? probeAtMs : null
     },
-    enter: () => (state === 'closed' ? { generation, probe: false } : null),
+    enter(nowMs) {
+      if (state !== 'closed') return null
+      const pass = passAt(nowMs, false)
+      if (!isSuspect(nowMs)) return pass
+      if (trial !== null) return null
+      trial = pass
+      return pass
+    },
     enterProbe(nowMs, early = false) {
       if (state !== 'open' || (nowMs < probeAtMs && !early)) return null
       become('half-open')
-      return { generation, probe: true }
+      return passAt(nowMs, true)
     },
     succeeded(pass) {
-      if (pass.generation === generation) failuresInARow = 0
+      if (pass.generation !== generation) return
+      answers++
+      failuresInARow = 0
+      trial = null
     },
     probeSucceeded(pass, nowMs, tookMs) {
       if (pass.generation !== generation) return
-      if (isRelapse && tookMs > options.quickMs && nowMs - closedAtMs < CALM_MS) open(nowMs)
+      if (isRelapse && tookMs > options.quickMs && nowMs - closedAtMs < CALM_MS) open(nowMs, null)
       else close(nowMs)
     },
-    failed(pass, nowMs) {
+    failed(pass, nowMs, failure) {
       if (pass.generation !== generation) return
-      failuresInARow++
-      if (state === 'half-open' || failuresInARow >= options.failures) open(nowMs)
+      if (pass === trial) trial = null
+      if (state === 'half-open') {
+        open(nowMs, null)
+        return
+      }
+      if (failure === 'silent' && pass.answersBefore !== answers) return
+      countFailure(pass, nowMs)
+      const withinMs = nowMs - failingSinceMs
+      const isEvident = failure === 'refused' || withinMs >= options.silenceMs
+      if (failuresInARow >= options.failures && isEvident) {
+        open(nowMs, { calls: failuresInARow, withinMs, failure })
+      }
+    },
+    withdrawn(pass) {
+      if (pass === trial) trial = null
     },
   }
 }

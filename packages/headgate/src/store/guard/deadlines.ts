@@ -1,53 +1,72 @@
-import type { Clock, Timers } from '../../clock.js'
-import type { HeadgateError } from '../../errors.js'
-import { tell, type Waiter } from '../waiter.js'
+import { HeadgateError } from '../../errors/headgate-error.js'
+import type { Clock, Timers } from '../../time/clock.js'
+import type { Source } from '../store.js'
+import { settle, type Waiter } from '../waiter.js'
+import type { Send } from './call.js'
 
-/** A timer this late means that the event loop was busy, not that the store was slow. */
-const LATE_MS = 5
+/** A timer may fire this much early by the clock that is read. */
 const EARLY_MS = 1
-/** What a call then still gets: the request may only just have been sent. */
-const GRACE_MS = 10
 
 interface DeadlinesOptions {
   readonly deadlineMs: number
+  readonly source: Source
   readonly clock: Clock
   readonly timers: Timers
-  /** Of a call that is given up. */
-  error(): HeadgateError
+  /** Whether a timer ends with the request that set it, so that no other request may rely on it. */
+  readonly oneTimerEach?: boolean
+  /** Nobody is given up before this time: the first connection is still being made. */
+  holdUntilMs?(): number
 }
 
 /**
- * One timer for all calls: all have the same time, so they are due in the order they began, and the timer is that of
- * the oldest. A timer for each would cost more than the rest of the call.
+ * Settles whatever is waited for within the deadline, if only with the news that there is no answer. No Node client gives
+ * a deadline that holds while Redis is frozen.
+ *
+ * Only the store's time counts, not this process's own. The time starts when the turn of the event loop in which the call
+ * was made is over, because clients write to their sockets then. When it is up the sockets are read once more before
+ * the call is given up: an answer that is already there only waited for a busy process.
+ *
+ * All calls have the same time, so they are due in the order they were made, and one timer is enough.
  */
 export class Deadlines {
   readonly #options: DeadlinesOptions
-  readonly #calls = new Line()
-  /** Those that got a little longer, because this process was late itself. */
-  readonly #spared = new Line()
+  readonly #afterThisTurn: (work: () => void) => void
+  /** Begun in this turn of the event loop: their time has not started. */
+  #begun: TimedWaiter<unknown>[] = []
+  readonly #running = new DueQueue()
+  /** Those that were due while the first connection was being made. */
+  readonly #held = new DueQueue()
   #callOff: (() => void) | null = null
 
   constructor(options: DeadlinesOptions) {
     this.#options = options
+    this.#afterThisTurn = options.timers.afterThisTurn ?? (work => queueMicrotask(work))
   }
 
-  /** From now on `waiter` is told within the deadline, if only that there is no answer. */
-  begin<T>(waiter: Waiter<T>): Call<T> {
-    const call = new Call(this, waiter)
-    this.#calls.add(call, this.#nowMs() + this.#options.deadlineMs)
-    if (this.#callOff === null) this.#arm()
-    return call
+  /** From now on `waiter` hears something in time. */
+  begin<T>(waiter: Waiter<T>): TimedWaiter<T> {
+    const timed = new TimedWaiter(this, waiter)
+    this.#begun.push(timed as TimedWaiter<never>)
+    if (this.#begun.length === 1) this.#afterThisTurn(() => this.#start())
+    return timed
   }
 
-  /** A call has been settled. */
+  /** Something that was waited for has been settled. */
   settled(): void {
-    this.#calls.dropSettled()
-    this.#spared.dropSettled()
+    this.#running.dropSettled()
+    this.#held.dropSettled()
     // Nothing is left to wait for: a process that has nothing else to do may end.
-    if (this.#callOff !== null && this.#calls.isEmpty && this.#spared.isEmpty) {
+    if (this.#callOff !== null && this.#running.isEmpty && this.#held.isEmpty) {
       this.#callOff()
       this.#callOff = null
     }
+  }
+
+  #start(): void {
+    const dueMs = this.#nowMs() + this.#options.deadlineMs
+    for (const timed of this.#begun) if (!timed.isSettled) this.#running.add(timed, dueMs)
+    this.#begun = []
+    if (this.#callOff === null || this.#options.oneTimerEach) this.#arm()
   }
 
   #nowMs(): number {
@@ -55,31 +74,44 @@ export class Deadlines {
   }
 
   #arm(): void {
-    const dueMs = Math.min(this.#calls.firstDueMs(), this.#spared.firstDueMs())
+    const dueMs = Math.min(this.#running.firstDueMs(), this.#held.firstDueMs())
     if (dueMs === Number.POSITIVE_INFINITY) return
     const waitMs = Math.max(1, Math.floor(dueMs - this.#nowMs()))
-    this.#callOff = this.#options.timers.after(waitMs, () => this.#giveUpDue())
+    this.#callOff = this.#options.timers.after(waitMs, () => this.#takeDue())
   }
 
-  #giveUpDue(): void {
+  #takeDue(): void {
     this.#callOff = null
-    // A timer may fire up to a millisecond early by the clock that is read.
-    const now = this.#nowMs() + EARLY_MS
-    for (let call = this.#calls.takeDue(now); call !== null; call = this.#calls.takeDue(now)) {
-      if (now - call.dueMs < LATE_MS) call.giveUp(this.#options.error())
-      // Timers run before sockets are read: the answer may be waiting there.
-      else this.#spared.add(call, now + GRACE_MS)
+    const nowMs = this.#nowMs() + EARLY_MS
+    const holdMs = this.#options.holdUntilMs?.() ?? 0
+    const due = this.#held.takeDue(nowMs)
+    for (const timed of this.#running.takeDue(nowMs)) {
+      if (holdMs > nowMs) this.#held.add(timed, holdMs + this.#options.deadlineMs)
+      else due.push(timed)
     }
-    for (let call = this.#spared.takeDue(now); call !== null; call = this.#spared.takeDue(now)) {
-      call.giveUp(this.#options.error())
-    }
-    // Unless somebody who was told has begun another call.
-    if (this.#callOff === null) this.#arm()
+    // Timers run before sockets are read.
+    if (due.length > 0) this.#afterThisTurn(() => this.#giveUp(due))
+    this.#arm()
+  }
+
+  #giveUp(due: readonly TimedWaiter<unknown>[]): void {
+    const { source, deadlineMs } = this.#options
+    for (const timed of due) timed.failed(timeout(source, deadlineMs))
   }
 }
 
-/** A call that is waited for. */
-export class Call<T> implements Waiter<T> {
+/** Settles every call within the deadline. One that missed it may still be carried out: it is neither sent again nor taken back. */
+export function withDeadline(next: Send, deadlines: Deadlines): Send {
+  return (call, waiter) => next(call, deadlines.begin(waiter))
+}
+
+/** The error of a call that got no answer in time. */
+function timeout(source: Source, deadlineMs: number): HeadgateError {
+  return new HeadgateError('ERR_HEADGATE_STORE_TIMEOUT', `${source}: no answer within ${deadlineMs} ms`)
+}
+
+/** A waiter that hears something in time: the answer, a failure, or that the time is up. */
+export class TimedWaiter<T> implements Waiter<T> {
   dueMs = 0
 
   constructor(
@@ -96,7 +128,7 @@ export class Call<T> implements Waiter<T> {
     const { waiter } = this
     if (waiter === null) return
     this.end()
-    tell(waiter, value)
+    settle(waiter, value)
   }
 
   failed(error: unknown): void {
@@ -107,54 +139,51 @@ export class Call<T> implements Waiter<T> {
   }
 
   /** Nobody waits for it any more. */
-  end(): void {
+  private end(): void {
     this.waiter = null
     this.deadlines.settled()
   }
-
-  giveUp(error: unknown): void {
-    const { waiter } = this
-    this.waiter = null
-    waiter?.failed(error)
-  }
 }
 
-/** Calls in the order they are due. Settled ones leave when they come to the front. */
-class Line {
-  #calls: Call<unknown>[] = []
+/** Waiters in the order they are due. Settled ones leave when they come to the front. */
+class DueQueue {
+  #waiters: TimedWaiter<unknown>[] = []
   #front = 0
 
   get isEmpty(): boolean {
-    return this.#front === this.#calls.length
+    return this.#front === this.#waiters.length
   }
 
-  add(call: Call<never>, dueMs: number): void {
-    call.dueMs = dueMs
-    this.#calls.push(call)
+  add(waiter: TimedWaiter<unknown>, dueMs: number): void {
+    waiter.dueMs = dueMs
+    this.#waiters.push(waiter)
   }
 
   firstDueMs(): number {
-    return this.#calls[this.#front]?.dueMs ?? Number.POSITIVE_INFINITY
+    return this.#waiters[this.#front]?.dueMs ?? Number.POSITIVE_INFINITY
   }
 
   dropSettled(): void {
-    while (this.#calls[this.#front]?.isSettled) this.#next()
+    while (this.#waiters[this.#front]?.isSettled) this.#dropFirst()
   }
 
-  takeDue(nowMs: number): Call<unknown> | null {
+  takeDue(nowMs: number): TimedWaiter<unknown>[] {
+    const due: TimedWaiter<unknown>[] = []
     this.dropSettled()
-    const call = this.#calls[this.#front]
-    if (call === undefined || call.dueMs > nowMs) return null
-    this.#next()
-    return call
+    while (this.firstDueMs() <= nowMs) {
+      due.push(this.#waiters[this.#front] as TimedWaiter<unknown>)
+      this.#dropFirst()
+      this.dropSettled()
+    }
+    return due
   }
 
-  /** What was left behind goes when it is half of the line, so that each call is moved at most once. */
-  #next(): void {
+  /** Drops settled waiters when they are half of the queue, so that each waiter is moved at most once. */
+  #dropFirst(): void {
     this.#front++
-    if (this.#front * 2 < this.#calls.length && this.#front < this.#calls.length) return
-    if (this.#front < 64 && this.#front < this.#calls.length) return
-    this.#calls.splice(0, this.#front)
+    if (this.#front * 2 < this.#waiters.length && this.#front < this.#waiters.length) return
+    if (this.#front < 64 && this.#front < this.#waiters.length) return
+    this.#waiters.splice(0, this.#front)
     this.#front = 0
   }
 }

@@ -3,24 +3,29 @@
  *
  * A wait is worked out "if nobody else asks", and what others take only makes it longer. So until it is over every
  * request that takes as much or more from the same limits is denied, by any of the algorithms. Only a reset, a refund or
- * other numbers can end it sooner. Numbers are compared; a reset or refund in this process is seen at once; one
+ * other numbers can end it sooner. Only a denial for want of a place says nothing about the next moment, and is not
+ * remembered. Numbers are compared; a reset or refund in this process is seen at once; one
  * elsewhere within the second after which the store is asked again.
  *
  * Invariant: a denial from here is one the store would have given, had it been asked.
  */
-import type { Clock } from '../../clock.js'
-import { Denial } from '../../engine/denial.js'
+
 import { type Limit, NEVER } from '../../engine/limit.js'
-import type { Answer, Check, Question, Refund, Verdict } from '../../engine/question.js'
-import { SingleAnswer, SingleQuestion } from '../../engine/single.js'
-import { isDigested } from '../short-ways.js'
-import type { Eventually, Store } from '../store.js'
-import { type How, putOf, storeWith, type Waiter } from '../waiter.js'
-import { isSameLimit } from './same-limit.js'
+import type { Answer, Check, Question, Verdict } from '../../engine/question.js'
+import { KeptDenial } from '../../fast-path/kept-denial.js'
+import { SingleAnswer, SingleQuestion } from '../../fast-path/single-question.js'
+import { slotSubject } from '../../subject/ip-network.js'
+import { isNameOnly } from '../../subject/subject.js'
+import type { Clock } from '../../time/clock.js'
+import { BoundedMap } from '../bounded-map.js'
+import { isSameLimit } from '../question-checks.js'
+import type { Action, Stage } from '../stage.js'
+import type { Eventually } from '../store.js'
+import type { Waiter } from '../waiter.js'
 
 export interface DenyCacheOptions {
   readonly clock: Clock
-  /** Subjects whose denials are remembered; beyond it the oldest are forgotten. */
+  /** Subjects whose denials are remembered; beyond it those that did not ask lately are forgotten. */
   readonly maxSubjects: number
 }
 
@@ -35,32 +40,31 @@ interface Known {
   readonly sentAtUs: number
   readonly untilUs: number
   /** As it was last given to who asked for one unit of one limit. */
-  given: Denial | null
+  given: KeptDenial | null
 }
 
-export function withDenyCache(store: Store, options: DenyCacheOptions): Store {
+export function withDenyCache(next: Stage, options: DenyCacheOptions): Stage {
   const { clock, maxSubjects } = options
-  const put = putOf(store)
-  const denials = new Map<string, Known[]>()
+  const denials = new BoundedMap<Known[]>(maxSubjects)
   /** When a denial of a subject may last have ended early: what was asked before that is not remembered. */
   const unsettled = new Map<string, number>()
   let epochs = 0
   /** As `unsettled`, for every subject: it is bounded, too. */
   let forgottenBefore = 0
 
-  function putOrKnow(how: How, question: Question, waiter: Waiter<Answer>): Answer | null {
-    if (how === 'peek') return put(how, question, waiter)
+  function askUnlessKnown(action: Action, question: Question, waiter: Waiter<Answer>): Answer | null {
+    if (action === 'peek') return next.ask(action, question, waiter)
     const subject = denials.size === 0 ? null : subjectOf(question)
     const known = subject === null ? undefined : denials.get(subject)
     const nowUs = clock.nowUs()
     const denial = known === undefined ? undefined : find(known, question, nowUs)
     if (denial !== undefined) return laterBy(nowUs - denial.sentAtUs, denial.answer, question)
-    return put(how, question, new Pupil(question, nowUs, epochs, waiter))
+    return next.ask(action, question, new DenialRecorder(question, nowUs, epochs, waiter))
   }
 
   /** For one unit of one limit, mostly without a question made for it. */
-  function knownDenial(subject: string, name: string, limit: Limit): Denial | null {
-    const known = denials.size === 0 || isDigested(subject) ? undefined : denials.get(subject)
+  function knownDenial(subject: string, name: string, limit: Limit): KeptDenial | null {
+    const known = denials.size === 0 || isNameOnly(subject) ? undefined : denials.get(subject)
     if (known === undefined) return null
     const nowUs = clock.nowUs()
     for (const { given, question } of known) {
@@ -72,12 +76,12 @@ export function withDenyCache(store: Store, options: DenyCacheOptions): Store {
     if (denial === undefined) return null
     const answer = laterBy(nowUs - denial.sentAtUs, denial.answer, question)
     if (!(answer instanceof SingleAnswer)) return null
-    denial.given = new Denial(answer, limit, nowUs, denial.untilUs)
+    denial.given = new KeptDenial(answer, limit, nowUs, denial.untilUs)
     return denial.given
   }
 
-  /** Learns what the store denied. What it answered at once it knew by itself. */
-  class Pupil implements Waiter<Answer> {
+  /** Remembers what the store denied. Answers that are there at once never came from the store. */
+  class DenialRecorder implements Waiter<Answer> {
     constructor(
       readonly question: Question,
       readonly sentAtUs: number,
@@ -87,7 +91,7 @@ export function withDenyCache(store: Store, options: DenyCacheOptions): Store {
 
     answered(answer: Answer): void {
       if (answer.charged < 0 && answer.source === undefined && answer.leased !== true)
-        learn(this.question, this.sentAtUs, answer, this.epoch)
+        remember(this.question, this.sentAtUs, answer, this.epoch)
       this.waiter.answered(answer)
     }
 
@@ -96,23 +100,20 @@ export function withDenyCache(store: Store, options: DenyCacheOptions): Store {
     }
   }
 
-  function learn(question: Question, sentAtUs: number, answer: Answer, epoch: number): void {
+  function remember(question: Question, sentAtUs: number, answer: Answer, epoch: number): void {
     const subject = subjectOf(question)
     if (subject === null || (unsettled.get(subject) ?? forgottenBefore) > epoch) return
-    const untilUs = sentAtUs + Math.min(MOST_US, waitUs(answer))
+    const untilUs = sentAtUs + Math.min(MOST_US, waitUs(question, answer))
     const nowUs = clock.nowUs()
     if (untilUs <= nowUs) return
     const others = (denials.get(subject) ?? []).filter(
       one => one.untilUs > nowUs && !covers(one.question, question, isEqual),
     )
     if (others.length === MAX_DENIALS) others.shift()
-    if (!denials.has(subject) && denials.size >= maxSubjects) {
-      denials.delete(denials.keys().next().value as string)
-    }
     denials.set(subject, [...others, { question, answer, sentAtUs, untilUs, given: null }])
   }
 
-  /** What was asked before this may have been decided before it, whenever the answer comes. */
+  /** A question asked before this may have been decided before it, whenever the answer comes. */
   function forget(subjects: ReadonlySet<string>): void {
     epochs++
     if (unsettled.size + subjects.size > maxSubjects) {
@@ -127,7 +128,9 @@ export function withDenyCache(store: Store, options: DenyCacheOptions): Store {
 
   /** Before, because it may be carried out at any time from now; and after, because of what was learnt meanwhile. */
   async function ending<T>(checks: readonly Check[], work: () => Eventually<T>): Promise<T> {
-    const subjects = new Set(checks.map(({ subject }) => subject))
+    const lasting = checks.filter(check => !endsAnyTime(check))
+    const subjects = new Set(lasting.map(({ subject }) => slotSubject(subject)))
+    if (subjects.size === 0) return work()
     forget(subjects)
     try {
       return await work()
@@ -136,18 +139,19 @@ export function withDenyCache(store: Store, options: DenyCacheOptions): Store {
     }
   }
 
-  const rest = {
-    ...store,
-    refund: (refunds: readonly Refund[]) =>
+  return {
+    source: next.source,
+    ask: askUnlessKnown,
+    refund: refunds =>
       ending(
         refunds.map(({ check }) => check),
-        () => store.refund(refunds),
+        () => next.refund(refunds),
       ),
-    reset: (checks: readonly Check[]) => ending(checks, () => store.reset(checks)),
+    renew: next.renew,
+    reset: checks => ending(checks, () => next.reset(checks)),
+    close: next.close,
+    oneUnit: (name, limit) => ({ take: subject => knownDenial(subject, name, limit) ?? false }),
   }
-  return storeWith(putOrKnow, rest, {
-    wayOf: (name, limit) => ({ take: subject => knownDenial(subject, name, limit) ?? false }),
-  })
 }
 
 /**
@@ -166,11 +170,13 @@ const isAtMost: CompareCosts = (known, asked) => known <= asked
 
 /** Whose denial an answer to this question would be; null where it would say nothing about a later one. */
 function subjectOf(question: Question): string | null {
-  if (question instanceof SingleQuestion) return question.subject
+  if (question instanceof SingleQuestion) return slotSubject(question.subject)
   if (question.shadow.length > 0) return null
-  const first = question.alternatives[0]?.[0]?.subject
-  if (first === undefined) return null
-  const isSame = (check: Check): boolean => check.subject === first
+  const subject = question.alternatives[0]?.[0]?.subject
+  if (subject === undefined) return null
+  // By the slot: what one IPv6 caller gives back may end the denial of another in its network.
+  const first = slotSubject(subject)
+  const isSame = (check: Check): boolean => check.subject === subject || slotSubject(check.subject) === first
   return question.alternatives.every(checks => checks.length > 0 && checks.every(isSame)) ? first : null
 }
 
@@ -197,14 +203,21 @@ function coversCheck(known: Check, asked: Check, costs: CompareCosts): boolean {
 }
 
 /** Until every check of one alternative has room, of whichever alternative that is first. */
-function waitUs(answer: Answer): number {
+function waitUs({ alternatives }: Question, answer: Answer): number {
   let least = NEVER
-  for (const verdicts of answer.verdicts) {
+  for (const [index, verdicts] of answer.verdicts.entries()) {
     let longest = 0
-    for (const { retryAfterUs } of verdicts) longest = Math.max(longest, retryAfterUs)
+    for (const [position, { retryAfterUs }] of verdicts.entries()) {
+      if (!endsAnyTime(alternatives[index]?.[position])) longest = Math.max(longest, retryAfterUs)
+    }
     least = Math.min(least, longest)
   }
   return least
+}
+
+/** A place comes free when whoever holds it is done. */
+function endsAnyTime(check: Check | undefined): boolean {
+  return check?.limit.algorithm === 'concurrency'
 }
 
 /** The same answer when some of the wait is over. */

@@ -1,13 +1,4 @@
-import { type ErrorCode, HeadgateError, isHeadgateError } from '../../errors.js'
-
-/** What to do with a request that the store could not decide. */
-export type FailureMode =
-  /** Decide in this process, at its share of the limit. */
-  | 'local'
-  /** Let it pass. */
-  | 'open'
-  /** Refuse it: 503, to be tried again. */
-  | 'closed'
+import { type ErrorCode, HeadgateError, isHeadgateError } from '../../errors/headgate-error.js'
 
 /** Failures that say something about the node: it did not answer, or said that it cannot. */
 const NODE_FAILURES: readonly ErrorCode[] = [
@@ -20,6 +11,7 @@ const STORE_FAILURES: readonly ErrorCode[] = [
   ...NODE_FAILURES,
   'ERR_HEADGATE_STORE_KEY',
   'ERR_HEADGATE_STORE_UNAVAILABLE',
+  'ERR_HEADGATE_STORE_CAPPED',
 ]
 
 /** Whether a failure counts against the node. One key's own error never does: whoever wrote it could open the breaker. */

@@ -1,8 +1,9 @@
-import type { Answer, Question, Refund } from '../../engine/question.js'
-import { isHeadgateError } from '../../errors.js'
-import type { Store } from '../store.js'
-import { type How, putOf, storeWith, tell, type Waiter } from '../waiter.js'
-import { type FailureMode, isStoreFailure } from './failure.js'
+import type { Answer, FailureMode, Question } from '../../engine/question.js'
+import { isHeadgateError } from '../../errors/headgate-error.js'
+import type { Action, Stage } from '../stage.js'
+import type { Eventually } from '../store.js'
+import { settle, type Waiter } from '../waiter.js'
+import { isStoreFailure } from './failure.js'
 import type { OnGuardEvent } from './guard-event.js'
 import type { LocalShare } from './local-share.js'
 
@@ -17,14 +18,13 @@ export interface FallbackOptions {
  * Gives every request a decision: when the store fails, its failure mode decides. Only the caller's own mistakes are
  * still errors. A call whose outcome is not known is neither repeated nor taken back.
  */
-export function withFallback(store: Store, options: FallbackOptions): Store {
+export function withFallback(next: Stage, options: FallbackOptions): Stage {
   const { local, onEvent } = options
-  const put = putOf(store)
 
   /** Waits for the store's answer, or decides without it. */
   class Fallback implements Waiter<Answer> {
     constructor(
-      readonly how: How,
+      readonly action: Action,
       readonly question: Question,
       readonly waiter: Waiter<Answer>,
     ) {}
@@ -35,11 +35,11 @@ export function withFallback(store: Store, options: FallbackOptions): Store {
     }
 
     failed(error: unknown): void {
-      const { how, question, waiter } = this
+      const { action, question, waiter } = this
       try {
         if (!isStoreFailure(error)) throw error
         failure(error)
-        tell(waiter, withoutStore(question, how))
+        settle(waiter, withoutStore(question, action))
       } catch (fault) {
         waiter.failed(fault)
       }
@@ -50,39 +50,75 @@ export function withFallback(store: Store, options: FallbackOptions): Store {
     onEvent({ type: 'failure', code: codeOf(error), message: error instanceof Error ? error.message : '' })
   }
 
-  function withoutStore(question: Question, how: How): Answer {
+  function withoutStore(question: Question, action: Action): Answer {
     const mode = question.onStoreFailure ?? options.mode
-    const answer = mode === 'local' ? local[how](question) : unlooked(mode)
-    if (how === 'decide') onEvent({ type: 'fallback', mode, allowed: answer.charged >= 0 })
+    const answer = mode === 'local' ? local[action](question) : unlooked(mode)
+    if (action === 'decide') onEvent({ type: 'fallback', mode, allowed: answer.charged >= 0 })
     return answer
   }
 
-  /** What was decided in this process at once needs no store to fall back from. */
-  function putOrDecide(how: How, question: Question, waiter: Waiter<Answer>): Answer | null {
-    const fallback = new Fallback(how, question, waiter)
+  /** An answer that comes at once was decided in this process and needs no fallback. */
+  function askOrDecide(action: Action, question: Question, waiter: Waiter<Answer>): Answer | null {
+    const fallback = new Fallback(action, question, waiter)
     try {
-      return put(how, question, fallback)
+      return next.ask(action, question, fallback)
     } catch (error) {
       fallback.failed(error)
       return null
     }
   }
 
-  return storeWith(putOrDecide, {
-    source: store.source,
-    async refund(refunds: readonly Refund[]) {
-      try {
-        return await store.refund(refunds)
-      } catch (error) {
-        if (!isStoreFailure(error)) throw error
-        // Whether it was given back is not known, and trying again might give it back twice.
-        failure(error)
-        return refunds.map(() => 0)
-      }
+  /** Whether it was done is not known when the store fails, and doing it again might give back twice. */
+  async function orNone<Result>(work: () => Eventually<readonly Result[]>, none: () => readonly Result[]) {
+    try {
+      return await work()
+    } catch (error) {
+      if (!isStoreFailure(error)) throw error
+      failure(error)
+      return none()
+    }
+  }
+
+  const refundInStore: Stage['refund'] = refunds =>
+    orNone(
+      () => next.refund(refunds),
+      () => refunds.map(() => 0),
+    )
+  const renewInStore: Stage['renew'] = renewals =>
+    orNone(
+      () => next.renew(renewals),
+      () => renewals.map(() => false),
+    )
+
+  return {
+    source: next.source,
+    ask: askOrDecide,
+    async refund(refunds) {
+      return refunds.some(isHere) ? apart(refunds, local.refund, refundInStore) : refundInStore(refunds)
     },
-    reset: store.reset,
-    close: store.close,
-  })
+    async renew(renewals) {
+      return renewals.some(isHere) ? apart(renewals, local.renew, renewInStore) : renewInStore(renewals)
+    },
+    reset: next.reset,
+    close: next.close,
+  }
+}
+
+function isHere({ isLocal }: { readonly isLocal?: boolean }): boolean {
+  return isLocal === true
+}
+
+/** Hands what this process holds by itself to `here` and the rest to `there`, and puts the results in order. */
+async function apart<Item extends { readonly isLocal?: boolean }, Result>(
+  items: readonly Item[],
+  here: (items: readonly Item[]) => readonly Result[],
+  there: (items: readonly Item[]) => Eventually<readonly Result[]>,
+): Promise<readonly Result[]> {
+  const ofHere = here(items.filter(isHere))
+  const elsewhere = items.filter(item => !isHere(item))
+  const ofThere = elsewhere.length === 0 ? [] : await there(elsewhere)
+  const [hereOnes, thereOnes] = [ofHere.values(), ofThere.values()]
+  return items.map(item => (isHere(item) ? hereOnes : thereOnes).next().value as Result)
 }
 
 /** An answer that looked at no limit: it has no verdicts to tell. */

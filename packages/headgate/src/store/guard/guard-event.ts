@@ -1,26 +1,22 @@
-import type { BreakerState } from './breaker.js'
-import type { FailureMode } from './failure.js'
+import type { FailureMode } from '../../engine/question.js'
+import type { BreakerState, Evidence } from './breaker.js'
 
-/** What the guards have to tell. Nothing in it names a subject. */
+/** Events of the guards. None names a subject. */
 export type GuardEvent =
   /** A call failed; `code` is that of the error. */
   | { readonly type: 'failure'; readonly code: string; readonly message: string }
-  /** The breaker of a node changed. */
-  | { readonly type: 'breaker'; readonly node: string; readonly state: BreakerState }
+  /** The breaker of a node changed; `because` is there when calls of requests made it open. */
+  | {
+      readonly type: 'breaker'
+      readonly node: string
+      readonly state: BreakerState
+      readonly because: Evidence | null
+    }
   /** A request was decided without the store. */
   | { readonly type: 'fallback'; readonly mode: FailureMode; readonly allowed: boolean }
   /** The store has forgotten what it had acknowledged: callers may get limits anew. */
   | { readonly type: 'rewind' }
+  /** Units of a limit were taken in advance, to be spent in this process. */
+  | { readonly type: 'lease'; readonly limit: string; readonly units: number }
 
 export type OnGuardEvent = (event: GuardEvent) => void
-
-/** Tells an observer without letting its own faults reach the request. */
-export function safely(onEvent: OnGuardEvent): OnGuardEvent {
-  return event => {
-    try {
-      onEvent(event)
-    } catch {
-      // An observer that throws has failed at observing; the decision stands.
-    }
-  }
-}

@@ -7,35 +7,37 @@
  *
  * Invariant: every unit admitted here was charged at most one TTL before, and in the counter's own window.
  */
-import type { Clock, Timers } from '../../clock.js'
+
 import type { Lease } from '../../engine/lease.js'
 import type { Answer, Check, Question, Verdict } from '../../engine/question.js'
+import type { Clock, Timers } from '../../time/clock.js'
 import { CheckMap } from '../check-map.js'
-import type { Store } from '../store.js'
-import { type How, putOf, storeWith, type Waiter } from '../waiter.js'
-import { timeout } from './deadline.js'
-import { Deadlines } from './deadlines.js'
+import { isSameState } from '../question-checks.js'
+import type { Action, Stage } from '../stage.js'
+import type { Waiter } from '../waiter.js'
+import type { Deadlines } from './deadlines.js'
 import {
   amountsOf,
   checksOf,
-  Holding,
   isFor,
+  LeaseState,
   leasedAnswer,
   leasedCheckOf,
   leaseOf,
   timeToSpendUs,
   unspent,
   type Waiting,
-} from './holding.js'
-import { isSameState } from './same-limit.js'
+} from './lease-state.js'
 
-export interface LeaseOptions {
+export interface LeaseStageOptions {
   readonly clock: Clock
   readonly timers: Timers
   /** How long a request may take, the wait for a grant included. */
-  readonly deadlineMs: number
+  readonly deadlines: Deadlines
   /** How many processes share what remains. */
   liveProcesses(): number
+  /** Told of every grant: the limit's name, and the units taken. */
+  onGrant?(limit: string, units: number): void
 }
 
 /** Keys remembered at once, hot or not. */
@@ -48,79 +50,77 @@ const MOST_SWEEP_MS = 50
 const LEAST_SWEEP_MS = 5
 const NO_CHECKS: readonly Check[] = []
 
-export function withLeases(store: Store, options: LeaseOptions): Store {
-  const { clock, timers } = options
+export function withLeases(next: Stage, options: LeaseStageOptions): Stage {
+  const { clock, timers, deadlines } = options
   const soon = timers.afterThisCode ?? queueMicrotask
-  const put = putOf(store)
-  const deadlines = new Deadlines({ ...options, error: () => timeout(store.source, options.deadlineMs) })
-  const holdings = new CheckMap<Holding>(MAX_KEYS, giveBack)
+  const leaseStates = new CheckMap<LeaseState>(MAX_KEYS, giveBack)
   let callOffSweep: (() => void) | null = null
   let closed = false
   let closing: Promise<void> | null = null
 
-  function putOrSpend(how: How, question: Question, waiter: Waiter<Answer>): Answer | null {
+  function askOrSpend(action: Action, question: Question, waiter: Waiter<Answer>): Answer | null {
     const lease = closed ? null : leaseOf(question)
-    if (lease === null) return put(how, question, waiter)
+    if (lease === null) return next.ask(action, question, waiter)
     const check = leasedCheckOf(question)
     const nowUs = clock.nowUs()
-    const holding = holdings.get(check)
-    if (how === 'peek') return look(holding, question, nowUs) ?? put(how, question, waiter)
-    if (holding === undefined || !isFor(holding, question)) {
-      if (holding !== undefined) end(holding)
-      holdings.set(check, new Holding(checksOf(question), lease, nowUs))
-      return put(how, question, waiter)
+    const leaseState = leaseStates.get(check)
+    if (action === 'peek') return look(leaseState, question, nowUs) ?? next.ask(action, question, waiter)
+    if (leaseState === undefined || !isFor(leaseState, question)) {
+      if (leaseState !== undefined) end(leaseState)
+      leaseStates.set(check, new LeaseState(checksOf(question), lease, nowUs))
+      return next.ask(action, question, waiter)
     }
-    if (hasEnough(holding, check.cost, nowUs)) return spend(holding, question, nowUs)
-    if (!isHot(holding, nowUs)) return put(how, question, waiter)
-    waitForGrant(holding, question, waiter)
+    if (hasEnough(leaseState, check.cost, nowUs)) return spend(leaseState, question, nowUs)
+    if (!isHot(leaseState, nowUs)) return next.ask(action, question, waiter)
+    waitForGrant(leaseState, question, waiter)
     return null
   }
 
-  function isHot(holding: Holding, nowUs: number): boolean {
-    if (nowUs - holding.hitsSinceUs > holding.lease.ttlUs) {
-      holding.hitsSinceUs = nowUs
-      holding.hits = 0
+  function isHot(leaseState: LeaseState, nowUs: number): boolean {
+    if (nowUs - leaseState.hitsSinceUs > leaseState.lease.ttlUs) {
+      leaseState.hitsSinceUs = nowUs
+      leaseState.hits = 0
     }
-    return ++holding.hits > HOT_AFTER || holding.granting
+    return ++leaseState.hits > HOT_AFTER || leaseState.granting
   }
 
-  /** What the next request of this process would be told, if it would be served from what is held. */
-  function look(holding: Holding | undefined, question: Question, nowUs: number): Answer | null {
-    if (holding === undefined || !isFor(holding, question)) return null
-    if (!hasEnough(holding, leasedCheckOf(question).cost, nowUs)) return null
-    return leasedAnswer(question, holding, nowUs - holding.sentAtUs, false)
+  /** The answer that the next request of this process would get from the units held here; null where it would not. */
+  function look(leaseState: LeaseState | undefined, question: Question, nowUs: number): Answer | null {
+    if (leaseState === undefined || !isFor(leaseState, question)) return null
+    if (!hasEnough(leaseState, leasedCheckOf(question).cost, nowUs)) return null
+    return leasedAnswer(question, leaseState, nowUs - leaseState.sentAtUs, false)
   }
 
-  function hasEnough(holding: Holding, cost: number, nowUs: number): boolean {
-    return holding.left >= cost && nowUs < holding.expiresAtUs
+  function hasEnough(leaseState: LeaseState, cost: number, nowUs: number): boolean {
+    return leaseState.left >= cost && nowUs < leaseState.expiresAtUs
   }
 
-  function spend(holding: Holding, question: Question, nowUs: number): Answer {
+  function spend(leaseState: LeaseState, question: Question, nowUs: number): Answer {
     const { cost } = leasedCheckOf(question)
-    holding.left -= cost
-    holding.usedAtUs = nowUs
-    return leasedAnswer(question, holding, nowUs - holding.sentAtUs, true)
+    leaseState.left -= cost
+    leaseState.usedAtUs = nowUs
+    return leasedAnswer(question, leaseState, nowUs - leaseState.sentAtUs, true)
   }
 
-  function waitForGrant(holding: Holding, question: Question, waiter: Waiter<Answer>): void {
+  function waitForGrant(leaseState: LeaseState, question: Question, waiter: Waiter<Answer>): void {
     const { cost } = leasedCheckOf(question)
     // Whatever comes after the grant counts towards the same deadline.
-    holding.waiting.push({ question, call: deadlines.begin(waiter) })
-    holding.wanted += cost
-    holding.least = holding.least === 0 ? cost : Math.min(holding.least, cost)
-    if (holding.granting) return
-    holding.granting = true
-    soon(() => take(holding))
+    leaseState.waiting.push({ question, call: deadlines.begin(waiter) })
+    leaseState.wanted += cost
+    leaseState.least = leaseState.least === 0 ? cost : Math.min(leaseState.least, cost)
+    if (leaseState.granting) return
+    leaseState.granting = true
+    soon(() => take(leaseState))
   }
 
   /** Asks for what is wanted and then some; for less, and at last for one request, where there is not as much. */
-  function take(holding: Holding): void {
-    const grant = new Grant(holding, clock.nowUs())
+  function take(leaseState: LeaseState): void {
+    const grant = new Grant(leaseState, clock.nowUs())
     try {
-      outgrow(holding)
-      grant.amounts = amountsOf(holding, options.liveProcesses())
-      const alternatives = grant.amounts.map(cost => holding.checks.map(check => ({ ...check, cost })))
-      const answer = put('decide', { alternatives, shadow: NO_CHECKS }, grant)
+      outgrow(leaseState)
+      grant.amounts = amountsOf(leaseState, options.liveProcesses())
+      const alternatives = grant.amounts.map(cost => leaseState.checks.map(check => ({ ...check, cost })))
+      const answer = next.ask('decide', { alternatives, shadow: NO_CHECKS }, grant)
       if (answer !== null) grant.answered(answer)
     } catch (error) {
       grant.failed(error)
@@ -132,16 +132,16 @@ export function withLeases(store: Store, options: LeaseOptions): Store {
     readonly least: number
     /** Who asked before it was sent: of those who come later it may have been decided before they asked. */
     readonly early: number
-    /** What is asked for, the most first. */
+    /** The amounts that are asked for, the most first. */
     amounts: readonly number[] = []
 
     constructor(
-      readonly holding: Holding,
+      readonly leaseState: LeaseState,
       readonly sentAtUs: number,
     ) {
-      this.wanted = holding.wanted
-      this.least = holding.least
-      this.early = holding.waiting.length
+      this.wanted = leaseState.wanted
+      this.least = leaseState.least
+      this.early = leaseState.waiting.length
     }
 
     answered(answer: Answer): void {
@@ -149,45 +149,46 @@ export function withLeases(store: Store, options: LeaseOptions): Store {
         this.granted(answer)
         this.serve(null)
       } else {
-        this.holding.remaining = 0
-        this.holding.size = 1
+        this.leaseState.remaining = 0
+        this.leaseState.size = 1
         this.serve(answer.verdicts.at(-1) ?? null)
       }
-      this.holding.onServed?.()
+      this.leaseState.onServed?.()
     }
 
     failed(error: unknown): void {
       for (const { call } of this.over()) call.failed(error)
-      this.holding.onServed?.()
+      this.leaseState.onServed?.()
     }
 
     granted(answer: Answer): void {
-      const { holding, sentAtUs } = this
+      const { leaseState, sentAtUs } = this
       const verdicts = answer.verdicts[answer.charged] as readonly Verdict[]
       const units = this.amounts[answer.charged] as number
-      if (answer.charged > 0) holding.size = Math.max(1, units)
-      holding.remaining = Math.min(...verdicts.map(({ remaining }) => remaining))
-      holding.verdicts = verdicts
-      holding.sentAtUs = sentAtUs
-      holding.usedAtUs = clock.nowUs()
-      holding.expiresAtUs = sentAtUs + timeToSpendUs(holding)
+      if (answer.charged > 0) leaseState.size = Math.max(1, units)
+      leaseState.remaining = Math.min(...verdicts.map(({ remaining }) => remaining))
+      leaseState.verdicts = verdicts
+      options.onGrant?.((leaseState.checks[0] as Check).name, units)
+      leaseState.sentAtUs = sentAtUs
+      leaseState.usedAtUs = clock.nowUs()
+      leaseState.expiresAtUs = sentAtUs + timeToSpendUs(leaseState)
       // What was reset meanwhile has been forgotten: nothing of it is left beyond those who were waiting for it.
-      holding.left = holding.ended ? Math.min(units, this.wanted) : units
-      if (!holding.ended) sweepLater(holding.lease)
+      leaseState.left = leaseState.ended ? Math.min(units, this.wanted) : units
+      if (!leaseState.ended) sweepLater(leaseState.lease)
     }
 
     /** Those who asked for as much as was denied are denied together; who finds nothing left asks for itself. */
     serve(denied: readonly Verdict[] | null): void {
-      const { holding } = this
+      const { leaseState } = this
       const nowUs = clock.nowUs()
       for (const [index, { question, call }] of this.over().entries()) {
         if (call.isSettled) continue
         const { cost } = leasedCheckOf(question)
-        if (hasEnough(holding, cost, nowUs)) call.answered(spend(holding, question, nowUs))
+        if (hasEnough(leaseState, cost, nowUs)) call.answered(spend(leaseState, question, nowUs))
         else if (denied !== null && cost === this.least && index < this.early) {
           call.answered({ charged: -1, verdicts: [denied], shadow: [] })
         } else {
-          const answer = put('decide', question, call)
+          const answer = next.ask('decide', question, call)
           if (answer !== null) call.answered(answer)
         }
       }
@@ -195,57 +196,60 @@ export function withLeases(store: Store, options: LeaseOptions): Store {
 
     /** Who waited for it. From now on a request waits for another one. */
     over(): readonly Waiting[] {
-      const { holding } = this
-      const { waiting } = holding
-      holding.waiting = []
-      holding.wanted = 0
-      holding.least = 0
-      holding.granting = false
+      const { leaseState } = this
+      const { waiting } = leaseState
+      leaseState.waiting = []
+      leaseState.wanted = 0
+      leaseState.least = 0
+      leaseState.granting = false
       return waiting
     }
   }
 
   /** Leaves an old lease: twice as much next time if it was all spent in time, half as much if not. */
-  function outgrow(holding: Holding): void {
-    if (holding.left > 0) {
-      holding.size = Math.max(1, holding.size >> 1)
-      giveBack(holding)
-    } else if (holding.sentAtUs > 0) {
-      const inTime = clock.nowUs() < holding.expiresAtUs
-      holding.size = Math.max(1, inTime ? Math.min(holding.lease.max, holding.size * 2) : holding.size >> 1)
+  function outgrow(leaseState: LeaseState): void {
+    if (leaseState.left > 0) {
+      leaseState.size = Math.max(1, leaseState.size >> 1)
+      giveBack(leaseState)
+    } else if (leaseState.sentAtUs > 0) {
+      const inTime = clock.nowUs() < leaseState.expiresAtUs
+      leaseState.size = Math.max(
+        1,
+        inTime ? Math.min(leaseState.lease.max, leaseState.size * 2) : leaseState.size >> 1,
+      )
     }
   }
 
-  function giveBack(holding: Holding): Promise<unknown> | undefined {
-    const { left: units, checks, verdicts } = holding
-    holding.left = 0
+  function giveBack(leaseState: LeaseState): Promise<unknown> | undefined {
+    const { left: units, checks, verdicts } = leaseState
+    leaseState.left = 0
     if (units === 0) return undefined
     const refunds = checks.map((check, index) => unspent(check, units, verdicts[index]?.chargedAtUs ?? null))
     // Whether it arrived is not known when it fails, and it is not tried again: then it counts as spent.
-    return Promise.resolve(store.refund(refunds)).catch(() => {})
+    return Promise.resolve(next.refund(refunds)).catch(() => {})
   }
 
   /** Gives back what is held, and what a grant that is under way will bring beyond those who wait for it. */
-  async function leave(holding: Holding): Promise<void> {
-    if (holding.granting) {
+  async function leave(leaseState: LeaseState): Promise<void> {
+    if (leaseState.granting) {
       await new Promise<void>(resolve => {
-        holding.onServed = resolve
+        leaseState.onServed = resolve
       })
     }
-    await giveBack(holding)
+    await giveBack(leaseState)
   }
 
   async function closeAll(): Promise<void> {
     closed = true
     callOffSweep?.()
-    await Promise.all([...holdings.values()].map(leave))
-    await store.close()
+    await Promise.all([...leaseStates.values()].map(leave))
+    await next.close()
   }
 
-  function end(holding: Holding): void {
-    holding.ended = true
-    void giveBack(holding)
-    holdings.delete(holding.checks[0] as Check)
+  function end(leaseState: LeaseState): void {
+    leaseState.ended = true
+    void giveBack(leaseState)
+    leaseStates.delete(leaseState.checks[0] as Check)
   }
 
   function sweepLater({ ttlUs }: Lease): void {
@@ -258,34 +262,37 @@ export function withLeases(store: Store, options: LeaseOptions): Store {
     callOffSweep = null
     const nowUs = clock.nowUs()
     let held: Lease | null = null
-    for (const holding of holdings.values()) {
-      if (holding.left === 0) continue
-      const { lease } = holding
-      const idle = nowUs - holding.usedAtUs >= lease.ttlUs / IDLE_PARTS
-      if (nowUs < holding.expiresAtUs && !idle)
+    for (const leaseState of leaseStates.values()) {
+      if (leaseState.left === 0) continue
+      const { lease } = leaseState
+      const idle = nowUs - leaseState.usedAtUs >= lease.ttlUs / IDLE_PARTS
+      if (nowUs < leaseState.expiresAtUs && !idle)
         held = held === null || lease.ttlUs < held.ttlUs ? lease : held
-      else if (!holding.granting) {
-        holding.size = Math.max(1, holding.size >> 1)
-        void giveBack(holding)
+      else if (!leaseState.granting) {
+        leaseState.size = Math.max(1, leaseState.size >> 1)
+        void giveBack(leaseState)
       }
     }
     if (held !== null) sweepLater(held)
   }
 
-  return storeWith(putOrSpend, {
-    ...store,
-    reset(checks: readonly Check[]) {
-      for (const holding of holdings.values()) {
-        if (!holding.checks.some(held => checks.some(check => isSameState(held, check)))) continue
+  return {
+    source: next.source,
+    ask: askOrSpend,
+    refund: next.refund,
+    renew: next.renew,
+    reset(checks) {
+      for (const leaseState of leaseStates.values()) {
+        if (!leaseState.checks.some(held => checks.some(check => isSameState(held, check)))) continue
         // Forgotten with everything else: it must neither be spent nor given back.
-        holding.left = 0
-        end(holding)
+        leaseState.left = 0
+        end(leaseState)
       }
-      return store.reset(checks)
+      return next.reset(checks)
     },
     close() {
       closing ??= closeAll()
       return closing
     },
-  })
+  }
 }

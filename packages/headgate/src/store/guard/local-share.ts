@@ -1,22 +1,27 @@
 /**
- * What this process admits by itself while the store cannot be asked: its share of every limit, limit ÷ live
+ * The limits of this process while the store cannot be asked: its share of every limit, limit ÷ live
  * processes, so that the fleet together stays near the limit instead of multiplying it.
  *
  * A share below one unit becomes one unit in a longer window. A cost above the share but within the limit takes an
  * untouched share whole, and the rest is a debt that keeps the key closed until it would have been earned. A key
  * starts from what the store last said was left of it.
  */
-import type { Clock } from '../../clock.js'
+
 import { type Limit, NEVER } from '../../engine/limit.js'
-import type { Answer, Check, Question, Verdict } from '../../engine/question.js'
-import { SingleAnswer, SingleQuestion } from '../../engine/single.js'
+import type { Answer, Check, Question, Refund, Renewal, Verdict } from '../../engine/question.js'
+import { SingleAnswer, SingleQuestion } from '../../fast-path/single-question.js'
+import type { Clock } from '../../time/clock.js'
 import { CheckMap } from '../check-map.js'
 import { memoryStore } from '../memory/memory-store.js'
+import { Debts } from './debts.js'
 
 export interface LocalShare {
   /** Decides without the store. */
   decide(question: Question): Answer
   peek(question: Question): Answer
+  /** Gives back places that were taken without the store, and holds them for another while. */
+  refund(refunds: readonly Refund[]): readonly number[]
+  renew(renewals: readonly Renewal[]): readonly boolean[]
   /** Notes what the store said is left, for when it cannot be asked. */
   remember(question: Question, answer: Answer): void
 }
@@ -25,16 +30,17 @@ interface Known {
   remaining: number
   atUs: number
   seeded: boolean
-  /** What was charged to the share for others when the store was last lost, and when. */
+  /** Units charged to the share for others when the store was last lost, and when. */
   seed: { readonly units: number; readonly atUs: number } | null
 }
 
 const MAX_KNOWN = 100_000
+const MAX_DEBTS = 100_000
 
 export function createLocalShare(clock: Clock, liveProcesses: () => number): LocalShare {
   const local = memoryStore({ clock })
   const known = new CheckMap<Known>(MAX_KNOWN)
-  const debts = new Map<string, number>()
+  const debts = new Debts(clock, MAX_DEBTS)
 
   function remember(question: Question, answer: Answer): void {
     const atUs = clock.nowUs()
@@ -102,17 +108,19 @@ export function createLocalShare(clock: Clock, liveProcesses: () => number): Loc
   function toShare(check: Check): Check {
     const share = shareOf(check.limit, liveProcesses())
     seed(check, share)
-    // Above the whole limit it stays above the share, and is denied for good.
-    const cost = check.cost > check.limit.limit ? check.cost : Math.min(check.cost, share.limit)
-    return { ...check, limit: share, cost: debtUs(check) > 0 ? NEVER : cost }
+    return { ...check, limit: share, cost: costAt(check, share) }
   }
 
-  function debtUs(check: Check): number {
-    const untilUs = debts.get(keyOf(check))
-    if (untilUs === undefined) return 0
-    const leftUs = untilUs - clock.nowUs()
-    if (leftUs <= 0) debts.delete(keyOf(check))
-    return Math.max(0, leftUs)
+  function costAt(check: Check, share: Limit): number {
+    // Above the whole limit it stays above the share, and is denied for good.
+    if (check.cost <= share.limit || check.cost > check.limit.limit) {
+      return debts.leftUs(check) > 0 ? NEVER : check.cost
+    }
+    return debts.leftUs(check) > 0 || !debts.hasRoom() ? NEVER : share.limit
+  }
+
+  function toOwn<Held extends Refund | Renewal>(held: Held): Held {
+    return { ...held, check: { ...held.check, limit: shareOf(held.check.limit, liveProcesses()) } }
   }
 
   function ask(question: Question, how: 'decide' | 'peek'): Answer {
@@ -131,8 +139,11 @@ export function createLocalShare(clock: Clock, liveProcesses: () => number): Loc
   }
 
   function withDebt(check: Check, verdict: Verdict): Verdict {
-    const waitUs = debtUs(check)
-    return waitUs > 0 && check.cost <= check.limit.limit ? { ...verdict, retryAfterUs: waitUs } : verdict
+    if (verdict.allowed || check.cost > check.limit.limit) return verdict
+    const waitUs = debts.leftUs(check)
+    if (waitUs > 0) return { ...verdict, retryAfterUs: waitUs }
+    // Denied for want of room among the debts: not for good, as its cost makes the engine say.
+    return verdict.retryAfterUs === NEVER ? { ...verdict, retryAfterUs: check.limit.quota.windowUs } : verdict
   }
 
   function runIntoDebt(question: Question, answer: Answer): void {
@@ -141,13 +152,15 @@ export function createLocalShare(clock: Clock, liveProcesses: () => number): Loc
       const share = shareOf(check.limit, liveProcesses())
       if (check.cost <= share.limit || share.limit === 0) continue
       const windows = check.cost / share.limit
-      debts.set(keyOf(check), clock.nowUs() + Math.ceil(windows * share.quota.windowUs))
+      debts.add(check, Math.ceil(windows * share.quota.windowUs))
     }
   }
 
   return {
     decide: question => ask(question, 'decide'),
     peek: question => ask(question, 'peek'),
+    refund: refunds => local.refund(refunds.map(toOwn)) as readonly number[],
+    renew: renewals => local.renew(renewals.map(toOwn)) as readonly boolean[],
     remember,
   }
 }
@@ -159,11 +172,9 @@ export function shareOf(limit: Limit, processes: number): Limit {
   if (limit.algorithm === 'token-bucket') {
     return { ...limit, limit: Math.max(1, units), refillPerSecond: limit.refillPerSecond / processes }
   }
+  // A place is held or it is not: a share below one is one.
+  if (limit.algorithm === 'concurrency') return { ...limit, limit: Math.max(1, units) }
   if (units >= 1) return { ...limit, limit: units }
   const windowUs = Math.ceil((limit.windowUs * processes) / limit.limit)
   return { ...limit, limit: 1, windowUs, quota: { ...limit.quota, windowUs } }
-}
-
-function keyOf({ subject, scope, name }: Check): string {
-  return `${subject}\n${scope}\n${name}`
 }

@@ -5,10 +5,10 @@
  */
 import type { State } from '../../engine/algorithms.js'
 import { algorithmOf } from '../../engine/algorithms.js'
-import { keepShape } from '../../engine/keep-shape.js'
 import type { Limit } from '../../engine/limit.js'
 import type { CounterState } from '../../engine/sliding-window-counter.js'
 import type { BucketState } from '../../engine/token-bucket.js'
+import { keepV8Shape } from '../../fast-path/keep-v8-shape.js'
 
 const PAGE_BITS = 12
 const PAGE_ROWS = 1 << PAGE_BITS
@@ -32,13 +32,17 @@ export function createColumns(limit: Limit): Columns {
 
 const ROW_BYTES = 16
 
-/** Rows of 16 bytes, each whole in one line of the processor's cache, as doubles and as 32-bit numbers. */
+/**
+ * Rows of 16 bytes, each whole in one line of the processor's cache, as doubles and as 32-bit numbers. When a row was
+ * reset stands beside them: few ever are.
+ */
 interface Page {
   readonly doubles: Float64Array
   readonly integers: Uint32Array
+  readonly resets: Map<number, number>
 }
 
-const NO_PAGE: Page = { doubles: new Float64Array(), integers: new Uint32Array() }
+const NO_PAGE: Page = { doubles: new Float64Array(), integers: new Uint32Array(), resets: new Map() }
 
 /** The page of a row, made when its first row is asked for. */
 function pageOf(pages: Page[], row: number): Page {
@@ -46,15 +50,17 @@ function pageOf(pages: Page[], row: number): Page {
   let page = pages[number]
   if (page === undefined) {
     const buffer = new ArrayBuffer(PAGE_ROWS * ROW_BYTES)
-    page = { doubles: new Float64Array(buffer), integers: new Uint32Array(buffer) }
+    page = { doubles: new Float64Array(buffer), integers: new Uint32Array(buffer), resets: new Map() }
     pages[number] = page
   }
   return page
 }
 
 function clearRow(pages: Page[], row: number): void {
-  const first = (row & ROW_MASK) * 2
-  pageOf(pages, row).doubles.fill(0, first, first + 2)
+  const index = row & ROW_MASK
+  const page = pageOf(pages, row)
+  page.doubles.fill(0, index * 2, index * 2 + 2)
+  page.resets.delete(index)
 }
 
 /** `startUs` in the first half of the row, `current` and `previous` in the quarters of the second. */
@@ -80,6 +86,13 @@ class CounterView implements CounterState {
   }
   set previous(value: number) {
     this.page.integers[this.index * 4 + 3] = value
+  }
+  get resetUs(): number {
+    return this.page.resets.get(this.index) ?? 0
+  }
+  set resetUs(value: number) {
+    if (value === 0) this.page.resets.delete(this.index)
+    else this.page.resets.set(this.index, value)
   }
 }
 
@@ -119,6 +132,13 @@ class BucketView implements BucketState {
   }
   set lastRefillUs(value: number) {
     this.page.doubles[this.index * 2 + 1] = value
+  }
+  get resetUs(): number {
+    return this.page.resets.get(this.index) ?? 0
+  }
+  set resetUs(value: number) {
+    if (value === 0) this.page.resets.delete(this.index)
+    else this.page.resets.set(this.index, value)
   }
 }
 
@@ -164,5 +184,5 @@ class ObjectColumns implements Columns {
   }
 }
 
-keepShape(new CounterColumns().view(0))
-keepShape(new BucketColumns().view(0))
+keepV8Shape(new CounterColumns().view(0))
+keepV8Shape(new BucketColumns().view(0))

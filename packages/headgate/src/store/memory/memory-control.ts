@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from '../../clock.js'
+import { type Clock, systemClock } from '../../time/clock.js'
 import {
   type ControlReading,
   type ControlStore,
@@ -7,47 +7,50 @@ import {
   tooManyOverrides,
 } from '../control-store.js'
 
-type Entry = Omit<StoredEntry, 'expiresInMs'> & { readonly endsAtUs: number }
-
 /** Control and overrides of this process alone, gone with it. */
 export function memoryControl(clock: Clock = systemClock): ControlStore {
   const control: Record<string, string> = {}
-  const entries = new Map<string, Entry>()
+  /** Handed out as it is, so that setting one does not take longer for every other. */
+  const entries = new Map<string, StoredEntry>()
   const watchers = new Set<(reading: ControlReading) => void>()
+  const started = { ms: clock.unixMs(), us: clock.nowUs() }
 
-  function read(): ControlReading & { readonly overrides: readonly StoredEntry[] } {
-    const nowUs = clock.nowUs()
-    for (const [target, { endsAtUs }] of entries) if (endsAtUs <= nowUs) entries.delete(target)
-    const overrides = [...entries.values()].map(({ endsAtUs, ...entry }) => ({
-      ...entry,
-      expiresInMs: Math.ceil((endsAtUs - nowUs) / 1000),
-    }))
-    return { control: { ...control }, overrides }
+  /** Never runs backwards, so that a change of the system's time ends no override. */
+  function nowMs(): number {
+    return started.ms + (clock.nowUs() - started.us) / 1000
   }
 
-  function tell(): void {
+  function read(): ControlReading {
+    return { control: { ...control }, overrides: { entries, nowMs: nowMs() } }
+  }
+
+  function notify(): void {
     const reading = read()
     for (const watcher of watchers) watcher(reading)
+  }
+
+  function makeRoom(): void {
+    const now = nowMs()
+    for (const [target, { expiresAtMs }] of entries) if (expiresAtMs <= now) entries.delete(target)
+    if (entries.size >= MAX_OVERRIDES) throw tooManyOverrides()
   }
 
   return {
     read,
     setControl(fields) {
       Object.assign(control, fields)
-      tell()
+      notify()
     },
     putOverride(target, text, ttlMs) {
-      if (!entries.has(target) && read().overrides.length >= MAX_OVERRIDES) throw tooManyOverrides()
-      const setAtMs = clock.unixMs()
-      const endsAtUs = clock.nowUs() + ttlMs * 1000
-      entries.set(target, { target, text, setAtMs, expiresAtMs: setAtMs + ttlMs, endsAtUs })
-      tell()
+      if (!entries.has(target) && entries.size >= MAX_OVERRIDES) makeRoom()
+      entries.set(target, { text, setAtMs: Math.floor(nowMs()), expiresAtMs: Math.ceil(nowMs() + ttlMs) })
+      notify()
     },
     removeOverride(target) {
-      const wasThere = read().overrides.some(entry => entry.target === target)
+      const found = entries.get(target)
       entries.delete(target)
-      tell()
-      return wasThere
+      notify()
+      return found !== undefined && found.expiresAtMs > nowMs()
     },
     watch(onChange) {
       watchers.add(onChange)

@@ -1,14 +1,18 @@
-import { type Clock, systemClock } from '../../clock.js'
-import type { Admission } from '../../engine/admission.js'
+import { Admission } from '../../engine/algorithm.js'
 import { algorithmOf, type State } from '../../engine/algorithms.js'
-import { decide, decideSingle, peek } from '../../engine/decide.js'
-import type { Denial } from '../../engine/denial.js'
+import { type PlacesState, renew } from '../../engine/concurrency.js'
+import { decide, peek } from '../../engine/decide.js'
 import type { Limit } from '../../engine/limit.js'
-import type { Answer, Check, Refund } from '../../engine/question.js'
-import { SingleQuestion } from '../../engine/single.js'
-import { HeadgateError, show } from '../../errors.js'
-import { isDigested, type OneUnit, withShortWays } from '../short-ways.js'
+import type { Answer, Check, Question, Refund, Renewal } from '../../engine/question.js'
+import { HeadgateError, show } from '../../errors/headgate-error.js'
+import type { KeptDenial } from '../../fast-path/kept-denial.js'
+import type { IsOwnName, OneUnit } from '../../fast-path/single-limit-policy.js'
+import { decideAlone, SingleAnswer, SingleQuestion } from '../../fast-path/single-question.js'
+import { isNameOnly } from '../../subject/subject.js'
+import { type Clock, systemClock } from '../../time/clock.js'
+import { type Stage, toStore } from '../stage.js'
 import type { Store } from '../store.js'
+import { Forgotten } from './forgotten.js'
 import { memoryControl } from './memory-control.js'
 import { Table } from './table.js'
 
@@ -18,29 +22,33 @@ export interface MemoryStoreOptions {
   readonly clock?: Clock
 }
 
+/** A store whose states are in this process. */
+export type MemoryStore = Store & Required<Pick<Store, 'renew'>> & { readonly size: number }
+
 const DEFAULT_MAX_KEYS = 100_000
 /** A Map holds 2^24 entries at most. */
 const MAX_MAX_KEYS = 2 ** 24 - 1_000
 const OVERFLOW_KEYS = 64
-/** Nothing is open outside of a question. */
-const NO_TURN = -1
 
 /**
  * The embedded store: limits of this process, kept in this process, decided by the engine.
  * Bounded without timers or sweeps. When it is full it forgets keys with nothing used first, then those that have
- * most left; when all it sees are at their limit, newcomers share a few states instead of freeing anybody.
+ * most left. When all it sees are at their limit it keeps of one only that it is (`forgotten.ts`), so that newcomers are
+ * served and nobody at a limit gets free.
  */
-export function memoryStore(options: MemoryStoreOptions = {}): Store & { readonly size: number } {
+export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   const maxKeys = parseMaxKeys(options.maxKeys)
   const clock = options.clock ?? systemClock
   const tables = new Map<string, Table>()
-  /** What newcomers share: a few states for each limit, beside the keys and never forgotten. */
+  /** States shared by checks for which there is no room beside the others of their question. */
   const overflow = new Map<string, Table>()
+  let forgotten: Forgotten | null = null
   const added: { readonly table: Table; readonly key: string }[] = []
   let size = 0
   let turn = 0
   /** The time of the question being decided. */
   let nowUs = 0
+  const admission = new Admission()
 
   function largest(): Table | undefined {
     let found: Table | undefined
@@ -50,138 +58,233 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store & { readonl
 
   function makeRoom(table: Table, nowUs: number): boolean {
     if (size < maxKeys) return true
-    const crowded = largest()
-    const forgotten = crowded?.forgetOne(nowUs, turn) || (crowded !== table && table.forgetOne(nowUs, turn))
-    if (forgotten) size--
-    return forgotten ?? false
+    const crowded = largest() ?? table
+    const isFound =
+      crowded.forgetOne(nowUs, turn) ||
+      (crowded !== table && table.forgetOne(nowUs, turn)) ||
+      forgetAtLimit(crowded, nowUs)
+    if (isFound) size--
+    return isFound
+  }
+
+  function forgetAtLimit(table: Table, nowUs: number): boolean {
+    forgotten ??= new Forgotten(maxKeys)
+    return table.forgetNext(nowUs, turn, forgotten)
+  }
+
+  /** A state for a key that may have been forgotten at its limit; null for any other. */
+  function stateOfForgotten(name: string, limit: Limit, key: string, nowUs: number): State | null {
+    const untilUs = forgotten === null ? 0 : forgotten.untilUs(name, key)
+    return untilUs > nowUs ? algorithmOf(limit).usedUp(limit, untilUs, nowUs) : null
   }
 
   function open(check: Check): State {
-    const table = tableOf(tables, check)
-    const key = keyOf(check)
-    const known = table.open(key, check.limit, turn)
+    const { name, limit, cost } = check
+    const table = tableOf(tables, name, limit)
+    const key = keyOf(check.subject, check.scope)
+    const known = table.open(key, limit, turn)
     if (known !== undefined) return known
-    if (makeRoom(table, nowUs)) {
-      size++
-      added.push({ table, key })
-      return table.add(key, check.limit, turn)
-    }
-    return openShared(check, key)
+    const former = stateOfForgotten(name, limit, key, nowUs)
+    // It is denied on the state that stands for it, so nobody has to make room for it.
+    if (former !== null && algorithmOf(limit).waitUs(limit, former, cost, nowUs) > 0) return former
+    if (!makeRoom(table, nowUs)) return openShared(check, key)
+    size++
+    added.push({ table, key })
+    return Object.assign(table.add(key, limit, turn), former)
   }
 
   function openShared(check: Check, key: string): State {
-    const shared = tableOf(overflow, check)
+    const shared = tableOf(overflow, check.name, check.limit)
     return shared.open(overflowKey(key), check.limit, turn) ?? shared.add(overflowKey(key), check.limit, turn)
   }
 
   /** A denied request leaves no trace: what was added to look at and then not charged goes again. */
   function dropUncharged(nowUs: number): void {
-    for (const { table, key } of added) if (table.isIdle(key, nowUs) && table.delete(key)) size--
+    for (const { table, key } of added) if (table.isUncharged(key, nowUs) && table.delete(key)) size--
     added.length = 0
   }
 
   /** The state a check would be decided on, without making room for it. */
   function glance(check: Check, nowUs: number): State {
     const table = tables.get(check.name)
-    const key = keyOf(check)
+    const key = keyOf(check.subject, check.scope)
     const known = table?.find(key)
     if (known !== undefined) return known
-    const hasRoom = size < maxKeys || largest()?.canForget(nowUs, NO_TURN) || table?.canForget(nowUs, NO_TURN)
-    const shared = hasRoom ? undefined : overflow.get(check.name)?.find(overflowKey(key))
-    return shared ?? algorithmOf(check.limit).empty()
+    return stateOfForgotten(check.name, check.limit, key, nowUs) ?? algorithmOf(check.limit).empty()
   }
 
-  /** The commonest question: nothing is opened beside its state, and nothing to be undone but a key that was added. */
-  function decideAlone(question: SingleQuestion): Answer {
-    const table = tableOf(tables, question)
-    const key = keyOf(question)
-    const known = table.openAlone(key, question.limit)
-    if (known !== undefined) return decideSingle(question, known, nowUs)
+  /** Charges a key that is not there, and adds it. Adds nothing if the cost does not fit. */
+  function takeFirst(table: Table, key: string, limit: Limit, cost: number, into: Admission): boolean {
+    const former = stateOfForgotten(table.name, limit, key, nowUs)
+    if (former !== null && algorithmOf(limit).waitUs(limit, former, cost, nowUs) > 0) return false
     turn++
-    if (!makeRoom(table, nowUs)) return decideSingle(question, openShared(question, key), nowUs)
-    const answer = decideSingle(question, table.add(key, question.limit, turn), nowUs)
-    if (answer.chargedAtUs === null) table.delete(key)
-    else size++
+    // There is always room: no state is open that must not be forgotten.
+    makeRoom(table, nowUs)
+    const isTaken = table.takeFirst({ key, state: former, limit }, cost, nowUs, into)
+    if (isTaken) size++
+    return isTaken
+  }
+
+  /** Answers a question of one check: no state is open beside its own. */
+  function decideSingle(question: SingleQuestion): Answer {
+    const { subject, scope, name, limit, cost } = question
+    const table = tableOf(tables, name, limit)
+    const key = keyOf(subject, scope)
+    const row = table.rowOf(key)
+    if (cost > 0) {
+      const isTaken =
+        row === undefined
+          ? takeFirst(table, key, limit, cost, admission)
+          : table.takeAlone(row, limit, cost, nowUs, admission)
+      if (isTaken) return new SingleAnswer(admission.remaining, 0, admission.resetAfterUs, nowUs, nowUs)
+    }
+    if (row !== undefined) return table.decideAlone(row, limit, cost, nowUs)
+    // A place is not taken in one pass, and not having been taken so it may still fit.
+    if (limit.algorithm === 'concurrency') return decideInFull(question)
+    const algorithm = algorithmOf(limit)
+    const state = stateOfForgotten(name, limit, key, nowUs) ?? algorithm.empty()
+    return decideAlone(algorithm, limit, state, cost, nowUs)
+  }
+
+  /** One that was forgotten at its limit is remembered again, to be free. */
+  function resetOne({ subject, scope, name, limit }: Check, nowUs: number): void {
+    const table = tableOf(tables, name, limit)
+    const key = keyOf(subject, scope)
+    if (!table.has(key)) {
+      if (stateOfForgotten(name, limit, key, nowUs) === null) return
+      turn++
+      makeRoom(table, nowUs)
+      table.add(key, limit, turn)
+      size++
+    }
+    table.reset(key, limit, nowUs)
+  }
+
+  /** One that was forgotten is taken again, for which there must be a row. */
+  function renewOne({ check, takenAtUs }: Renewal): boolean {
+    if (check.limit.algorithm !== 'concurrency') return false
+    turn++
+    const state = open(check) as PlacesState
+    const isHeld = renew(check.limit, state, check.cost, takenAtUs, nowUs)
+    dropUncharged(nowUs)
+    return isHeld
+  }
+
+  function renewNow(renewals: readonly Renewal[]): readonly boolean[] {
+    nowUs = clock.nowUs()
+    return renewals.map(renewOne)
+  }
+
+  /** What has been used already is charged, also to a key that was forgotten. Nothing is given back. */
+  function chargeBeyond({ check, units }: Refund): number {
+    turn++
+    algorithmOf(check.limit).chargeBeyond(check.limit, open(check), -units, nowUs)
+    dropUncharged(nowUs)
+    return 0
+  }
+
+  function decideNow(question: Question): Answer {
+    nowUs = clock.nowUs()
+    return question instanceof SingleQuestion ? decideSingle(question) : decideInFull(question)
+  }
+
+  function decideInFull(question: Question): Answer {
+    turn++
+    const answer = decide(question, open, nowUs)
+    if (added.length > 0) dropUncharged(nowUs)
     return answer
   }
 
-  const store: Store & { readonly size: number } = {
+  function peekNow(question: Question): Answer {
+    const nowUs = clock.nowUs()
+    return peek(question, check => glance(check, nowUs), nowUs)
+  }
+
+  const store: MemoryStore = {
     source: 'memory',
     clock,
     control: memoryControl(clock),
     get size() {
       return size
     },
-    decide(question) {
-      nowUs = clock.nowUs()
-      if (question instanceof SingleQuestion) return decideAlone(question)
-      turn++
-      const answer = decide(question, open, nowUs)
-      if (added.length > 0) dropUncharged(nowUs)
-      return answer
-    },
-    peek(question) {
-      const nowUs = clock.nowUs()
-      return peek(question, check => glance(check, nowUs), nowUs)
-    },
+    decide: decideNow,
+    peek: peekNow,
     refund(refunds) {
-      const nowUs = clock.nowUs()
-      return refunds.map(refund => refundOne(refund, glance(refund.check, nowUs), nowUs))
+      nowUs = clock.nowUs()
+      return refunds.map(refund => {
+        if (refund.units < 0) return chargeBeyond(refund)
+        const state = tables.get(refund.check.name)?.find(keyOf(refund.check.subject, refund.check.scope))
+        return state === undefined ? 0 : refundOne(refund, state, nowUs)
+      })
     },
+    renew: renewNow,
     reset(checks) {
-      for (const check of checks) if (tables.get(check.name)?.delete(keyOf(check))) size--
+      const nowUs = clock.nowUs()
+      for (const check of checks) resetOne(check, nowUs)
     },
     close() {
       for (const table of tables.values()) table.clear()
       overflow.clear()
+      forgotten = null
       size = 0
     },
   }
 
   /** One unit of a limit, for keys that are the subjects themselves. */
-  class OneUnitOf implements OneUnit {
+  class OneUnitInMemory implements OneUnit {
     constructor(
       private readonly table: Table,
       private readonly limit: Limit,
+      private readonly isOwnName: IsOwnName,
     ) {}
 
-    take(subject: string, admission: Admission): Denial | boolean {
-      return this.table.takeOne(subject, this.limit, clock, admission)
+    take(subject: string, into: Admission): KeptDenial | boolean {
+      const { table, limit } = this
+      const atUs = clock.nowUs()
+      const row = table.rowOfSubject(subject)
+      if (row === undefined) return this.isKey(subject) && this.takeFirst(subject, atUs, into)
+      return table.takeOne(row, limit, atUs, into)
     }
 
-    takeFirst(subject: string, admission: Admission): boolean {
-      if (isDigested(subject) || this.table.has(subject)) return false
-      const nowUs = clock.nowUs()
-      turn++
-      if (!makeRoom(this.table, nowUs)) return false
-      const isTaken = this.table.takeFirst(subject, this.limit, nowUs, admission)
-      if (isTaken) size++
-      return isTaken
+    private takeFirst(subject: string, atUs: number, into: Admission): boolean {
+      nowUs = atUs
+      return takeFirst(this.table, subject, this.limit, 1, into)
+    }
+
+    private isKey(subject: string): boolean {
+      return this.isOwnName(subject) && !isNameOnly(subject)
     }
   }
 
-  return withShortWays(store, {
-    wayOf: (name, limit) => new OneUnitOf(tableOf(tables, { name, limit }), limit),
-  })
+  const stage: Stage = {
+    source: 'memory',
+    ask: (action, question) => (action === 'decide' ? decideNow(question) : peekNow(question)),
+    refund: store.refund,
+    renew: renewNow,
+    reset: store.reset,
+    close: store.close,
+    oneUnit: (name, limit, isOwnName) => new OneUnitInMemory(tableOf(tables, name, limit), limit, isOwnName),
+  }
+  return toStore(stage, store)
 }
 
-function tableOf(tables: Map<string, Table>, check: Pick<Check, 'name' | 'limit'>): Table {
-  let table = tables.get(check.name)
+function tableOf(tables: Map<string, Table>, name: string, limit: Limit): Table {
+  let table = tables.get(name)
   if (table === undefined) {
-    table = new Table(check.limit)
-    tables.set(check.name, table)
+    table = new Table(name, limit)
+    tables.set(name, table)
   }
   return table
 }
 
 /**
  * Within a table the subject is the key, as it came: the common scope costs no new string. Another scope goes before
- * it with its length, behind a colon, with which no subject begins: no id can be written to look like a scope. A digest
- * goes behind a colon too: whoever knows one must not pass for the subject it stands for (`OneUnitOf`).
+ * it with its length, behind a colon, with which no subject begins: no id can be written to look like a scope. A name
+ * that is no text goes behind a colon too, where `OneUnitInMemory` does not find it.
  */
-function keyOf({ subject, scope }: Pick<Check, 'subject' | 'scope'>): string {
+function keyOf(subject: string, scope: string): string {
   if (scope !== 'global') return `:${scope.length}:${scope}${subject}`
-  return isDigested(subject) ? `:${subject}` : subject
+  return isNameOnly(subject) ? `:${subject}` : subject
 }
 
 function overflowKey(key: string): string {

@@ -1,12 +1,12 @@
-import type { Clock } from '../../clock.js'
-import type { Admission } from '../../engine/admission.js'
-import type { Algorithm } from '../../engine/algorithm.js'
+import type { Admission, Algorithm } from '../../engine/algorithm.js'
 import { algorithmOf, type State } from '../../engine/algorithms.js'
-import { Denial } from '../../engine/denial.js'
 import type { Limit } from '../../engine/limit.js'
-import { SingleAnswer } from '../../engine/single.js'
+import { KeptDenial } from '../../fast-path/kept-denial.js'
+import { KeptDenials } from '../../fast-path/kept-denials.js'
+import type { SingleAnswer } from '../../fast-path/single-question.js'
+import { decideAlone } from '../../fast-path/single-question.js'
 import { type Columns, createColumns } from './columns.js'
-import { Denials } from './denials.js'
+import type { Forgotten } from './forgotten.js'
 
 /** How many rows are looked at to find one to forget: enough for a good one, few enough to cost nothing. */
 const SAMPLE = 16
@@ -32,13 +32,16 @@ export class Table {
   /** The usual numbers while no row has others. */
   private onlyLimit: Limit | null
   private free: number[] = []
-  private denials = new Denials()
+  private denials = new KeptDenials()
   private readonly opened: number[] = []
   private openedCount = 0
   private turn = 0
   private hand = 0
 
-  constructor(limit: Limit) {
+  constructor(
+    readonly name: string,
+    limit: Limit,
+  ) {
     this.limit = limit
     this.onlyLimit = limit
     this.algorithm = algorithmOf(limit)
@@ -66,49 +69,64 @@ export class Table {
     return row === undefined ? undefined : this.use(row, limit, turn)
   }
 
-  /** Finds a key to write to by itself: no other is opened beside it, so none can be forgotten under it. */
-  openAlone(key: string, limit: Limit): State | undefined {
-    const row = this.rowsFor(key).get(key)
-    if (row === undefined) return undefined
-    this.denials.forget(row)
-    this.noteLimit(row, limit)
-    return this.columns.glance(row)
+  rowOf(key: string): number | undefined {
+    return this.rowsFor(key).get(key)
+  }
+
+  /** The row of a subject that is its own key. A text written to look like a key of ours finds nothing. */
+  rowOfSubject(subject: string): number | undefined {
+    return this.rows.get(subject)
+  }
+
+  /** Takes one unit: true with `admission` filled in, or the denial. False where the clock has stepped back. */
+  takeOne(row: number, limit: Limit, nowUs: number, admission: Admission): KeptDenial | boolean {
+    const denial = this.denials.find(row, limit, nowUs)
+    if (denial !== null) return denial
+    return this.take(row, limit, 1, nowUs, admission) || this.denyOne(row, limit, nowUs)
   }
 
   /**
-   * Takes one unit for a subject that is its own key: true with `admission` filled in, or the denial. False, with nothing
-   * charged, where there is no such key, and where a clock that stepped back makes it a longer story.
+   * Charges a row if the cost fits; false, with nothing changed, if not or if the clock has stepped back. The row must
+   * have no kept denial.
    */
-  takeOne(key: string, limit: Limit, clock: Clock, admission: Admission): Denial | boolean {
-    const nowUs = clock.nowUs()
-    const row = this.rows.get(key)
-    if (row === undefined) return false
-    const denial = this.denials.find(row, limit, nowUs)
-    if (denial !== null) return denial
+  private take(row: number, limit: Limit, cost: number, nowUs: number, admission: Admission): boolean {
     if (limit !== this.onlyLimit) this.noteLimit(row, limit)
-    return (
-      this.algorithm.take(limit, this.columns.glance(row), 1, nowUs, admission) ||
-      this.denyOne(row, limit, nowUs)
-    )
+    return this.algorithm.take(limit, this.columns.glance(row), cost, nowUs, admission)
   }
 
-  /** Adds a key that is not there and takes one unit of it. False, and nothing is added, where none is to be had. */
-  takeFirst(key: string, limit: Limit, nowUs: number, admission: Admission): boolean {
-    const row = this.addRow(key)
+  /** Charges a row alone, with no other state open beside it. */
+  takeAlone(row: number, limit: Limit, cost: number, nowUs: number, admission: Admission): boolean {
+    this.denials.forget(row)
+    return this.take(row, limit, cost, nowUs, admission)
+  }
+
+  /** Answers for a row that `take` did not charge, or that nothing is to be charged to. */
+  decideAlone(row: number, limit: Limit, cost: number, nowUs: number): SingleAnswer {
     this.noteLimit(row, limit)
-    if (this.algorithm.take(limit, this.columns.view(row), 1, nowUs, admission)) return true
+    return decideAlone(this.algorithm, limit, this.columns.glance(row), cost, nowUs)
+  }
+
+  /** Adds a key in this state, nothing used without one, and charges it. Adds nothing if the cost does not fit. */
+  takeFirst(
+    { key, state, limit }: { key: string; state: State | null; limit: Limit },
+    cost: number,
+    nowUs: number,
+    admission: Admission,
+  ): boolean {
+    const row = this.addRow(key)
+    const added = this.columns.view(row)
+    if (state !== null) Object.assign(added, state)
+    if (this.take(row, limit, cost, nowUs, admission)) return true
     this.delete(key)
     return false
   }
 
-  private denyOne(row: number, limit: Limit, nowUs: number): Denial | false {
-    const algorithm = this.algorithm
-    const state = this.columns.glance(row)
-    const waitUs = algorithm.waitUs(limit, state, 1, nowUs)
-    if (waitUs === 0) return false
-    const remaining = algorithm.remaining(limit, state, nowUs)
-    const resetAfterUs = algorithm.resetAfterUs(limit, state, nowUs)
-    const denial = new Denial(new SingleAnswer(remaining, waitUs, resetAfterUs, null, nowUs), limit, nowUs)
+  /** Denies a row one unit and keeps the denial. False where the clock has stepped back and it may be admitted. */
+  private denyOne(row: number, limit: Limit, nowUs: number): KeptDenial | false {
+    const { algorithm } = this
+    if (algorithm.waitUs(limit, this.columns.glance(row), 1, nowUs) === 0) return false
+    const answer = decideAlone(algorithm, limit, this.columns.glance(row), 1, nowUs)
+    const denial = new KeptDenial(answer, limit, nowUs)
     this.denials.keep(row, denial)
     return denial
   }
@@ -127,7 +145,7 @@ export class Table {
     this.free = []
     this.otherLimits = new Map()
     this.onlyLimit = this.limit
-    this.denials = new Denials()
+    this.denials = new KeptDenials()
   }
 
   delete(key: string): boolean {
@@ -142,26 +160,53 @@ export class Table {
     return true
   }
 
-  /** Whether the key has nothing used. */
-  isIdle(key: string, nowUs: number): boolean {
+  /** Forgets what a key has used, and keeps that it did. */
+  reset(key: string, limit: Limit, nowUs: number): void {
     const row = this.rowsFor(key).get(key)
-    return row !== undefined && this.isRowIdle(row, nowUs)
+    if (row === undefined) return
+    this.denials.forget(row)
+    this.algorithm.reset(limit, this.columns.glance(row), nowUs)
   }
 
-  /** Whether `forgetOne` would find a key. */
-  canForget(nowUs: number, turn: number): boolean {
-    return this.forgettable(nowUs, turn) !== NONE
+  /**
+   * Whether nothing was charged to a key that was added in this turn. Places are counted, whatever they look like: to a
+   * check with a shorter `holdFor` beside the one that took them they seem to be of another time.
+   */
+  isUncharged(key: string, nowUs: number): boolean {
+    const row = this.rowsFor(key).get(key)
+    if (row === undefined) return false
+    const state = this.columns.view(row)
+    return 'places' in state ? state.places.length === 0 : this.isRowIdle(row, nowUs)
   }
 
   /**
    * Forgets one key: one that has nothing used if the sample holds any, else the one that has most left.
-   * Never one that is at its limit: a client must not get free by making others be remembered. Returns whether a key
-   * was found. A hand that goes round the rows makes every row come up in turn, without a sweep.
+   * Never one that is at its limit: that is for `forgetNext`, which keeps it from getting free by making others be
+   * remembered. Returns whether a key was found. A hand that goes round the rows makes every row come up in turn, without a sweep.
    */
   forgetOne(nowUs: number, turn: number): boolean {
+    this.passFreeRows()
     const row = this.forgettable(nowUs, turn)
     this.hand = row === NONE ? this.rowAfterHand(SAMPLE) : row
     return row !== NONE && this.delete(this.keys[row] as string)
+  }
+
+  /**
+   * Forgets the next key whatever it has left, and notes one that has nothing. Returns whether there was a key.
+   */
+  forgetNext(nowUs: number, turn: number, forgotten: Forgotten): boolean {
+    for (let look = 1; look <= this.keys.length; look++) {
+      const row = this.rowAfterHand(look)
+      const key = this.keys[row]
+      if (key === undefined || this.isOpened(row, turn)) continue
+      const limit = this.limitOf(row)
+      const state = this.columns.view(row)
+      const isAtLimit = this.algorithm.remaining(limit, state, nowUs) === 0
+      if (isAtLimit) forgotten.note(this.name, key, nowUs + this.algorithm.resetAfterUs(limit, state, nowUs))
+      this.hand = row
+      return this.delete(key)
+    }
+    return false
   }
 
   private forgettable(nowUs: number, turn: number): number {
@@ -221,6 +266,15 @@ export class Table {
     if (turn !== this.turn) return false
     for (let index = 0; index < this.openedCount; index++) if (this.opened[index] === row) return true
     return false
+  }
+
+  /** Rows that were given up lie side by side, and a sample of them would find nobody. */
+  private passFreeRows(): void {
+    for (let look = 0; look < this.keys.length; look++) {
+      const next = this.rowAfterHand(1)
+      if (this.keys[next] !== undefined) return
+      this.hand = next
+    }
   }
 
   private rowAfterHand(steps: number): number {

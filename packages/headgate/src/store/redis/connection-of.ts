@@ -1,17 +1,25 @@
-import { unexpected } from '../../errors.js'
+import { unexpected } from '../../errors/headgate-error.js'
 import { type IoredisLike, ioredisConnection, isIoredis } from './clients/ioredis.js'
 import { isNodeRedis, type NodeRedisLike, nodeRedisConnection } from './clients/node-redis.js'
+import { isUpstash, upstashConnection } from './clients/upstash.js'
 import type { RedisConnection } from './connection.js'
 import type { StoreWarning } from './inspect.js'
 
-/** A client of node-redis or ioredis, of any topology, or anything that can run a script. */
+/** A client of node-redis or ioredis, of any topology, of Upstash or Vercel KV, or anything that can run a script. */
 export type RedisClient = NodeRedisLike | IoredisLike | RedisConnection
+
+interface ConnectionOptions {
+  /** Use the client itself. */
+  readonly shared: boolean
+  /** How long a call may take. */
+  readonly deadlineMs: number
+  warn(warning: StoreWarning): void
+}
 
 /** The connection a client stands for: one of our own like it, or the client itself where it is shared. */
 export function connectionOf(
   client: RedisClient,
-  shared: boolean,
-  warn: (warning: StoreWarning) => void,
+  { shared, deadlineMs, warn }: ConnectionOptions,
 ): RedisConnection {
   // A URL handed in by mistake may hold a password: only its type is told.
   if (typeof client !== 'object' || client === null) {
@@ -26,8 +34,11 @@ export function connectionOf(
           'if it has a keyPrefix, limits are not shared with clients without it.',
       })
     }
-    return isNodeRedis(client) ? nodeRedisConnection(client, shared) : ioredisConnection(client, shared)
+    return isNodeRedis(client)
+      ? nodeRedisConnection(client, shared)
+      : ioredisConnection(client, shared, deadlineMs)
   }
+  if (isUpstash(client)) return upstashConnection(client)
   if (typeof client.evalsha === 'function' && typeof client.eval === 'function') return client
   throw unexpected(
     'ERR_HEADGATE_INVALID_OPTION',

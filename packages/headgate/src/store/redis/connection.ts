@@ -1,5 +1,5 @@
 /**
- * What the store needs of a Redis client: to run a script by its hash and by its text, routed by the first key.
+ * The part of a Redis client that the store needs: to run a script by its hash and by its text, routed by the first key.
  * Anything with these two functions will do; the rest is used where it is there. An error reply must reject with an
  * `Error` that says what the server said, and nothing may be sent again after a lost reply: it would be charged twice.
  */
@@ -12,8 +12,15 @@ export interface RedisConnection {
   loadFunctions?(code: string): Promise<unknown>
   /** The server's INFO text, for the look at start-up. */
   info?(): Promise<string>
+  /**
+   * Whether every call stands for itself and nothing is connected, as over HTTP: nothing is sent before the first question,
+   * and what other connections are used for in the background is done when a question comes.
+   */
+  readonly onDemand?: boolean
   /** Whether keys are spread over several nodes, so that subjects must be asked one by one. */
   readonly cluster?: boolean
+  /** Host and port of the one server, for what operators read. */
+  address?(): string | undefined
   /** The node that holds a key, where there are several. */
   nodeOf?(key: string): string
   /** Drops a connection that stopped answering and makes a new one. */
@@ -22,7 +29,7 @@ export interface RedisConnection {
   onConnected?(listener: () => void): void
   /** Settles when commands can be sent. */
   ready?(): Promise<void>
-  /** What went wrong last while connecting, so that a call given up before that can say so. Never a secret. */
+  /** The last error while connecting, so that a call given up before that can name it. Never a secret. */
   problem?(): string | undefined
   close?(): Promise<void>
 }

@@ -1,42 +1,45 @@
+import { type LeftLimit, remainingOf, resetAfterOf } from '../../engine/left.js'
 import { NEVER } from '../../engine/limit.js'
 import type { Answer, Check, Question, Verdict } from '../../engine/question.js'
-import { SingleAnswer, SingleQuestion } from '../../engine/single.js'
-import { HeadgateError, show } from '../../errors.js'
-import { singleCheckOf } from './encode.js'
+import { HeadgateError, show } from '../../errors/headgate-error.js'
+import { SingleAnswer, SingleQuestion } from '../../fast-path/single-question.js'
+import { singleCheckOf } from '../question-checks.js'
 
-/** A question the script could not answer, because a key of it holds something else. */
-const UNREADABLE = -2
-/** Of a question of one check; below it lies the wait. */
-const WOULD_NEVER_FIT = -3
-
-/** The answers in a reply of decide.lua or peek.lua; a question that failed by itself is an error in its place. */
+/** The answers in a reply to questions; a question that failed by itself is an error in its place. */
 export function decodeAnswers(
   reply: unknown,
   questions: readonly Question[],
 ): readonly (Answer | HeadgateError)[] {
   const reader = new ReplyReader(reply)
+  const nowUs = reader.integer()
   const answers: (Answer | HeadgateError)[] = []
   for (const question of questions) {
-    const first = reader.integer()
-    if (first === UNREADABLE) answers.push(keyError(reader.text()))
-    else if (singleCheckOf(question) !== null) answers.push(decodeSingle(reader, question, first))
-    else answers.push(decodeAnswer(reader, question, first))
+    const single = singleCheckOf(question)
+    if (single !== null) answers.push(decodeSingle(reader, single, question, nowUs))
+    else answers.push(decodeAnswer(reader, question, nowUs))
   }
   reader.end()
   return answers
 }
 
-/** `first` is the time charged, or says why nothing was: see lua/include/verdicts.lua. */
-function decodeSingle(reader: ReplyReader, question: Question, first: number): Answer {
-  const waitUs = first === WOULD_NEVER_FIT ? NEVER : Math.max(0, WOULD_NEVER_FIT - first)
-  const remaining = reader.integer()
-  const resetAfterUs = reader.integer()
-  const chargedAtUs = first < 0 ? null : first
-  const answer = new SingleAnswer(remaining, waitUs, resetAfterUs, chargedAtUs, undefined)
-  if (question instanceof SingleQuestion) return answer
-  const { allowed, charged } = answer
-  const verdict = { allowed, remaining, retryAfterUs: waitUs, resetAfterUs, chargedAtUs }
-  return { charged, verdicts: [[verdict]], shadow: [] }
+function decodeSingle(
+  reader: ReplyReader,
+  check: Check,
+  question: Question,
+  nowUs: number,
+): Answer | HeadgateError {
+  const value = reader.next()
+  if (!Array.isArray(value) && question instanceof SingleQuestion) {
+    const left = integerOf(value)
+    const limit = leftLimitOf(check)
+    return new SingleAnswer(remainingOf(limit, left), 0, resetAfterOf(limit, left, nowUs), nowUs, undefined)
+  }
+  const verdict = isFailure(value) ? keyError(value) : decodeVerdict(value, check, nowUs)
+  if (verdict instanceof HeadgateError) return verdict
+  if (!(question instanceof SingleQuestion))
+    return { charged: verdict.allowed ? 0 : -1, verdicts: [[verdict]], shadow: [] }
+  const { remaining, retryAfterUs, resetAfterUs, chargedAtUs } = verdict
+  return new SingleAnswer(remaining, retryAfterUs, resetAfterUs, chargedAtUs, undefined)
 }
 
 /** The units given back, in the order of the refunds. */
@@ -47,32 +50,69 @@ export function decodeRefunds(reply: unknown, count: number): readonly number[] 
   return units
 }
 
-function decodeAnswer(reader: ReplyReader, question: Question, charged: number): Answer {
+/** Whether each place is held, in the order of the renewals. */
+export function decodeRenewals(reply: unknown, count: number): readonly boolean[] {
+  const reader = new ReplyReader(reply)
+  const held = Array.from({ length: count }, () => reader.integer() === 1)
+  reader.end()
+  return held
+}
+
+function decodeAnswer(reader: ReplyReader, question: Question, nowUs: number): Answer | HeadgateError {
+  const first = reader.next()
+  if (isFailure(first)) return keyError(first)
+  const charged = integerOf(first)
+  // One beyond them would look like a question without limits, and pass.
+  if (charged < -1 || charged >= question.alternatives.length) throw replyError('an alternative', charged)
   const looked = charged < 0 ? question.alternatives : question.alternatives.slice(0, charged + 1)
+  const verdictOf = (check: Check): Verdict => decodeVerdict(reader.next(), check, nowUs)
   return {
     charged,
-    verdicts: looked.map(checks => decodeVerdicts(reader, checks)),
-    shadow: decodeVerdicts(reader, question.shadow),
+    verdicts: looked.map(checks => checks.map(verdictOf)),
+    shadow: question.shadow.map(verdictOf),
   }
 }
 
-function decodeVerdicts(reader: ReplyReader, checks: readonly Check[]): Verdict[] {
-  return checks.map(() => {
-    const waitUs = reader.integer()
-    const remaining = reader.integer()
-    const resetAfterUs = reader.integer()
-    const chargedAtUs = reader.integer()
+/** The units that a charge at the time of the call left; or wait, remaining, reset and time charged. See lua/decide.lua. */
+function decodeVerdict(value: unknown, check: Check, nowUs: number): Verdict {
+  if (!Array.isArray(value)) {
+    const left = integerOf(value)
+    const limit = leftLimitOf(check)
     return {
-      allowed: waitUs === 0,
-      remaining,
-      retryAfterUs: waitUs === -1 ? NEVER : waitUs,
-      resetAfterUs,
-      chargedAtUs: chargedAtUs === -1 ? null : chargedAtUs,
+      allowed: true,
+      remaining: remainingOf(limit, left),
+      retryAfterUs: 0,
+      resetAfterUs: resetAfterOf(limit, left, nowUs),
+      chargedAtUs: nowUs,
     }
-  })
+  }
+  const reader = new ReplyReader(value)
+  const waitUs = reader.integer()
+  const remaining = reader.integer()
+  const resetAfterUs = reader.integer()
+  const chargedAtUs = reader.integer()
+  reader.end()
+  return {
+    allowed: waitUs === 0,
+    remaining,
+    retryAfterUs: waitUs === -1 ? NEVER : waitUs,
+    resetAfterUs,
+    chargedAtUs: chargedAtUs === -1 ? null : chargedAtUs,
+  }
 }
 
-function keyError(text: string): HeadgateError {
+function leftLimitOf({ limit }: Check): LeftLimit {
+  if (limit.algorithm === 'sliding-window-buckets' || limit.algorithm === 'concurrency')
+    throw replyError('a list', 'an integer')
+  return limit
+}
+
+/** A question whose state could not be read is a list of the error's text. */
+function isFailure(value: unknown): value is [string] {
+  return Array.isArray(value) && value.length === 1
+}
+
+function keyError([text]: [string]): HeadgateError {
   return new HeadgateError('ERR_HEADGATE_STORE_KEY', `redis: the state of a key cannot be read: ${text}`)
 }
 
@@ -86,21 +126,24 @@ class ReplyReader {
     this.#reply = reply
   }
 
-  integer(): number {
-    const value = this.#reply[this.#next++]
-    // Clients can be set up to hand integers over as text.
-    const number = typeof value === 'number' ? value : Number(value)
-    if (value === null || value === '' || !Number.isSafeInteger(number)) throw replyError('an integer', value)
-    return number
+  next(): unknown {
+    return this.#reply[this.#next++]
   }
 
-  text(): string {
-    return String(this.#reply[this.#next++])
+  integer(): number {
+    return integerOf(this.next())
   }
 
   end(): void {
     if (this.#next !== this.#reply.length) throw replyError(`${this.#next} values`, this.#reply)
   }
+}
+
+function integerOf(value: unknown): number {
+  // Clients can be set up to hand integers over as text.
+  const number = typeof value === 'number' ? value : Number(value)
+  if (value === null || value === '' || !Number.isSafeInteger(number)) throw replyError('an integer', value)
+  return number
 }
 
 function replyError(expected: string, got: unknown): HeadgateError {

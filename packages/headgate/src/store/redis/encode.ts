@@ -1,64 +1,131 @@
 import type { Limit } from '../../engine/limit.js'
-import type { Check, Question, Refund } from '../../engine/question.js'
-import { SingleQuestion } from '../../engine/single.js'
+import type { Check, Question, Refund, Renewal } from '../../engine/question.js'
+import { SingleQuestion } from '../../fast-path/single-question.js'
+import { singleCheckOf } from '../question-checks.js'
+import type { Action } from '../stage.js'
+import { type Script, scripts } from './scripts.gen.js'
 
 /** The keys and arguments of one script call. */
-export interface Call {
+export interface ScriptCall {
   readonly keys: string[]
   readonly args: string[]
 }
 
-/** Position of the algorithm in `ALGORITHMS` of lua/include/checks.lua. */
+/** The algorithm in lua/include/questions.lua and checks.lua. */
 const ALGORITHM_NUMBER: Readonly<Record<Limit['algorithm'], string>> = {
   'sliding-window-log': '1',
   'sliding-window-counter': '2',
   'sliding-window-buckets': '3',
   'token-bucket': '4',
+  concurrency: '5',
 }
 
-/** Arguments of decide.lua and peek.lua. Limits are sent once, however many checks share them. */
+/** Limits that have a script of their own. */
+const ONE_LIMIT_SCRIPT = {
+  'sliding-window-log': 'decide_log',
+  'sliding-window-counter': 'decide_counter',
+  'sliding-window-buckets': null,
+  'token-bucket': 'decide_bucket',
+  concurrency: null,
+} as const satisfies Record<Limit['algorithm'], keyof typeof scripts | null>
+
+/** A call of one of the scripts that answer questions. */
+export interface QuestionsCall extends ScriptCall {
+  readonly script: Script
+}
+
+/** Questions as the script wants them that is quickest to answer them. */
 export function encodeQuestions(
+  action: Action,
   questions: readonly Question[],
   keyOf: (check: Check) => string,
   clockUs: string,
-): Call {
+): QuestionsCall {
+  const same = action === 'decide' ? sameCheckOf(questions) : null
+  const name = same && ONE_LIMIT_SCRIPT[same.limit.algorithm]
+  if (!name) return { script: scripts[action], ...encodeAnyQuestions(questions, keyOf, clockUs) }
+  const keys: string[] = []
+  for (const question of questions) keys.push(keyOf(question as SingleQuestion))
+  const { limit, cost } = same
+  const args = [String(limit.limit), String(spanOf(limit)), numberText(cost)]
+  if (clockUs !== '') args.push(clockUs)
+  return { script: scripts[name], keys, args }
+}
+
+/** One of the questions, where all are about the same cost of one limit. */
+function sameCheckOf(questions: readonly Question[]): SingleQuestion | null {
+  const [first] = questions
+  if (!(first instanceof SingleQuestion) || first.cost === 0) return null
+  const { limit, cost } = first
+  for (const question of questions) {
+    if (!(question instanceof SingleQuestion) || question.limit !== limit || question.cost !== cost)
+      return null
+  }
+  return first
+}
+
+/** Arguments of decide.lua and peek.lua. Limits are sent once, however many checks share them, and so are shapes. */
+function encodeAnyQuestions(
+  questions: readonly Question[],
+  keyOf: (check: Check) => string,
+  clockUs: string,
+): ScriptCall {
   const limits = new LimitList()
   const keys: string[] = []
-  const body: string[] = [String(questions.length)]
+  const body: string[] = []
+  let shape: readonly string[] = []
+  let alike = 0
   for (const question of questions) {
     const single = singleCheckOf(question)
     if (single !== null) {
       keys.push(keyOf(single))
       if (single.cost === 1) body.push(limits.negative(single.limit))
-      else body.push(limits.number(single.limit), String(single.cost))
+      else body.push('0', limits.number(single.limit), numberText(single.cost))
+      alike = 0
       continue
     }
-    body.push('0', String(question.alternatives.length))
-    for (const checks of question.alternatives) encodeChecks(checks, keys, body, limits, keyOf)
-    encodeChecks(question.shadow, keys, body, limits, keyOf)
+    const next = shapeOf(question, keys, limits, keyOf)
+    if (alike > 0 && isSameShape(shape, next)) {
+      body[body.length - next.length - 1] = String(++alike)
+      continue
+    }
+    shape = next
+    alike = 1
+    body.push('1', ...shape)
   }
   return { keys, args: [clockUs, ...limits.encoded(), ...body] }
 }
 
-/** The check of a question that has only one, which the scripts take and answer in fewer words. */
-export function singleCheckOf(question: Question): Check | null {
-  if (question instanceof SingleQuestion) return question
-  const [first] = question.alternatives
-  const isSingle = question.alternatives.length === 1 && first?.length === 1 && question.shadow.length === 0
-  return isSingle ? (first[0] as Check) : null
+/** Limits and costs of a question by their places; its keys go to the others. */
+function shapeOf(
+  question: Question,
+  keys: string[],
+  limits: LimitList,
+  keyOf: (check: Check) => string,
+): readonly string[] {
+  const shape = [numberText(question.alternatives.length)]
+  for (const checks of question.alternatives) encodeChecks(checks, keys, shape, limits, keyOf)
+  encodeChecks(question.shadow, keys, shape, limits, keyOf)
+  return shape
+}
+
+function isSameShape(one: readonly string[], other: readonly string[]): boolean {
+  if (one.length !== other.length) return false
+  for (let index = 0; index < one.length; index++) if (one[index] !== other[index]) return false
+  return true
 }
 
 function encodeChecks(
   checks: readonly Check[],
   keys: string[],
-  body: string[],
+  shape: string[],
   limits: LimitList,
   keyOf: (check: Check) => string,
 ): void {
-  body.push(String(checks.length))
+  shape.push(numberText(checks.length))
   for (const check of checks) {
     keys.push(keyOf(check))
-    body.push(limits.number(check.limit), String(check.cost))
+    shape.push(limits.number(check.limit), numberText(check.cost))
   }
 }
 
@@ -67,7 +134,7 @@ export function encodeRefunds(
   refunds: readonly Refund[],
   keyOf: (check: Check) => string,
   clockUs: string,
-): Call {
+): ScriptCall {
   const limits = new LimitList()
   const body = refunds.flatMap(({ check, units, chargedAtUs, heldSinceUs }) => [
     limits.number(check.limit),
@@ -78,12 +145,27 @@ export function encodeRefunds(
   return { keys: refunds.map(refund => keyOf(refund.check)), args: [clockUs, ...limits.encoded(), ...body] }
 }
 
+/** Arguments of renew.lua. */
+export function encodeRenewals(
+  renewals: readonly Renewal[],
+  keyOf: (check: Check) => string,
+  clockUs: string,
+): ScriptCall {
+  const limits = new LimitList()
+  const body = renewals.flatMap(({ check, takenAtUs }) => [
+    limits.number(check.limit),
+    String(check.cost),
+    String(takenAtUs),
+  ])
+  return { keys: renewals.map(({ check }) => keyOf(check)), args: [clockUs, ...limits.encoded(), ...body] }
+}
+
 /** Arguments of reset.lua: it reads each state as its limit says, so that nobody else's data is deleted. */
 export function encodeReset(
   checks: readonly Check[],
   keyOf: (check: Check) => string,
   clockUs: string,
-): Call {
+): ScriptCall {
   const limits = new LimitList()
   const body = checks.map(check => limits.number(check.limit))
   return { keys: checks.map(keyOf), args: [clockUs, ...limits.encoded(), ...body] }
@@ -96,7 +178,7 @@ class LimitList {
   #lastNumber = 0
 
   number(limit: Limit): string {
-    return NUMBERS[this.#numberOf(limit)] ?? String(this.#numberOf(limit))
+    return numberText(this.#numberOf(limit))
   }
 
   negative(limit: Limit): string {
@@ -126,11 +208,21 @@ class LimitList {
 const NUMBERS = Array.from({ length: 64 }, (_, number) => String(number))
 const NEGATIVES = NUMBERS.map(number => `-${number}`)
 
+function numberText(number: number): string {
+  return NUMBERS[number] ?? String(number)
+}
+
 function encodeLimit(limit: Limit): string[] {
   return [
     ALGORITHM_NUMBER[limit.algorithm],
     String(limit.limit),
-    String(limit.algorithm === 'token-bucket' ? limit.refillPerSecond : limit.windowUs),
+    String(spanOf(limit)),
     String(limit.algorithm === 'sliding-window-buckets' ? limit.buckets : 0),
   ]
+}
+
+/** The window in microseconds; of a bucket, its refill per second; of places, how long they are held. */
+function spanOf(limit: Limit): number {
+  if (limit.algorithm === 'token-bucket') return limit.refillPerSecond
+  return limit.algorithm === 'concurrency' ? limit.holdForUs : limit.windowUs
 }

@@ -2,8 +2,10 @@ import type { Beat } from '../guard/fleet.js'
 
 export interface HeartbeatOptions {
   readonly prefix: string
-  /** The name of this process among those that share the limits. */
-  readonly member: string
+  /** Whose limits this process shares: processes of other services are not counted. Empty: all are. */
+  readonly service: string
+  /** Makes the name of this process among those that share the limits, when it is first needed. */
+  member(): string
   /** Runs the script on a key. */
   run(key: string, args: string[]): Promise<unknown>
   /** The node that holds a key, where there are several. */
@@ -16,13 +18,30 @@ const LIVE_US = 3_000_000
 const REMEMBER_US = 60_000_000
 /** Keys to choose one for each node of a cluster from. */
 const SPREAD = 64
+/** Redis looks at every process to find those of a service: for all of them together at no more than these in a second. */
+const LOOKED_AT = 30_000
+
+/** A node's last answer, and the beat it was for. */
+interface Said {
+  readonly beat: number
+  readonly atUs: number
+}
+
+interface Count {
+  readonly live: number
+  readonly recent: number
+  readonly nextBeat: number
+}
 
 /**
  * Says on every node that this process is there. A node must remember the last time it acknowledged; one that knows
  * only of an earlier time has lost what was written since, and limits with it.
  */
 export function createHeartbeat(options: HeartbeatOptions): () => Promise<Beat> {
-  const acknowledged = new Map<string, { readonly beat: number; readonly atUs: number }>()
+  const { service } = options
+  let member: string | undefined
+  const acknowledged = new Map<string, Said>()
+  const counts = new Map<string, Count>()
   let beats = 0
 
   /** Of all processes the same key on the same node, so that it counts them all. */
@@ -40,12 +59,21 @@ export function createHeartbeat(options: HeartbeatOptions): () => Promise<Beat> 
   async function beatOn(key: string, beat: number): Promise<Beat> {
     // What was acknowledged when this was sent: a beat that overtakes another must not be held against the node.
     const last = acknowledged.get(key)
-    const reply = await options.run(key, [options.member, String(LIVE_US), String(REMEMBER_US)])
-    const [live, nowText, beforeText] = reply as [number, string, string]
+    const known = counts.get(key)
+    const isCount = known === undefined || beat >= known.nextBeat
+    member ??= service === '' ? options.member() : `${service}/${options.member()}`
+    const args = [member, String(LIVE_US), String(REMEMBER_US), isCount ? service : '']
+    const reply = await options.run(key, args)
+    const [live, nowText, beforeText, recent, all] = reply as [number, string, string, number, number]
     const nowUs = Number(nowText)
     if (beat > (acknowledged.get(key)?.beat ?? 0)) acknowledged.set(key, { beat, atUs: nowUs })
     const forgotten = last !== undefined && hasForgotten(last.atUs, nowUs, String(beforeText))
-    return { live: Number(live), rewinds: forgotten ? 1 : 0 }
+    const everyBeats = service === '' ? 1 : Math.ceil(Number(all) ** 2 / LOOKED_AT)
+    const count = isCount
+      ? { live: Number(live), recent: Number(recent), nextBeat: beat + everyBeats }
+      : (known as Count)
+    counts.set(key, count)
+    return { live: count.live, recent: count.recent, rewinds: forgotten ? 1 : 0 }
   }
 
   return async () => {
@@ -55,6 +83,7 @@ export function createHeartbeat(options: HeartbeatOptions): () => Promise<Beat> 
     if (heard.length === 0) throw (outcomes[0] as PromiseRejectedResult).reason
     return {
       live: Math.max(...heard.map(({ live }) => live)),
+      recent: Math.max(...heard.map(({ recent }) => recent)),
       rewinds: heard.reduce((sum, { rewinds }) => sum + rewinds, 0),
     }
   }

@@ -1,3 +1,4 @@
+import type { Clock } from '../../time/clock.js'
 import type { RedisConnection } from './connection.js'
 import type { RunScript } from './script-runner.js'
 import { scripts } from './scripts.gen.js'
@@ -14,19 +15,53 @@ export type WarningCode =
   | 'WARN_HEADGATE_SCRIPTS_FORBIDDEN'
   | 'WARN_HEADGATE_SHARED_CLIENT'
 
-/** What was found that stays of interest. */
+export interface InspectionOptions {
+  readonly connection: RedisConnection
+  readonly run: RunScript
+  readonly warn: (warning: StoreWarning) => void
+  readonly clock: Clock
+}
+
+/** Looks at the server when it is first connected, and again now and then. */
 export interface Inspection {
-  readonly evictionUnsafe: boolean
+  lookOnce(): Promise<void>
+  /** In the background, once in a while: a set-up can be changed, and another server can take this one's place. */
+  lookAgain(): void
+  /** Whether the server may delete limits to make room, as far as it has been looked at. */
+  isEvictionUnsafe(): boolean
 }
 
 const FLOOR = [6, 2] as const
+const LOOK_EVERY_US = 60_000_000
 
-/** Looks at the server and says what is unsafe about it. What may not be looked at is passed over. */
-export async function inspectServer(
+export function createInspection({ connection, run, warn, clock }: InspectionOptions): Inspection {
+  const warned = new Set<WarningCode>()
+  let lookedAtUs = 0
+  let evictionUnsafe = false
+
+  async function look(): Promise<void> {
+    lookedAtUs = clock.nowUs()
+    evictionUnsafe = await inspectServer(connection, run, warning => {
+      if (!warned.has(warning.code)) warn(warning)
+      warned.add(warning.code)
+    })
+  }
+
+  return {
+    lookOnce: look,
+    lookAgain() {
+      if (clock.nowUs() - lookedAtUs >= LOOK_EVERY_US) look().catch(() => {})
+    },
+    isEvictionUnsafe: () => evictionUnsafe,
+  }
+}
+
+/** Warns of what is unsafe about the server, and skips what this user may not see. Returns whether limits can be evicted. */
+async function inspectServer(
   connection: RedisConnection,
   run: RunScript,
   warn: (warning: StoreWarning) => void,
-): Promise<Inspection> {
+): Promise<boolean> {
   try {
     // No limits and no questions: runs the script and touches nothing.
     await run(scripts.peek, [], ['', '0', '0'])
@@ -40,9 +75,9 @@ export async function inspectServer(
     }
   }
   const info = await connection.info?.().catch(() => undefined)
-  if (typeof info !== 'string') return { evictionUnsafe: false }
+  if (typeof info !== 'string') return false
   warnOfVersion(info, warn)
-  return { evictionUnsafe: warnOfEviction(info, warn) }
+  return warnOfEviction(info, warn)
 }
 
 function warnOfVersion(info: string, warn: (warning: StoreWarning) => void): void {

@@ -2,9 +2,10 @@
  * Control and overrides in Redis: two hashes beside the limits. No request waits for them; each process looks at them
  * a few times a second and keeps what it last saw when Redis does not answer.
  */
-import type { Timers } from '../../clock.js'
-import { HeadgateError } from '../../errors.js'
+
+import { HeadgateError } from '../../errors/headgate-error.js'
 import { encodeTenant } from '../../subject/key.js'
+import type { Timers } from '../../time/clock.js'
 import {
   type ControlReading,
   type ControlStore,
@@ -17,6 +18,7 @@ import { type Script, scripts } from './scripts.gen.js'
 export interface RedisControlOptions {
   readonly prefix: string
   readonly tenant: string
+  readonly service: string
   /** Runs a script, and waits so long for a connection. */
   readonly call: (script: Script, keys: string[], args: string[], connectWithinMs: number) => Promise<unknown>
   /** The server's time for tests, or ''. */
@@ -33,12 +35,12 @@ const DEFAULT_PREFIX = 'ratelimit'
 const ENTRY = /^(\d+) (\d+) (.*)$/s
 
 export function redisControl(options: RedisControlOptions): ControlStore {
-  const { prefix, tenant, timers } = options
+  const { prefix, tenant, service, timers } = options
   const controlKey = prefix === DEFAULT_PREFIX ? CONTROL_KEY : `${prefix}:control`
   const overridesKey = `${prefix}:overrides${tenant === '' ? '' : `:${encodeTenant(tenant)}`}`
-  let known: { revision: string; entries: readonly Omit<StoredEntry, 'expiresInMs'>[] } = {
+  let known: { revision: string; entries: ReadonlyMap<string, StoredEntry> } = {
     revision: '',
-    entries: [],
+    entries: new Map(),
   }
 
   /** Nobody waits for these but operators: a connection that is being made is waited for. */
@@ -76,24 +78,25 @@ export function redisControl(options: RedisControlOptions): ControlStore {
     const [nowMs, revision, wasThere, ...rest] = reply
     if (revision === 'full') throw tooManyOverrides()
     if (rest[0] !== 'same') {
-      const entries = pairsOf(rest as string[]).flatMap(([name, entry]) => entryOf(name, entry))
-      known = { revision: String(revision), entries }
+      known = { revision: String(revision), entries: entriesOf(rest as string[], known.entries) }
     }
-    const live = known.entries.map(entry => ({ ...entry, expiresInMs: entry.expiresAtMs - Number(nowMs) }))
-    return { live: live.filter(({ expiresInMs }) => expiresInMs > 0), wasThere: Number(wasThere) === 1 }
+    return {
+      stored: { entries: known.entries, nowMs: Number(nowMs) },
+      wasThere: Number(wasThere) === 1,
+    }
   }
 
   async function read(): Promise<ControlReading> {
     const unread = (error: unknown) => (error instanceof Error ? error : new Error(String(error)))
     const [control, found] = await Promise.all([
       readControl(),
-      overrides('read').then(({ live }) => live, unread),
+      overrides('read').then(({ stored }) => stored, unread),
     ])
     return { control, overrides: found }
   }
 
   return {
-    fleet: { prefix, tenant },
+    fleet: { prefix, tenant, service },
     read,
     async setControl(fields) {
       await readControl(Object.entries(fields).flat())
@@ -116,7 +119,8 @@ export function redisControl(options: RedisControlOptions): ControlStore {
         }
         if (!stopped) callOff = timers.inBackground(LOOK_EVERY_MS, () => void look())
       }
-      void look()
+      if (timers.start === undefined) void look()
+      else timers.start(() => void look())
       return () => {
         stopped = true
         callOff()
@@ -125,10 +129,25 @@ export function redisControl(options: RedisControlOptions): ControlStore {
   }
 }
 
-function entryOf(target: string, text: string): Omit<StoredEntry, 'expiresInMs'>[] {
-  const match = ENTRY.exec(text)
-  if (match === null) return []
-  return [{ target, setAtMs: Number(match[1]), expiresAtMs: Number(match[2]), text: match[3] ?? '' }]
+/** An entry that has not changed stays the same object: whoever has read it need not read it again. */
+function entriesOf(
+  reply: readonly string[],
+  before: ReadonlyMap<string, StoredEntry>,
+): ReadonlyMap<string, StoredEntry> {
+  const entries = new Map<string, StoredEntry>()
+  for (let index = 0; index + 1 < reply.length; index += 2) {
+    const target = String(reply[index])
+    const [, setAt, expiresAt, text = ''] = ENTRY.exec(String(reply[index + 1])) ?? []
+    if (setAt === undefined) continue
+    const entry = { text, setAtMs: Number(setAt), expiresAtMs: Number(expiresAt) }
+    const known = before.get(target)
+    entries.set(target, known !== undefined && isSame(known, entry) ? known : entry)
+  }
+  return entries
+}
+
+function isSame(one: StoredEntry, other: StoredEntry): boolean {
+  return one.text === other.text && one.setAtMs === other.setAtMs && one.expiresAtMs === other.expiresAtMs
 }
 
 function pairsOf(flat: readonly string[]): [string, string][] {

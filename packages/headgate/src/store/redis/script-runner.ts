@@ -1,4 +1,4 @@
-import { HeadgateError } from '../../errors.js'
+import { HeadgateError } from '../../errors/headgate-error.js'
 import type { RedisConnection } from './connection.js'
 import { functionLibrary, type Script, scripts } from './scripts.gen.js'
 

@@ -1,7 +1,8 @@
-import { HeadgateError, isHeadgateError } from '../../errors.js'
+import { HeadgateError, isHeadgateError } from '../../errors/headgate-error.js'
+import { printable } from '../../errors/shown-text.js'
 
 /**
- * What a script says when it fails over what one key holds, in the words of Redis 7 and of Redis 6, which puts its own
+ * The error of a script that fails over what one key holds, in the words of Redis 7 and of Redis 6, which puts its own
  * before them. Errors about the node carry the name of the script too, but at their end.
  */
 const ABOUT_ONE_KEY =
@@ -9,7 +10,7 @@ const ABOUT_ONE_KEY =
 
 /**
  * A failure as the store's own. Clients hang commands on their errors, a password among them, or put the whole script
- * into the message: none of that is passed on.
+ * into the message: none of that is passed on, nor anything a terminal would obey.
  */
 export function storeError(error: unknown): HeadgateError {
   if (isHeadgateError(error)) return error
@@ -18,5 +19,5 @@ export function storeError(error: unknown): HeadgateError {
   const cause = Object.defineProperty(new Error(reason), 'name', { value: name })
   cause.stack = stack?.replace(message, () => reason) ?? ''
   const code = ABOUT_ONE_KEY.test(reason) ? 'ERR_HEADGATE_STORE_KEY' : 'ERR_HEADGATE_STORE'
-  return new HeadgateError(code, `redis: ${reason}`, { cause })
+  return new HeadgateError(code, `redis: ${printable(reason)}`, { cause })
 }

@@ -1,7 +1,8 @@
 import type { Cluster, ClusterOptions, Redis, RedisOptions } from 'ioredis'
 import type { RedisConnection } from '../connection.js'
-import { isReadOnly, YOUNG_MS } from '../read-only.js'
 import { CONNECT_TIMEOUT_MS, reconnectDelayMs, silentDelayMs } from '../reconnect.js'
+import { isReadOnly, YOUNG_MS } from '../retry-readonly.js'
+import { TRYAGAIN_PAUSE_MS } from '../retry-tryagain.js'
 import { slotOf } from '../slot.js'
 
 /** A client of ioredis or of a fork of it (iovalkey), single, sentinel or cluster, known by its methods. */
@@ -15,6 +16,8 @@ export function isIoredis(client: object): client is IoredisLike {
   return 'defineCommand' in client && 'status' in client && 'duplicate' in client
 }
 
+const DISCONNECT_TIMEOUT_MS = 20
+
 /**
  * Options that make a lost reply an error instead of a second charge. By default ioredis queues while it is
  * disconnected and sends again what was not answered: the script would run twice for one request.
@@ -25,6 +28,8 @@ const SAFE_OPTIONS = {
   autoResendUnfulfilledCommands: false,
   enableAutoPipelining: false,
   connectTimeout: CONNECT_TIMEOUT_MS,
+  // By default closing waits two seconds for a server that does not say goodbye, and the process with it.
+  disconnectTimeout: DISCONNECT_TIMEOUT_MS,
   retryStrategy: (attempt: number) => reconnectDelayMs(attempt),
   reconnectOnError: isReadOnly,
   lazyConnect: false,
@@ -48,17 +53,16 @@ const CLUSTER_OPTIONS = {
   scaleReads: 'master',
   // Lets a command wait for the connection to a node that was just found; `send` keeps the cluster's own queue empty.
   enableOfflineQueue: true,
-  maxRedirections: 16,
   // 0 turns off sending again after a lost connection.
   retryDelayOnFailover: 0,
   retryDelayOnClusterDown: 0,
   // TRYAGAIN says that nothing ran: the keys of the script are moving. By default it would wait 100 ms.
-  retryDelayOnTryAgain: 3,
+  retryDelayOnTryAgain: TRYAGAIN_PAUSE_MS,
   clusterRetryStrategy: (attempt: number) => reconnectDelayMs(attempt),
 } as const satisfies ClusterOptions
 
 /** A connection of our own with the safe options, or the caller's own client where it is shared. */
-export function ioredisConnection(client: IoredisLike, shared: boolean): RedisConnection {
+export function ioredisConnection(client: IoredisLike, shared: boolean, deadlineMs: number): RedisConnection {
   const given = client as unknown as Redis | Cluster
   let wasSilent = false
   let wasDemoted = false
@@ -75,7 +79,7 @@ export function ioredisConnection(client: IoredisLike, shared: boolean): RedisCo
     wasDemoted = readOnly && !isYoung
     return readOnly
   }
-  const own = shared ? given : duplicate(given, { retryStrategy, reconnectOnError })
+  const own = shared ? given : duplicate(given, { retryStrategy, reconnectOnError }, deadlineMs)
   let problem: string | undefined
   const note = (error: Error): void => {
     problem = error.message
@@ -136,6 +140,7 @@ export function ioredisConnection(client: IoredisLike, shared: boolean): RedisCo
   return {
     cluster: own.isCluster,
     ready: () => whenReady(own),
+    address: () => (isCluster(own) ? undefined : addressOf(own)),
     problem: () => problem,
     evalsha: (sha, keys, args) => send(() => own.evalsha(sha, keys.length, ...keys, ...args)),
     eval: (text, keys, args) => send(() => own.eval(text, keys.length, ...keys, ...args)),
@@ -161,10 +166,13 @@ export function ioredisConnection(client: IoredisLike, shared: boolean): RedisCo
 function duplicate(
   client: Redis | Cluster,
   reconnecting: Required<Pick<RedisOptions, 'retryStrategy' | 'reconnectOnError'>>,
+  deadlineMs: number,
 ): Redis | Cluster {
   if (!isCluster(client)) return client.duplicate({ ...SAFE_OPTIONS, ...SENTINEL_OPTIONS, ...reconnecting })
   return client.duplicate(undefined, {
     ...CLUSTER_OPTIONS,
+    // Redirected or told TRYAGAIN no longer than a call may take.
+    maxRedirections: Math.max(4, Math.min(16, Math.floor(deadlineMs / TRYAGAIN_PAUSE_MS))),
     // A replica is connected when it is promoted, not before.
     redisOptions: { ...client.options.redisOptions, ...SAFE_OPTIONS, lazyConnect: true },
   } as Parameters<Cluster['duplicate']>[1])
@@ -173,6 +181,11 @@ function duplicate(
 function nodeNamed(client: Redis | Cluster, name: string): Redis | undefined {
   if (!isCluster(client)) return client
   return client.nodes('all').find(({ options }) => `${options.host}:${options.port}` === name)
+}
+
+function addressOf({ options: { path, host, port, sentinels, name } }: Redis): string {
+  if (sentinels) return `primary ${name}`
+  return path ?? `${host}:${port}`
 }
 
 function isCluster(client: Redis | Cluster): client is Cluster {

@@ -66,7 +66,7 @@ function isUngreeted(client: NodeRedisClient | undefined, { host, port }: Socket
   return client !== undefined && isSame && client.isOpen && !client.isReady
 }
 
-/** What the cluster does not have it makes anew when it is next asked for it. */
+/** The cluster makes a connection that it does not have when it is next asked for it. */
 function disconnect(node: ClusterNode): void {
   const old = node.client
   node.client = undefined

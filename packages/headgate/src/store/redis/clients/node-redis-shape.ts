@@ -1,5 +1,5 @@
 /**
- * What is used of node-redis, written out. Its own types are made of every command and module it knows: checking a
+ * The part of node-redis that is used, written out. Its own types are made of every command and module it knows: checking a
  * union of them took the compiler a minute and two gigabytes.
  */
 

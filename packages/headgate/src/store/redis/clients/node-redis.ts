@@ -1,7 +1,8 @@
 import type { RedisConnection } from '../connection.js'
-import { isReadOnly } from '../read-only.js'
 import { CONNECT_TIMEOUT_MS } from '../reconnect.js'
+import { isReadOnly } from '../retry-readonly.js'
 import { slotOf } from '../slot.js'
+import { type ClientReplacer, createClientReplacer, NoGreeting } from './client-replacer.js'
 import { replaceNode, watchNodes } from './node-redis-nodes.js'
 import {
   COMMAND_OPTIONS,
@@ -10,8 +11,6 @@ import {
   duplicateSentinel,
 } from './node-redis-options.js'
 import type { NodeRedisClient, NodeRedisCluster, NodeRedisSentinel } from './node-redis-shape.js'
-import { NoGreeting, type Renewing, renewing } from './renewing.js'
-import { whileUnstable } from './while-unstable.js'
 
 /** A client, cluster or sentinel of node-redis, known by its methods: its types differ with the modules it carries. */
 export interface NodeRedisLike {
@@ -40,6 +39,7 @@ function sharedConnection(client: Any): RedisConnection {
   return {
     ...commands(async send => send(own)),
     cluster: isCluster(client),
+    address: () => addressOf(client),
     ready: () => whenOpen(client),
   }
 }
@@ -54,18 +54,18 @@ function ownConnection(given: Any): RedisConnection {
   const tell = (): void => {
     for (const listener of listeners) listener()
   }
-  const own: Renewing<Any> = renewing<Any>({
+  const own: ClientReplacer<Any> = createClientReplacer<Any>({
     make: () => watched(duplicate(given).on('error', note) as Any),
     connect,
-    dispose: client => client.destroy(),
-    onRenewed: tell,
+    dispose,
+    onReplaced: tell,
   })
 
   function watched(client: Any): Any {
-    if (isCluster(client)) return watchNodes(client, { onReady: tell, onLost: () => own.renew() })
+    if (isCluster(client)) return watchNodes(client, { onReady: tell, onLost: () => own.replace() })
     const isInUse = (): boolean => own.current() === client
     // One that connects again is greeted as late as it likes, or never.
-    whenUngreeted(client, () => isInUse() && own.renew())
+    whenUngreeted(client, () => isInUse() && own.replace())
     return client.on('ready', () => isInUse() && tell())
   }
 
@@ -79,35 +79,48 @@ function ownConnection(given: Any): RedisConnection {
     if (client === null) throw new Error('not connected yet')
     if (isSentinel(client) && client.getMasterNode() === undefined) {
       // The client would hold the command, however long it takes, and look for a primary without pause.
-      own.renew()
+      own.replace()
       throw new Error('no primary is connected')
     }
     try {
       return await command(client)
     } catch (error) {
       // The primary we are connected to has become a replica, and stays one.
-      if (isReadOnly(error)) own.renew()
+      if (isReadOnly(error)) own.replace()
       throw error
     }
   }
 
   return {
-    ...commands(isCluster(given) ? command => whileUnstable(() => send(command)) : send),
+    ...commands(send),
     cluster: isCluster(given),
     ready: own.ready,
+    address: () => addressOf(given),
     problem: () => problem,
     nodeOf: key => nodeHolding(own.current(), key),
     replace(node) {
       const client = own.current()
       if (client === null || isReconnecting(client)) return
-      if (isCluster(client)) replaceNode(client, node, () => own.renew())
-      else own.renew()
+      if (isCluster(client)) replaceNode(client, node, () => own.replace())
+      else own.replace()
     },
     onConnected: listener => void listeners.push(listener),
     async close() {
       own.close()
     },
   }
+}
+
+/** node-redis keeps a socket that is still being connected: that one is destroyed once it is there. */
+function dispose(client: Any): void {
+  client.destroy()
+  client.once('connect', () => client.destroy())
+}
+
+function addressOf(client: Any): string | undefined {
+  if (isCluster(client) || isSentinel(client)) return undefined
+  const { host = 'localhost', port = 6379 } = client.options?.socket ?? {}
+  return `${host}:${port}`
 }
 
 type Send = <Reply>(command: (client: Any) => Promise<Reply>) => Promise<Reply>

@@ -1,0 +1,107 @@
+import { HeadgateError } from '../errors/headgate-error.js'
+import { printable, shownName } from '../errors/shown-text.js'
+
+/** Where in the file a value stands: keys and list positions from the top. */
+export type Path = readonly (string | number)[]
+
+/** A complaint about a value. */
+export interface Complaint {
+  readonly expected: string
+  readonly got: string
+  /** The known name that was probably meant. */
+  readonly suggestion?: string | null
+}
+
+/** One mistake in a policy file, a configuration in code, or the environment. */
+export interface ConfigIssue {
+  /** Counted from 1. Null where there is no text: in code and in the environment. */
+  readonly line: number | null
+  readonly column: number | null
+  /** As it would be written in code: `policies.api[0].limit`. Empty for the file as a whole. */
+  readonly path: string
+  readonly expected: string
+  readonly got: string
+  /** The known name that was probably meant. */
+  readonly suggestion: string | null
+  /** All of it but the place, in a sentence. */
+  readonly message: string
+}
+
+/** A policy file that cannot be used, with every mistake in it, or so many that nobody reads on. */
+export class ConfigError extends HeadgateError {
+  readonly issues: readonly ConfigIssue[]
+  /** How many more there were. */
+  readonly unlisted: number
+
+  constructor(source: string, issues: readonly ConfigIssue[], unlisted = 0) {
+    const total = issues.length + unlisted
+    const lines = issues.map(issue => `  ${source}:${formatIssue(issue)}`)
+    if (unlisted > 0) lines.push(`  and ${unlisted} more`)
+    super(
+      'ERR_HEADGATE_INVALID_CONFIG',
+      [`${source} cannot be used: ${total === 1 ? '1 problem' : `${total} problems`}`, ...lines].join('\n'),
+    )
+    this.name = 'ConfigError'
+    this.issues = issues
+    this.unlisted = unlisted
+  }
+}
+
+const MAX_LISTED = 50
+
+/** Collects issues and throws them all at once. */
+export class IssueList {
+  readonly #issues: ConfigIssue[] = []
+  #unlisted = 0
+
+  /** Finding a place takes a walk from the top; a file of nothing but mistakes must not take one for each. */
+  add(path: Path, complaint: Complaint, locate: () => { line: number; column: number } | null): void {
+    if (this.#issues.length === MAX_LISTED) this.#unlisted++
+    else this.#issues.push(toIssue(path, complaint, locate()))
+  }
+
+  /** Throws a `ConfigError` if there is any problem. */
+  throwIfAny(source: string): void {
+    if (this.#issues.length === 0) return
+    const inOrder = this.#issues.toSorted(
+      (a, b) => (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0),
+    )
+    throw new ConfigError(source, inOrder, this.#unlisted)
+  }
+}
+
+/** The problem of a complaint about the value at a path. */
+export function toIssue(
+  path: Path,
+  { expected, got, suggestion = null }: Complaint,
+  place: { line: number; column: number } | null,
+): ConfigIssue {
+  const hint = suggestion === null ? '' : `; did you mean "${suggestion}"?`
+  return {
+    line: place?.line ?? null,
+    column: place?.column ?? null,
+    path: formatPath(path),
+    expected,
+    got,
+    suggestion,
+    message: printable(`expected ${expected}; got ${got}${hint}`),
+  }
+}
+
+/** `line:column path: message`, without what is not known. */
+export function formatIssue({ line, column, path, message }: ConfigIssue): string {
+  const place = line === null ? '' : `${line}:${column}`
+  return [place, path === '' ? message : `${path}: ${message}`].join(' ')
+}
+
+const SUBJECT_TYPE = /^(ip|user|apikey|session|internal|tenant):/
+
+/** Never shows the id of a subject: it may be a secret. That of an API key may also stand where it does not belong. */
+export function formatPath(path: Path): string {
+  return path.reduce<string>((text, part, index) => {
+    if (typeof part === 'number') return `${text}[${part}]`
+    const shown =
+      path[0] === 'subjects' && index === 1 ? `${SUBJECT_TYPE.exec(part)?.[0] ?? ''}*` : shownName(part)
+    return text === '' ? shown : `${text}.${shown}`
+  }, '')
+}

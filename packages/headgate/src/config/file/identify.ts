@@ -1,0 +1,163 @@
+import type { JwtSourceConfig, SourceConfig } from '../../subject/source-config.js'
+import { describeValue } from '../describe-value.js'
+import { nearestName } from '../nearest-name.js'
+import { listOf, oneOrMore, sound } from '../shape/lists.js'
+import { type Fields, isMapLike, readMap, record } from '../shape/maps.js'
+import { choice, NAME, nameOf, text, wholeNumber } from '../shape/scalars.js'
+import { type JsonSchema, type Place, type Shape, scalar } from '../shape/shape.js'
+import { believedPeers } from './trusted-proxies.js'
+
+const header = text('the name of a header', /^[\w!#$%&'*+.^`|~-]{1,64}$/)
+const cookie = text('the name of a cookie', /^[\w!#$%&'*+.^`|~-]{1,64}$/)
+const path = text('the path of a file', /^\S[\s\S]*$/)
+const claim = text('the name of a claim', /^\S{1,128}$/)
+const someText = text('a text', /^\S[\s\S]{0,511}$/)
+const aloud: Shape<boolean> = scalar('true', { enum: [true] }, value => value === true)
+const ALGORITHMS = [
+  ...(['HS256', 'HS384', 'HS512', 'RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'] as const),
+  ...(['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'] as const),
+]
+
+const tier = { shape: nameOf('tiers'), text: 'The tier of whoever it finds.' }
+const believedHeader = {
+  header: { shape: header, text: 'The header that names it.', required: true },
+  from: {
+    shape: believedPeers,
+    text: 'Whose word is taken: addresses and networks the connection must come from, or `everybody`.',
+    required: true,
+  },
+  tier,
+} satisfies Fields
+
+/** The settings of each source. */
+export const sourceFields = {
+  internal: record(believedHeader),
+  apikey: record({
+    header: { shape: header, text: 'The header that holds the key.', leftOut: 'x-api-key' },
+    scheme: {
+      shape: text('a word', /^[A-Za-z-]{1,32}$/),
+      text: 'What stands before the key, such as `Bearer`.',
+    },
+    unverified: {
+      shape: aloud,
+      text: 'Takes every value for a caller of its own: whoever makes keys up gets a new budget with each.',
+      leftOut: 'only keys named in `subjects` are callers',
+    },
+    tier,
+  }),
+  jwt: record({
+    jwks: { shape: path, text: 'A file with the public keys, as a JSON Web Key Set; or' },
+    secretFile: { shape: path, text: 'a file with the secret, of at least 32 characters.' },
+    algorithms: {
+      shape: oneOrMore(choice(ALGORITHMS)),
+      text: 'Those that are accepted: HS ones with a secret, the others with public keys.',
+      required: true,
+    },
+    issuer: { shape: someText, text: 'Who must have issued the token.', required: true },
+    audience: { shape: someText, text: 'Whom it must be for.', required: true },
+    header: { shape: header, text: 'Where it is, behind `Bearer` or alone.', leftOut: 'authorization' },
+    cookie: { shape: cookie, text: 'The cookie it is in instead.' },
+    claim: { shape: claim, text: 'The claim that says who asks.', leftOut: 'sub' },
+    type: { shape: text('a subject type', NAME), text: 'The type of that subject.', leftOut: 'user' },
+    tenantClaim: {
+      shape: claim,
+      text: 'The claim that names the organisation, a further subject of type `tenant`.',
+    },
+    tierClaim: { shape: claim, text: 'The claim that names the tier.' },
+    clockToleranceSeconds: {
+      shape: wholeNumber(0, 300),
+      text: 'How far the issuer’s clock may be off.',
+      leftOut: '0',
+    },
+  }),
+  user: record(believedHeader),
+  session: record({
+    cookie: { shape: cookie, text: 'The cookie that holds the id.', required: true },
+    unverified: {
+      shape: aloud,
+      text: 'Must be said: whoever makes ids up gets a new budget with each. In code a `lookUp` can tell.',
+      required: true,
+    },
+    tier,
+  }),
+  tenant: record(believedHeader),
+  fingerprint: record({
+    headers: {
+      shape: listOf('a list of headers', header, { atLeast: 1 }),
+      text: 'Headers that stay the same for a client.',
+      leftOut: '[user-agent, accept-language]',
+    },
+  }),
+  ip: record({ tier }),
+} as const
+
+type SourceName = keyof typeof sourceFields
+const NAMES = Object.keys(sourceFields) as SourceName[]
+
+const source: Shape<SourceConfig> = {
+  words: 'ip, or a map of one source',
+  schema: {
+    anyOf: [
+      { enum: ['ip', 'fingerprint'] },
+      {
+        type: 'object',
+        additionalProperties: false,
+        minProperties: 1,
+        maxProperties: 1,
+        properties: Object.fromEntries(NAMES.map(name => [name, schemaOf(name)])),
+      },
+    ],
+  },
+  read(value, place) {
+    if (value === 'ip' || value === 'fingerprint') return { source: value }
+    if (!isMapLike(value)) return refuseName(value, place)
+    const [[name, given] = ['', null], ...more] = readMap(value, place) ?? []
+    if (more.length > 0) return place.refuse({ expected: 'one source', got: `${more.length + 1} of them` })
+    if (!NAMES.includes(name as SourceName)) return refuseName(name, place)
+    return readSource(name as SourceName, given, place.below(name))
+  },
+}
+
+function schemaOf(name: SourceName): JsonSchema {
+  return sourceFields[name].schema
+}
+
+function refuseName(value: unknown, place: Place): undefined {
+  return place.refuse({
+    expected: `one of ${NAMES.join(', ')}`,
+    got: describeValue(value),
+    suggestion: nearestName(value, NAMES),
+  })
+}
+
+function readSource(name: SourceName, given: unknown, place: Place): SourceConfig | undefined {
+  const counting = place.counting()
+  const read = sourceFields[name].read(given ?? new Map(), counting.place)
+  if (read === undefined || counting.count() > 0) return undefined
+  if (name !== 'jwt') {
+    const headers = 'headers' in read ? { headers: sound(read.headers) } : {}
+    return { source: name, ...read, ...headers } as SourceConfig
+  }
+  return toJwt(read as JwtRead, place)
+}
+
+type JwtRead = NonNullable<ReturnType<(typeof sourceFields)['jwt']['read']>>
+
+function toJwt(read: JwtRead, place: Place): JwtSourceConfig | undefined {
+  const { jwks, secretFile } = read
+  const algorithms = sound(read.algorithms)
+  if ((jwks === undefined) === (secretFile === undefined)) {
+    const got = jwks === undefined ? 'neither' : 'both'
+    return place.refuse({ expected: 'either jwks or secretFile', got })
+  }
+  const isSecret = secretFile !== undefined
+  const other = algorithms.find(one => one.startsWith('HS') !== isSecret)
+  if (other !== undefined) {
+    const expected = isSecret ? 'those of a secret (HS256, HS384, HS512)' : 'those of public keys, without HS'
+    return place.below('algorithms').refuse({ expected, got: describeValue(other) })
+  }
+  return { ...read, source: 'jwt', algorithms } as JwtSourceConfig
+}
+
+/** Who is asking: the sources in the order in which they are tried. */
+export const identify = listOf('a list of sources', source, { atLeast: 1 })

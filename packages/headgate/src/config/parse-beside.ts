@@ -1,0 +1,71 @@
+import type { Worker } from 'node:worker_threads'
+import { type ErrorCode, HeadgateError } from '../errors/headgate-error.js'
+import type { Config, CostConfig, PolicyConfig, RuleConfig } from '../policy/config.js'
+import { ConfigError } from './config-error.js'
+import { parseConfig } from './parse-config.js'
+import type { ConfigPart, ParseReply, ParseRequest, Refused } from './parse-worker.js'
+
+/** Shorter texts are read before a thread would have started. */
+const SHORT = 4_096
+
+/**
+ * As `parseConfig`, without holding up the event loop: a text that takes long is read in a thread of its own. Where none
+ * can be had, as in a bundle that left the thread's file out, it is read here.
+ */
+export async function parseBeside(text: string, fileName: string): Promise<Config> {
+  if (text.length <= SHORT) return parseConfig(text, fileName)
+  const worker = await startWorker()
+  if (worker === null) return parseConfig(text, fileName)
+  try {
+    return (await askWorker(worker, text, fileName)) ?? (await parseConfig(text, fileName))
+  } finally {
+    await worker.terminate()
+  }
+}
+
+async function startWorker(): Promise<Worker | null> {
+  try {
+    const { Worker } = await import('node:worker_threads')
+    const worker = new Worker(new URL('./parse-worker.js', import.meta.url), { execArgv: [] })
+    worker.unref()
+    return worker
+  } catch {
+    return null
+  }
+}
+
+/** The configuration, or null if the thread ended without an answer. */
+function askWorker(worker: Worker, text: string, fileName: string): Promise<Config | null> {
+  const ask = (request: ParseRequest) => worker.postMessage(request)
+  const parts: ConfigPart[] = []
+  return new Promise((resolve, reject) => {
+    worker.on('error', () => resolve(null))
+    worker.on('exit', () => resolve(null))
+    worker.on('message', (reply: ParseReply) => {
+      if ('refused' in reply) return reject(errorOf(reply.refused, fileName))
+      parts.push(reply.part)
+      if (reply.isLast) resolve(joined(parts))
+      else ask('more')
+    })
+    ask({ text, fileName })
+  })
+}
+
+function joined(parts: readonly ConfigPart[]): Config | null {
+  const policies: (readonly [string, PolicyConfig])[] = []
+  const rules: RuleConfig[] = []
+  const costs: CostConfig[] = []
+  for (const part of parts) {
+    policies.push(...(part.policies ?? []))
+    rules.push(...(part.rules ?? []))
+    costs.push(...(part.costs ?? []))
+  }
+  const base = parts[0]?.base
+  return base === undefined ? null : { ...base, policies: Object.fromEntries(policies), rules, costs }
+}
+
+/** Errors lose their class on the way. */
+function errorOf({ code, message, issues, unlisted }: Refused, fileName: string): HeadgateError {
+  if (issues !== null) return new ConfigError(fileName, issues, unlisted)
+  return new HeadgateError(code as ErrorCode, message)
+}

@@ -1,0 +1,72 @@
+/**
+ * Reads policy files in a thread of its own, so that a large one does not hold requests up: parsing takes a second for a
+ * megabyte of YAML. What was read goes back in pieces, each asked for, because receiving it takes time as well.
+ */
+import { parentPort } from 'node:worker_threads'
+import { isHeadgateError } from '../errors/headgate-error.js'
+import type { Config, CostConfig, PolicyConfig, RuleConfig } from '../policy/config.js'
+import { ConfigError, type ConfigIssue } from './config-error.js'
+import { parseConfig } from './parse-config.js'
+
+/** The request to the thread. */
+export type ParseRequest = { readonly text: string; readonly fileName: string } | 'more'
+
+/** Its answer: a piece of the configuration, or why there is none. */
+export type ParseReply =
+  | { readonly part: ConfigPart; readonly isLast: boolean }
+  | { readonly refused: Refused }
+
+/** Everything but what may be long in the first piece, then that. */
+export interface ConfigPart {
+  readonly base?: Config
+  readonly policies?: readonly (readonly [string, PolicyConfig])[]
+  readonly rules?: readonly RuleConfig[]
+  readonly costs?: readonly CostConfig[]
+}
+
+export interface Refused {
+  readonly code: string
+  readonly message: string
+  /** Of a file that was read and cannot be used. */
+  readonly issues: readonly ConfigIssue[] | null
+  readonly unlisted: number
+}
+
+/** So many take about a millisecond to receive. */
+const AT_ONCE = 250
+
+let parts: Iterator<ConfigPart, undefined> = [].values()
+let next: IteratorResult<ConfigPart, undefined>
+
+parentPort?.on('message', async (request: ParseRequest) => {
+  try {
+    if (request !== 'more') {
+      parts = partsOf(await parseConfig(request.text, request.fileName))
+      next = parts.next()
+    }
+    const part = next.value ?? {}
+    next = parts.next()
+    post({ part, isLast: next.done === true })
+  } catch (error) {
+    if (!isHeadgateError(error)) throw error
+    const { code, message } = error
+    const { issues, unlisted } = error instanceof ConfigError ? error : { issues: null, unlisted: 0 }
+    post({ refused: { code, message, issues, unlisted } })
+  }
+})
+
+function post(reply: ParseReply): void {
+  parentPort?.postMessage(reply)
+}
+
+function* partsOf(config: Config): Generator<ConfigPart, undefined> {
+  yield { base: { ...config, policies: {}, rules: [], costs: [] } }
+  for (const policies of slices(Object.entries(config.policies))) yield { policies }
+  for (const rules of slices(config.rules)) yield { rules }
+  for (const costs of slices(config.costs)) yield { costs }
+  return undefined
+}
+
+function* slices<T>(list: readonly T[]): Generator<readonly T[]> {
+  for (let from = 0; from < list.length; from += AT_ONCE) yield list.slice(from, from + AT_ONCE)
+}

@@ -1,0 +1,179 @@
+/** Verdicts as a caller sees them: each limit's own, which of them binds, and when they are worked out. */
+
+import { NEVER, type Quota } from '../engine/limit.js'
+import type { Answer, Check, Question, Verdict } from '../engine/question.js'
+import { keepV8Shape } from '../fast-path/keep-v8-shape.js'
+import { SingleAnswer, SingleQuestion } from '../fast-path/single-question.js'
+
+/** The answer of one limit. */
+export interface LimitVerdict {
+  /** `<policy>.<limit id>`, and for a network around an IPv6 caller the size of it: `<policy>.<limit id>/56`. */
+  readonly name: string
+  readonly allowed: boolean
+  readonly limit: number
+  readonly remaining: number
+  readonly retryAfterMs: number | null
+  readonly resetAfterMs: number
+  readonly quota: Quota
+}
+
+/** A verdict as callers are told it. */
+export function toLimitVerdict(check: Check, verdict: Verdict): LimitVerdict {
+  return {
+    name: check.name,
+    allowed: verdict.allowed,
+    limit: check.limit.limit,
+    remaining: verdict.remaining,
+    retryAfterMs: toWaitMs(verdict.retryAfterUs),
+    resetAfterMs: toMs(verdict.resetAfterUs),
+    quota: check.limit.quota,
+  }
+}
+
+/** Whether it is about a network around an IPv6 caller, `<policy>.<limit id>/<bits>`, not the caller itself. */
+export function isWider({ name }: Pick<LimitVerdict, 'name'>): boolean {
+  return name.includes('/')
+}
+
+/** The policy of a limit's name, `<policy>.<limit id>`. */
+export function policyOf(name: string): string {
+  return name.slice(0, name.indexOf('.'))
+}
+
+/** Rounded up: a client that waits exactly this long must not be a microsecond early. */
+export function toMs(us: number): number {
+  return Math.ceil(us / 1000)
+}
+
+/** The same for a wait, which can be without an end. */
+export function toWaitMs(retryAfterUs: number): number | null {
+  return retryAfterUs === NEVER ? null : toMs(retryAfterUs)
+}
+
+/** The alternative that was charged, or else the one that will have room first. */
+function decidingAlternative(answer: Answer): number {
+  if (answer.charged >= 0 || answer.verdicts.length === 1) return Math.max(0, answer.charged)
+  let best = 0
+  let bestWaitUs = NEVER
+  for (const [index, verdicts] of answer.verdicts.entries()) {
+    const waitUs = verdicts[bindingIndex(verdicts)]?.retryAfterUs ?? 0
+    if (waitUs < bestWaitUs) {
+      best = index
+      bestWaitUs = waitUs
+    }
+  }
+  return best
+}
+
+/** The verdict that binds, of the alternative that decided. */
+export function bindingOf(answer: Answer): Verdict | undefined {
+  if (answer instanceof SingleAnswer) return answer
+  const verdicts = answer.verdicts[decidingAlternative(answer)] ?? []
+  return verdicts[bindingIndex(verdicts)]
+}
+
+/** All checks must fit, so the longest wait binds; among those that fit the least remaining does. */
+function bindingIndex(verdicts: readonly Verdict[]): number {
+  let binding = 0
+  for (let index = 1; index < verdicts.length; index++) {
+    if (bindsMore(verdicts[index] as Verdict, verdicts[binding] as Verdict)) binding = index
+  }
+  return binding
+}
+
+function bindsMore(verdict: Verdict, other: Verdict): boolean {
+  if (verdict.retryAfterUs !== other.retryAfterUs) return verdict.retryAfterUs > other.retryAfterUs
+  if (verdict.remaining !== other.remaining) return verdict.remaining < other.remaining
+  return verdict.resetAfterUs > other.resetAfterUs
+}
+
+/** A place that a request under way holds. */
+export interface HeldPlace {
+  readonly check: Check
+  readonly takenAtUs: number
+}
+
+/** The places of a decision, to be given back. */
+export interface HeldPlaces {
+  /** Once; never rejects. */
+  release(): Promise<void>
+  /** Renews them no longer. */
+  letExpire(): void
+}
+
+/** A question with its answer, and what is worked out of them when somebody looks. */
+export class LazyVerdicts {
+  /** Kept once it has been said: it must not move with the clock. */
+  resetAt: number | null = null
+  /** The places that were taken, where any were. */
+  held: HeldPlaces | null = null
+  private told: readonly LimitVerdict[] | null = null
+
+  constructor(
+    readonly question: Question,
+    readonly answer: Answer,
+    readonly cost: number,
+  ) {}
+
+  /** The answer of every limit of the alternative that decided. */
+  get verdicts(): readonly LimitVerdict[] {
+    this.told ??= this.tell()
+    return this.told
+  }
+
+  /** The one of them that decided. */
+  get binding(): LimitVerdict | null {
+    const { answer } = this
+    return this.verdicts[bindingIndex(answer.verdicts[decidingAlternative(answer)] ?? [])] ?? null
+  }
+
+  get shadow(): readonly LimitVerdict[] {
+    const checks = this.question.shadow
+    return this.answer.shadow.map((verdict, index) => toLimitVerdict(checks[index] as Check, verdict))
+  }
+
+  /** The charges that were made, and when they count. */
+  get charges(): readonly { check: Check; chargedAtUs: number }[] {
+    const { question, answer } = this
+    if (answer.charged < 0) return []
+    const checks = question.alternatives[answer.charged] ?? []
+    const verdicts = answer.verdicts[answer.charged] ?? []
+    return checks.flatMap((check, index) => {
+      const chargedAtUs = verdicts[index]?.chargedAtUs ?? null
+      return chargedAtUs === null ? [] : [{ check, chargedAtUs }]
+    })
+  }
+
+  /** The places that were taken, by what binds and by what only watches. */
+  get places(): readonly HeldPlace[] {
+    const { question, answer } = this
+    const places = (checks: readonly Check[] = [], verdicts: readonly Verdict[] = []): HeldPlace[] =>
+      checks.flatMap((check, index) => {
+        const takenAtUs = verdicts[index]?.chargedAtUs ?? null
+        return takenAtUs === null || !isOfPlaces(check) ? [] : [{ check, takenAtUs }]
+      })
+    const { charged } = answer
+    const taken = charged < 0 ? [] : places(question.alternatives[charged], answer.verdicts[charged])
+    return [...taken, ...places(question.shadow, answer.shadow)]
+  }
+
+  private tell(): readonly LimitVerdict[] {
+    const alternative = decidingAlternative(this.answer)
+    const checks = this.question.alternatives[alternative] ?? []
+    const verdicts = this.answer.verdicts[alternative] ?? []
+    return verdicts.map((verdict, index) => toLimitVerdict(checks[index] as Check, verdict))
+  }
+}
+
+/** Whether a place may have been taken for this question. */
+export function asksForPlaces(question: Question): boolean {
+  if (question instanceof SingleQuestion) return isOfPlaces(question)
+  for (const checks of question.alternatives) if (checks.some(isOfPlaces)) return true
+  return question.shadow.some(isOfPlaces)
+}
+
+function isOfPlaces({ limit }: Check): boolean {
+  return limit.algorithm === 'concurrency'
+}
+
+keepV8Shape(new LazyVerdicts({ alternatives: [], shadow: [] }, { charged: 0, verdicts: [], shadow: [] }, 1))

@@ -1,0 +1,68 @@
+import { quoted } from './shown-text.js'
+
+const BRAND = Symbol.for('headgate.error')
+/** The page is published with the package. */
+const HELP_PAGE = 'https://unpkg.com/headgate/docs/errors.md'
+
+/** Every code an error of this library can carry; match on these, never on messages. */
+export type ErrorCode =
+  | 'ERR_HEADGATE_INVALID_LIMIT'
+  | 'ERR_HEADGATE_INVALID_POLICY'
+  | 'ERR_HEADGATE_INVALID_OPTION'
+  | 'ERR_HEADGATE_INVALID_SUBJECT'
+  | 'ERR_HEADGATE_INVALID_COST'
+  | 'ERR_HEADGATE_INVALID_CONFIG'
+  | 'ERR_HEADGATE_UNREADABLE_CONFIG'
+  | 'ERR_HEADGATE_MISSING_PACKAGE'
+  | 'ERR_HEADGATE_UNKNOWN_POLICY'
+  | 'ERR_HEADGATE_UNKNOWN_TIER'
+  | 'ERR_HEADGATE_NOT_CHARGED'
+  | 'ERR_HEADGATE_NO_TURN'
+  | 'ERR_HEADGATE_LOOKUP_TIMEOUT'
+  | 'ERR_HEADGATE_CLOSED'
+  | 'ERR_HEADGATE_STORE'
+  | 'ERR_HEADGATE_STORE_TIMEOUT'
+  | 'ERR_HEADGATE_STORE_REPLY'
+  | 'ERR_HEADGATE_STORE_KEY'
+  | 'ERR_HEADGATE_STORE_UNAVAILABLE'
+  | 'ERR_HEADGATE_STORE_CAPPED'
+
+/**
+ * A malfunction or a mistake in how the library is used, with a stable `code`.
+ * A denied request is never an error: it is a `Decision`.
+ */
+export class HeadgateError extends Error {
+  readonly code: ErrorCode
+  /** The address at which the code is explained, with what to do about it. */
+  readonly help: string
+  /** Which option or field is not as expected, where the error is about one. */
+  readonly field: string | null
+
+  constructor(code: ErrorCode, message: string, options?: ErrorOptions & { readonly field?: string }) {
+    super(message, options)
+    this.name = 'HeadgateError'
+    this.code = code
+    this.help = `${HELP_PAGE}#${code.toLowerCase()}`
+    this.field = options?.field ?? null
+    Object.defineProperty(this, BRAND, { value: true })
+  }
+}
+
+/** The error of a value that is not accepted: names the field, what was expected and what came. */
+export function unexpected(code: ErrorCode, field: string, expected: string, got: unknown): HeadgateError {
+  return new HeadgateError(code, `${field}: expected ${expected}; got ${show(got)}`, { field })
+}
+
+/** Recognises errors of any copy of this library, where `instanceof` would only know its own. */
+export function isHeadgateError(value: unknown): value is HeadgateError {
+  return value instanceof Error && (value as { [BRAND]?: unknown })[BRAND] === true
+}
+
+/** How a rejected value is shown in a message: short, on one line, and never a long secret. */
+export function show(value: unknown): string {
+  if (typeof value === 'string') return quoted(value)
+  if (typeof value === 'number' || typeof value === 'boolean' || value == null) return String(value)
+  if (typeof value === 'bigint') return `${value}n`
+  if (Array.isArray(value)) return `an array of ${value.length}`
+  return `a value of type ${typeof value}`
+}

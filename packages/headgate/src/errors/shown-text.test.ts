@@ -1,0 +1,50 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { printable, quoted, shownName } from './shown-text.js'
+
+describe('printable', () => {
+  it.each([
+    ['\u001b[31mred', '\\u001b[31mred'],
+    ['two\r\nlines', 'two\\u000d\\u000alines'],
+    ['\u007f\u009b', '\\u007f\\u009b'],
+    ['\u202egnp.exe', '\\u202egnp.exe'],
+    ['\u2028\u2029', '\\u2028\\u2029'],
+    ['half \ud800', 'half \\ud800'],
+    ['Zoë 🌊 東京', 'Zoë 🌊 東京'],
+  ])('%j', (text, shown) => expect(printable(text)).toBe(shown))
+
+  it('leaves nothing that a terminal obeys, whatever comes', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), text => {
+        expect(printable(text)).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u)
+      }),
+    )
+  })
+
+  it('keeps JSON the same JSON', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), text => {
+        expect(JSON.parse(printable(JSON.stringify({ text })))).toEqual({ text })
+      }),
+    )
+  })
+})
+
+describe('what looks like a secret is not shown', () => {
+  it.each([
+    ['apikey:sk_live', 'apikey:*'],
+    ['ApiKey:sk_live', 'ApiKey:*'],
+    ['access_token:abc', 'access_token:*'],
+    ['session:abc', 'session:*'],
+    ['user:42', 'user:42'],
+    ['10:30', '10:30'],
+    ['x'.repeat(70), `${'x'.repeat(60)}…`],
+  ])('%s', (text, shown) => expect(shownName(text)).toBe(shown))
+
+  it('in quotes neither, nor a password in a URL, nor anything long', () => {
+    expect(quoted('token:abc')).toBe('"token:*"')
+    expect(quoted('http://user:canary@host')).toBe('a URL with credentials')
+    expect(quoted('x'.repeat(41))).toBe('a string of 41 characters')
+    expect(quoted('a "b"\u001b')).toBe('"a \\"b\\"\\u001b"')
+  })
+})

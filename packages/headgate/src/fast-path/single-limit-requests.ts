@@ -1,0 +1,205 @@
+/**
+ * The commonest request: one caller about whom nothing special is said, a path that every server reads alike, and one
+ * limit to ask one unit of. It needs no question, only the policy that answers it, and that is the same for all callers.
+ */
+import type { DecisionContext } from '../decision/decision.js'
+import type { Recorder } from '../observe/statistics/recorder.js'
+import type { ActiveConfig } from '../policy/active-config.js'
+import type { Asked } from '../policy/candidates.js'
+import type { RuleConfig } from '../policy/config.js'
+import { callerLevel, findCaller, routeLevel } from '../policy/find-levels.js'
+import type { Level } from '../policy/level.js'
+import { isSkipped } from '../policy/outcomes.js'
+import { targetKey } from '../policy/override.js'
+import type { PathView } from '../policy/path-index.js'
+import { plainPath } from '../policy/path-readings.js'
+import type { DecidedPolicy } from '../policy/policies.js'
+import type { RequestFacts } from '../policy/request-facts.js'
+import { BoundedMap } from '../store/bounded-map.js'
+import type { Stage } from '../store/stage.js'
+import { isIPv6Caller } from '../subject/ip-network.js'
+import type { SubjectNamer } from '../subject/subject.js'
+import { SingleLimitPolicy } from './single-limit-policy.js'
+
+/** Every way to read `/`: to some servers its one segment is an empty parameter. */
+const ROOT: readonly PathView[] = [
+  { segments: [''], ignoresCase: false, emptyParameters: true },
+  { segments: [''], ignoresCase: false, emptyParameters: false },
+  { segments: [], ignoresCase: false, emptyParameters: false },
+]
+const ROOT_PATH = /^\/(?:\?|$)/
+
+/** Paths whose resolution is kept. Finding the rules again takes four times as long as the decision. */
+const MAX_PATHS = 4_096
+/** Longer paths are resolved each time: keeping them would let callers fill the memory with their text. */
+const MAX_PATH_LENGTH = 256
+
+/** The policy that the last request for a path was resolved to, and the facts it depends on. */
+class ResolvedPath {
+  private readonly method: string | undefined
+  private readonly tier: string | undefined
+  private readonly typeStart: string
+
+  constructor(
+    { method, tier }: RequestFacts,
+    subject: string,
+    readonly policy: SingleLimitPolicy | null,
+  ) {
+    this.method = method
+    this.tier = tier
+    this.typeStart = `${typeOf(subject)}:`
+  }
+
+  isFor({ method, tier }: RequestFacts, subject: string): boolean {
+    return method === this.method && tier === this.tier && subject.startsWith(this.typeStart)
+  }
+}
+
+function typeOf(subject: string): string {
+  return subject.slice(0, subject.indexOf(':'))
+}
+
+/** Plain requests under what is in force now: another file or other switches need another of these. */
+export class SingleLimitRequests {
+  /** By the rule of the route, or null, and by the caller's tier. Null for those that have to be resolved in full. */
+  private readonly policies = new Map<RuleConfig | null, Map<string | null, SingleLimitPolicy | null>>()
+  /** The policies of recent paths, used while no override is set. */
+  private readonly resolved = new BoundedMap<ResolvedPath>(MAX_PATHS)
+  private readonly isPossible: boolean
+
+  constructor(
+    private readonly active: ActiveConfig,
+    private readonly stage: Stage,
+    private readonly context: DecisionContext & { readonly recorder: Recorder | null },
+    private readonly nameSubject: SubjectNamer,
+  ) {
+    const { control, config, hasCapitals } = active
+    const isOn = control.enabled && control.multiplier > 0
+    // A pattern with a capital leads servers to different rules, also from a path that has none.
+    this.isPossible = isOn && !hasCapitals && config.levels === 'most-specific' && stage.oneUnit !== undefined
+  }
+
+  /** The policy that decides a request; null for one that has to be resolved in full. */
+  policyFor(facts: RequestFacts): SingleLimitPolicy | null {
+    if (!this.isPossible || !isPlain(facts)) return null
+    const subject: string = facts.subject
+    if (this.isSpecial(subject)) return null
+    const { path } = facts
+    if (path === undefined || facts.scope !== undefined || this.active.overrides.size > 0) {
+      return this.resolve(facts, subject)
+    }
+    const query = path.indexOf('?')
+    const key = query < 0 ? path : path.slice(0, query)
+    const known = this.resolved.get(key)
+    if (known?.isFor(facts, subject)) return known.policy
+    const policy = this.resolve(facts, subject)
+    if (key.length <= MAX_PATH_LENGTH) this.resolved.set(key, new ResolvedPath(facts, subject, policy))
+    return policy
+  }
+
+  private resolve(facts: RequestFacts, subject: string): SingleLimitPolicy | null {
+    const { active } = this
+    const { method, path, scope = null } = facts
+    if (facts.tier !== undefined && !active.tiers.has(facts.tier)) return null
+    const isRoot = path !== undefined && ROOT_PATH.test(path)
+    const segments = path === undefined || isRoot ? null : plainPath(path)
+    if (segments === null && path !== undefined && !isRoot) return null
+    const view = segments === null ? null : { segments, ignoresCase: false, emptyParameters: false }
+    const asked = {
+      method: method === undefined ? null : method.toUpperCase(),
+      tier: facts.tier ?? active.config.default.tier ?? null,
+      scope,
+      subjectTypes: [typeOf(subject)],
+    }
+    const rule = isRoot ? this.ruleOfRoot(asked) : this.ruleFor(view, asked)
+    return rule === undefined ? null : this.policyOf(rule, asked)
+  }
+
+  /** Callers about whom the file or an operator says something, and those with networks around them. */
+  private isSpecial(subject: string): boolean {
+    const { subjects, overrides } = this.active
+    if (isIPv6Caller(subject)) return true
+    if (subjects.size === 0 && overrides.size === 0) return false
+    if (!this.nameSubject.isOwnName(subject) || subjects.has(subject)) return true
+    return overrides.size > 0 && overrides.find(targetKey({ subject }), this.context.clock.nowUs()) !== null
+  }
+
+  /** The rule of the route, or null; undefined where more than a rule speaks. */
+  private ruleFor(view: PathView | null, asked: Asked): RuleConfig | null | undefined {
+    const { routeRules, callerRules, costs, overrides } = this.active
+    const rule = routeRules.find(view, asked)?.value ?? null
+    if (rule === null && !callerRules.isEmpty) return undefined
+    if (isSkipped(this.active, view, asked.method)) return undefined
+    if (view !== null && !costs.isEmpty && costs.find(view, asked) !== null) return undefined
+    if (rule === null || overrides.size === 0) return rule
+    const isOverridden = overrides.find(targetKey({ rule: rule.name }), this.context.clock.nowUs()) !== null
+    return isOverridden ? undefined : rule
+  }
+
+  /** The same where every reading of `/` leads to it. */
+  private ruleOfRoot(asked: Asked): RuleConfig | null | undefined {
+    const [first, ...others] = ROOT.map(view => this.ruleFor(view, asked))
+    return others.every(rule => rule === first) ? first : undefined
+  }
+
+  private policyOf(rule: RuleConfig | null, asked: Asked): SingleLimitPolicy | null {
+    let byTier = this.policies.get(rule)
+    if (byTier === undefined) {
+      byTier = new Map()
+      this.policies.set(rule, byTier)
+    }
+    let policy = byTier.get(asked.tier)
+    if (policy === undefined) {
+      policy = this.makePolicy(rule, asked)
+      byTier.set(asked.tier, policy)
+    }
+    return policy
+  }
+
+  private makePolicy(rule: RuleConfig | null, asked: Asked): SingleLimitPolicy | null {
+    const { active, context, nameSubject } = this
+    const caller = findCaller(active, { subjects: [], tier: asked.tier }, 0)
+    const level = rule === null ? callerLevel(active, asked, caller, 0) : routeLevel(active, rule, caller, 0)
+    const { name, limits } = level.configured.policy
+    const [only] = limits
+    if (only === undefined || !asksOneUnit(level)) return null
+    const oneUnit = this.stage.oneUnit?.(only.name, only.limit, nameSubject.isOwnName)
+    if (oneUnit === undefined) return null
+    const { headers } = level
+    const decided: DecidedPolicy = {
+      name,
+      limits,
+      tier: asked.tier,
+      rule: level.rule,
+      unasked: null,
+      headers,
+    }
+    const recorder = context.recorder?.plain(decided, context.source) ?? null
+    return new SingleLimitPolicy(decided, oneUnit, context, recorder)
+  }
+}
+
+/** Whether it comes to one limit of the caller's own, in the scope `global`, and to nothing beside it. */
+function asksOneUnit(level: Level): boolean {
+  const { policy, candidate } = level.configured
+  return (
+    policy.limits.length === 1 &&
+    candidate.length === 0 &&
+    level.mode === 'enforce' &&
+    level.enforcePercent === 100 &&
+    level.onStoreFailure === null &&
+    level.per === 'caller' &&
+    level.scope === 'global' &&
+    (level.cost ?? 1) === 1
+  )
+}
+
+/** One caller by its text, no cost of its own, no other method claimed. Mistakes are left to who names them. */
+function isPlain(facts: RequestFacts): facts is RequestFacts & { readonly subject: `${string}:${string}` } {
+  if (typeof facts !== 'object' || facts === null || typeof facts.subject !== 'string') return false
+  const { claimedMethods, cost, method, path } = facts
+  if (cost !== undefined || (claimedMethods !== undefined && claimedMethods.length !== 0)) return false
+  return (
+    (method === undefined || typeof method === 'string') && (path === undefined || typeof path === 'string')
+  )
+}

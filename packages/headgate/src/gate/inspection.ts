@@ -1,0 +1,236 @@
+/** Everything the policy file keeps about a subject: which limits, how much of each is left, and where it is stored. */
+import { toMs, toWaitMs } from '../decision/verdicts.js'
+import type { Limit } from '../engine/limit.js'
+import type { Check, Question, Verdict } from '../engine/question.js'
+import { HeadgateError } from '../errors/headgate-error.js'
+import { printable } from '../errors/shown-text.js'
+import type { ActiveConfig } from '../policy/active-config.js'
+import { AppliedLevel } from '../policy/applied-level.js'
+import type { RuleConfig } from '../policy/config.js'
+import {
+  askedBy,
+  askedLevel,
+  callerLevel,
+  findCaller,
+  globalLevel,
+  routeLevel,
+} from '../policy/find-levels.js'
+import type { Ipv6Budgets } from '../policy/ipv6-budgets.js'
+import { statesOf } from '../policy/question-of.js'
+import { promiseAnswer, type Stage } from '../store/stage.js'
+import { redisKey } from '../subject/key.js'
+import { limitWords } from './explanation.js'
+
+export interface Inspection {
+  /** As the store knows it: without secrets. */
+  readonly subject: string
+  readonly tier: string | null
+  readonly limits: readonly InspectedLimit[]
+  /** Whether there are more limits than were looked at. */
+  readonly truncated: boolean
+  /** The same in words, a line each. */
+  readonly text: string
+}
+
+export interface InspectedLimit {
+  /** The rule's name, the part of the file, or `asked` for a policy that is asked for by its name. */
+  readonly rule: string
+  /** `<policy>.<limit>`. */
+  readonly name: string
+  readonly scope: string
+  /** Whose budget: the subject's, everybody's, or that of a network around it. */
+  readonly subject: string
+  readonly algorithm: Limit['algorithm']
+  readonly limit: number
+  readonly used: number
+  readonly remaining: number
+  /** Until a unit is free: 0 now, null never. */
+  readonly retryAfterMs: number | null
+  /** Until all of it is free. */
+  readonly resetAfterMs: number
+  /** Where Redis keeps it; null where there is no Redis. */
+  readonly key: string | null
+  readonly text: string
+}
+
+export interface InspectOptions {
+  /** The tier a session or a key tells of the subject; what the file says of it goes before. */
+  readonly tier?: string
+  /** One more scope that policies are asked for in by their names. */
+  readonly scope?: string
+}
+
+/** The things an inspection is made with. */
+export interface Inspector {
+  readonly active: ActiveConfig
+  readonly budgets: Ipv6Budgets
+  readonly stage: Stage
+  readonly nowUs: number
+  /** Whose keys, where the store has any. */
+  readonly fleet: { readonly prefix: string; readonly tenant: string } | undefined
+}
+
+interface State {
+  readonly rule: string
+  readonly check: Check
+  /** Whether it is shown though nothing has been used of it. */
+  readonly isExpected: boolean
+}
+
+const MAX_STATES = 1_000
+/** So many are asked for at once. */
+const SLICE = 100
+
+export async function inspect(
+  inspector: Inspector,
+  subject: string,
+  { tier, scope }: InspectOptions,
+): Promise<Inspection> {
+  const { active, nowUs } = inspector
+  const caller = findCaller(active, { subjects: [subject], tier: tier ?? null }, nowUs)
+  const states = statesAbout(inspector, subject, { tier: tier ?? null, scope: scope ?? 'global' })
+  const looked = states.slice(0, MAX_STATES)
+  const limits: InspectedLimit[] = []
+  for (let from = 0; from < looked.length; from += SLICE) {
+    limits.push(...(await look(inspector, looked.slice(from, from + SLICE))))
+  }
+  const head = `${subject}: tier ${caller.tier ?? 'none'}`
+  return {
+    subject,
+    tier: caller.tier,
+    limits,
+    truncated: states.length > MAX_STATES,
+    text: [head, ...limits.map(({ text }) => text)].map(printable).join('\n'),
+  }
+}
+
+/** The states that belong to a subject alone, without those it shares with others. */
+export function ownStates(inspector: Pick<Inspector, 'active' | 'nowUs'>, subject: string): Check[] {
+  return statesAbout(inspector, subject, { tier: null, scope: 'global' })
+    .map(({ check }) => check)
+    .filter(check => check.subject === subject)
+}
+
+/** Each state once, under the first that speaks of it: the caller's own, then the rules in the order of the file. */
+function statesAbout(
+  { active, nowUs }: Pick<Inspector, 'active' | 'nowUs'>,
+  subject: string,
+  { tier, scope }: { readonly tier: string | null; readonly scope: string },
+): State[] {
+  const subjects = [subject]
+  const caller = findCaller(active, { subjects, tier }, nowUs)
+  const type = subject.slice(0, subject.indexOf(':'))
+  const { rules } = active.config
+  const global = globalLevel(active)
+  const levels = [
+    callerLevel(active, askedBy({ subjects, scope: null }, caller.tier), caller, nowUs),
+    ...rules
+      .filter(rule => isAbout(rule, type, caller.tier))
+      .map(rule => routeLevel(active, rule, caller, nowUs)),
+    ...(global === null ? [] : [global]),
+  ].map(level => new AppliedLevel(level, subjects))
+  const named = [...active.policies.keys()].map(
+    policy => new AppliedLevel(askedLevel(active, { subject, charge: { policy }, scope }, nowUs), subjects),
+  )
+  return withoutRepeats([
+    ...levels.flatMap(level => statesIn(level, true)),
+    ...alsoCharged(active, rules, subject, type),
+    ...named.flatMap(level => statesIn(level, false)),
+  ])
+}
+
+function statesIn(level: AppliedLevel, isExpected: boolean): State[] {
+  return statesOf(level).map(check => ({ rule: level.level.rule, check: { ...check, cost: 1 }, isExpected }))
+}
+
+/** Rules that charge it beside somebody else. */
+function alsoCharged(
+  { configuredPolicies }: ActiveConfig,
+  rules: readonly RuleConfig[],
+  subject: string,
+  type: string,
+): State[] {
+  return rules.flatMap(({ name: rule, scope, also = [] }) =>
+    also
+      .filter(other => other.subject === type)
+      .flatMap(({ policy }) => configuredPolicies.get(policy)?.policy.limits ?? [])
+      .map(({ name, limit }) => ({
+        rule,
+        check: { subject, scope, name, limit, cost: 1 },
+        isExpected: true,
+      })),
+  )
+}
+
+function isAbout({ match }: RuleConfig, type: string, tier: string | null): boolean {
+  if (match.subjects !== null && !match.subjects.includes(type)) return false
+  return match.tiers === null || (tier !== null && match.tiers.includes(tier))
+}
+
+function withoutRepeats(states: readonly State[]): State[] {
+  const byState = new Map<string, State>()
+  for (const state of states) {
+    const { subject, scope, name } = state.check
+    const key = JSON.stringify([subject, scope, name])
+    if (!byState.has(key)) byState.set(key, state)
+  }
+  return [...byState.values()]
+}
+
+async function look(
+  { stage, budgets, fleet }: Inspector,
+  states: readonly State[],
+): Promise<readonly InspectedLimit[]> {
+  const known = new Map(states.map(state => [inScope(state.check), state]))
+  const question: Question = budgets.widen({ alternatives: [states.map(({ check }) => check)], shadow: [] })
+  const { source, verdicts } = await promiseAnswer(stage, 'peek', question)
+  // A guess of this process is no answer to somebody who looks for what is stored.
+  if (source !== undefined) {
+    throw new HeadgateError('ERR_HEADGATE_STORE_UNAVAILABLE', 'store: expected an answer; there was none')
+  }
+  const checks = question.alternatives[0] ?? []
+  return checks.flatMap((check, index) => {
+    const verdict = verdicts[0]?.[index] as Verdict
+    const { rule, isExpected } = known.get(inScope(check)) as State
+    const key = fleet === undefined ? null : redisKey({ ...fleet, ...check })
+    const isShown = isExpected || verdict.remaining < check.limit.limit
+    return isShown ? [inspected(rule, check, verdict, key)] : []
+  })
+}
+
+/** The same for a caller and for the networks around it, whose limits are named `<name>/<bits>`. */
+function inScope({ scope, name }: Check): string {
+  return `${name.split('/')[0]} ${scope}`
+}
+
+function inspected(rule: string, check: Check, verdict: Verdict, key: string | null): InspectedLimit {
+  const { name, scope, subject, limit } = check
+  const { remaining } = verdict
+  const retryAfterMs = toWaitMs(verdict.retryAfterUs)
+  const resetAfterMs = toMs(verdict.resetAfterUs)
+  return {
+    ...{ rule, name, scope, subject, algorithm: limit.algorithm, limit: limit.limit },
+    used: Math.max(0, limit.limit - remaining),
+    ...{ remaining, retryAfterMs, resetAfterMs, key },
+    text: `  ${name} by ${rule}, scope ${scope}, of ${subject}: ${limitWords(limit)}, ${stateWords(verdict)}`,
+  }
+}
+
+function stateWords({ remaining, retryAfterUs, resetAfterUs }: Verdict): string {
+  const next = toWaitMs(retryAfterUs)
+  const freed = next === 0 ? '' : `; the next ${next === null ? 'never' : `in ${waitWords(next)}`}`
+  const full = toMs(resetAfterUs) === 0 ? 'nothing used' : `all free in ${waitWords(toMs(resetAfterUs))}`
+  return `${remaining} left${freed}; ${full}`
+}
+
+/** Rounded up, in the unit people would say it in. */
+function waitWords(ms: number): string {
+  const [size, unit] = UNITS.find(([least]) => ms >= 2 * least) ?? [1_000, 's']
+  return `${Math.ceil(ms / size)} ${unit}`
+}
+
+const UNITS = [
+  [86_400_000, 'days'],
+  [3_600_000, 'hours'],
+  [60_000, 'minutes'],
+] as const

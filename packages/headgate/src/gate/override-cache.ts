@@ -1,0 +1,85 @@
+/**
+ * The overrides of the moment, as they are stored. One is read when a request first meets it: of thousands most belong to
+ * callers who are not there, and reading all at once would hold everybody up.
+ */
+
+import { ActiveOverride, type ActiveOverrides } from '../policy/active-override.js'
+import { type Override, readStoredOverride, targetKey } from '../policy/override.js'
+import type { StoredEntry, StoredOverrides } from '../store/control-store.js'
+import type { Clock } from '../time/clock.js'
+import type { Steps } from '../time/steps.js'
+
+/** So many are looked at beside the requests whenever the store was read, to warn of what cannot be understood. */
+const CHECKED_AT_ONCE = 200
+
+export class OverrideCache implements ActiveOverrides {
+  private entries: ReadonlyMap<string, StoredEntry> = new Map()
+  private unchecked: Iterator<[string, StoredEntry]> = this.entries.entries()
+  private sizeSeen = 0
+  /** Difference between this process's clock and the store's. */
+  private offsetUs = 0
+  private readonly known = new WeakMap<StoredEntry, ActiveOverride | null>()
+
+  constructor(
+    private readonly clock: Clock,
+    private readonly warn: (message: string) => void,
+    /** Told how many are stored when they have changed. */
+    private readonly onChange: (stored: number) => void,
+  ) {}
+
+  get size(): number {
+    return this.entries.size
+  }
+
+  /** Takes the place of what was last seen. */
+  take({ entries, nowMs }: StoredOverrides): void {
+    this.offsetUs = this.clock.nowUs() - nowMs * 1000
+    const isOther = entries !== this.entries
+    // The embedded store hands out the same map, so its size is what shows a change there.
+    if (entries.size !== this.sizeSeen || (isOther && entries.size > 0)) this.onChange(entries.size)
+    this.sizeSeen = entries.size
+    if (isOther) {
+      this.entries = entries
+      this.unchecked = entries.entries()
+    }
+    for (let checked = 0; checked < CHECKED_AT_ONCE; checked++) {
+      const next = this.unchecked.next()
+      if (next.done === true) return
+      this.read(...next.value)
+    }
+  }
+
+  find(target: string, nowUs: number): ActiveOverride | null {
+    const entry = this.entries.get(target)
+    return entry !== undefined && this.isLive(entry, nowUs) ? this.read(target, entry) : null
+  }
+
+  /** Those in force, the latest to end last. */
+  *list(): Steps<readonly Override[]> {
+    const nowUs = this.clock.nowUs()
+    const live: Override[] = []
+    for (const [target, entry] of this.entries) {
+      const read = this.isLive(entry, nowUs) ? this.read(target, entry) : null
+      if (read !== null) live.push(read.override)
+      yield
+    }
+    return live.sort((one, other) => one.expiresAt - other.expiresAt)
+  }
+
+  private isLive({ expiresAtMs }: StoredEntry, nowUs: number): boolean {
+    return expiresAtMs * 1000 + this.offsetUs > nowUs
+  }
+
+  private read(target: string, entry: StoredEntry): ActiveOverride | null {
+    const known = this.known.get(entry)
+    if (known !== undefined) return known
+    const stored = readStoredOverride(entry.text)
+    const isSound = stored !== null && targetKey(stored) === target
+    if (!isSound) this.warn('override: one that is stored cannot be understood, and is ignored')
+    const read = isSound
+      ? new ActiveOverride({ ...stored, setAt: entry.setAtMs, expiresAt: entry.expiresAtMs })
+      : null
+    this.known.set(entry, read)
+    return read
+  }
+}

@@ -1,0 +1,70 @@
+import type { FailureMode } from '../engine/question.js'
+import { type HeadgateError, unexpected } from '../errors/headgate-error.js'
+import type { SubjectInput } from '../subject/subject.js'
+
+/** Names the policy or tier to check against, and the scope. */
+export type Ask<PolicyName extends string, TierName extends string> = (
+  | { readonly policy: PolicyName; readonly tier?: undefined }
+  | { readonly tier: TierName; readonly policy?: undefined }
+) & {
+  /** The scope; `global` is one budget for everything. */
+  readonly scope?: string
+  /** Units the request takes. Default 1. */
+  readonly cost?: number
+  /** Further subjects the request is charged to, each by a policy of its own: all of them or none. */
+  readonly also?: readonly AlsoAsked<PolicyName, TierName>[]
+  /** The failure mode, for when the store cannot be asked; the store's own default (`local`) when left out. */
+  readonly onStoreFailure?: FailureMode
+}
+
+/** Who else a request is charged to, and by what: the organisation of a user. Scope and cost are those of the request. */
+export type AlsoAsked<PolicyName extends string, TierName extends string> = {
+  readonly subject: SubjectInput
+} & (
+  | { readonly policy: PolicyName; readonly tier?: undefined }
+  | { readonly tier: TierName; readonly policy?: undefined }
+)
+
+const MAX_COST = 2 ** 32 - 1
+
+export function parseScope(scope: unknown): string {
+  if (scope === undefined || scope === null) return 'global'
+  if (typeof scope === 'string' && scope !== '') return scope
+  throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'scope', 'a non-empty string', scope)
+}
+
+export function parseFailureMode(mode: unknown): FailureMode {
+  if (mode === 'local' || mode === 'open' || mode === 'closed') return mode
+  throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'onStoreFailure', "'local', 'open' or 'closed'", mode)
+}
+
+/** Says for a message whether an ask names both or neither. */
+export function namesOf(ask: unknown): unknown {
+  if (typeof ask !== 'object' || ask === null) return ask
+  return 'policy' in ask && 'tier' in ask ? 'both' : 'neither'
+}
+
+/** The further subjects of an ask. */
+export function parseAlso<P extends string, T extends string>({
+  also,
+}: Ask<P, T>): readonly AlsoAsked<P, T>[] {
+  if (also === undefined) return NOBODY_ELSE
+  if (Array.isArray(also)) return also
+  throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'also', 'a list of { subject, policy }', also)
+}
+
+const NOBODY_ELSE: readonly never[] = []
+
+export function parseCost(cost: unknown, field = 'cost'): number {
+  if (typeof cost === 'number' && Number.isInteger(cost) && cost >= 0 && cost <= MAX_COST) return cost
+  throw unexpected('ERR_HEADGATE_INVALID_COST', field, `a whole number from 0 to ${MAX_COST}`, cost)
+}
+
+export function unknownName(
+  kind: 'policy' | 'tier',
+  got: unknown,
+  known: ReadonlyMap<string, unknown>,
+): HeadgateError {
+  const code = kind === 'policy' ? 'ERR_HEADGATE_UNKNOWN_POLICY' : 'ERR_HEADGATE_UNKNOWN_TIER'
+  return unexpected(code, kind, `one of ${[...known.keys()].join(', ') || 'none'}`, got)
+}

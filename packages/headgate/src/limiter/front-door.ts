@@ -1,0 +1,184 @@
+/**
+ * The front door to a store, the same for a limiter and a gate: a question goes in, a decision comes out. What differs is
+ * how they find out what to ask; that is a `Way`.
+ */
+import type { Decision, DecisionContext } from '../decision/decision.js'
+import { undecided } from '../decision/undecided.js'
+import type { Answer, Question } from '../engine/question.js'
+import { HeadgateError, unexpected } from '../errors/headgate-error.js'
+import type { SingleLimitPolicy } from '../fast-path/single-limit-policy.js'
+import { type Emit, emitting } from '../observe/emit.js'
+import type { DecisionEvent } from '../observe/event.js'
+import type { Recorder } from '../observe/statistics/recorder.js'
+import { recorderOf, type Statistics } from '../observe/statistics/statistics.js'
+import type { DecidedPolicy, Policy } from '../policy/policies.js'
+import { memoryStore } from '../store/memory/memory-store.js'
+import { type Action, type Stage, toStage } from '../store/stage.js'
+import type { Store } from '../store/store.js'
+import { type Clock, systemClock, systemTimers, type Timers } from '../time/clock.js'
+import { PendingDecision } from './pending-decision.js'
+import { createPlaces } from './places.js'
+import { createRefunds } from './refunds.js'
+import { createTurns, type Turns } from './turns.js'
+
+/** A request resolved: the question to ask, and what its decision says beside the answer. */
+export interface Resolved {
+  readonly question: Question
+  readonly policy: Policy | DecidedPolicy
+  readonly cost: number
+  /** Hears the answer to a question that charges, before the caller does. */
+  readonly onAnswer?: (question: Question, answer: Answer) => void
+  /** Decides in place of the store. */
+  readonly decideHere?: ((action: Action) => Decision) | null
+}
+
+/** How a kind of request is resolved: the `check` of a limiter, the `request` of a gate. */
+export interface Way<First, Second> {
+  /** The policy that decides one unit of one limit without a question; nothing where the request has to be resolved. */
+  single(first: First, second: Second): SingleLimitPolicy | null | undefined
+  /** Who asks for that unit. */
+  subjectOf(first: First): string
+  /** Throws what the caller did wrong. */
+  resolve(first: First, second: Second): Resolved
+}
+
+/** The same decision in three forms: promised, at once where it is known, and without a charge. */
+export interface Decisions<First, Second> {
+  check(first: First, second: Second): Promise<Decision>
+  checkNow(first: First, second: Second): Decision | Promise<Decision>
+  peek(first: First, second: Second): Promise<Decision>
+}
+
+export interface FrontDoor {
+  readonly store: Store
+  readonly stage: Stage
+  readonly context: DecisionContext
+  /** Where decisions are counted, and by what they are read; nothing where they are not. */
+  readonly recorder: Recorder | null
+  readonly statistics: Statistics | undefined
+  through<First, Second>(way: Way<First, Second>): Decisions<First, Second>
+  /** In which those take turns who would rather wait than be denied. */
+  readonly turns: Turns
+  refund(decision: Decision, units?: number): Promise<number>
+  settle(decision: Decision, actual: number): Promise<void>
+  /** The decision on a request about which nothing could be asked. */
+  decideFault(mode: 'open' | 'closed'): Decision
+  refuseClosed(): void
+  /** Closes the store; the second time nothing happens. Returns whether it was the first. */
+  close(): Promise<boolean>
+}
+
+export interface FrontDoorOptions {
+  readonly store?: Store | undefined
+  readonly clock?: Clock | undefined
+  /** Left out: those of the store. */
+  readonly statistics?: Statistics | undefined
+  readonly timers?: Timers | undefined
+  readonly emit: Emit<DecisionEvent> | null
+}
+
+export function createFrontDoor(options: FrontDoorOptions): FrontDoor {
+  const { emit } = options
+  const store = storeOf(options)
+  const stage = toStage(store)
+  const clock = store.clock ?? options.clock ?? systemClock
+  const places = createPlaces(stage, { clock, timers: options.timers ?? systemTimers })
+  const statistics = options.statistics ?? store.statistics
+  const recorder = recorderOf(statistics)
+  const context = { clock, source: store.source, places, isCounted: recorder !== null }
+  const { refund, settle } = createRefunds(stage)
+  // They wait in real time, whatever clock the store decides by.
+  const turns = createTurns({ clock: systemClock, timers: options.timers ?? systemTimers })
+  let closed = false
+
+  function refuseClosed(): void {
+    if (!closed) return
+    throw new HeadgateError('ERR_HEADGATE_CLOSED', 'limiter: expected an open limiter; it was closed')
+  }
+
+  function ask(action: Action, resolved: Resolved): Decision | Promise<Decision> {
+    const { question, policy, cost, onAnswer, decideHere } = resolved
+    if (decideHere) return decideHere(action)
+    const [listener, counted] = action === 'decide' ? [onAnswer ?? null, recorder] : [null, null]
+    const decision = new PendingDecision(question, policy, cost, context, listener, counted)
+    return decision.on(asksNothing(question) ? NOBODY_ASKED : stage.ask(action, question, decision))
+  }
+
+  function through<First, Second>(way: Way<First, Second>): Decisions<First, Second> {
+    function resolveNow(action: Action, first: First, second: Second): Decision | Promise<Decision> {
+      refuseClosed()
+      return ask(action, way.resolve(first, second))
+    }
+
+    /** Not an async function: one promise is all that a decision costs. */
+    function resolveLater(action: Action, first: First, second: Second): Promise<Decision> {
+      try {
+        return Promise.resolve(resolveNow(action, first, second))
+      } catch (error) {
+        return Promise.reject(error)
+      }
+    }
+
+    function check(first: First, second: Second): Promise<Decision> {
+      try {
+        const decision = closed ? null : way.single(first, second)?.check(way.subjectOf(first))
+        if (decision) return decision
+      } catch (error) {
+        return Promise.reject(error)
+      }
+      return resolveLater('decide', first, second)
+    }
+
+    function checkNow(first: First, second: Second): Decision | Promise<Decision> {
+      const decision = closed ? null : way.single(first, second)?.checkNow(way.subjectOf(first))
+      return decision || resolveNow('decide', first, second)
+    }
+
+    return {
+      check: emitting(check, emit),
+      checkNow: emitting(checkNow, emit),
+      peek: (first, second) => resolveLater('peek', first, second),
+    }
+  }
+
+  return {
+    store,
+    stage,
+    context,
+    recorder,
+    statistics,
+    through,
+    turns,
+    async refund(decision, units) {
+      refuseClosed()
+      return refund(decision, units)
+    },
+    async settle(decision, actual) {
+      // A stream may end after the limiter: its estimate stands.
+      if (!closed) await settle(decision, actual)
+    },
+    decideFault: emitting((mode: 'open' | 'closed') => undecided(mode, context, recorder), emit),
+    refuseClosed,
+    async close() {
+      if (closed) return false
+      closed = true
+      await places.close()
+      await stage.close()
+      return true
+    },
+  }
+}
+
+function storeOf({ store, clock }: FrontDoorOptions): Store {
+  if (store === undefined) return memoryStore(clock === undefined ? {} : { clock })
+  if (typeof store?.decide === 'function') return store
+  const expected = 'what memoryStore() or redisStore() returns'
+  throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'store', expected, store)
+}
+
+const NOBODY_ASKED: Answer = { charged: 0, verdicts: [[]], shadow: [], source: 'none' }
+
+/** Whether nothing limits the request: then nobody is asked. */
+function asksNothing({ alternatives, shadow }: Question): boolean {
+  return shadow.length === 0 && alternatives.some(checks => checks.length === 0)
+}

@@ -1,0 +1,135 @@
+/**
+ * Places that decisions took and that their requests still hold. Each is renewed in the background well before it
+ * would expire, and given back by `decision.release()`. A decision that nobody keeps can never be released: its places
+ * are not renewed either, and expire.
+ */
+import type { Decision } from '../decision/decision.js'
+import type { HeldPlace, HeldPlaces } from '../decision/verdicts.js'
+import type { Refund, Renewal } from '../engine/question.js'
+import type { Stage } from '../store/stage.js'
+import type { Clock, Timers } from '../time/clock.js'
+
+export interface Places {
+  /** Holds what a decision took until it is released. */
+  hold(decision: Decision, places: readonly HeldPlace[]): HeldPlaces
+  /** Gives back whatever is still held. */
+  close(): Promise<void>
+}
+
+export interface PlacesOptions {
+  readonly clock: Clock
+  readonly timers: Timers
+}
+
+/** Renewed this many times while it would last, so that one call may be lost and another be late. */
+const RENEWALS = 3
+/** Places in a call, so that none holds the server for long. */
+const MOST_IN_A_CALL = 100
+
+interface Held {
+  readonly renewals: readonly Renewal[]
+  readonly everyUs: number
+  /** Kept itself until the first renewal: most requests are over by then, and a weak reference costs more than a place. */
+  decision: Decision | WeakRef<Decision>
+  renewAtUs: number
+}
+
+export function createPlaces(stage: Stage, { clock, timers }: PlacesOptions): Places {
+  const held = new Set<Held>()
+  let given: Refund[] = []
+  let giving: Promise<void> | null = null
+  let callOff: (() => void) | null = null
+
+  /** Calls for all that ends in a turn of the event loop, or at once where there is nobody to call. */
+  function giveBack(refunds: readonly Refund[]): Promise<void> {
+    if (stage.source === 'memory') return ignoring(() => stage.refund(refunds))
+    given.push(...refunds)
+    giving ??= new Promise(resolve => (timers.afterThisTurn ?? queueMicrotask)(() => resolve(giveAllBack())))
+    return giving
+  }
+
+  async function giveAllBack(): Promise<void> {
+    const refunds = given
+    given = []
+    giving = null
+    await Promise.all(inCalls(refunds).map(some => ignoring(() => stage.refund(some))))
+  }
+
+  function schedule(): void {
+    if (callOff !== null || held.size === 0) return
+    let everyUs = Number.POSITIVE_INFINITY
+    for (const one of held) everyUs = Math.min(everyUs, one.everyUs)
+    // Twice as often as the most urgent needs it: whoever is due in between is not late by more than half.
+    callOff = timers.inBackground(Math.max(1, Math.floor(everyUs / 2000)), () => {
+      callOff = null
+      renewDue()
+      schedule()
+    })
+  }
+
+  function renewDue(): void {
+    const nowUs = clock.nowUs()
+    const due: Renewal[] = []
+    for (const one of held) {
+      if (one.renewAtUs > nowUs) continue
+      one.renewAtUs = nowUs + one.everyUs
+      if (!(one.decision instanceof WeakRef)) one.decision = new WeakRef(one.decision)
+      if (one.decision.deref() === undefined) held.delete(one)
+      else due.push(...one.renewals)
+    }
+    for (const some of inCalls(due)) void ignoring(() => stage.renew(some))
+  }
+
+  return {
+    hold(decision, places) {
+      const isLocal = decision.source === 'local'
+      const renewals = places.map(place => ({ ...place, ...(isLocal && { isLocal }) }))
+      const everyUs = Math.min(...places.map(({ check }) => holdForUs(check.limit))) / RENEWALS
+      const one: Held = {
+        ...{ renewals, everyUs, decision },
+        renewAtUs: clock.nowUs() + everyUs,
+      }
+      held.add(one)
+      schedule()
+      let released: Promise<void> | null = null
+      return {
+        release() {
+          held.delete(one)
+          released ??= giveBack(renewals.map(toRefund))
+          return released
+        },
+        letExpire: () => void held.delete(one),
+      }
+    },
+    async close() {
+      callOff?.()
+      callOff = null
+      const rest = [...held].flatMap(({ renewals }) => renewals.map(toRefund))
+      held.clear()
+      if (rest.length > 0) void giveBack(rest)
+      await giving
+    },
+  }
+}
+
+function holdForUs(limit: HeldPlace['check']['limit']): number {
+  return limit.algorithm === 'concurrency' ? limit.holdForUs : Number.POSITIVE_INFINITY
+}
+
+function toRefund({ check, takenAtUs, isLocal }: Renewal): Refund {
+  return { check, units: check.cost, chargedAtUs: takenAtUs, ...(isLocal && { isLocal }) }
+}
+
+function inCalls<Item>(items: readonly Item[]): readonly (readonly Item[])[] {
+  const calls: Item[][] = []
+  for (let first = 0; first < items.length; first += MOST_IN_A_CALL)
+    calls.push(items.slice(first, first + MOST_IN_A_CALL))
+  return calls
+}
+
+/** A place that could not be given back or renewed expires: there is nobody to tell. */
+async function ignoring(work: () => unknown): Promise<void> {
+  try {
+    await work()
+  } catch {}
+}

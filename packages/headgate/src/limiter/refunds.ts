@@ -1,0 +1,73 @@
+import { Decision } from '../decision/decision.js'
+import type { Refund } from '../engine/question.js'
+import { HeadgateError, unexpected } from '../errors/headgate-error.js'
+import { countsRequests } from '../policy/units-taken.js'
+import type { Stage } from '../store/stage.js'
+import { parseCost } from './ask.js'
+
+/** What may be done with a charge afterwards. */
+export interface Refunds {
+  /** Gives back what a decision charged, or `units` of it, once. Returns the units given back. */
+  refund(decision: Decision, units?: number): Promise<number>
+  /** Makes what a decision charged `actual` units, once: gives the rest back, or charges what is missing. */
+  settle(decision: Decision, actual: number): Promise<void>
+}
+
+export function createRefunds(stage: Stage): Refunds {
+  const refunded = new WeakMap<Decision, number>()
+  const settled = new WeakSet<Decision>()
+
+  async function refund(decision: Decision, units = decision?.cost): Promise<number> {
+    const charges = chargesOf(decision)
+    // What was decided without the store is not in the store: giving it back there would be a gift.
+    if (decision.source !== stage.source) return 0
+    if (!Number.isInteger(units) || units < 1 || units > decision.cost) {
+      const expected = `a whole number from 1 to the decision's cost ${decision.cost}`
+      throw unexpected('ERR_HEADGATE_INVALID_COST', 'units', expected, units)
+    }
+    // A decision is given back once: a second refund of it would take another request's units.
+    const already = refunded.get(decision) ?? 0
+    const due = Math.min(units, decision.cost - already)
+    if (due === 0) return 0
+    refunded.set(decision, already + due)
+    // What counts requests gets its one back with the last unit: then it is as if there had been none.
+    const isWhole = already + due === decision.cost
+    const refunds = charges.flatMap(({ check, chargedAtUs }): Refund[] => {
+      if (!countsRequests(check.limit)) return [{ check, units: due, chargedAtUs }]
+      return isWhole ? [{ check, units: check.cost, chargedAtUs }] : []
+    })
+    return refunds.length === 0 ? 0 : Math.min(due, Math.max(0, ...(await stage.refund(refunds))))
+  }
+
+  async function settle(decision: Decision, actual: number): Promise<void> {
+    const charges = chargesOf(decision)
+    const units = parseCost(actual, 'actual')
+    if (settled.has(decision)) return
+    settled.add(decision)
+    const isLocal = decision.source === 'local'
+    if (!isLocal && decision.source !== stage.source) return
+    const standing = decision.cost - (refunded.get(decision) ?? 0)
+    refunded.set(decision, decision.cost)
+    if (units === standing) return
+    const refunds = charges
+      .filter(({ check }) => !countsRequests(check.limit))
+      .map(({ check, chargedAtUs }) => {
+        const back = { check, units: standing - units, chargedAtUs }
+        return isLocal ? { ...back, isLocal } : back
+      })
+    if (refunds.length > 0) await stage.refund(refunds)
+  }
+
+  return { refund, settle }
+}
+
+/** The charges that a decision made, but for places, which are released. */
+function chargesOf(decision: Decision): ReturnType<typeof Decision.chargesOf> {
+  if (!(decision instanceof Decision)) {
+    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'decision', 'what check returned', decision)
+  }
+  const isUnasked = decision.source === 'open' || decision.source === 'closed'
+  const charges = Decision.chargesOf(decision).filter(({ check }) => check.limit.algorithm !== 'concurrency')
+  if (charges.length > 0 || isUnasked || decision.source === 'none') return charges
+  throw new HeadgateError('ERR_HEADGATE_NOT_CHARGED', 'decision: expected one that charged; this one did not')
+}

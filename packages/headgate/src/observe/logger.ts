@@ -1,0 +1,40 @@
+import { unexpected } from '../errors/headgate-error.js'
+
+/** Where the library writes: the shape of pino and bunyan, so that `logger: pino()` is enough. */
+export interface Logger {
+  info(fields: Readonly<Record<string, unknown>>, message: string): void
+  warn(fields: Readonly<Record<string, unknown>>, message: string): void
+  error(fields: Readonly<Record<string, unknown>>, message: string): void
+}
+
+const LEVELS = ['info', 'warn', 'error'] as const satisfies (keyof Logger)[]
+
+/** Nothing to standard output, which belongs to the program. */
+const consoleLogger: Logger = {
+  info: (_fields, message) => console.warn(`[headgate] ${message}`),
+  warn: (_fields, message) => console.warn(`[headgate] ${message}`),
+  error: (_fields, message) => console.error(`[headgate] ${message}`),
+}
+
+/** The logger of an option, the console where it is left out. One that throws changes no decision. */
+export function parseLogger(given: unknown): Logger {
+  if (given === undefined) return consoleLogger
+  const isLogger =
+    typeof given === 'object' &&
+    given !== null &&
+    LEVELS.every(level => typeof (given as Record<string, unknown>)[level] === 'function')
+  if (!isLogger) {
+    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'logger', 'an object with info, warn and error', given)
+  }
+  const logger = given as Logger
+  const write = (level: keyof Logger): Logger[keyof Logger] => {
+    return (fields, message) => {
+      try {
+        logger[level](fields, message)
+      } catch {
+        // A line that cannot be written is lost; the request is not.
+      }
+    }
+  }
+  return { info: write('info'), warn: write('warn'), error: write('error') }
+}

@@ -1,0 +1,105 @@
+/**
+ * The same figures through OpenTelemetry's API, for apps whose SDK sends them on, and a span event for every decision.
+ * Without an SDK the API does nothing, and neither does this.
+ */
+import { type Attributes, type Meter, metrics, trace } from '@opentelemetry/api'
+import type { Decision } from '../../decision/decision.js'
+import { unexpected } from '../../errors/headgate-error.js'
+import type { Family } from '../prometheus/families.js'
+import { familiesOf } from '../prometheus/families.js'
+import { quantileMs } from '../statistics/latencies.js'
+import { recorderOf, type Statistics } from '../statistics/statistics.js'
+import { VERSION } from '../version.js'
+
+const SCOPE = 'headgate'
+const QUANTILES = [0.5, 0.99]
+
+export interface MetricsOptions {
+  readonly statistics: Statistics
+  /** Left out: that of the global provider. */
+  readonly meter?: Meter
+}
+
+/**
+ * Registers the counters and gauges of `docs/reference/metrics.md`, which the SDK asks for when it collects. Histograms,
+ * which cannot be asked for, are gauges of their p50 and p99 in seconds, by the attribute `quantile`. Returns what takes
+ * them off again.
+ */
+export function registerMetrics({
+  statistics,
+  meter = metrics.getMeter(SCOPE, VERSION),
+}: MetricsOptions): () => void {
+  recorderOf(statistics)
+  const read = (): readonly Family[] => familiesOf(statistics.read(), VERSION)
+  const stops = read().map(({ name, type, help: description }) => {
+    const instrument =
+      type === 'counter'
+        ? meter.createObservableCounter(name.replace(/_total$/, ''), { description })
+        : meter.createObservableGauge(name, { description, ...(type === 'histogram' && { unit: 's' }) })
+    const observe = (result: { observe(value: number, attributes?: Attributes): void }): void => {
+      const family = read().find(one => one.name === name)
+      for (const { labels, value } of family?.samples ?? []) {
+        if (typeof value === 'number') result.observe(value, labels)
+        else
+          for (const quantile of QUANTILES) {
+            const ms = quantileMs(value.counts, quantile)
+            if (ms !== null) result.observe(ms / 1000, { ...labels, quantile: String(quantile) })
+          }
+      }
+    }
+    instrument.addCallback(observe)
+    return () => instrument.removeCallback(observe)
+  })
+  return () => {
+    for (const stop of stops) stop()
+  }
+}
+
+const DECIDING = ['check', 'checkNow', 'request', 'requestNow'] as const
+
+/**
+ * The same limiter or gate, which adds an event `rate_limit.decision` to the span that is active when it is asked: policy,
+ * tier, rule, outcome, source and reason, never a subject.
+ */
+export function traced<Asked extends object>(limiter: Asked): Asked {
+  if (typeof limiter !== 'object' || limiter === null || !('check' in limiter)) {
+    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'limiter', 'a limiter or a gate', limiter)
+  }
+  const own: Partial<Record<(typeof DECIDING)[number], unknown>> = {}
+  for (const name of DECIDING) {
+    const decide = (limiter as Record<string, unknown>)[name]
+    if (typeof decide === 'function') own[name] = withEvent(decide as Decide)
+  }
+  return new Proxy(limiter, {
+    get: (target, name, receiver) => own[name as keyof typeof own] ?? Reflect.get(target, name, receiver),
+  })
+}
+
+type Decide = (...args: unknown[]) => Decision | Promise<Decision>
+
+function withEvent(decide: Decide): Decide {
+  return (...args) => {
+    // Now: by the time of the decision another request may be the active one.
+    const span = trace.getActiveSpan()
+    const decided = decide(...args)
+    if (span === undefined) return decided
+    const tell = (decision: Decision): void => {
+      span.addEvent('rate_limit.decision', attributesOf(decision))
+    }
+    if (decided instanceof Promise) decided.then(tell, () => {})
+    else tell(decided)
+    return decided
+  }
+}
+
+function attributesOf({ allowed, policy, tier, rule, source, reason, cost }: Decision): Attributes {
+  return {
+    'rate_limit.allowed': allowed,
+    'rate_limit.policy': policy,
+    ...(tier !== null && { 'rate_limit.tier': tier }),
+    ...(rule !== null && { 'rate_limit.rule': rule }),
+    'rate_limit.source': source,
+    'rate_limit.reason': reason,
+    'rate_limit.cost': cost,
+  }
+}

@@ -1,0 +1,277 @@
+/**
+ * What a process has counted, as families of metrics. Labels are names of the policy file and fixed words, never a subject:
+ * with a million clients there are as many series as with one.
+ */
+
+import { LATENCY_BOUNDS_SECONDS, type LatencyCounts } from '../statistics/latencies.js'
+import type { Exemplar } from '../statistics/recorder.js'
+import type { GateReading, ProcessStatistics } from '../statistics/statistics.js'
+import { FAILURE_KINDS } from '../statistics/store-counts.js'
+import type { TallyCounts } from '../statistics/tally.js'
+
+export interface Family {
+  readonly name: string
+  readonly type: 'counter' | 'gauge' | 'histogram'
+  readonly help: string
+  readonly labels: readonly string[]
+  readonly samples: readonly Sample[]
+}
+
+export interface Sample {
+  readonly labels: Readonly<Record<string, string>>
+  /** The value, or of a histogram what it has counted. */
+  readonly value: number | Histogram
+}
+
+export interface Histogram {
+  readonly boundsSeconds: readonly number[]
+  /** By bucket, each without those below it; one more than bounds. */
+  readonly counts: readonly number[]
+  readonly sumSeconds: number
+  /** By bucket. */
+  readonly exemplars: readonly (Exemplar | undefined)[]
+}
+
+/** Everything about a process, in the order in which it is exposed. */
+export function familiesOf(read: ProcessStatistics, version: string): readonly Family[] {
+  return [...decisionFamilies(read), ...storeFamilies(read), ...gateFamilies(read.gates), buildInfo(version)]
+}
+
+function decisionFamilies(read: ProcessStatistics): Family[] {
+  const { decisions, remaining } = read
+  const sum = (of: (tally: TallyCounts) => number) => decisions.reduce((all, tally) => all + of(tally), 0)
+  return [
+    counter(
+      'rate_limit_allowed_total',
+      'Requests that were let pass.',
+      sum(({ allowed }) => allowed),
+    ),
+    counter(
+      'rate_limit_blocked_total',
+      'Requests that were refused.',
+      sum(({ denied }) => denied),
+    ),
+    {
+      ...{ name: 'rate_limit_rejections_total', type: 'counter', labels: ['reason'] },
+      help: 'Requests that were refused, by who decided: this process, the shared store, or nobody, because it failed.',
+      samples: Object.entries(rejections(decisions)).map(([reason, value]) => ({
+        labels: { reason },
+        value,
+      })),
+    },
+    {
+      ...{ name: 'rate_limit_decisions_total', type: 'counter' },
+      labels: ['policy', 'tier', 'rule', 'source', 'outcome'],
+      help: 'Decisions, by policy, tier, rule and source.',
+      samples: decisions.flatMap(tally => [
+        { labels: { ...labelsOf(tally), outcome: 'allowed' }, value: tally.allowed },
+        { labels: { ...labelsOf(tally), outcome: 'denied' }, value: tally.denied },
+      ]),
+    },
+    {
+      ...{ name: 'rate_limit_near_limit_total', type: 'counter', labels: ['policy'] },
+      help: 'Requests that were let pass with a tenth of a limit left, or less.',
+      samples: sumBy(decisions, ({ policy }) => policy).map(([policy, tallies]) => ({
+        labels: { policy },
+        value: tallies.reduce((all, { nearLimit }) => all + nearLimit, 0),
+      })),
+    },
+    {
+      ...{ name: 'rate_limit_latency_seconds', type: 'histogram', labels: ['source'] },
+      help: 'How long deciding took. Of the decisions in the process one in 64 is timed, and counts as 64.',
+      samples: sumBy(decisions, ({ source }) => source).map(([source, tallies]) => ({
+        labels: { source },
+        value: histogramOf(
+          tallies.map(({ latency }) => latency),
+          read.exemplars.map(exemplar => (exemplar?.source === source ? exemplar : undefined)),
+        ),
+      })),
+    },
+    {
+      ...{ name: 'rate_limit_tokens_remaining', type: 'gauge', labels: ['scope'] },
+      help: 'Units left as they were last seen: of a limit for everything, and of a narrower one.',
+      samples: Object.entries(remaining).flatMap(([scope, value]) =>
+        value === null ? [] : [{ labels: { scope }, value }],
+      ),
+    },
+    counter(
+      'rate_limit_shadow_denied_total',
+      'Requests that limits in shadow would have refused.',
+      read.shadowDenied,
+    ),
+  ]
+}
+
+function storeFamilies({ store }: ProcessStatistics): Family[] {
+  const { failures, breakers } = store
+  return [
+    counter(
+      'rate_limit_backend_errors_total',
+      'Questions that the store could not decide.',
+      FAILURE_KINDS.reduce((all, kind) => all + failures[kind], 0),
+    ),
+    {
+      ...{ name: 'rate_limit_backend_errors_by_kind_total', type: 'counter', labels: ['kind'] },
+      help: 'The same by why.',
+      samples: FAILURE_KINDS.map(kind => ({ labels: { kind }, value: failures[kind] })),
+    },
+    counter('rate_limit_store_calls_total', 'Calls to the store.', store.calls),
+    counter(
+      'rate_limit_store_failed_calls_total',
+      'Calls that were not answered, or with an error.',
+      store.failedCalls,
+    ),
+    counter(
+      'rate_limit_store_checks_total',
+      'Checks that the calls carried: with the calls, the size of batches.',
+      store.checks,
+    ),
+    {
+      ...{ name: 'rate_limit_store_latency_seconds', type: 'histogram', labels: [] },
+      help: 'How long the store took to answer a call.',
+      samples: [{ labels: {}, value: histogramOf([store.latency], []) }],
+    },
+    {
+      ...{ name: 'rate_limit_breaker_open', type: 'gauge', labels: ['node'] },
+      help: '1 while a node is not asked, because it has stopped answering; 0 again when it is.',
+      samples: breakers.map(({ node, state }) => ({ labels: { node }, value: state === 'closed' ? 0 : 1 })),
+    },
+    {
+      ...{ name: 'rate_limit_fallback_total', type: 'counter', labels: ['outcome'] },
+      help: 'Requests that were decided without the store, by their failure mode.',
+      samples: [
+        { labels: { outcome: 'allowed' }, value: store.fallbackAllowed },
+        { labels: { outcome: 'denied' }, value: store.fallbackDenied },
+      ],
+    },
+    counter(
+      'rate_limit_deny_cache_hits_total',
+      'Refusals that this process remembered: no call was made.',
+      store.denyCache,
+    ),
+    counter(
+      'rate_limit_leased_total',
+      'Requests let pass from units that were taken in advance.',
+      store.leased,
+    ),
+    counter('rate_limit_leases_total', 'How often units were taken in advance.', store.leases),
+    counter('rate_limit_lease_units_total', 'Units that were taken in advance.', store.leaseUnits),
+    counter(
+      'rate_limit_state_rewinds_total',
+      'How often a node had forgotten what it had acknowledged.',
+      store.rewinds,
+    ),
+  ]
+}
+
+function gateFamilies(gates: readonly GateReading[]): Family[] {
+  if (gates.length === 0) return []
+  const sum = (of: (gate: GateReading) => number) => gates.reduce((all, gate) => all + of(gate), 0)
+  const [first] = gates as [GateReading]
+  return [
+    counter(
+      'rate_limit_shadow_divergence_total',
+      'Decisions of mode compare in which process and store differed.',
+      sum(({ shadowDivergence }) => shadowDivergence),
+    ),
+    wouldBe('rate_limit_shadow_total', 'What limits in shadow would have done.', gates, 'shadow'),
+    wouldBe('rate_limit_candidate_total', 'What candidates would have done.', gates, 'candidates'),
+    counter(
+      'rate_limit_faults_total',
+      'Requests about which nothing could be asked, because something threw.',
+      sum(({ faults }) => faults),
+    ),
+    counter(
+      'rate_limit_config_reloads_total',
+      'Policy files put in force since the start.',
+      sum(({ reloads }) => reloads),
+    ),
+    gauge(
+      'rate_limit_control_enabled',
+      '0 while the fleet is switched off and everything passes.',
+      first.control.enabled ? 1 : 0,
+    ),
+    gauge(
+      'rate_limit_control_multiplier',
+      'What all limits are multiplied by; 0 pauses them.',
+      first.control.multiplier,
+    ),
+    gauge('rate_limit_overrides', 'Overrides that are stored.', first.overrides),
+    {
+      ...{ name: 'rate_limit_config_info', type: 'gauge', labels: ['version'] },
+      help: 'The version of the policy file in force.',
+      samples: [{ labels: { version: first.configVersion }, value: 1 }],
+    },
+  ]
+}
+
+function buildInfo(version: string): Family {
+  return {
+    ...{ name: 'rate_limit_build_info', type: 'gauge', labels: ['version'] },
+    help: 'The version of Headgate.',
+    samples: [{ labels: { version }, value: 1 }],
+  }
+}
+
+/** Seed 003's reasons: the process's own limit, the shared one, or no limit at all because the store failed. */
+function rejections(decisions: readonly TallyCounts[]): Record<string, number> {
+  const reasons = { local_exhausted: 0, distributed_exhausted: 0, backend_error: 0 }
+  for (const { source, denied } of decisions) {
+    if (source === 'redis') reasons.distributed_exhausted += denied
+    else if (source === 'closed') reasons.backend_error += denied
+    else reasons.local_exhausted += denied
+  }
+  return reasons
+}
+
+function labelsOf({ policy, tier, rule, source }: TallyCounts): Record<string, string> {
+  return { policy, tier: tier ?? '', rule: rule ?? '', source }
+}
+
+function sumBy(
+  decisions: readonly TallyCounts[],
+  nameOf: (tally: TallyCounts) => string,
+): [string, TallyCounts[]][] {
+  const byName = new Map<string, TallyCounts[]>()
+  for (const tally of decisions) byName.set(nameOf(tally), [...(byName.get(nameOf(tally)) ?? []), tally])
+  return [...byName]
+}
+
+function histogramOf(latencies: readonly LatencyCounts[], exemplars: Histogram['exemplars']): Histogram {
+  const counts = LATENCY_BOUNDS_SECONDS.map(() => 0)
+  counts.push(0)
+  let sumUs = 0
+  for (const latency of latencies) {
+    for (let bucket = 0; bucket < counts.length; bucket++) {
+      counts[bucket] = (counts[bucket] as number) + (latency.counts[bucket] ?? 0)
+    }
+    sumUs += latency.sumUs
+  }
+  return { boundsSeconds: LATENCY_BOUNDS_SECONDS, counts, sumSeconds: sumUs / 1_000_000, exemplars }
+}
+
+function counter(name: string, help: string, value: number): Family {
+  return { name, type: 'counter', help, labels: [], samples: [{ labels: {}, value }] }
+}
+
+function gauge(name: string, help: string, value: number): Family {
+  return { name, type: 'gauge', help, labels: [], samples: [{ labels: {}, value }] }
+}
+
+function wouldBe(
+  name: string,
+  help: string,
+  gates: readonly GateReading[],
+  kind: 'shadow' | 'candidates',
+): Family {
+  const policies = new Set(gates.flatMap(gate => Object.keys(gate[kind])))
+  const sum = (policy: string, of: 'wouldAllow' | 'wouldDeny') =>
+    gates.reduce((all, gate) => all + (gate[kind][policy]?.[of] ?? 0), 0)
+  return {
+    ...{ name, type: 'counter', help, labels: ['policy', 'would'] },
+    samples: [...policies].flatMap(policy => [
+      { labels: { policy, would: 'allow' }, value: sum(policy, 'wouldAllow') },
+      { labels: { policy, would: 'deny' }, value: sum(policy, 'wouldDeny') },
+    ]),
+  }
+}

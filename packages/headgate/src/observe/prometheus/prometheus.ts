@@ -1,0 +1,106 @@
+/**
+ * Metrics for Prometheus, by themselves or on the registry an app has already.
+ *
+ * `prometheus({ statistics })` serves text; `registerOn(registry)` puts the same families on a registry of prom-client, which
+ * asks for them when it is scraped.
+ */
+import { unexpected } from '../../errors/headgate-error.js'
+import { recorderOf, type Statistics } from '../statistics/statistics.js'
+import { VERSION } from '../version.js'
+import { CONTENT_TYPES, expositionOf, formatFor, type TextFormat } from './exposition.js'
+import { type Family, familiesOf } from './families.js'
+
+export interface PrometheusOptions {
+  /** What is exposed: `createStatistics()`, as a limiter, gate or store was given it. */
+  readonly statistics: Statistics
+  /** More families of the program's own, asked for at every scrape. */
+  readonly more?: () => readonly Family[]
+}
+
+export interface Prometheus {
+  /** Everything as it is counted now. */
+  families(): readonly Family[]
+  /** Everything as text. */
+  text(format?: TextFormat): string
+  /** The text, and its content type, that a scraper with such an `Accept` header asks for. */
+  answer(accept?: string): { readonly contentType: string; readonly body: string }
+  /** Puts the families on a registry of prom-client. Twice on the same one is refused, or all would be counted twice. */
+  registerOn(registry: PromClientRegistry): void
+}
+
+/** What is used of a registry of prom-client: its `registerMetric`, by which it takes collectors. */
+export interface PromClientRegistry {
+  registerMetric(metric: never): void
+  getSingleMetric(name: string): unknown
+}
+
+/** What a registry asks of a metric when it is scraped. */
+interface Collected {
+  readonly name: string
+  readonly help: string
+  readonly type: Family['type']
+  readonly aggregator: 'sum'
+  readonly values: readonly {
+    readonly labels: Readonly<Record<string, string | number>>
+    readonly value: number
+    readonly metricName?: string
+  }[]
+}
+
+export function prometheus(options: PrometheusOptions): Prometheus {
+  if (typeof options !== 'object' || options === null || options.statistics === undefined) {
+    throw unexpected(
+      'ERR_HEADGATE_INVALID_OPTION',
+      'statistics',
+      'what createStatistics() returns',
+      undefined,
+    )
+  }
+  const { statistics, more = () => [] } = options
+  recorderOf(statistics)
+  const families = (): readonly Family[] => [...familiesOf(statistics.read(), VERSION), ...more()]
+  const text = (format: TextFormat = 'prometheus'): string => expositionOf(families(), format)
+  return {
+    families,
+    text,
+    answer(accept) {
+      const format = formatFor(accept)
+      return { contentType: CONTENT_TYPES[format], body: text(format) }
+    },
+    registerOn(registry) {
+      for (const { name } of families()) {
+        if (registry.getSingleMetric(name) === undefined) continue
+        throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'registry', `one without ${name}`, 'one that has it')
+      }
+      for (const { name, help, type } of families()) {
+        const find = (): Family | undefined => families().find(family => family.name === name)
+        const metric = {
+          ...{ name, help, type, aggregator: 'sum' },
+          get: async (): Promise<Collected> =>
+            collected(find() ?? { name, help, type, labels: [], samples: [] }),
+          reset() {},
+        }
+        registry.registerMetric(metric as never)
+      }
+    },
+  }
+}
+
+/** A family as prom-client writes it: a histogram is its buckets, its sum and its count. */
+function collected({ name, help, type, samples }: Family): Collected {
+  const values = samples.flatMap(({ labels, value }): Collected['values'] => {
+    if (typeof value === 'number') return [{ labels, value }]
+    let below = 0
+    const buckets = value.counts.map((count, bucket) => {
+      below += count
+      const le = value.boundsSeconds[bucket] ?? '+Inf'
+      return { metricName: `${name}_bucket`, labels: { ...labels, le }, value: below }
+    })
+    return [
+      ...buckets,
+      { metricName: `${name}_sum`, labels, value: value.sumSeconds },
+      { metricName: `${name}_count`, labels, value: below },
+    ]
+  })
+  return { name, help, type, aggregator: 'sum', values }
+}

@@ -1,0 +1,75 @@
+/**
+ * When a random share of the subjects asked, whole: all of a subject's requests or none. What other limits would have done
+ * to them can be played, and says what they would have done to all, give or take the luck of the draw.
+ *
+ * Whether a subject is in the sample is decided by a hash of its name. When there are too many, half of them leave: those
+ * with the next bit of the hash set.
+ */
+
+export interface Arrival {
+  readonly subject: string
+  readonly policy: string
+  readonly tier: string | null
+  /** Unix time in milliseconds. */
+  readonly atMs: number
+  readonly cost: number
+  readonly denied: boolean
+}
+
+export interface ArrivalSample {
+  /** In the order of their times. */
+  readonly arrivals: readonly Arrival[]
+  /** Of all subjects, the share that is in the sample. */
+  readonly share: number
+}
+
+const MAX_ARRIVALS = 20_000
+const MAX_SUBJECTS = 500
+const KEPT_MS = 3_600_000
+const FNV_OFFSET = 2_166_136_261
+const FNV_PRIME = 16_777_619
+
+export class Arrivals {
+  private kept: Arrival[] = []
+  private readonly subjects = new Set<string>()
+  private mask = 0
+
+  add(arrival: Arrival): void {
+    if ((hashOf(arrival.subject) & this.mask) !== 0) return
+    this.kept.push(arrival)
+    this.subjects.add(arrival.subject)
+    if (this.subjects.size > MAX_SUBJECTS) this.halve()
+    if (this.kept.length > MAX_ARRIVALS) this.forgetOldest(arrival.atMs)
+  }
+
+  read(nowMs: number): ArrivalSample {
+    const arrivals = this.kept.filter(({ atMs }) => atMs > nowMs - KEPT_MS)
+    return { arrivals, share: 1 / (this.mask + 1) }
+  }
+
+  /** A quarter at once: to move them for each that comes would take longer than to keep it. */
+  private forgetOldest(nowMs: number): void {
+    this.keep(this.kept.slice(MAX_ARRIVALS / 4).filter(({ atMs }) => atMs > nowMs - KEPT_MS))
+  }
+
+  private halve(): void {
+    this.mask = this.mask * 2 + 1
+    this.keep(this.kept.filter(({ subject }) => (hashOf(subject) & this.mask) === 0))
+  }
+
+  private keep(arrivals: Arrival[]): void {
+    this.kept = arrivals
+    this.subjects.clear()
+    for (const { subject } of arrivals) this.subjects.add(subject)
+  }
+}
+
+/** FNV-1a, mixed once more so that its low bits depend on all of the name. */
+function hashOf(text: string): number {
+  let hash = FNV_OFFSET
+  for (let index = 0; index < text.length; index++) {
+    hash = Math.imul(hash ^ text.charCodeAt(index), FNV_PRIME)
+  }
+  hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d)
+  return (hash ^ (hash >>> 13)) >>> 0
+}

@@ -1,0 +1,133 @@
+/** The counts of a process over about a second, as they are added to those of others. */
+import type { Clock, Timers } from '../../time/clock.js'
+import type { Recorder } from './recorder.js'
+import { FAILURE_KINDS, type FailureKind, type NodeState, type StoreCounts } from './store-counts.js'
+import type { TallyCounts } from './tally.js'
+import type { Violation, Violator } from './violations.js'
+
+export interface Report {
+  /** How long it is about. */
+  readonly durationMs: number
+  /** Without those of which there was none. */
+  readonly decisions: readonly TallyCounts[]
+  readonly shadowDenied: number
+  readonly store: Omit<StoreCounts, 'breakers'>
+  /** How the nodes are now, of those that have been away. */
+  readonly breakers: readonly NodeState[]
+  /** Who was denied most. */
+  readonly violators: readonly Violator[]
+  /** Some of the denials. */
+  readonly violations: readonly Violation[]
+}
+
+type Listener = (report: Report) => void
+
+const EVERY_MS = 1_000
+
+/** Reports once a second to whoever listens; without anybody nothing is done. */
+export function createReporter(
+  recorder: Recorder,
+  clock: Clock,
+  timers: Timers,
+): (listener: Listener) => () => void {
+  const listeners = new Set<Listener>()
+  let callOff = (): void => {}
+  let before = readNow()
+
+  function readNow() {
+    const { breakers, ...store } = recorder.store.read()
+    const { shadowDenied } = recorder
+    return { atUs: clock.nowUs(), decisions: recorder.tallies.read(), store, breakers, shadowDenied }
+  }
+
+  function tick(): void {
+    callOff = timers.inBackground(EVERY_MS, tick)
+    const now = readNow()
+    const { violators, logged } = recorder.violations.take()
+    const report: Report = {
+      durationMs: (now.atUs - before.atUs) / 1000,
+      decisions: decisionsSince(before.decisions, now.decisions),
+      shadowDenied: now.shadowDenied - before.shadowDenied,
+      store: storeSince(before.store, now.store),
+      breakers: now.breakers,
+      violators,
+      violations: logged,
+    }
+    before = now
+    for (const listener of [...listeners]) tell(listener, report)
+  }
+
+  return listener => {
+    if (listeners.size === 0) {
+      before = readNow()
+      callOff = timers.inBackground(EVERY_MS, tick)
+    }
+    listeners.add(listener)
+    return () => {
+      listeners.delete(listener)
+      if (listeners.size === 0) callOff()
+    }
+  }
+}
+
+function tell(listener: Listener, report: Report): void {
+  try {
+    listener(report)
+  } catch {
+    // Whoever fails at listening must not keep the others from being told.
+  }
+}
+
+/** Tallies are never removed and keep their order. */
+function decisionsSince(before: readonly TallyCounts[], now: readonly TallyCounts[]): TallyCounts[] {
+  const known = new Map(before.map(tally => [keyOf(tally), tally]))
+  return now.flatMap(tally => {
+    const earlier = known.get(keyOf(tally))
+    if (earlier === undefined) return isNothing(tally) ? [] : [tally]
+    const since: TallyCounts = {
+      ...tally,
+      allowed: tally.allowed - earlier.allowed,
+      denied: tally.denied - earlier.denied,
+      nearLimit: tally.nearLimit - earlier.nearLimit,
+      latency: latencySince(earlier.latency, tally.latency),
+    }
+    return isNothing(since) ? [] : [since]
+  })
+}
+
+function isNothing({ allowed, denied }: TallyCounts): boolean {
+  return allowed === 0 && denied === 0
+}
+
+function keyOf({ policy, tier, rule, source }: TallyCounts): string {
+  return JSON.stringify([policy, tier, rule, source])
+}
+
+type Latency = TallyCounts['latency']
+
+function latencySince(before: Latency, now: Latency): Latency {
+  return {
+    counts: now.counts.map((count, bucket) => count - (before.counts[bucket] ?? 0)),
+    sumUs: now.sumUs - before.sumUs,
+  }
+}
+
+function storeSince(before: Report['store'], now: Report['store']): Report['store'] {
+  const failures = Object.fromEntries(
+    FAILURE_KINDS.map(kind => [kind, now.failures[kind] - before.failures[kind]]),
+  ) as Record<FailureKind, number>
+  return {
+    calls: now.calls - before.calls,
+    checks: now.checks - before.checks,
+    failedCalls: now.failedCalls - before.failedCalls,
+    latency: latencySince(before.latency, now.latency),
+    failures,
+    fallbackAllowed: now.fallbackAllowed - before.fallbackAllowed,
+    fallbackDenied: now.fallbackDenied - before.fallbackDenied,
+    denyCache: now.denyCache - before.denyCache,
+    leased: now.leased - before.leased,
+    leases: now.leases - before.leases,
+    leaseUnits: now.leaseUnits - before.leaseUnits,
+    rewinds: now.rewinds - before.rewinds,
+  }
+}

@@ -1,0 +1,153 @@
+import { unexpected } from '../../errors/headgate-error.js'
+import type { Control } from '../../policy/control.js'
+import { type Clock, systemClock, systemTimers, type Timers } from '../../time/clock.js'
+import type { ArrivalSample } from './arrivals.js'
+import { type Exemplar, type ExemplarLabels, GLOBAL, Recorder, ROUTE } from './recorder.js'
+import { createReporter, type Report } from './report.js'
+import type { StoreCounts } from './store-counts.js'
+import type { TallyCounts } from './tally.js'
+
+export interface StatisticsOptions {
+  /** Finds the labels that lead from the request being decided to its trace, for exemplars: `() => ({ trace_id })`. */
+  readonly exemplar?: () => ExemplarLabels | null
+  /** Sample when subjects ask, to play other limits on it. Default false. */
+  readonly sampleArrivals?: boolean
+  readonly clock?: Clock
+  readonly timers?: Timers
+  readonly random?: () => number
+}
+
+/**
+ * The counts of a process's decisions. Handed to `redisStore` (limiters and gates on it count there), or to
+ * `createLimiter` and `createGate`; read by `headgate/prometheus`, `headgate/opentelemetry` and the server.
+ */
+export interface Statistics {
+  /** Everything since the process began. */
+  read(): ProcessStatistics
+  /** When a random share of the subjects asked in the last hour; empty without `sampleArrivals`. */
+  arrivals(): ArrivalSample
+  /** Calls `listener` once a second with what came since the last time, until stopped. */
+  onSecond(listener: (report: Report) => void): () => void
+}
+
+/** Counts since the process began. */
+export interface ProcessStatistics {
+  /** Unix time in milliseconds. */
+  readonly startedAtMs: number
+  readonly decisions: readonly TallyCounts[]
+  /** Units left as they were last seen, of limits for everything and of narrower ones. */
+  readonly remaining: { readonly global: number | null; readonly route: number | null }
+  /** Requests that limits in shadow would have denied. */
+  readonly shadowDenied: number
+  readonly store: StoreCounts
+  readonly gates: readonly GateReading[]
+  readonly exemplars: readonly (Exemplar | undefined)[]
+}
+
+/** How a gate is set, and what it has counted. */
+export interface GateReading {
+  readonly control: Control
+  /** How many overrides are stored. */
+  readonly overrides: number
+  /** Eight characters that are others when the policy file is. */
+  readonly configVersion: string
+  /** Counts of limits that do not bind, by policy. */
+  readonly shadow: Readonly<Record<string, { readonly wouldAllow: number; readonly wouldDeny: number }>>
+  readonly candidates: Readonly<Record<string, { readonly wouldAllow: number; readonly wouldDeny: number }>>
+  readonly shadowDivergence: number
+  readonly reloads: number
+  readonly faults: number
+}
+
+/** Makes what the decisions of this process are counted in. */
+export function createStatistics(options: StatisticsOptions = {}): Statistics {
+  if (typeof options !== 'object' || options === null) {
+    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'options', 'an object', options)
+  }
+  const { exemplar } = options
+  if (exemplar !== undefined && typeof exemplar !== 'function') {
+    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'exemplar', 'a function', exemplar)
+  }
+  return new CountedStatistics(options)
+}
+
+/** Where the library counts for these statistics; null where there are none. */
+export function recorderOf(statistics: Statistics | undefined): Recorder | null {
+  if (statistics === undefined) return null
+  const found = CountedStatistics.recorderOf(statistics)
+  if (found !== undefined) return found
+  throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'statistics', 'what createStatistics() returns', statistics)
+}
+
+/** Lets statistics read a gate, until stopped. */
+export function watchGate(statistics: Statistics | undefined, read: () => GateReading): () => void {
+  if (statistics === undefined) return () => {}
+  return CountedStatistics.watch(statistics, read)
+}
+
+class CountedStatistics implements Statistics {
+  readonly #recorder: Recorder
+  /** Those of the program. */
+  readonly #gates = new Set<() => GateReading>()
+  readonly #startedAtMs: number
+  readonly onSecond: Statistics['onSecond']
+  readonly arrivals: Statistics['arrivals']
+
+  constructor({
+    clock = systemClock,
+    timers = systemTimers,
+    random = Math.random,
+    exemplar,
+    sampleArrivals = false,
+  }: StatisticsOptions) {
+    this.#recorder = new Recorder({
+      clock,
+      random,
+      exemplar: exemplar === undefined ? null : safe(exemplar),
+      sampleArrivals,
+    })
+    this.#startedAtMs = clock.unixMs()
+    this.arrivals = () => this.#recorder.arrivals?.read(clock.unixMs()) ?? { arrivals: [], share: 1 }
+    this.onSecond = createReporter(this.#recorder, clock, timers)
+  }
+
+  static recorderOf(statistics: Statistics): Recorder | undefined {
+    const isOurs = typeof statistics === 'object' && statistics !== null && #recorder in statistics
+    return isOurs ? statistics.#recorder : undefined
+  }
+
+  static watch(statistics: Statistics, read: () => GateReading): () => void {
+    if (!(#gates in statistics)) return () => {}
+    const gates = statistics.#gates
+    gates.add(read)
+    return () => gates.delete(read)
+  }
+
+  read(): ProcessStatistics {
+    const { tallies, remaining, shadowDenied, store, exemplars } = this.#recorder
+    return {
+      startedAtMs: this.#startedAtMs,
+      decisions: tallies.read(),
+      remaining: { global: seen(remaining[GLOBAL]), route: seen(remaining[ROUTE]) },
+      shadowDenied,
+      store: store.read(),
+      gates: [...this.#gates].map(read => read()),
+      exemplars: [...exemplars],
+    }
+  }
+}
+
+function seen(remaining: number | undefined): number | null {
+  return remaining === undefined || Number.isNaN(remaining) ? null : remaining
+}
+
+/** A function of the program that throws has nothing to tell. */
+function safe(exemplar: () => ExemplarLabels | null): () => ExemplarLabels | null {
+  return () => {
+    try {
+      return exemplar()
+    } catch {
+      return null
+    }
+  }
+}

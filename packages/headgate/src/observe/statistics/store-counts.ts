@@ -1,0 +1,105 @@
+import type { BreakerState } from '../../store/guard/breaker.js'
+import type { GuardEvent } from '../../store/guard/guard-event.js'
+import { Latencies, type LatencyCounts } from './latencies.js'
+
+/** Why a store could not decide, in words that make labels. */
+export const FAILURE_KINDS = [
+  'timeout',
+  'unavailable',
+  'connection',
+  'reply',
+  'key',
+  'capped',
+  'other',
+] as const
+export type FailureKind = (typeof FAILURE_KINDS)[number]
+
+const KINDS: Readonly<Record<string, FailureKind>> = {
+  ERR_HEADGATE_STORE_TIMEOUT: 'timeout',
+  ERR_HEADGATE_STORE_UNAVAILABLE: 'unavailable',
+  ERR_HEADGATE_STORE: 'connection',
+  ERR_HEADGATE_STORE_REPLY: 'reply',
+  ERR_HEADGATE_STORE_KEY: 'key',
+  ERR_HEADGATE_STORE_CAPPED: 'capped',
+}
+
+/** Counts of the calls to a store that is not in this process, since the process began. */
+export interface StoreCounts {
+  readonly calls: number
+  /** Checks that those calls carried. */
+  readonly checks: number
+  /** Calls that were not answered, or with an error. */
+  readonly failedCalls: number
+  readonly latency: LatencyCounts
+  /** Questions that the store could not decide, by why. */
+  readonly failures: Readonly<Record<FailureKind, number>>
+  readonly fallbackAllowed: number
+  readonly fallbackDenied: number
+  /** Denials this process remembered: no call was made. */
+  readonly denyCache: number
+  /** Decisions from units this process had taken in advance. */
+  readonly leased: number
+  readonly leases: number
+  readonly leaseUnits: number
+  readonly rewinds: number
+  /** Of the nodes that have been away: how they are, and since when. */
+  readonly breakers: readonly NodeState[]
+}
+
+export interface NodeState {
+  /** Empty where there is only one. */
+  readonly node: string
+  readonly state: BreakerState
+  /** Unix time in milliseconds. */
+  readonly sinceMs: number
+}
+
+/** Counts what the guards tell, and the calls they make. */
+export class StoreRecorder {
+  calls = 0
+  checks = 0
+  failedCalls = 0
+  readonly latency = new Latencies()
+  denyCache = 0
+  leased = 0
+  private readonly failures = Object.fromEntries(FAILURE_KINDS.map(kind => [kind, 0])) as Record<
+    FailureKind,
+    number
+  >
+  private fallbackAllowed = 0
+  private fallbackDenied = 0
+  private leases = 0
+  private leaseUnits = 0
+  private rewinds = 0
+  /** Of the nodes there are. */
+  private readonly breakers = new Map<string, NodeState>()
+
+  constructor(private readonly unixMs: () => number) {}
+
+  event(event: GuardEvent): void {
+    if (event.type === 'failure') this.failures[KINDS[event.code] ?? 'other']++
+    else if (event.type === 'fallback') event.allowed ? this.fallbackAllowed++ : this.fallbackDenied++
+    else if (event.type === 'rewind') this.rewinds++
+    else if (event.type === 'lease') {
+      this.leases++
+      this.leaseUnits += event.units
+    } else this.turned(event.node, event.state)
+  }
+
+  /** Half-open is still away: since when does not change. */
+  private turned(node: string, state: BreakerState): void {
+    const before = this.breakers.get(node)
+    const isSameOutage = before !== undefined && before.state !== 'closed' && state !== 'closed'
+    this.breakers.set(node, { node, state, sinceMs: isSameOutage ? before.sinceMs : this.unixMs() })
+  }
+
+  read(): StoreCounts {
+    const { calls, checks, failedCalls, latency, failures, denyCache, leased } = this
+    const { fallbackAllowed, fallbackDenied, leases, leaseUnits, rewinds, breakers } = this
+    return {
+      ...{ calls, checks, failedCalls, latency: latency.read(), failures: { ...failures } },
+      ...{ fallbackAllowed, fallbackDenied, denyCache, leased, leases, leaseUnits, rewinds },
+      breakers: [...breakers.values()],
+    }
+  }
+}

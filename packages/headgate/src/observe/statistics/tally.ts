@@ -1,0 +1,74 @@
+import type { Source } from '../../store/store.js'
+import { Latencies, type LatencyCounts } from './latencies.js'
+
+/** The labels under which decisions are counted together. Names of the policy file, never a subject. */
+export interface TallyLabels {
+  readonly policy: string
+  readonly tier: string | null
+  readonly rule: string | null
+  readonly source: Source
+}
+
+/** Counts of such decisions. */
+export interface TallyCounts extends TallyLabels {
+  readonly allowed: number
+  readonly denied: number
+  /** Allowed with a tenth of the limit left, or less. */
+  readonly nearLimit: number
+  /** Decisions by how long they took: some stand for others, so that their number is about that of the decisions. */
+  readonly latency: LatencyCounts
+}
+
+/** Counts the decisions of one policy, tier, rule and source. */
+export class Tally {
+  allowed = 0
+  denied = 0
+  nearLimit = 0
+  readonly latency = new Latencies()
+
+  constructor(readonly labels: TallyLabels) {}
+
+  read(): TallyCounts {
+    const { labels, allowed, denied, nearLimit, latency } = this
+    return { ...labels, allowed, denied, nearLimit, latency: latency.read() }
+  }
+}
+
+/** Stands for what there is no room for. */
+const OTHER = 'other'
+
+/**
+ * More are counted as `other`. A file can have ten thousand rules; a scrape with a series for each would be of no use.
+ */
+const MAX_TALLIES = 50
+
+/** The tallies there are, found by their labels. */
+export class Tallies {
+  private readonly byPolicy = new Map<string, Tally[]>()
+  private count = 0
+
+  find(policy: string, tier: string | null, rule: string | null, source: Source): Tally {
+    const known = this.byPolicy.get(policy)
+    if (known !== undefined) {
+      for (const tally of known) {
+        const { labels } = tally
+        if (labels.rule === rule && labels.tier === tier && labels.source === source) return tally
+      }
+    }
+    return this.add(policy, tier, rule, source)
+  }
+
+  private add(policy: string, tier: string | null, rule: string | null, source: Source): Tally {
+    if (this.count >= MAX_TALLIES && policy !== OTHER) return this.find(OTHER, null, null, source)
+    this.count++
+    const tally = new Tally({ policy, tier, rule, source })
+    const known = this.byPolicy.get(policy)
+    if (known === undefined) this.byPolicy.set(policy, [tally])
+    else known.push(tally)
+    return tally
+  }
+
+  read(): TallyCounts[] {
+    return [...this.byPolicy.values()].flat().map(tally => tally.read())
+  }
+}

@@ -1,0 +1,51 @@
+import type { ConfiguredPolicy } from './configured-policy.js'
+import { isInShare } from './enforced-share.js'
+import type { Level } from './level.js'
+import type { RequestReading } from './outcomes.js'
+
+/** Nobody's name: the id of a real subject that begins with a tilde is digested. */
+const EVERYONE = 'global:~all'
+
+/** A level as it applies to one request: whose budget it speaks of, and what becomes of it. */
+export class AppliedLevel {
+  /** Whether it decides, is evaluated in shadow, or gives way to a more specific one. */
+  part: 'decides' | 'shadow' | 'unused' = 'unused'
+  /** The readings of the request that lead to it. */
+  readonly readings: RequestReading[] = []
+  /** Whose budget. */
+  readonly subject: string
+  /** Who else of the request is charged with it. */
+  readonly also: readonly { readonly subject: string; readonly configured: ConfiguredPolicy }[]
+  readonly isShadow: boolean
+
+  constructor(
+    readonly level: Level,
+    subjects: readonly string[],
+  ) {
+    const asking = askingOf(level, subjects)
+    this.subject = level.per === 'everyone' ? EVERYONE : asking
+    this.also = level.also.length === 0 ? NOBODY_ELSE : othersOf(level, subjects)
+    // By who asks, also where the budget is everyone's.
+    this.isShadow =
+      level.mode === 'shadow' || (level.mode === 'enforce' && !isInShare(asking, level.enforcePercent))
+  }
+}
+
+const NOBODY_ELSE: AppliedLevel['also'] = []
+
+function othersOf({ also }: Level, subjects: readonly string[]): AppliedLevel['also'] {
+  return also.flatMap(({ type, configured }) => {
+    const subject = subjects.find(name => typeOf(name) === type)
+    return subject === undefined ? [] : [{ subject, configured }]
+  })
+}
+
+function typeOf(name: string): string {
+  return name.slice(0, name.indexOf(':'))
+}
+
+function askingOf({ subjectTypes }: Level, subjects: readonly string[]): string {
+  const first = subjects[0] as string
+  if (subjectTypes === null) return first
+  return subjects.find(name => subjectTypes.includes(typeOf(name))) ?? first
+}

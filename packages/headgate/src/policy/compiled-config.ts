@@ -1,0 +1,116 @@
+/**
+ * The policy file, ready to be looked up by requests. It depends on the file alone and is built once for it;
+ * what operators change at run time is put beside it (`active-config.ts`).
+ */
+import type { Steps } from '../time/steps.js'
+import { type Entry, listsOf } from './candidates.js'
+import type { Charge, Config, MatchConfig, RuleConfig } from './config.js'
+import { PathIndex } from './path-index.js'
+import { compilePattern } from './path-pattern.js'
+import { foldCase } from './path-readings.js'
+import { type Policy, parsePolicy, parseTier } from './policies.js'
+
+export interface CompiledConfig {
+  readonly config: Config
+  /** As the file has them, before any multiplier. */
+  readonly policies: ReadonlyMap<string, Policy>
+  readonly tiers: ReadonlyMap<string, Policy>
+  /** Rules that look at the request itself. */
+  readonly routeRules: PathIndex<RuleConfig>
+  /** Rules that look only at who sent it. */
+  readonly callerRules: PathIndex<RuleConfig>
+  readonly rulesByName: ReadonlyMap<string, RuleConfig>
+  readonly costs: PathIndex<number>
+  readonly skippedPrefixes: PathIndex<true>
+  readonly skippedExtensions: ReadonlySet<string>
+  readonly subjects: Config['subjects']
+  /** Methods that make a difference. To all others the same applies. */
+  readonly namedMethods: ReadonlySet<string>
+  /** Whether any path of the file has a capital, so that it makes a difference who tells case apart. */
+  readonly hasCapitals: boolean
+}
+
+/** A rule that was found, with its place in the file. */
+export type FoundRule = Entry<RuleConfig>
+
+const ANY: Omit<MatchConfig, 'path'> = { methods: null, subjects: null, tiers: null, scopes: null }
+
+/** A step for each entry of the file. `nameSubject` turns the subjects of the file into what requests are known by. */
+export function* compileConfig(
+  config: Config,
+  nameSubject: (subject: string) => string,
+): Steps<CompiledConfig> {
+  let hasCapitals = false
+  for (const path of pathsOf(config)) {
+    hasCapitals ||= path !== foldCase(path)
+    yield
+  }
+  const routeRules = new PathIndex<RuleConfig>(hasCapitals)
+  const callerRules = new PathIndex<RuleConfig>(hasCapitals)
+  const rulesByName = new Map<string, RuleConfig>()
+  for (const rule of config.rules) {
+    const { match, name } = rule
+    const pattern = match.path === null ? null : compilePattern(match.path)
+    const index = isRouteRule(rule) ? routeRules : callerRules
+    index.add(pattern, listsOf(match), rule)
+    if (!rulesByName.has(name)) rulesByName.set(name, rule)
+    yield
+  }
+  const costs = new PathIndex<number>(hasCapitals)
+  for (const { method, path, cost } of config.costs) {
+    costs.add(compilePattern(path), listsOf({ ...ANY, methods: method === null ? null : [method] }), cost)
+    yield
+  }
+  const skippedPrefixes = new PathIndex<true>(hasCapitals)
+  for (const prefix of config.skip.prefixes) {
+    skippedPrefixes.add({ ...compilePattern(prefix), open: true }, listsOf(ANY), true)
+    yield
+  }
+  const policies = new Map<string, Policy>()
+  for (const [name, { limits }] of Object.entries(config.policies)) {
+    policies.set(name, parsePolicy(name, limits))
+    yield
+  }
+  const tiers = new Map<string, Policy>()
+  for (const [name, options] of Object.entries(config.tiers)) {
+    tiers.set(name, parseTier(name, options))
+    yield
+  }
+  const subjects = new Map<string, Charge>()
+  for (const [subject, charge] of config.subjects) {
+    subjects.set(nameSubject(subject), charge)
+    yield
+  }
+  return {
+    config,
+    policies,
+    tiers,
+    routeRules,
+    callerRules,
+    rulesByName,
+    costs,
+    skippedPrefixes,
+    skippedExtensions: new Set(config.skip.extensions),
+    subjects,
+    namedMethods: namedMethods(config),
+    hasCapitals,
+  }
+}
+
+/** A rule that looks at the request itself, not only at who sent it. */
+export function isRouteRule({ match }: RuleConfig): boolean {
+  return match.path !== null || match.methods !== null
+}
+
+function pathsOf({ rules, costs, skip }: Config): readonly string[] {
+  return [...rules.map(({ match }) => match.path ?? ''), ...costs.map(({ path }) => path), ...skip.prefixes]
+}
+
+function namedMethods({ rules, costs, skip }: Config): ReadonlySet<string> {
+  const named = new Set<string>(skip.extensions.length > 0 ? ['GET'] : [])
+  for (const { match } of rules) for (const method of match.methods ?? []) named.add(method)
+  for (const { method } of costs) if (method !== null) named.add(method)
+  // A rule for GET is one for HEAD too.
+  if (named.has('GET')) named.add('HEAD')
+  return named
+}

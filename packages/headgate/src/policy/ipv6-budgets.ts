@@ -1,0 +1,127 @@
+/**
+ * A household or a rented server has 256 or 65,536 networks of /64, and each would have a budget of its own. So an IPv6
+ * caller is charged to wider networks too, whose limits are a few times its own: enough for the neighbours that may be
+ * among them, and an end to the supply of fresh callers.
+ */
+import type { Limit } from '../engine/limit.js'
+import type { Check, Question } from '../engine/question.js'
+import { unexpected } from '../errors/headgate-error.js'
+import { SingleQuestion } from '../fast-path/single-question.js'
+import { CALLER_BITS, isIPv6Caller, networkAround, WIDEST_BITS } from '../subject/ip-network.js'
+import type { Ipv6Networks } from '../subject/subject.js'
+import { scaleLimit } from './change-numbers.js'
+import type { NamedLimit } from './policies.js'
+
+export const DEFAULT_IPV6_NETWORKS: Ipv6Networks = Object.freeze({ '/56': 4, '/48': 16 })
+
+/** All callers of a network of `bits` together have `times` a caller's limit. */
+interface WiderNetwork {
+  readonly bits: number
+  readonly times: number
+}
+
+const MAX_TIMES = 2 ** (CALLER_BITS - WIDEST_BITS)
+const FORMS = "off, or a map of networks such as { '/56': 4, '/48': 16 }"
+
+/** The budgets around IPv6 callers. */
+export class Ipv6Budgets {
+  readonly #networks: readonly WiderNetwork[]
+  readonly #isExempt: (subject: string) => boolean
+
+  /** Exempt are callers whose limits were set for them alone: what they use is not their neighbours'. */
+  constructor(networks: Ipv6Networks | undefined, isExempt: (subject: string) => boolean = () => false) {
+    this.#networks = parseNetworks(networks)
+    this.#isExempt = isExempt
+  }
+
+  /** The question with the checks of the networks around each caller in it; the same one where there are none. */
+  widen(question: Question): Question {
+    if (question instanceof SingleQuestion) {
+      if (!this.#isWidened(question.subject)) return question
+    } else if (!question.alternatives.some(this.#anyWidened) && !this.#anyWidened(question.shadow)) {
+      return question
+    }
+    const alternatives = question.alternatives.map(checks => this.#widenAll(checks))
+    const shadow = this.#widenAll(question.shadow)
+    const { onStoreFailure } = question
+    return onStoreFailure === undefined ? { alternatives, shadow } : { alternatives, shadow, onStoreFailure }
+  }
+
+  /** The networks around a caller, each with the limits it has there. */
+  around(subject: string, limits: readonly NamedLimit[]): readonly { network: string; limits: Limit[] }[] {
+    if (!this.#isWidened(subject)) return []
+    return this.#networks.map(({ bits, times }) => ({
+      network: networkAround(subject, bits),
+      limits: limits.map(({ limit }) => widerLimit(limit, times)),
+    }))
+  }
+
+  #isWidened(subject: string): boolean {
+    return isIPv6Caller(subject) && this.#networks.length > 0 && !this.#isExempt(subject)
+  }
+
+  readonly #anyWidened = (checks: readonly Check[]): boolean => {
+    for (const { subject } of checks) if (this.#isWidened(subject)) return true
+    return false
+  }
+
+  #widenAll(checks: readonly Check[]): readonly Check[] {
+    if (!this.#anyWidened(checks)) return checks
+    return [...checks, ...checks.flatMap(check => this.#around(check))]
+  }
+
+  #around(check: Check): Check[] {
+    const { subject, scope, name, limit, cost } = check
+    if (!this.#isWidened(subject)) return []
+    return this.#networks.map(({ bits, times }) => ({
+      subject: networkAround(subject, bits),
+      scope,
+      name: `${name}/${bits}`,
+      limit: widerLimit(limit, times),
+      cost,
+    }))
+  }
+}
+
+/** Stores know a limit by its object. */
+const widened = new WeakMap<Limit, Map<number, Limit>>()
+
+/** The limit of all callers of a network together. It is never leased: what is taken in advance is one caller's. */
+function widerLimit(limit: Limit, times: number): Limit {
+  let byTimes = widened.get(limit)
+  if (byTimes === undefined) {
+    byTimes = new Map()
+    widened.set(limit, byTimes)
+  }
+  let wider = byTimes.get(times)
+  if (wider === undefined) {
+    const { lease: _, ...scaled } = scaleLimit(limit, times)
+    wider = Object.freeze(scaled)
+    byTimes.set(times, wider)
+  }
+  return wider
+}
+
+/** The narrowest first. */
+function parseNetworks(value: unknown = DEFAULT_IPV6_NETWORKS): readonly WiderNetwork[] {
+  if (value === 'off') return []
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw refusal('', FORMS, value)
+  return Object.entries(value)
+    .map(([size, times]) => ({ bits: parseSize(size), times: parseTimes(times, size) }))
+    .sort((one, other) => other.bits - one.bits)
+}
+
+function parseSize(size: string): number {
+  const bits = /^\/\d\d$/.test(size) ? Number(size.slice(1)) : Number.NaN
+  if (bits >= WIDEST_BITS && bits < CALLER_BITS) return bits
+  throw refusal('', `sizes from /${WIDEST_BITS} to /${CALLER_BITS - 1}`, size)
+}
+
+function parseTimes(times: unknown, size: string): number {
+  if (typeof times === 'number' && Number.isInteger(times) && times >= 1 && times <= MAX_TIMES) return times
+  throw refusal(`.${size}`, `a whole number from 1 to ${MAX_TIMES}`, times)
+}
+
+function refusal(below: string, expected: string, got: unknown): Error {
+  return unexpected('ERR_HEADGATE_INVALID_OPTION', `ipv6Networks${below}`, expected, got)
+}

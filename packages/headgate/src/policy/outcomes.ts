@@ -1,0 +1,109 @@
+/**
+ * The outcomes of a request, in each way a server may read it: its method as it was sent or as it claims to be, its path in
+ * every reading. Readings that lead to the same rule are one outcome, and almost every request has one.
+ */
+
+import type { ActiveConfig } from './active-config.js'
+import type { Asked } from './candidates.js'
+import type { FoundRule } from './compiled-config.js'
+import type { PathView } from './path-index.js'
+import type { PathReading } from './path-readings.js'
+import type { CanonicalFacts } from './request-facts.js'
+
+/** One way to read a request. */
+export interface RequestReading {
+  readonly method: string | null
+  readonly segments: readonly string[] | null
+}
+
+/** The result of one or several readings of a request. */
+export interface Outcome {
+  /** The rule of the route, or null where none matches. */
+  readonly rule: FoundRule['value'] | null
+  /** Whether the file skips such requests. */
+  readonly isSkippable: boolean
+  /** Units by the list of costs; the most of these readings. */
+  readonly listedCost: number
+  readonly readings: readonly RequestReading[]
+}
+
+interface Growing extends Outcome {
+  listedCost: number
+  readonly readings: RequestReading[]
+}
+
+export function findOutcomes(
+  active: ActiveConfig,
+  facts: Pick<CanonicalFacts, 'methods' | 'path'>,
+  asked: Omit<Asked, 'method'>,
+): readonly Outcome[] {
+  const path = facts.path === 'too-many' ? null : facts.path
+  const found: Growing[] = []
+  for (const method of distinctMethods(facts.methods, active.namedMethods)) {
+    const query = { ...asked, method }
+    for (const reading of path ?? [null]) {
+      for (const view of reading === null ? [null] : viewsOf(reading, active)) {
+        const rule = active.routeRules.find(view, query)?.value ?? null
+        const isSkippable = isSkipped(active, view, method)
+        const listedCost = view === null ? 1 : costOf(active, view, query)
+        const here = { method, segments: view?.segments ?? null }
+        const known = found.find(other => other.rule === rule && other.isSkippable === isSkippable)
+        if (known === undefined) found.push({ rule, isSkippable, listedCost, readings: [here] })
+        else {
+          known.listedCost = Math.max(known.listedCost, listedCost)
+          known.readings.push(here)
+        }
+      }
+    }
+  }
+  return found
+}
+
+/** The ways in which servers that read a path so may still differ in where it leads. */
+function viewsOf(
+  { segments, folded, hasEmpty }: PathReading,
+  { hasCapitals }: ActiveConfig,
+): readonly PathView[] {
+  const views: PathView[] = []
+  for (const emptyParameters of hasEmpty ? [true, false] : [false]) {
+    views.push({ segments, ignoresCase: false, emptyParameters })
+    if (hasCapitals || segments !== folded)
+      views.push({ segments: folded, ignoresCase: true, emptyParameters })
+  }
+  return views
+}
+
+/** One of all the methods that no rule names: the same applies to them. A claim may be any text. */
+function distinctMethods(
+  methods: readonly (string | null)[],
+  named: ReadonlySet<string>,
+): readonly (string | null)[] {
+  if (methods.length === 1) return methods
+  const seen = new Set<string | null>()
+  return methods.filter(method => {
+    const kind = method === null || named.has(method) ? method : ''
+    if (seen.has(kind)) return false
+    seen.add(kind)
+    return true
+  })
+}
+
+function costOf({ costs }: ActiveConfig, view: PathView, query: Asked): number {
+  return costs.isEmpty ? 1 : (costs.find(view, query)?.value ?? 1)
+}
+
+const NOBODY: Asked = { method: null, tier: null, scope: null, subjectTypes: [] }
+
+/** Whether the file skips such a request, unless a rule names its path. */
+export function isSkipped(active: ActiveConfig, view: PathView | null, method: string | null): boolean {
+  const { skippedPrefixes, skippedExtensions } = active
+  if (view === null) return false
+  if (!skippedPrefixes.isEmpty && skippedPrefixes.find(view, NOBODY) !== null) return true
+  if (skippedExtensions.size === 0 || (method !== 'GET' && method !== 'HEAD')) return false
+  return skippedExtensions.has(extensionOf(view.segments.at(-1) ?? ''))
+}
+
+function extensionOf(segment: string): string {
+  const dot = segment.lastIndexOf('.')
+  return dot <= 0 ? '' : segment.slice(dot + 1).toLowerCase()
+}

@@ -1,0 +1,155 @@
+/**
+ * Entries of the policy file by their path: a trie of segments, in which finding the first entry for a path takes steps
+ * for its segments, not for the entries.
+ */
+import { type Asked, Candidates, type Entry, type Lists } from './candidates.js'
+import type { PathPattern } from './path-pattern.js'
+import { foldCase, spellingsOf } from './path-readings.js'
+
+/** How one server reads a path: one reading, and whether it tells case apart and lets parameters be empty. */
+export interface PathView {
+  readonly segments: readonly string[]
+  readonly ignoresCase: boolean
+  readonly emptyParameters: boolean
+}
+
+class Node<Value> {
+  literals: Map<string, Node<Value>> | null = null
+  parameter: Node<Value> | null = null
+  /** Entries whose pattern ends here, and those that take any rest from here. */
+  closed: Candidates<Value> | null = null
+  open: Candidates<Value> | null = null
+
+  /** `firstOrder`: no entry here or below stands before this one in the file. */
+  constructor(readonly firstOrder: number) {}
+}
+
+/** Entries with and without a path, found by requests. They are added in the order of the file. */
+export class PathIndex<Value> {
+  /** For servers that ignore case, and for the others: one trie while no pattern has a capital. */
+  private readonly folded = new Node<Value>(0)
+  private readonly exact: Node<Value>
+  private readonly pathless = new Candidates<Value>()
+  private size = 0
+
+  /** `hasCapitals`: whether it makes a difference to any pattern that a server tells case apart. */
+  constructor(hasCapitals: boolean) {
+    this.exact = hasCapitals ? new Node(0) : this.folded
+  }
+
+  add(pattern: PathPattern | null, lists: Lists, value: Value): void {
+    const entry = { order: this.size++, lists, value }
+    if (pattern === null) {
+      this.pathless.add(entry)
+      return
+    }
+    insert(this.folded, pattern, entry, foldCase)
+    if (this.exact !== this.folded) insert(this.exact, pattern, entry, asItIs)
+  }
+
+  get isEmpty(): boolean {
+    return this.size === 0
+  }
+
+  /** The first entry for a request; without a path those that ask for none. */
+  find(view: PathView | null, asked: Asked): Entry<Value> | null {
+    const best = this.pathless.first(asked, null)
+    if (view === null) return best
+    return search(view.ignoresCase ? this.folded : this.exact, { view, asked }, 0, best)
+  }
+
+  /** The entry that leaves nothing to one with this pattern and these lists, wherever it came below; or null. */
+  cover(pattern: PathPattern | null, lists: Lists): Entry<Value> | null {
+    const pathless = this.pathless.cover(lists)
+    return pathless ?? (pattern === null ? null : findCover(this.folded, pattern, lists, 0))
+  }
+}
+
+interface Look {
+  readonly view: PathView
+  readonly asked: Asked
+}
+
+/** The first entry at a node or below it that stands before `best`; else `best`. A node all of whose entries stand behind it is passed by. */
+function search<Value>(
+  node: Node<Value>,
+  look: Look,
+  depth: number,
+  best: Entry<Value> | null,
+): Entry<Value> | null {
+  if (best !== null && node.firstOrder >= best.order) return best
+  const { asked } = look
+  const { segments, emptyParameters } = look.view
+  let found = node.open === null ? best : node.open.first(asked, best)
+  if (depth === segments.length) return node.closed === null ? found : node.closed.first(asked, found)
+  const segment = segments[depth] as string
+  const literal = node.literals?.get(segment)
+  if (literal !== undefined) found = search(literal, look, depth + 1, found)
+  if (node.parameter === null || (segment === '' && !emptyParameters)) return found
+  return search(node.parameter, look, depth + 1, found)
+}
+
+function insert<Value>(
+  top: Node<Value>,
+  { segments, open, slashAtEnd }: PathPattern,
+  entry: Entry<Value>,
+  spell: (literal: string) => string,
+): void {
+  let node = top
+  for (const segment of segments) {
+    if (segment === null) {
+      node.parameter ??= new Node(entry.order)
+      node = node.parameter
+    } else if (segment.includes('%')) node = childUnderAll(node, spellingsOf(segment).map(spell), entry.order)
+    else node = childOf(node, spell(segment), entry.order)
+  }
+  if (open) {
+    node.open ??= new Candidates()
+    node.open.add(entry)
+    return
+  }
+  for (const end of slashAtEnd ? [node, childOf(node, '', entry.order)] : [node]) {
+    end.closed ??= new Candidates()
+    end.closed.add(entry)
+  }
+}
+
+function asItIs(literal: string): string {
+  return literal
+}
+
+function childOf<Value>(node: Node<Value>, literal: string, order: number): Node<Value> {
+  node.literals ??= new Map()
+  let child = node.literals.get(literal)
+  if (child === undefined) {
+    child = new Node(order)
+    node.literals.set(literal, child)
+  }
+  return child
+}
+
+/** The node behind a literal that can be spelt in several ways, found by each of them. */
+function childUnderAll<Value>(node: Node<Value>, spellings: readonly string[], order: number): Node<Value> {
+  const known = spellings.find(spelling => node.literals?.has(spelling))
+  const child = childOf(node, known ?? spellings[0] ?? '', order)
+  for (const spelling of spellings) if (!node.literals?.has(spelling)) node.literals?.set(spelling, child)
+  return child
+}
+
+/** A parameter above covers a literal below, but no literal a parameter. */
+function findCover<Value>(
+  node: Node<Value>,
+  pattern: PathPattern,
+  lists: Lists,
+  depth: number,
+): Entry<Value> | null {
+  const open = node.open?.cover(lists) ?? null
+  if (open !== null) return open
+  if (depth === pattern.segments.length) return pattern.open ? null : (node.closed?.cover(lists) ?? null)
+  const segment = pattern.segments[depth]
+  const literal =
+    typeof segment === 'string' ? node.literals?.get(foldCase(spellingsOf(segment)[0] ?? '')) : null
+  const found = literal == null ? null : findCover(literal, pattern, lists, depth + 1)
+  if (found !== null) return found
+  return node.parameter === null ? null : findCover(node.parameter, pattern, lists, depth + 1)
+}

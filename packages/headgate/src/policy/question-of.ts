@@ -1,0 +1,165 @@
+/** The question that the levels of a request amount to: alternatives of checks that bind, and checks that only watch. */
+import type { Check, FailureMode, Question } from '../engine/question.js'
+import { SingleQuestion } from '../fast-path/single-question.js'
+import type { ActiveConfig } from './active-config.js'
+import type { AppliedLevel } from './applied-level.js'
+import type { NamedLimit } from './policies.js'
+import { unitsTaken } from './units-taken.js'
+
+/** One reading of a request: the levels found, the most specific first, and those that decide. */
+export interface Decider {
+  readonly levels: readonly AppliedLevel[]
+  readonly deciding: readonly AppliedLevel[]
+}
+
+export interface Cost {
+  /** The cost the request itself came with. */
+  readonly given: number | null
+  readonly cost: number
+}
+
+const NO_CHECKS: readonly Check[] = []
+
+export function questionOf(active: ActiveConfig, readings: readonly Decider[], costs: Cost): Question {
+  const { cost } = costs
+  const onStoreFailure = failureModeOf(active, readings)
+  const shadow = shadowChecks(active, readings, costs)
+  const [reading] = readings
+  const [first, ...others] = reading?.deciding ?? []
+  if (readings.length === 1 && first !== undefined && others.length === 0) {
+    const [check, ...more] = liveChecks(first, cost)
+    // Most requests meet one limit, and a store knows a shorter way for these.
+    if (check !== undefined && more.length === 0 && shadow.length === 0 && onStoreFailure === null) {
+      return new SingleQuestion(check.subject, check.scope, check.name, check.limit, check.cost)
+    }
+  }
+  const alternatives = alternativesOf(active, readings, cost)
+  return {
+    alternatives,
+    shadow: shadow.length === 0 ? shadow : withoutLive(shadow, alternatives),
+    ...(onStoreFailure !== null && { onStoreFailure }),
+  }
+}
+
+/** The checks of a level: for its own subject, and for whoever else of the request is charged with it. */
+function liveChecks(applied: AppliedLevel, cost: number): Check[] {
+  const own = checksOf(applied, applied.level.configured.policy.limits, cost)
+  if (applied.also.length === 0) return own
+  const { level, also } = applied
+  const others = also.flatMap(({ subject, configured }) =>
+    checksOf({ subject, level }, configured.policy.limits, cost),
+  )
+  return withoutRepeats([...own, ...others])
+}
+
+/** The only place where a level becomes checks. */
+function checksOf(
+  { subject, level }: Pick<AppliedLevel, 'subject' | 'level'>,
+  limits: readonly NamedLimit[],
+  cost: number,
+): Check[] {
+  const { scope } = level
+  return limits.map(({ name, limit }) => ({ subject, scope, name, limit, cost: unitsTaken(limit, cost) }))
+}
+
+/** Everything a level keeps about its subject, whether it binds or not. */
+export function statesOf(level: AppliedLevel): Check[] {
+  const { policy, candidate } = level.level.configured
+  return checksOf(level, [...policy.limits, ...candidate], 0)
+}
+
+const LEVELS = ['route', 'caller', 'global'] as const
+
+/** Every alternative must do for every reading: which of them the server has in mind is not known. */
+function alternativesOf(
+  { config }: ActiveConfig,
+  readings: readonly Decider[],
+  cost: number,
+): readonly (readonly Check[])[] {
+  const together = (levels: readonly AppliedLevel[]) =>
+    withoutRepeats(mostSpecificFirst(levels).flatMap(level => liveChecks(level, cost)))
+  if (config.levels !== 'first-available') return [together(readings.flatMap(({ deciding }) => deciding))]
+  const steps = LEVELS.filter(name => readings.some(({ deciding }) => deciding.some(isOn(name))))
+  if (steps.length === 0) return [[]]
+  // A reading without a rule for the route stands there with what it begins with.
+  return steps.map(name => together(readings.flatMap(({ deciding }) => levelAt(deciding, name))))
+}
+
+/** Each level once, also where several readings lead to it. */
+function mostSpecificFirst(levels: readonly AppliedLevel[]): readonly AppliedLevel[] {
+  return [...new Set(levels)].toSorted(
+    (one, other) => LEVELS.indexOf(one.level.level) - LEVELS.indexOf(other.level.level),
+  )
+}
+
+function isOn(name: string) {
+  return ({ level }: AppliedLevel) => level.level === name
+}
+
+/** The level a reading is asked at a step: the one of that name, or the next less specific one it has. */
+function levelAt(deciding: readonly AppliedLevel[], name: (typeof LEVELS)[number]): readonly AppliedLevel[] {
+  const from = LEVELS.indexOf(name)
+  const found = deciding.find(({ level }) => LEVELS.indexOf(level.level) >= from)
+  return found === undefined ? [] : [found]
+}
+
+function shadowChecks(
+  active: ActiveConfig,
+  readings: readonly Decider[],
+  { given, cost }: Cost,
+): readonly Check[] {
+  // Throttling is paused: what would have been throttled is not asked either.
+  if (active.control.multiplier === 0) return NO_CHECKS
+  let checks: readonly Check[] = NO_CHECKS
+  for (const level of levelsOf(readings)) {
+    const isShadow = level.part === 'shadow'
+    const { configured, cost: costOfRule } = level.level
+    // As it would be if the rule were in force; what is in force is charged as if it were not there.
+    const ownCost = isShadow ? (given ?? costOfRule ?? cost) : cost
+    if (isShadow) checks = [...checks, ...liveChecks(level, ownCost)]
+    const { candidate } = configured
+    if (level.part !== 'unused' && candidate.length > 0)
+      checks = [...checks, ...checksOf(level, candidate, ownCost)]
+  }
+  return checks
+}
+
+/** All levels that a request leads to. */
+export function levelsOf(readings: readonly Decider[]): readonly AppliedLevel[] {
+  const [only] = readings
+  if (only !== undefined && readings.length === 1) return only.levels
+  return mostSpecificFirst(readings.flatMap(({ levels }) => levels))
+}
+
+const STRICTEST_FIRST: readonly FailureMode[] = ['closed', 'local', 'open']
+
+/** The strictest of what the readings ask for; null where nobody says anything. */
+function failureModeOf({ defaultFailure }: ActiveConfig, readings: readonly Decider[]): FailureMode | null {
+  const said = readings.map(
+    ({ levels, deciding }) => (deciding[0] ?? levels[0])?.level.onStoreFailure ?? null,
+  )
+  const [only = null] = said
+  if (said.every(mode => mode === only)) return only
+  return STRICTEST_FIRST.find(mode => said.some(one => (one ?? defaultFailure) === mode)) ?? null
+}
+
+/** Leaves out states that a binding check charges already: in shadow they would be charged twice. */
+function withoutLive(shadow: readonly Check[], alternatives: readonly (readonly Check[])[]): Check[] {
+  const live = new Set(alternatives.flat().map(stateOf))
+  return withoutRepeats(shadow).filter(check => !live.has(stateOf(check)))
+}
+
+/** Two levels may lead to one budget; it is charged once, as the stricter of them says. */
+export function withoutRepeats(checks: readonly Check[]): Check[] {
+  const byState = new Map<string, Check>()
+  for (const check of checks) {
+    const state = stateOf(check)
+    const known = byState.get(state)
+    if (known === undefined || check.limit.limit < known.limit.limit) byState.set(state, check)
+  }
+  return [...byState.values()]
+}
+
+function stateOf({ subject, scope, name }: Check): string {
+  return JSON.stringify([subject, scope, name])
+}

@@ -1,0 +1,11 @@
+import type { Limit } from '../engine/limit.js'
+
+/** Whether a limit counts requests, whatever they cost. */
+export function countsRequests({ algorithm, counts }: Limit): boolean {
+  return counts === 'requests' || algorithm === 'concurrency'
+}
+
+/** What a request of this cost takes of a limit. */
+export function unitsTaken(limit: Limit, cost: number): number {
+  return countsRequests(limit) ? 1 : cost
+}

@@ -1,0 +1,164 @@
+/**
+ * Questions asked in the same turn of the event loop travel as one call. An interpreter that is entered once for sixty
+ * checks, one reading of the server's clock and one packet cost a fraction of sixty. Nothing waits for a timer: a question
+ * asked while nothing is under way leaves as soon as the code that asked it is done.
+ *
+ * Invariant: questions of one lane leave in the order they were asked.
+ */
+
+import type { Answer, Check, Question } from '../../engine/question.js'
+import { isHeadgateError } from '../../errors/headgate-error.js'
+import type { Timers } from '../../time/clock.js'
+import { countChecks, firstCheckOf } from '../question-checks.js'
+import type { Action, Stage } from '../stage.js'
+import type { Eventually } from '../store.js'
+import type { Waiter } from '../waiter.js'
+import type { Breakers } from './breakers.js'
+import type { Call, Send } from './call.js'
+import type { Outcome, Remote } from './remote.js'
+
+export interface BatchOptions {
+  /** Checks in a call at most, so that no call holds the server for long. */
+  readonly maxChecks: number
+  readonly timers: Timers
+  /** A question to a node that is not to be called is refused at once: it need not wait for others. */
+  readonly breakers: Pick<Breakers, 'isAnyAway' | 'refusalOf'> | null
+  /** Called when the last call is over. */
+  close(): Eventually<void>
+}
+
+/** The stage at which questions become calls. */
+export function withBatching(remote: Remote, send: Send, options: BatchOptions): Stage {
+  const { maxChecks, breakers } = options
+  const afterThisCode = options.timers.afterThisCode ?? queueMicrotask
+  const afterThisTurn = options.timers.afterThisTurn ?? queueMicrotask
+  const lanes = new Map<number, PendingBatch>()
+  let scheduled = false
+  let underWay = 0
+  let onDrained: (() => void) | null = null
+
+  const nodeOf = (check: Check | undefined): string => (check === undefined ? '' : remote.nodeOf(check))
+
+  /** One call in the making, and then whoever waits for it. */
+  class PendingBatch implements Call<readonly Outcome[]>, Waiter<readonly Outcome[]> {
+    readonly questions: Question[] = []
+    readonly waiters: Waiter<Answer>[] = []
+    checks = 0
+    node = ''
+    sample: Check | undefined
+
+    constructor(
+      readonly action: Action,
+      readonly askedAt: string,
+    ) {}
+
+    send(): Promise<readonly Outcome[]> {
+      return remote.ask(this.action, this.questions, this.askedAt)
+    }
+
+    answered(outcomes: readonly Outcome[]): void {
+      landed()
+      for (let index = 0; index < outcomes.length; index++) {
+        const outcome = outcomes[index] as Outcome
+        const waiter = this.waiters[index] as Waiter<Answer>
+        if (isHeadgateError(outcome)) waiter.failed(outcome)
+        else waiter.answered(outcome)
+      }
+    }
+
+    failed(error: unknown): void {
+      landed()
+      for (const waiter of this.waiters) waiter.failed(error)
+    }
+  }
+
+  function flush(): void {
+    scheduled = false
+    for (const [lane, batch] of lanes) dispatch(lane, batch)
+  }
+
+  function dispatch(lane: number, batch: PendingBatch): void {
+    lanes.delete(lane)
+    underWay++
+    try {
+      batch.sample = firstCheckOf(batch.questions[0] as Question)
+      batch.node = nodeOf(batch.sample)
+      send(batch, batch)
+    } catch (error) {
+      batch.failed(error)
+    }
+  }
+
+  function landed(): void {
+    underWay--
+    if (underWay === 0) onDrained?.()
+  }
+
+  /** While calls are under way the next one may as well take what other sockets of this turn bring. */
+  function schedule(): void {
+    scheduled = true
+    if (underWay === 0) afterThisCode(flush)
+    else afterThisTurn(flush)
+  }
+
+  /** Makes a call that is no question, behind those that were asked before. */
+  function sendAfter<Reply>(checks: readonly Check[], make: () => Promise<Reply>): Promise<Reply> {
+    const [check] = checks
+    flush()
+    underWay++
+    return new Promise<Reply>((resolve, reject) => {
+      send(
+        { node: nodeOf(check), sample: check, checks: checks.length, send: make },
+        { answered: resolve, failed: reject },
+      )
+    }).finally(landed)
+  }
+
+  return {
+    source: remote.source,
+    ask(action, question, waiter) {
+      const refusal = breakers?.isAnyAway() ? breakers.refusalOf(nodeOf(firstCheckOf(question))) : null
+      if (refusal !== null) {
+        waiter.failed(refusal)
+        return null
+      }
+      const lane = remote.laneOf(question)
+      const askedAt = remote.askedAt?.() ?? ''
+      let batch = lanes.get(lane)
+      if (batch !== undefined && (batch.action !== action || batch.askedAt !== askedAt)) {
+        dispatch(lane, batch)
+        batch = undefined
+      }
+      if (batch === undefined) {
+        batch = new PendingBatch(action, askedAt)
+        lanes.set(lane, batch)
+        if (!scheduled) schedule()
+      }
+      batch.questions.push(question)
+      batch.waiters.push(waiter)
+      batch.checks += countChecks(question)
+      if (batch.checks >= maxChecks) dispatch(lane, batch)
+      return null
+    },
+    refund: refunds =>
+      sendAfter(
+        refunds.map(({ check }) => check),
+        () => remote.refund(refunds),
+      ),
+    renew: renewals =>
+      sendAfter(
+        renewals.map(({ check }) => check),
+        () => remote.renew(renewals),
+      ),
+    reset: checks => sendAfter(checks, () => remote.reset(checks)),
+    async close() {
+      flush()
+      if (underWay > 0) {
+        await new Promise<void>(resolve => {
+          onDrained = resolve
+        })
+      }
+      await options.close()
+    },
+  }
+}

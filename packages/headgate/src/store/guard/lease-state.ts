@@ -1,0 +1,122 @@
+import { type Lease, leaseForUs } from '../../engine/lease.js'
+import type { Answer, Check, Question, Refund, Verdict } from '../../engine/question.js'
+import { LeasedAnswer, SingleQuestion } from '../../fast-path/single-question.js'
+import { isSameLimit } from '../question-checks.js'
+import type { TimedWaiter } from './deadlines.js'
+
+const NO_VERDICTS: readonly Verdict[] = []
+
+/** A request that waits for a grant, and no longer than it may. */
+export interface Waiting {
+  readonly question: Question
+  readonly call: TimedWaiter<Answer>
+}
+
+/** The state of one leased key in this process, and the units it holds. */
+export class LeaseState {
+  left = 0
+  size = 1
+  expiresAtUs = 0
+  sentAtUs = 0
+  usedAtUs = 0
+  /** Of the grant, in the order of the checks. */
+  verdicts: readonly Verdict[] = NO_VERDICTS
+  remaining = Number.POSITIVE_INFINITY
+  hits = 1
+  hitsSinceUs: number
+  /** Requests that wait for the grant that is under way, the units they want, and the least that one of them does. */
+  waiting: Waiting[] = []
+  wanted = 0
+  least = 0
+  granting = false
+  /** Told when those who waited for a grant have been served. */
+  onServed: (() => void) | null = null
+  ended = false
+
+  constructor(
+    readonly checks: readonly Check[],
+    readonly lease: Lease,
+    nowUs: number,
+  ) {
+    this.hitsSinceUs = nowUs
+  }
+}
+
+/** How the question may be leased; null when it may not: something in it is not leased, or is not all alike. */
+export function leaseOf(question: Question): Lease | null {
+  if (question instanceof SingleQuestion) return question.cost > 0 ? (question.limit.lease ?? null) : null
+  const [checks] = question.alternatives
+  const first = checks?.[0]
+  if (checks === undefined || first === undefined || first.cost === 0) return null
+  if (question.alternatives.length > 1 || question.shadow.length > 0) return null
+  const alike = (check: Check): boolean =>
+    check.limit.lease !== undefined && check.subject === first.subject && check.cost === first.cost
+  return checks.every(alike) ? (first.limit.lease ?? null) : null
+}
+
+export function checksOf(question: Question): readonly Check[] {
+  if (!(question instanceof SingleQuestion)) return question.alternatives[0] as readonly Check[]
+  const { subject, scope, name, limit, cost } = question
+  return [{ subject, scope, name, limit, cost }]
+}
+
+/** The one whose key and cost stand for all of a question that may be leased. */
+export function leasedCheckOf(question: Question): Check {
+  return question instanceof SingleQuestion ? question : (question.alternatives[0]?.[0] as Check)
+}
+
+/** Whether it was taken for the same limits with the same numbers. */
+export function isFor(leaseState: LeaseState, question: Question): boolean {
+  const { checks } = leaseState
+  if (question instanceof SingleQuestion) {
+    return checks.length === 1 && isSameLimit(checks[0] as Check, question)
+  }
+  const asked = question.alternatives[0] as readonly Check[]
+  return (
+    checks.length === asked.length &&
+    checks.every((check, index) => isSameLimit(check, asked[index] as Check))
+  )
+}
+
+/** The amounts to ask for: as much as suits, a quarter of it, and one request's worth. */
+export function amountsOf(leaseState: LeaseState, processes: number): number[] {
+  const { wanted, least, size, lease, remaining } = leaseState
+  // Half of an equal part: those who ask a moment later find something, too.
+  const fair = Number.isFinite(remaining) ? Math.floor(remaining / (2 * Math.max(1, processes))) : size
+  const most = Math.max(least, Math.min(Math.max(size, wanted), lease.max, fair))
+  return [...new Set([most, Math.max(least, most >> 2), least])]
+}
+
+export function timeToSpendUs(leaseState: LeaseState): number {
+  const times = leaseState.checks.map(({ limit }, index) =>
+    leaseForUs(limit, limit.lease ?? leaseState.lease, leaseState.verdicts[index]?.chargedAtUs ?? 0),
+  )
+  return Math.min(...times)
+}
+
+/** The refund of unspent units, without what the bucket has refilled by itself: see `engine/lease.ts`. */
+export function unspent(check: Check, units: number, chargedAtUs: number | null): Refund {
+  return { check, units, chargedAtUs, heldSinceUs: chargedAtUs ?? undefined }
+}
+
+/** The answer from units held here: `remaining` is what the store had when it was asked, and what is held. */
+export function leasedAnswer(
+  question: Question,
+  leaseState: LeaseState,
+  passedUs: number,
+  isSpent: boolean,
+): Answer {
+  const { verdicts, left } = leaseState
+  if (question instanceof SingleQuestion) {
+    const { remaining, resetAfterUs, chargedAtUs } = verdicts[0] as Verdict
+    const resetUs = Math.max(0, resetAfterUs - passedUs)
+    return new LeasedAnswer(remaining + left, 0, resetUs, isSpent ? chargedAtUs : null, undefined)
+  }
+  const spent = verdicts.map(verdict => ({
+    ...verdict,
+    remaining: verdict.remaining + left,
+    resetAfterUs: Math.max(0, verdict.resetAfterUs - passedUs),
+    chargedAtUs: isSpent ? verdict.chargedAtUs : null,
+  }))
+  return { charged: 0, verdicts: [spent], shadow: [], leased: true }
+}

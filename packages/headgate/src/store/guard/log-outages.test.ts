@@ -1,0 +1,79 @@
+import { expect, it } from 'vitest'
+import { keepLines } from '../../../test/support/kept-lines.ts'
+import type { BreakerState } from './breaker.js'
+import { logOutages, type OutageLogOptions } from './log-outages.js'
+
+function setUp(options: Partial<OutageLogOptions> = {}) {
+  const { logger, lines, fields } = keepLines()
+  const time = { nowMs: 0 }
+  const onEvent = logOutages({
+    ...{ logger, everyMs: 300_000, mode: 'local', nowMs: () => time.nowMs, sharedAmong: () => 3 },
+    nameOf: node => `Redis ${node || '10.0.0.5:6379'}`,
+    ...options,
+  })
+  const fail = () => onEvent({ type: 'failure', code: 'ERR_HEADGATE_STORE', message: 'redis: gone' })
+  const turn = (state: BreakerState, node = '', failure: 'silent' | 'refused' = 'silent') => {
+    const because = state === 'open' ? { calls: 5, withinMs: 210, failure } : null
+    onEvent({ type: 'breaker', node, state, because })
+  }
+  const fallBack = () => onEvent({ type: 'fallback', mode: 'local', allowed: true })
+  return { lines, fields, time, onEvent, fail, turn, fallBack }
+}
+
+it('says what the store did and what becomes of requests, and afterwards what it came to', () => {
+  const { lines, fields, time, turn, fallBack } = setUp()
+  turn('open')
+  for (let decided = 0; decided < 17; decided++) fallBack()
+  turn('half-open')
+  turn('open')
+  turn('half-open')
+  time.nowMs = 2_340
+  turn('closed')
+  expect(lines).toEqual([
+    'warn: Redis 10.0.0.5:6379 has not answered 5 calls in 210 ms: deciding here, at 1/3 of each limit, until it does',
+    'info: Redis 10.0.0.5:6379 answers again: it was not asked for 2.3 s, in which 17 decisions were made without it',
+  ])
+  expect(fields).toEqual([
+    { event: 'breaker', state: 'open', node: '', failure: 'silent', calls: 5, withinMs: 210 },
+    { event: 'breaker', state: 'closed', node: '', unaskedMs: 2_340, decisions: 17 },
+  ])
+})
+
+it.each([
+  ['local', 1, 'deciding here, at the whole of each limit, until it does'],
+  ['open', 3, 'letting requests pass until it does'],
+  ['closed', 3, 'refusing requests with 503 until it does'],
+] as const)('says the consequence of mode %s among %i', (mode, among, consequence) => {
+  const { lines, turn } = setUp({ mode, sharedAmong: () => among })
+  turn('open')
+  expect(lines).toEqual([`warn: Redis 10.0.0.5:6379 has not answered 5 calls in 210 ms: ${consequence}`])
+})
+
+it('gives the reason of a node that said one', () => {
+  const { lines, fail, turn } = setUp()
+  fail()
+  turn('open', '127.0.0.1:7000', 'refused')
+  expect(lines).toEqual([
+    'warn: ERR_HEADGATE_STORE: redis: gone: deciding here, at 1/3 of each limit, for now',
+    'warn: Redis 127.0.0.1:7000 has failed 5 calls in 210 ms (redis: gone): deciding here, at 1/3 of each limit, until it does',
+  ])
+})
+
+it('logs a failure once in a while, with a count of what it left out', () => {
+  const { lines, time, fail } = setUp()
+  for (let count = 0; count < 100; count++) fail()
+  time.nowMs = 300_000
+  fail()
+  expect(lines).toHaveLength(2)
+  expect(lines[1]).toMatch(/redis: gone: .* \(and 99 more since the last time\)$/)
+})
+
+it('logs a breaker that opens and closes all the time as seldom as anything else', () => {
+  const { lines, time, turn } = setUp()
+  for (; time.nowMs < 300_000; time.nowMs += 3_000) {
+    for (const state of ['open', 'half-open', 'closed'] as const) turn(state)
+  }
+  turn('open')
+  expect(lines).toHaveLength(3)
+  expect(lines[2]).toMatch(/\(and 99 more since the last time\)$/)
+})

@@ -1,0 +1,106 @@
+import type { FailureMode } from '../../engine/question.js'
+import { unexpected } from '../../errors/headgate-error.js'
+import { type Logger, parseLogger } from '../../observe/logger.js'
+import { recorderOf, type Statistics } from '../../observe/statistics/statistics.js'
+import type { StoreRecorder } from '../../observe/statistics/store-counts.js'
+import type { BreakerOptions } from './breaker.js'
+import type { OnGuardEvent } from './guard-event.js'
+import type { RegionShare } from './region-share.js'
+
+/** The options of a store that is not in this process. */
+export interface PipelineOptions {
+  /** How long a call to the store may take before it is given up. Default 30. */
+  readonly deadlineMs?: number
+  /** The failure mode: `local` (the default), `open`, `closed`; `throw` hands the error on. */
+  readonly onStoreFailure?: FailureMode | 'throw'
+  /** Failed calls in a row after which a node is no longer asked. Default 5. */
+  readonly breakerFailures?: number
+  /** How long a node must have been silent, too, where it gave no answer at all. Default 100. */
+  readonly breakerSilenceMs?: number
+  /** The longest time until a node that stopped answering is tried again. Default 500, at most 30,000. */
+  readonly probeAfterMs?: number
+  /** Calls to the store that this process may make in a second; beyond it the failure mode decides. Left out: no bound. */
+  readonly maxCallsPerSecond?: number
+  /** How many processes share the limits. Left out: counted through the store itself. */
+  readonly processes?: number
+  /** Failures are logged once in this time, with a count. Default five minutes. */
+  readonly logEveryMs?: number
+  /** Where lines are written. Default: the console. */
+  readonly logger?: Logger
+  /** Called with failures, changes of breakers and decisions made without the store. */
+  readonly onEvent?: OnGuardEvent
+  /** Where calls are counted, and the decisions of limiters and gates on this store. Left out: nowhere. */
+  readonly statistics?: Statistics
+}
+
+/** The options of the pipeline, parsed. */
+export interface PipelineSettings {
+  readonly deadlineMs: number
+  readonly mode: FailureMode | 'throw'
+  readonly breaker: BreakerOptions
+  /** Null: no bound. */
+  readonly maxCallsPerSecond: number | null
+  /** Null: counted through the store itself. */
+  readonly processes: number | null
+  readonly logEveryMs: number
+  readonly logger: Logger
+  readonly onEvent: OnGuardEvent | null
+  readonly statistics: Statistics | null
+  readonly recorder: StoreRecorder | null
+  /** Checks in a call at most; one means that every question is a call of its own. */
+  readonly maxChecks: number
+  /** Subjects whose denials are remembered; none when 0. */
+  readonly deniedSubjects: number
+  readonly share: RegionShare | null
+}
+
+const MODES: readonly unknown[] = ['local', 'open', 'closed', 'throw'] satisfies PipelineSettings['mode'][]
+
+/** Without batches, deny cache and share; a store that has them adds its own. */
+export function parsePipelineOptions(options: PipelineOptions): PipelineSettings {
+  const mode = options.onStoreFailure ?? 'local'
+  if (!MODES.includes(mode)) {
+    throw unexpected(
+      'ERR_HEADGATE_INVALID_OPTION',
+      'onStoreFailure',
+      "'local', 'open', 'closed' or 'throw'",
+      mode,
+    )
+  }
+  const { processes } = options
+  const deadlineMs = parseDeadlineMs(options.deadlineMs ?? 30)
+  return {
+    deadlineMs,
+    mode,
+    breaker: {
+      failures: parseWhole(options.breakerFailures ?? 5, 'breakerFailures', 1, 1_000),
+      silenceMs: parseWhole(options.breakerSilenceMs ?? 100, 'breakerSilenceMs', 0, 30_000),
+      probeAfterMs: parseWhole(options.probeAfterMs ?? 500, 'probeAfterMs', 10, 30_000),
+      quickMs: deadlineMs / 2,
+    },
+    maxCallsPerSecond:
+      options.maxCallsPerSecond === undefined
+        ? null
+        : parseWhole(options.maxCallsPerSecond, 'maxCallsPerSecond', 1, 1_000_000_000),
+    processes: processes === undefined ? null : parseWhole(processes, 'processes', 1, 1_000_000),
+    logEveryMs: parseWhole(options.logEveryMs ?? 300_000, 'logEveryMs', 0, 86_400_000),
+    logger: parseLogger(options.logger),
+    onEvent: options.onEvent ?? null,
+    statistics: options.statistics ?? null,
+    recorder: recorderOf(options.statistics)?.store ?? null,
+    maxChecks: 1,
+    deniedSubjects: 0,
+    share: null,
+  }
+}
+
+function parseDeadlineMs(value: unknown): number {
+  if (typeof value === 'number' && value >= 1 && value <= 60_000) return value
+  throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'deadlineMs', 'a number from 1 to 60000', value)
+}
+
+/** A whole number in a range, or an error that names the field. */
+export function parseWhole(value: unknown, field: string, least: number, most: number): number {
+  if (typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most) return value
+  throw unexpected('ERR_HEADGATE_INVALID_OPTION', field, `a whole number from ${least} to ${most}`, value)
+}

@@ -1,0 +1,74 @@
+import { mulDivFloor } from '../../engine/exact-fraction.js'
+import type { Limit } from '../../engine/limit.js'
+import type { Check, Question } from '../../engine/question.js'
+import { HeadgateError, show } from '../../errors/headgate-error.js'
+import { SingleQuestion } from '../../fast-path/single-question.js'
+import type { Stage } from '../stage.js'
+
+/** A part of every limit: `{ part: 1, of: 3 }` is a third. Whole numbers, so that the parts add up exactly. */
+export interface RegionShare {
+  readonly part: number
+  readonly of: number
+}
+
+export function parseRegionShare({ part, of }: RegionShare): RegionShare {
+  if (!Number.isInteger(part) || !Number.isInteger(of) || part < 1 || of < part || of > 1_000_000) {
+    throw new HeadgateError(
+      'ERR_HEADGATE_INVALID_OPTION',
+      `share: expected whole numbers { part, of } with 1 <= part <= of; got part ${show(part)} of ${show(of)}`,
+    )
+  }
+  return { part, of }
+}
+
+/** Taken off a shared rate, so that the rounding of its product and quotient is down, too. */
+const ROUND_DOWN = 1 - 2 ** -51
+
+/** The stage of a region: every limit is its share. */
+export function withRegionShare(next: Stage, share: RegionShare): Stage {
+  const cut = createShare(share)
+  const cutCheck = (check: Check): Check => ({ ...check, limit: cut(check.limit) })
+  const cutQuestion = (question: Question): Question => {
+    if (question instanceof SingleQuestion) {
+      const { subject, scope, name, limit, cost } = question
+      return new SingleQuestion(subject, scope, name, cut(limit), cost)
+    }
+    const { alternatives, shadow, onStoreFailure } = question
+    return {
+      alternatives: alternatives.map(checks => checks.map(cutCheck)),
+      shadow: shadow.map(cutCheck),
+      ...(onStoreFailure && { onStoreFailure }),
+    }
+  }
+  return {
+    ...next,
+    ask: (action, question, waiter) => next.ask(action, cutQuestion(question), waiter),
+    refund: refunds => next.refund(refunds.map(refund => ({ ...refund, check: cutCheck(refund.check) }))),
+    renew: renewals => next.renew(renewals.map(renewal => ({ ...renewal, check: cutCheck(renewal.check) }))),
+  }
+}
+
+/**
+ * Makes the function that cuts a limit down to a region's share, rounded down: regions whose parts add up to the whole
+ * never admit more than the limit together. A share below 1 is 0 and admits nothing.
+ */
+export function createShare(share: RegionShare): (limit: Limit) => Limit {
+  const { part, of } = share
+  const known = new WeakMap<Limit, Limit>()
+  return limit => {
+    let shared = known.get(limit)
+    if (shared === undefined) {
+      const units = mulDivFloor(limit.limit, part, of)
+      shared =
+        limit.algorithm === 'token-bucket'
+          ? { ...limit, limit: units, refillPerSecond: shareOfRate(limit.refillPerSecond, share) }
+          : { ...limit, limit: units }
+      known.set(limit, shared)
+    }
+    return shared
+  }
+}
+
+function shareOfRate(refillPerSecond: number, { part, of }: RegionShare): number {
+  return part === of ? refillPerSecond : ((refillPerSecond * part) / of) * ROUND_DOWN
+}

@@ -1,0 +1,118 @@
+import { unexpected } from '../../errors/headgate-error.js'
+import { encodeTenant } from '../../subject/key.js'
+import {
+  type PipelineOptions,
+  type PipelineSettings,
+  parsePipelineOptions,
+  parseWhole,
+} from '../guard/pipeline-options.js'
+import { parseRegionShare, type RegionShare } from '../guard/region-share.js'
+import type { StoreWarning } from './inspect.js'
+
+export interface RedisStoreOptions extends PipelineOptions {
+  /** First part of every key. Default `ratelimit`. */
+  readonly prefix?: string
+  /** Keeps the limits of several products on one Redis apart. */
+  readonly tenant?: string
+  /**
+   * The program this process is one of: while Redis is away it shares the limits with those of the same name, and with
+   * those that have none. Default: the tenant.
+   */
+  readonly service?: string
+  /**
+   * How long the first requests wait for the connection of a new store, counted from when it was made. Default 1,000.
+   * It ends when connecting fails.
+   */
+  readonly connectTimeoutMs?: number
+  /** Run as scripts (`EVALSHA`, the default) or as Redis Functions (`FCALL`, Redis 7). */
+  readonly use?: 'scripts' | 'functions'
+  /** Use the client itself instead of a duplicate with safe options. */
+  readonly shared?: boolean
+  /** This store's part of every limit, where several regions have a Redis each. */
+  readonly share?: RegionShare
+  /**
+   * Send checks made in the same turn of the event loop as one call. Default true. `maxChecks` (default 64) bounds a
+   * call, and with it the time for which Redis answers nobody else.
+   */
+  readonly batch?: boolean | { readonly maxChecks?: number }
+  /**
+   * Answer a client that Redis has just denied without asking again, until it may come back and for one second at
+   * most. Default true.
+   */
+  readonly denyCache?: boolean
+  /** Called with what is unsafe about the set-up, instead of the logger. */
+  readonly onWarning?: (warning: StoreWarning) => void
+  /**
+   * The server's time in microseconds, for this library's own tests. Left out: the server's own clock.
+   * @internal
+   */
+  readonly testClockUs?: () => number
+}
+
+/** The options of a Redis store, parsed. */
+export interface RedisSettings extends PipelineSettings {
+  readonly prefix: string
+  readonly tenant: string
+  readonly service: string
+  readonly connectTimeoutMs: number
+  readonly use: 'scripts' | 'functions'
+  readonly shared: boolean
+  warn(warning: StoreWarning): void
+  readonly testClockUs: (() => number) | null
+}
+
+const PREFIX = /^[A-Za-z0-9_.-]{1,32}$/
+const SERVICE = /^[A-Za-z0-9_.-]{1,64}$/
+const MAX_CHECKS = 64
+/** Enough for every client a flood comes from, and a few megabytes at most. */
+const DENIED_SUBJECTS = 10_000
+
+export function parseRedisOptions(options: RedisStoreOptions): RedisSettings {
+  const { prefix = 'ratelimit', tenant = '', use = 'scripts', share } = options
+  if (typeof prefix !== 'string' || !PREFIX.test(prefix)) {
+    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'prefix', 'up to 32 letters, digits, _ . or -', prefix)
+  }
+  if (typeof tenant !== 'string') {
+    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'tenant', 'a string', tenant)
+  }
+  if (use !== 'scripts' && use !== 'functions') {
+    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'use', "'scripts' or 'functions'", use)
+  }
+  const settings = parsePipelineOptions(options)
+  return {
+    ...settings,
+    ...{ prefix, tenant, use },
+    service: parseService(options.service, tenant),
+    connectTimeoutMs: parseWhole(options.connectTimeoutMs ?? 1_000, 'connectTimeoutMs', 0, 60_000),
+    shared: options.shared === true,
+    share: share === undefined ? null : parseRegionShare(share),
+    maxChecks: parseBatch(options.batch),
+    deniedSubjects: parseDenyCache(options.denyCache),
+    warn: options.onWarning ?? (({ code, message }) => settings.logger.warn({ code }, `${code}: ${message}`)),
+    testClockUs: options.testClockUs ?? null,
+  }
+}
+
+function parseService(service: unknown, tenant: string): string {
+  if (service === undefined) return encodeTenant(tenant)
+  if (typeof service === 'string' && SERVICE.test(service)) return service
+  throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'service', 'up to 64 letters, digits, _ . or -', service)
+}
+
+/** Checks in a call at most: one means that every question is a call of its own. */
+function parseBatch(batch: unknown): number {
+  if (batch === undefined || batch === true) return MAX_CHECKS
+  if (batch === false) return 1
+  if (typeof batch !== 'object' || batch === null) {
+    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'batch', 'true, false or { maxChecks }', batch)
+  }
+  const { maxChecks = MAX_CHECKS } = batch as { maxChecks?: unknown }
+  return parseWhole(maxChecks, 'batch.maxChecks', 1, 1_000)
+}
+
+/** Subjects whose denials are remembered; none when it is off. */
+function parseDenyCache(denyCache: unknown): number {
+  if (denyCache === undefined || denyCache === true) return DENIED_SUBJECTS
+  if (denyCache === false) return 0
+  throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'denyCache', 'true or false', denyCache)
+}

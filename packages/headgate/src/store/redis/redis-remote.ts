@@ -1,0 +1,185 @@
+import type { Check } from '../../engine/question.js'
+import { HeadgateError } from '../../errors/headgate-error.js'
+import { redisKey } from '../../subject/key.js'
+import type { ControlStore } from '../control-store.js'
+import type { World } from '../guard/pipeline.js'
+import { parseWhole } from '../guard/pipeline-options.js'
+import type { Remote } from '../guard/remote.js'
+
+import { firstCheckOf } from '../question-checks.js'
+import type { StatisticsStore } from '../statistics-store.js'
+
+import type { RedisConnection } from './connection.js'
+import { decodeAnswers, decodeRefunds, decodeRenewals } from './decode.js'
+import { encodeQuestions, encodeRefunds, encodeRenewals, encodeReset } from './encode.js'
+import { createFirstConnection } from './first-connection.js'
+import { createHeartbeat } from './heartbeat.js'
+import { createInspection } from './inspect.js'
+import { redisControl } from './redis-control.js'
+import type { RedisSettings } from './redis-options.js'
+import { redisStatistics } from './redis-statistics.js'
+import { retryReadOnly } from './retry-readonly.js'
+import { retryTryAgain } from './retry-tryagain.js'
+import { runAsFunction, runByHash } from './script-runner.js'
+import { type Script, scripts } from './scripts.gen.js'
+import { slotOf } from './slot.js'
+import { storeError } from './store-error.js'
+
+/** Redis as it is without any guard, and what operators keep there. */
+export interface RedisRemote extends Remote {
+  readonly control: ControlStore
+  readonly fleetStatistics: StatisticsStore
+  ready(options?: ReadyOptions): Promise<boolean>
+}
+
+export interface ReadyOptions {
+  /** How long to wait at most. Default 10,000. */
+  readonly timeoutMs?: number
+}
+
+/** Checks that may be unanswered at once; beyond it a frozen server would be paid for in memory. */
+const MAX_UNANSWERED = 10_000
+const READY_TIMEOUT_MS = 10_000
+
+/** Sends calls to Redis: encoded, run as one script, decoded. */
+export function createRedisRemote(
+  connection: RedisConnection,
+  settings: RedisSettings,
+  world: World,
+): RedisRemote {
+  const { prefix, tenant, service, deadlineMs, testClockUs } = settings
+  const { clock, timers } = world
+  const isSplit = connection.cluster === true
+  const timing = { deadlineMs, clock, timers }
+  const runOnce = settings.use === 'functions' ? runAsFunction(connection) : runByHash(connection)
+  const runSettled = isSplit ? retryTryAgain(runOnce, timing) : runOnce
+  const run = retryReadOnly(runSettled, connection, timing)
+  const clockUs = (): string => (testClockUs === null ? '' : String(testClockUs()))
+  const keyOf = ({ subject, scope, name }: Check): string =>
+    redisKey({ prefix, tenant, subject, scope, name })
+  const connected = async (): Promise<void> => connection.ready?.()
+  const inspection = createInspection({ connection, run, warn: settings.warn, clock })
+  const firstConnection = connection.onDemand
+    ? undefined
+    : createFirstConnection({
+        ...timing,
+        ready: connected,
+        problem: () => connection.problem?.(),
+        connectTimeoutMs: settings.connectTimeoutMs,
+      })
+  let unanswered = 0
+  let onClose = (): void => {}
+  const closed = new Promise<false>(resolve => {
+    onClose = () => resolve(false)
+  })
+
+  /** Runs a script for `checks` checks; a failure of it is the store's. */
+  async function call(script: Script, keys: string[], args: string[], checks = 1): Promise<unknown> {
+    if (unanswered >= MAX_UNANSWERED) throw tooMany(unanswered)
+    unanswered += checks
+    try {
+      const reply = run(script, keys, args)
+      world.onSent?.(reply)
+      return await reply
+    } catch (error) {
+      throw storeError(error)
+    } finally {
+      unanswered -= checks
+    }
+  }
+
+  /** The same beside the requests, when there is a connection within `connectWithinMs`. */
+  async function callBeside(script: Script, keys: string[], args: string[], connectWithinMs: number) {
+    await firstConnection?.wait(connectWithinMs)
+    return call(script, keys, args)
+  }
+
+  const fleetStatistics = redisStatistics({
+    ...{
+      prefix,
+      tenant,
+      service,
+      clockUs,
+      call: callBeside,
+      member: () => world.random().toString(36).slice(2),
+    },
+    // A connection that lives as long as a request has no second to leave anything of.
+    info: connection.info === undefined ? undefined : async () => (await connection.info?.()) ?? '',
+    statistics: connection.onDemand ? null : settings.statistics,
+  })
+
+  const look = (): Promise<void> => connected().then(inspection.lookOnce)
+  const looked = connection.onDemand ? null : look()
+  looked?.catch(() => {})
+
+  return {
+    source: 'redis',
+    isSplit,
+    onDemand: connection.onDemand === true,
+    ...(firstConnection && { firstConnection }),
+    ...(testClockUs && { testClock: { nowUs: testClockUs, unixMs: clock.unixMs } }),
+    nameOf: node => `Redis ${node || (connection.address?.() ?? '')}`.trimEnd(),
+    askedAt: clockUs,
+    laneOf(question) {
+      const check = isSplit ? firstCheckOf(question) : undefined
+      return check === undefined ? 0 : slotOf(keyOf(check))
+    },
+    nodeOf: check => (isSplit ? (connection.nodeOf?.(keyOf(check)) ?? '') : ''),
+    async ask(action, questions, askedAt) {
+      const { script, keys, args } = encodeQuestions(action, questions, keyOf, askedAt)
+      return decodeAnswers(await call(script, keys, args, questions.length), questions)
+    },
+    async refund(refunds) {
+      const { keys, args } = encodeRefunds(refunds, keyOf, clockUs())
+      return decodeRefunds(await call(scripts.refund, keys, args), refunds.length)
+    },
+    async renew(renewals) {
+      const { keys, args } = encodeRenewals(renewals, keyOf, clockUs())
+      return decodeRenewals(await call(scripts.renew, keys, args), renewals.length)
+    },
+    async reset(checks) {
+      const { keys, args } = encodeReset(checks, keyOf, clockUs())
+      await call(scripts.reset, keys, args)
+    },
+    heartbeat: createHeartbeat({
+      prefix,
+      service,
+      member: () => world.random().toString(36).slice(2),
+      nodeOf: key => connection.nodeOf?.(key) ?? '',
+      run(key, args) {
+        inspection.lookAgain()
+        return callBeside(scripts.heartbeat, [key], [clockUs(), ...args], deadlineMs)
+      },
+    }),
+    control: redisControl({ prefix, tenant, service, call: callBeside, clockUs, timers }),
+    async ready({ timeoutMs = READY_TIMEOUT_MS } = {}) {
+      const withinMs = parseWhole(timeoutMs, 'timeoutMs', 0, 86_400_000)
+      let callOff = (): void => {}
+      const late = new Promise<false>(resolve => {
+        callOff = timers.after(withinMs, () => resolve(false))
+      })
+      const isReady = (looked ?? look()).then(
+        () => true,
+        () => false,
+      )
+      return Promise.race([isReady, late, closed]).finally(callOff)
+    },
+    isEvictionUnsafe: inspection.isEvictionUnsafe,
+    onConnected: listener => connection.onConnected?.(listener),
+    replaceConnection: node => connection.replace?.(node),
+    fleetStatistics,
+    async close() {
+      fleetStatistics.stop()
+      onClose()
+      await connection.close?.()
+    },
+  }
+}
+
+/** Not the node's fault: more was asked than it can have answered by now. */
+function tooMany(unanswered: number): HeadgateError {
+  return new HeadgateError(
+    'ERR_HEADGATE_STORE_UNAVAILABLE',
+    `redis: not asked, because ${unanswered} checks are unanswered`,
+  )
+}

@@ -1,0 +1,111 @@
+/**
+ * What the processes of a fleet have counted, in Redis: each leaves its last second there once a second, under its name.
+ * Bounded in number and length, and gone some seconds after a process is.
+ */
+import type { Report } from '../../observe/statistics/report.js'
+import type { Statistics } from '../../observe/statistics/statistics.js'
+import type { Violation } from '../../observe/statistics/violations.js'
+import { VERSION } from '../../observe/version.js'
+import { encodeTenant } from '../../subject/key.js'
+import type { FleetReading, ProcessReport, StatisticsStore } from '../statistics-store.js'
+import { type Script, scripts } from './scripts.gen.js'
+
+export interface RedisStatisticsOptions {
+  readonly prefix: string
+  readonly tenant: string
+  readonly service: string
+  /** Makes the name of this process, when one is needed. */
+  readonly member: () => string
+  /** Where this process counts; null for one that only reads. */
+  readonly statistics: Statistics | null
+  /** Runs a script, and waits so long for a connection. */
+  readonly call: (script: Script, keys: string[], args: string[], connectWithinMs: number) => Promise<unknown>
+  readonly info: (() => Promise<string>) | undefined
+  /** The server's time for tests, or ''. */
+  readonly clockUs: () => string
+}
+
+const KEEP_US = 5_000_000
+const KEEP_VIOLATIONS_US = 86_400_000_000
+const MAX_PROCESSES = 1_000
+const MAX_VIOLATIONS = 1_000
+/** A report of fifty tallies is a quarter of this. */
+const MAX_REPORT_LENGTH = 32_768
+const CONNECT_WITHIN_MS = 500
+
+export interface RedisStatistics extends StatisticsStore {
+  stop(): void
+}
+
+export function redisStatistics(options: RedisStatisticsOptions): RedisStatistics {
+  const { prefix, tenant, service, statistics } = options
+  // Where nothing is left nothing is asked of the world, not even a name.
+  const member = statistics === null ? '' : options.member()
+  const base = `${prefix}:{stats${tenant === '' ? '' : `:${encodeTenant(tenant)}`}}`
+  const keys = [`${base}:processes`, `${base}:reports`, `${base}:violations`]
+  let note: unknown = null
+  let sequence = 0
+  let isSending = false
+
+  function run(name: string, report: string, violations: readonly string[]): Promise<unknown> {
+    const bounds = [KEEP_US, KEEP_VIOLATIONS_US, MAX_PROCESSES, MAX_VIOLATIONS].map(String)
+    const args = [options.clockUs(), name, report, ...bounds, ...violations]
+    return options.call(scripts.statistics, keys, args, CONNECT_WITHIN_MS)
+  }
+
+  async function leave({ violations, ...report }: Report): Promise<void> {
+    // A Redis that takes longer than a second gets the next second, not one more to answer.
+    if (isSending || statistics === null) return
+    isSending = true
+    try {
+      const { startedAtMs, gates } = statistics.read()
+      const left: ProcessReport = {
+        ...report,
+        ...{ id: member, service, version: VERSION, configVersion: gates[0]?.configVersion ?? null },
+        ...{ startedAtMs, sequence: ++sequence, note },
+      }
+      const text = JSON.stringify(left)
+      const shorter =
+        text.length <= MAX_REPORT_LENGTH ? text : JSON.stringify({ ...left, decisions: [], violators: [] })
+      await run(
+        member,
+        shorter,
+        violations.map(violation => JSON.stringify(violation)),
+      )
+    } catch {
+      // The calls of requests report the same failure.
+    } finally {
+      isSending = false
+    }
+  }
+
+  const stop = statistics === null ? () => {} : statistics.onSecond(report => void leave(report))
+
+  return {
+    id: member,
+    stop,
+    setNote(value) {
+      note = value
+    },
+    serverInfo: async () => (await options.info?.()) ?? null,
+    async read(): Promise<FleetReading> {
+      const [nowText, reports, violations] = (await run('', '', [])) as [string, string[], string[]]
+      return {
+        nowMs: Math.floor(Number(nowText) / 1000),
+        processes: reports.flatMap((text, index) => (index % 2 === 0 ? [] : parsed<ProcessReport>(text))),
+        violations: violations.flatMap(text => parsed<Violation>(text)).reverse(),
+      }
+    },
+  }
+}
+
+/** What another version, or somebody else, has left there is skipped. */
+function parsed<Left extends object>(text: string): Left[] {
+  try {
+    const left: unknown = JSON.parse(text)
+    const isOurs = typeof left === 'object' && left !== null && ('sequence' in left || 'subject' in left)
+    return isOurs ? [left as Left] : []
+  } catch {
+    return []
+  }
+}

@@ -1,0 +1,175 @@
+/**
+ * A claim of a JSON Web Token, verified by `jose`. A token that is not signed by one of the keys with one of the
+ * algorithms, or not for us, or not now, identifies nobody: it is as if it were not there.
+ */
+import type { JSONWebKeySet, JWTPayload, JWTVerifyGetKey, JWTVerifyOptions } from 'jose'
+import { HeadgateError, unexpected } from '../errors/headgate-error.js'
+import { cookieValues } from './cookie.js'
+import { firstAndLast } from './first-and-last.js'
+import type { HttpRequest } from './http-request.js'
+import type { Finding, SubjectSource } from './source.js'
+import type { SubjectInput } from './subject.js'
+
+export interface JwtOptions {
+  /** The keys that may have signed a token: a JSON Web Key Set of public keys … */
+  readonly jwks?: JSONWebKeySet
+  /** … or a secret of at least 32 characters that only you and the issuer know. */
+  readonly secret?: string
+  /** Those that are accepted, such as `['RS256']`; a token does not choose. */
+  readonly algorithms: readonly string[]
+  readonly issuer: string
+  readonly audience: string
+  /** Where the token is. Default: `authorization`, behind `Bearer`. */
+  readonly header?: string
+  readonly cookie?: string
+  /** The claim that says who asks. Default `sub`. */
+  readonly claim?: string
+  /** The type of that subject. Default `user`. */
+  readonly type?: string
+  /** The claim that names the caller's organisation, which becomes a further subject of type `tenant`. */
+  readonly tenantClaim?: string
+  /** The claim that names the caller's tier. */
+  readonly tierClaim?: string
+  /** How far the issuer's clock may be off. Default 0. */
+  readonly clockToleranceSeconds?: number
+}
+
+const SYMMETRIC = /^HS(256|384|512)$/
+const ASYMMETRIC = /^((RS|PS|ES)(256|384|512)|EdDSA|Ed25519)$/
+const MIN_SECRET_LENGTH = 32
+/** No issuer needs more, and nobody should make us parse it. */
+const MAX_TOKEN_LENGTH = 8_192
+const MAX_TOLERANCE_SECONDS = 300
+
+/** Makes the source. `jose` is loaded in the background; `ready()` says whether it could be. */
+export function jwt(options: JwtOptions): SubjectSource {
+  refuseMistakes(options)
+  const { claim = 'sub', type = 'user', tenantClaim, tierClaim, issuer, audience } = options
+  const verifier = loadVerifier(options, {
+    algorithms: [...options.algorithms],
+    issuer,
+    audience,
+    requiredClaims: ['exp', claim],
+    clockTolerance: options.clockToleranceSeconds ?? 0,
+  })
+  // Told to whoever waits for it; a process must not end because nobody does.
+  verifier.catch(() => {})
+
+  function toFinding(payload: JWTPayload): Finding | null {
+    const id = idOf(payload[claim])
+    if (id === null) return null
+    const subjects: SubjectInput[] = [{ type, id }]
+    const tenant = tenantClaim === undefined ? null : idOf(payload[tenantClaim])
+    if (tenant !== null) subjects.push({ type: 'tenant', id: tenant })
+    const tier = tierClaim === undefined ? null : idOf(payload[tierClaim])
+    return { subject: subjects, ...(tier !== null && { tier }) }
+  }
+
+  return {
+    types: tenantClaim === undefined ? [type] : [type, 'tenant'],
+    find(request) {
+      const tokens = tokensOf(request, options)
+      return tokens.length === 0 ? null : verified(tokens)
+    },
+    async ready() {
+      await verifier
+    },
+  }
+
+  async function verified(tokens: readonly string[]): Promise<Finding | null> {
+    const verify = await verifier
+    for (const token of tokens) {
+      const payload = await verify(token).catch(() => null)
+      const finding = payload === null ? null : toFinding(payload)
+      if (finding !== null) return finding
+    }
+    return null
+  }
+}
+
+type Verify = (token: string) => Promise<JWTPayload>
+
+async function loadVerifier({ jwks, secret }: JwtOptions, checks: JWTVerifyOptions): Promise<Verify> {
+  const { jwtVerify, createLocalJWKSet, errors } = await loadJose()
+  const shared = new TextEncoder().encode(secret)
+  const key: JWTVerifyGetKey = jwks === undefined ? async () => shared : createLocalJWKSet(jwks)
+  return async token => {
+    try {
+      return (await jwtVerify(token, key, checks)).payload
+    } catch (error) {
+      if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error
+      // A token need not name its key: while an issuer changes keys, any of several may have signed it.
+      for await (const candidate of error) {
+        const result = await jwtVerify(token, candidate, checks).catch(() => null)
+        if (result !== null) return result.payload
+      }
+      throw error
+    }
+  }
+}
+
+/**
+ * The texts that may be the token. Servers are lenient about what stands around it (`Bearer<tab>token`, `Bearer token rest`, the
+ * header twice), and whoever they let in is known here too.
+ */
+function tokensOf(request: HttpRequest, { header = 'authorization', cookie }: JwtOptions): readonly string[] {
+  const words =
+    cookie === undefined
+      ? (request.header(header.toLowerCase()) ?? '').split(/[\s,]+/)
+      : cookieValues(request.header('cookie') ?? '', cookie)
+  return firstAndLast(words.filter(isToken))
+}
+
+function isToken(word: string): boolean {
+  return word.length <= MAX_TOKEN_LENGTH && /^[\w-]+\.[\w-]+\.[\w-]+$/.test(word)
+}
+
+function idOf(claim: unknown): string | null {
+  if (typeof claim === 'number' && Number.isSafeInteger(claim)) return String(claim)
+  return typeof claim === 'string' && claim !== '' ? claim : null
+}
+
+async function loadJose(): Promise<typeof import('jose')> {
+  try {
+    return await import('jose')
+  } catch (cause) {
+    throw new HeadgateError(
+      'ERR_HEADGATE_MISSING_PACKAGE',
+      'jwt: expected the package jose to verify tokens with; it is not installed',
+      { cause },
+    )
+  }
+}
+
+function refuseMistakes(options: JwtOptions): void {
+  const { jwks, secret, algorithms, issuer, audience, clockToleranceSeconds: tolerance = 0 } = options ?? {}
+  if ((jwks === undefined) === (secret === undefined)) {
+    throw refusal('jwks', 'either a key set or a secret', jwks === undefined ? 'neither' : 'both')
+  }
+  if (jwks !== undefined && !(Array.isArray(jwks?.keys) && jwks.keys.length > 0)) {
+    throw refusal('jwks', 'a JSON Web Key Set with at least one key', jwks)
+  }
+  // Never shown: it is the secret.
+  if (secret !== undefined && (typeof secret !== 'string' || secret.length < MIN_SECRET_LENGTH)) {
+    throw new HeadgateError(
+      'ERR_HEADGATE_INVALID_OPTION',
+      `jwt secret: expected at least ${MIN_SECRET_LENGTH} characters`,
+    )
+  }
+  // A public key taken for a secret has let everybody sign: each kind of key has its own algorithms.
+  const allowed = jwks === undefined ? SYMMETRIC : ASYMMETRIC
+  if (!Array.isArray(algorithms) || algorithms.length === 0 || !algorithms.every(one => allowed.test(one))) {
+    const names = jwks === undefined ? 'HS256, HS384 and HS512' : 'RS256, PS256, ES256, EdDSA and the like'
+    throw refusal('algorithms', `a list out of ${names}`, algorithms)
+  }
+  if (typeof issuer !== 'string' || issuer === '') throw refusal('issuer', 'who issues the tokens', issuer)
+  if (typeof audience !== 'string' || audience === '')
+    throw refusal('audience', 'whom they are for', audience)
+  if (!Number.isInteger(tolerance) || tolerance < 0 || tolerance > MAX_TOLERANCE_SECONDS) {
+    throw refusal('clockToleranceSeconds', `a whole number from 0 to ${MAX_TOLERANCE_SECONDS}`, tolerance)
+  }
+}
+
+function refusal(field: string, expected: string, got: unknown): Error {
+  return unexpected('ERR_HEADGATE_INVALID_OPTION', `jwt ${field}`, expected, got)
+}

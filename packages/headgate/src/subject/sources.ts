@@ -1,0 +1,213 @@
+/** Ready-made sources. What a request merely claims identifies nobody unless that is said aloud. */
+import { unexpected } from '../errors/headgate-error.js'
+import { parseAddress } from './address.js'
+import { type ClientAddressOptions, createClientAddress, limitedAddress } from './client-address.js'
+import { cookieValues } from './cookie.js'
+import { digest } from './digest.js'
+import { firstAndLast } from './first-and-last.js'
+import type { HttpRequest } from './http-request.js'
+import { rememberClients } from './remember-clients.js'
+import { type Finding, isPromise, type SubjectSource } from './source.js'
+import { parseTrustedProxies } from './trusted-proxies.js'
+
+/** Whom a header is believed: addresses and networks of your own proxies, or `'everybody'`. */
+export type BelievedPeers = readonly string[] | 'everybody'
+
+/** The owner of a secret, or null for a secret you do not know. */
+export type LookUp = (
+  secret: string,
+  request: HttpRequest,
+) => Known | null | undefined | Promise<Known | null | undefined>
+
+export interface Known {
+  /** Who it belongs to; left out, the secret itself is the subject, and leaves the process only as a hash. */
+  readonly subject?: Finding['subject']
+  readonly tier?: string
+}
+
+export interface SecretOptions {
+  /** Says whether a secret is one of yours. Without it `unverified: true` must be said. */
+  readonly lookUp?: LookUp
+  /** Takes every value for a caller of its own: whoever makes values up gets a new budget with each. */
+  readonly unverified?: boolean
+  readonly tier?: string
+}
+
+export interface ApiKeyOptions extends SecretOptions {
+  /** Default `x-api-key`. */
+  readonly header?: string
+  /** The word before the key, such as `Bearer`. */
+  readonly scheme?: string
+}
+
+export interface SessionOptions extends SecretOptions {
+  readonly cookie: string
+}
+
+export interface HeaderSourceOptions {
+  readonly header: string
+  /** Whose word is taken: the peer of the connection must be one of these. */
+  readonly from: BelievedPeers
+  readonly tier?: string
+}
+
+export interface FingerprintOptions extends ClientAddressOptions {
+  /** Headers that stay the same for a client. Default `user-agent`, `accept-language`. */
+  readonly headers?: readonly string[]
+}
+
+const GONE = 'ip:unknown'
+const HEADER = /^[\w!#$%&'*+.^`|~-]+$/
+const FINGERPRINT_KEY = 'headgate.fingerprint'
+
+/** A source that knows at once, and always somebody. */
+export interface AddressSource extends SubjectSource {
+  find(request: HttpRequest): { readonly subject: `ip:${string}`; readonly tier?: string | undefined }
+}
+
+/** The client's address. Requests whose connection is gone, or has none, share a budget. */
+export function ip(options: ClientAddressOptions & { readonly tier?: string } = {}): AddressSource {
+  const { tier, ...addressOptions } = options
+  const clientAddress = createClientAddress(addressOptions)
+  const nameClient = rememberClients((peer, forwarded) => {
+    const address = limitedAddress(clientAddress(peer, forwarded))
+    return address === null ? GONE : `ip:${address}`
+  })
+  return {
+    types: ['ip'],
+    find(request) {
+      const { peer } = request
+      if (peer === undefined) return { subject: GONE, tier }
+      const forwarded = clientAddress.readsHeader ? request.header(clientAddress.header) : undefined
+      return { subject: nameClient(peer, forwarded), tier }
+    },
+  }
+}
+
+/** An API key in a header. */
+export function apiKey(options: ApiKeyOptions): SubjectSource {
+  const { header = 'x-api-key', scheme } = options ?? {}
+  refuseHeader('header', header)
+  const schemeWord = scheme?.toLowerCase()
+  return secretSource('apikey', options, request => {
+    const words = (request.header(header.toLowerCase()) ?? '').split(/[\s,]+/).filter(word => word !== '')
+    if (schemeWord === undefined) return words
+    const keys = words.filter(word => word.toLowerCase() !== schemeWord)
+    return keys.length < words.length ? keys : []
+  })
+}
+
+/** A session id in a cookie. */
+export function session(options: SessionOptions): SubjectSource {
+  const { cookie } = options ?? {}
+  if (typeof cookie !== 'string' || !HEADER.test(cookie))
+    throw refusal('cookie', 'the name of a cookie', cookie)
+  return secretSource('session', options, request => cookieValues(request.header('cookie') ?? '', cookie))
+}
+
+/** The user that a proxy of your own has authenticated and names in a header. */
+export function user(options: HeaderSourceOptions): SubjectSource {
+  return headerSource('user', options)
+}
+
+/** The organisation that a proxy of your own names in a header. */
+export function tenant(options: HeaderSourceOptions): SubjectSource {
+  return headerSource('tenant', options)
+}
+
+/** A service of your own that names itself in a header, believed where it connects from. */
+export function internal(options: HeaderSourceOptions): SubjectSource {
+  return headerSource('internal', options)
+}
+
+/**
+ * Address and headers together, to tell apart callers behind one address. A client chooses its headers: charge it beside
+ * the address, never alone.
+ */
+export function fingerprint(options: FingerprintOptions = {}): SubjectSource {
+  const { headers = ['user-agent', 'accept-language'], ...addressOptions } = options
+  if (!Array.isArray(headers) || headers.length === 0) throw refusal('headers', 'a list of headers', headers)
+  for (const header of headers) refuseHeader('headers', header)
+  const names = headers.map(header => header.toLowerCase())
+  const address = ip(addressOptions)
+  return {
+    types: ['fingerprint'],
+    find(request) {
+      const { subject } = address.find(request)
+      const parts = [subject, ...names.map(name => request.header(name) ?? null)]
+      return { subject: `fingerprint:${digest(FINGERPRINT_KEY, JSON.stringify(parts))}` }
+    },
+  }
+}
+
+/** Whatever your own function finds; null for nobody. `types` says which types that may be, where you know. */
+export function custom(
+  find: (request: HttpRequest) => Finding | null | Promise<Finding | null>,
+  types: readonly string[] | null = null,
+): SubjectSource {
+  if (typeof find !== 'function') throw refusal('find', 'a function of the request', find)
+  return { types, find }
+}
+
+type Found = ReturnType<SubjectSource['find']>
+
+function secretSource(
+  type: string,
+  { lookUp, unverified, tier }: SecretOptions,
+  read: (request: HttpRequest) => readonly string[],
+): SubjectSource {
+  if (lookUp !== undefined && typeof lookUp !== 'function') throw refusal('lookUp', 'a function', lookUp)
+  if ((lookUp === undefined) !== (unverified === true)) {
+    const expected =
+      'either a lookUp, or unverified: true, which gives every made-up value a budget of its own'
+    throw refusal(type, expected, lookUp === undefined ? 'neither' : 'both')
+  }
+  function lookUpFirst([secret, ...others]: readonly string[], request: HttpRequest): Found {
+    if (lookUp === undefined || secret === undefined) return null
+    const settle = (known: Known | null | undefined): Found =>
+      known === null || known === undefined
+        ? lookUpFirst(others, request)
+        : { subject: known.subject ?? `${type}:${secret}`, tier: known.tier ?? tier }
+    const known = lookUp(secret, request)
+    return isPromise(known) ? known.then(settle) : settle(known)
+  }
+  return {
+    types: lookUp === undefined ? [type] : null,
+    find(request) {
+      const secrets = read(request)
+      if (lookUp !== undefined) return lookUpFirst(firstAndLast(secrets), request)
+      const [secret] = secrets
+      // Nobody can tell which of several is the one that counts, and a made-up one would be a new budget.
+      return secret === undefined || secrets.length > 1 ? null : { subject: `${type}:${secret}`, tier }
+    },
+  }
+}
+
+function headerSource(type: string, options: HeaderSourceOptions): SubjectSource {
+  const { header, from, tier } = options ?? {}
+  refuseHeader('header', header)
+  if (from !== 'everybody' && !Array.isArray(from)) {
+    throw refusal('from', 'a list of addresses and networks, or everybody', from)
+  }
+  const isBelieved = parseTrustedProxies(from)
+  if (isBelieved === null) throw refusal('from', 'at least one address or network', from)
+  const name = header.toLowerCase()
+  return {
+    types: [type],
+    find(request) {
+      const peer = parseAddress(request.peer ?? '')
+      if (from !== 'everybody' && (peer === null || !isBelieved(peer, 0))) return null
+      // Two lines are joined by a comma: one of them may be the client's own, which the proxy left there.
+      const id = request.header(name)?.trim() ?? ''
+      return id === '' || id.includes(',') ? null : { subject: { type, id }, tier }
+    },
+  }
+}
+
+function refuseHeader(field: string, header: unknown): void {
+  if (typeof header !== 'string' || !HEADER.test(header)) throw refusal(field, 'the name of a header', header)
+}
+
+function refusal(field: string, expected: string, got: unknown): Error {
+  return unexpected('ERR_HEADGATE_INVALID_OPTION', field, expected, got)
+}
