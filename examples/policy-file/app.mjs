@@ -8,7 +8,7 @@ const file = fileURLToPath(new URL('headgate.yaml', import.meta.url))
 /** A service whose every request is decided by the policy file, as it is at that moment. */
 export async function createApp(configFile = file) {
   const watched = await watchConfig(configFile, {
-    onConfig: config => gate.reload(config),
+    onConfig: config => gate.reloadInBackground(config),
     onError: error => console.error(`the last good policy file stays: ${error.message}`),
   })
   const gate = createGate({ config: watched.config })

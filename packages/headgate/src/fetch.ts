@@ -1,2 +1,2 @@
-export type { FetchOptions, GateFetchOptions } from './adapters/fetch.js'
+export type { FetchOptions } from './adapters/fetch.js'
 export { rateLimit } from './adapters/fetch.js'

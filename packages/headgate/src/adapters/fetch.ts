@@ -1,184 +1,67 @@
-import type { Ask } from '../ask.js'
-import type { Decision } from '../decision/decision.js'
 import type { HeaderField } from '../decision/header-field.js'
-import { decisionHeaders, type HeaderOptions } from '../decision/headers.js'
-import { decisionProblem } from '../decision/problem.js'
-import { unexpected } from '../errors.js'
-import type { Gate } from '../gate/gate.js'
-import type { Limiter } from '../limiter.js'
-import { claimedMethod } from '../policy/claimed-method.js'
-import type { RequestFacts } from '../policy/request-facts.js'
-import type { SubjectInput } from '../subject/subject.js'
+import { isLastDecision } from './charged-once.js'
+import { createEnforce, type Framework, type Refused } from './enforce.js'
+import { FetchRequest } from './fetch-request.js'
+import type { AnyOptions, NamesCaller, RateLimitOptions } from './options.js'
+import { createOutlive, isLifetime } from './outlive.js'
+import { endIfThrown, endWhenRead } from './response-end.js'
 
 /** Anything that answers a `Request` with a `Response`, with whatever else the runtime hands it. */
-type Handler<Rest extends readonly unknown[]> = (
-  request: Request,
+export type Handler<Native extends Request, Rest extends readonly unknown[]> = (
+  request: Native,
   ...rest: Rest
 ) => Response | Promise<Response>
 
-type Maybe<T> = T | Promise<T>
-
-interface CommonOptions {
-  readonly cost?: number | ((request: Request) => Maybe<number>)
-  readonly headers?: HeaderOptions
-  /** Told when something of the limiter threw; the failure mode decides then. Default: `console.error`. */
-  readonly onError?: (error: unknown) => void
-}
-
-/** Limits named here. */
-export type FetchOptions<PolicyName extends string, TierName extends string> = Omit<
-  Ask<PolicyName, TierName>,
-  'policy' | 'tier' | 'cost'
+/** The runtime does not say with a `Request` who is connected, so it must be said here who is asking. */
+export type FetchOptions<PolicyName extends string, TierName extends string> = RateLimitOptions<
+  Request,
+  PolicyName,
+  TierName
 > &
-  CommonOptions & {
-    readonly limiter: Limiter<PolicyName, TierName>
-    readonly gate?: undefined
-    /** Who is asking. The address of a client is the runtime's to say: no header of the request is believed. */
-    readonly subject: (request: Request) => Maybe<SubjectInput>
-    /** This, or `tier`. */
-    readonly policy?: NoInfer<PolicyName>
-    readonly tier?: NoInfer<TierName> | ((request: Request) => Maybe<NoInfer<TierName>>)
-  }
+  NamesCaller
 
-/** Limits found by the rules of a policy file. */
-export interface GateFetchOptions extends CommonOptions {
-  readonly gate: Gate
-  readonly limiter?: undefined
-  /** Who is asking, from the most specific to the least, or one alone. No header of the request is believed. */
-  readonly subject: (request: Request) => Maybe<RequestFacts['subject']>
-  /** The caller's tier, where a session or a key has told it. */
-  readonly tier?: (request: Request) => Maybe<string | undefined>
+const fetchFramework: Framework<Request> = {
+  knowsPeer: false,
+  read: request => new FetchRequest(request),
+  origin: request => request,
 }
 
 /**
- * Limits a fetch handler: denied requests are answered with 429 and `application/problem+json` before the handler runs,
- * all others get the decision's headers. A fault of the limiter never becomes a 500: the failure mode decides, so that a
- * request passes, or gets 503 where that is `closed`.
+ * Limits a fetch handler: a request that is denied is answered before the handler runs, all others get the decision's
+ * headers. A fault of the limiter never becomes a 500: the failure mode decides.
  *
  * @example
  * const limited = rateLimit({ limiter, policy: 'api', subject: () => `user:${userId}` })
  * export default { fetch: limited(request => new Response('hello')) }
  */
 export function rateLimit<PolicyName extends string, TierName extends string>(
-  options: FetchOptions<PolicyName, TierName> | GateFetchOptions,
+  options: FetchOptions<PolicyName, TierName>,
 ): <Rest extends readonly unknown[]>(
-  handler: Handler<Rest>,
+  handler: Handler<Request, Rest>,
 ) => (request: Request, ...rest: Rest) => Promise<Response> {
-  refuseMistakes(options)
-  const ask: (request: Request) => Promise<Decision> =
-    options.gate === undefined
-      ? request => askLimiter(options, request)
-      : request => askGate(options as GateFetchOptions, request)
+  const limitHandler = createLimitHandler(options as AnyOptions<Request>, fetchFramework)
+  return handler => limitHandler(handler)
+}
+
+/** Makes the function that makes handlers that are asked only for requests that pass. */
+export function createLimitHandler<Native extends Request>(
+  options: AnyOptions<Native>,
+  framework: Framework<Native>,
+): <Rest extends readonly unknown[]>(
+  handler: Handler<Native, Rest>,
+) => (request: Native, ...rest: Rest) => Promise<Response> {
+  const enforce = createEnforce(options, framework)
+  const outlive = createOutlive(options)
   return handler =>
     async (request, ...rest) => {
-      const { decision, headers } = await decide(ask, request, options)
-      return decision.allowed
-        ? withHeaders(await handler(request, ...rest), headers)
-        : refusal(decision, headers)
+      const outcome = await enforce(request)
+      outlive(() => rest.find(isLifetime))
+      if (!outcome.allowed) return refusalResponse(outcome)
+      const { decision, headers, ended } = outcome
+      const response = await endIfThrown(ended, () => handler(request, ...rest))
+      const told = isLastDecision(request, decision) ? withHeaders(response, headers) : response
+      return endWhenRead(ended, told)
     }
-}
-
-/** At the start, because a handler that cannot be limited lets every request pass. */
-function refuseMistakes<PolicyName extends string, TierName extends string>(
-  options: FetchOptions<PolicyName, TierName> | GateFetchOptions,
-): void {
-  const refuse = (field: string, expected: string, got: unknown): never => {
-    throw unexpected('ERR_HEADGATE_INVALID_OPTION', field, expected, got)
-  }
-  const { limiter, gate, subject } = options ?? {}
-  if (typeof subject !== 'function') refuse('subject', 'a function of the request', subject)
-  if (gate !== undefined) {
-    if (typeof gate?.request !== 'function') refuse('gate', 'what createGate() returns', gate)
-    return
-  }
-  if (typeof limiter?.check !== 'function') refuse('limiter', 'what createLimiter() returns', limiter)
-  const { policy, tier } = options as FetchOptions<PolicyName, TierName>
-  const { policyNames, tierNames } = limiter as Limiter<PolicyName, TierName>
-  if ((policy === undefined) === (tier === undefined)) {
-    refuse('policy', 'either a policy or a tier', policy === undefined ? 'neither' : 'both')
-  }
-  if (policy !== undefined && !policyNames.includes(policy)) {
-    refuse('policy', `one of ${policyNames.join(', ') || 'none'}`, policy)
-  }
-  if (typeof tier === 'string' && !tierNames.includes(tier)) {
-    refuse('tier', `one of ${tierNames.join(', ') || 'none'}`, tier)
-  }
-}
-
-interface Decided {
-  readonly decision: Decision
-  readonly headers: readonly HeaderField[]
-}
-
-async function decide<PolicyName extends string, TierName extends string>(
-  ask: (request: Request) => Promise<Decision>,
-  request: Request,
-  options: FetchOptions<PolicyName, TierName> | GateFetchOptions,
-): Promise<Decided> {
-  try {
-    const decision = await ask(request)
-    return { decision, headers: decisionHeaders(decision, options.headers) }
-  } catch (error) {
-    report(error, options.onError)
-    const decision = decideFault(options, request)
-    return { decision, headers: decisionHeaders(decision) }
-  }
-}
-
-function decideFault<PolicyName extends string, TierName extends string>(
-  options: FetchOptions<PolicyName, TierName> | GateFetchOptions,
-  { method, url }: Request,
-): Decision {
-  if (options.gate !== undefined) return options.gate.decideFault({ method, path: url })
-  const { limiter, onStoreFailure } = options
-  return limiter.decideFault(onStoreFailure === undefined ? {} : { onStoreFailure })
-}
-
-async function askLimiter<PolicyName extends string, TierName extends string>(
-  options: FetchOptions<PolicyName, TierName>,
-  request: Request,
-): Promise<Decision> {
-  const { limiter, subject, policy, tier, scope, onStoreFailure } = options
-  const cost = await costOf(options, request)
-  const ask = {
-    ...(policy === undefined
-      ? { tier: typeof tier === 'function' ? await tier(request) : tier }
-      : { policy }),
-    ...(scope !== undefined && { scope }),
-    ...(cost !== undefined && { cost }),
-    ...(onStoreFailure !== undefined && { onStoreFailure }),
-  }
-  return limiter.check(await subject(request), ask as Ask<PolicyName, TierName>)
-}
-
-async function askGate(options: GateFetchOptions, request: Request): Promise<Decision> {
-  const tier = await options.tier?.(request)
-  const cost = await costOf(options, request)
-  return options.gate.request({
-    subject: await options.subject(request),
-    method: request.method,
-    ...claimOf(request),
-    path: request.url,
-    ...(tier !== undefined && { tier }),
-    ...(cost !== undefined && { cost }),
-  })
-}
-
-function claimOf({ headers, url }: Request): { claimedMethod?: string } {
-  const claimed = claimedMethod(name => headers.get(name), url)
-  return claimed === undefined ? {} : { claimedMethod: claimed }
-}
-
-function costOf({ cost }: CommonOptions, request: Request): Maybe<number> | undefined {
-  return typeof cost === 'function' ? cost(request) : cost
-}
-
-function report(error: unknown, onError: (error: unknown) => void = console.error): void {
-  try {
-    onError(error)
-  } catch {
-    // A reporter that throws has failed at reporting; the failure mode decides all the same.
-  }
 }
 
 /**
@@ -186,6 +69,7 @@ function report(error: unknown, onError: (error: unknown) => void = console.erro
  * WebSocket, goes out as it is.
  */
 function withHeaders(response: Response, headers: readonly HeaderField[]): Response {
+  if (headers.length === 0) return response
   try {
     const copy = new Response(response.body, response)
     for (const [name, value] of headers) copy.headers.set(name, value)
@@ -195,9 +79,7 @@ function withHeaders(response: Response, headers: readonly HeaderField[]): Respo
   }
 }
 
-function refusal(decision: Decision, headers: readonly HeaderField[]): Response {
-  const problem = decisionProblem(decision)
-  const response = new Response(JSON.stringify(problem.body), { status: problem.status })
-  for (const [name, value] of [...headers, ...problem.headers]) response.headers.set(name, value)
-  return response
+/** A refusal as a `Response`. */
+function refusalResponse({ status, headers, body }: Refused): Response {
+  return new Response(body, { status, headers: headers as [string, string][] })
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { isHeadgateError } from '../errors.js'
-import { createLimiter } from '../limiter.js'
+import { keepLines } from '../../test/support/kept-lines.ts'
+import { isHeadgateError } from '../errors/headgate-error.js'
+import { createLimiter } from '../limiter/limiter.js'
 import { slidingWindowLog } from '../policy/limits.js'
 import { memoryStore } from '../store/memory/memory-store.js'
 import { type Fault, faultyStore } from './faulty-store.js'
@@ -27,8 +28,8 @@ function bare(seed?: number) {
 
 function guarded(options: GuardedStoreOptions = {}) {
   const faulty = faultyStore(memoryStore())
-  const lines: string[] = []
-  const store = guardedStore(faulty, { probeAfterMs: 20, log: line => lines.push(line), ...options })
+  const { logger, lines } = keepLines()
+  const store = guardedStore(faulty, { probeAfterMs: 20, logger, ...options })
   const limiter = createLimiter({ store, policies: POLICIES })
   const ask = async (): Promise<string> => (await limiter.check('user:1', OPTIONS)).source
   return { faults: faulty.faults, store, limiter, ask, lines }
@@ -178,7 +179,10 @@ describe('a guarded store', () => {
   it('reads a decision by the clock of the store behind it', async () => {
     const clock = manualClock()
     const faulty = faultyStore(memoryStore({ clock }))
-    const limiter = createLimiter({ store: guardedStore(faulty, { log: () => {} }), policies: POLICIES })
+    const limiter = createLimiter({
+      store: guardedStore(faulty, { logger: keepLines().logger }),
+      policies: POLICIES,
+    })
     const hourMs = 3_600_000
     expect((await limiter.check('user:1', OPTIONS)).resetAt).toBe(clock.unixMs() + hourMs)
     faulty.faults.always({ type: 'error' })

@@ -1,7 +1,8 @@
 /** A store that fails on demand, to find out what an app does when its real one fails. */
-import { systemTimers } from '../clock.js'
-import { HeadgateError, unexpected } from '../errors.js'
+
+import { HeadgateError, unexpected } from '../errors/headgate-error.js'
 import type { Eventually, Store } from '../store/store.js'
+import { systemTimers } from '../time/clock.js'
 import { seededRandom } from './seeded-random.js'
 
 export type Fault =
@@ -126,6 +127,7 @@ export function faultyStore(store: Store, options: FaultyStoreOptions = {}): Fau
     decide: question => call(() => store.decide(question)),
     peek: question => call(() => store.peek(question)),
     refund: refunds => call(() => store.refund(refunds)),
+    renew: renewals => call(() => store.renew?.(renewals) ?? renewals.map(() => false)),
     reset: checks => call(() => store.reset(checks)),
     close() {
       goOn(lost('because the store was closed'))

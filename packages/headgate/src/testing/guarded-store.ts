@@ -1,35 +1,47 @@
-import { systemClock, systemTimers } from '../clock.js'
-import { parseDeadlineMs, withDeadline } from '../store/guard/deadline.js'
-import { type GuardOptions, guardStore, type StoreHealth } from '../store/guard/guarded-store.js'
+import type { Answer } from '../engine/question.js'
+import type { StoreHealth } from '../store/guard/health.js'
+import { createPipeline } from '../store/guard/pipeline.js'
+import { type PipelineOptions, parsePipelineOptions } from '../store/guard/pipeline-options.js'
+import type { Remote } from '../store/guard/remote.js'
+import { toStore } from '../store/stage.js'
 import type { Store } from '../store/store.js'
+import { systemClock, systemTimers } from '../time/clock.js'
 
 /** The options `redisStore` has for when Redis does not answer. `processes` is 1 when left out. */
-export interface GuardedStoreOptions extends GuardOptions {
-  /** How long a decision may take before it is given up. Default 30. */
-  readonly deadlineMs?: number
-  /** Where warnings go. Default: `console.warn`. */
-  readonly log?: (line: string) => void
-}
+export type GuardedStoreOptions = PipelineOptions
 
 /**
- * Puts the guards that `redisStore` has round any store: deadline, breaker and fallback, the same code. They wait in
- * real time, whatever clock the store decides by.
+ * Puts any store in the place of Redis at the end of the pipeline of `redisStore`: the same breaker, deadline, leases and
+ * fallback, with every question a call of its own. They wait in real time, whatever clock the store decides by.
  */
 export function guardedStore(
   store: Store,
   options: GuardedStoreOptions = {},
 ): Store & { health(): StoreHealth } {
-  const deadlineMs = parseDeadlineMs(options.deadlineMs)
-  const inTime = withDeadline(store, { deadlineMs, clock: systemClock, timers: systemTimers })
-  const guarded = guardStore(
-    inTime,
-    { ...options, processes: options.processes ?? 1 },
-    {
-      nodeOf: () => '',
-      deadlineMs,
-      heartbeat: () => Promise.resolve({ live: 1, rewinds: 0 }),
-      log: options.log ?? (line => console.warn(`[headgate] ${line}`)),
-    },
-  )
-  return { ...guarded, ...(store.clock && { clock: store.clock }) }
+  const settings = parsePipelineOptions({ ...options, processes: options.processes ?? 1 })
+  const pipeline = createPipeline(remoteOf(store), settings, {
+    ...{ clock: systemClock, timers: systemTimers, random: Math.random },
+  })
+  return toStore(pipeline, {
+    health: pipeline.health,
+    ...(settings.mode !== 'throw' && { onStoreFailure: settings.mode }),
+    ...(store.clock && { clock: store.clock }),
+  })
+}
+
+function remoteOf(store: Store): Remote {
+  return {
+    source: store.source,
+    isSplit: false,
+    laneOf: () => 0,
+    nodeOf: () => '',
+    nameOf: () => 'the store',
+    ask: (action, questions) =>
+      Promise.all(questions.map(async (question): Promise<Answer> => store[action](question))),
+    refund: async refunds => store.refund(refunds),
+    renew: async renewals => store.renew?.(renewals) ?? renewals.map(() => false),
+    reset: async checks => store.reset(checks),
+    heartbeat: async () => ({ live: 1, recent: 1, rewinds: 0 }),
+    close: () => store.close(),
+  }
 }

@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.js'
+import type { Clock } from '../time/clock.js'
 
 /** A clock that stands still until it is told otherwise. It may be moved back, as servers' clocks sometimes are. */
 export interface ManualClock extends Clock {

@@ -2,7 +2,9 @@ import type { Eventually, Store } from '../store/store.js'
 import { boundLaws } from './laws/bound-laws.js'
 import { caseLaws } from './laws/case-laws.js'
 import type { Law } from './laws/law.js'
+import { placeLaws } from './laws/place-laws.js'
 import { questionLaws } from './laws/question-laws.js'
+import { settleLaws } from './laws/settle-laws.js'
 import { timeLaws } from './laws/time-laws.js'
 import { useLaws } from './laws/use-laws.js'
 import { type ManualClock, manualClock } from './manual-clock.js'
@@ -21,7 +23,15 @@ export interface ContractTest {
   run(): Promise<void>
 }
 
-const laws: readonly Law[] = [...caseLaws, ...questionLaws, ...timeLaws, ...useLaws, ...boundLaws]
+const laws: readonly Law[] = [
+  ...caseLaws,
+  ...questionLaws,
+  ...timeLaws,
+  ...useLaws,
+  ...boundLaws,
+  ...placeLaws,
+  ...settleLaws,
+]
 
 /**
  * Everything a store must do, as tests that pass or reject with what was expected and what came.

@@ -1,4 +1,5 @@
 import type { CaseTable } from './case-table.js'
+import { concurrencyCases } from './concurrency.js'
 import { slidingWindowBucketsCases } from './sliding-window-buckets.js'
 import { slidingWindowCounterCases } from './sliding-window-counter.js'
 import { slidingWindowLogCases } from './sliding-window-log.js'
@@ -10,4 +11,5 @@ export const caseTables: readonly CaseTable[] = [
   slidingWindowCounterCases,
   slidingWindowBucketsCases,
   tokenBucketCases,
+  concurrencyCases,
 ]

@@ -39,7 +39,7 @@ const bounds: readonly Bound[] = [
   },
 ]
 
-/** What each algorithm promises, over histories of bursts and pauses with mixed costs. */
+/** The promise of each algorithm, over histories of bursts and pauses with mixed costs. */
 export const boundLaws: readonly Law[] = bounds.map(bound => ({
   name: `never admits more than promised in any interval: ${bound.limit.id}`,
   run: bench => holdBound(bench, bound),

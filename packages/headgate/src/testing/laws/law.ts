@@ -9,7 +9,7 @@ export interface Law {
   run(bench: LawBench): Promise<void>
 }
 
-/** What a law works with: a store under test, the clock it reads, and names nobody else uses. */
+/** The things a law works with: a store under test, the clock it reads, and names nobody else uses. */
 export interface LawBench {
   readonly store: Store
   readonly clock: ManualClock

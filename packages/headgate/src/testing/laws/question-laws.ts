@@ -1,4 +1,4 @@
-import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../policy/limits.js'
+import { concurrency, slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../policy/limits.js'
 import { admitted, ask, check, decide, type Law, same } from './law.js'
 
 const three = slidingWindowLog({ limit: 3, window: '1m' })
@@ -82,6 +82,7 @@ export const questionLaws: readonly Law[] = [
         slidingWindowCounter({ limit: 0, window: '1m' }),
         slidingWindowCounter({ limit: 0, window: '1m', buckets: 4 }),
         tokenBucket({ capacity: 0, refillPerSecond: 1 }),
+        concurrency({ limit: 0 }),
       ]) {
         const verdict = (await decide(bench, limit)).verdicts[0]?.[0]
         same([verdict?.allowed, verdict?.remaining, verdict?.resetAfterUs], [false, 0, 0], limit.id)

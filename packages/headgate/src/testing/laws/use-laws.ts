@@ -1,6 +1,6 @@
 import type { Limit } from '../../engine/limit.js'
 import type { Refund } from '../../engine/question.js'
-import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../policy/limits.js'
+import { concurrency, slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../policy/limits.js'
 import { admitted, ask, check, decide, type Law, type LawBench, same } from './law.js'
 
 const makers: readonly ((limit: number) => Limit)[] = [
@@ -8,6 +8,7 @@ const makers: readonly ((limit: number) => Limit)[] = [
   limit => slidingWindowCounter({ limit, window: '10s' }),
   limit => slidingWindowCounter({ limit, window: '10s', buckets: 5 }),
   limit => tokenBucket({ capacity: limit, refillPerSecond: 0.001 }),
+  limit => concurrency({ limit, holdFor: '10s' }),
 ]
 
 /** Laws 8 and 9: peek, reset, refund, and limits that change. */
@@ -105,6 +106,32 @@ export const useLaws: readonly Law[] = [
       same(await bench.store.refund([{ ...first, units: 4, chargedAtUs: null }]), [4], 'given back')
       bench.clock.advanceMs(5_000)
       same(await left(bench, limit), 6, 'the later four still count')
+    },
+  },
+  {
+    name: 'starts a new life on reset, to which nothing charged before it is given back',
+    async run(bench) {
+      for (const maker of makers) {
+        for (const pauseMs of [0, 1]) {
+          const limit = maker(10)
+          const before = await charge(bench, limit, 3)
+          bench.clock.advanceMs(pauseMs)
+          await bench.other.reset([check(bench, limit)])
+          await bench.other.reset([check(bench, limit)])
+          same(await left(bench, limit), 10, `${limit.id}, left after reset`)
+          bench.clock.advanceMs(pauseMs)
+          same(await bench.store.refund([before]), [0], `${limit.id}, given back to an unused key`)
+          await charge(bench, limit, 10)
+          same(await bench.store.refund([before]), [0], `${limit.id}, given back after ${pauseMs} ms`)
+          same(await admitted(bench, limit, 3), 0, `${limit.id}, admitted beyond the limit`)
+          await bench.store.reset([check(bench, limit)])
+          bench.clock.advanceMs(1)
+          const after = await charge(bench, limit, 4)
+          same(await bench.store.refund([after]), [4], `${limit.id}, given back of what was charged since`)
+          bench.clock.advanceMs(1)
+          await bench.store.reset([check(bench, limit)])
+        }
+      }
     },
   },
   {

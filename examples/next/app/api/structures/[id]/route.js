@@ -1,0 +1,11 @@
+// A route handler with a limit of its own, which holds whatever way a request takes to it.
+import { withRateLimit } from 'headgate/next'
+import { subject } from '../../../../lib/limits.js'
+
+export const GET = withRateLimit(async (_request, { params }) => Response.json({ id: (await params).id }), {
+  limit: 5,
+  window: 60,
+  scope: 'pdb-fetch',
+  tier: 'per-endpoint',
+  subject,
+})

@@ -1,0 +1,8 @@
+import { join } from 'node:path'
+
+/** @type {import('next').NextConfig} */
+export default {
+  // The folder that `headgate` is linked from; an app that has installed it needs no such line.
+  turbopack: { root: join(import.meta.dirname, '../..') },
+  rewrites: async () => [{ source: '/:locale(de|fr)/:path*', destination: '/:path*' }],
+}

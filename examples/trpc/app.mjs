@@ -1,0 +1,39 @@
+// tRPC 11: five calls a minute for each user, and two exports with a slow refill.
+import { fileURLToPath } from 'node:url'
+import { initTRPC } from '@trpc/server'
+import { createHTTPServer } from '@trpc/server/adapters/standalone'
+import { createLimiter, slidingWindowLog, tokenBucket } from 'headgate'
+import { rateLimit, rateLimitHeaders, rateLimitOf } from 'headgate/trpc'
+
+const limiter = createLimiter({
+  policies: {
+    api: slidingWindowLog({ limit: 5, window: '1m' }),
+    export: tokenBucket({ capacity: 2, refillPerSecond: 0.1 }),
+  },
+})
+
+const t = initTRPC.create({
+  errorFormatter: ({ shape, error }) => ({
+    ...shape,
+    data: { ...shape.data, rateLimit: rateLimitOf(error) },
+  }),
+})
+const subject = ({ ctx }) => `user:${ctx.user}`
+const limited = t.procedure.use(rateLimit({ limiter, policy: 'api', subject }))
+
+const router = t.router({
+  hello: limited.query(({ ctx }) => `hello, ${ctx.user}`),
+  export: t.procedure.use(rateLimit({ limiter, policy: 'export', subject })).mutation(() => 'exported'),
+})
+
+/** Resolves with the server once it listens. */
+export function start(port = 3000) {
+  const server = createHTTPServer({
+    router,
+    createContext: ({ req }) => ({ user: req.headers['x-user'] ?? 'nobody' }),
+    responseMeta: ({ errors }) => ({ headers: rateLimitHeaders(errors) }),
+  })
+  return new Promise(resolve => server.listen(port, '127.0.0.1', () => resolve(server)))
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await start()

@@ -1,0 +1,61 @@
+/** Asks a limiter or a gate on behalf of a request. */
+import type { Decision } from '../decision/decision.js'
+import { claimedMethods } from '../policy/claimed-methods.js'
+import type { RequestFacts } from '../policy/request-facts.js'
+import type { Eventually } from '../store/store.js'
+import type { HttpRequest } from '../subject/http-request.js'
+import type { Charge } from './charged-once.js'
+import type { Found } from './look-up.js'
+import type { AnyOptions, LimiterOptions } from './options.js'
+
+/** Who was asked, and for what. */
+export function createChargeOf<Native>(options: AnyOptions<Native>): (found: Found) => Charge {
+  const asked = options.gate ?? options.limiter
+  const policy = options.gate === undefined ? options.policy : undefined
+  return ({ subject, tier, scope, cost, also }) => ({
+    ...{ asked: asked as object, policy, subject, tier, scope, cost, also },
+  })
+}
+
+/** Makes the function that asks, and answers at once where that is known in the process. */
+export function createAsk<Native>(
+  options: AnyOptions<Native>,
+  read: (native: Native) => HttpRequest,
+): (native: Native, found: Found) => Eventually<Decision> {
+  const { gate } = options
+  if (gate !== undefined) return (native, found) => gate.requestNow(factsOf(read(native), found))
+  return askLimiter(options as LimiterOptions<Native, string, string>)
+}
+
+function askLimiter<Native>({
+  limiter,
+  policy,
+  onStoreFailure,
+}: LimiterOptions<Native, string, string>): (native: Native, found: Found) => Eventually<Decision> {
+  const mode = onStoreFailure === undefined ? {} : { onStoreFailure }
+  const plain = policy === undefined ? null : { policy, ...mode }
+  return (_, { subject, tier, cost, scope, also }) => {
+    if (plain !== null && cost === undefined && scope === undefined && also === undefined)
+      return limiter.checkNow(subject as `${string}:${string}`, plain)
+    const asked = policy === undefined ? { tier: tier as string } : { policy }
+    return limiter.checkNow(subject as `${string}:${string}`, {
+      ...asked,
+      ...mode,
+      ...(scope !== undefined && { scope }),
+      ...(cost !== undefined && { cost }),
+      ...(also !== undefined && { also }),
+    })
+  }
+}
+
+function factsOf(request: HttpRequest, { subject, tier, cost, scope }: Found): RequestFacts {
+  const { method, url } = request
+  const claimed = claimedMethods(name => request.similarHeaders?.(name) ?? request.header(name), url)
+  return {
+    ...{ subject, method, path: url },
+    ...(claimed.length > 0 && { claimedMethods: claimed }),
+    ...(tier !== undefined && { tier }),
+    ...(cost !== undefined && { cost }),
+    ...(scope !== undefined && { scope }),
+  }
+}

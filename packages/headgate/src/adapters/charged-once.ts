@@ -1,0 +1,67 @@
+import type { Decision } from '../decision/decision.js'
+import type { Eventually } from '../store/store.js'
+
+/** The charge that a middleware made on behalf of a request. */
+export interface Charge {
+  /** The limiter or gate that was asked. */
+  readonly asked: object
+  readonly subject: unknown
+  readonly policy: string | undefined
+  readonly tier: string | undefined
+  readonly scope: string | undefined
+  readonly cost: number | undefined
+  readonly also: unknown
+}
+
+/** A decision that was made for a request, or is being made. */
+export interface Charged {
+  readonly charge: Charge
+  decision: Eventually<Decision>
+  readonly earlier: Charged | undefined
+}
+
+// The same for every copy of this library in a process: one may have come by `import`, one by `require`.
+const CHARGED = Symbol.for('headgate.charged')
+
+type Marked = { [CHARGED]?: Charged }
+
+/** The decision on the same charge, if one was made for this request before: by a middleware further out. */
+export function earlierDecision(request: object, charge: Charge): Eventually<Decision> | null {
+  for (let charged = (request as Marked)[CHARGED]; charged !== undefined; charged = charged.earlier) {
+    if (isSame(charged.charge, charge)) return charged.decision
+  }
+  return null
+}
+
+/** Remembers a decision with its request, for as long as that lives. */
+export function rememberDecision(request: object, charge: Charge, decision: Eventually<Decision>): Charged {
+  const marked = request as Marked
+  const charged = { charge, decision, earlier: marked[CHARGED] }
+  if (Object.isExtensible(request)) marked[CHARGED] = charged
+  return charged
+}
+
+/** Whether no other limiter has decided on this request since: further in, where more is known of it. */
+export function isLastDecision(request: object, decision: Decision | null): boolean {
+  const last = (request as Marked)[CHARGED]
+  return last === undefined || last.decision === decision
+}
+
+/** Another cost is another charge: what is dear must not get off with what an outer middleware took. */
+function isSame(one: Charge, other: Charge): boolean {
+  return (
+    one.asked === other.asked &&
+    one.policy === other.policy &&
+    one.tier === other.tier &&
+    one.scope === other.scope &&
+    one.cost === other.cost &&
+    textOf(one.subject) === textOf(other.subject) &&
+    textOf(one.also) === textOf(other.also)
+  )
+}
+
+function textOf(subject: unknown): string {
+  return JSON.stringify(subject, (_, value) =>
+    typeof value?.type === 'string' ? `${value.type}:${value.id}` : value,
+  )
+}

@@ -1,0 +1,405 @@
+/** What every adapter does, on requests that belong to no framework. */
+import { describe, expect, it, vi } from 'vitest'
+import { configOf, perMinute, ruleOf } from '../../test/support/gate-config.ts'
+import { keepLines } from '../../test/support/kept-lines.ts'
+import { createGate } from '../gate/gate.js'
+import { createLimiter } from '../limiter/limiter.js'
+import { slidingWindowLog } from '../policy/limits.js'
+import { defaultTiers } from '../policy/tiers.js'
+import { memoryStore } from '../store/memory/memory-store.js'
+import { faultyStore } from '../testing/faulty-store.js'
+import { createEnforce, type Framework, type Outcome } from './enforce.js'
+import type { AnyOptions, RateLimitOptions } from './options.js'
+import { logFaults } from './report-fault.js'
+
+interface Plain {
+  readonly method?: string
+  readonly url?: string
+  readonly peer?: string
+  readonly route?: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+const plain: Framework<Plain> = {
+  knowsPeer: true,
+  read: ({ method = 'GET', url = '/', peer, route, headers = {} }) => ({
+    ...{ method, url, peer, route },
+    header: name => headers[name],
+  }),
+  origin: request => request,
+}
+
+function setUp() {
+  return createLimiter({
+    policies: { api: slidingWindowLog({ limit: 2, window: '1m' }) },
+    tiers: defaultTiers,
+  })
+}
+
+/** Options past the types, as a program without them might give. */
+const enforceWith = (options: object) => createEnforce(options as AnyOptions<Plain>, plain)
+const from = (peer: string, more: Plain = {}): Plain => ({ peer, ...more })
+const statusOf = (outcome: Outcome): number => (outcome.allowed ? 200 : outcome.status)
+const headersOf = ({ headers }: Outcome): Record<string, string> => Object.fromEntries(headers)
+
+describe('a request', () => {
+  it('is charged to the address of its client unless somebody else is named, and decided at once', () => {
+    const enforce = enforceWith({ limiter: setUp(), policy: 'api' })
+    const ask = (peer: string) => statusOf(enforce(from(peer)) as Outcome)
+    expect(['192.0.2.1', '192.0.2.1', '::ffff:192.0.2.1', '192.0.2.2'].map(ask)).toEqual([200, 200, 429, 200])
+    expect(['2001:db8::1', '2001:db8::2', '2001:db8::3'].map(ask)).toEqual([200, 200, 429])
+  })
+
+  it('is charged to who a trusted proxy says, and to nobody a header names otherwise', () => {
+    const trusting = enforceWith({ limiter: setUp(), policy: 'api', trustedProxies: ['10.0.0.0/8'] })
+    const ask = (peer: string, forwarded: string) =>
+      statusOf(trusting(from(peer, { headers: { 'x-forwarded-for': forwarded } })) as Outcome)
+    expect([1, 2, 3].map(id => ask('10.0.0.1', `192.0.2.${id}`))).toEqual([200, 200, 200])
+    expect([1, 2, 3].map(id => ask('198.51.100.1', `192.0.2.${id}`))).toEqual([200, 200, 429])
+    // What was read of one is never taken for another's, however it is spelt.
+    expect([1, 2, 3, 4].map(id => ask('10.0.0.1', `192.0.2.${id}`))).toEqual([200, 200, 200, 200])
+    expect(ask('10.0.0.1', '198.51.100.9, ::ffff:192.0.2.1')).toBe(429)
+    expect(ask('10.0.0.1', `${'198.51.100.9, '.repeat(100)}192.0.2.2`)).toBe(429)
+  })
+
+  it('without a connection to be known by shares one budget with all others like it', () => {
+    const enforce = enforceWith({ limiter: setUp(), policy: 'api' })
+    expect([{}, {}, {}].map(request => statusOf(enforce(request) as Outcome))).toEqual([200, 200, 429])
+  })
+
+  it('takes subject, tier, cost and scope from functions, and waits only for those that wait', async () => {
+    const limiter = setUp()
+    const options: RateLimitOptions<Plain, 'api', keyof typeof defaultTiers> = {
+      limiter,
+      subject: async ({ url = '1' }) => `user:${url}`,
+      tier: () => 'free',
+      cost: ({ method }) => (method === 'POST' ? 10 : 1),
+      scope: async () => 'export',
+    }
+    const decided = createEnforce(options as AnyOptions<Plain>, plain)({ method: 'POST' })
+    expect(decided).toBeInstanceOf(Promise)
+    const { decision } = await decided
+    expect(decision).toMatchObject({ tier: 'free', cost: 10 })
+    const left = await limiter.peek('user:1', { tier: 'free', scope: 'export' })
+    expect((await limiter.peek('user:1', { tier: 'free' })).remaining - left.remaining).toBe(10)
+  })
+
+  it('has a budget for each route, and shares one with all that match none', () => {
+    const enforce = enforceWith({ limiter: setUp(), policy: 'api', subject: 'user:1', perRoute: true })
+    const ask = (route?: string) =>
+      statusOf(enforce({ url: `/${Math.random()}`, ...(route && { route }) }) as Outcome)
+    expect(['/a', '/a', '/a', '/b/:id'].map(ask)).toEqual([200, 200, 429, 200])
+    expect([undefined, undefined, undefined].map(ask)).toEqual([200, 200, 429])
+  })
+
+  it('that is skipped is neither charged nor told about', async () => {
+    const onDecision = vi.fn()
+    const limiter = setUp()
+    for (const skip of [() => true, async () => true]) {
+      const enforce = enforceWith({ limiter, policy: 'api', subject: 'user:1', skip, onDecision })
+      expect(await enforce({})).toEqual({ allowed: true, decision: null, headers: [], ended: null })
+    }
+    expect(onDecision).not.toHaveBeenCalled()
+    expect((await limiter.peek('user:1', { policy: 'api' })).remaining).toBe(2)
+  })
+
+  it('is charged to further subjects, all or none, and once where a middleware further in asks the same', async () => {
+    const limiter = setUp()
+    const also = async () => [{ subject: 'tenant:acme', policy: 'api' }]
+    const enforce = enforceWith({ limiter, policy: 'api', subject: () => 'user:1', also })
+    const request = {}
+    expect([statusOf(await enforce(request)), statusOf(await enforce(request))]).toEqual([200, 200])
+    const left = async (subject: `${string}:${string}`) =>
+      (await limiter.peek(subject, { policy: 'api' })).remaining
+    expect([await left('user:1'), await left('tenant:acme')]).toEqual([1, 1])
+    await limiter.check('tenant:acme', { policy: 'api' })
+    expect(statusOf(await enforce({}))).toBe(429)
+    expect(await left('user:1')).toBe(1)
+  })
+
+  it('is charged once by middlewares that ask the same, and by each that asks something else', async () => {
+    const limiter = setUp()
+    const onDecision = vi.fn()
+    const options = { limiter, policy: 'api', onDecision }
+    const [outer, inner] = [
+      enforceWith({ ...options, subject: 'user:1' }),
+      enforceWith({ ...options, subject: async () => ({ type: 'user', id: '1' }) }),
+    ]
+    const request = {}
+    const first = await outer(request)
+    expect((await inner(request)).decision).toBe(first.decision)
+    expect(onDecision).toHaveBeenCalledTimes(1)
+    await enforceWith({ ...options, subject: 'user:1', scope: 'api' })(request)
+    await enforceWith({ ...options, subject: 'user:1', cost: 2 })(request)
+    expect(onDecision).toHaveBeenCalledTimes(3)
+    expect((await limiter.peek('user:1', { policy: 'api' })).remaining).toBe(1)
+  })
+})
+
+describe('a refusal', () => {
+  const deny = (options: object, request: Plain = {}): Extract<Outcome, { allowed: false }> => {
+    const enforce = enforceWith({ limiter: setUp(), policy: 'api', subject: 'user:1', cost: 3, ...options })
+    const outcome = enforce(request) as Outcome
+    if (outcome.allowed) throw new Error('expected a refusal')
+    return outcome
+  }
+
+  it('is a problem for programs and a page for browsers', () => {
+    for (const accept of [undefined, '*/*', 'application/json, text/html']) {
+      const { headers, body } = deny({}, accept === undefined ? {} : { headers: { accept } })
+      expect(new Map(headers).get('Content-Type')).toBe('application/problem+json')
+      expect(JSON.parse(body)).toMatchObject({ status: 429, policy: 'api' })
+    }
+    const browser = { headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } }
+    const page = deny({}, browser)
+    expect(headersOf(page)).toMatchObject({
+      'Content-Type': 'text/html; charset=utf-8',
+      'Cache-Control': 'no-store',
+    })
+    expect(page.body).toMatch(/^<!doctype html>[\s\S]*<h1>Quota exceeded<\/h1>/)
+  })
+
+  it('says what the app says instead: text, JSON, or a type of its own', () => {
+    const text = deny({ body: () => 'slow down' })
+    expect([text.body, headersOf(text)['Content-Type']]).toEqual(['slow down', 'text/plain; charset=utf-8'])
+    const json = deny(
+      { body: ({ limit }: { limit: number }, request: Plain) => ({ limit, url: request.url }) },
+      { url: '/a' },
+    )
+    expect([json.body, headersOf(json)['Content-Type']]).toEqual([
+      '{"limit":2,"url":"/a"}',
+      'application/json',
+    ])
+    const xml = deny({ body: () => '<slow/>', contentType: 'application/xml' })
+    expect(headersOf(xml)['Content-Type']).toBe('application/xml')
+  })
+
+  it.each([
+    [
+      'throws',
+      () => {
+        throw new Error('mine')
+      },
+    ],
+    ['returns what is no JSON', () => undefined],
+    ['returns a promise', async () => 'later'],
+  ])('says it in our words when a body %s', (_, body) => {
+    const errors: unknown[] = []
+    const { status, headers } = deny({ body, onError: (error: unknown) => errors.push(error) })
+    expect([status, new Map(headers).get('Content-Type')]).toEqual([429, 'application/problem+json'])
+    expect(errors).toHaveLength(1)
+  })
+
+  it('spreads those it sends away', () => {
+    const limiter = setUp()
+    const enforce = enforceWith({ limiter, policy: 'api', subject: 'user:1', retryAfterJitterMs: 60_000 })
+    enforce({})
+    enforce({})
+    const waits = Array.from({ length: 50 }, () => Number(headersOf(enforce({}) as Outcome)['Retry-After']))
+    expect(new Set(waits).size).toBeGreaterThan(10)
+    expect(Math.min(...waits)).toBeGreaterThanOrEqual(59)
+    expect(Math.max(...waits)).toBeLessThanOrEqual(120)
+  })
+
+  it('gives no names away that are hidden, and carries the headers it is told to', () => {
+    const hidden = deny({ hide: ['policy', 'tier'], headers: 'both' })
+    expect(JSON.stringify(hidden.headers) + hidden.body).not.toContain('api')
+    expect(Object.keys(headersOf(deny({ headers: { style: 'ietf' } })))).toContain('RateLimit')
+    expect(Object.keys(headersOf(deny({})))).toContain('X-RateLimit-Limit')
+    expect(Object.keys(headersOf(deny({ headers: 'none', cost: 3 })))).toEqual([
+      'Content-Type',
+      'Cache-Control',
+    ])
+  })
+})
+
+describe('who listens', () => {
+  it('hears every decision, and every denial, with its request; what it throws changes nothing', async () => {
+    const errors: unknown[] = []
+    const heard: string[] = []
+    const enforce = enforceWith({
+      limiter: setUp(),
+      policy: 'api',
+      subject: 'user:1',
+      onDecision({ allowed }: { allowed: boolean }, { url }: Plain) {
+        heard.push(`${url} ${allowed}`)
+        throw new Error('decided')
+      },
+      async onDenied(_: unknown, { url }: Plain) {
+        heard.push(`${url} denied`)
+        throw new Error('denied')
+      },
+      onError: (error: Error) => errors.push(error.message),
+    })
+    for (const url of ['/1', '/2', '/3']) enforce({ url })
+    await Promise.resolve()
+    expect(heard).toEqual(['/1 true', '/2 true', '/3 false', '/3 denied'])
+    expect(errors.sort()).toEqual(['decided', 'decided', 'decided', 'denied'])
+  })
+
+  it('reads of a fault once a minute, with the number of the others', () => {
+    const { logger, lines, fields } = keepLines()
+    let nowUs = 0
+    const report = logFaults(logger, { nowUs: () => nowUs, unixMs: () => 0 })
+    for (let time = 0; time < 1_000; time++) report(new Error('no session'))
+    nowUs += 60_000_000
+    report('odd')
+    expect(lines).toEqual([
+      'error: a request could not be limited, so the failure mode decided: no session',
+      'error: a request could not be limited, so the failure mode decided: odd (and 999 more since the last time)',
+    ])
+    expect(fields[0]).toEqual({ err: new Error('no session') })
+  })
+})
+
+describe('a fault', () => {
+  const never = new Promise<never>(() => {})
+  const FAULTS: readonly (readonly [string, object])[] = [
+    [
+      'throws',
+      {
+        subject: () => {
+          throw new Error('mine')
+        },
+      },
+    ],
+    ['rejects', { subject: () => Promise.reject(new Error('mine')) }],
+    ['never settles', { subject: () => never, lookupTimeoutMs: 20 }],
+    ['returns nothing', { subject: () => undefined }],
+    ['returns a number', { subject: () => 42 }],
+    ['returns no type', { subject: async () => 'somebody' }],
+    ['is of the cost', { subject: 'user:1', cost: () => -1 }],
+    ['is of the scope', { subject: 'user:1', scope: () => 42 }],
+    ['is of skip', { subject: 'user:1', skip: () => never, lookupTimeoutMs: 20 }],
+  ]
+
+  it.each(FAULTS)(
+    'that %s is decided by the failure mode, counted and told once; nothing is charged',
+    async (_, options) => {
+      for (const [onStoreFailure, status] of [
+        ['open', 200],
+        [undefined, 200],
+        ['closed', 503],
+      ] as const) {
+        const limiter = setUp()
+        const errors: unknown[] = []
+        const onError = (error: unknown, decision: unknown) => errors.push([error, decision])
+        const outcome = await enforceWith({ limiter, policy: 'api', onStoreFailure, onError, ...options })({
+          peer: '192.0.2.1',
+        })
+        expect(statusOf(outcome)).toBe(status)
+        expect(errors).toEqual([[expect.any(Error), outcome.decision]])
+        expect(limiter.counts().faults).toBe(1)
+        expect((await limiter.peek('user:1', { policy: 'api' })).remaining).toBe(2)
+      }
+    },
+  )
+
+  it('of a subject that comes too late charges nobody', async () => {
+    const limiter = setUp()
+    let late: (subject: string) => void = () => {}
+    const subject = () =>
+      new Promise(resolve => {
+        late = resolve
+      })
+    const enforce = enforceWith({ limiter, policy: 'api', subject, lookupTimeoutMs: 20, onError: () => {} })
+    expect((await enforce({})).allowed).toBe(true)
+    late('user:1')
+    await Promise.resolve()
+    expect((await limiter.peek('user:1', { policy: 'api' })).remaining).toBe(2)
+  })
+
+  it('of the store is one of the limiter, and a listener that throws makes no other', async () => {
+    const store = faultyStore(memoryStore())
+    const limiter = createLimiter({ store, policies: { api: slidingWindowLog({ limit: 2, window: '1m' }) } })
+    const onError = () => {
+      throw new Error('mine, too')
+    }
+    for (const asked of ['always', 'lost'] as const) {
+      store.faults.always(asked === 'always' ? { type: 'error' } : { type: 'lost-reply' })
+      const closed = enforceWith({
+        limiter,
+        policy: 'api',
+        subject: 'user:1',
+        onStoreFailure: 'closed',
+        onError,
+      })
+      expect(statusOf(await closed({}))).toBe(503)
+    }
+  })
+
+  it('behind a gate is decided by the rule that matches, and the rules hold in every spelling', async () => {
+    const strict = ruleOf({
+      name: 'login',
+      match: { methods: ['POST'], path: '/login' },
+      charge: { policy: 'login' },
+      onStoreFailure: 'closed',
+    })
+    const gate = createGate({ config: configOf({ policies: { login: perMinute(1) }, rules: [strict] }) })
+    const broken = enforceWith({
+      gate,
+      onError: () => {},
+      subject: () => {
+        throw new Error('mine')
+      },
+    })
+    const whole = enforceWith({ gate, subject: ['user:1', 'ip:192.0.2.1'] })
+    for (const url of ['/login', '/a/%2e%2e/LOGIN', 'http://example.com/login?x'])
+      expect(statusOf(await broken({ method: 'POST', url }))).toBe(503)
+    expect(statusOf(await broken({ url: '/login' }))).toBe(200)
+    expect(gate.counts().faults).toBe(4)
+    expect(statusOf(await whole({ method: 'POST', url: '/login' }))).toBe(200)
+    const claimed = { method: 'GET', url: '/login', headers: { 'x-http-method-override': 'POST' } }
+    expect(statusOf(await whole(claimed))).toBe(429)
+  })
+})
+
+describe('options that are wrong are refused at the start, by name', () => {
+  const limiter = setUp()
+  const gate = createGate({ config: configOf() })
+  const WRONG: readonly (readonly [string, unknown])[] = [
+    ['options', null],
+    ['limiter', {}],
+    ['limiter', { limiter: {}, policy: 'api' }],
+    ['gate', { gate: {} }],
+    ['policy', { limiter }],
+    ['policy', { limiter, policy: 'api', tier: 'free' }],
+    ['policy', { limiter, policy: 'apo' }],
+    ['policy', { gate, policy: 'api' }],
+    ['polcy', { limiter, polcy: 'api' }],
+    ['onStoreFailure', { gate, onStoreFailure: 'open' }],
+    ['tier', { limiter, tier: 'gold' }],
+    ['subject', { limiter, policy: 'api', subject: 'somebody' }],
+    ['subject', { gate, subject: [] }],
+    ['subject', { limiter, policy: 'api', subject: ['user:1'] }],
+    ['trustedProxies', { limiter, policy: 'api', subject: 'user:1', trustedProxies: [] }],
+    ['trustedProxies', { limiter, policy: 'api', trustedProxies: 'all' }],
+    ['also', { limiter, policy: 'api', also: 'tenant:acme' }],
+    ['also', { limiter, policy: 'api', also: [{ subject: 'tenant:acme', policy: 'apo' }] }],
+    ['subject', { limiter, policy: 'api', also: [{ policy: 'api' }] }],
+    ['also', { gate, also: [] }],
+    ['cost', { limiter, policy: 'api', cost: 0.5 }],
+    ['scope', { limiter, policy: 'api', scope: '' }],
+    ['scope', { limiter, policy: 'api', scope: 'a', perRoute: true }],
+    ['perRoute', { limiter, policy: 'api', perRoute: 'yes' }],
+    ['skip', { limiter, policy: 'api', skip: true }],
+    ['onError', { limiter, policy: 'api', onError: console }],
+    ['style', { limiter, policy: 'api', headers: 'all' }],
+    ['draft', { limiter, policy: 'api', headers: { draft: 'draft-99' } }],
+    ['hide', { limiter, policy: 'api', hide: 'tier' }],
+    ['contentType', { limiter, policy: 'api', contentType: 'text/html' }],
+    ['contentType', { limiter, policy: 'api', body: () => '', contentType: 'text/html\r\nx: y' }],
+    ['retryAfterJitterMs', { limiter, policy: 'api', retryAfterJitterMs: -1 }],
+    ['lookupTimeoutMs', { limiter, policy: 'api', lookupTimeoutMs: 0 }],
+    ['onStoreFailure', { limiter, policy: 'api', onStoreFailure: 'shut' }],
+  ]
+
+  it.each(WRONG)('%s', (field, options) => {
+    expect(() => enforceWith(options as object)).toThrow(
+      expect.objectContaining({
+        code: expect.stringMatching(/^ERR_HEADGATE_INVALID_/),
+        message: expect.stringMatching(new RegExp(`^${field}\\b`)),
+      }),
+    )
+  })
+})

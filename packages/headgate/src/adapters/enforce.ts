@@ -1,0 +1,218 @@
+/**
+ * The work of all adapters, without a framework: look up who is asking, ask the limiter or the gate, and say what the
+ * response carries. An adapter only shows its request (`Framework`) and writes down the outcome.
+ */
+import type { Decision } from '../decision/decision.js'
+import type { HeaderField } from '../decision/header-field.js'
+import { decisionHeaders, type HeaderOptions } from '../decision/headers.js'
+import { HeadgateError, isHeadgateError } from '../errors/headgate-error.js'
+import { parseLogger } from '../observe/logger.js'
+import type { Eventually } from '../store/store.js'
+import type { HttpRequest } from '../subject/http-request.js'
+import { isPromise } from '../subject/source.js'
+import { createAsk, createChargeOf } from './ask-for.js'
+import { earlierDecision, rememberDecision } from './charged-once.js'
+import { createLookUp, type Found } from './look-up.js'
+import type { AnyOptions, LimiterOptions } from './options.js'
+import { type OwnBody, type Refusal, refusalOf } from './refusal.js'
+import { refuseMistakes } from './refuse-mistakes.js'
+import { logFaults } from './report-fault.js'
+import type { Ended } from './response-end.js'
+
+/** How a framework's request is seen. */
+export interface Framework<Native> {
+  /** Whether it says who is connected; otherwise `subject` must be given. */
+  readonly knowsPeer: boolean
+  read(native: Native): HttpRequest
+  /** The object that is the same wherever in the framework a request is met. */
+  origin(native: Native): object
+}
+
+/** The outcome for a request. */
+export type Outcome = Passed | Refused
+
+export interface Passed {
+  readonly allowed: true
+  /** Null for a request that is not limited. */
+  readonly decision: Decision | null
+  /** The headers of its response, whoever writes it. */
+  readonly headers: readonly HeaderField[]
+  /** To be told when its response is over; null where nobody needs to know. */
+  readonly ended: Ended | null
+}
+
+export interface Refused extends Refusal {
+  readonly allowed: false
+  readonly decision: Decision
+}
+
+/** Decides a request: at once where that is known in the process. Never throws and never rejects. */
+export type Enforce<Native> = (native: Native) => Eventually<Outcome>
+
+const SKIPPED: Passed = { allowed: true, decision: null, headers: [], ended: null }
+
+/** Makes what an adapter asks for every request. Options that are wrong throw here, by name. */
+export function createEnforce<Native>(
+  options: AnyOptions<Native>,
+  framework: Framework<Native>,
+): Enforce<Native> {
+  refuseMistakes(options, framework.knowsPeer)
+  const { onDecision, onDenied, refundIf, body, contentType, retryAfterJitterMs = 0 } = options
+  const headerOptions = headerOptionsOf(options)
+  const read = (native: Native) => framework.read(native)
+  const lookUp = createLookUp(options, read)
+  const chargeOf = createChargeOf(options)
+  const ask = createAsk(options, read)
+  const logger = parseLogger(options.logger)
+  const onError = options.onError ?? logFaults(logger)
+
+  function decide(native: Native, found: Found): Eventually<Outcome> {
+    const origin = framework.origin(native)
+    const charge = chargeOf(found)
+    const earlier = earlierDecision(origin, charge)
+    if (isPromise(earlier)) {
+      return earlier.then(
+        decided => answer(native, decided),
+        error => answerFault(native, error),
+      )
+    }
+    if (earlier !== null) return answer(native, earlier)
+    const decision = ask(native, found)
+    const charged = rememberDecision(origin, charge, decision)
+    if (!isPromise(decision)) return firstAnswer(native, decision)
+    return decision.then(
+      decided => {
+        charged.decision = decided
+        return firstAnswer(native, decided)
+      },
+      error => answerFault(native, error),
+    )
+  }
+
+  function firstAnswer(native: Native, decision: Decision): Outcome {
+    notify(onDecision, decision, native)
+    if (!decision.allowed) notify(onDenied, decision, native)
+    return answer(native, decision)
+  }
+
+  function answer(native: Native, decision: Decision): Outcome {
+    if (decision.allowed) {
+      const headers = decisionHeaders(decision, headerOptions)
+      return { allowed: true, decision, headers, ended: endedOf(decision, native) }
+    }
+    // What only watches may have taken a place for it, and it ends here.
+    if (decision.isHeld) void decision.release()
+    const laterByMs = Math.floor(Math.random() * (retryAfterJitterMs + 1))
+    const options = laterByMs === 0 ? headerOptions : { ...headerOptions, laterByMs }
+    const refusal = refusalOf(decision, options, acceptOf(native), ownBody(decision, native))
+    return { allowed: false, decision, ...refusal }
+  }
+
+  /** Its place is free then, and what it charged comes back if its status says so. */
+  function endedOf(decision: Decision, native: Native): Ended | null {
+    if (refundIf === undefined) return decision.isHeld ? () => void decision.release() : null
+    let isOver = false
+    return status => {
+      if (isOver) return
+      isOver = true
+      void decision.release()
+      if (status !== null) giveBackIf(refundIf, status, decision, native)
+    }
+  }
+
+  function giveBackIf(
+    isFree: NonNullable<typeof refundIf>,
+    status: number,
+    decision: Decision,
+    native: Native,
+  ): void {
+    try {
+      if (decision.cost === 0 || !isFree(status, native)) return
+      const asked = options.gate ?? options.limiter
+      // What charged nothing has nothing to give back.
+      asked?.refund(decision).catch(error => (isHeadgateError(error) ? undefined : report(error)))
+    } catch (error) {
+      report(error)
+    }
+  }
+
+  function acceptOf(native: Native): string | undefined {
+    return body === undefined ? framework.read(native).header('accept') : undefined
+  }
+
+  /** A body that cannot be had is no reason to answer with an error: ours stands in for it. */
+  function ownBody(decision: Decision, native: Native): OwnBody | null {
+    if (body === undefined) return null
+    try {
+      const made = body(decision, native)
+      if (typeof made === 'string')
+        return { body: made, contentType: contentType ?? 'text/plain; charset=utf-8' }
+      const text = isPromise(made) ? undefined : JSON.stringify(made)
+      if (text !== undefined) return { body: text, contentType: contentType ?? 'application/json' }
+      report(
+        new HeadgateError(
+          'ERR_HEADGATE_INVALID_OPTION',
+          'body: expected a function that returns text, or what can be written as JSON',
+        ),
+      )
+    } catch (error) {
+      report(error)
+    }
+    return null
+  }
+
+  /** When nothing can be asked about a request, its failure mode decides. */
+  function answerFault(native: Native, error: unknown): Outcome {
+    const decision = decideFault(native)
+    report(error, decision)
+    return firstAnswer(native, decision)
+  }
+
+  function decideFault(native: Native): Decision {
+    if (options.gate === undefined) {
+      const { limiter, onStoreFailure } = options as LimiterOptions<Native, string, string>
+      return limiter.decideFault(onStoreFailure === undefined ? {} : { onStoreFailure })
+    }
+    const { method, url } = framework.read(native)
+    return options.gate.decideFault({ method, path: url })
+  }
+
+  /** Calls somebody else's function; if it throws, now or later, that is reported and changes nothing. */
+  function notify(
+    listener: ((decision: Decision, native: Native) => unknown) | undefined,
+    decision: Decision,
+    native: Native,
+  ): void {
+    if (listener === undefined) return
+    try {
+      const told = listener(decision, native)
+      if (isPromise(told)) told.then(undefined, error => report(error))
+    } catch (error) {
+      report(error)
+    }
+  }
+
+  function report(error: unknown, decision?: Decision): void {
+    try {
+      onError(error, decision)
+    } catch {
+      // Whoever cannot be told of a fault must not add another.
+    }
+  }
+
+  return native => {
+    try {
+      const found = lookUp(native)
+      if (!isPromise(found)) return found === null ? SKIPPED : decide(native, found)
+      return found
+        .then(known => (known === null ? SKIPPED : decide(native, known)))
+        .catch(error => answerFault(native, error))
+    } catch (error) {
+      return answerFault(native, error)
+    }
+  }
+}
+
+function headerOptionsOf<Native>({ headers, hide }: AnyOptions<Native>): HeaderOptions {
+  return { ...(typeof headers === 'string' ? { style: headers } : headers), ...(hide && { hide }) }
+}

@@ -1,0 +1,32 @@
+import type { Request, RequestHandler } from 'express'
+import { createEnforce, type Framework } from './enforce.js'
+import { NodeRequest, routeText } from './node-request.js'
+import { settle } from './node-response.js'
+import type { AnyOptions, RateLimitOptions } from './options.js'
+
+export type ExpressOptions<PolicyName extends string, TierName extends string> = RateLimitOptions<
+  Request,
+  PolicyName,
+  TierName
+>
+
+/** How a request of Express is seen. */
+export const framework: Framework<Request> = {
+  knowsPeer: true,
+  // Without what the router is mounted on: that is the client's spelling, and may hold its ids.
+  read: req => new NodeRequest(req, req.originalUrl ?? req.url, () => routeText(req.route?.path)),
+  origin: req => req,
+}
+
+/**
+ * Middleware that limits an Express app, a router or a route; Express 5 and 4.
+ *
+ * @example
+ * app.use(rateLimit({ limiter, policy: 'api' }))
+ */
+export function rateLimit<PolicyName extends string, TierName extends string>(
+  options: ExpressOptions<PolicyName, TierName>,
+): RequestHandler {
+  const enforce = createEnforce(options as AnyOptions<Request>, framework)
+  return (req, res, next) => settle(enforce(req), req, res, next)
+}

@@ -1,0 +1,92 @@
+import type { ServerResponse } from 'node:http'
+import type { Context, MiddlewareHandler, Next } from 'hono'
+import type { HeaderField } from '../decision/header-field.js'
+import { isPromise } from '../subject/source.js'
+import { createEnforce, type Framework, type Outcome, type Passed } from './enforce.js'
+import { HonoRequest, incomingOf, lifetimeOf, routeOf } from './hono-request.js'
+import { NodeRequest } from './node-request.js'
+import { hasLongBody } from './node-response.js'
+import type { AnyOptions, RateLimitOptions } from './options.js'
+import { createOutlive } from './outlive.js'
+import { endOnClose, endWhenRead } from './response-end.js'
+
+export type HonoOptions<PolicyName extends string, TierName extends string> = RateLimitOptions<
+  Context,
+  PolicyName,
+  TierName
+>
+
+const framework: Framework<Context> = {
+  knowsPeer: true,
+  read(context) {
+    const incoming = incomingOf(context)
+    // Node's own headers, because those of a `Request` are made when the first is read.
+    return incoming === undefined
+      ? new HonoRequest(context)
+      : new NodeRequest(incoming, incoming.url ?? '', () => routeOf(context))
+  },
+  origin: context => context,
+}
+
+/**
+ * Middleware that limits a Hono app or a route.
+ *
+ * @example
+ * app.use(rateLimit({ limiter, policy: 'api' }))
+ */
+export function rateLimit<PolicyName extends string, TierName extends string>(
+  options: HonoOptions<PolicyName, TierName>,
+): MiddlewareHandler {
+  const enforce = createEnforce(options as AnyOptions<Context>, framework)
+  const outlive = createOutlive(options as AnyOptions<Context>)
+  return (context, next) => {
+    const outcome = enforce(context)
+    if (!isPromise(outcome)) return settle(outcome, context, next)
+    return outcome.then(known => {
+      outlive(() => lifetimeOf(context))
+      return settle(known, context, next)
+    })
+  }
+}
+
+function settle(outcome: Outcome, context: Context, next: Next): Promise<Response | undefined> {
+  if (!outcome.allowed) return Promise.resolve(refuse(context, outcome))
+  const { headers, ended } = outcome
+  if (ended !== null) return settleToEnd(context, next, outcome)
+  if (headers.length === 0) return next() as Promise<undefined>
+  for (const [name, value] of headers) context.header(name, value)
+  return next().then(() => addMissing(context, headers))
+}
+
+/** One of which the end is to be told: on Node the connection says so. */
+async function settleToEnd(context: Context, next: Next, { ended, headers }: Passed): Promise<undefined> {
+  const outgoing: ServerResponse | undefined = context.env?.outgoing
+  if (outgoing !== undefined) endOnClose(ended, outgoing)
+  for (const [name, value] of headers) context.header(name, value)
+  try {
+    await next()
+  } catch (error) {
+    ended?.(null)
+    throw error
+  }
+  addMissing(context, headers)
+  if (outgoing === undefined) context.res = endWhenRead(ended, context.res)
+}
+
+/** A response that the handler made by itself knows nothing of what was set on the context before. */
+function addMissing(context: Context, headers: readonly HeaderField[]): undefined {
+  const [first] = headers
+  if (first === undefined || context.res.headers.has(first[0])) return
+  for (const [name, value] of headers) context.header(name, value)
+}
+
+function refuse(context: Context, outcome: Extract<Outcome, { allowed: false }>): Response {
+  const incoming = incomingOf(context)
+  // The rest of a long body is not read to its end.
+  const close: HeaderField[] =
+    incoming !== undefined && hasLongBody(incoming) ? [['Connection', 'close']] : []
+  return context.newResponse(outcome.body, {
+    status: outcome.status,
+    headers: Object.fromEntries([...outcome.headers, ...close]),
+  })
+}

@@ -1,0 +1,56 @@
+import { type NextFetchEvent, type NextRequest, NextResponse } from 'next/server.js'
+import type { Framework } from './enforce.js'
+import { createLimitHandler, type Handler } from './fetch.js'
+import { FetchRequest } from './fetch-request.js'
+import { type InlineLimit, toOptions } from './inline-limit.js'
+import { isStaticAsset } from './next-assets.js'
+import type { AnyOptions, NamesCaller, RateLimitOptions } from './options.js'
+
+/** Next.js does not say with a request who is connected, so `subject` or `identify` must be given. */
+export type NextOptions<PolicyName extends string, TierName extends string> = RateLimitOptions<
+  NextRequest,
+  PolicyName,
+  TierName
+> &
+  NamesCaller
+
+const framework: Framework<NextRequest> = {
+  knowsPeer: false,
+  // The path as the router takes it: without a base path, a locale and what the router's own requests are marked with.
+  read: request => new FetchRequest(request, request.nextUrl.pathname + request.nextUrl.search),
+  origin: request => request,
+}
+
+/**
+ * Makes the `proxy` of `proxy.ts` (`middleware` of `middleware.ts`) that limits a Next.js app. Without `skip`, static
+ * assets pass. What a proxy sees depends on Next.js's routing: limit what must be limited with `withRateLimit` as well.
+ *
+ * @example
+ * export const proxy = rateLimit({ limiter, policy: 'api', subject })
+ */
+export function rateLimit<PolicyName extends string, TierName extends string>(
+  options: NextOptions<PolicyName, TierName>,
+): (request: NextRequest, event?: NextFetchEvent) => Promise<Response> {
+  const skip = options.skip ?? isStaticAsset
+  return createLimitHandler(
+    { ...options, skip } as AnyOptions<NextRequest>,
+    framework,
+  )((_request: NextRequest, _event?: NextFetchEvent) => NextResponse.next())
+}
+
+/**
+ * Limits a route handler, by a limiter, a gate, or a limit written beside it.
+ *
+ * @example
+ * export const GET = withRateLimit(getStructure, { limit: 50, window: 60, scope: 'pdb-fetch', subject })
+ */
+export function withRateLimit<
+  Rest extends readonly unknown[],
+  PolicyName extends string,
+  TierName extends string,
+>(
+  handler: Handler<NextRequest, Rest>,
+  options: NextOptions<PolicyName, TierName> | (InlineLimit<NextRequest> & NamesCaller),
+): (request: NextRequest, ...rest: Rest) => Promise<Response> {
+  return createLimitHandler(toOptions(options as AnyOptions<NextRequest>), framework)(handler)
+}

@@ -1,0 +1,50 @@
+import { createEnforce, type Enforce, type Framework, type Outcome } from './enforce.js'
+import type { AnyOptions, GateOptions, LimiterOptions } from './options.js'
+
+/** The limit of a route: options that take the place of the app's, or `false` for none. */
+export type OwnLimit<Native> =
+  | Partial<LimiterOptions<Native, string, string>>
+  | Partial<GateOptions<Native, string>>
+  | false
+
+const PASSES: Outcome = { allowed: true, decision: null, headers: [], ended: null }
+const unlimited = (): Outcome => PASSES
+
+/** Options that cannot stand beside another. */
+const IN_PLACE_OF: Readonly<Record<string, readonly string[]>> = {
+  limiter: ['gate'],
+  gate: ['limiter', 'policy', 'onStoreFailure', 'also'],
+  policy: ['tier'],
+  tier: ['policy'],
+  scope: ['perRoute'],
+  perRoute: ['scope'],
+  subject: ['identify', 'trustedProxies', 'forwardedHeader'],
+  identify: ['subject', 'trustedProxies', 'forwardedHeader'],
+  trustedProxies: ['subject', 'identify'],
+  forwardedHeader: ['subject', 'identify'],
+}
+
+/** Makes the function that finds what decides a route's requests. What a route says wrongly throws, by name. */
+export function createOwnLimits<Native>(
+  options: AnyOptions<Native>,
+  framework: Framework<Native>,
+): (own: OwnLimit<Native> | undefined) => Enforce<Native> {
+  const general = createEnforce(options, framework)
+  const ofRoutes = new WeakMap<object, Enforce<Native>>()
+  return own => {
+    if (own === undefined) return general
+    if (own === false) return unlimited
+    let enforce = ofRoutes.get(own)
+    if (enforce === undefined) {
+      enforce = createEnforce(withOwn(options, own), framework)
+      ofRoutes.set(own, enforce)
+    }
+    return enforce
+  }
+}
+
+function withOwn<Native>(options: AnyOptions<Native>, own: object): AnyOptions<Native> {
+  const merged: Record<string, unknown> = { ...options }
+  for (const name of Object.keys(own).flatMap(name => IN_PLACE_OF[name] ?? [])) delete merged[name]
+  return Object.assign(merged, own) as object as AnyOptions<Native>
+}

@@ -1,0 +1,61 @@
+import type { Decision } from '../decision/decision.js'
+import type { HeaderField } from '../decision/header-field.js'
+import { decisionHeaders, type HeaderOptions } from '../decision/headers.js'
+import { decisionProblem } from '../decision/problem.js'
+
+/** The whole answer to a request that is refused. */
+export interface Refusal {
+  readonly status: 429 | 503
+  readonly headers: readonly HeaderField[]
+  readonly body: string
+}
+
+/** The body of a refusal that takes the place of ours. */
+export interface OwnBody {
+  readonly body: string
+  readonly contentType: string
+}
+
+/** The answer to a denied request: `own`, or a page for a browser that asks for one, or `application/problem+json`. */
+export function refusalOf(
+  decision: Decision,
+  options: HeaderOptions,
+  accept: string | undefined,
+  own: OwnBody | null,
+): Refusal {
+  const { status, headers, body } = decisionProblem(decision, options)
+  const decided = decisionHeaders(decision, options)
+  const page = own ?? (wantsPage(accept) ? htmlPage(status, body.title, body.detail) : null)
+  if (page === null) return { status, headers: [...decided, ...headers], body: JSON.stringify(body) }
+  const about = headers.map(
+    ([name, value]): HeaderField => [name, name === 'Content-Type' ? page.contentType : value],
+  )
+  return { status, headers: [...decided, ...about], body: page.body }
+}
+
+/** Programs that take anything, or JSON too, are better off with the problem. */
+function wantsPage(accept: string | undefined): boolean {
+  return accept?.includes('text/html') === true && !accept.includes('json')
+}
+
+function htmlPage(status: number, title: string, detail: string): OwnBody {
+  const [heading, text] = [title, detail].map(escapeHtml)
+  return {
+    contentType: 'text/html; charset=utf-8',
+    body: `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>${status} ${heading}</title>
+<h1>${heading}</h1>
+<p>${text}</p>
+</html>
+`,
+  }
+}
+
+const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
+
+function escapeHtml(text: string): string {
+  return text.replace(/[&<>"]/g, character => ENTITIES[character] as string)
+}

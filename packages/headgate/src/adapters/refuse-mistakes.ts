@@ -1,0 +1,127 @@
+/** Options are judged when a middleware is made: one that cannot limit anybody would let every request pass. */
+import { refuseHeaderMistakes } from '../decision/headers.js'
+import { HeadgateError, unexpected } from '../errors/headgate-error.js'
+import type { Limiter } from '../limiter/limiter.js'
+import { createSubjectNamer } from '../subject/subject.js'
+import type { AnyOptions, CommonOptions, LimiterOptions } from './options.js'
+
+const COMMON = [
+  ...['subject', 'tier', 'cost', 'scope', 'perRoute', 'skip', 'onDecision', 'onDenied', 'headers', 'hide'],
+  ...[
+    'refundIf',
+    'body',
+    'contentType',
+    'retryAfterJitterMs',
+    'trustedProxies',
+    'forwardedHeader',
+    'identify',
+    'lookupTimeoutMs',
+    'logger',
+    'onError',
+  ],
+]
+const OF_LIMITER = ['limiter', 'policy', 'also', 'onStoreFailure']
+const OF_GATE = ['gate']
+const FUNCTIONS = ['skip', 'onDecision', 'onDenied', 'refundIf', 'body', 'onError'] as const
+const MODES: readonly unknown[] = [undefined, 'local', 'open', 'closed']
+const CONTENT_TYPE = /^[\w.+-]+\/[\w.+-]+(?:; ?[\w.=+-]+)*$/
+/** The longest a timer of Node can wait. */
+const MAX_TIMER_MS = 2 ** 31 - 1
+
+/** Throws for the first option that is not as promised, by name. */
+export function refuseMistakes<Native>(options: AnyOptions<Native>, knowsPeer: boolean): void {
+  if (typeof options !== 'object' || options === null)
+    refuse('options', 'an object with a limiter or a gate', options)
+  if (options.gate !== undefined) {
+    refuseUnknown(options, [...OF_GATE, ...COMMON])
+    if (typeof options.gate?.requestNow !== 'function')
+      refuse('gate', 'what createGate() returns', options.gate)
+  } else {
+    refuseUnknown(options, [...OF_LIMITER, ...COMMON])
+    refuseLimits(options as LimiterOptions<Native, string, string>)
+  }
+  refuseSubject(options, knowsPeer)
+  refuseAnswers(options)
+}
+
+function refuse(field: string, expected: string, got: unknown): never {
+  throw unexpected('ERR_HEADGATE_INVALID_OPTION', field, expected, got)
+}
+
+function refuseUnknown(options: object, known: readonly string[]): void {
+  for (const name of Object.keys(options)) {
+    if (known.includes(name) || (options as Record<string, unknown>)[name] === undefined) continue
+    throw new HeadgateError(
+      'ERR_HEADGATE_INVALID_OPTION',
+      `${name}: expected an option that there is (${known.join(', ')})`,
+    )
+  }
+}
+
+function refuseLimits<Native>(options: LimiterOptions<Native, string, string>): void {
+  const { limiter, policy, tier, also, onStoreFailure } = options
+  if (typeof limiter?.checkNow !== 'function') refuse('limiter', 'what createLimiter() returns', limiter)
+  const { policyNames, tierNames } = limiter
+  if ((policy === undefined) === (tier === undefined))
+    refuse('policy', 'either a policy or a tier', policy === undefined ? 'neither' : 'both')
+  if (policy !== undefined && !policyNames.includes(policy))
+    refuse('policy', `one of ${policyNames.join(', ') || 'none'}`, policy)
+  if (tier !== undefined && typeof tier !== 'function' && !tierNames.includes(tier))
+    refuse('tier', `one of ${tierNames.join(', ') || 'none'}`, tier)
+  if (also !== undefined && typeof also !== 'function') refuseAlso(also, limiter)
+  if (!MODES.includes(onStoreFailure)) refuse('onStoreFailure', "'local', 'open' or 'closed'", onStoreFailure)
+}
+
+function refuseAlso(also: unknown, { policyNames, tierNames }: Limiter<string, string>): void {
+  if (!Array.isArray(also)) refuse('also', 'a list of { subject, policy }, or a function', also)
+  for (const { subject, policy, tier } of also) {
+    createSubjectNamer()(subject)
+    if (policy === undefined ? !tierNames.includes(tier) : !policyNames.includes(policy))
+      refuse('also', `policies or tiers among ${[...policyNames, ...tierNames].join(', ')}`, policy ?? tier)
+  }
+}
+
+function refuseSubject<Native>(options: AnyOptions<Native>, knowsPeer: boolean): void {
+  const { subject, identify, gate, cost, scope, perRoute, trustedProxies } = options
+  if (identify !== undefined) {
+    if (typeof identify !== 'function') refuse('identify', 'what createIdentify() returns', identify)
+    const beside = ['subject', 'trustedProxies', 'forwardedHeader'].find(name => name in options)
+    if (beside !== undefined) refuse(beside, 'none beside identify, which says who is asking', 'both')
+  } else if (subject === undefined && !knowsPeer)
+    refuse('subject', 'a function of the request: the runtime does not say who is connected', subject)
+  if (subject !== undefined && typeof subject !== 'function') {
+    const list = Array.isArray(subject) && gate !== undefined ? subject : [subject]
+    if (list.length === 0) refuse('subject', 'at least one', subject)
+    list.forEach(createSubjectNamer())
+  }
+  if (subject !== undefined && trustedProxies !== undefined)
+    refuse('trustedProxies', 'no subject beside it: it says how the client’s address is found', 'both')
+  if (cost !== undefined && typeof cost !== 'function' && !(Number.isInteger(cost) && cost >= 0))
+    throw unexpected('ERR_HEADGATE_INVALID_COST', 'cost', 'a whole number from 0, or a function', cost)
+  if (scope !== undefined && typeof scope !== 'function' && (typeof scope !== 'string' || scope === ''))
+    refuse('scope', 'a non-empty string, or a function', scope)
+  if (perRoute !== undefined && typeof perRoute !== 'boolean') refuse('perRoute', 'true or false', perRoute)
+  if (perRoute && scope !== undefined) refuse('scope', 'none beside perRoute', scope)
+}
+
+function refuseAnswers<Native>(options: CommonOptions<Native>): void {
+  const { headers, hide, contentType, retryAfterJitterMs, lookupTimeoutMs } = options
+  for (const name of FUNCTIONS) {
+    if (options[name] !== undefined && typeof options[name] !== 'function')
+      refuse(name, 'a function', options[name])
+  }
+  const { style = 'legacy', draft } = typeof headers === 'object' ? (headers ?? {}) : { style: headers }
+  refuseHeaderMistakes(style, draft, hide)
+  if (contentType !== undefined) {
+    if (options.body === undefined) refuse('contentType', 'a body beside it', 'none')
+    if (!CONTENT_TYPE.test(contentType))
+      refuse('contentType', "a media type such as 'text/html'", contentType)
+  }
+  refuseMs('retryAfterJitterMs', retryAfterJitterMs, 0)
+  refuseMs('lookupTimeoutMs', lookupTimeoutMs, 1)
+}
+
+function refuseMs(field: string, ms: number | undefined, least: number): void {
+  if (ms === undefined || (Number.isInteger(ms) && ms >= least && ms <= MAX_TIMER_MS)) return
+  refuse(field, `a whole number from ${least} to ${MAX_TIMER_MS}`, ms)
+}

@@ -1,0 +1,2 @@
+export type { FastifyOptions, RouteLimit } from './adapters/fastify.js'
+export { rateLimit } from './adapters/fastify.js'

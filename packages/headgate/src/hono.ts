@@ -1,0 +1,2 @@
+export type { HonoOptions } from './adapters/hono.js'
+export { rateLimit } from './adapters/hono.js'

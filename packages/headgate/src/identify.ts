@@ -1,0 +1,18 @@
+export { identifyByConfig } from './config/identify-by-config.js'
+export type { HttpRequest } from './subject/http-request.js'
+export type { Identify, IdentifyOptions, Identity } from './subject/identify.js'
+export { createIdentify } from './subject/identify.js'
+export type { JwtOptions } from './subject/jwt.js'
+export { jwt } from './subject/jwt.js'
+export type { Finding, SubjectSource } from './subject/source.js'
+export type {
+  ApiKeyOptions,
+  BelievedPeers,
+  FingerprintOptions,
+  HeaderSourceOptions,
+  Known,
+  LookUp,
+  SecretOptions,
+  SessionOptions,
+} from './subject/sources.js'
+export { apiKey, custom, fingerprint, internal, ip, session, tenant, user } from './subject/sources.js'

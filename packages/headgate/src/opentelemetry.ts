@@ -1,0 +1,1 @@
+export { type MetricsOptions, registerMetrics, traced } from './observe/opentelemetry/opentelemetry.js'

@@ -1,0 +1,94 @@
+import { createLimiter, type Limiter } from '../../limiter/limiter.js'
+import { concurrency } from '../../policy/limits.js'
+import { same } from '../laws/law.js'
+import { type AdapterLaw, type AnyLimit, limitOf, SUBJECT } from './adapter-law.js'
+import { type Begun, beginRequest, send } from './http-client.js'
+
+/** The place of a request: it is held while the request is under way, and given back when it is over. */
+export const placeLaws: readonly AdapterLaw[] = [
+  {
+    name: 'holds a place while a request is under way and gives it back when the response is over',
+    async run({ serve }) {
+      const limiter = onePlace()
+      const { url } = await serve(optionsOf(limiter, 'one'))
+      const first = await underWay(url, limiter)
+      const denied = await send(url)
+      same([denied.status, denied.header('retry-after')], [429, '1'], 'while another is under way')
+      same((await first.finish()).status, 200, 'the first')
+      same(await statusWhenFree(url), 200, 'afterwards')
+      same(await statusWhenFree(url), 200, 'and again')
+    },
+  },
+  {
+    name: 'gives a place back when the client goes away',
+    async run({ serve }) {
+      const limiter = onePlace()
+      const { url } = await serve(optionsOf(limiter, 'one'))
+      const first = await underWay(url, limiter)
+      same((await send(url)).status, 429, 'while another is under way')
+      first.abandon()
+      same(await statusWhenFree(url), 200, 'afterwards')
+    },
+  },
+  {
+    name: 'gives back the place of a request that a limit further in denies',
+    async run({ serve }) {
+      const none = createLimiter({ policies: { none: concurrency({ limit: 0 }) } })
+      const { url } = await serve(optionsOf(onePlace(), 'one'), optionsOf(none, 'none'))
+      for (let time = 0; time < 3; time++)
+        same(JSON.parse((await sendUnless(url, 'one')).body).policy, 'none', 'who denies')
+    },
+  },
+  {
+    name: 'gives back what a response of a status charged that is said to be free',
+    async run({ serve }) {
+      const { url } = await serve(limitOf(1, { refundIf: status => status === 200 }))
+      for (let time = 0; time < 3; time++) same(await statusWhenFree(url), 200, 'what is free')
+      const dear = await serve(limitOf(1, { refundIf: status => status === 404 }))
+      same((await send(dear.url)).status, 200, 'what is not')
+      same((await send(dear.url)).status, 429, 'what is not, again')
+    },
+  },
+]
+
+type AnyLimiter = Limiter<string, string>
+
+function onePlace(): AnyLimiter {
+  return createLimiter({ policies: { one: concurrency({ limit: 1 }) } }) as object as AnyLimiter
+}
+
+function optionsOf(limiter: object, policy: string): AnyLimit {
+  return { limiter, policy, subject: SUBJECT } as AnyLimit
+}
+
+/** A request that has its place, and of which the app waits for the rest of the body. */
+async function underWay(url: string, limiter: AnyLimiter): Promise<Begun> {
+  const begun = await beginRequest(url)
+  for (let tries = 0; tries < TRIES; tries++) {
+    if (!(await limiter.peek(SUBJECT, { policy: 'one' })).allowed) return begun
+    await pause()
+  }
+  throw new Error('expected the request to take its place; it did not')
+}
+
+const TRIES = 100
+const pause = () => new Promise(resolve => setTimeout(resolve, 5))
+
+/** A client may have its response a moment before the server knows that it was sent. */
+async function statusWhenFree(url: string): Promise<number> {
+  for (let tries = 0; tries < TRIES; tries++) {
+    const { status } = await send(url)
+    if (status !== 429) return status
+    await pause()
+  }
+  return 429
+}
+
+async function sendUnless(url: string, policy: string) {
+  let answer = await send(url)
+  for (let tries = 0; tries < TRIES && JSON.parse(answer.body).policy === policy; tries++) {
+    await pause()
+    answer = await send(url)
+  }
+  return answer
+}
