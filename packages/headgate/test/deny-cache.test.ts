@@ -3,19 +3,19 @@
  * answers by itself, the store is looked at as it is at that moment: it would have denied, too, and for as long.
  */
 import { describe, expect, it } from 'vitest'
-import { Admission } from '../src/engine/admission.js'
-import { Denial } from '../src/engine/denial.js'
+import { Admission } from '../src/engine/algorithm.js'
 import type { Limit } from '../src/engine/limit.js'
 import type { Answer, Check, Question, Refund } from '../src/engine/question.js'
-import { SingleQuestion } from '../src/engine/single.js'
+import { KeptDenial } from '../src/fast-path/kept-denial.js'
+import { SingleQuestion } from '../src/fast-path/single-question.js'
 import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../src/policy/limits.js'
 import { withDenyCache } from '../src/store/guard/deny-cache.js'
 import { memoryStore } from '../src/store/memory/memory-store.js'
-import { shortWaysOf } from '../src/store/short-ways.js'
+import { toStage, toStore } from '../src/store/stage.js'
 import type { Store } from '../src/store/store.js'
 import { type ManualClock, manualClock } from '../src/testing/manual-clock.js'
 import { seededRandom } from '../src/testing/seeded-random.js'
-import { lateStore } from './support/late-store.ts'
+import { slowStore } from './support/slow-store.ts'
 
 const HISTORIES = 100_000
 const STEPS = 16
@@ -68,8 +68,8 @@ async function play(seed: number, engine: Store, clock: ManualClock, tally: Tall
   const dice = seededRandom(seed)
   const random: Random = below => Math.floor(dice() * below)
   const questionOf = asker(random, seed)
-  const late = lateStore(engine)
-  const cached = withDenyCache(late.store, { clock, maxSubjects: 1 + random(3) })
+  const late = slowStore(engine)
+  const cached = toStore(withDenyCache(toStage(late.store), { clock, maxSubjects: 1 + random(3) }), {})
   const charges: Refund[] = []
   for (let step = 0; step < STEPS; step++) {
     const what = random(14)
@@ -114,8 +114,11 @@ async function play(seed: number, engine: Store, clock: ManualClock, tally: Tall
   function askShortly(question: Question): Answer | null {
     if (!(question instanceof SingleQuestion) || question.cost !== 1) return null
     const { subject, name, limit } = question
-    const known = shortWaysOf(cached).wayOf?.(name, limit).take(subject, new Admission()) ?? null
-    return known instanceof Denial ? known.answer : null
+    const known =
+      toStage(cached)
+        .oneUnit?.(name, limit, () => true)
+        .take(subject, new Admission()) ?? null
+    return known instanceof KeptDenial ? known.answer : null
   }
 }
 
@@ -162,7 +165,7 @@ describe('the deny cache', () => {
         return Promise.resolve(engine.decide(question))
       },
     }
-    const cached = withDenyCache(store, { clock, maxSubjects: 10 })
+    const cached = toStore(withDenyCache(toStage(store), { clock, maxSubjects: 10 }), {})
     await cached.decide(asking())
     await cached.decide(asking())
     return { clock, cached, asked: () => asked }
@@ -207,7 +210,7 @@ describe('the deny cache', () => {
         return Promise.resolve(engine.decide(question))
       },
     }
-    const cached = withDenyCache(store, { clock, maxSubjects: 10 })
+    const cached = toStore(withDenyCache(toStage(store), { clock, maxSubjects: 10 }), {})
     await cached.decide(asking(100, roomy))
     for (let cost = 1; cost <= 50; cost++) {
       expect(((await cached.decide(asking(cost, roomy))) as Answer).charged).toBe(-1)

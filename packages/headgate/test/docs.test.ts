@@ -1,5 +1,8 @@
 import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
+import { type ErrorCode, HeadgateError } from '../src/errors/headgate-error.js'
+import { sourcesOf } from './support/sources.ts'
 
 const read = (path: string): string => readFileSync(new URL(`../${path}`, import.meta.url), 'utf8')
 const codesIn = (text: string, prefix: string): string[] => [
@@ -10,10 +13,22 @@ describe('the reference of errors', () => {
   const page = read('../../docs/reference/errors.md')
 
   it('explains every error code, and no other', () => {
-    expect(codesIn(page, 'ERR').sort()).toEqual(codesIn(read('src/errors.ts'), 'ERR').sort())
+    expect(codesIn(page, 'ERR').sort()).toEqual(codesIn(read('src/errors/headgate-error.ts'), 'ERR').sort())
+  })
+
+  it('has the anchor that `help` of an error leads to, and says what to do', () => {
+    for (const code of codesIn(page, 'ERR') as ErrorCode[]) {
+      const { help } = new HeadgateError(code, 'some message')
+      const [address, anchor] = help.split('#')
+      expect(address).toBe('https://unpkg.com/headgate/docs/errors.md')
+      const row = page.split('\n').find(line => line.includes(`<a id="${anchor}"></a>`)) ?? ''
+      expect(row, code).toMatch(new RegExp(`\`${code}\` \\| .+ \\| .+ \\|$`))
+    }
   })
 
   it('explains every warning code, and no other', () => {
-    expect(codesIn(page, 'WARN').sort()).toEqual(codesIn(read('src/store/redis/inspect.ts'), 'WARN').sort())
+    const sources = sourcesOf(fileURLToPath(new URL('../src', import.meta.url)))
+    const written = codesIn(sources.map(({ source }) => source).join('\n'), 'WARN')
+    expect(codesIn(page, 'WARN').sort()).toEqual(written.sort())
   })
 })

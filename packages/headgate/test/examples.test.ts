@@ -22,6 +22,114 @@ it('the fetch example lets five requests of a key pass, and another key still', 
   expect(await ask('two')).toBe(200)
 })
 
+it.each([
+  ['express', new URL('../../../examples/express/app.mjs', import.meta.url)],
+  ['fastify', new URL('../../../examples/fastify/app.mjs', import.meta.url)],
+  ['hono', new URL('../../../examples/hono/app.mjs', import.meta.url)],
+  ['koa', new URL('../../../examples/koa/app.mjs', import.meta.url)],
+])(
+  'the %s example lets five requests of an address pass, and two logins',
+  async (name, { href: example }) => {
+    const { start } = (await import(example)) as { start(port: number): Promise<Server> }
+    const server = await start(0)
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const ask = async (method: string, path: string, times: number): Promise<number[]> => {
+      const statuses: number[] = []
+      for (let time = 0; time < times; time++) statuses.push((await fetch(url + path, { method })).status)
+      return statuses
+    }
+    try {
+      expect(await ask('POST', '/login', 3)).toEqual([200, 200, 429])
+      expect(await ask('GET', '/', 6)).toEqual([200, 200, 200, 200, 200, 429])
+      if (name === 'fastify') expect(await ask('GET', '/health', 7)).toEqual(Array(7).fill(200))
+    } finally {
+      server.closeAllConnections()
+      await new Promise(resolve => server.close(resolve))
+    }
+  },
+)
+
+describe('the llm-proxy example', () => {
+  type Start = (port: number, ...rest: unknown[]) => Promise<Server>
+  const example = new URL('../../../examples/llm-proxy/app.mjs', import.meta.url).href
+  const urlOf = (server: Server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+
+  async function withProxy(
+    work: (ask: (user: string, prompt: string, maxTokens: number) => Promise<Response>) => Promise<void>,
+  ) {
+    const { startModel, startProxy } = (await import(example)) as { startModel: Start; startProxy: Start }
+    const model = await startModel(0, 1)
+    const proxy = await startProxy(0, urlOf(model))
+    const url = urlOf(proxy)
+    try {
+      await work((user, prompt, maxTokens) =>
+        fetch(url, {
+          method: 'POST',
+          headers: { 'x-user': user },
+          body: JSON.stringify({ prompt, maxTokens }),
+        }),
+      )
+    } finally {
+      for (const server of [proxy, model]) {
+        server.closeAllConnections()
+        await new Promise(resolve => server.close(resolve))
+      }
+    }
+  }
+  const denied = async (response: Response) => {
+    const problem = (await response.json()) as { 'violated-policies': string[] }
+    return [response.status, problem['violated-policies']]
+  }
+
+  it('charges what a stream took, not what was reserved for it', () =>
+    withProxy(async ask => {
+      const first = await ask('ada', 'short please', 900)
+      expect((await first.text()).match(/token/g)).toHaveLength(10)
+      const second = await ask('ada', 'short again', 900)
+      expect(second.status).toBe(200)
+      await second.text()
+      expect(await denied(await ask('ada', 'too much', 1_000))).toEqual([429, ['model.tokens-log-1m']])
+    }))
+
+  it('allows two streams at once, and another when one has ended', () =>
+    withProxy(async ask => {
+      const streams = await Promise.all([ask('ada', 'one', 100), ask('ada', 'two', 100)])
+      expect(streams.map(({ status }) => status)).toEqual([200, 200])
+      expect(await denied(await ask('ada', 'three', 100))).toEqual([429, ['model.concurrency']])
+      for (const stream of streams) await stream.text()
+      expect((await ask('ada', 'short', 100)).status).toBe(200)
+    }))
+
+  it('allows five requests a minute, and another user as many', () =>
+    withProxy(async ask => {
+      for (let time = 0; time < 5; time++) await (await ask('ada', 'short', 20)).text()
+      expect(await denied(await ask('ada', 'short', 20))).toEqual([429, ['model.requests-log-1m']])
+      expect((await ask('bob', 'short', 20)).status).toBe(200)
+    }))
+})
+
+it('the trpc example lets five calls of a user pass, and two exports', async () => {
+  const example = new URL('../../../examples/trpc/app.mjs', import.meta.url).href
+  const { start } = (await import(example)) as { start(port: number): Promise<Server> }
+  const server = await start(0)
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const statuses = async (path: string, init: RequestInit, times: number): Promise<number[]> => {
+    const all: number[] = []
+    for (let time = 0; time < times; time++) all.push((await fetch(url + path, init)).status)
+    return all
+  }
+  try {
+    expect(await statuses('/hello', {}, 6)).toEqual([200, 200, 200, 200, 200, 429])
+    expect(
+      await statuses('/export', { method: 'POST', headers: { 'content-type': 'application/json' } }, 3),
+    ).toEqual([200, 200, 429])
+    expect(await statuses('/hello', { headers: { 'x-user': 'else' } }, 1)).toEqual([200])
+  } finally {
+    server.closeAllConnections()
+    await new Promise(resolve => server.close(resolve))
+  }
+})
+
 it('the degradation example shows what callers get while the store is frozen', async () => {
   const example = fileURLToPath(
     new URL('../../../examples/degradation/degradation.test.mjs', import.meta.url),
@@ -61,10 +169,13 @@ it('the policy-file example limits logins as its file says, and as the file says
   }
 })
 
+// Files of other programs, such as Envoy and Traefik, are shown as `yml`.
 describe('every policy file that the documentation shows is sound', () => {
   const guides = new URL('../../../docs/guide/', import.meta.url)
   const pages = [
-    ...readdirSync(guides).map(name => new URL(name, guides)),
+    ...readdirSync(guides, { recursive: true, encoding: 'utf8' })
+      .filter(name => name.endsWith('.md'))
+      .map(name => new URL(name, guides)),
     new URL('../../../README.md', import.meta.url),
   ]
   const shown = pages.flatMap(page =>

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import type { Limit } from '../src/engine/limit.js'
-import { createLimiter } from '../src/limiter.js'
+import { createLimiter } from '../src/limiter/limiter.js'
 import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../src/policy/limits.js'
 import { manualClock } from '../src/testing/index.js'
 

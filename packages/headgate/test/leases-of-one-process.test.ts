@@ -2,30 +2,33 @@
 import { describe, expect, it } from 'vitest'
 import { hasSameNumbers, type Limit } from '../src/engine/limit.js'
 import type { Answer } from '../src/engine/question.js'
-import { SingleQuestion } from '../src/engine/single.js'
-import { createLimiter } from '../src/limiter.js'
+import { SingleQuestion } from '../src/fast-path/single-question.js'
+import { createLimiter } from '../src/limiter/limiter.js'
 import { leaseLimits } from '../src/policy/leases.js'
 import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../src/policy/limits.js'
-import { unspent } from '../src/store/guard/holding.js'
+import { Deadlines } from '../src/store/guard/deadlines.js'
+import { unspent } from '../src/store/guard/lease-state.js'
 import { withLeases } from '../src/store/guard/leases.js'
 import { memoryStore } from '../src/store/memory/memory-store.js'
+import { toStage, toStore } from '../src/store/stage.js'
 import type { Eventually } from '../src/store/store.js'
 import { manualClock } from '../src/testing/manual-clock.js'
-import { lateStore } from './support/late-store.ts'
 import { manualTimers, settled } from './support/manual-timers.ts'
+import { slowStore } from './support/slow-store.ts'
 
 describe('leases', () => {
   function oneProcess(limit: Limit) {
     const clock = manualClock()
     const engine = memoryStore({ clock })
-    const late = lateStore(engine)
+    const late = slowStore(engine)
     const ticking = manualTimers()
-    const store = withLeases(late.store, {
+    const leased = withLeases(toStage(late.store), {
       clock,
       timers: ticking.timers,
-      deadlineMs: 30,
+      deadlines: new Deadlines({ deadlineMs: 30, source: 'redis', clock, timers: ticking.timers }),
       liveProcesses: () => 1,
     })
+    const store = toStore(leased, {})
     const ask = async (cost = 1, numbers: Limit = limit): Promise<Answer> => {
       const answer = store.decide(new SingleQuestion('user:1', 'global', `p.${limit.id}`, numbers, cost))
       await settled()

@@ -5,17 +5,19 @@
 import { describe, expect, it } from 'vitest'
 import type { Limit } from '../src/engine/limit.js'
 import type { Answer, Check, Question } from '../src/engine/question.js'
-import { SingleQuestion } from '../src/engine/single.js'
+import { SingleQuestion } from '../src/fast-path/single-question.js'
 import { leaseLimits } from '../src/policy/leases.js'
 import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../src/policy/limits.js'
+import { Deadlines } from '../src/store/guard/deadlines.js'
 import { withLeases } from '../src/store/guard/leases.js'
 import { memoryStore } from '../src/store/memory/memory-store.js'
+import { toStage, toStore } from '../src/store/stage.js'
 import type { Store } from '../src/store/store.js'
 import { manualClock } from '../src/testing/manual-clock.js'
 import { seededRandom } from '../src/testing/seeded-random.js'
 import { type Admission, checkBounds } from './redis-proofs/bounds.js'
-import { lateStore } from './support/late-store.ts'
 import { manualTimers, settled } from './support/manual-timers.ts'
+import { slowStore } from './support/slow-store.ts'
 
 const SEEDS = 400
 const STEPS = 400
@@ -39,15 +41,18 @@ async function play(
   const random = (below: number): number => Math.floor(dice() * below)
   const clock = manualClock()
   clock.advanceUs(random(1_000_000))
-  const late = lateStore(memoryStore({ clock }))
+  const late = slowStore(memoryStore({ clock }))
   const ticking = manualTimers()
   const start = (): Store =>
-    withLeases(late.store, {
-      clock,
-      timers: ticking.timers,
-      deadlineMs: 60_000,
-      liveProcesses: () => PROCESSES,
-    })
+    toStore(
+      withLeases(toStage(late.store), {
+        clock,
+        timers: ticking.timers,
+        deadlines: new Deadlines({ deadlineMs: 60_000, source: 'redis', clock, timers: ticking.timers }),
+        liveProcesses: () => PROCESSES,
+      }),
+      {},
+    )
   const fleet = Array.from({ length: PROCESSES }, start)
   const admissions: Admission[] = []
   let leasedOnes = 0

@@ -94,6 +94,36 @@ describe('the builder', () => {
     )
   })
 
+  test('puts a fragment in place as often as it is asked for, and leaves it out of its file', async () => {
+    const root = await copyWith('fragments', {
+      'parts.lua': '-- @include count(left)\n-- @inline count.up\nreturn left\n',
+      'include/count.lua':
+        'local ALGORITHM = 0\n-- @inline count.up\n-- @fragment count.up\nleft = left + 1\n',
+    })
+    await build(root)
+    expect((await generatedScripts(root)).parts?.text).toBe(
+      'local left = 0\nleft = left + 1\nleft = left + 1\nreturn left',
+    )
+  })
+
+  test('refuses fragments that hold each other, one that is nowhere, and two of one name', async () => {
+    const cycle = await copyWith('fragment-cycle', {
+      'loop.lua': '-- @inline one.part\n',
+      'include/loop.lua':
+        '-- @fragment one.part\n-- @inline other.part\n-- @fragment other.part\n-- @inline one.part\n',
+    })
+    await expect(build(cycle)).rejects.toThrow(
+      'include cycle: loop.lua -> one.part -> other.part -> one.part',
+    )
+    const missing = await copyWith('fragment-missing', { 'lost.lua': '-- @inline no.where\n' })
+    await expect(build(missing)).rejects.toThrow('no fragment is called no.where')
+    const twice = await copyWith('fragment-twice', {
+      'include/one.lua': '-- @fragment same.name\n',
+      'include/two.lua': '-- @fragment same.name\n',
+    })
+    await expect(build(twice)).rejects.toThrow('two fragments are called same.name')
+  })
+
   test('carries backticks, template braces, backslashes and quotes over unchanged', async () => {
     const line = `return '\`tick\` \${brace} $$ \\\\ \\n \\'quote\\' "double" æ \\226\\128\\168'`
     const root = await copyWith('escapes', { 'escapes.lua': `${line}\n` })
@@ -131,9 +161,10 @@ describe('on a real server', () => {
     expect(await connection.send('FUNCTION', 'LOAD', functionLibraryCode())).toBe(functionLibrary)
     expect(await connection.send('FUNCTION', 'LOAD', 'REPLACE', functionLibraryCode())).toBe(functionLibrary)
     // No limits and no questions.
-    for (const { functionName } of [scripts.decide, scripts.peek, scripts.refund]) {
-      expect(await connection.send('FCALL', functionName, 0, '', '0', '0')).toEqual([])
+    for (const { functionName } of [scripts.decide, scripts.peek]) {
+      expect(await connection.send('FCALL', functionName, 0, '5', '0')).toEqual([5])
     }
+    expect(await connection.send('FCALL', scripts.refund.functionName, 0, '', '0')).toEqual([])
     expect(await connection.send('FCALL', scripts.reset.functionName, 0, '', '0')).toBe(0)
     expect(await connection.send('FCALL', 'other', 0)).toBe(1)
   })

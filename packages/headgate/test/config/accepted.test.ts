@@ -31,7 +31,7 @@ describe('what a policy file says', () => {
       global: { policy: 'everyone', mode: 'shadow' },
       onStoreFailure: 'local',
       headers: 'both',
-      upstream: 'http://[::1]:3000',
+      upstream: { urls: ['http://[::1]:3000'], host: 'replace', timeoutMs: 30_000, connectTimeoutMs: 2_000 },
       trustedProxies: ['10.0.0.0/8', '192.0.2.1', 'fd00::/8', '::1'],
       skip: { prefixes: ['/_next', '/static/images/'], extensions: ['css', 'js', 'woff2'] },
     })
@@ -118,12 +118,73 @@ describe('what a policy file says', () => {
       default: { tier: 'anonymous' },
       global: null,
       rules: [],
+      identify: null,
       subjects: new Map(),
+      secretTypes: [],
+      ipv6Networks: { '/56': 4, '/48': 16 },
       costs: [],
       skip: { prefixes: [], extensions: [] },
       trustedProxies: [],
+      forwardedHeader: 'x-forwarded-for',
       upstream: null,
+      routes: [],
     })
+  })
+
+  test('routes, and upstreams in their three forms', async () => {
+    const config = await parseFixture('routes.yaml')
+    const upstream = { host: 'replace', timeoutMs: 30_000, connectTimeoutMs: 2_000 }
+    expect(config.upstream).toEqual({ ...upstream, urls: ['http://10.0.0.1:3000', 'http://10.0.0.2:3000'] })
+    expect(config.routes).toEqual([
+      {
+        hosts: ['api.example.com'],
+        path: '/v2',
+        upstream: {
+          urls: ['https://10.0.1.1:8443', 'https://10.0.1.2:8443'],
+          host: 'keep',
+          timeoutMs: 5_000,
+          connectTimeoutMs: 500,
+        },
+      },
+      {
+        hosts: ['example.com', '*.example.com'],
+        path: null,
+        upstream: { ...upstream, urls: ['https://www.internal'] },
+      },
+      { hosts: null, path: '/static', upstream: { ...upstream, urls: ['http://static:8080'] } },
+    ])
+  })
+
+  test('strangers whose word is taken, when it says so aloud', async () => {
+    const everybody = await parseFixture('trusts-everybody-aloud.yaml')
+    expect(everybody).toMatchObject({ trustedProxies: 'everybody', forwardedHeader: 'forwarded' })
+    expect(await parseFixture('trusts-hops-aloud.yaml')).toMatchObject({ trustedProxies: { hops: 2 } })
+  })
+
+  test('who is asking, in the order in which it is tried', async () => {
+    const { identify } = await parseFixture('identify.yaml')
+    expect(identify).toEqual([
+      { source: 'internal', header: 'x-service', from: ['10.0.0.0/8'], tier: 'internal' },
+      { source: 'apikey', header: 'authorization', scheme: 'Bearer' },
+      {
+        source: 'jwt',
+        jwks: './jwks.json',
+        algorithms: ['RS256'],
+        issuer: 'https://issuer.example',
+        audience: 'api.example',
+        tenantClaim: 'org',
+      },
+      { source: 'user', header: 'x-user-id', from: 'everybody' },
+      { source: 'session', cookie: 'sid', unverified: true },
+      { source: 'fingerprint', headers: ['user-agent'] },
+      { source: 'ip' },
+    ])
+  })
+
+  test('budgets for wider networks, and none', async () => {
+    const { ipv6Networks } = await parseFixture('ipv6-networks.yaml')
+    expect(ipv6Networks).toEqual({ '/60': 2, '/48': 64 })
+    expect(await parseFixture('ipv6-networks-off.yaml')).toMatchObject({ ipv6Networks: 'off' })
   })
 
   test('the same in JSON', async () => {

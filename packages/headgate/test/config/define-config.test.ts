@@ -2,11 +2,11 @@ import { describe, expect, test } from 'vitest'
 import { type ConfigError, defineConfig, parseConfig } from '../../src/config.js'
 import { slidingWindowLog, tokenBucket } from '../../src/policy/limits.js'
 
-function problemsOf(options: unknown): string[] {
+function issuesOf(options: unknown): string[] {
   try {
     defineConfig(options as Parameters<typeof defineConfig>[0])
   } catch (error) {
-    return (error as ConfigError).problems.map(({ path, message }) => `${path}: ${message}`)
+    return (error as ConfigError).issues.map(({ path, message }) => `${path}: ${message}`)
   }
   return []
 }
@@ -44,9 +44,9 @@ skip: { prefixes: [/_next] }
     expect(defineConfig(options)).toEqual(defineConfig({}))
   })
 
-  test('has the same problems as a file, by path', () => {
+  test('has the same issues as a file, by path', () => {
     expect(
-      problemsOf({
+      issuesOf({
         mode: 'shadwo',
         policies: {
           api: [slidingWindowLog({ limit: 1, window: '1m' }), { algorithm: 'token-bucket', capacity: 1 }],
@@ -60,15 +60,15 @@ skip: { prefixes: [/_next] }
       'rules[0].match.path: expected a path such as /users/:id/posts or /files/*, without query and regular expressions; got "login"',
       'rules[0].policy: expected one of api; got "apu"; did you mean "api"?',
       'rules[1]: expected a map; got a function',
-      'trustedProxies: expected a list of addresses and networks; got true',
+      'trustedProxies: expected a list of addresses and networks, everybody, or { hops }; got true',
     ])
-    expect(problemsOf(null)).toEqual([': expected a map; got nothing'])
-    expect(problemsOf([])).toEqual([': expected a map; got a list of 0'])
+    expect(issuesOf(null)).toEqual([': expected a map; got nothing'])
+    expect(issuesOf([])).toEqual([': expected a map; got a list of 0'])
   })
 
   test('refuses what only looks like a limit that was made', () => {
     const forged = { algorithm: 'fixed-window', id: 'x', quota: {}, limit: 5 }
-    expect(problemsOf({ policies: { api: forged } })).not.toEqual([])
+    expect(issuesOf({ policies: { api: forged } })).not.toEqual([])
   })
 
   test('never shows the id of a subject', () => {
@@ -79,9 +79,9 @@ skip: { prefixes: [/_next] }
       `apikey:${secret}`,
       [`apikey:${secret}`],
     ]) {
-      const problems = problemsOf({ subjects })
-      expect(problems).not.toEqual([])
-      expect(problems.join('\n')).not.toContain('canary')
+      const issues = issuesOf({ subjects })
+      expect(issues).not.toEqual([])
+      expect(issues.join('\n')).not.toContain('canary')
     }
   })
 

@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import { afterAll, describe, expect, test } from 'vitest'
 import { loadConfig } from '../../src/config/load-config.js'
 import { parseConfig } from '../../src/config/parse-config.js'
-import { isHeadgateError } from '../../src/errors.js'
+import { isHeadgateError } from '../../src/errors/headgate-error.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'headgate-config-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))

@@ -1,15 +1,15 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
+import { ConfigError, formatIssue } from '../../src/config/config-error.js'
 import { parseConfig } from '../../src/config/parse-config.js'
-import { ConfigError, formatProblem } from '../../src/config/problem.js'
 
 const REJECTED = new URL('../fixtures/config/rejected/', import.meta.url)
 
-async function problemsOf(text: string, fileName: string): Promise<string[]> {
+async function issuesOf(text: string, fileName: string): Promise<string[]> {
   try {
     await parseConfig(text, fileName)
   } catch (error) {
-    if (error instanceof ConfigError) return error.problems.map(formatProblem)
+    if (error instanceof ConfigError) return error.issues.map(formatIssue)
     throw error
   }
   return []
@@ -27,6 +27,6 @@ describe('a policy file with a mistake is refused, and every mistake is named wi
   test.each(fixtures)('%s', async name => {
     const expected = expectationsOf(name)
     expect(expected).not.toEqual([])
-    expect(await problemsOf(readFileSync(new URL(name, REJECTED), 'utf8'), name)).toEqual(expected)
+    expect(await issuesOf(readFileSync(new URL(name, REJECTED), 'utf8'), name)).toEqual(expected)
   })
 })

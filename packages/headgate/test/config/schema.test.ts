@@ -2,11 +2,13 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { Ajv } from 'ajv'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
+import * as identify from '../../src/config/file/identify.js'
 import * as limit from '../../src/config/file/limit.js'
 import * as policy from '../../src/config/file/policy.js'
 import * as policyFile from '../../src/config/file/policy-file.js'
 import * as rule from '../../src/config/file/rule.js'
 import * as tier from '../../src/config/file/tier.js'
+import * as upstream from '../../src/config/file/upstream.js'
 import { parseConfig } from '../../src/config/parse-config.js'
 import { configSchema } from '../../src/config/schema.js'
 import { defaultTiers } from '../../src/policy/tiers.js'
@@ -17,7 +19,16 @@ const read = (path: string): string => readFileSync(new URL(`../${path}`, import
 const accepts = new Ajv({ allErrors: true, strictSchema: true }).compile(configSchema())
 
 describe('what is published is what the file is read by', () => {
-  const page = policyFilePage({ ...limit, ...policy, ...policyFile, ...rule, ...tier, defaultTiers })
+  const page = policyFilePage({
+    ...identify,
+    ...limit,
+    ...policy,
+    ...policyFile,
+    ...rule,
+    ...tier,
+    ...upstream,
+    defaultTiers,
+  })
 
   test('the JSON Schema: npm run schema writes it', () => {
     expect(JSON.parse(read('../headgate.schema.json'))).toEqual(configSchema())

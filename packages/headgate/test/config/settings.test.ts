@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { type ConfigError, defineConfig, loadSettings, withSettings } from '../../src/config.js'
+import { type ConfigError, configWithSettings, defineConfig, loadSettings } from '../../src/config.js'
 import { slidingWindowLog } from '../../src/policy/limits.js'
 
-function problemsOf(environment: Record<string, string>): string[] {
+function issuesOf(environment: Record<string, string>): string[] {
   try {
     loadSettings(environment)
   } catch (error) {
-    return (error as ConfigError).problems.map(({ path, message }) => `${path}: ${message}`)
+    return (error as ConfigError).issues.map(({ path, message }) => `${path}: ${message}`)
   }
   return []
 }
@@ -71,8 +71,8 @@ describe('settings from the environment', () => {
   test('come before what the file says, and leave the rest of it', () => {
     const policies = { api: slidingWindowLog({ limit: 1, window: '1m' }) }
     const file = defineConfig({ policies, default: { policy: 'api' }, costs: { '/a': 2 } })
-    expect(withSettings(file, loadSettings({}))).toEqual(file)
-    const config = withSettings(file, loadSettings({ RATE_LIMIT_GLOBAL_CAPACITY: '7' }))
+    expect(configWithSettings(loadSettings({}), file)).toEqual(file)
+    const config = configWithSettings(loadSettings({ RATE_LIMIT_GLOBAL_CAPACITY: '7' }), file)
     expect(config).toMatchObject({ default: { policy: 'global' }, costs: file.costs })
     expect(Object.keys(config.policies)).toEqual(['api', 'global'])
   })
@@ -124,7 +124,7 @@ describe('a bad setting is refused by its name, with all others', () => {
         'RATE_LIMIT_GLOBAL_CAPACITY: expected not to be set beside RATE_LIMIT_REQUESTS: one of them says what the limit is; got "5"',
       ],
     ],
-  ])('%j', (environment, problems) => {
-    expect(problemsOf(environment)).toEqual(problems)
+  ])('%j', (environment, issues) => {
+    expect(issuesOf(environment)).toEqual(issues)
   })
 })

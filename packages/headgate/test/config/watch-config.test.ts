@@ -1,9 +1,41 @@
+import { execFile } from 'node:child_process'
 import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type WatchedConfig, type WatchOptions, watchConfig } from '../../src/config.js'
+
+const LIBRARY = new URL('../../dist/config.js', import.meta.url).href
+/** Takes every descriptor, writes the file, and gives them back when that was told. Prints what was told. */
+const WITHOUT_DESCRIPTORS = `
+  import { closeSync, openSync, writeFileSync } from 'node:fs'
+  const [file, library] = process.argv.slice(1)
+  const { watchConfig } = await import(library)
+  const kept = setTimeout(() => process.exit(1), 10_000)
+  const open = []
+  const watched = await watchConfig(file, {
+    pollMs: 50,
+    onConfig(config) {
+      console.log(config.tenant)
+      clearTimeout(kept)
+      watched.close()
+    },
+    onError(error) {
+      console.log(error.message)
+      for (const descriptor of open.splice(0)) closeSync(descriptor)
+    },
+  })
+  const writable = openSync(file, 'w')
+  try {
+    while (true) open.push(openSync(file, 'r'))
+  } catch {
+    writeFileSync(writable, 'tenant: two\\n')
+    closeSync(writable)
+    open.push(openSync(file, 'r'))
+  }
+`
 
 let folder = ''
 let watched: WatchedConfig | undefined
@@ -99,6 +131,16 @@ describe('a policy file that is watched', () => {
     write('one')
     await expect.poll(() => told.at(-1), { timeout: 5_000 }).toBe('one')
     expect(watched).toMatchObject({ isStale: false, config: { tenant: 'one' } })
+  })
+
+  test('that could not be read for want of descriptors is read when there are some again', async () => {
+    write('one')
+    const { stdout } = await promisify(execFile)('sh', [
+      '-c',
+      'ulimit -n 100 && exec "$0" --input-type=module -e "$1" "$2" "$3"',
+      ...[process.execPath, WITHOUT_DESCRIPTORS, join(folder, 'headgate.yaml'), LIBRARY],
+    ])
+    expect(stdout.trim().split('\n')).toEqual([expect.stringContaining('EMFILE'), 'two'])
   })
 
   test('is stale if it could not be put in place', async () => {

@@ -56,6 +56,7 @@ export const anyLimit: fc.Arbitrary<Limit> = fc.oneof(logLimit, counterLimit, bu
 
 /** The time in which a limit comes back: its window, or how long the bucket takes to fill. */
 export function periodUs(limit: Limit): number {
+  if (limit.algorithm === 'concurrency') return limit.holdForUs
   return limit.algorithm === 'token-bucket'
     ? Math.ceil((limit.limit * 1e6) / limit.refillPerSecond)
     : limit.windowUs

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import type { Limit } from '../../src/engine/limit.js'
-import type { Answer, Check, Question, Refund } from '../../src/engine/question.js'
-import { SingleQuestion } from '../../src/engine/single.js'
-import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../src/policy/limits.js'
+import type { Answer, Check, Question, Refund, Renewal } from '../../src/engine/question.js'
+import { SingleQuestion } from '../../src/fast-path/single-question.js'
+import { concurrency, slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../src/policy/limits.js'
 import type { Eventually, Store } from '../../src/store/store.js'
 import type { ManualClock } from '../../src/testing/manual-clock.js'
 
@@ -16,6 +16,7 @@ export type Step =
       readonly byTime: boolean
       readonly heldForUs?: number
     }
+  | { readonly kind: 'renew'; readonly which: number }
   | { readonly kind: 'reset'; readonly check: Pick }
   | { readonly kind: 'wait'; readonly us: number }
 
@@ -42,6 +43,8 @@ const families: readonly (readonly Limit[])[] = [
   [3, 8].map(capacity => tokenBucket({ capacity, refillPerSecond: 1 / 3, name: 'slow' })),
   [1_000, MOST].map(capacity => tokenBucket({ capacity, refillPerSecond: 999_983.7, name: 'fast' })),
   [0, 1].map(limit => slidingWindowLog({ limit, window: '2s', name: 'ban' })),
+  [1, 3, 10, 25].map(limit => concurrency({ limit, holdFor: '1s' })),
+  ['2s', '5s'].map(holdFor => concurrency({ limit: 6, holdFor: holdFor as '2s', name: 'held' })),
 ]
 
 const cost = fc.oneof(
@@ -98,11 +101,12 @@ export const step: fc.Arbitrary<Step> = fc.oneof(
     arbitrary: fc.record({
       kind: fc.constant('refund' as const),
       which: fc.nat(),
-      units: fc.integer({ min: 1, max: 12 }),
+      units: fc.oneof(fc.integer({ min: 1, max: 12 }), fc.integer({ min: -40, max: -1 })),
       byTime: fc.boolean(),
       heldForUs: fc.oneof(fc.constant(-1), fc.integer({ min: 0, max: 2_000_000 })),
     }),
   },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('renew' as const), which: fc.nat() }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('reset' as const), check: pick }) },
   { weight: 9, arbitrary: fc.record({ kind: fc.constant('wait' as const), us: waitUs }) },
 )
@@ -138,8 +142,19 @@ function actionOf(one: Exclude<Step, { kind: 'wait' }>, charges: readonly Refund
     const refunds = charge === undefined ? [] : [refundOf(charge, one)]
     return (store: Store) => store.refund(refunds)
   }
+  if (one.kind === 'renew') {
+    const renewals = renewalOf(charges, one.which)
+    return (store: Store) => store.renew?.(renewals)
+  }
   const question = questionOf(one, subject)
   return (store: Store) => (one.kind === 'decide' ? store.decide(question) : store.peek(question))
+}
+
+/** Of a place that was taken, whether it is still there or not. */
+function renewalOf(charges: readonly Refund[], which: number): Renewal[] {
+  const places = charges.filter(({ check }) => check.limit.algorithm === 'concurrency')
+  const { check, chargedAtUs } = places[which % places.length] ?? {}
+  return check === undefined || chargedAtUs == null ? [] : [{ check, takenAtUs: chargedAtUs }]
 }
 
 /** Of what was charged, or of what was held in advance for a while. */

@@ -35,6 +35,17 @@ export const regressions: readonly { readonly name: string; readonly history: re
       decide(7, 1),
     ],
   },
+  {
+    name: 'a place that was taken beside a look with a shorter holdFor can be given back',
+    history: [
+      {
+        kind: 'decide',
+        alternatives: [[{ family: 13, variant: 1, scope: 1, cost: 1 }]],
+        shadow: [{ family: 13, variant: 0, scope: 1, cost: 0 }],
+      },
+      { kind: 'refund', which: 0, units: 1, byTime: false, heldForUs: -1 },
+    ],
+  },
 ]
 
 /** A request of one limit: its family and variant in history.ts, and the cost. */

@@ -2,7 +2,7 @@
 import { Redis } from 'ioredis'
 import { createClient } from 'redis'
 import { expect, it, onTestFinished } from 'vitest'
-import { createLimiter } from '../../src/limiter.js'
+import { createLimiter } from '../../src/limiter/limiter.js'
 import { slidingWindowLog } from '../../src/policy/limits.js'
 import type { GuardEvent } from '../../src/store/guard/guard-event.js'
 import { redisStore } from '../../src/store/redis/redis-store.js'

@@ -1,6 +1,6 @@
 /** One node of a cluster is cut off without a word: its connection is replaced, and the other nodes decide on. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createLimiter } from '../../src/limiter.js'
+import { createLimiter } from '../../src/limiter/limiter.js'
 import { slidingWindowLog } from '../../src/policy/limits.js'
 import { redisStore } from '../../src/store/redis/redis-store.js'
 import { subjectsOn } from '../redis-clients/cluster-slots.ts'

@@ -1,7 +1,17 @@
 // Lets plain `node` import the helpers of the tests, which are TypeScript, on versions that cannot by themselves.
+import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { transform } from 'esbuild'
+
+/** Tests name a module by what it would be compiled to. */
+export function resolve(specifier, context, next) {
+  if (specifier.startsWith('.') && specifier.endsWith('.js') && context.parentURL?.endsWith('.ts')) {
+    const source = new URL(specifier.replace(/\.js$/, '.ts'), context.parentURL)
+    if (existsSync(source)) return next(source.href, context)
+  }
+  return next(specifier, context)
+}
 
 export async function load(url, context, next) {
   if (!url.endsWith('.ts')) return next(url, context)

@@ -4,7 +4,8 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { createGate, type Gate } from '../../src/gate/gate.js'
 import type { Config } from '../../src/policy/config.js'
 import type { RedisClient } from '../../src/store/redis/connection-of.js'
-import { type RedisStoreOptions, redisStore } from '../../src/store/redis/redis-store.js'
+import type { RedisStoreOptions } from '../../src/store/redis/redis-options.js'
+import { redisStore } from '../../src/store/redis/redis-store.js'
 import { configOf, perMinute, ruleOf } from '../support/gate-config.ts'
 import { startCluster } from '../support/redis-cluster.ts'
 import { startRedis } from '../support/redis-process.ts'
@@ -97,8 +98,8 @@ describe('control in Redis', () => {
     expect(await gate.request({ subject: 'user:42' })).toMatchObject({ allowed: true, reason: 'disabled' })
   })
 
-  it('of a file that names another prefix or tenant than the store is refused', () => {
-    const fleet = { prefix: 'rl', tenant: 'lab' }
+  it('of a file that names another prefix, tenant or service than the store is refused', () => {
+    const fleet = { prefix: 'rl', tenant: 'lab', service: 'shop' }
     const client = onPort(1)
     cleanUps.push(() => client.disconnect())
     expect(() => gateOn(client, { ...API, prefix: 'rl' })).toThrow(
@@ -106,6 +107,9 @@ describe('control in Redis', () => {
     )
     expect(() => gateOn(client, { ...API, tenant: 'lab' })).toThrow(
       /^config tenant: expected that of the store, ""/,
+    )
+    expect(() => gateOn(client, { ...API, service: 'shop' })).toThrow(
+      /^config service: expected that of the store, ""/,
     )
     expect(() => gateOn(client, { ...API, ...fleet }, fleet)).not.toThrow()
     expect(() => gateOn(client, API, fleet)).not.toThrow()

@@ -153,7 +153,7 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
       const { gate, warnings } = await setUp()
       expect(await gate.request({ subject: 'user:42', tier: 'gold' })).toMatchObject({ tier: 'anonymous' })
       await gate.request({ subject: 'user:42', tier: 'silver' })
-      expect(warnings).toEqual([expect.stringContaining('tier: a request named one')])
+      expect(warnings).toEqual([expect.stringContaining('tier: a request named "gold"')])
     })
 
     it('refuses mistakes by name and charges nothing for them', async () => {
@@ -188,6 +188,113 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
       expect(decision).toMatchObject({ allowed: true, reason: 'skipped' })
       expect(decisionHeaders(decision)).toEqual([])
       expect(await admitted(gate, 4)).toBe(3)
+    })
+
+    describe('held to what every reading of a request leads to', () => {
+      const generous = (name: string, path: string) =>
+        ruleOf({ name, match: { path }, charge: { policy: 'wide' } })
+      const policies = { wide: perMinute(1_000), login: perMinute(3), api: perMinute(5) }
+      const login = ruleOf({ name: 'login', match: { path: '/login' }, charge: { policy: 'login' } })
+
+      it.each(['/public/../login', '/public/%2e%2e/login', '/public/..%2flogin', '/health;/../login'])(
+        '%s is no way past a strict rule through a generous one',
+        async path => {
+          const rules = [generous('public', '/public/*'), generous('health', '/health'), login]
+          const { gate } = await setUp({ policies, default: { policy: 'api' }, rules })
+          expect(await admitted(gate, 30, { subject: 'user:42', method: 'POST', path })).toBe(3)
+        },
+      )
+
+      it.each(['/search/..%2fhealth', '/search/x/../../health', '/HEALTH', '/health/'])(
+        '%s is no way past the caller’s limit through a generous rule',
+        async path => {
+          const rules = [generous('health', '/health')]
+          const { gate } = await setUp({ policies, default: { policy: 'api' }, rules })
+          expect(await admitted(gate, 30, { subject: 'user:42', path })).toBe(5)
+          expect(await admitted(gate, 30, { subject: 'user:7', path: '/health' })).toBe(30)
+        },
+      )
+
+      it('costs the most that any reading costs', async () => {
+        const costs = [
+          { method: null, path: '/public/*', cost: 1 },
+          { method: null, path: '/export', cost: 5 },
+        ]
+        const { gate } = await setUp({ policies, default: { policy: 'api' }, costs })
+        const spelt = { subject: 'user:42', path: '/public/../export' } as const
+        expect(await gate.request(spelt)).toMatchObject({ allowed: true, cost: 5, remaining: 0 })
+        expect(await gate.request({ subject: 'user:7', path: '/public/logo' })).toMatchObject({ cost: 1 })
+      })
+
+      it('claims every method that it could be taken for', async () => {
+        const rules = [
+          ruleOf({ name: 'write', match: { methods: ['DELETE'] }, charge: { policy: 'login' } }),
+          generous('all', '/*'),
+        ]
+        const { gate } = await setUp({ policies, default: { policy: 'api' }, rules })
+        const facts = { subject: 'user:42', method: 'POST', path: '/orders' } as const
+        expect(await admitted(gate, 9, { ...facts, claimedMethods: ['GET', 'X', 'delete'] })).toBe(3)
+        expect(await admitted(gate, 9, facts)).toBe(9)
+      })
+
+      it('is refused by the store’s limit, not by this process’s, where only one reading is on comparison', async () => {
+        const rules = [{ ...generous('public', '/public/*'), mode: 'compare' as const }, login]
+        const clock = manualClock()
+        const store = storeOn(clock)
+        const processes = [1, 2].map(() =>
+          createGate({ config: configOf({ policies, rules }), store, clock }),
+        )
+        gates.push(...processes)
+        const facts = { subject: 'user:42', path: '/public/../login' } as const
+        let count = 0
+        for (const gate of processes) count += await admitted(gate, 5, facts)
+        expect(count).toBe(3)
+      })
+
+      it('takes the strictest failure mode', async () => {
+        const modes: unknown[] = []
+        const decide: Store['decide'] = question => {
+          modes.push(question.onStoreFailure)
+          return { charged: 0, verdicts: question.alternatives.map(() => []), shadow: [] }
+        }
+        const rules = [
+          { ...generous('public', '/public/*'), onStoreFailure: 'open' as const },
+          { ...login, onStoreFailure: 'closed' as const },
+        ]
+        const { gate } = await setUp({ policies, rules }, clock => ({ ...storeOn(clock), decide }))
+        await gate.request({ subject: 'user:42', path: '/public/logo' })
+        await gate.request({ subject: 'user:42', path: '/public/../login' })
+        expect(modes).toEqual(['open', 'closed'])
+      })
+
+      it('is turned away where there are more readings than anybody may ask for', async () => {
+        const { gate } = await setUp({ policies, default: { policy: 'api' } })
+        const path = `/${'%2e;\\#//..'.repeat(2_000)}`
+        expect(await gate.request({ subject: 'user:42', path })).toMatchObject({
+          allowed: false,
+          retryAfterMs: null,
+          rule: 'unreadable path',
+        })
+        expect(await admitted(gate, 9)).toBe(5)
+        await gate.control.set({ enabled: false })
+        expect(await gate.request({ subject: 'user:42', path })).toMatchObject({ allowed: true })
+      })
+
+      it('says so in its explanation, reading by reading', async () => {
+        const rules = [generous('public', '/public/*'), login]
+        const { gate } = await setUp({ policies, default: { policy: 'api' }, rules })
+        const { levels, text } = gate.explain({
+          subject: 'user:42',
+          method: 'POST',
+          path: '/public/../login',
+        })
+        expect(levels.map(({ rule, part, readAs }) => [rule, part, readAs])).toEqual([
+          ['public', 'decides', ['POST /public/../login']],
+          ['login', 'decides', ['POST /login']],
+          ['default', 'unused', null],
+        ])
+        expect(text).toContain('where it is read as POST /login')
+      })
     })
 
     it('advertises in the style of the rule', async () => {
@@ -270,6 +377,19 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
       expect(await admitted(gate, 4)).toBe(3)
     })
 
+    it('compare gives back what the store charged beside it, too', async () => {
+      const clock = manualClock()
+      const store = storeOn(clock)
+      const gate = createGate({ config: configOf({ ...API, mode: 'compare' }), store, clock })
+      const other = createGate({ config: configOf(API), store, clock })
+      gates.push(gate, other)
+      const decision = await gate.check('user:42', { policy: 'api', cost: 3 })
+      expect(await gate.refund(decision, 2)).toBe(2)
+      expect((await other.peek('user:42', { policy: 'api' })).remaining).toBe(2)
+      expect(await gate.refund(decision)).toBe(1)
+      expect((await other.peek('user:42', { policy: 'api' })).remaining).toBe(3)
+    })
+
     it('compare is not disturbed by a store that fails', async () => {
       const broken = (clock: ManualClock): Store => ({
         ...storeOn(clock),
@@ -304,6 +424,23 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
       await gate.control.set({ multiplier: 0 })
       expect(await gate.request({ subject: 'user:42' })).toMatchObject({ allowed: true, reason: 'paused' })
       expect(gate.control.get()).toEqual({ enabled: true, multiplier: 0 })
+    })
+
+    it('a multiplier of 0 lets nobody in who is banned', async () => {
+      const policies = { api: perMinute(3), none: perMinute(0) }
+      const subjects = new Map([['user:13', { policy: 'none' }]])
+      const { gate } = await setUp({ policies, default: { policy: 'api' }, subjects })
+      await gate.control.set({ multiplier: 0 })
+      expect(await gate.request({ subject: 'user:13' })).toMatchObject({ allowed: false, policy: 'none' })
+      expect(await admitted(gate, 9)).toBe(9)
+      await gate.overrides.set({
+        ...{ subject: 'user:42', numbers: { minute: 0 } },
+        ...{ ttl: '1h', by: 'ada', reason: 'abuse' },
+      })
+      expect(await admitted(gate, 1)).toBe(0)
+      // The switch is the last resort: it lets everything pass.
+      await gate.control.set({ enabled: false })
+      expect(await admitted(gate, 1, { subject: 'user:13' })).toBe(1)
     })
 
     it.each([
@@ -401,7 +538,10 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
         /^override limits.log-1m: expected a whole/,
       ],
       [{ subject: 'user:42', tier: 'pro', ...why }, /^override ttl: expected a duration/],
-      [{ subject: 'user:42', tier: 'pro', ttl: '32d', ...why }, /^override ttl: expected at most 31d/],
+      [
+        { subject: 'user:42', tier: 'pro', ttl: '32d', ...why },
+        /^override ttl: expected a duration from '1ms' to '31d'.*; got "32d"$/,
+      ],
       [{ subject: 'user:42', tier: 'pro', ttl: '1h', by: 'ada' }, /^override reason: expected a text/],
       [{ subject: 'user:42', tier: 'pro', ttl: '1h', by: '', reason: 'x' }, /^override by: expected a text/],
       [
@@ -446,6 +586,21 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
       await gate.control.set({ multiplier: 2 })
       expect(await admitted(gate, 8)).toBe(6)
       expect(gate.counts().reloads).toBe(0)
+    })
+
+    it.each([
+      ['prefix', {}, { prefix: 'shop' }, '"ratelimit"'],
+      ['prefix', { prefix: 'ratelimit' }, { prefix: 'shop' }, '"ratelimit"'],
+      ['tenant', {}, { tenant: 'blue' }, '""'],
+    ])('refuses another %s, and says what to do', async (field, before, after, started) => {
+      const { gate } = await setUp({ ...API, ...before })
+      expect(() => gate.reload(configOf({ ...API, ...after, policies: { api: perMinute(9) } }))).toThrow(
+        `config ${field}: expected ${started} as when the process started, or a restart; got `,
+      )
+      expect(await admitted(gate, 4)).toBe(3)
+      gate.reload(configOf({ ...API, ...before }))
+      gate.reload(configOf({ ...API, prefix: 'ratelimit' }))
+      expect(gate.counts().reloads).toBe(2)
     })
 
     it('keeps control and overrides', async () => {

@@ -1,18 +1,20 @@
 import { describe, expect, it } from 'vitest'
-import { claimedMethod } from '../../src/policy/claimed-method.js'
+import { activateConfig } from '../../src/policy/active-config.js'
+import { claimedMethods } from '../../src/policy/claimed-methods.js'
+import { compileConfig } from '../../src/policy/compiled-config.js'
 import type { Config, RuleConfig } from '../../src/policy/config.js'
 import { type Control, NORMAL } from '../../src/policy/control.js'
-import { putInForce, type TimedOverride } from '../../src/policy/in-force.js'
 import { tokenBucket } from '../../src/policy/limits.js'
 import type { Override } from '../../src/policy/override.js'
 import { pathReadings } from '../../src/policy/path-readings.js'
 import { resolve } from '../../src/policy/resolve.js'
-import { configOf, perMinute, ruleOf } from '../support/gate-config.ts'
+import { runAtOnce } from '../../src/time/steps.js'
+import { configOf, overridesOf, perMinute, ruleOf, type TimedOverride } from '../support/gate-config.ts'
 
 interface Facts {
   subjects?: string[]
   method?: string
-  claimedMethod?: string
+  claimedMethods?: string[]
   path?: string
   tier?: string
   scope?: string
@@ -20,7 +22,11 @@ interface Facts {
 }
 
 function inForceOf(config: Partial<Config>, control: Control = NORMAL, overrides: TimedOverride[] = []) {
-  return putInForce(configOf(config), control, overrides, subject => subject)
+  return activateConfig(runAtOnce(compileConfig(configOf(config), subject => subject)), {
+    control,
+    overrides: overridesOf(overrides),
+    defaultFailure: 'local',
+  })
 }
 
 function resolved(
@@ -33,9 +39,8 @@ function resolved(
     inForceOf(config, extra.control, overrides),
     {
       subjects: facts.subjects ?? ['ip:192.0.2.1'],
-      method: facts.method ?? null,
-      claimedMethod: facts.claimedMethod ?? null,
-      path: facts.path === undefined ? null : pathReadings(facts.path),
+      methods: [facts.method ?? null, ...(facts.claimedMethods ?? [])],
+      path: facts.path === undefined ? null : (pathReadings(facts.path) ?? 'too-many'),
       tier: facts.tier ?? null,
       scope: facts.scope ?? null,
       cost: facts.cost ?? null,
@@ -87,7 +92,7 @@ describe('rules', () => {
     ['/a/b', '/a%2fb'],
   ])('%s holds for %s, as one server or another would read it', (path, target) => {
     const rules = [ruleOf({ name: 'rule', match: { path }, charge: { policy: 'login' } })]
-    expect(resolved({ policies: POLICIES, rules }, { path: target }).levels[0]?.rule).toBe('rule')
+    expect(resolved({ policies: POLICIES, rules }, { path: target }).levels[0]?.level.rule).toBe('rule')
   })
 
   it('match parameters and open ends by whole segments', () => {
@@ -98,7 +103,7 @@ describe('rules', () => {
         ruleOf({ name: 'api', match: { path: '/api/*' }, charge: { policy: 'api' } }),
       ],
     }
-    const rule = (path: string) => resolved(config, { path }).levels[0]?.rule
+    const rule = (path: string) => resolved(config, { path }).levels[0]?.level.rule
     expect(rule('/users/42/posts')).toBe('post')
     expect(rule('/users/42/posts/7')).toBe('default')
     expect(rule('/users/posts')).toBe('default')
@@ -110,7 +115,7 @@ describe('rules', () => {
   it('for GET hold for HEAD, and a method rule never for a request without a method', () => {
     const rules = [ruleOf({ name: 'read', match: { methods: ['GET'] }, charge: { policy: 'api' } })]
     const rule = (method?: string) =>
-      resolved({ policies: POLICIES, rules }, method === undefined ? {} : { method }).levels[0]?.rule
+      resolved({ policies: POLICIES, rules }, method === undefined ? {} : { method }).levels[0]?.level.rule
     expect([rule('GET'), rule('HEAD'), rule('POST'), rule()]).toEqual(['read', 'read', 'default', 'default'])
   })
 
@@ -127,7 +132,7 @@ describe('rules', () => {
     expect(asked(config, { subjects: ['user:42'], scope: 'export' })).toEqual([
       ['user:42 global everything.log-1m 1000'],
     ])
-    expect(resolved(config, { subjects: ['user:42'], path: '/login' }).levels[0]?.rule).toBe('default')
+    expect(resolved(config, { subjects: ['user:42'], path: '/login' }).levels[0]?.level.rule).toBe('default')
   })
 
   it('may share one budget among all callers, and keep it apart by scope', () => {
@@ -148,7 +153,7 @@ describe('rules', () => {
     const rules = [ruleOf({ name: 'dear', match: { path: '/report' }, cost: 10 })]
     const { cost, levels } = resolved({ rules }, { path: '/report', tier: 'pro' })
     expect(cost).toBe(10)
-    expect(levels[0]?.configured.policy.tier).toBe('pro')
+    expect(levels[0]?.level.configured.policy.tier).toBe('pro')
   })
 })
 
@@ -301,7 +306,7 @@ describe('shadow', () => {
   })
 
   it('of a policy and of the whole file is overruled by what is more specific', () => {
-    const mode = (config: Partial<Config>) => resolved(config, facts).levels[0]?.mode
+    const mode = (config: Partial<Config>) => resolved(config, facts).levels[0]?.level.mode
     const policies = { ...POLICIES, login: { ...POLICIES.login, mode: 'shadow' as const } }
     expect(mode({ policies, rules: [LOGIN] })).toBe('shadow')
     expect(mode({ policies, rules: [{ ...LOGIN, mode: 'enforce' }] })).toBe('enforce')
@@ -314,10 +319,10 @@ describe('shadow', () => {
   it('by percentage takes about that share of subjects, always the same, and more as it grows', () => {
     const names = Array.from({ length: 4_000 }, (_, index) => `user:${index}`)
     const enforced = (enforcePercent: number) => {
-      const inForce = inForceOf({ policies: POLICIES, default: { policy: 'api' }, enforcePercent })
-      const facts = { method: null, claimedMethod: null, path: null, tier: null, scope: null, cost: null }
+      const active = inForceOf({ policies: POLICIES, default: { policy: 'api' }, enforcePercent })
+      const facts = { methods: [null], path: null, tier: null, scope: null, cost: null }
       return names.filter(
-        subject => resolve(inForce, { ...facts, subjects: [subject] }, 0).levels[0]?.part === 'decides',
+        subject => resolve(active, { ...facts, subjects: [subject] }, 0).levels[0]?.part === 'decides',
       )
     }
     const [none, quarter, half, all] = [enforced(0), enforced(25), enforced(50), enforced(100)]
@@ -421,13 +426,12 @@ describe('overrides', () => {
   })
 
   it('that have ended, or name a tier that is gone, change nothing', () => {
-    const inForce = (override: Override, endsAtUs: number) =>
+    const active = (override: Override, endsAtUs: number) =>
       resolve(
         inForceOf({}, NORMAL, [{ override, endsAtUs }]),
         {
           subjects: ['user:42'],
-          method: null,
-          claimedMethod: null,
+          methods: [null],
           path: null,
           tier: null,
           scope: null,
@@ -435,9 +439,9 @@ describe('overrides', () => {
         },
         10,
       ).tier
-    expect(inForce({ subject: 'user:42', tier: 'pro', ...by }, 10)).toBe('anonymous')
-    expect(inForce({ subject: 'user:42', tier: 'pro', ...by }, 11)).toBe('pro')
-    expect(inForce({ subject: 'user:42', tier: 'gone', ...by }, 11)).toBe('anonymous')
+    expect(active({ subject: 'user:42', tier: 'pro', ...by }, 10)).toBe('anonymous')
+    expect(active({ subject: 'user:42', tier: 'pro', ...by }, 11)).toBe('pro')
+    expect(active({ subject: 'user:42', tier: 'gone', ...by }, 11)).toBe('anonymous')
     const subjects = new Map([['user:42', { policy: 'api' }]])
     const overrides = [{ subject: 'user:42', tier: 'gone', ...by }]
     expect(asked({ policies: POLICIES, subjects }, { subjects: ['user:42'] }, { overrides })).toEqual([
@@ -490,43 +494,73 @@ describe('a request that claims another method', () => {
     )
 
   it('is held to the rules of both', () => {
-    expect(names([READ, LOGIN], { method: 'POST', claimedMethod: 'GET' })).toEqual([
+    expect(names([READ, LOGIN], { method: 'POST', claimedMethods: ['GET'] })).toEqual([
       ['login.log-1m', 'everything.log-1m'],
     ])
-    expect(names([READ, LOGIN], { method: 'GET', claimedMethod: 'POST' })).toEqual([
+    expect(names([READ, LOGIN], { method: 'GET', claimedMethods: ['POST'] })).toEqual([
       ['everything.log-1m', 'login.log-1m'],
     ])
   })
 
   it('cannot take the way of one method past what holds for the other', () => {
-    expect(names([LOGIN], { method: 'GET', claimedMethod: 'POST' })).toEqual([['login.log-1m', 'api.log-1m']])
-    expect(names([LOGIN], { method: 'POST', claimedMethod: 'GET' })).toEqual([['login.log-1m', 'api.log-1m']])
-    expect(names([READ, LOGIN], { method: 'POST', claimedMethod: 'GET' }, 'first-available')).toEqual([
+    expect(names([LOGIN], { method: 'GET', claimedMethods: ['POST'] })).toEqual([
+      ['login.log-1m', 'api.log-1m'],
+    ])
+    expect(names([LOGIN], { method: 'POST', claimedMethods: ['GET'] })).toEqual([
+      ['login.log-1m', 'api.log-1m'],
+    ])
+    expect(names([READ, LOGIN], { method: 'POST', claimedMethods: ['GET'] }, 'first-available')).toEqual([
       ['login.log-1m', 'everything.log-1m'],
       ['api.log-1m'],
     ])
   })
 
   it('is one request where both lead to one rule, and is not skipped as a file that is read', () => {
-    expect(names([LOGIN], { method: 'POST', claimedMethod: 'POST' })).toEqual([['login.log-1m']])
+    expect(names([LOGIN], { method: 'POST', claimedMethods: ['POST'] })).toEqual([['login.log-1m']])
     const skip = { prefixes: [], extensions: ['css'] }
-    expect(resolved({ skip }, { method: 'GET', claimedMethod: 'DELETE', path: '/a.css' }).unasked).toBeNull()
+    expect(
+      resolved({ skip }, { method: 'GET', claimedMethods: ['DELETE'], path: '/a.css' }).unasked,
+    ).toBeNull()
   })
 
   it('costs the dearer of the two', () => {
     const costs = [{ method: 'DELETE', path: '/a', cost: 7 }]
-    expect(resolved({ costs }, { method: 'POST', claimedMethod: 'DELETE', path: '/a' }).cost).toBe(7)
-    expect(resolved({ costs }, { method: 'DELETE', claimedMethod: 'POST', path: '/a' }).cost).toBe(7)
+    expect(resolved({ costs }, { method: 'POST', claimedMethods: ['DELETE'], path: '/a' }).cost).toBe(7)
+    expect(resolved({ costs }, { method: 'DELETE', claimedMethods: ['POST'], path: '/a' }).cost).toBe(7)
   })
 
   it.each([
-    [{ 'x-http-method-override': 'delete' }, '/a', 'DELETE'],
-    [{ 'x-http-method': ' PUT ' }, '/a', 'PUT'],
-    [{ 'x-method-override': 'PATCH' }, '/a', 'PATCH'],
-    [{}, '/a?x=1&_method=put', 'PUT'],
-    [{}, '/a?_method=', undefined],
-    [{}, '/a', undefined],
-  ])('says so by %j or %s', (headers: Record<string, string>, target, method) => {
-    expect(claimedMethod(name => headers[name], target)).toBe(method)
+    [{ 'x-http-method-override': 'delete' }, '/a', ['DELETE']],
+    [{ 'x-http-method': ' PUT ' }, '/a', ['PUT']],
+    [{ 'x-method-override': 'PATCH' }, '/a', ['PATCH']],
+    [{ 'x-http-method-override': 'DELETE, x' }, '/a', ['DELETE', 'X']],
+    [{ 'x-http-method-override': 'x,DELETE,,x' }, '/a', ['X', 'DELETE']],
+    [{ 'x-http-method-override': 'GET', 'x-method-override': 'DELETE' }, '/a', ['GET', 'DELETE']],
+    [{ 'x-http-method': 'PUT' }, '/a?_method=DELETE', ['PUT', 'DELETE']],
+    [{}, '/a?x=1&_method=put', ['PUT']],
+    [{}, '/a?_method=GET&_method=DELETE', ['GET', 'DELETE']],
+    [{}, '/a?_method[]=DELETE&_method[1]=PUT', ['DELETE', 'PUT']],
+    [{}, '/a?%5Fmethod=%64elete', ['DELETE']],
+    [{}, '/a;_method=PUT', ['PUT']],
+    [{}, '/a?_method=%zz', ['%ZZ']],
+    [{}, '/a?_method=', []],
+    [{}, '/a?x_method=PUT', []],
+    [{}, '/a', []],
+  ])('says so by %j or %s', (headers: Record<string, string>, target, methods) => {
+    expect(claimedMethods(name => headers[name], target)).toEqual(methods)
+  })
+
+  it('says so by every line of a header', () => {
+    expect(claimedMethods(name => (name === 'x-http-method' ? ['put', 'x, delete'] : []), '/a')).toEqual([
+      'PUT',
+      'X',
+      'DELETE',
+    ])
+  })
+
+  it('is held to each of several claims, and to no more for a thousand that no rule names', () => {
+    const claims = Array.from({ length: 1_000 }, (_, index) => `X${index}`)
+    const facts = { method: 'GET', claimedMethods: [...claims, 'POST'] }
+    expect(names([READ, LOGIN], facts)).toEqual([['everything.log-1m', 'login.log-1m', 'api.log-1m']])
   })
 })

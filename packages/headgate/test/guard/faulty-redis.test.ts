@@ -1,10 +1,11 @@
 import { createClient } from 'redis'
 import { expect, it } from 'vitest'
-import { createLimiter } from '../../src/limiter.js'
+import { createLimiter } from '../../src/limiter/limiter.js'
 import { slidingWindowLog } from '../../src/policy/limits.js'
 import { redisStore } from '../../src/store/redis/redis-store.js'
 import { faultyStore } from '../../src/testing/faulty-store.js'
 import { guardedStore } from '../../src/testing/guarded-store.js'
+import { keepLines } from '../support/kept-lines.ts'
 import { startRedis } from '../support/redis-process.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
@@ -12,7 +13,7 @@ it('faults can be put between a real Redis and the guards', async () => {
   const server = await startRedis()
   const direct = redisStore(createClient({ url: server.url }), { onStoreFailure: 'throw', deadlineMs: 1_000 })
   const faulty = faultyStore(direct)
-  const store = guardedStore(faulty, { deadlineMs: 1_000, probeAfterMs: 50, log: () => {} })
+  const store = guardedStore(faulty, { deadlineMs: 1_000, probeAfterMs: 50, logger: keepLines().logger })
   const limiter = createLimiter({ store, policies: { api: slidingWindowLog({ limit: 100, window: '1h' }) } })
   try {
     await direct.ready()

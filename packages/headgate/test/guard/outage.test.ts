@@ -1,17 +1,22 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { Redis } from 'ioredis'
 import { createClient } from 'redis'
 import { afterEach, describe, expect, it } from 'vitest'
 import { decisionHeaders } from '../../src/decision/headers.js'
 import { decisionProblem } from '../../src/decision/problem.js'
-import { createLimiter } from '../../src/limiter.js'
+import { createLimiter } from '../../src/limiter/limiter.js'
 import { slidingWindowLog } from '../../src/policy/limits.js'
 import type { RedisClient } from '../../src/store/redis/connection-of.js'
-import { type RedisStoreOptions, redisStore } from '../../src/store/redis/redis-store.js'
+import type { RedisStoreOptions } from '../../src/store/redis/redis-options.js'
+import { redisStore } from '../../src/store/redis/redis-store.js'
 import { type RedisProcess, startRedis } from '../support/redis-process.ts'
 import { sendCommand } from '../support/resp.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
-const POLICIES = { api: slidingWindowLog({ limit: 1_000_000, window: '1h' }) }
+const POLICIES = {
+  api: slidingWindowLog({ limit: 1_000_000, window: '1h' }),
+  hundred: slidingWindowLog({ limit: 100, window: '1h' }),
+}
 const cleanUps: (() => Promise<void> | void)[] = []
 
 afterEach(async () => {
@@ -154,6 +159,18 @@ describe('the guards', () => {
     expect(events).toEqual([])
   })
 
+  it('tell observers in the async context of the store, not in that of a request', async () => {
+    const context = new AsyncLocalStorage<string>()
+    const seen: (string | undefined)[] = []
+    const onEvent = (): void => void seen.push(context.getStore())
+    const { server, source } = await context.run('the store', () => setUp('ioredis', { onEvent }))
+    server.kill('SIGKILL')
+    await server.exited
+    await Promise.all(['one', 'two', 'three'].map(id => context.run(`request ${id}`, source)))
+    expect(seen.length).toBeGreaterThan(5)
+    expect(new Set(seen)).toEqual(new Set(['the store']))
+  })
+
   it('survive an observer that throws', async () => {
     const { server, source } = await setUp('ioredis', {
       onEvent: () => {
@@ -174,5 +191,46 @@ describe('the guards', () => {
     )
     await third.limiter.close()
     await waitUntil('one is gone', async () => store.health().liveProcesses === 2, { timeoutMs: 10_000 })
+    // What it admitted by itself may still count: the shares of the others do not grow yet.
+    expect(store.health().sharedAmong).toBe(3)
+  })
+
+  it('count those of their own service, and those that name none', async () => {
+    const { server, store: api } = await setUp('ioredis', { service: 'api' })
+    const others = await Promise.all(
+      [{ service: 'api' }, { service: 'billing' }, { tenant: 'billing' }, {}].map(options =>
+        limiterOn(server, 'ioredis', options),
+      ),
+    )
+    const counts = (): number[] => [api, ...others.map(({ store }) => store)].map(counted)
+    const counted = ({ health }: typeof api): number => health().liveProcesses
+    await waitUntil('everybody has counted', async () => String(counts()) === '3,3,3,3,5')
+    expect([api, ...others.map(({ store }) => store)].map(({ health }) => health().sharedAmong)).toEqual(
+      counts(),
+    )
+    expect(() => redisStore(new Redis({ lazyConnect: true }), { service: 'a/b' })).toThrow(
+      /^service: expected up to 64 letters/,
+    )
+  })
+
+  it('admit the limit and one share in the window of a switch back, however often Redis comes and goes', async () => {
+    // A breaker that opens replaces the connection, so that nothing given up is carried out when Redis goes on.
+    const opening = { batch: false, breakerSilenceMs: 0 } as const
+    const { server, limiter } = await setUp('ioredis', { processes: 4, deadlineMs: 100, ...opening })
+    const admitted = async (): Promise<number> => {
+      const asked = Array.from({ length: 150 }, () => limiter.check('user:1', { policy: 'hundred' }))
+      return (await Promise.all(asked)).filter(({ allowed }) => allowed).length
+    }
+    const source = async (): Promise<string> => (await limiter.peek('user:2', { policy: 'hundred' })).source
+    server.kill('SIGSTOP')
+    expect(await admitted()).toBe(25)
+    server.kill('SIGCONT')
+    await waitUntil('Redis decides again', async () => (await source()) === 'redis', { timeoutMs: 5_000 })
+    expect(await admitted()).toBe(100)
+    server.kill('SIGSTOP')
+    expect(await admitted()).toBe(0)
+    server.kill('SIGCONT')
+    await waitUntil('Redis decides again', async () => (await source()) === 'redis', { timeoutMs: 5_000 })
+    expect(await admitted()).toBe(0)
   })
 })

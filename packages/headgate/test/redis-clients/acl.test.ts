@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { directRedisStore } from '../../src/store/redis/direct-store.js'
 import type { StoreWarning } from '../../src/store/redis/inspect.js'
 import { functionLibraryCode } from '../../src/store/redis/script-runner.js'
+import { directRedisStore } from '../support/direct-store.ts'
 import { type RedisCluster, startCluster } from '../support/redis-cluster.ts'
 import { type RedisProcess, startRedis } from '../support/redis-process.ts'
 import { openConnection, sendCommand } from '../support/resp.ts'
@@ -71,9 +71,10 @@ describe('the published user', () => {
         await ready()
         await control.setControl({ multiplier: '1' })
         await control.putOverride(`subject user:${library}`, '{}', 60_000)
+        const key = `subject user:${library}`
         expect(await control.read()).toMatchObject({
           control: { multiplier: '1' },
-          overrides: [{ text: '{}' }],
+          overrides: { entries: new Map([[key, expect.objectContaining({ text: '{}' })]]) },
         })
         expect(await control.removeOverride(`subject user:${library}`)).toBe(true)
         await close()

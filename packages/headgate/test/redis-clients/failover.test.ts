@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type DirectStore, directRedisStore } from '../../src/store/redis/direct-store.js'
+import type { RedisStore } from '../../src/store/redis/redis-store.ts'
+import { directRedisStore } from '../support/direct-store.ts'
 import { type RedisCluster, startCluster } from '../support/redis-cluster.ts'
 import { type SentinelSetup, startSentinel } from '../support/redis-sentinel.ts'
 import { sendCommand } from '../support/resp.ts'
@@ -14,7 +15,7 @@ const DEADLINE_MS = 100
 const NODE_TIMEOUT_MS = 2_000
 
 /** Every client in every mode, side by side: one failover serves them all. */
-function openStores(make: MakeClient): { name: string; store: DirectStore }[] {
+function openStores(make: MakeClient): { name: string; store: RedisStore }[] {
   return LIBRARIES.flatMap(library =>
     MODES.map(use => ({
       name: `${library}-${use}`,
@@ -24,11 +25,7 @@ function openStores(make: MakeClient): { name: string; store: DirectStore }[] {
 }
 
 /** How long after `sinceMs` the store decides again for each of the subjects. */
-async function backAfterMs(
-  store: DirectStore,
-  subjects: readonly string[],
-  sinceMs: number,
-): Promise<number> {
+async function backAfterMs(store: RedisStore, subjects: readonly string[], sinceMs: number): Promise<number> {
   await waitUntil(
     'the store decides again',
     async () => {

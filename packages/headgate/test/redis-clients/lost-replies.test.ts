@@ -1,8 +1,9 @@
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { isHeadgateError } from '../../src/errors.js'
-import { type DirectStore, directRedisStore } from '../../src/store/redis/direct-store.js'
+import { isHeadgateError } from '../../src/errors/headgate-error.js'
 import type { StoreWarning } from '../../src/store/redis/inspect.js'
+import type { RedisStore } from '../../src/store/redis/redis-store.ts'
+import { directRedisStore } from '../support/direct-store.ts'
 import { type RedisCluster, startCluster } from '../support/redis-cluster.ts'
 import { type RedisProcess, startRedis } from '../support/redis-process.ts'
 import { type SentinelSetup, startSentinel } from '../support/redis-sentinel.ts'
@@ -23,7 +24,7 @@ interface Outcome {
   readonly late: boolean
 }
 
-async function settle(store: DirectStore, subject: string): Promise<Outcome> {
+async function settle(store: RedisStore, subject: string): Promise<Outcome> {
   let late = false
   const settled = watchDeadline(DEADLINE_MS, () => {
     late = true
@@ -40,11 +41,7 @@ async function settle(store: DirectStore, subject: string): Promise<Outcome> {
 }
 
 /** Sends while replies are lost and connections reset, in rounds with a pause in which the client comes back. */
-async function loseReplies(
-  store: DirectStore,
-  proxies: readonly TcpProxy[],
-  who: string,
-): Promise<Outcome[]> {
+async function loseReplies(store: RedisStore, proxies: readonly TcpProxy[], who: string): Promise<Outcome[]> {
   const outcomes: Outcome[] = []
   for (let round = 0; round < ROUNDS; round++) {
     for (const proxy of proxies) proxy.dropReplies({ thenResetAfterMs: 5 })

@@ -1,8 +1,8 @@
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import { directRedisStore } from '../../src/store/redis/direct-store.js'
 import { reconnectDelayMs } from '../../src/store/redis/reconnect.js'
+import { directRedisStore } from '../support/direct-store.ts'
 import { LIBRARIES, singleClient } from './topologies.ts'
 
 /** Evenly spread numbers, the same ones every time. */

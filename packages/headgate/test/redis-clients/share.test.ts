@@ -1,8 +1,10 @@
 import fc from 'fast-check'
+import { createClient } from 'redis'
 import { describe, expect, it } from 'vitest'
 import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../src/policy/limits.js'
-import { directRedisStore } from '../../src/store/redis/direct-store.js'
-import { createShare, type Share } from '../../src/store/redis/share.js'
+import { createShare, type RegionShare } from '../../src/store/guard/region-share.js'
+import { redisStore } from '../../src/store/redis/redis-store.js'
+import { directRedisStore } from '../support/direct-store.ts'
 import { startRedis } from '../support/redis-process.ts'
 import { all, check } from './questions.ts'
 import { singleClient } from './topologies.ts'
@@ -62,8 +64,8 @@ describe('the shares of several regions', () => {
     { part: 0.5, of: 1 },
     { part: 1, of: Number.NaN },
     { part: 1, of: 2_000_000 },
-  ])('are refused when they are not a part of a whole: %o', (share: Share) => {
-    expect(() => createShare(share)).toThrow(/^share: expected whole numbers/)
+  ])('are refused when they are not a part of a whole: %o', (share: RegionShare) => {
+    expect(() => redisStore(createClient(), { share })).toThrow(/^share: expected whole numbers/)
   })
 
   it('admit the limit together, each from a Redis of its own', async () => {

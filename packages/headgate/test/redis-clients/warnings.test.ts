@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { RedisConnection } from '../../src/store/redis/connection.js'
-import { directRedisStore } from '../../src/store/redis/direct-store.js'
-import { inspectServer, type StoreWarning } from '../../src/store/redis/inspect.js'
+import { createInspection, type StoreWarning } from '../../src/store/redis/inspect.js'
 import { runByHash } from '../../src/store/redis/script-runner.js'
+import { systemClock } from '../../src/time/clock.js'
+import { directRedisStore } from '../support/direct-store.ts'
 import { type RedisProcess, startRedis } from '../support/redis-process.ts'
 import { sendCommand } from '../support/resp.ts'
 import { one } from './questions.ts'
@@ -70,7 +71,8 @@ describe('a server known by its INFO text alone', () => {
   async function warningsFor(connection: Partial<RedisConnection>): Promise<string[]> {
     const codes: string[] = []
     const whole: RedisConnection = { evalsha: async () => [], eval: async () => [], ...connection }
-    await inspectServer(whole, runByHash(whole), ({ code }) => codes.push(code))
+    const warn = ({ code }: StoreWarning): void => void codes.push(code)
+    await createInspection({ connection: whole, run: runByHash(whole), warn, clock: systemClock }).lookOnce()
     return codes
   }
   const info = (version: string) => async () =>

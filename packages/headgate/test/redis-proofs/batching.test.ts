@@ -8,9 +8,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Check, Question } from '../../src/engine/question.ts'
 import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../src/policy/limits.ts'
 import type { RedisClient } from '../../src/store/redis/connection-of.ts'
-import { type DirectStoreOptions, directRedisStore } from '../../src/store/redis/direct-store.ts'
+import type { RedisStoreOptions } from '../../src/store/redis/redis-options.ts'
 import { scripts } from '../../src/store/redis/scripts.gen.ts'
 import { redisKey } from '../../src/subject/key.ts'
+import { directRedisStore } from '../support/direct-store.ts'
 import { type RedisProcess, startRedis } from '../support/redis-process.ts'
 import { openConnection, type RespConnection } from '../support/resp.ts'
 
@@ -48,7 +49,7 @@ function newCheck(limit = counter as Check['limit'], cost = 1): Check {
 
 const one = (check: Check): Question => ({ alternatives: [[check]], shadow: [] })
 
-async function open(client: RedisClient, options: DirectStoreOptions = {}) {
+async function open(client: RedisClient, options: RedisStoreOptions = {}) {
   const store = directRedisStore(client, { deadlineMs: 10_000, ...options })
   await store.ready()
   await store.decide(one(newCheck()))
@@ -166,6 +167,25 @@ test('reports what the server refuses as the serverâ€™s failure, not as one keyâ
   for (const result of results) {
     expect(result).toMatchObject({ status: 'rejected', reason: { code: 'ERR_HEADGATE_STORE' } })
   }
+  await store.close()
+})
+
+test.each(LIMITS)('leaves a key as it was when the server is out of memory: $id', async limit => {
+  const store = await open(CLIENTS.ioredis?.() as RedisClient)
+  const check = newCheck(limit)
+  const key = redisKey({ prefix: 'ratelimit', tenant: '', ...check })
+  await store.decide(one({ ...check, cost: 2 }))
+  // Of entries that have left the window the next charge drops all but the newest.
+  if (limit.algorithm === 'sliding-window-log')
+    await connection.send('ZADD', key, 1, '0000000000000', 2, '0000000000001')
+  const digest = () => connection.send('DEBUG', 'DIGEST-VALUE', key)
+  const before = await digest()
+  await connection.send('CONFIG', 'SET', 'maxmemory', '1')
+  const asked = [one(check), { alternatives: [[check, newCheck()]], shadow: [] }]
+  const results = await Promise.allSettled(asked.map(question => store.decide(question)))
+  await connection.send('CONFIG', 'SET', 'maxmemory', '0')
+  expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+  expect(await digest()).toEqual(before)
   await store.close()
 })
 

@@ -35,6 +35,8 @@ export function checkBounds(limit: Limit, history: readonly Admission[]): BoundC
           bound: 2 * limit.limit - 1,
         },
       ]
+    case 'concurrency':
+      throw new Error('a limit of what is under way promises nothing about time')
     case 'token-bucket':
       return [
         {

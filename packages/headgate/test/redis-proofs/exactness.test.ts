@@ -3,102 +3,27 @@
  * admitted against the bound each algorithm promises, and all of it through the engine, which must come to the same.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { algorithmOf } from '../../src/engine/algorithms.ts'
 import type { Limit } from '../../src/engine/limit.ts'
-import type { Check } from '../../src/engine/question.ts'
 import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../src/policy/limits.ts'
 import { startCluster } from '../support/redis-cluster.ts'
 import { startRedis } from '../support/redis-process.ts'
 import { type Admission, checkBounds, mostInAnyWindow } from './bounds.ts'
 import { readKeyspace } from './keyspace.ts'
-import { type NumberedCheck, runWorkers, type SaturateReport } from './workers.ts'
+import {
+  admissionsOf,
+  CHECKS,
+  CLOCKS,
+  COSTS,
+  differencesFromEngine,
+  histories,
+  type LoggedVerdict,
+} from './saturation.ts'
+import { runWorkers, type SaturateReport } from './workers.ts'
 
 const LONG = process.env.HEADGATE_LONG === '1'
 const DURATION_MS = LONG ? 60_000 : 10_000
 const PROCESSES = 8
 const IN_FLIGHT = 16
-const HOT_KEYS = 50
-const COSTS = [1, 1, 1, 2, 5]
-
-// About two units a second and key: little enough that even a busy machine asks for several times as much.
-const LIMITS: readonly Limit[] = [
-  slidingWindowLog({ limit: 10, window: '4s' }),
-  slidingWindowCounter({ limit: 10, window: '4s' }),
-  slidingWindowCounter({ limit: 10, window: '4s', buckets: 6 }),
-  tokenBucket({ capacity: 10, refillPerSecond: 2 }),
-]
-
-const CHECKS: readonly (readonly NumberedCheck[])[] = Array.from({ length: HOT_KEYS }, (_, key) =>
-  LIMITS.map((limit, index) => ({
-    subject: `user:hot-${key}`,
-    scope: 'global',
-    name: `proof.${limit.id}`,
-    limit,
-    cost: 1,
-    number: key * LIMITS.length + index,
-  })),
-)
-
-const ALWAYS = slidingWindowCounter({ limit: 2 ** 32 - 1, window: '4s', name: 'clock' })
-const CLOCKS: readonly Check[] = CHECKS.map(([check]) => ({
-  ...(check as Check),
-  name: `proof.${ALWAYS.id}`,
-  limit: ALWAYS,
-}))
-
-interface LoggedVerdict {
-  readonly nowUs: number
-  readonly cost: number
-  readonly chargedAtUs: number | null
-  readonly retryAfterUs: number
-  readonly remaining: number
-  readonly resetAfterUs: number
-}
-
-/** The verdicts on each check in the order the store gave them: a script takes longer than a microsecond. */
-function histories(reports: readonly SaturateReport[]): LoggedVerdict[][] {
-  const byCheck: LoggedVerdict[][] = Array.from({ length: HOT_KEYS * LIMITS.length }, () => [])
-  for (const { verdicts } of reports) {
-    for (let at = 0; at < verdicts.length; at += 7) {
-      const [number, nowUs, cost, charged, retryAfterUs, remaining, resetAfterUs] = verdicts.subarray(
-        at,
-        at + 7,
-      )
-      const chargedAtUs = charged === -1 ? null : charged
-      byCheck[number as number]?.push({
-        ...{ nowUs, cost, chargedAtUs, retryAfterUs, remaining, resetAfterUs },
-      } as LoggedVerdict)
-    }
-  }
-  for (const history of byCheck) history.sort((a, b) => a.nowUs - b.nowUs)
-  return byCheck
-}
-
-function admissionsOf(history: readonly LoggedVerdict[]): Admission[] {
-  return history.flatMap(({ chargedAtUs, cost }) =>
-    chargedAtUs === null ? [] : [{ atUs: chargedAtUs, cost }],
-  )
-}
-
-/** Verdicts to which the engine, fed the same history, does not come. */
-function differencesFromEngine(limit: Limit, history: readonly LoggedVerdict[]): unknown[] {
-  const algorithm = algorithmOf(limit)
-  const state = algorithm.empty()
-  return history.flatMap(logged => {
-    const { nowUs, cost, chargedAtUs } = logged
-    const retryAfterUs = algorithm.waitUs(limit, state, cost, nowUs)
-    const expected: LoggedVerdict = {
-      nowUs,
-      cost,
-      chargedAtUs: chargedAtUs === null ? null : algorithm.charge(limit, state, cost, nowUs),
-      retryAfterUs,
-      remaining: algorithm.remaining(limit, state, nowUs),
-      resetAfterUs: algorithm.resetAfterUs(limit, state, nowUs),
-    }
-    return JSON.stringify(expected) === JSON.stringify(logged) ? [] : [{ expected, logged }]
-  })
-}
-
 /** How much of what the windows after the first admission could have held was used. */
 function utilisation(limit: Limit & { windowUs: number }, history: readonly Admission[]): number {
   const firstUs = history[0]?.atUs ?? 0
@@ -191,7 +116,7 @@ describe.each(topologies)('eight processes on $name', ({ name, start, cluster })
     console.info(`${name}: ${(mean * 100).toFixed(1)} % of the logs used`)
     expect(mean).toBeGreaterThan(0.9)
     for (const { limit, number } of CHECKS.flat()) {
-      if (limit.algorithm === 'token-bucket') continue
+      if (!('windowUs' in limit)) continue
       expect(mostInAnyWindow(admissions[number] ?? [], limit.windowUs)).toBeGreaterThanOrEqual(limit.limit)
     }
   })

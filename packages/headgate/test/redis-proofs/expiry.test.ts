@@ -5,7 +5,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Limit } from '../../src/engine/limit.ts'
 import type { Check } from '../../src/engine/question.ts'
 import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../src/policy/limits.ts'
-import { type DirectStore, directRedisStore } from '../../src/store/redis/direct-store.ts'
+import type { RedisStore } from '../../src/store/redis/redis-store.ts'
+import { directRedisStore } from '../support/direct-store.ts'
 import { type RedisProcess, startRedis } from '../support/redis-process.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { listKeys, readKeyspace } from './keyspace.ts'
@@ -26,7 +27,7 @@ const LIMITS: readonly Limit[] = [
 
 let redis: RedisProcess
 let client: Redis
-let store: DirectStore
+let store: RedisStore
 
 beforeAll(async () => {
   redis = await startRedis()

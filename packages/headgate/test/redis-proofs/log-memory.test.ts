@@ -3,8 +3,9 @@ import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Check } from '../../src/engine/question.ts'
 import { slidingWindowLog } from '../../src/policy/limits.ts'
-import { type DirectStore, directRedisStore } from '../../src/store/redis/direct-store.ts'
+import type { RedisStore } from '../../src/store/redis/redis-store.ts'
 import { redisKey } from '../../src/subject/key.ts'
+import { directRedisStore } from '../support/direct-store.ts'
 import { type RedisProcess, startRedis } from '../support/redis-process.ts'
 import { sendCommand } from '../support/resp.ts'
 
@@ -13,7 +14,7 @@ const SUBJECT = 'ip:2001:db8:85a3::8a2e:370:7334'
 
 let redis: RedisProcess
 let client: Redis
-let store: DirectStore
+let store: RedisStore
 
 beforeAll(async () => {
   redis = await startRedis()

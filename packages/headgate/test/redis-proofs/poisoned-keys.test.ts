@@ -6,13 +6,13 @@ import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Limit } from '../../src/engine/limit.ts'
 import type { Check, Question } from '../../src/engine/question.ts'
-import { createLimiter } from '../../src/limiter.ts'
+import { createLimiter } from '../../src/limiter/limiter.ts'
 import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../src/policy/limits.ts'
 import { decodeAnswers } from '../../src/store/redis/decode.ts'
-import { type DirectStore, directRedisStore } from '../../src/store/redis/direct-store.ts'
 import { encodeQuestions } from '../../src/store/redis/encode.ts'
-import { scripts } from '../../src/store/redis/scripts.gen.ts'
+import type { RedisStore } from '../../src/store/redis/redis-store.ts'
 import { redisKey } from '../../src/subject/key.ts'
+import { directRedisStore } from '../support/direct-store.ts'
 import { type RedisProcess, startRedis } from '../support/redis-process.ts'
 import { openConnection, type RespConnection } from '../support/resp.ts'
 
@@ -21,7 +21,7 @@ const KEY_ERROR = expect.objectContaining({ code: 'ERR_HEADGATE_STORE_KEY' })
 
 let redis: RedisProcess
 let client: Redis
-let store: DirectStore
+let store: RedisStore
 let connection: RespConnection
 
 beforeAll(async () => {
@@ -177,13 +177,20 @@ describe.each(ROWS.map(row => ({ title: row.limit.id, ...row })))('$title', ({ l
     const [first, poisoned, last] = [newCheck(limit), newCheck(limit), newCheck(limit)]
     await poison(poisoned, ['SET', 'a string'])
     const before = await fingerprint(poisoned)
-    const questions = [question(first), question(poisoned), question(first, last)]
-    const { keys, args } = encodeQuestions(questions, keyOf, '')
-    const reply = await connection.send('EVAL', scripts.decide.text, keys.length, ...keys, ...args)
-    const [one, two, three] = decodeAnswers(reply, questions)
+    const questions = [
+      question(first),
+      question(poisoned),
+      question(first, last),
+      question(poisoned),
+      question(),
+    ]
+    const { script, keys, args } = encodeQuestions('decide', questions, keyOf, '')
+    const reply = await connection.send('EVAL', script.text, keys.length, ...keys, ...args)
+    const [one, two, three, , none] = decodeAnswers(reply, questions)
     expect(one).toMatchObject({ charged: 0, verdicts: [[{ remaining: 9 }]] })
     expect(two).toEqual(KEY_ERROR)
     expect(three).toMatchObject({ charged: 0, verdicts: [[{ remaining: 8 }, { remaining: 9 }]] })
+    expect(none).toEqual({ charged: 0, verdicts: [[]], shadow: [] })
     expect(await fingerprint(poisoned)).toEqual(before)
   })
 
@@ -212,8 +219,8 @@ describe.each(ROWS.map(row => ({ title: row.limit.id, ...row })))('$title', ({ l
   test('still forgets what it wrote itself', async () => {
     const check = newCheck(limit)
     await store.decide(question(check))
-    expect(await connection.send('EXISTS', keyOf(check))).toBe(1)
+    expect(await store.peek(question(check))).toMatchObject({ verdicts: [[{ remaining: 9 }]] })
     await store.reset([check])
-    expect(await connection.send('EXISTS', keyOf(check))).toBe(0)
+    expect(await store.peek(question(check))).toMatchObject({ verdicts: [[{ remaining: 10 }]] })
   })
 })

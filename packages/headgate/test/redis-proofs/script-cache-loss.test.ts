@@ -8,12 +8,10 @@ import { createClient } from 'redis'
 import { afterEach, expect, test } from 'vitest'
 import type { Answer, Check } from '../../src/engine/question.ts'
 import { slidingWindowCounter } from '../../src/policy/limits.ts'
-import {
-  type DirectStore,
-  type DirectStoreOptions,
-  directRedisStore,
-} from '../../src/store/redis/direct-store.ts'
+import type { RedisStoreOptions } from '../../src/store/redis/redis-options.ts'
+import type { RedisStore } from '../../src/store/redis/redis-store.ts'
 import { redisKey } from '../../src/subject/key.ts'
+import { directRedisStore } from '../support/direct-store.ts'
 import { type RedisProcess, startRedis } from '../support/redis-process.ts'
 import { openConnection, sendCommand } from '../support/resp.ts'
 import { readKeyspace } from './keyspace.ts'
@@ -46,8 +44,8 @@ const clients = {
 
 async function openStores(
   redis: RedisProcess,
-  options: DirectStoreOptions,
-): Promise<{ subject: string; store: DirectStore }[]> {
+  options: RedisStoreOptions,
+): Promise<{ subject: string; store: RedisStore }[]> {
   const stores = Object.entries(clients).map(([name, connect]) => {
     const store = directRedisStore(connect(redis), { deadlineMs: DEADLINE_MS, ...options })
     toStop.push(() => store.close())
@@ -83,7 +81,7 @@ interface Load {
   readonly errors: unknown[]
 }
 
-async function keepAsking(store: DirectStore, subject: string, running: () => boolean): Promise<Load> {
+async function keepAsking(store: RedisStore, subject: string, running: () => boolean): Promise<Load> {
   const load: Load = { acknowledged: 0, errors: [] }
   async function ask(cost: number): Promise<void> {
     while (running()) {
@@ -140,7 +138,7 @@ test('a server that comes back empty is asked on, by scripts and by functions', 
     ...(await openStores(first, { use: 'scripts' })),
     ...(await openStores(first, { use: 'functions', prefix: 'functions' })),
   ]
-  const ask = async (store: DirectStore, subject: string): Promise<Answer> =>
+  const ask = async (store: RedisStore, subject: string): Promise<Answer> =>
     store.decide({ alternatives: [[checkFor(subject, 1)]], shadow: [] })
   for (const { store, subject } of stores) expect((await ask(store, subject)).charged).toBe(0)
   first.kill('SIGKILL')

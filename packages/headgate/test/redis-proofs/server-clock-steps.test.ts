@@ -8,9 +8,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Limit } from '../../src/engine/limit.ts'
 import type { Check, Verdict } from '../../src/engine/question.ts'
 import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../src/policy/limits.ts'
-import { type DirectStore, directRedisStore } from '../../src/store/redis/direct-store.ts'
+import type { RedisStore } from '../../src/store/redis/redis-store.ts'
 import { redisKey } from '../../src/subject/key.ts'
 import { type ShiftedRedis, startShiftedRedis } from '../support/clock-shim.ts'
+import { directRedisStore } from '../support/direct-store.ts'
 import { openConnection, type RespConnection } from '../support/resp.ts'
 import { readKeyspace } from './keyspace.ts'
 
@@ -24,7 +25,7 @@ const STEPS_US = [MINUTE_US, HOUR_US]
 
 let redis: ShiftedRedis
 let client: Redis
-let store: DirectStore
+let store: RedisStore
 let connection: RespConnection
 let offsetUs = 0
 let subjects = 0

@@ -8,8 +8,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Limit } from '../../src/engine/limit.ts'
 import type { Check } from '../../src/engine/question.ts'
 import { MAX_UNITS, slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../src/policy/limits.ts'
-import { type DirectStore, directRedisStore } from '../../src/store/redis/direct-store.ts'
+import type { RedisStore } from '../../src/store/redis/redis-store.ts'
 import { redisKey } from '../../src/subject/key.ts'
+import { directRedisStore } from '../support/direct-store.ts'
 import { type RedisProcess, startRedis } from '../support/redis-process.ts'
 import { openConnection, type RespConnection } from '../support/resp.ts'
 import { listKeys } from './keyspace.ts'
@@ -18,7 +19,7 @@ const NOW_US = 1_763_231_231_123_456
 
 let redis: RedisProcess
 let client: Redis
-let store: DirectStore
+let store: RedisStore
 let connection: RespConnection
 let clockUs: number | null = null
 

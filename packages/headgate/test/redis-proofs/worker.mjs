@@ -2,7 +2,6 @@
 // Limits come as plain data, so that parent and worker cannot disagree about them.
 import { Cluster, Redis } from 'ioredis'
 import { createClient, createCluster } from 'redis'
-import { redisStore } from '../../dist/redis.js'
 
 // What is proven is the count, not the speed: a busy machine must not turn into an unknown outcome.
 const DEADLINE_MS = 20_000
@@ -110,6 +109,7 @@ const JOBS = { saturate, spend, lease }
 
 /** Connects, and returns what is to be done once all workers are connected. */
 async function prepare(job) {
+  const { redisStore } = await import(job.library ?? '../../dist/redis.js')
   const given = connect(job)
   given.on('error', () => {})
   const calls = []

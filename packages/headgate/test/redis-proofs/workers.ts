@@ -6,6 +6,8 @@ const WORKER = fileURLToPath(new URL('worker.mjs', import.meta.url))
 const SHIFTED_CLOCK = new URL('shifted-clock.mjs', import.meta.url).href
 
 interface Job {
+  /** The module to take `redisStore` from. Left out: the one that was built. */
+  readonly library?: string
   readonly client: 'ioredis' | 'node-redis'
   readonly ports: readonly number[]
   readonly cluster: boolean

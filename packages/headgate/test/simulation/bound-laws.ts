@@ -87,14 +87,11 @@ export function keepsItsShare({ host, checks }: SimulatedProcess): string[] {
   const local = checks
     .filter(({ how, decision }) => how === 'check' && decision?.source === 'local' && decision.allowed)
     .toSorted((one, other) => (one.settledAtUs ?? 0) - (other.settledAtUs ?? 0))
-  const shares = groupBy(
-    local,
-    ({ policy, subject, liveProcesses }) => `${policy} ${subject} ${liveProcesses}`,
-  )
+  const shares = groupBy(local, ({ policy, subject, sharedAmong }) => `${policy} ${subject} ${sharedAmong}`)
   return [...shares].flatMap(([which, found]) => {
-    const [{ policy, liveProcesses }] = found as [CheckRecord, ...CheckRecord[]]
+    const [{ policy, sharedAmong }] = found as [CheckRecord, ...CheckRecord[]]
     return limitsInForce(policy).flatMap(limit => {
-      const share = shareOf(limit, liveProcesses)
+      const share = shareOf(limit, sharedAmong)
       const history = found.map(({ settledAtUs, cost }) => ({
         atUs: settledAtUs ?? 0,
         cost: Math.min(cost, share.limit),

@@ -76,3 +76,16 @@ function untoldCharges({ charges, spendings }: Account): KeyRecord[] {
   }
   return untold
 }
+
+/** What was charged before a reset does not come back after it, as long as the server has neither lost it nor its clock. */
+export function givesNothingToANewLife(records: readonly KeyRecord[]): string[] {
+  const resetAtUs = new Map<string, number>()
+  return records.flatMap(({ what, key, atUs, chargedAtUs, units, lost, clockEpoch, lineage }) => {
+    const life = `${key} in epoch ${clockEpoch} after failover ${lineage}`
+    if (what === 'reset' && !lost) resetAtUs.set(life, atUs)
+    if (what !== 'refund' || chargedAtUs === null || units === 0) return []
+    return chargedAtUs <= (resetAtUs.get(life) ?? -1)
+      ? [`${units} units of ${key} charged before its reset came back after it`]
+      : []
+  })
+}

@@ -1,23 +1,38 @@
 /** What must hold in every run, whatever the faults were. Each law gives the ways in which it was broken. */
 import { keepsItsShare, keepsTheBounds, leasesAddNothing } from './bound-laws.ts'
-import { chargesOnce, chargesWhoAsked, refundsOnlyWhatWasAsked } from './charge-laws.ts'
+import {
+  chargesOnce,
+  chargesWhoAsked,
+  givesNothingToANewLife,
+  refundsOnlyWhatWasAsked,
+} from './charge-laws.ts'
+import { countsWhoWasHeard, sharesAddUp } from './fleet-laws.ts'
 import { closesInTime, spendsInTime, spendsWhatItTook } from './lease-laws.ts'
 import type { Account } from './ledger.ts'
 import { isAttributable, type Shape } from './policies.ts'
-import { type CheckRecord, DEADLINE_MS, type SentCall, type SimulatedProcess } from './simulated-process.ts'
-import { isProbe, type KeyRecord } from './simulated-redis.ts'
+import { isDecision } from './script-call.ts'
+import {
+  type CheckRecord,
+  CONNECT_TIMEOUT_MS,
+  DEADLINE_MS,
+  type SentCall,
+  type SimulatedProcess,
+} from './simulated-process.ts'
+import { isProbe, type SimulatedRedis } from './simulated-redis.ts'
 
-/** A timer may be this late, and a process that was stalled gets the deadline's grace on top. */
+/** A timer may be this late, and a turn of the event loop take this long. */
 const TIMER_LATE_US = 1_000
-const GRACE_US = 10_000
+const TURN_US = 200
+/** A question waits for its batch, a call for its turn to be over, and one that is given up for the sockets to be read. */
+const TURNS = 3
 /** A call leaves this long after the request entered at the latest: it waits for a connection, and for its turn. */
-const LEAVES_WITHIN_US = (DEADLINE_MS + 5) * 1000
+const LEAVES_WITHIN_US = (CONNECT_TIMEOUT_MS + DEADLINE_MS + 5) * 1000
 
 /** What must never happen. */
 export function safetyProblems(
   shape: Shape,
   processes: readonly SimulatedProcess[],
-  records: readonly KeyRecord[],
+  { records, beats }: Pick<SimulatedRedis, 'records' | 'beats'>,
   accounts: readonly Account[],
 ): string[] {
   const checks = processes.flatMap(process => process.checks)
@@ -33,12 +48,15 @@ export function safetyProblems(
     ...checks.flatMap(settlesInTime),
     ...checks.flatMap(isDecided),
     ...chargesWhoAsked(accounts),
+    ...givesNothingToANewLife(records),
     ...accounts.flatMap(spendsWhatItTook),
     ...accounts.flatMap(spendsInTime),
     ...processes.flatMap(closesInTime),
     ...keepsTheBounds(records),
     ...leasesAddNothing(accounts, records),
     ...processes.flatMap(keepsItsShare),
+    ...countsWhoWasHeard(processes, beats),
+    ...sharesAddUp(processes, beats),
   ]
 }
 
@@ -60,10 +78,16 @@ export function recoveryProblems(processes: readonly SimulatedProcess[], fromUs:
 /** Also from a lease, or from what is left to ask when a grant has nothing for it. */
 function settlesInTime(check: CheckRecord): string[] {
   const { id, process, startedAtUs, settledAtUs } = check
-  let dueUs = startedAtUs + DEADLINE_MS * 1000 + TIMER_LATE_US
+  const waitUs = DEADLINE_MS * 1000 + TIMER_LATE_US + TURNS * TURN_US
+  // A new process waits for its connection, and looks every deadline whether that is still worth it.
+  const connectedUs = process.startedAtUs + (CONNECT_TIMEOUT_MS + DEADLINE_MS) * 1000 + TIMER_LATE_US
+  const isNew = startedAtUs < process.startedAtUs + CONNECT_TIMEOUT_MS * 1000
+  let dueUs = (isNew ? connectedUs : startedAtUs) + waitUs
   for (const { fromUs, untilUs } of process.stalls) {
+    // What had not left when the process stalled has all its time afterwards.
+    const hadLeft = fromUs > startedAtUs + TURNS * TURN_US
     const overlaps = fromUs <= dueUs && untilUs > startedAtUs
-    if (overlaps) dueUs = Math.max(dueUs, untilUs + GRACE_US + 2 * TIMER_LATE_US)
+    if (overlaps) dueUs = Math.max(dueUs, untilUs + (hadLeft ? TIMER_LATE_US + TURN_US : waitUs))
   }
   if (settledAtUs === null) return process.host.dead ? [] : [`#${id} never settled`]
   return settledAtUs <= dueUs
@@ -103,7 +127,7 @@ function leavesAnOpenNodeSoon(process: SimulatedProcess): string[] {
 }
 
 function isQuestion({ script, keys }: SentCall['call']): boolean {
-  return script === 'decide' && !keys.every(isProbe)
+  return isDecision(script) && !keys.every(isProbe)
 }
 
 /** Since when the breaker had not been closed just before a time; null when it was. */

@@ -84,6 +84,8 @@ function countsForUs(limit: Limit): number {
       return limit.windowUs + Math.ceil(limit.windowUs / limit.buckets)
     case 'token-bucket':
       return Math.ceil((limit.limit / limit.refillPerSecond) * 1e6)
+    case 'concurrency':
+      return limit.holdForUs
   }
 }
 

@@ -1,23 +1,28 @@
 /** Stores with a known fault, to show that the simulation finds it. */
 import type { Limit } from '../../src/engine/limit.ts'
-import type { Answer, Check, Question } from '../../src/engine/question.ts'
-import { SingleQuestion } from '../../src/engine/single.ts'
-import { isHeadgateError } from '../../src/errors.ts'
-import { guardStore } from '../../src/store/guard/guarded-store.ts'
+import type { Check, Question } from '../../src/engine/question.ts'
+import { SingleQuestion } from '../../src/fast-path/single-question.ts'
+import { createPipeline, type World } from '../../src/store/guard/pipeline.ts'
+import type { Remote } from '../../src/store/guard/remote.ts'
 import type { RedisConnection } from '../../src/store/redis/connection.ts'
-import { type DirectStore, directRedisStore } from '../../src/store/redis/direct-store.ts'
+import { parseRedisOptions } from '../../src/store/redis/redis-options.ts'
+import { createRedisRemote } from '../../src/store/redis/redis-remote.ts'
 import { scripts } from '../../src/store/redis/scripts.gen.ts'
-import type { Store } from '../../src/store/store.ts'
+import { toStore } from '../../src/store/stage.ts'
 import { ONE_CALL_EACH, type Shape } from './policies.ts'
+import type { Mode } from './simulate.ts'
+import { DEADLINE_MS } from './simulated-process.ts'
 import { type Wiring, wireStore } from './wiring.ts'
 
 interface Mutant {
   readonly fault: string
   readonly wiring: Wiring
-  readonly mode: 'safety' | 'liveness'
+  readonly mode: Mode
   readonly shape: Shape
   /** What the simulation has to complain about. */
   readonly complaint: RegExp
+  /** The first of the seeds that are tried. Default 1. */
+  readonly fromSeed?: number
 }
 
 /** A client that sends a script again after a lost connection, as some do by default. */
@@ -36,14 +41,16 @@ function resending(connection: RedisConnection): RedisConnection {
   }
 }
 
-/** The store as users get it, with something else between its guards and Redis. */
-function behindGuards(change: (direct: DirectStore) => Partial<Store>): Wiring {
+/** The store as users get it, with something else at the end of its pipeline. */
+function withRemote(change: (remote: Remote, world: World) => Partial<Remote>): Wiring {
   return (world, connection, options) => {
-    const direct = directRedisStore(connection, options, world)
-    const site = { nodeOf: direct.nodeOf, deadlineMs: direct.deadlineMs, ...world }
-    const heartbeat = direct.heartbeatOf(String(world.random()))
-    const guarded = guardStore({ ...direct, ...change(direct) }, options, { ...site, heartbeat })
-    return { ...guarded, ready: direct.ready }
+    const settings = parseRedisOptions(options)
+    const remote = createRedisRemote(connection, settings, world)
+    const pipeline = createPipeline({ ...remote, ...change(remote, world) }, settings, world)
+    return toStore(pipeline, {
+      ...{ control: remote.control, fleetStatistics: remote.fleetStatistics },
+      ...{ ready: remote.ready, health: pipeline.health },
+    })
   }
 }
 
@@ -69,27 +76,23 @@ function withLimits(change: (limit: Limit) => Limit): Wiring {
 }
 
 /** A store that gives back what it does not know to be charged. */
-const refundsUnknownOutcomes = behindGuards(direct => ({
-  async decide(question: Question) {
-    try {
-      return await direct.decide(question)
-    } catch (error) {
-      if (isHeadgateError(error) && error.code === 'ERR_HEADGATE_STORE_TIMEOUT') {
-        const checks = question.alternatives[0] ?? []
-        const refunds = checks.map(check => ({ check, units: check.cost, chargedAtUs: null }))
-        void Promise.resolve(direct.refund(refunds)).catch(() => {})
-      }
-      throw error
-    }
+const refundsUnknownOutcomes = withRemote((remote, { timers }) => ({
+  ask(action, questions, askedAt) {
+    const checks = questions.flatMap(({ alternatives }) => alternatives[0] ?? [])
+    const refunds = checks.map(check => ({ check, units: check.cost, chargedAtUs: null }))
+    const callOff = timers.after(DEADLINE_MS, () => void remote.refund(refunds).catch(() => {}))
+    return remote.ask(action, questions, askedAt).finally(callOff)
   },
 }))
 
 /** A store that says it gave as much as was asked for first, where it gave less. */
-const grantsInWords = behindGuards(direct => ({
-  async decide(question: Question): Promise<Answer> {
-    const answer = await direct.decide(question)
-    if (answer.charged <= 0) return answer
-    return { ...answer, charged: 0, verdicts: [answer.verdicts[answer.charged] ?? []] }
+const grantsInWords = withRemote(remote => ({
+  async ask(action, questions, askedAt) {
+    const outcomes = await remote.ask(action, questions, askedAt)
+    return outcomes.map(outcome => {
+      if (outcome instanceof Error || outcome.charged <= 0) return outcome
+      return { ...outcome, charged: 0, verdicts: [outcome.verdicts[outcome.charged] ?? []] }
+    })
   },
 }))
 
@@ -171,6 +174,17 @@ export const mutants: readonly Mutant[] = [
     complaint: /counts 1 processes of/,
   },
   {
+    fault: 'a process that has not been heard of for a moment is not counted',
+    wiring: withRemote(remote => ({
+      async heartbeat() {
+        const beat = await remote.heartbeat()
+        return { ...beat, recent: beat.live }
+      },
+    })),
+    ...{ mode: 'outage', shape: BATCHED },
+    complaint: /divides by \d; it has heard of/,
+  },
+  {
     fault: 'a lease is spent after its time',
     wiring: withLimits(livingOn),
     ...{ mode: 'safety', shape: LEASED },
@@ -184,10 +198,10 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: 'what is left of a lease is given back twice',
-    wiring: behindGuards(direct => ({
+    wiring: withRemote(remote => ({
       async refund(refunds) {
-        await direct.refund(refunds)
-        return direct.refund(refunds)
+        await remote.refund(refunds)
+        return remote.refund(refunds)
       },
     })),
     ...{ mode: 'safety', shape: LEASED },
@@ -195,7 +209,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: 'what is left of a lease is kept when the process ends',
-    wiring: behindGuards(() => ({ refund: refunds => refunds.map(() => 0) })),
+    wiring: withRemote(() => ({ refund: async refunds => refunds.map(() => 0) })),
     ...{ mode: 'liveness', shape: LEASED },
     complaint: /is closed and never gave back/,
   },
@@ -205,6 +219,8 @@ export const mutants: readonly Mutant[] = [
       withLimits(asIfSpentAtOnce)(world, asIfNothingRefilled(connection), options),
     ...{ mode: 'safety', shape: LEASED_BUCKET },
     complaint: /as spent: .* promised/,
+    // One history in thirty shows it.
+    fromSeed: 30,
   },
   {
     fault: 'what a process took in advance is gone for good',

@@ -1,17 +1,18 @@
 // Deterministic simulation: the real limiter and store over a simulated Redis and network, in virtual time.
-//   npm run test:simulation -- --seeds=10000          seeds 1 to 10,000 in both modes (default 1,000)
+//   npm run test:simulation -- --seeds=10000          seeds 1 to 10,000 in all modes (default 1,000)
 //   npm run test:simulation -- --seeds=500 --from=7   seeds 7 to 506
-//   npm run test:simulation -- --seed=42              one seed, with its whole history; --mode=safety or liveness for one
+//   npm run test:simulation -- --seed=42              one seed, with its whole history; --mode=safety, liveness or outage for one
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { build } from 'esbuild'
 
-const MODES = ['safety', 'liveness']
+const MODES = ['safety', 'liveness', 'outage']
 const given = Object.fromEntries(process.argv.slice(2).map(readArgument))
 const modes = given.mode === undefined ? MODES : [given.mode]
-if (!modes.every(mode => MODES.includes(mode))) stop(`--mode: expected safety or liveness; got ${given.mode}`)
+if (!modes.every(mode => MODES.includes(mode)))
+  stop(`--mode: expected safety, liveness or outage; got ${given.mode}`)
 const one = given.seed === undefined ? null : wholeNumber('seed')
 const from = one ?? (given.from === undefined ? 1 : wholeNumber('from'))
 const seeds = one === null ? (given.seeds === undefined ? 1_000 : wholeNumber('seeds')) : 1

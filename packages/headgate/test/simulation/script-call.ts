@@ -1,25 +1,60 @@
 /** What a script of lua/ reads from its keys and arguments and what it replies: the other side of encode and decode. */
 import { type Limit, NEVER } from '../../src/engine/limit.ts'
-import type { Answer, Check, Question, Refund, Verdict } from '../../src/engine/question.ts'
-import { SingleQuestion } from '../../src/engine/single.ts'
+import type { Answer, Check, Question, Refund, Renewal, Verdict } from '../../src/engine/question.ts'
+import { SingleQuestion } from '../../src/fast-path/single-question.ts'
 
 const ALGORITHMS = [
   'sliding-window-log',
   'sliding-window-counter',
   'sliding-window-buckets',
   'token-bucket',
+  'concurrency',
 ] as const
+
+/** Scripts of one limit, and the algorithm of each. */
+const ONE_LIMIT = {
+  decide_log: 'sliding-window-log',
+  decide_counter: 'sliding-window-counter',
+  decide_bucket: 'token-bucket',
+} as const
+
+/** Whether a script of this name charges questions. */
+export function isDecision(script: string): script is keyof typeof ONE_LIMIT | 'decide' {
+  return script === 'decide' || script in ONE_LIMIT
+}
+
+/** What a script that charges questions is asked. */
+export function readDecisions(
+  script: keyof typeof ONE_LIMIT | 'decide',
+  keys: readonly string[],
+  args: readonly string[],
+): Question[] {
+  return script === 'decide' ? readQuestions(keys, args) : readOneLimit(script, keys, args)
+}
 
 export function readQuestions(keys: readonly string[], args: readonly string[]): Question[] {
   const reader = new ArgumentReader(keys, args)
-  return reader.times(() => {
-    const which = reader.number()
-    if (which !== 0) return reader.singleQuestion(which)
-    return {
-      alternatives: reader.times(() => reader.times(() => reader.check())),
-      shadow: reader.times(() => reader.check()),
-    }
-  })
+  const questions: Question[] = []
+  while (!reader.isAtEnd()) questions.push(...reader.questions())
+  return questions
+}
+
+function readOneLimit(
+  script: keyof typeof ONE_LIMIT,
+  keys: readonly string[],
+  [limit, span, cost]: readonly string[],
+): Question[] {
+  const which = String(ALGORITHMS.indexOf(ONE_LIMIT[script]) + 1)
+  const args = [
+    '',
+    '1',
+    which,
+    String(limit),
+    String(span),
+    '0',
+    ...keys.flatMap(() => ['0', '1', String(cost)]),
+  ]
+  return readQuestions(keys, args)
 }
 
 export function readRefunds(keys: readonly string[], args: readonly string[]): Refund[] {
@@ -38,22 +73,32 @@ export function readRefunds(keys: readonly string[], args: readonly string[]): R
   })
 }
 
+export function readRenewals(keys: readonly string[], args: readonly string[]): Renewal[] {
+  const reader = new ArgumentReader(keys, args)
+  return keys.map(() => ({ check: reader.check(), takenAtUs: reader.number() }))
+}
+
 export function readReset(keys: readonly string[], args: readonly string[]): Check[] {
   const reader = new ArgumentReader(keys, args)
   return keys.map(() => reader.checkWithoutCost())
 }
 
-export function replyOf(question: Question, answer: Answer): number[] {
-  if (question instanceof SingleQuestion) return singleReplyOf(answer.verdicts[0]?.[0] as Verdict)
-  return [answer.charged, ...answer.verdicts.flat().flatMap(numbersOf), ...answer.shadow.flatMap(numbersOf)]
+export function replyOf(question: Question, answer: Answer, nowUs: number): unknown[] {
+  const valuesOf = (verdicts: readonly Verdict[], checks: readonly Check[] = []): unknown[] =>
+    verdicts.map((verdict, index) => replyToCheck(verdict, checks[index] as Check, nowUs))
+  const values = answer.verdicts.flatMap((verdicts, index) =>
+    valuesOf(verdicts, question.alternatives[index]),
+  )
+  if (question instanceof SingleQuestion) return values
+  return [answer.charged, ...values, ...valuesOf(answer.shadow, question.shadow)]
 }
 
-function singleReplyOf({ allowed, retryAfterUs, remaining, resetAfterUs, chargedAtUs }: Verdict): number[] {
-  const denied = retryAfterUs === NEVER ? -3 : -3 - retryAfterUs
-  return [allowed ? (chargedAtUs ?? -1) : denied, remaining, resetAfterUs]
-}
-
-function numbersOf({ retryAfterUs, remaining, resetAfterUs, chargedAtUs }: Verdict): number[] {
+/** What is left, where it was charged at the time of the call. */
+function replyToCheck(verdict: Verdict, { limit }: Check, nowUs: number): unknown {
+  const { retryAfterUs, remaining, resetAfterUs, chargedAtUs } = verdict
+  // The engine does not say how many micro-tokens are left, and a list says all there is to say.
+  const isTold = limit.algorithm !== 'sliding-window-buckets' && limit.algorithm !== 'token-bucket'
+  if (isTold && chargedAtUs === nowUs) return remaining
   return [retryAfterUs === NEVER ? -1 : retryAfterUs, remaining, resetAfterUs, chargedAtUs ?? -1]
 }
 
@@ -86,10 +131,30 @@ class ArgumentReader {
     return { ...check, cost: this.number() }
   }
 
-  /** Minus the limit is a cost of one; the limit is followed by another cost. */
-  singleQuestion(which: number): SingleQuestion {
-    const { subject, scope, name, limit } = this.#checkOf(Math.abs(which))
-    return new SingleQuestion(subject, scope, name, limit, which < 0 ? 1 : this.number())
+  isAtEnd(): boolean {
+    return this.#position >= this.#args.length
+  }
+
+  /** Minus the limit is a question of one unit, 0 one of another cost; otherwise so many of the same shape follow. */
+  questions(): Question[] {
+    const count = this.number()
+    if (count < 0) return [this.#single(-count, 1)]
+    if (count === 0) return [this.#single(this.number(), this.number())]
+    const shapeAt = this.#position
+    return Array.from({ length: count }, () => {
+      this.#position = shapeAt
+      return this.#shaped()
+    })
+  }
+
+  #single(which: number, cost: number): SingleQuestion {
+    const { subject, scope, name, limit } = this.#checkOf(which)
+    return new SingleQuestion(subject, scope, name, limit, cost)
+  }
+
+  #shaped(): Question {
+    const alternatives = this.times(() => this.times(() => this.check()))
+    return { alternatives, shadow: this.times(() => this.check()) }
   }
 
   checkWithoutCost(): Check {
@@ -109,6 +174,7 @@ class ArgumentReader {
     const buckets = this.number()
     const quota = { limit, windowUs: span, burst: null }
     if (algorithm === 'token-bucket') return { algorithm, id: algorithm, limit, quota, refillPerSecond: span }
+    if (algorithm === 'concurrency') return { algorithm, id: algorithm, limit, quota, holdForUs: span }
     const common = { id: `${algorithm} ${span} ${buckets}`, limit, quota, windowUs: span }
     return algorithm === 'sliding-window-buckets'
       ? { ...common, algorithm, buckets }

@@ -4,6 +4,7 @@ import { recoveryProblems, safetyProblems } from './laws.ts'
 import { givesBackWhatIsLeft, isGivenTheWhole, untouchedFromUs } from './lease-laws.ts'
 import { accountsOf } from './ledger.ts'
 import { createLoad, LEASED_SUBJECTS } from './load.ts'
+import { comeAndGo, OUTAGE_US } from './outage.ts'
 import { isAttributable, limitsInForce, rollShape, type Shape } from './policies.ts'
 import { CALM, type Conditions } from './simulated-network.ts'
 import {
@@ -23,8 +24,9 @@ import { type Wiring, wireStore } from './wiring.ts'
 /**
  * `safety`: faults to the end, and nothing that must never happen has happened.
  * `liveness`: the faults stop, and everything is well again within the time that is promised.
+ * `outage`: as `safety`, for longer: Redis comes and goes, processes do, and then it is gone for good.
  */
-export type Mode = 'safety' | 'liveness'
+export type Mode = 'safety' | 'liveness' | 'outage'
 
 export interface Run {
   readonly seed: number
@@ -36,7 +38,7 @@ export interface Run {
   readonly tally: Readonly<Record<string, number>>
 }
 
-const FAULTS_US = { safety: 2_500_000, liveness: 1_500_000 } as const
+const FAULTS_US = { safety: 2_500_000, liveness: 1_500_000, outage: OUTAGE_US } as const
 /** The last call fails at its deadline, late timers included; then a probe within its delay; then a way there and back. */
 const RECOVERED_AFTER_US = (DEADLINE_MS + 10 + PROBE_AFTER_MS + 1 + 3 + 10) * 1000
 /** Then requests go on for a while, to see who decides them. */
@@ -81,9 +83,11 @@ export async function simulate(seed: number, mode: Mode, options: SimulationOpti
   process.on('unhandledRejection', onUnhandled)
   history.write('', () => `requests: ${JSON.stringify(shape)}`)
   try {
-    for (let count = dice.whole(1, 4); count > 0; count--) fleet.startAnother()
+    const least = mode === 'outage' ? 2 : 1
+    for (let count = dice.whole(least, 4); count > 0; count--) fleet.startAnother()
     const site = { time, redis, conditions, fleet, history, shape, dice: dice.fork('weather') }
-    makeWeather(site, FAULTS_US[mode])
+    if (mode === 'outage') comeAndGo(site)
+    else makeWeather(site, FAULTS_US[mode])
     await time.runUntil(FAULTS_US[mode])
     const problems: string[] = []
     const overUs = time.nowUs()
@@ -108,7 +112,7 @@ export async function simulate(seed: number, mode: Mode, options: SimulationOpti
     for (const each of fleet.processes()) each.leave()
     await time.runUntil(time.nowUs() + CLOSED_AFTER_US)
     const accounts = accountsOf(all, redis.records)
-    problems.push(...safetyProblems(shape, all, redis.records, accounts))
+    problems.push(...safetyProblems(shape, all, redis, accounts))
     if (mode === 'liveness') problems.push(...givesBackWhatIsLeft(accounts, recoveredUs))
     for (const each of all.filter(({ host }) => !host.dead)) {
       const timers = time.waiting(each.host, 'timer')

@@ -39,10 +39,17 @@ const BY_TEXT = new Map<string, ScriptName>(NAMES.map(name => [scripts[name].tex
 export interface SimulatedConnection extends RedisConnection {
   /** Calls that have not been answered. */
   unanswered(): number
+  /** The answers to heartbeats that arrived: when, and the server's time that they give. */
+  readonly beatsAnswered: readonly BeatAnswered[]
   /** The other side says that the connection is gone. */
   reset(): void
   /** Lets a connection that lost a message break, as it would sooner or later. */
   heal(): void
+}
+
+interface BeatAnswered {
+  readonly atUs: number
+  readonly serverUs: number
 }
 
 /** By hash, or with its text because the server did not know it. */
@@ -59,6 +66,7 @@ export interface NetworkParts {
 export function connect(host: Host, parts: NetworkParts, onSend: (call: ServerCall, how: SentAs) => void) {
   const { time, redis, conditions, history, dice } = parts
   const owed = new Set<(error: Error) => void>()
+  const beatsAnswered: BeatAnswered[] = []
   let connectedAtUs = time.nowUs() + dice.wait(RECONNECT_US)
   let lostSomething = false
   let closed = false
@@ -128,7 +136,12 @@ export function connect(host: Host, parts: NetworkParts, onSend: (call: ServerCa
         'redis',
         () => `${call.script} ${label(call)} of ${call.process}: ${JSON.stringify(reply)}`,
       )
-      return () => resolve(reply)
+      return () => {
+        if (call.script === 'heartbeat') {
+          beatsAnswered.push({ atUs: time.nowUs(), serverUs: Number((reply as [number, string])[1]) })
+        }
+        resolve(reply)
+      }
     } catch (error) {
       history.write(
         'redis',
@@ -154,6 +167,7 @@ export function connect(host: Host, parts: NetworkParts, onSend: (call: ServerCa
       breakOff('the connection is closed')
     },
     unanswered: () => owed.size,
+    beatsAnswered,
     reset: () => breakOff('read ECONNRESET'),
     heal: () => {
       if (lostSomething) breakOff('read ECONNRESET')

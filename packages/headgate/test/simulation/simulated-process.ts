@@ -1,6 +1,6 @@
 /** One process of the simulated fleet: the real limiter and store, in a world of virtual time, under a random load. */
 import type { Decision } from '../../src/decision/decision.ts'
-import { createLimiter } from '../../src/limiter.ts'
+import { createLimiter } from '../../src/limiter/limiter.ts'
 import type { GuardEvent } from '../../src/store/guard/guard-event.ts'
 import type { Asked, Load } from './load.ts'
 import { leaseOf, POLICIES, type Shape } from './policies.ts'
@@ -17,6 +17,8 @@ import type { Host } from './virtual-time.ts'
 import type { Wiring } from './wiring.ts'
 
 export const DEADLINE_MS = 30
+/** How long the first requests of a process wait for its connection. */
+export const CONNECT_TIMEOUT_MS = 100
 export const PROBE_AFTER_MS = 500
 /** Leases are small until a few have been spent. */
 const LEASED_IN_A_ROW = 4
@@ -29,8 +31,8 @@ export interface CheckRecord extends Asked {
   settledAtUs: number | null
   decision: Decision | null
   error: unknown
-  /** Processes this one believed in when it decided by itself. */
-  liveProcesses: number
+  /** Among how many processes this one divided the limits when it decided by itself. */
+  sharedAmong: number
   refundAsked: number
 }
 
@@ -41,6 +43,7 @@ export interface Stall {
 
 export interface SimulatedProcess {
   readonly host: Host
+  readonly startedAtUs: number
   readonly connection: SimulatedConnection
   readonly checks: readonly CheckRecord[]
   readonly stalls: readonly Stall[]
@@ -99,14 +102,17 @@ export function startProcess(name: string, parts: ProcessParts): SimulatedProces
   let crashedAtUs: number | null = null
   let left: { fromUs: number; doneUs: number | null; error: unknown } | null = null
 
-  const world = createWorld(host, { time, history, dice, wallOffsetMs: () => wallOffsetMs })
+  const world = createWorld(host, { time, dice, wallOffsetMs: () => wallOffsetMs })
   const connection = connect(host, { ...parts, dice: dice.fork('network') }, (call, how) => {
     sent.push({ call, how, atUs: time.nowUs() })
   })
+  const write = (_fields: object, line: string): void => history.write(name, () => `logs: ${line}`)
   const store = parts.wiring(world, connection, {
     deadlineMs: DEADLINE_MS,
+    connectTimeoutMs: CONNECT_TIMEOUT_MS,
     probeAfterMs: PROBE_AFTER_MS,
     batch: parts.shape.batch,
+    logger: { info: write, warn: write, error: write },
     onWarning: ({ code }) => history.write(name, () => code),
     onEvent(event) {
       events.push({ event, atUs: time.nowUs() })
@@ -124,7 +130,7 @@ export function startProcess(name: string, parts: ProcessParts): SimulatedProces
       settledAtUs: null,
       decision: null,
       error: null,
-      liveProcesses: 1,
+      sharedAmong: 1,
       refundAsked: 0,
     }
     checks.push(record)
@@ -145,7 +151,7 @@ export function startProcess(name: string, parts: ProcessParts): SimulatedProces
       history.write(name, () => `${label()}: ${error}`)
     }
     record.settledAtUs = time.nowUs()
-    if (record.decision?.source === 'local') record.liveProcesses = store.health().liveProcesses
+    if (record.decision?.source === 'local') record.sharedAmong = store.health().sharedAmong
     noteLease(record)
     if (how === 'check' && record.decision?.allowed && dice.chance(0.1)) await refund(record)
   }
@@ -205,7 +211,7 @@ export function startProcess(name: string, parts: ProcessParts): SimulatedProces
   }
 
   const process: SimulatedProcess = {
-    ...{ host, connection, checks, stalls, sent, events },
+    ...{ host, startedAtUs: time.nowUs(), connection, checks, stalls, sent, events },
     breakers: () => Object.keys(store.health().breakers),
     liveProcesses: () => store.health().liveProcesses,
     stall(us) {

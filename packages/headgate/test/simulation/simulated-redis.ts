@@ -3,10 +3,10 @@
  * a list of calls; a failover to a replica that had not heard of the last of them does the others again from the start.
  */
 import type { Limit } from '../../src/engine/limit.ts'
-import type { Answer } from '../../src/engine/question.ts'
+import type { Answer, Question } from '../../src/engine/question.ts'
 import { memoryStore } from '../../src/store/memory/memory-store.ts'
 import type { scripts } from '../../src/store/redis/scripts.gen.ts'
-import { readQuestions, readRefunds, readReset, replyOf } from './script-call.ts'
+import { readDecisions, readQuestions, readRefunds, readRenewals, readReset, replyOf } from './script-call.ts'
 
 export type ScriptName = keyof typeof scripts
 
@@ -45,6 +45,16 @@ export interface KeyRecord {
   lost: boolean
 }
 
+/** A process said that it is there, and Redis heard it. */
+export interface HeardBeat {
+  readonly process: string
+  readonly trueUs: number
+  readonly serverUs: number
+  readonly clockEpoch: number
+  /** When a failover forgot it. */
+  lostAtUs: number | null
+}
+
 interface Done {
   readonly call: ServerCall
   readonly serverUs: number
@@ -58,6 +68,7 @@ const READS_STILL = /^(?:OOM|READONLY|NOREPLICAS|MISCONF)/
 
 export class SimulatedRedis {
   readonly records: KeyRecord[] = []
+  readonly beats: HeardBeat[] = []
   /** What every call is refused with, if anything. */
   refusal: string | null = null
   /** Keys that hold something else: a question about one of them fails by itself. */
@@ -104,6 +115,7 @@ export class SimulatedRedis {
     const kept = this.#done.filter(({ trueUs }) => trueUs <= lostFromUs)
     const lost = this.#done.slice(kept.length)
     for (const { records } of lost) for (const record of records) record.lost = true
+    for (const beat of this.beats) if (beat.trueUs > lostFromUs) beat.lostAtUs ??= this.#trueUs()
     this.rewinds++
     this.forgetScripts()
     this.#store = memoryStore({ clock: { nowUs: () => this.#nowUs, unixMs: () => 0 } })
@@ -130,19 +142,25 @@ export class SimulatedRedis {
     const when = { serverUs: this.#nowUs, trueUs: this.#trueUs() }
     this.#done.push({ call, ...when, poisoned: this.poisonedKeys, records })
     this.records.push(...records)
+    if (call.script === 'heartbeat') {
+      this.beats.push({ process: call.process, ...when, clockEpoch: this.#clockEpoch, lostAtUs: null })
+    }
     return reply
   }
 
   #execute(call: ServerCall, poisoned: ReadonlySet<string>): { reply: unknown; records: KeyRecord[] } {
     switch (call.script) {
       case 'decide':
-        return this.#decide(call, poisoned)
+      case 'decide_log':
+      case 'decide_counter':
+      case 'decide_bucket':
+        return this.#decide(call, readDecisions(call.script, call.keys, call.args), poisoned)
       case 'peek': {
         const questions = readQuestions(call.keys, call.args)
-        return {
-          reply: questions.flatMap(each => replyOf(each, this.#store.peek(each) as Answer)),
-          records: [],
-        }
+        const answers = questions.flatMap(each =>
+          replyOf(each, this.#store.peek(each) as Answer, this.#nowUs),
+        )
+        return { reply: [this.#nowUs, ...answers], records: [] }
       }
       case 'refund':
         return this.#refund(call)
@@ -152,20 +170,25 @@ export class SimulatedRedis {
         const records = checks.map(check => this.#record('reset', check, {}, call))
         return { reply: checks.length, records }
       }
+      case 'renew': {
+        const held = this.#store.renew(readRenewals(call.keys, call.args)) as readonly boolean[]
+        return { reply: held.map(Number), records: [] }
+      }
       case 'heartbeat':
         return { reply: this.#heartbeat(call.args), records: [] }
       case 'control':
       case 'overrides':
+      case 'statistics':
         throw new Error(`ERR the simulated Redis has no ${call.script} script`)
     }
   }
 
-  #decide(call: ServerCall, poisoned: ReadonlySet<string>) {
+  #decide(call: ServerCall, questions: readonly Question[], poisoned: ReadonlySet<string>) {
     const records: KeyRecord[] = []
-    const reply = readQuestions(call.keys, call.args).flatMap((question): unknown[] => {
+    const answers = questions.flatMap((question): unknown[] => {
       const checks = question.alternatives.flat()
       if (checks.some(({ subject }) => poisoned.has(subject))) {
-        return [-2, 'WRONGTYPE Operation against a key holding the wrong kind of value']
+        return [['WRONGTYPE Operation against a key holding the wrong kind of value']]
       }
       const answer = this.#store.decide(question) as Answer
       const charged = question.alternatives[answer.charged] ?? []
@@ -175,9 +198,9 @@ export class SimulatedRedis {
         const details = { units: cost, unitsAsked: cost, atUs, alternative: answer.charged }
         records.push(this.#record('charge', check, details, call))
       }
-      return replyOf(question, answer)
+      return replyOf(question, answer, this.#nowUs)
     })
-    return { reply, records }
+    return { reply: [this.#nowUs, ...answers], records }
   }
 
   #refund(call: ServerCall) {
@@ -189,7 +212,8 @@ export class SimulatedRedis {
     return { reply, records }
   }
 
-  #heartbeat([, member = '', keep, remember]: readonly string[]): [number, string, string] {
+  /** As heartbeat.lua counts where nobody names a service. */
+  #heartbeat([, member = '', keep, remember]: readonly string[]): [number, string, string, number, number] {
     const nowUs = this.#nowUs
     const before = this.#fleet.get(member) ?? ''
     this.#fleet.set(member, nowUs)
@@ -197,7 +221,8 @@ export class SimulatedRedis {
       if (nowUs - atUs >= Number(remember) || atUs - nowUs >= Number(keep)) this.#fleet.delete(other)
     }
     const live = [...this.#fleet.values()].filter(atUs => nowUs - atUs < Number(keep)).length
-    return [live, String(nowUs), String(before)]
+    const { size } = this.#fleet
+    return [live, String(nowUs), String(before), size, size]
   }
 
   #record(

@@ -1,6 +1,5 @@
-import type { World } from '../../src/store/redis/redis-store.ts'
+import type { World } from '../../src/store/guard/pipeline.ts'
 import type { Dice } from './dice.ts'
-import type { History } from './history.ts'
 import { presentCheck } from './simulated-network.ts'
 import type { Host, VirtualTime } from './virtual-time.ts'
 
@@ -12,14 +11,13 @@ const TURN_US = 200
 
 interface WorldParts {
   readonly time: VirtualTime
-  readonly history: History
   readonly dice: Dice
   /** How far the clock on the wall is off. */
   wallOffsetMs(): number
 }
 
 /** Clocks, timers and chance as one process has them. */
-export function createWorld(host: Host, { time, history, dice, wallOffsetMs }: WorldParts): World {
+export function createWorld(host: Host, { time, dice, wallOffsetMs }: WorldParts): World {
   const originUs = dice.whole(0, 1_000_000_000)
   const timerDice = dice.fork('timers')
   const turnDice = dice.fork('turns')
@@ -40,6 +38,5 @@ export function createWorld(host: Host, { time, history, dice, wallOffsetMs }: W
       afterThisTurn: work => void time.after(turnDice.between(0, TURN_US), 'turn', host, work),
     },
     random: dice.fork('store').roll,
-    log: line => history.write(host.name, () => `logs: ${line}`),
   }
 }

@@ -5,6 +5,8 @@ import { type Mode, type SimulationOptions, simulate } from './simulate.ts'
 
 /** More of them: `npm run test:simulation -- --seeds=10000`. */
 const SEEDS = 200
+/** Of the outages, which take six times as long as the others. */
+const OUTAGES = 8
 const TIMEOUT_MS = 240_000
 
 /** What the seeds must come across, and how often at least: a simulation in which nothing happens proves nothing. */
@@ -26,11 +28,11 @@ const REGRESSIONS: readonly (readonly [number, Mode, SimulationOptions, string])
 ]
 
 /** What was wrong in any of the seeds, and what all of them came across. */
-async function simulateAll(mode: Mode) {
+async function simulateAll(mode: Mode, seeds = SEEDS, options: SimulationOptions = {}) {
   const problems: string[] = []
   const seen: Record<string, number> = {}
-  for (let seed = 1; seed <= SEEDS; seed++) {
-    const run = await simulate(seed, mode)
+  for (let seed = 1; seed <= seeds; seed++) {
+    const run = await simulate(seed, mode, options)
     problems.push(...run.problems.map(problem => `seed ${seed}, ${mode}: ${problem}`))
     for (const [name, count] of Object.entries(run.tally)) seen[name] = (seen[name] ?? 0) + count
   }
@@ -50,6 +52,13 @@ describe('the limiter over a simulated Redis', { timeout: TIMEOUT_MS }, () => {
     const { problems, seen } = await simulateAll('liveness')
     expect(problems).toEqual([])
     expect(seen['closed with a lease'] ?? 0).toBeGreaterThanOrEqual(5)
+  })
+
+  it(`admits no more than the limit when a Redis that came and went is gone, for ${OUTAGES} seeds`, async () => {
+    const { problems, seen } = await simulateAll('outage', OUTAGES, { shape: { batch: true, leased: [] } })
+    expect(problems).toEqual([])
+    expect(seen['local allowed'] ?? 0).toBeGreaterThanOrEqual(1_000)
+    expect(seen['breaker open'] ?? 0).toBeGreaterThanOrEqual(100)
   })
 
   it.each(REGRESSIONS)('holds for seed %i in %s mode, %o: %s', async (seed, mode, options) => {
@@ -78,9 +87,9 @@ describe('the simulation', { timeout: TIMEOUT_MS }, () => {
     }
   })
 
-  it.each(mutants)('finds out that $fault', async ({ wiring, mode, shape, complaint }) => {
+  it.each(mutants)('finds out that $fault', async ({ wiring, mode, shape, complaint, fromSeed = 1 }) => {
     const complaints: string[] = []
-    for (let seed = 1; seed <= 12 && !complaints.some(one => complaint.test(one)); seed++) {
+    for (let seed = fromSeed; seed < fromSeed + 12 && !complaints.some(one => complaint.test(one)); seed++) {
       complaints.push(...(await simulate(seed, mode, { wiring, shape })).problems)
     }
     expect(complaints.join('\n')).toMatch(complaint)

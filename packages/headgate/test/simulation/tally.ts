@@ -1,6 +1,6 @@
 import { heldUnits } from './lease-laws.ts'
 import type { Account } from './ledger.ts'
-import { readQuestions } from './script-call.ts'
+import { isDecision, readDecisions } from './script-call.ts'
 import type { SimulatedProcess } from './simulated-process.ts'
 import type { SimulatedRedis } from './simulated-redis.ts'
 
@@ -25,7 +25,8 @@ export function tallyOf(
     for (const { event } of process.events) if (event.type === 'breaker') count(`breaker ${event.state}`)
     for (const { call } of process.sent) {
       if (call.script === 'reset') count('resets')
-      if (call.script === 'decide' && readQuestions(call.keys, call.args).length > 1) count('shared calls')
+      const { script, keys, args } = call
+      if (isDecision(script) && readDecisions(script, keys, args).length > 1) count('shared calls')
     }
     const held = accounts.filter(account => account.process === process)
     const { crashedAtUs, left } = process

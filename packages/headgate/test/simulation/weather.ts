@@ -13,7 +13,7 @@ export interface Fleet {
   startAnother(): void
 }
 
-interface Site {
+export interface Site {
   readonly time: VirtualTime
   readonly redis: SimulatedRedis
   readonly conditions: Conditions
@@ -173,7 +173,7 @@ export function endFaults({ redis, conditions, fleet, history }: Site): void {
   history.write('', () => 'the faults are over')
 }
 
-function anyOf(fleet: Fleet, dice: Dice): SimulatedProcess | undefined {
+export function anyOf(fleet: Fleet, dice: Dice): SimulatedProcess | undefined {
   const processes = fleet.processes()
   return processes.length === 0
     ? undefined

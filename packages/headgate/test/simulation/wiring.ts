@@ -1,10 +1,7 @@
+import type { World } from '../../src/store/guard/pipeline.ts'
 import type { RedisConnection } from '../../src/store/redis/connection.ts'
-import {
-  type RedisStore,
-  type RedisStoreOptions,
-  redisStoreIn,
-  type World,
-} from '../../src/store/redis/redis-store.ts'
+import type { RedisStoreOptions } from '../../src/store/redis/redis-options.ts'
+import { type RedisStore, redisStoreIn } from '../../src/store/redis/redis-store.ts'
 
 /** How a simulated process makes its store from its connection. */
 export type Wiring = (world: World, connection: RedisConnection, options: RedisStoreOptions) => RedisStore

@@ -1,6 +1,8 @@
 import { defineConfig } from '../../src/config.js'
+import { ActiveOverride, type ActiveOverrides } from '../../src/policy/active-override.js'
 import type { Config, RuleConfig } from '../../src/policy/config.js'
 import { slidingWindowLog } from '../../src/policy/limits.js'
+import { type Override, targetKey } from '../../src/policy/override.js'
 
 /** A checked policy file of nothing but defaults, with what a test is about in its place. */
 export function configOf(changes: Partial<Config> = {}): Config {
@@ -24,4 +26,27 @@ export function ruleOf({
 /** A policy of one log, which counts plainly: so many in a minute. */
 export function perMinute(limit: number) {
   return { limits: [slidingWindowLog({ limit, window: '1m' })] }
+}
+
+/** An override and when it ends, on the clock of this process. */
+export interface TimedOverride {
+  readonly override: Override
+  readonly endsAtUs: number
+}
+
+/** A list of overrides, ready to be looked up. */
+export function overridesOf(timed: readonly TimedOverride[]): ActiveOverrides {
+  const byTarget = new Map(
+    timed.map(({ override, endsAtUs }) => [
+      targetKey(override),
+      { endsAtUs, compiled: new ActiveOverride(override) },
+    ]),
+  )
+  return {
+    size: byTarget.size,
+    find(target, nowUs) {
+      const found = byTarget.get(target)
+      return found !== undefined && found.endsAtUs > nowUs ? found.compiled : null
+    },
+  }
 }

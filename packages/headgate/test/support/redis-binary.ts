@@ -1,12 +1,9 @@
 import { execFileSync } from 'node:child_process'
+import { systemProgram } from './system-program.ts'
 
 interface RedisBinary {
   readonly path: string
   readonly majorVersion: number
-}
-
-interface Finder {
-  ensureRedisServer(options?: { log?: (line: string) => void }): Promise<string>
 }
 
 let found: Promise<RedisBinary> | undefined
@@ -18,9 +15,7 @@ export function redisBinary(): Promise<RedisBinary> {
 }
 
 async function locate(): Promise<RedisBinary> {
-  const finder = new URL('../../../../scripts/redis-server.mjs', import.meta.url).href
-  const { ensureRedisServer } = (await import(finder)) as Finder
-  const path = await ensureRedisServer()
+  const path = await systemProgram('redis-server')
   const version = /v=(\d+)/.exec(execFileSync(path, ['--version'], { encoding: 'utf8' }))
   return { path, majorVersion: Number(version?.[1] ?? 0) }
 }

@@ -65,9 +65,14 @@ export async function startRestFront(port: number): Promise<RestFront> {
 type Result = { readonly result: unknown } | { readonly error: string }
 
 async function run(redis: RespConnection, command: Command, encoded: boolean): Promise<Result> {
-  const reply = await redis.send(...command)
+  const reply = await redis.send(...command.map(withoutFlags))
   if (reply instanceof Error) return { error: reply.message }
   return { result: encoded ? encode(reply) : reply }
+}
+
+/** Upstash's own scripts begin with a flag that Redis does not know. */
+function withoutFlags(part: string | number): string | number {
+  return typeof part === 'string' ? part.replace(/^\s*#!lua flags=allow-key-locking\n/, '') : part
 }
 
 /** Strings travel in base64 where the client asks for it; a bare OK does not. */

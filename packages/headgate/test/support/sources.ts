@@ -26,7 +26,8 @@ export function importsOf(source: string): Import[] {
   return found
 }
 
-function withoutComments(source: string): string {
+/** The code alone. */
+export function withoutComments(source: string): string {
   return source.replace(/\/\*[\s\S]*?\*\//g, '').replace(/(^|[^:'"`\\])\/\/.*$/gm, '$1')
 }
 

@@ -2,7 +2,7 @@ import type { Answer } from '../../src/engine/question.ts'
 import type { Store } from '../../src/store/store.ts'
 
 /** A store far away: what it is asked waits until it is let through, and is then done in order. */
-export function lateStore(engine: Store) {
+export function slowStore(engine: Store) {
   const waiting: (() => () => void)[] = []
   let calls = 0
   const later = <T>(work: () => T): Promise<T> =>

@@ -1,16 +1,17 @@
 /** The commonest question takes a shorter way through limiter and store; it must lead to the same place. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { systemClock } from '../src/clock.js'
 import type { Decision } from '../src/decision/decision.js'
 import type { Answer } from '../src/engine/question.js'
-import { SingleAnswer } from '../src/engine/single.js'
-import { createLimiter } from '../src/limiter.js'
+import { SingleAnswer } from '../src/fast-path/single-question.js'
+import { createLimiter } from '../src/limiter/limiter.js'
 import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../src/policy/limits.js'
 import { withDenyCache } from '../src/store/guard/deny-cache.js'
 import { memoryStore } from '../src/store/memory/memory-store.js'
+import { toStage, toStore } from '../src/store/stage.js'
 import type { Store } from '../src/store/store.js'
 import { manualClock } from '../src/testing/manual-clock.js'
+import { systemClock } from '../src/time/clock.js'
 
 const POLICIES = {
   counter: slidingWindowCounter({ limit: 3, window: '20ms' }),
@@ -200,7 +201,7 @@ describe('the short way', () => {
     const clock = manualClock()
     const { clock: _, ...local } = memoryStore()
     const remote: Store = { ...local, decide: async question => withoutTime(await local.decide(question)) }
-    const store = withDenyCache(remote, { clock: systemClock, maxSubjects: 10 })
+    const store = toStore(withDenyCache(toStage(remote), { clock: systemClock, maxSubjects: 10 }), {})
     const policies = { log: slidingWindowLog({ limit: 1, window: '5s' }) }
     const limiter = createLimiter({ store, clock, policies })
     for (let count = 0; count < 3; count++) {

@@ -1,0 +1,31 @@
+import { expect, it } from 'vitest'
+import type { AnyOptions } from '../../src/adapter.ts'
+import { createLimiter, slidingWindowLog } from '../../src/index.ts'
+import { runShown } from '../support/shown-program.ts'
+
+interface Call {
+  readonly method: string
+  readonly target: string
+  readonly remoteAddress: string
+  readonly headers: Record<string, string>
+  readonly answer: { status: number; headers: Record<string, string>; body: string }
+}
+
+it('the adapter that the guide shows limits a framework that nobody has heard of', async () => {
+  interface Shown {
+    rateLimit(options: AnyOptions<Call>): (call: Call, next: () => void) => Promise<void>
+  }
+  const { rateLimit } = await runShown<Shown>('frameworks.md', '## An adapter of your own')
+  const limiter = createLimiter({ policies: { api: slidingWindowLog({ limit: 1, window: '1m' }) } })
+  const limited = rateLimit({ limiter, policy: 'api' })
+  const ask = async (remoteAddress: string) => {
+    const answer: Call['answer'] = { status: 200, headers: {}, body: '' }
+    await limited({ method: 'GET', target: '/', remoteAddress, headers: {}, answer }, () => {
+      answer.body = 'hello'
+    })
+    return [answer.status, answer.headers['X-RateLimit-Remaining'], answer.body.slice(0, 7)]
+  }
+  expect(await ask('192.0.2.1')).toEqual([200, '0', 'hello'])
+  expect(await ask('192.0.2.1')).toEqual([429, '0', '{"type"'])
+  expect(await ask('192.0.2.2')).toEqual([200, '0', 'hello'])
+})

@@ -1,0 +1,51 @@
+/** As built: a thread needs a file to run. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { afterAll, expect, it } from 'vitest'
+import { type Config, ConfigError, parseConfig, watchConfig } from '../../dist/config.js'
+
+const folder = mkdtempSync(join(tmpdir(), 'headgate-watch-'))
+const file = join(folder, 'headgate.yaml')
+afterAll(() => rmSync(folder, { recursive: true }))
+
+function fileOf(rules: number): string {
+  const lines = Array.from(
+    { length: rules },
+    (_, index) => `  - { name: r${index}, match: { path: /things${index}/:id }, tier: pro }`,
+  )
+  const policies = 'policies: { api: { algorithm: token-bucket, capacity: 5, refillPerSecond: 1 } }'
+  const subjects = 'subjects: { "user:42": { tier: pro } }'
+  return [policies, subjects, 'costs: { /a: 2 }', 'rules:', ...lines, ''].join('\n')
+}
+
+it('a large file that changed is read beside the requests, to the same configuration and the same mistakes', async () => {
+  writeFileSync(file, fileOf(1))
+  const told: (Config | ConfigError)[] = []
+  const watched = await watchConfig(file, {
+    onConfig: config => told.push(config),
+    onError: error => told.push(error as ConfigError),
+    pollMs: 3_600_000,
+  })
+  const delay = monitorEventLoopDelay({ resolution: 1 })
+  try {
+    writeFileSync(file, fileOf(3_000))
+    delay.enable()
+    const began = performance.now()
+    await watched.reload()
+    delay.disable()
+    // Read on this thread, it would be held up all the time.
+    expect(delay.max / 1e6).toBeLessThan((performance.now() - began) / 2)
+    expect(told.at(-1)).toEqual(await parseConfig(fileOf(3_000), file))
+    writeFileSync(file, `${fileOf(3_000)}brocken: 1\n`)
+    await watched.reload()
+    const error = told.at(-1) as ConfigError
+    expect(error).toBeInstanceOf(ConfigError)
+    expect(error.issues).toMatchObject([{ line: 3_005, column: 1, path: 'brocken' }])
+    expect(watched.isStale).toBe(true)
+    expect(watched.config.rules).toHaveLength(3_000)
+  } finally {
+    watched.close()
+  }
+})

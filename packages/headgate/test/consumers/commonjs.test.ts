@@ -1,0 +1,208 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import manifest from '../../package.json' with { type: 'json' }
+import { type Consumer, installPacked, tool, typescript5 } from './packed.ts'
+
+let consumer: Consumer
+beforeAll(async () => {
+  consumer = await installPacked()
+})
+afterAll(() => consumer.remove())
+
+const ENTRY_POINTS = Object.keys(manifest.exports)
+  .filter(path => !path.endsWith('.json'))
+  .map(path => `headgate${path.slice(1)}`)
+
+// The second check is denied, and a wrong option must be an error: types that resolve to `any` would let it pass.
+const APP = `
+import { createLimiter, slidingWindowLog } from 'headgate'
+import { loadConfig } from 'headgate/config'
+import { rateLimit } from 'headgate/fetch'
+import { redisStore } from 'headgate/redis'
+import { manualClock } from 'headgate/testing'
+declare const console: { log(text: string): void }
+
+export const mistakes = [
+  // @ts-expect-error
+  () => slidingWindowLog({ limit: '1', window: '1m' }),
+  // @ts-expect-error
+  () => redisStore(1),
+  // @ts-expect-error
+  () => loadConfig(1),
+]
+const limiter = createLimiter({ policies: { api: slidingWindowLog({ limit: 1, window: '1m' }) } })
+export const limited = [rateLimit({ limiter, policy: 'api', subject: () => 'user:1' }), manualClock]
+async function main() {
+  const first = await limiter.check('user:42', { policy: 'api' })
+  const second = await limiter.check('user:42', { policy: 'api' })
+  console.log(first.allowed + ' ' + second.allowed)
+}
+void main()
+`
+
+it('gives Node one copy of every entry point, and other tools a CommonJS one', () => {
+  const conditions = Object.values(manifest.exports).filter(target => typeof target === 'object')
+  for (const target of conditions) {
+    const file = target.default
+    expect(target).toEqual({ 'module-sync': file, require: file.replace('/dist/', '/cjs/'), default: file })
+  }
+})
+
+it('requires of every entry point what import gives', async () => {
+  await consumer.write(
+    'require.cjs',
+    `for (const entry of ${JSON.stringify(ENTRY_POINTS)}) {
+       const required = require(entry)
+       import(entry).then(imported => {
+         const same = Object.keys(imported).every(name => imported[name] === required[name])
+         console.log(entry, Object.keys(required).length > 0 && same)
+       })
+     }`,
+  )
+  const said = await consumer.run('require.cjs', [], { NODE_NO_WARNINGS: '1' })
+  expect(said.trim().split('\n').sort()).toEqual(ENTRY_POINTS.map(entry => `${entry} true`).sort())
+})
+
+const COMPILERS = { current: tool('typescript/bin/tsc'), old: typescript5() }
+const SETTINGS = [
+  ['current', 'commonjs', undefined, 'commonjs'],
+  ['current', 'node16', undefined, 'commonjs'],
+  ['current', 'nodenext', undefined, 'commonjs'],
+  ['current', 'nodenext', undefined, 'module'],
+  ['current', 'esnext', 'bundler', 'module'],
+  ['old', 'commonjs', 'node10', 'commonjs'],
+  ['old', 'node16', undefined, 'commonjs'],
+] as const
+
+describe('TypeScript', () => {
+  it.each(SETTINGS)(
+    'the %s compiler takes module %s and moduleResolution %s in a package of type %s, and what it writes runs',
+    async (compiler, module, moduleResolution, type) => {
+      await consumer.write('package.json', JSON.stringify({ private: true, type }))
+      await consumer.write('app.ts', APP)
+      const compilerOptions = {
+        ...{ module, ...(moduleResolution && { moduleResolution }), target: 'es2022', outDir: 'out' },
+        ...{ strict: true, skipLibCheck: true, types: [] },
+      }
+      await consumer.write('tsconfig.json', JSON.stringify({ compilerOptions, files: ['app.ts'] }))
+      expect(await consumer.run(COMPILERS[compiler], ['-p', '.'])).toBe('')
+      expect(await consumer.run('out/app.js', [])).toContain('true false')
+    },
+  )
+})
+
+/** A store that counts in a Map, written with nothing but what the package exports, and a gate with names of its own. */
+const CUSTOM_STORE = `
+import { createGate, createLimiter, slidingWindowLog } from 'headgate'
+import type { Answer, Check, ControlStore, FailureMode, Question, Refund, Store, Verdict } from 'headgate'
+import { defineConfig } from 'headgate/config'
+declare const console: { log(text: string): void }
+
+class CountingStore implements Store {
+  readonly source = 'memory'
+  readonly onStoreFailure: FailureMode = 'open'
+  readonly control?: ControlStore
+  private readonly used = new Map<string, number>()
+
+  decide(question: Question): Answer {
+    const verdicts = (question.alternatives[0] ?? []).map(check => this.charge(check))
+    return { charged: verdicts.every(({ allowed }) => allowed) ? 0 : -1, verdicts: [verdicts], shadow: [] }
+  }
+  peek(question: Question): Answer {
+    return { charged: 0, verdicts: [(question.alternatives[0] ?? []).map(check => this.verdict(check, false))], shadow: [] }
+  }
+  refund(refunds: readonly Refund[]): readonly number[] {
+    return refunds.map(() => 0)
+  }
+  reset(checks: readonly Check[]): void {
+    for (const check of checks) this.used.delete(check.subject)
+  }
+  close(): void {}
+
+  private charge(check: Check): Verdict {
+    const verdict = this.verdict(check, true)
+    if (verdict.allowed) this.used.set(check.subject, (this.used.get(check.subject) ?? 0) + check.cost)
+    return verdict
+  }
+  private verdict({ subject, limit, cost }: Check, charges: boolean): Verdict {
+    const left = limit.limit - (this.used.get(subject) ?? 0)
+    const allowed = cost <= left
+    return {
+      allowed,
+      remaining: allowed ? left - cost : left,
+      retryAfterUs: allowed ? 0 : 1_000_000,
+      resetAfterUs: 1_000_000,
+      chargedAtUs: allowed && charges ? 1 : null,
+    }
+  }
+}
+
+const api = slidingWindowLog({ limit: 1, window: '1m' })
+const limiter = createLimiter({ store: new CountingStore(), policies: { api } })
+const gate = createGate({ config: defineConfig({ policies: { api } }) })
+export const mistakes = [
+  // @ts-expect-error
+  () => gate.check('user:1', { policy: 'nope' }),
+  // @ts-expect-error
+  () => gate.request({ subject: 'user:1', tier: 'prof' }),
+]
+async function main() {
+  const first = await limiter.check('user:42', { policy: 'api' })
+  const second = await limiter.check('user:42', { policy: 'api' })
+  console.log(first.allowed + ' ' + second.allowed + ' ' + (await gate.request({ subject: 'user:1', tier: 'pro' })).tier)
+  await gate.close()
+}
+void main()
+`
+
+it('exports what a store of your own is written with, and lets the compiler check the names of a gate', async () => {
+  await consumer.write('package.json', JSON.stringify({ private: true, type: 'module' }))
+  await consumer.write('store.ts', CUSTOM_STORE)
+  const compilerOptions = { module: 'nodenext', target: 'es2022', outDir: 'out', strict: true, types: [] }
+  await consumer.write('tsconfig.json', JSON.stringify({ compilerOptions, files: ['store.ts'] }))
+  expect(await consumer.run(COMPILERS.current, ['-p', '.', '--skipLibCheck'])).toBe('')
+  expect(await consumer.run('out/store.js', [])).toContain('true false pro')
+})
+
+it('ships the page that errors point to', async () => {
+  const page = await readFile(join(consumer.folder, 'node_modules/headgate/docs/errors.md'), 'utf8')
+  expect(page).toContain('<a id="err_headgate_closed"></a>')
+})
+
+// A text this long is read in a thread, whose file has to be found.
+const LIMIT = { algorithm: 'sliding-window-log', limit: 1, window: '1m' }
+const LONG_POLICY_FILE = JSON.stringify({ policies: { api: LIMIT } }) + ' '.repeat(5_000)
+
+describe('Jest', () => {
+  const jest = tool('jest/bin/jest.js')
+  const test = (imports: string): string => `${imports}
+    test('a limit holds', async () => {
+      const limiter = createLimiter({ policies: { api: slidingWindowLog({ limit: 1, window: '1m' }) } })
+      const checks = [await limiter.check('user:42', { policy: 'api' }), await limiter.check('user:42', { policy: 'api' })]
+      expect(checks.map(({ allowed }) => allowed)).toEqual([true, false])
+      expect(typeof rateLimit).toBe('function')
+      expect((await loadConfig('headgate.json')).policies).toHaveProperty('api')
+    })`
+
+  beforeAll(() => consumer.write('headgate.json', LONG_POLICY_FILE))
+
+  it('runs a test that requires the library, with nothing set', async () => {
+    await consumer.write('package.json', JSON.stringify({ private: true }))
+    const imports = `const { createLimiter, slidingWindowLog } = require('headgate')
+      const { loadConfig } = require('headgate/config')
+      const { rateLimit } = require('headgate/express')`
+    await consumer.write('required.test.js', test(imports))
+    expect(await consumer.run(jest, ['required.test.js'])).toContain('1 passed')
+  })
+
+  it('runs a test that imports it, as a module', async () => {
+    await consumer.write('package.json', JSON.stringify({ private: true, type: 'module' }))
+    const imports = `import { createLimiter, slidingWindowLog } from 'headgate'
+      import { loadConfig } from 'headgate/config'
+      import { rateLimit } from 'headgate/express'`
+    await consumer.write('imported.test.js', test(imports))
+    const env = { NODE_OPTIONS: '--experimental-vm-modules' }
+    expect(await consumer.run(jest, ['imported.test.js'], env)).toContain('1 passed')
+  })
+})

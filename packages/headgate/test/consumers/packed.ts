@@ -1,0 +1,81 @@
+import { execFile } from 'node:child_process'
+import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import manifest from '../../package.json' with { type: 'json' }
+
+const ROOT = fileURLToPath(new URL('../../../../', import.meta.url))
+
+/** An application outside the workspace that has installed the package as it would be published. */
+export interface Consumer {
+  readonly folder: string
+  write(name: string, text: string): Promise<void>
+  /** Runs a script with this Node, in the consumer's folder; rejects with everything it printed if it fails. */
+  run(script: string, args: readonly string[], env?: NodeJS.ProcessEnv): Promise<string>
+  remove(): Promise<void>
+}
+
+const execute = promisify(execFile)
+
+/** Packs the library and unpacks it where nothing of the workspace is near. */
+export async function installPacked(): Promise<Consumer> {
+  const folder = await mkdtemp(join(tmpdir(), 'headgate-consumer-'))
+  const installed = join(folder, 'node_modules', 'headgate')
+  await mkdir(installed, { recursive: true })
+  await execute('npm', ['pack', '--silent', '--workspace', 'headgate', '--pack-destination', folder], {
+    cwd: ROOT,
+  })
+  const tarball = (await readdir(folder)).find(name => name.endsWith('.tgz'))
+  if (tarball === undefined) throw new Error('npm pack left no tarball')
+  await execute('tar', ['-xzf', join(folder, tarball), '-C', installed, '--strip-components=1'])
+  // Frameworks that an entry point needs, as the application would have them.
+  for (const peer of Object.keys(manifest.peerDependencies)) {
+    const link = join(folder, 'node_modules', peer)
+    await mkdir(dirname(link), { recursive: true })
+    await symlink(tool(peer), link)
+  }
+  return {
+    folder,
+    async write(name, text) {
+      await mkdir(dirname(join(folder, name)), { recursive: true })
+      await writeFile(join(folder, name), text)
+    },
+    run: (script, args, env = {}) => run(script, args, folder, env),
+    remove: () => rm(folder, { recursive: true, force: true }),
+  }
+}
+
+/** The JavaScript behind a command of a package that the workspace has installed. */
+export function tool(path: string): string {
+  return join(ROOT, 'node_modules', path)
+}
+
+/**
+ * TypeScript 5, which still has `moduleResolution: node10`: the one that attw brings along. As a dependency of ours its
+ * `tsc` would take the place of the current one.
+ */
+export function typescript5(): string {
+  const attw = createRequire(tool('@arethetypeswrong/cli/package.json')).resolve('@arethetypeswrong/core')
+  return createRequire(attw).resolve('typescript/bin/tsc')
+}
+
+async function run(
+  script: string,
+  args: readonly string[],
+  cwd: string,
+  env: NodeJS.ProcessEnv,
+): Promise<string> {
+  try {
+    const { stdout, stderr } = await execute(process.execPath, [script, ...args], {
+      cwd,
+      env: { ...process.env, ...env },
+    })
+    return stdout + stderr
+  } catch (error) {
+    const { stdout, stderr } = error as { stdout: string; stderr: string }
+    throw new Error(`${script} ${args.join(' ')} failed:\n${stdout}${stderr}`)
+  }
+}

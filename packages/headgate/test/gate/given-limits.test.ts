@@ -1,0 +1,87 @@
+/** Limits that come with the question instead of the policy file. */
+import { describe, expect, it } from 'vitest'
+import { createGate } from '../../src/gate/gate.js'
+import type { GivenLimit } from '../../src/gate/given-limits.js'
+import type { HeadgateEvent } from '../../src/observe/event.js'
+import { slidingWindowLog } from '../../src/policy/limits.js'
+import { configOf } from '../support/gate-config.ts'
+
+const THREE = slidingWindowLog({ limit: 3, window: '1m' })
+const BAN = slidingWindowLog({ limit: 0, window: '1m' })
+
+function given(id: string, cost = 1, limit = THREE): GivenLimit {
+  return { subject: `descriptor:${id}`, policy: 'envoy', limit, scope: 'edge', cost }
+}
+
+function gateAndEvents() {
+  const events: HeadgateEvent[] = []
+  const gate = createGate({ config: configOf(), onEvent: event => void events.push(event) })
+  return { gate, events }
+}
+
+describe('checkLimits', () => {
+  it('charges all or none, each with its own cost', async () => {
+    const { gate, events } = gateAndEvents()
+    const first = await gate.checkLimits({ alternatives: [[given('a', 2), given('b', 1)]] })
+    expect(first).toMatchObject({ charged: 0, verdicts: [[{ remaining: 1 }, { remaining: 2 }]] })
+    const second = await gate.checkLimits({ alternatives: [[given('a', 2), given('b', 1)]] })
+    expect(second).toMatchObject({
+      charged: -1,
+      verdicts: [
+        [
+          { allowed: false, remaining: 1 },
+          { allowed: true, remaining: 2 },
+        ],
+      ],
+      decision: { allowed: false, policy: 'envoy' },
+    })
+    expect(events).toMatchObject([{ type: 'decision' }, { type: 'denial', policy: 'envoy' }])
+  })
+
+  it('charges the first alternative that has room, and shadow beside it', async () => {
+    const { gate } = gateAndEvents()
+    const alternatives = [[given('a', 3), given('b', 3)], [given('a', 3)], [given('b', 3)]]
+    await gate.checkLimits({ alternatives: [[given('a', 1)]] })
+    const answer = await gate.checkLimits({ alternatives, shadow: [given('c', 4)] })
+    expect(answer).toMatchObject({ charged: 2, shadow: [{ allowed: false }] })
+  })
+
+  it('obeys the switches', async () => {
+    const { gate } = gateAndEvents()
+    const dear = { alternatives: [[given('a', 5), given('b', 1, BAN)]] }
+    expect((await gate.checkLimits(dear)).decision.allowed).toBe(false)
+    await gate.control.set({ enabled: false })
+    expect(await gate.checkLimits(dear)).toMatchObject({
+      decision: { allowed: true, reason: 'disabled' },
+      verdicts: [[null, null]],
+    })
+    await gate.control.set({ enabled: true, multiplier: 0 })
+    expect(await gate.checkLimits(dear)).toMatchObject({
+      decision: { allowed: false },
+      verdicts: [[null, { allowed: false }]],
+    })
+    expect((await gate.checkLimits({ alternatives: [[given('a', 5)]] })).decision).toMatchObject({
+      ...{ allowed: true, reason: 'paused' },
+    })
+    await gate.control.set({ multiplier: 2 })
+    expect(await gate.checkLimits({ alternatives: [[given('a', 5)]] })).toMatchObject({
+      verdicts: [[{ limit: 6, remaining: 1 }]],
+    })
+  })
+
+  it('gives units back without a reference', async () => {
+    const { gate } = gateAndEvents()
+    await gate.checkLimits({ alternatives: [[given('a', 3)]] })
+    expect(await gate.refundLimits([given('a', 2), given('b', 2)])).toEqual([2, 0])
+    expect((await gate.checkLimits({ alternatives: [[given('a', 2)]] })).charged).toBe(0)
+  })
+
+  it('refuses a name that cannot be a key, and a closed gate', async () => {
+    const { gate } = gateAndEvents()
+    const bad = { ...given('a'), policy: 'a.b' }
+    await expect(gate.checkLimits({ alternatives: [[bad]] })).rejects.toThrow('policy: expected up to 32')
+    await gate.close()
+    await expect(gate.checkLimits({ alternatives: [[given('a')]] })).rejects.toThrow('closed')
+    await expect(gate.refundLimits([given('a')])).rejects.toThrow('closed')
+  })
+})

@@ -1,0 +1,91 @@
+/** One `logger` option wherever the library has something to say. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, it, vi } from 'vitest'
+import { createEnforce } from '../src/adapters/enforce.js'
+import { watchConfig } from '../src/config.js'
+import { createGate } from '../src/gate/gate.js'
+import { createLimiter } from '../src/limiter/limiter.js'
+import type { Logger } from '../src/observe/logger.js'
+import { slidingWindowLog } from '../src/policy/limits.js'
+import { configOf } from './support/gate-config.ts'
+import { keepLines } from './support/kept-lines.ts'
+
+const policies = { api: slidingWindowLog({ limit: 10, window: '1m' }) }
+
+it('hears from a limiter of a subject that is hashed without a secret', async () => {
+  const { logger, lines, fields } = keepLines()
+  const limiter = createLimiter({ policies, logger })
+  await limiter.check('apikey:canary-1234', { policy: 'api' })
+  expect(lines).toEqual([expect.stringMatching(/^warn: WARN_HEADGATE_DEFAULT_SECRET: subject\.secret: /)])
+  expect(fields).toEqual([{ code: 'WARN_HEADGATE_DEFAULT_SECRET' }])
+  expect(lines.join()).not.toContain('canary')
+})
+
+it('hears from a gate of a tier nobody defined, once a minute', async () => {
+  const { logger, lines } = keepLines()
+  const gate = createGate({ config: configOf(), logger })
+  for (let time = 0; time < 3; time++) await gate.request({ subject: 'user:1', tier: 'gone' })
+  await gate.close()
+  expect(lines).toEqual([
+    expect.stringMatching(/^warn: tier: a request named "gone", .* treated as one without$/),
+  ])
+})
+
+it('hears from an adapter why a request could not be limited', async () => {
+  const { logger, lines, fields } = keepLines()
+  const error = new Error('no session')
+  const enforce = createEnforce(
+    {
+      ...{ limiter: createLimiter({ policies }), policy: 'api', logger },
+      subject: () => {
+        throw error
+      },
+    },
+    {
+      knowsPeer: false,
+      read: () => ({ method: 'GET', url: '/', peer: undefined, route: undefined, header: () => undefined }),
+      origin: (native: object) => native,
+    },
+  )
+  expect(await enforce({})).toMatchObject({ allowed: true })
+  expect(lines).toEqual(['error: a request could not be limited, so the failure mode decided: no session'])
+  expect(fields).toEqual([{ err: error }])
+})
+
+it('hears from a watched policy file why a change is not in force', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'headgate-logger-'))
+  const file = join(folder, 'headgate.yaml')
+  writeFileSync(file, 'tenant: one\n')
+  const { logger, lines } = keepLines()
+  const watched = await watchConfig(file, { onConfig: () => {}, logger })
+  try {
+    writeFileSync(file, 'tenat: two\n')
+    await watched.reload()
+    expect(lines).toEqual([
+      expect.stringMatching(
+        /^error: the last good policy file stays in force, because .*did you mean "tenant"/s,
+      ),
+    ])
+    expect(watched.config.tenant).toBe('one')
+  } finally {
+    watched.close()
+    rmSync(folder, { recursive: true })
+  }
+})
+
+it('is the console where it is left out', async () => {
+  const said = vi.spyOn(console, 'warn').mockImplementation(() => {})
+  const limiter = createLimiter({ policies })
+  await limiter.check('apikey:canary-1234', { policy: 'api' })
+  expect(said.mock.calls).toEqual([[expect.stringMatching(/^\[headgate\] WARN_HEADGATE_DEFAULT_SECRET: /)]])
+  said.mockRestore()
+})
+
+it('is refused where it cannot write', () => {
+  const logger = { warn() {} } as unknown as Logger
+  const refusal = expect.objectContaining({ code: 'ERR_HEADGATE_INVALID_OPTION', field: 'logger' })
+  expect(() => createLimiter({ policies, logger })).toThrow(refusal)
+  expect(() => createGate({ config: configOf(), logger })).toThrow(refusal)
+})

@@ -1,0 +1,229 @@
+import { spawn } from 'node:child_process'
+import { once, setMaxListeners } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { pauseAfterMs } from '../src/adapters/remote-quota.ts'
+import { concurrency, createLimiter, slidingWindowLog, tokenBucket } from '../src/index.ts'
+import { rateLimit } from '../src/node-http.ts'
+import { limitFetch } from '../src/outbound.ts'
+import { type RedisProcess, startRedis } from './support/redis-process.ts'
+
+describe('acquire', () => {
+  const policies = {
+    api: slidingWindowLog({ limit: 1, window: '200ms' }),
+    slow: slidingWindowLog({ limit: 1, window: '1h' }),
+    places: concurrency({ limit: 1 }),
+  }
+
+  it('waits for its turn, in the order it was asked', async () => {
+    const limiter = createLimiter({ policies })
+    const order: number[] = []
+    const asked = [1, 2, 3, 4].map(async number => {
+      const { allowed } = await limiter.acquire('host:a', { policy: 'api' })
+      if (allowed) order.push(number)
+    })
+    await Promise.all(asked)
+    expect(order).toEqual([1, 2, 3, 4])
+  })
+
+  it('costs as many questions as one caller, however many wait', async () => {
+    let questions = 0
+    const limiter = createLimiter({
+      policies: { api: slidingWindowLog({ limit: 1, window: '1s' }) },
+      onEvent: () => questions++,
+    })
+    const signal = AbortSignal.timeout(500)
+    setMaxListeners(500, signal)
+    await Promise.allSettled(
+      Array.from({ length: 500 }, () => limiter.acquire('host:a', { policy: 'api', signal })),
+    )
+    expect(questions).toBeLessThanOrEqual(3)
+  })
+
+  it('answers with the denial when the time is up, or would be', async () => {
+    const limiter = createLimiter({ policies })
+    await limiter.acquire('host:a', { policy: 'slow' })
+    const denied = await limiter.acquire('host:a', { policy: 'slow', timeoutMs: 50 })
+    expect([denied.allowed, denied.reason]).toEqual([false, 'limit-exceeded'])
+    const never = await limiter.acquire('host:a', { policy: 'slow', cost: 2 })
+    expect(never.retryAfterMs).toBeNull()
+  })
+
+  it('gives up when it is told to, and lets the next one go', async () => {
+    const limiter = createLimiter({ policies })
+    await limiter.acquire('host:a', { policy: 'api' })
+    const giveUp = new AbortController()
+    const first = limiter.acquire('host:a', { policy: 'api', signal: giveUp.signal })
+    const second = limiter.acquire('host:a', { policy: 'api' })
+    giveUp.abort(new Error('enough'))
+    await expect(first).rejects.toThrow('enough')
+    expect((await second).allowed).toBe(true)
+  })
+
+  it('waits for a place that somebody gives back', async () => {
+    const limiter = createLimiter({ policies })
+    const held = await limiter.acquire('host:a', { policy: 'places' })
+    const next = limiter.acquire('host:a', { policy: 'places' })
+    await held.release()
+    expect((await next).allowed).toBe(true)
+  })
+
+  it('refuses a time that is none', async () => {
+    const limiter = createLimiter({ policies })
+    await expect(limiter.acquire('host:a', { policy: 'api', timeoutMs: -1 })).rejects.toThrow(
+      'timeoutMs: expected a number of milliseconds from 0; got -1',
+    )
+  })
+})
+
+describe('what the other side says', () => {
+  const NOW_MS = 1_800_000_000_000
+  it.each([
+    [{ 'retry-after': '7' }, 7_000],
+    [{ 'retry-after': new Date(NOW_MS + 9_000).toUTCString() }, 9_000],
+    [{ 'retry-after': 'soon' }, 0],
+    [{ 'retry-after': '999999' }, 3_600_000],
+    [{ ratelimit: '"api";r=0;t=12' }, 12_000],
+    [{ ratelimit: '"api";r=3;t=12' }, 0],
+    [{ ratelimit: 'limit=10, remaining=0, reset=5' }, 5_000],
+    [{ 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '30' }, 30_000],
+    [{ 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': String(NOW_MS / 1_000 + 4) }, 4_000],
+    [{ 'x-ratelimit-remaining': '2', 'x-ratelimit-reset': '30' }, 0],
+    [{ 'x-ratelimit-remaining': 'none', 'x-ratelimit-reset': '30' }, 0],
+    [{}, 0],
+  ])('%j means a pause of %d ms', (headers, ms) => {
+    expect(pauseAfterMs(new Headers(headers as Record<string, string>), NOW_MS)).toBe(ms)
+  })
+})
+
+describe('limitFetch', () => {
+  const policies = {
+    api: tokenBucket({ capacity: 100, refillPerSecond: 100 }),
+    one: concurrency({ limit: 1 }),
+  }
+  let server: Server
+  let url: string
+  let answers: { status: number; headers: Record<string, string> }[] = []
+  const arrivals: number[] = []
+  beforeAll(async () => {
+    server = createServer((_, res) => {
+      arrivals.push(performance.now())
+      const { status, headers } = answers.shift() ?? { status: 200, headers: {} }
+      res.writeHead(status, headers).end('hello')
+    })
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+  })
+  afterAll(() => void server.close())
+
+  it('leaves a host alone for as long as it asks', async () => {
+    answers = [{ status: 429, headers: { 'retry-after': '1' } }]
+    arrivals.length = 0
+    const limited = limitFetch(fetch, { limiter: createLimiter({ policies }), policy: 'api' })
+    expect((await limited(url)).status).toBe(429)
+    expect((await limited(url)).status).toBe(200)
+    expect((arrivals[1] as number) - (arrivals[0] as number)).toBeGreaterThanOrEqual(990)
+  })
+
+  it('rejects when that is longer than it may wait, and sends nothing', async () => {
+    answers = [{ status: 503, headers: { 'retry-after': '60' } }]
+    arrivals.length = 0
+    const limited = limitFetch(fetch, { limiter: createLimiter({ policies }), policy: 'api', timeoutMs: 100 })
+    await limited(url)
+    await expect(limited(url)).rejects.toMatchObject({ code: 'ERR_HEADGATE_NO_TURN' })
+    expect(arrivals.length).toBe(1)
+  })
+
+  it('holds a place until the answer has been read', async () => {
+    answers = []
+    const limiter = createLimiter({ policies })
+    const limited = limitFetch(fetch, { limiter, policy: 'one', timeoutMs: 150 })
+    const first = await limited(url)
+    await expect(limited(url)).rejects.toMatchObject({ code: 'ERR_HEADGATE_NO_TURN' })
+    expect(await first.text()).toBe('hello')
+    expect((await limited(url)).status).toBe(200)
+  })
+
+  it('refuses a policy that is not there', () => {
+    const limiter = createLimiter({ policies })
+    expect(() => limitFetch(fetch, { limiter, policy: 'ap' as 'api' })).toThrow(
+      'policy: expected one of api, one',
+    )
+  })
+})
+
+/** Calls as much as it may for so many milliseconds, and says what became of it. */
+const CALLER = `
+  import { Redis } from 'ioredis'
+  import { createLimiter, slidingWindowLog } from './dist/index.js'
+  import { limitFetch } from './dist/outbound.js'
+  import { redisStore } from './dist/redis.js'
+  const [port, url, limit, window, forMs] = process.argv.slice(1)
+  const client = new Redis(Number(port))
+  const limiter = createLimiter({
+    store: redisStore(client, { deadlineMs: 5_000 }),
+    policies: { api: slidingWindowLog({ limit: Number(limit), window }) },
+  })
+  const limited = limitFetch(fetch, { limiter, policy: 'api' })
+  const until = performance.now() + Number(forMs)
+  const statuses = {}
+  await Promise.all(Array.from({ length: 20 }, async () => {
+    while (performance.now() < until) {
+      const { status } = await limited(url)
+      statuses[status] = (statuses[status] ?? 0) + 1
+    }
+  }))
+  console.log(JSON.stringify(statuses))
+  await limiter.close()
+  client.disconnect()
+`
+
+describe('four processes that call an API which itself limits', () => {
+  const QUOTA = 1_000
+  const WINDOW_MS = 10_000
+  /** Longer than the other side's: a call may be on its way for longer than the one whose place it takes. */
+  const OWN_WINDOW = '10350ms'
+  const FOR_MS = 11_500
+  let redis: RedisProcess
+  beforeAll(async () => {
+    redis = await startRedis()
+  })
+  afterAll(() => redis.stop())
+
+  it('are never refused, and use at least 95 % of its quota', { timeout: 60_000 }, async () => {
+    const remote = createLimiter({
+      policies: { quota: slidingWindowLog({ limit: QUOTA, window: `${WINDOW_MS}ms` }) },
+    })
+    const admitted: number[] = []
+    let refused = 0
+    const limited = rateLimit({
+      limiter: remote,
+      policy: 'quota',
+      subject: 'user:all',
+      onDecision: ({ allowed }) => void (allowed ? admitted.push(performance.now()) : refused++),
+    })
+    const server = createServer(limited((_, res) => void res.end('ok')))
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+    const args = [redis.port, url, QUOTA, OWN_WINDOW, FOR_MS].map(String)
+    const callers = Array.from({ length: 4 }, () =>
+      spawn(process.execPath, ['--input-type=module', '-e', CALLER, '--', ...args], {
+        cwd: join(import.meta.dirname, '..'),
+        stdio: ['ignore', 'pipe', 'inherit'],
+      }),
+    )
+    const said = await Promise.all(
+      callers.map(async ({ stdout }) => JSON.parse(String((await once(stdout, 'data'))[0]))),
+    )
+    server.close()
+    server.closeAllConnections()
+    const spanMs = (admitted[QUOTA] as number) - (admitted[0] as number)
+    const used = WINDOW_MS / spanMs
+    console.info(`refused ${refused}, ${(100 * used).toFixed(1)} % of the quota used`)
+    expect(refused).toBe(0)
+    expect(said.every(statuses => Object.keys(statuses).join() === '200' && statuses[200] > 0)).toBe(true)
+    expect(used).toBeGreaterThanOrEqual(0.95)
+  })
+})

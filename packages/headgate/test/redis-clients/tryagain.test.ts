@@ -1,0 +1,61 @@
+/** A cluster refuses a script with TRYAGAIN while its keys are moving: it is sent again, for as long as the call may take. */
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { createLimiter, slidingWindowLog } from '../../src/index.js'
+import { type RedisConnection, redisStore } from '../../src/redis.js'
+import { type RedisProcess, startRedis } from '../support/redis-process.ts'
+
+const DEADLINE_MS = 100
+const TRYAGAIN = 'TRYAGAIN Multiple keys request during rehashing of slot'
+
+let server: RedisProcess
+let client: Redis
+beforeAll(async () => {
+  server = await startRedis()
+  client = new Redis(server.port)
+})
+afterAll(async () => {
+  client?.disconnect()
+  await server?.stop()
+})
+
+/** A connection to a real Redis that refuses so many calls, and when it was asked. */
+function movingSlots() {
+  const state = { refuse: 0, askedAtMs: [] as number[] }
+  const refused = <Result>(ask: () => Promise<Result>): Promise<Result> => {
+    state.askedAtMs.push(performance.now())
+    return state.refuse-- > 0 ? Promise.reject(new Error(TRYAGAIN)) : ask()
+  }
+  const connection: RedisConnection = {
+    cluster: true,
+    evalsha: (sha, keys, args) => refused(() => client.evalsha(sha, keys.length, ...keys, ...args)),
+    eval: (text, keys, args) => refused(() => client.eval(text, keys.length, ...keys, ...args)),
+  }
+  const store = redisStore(connection, { deadlineMs: DEADLINE_MS, processes: 1 })
+  const limiter = createLimiter({ store, policies: { api: slidingWindowLog({ limit: 10, window: '1m' }) } })
+  return { state, limiter, store }
+}
+
+it('what is refused a few times is decided by Redis, and charged once', async () => {
+  const { state, limiter, store } = movingSlots()
+  await store.ready()
+  state.refuse = 3
+  expect(await limiter.check('user:1', { policy: 'api' })).toMatchObject({ source: 'redis', remaining: 9 })
+  await limiter.close()
+})
+
+it('what is refused to the end is decided without Redis at the deadline, and not sent again after it', async () => {
+  const { state, limiter, store } = movingSlots()
+  await store.ready()
+  state.refuse = Number.POSITIVE_INFINITY
+  const beganAtMs = performance.now()
+  state.askedAtMs.length = 0
+  const decision = await limiter.check('user:2', { policy: 'api' })
+  expect(decision).toMatchObject({ allowed: true, source: 'local' })
+  await limiter.close()
+  // Its own probes aside, which ask again and are refused as quickly.
+  const ofTheCall = state.askedAtMs.filter(atMs => atMs - beganAtMs <= DEADLINE_MS)
+  expect(ofTheCall.length).toBeGreaterThan(1)
+  expect(ofTheCall.length).toBeLessThanOrEqual(DEADLINE_MS / 3 + 5)
+  expect(state.askedAtMs.filter(atMs => atMs - beganAtMs > DEADLINE_MS + 10)).toEqual([])
+})

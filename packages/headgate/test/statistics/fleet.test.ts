@@ -1,0 +1,154 @@
+/** What the processes of a fleet leave in Redis, as another of them reads it. */
+
+import { createClient } from 'redis'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { createLimiter, slidingWindowLog } from '../../src/index.js'
+import { redisStore } from '../../src/redis.js'
+import { createStatistics } from '../../src/statistics.js'
+import { type RedisProcess, startRedis } from '../support/redis-process.ts'
+import { sendCommand } from '../support/resp.ts'
+
+const policies = { api: slidingWindowLog({ limit: 10, window: '1m' }) }
+const logger = { info() {}, warn() {}, error() {} }
+let redis: RedisProcess
+
+beforeAll(async () => {
+  redis = await startRedis()
+})
+afterAll(() => redis.stop())
+
+/** Timers of which only the second of the statistics is over when the test says so. */
+function seconds() {
+  let work = (): void => {}
+  const keep = (_: number, next: () => void) => {
+    work = next
+    return () => {}
+  }
+  return { timers: { after: keep, inBackground: keep }, tick: () => work() }
+}
+
+function process(service: string, prefix = 'ratelimit') {
+  const { timers, tick } = seconds()
+  const statistics = createStatistics({ timers })
+  const client = createClient({ url: `redis://127.0.0.1:${redis.port}` })
+  const store = redisStore(client, { statistics, logger, service, prefix })
+  const limiter = createLimiter({ store, policies })
+  return { store, limiter, tick, statistics }
+}
+
+describe('a fleet', () => {
+  test('sees the sum of its processes, by service, and some of their denials', async () => {
+    const [one, other] = [process('shop'), process('mail')]
+    await one.store.ready()
+    await other.store.ready()
+    for (let index = 0; index < 12; index++) await one.limiter.check('user:1', { policy: 'api' })
+    for (let index = 0; index < 3; index++) await other.limiter.check('user:2', { policy: 'api' })
+    one.tick()
+    other.tick()
+    const reading = await vi.waitFor(async () => {
+      const read = await one.store.fleetStatistics.read()
+      expect(read.processes).toHaveLength(2)
+      return read
+    })
+    const counted = reading.processes.map(({ service, decisions, version, sequence }) => ({
+      ...{ service, version, sequence },
+      decisions: decisions.map(({ policy, source, allowed, denied }) => ({
+        policy,
+        source,
+        allowed,
+        denied,
+      })),
+    }))
+    expect(counted.toSorted((left, right) => left.service.localeCompare(right.service))).toEqual([
+      {
+        ...{ service: 'mail', version: '0.1.0', sequence: 1 },
+        decisions: [{ policy: 'api', source: 'redis', allowed: 3, denied: 0 }],
+      },
+      {
+        ...{ service: 'shop', version: '0.1.0', sequence: 1 },
+        decisions: [{ policy: 'api', source: 'redis', allowed: 10, denied: 2 }],
+      },
+    ])
+    expect(reading.violations).toMatchObject([{ subject: 'user:1', policy: 'api', reason: 'limit-exceeded' }])
+    const shop = reading.processes.find(({ service }) => service === 'shop')
+    expect(shop?.violators).toEqual([{ subject: 'user:1', denied: 2, error: 0, policy: 'api', tier: null }])
+    expect(shop?.store).toMatchObject({ failedCalls: 0, denyCache: 1 })
+    expect(shop?.store.calls).toBeGreaterThan(0)
+    expect(await one.store.fleetStatistics.serverInfo()).toContain('used_memory:')
+    await one.limiter.close()
+    await other.limiter.close()
+  })
+
+  test('leaves keys that expire, under its prefix, in one slot', async () => {
+    const { store, limiter, tick } = process('shop', 'mine')
+    await store.ready()
+    for (let index = 0; index < 11; index++) await limiter.check('user:1', { policy: 'api' })
+    tick()
+    const keys = ['processes', 'reports', 'violations'].map(name => `mine:{stats}:${name}`)
+    await vi.waitFor(async () => {
+      const ttls = await Promise.all(keys.map(key => sendCommand(redis.port, 'PTTL', key)))
+      expect(ttls.map(Number).every(ttl => ttl > 0 && ttl <= 86_400_000)).toBe(true)
+      expect(Number(ttls[0])).toBeLessThanOrEqual(5_000)
+    })
+    await limiter.close()
+  })
+
+  test('forgets a process that has left nothing for five seconds, and keeps a thousand denials', {
+    timeout: 30_000,
+  }, async () => {
+    let nowUs = 1_000_000_000
+    const { timers, tick } = seconds()
+    const statistics = createStatistics({ timers })
+    const client = createClient({ url: `redis://127.0.0.1:${redis.port}` })
+    const store = redisStore(client, { statistics, logger, prefix: 'clock', testClockUs: () => nowUs })
+    const limiter = createLimiter({ store, policies: { one: slidingWindowLog({ limit: 1, window: '1h' }) } })
+    await store.ready()
+    let left = 0
+    const leave = async () => {
+      tick()
+      left++
+      await vi.waitFor(async () =>
+        expect((await store.fleetStatistics.read()).processes[0]?.sequence).toBe(left),
+      )
+    }
+    for (let round = 0; round < 120; round++) {
+      const twice = Array.from({ length: 20 }, (_, index) => `user:${round}-${index % 10}` as const)
+      await Promise.all(twice.map(subject => limiter.check(subject, { policy: 'one' })))
+      nowUs += 1_000_000
+      await leave()
+    }
+    const { violations } = await store.fleetStatistics.read()
+    expect(violations.length).toBeGreaterThan(900)
+    expect(violations.length).toBeLessThanOrEqual(1_000)
+    expect(violations[0]?.subject).toMatch(/^user:119-/)
+    nowUs += 5_000_001
+    expect((await store.fleetStatistics.read()).processes).toEqual([])
+    await limiter.close()
+  })
+})
+
+test('beyond maxCallsPerSecond the failure mode decides, and no breaker opens', async () => {
+  const statistics = createStatistics()
+  const client = createClient({ url: `redis://127.0.0.1:${redis.port}` })
+  let nowUs = 5_000_000
+  const store = redisStore(client, {
+    ...{ statistics, logger, prefix: 'capped', maxCallsPerSecond: 3, batch: false, denyCache: false },
+    onStoreFailure: 'closed',
+    testClockUs: () => nowUs,
+  })
+  const limiter = createLimiter({ store, policies })
+  await store.ready()
+  const sources: string[] = []
+  for (let index = 0; index < 20; index++)
+    sources.push((await limiter.check(`user:${index}`, { policy: 'api' })).source)
+  nowUs += 1_000_000
+  const { failures, breakers } = statistics.read().store
+  expect(sources.filter(source => source === 'redis').length).toBeGreaterThanOrEqual(3)
+  expect(sources).toContain('closed')
+  expect(failures.capped).toBe(sources.filter(source => source === 'closed').length)
+  expect(breakers).toEqual([])
+  expect(() => redisStore(client, { maxCallsPerSecond: 0 })).toThrow(
+    'maxCallsPerSecond: expected a whole number',
+  )
+  await limiter.close()
+})

@@ -1,0 +1,76 @@
+import { context, trace } from '@opentelemetry/api'
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
+import {
+  AggregationTemporality,
+  InMemoryMetricExporter,
+  MeterProvider,
+  PeriodicExportingMetricReader,
+} from '@opentelemetry/sdk-metrics'
+import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base'
+import { createGate, createLimiter, slidingWindowLog } from 'headgate'
+import { defineConfig } from 'headgate/config'
+import { registerMetrics, traced } from 'headgate/opentelemetry'
+import { createStatistics } from 'headgate/statistics'
+import { expect, test } from 'vitest'
+
+const policies = { api: slidingWindowLog({ limit: 1, window: '1m' }) }
+
+test('an SDK collects the same counters, and quantiles where Prometheus has histograms', async () => {
+  const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE)
+  const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 3_600_000 })
+  const provider = new MeterProvider({ readers: [reader] })
+  const statistics = createStatistics()
+  const stop = registerMetrics({ statistics, meter: provider.getMeter('test') })
+  const limiter = createLimiter({ policies, statistics })
+  for (let index = 0; index < 3; index++) await limiter.check('user:1', { policy: 'api' })
+  await reader.forceFlush()
+  const collected = exporter.getMetrics()[0]?.scopeMetrics[0]?.metrics ?? []
+  const points = (name: string) =>
+    collected
+      .find(({ descriptor }) => descriptor.name === name)
+      ?.dataPoints.map(({ attributes, value }) => ({ attributes, value }))
+  expect(points('rate_limit_allowed')).toEqual([{ attributes: {}, value: 1 }])
+  expect(points('rate_limit_rejections')).toContainEqual({
+    attributes: { reason: 'local_exhausted' },
+    value: 2,
+  })
+  expect(points('rate_limit_latency_seconds')?.map(({ attributes }) => attributes.quantile)).toEqual([
+    '0.5',
+    '0.99',
+  ])
+  stop()
+  await provider.shutdown()
+})
+
+test('the active span hears of the decision, whichever way it was asked for, and of no subject', async () => {
+  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
+  const exporter = new InMemorySpanExporter()
+  const tracer = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }).getTracer(
+    'test',
+  )
+  const gate = traced(createGate({ config: defineConfig({ policies, default: { policy: 'api' } }) }))
+  const limiter = traced(createLimiter({ policies }))
+  await tracer.startActiveSpan('request', async span => {
+    await limiter.check('user:secret', { policy: 'api' })
+    limiter.checkNow('user:secret', { policy: 'api' })
+    await gate.request({ subject: 'user:secret' })
+    gate.requestNow({ subject: 'user:secret' })
+    span.end()
+  })
+  await limiter.check('user:2', { policy: 'api' })
+  const [span] = exporter.getFinishedSpans()
+  expect(span?.events.map(({ name, attributes }) => [name, attributes?.['rate_limit.allowed']])).toEqual([
+    ['rate_limit.decision', true],
+    ['rate_limit.decision', false],
+    ['rate_limit.decision', true],
+    ['rate_limit.decision', false],
+  ])
+  expect(span?.events[0]?.attributes).toMatchObject({
+    ...{ 'rate_limit.policy': 'api', 'rate_limit.source': 'memory', 'rate_limit.reason': 'within-limit' },
+  })
+  expect(JSON.stringify(span?.events)).not.toContain('secret')
+  expect(gate.policyNames).toEqual(['api'])
+  expect(() => traced({})).toThrow('limiter: expected a limiter or a gate')
+  trace.disable()
+  context.disable()
+})

@@ -1,0 +1,287 @@
+/** Who is asking, as sources find it in a request. */
+import { describe, expect, it } from 'vitest'
+import { parseConfig } from '../../src/config.js'
+import { rateLimit } from '../../src/fetch.js'
+import { createGate } from '../../src/gate/gate.js'
+import {
+  apiKey,
+  createIdentify,
+  custom,
+  fingerprint,
+  type HttpRequest,
+  type Identity,
+  identifyByConfig,
+  internal,
+  ip,
+  type SubjectSource,
+  session,
+  tenant,
+  user,
+} from '../../src/identify.js'
+import { createLimiter } from '../../src/limiter/limiter.js'
+import { slidingWindowLog } from '../../src/policy/limits.js'
+import { defaultTiers } from '../../src/policy/tiers.js'
+import { configOf, perMinute, ruleOf } from '../support/gate-config.ts'
+
+interface Plain {
+  readonly peer?: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+function requestOf({ peer = '203.0.113.9', headers = {} }: Plain = {}): HttpRequest {
+  return { method: 'GET', url: '/', peer, route: undefined, header: name => headers[name] }
+}
+
+const found = (sources: SubjectSource[], request: Plain = {}): Identity =>
+  createIdentify({ sources })(requestOf(request)) as Identity
+const KEYS = new Map([['sk_1', { tier: 'pro' }]])
+const OWN = ['10.0.0.0/8']
+
+describe('sources', () => {
+  it('are tried in their order, and whoever they find are the subjects, the first the most specific', () => {
+    const sources = [
+      internal({ header: 'x-service', from: OWN, tier: 'internal' }),
+      apiKey({ lookUp: key => KEYS.get(key) }),
+      user({ header: 'x-user', from: OWN }),
+      session({ cookie: 'sid', unverified: true }),
+      tenant({ header: 'x-tenant', from: OWN }),
+      ip(),
+    ]
+    const everything = {
+      'x-service': 'billing',
+      'x-api-key': 'sk_1',
+      'x-user': '42',
+      'x-tenant': 'acme',
+      cookie: 'a=b; sid=s1',
+    }
+    expect(found(sources, { peer: '10.0.0.7', headers: everything })).toEqual({
+      subjects: [
+        { type: 'internal', id: 'billing' },
+        'apikey:sk_1',
+        { type: 'user', id: '42' },
+        'session:s1',
+        { type: 'tenant', id: 'acme' },
+        'ip:10.0.0.7',
+      ],
+      tier: 'internal',
+    })
+    // The same from a stranger: what only a proxy of ours may say is not believed.
+    expect(found(sources, { headers: everything })).toEqual({
+      subjects: ['apikey:sk_1', 'session:s1', 'ip:203.0.113.9'],
+      tier: 'pro',
+    })
+    expect(found(sources)).toEqual({ subjects: ['ip:203.0.113.9'], tier: undefined })
+  })
+
+  it('find nobody by a key that nobody knows', () => {
+    const source = apiKey({ header: 'Authorization', scheme: 'Bearer', lookUp: key => KEYS.get(key) })
+    const by = (authorization: string) => found([source], { headers: { authorization } }).subjects
+    expect(by('Bearer sk_1')).toEqual(['apikey:sk_1'])
+    expect(by('bearer  sk_1')).toEqual(['apikey:sk_1'])
+    for (const other of ['Bearer sk_2', 'sk_1', 'Basic sk_1', 'Bearer sk_2, Bearer sk_3', 'Bearer ']) {
+      expect(by(other)).toEqual(['nobody:unknown'])
+    }
+  })
+
+  it('say whom a key belongs to, where the look-up knows', async () => {
+    const source = apiKey({ lookUp: async () => ({ subject: ['user:42', 'tenant:acme'], tier: 'pro' }) })
+    const identity = await createIdentify({ sources: [source] })(requestOf({ headers: { 'x-api-key': 'k' } }))
+    expect(identity).toEqual({ subjects: ['user:42', 'tenant:acme'], tier: 'pro' })
+  })
+
+  it('believe a header only once, and a cookie only once', () => {
+    const named = user({ header: 'x-user', from: OWN })
+    expect(found([named], { peer: '10.0.0.1', headers: { 'x-user': '1, 2' } }).subjects).toEqual([
+      'nobody:unknown',
+    ])
+    const cookies = session({ cookie: 'sid', unverified: true })
+    expect(found([cookies], { headers: { cookie: 'sid=a; sid=b' } }).subjects).toEqual(['nobody:unknown'])
+    expect(found([cookies], { headers: { cookie: 'xsid=a; sid="b"' } }).subjects).toEqual(['session:b'])
+    expect(found([cookies], { headers: { cookie: 'sid=a b' } }).subjects).toEqual(['nobody:unknown'])
+    expect(found([cookies], { headers: { cookie: 'sid=a%2C%20b' } }).subjects).toEqual(['session:a, b'])
+  })
+
+  it('know a secret whatever is sent beside it, where it can be looked up', async () => {
+    const lookUp = (secret: string) => (secret === 'real' ? {} : null)
+    const key = apiKey({ lookUp: async secret => lookUp(secret) })
+    const bearer = apiKey({ header: 'authorization', scheme: 'Bearer', lookUp })
+    const sid = session({ cookie: 'sid', lookUp })
+    const subjectsOf = async (source: SubjectSource, headers: Record<string, string>) =>
+      (await createIdentify({ sources: [source] })(requestOf({ headers }))).subjects
+    for (const value of ['real', 'real, x', 'x, real', 'real,'])
+      expect(await subjectsOf(key, { 'x-api-key': value })).toEqual(['apikey:real'])
+    for (const value of ['Bearer\treal', 'bearer real x', 'Bearer real, Bearer x', 'Basic x, Bearer real'])
+      expect(await subjectsOf(bearer, { authorization: value })).toEqual(['apikey:real'])
+    for (const value of ['sid=real; sid=x', 'sid=x; sid=real', 'sid=%72eal'])
+      expect(await subjectsOf(sid, { cookie: value })).toEqual(['session:real'])
+    expect(await subjectsOf(key, { 'x-api-key': 'x, y' })).toEqual(['nobody:unknown'])
+    expect(await subjectsOf(bearer, { authorization: 'real' })).toEqual(['nobody:unknown'])
+  })
+
+  it('charge all of whom nothing is known to one budget', () => {
+    const sources = [user({ header: 'x-user', from: OWN })]
+    expect(found(sources).subjects).toEqual(found(sources, { peer: '198.51.100.1' }).subjects)
+  })
+
+  it('tell apart callers behind one address by a fingerprint that shows nothing of them', () => {
+    const by = (agent: string, peer = '203.0.113.9') =>
+      found([fingerprint()], { peer, headers: { 'user-agent': agent } }).subjects[0]
+    expect(by('a')).toMatch(/^fingerprint:[0-9a-f]{32}$/)
+    expect(by('a')).toBe(by('a'))
+    expect(by('a')).not.toBe(by('b'))
+    expect(by('a')).not.toBe(by('a', '203.0.113.10'))
+    expect(by('a', '2001:db8::1')).toBe(by('a', '2001:db8::2'))
+  })
+
+  it('read the address from trusted proxies, by the header they write', () => {
+    const source = ip({ trustedProxies: OWN, forwardedHeader: 'forwarded' })
+    const headers = { forwarded: 'for=198.51.100.7', 'x-forwarded-for': '6.6.6.6' }
+    expect(found([source], { peer: '10.0.0.1', headers }).subjects).toEqual(['ip:198.51.100.7'])
+    const gone: HttpRequest = { ...requestOf(), peer: undefined }
+    expect(createIdentify({ sources: [ip()] })(gone)).toMatchObject({ subjects: ['ip:unknown'] })
+  })
+
+  it('may be functions of your own, and a look-up may know the tier', async () => {
+    const identify = createIdentify({
+      sources: [custom(() => ({ subject: 'user:42' })), custom(async () => null), ip()],
+      tierOf: async subject => (subject === 'user:42' ? 'pro' : null),
+    })
+    expect(await identify(requestOf())).toEqual({ subjects: ['user:42', 'ip:203.0.113.9'], tier: 'pro' })
+  })
+
+  it.each<[string, () => unknown, string]>([
+    ['no sources', () => createIdentify({ sources: [] }), 'sources: expected a list of at least one source'],
+    ['a key nobody checks', () => apiKey({}), 'apikey: expected either a lookUp, or unverified: true'],
+    ['both', () => apiKey({ lookUp: () => null, unverified: true }), 'apikey: expected either a lookUp'],
+    ['a session nobody checks', () => session({ cookie: 'sid' }), 'session: expected either a lookUp'],
+    [
+      'a bad cookie',
+      () => session({ cookie: 'a b', unverified: true }),
+      'cookie: expected the name of a cookie',
+    ],
+    [
+      'a bad header',
+      () => apiKey({ header: 'x y', unverified: true }),
+      'header: expected the name of a header',
+    ],
+    ['nobody to believe', () => user({ header: 'x-user', from: [] }), 'from: expected at least one address'],
+    ['from left out', () => user({ header: 'x-user' } as never), 'from: expected a list of addresses'],
+    [
+      'strangers',
+      () => user({ header: 'x-user', from: ['::/0'] }),
+      'expected a network without ::ffff:0:0/96',
+    ],
+  ])('refuse %s at the start', (_name, make, message) => {
+    expect(make).toThrow(message)
+  })
+})
+
+it('a file that does not say who is asking finds the keys it names, and otherwise the address', async () => {
+  const { subjects } = await parseConfig(
+    'tiers: default\nsubjects: { "apikey:sk_1": { tier: pro } }',
+    'file.yaml',
+  )
+  const identify = identifyByConfig(configOf({ subjects }))
+  const found = (key: string) => identify(requestOf({ headers: { 'x-api-key': key } }))
+  expect(found('sk_1')).toMatchObject({ subjects: ['apikey:sk_1', 'ip:203.0.113.9'] })
+  expect(found('made-up')).toMatchObject({ subjects: ['ip:203.0.113.9'] })
+})
+
+describe('a source that fails', () => {
+  const boom = new Error('boom')
+  const faults: readonly [string, SubjectSource][] = [
+    [
+      'throws',
+      custom(() => {
+        throw boom
+      }),
+    ],
+    ['rejects', custom(() => Promise.reject(boom))],
+    ['never settles', custom(() => new Promise(() => {}))],
+    ['returns a number', custom(() => 42 as never)],
+    ['returns no subject', custom(() => ({ subject: 'nobody' as never }))],
+    ['returns a bad tier', custom(() => ({ subject: 'user:1', tier: 5 as never }))],
+    ['returns a bad list', custom(() => ({ subject: ['user:1', null as never] }))],
+  ]
+  const gateWith = (onStoreFailure: 'closed' | 'open') =>
+    createGate({
+      config: configOf({
+        policies: { api: perMinute(1), login: perMinute(1) },
+        default: { policy: 'api' },
+        rules: [
+          ruleOf({ name: 'login', match: { path: '/login' }, charge: { policy: 'login' }, onStoreFailure }),
+        ],
+      }),
+    })
+
+  it.each(faults)('and %s gets the failure mode of the rule, and is told', async (_name, source) => {
+    for (const [mode, status] of [
+      ['closed', 503],
+      ['open', 200],
+    ] as const) {
+      const told: unknown[] = []
+      const gate = gateWith(mode)
+      const limited = rateLimit({
+        gate,
+        identify: createIdentify({ sources: [source, ip()] }),
+        lookupTimeoutMs: 20,
+        onError: error => told.push(error),
+      })(() => new Response('ok'))
+      expect((await limited(new Request('http://a/login'))).status).toBe(status)
+      expect(told).toHaveLength(1)
+      expect(gate.counts().faults).toBe(1)
+    }
+  })
+
+  it('leaves no failure behind when another one throws', async () => {
+    const unhandled: unknown[] = []
+    const note = (error: unknown) => void unhandled.push(error)
+    process.on('unhandledRejection', note)
+    const sources = faults.map(([, source]) => source).toReversed()
+    const failing = [custom(() => Promise.reject(boom)), ...sources]
+    expect(() => createIdentify({ sources: failing })(requestOf())).toThrow('boom')
+    await new Promise(resolve => setImmediate(resolve))
+    process.off('unhandledRejection', note)
+    expect(unhandled).toEqual([])
+  })
+})
+
+describe('an adapter', () => {
+  const identify = createIdentify({ sources: [apiKey({ lookUp: key => KEYS.get(key) }), ip()] })
+  const statuses = async (limited: (request: Request) => Promise<Response>, keys: (string | null)[]) => {
+    const all: number[] = []
+    for (const key of keys) {
+      const headers: Record<string, string> = key === null ? {} : { 'x-api-key': key }
+      all.push((await limited(new Request('http://a/', { headers }))).status)
+    }
+    return all
+  }
+
+  it('charges whom the sources find, and made-up keys to those without one', async () => {
+    const gate = createGate({
+      config: configOf({ policies: { api: perMinute(2) }, default: { policy: 'api' } }),
+    })
+    const known = apiKey({ lookUp: key => (KEYS.has(key) ? {} : null) })
+    const limited = rateLimit({ gate, identify: createIdentify({ sources: [known, ip()] }) })(
+      () => new Response('ok'),
+    )
+    expect(await statuses(limited, ['sk_1', 'sk_1', 'sk_1'])).toEqual([200, 200, 429])
+    expect(await statuses(limited, [null, 'made up', 'another'])).toEqual([200, 200, 429])
+  })
+
+  it('takes the tier that was found, and its own for the others', async () => {
+    const limiter = createLimiter({
+      tiers: { ...defaultTiers, pro: { minute: 3 }, anonymous: { minute: 1 } },
+    })
+    const limited = rateLimit({ limiter, tier: 'anonymous', identify })(() => new Response('ok'))
+    expect(await statuses(limited, ['sk_1', 'sk_1', 'sk_1', 'sk_1'])).toEqual([200, 200, 200, 429])
+    expect(await statuses(limited, [null, null])).toEqual([200, 429])
+  })
+
+  it('refuses a subject beside it', () => {
+    const limiter = createLimiter({ policies: { api: slidingWindowLog({ limit: 1, window: '1m' }) } })
+    const make = (more: object) => () => rateLimit({ limiter, policy: 'api', identify, ...more } as never)
+    expect(make({ subject: () => 'user:1' })).toThrow('subject: expected none beside identify')
+    expect(make({ identify: 'ip' })).toThrow('identify: expected what createIdentify() returns')
+  })
+})

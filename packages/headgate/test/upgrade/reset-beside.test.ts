@@ -1,0 +1,76 @@
+/** Resets beside the previous version, which forgets a key whole where this one keeps when it was reset. */
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Limit } from '../../src/engine/limit.ts'
+import type { Check, Refund } from '../../src/engine/question.ts'
+import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../src/policy/limits.ts'
+import { redisStore } from '../../src/store/redis/redis-store.ts'
+import type { Store } from '../../src/store/store.ts'
+import { type RedisProcess, startRedis } from '../support/redis-process.ts'
+import { unpackPrevious } from './previous.ts'
+
+const LIMITS: readonly Limit[] = [
+  slidingWindowLog({ limit: 10, window: '1h' }),
+  slidingWindowCounter({ limit: 10, window: '1h' }),
+  slidingWindowCounter({ limit: 10, window: '1h', buckets: 6 }),
+  tokenBucket({ capacity: 10, refillPerSecond: 0.001 }),
+]
+
+let server: RedisProcess
+let previous: Store
+let current: Store
+let remove: () => Promise<void>
+
+beforeAll(async () => {
+  server = await startRedis()
+  const unpacked = await unpackPrevious()
+  remove = unpacked.remove
+  const module = (await import(unpacked.path)) as { redisStore: typeof redisStore }
+  const open = async (make: typeof redisStore): Promise<Store> => {
+    const client = new Redis({ port: server.port, lazyConnect: true })
+    const store = make(client, { deadlineMs: 10_000, denyCache: false, onStoreFailure: 'throw' })
+    await store.ready()
+    return store
+  }
+  previous = await open(module.redisStore)
+  current = await open(redisStore)
+})
+afterAll(async () => {
+  await previous?.close()
+  await current?.close()
+  await remove?.()
+  await server?.stop()
+})
+
+async function charge(store: Store, check: Check, cost: number): Promise<Refund | null> {
+  const { verdicts } = await store.decide({ alternatives: [[{ ...check, cost }]], shadow: [] })
+  const chargedAtUs = verdicts[0]?.[0]?.chargedAtUs ?? null
+  return chargedAtUs === null ? null : { check, units: cost, chargedAtUs }
+}
+
+describe.each(LIMITS)('$id', limit => {
+  const checkOf = (subject: string): Check => ({ subject, scope: 'global', name: 'p.x', limit, cost: 1 })
+
+  it('that this version has reset is counted by both', async () => {
+    const check = checkOf(`user:new-${limit.id}`)
+    const former = (await charge(previous, check, 3)) as Refund
+    await current.reset([check])
+    expect(await charge(previous, check, 6)).not.toBeNull()
+    expect(await charge(current, check, 4)).not.toBeNull()
+    expect(await charge(previous, check, 1)).toBeNull()
+    expect(await current.refund([former])).toEqual([0])
+    expect(await charge(current, check, 1)).toBeNull()
+  })
+
+  it('that the previous version has reset is counted by both', async () => {
+    const check = checkOf(`user:old-${limit.id}`)
+    await charge(current, check, 3)
+    await current.reset([check])
+    await previous.reset([check])
+    expect(await charge(current, check, 6)).not.toBeNull()
+    expect(await charge(previous, check, 4)).not.toBeNull()
+    expect(await charge(current, check, 1)).toBeNull()
+    const after = await charge(previous, check, 1)
+    expect(after).toBeNull()
+  })
+})

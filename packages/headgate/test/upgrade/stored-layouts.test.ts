@@ -1,0 +1,133 @@
+/** What the previous version has left in Redis is read by this one, and means what it meant. */
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { algorithmOf } from '../../src/engine/algorithms.ts'
+import type { Check, Verdict } from '../../src/engine/question.ts'
+import type { StoredOverrides } from '../../src/store/control-store.ts'
+import { type RedisStore, redisStore } from '../../src/store/redis/redis-store.ts'
+import { directRedisStore } from '../support/direct-store.ts'
+import { type RedisProcess, startRedis } from '../support/redis-process.ts'
+import { waitUntil } from '../support/wait-until.ts'
+import { previouslyStored, type StoredKey } from './previous.ts'
+
+/** The clock of a test stands still while the server's expiry runs on. */
+const GRACE_MS = 600_000
+
+let server: RedisProcess
+let client: Redis
+let nowUs = 0
+const stores: RedisStore[] = []
+
+beforeAll(async () => {
+  server = await startRedis()
+  client = new Redis(server.port)
+})
+beforeEach(() => client.flushall())
+afterAll(async () => {
+  await Promise.all(stores.map(store => store.close()))
+  client?.disconnect()
+  await server?.stop()
+})
+
+async function open(tenant = ''): Promise<RedisStore> {
+  const store = directRedisStore(client, { tenant, deadlineMs: 5_000, testClockUs: () => nowUs })
+  stores.push(store)
+  await store.ready()
+  return store
+}
+
+async function restore({ key, type, value, ttlMs }: StoredKey): Promise<void> {
+  if (type === 'hash') await client.hset(key, value as Record<string, string>)
+  else {
+    const scored = value as readonly string[]
+    for (let at = 0; at < scored.length; at += 2)
+      await client.zadd(key, scored[at + 1] as string, scored[at] as string)
+  }
+  if (ttlMs >= 0) await client.pexpire(key, ttlMs + GRACE_MS)
+}
+
+async function peek(store: RedisStore, check: Check): Promise<Verdict> {
+  const answer = await store.peek({ alternatives: [[check]], shadow: [] })
+  return answer.verdicts[0]?.[0] as Verdict
+}
+
+describe.each(previouslyStored.states)('a $name', ({ tenant, check, stored, charges, answers, ...state }) => {
+  it('is answered about as it was', async () => {
+    await restore(stored)
+    const store = await open(tenant)
+    for (const { afterUs, cost, ...expected } of answers) {
+      nowUs = state.nowUs + afterUs
+      expect(await peek(store, { ...check, cost }), `${afterUs} µs later, cost ${cost}`).toMatchObject(
+        expected,
+      )
+    }
+  })
+
+  it('admits what was left of it and no more', async () => {
+    await restore(stored)
+    const store = await open(tenant)
+    nowUs = state.nowUs
+    const left = answers[0]?.remaining ?? 0
+    const answer = await store.decide({ alternatives: [[{ ...check, cost: left }]], shadow: [] })
+    expect(answer.charged).toBe(0)
+    expect((await peek(store, check)).allowed).toBe(false)
+    const ttlMs = await client.pttl(stored.key)
+    expect(ttlMs).toBeGreaterThan(0)
+    const keepUs = algorithmOf(check.limit).keepForUs(
+      check.limit,
+      algorithmOf(check.limit).empty(),
+      state.nowUs,
+    )
+    expect(ttlMs).toBeLessThanOrEqual(keepUs / 1000 + GRACE_MS)
+  })
+
+  it('gives back what was charged to it', async () => {
+    await restore(stored)
+    const store = await open(tenant)
+    nowUs = state.nowUs
+    const before = (await peek(store, check)).remaining
+    const { units, chargedAtUs } = charges.at(-1) as (typeof charges)[number]
+    const [given] = await store.refund([{ check, units, chargedAtUs }])
+    expect(given).toBe(units)
+    expect((await peek(store, check)).remaining).toBe(before + units)
+  })
+
+  it('is forgotten by a reset', async () => {
+    await restore(stored)
+    const store = await open(tenant)
+    nowUs = state.nowUs
+    await store.reset([check])
+    expect(await peek(store, check)).toMatchObject({ allowed: true, remaining: check.limit.limit })
+  })
+})
+
+describe('what operators had set', () => {
+  it('is in force as it was', async () => {
+    const { stored, reading, ...operators } = previouslyStored.operators
+    for (const key of stored) await restore(key)
+    nowUs = operators.nowUs
+    const store = await open()
+    const { control, overrides } = await store.control.read()
+    expect(control).toEqual(reading.control)
+    const { entries, nowMs } = overrides as StoredOverrides
+    const read = [...entries].map(([target, entry]) => ({
+      ...{ target, ...entry, expiresInMs: entry.expiresAtMs - nowMs },
+    }))
+    expect(read).toEqual(reading.overrides)
+    expect(await store.control.removeOverride('rule login')).toBe(true)
+    const left = (await store.control.read()).overrides as StoredOverrides
+    expect([...left.entries.keys()]).toEqual(['subject user:42'])
+  })
+})
+
+describe('the fleet', () => {
+  it('counts the processes of the previous version', async () => {
+    const { stored, live, ...fleet } = previouslyStored.fleet
+    await restore(stored)
+    nowUs = fleet.nowUs
+    const store = redisStore(client, { testClockUs: () => nowUs })
+    stores.push(store)
+    await waitUntil('all are counted', async () => store.health().liveProcesses === live + 1)
+    expect(store.health().stateRewinds).toBe(0)
+  })
+})
