@@ -1,19 +1,53 @@
-import { createClientAddress } from 'headgate'
-import { type Config, parseUpstream, type Upstream } from 'headgate/config'
+import { type ClientAddress, createClientAddress } from 'headgate'
+import type { Config, UpstreamConfig } from 'headgate/config'
+import { type Identify, identifyByConfig } from 'headgate/identify'
+import { createFindRoute, type FindRoute } from './gateway/routes.js'
+import { createUpstreamPool, type UpstreamPool, type UpstreamSettings } from './gateway/upstream-pool.js'
 
 /** What requests are forwarded by until the next configuration: replaced whole, never changed. */
 export interface Serving {
-  readonly upstream: Upstream
-  /** The client's address, from the peer's and its `X-Forwarded-For`. */
-  readonly clientAddress: ReturnType<typeof createClientAddress>
+  readonly findRoute: FindRoute<UpstreamPool>
+  readonly pools: readonly UpstreamPool[]
+  /** The client's address, from the peer's and what trusted proxies say. */
+  readonly clientAddress: ClientAddress
+  /** Who is asking. */
+  readonly identify: Identify
 }
 
-/** Makes what a configuration stands for. `upstream` takes the place of the configuration's. */
-export function createServing(config: Config, upstream: Upstream | null): Serving {
-  const target = upstream ?? parseUpstream(config.upstream)
-  if (target === null) throw new Error('upstream: expected one in the policy file; got none')
-  return {
-    upstream: target,
-    clientAddress: createClientAddress({ trustedProxies: config.trustedProxies }),
+export interface ServingOptions extends UpstreamSettings {
+  /** Takes the place of the configuration's. */
+  readonly upstream?: UpstreamConfig | null
+  /** What was served before: upstreams that have not changed keep their connections and what is known of them. */
+  readonly before?: Serving
+}
+
+/** Makes what a configuration stands for. */
+export function createServing(config: Config, options: ServingOptions = {}): Serving {
+  const upstream = options.upstream ?? config.upstream
+  if (upstream === null && config.routes.length === 0) {
+    throw new Error('upstream: expected one in the policy file; got none')
   }
+  const pools = new Map<string, UpstreamPool>()
+  const earlier = new Map(options.before?.pools.map(pool => [keyOf(pool.config), pool]))
+  const open = (wanted: UpstreamConfig): UpstreamPool => {
+    const key = keyOf(wanted)
+    const pool = pools.get(key) ?? earlier.get(key) ?? createUpstreamPool(wanted, options)
+    pools.set(key, pool)
+    return pool
+  }
+  return {
+    findRoute: createFindRoute({ routes: config.routes, upstream }, open),
+    pools: [...pools.values()],
+    clientAddress: createClientAddress(config),
+    identify: identifyByConfig(config),
+  }
+}
+
+/** Lets go of the connections of upstreams that are not in use any more. */
+export function closeUnused(before: Serving, after: Serving): void {
+  for (const pool of before.pools) if (!after.pools.includes(pool)) pool.close()
+}
+
+function keyOf(config: UpstreamConfig): string {
+  return JSON.stringify([config.urls, config.host, config.timeoutMs, config.connectTimeoutMs])
 }

@@ -23,17 +23,39 @@ test('--help lists the commands', async () => {
     Rate limiting for HTTP APIs: a gateway, and decisions over HTTP.
 
     Options:
-      -V, --version    print the version
-      -h, --help       print this help
+      -V, --version                print the version
+      -h, --help                   print this help
 
     Commands:
-      serve [options]  Stand in front of an HTTP service and let through what the
-                       policy file allows.
-      control          See and change the switches of a whole fleet.
-      override         Replace the numbers of a subject or a rule for a time.
-      rules            Check a policy file, and ask what it says.
-      schema           Print the JSON Schema of a policy file, for editors.
-      help [command]   print the help of a command
+      serve [options]              Stand in front of an HTTP service and let through
+                                   what the policy file allows.
+      init [options] [file]        Write a policy file to begin with, in which
+                                   comments explain every part.
+      control                      See and change the switches of a whole fleet.
+      override                     Replace the numbers of a subject or a rule for a
+                                   time.
+      top [options]                Show who is refused most, once a second.
+      watch [options]              Show decisions, refusals and latency, once a
+                                   second.
+      doctor [options]             Look whether a Redis is fit for limits: version,
+                                   eviction, latency, clock, rights, functions.
+      rules                        Check a policy file, and ask what it says.
+      schema                       Print the JSON Schema of a policy file, for
+                                   editors.
+      simulate [options] [log]     Play an access log through a policy file, and say
+                                   who would have been denied, when, how often.
+      check [options] <subject>    Ask for a decision, as an app would, and charge
+                                   it.
+      inspect [options] <subject>  Say what a subject has used of each of its
+                                   limits, when it is free again, and where that is
+                                   kept.
+      reset [options] <subject>    Forget what a subject has used: of everything, or
+                                   of one policy or tier.
+      functions                    Redis Functions, for stores that use them in
+                                   place of scripts.
+      completion <shell>           Print a script with which a shell completes
+                                   commands and flags.
+      help [command]               print the help of a command
     "
   `)
 })
@@ -47,19 +69,106 @@ test('serve --help lists the flags, all of which the reference explains', async 
     Stand in front of an HTTP service and let through what the policy file allows.
 
     Options:
-      -c, --config <file>    policy file (default: "headgate.yaml"; with --demo it
-                             may be missing)
-      --host <address>       address the gateway listens on (default: "127.0.0.1")
-      -p, --port <number>    port the gateway listens on; 0 chooses a free one
-                             (default: 8080)
-      -u, --upstream <url>   where requests go; takes the place of the one in the
-                             file
-      --redis <url>          share the limits through Redis; left out: they are kept
-                             in this process
-      --demo                 use the small built-in upstream if none is configured
-      --admin-port <number>  port of the decision API, on 127.0.0.1 always (default:
-                             8082)
-      -h, --help             print this help
+      -c, --config <file>                  policy file (default: "headgate.yaml";
+                                           with --demo it may be missing)
+      --host <address>                     address the gateway listens on (default:
+                                           "127.0.0.1")
+      -p, --port <number>                  port the gateway listens on; 0 chooses a
+                                           free one (default: 8080)
+      --tls-cert <file>                    certificate of the gateway, with those
+                                           that lead to its authority, in PEM
+      --tls-key <file>                     its key, in PEM
+      -u, --upstream <url>                 where requests go; takes the place of the
+                                           one in the file
+      --upstream-ca <file>                 an authority to trust of https upstreams,
+                                           in PEM
+      --service <name>                     the program these gateways are, where
+                                           several programs share a Redis
+      --subject-secret-file <file>         a secret of 16 characters or more that
+                                           API keys are stored under
+      --log-format <format>                lines for people, or JSON (choices:
+                                           "text", "json", default: "text")
+      --access-log                         write a line for every request
+      --demo                               use the small built-in upstream if none
+                                           is configured
+      --redis <url>                        share the limits through Redis; left out:
+                                           they are kept in this process
+      --redis-ca <file>                    an authority to trust of rediss://, in
+                                           PEM
+      --deadline <ms>                      how long Redis may take for a decision
+                                           before it is made without it (default:
+                                           30)
+      --breaker-failures <number>          failed calls in a row after which Redis
+                                           is not asked for a while (default: 5)
+      --probe-after <ms>                   the longest time until it is tried again
+                                           (default: 500)
+      --share <part/of>                    this region's part of every limit, such
+                                           as 1/3, where each has a Redis of its own
+      --functions                          run as Redis Functions instead of scripts
+                                           (Redis 7)
+      --admin-host <address>               address of the admin port; others than
+                                           loopback need a token (default:
+                                           "127.0.0.1")
+      --admin-port <number>                port of decisions, operators and probes;
+                                           0: a free one (default: 8082)
+      --admin-token <name:role:source...>  who may call the admin port: role check,
+                                           read or administer; secret from file:path
+                                           or env:VARIABLE
+      --admin-name <name...>               host names by which the admin port may be
+                                           called, beside addresses
+      --metrics-public                     metrics need no token
+      --show-subjects                      show operators who was refused, instead
+                                           of masked names
+      --alert <name=threshold...>          another threshold, or off:
+                                           violation-rate=0.1 latency=50
+                                           store-down=60 spike=5; budgets:
+                                           budget-operations, budget-memory
+      --alert-webhook <source>             tell a webhook in the JSON of Slack; its
+                                           address from file:path or env:VARIABLE
+      --ratelimit-config <path>            answer Envoy's rate limit protocol by
+                                           this file of envoyproxy/ratelimit, or a
+                                           folder of them
+      --ratelimit-shadow                   tell Envoy that every request may pass,
+                                           whatever its limits say
+      --ratelimit-headers                  have Envoy add RateLimit-Limit,
+                                           -Remaining and -Reset to responses
+      --ratelimit-metadata                 return the question and the metadata of
+                                           its limits to Envoy
+      --grpc-host <address>                address Envoy's rate limit service
+                                           listens on (default: "127.0.0.1")
+      --grpc-port <number>                 port Envoy's rate limit service listens
+                                           on; 0 chooses a free one (default: 8081)
+      --grpc-tls-cert <file>               certificate of the rate limit service,
+                                           PEM; left out: no TLS
+      --grpc-tls-key <file>                its private key
+      --grpc-client-ca <file>              authority that must have signed the
+                                           certificates of those who call it
+      --max-headers <number>               headers of a request; more are 431; 0: no
+                                           bound (default: 100)
+      --max-client-connections <number>    connections of one address that is no
+                                           trusted proxy; more are closed; 0: no
+                                           bound (default: 256)
+      --max-client-requests <number>       requests of one client under way at once;
+                                           more are 429; 0: no bound (default: 128)
+      --max-pipelined <number>             requests of one connection under way at
+                                           once; it closes after them; 0: no bound
+                                           (default: 16)
+      --max-upstream-connections <number>  requests under way at the upstream at
+                                           once; more are 503; 0: no bound (default:
+                                           512)
+      --min-body-rate <number>             bytes a second of a body; slower for 10 s
+                                           is 408; 0: no bound (default: 256)
+      --response-timeout <seconds>         how long a client may not read its
+                                           response before it is cut off; 0: no
+                                           bound (default: 30)
+      -h, --help                           print this help
+
+    Every flag may be set in the environment: --admin-port as HEADGATE_ADMIN_PORT.
+
+    Examples:
+      headgate serve --demo
+      headgate serve --upstream http://127.0.0.1:3000 --redis redis://127.0.0.1:6379
+      headgate serve --host 0.0.0.0 --admin-host 0.0.0.0 --admin-token prometheus:read:file:/run/secrets/prometheus
     "
   `)
   const reference = readFileSync(new URL('../../../docs/reference/cli.md', import.meta.url), 'utf8')

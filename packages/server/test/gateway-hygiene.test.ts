@@ -1,3 +1,5 @@
+import { slidingWindowLog } from 'headgate'
+import { defineConfig } from 'headgate/config'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { lines, rawRequest } from './support/raw-http.js'
 import { type RawUpstream, startRawUpstream } from './support/raw-upstream.js'
@@ -37,16 +39,14 @@ describe('a request that could be read in two ways is refused, and the upstream 
       lines('GET / HTTP/1.1', 'Host: a', 'Connection: Upgrade', 'Upgrade: websocket'),
     ],
     [
-      'an upgrade to h2c',
+      'an upgrade to a WebSocket or h2c',
       501,
-      lines(
-        'GET / HTTP/1.1',
-        'Host: a',
-        'Connection: Upgrade, HTTP2-Settings',
-        'Upgrade: h2c',
-        'HTTP2-Settings: AAMA',
-      ),
+      lines('GET / HTTP/1.1', 'Host: a', 'Connection: Upgrade', 'Upgrade: h2c, websocket'),
     ],
+    ['HTTP/2.0 on a line of HTTP/1.1', 505, lines('GET / HTTP/2.0', 'Host: a')],
+    ['HTTP/0.9 with a version', 505, lines('GET / HTTP/0.9', 'Host: a')],
+    ['another expectation', 417, lines('GET / HTTP/1.1', 'Host: a', 'Expect: 200-ok')],
+    ['101 headers', 431, lines('GET / HTTP/1.1', 'Host: a', ...new Array(100).fill('a: b'))],
     [
       'Transfer-Encoding beside Content-Length',
       400,
@@ -117,13 +117,14 @@ describe('a request is written anew for the upstream', () => {
     expect(upstream.received).toEqual([
       lines(
         'GET /a?b=1 HTTP/1.1',
-        `Host: ${new URL(upstream.url).host}`,
-        'Accept: a',
-        'Accept: b',
+        `host: ${new URL(upstream.url).host}`,
+        'connection: keep-alive',
         'X-Forwarded-For: 127.0.0.1',
         'X-Forwarded-Proto: http',
         'X-Forwarded-Host: shop.example',
-        'Connection: keep-alive',
+        `X-Request-Id: ${reply.header('X-Request-Id')}`,
+        'Accept: a',
+        'Accept: b',
       ),
     ])
   })
@@ -149,6 +150,54 @@ describe('a request is written anew for the upstream', () => {
     expect(request).not.toMatch(/6\.6\.6\.6|8\.8\.8\.8|evil/)
   })
 
+  test('with our word about the client before anything of its own, however many headers there are', async () => {
+    const many = Array.from({ length: 99 }, (_, index) => `x${index}: y`)
+    expect((await rawRequest(gateway.url, lines('GET / HTTP/1.1', 'Host: a', ...many))).status).toBe(200)
+    const names = upstream.received[0]?.split('\r\n').map(line => line.split(':')[0])
+    expect(names?.slice(1, 3)).toEqual(['host', 'connection'])
+    expect(names?.slice(3, 6)).toEqual(['X-Forwarded-For', 'X-Forwarded-Proto', 'X-Forwarded-Host'])
+    expect(names).toContain('x98')
+  })
+
+  test('without what a stranger claims about its address, or about where the request was sent', async () => {
+    const claims = [
+      'CF-Connecting-IP',
+      'True-Client-IP',
+      'x_client_ip',
+      'Fastly-Client-IP',
+      'X.Real.IP',
+      'X-Original-URL',
+      'X-Rewrite-URL',
+      'X_Original_URL',
+      'X-Original-Host',
+      'Transfer_Encoding',
+      'Content_Length',
+      'Proxy_Authorization',
+    ]
+    await rawRequest(
+      gateway.url,
+      lines('GET / HTTP/1.1', 'Host: a', 'X_Other: kept', ...claims.map(name => `${name}: claimed`)),
+    )
+    expect(upstream.received[0]).toContain('X_Other: kept')
+    expect(upstream.received[0]).not.toContain('claimed')
+  })
+
+  test('without an offer of HTTP/2, which is passed over with whatever follows it', async () => {
+    const offer = lines(
+      'GET /1 HTTP/1.1',
+      'Host: a',
+      'Connection: Upgrade, HTTP2-Settings',
+      'Upgrade: h2c',
+      'HTTP2-Settings: AAMA',
+    )
+    const early = lines('GET /early HTTP/1.1', 'Host: a')
+    const reply = await rawRequest(gateway.url, [`${offer}PRI * HTTP/2.0\r\n\r\n${early}`, early])
+    expect(reply.text.match(/HTTP\/1\.1 200 /g)).toHaveLength(1)
+    expect(reply.header('Connection')).toBe('close')
+    expect(upstream.received.join('')).toMatch(/^GET \/1 /)
+    expect(upstream.received.join('')).not.toMatch(/upgrade|http2|early|PRI/i)
+  })
+
   test('with a chunked body of a DELETE chunked as it came, once', async () => {
     await rawRequest(gateway.url, [
       lines('DELETE /it HTTP/1.1', 'Host: a', 'Transfer-Encoding: chunked'),
@@ -169,7 +218,7 @@ describe('a request is written anew for the upstream', () => {
       `${lines('GET / HTTP/1.1', 'Host: a', `Content-Length: ${hidden.length}`)}${hidden}`,
     )
     expect(upstream.received).toHaveLength(1)
-    expect(upstream.received[0]).toContain(`Content-Length: ${hidden.length}\r\n`)
+    expect(upstream.received[0]).toContain(`content-length: ${hidden.length}\r\n`)
     expect(upstream.received[0]?.endsWith(hidden)).toBe(true)
   })
 
@@ -213,6 +262,30 @@ describe('an answer is written anew for the client', () => {
     expect(upstream.received).toHaveLength(1)
   })
 
+  test('without the length of a body that must not come', async () => {
+    upstream.answerWith(lines('HTTP/1.1 204 No Content', 'Content-Length: 5'))
+    const empty = await rawRequest(gateway.url, lines('GET / HTTP/1.1', 'Host: a'))
+    expect([empty.status, empty.header('Content-Length')]).toEqual([204, undefined])
+    // What a GET would have brought; RFC 9110 allows it.
+    upstream.answerWith(lines('HTTP/1.1 304 Not Modified', 'Content-Length: 5'))
+    const unchanged = await rawRequest(gateway.url, lines('GET / HTTP/1.1', 'Host: a'))
+    expect([unchanged.status, unchanged.header('Content-Length')]).toEqual([304, '5'])
+  })
+
+  test.each([
+    ['a control byte in its reason', lines('HTTP/1.1 200 a\x01b', 'Content-Length: 0')],
+    ['a status that is none', lines('HTTP/1.1 099 OK', 'Content-Length: 0')],
+    ['another transfer coding', lines('HTTP/1.1 200 OK', 'Transfer-Encoding: gzip, chunked')],
+  ])('and one with %s is a bad gateway, of which the log tells', async (_name, answer) => {
+    upstream.answerWith(answer)
+    const reply = await rawRequest(gateway.url, lines('GET / HTTP/1.1', 'Host: a'))
+    expect(reply.text).toMatch(/^HTTP\/1\.1 502 Bad Gateway\r\n/)
+    expect(reply.text).toContain('gave an answer that cannot be passed on')
+    expect(gateway.logged).toHaveLength(1)
+    upstream.answerWith(lines('HTTP/1.1 200 OK', 'Content-Length: 0'))
+    expect((await rawRequest(gateway.url, lines('GET / HTTP/1.1', 'Host: a'))).status).toBe(200)
+  })
+
   test('and one that is not HTTP is a bad gateway', async () => {
     upstream.answerWith('SSH-2.0-OpenSSH_9.2\r\n')
     expect((await rawRequest(gateway.url, lines('GET / HTTP/1.1', 'Host: a'))).status).toBe(502)
@@ -221,4 +294,24 @@ describe('an answer is written anew for the client', () => {
     upstream.answerWith(lines('HTTP/1.1 101 Switching Protocols', 'Connection: upgrade', 'Upgrade: h2c'))
     expect((await rawRequest(gateway.url, lines('GET / HTTP/1.1', 'Host: a'))).status).toBe(502)
   })
+})
+
+test('a header that some server takes for a method override is held to the rules of that method', async () => {
+  const perMinute = (limit: number) => slidingWindowLog({ limit, window: '1m' })
+  const strict = await startGateway(upstream.url, {
+    config: defineConfig({
+      policies: { api: perMinute(100), removal: perMinute(1) },
+      default: { policy: 'api' },
+      rules: [{ name: 'removal', match: { method: 'DELETE', path: '/x' }, policy: 'removal' }],
+    }),
+  })
+  const claim = (header: string) => rawRequest(strict.url, lines('POST /x HTTP/1.1', 'Host: a', header))
+  upstream.answerWith(lines('HTTP/1.1 200 OK', 'Content-Length: 0'))
+  const statuses = [
+    (await claim('X_HTTP_Method_Override: DELETE')).status,
+    (await claim('X-HTTP_Method-Override: DELETE')).status,
+    (await claim('X-Other: DELETE')).status,
+  ]
+  await strict.close()
+  expect(statuses).toEqual([200, 429, 200])
 })

@@ -75,6 +75,31 @@ describe('what the limiter says', () => {
     ])
   })
 
+  test('is a problem for browsers, too', async () => {
+    const { url } = await gatewayTo((await rawUpstream()).url, { limit: 0 })
+    const denied = await fetch(url, { headers: { accept: 'text/html' } })
+    expect(denied.headers.get('content-type')).toBe('application/problem+json')
+    expect(await denied.text()).toMatch(/^\{.*\}\n$/)
+  })
+
+  test('holds a place for as long as a request is under way', async () => {
+    const upstream = await rawUpstream()
+    const config = defineConfig({
+      policies: { streams: { algorithm: 'concurrency', limit: 1 } },
+      default: { policy: 'streams' },
+    })
+    const { url } = await gatewayTo(upstream.url, { config })
+    upstream.fallSilent()
+    const client = new AbortController()
+    const left = expect(fetch(url, { signal: client.signal })).rejects.toThrow()
+    await expect.poll(() => upstream.received.length).toBe(1)
+    expect((await fetch(url)).status).toBe(429)
+    client.abort()
+    await left
+    upstream.answerWith(lines('HTTP/1.1 200 OK', 'Content-Length: 0'))
+    await expect.poll(async () => (await fetch(url)).status).toBe(200)
+  })
+
   test('is asked before the body is read: a denied upload is answered at once and not drained', async () => {
     const upstream = await rawUpstream()
     const { url } = await gatewayTo(upstream.url, { limit: 0 })
@@ -119,6 +144,13 @@ describe('what the limiter says', () => {
     const denied = await rawRequest(url, head)
     expect(denied.status).toBe(429)
     expect(denied.text).not.toContain('100 Continue')
+  })
+
+  test('is given to HTTP/1.0 without 100 Continue, which it does not know', async () => {
+    const { url } = await gatewayTo((await rawUpstream()).url)
+    const head = lines('PUT / HTTP/1.0', 'Host: a', 'Content-Length: 5', 'Expect: 100-continue')
+    const reply = await rawRequest(url, [head, 'hello'])
+    expect(reply.text).toMatch(/^HTTP\/1\.1 200 /)
   })
 
   test('is not needed: a limiter at fault lets requests pass and says so once', async () => {
@@ -216,9 +248,10 @@ describe('between client and upstream', () => {
     const leaving = new AbortController()
     const asked = fetch(url, { signal: leaving.signal })
     await expect.poll(() => upstream.received.length).toBe(1)
+    const [carrier] = upstream.sockets
     leaving.abort()
     await expect(asked).rejects.toThrow('abort')
-    await expect.poll(() => upstream.sockets.size).toBe(0)
+    await expect.poll(() => carrier?.destroyed).toBe(true)
   })
 
   test('a kept connection that the upstream has closed is replaced without the client noticing', async () => {

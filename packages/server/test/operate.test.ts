@@ -2,10 +2,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, describe, expect, test } from 'vitest'
-import { startRedis } from '../../headgate/test/support/redis-process.ts'
+import { type RedisProcess, startRedis } from '../../headgate/test/support/redis-process.ts'
 import { sendCommand } from '../../headgate/test/support/resp.ts'
 import { waitUntil } from '../../headgate/test/support/wait-until.ts'
-import { runHeadgate, serveHeadgate } from './support/headgate-process.js'
+import { type HeadgateProcess, runHeadgate, serveHeadgate } from './support/headgate-process.js'
+import { runInProcess } from './support/run-in-process.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'headgate-operate-'))
 const file = join(folder, 'headgate.yaml')
@@ -33,7 +34,10 @@ const cleanUps: (() => Promise<unknown>)[] = []
 afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
 })
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+afterAll(async () => {
+  await sharedServer?.end('SIGTERM')
+  rmSync(folder, { recursive: true, force: true })
+})
 
 async function serve(...args: string[]) {
   const served = await serveHeadgate('--config', file, '--demo', ...args)
@@ -48,9 +52,16 @@ async function serve(...args: string[]) {
   return { ...served, statuses, server: ['--server', served.adminUrl] }
 }
 
+/** One for the tests that leave it as it was. */
+let sharedServer: HeadgateProcess | undefined
+async function shared(): Promise<HeadgateProcess> {
+  sharedServer ??= await serveHeadgate('--config', file, '--demo')
+  return sharedServer
+}
+
 async function cli(...args: string[]) {
-  const { code, stdout, stderr } = await runHeadgate(args)
-  return { code, text: `${stdout}${stderr}`.trim() }
+  const { code, out, err } = await runInProcess(args)
+  return { code, text: `${out}${err}`.trim() }
 }
 
 describe('the gateway', () => {
@@ -91,26 +102,36 @@ describe('headgate control', () => {
     expect(await sendCommand(redis.port, 'HGET', 'rate-limit:control', 'multiplier')).toBe('0')
     await waitUntil('paused', async () => !(await statuses(5)).includes(429), { timeoutMs: 2_000 })
   })
+})
 
+describe('the control hash, edited by hand', () => {
   test.each([
-    [['control', 'set'], 2, 'expected --on, --off or --multiplier; got none'],
-    [['control', 'set', '--on', '--off'], 2, '--on: expected one of --on and --off; got both'],
-    [['control', 'set', '--multiplier', 'x'], 2, '--multiplier: expected a number; got "x"'],
-    [['control', 'get', '--server', 'nowhere'], 2, '--server: expected a URL; got "nowhere"'],
-    [
-      ['control', 'get', '--server', 'http://127.0.0.1:1'],
-      1,
-      'expected a headgate server at http://127.0.0.1:1',
-    ],
-    [['control', 'get', '--redis', 'redis://127.0.0.1:1'], 1, '--redis: control: could not be read'],
-  ])('%j is refused', async (args, code, message) => {
-    const server = args.some(arg => arg.startsWith('--server') || arg.startsWith('--redis'))
-      ? []
-      : ['--server', 'http://127.0.0.1:1']
-    const answer = await cli(...args, ...server)
-    expect(answer.text).toContain(message)
-    expect(answer.code).toBe(code)
+    ['true', true],
+    ['1', true],
+    ['on', true],
+    ['YES', true],
+    ['false', false],
+    ['0', false],
+    ['Off', false],
+    [' no ', false],
+    ['', true],
+    ['disabled', true],
+    ['2', true],
+  ])('enabled %j', async (word, enabled) => {
+    handEdited ??= await startRedis()
+    await sendCommand(handEdited.port, 'HSET', 'rate-limit:control', 'enabled', word)
+    const { code, text } = await cli('control', 'get', '--redis', handEdited.url)
+    expect(code).toBe(0)
+    expect(text).toContain(`limits ${enabled ? 'on' : 'off'}, multiplier 1`)
+    const isUnderstood = ['true', '1', 'on', 'yes', 'false', '0', 'off', 'no'].includes(
+      word.trim().toLowerCase(),
+    )
+    const warning = `control enabled: expected true, on, yes or 1, or false, off, no or 0; got ${JSON.stringify(word)}`
+    expect(text.includes(warning)).toBe(!isUnderstood)
   })
+
+  let handEdited: RedisProcess | undefined
+  afterAll(() => handEdited?.stop())
 })
 
 describe('headgate override', () => {
@@ -139,24 +160,19 @@ describe('headgate override', () => {
     ).toBe(0)
     expect((await cli('override', 'list', ...server)).text).toMatch(/^user:42: minute 5, burst 2,/)
   })
+})
 
-  test('is refused by name when it is wrong', async () => {
-    const { server } = await serve()
-    const set = (...args: string[]) => cli('override', 'set', ...args, ...why, ...server)
-    const wrong: [string[], string][] = [
-      [['--rule', 'nope', '--tier', 'pro'], 'override rule: expected one of login, reports; got "nope"'],
-      [['--subject', 'user:42', '--tier', 'gold'], 'override tier: expected one of anonymous'],
-      [['--subject', 'user:42'], 'override replacement: expected one of tier, numbers, limits; got "none"'],
-      [['--tier', 'pro'], '--subject: expected one of --subject and --rule; got neither'],
-      [['--subject', 'user:42', '--limit', 'log-1h'], '--limit: expected id=units, such as log-1m=500'],
-    ]
-    for (const [args, message] of wrong) {
-      const { code, text } = await set(...args)
-      expect(text).toContain(message)
-      expect(code).toBeGreaterThan(0)
-    }
-    expect((await cli('override', 'list', ...server)).text).toBe('none')
+test('--json answers scripts', async () => {
+  const { server } = await serve()
+  const json = async (...args: string[]) => JSON.parse((await cli(...args, '--json', ...server)).text)
+  expect(await json('control', 'set', '--multiplier', '2')).toEqual({ enabled: true, multiplier: 2 })
+  expect(await json('control', 'get')).toEqual({ enabled: true, multiplier: 2 })
+  const override = ['--rule', 'login', '--tier', 'pro', '--ttl', '1h', '--reason', 'launch', '--by', 'ada']
+  expect(await json('override', 'set', ...override)).toEqual({ set: true })
+  expect(await json('override', 'list')).toMatchObject({
+    overrides: [{ rule: 'login', tier: 'pro', by: 'ada', reason: 'launch', expiresAt: expect.any(Number) }],
   })
+  expect(await json('override', 'remove', '--rule', 'login')).toEqual({ removed: true })
 })
 
 describe('the metrics', () => {
@@ -188,42 +204,127 @@ default: { policy: api }
 })
 
 describe('over HTTP', () => {
-  test('a bad field is named with 400, and nothing changes', async () => {
-    const { adminUrl } = await serve()
-    const send = async (method: string, path: string, body: unknown) => {
-      const answer = await fetch(`${adminUrl}${path}`, {
-        method,
+  async function send(adminUrl: string, method: string, path: string, body?: unknown) {
+    const answer = await fetch(`${adminUrl}${path}`, {
+      method,
+      ...(body !== undefined && {
         headers: { 'Content-Type': 'application/json' },
         body: JSON.stringify(body),
-      })
-      return { status: answer.status, body: (await answer.json()) as Record<string, unknown> }
-    }
-    expect(await send('PATCH', '/v1/control', { multiplier: -1 })).toMatchObject({
-      status: 400,
-      body: { detail: expect.stringContaining('multiplier: expected a number from 0 to 1000') },
+      }),
     })
-    expect(await send('PATCH', '/v1/control', { enable: true })).toMatchObject({
-      status: 400,
-      body: { field: 'enable' },
-    })
-    expect(await send('PUT', '/v1/overrides', [])).toMatchObject({ status: 400, body: { field: 'body' } })
-    expect(await send('DELETE', '/v1/overrides', {})).toMatchObject({ status: 400 })
-    expect(await send('POST', '/v1/explain', { subject: 'user:42', path: 7 })).toMatchObject({
-      status: 400,
-      body: { field: 'path' },
-    })
-    const explained = await send('POST', '/v1/explain', {
-      subject: 'user:42',
-      method: 'POST',
-      path: '/login',
-    })
-    expect(explained).toMatchObject({
+    const retryAfter = answer.headers.get('retry-after')
+    return { status: answer.status, retryAfter, body: (await answer.json()) as Record<string, unknown> }
+  }
+
+  const why = { ttl: '1h', by: 'ada', reason: 'launch' }
+  test.each<[string, string, unknown, string, string]>([
+    ['PATCH', '/v1/control', { multiplier: -1 }, 'multiplier', 'expected a number from 0 to 1000'],
+    ['PATCH', '/v1/control', { multiplier: '2' }, 'multiplier', 'expected a number from 0 to 1000'],
+    ['PATCH', '/v1/control', { multiplier: { toString: 1 } }, 'multiplier', 'got a value of type object'],
+    ['PATCH', '/v1/control', { enabled: 'no' }, 'enabled', 'enabled: expected true or false; got "no"'],
+    ['PATCH', '/v1/control', { enabled: 0 }, 'enabled', 'enabled: expected true or false; got 0'],
+    ['PATCH', '/v1/control', { enable: true }, 'enable', 'expected one of enabled, multiplier'],
+    ['PATCH', '/v1/control', { 'apikey:canary': true }, 'apikey:*', 'expected one of enabled, multiplier'],
+    ['PUT', '/v1/overrides', [], 'body', 'expected a JSON object'],
+    ['PUT', '/v1/overrides', { 'apikey:canary': 1 }, 'apikey:*', 'expected one of subject, rule'],
+    ['PUT', '/v1/overrides', { subject: 'canary', tier: 'pro', ...why }, 'subject', "expected 'type:id'"],
+    ['PUT', '/v1/overrides', { rule: 'nope', tier: 'pro', ...why }, 'rule', 'expected one of login, reports'],
+    ['PUT', '/v1/overrides', { rule: 'login', tier: 'gold', ...why }, 'tier', 'expected one of anonymous'],
+    ['PUT', '/v1/overrides', { rule: 'login', tier: 'pro', ...why, ttl: '32d' }, 'ttl', "to '31d'"],
+    ['PUT', '/v1/overrides', { rule: 'login', tier: 'pro', ...why, by: '' }, 'by', 'a text of 1 to 200'],
+    [
+      'PUT',
+      '/v1/overrides',
+      { rule: 'login', numbers: { minute: -1 }, ...why },
+      'numbers.minute',
+      'a whole number',
+    ],
+    [
+      'PUT',
+      '/v1/overrides',
+      { rule: 'login', limits: { 'log-1h': -1 }, ...why },
+      'limits.log-1h',
+      'a whole number',
+    ],
+    [
+      'PUT',
+      '/v1/overrides',
+      { rule: 'login', ...why },
+      'replacement',
+      'expected one of tier, numbers, limits',
+    ],
+    ['DELETE', '/v1/overrides', {}, 'subject', 'expected either a subject or a rule'],
+    ['DELETE', '/v1/overrides', { subject: 'canary' }, 'subject', "expected 'type:id'"],
+    ['POST', '/v1/explain', { subject: 'user:42', path: 7 }, 'path', 'expected a non-empty string; got 7'],
+    [
+      'POST',
+      '/v1/explain',
+      { subject: 'user:42', scope: '' },
+      'scope',
+      'expected a non-empty string; got ""',
+    ],
+    ['POST', '/v1/explain', { subject: [] }, 'subject', 'expected at least one'],
+    ['POST', '/v1/explain', { subject: 'user:42', cost: -1 }, 'cost', 'a whole number from 0'],
+  ])('%s %s %j is 400 and names the field', async (method, path, body, field, detail) => {
+    const { adminUrl } = await shared()
+    const answer = await send(adminUrl, method, path, body)
+    expect(answer).toMatchObject({ status: 400, body: { field, detail: expect.stringContaining(detail) } })
+    expect(JSON.stringify(answer)).not.toContain('canary')
+  })
+
+  test('and nothing has changed', async () => {
+    const { adminUrl } = await shared()
+    expect((await send(adminUrl, 'GET', '/v1/control')).body).toEqual({ enabled: true, multiplier: 1 })
+    expect((await send(adminUrl, 'GET', '/v1/overrides')).body).toEqual({ overrides: [] })
+  })
+
+  test('explain says which rules speak, and another site is refused', async () => {
+    const { adminUrl } = await shared()
+    const facts = { subject: 'user:42', method: 'POST', path: '/login' }
+    expect(await send(adminUrl, 'POST', '/v1/explain', facts)).toMatchObject({
       status: 200,
       body: { levels: [{ rule: 'login' }, { rule: 'default' }] },
     })
-    expect(await (await fetch(`${adminUrl}/v1/control`)).json()).toEqual({ enabled: true, multiplier: 1 })
-    expect(await (await fetch(`${adminUrl}/v1/counts`)).json()).toMatchObject({ shadowDivergence: 0 })
+    expect((await send(adminUrl, 'GET', '/v1/counts')).body).toMatchObject({ shadowDivergence: 0 })
     const foreign = { headers: { Origin: 'http://evil.example' } }
     expect((await fetch(`${adminUrl}/v1/control`, foreign)).status).toBe(403)
   })
+
+  test('while Redis is away operators get 503 and when to come back, and mistakes stay mistakes', async () => {
+    const redis = await startRedis()
+    cleanUps.push(() => redis.stop())
+    const { adminUrl } = await serve('--redis', redis.url)
+    redis.kill('SIGKILL')
+    await redis.exited
+    const refused = { status: 503, retryAfter: '1', body: { detail: expect.stringMatching(/^redis: /) } }
+    const override = { rule: 'login', tier: 'pro', ...why }
+    const answers = await Promise.all([
+      send(adminUrl, 'PATCH', '/v1/control', { multiplier: 2 }),
+      send(adminUrl, 'GET', '/v1/control'),
+      send(adminUrl, 'GET', '/v1/overrides'),
+      send(adminUrl, 'PUT', '/v1/overrides', override),
+      send(adminUrl, 'DELETE', '/v1/overrides', { rule: 'login' }),
+    ])
+    for (const answer of answers) expect(answer).toMatchObject(refused)
+    expect(await send(adminUrl, 'PATCH', '/v1/control', { multiplier: -2 })).toMatchObject({
+      status: 400,
+      body: { field: 'multiplier' },
+    })
+    expect((await send(adminUrl, 'POST', '/v1/explain', { subject: 'user:42', path: '/' })).status).toBe(200)
+    expect((await send(adminUrl, 'POST', '/v1/check', { subject: 'user:42', policy: 'api' })).status).toBe(
+      200,
+    )
+    expect(await cli('control', 'set', '--off', '--server', adminUrl)).toMatchObject({
+      code: 3,
+      text: expect.stringMatching(/^headgate: redis: /),
+    })
+  })
+})
+
+test('a command that is refused before Redis is connected ends', async () => {
+  const redis = await startRedis()
+  cleanUps.push(() => redis.stop())
+  const args = ['override', 'set', '--rule', 'nosuch', '--limit', 'log-1m=5', '--ttl', '30m', '--reason', 'x']
+  const { code, stderr } = await runHeadgate([...args, '--redis', redis.url, '--config', file])
+  expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('--rule: expected one of') })
 })

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { configSchema } from 'headgate/config'
 import { afterAll, describe, expect, test } from 'vitest'
 import { runHeadgate } from './support/headgate-process.js'
+import { runInProcess } from './support/run-in-process.js'
 
 const EXAMPLE = fileURLToPath(new URL('../../../examples/policy-file/headgate.yaml', import.meta.url))
 const folder = mkdtempSync(join(tmpdir(), 'headgate-rules-'))
@@ -86,13 +87,21 @@ test('headgate schema prints the schema that the library has', async () => {
   expect(JSON.parse(stdout)).toEqual(configSchema())
 })
 
-test.each([['rules', 'validate'], ['rules', 'explain'], ['schema']])(
-  '%s %s --help: the reference explains every flag',
-  async (...command) => {
-    const { code, stdout } = await runHeadgate([...command, '--help'])
-    expect(code).toBe(0)
-    const reference = readFileSync(new URL('../../../docs/reference/cli.md', import.meta.url), 'utf8')
-    expect(reference).toContain(`headgate ${command.join(' ')}`)
-    for (const [flag] of stdout.matchAll(/--[a-z-]+/g)) expect(reference).toContain(`\`${flag}`)
-  },
-)
+test.each([
+  ['rules', 'validate'],
+  ['rules', 'explain'],
+  ['schema'],
+  ['doctor'],
+  ['init'],
+  ['control', 'get'],
+  ['control', 'set'],
+  ['override', 'list'],
+  ['override', 'set'],
+  ['override', 'remove'],
+])('%s %s --help: the reference explains every flag', async (...command) => {
+  const { code, out } = await runInProcess([...command, '--help'])
+  expect(code).toBe(0)
+  const reference = readFileSync(new URL('../../../docs/reference/cli.md', import.meta.url), 'utf8')
+  expect(reference).toContain(`headgate ${command.join(' ')}`)
+  for (const [flag] of out.matchAll(/--[a-z-]+/g)) expect(reference).toContain(`\`${flag}`)
+})

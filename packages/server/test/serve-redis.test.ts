@@ -1,10 +1,16 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { defineConfig } from 'headgate/config'
 import { createClient } from 'redis'
 import { afterEach, expect, test } from 'vitest'
 import { type RedisProcess, startRedis } from '../../headgate/test/support/redis-process.ts'
+import { sendCommand } from '../../headgate/test/support/resp.ts'
+import { startTcpProxy } from '../../headgate/test/support/tcp-proxy.ts'
+import { waitUntil } from '../../headgate/test/support/wait-until.ts'
+import { withService } from '../src/cli/fleet.js'
 import { type HeadgateProcess, serveHeadgate, serveHeadgateIn } from './support/headgate-process.js'
+import { runInProcess } from './support/run-in-process.js'
 
 const running: HeadgateProcess[] = []
 let redis: RedisProcess | undefined
@@ -36,6 +42,35 @@ test('two gateways on one Redis share the limits, and decide without it when it 
   for (const { end } of gateways) expect((await end('SIGTERM')).code).toBe(0)
 })
 
+test('it listens when Redis answers, so that the first requests are decided there', async () => {
+  redis = await startRedis()
+  const proxy = await startTcpProxy(redis)
+  proxy.blackhole()
+  const starting = serve(`redis://127.0.0.1:${proxy.port}`)
+  await expect.poll(() => proxy.connections, { timeout: 20_000 }).toBeGreaterThan(0)
+  expect(running).toEqual([])
+  proxy.forward()
+  proxy.resetAll()
+  const { stdout, gatewayUrl } = await starting
+  expect(stdout()).toMatch(/, limits shared through Redis$/m)
+  expect((await fetch(gatewayUrl)).status).toBe(200)
+  await expect
+    .poll(() => sendCommand(redis?.port as number, 'KEYS', 'ratelimit:v1:{ip:127.0.0.1}:*'))
+    .not.toEqual([])
+  await proxy.close()
+})
+
+test('a Redis that is away holds nobody up for long, and the first lines say so', async () => {
+  const began = performance.now()
+  const { gatewayUrl, stdout, end } = await serve('redis://127.0.0.1:9')
+  expect(performance.now() - began).toBeLessThan(10_000)
+  expect(stdout()).toContain(
+    'which has not answered within 5 s: until it does, each request is decided without it',
+  )
+  expect((await fetch(gatewayUrl)).status).toBe(200)
+  expect((await end('SIGTERM')).code).toBe(0)
+})
+
 test('Redis may be named in the environment, and its keys by the policy file', async () => {
   redis = await startRedis()
   const folder = mkdtempSync(join(tmpdir(), 'headgate-redis-'))
@@ -60,4 +95,37 @@ test('Redis may be named in the environment, and its keys by the policy file', a
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
+})
+
+test('a gateway counts as a process of its service, and a command as none of them', async () => {
+  redis = await startRedis()
+  const folder = mkdtempSync(join(tmpdir(), 'headgate-service-'))
+  const config = join(folder, 'headgate.yaml')
+  writeFileSync(config, 'service: shop\n')
+  const { port, url } = redis
+  const services = async () => {
+    const members = (await sendCommand(port, 'ZRANGE', 'ratelimit:fleet', 0, -1)) as string[]
+    return members.map(member => member.split('/')[0]).sort()
+  }
+  try {
+    running.push(await serveHeadgate('--config', config, '--demo', '--redis', url))
+    await waitUntil('the gateway has said that it is there', async () => (await services()).join() === 'shop')
+    running.push(await serveHeadgate('--config', config, '--demo', '--redis', url, '--service', 'billing'))
+    const { code } = await runInProcess(['control', 'get', '--redis', url, '--config', config])
+    expect(code).toBe(0)
+    await waitUntil('both are there', async () => (await services()).length >= 2)
+    expect(await services()).toEqual(['billing', 'shop'])
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+})
+
+test.each<[string | undefined, Record<string, string>, string | undefined, string | undefined]>([
+  ['flag', { HEADGATE_SERVICE: 'environment' }, 'file', 'flag'],
+  [undefined, { HEADGATE_SERVICE: 'environment' }, 'file', 'environment'],
+  [undefined, { HEADGATE_SERVICE: '' }, 'file', 'file'],
+  [undefined, {}, undefined, undefined],
+])('of --service %s, %j and the file, which says %s, %s holds', (flag, environment, file, expected) => {
+  const config = defineConfig(file === undefined ? {} : { service: file })
+  expect(withService(config, flag, environment).service).toBe(expected)
 })

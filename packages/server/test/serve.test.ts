@@ -36,8 +36,7 @@ describe('headgate serve with the quickstart', () => {
     expect(denied.headers.get('x-ratelimit-burst')).toBe('20')
     expect(denied.headers.get('x-ratelimit-remaining')).toBe('0')
     expect(denied.headers.get('x-ratelimit-tier')).toBe('anonymous')
-    expect(denied.headers.get('ratelimit')).toMatch(/r=0;t=\d+/)
-    expect(denied.headers.get('ratelimit-policy')).toContain('q=10;w=60')
+    expect(denied.headers.has('ratelimit')).toBe(false)
     expect(Number(denied.headers.get('retry-after'))).toBeGreaterThan(0)
     expect(await denied.json()).toMatchObject({ status: 429, tier: 'anonymous', remaining: 0 })
     expect(stdout()).toMatch(

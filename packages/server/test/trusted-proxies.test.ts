@@ -67,4 +67,27 @@ describe('behind a trusted proxy', () => {
     expect(upstream.received[0]).toContain('X-Forwarded-For: 203.0.113.9, 127.0.0.1\r\n')
     expect(upstream.received[0]).not.toContain('1.1.1.1')
   })
+
+  test('what the proxy says in the words of a CDN is passed on; where the request went is not for it to say', async () => {
+    await statusWith('CF-Connecting-IP: 203.0.113.9', 'X-Original-URL: /admin')
+    expect(upstream.received[0]).toContain('CF-Connecting-IP: 203.0.113.9\r\n')
+    expect(upstream.received[0]).not.toContain('/admin')
+  })
+})
+
+test('where proxies write Forwarded, X-Forwarded-For is anybody’s and is not read', async () => {
+  gateway = await startGateway(upstream.url, {
+    limit: 1,
+    trustedProxies: ['127.0.0.1'],
+    forwardedHeader: 'forwarded',
+  })
+  expect(await statusWith('Forwarded: for=1.1.1.1, for="[2001:db8::9]:80"')).toBe(200)
+  expect(await statusWith('Forwarded: for="[2001:DB8::A]"', 'X-Forwarded-For: 198.51.100.1')).toBe(429)
+  expect(gateway.logged.join('\n')).toContain('ip:2001:db8::/64')
+})
+
+test('proxies are counted where that is said aloud', async () => {
+  gateway = await startGateway(upstream.url, { limit: 1, trustedProxies: { hops: 1 } })
+  expect(await statusWith('X-Forwarded-For: 1.1.1.1, 203.0.113.9')).toBe(200)
+  expect(await statusWith('X-Forwarded-For: 2.2.2.2, 203.0.113.9')).toBe(429)
 })

@@ -1,6 +1,6 @@
 import type { Decision } from 'headgate'
+import { quotaWords } from '../gateway/quota-words.js'
 import type { Service } from '../service.js'
-import { quotaWords } from '../wording/quota-words.js'
 import { readVersion } from './version.js'
 
 const EXTRA_REQUESTS = 5
@@ -10,14 +10,15 @@ const MOST_REQUESTS = 200
 /** What is told at the start: what listens where, who gets what, and a line to try it with. */
 export function banner(
   service: Service,
-  { isDemo, isShared }: { isDemo: boolean; isShared: boolean },
+  { isDemo, limits, isOpen }: { readonly isDemo: boolean; readonly limits: string; readonly isOpen: boolean },
 ): string {
   const { example } = service
   return [
-    `headgate ${readVersion()}, limits ${isShared ? 'shared through Redis' : 'kept in this process'}`,
+    `headgate ${readVersion()}, limits ${limits}`,
     '',
     `  gateway       ${service.gatewayUrl}  ->  ${service.upstreamUrl}${isDemo ? ' (built-in demo)' : ''}`,
-    `  decision API  ${service.adminUrl}  (this machine only)`,
+    `  decision API  ${service.adminUrl}  (${isOpen ? 'this machine only' : 'with a token'})`,
+    ...(service.grpcAddress === null ? [] : [`  Envoy gRPC    ${service.grpcAddress}`]),
     `  limits        each client address: ${ruleWords(example)}`,
     '',
     ...trial(service.gatewayUrl, example),

@@ -1,23 +1,21 @@
 import { existsSync } from 'node:fs'
 import {
   type Config,
-  defaultPolicy,
-  defineConfig,
+  configWithSettings,
   type Settings,
   type WatchedConfig,
   watchConfig,
-  withSettings,
 } from 'headgate/config'
-import type { ConfigState } from '../decision-api/decision-api.js'
-import type { Log } from '../log/throttled-log.js'
+import type { Log } from '../gateway/throttled-log.js'
+import type { ConfigCounts } from '../metrics/config-counts.js'
 import { UsageError } from './usage-error.js'
 
 /** The configuration of a running server. */
 export interface LiveConfig {
   readonly config: Config
-  /** Names the function that puts a new configuration in place; it throws what speaks against one. */
-  onChange(apply: (config: Config) => void): void
-  state(): ConfigState
+  /** Names the function that puts a new configuration in place; it rejects with what speaks against one. */
+  onChange(apply: (config: Config) => Promise<void>): void
+  state(): ConfigCounts
   close(): void
 }
 
@@ -40,7 +38,8 @@ export async function openConfig({ file, demo, settings, log }: ConfigSources): 
   const named = file ?? settings.rulesPath
   const path = named ?? DEFAULT_FILE
   if (named === null && !existsSync(DEFAULT_FILE)) {
-    if (demo || settings.policy !== null || settings.distributed) return fixed(withoutFile(settings))
+    if (demo || settings.policy !== null || settings.distributed)
+      return fixed(configWithSettings(settings, null))
     throw new UsageError(
       `${DEFAULT_FILE}: expected a file that can be read; got no such file; name one with --config, or begin with --demo`,
     )
@@ -49,17 +48,21 @@ export async function openConfig({ file, demo, settings, log }: ConfigSources): 
 }
 
 async function watched(path: string, settings: Settings, log: Log): Promise<LiveConfig> {
-  let apply: ((config: Config) => void) | null = null
+  let apply: ((config: Config) => Promise<void>) | null = null
   let refused = 0
   const watcher: WatchedConfig = await watchConfig(path, {
-    onConfig(config) {
-      apply?.(withSettings(config, settings))
-      const isMoved = config.prefix !== watcher.config.prefix || config.tenant !== watcher.config.tenant
-      log(`${path}: in use as changed${isMoved ? '; prefix and tenant from the next start on' : ''}`)
+    async onConfig(config) {
+      await apply?.(configWithSettings(settings, config))
+      log(`${path}: in use as changed`)
     },
     onError(error) {
       refused++
-      log(`${path}: NOT in use, the last good configuration stays: ${(error as Error).message}`)
+      const { message: cause } = error as Error
+      log(`${path}: NOT in use, the last good configuration stays: ${cause}`, {
+        level: 'error',
+        cause,
+        consequence: 'the last good configuration stays',
+      })
     },
   })
   const onHangUp = () => void watcher.reload()
@@ -67,7 +70,7 @@ async function watched(path: string, settings: Settings, log: Log): Promise<Live
   if (!process.stdout.isTTY) process.on('SIGHUP', onHangUp)
   const config = watcher.config
   return {
-    config: withSettings(config, settings),
+    config: configWithSettings(settings, config),
     onChange(given) {
       apply = given
       // It may have changed while the server was starting.
@@ -79,12 +82,6 @@ async function watched(path: string, settings: Settings, log: Log): Promise<Live
       watcher.close()
     },
   }
-}
-
-/** The built-in values, beneath what the environment says. */
-function withoutFile(settings: Settings): Config {
-  const policy = settings.policy ?? (settings.distributed ? defaultPolicy() : null)
-  return withSettings(defineConfig({}), { ...settings, policy })
 }
 
 function fixed(config: Config): LiveConfig {

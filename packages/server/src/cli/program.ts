@@ -1,64 +1,127 @@
-import { Command, CommanderError, InvalidArgumentError } from 'commander'
+import { Command, CommanderError, Option } from 'commander'
 import { isHeadgateError } from 'headgate'
-import { addOperatorCommands } from './operator-commands.js'
+import { shownName } from 'headgate/config'
+import { isCallersMistake, isStoreFailure } from '../operators/failure-kind.js'
+import { NotHeadgateError, UnavailableError } from '../operators/operator-errors.js'
+import { addAdminFlags } from './admin-flags.js'
+import { addAlertFlags } from './alert-flags.js'
+import { addBoundFlags } from './bound-flags.js'
+import { addCompletionCommand } from './completion-command.js'
+import { addControlCommand } from './control-command.js'
+import { addDoctorCommand } from './doctor-command.js'
+import { addEnvoyFlags } from './envoy-flags.js'
+import { inVariable, takeFlagsFrom } from './flags-from-environment.js'
+import { addFunctionsCommand } from './functions-command.js'
+import { addInitCommand } from './init-command.js'
+import { addOverrideCommand } from './override-command.js'
+import { parsePort } from './parse-port.js'
+import { addRedisFlags } from './redis-flags.js'
 import { addRulesCommands } from './rules-commands.js'
 import type { ServeFlags } from './serve.js'
+import { addSimulateCommand } from './simulate-command.js'
+import { addSubjectCommands, DeniedError } from './subject-commands.js'
+import { createTerminal, type Terminal } from './terminal.js'
 import { UsageError } from './usage-error.js'
 import { readVersion } from './version.js'
+import { addWatchCommands } from './watch-commands.js'
 
-const EXIT_OK = 0
-const EXIT_FAILURE = 1
-/** The command line or the policy file is wrong. */
-const EXIT_USAGE = 2
-const CONFIG_ERRORS = ['ERR_HEADGATE_INVALID_CONFIG', 'ERR_HEADGATE_UNREADABLE_CONFIG']
+/** What the exit code of a command says to a script; `docs/reference/cli.md` explains them. */
+const EXIT = { ok: 0, failure: 1, usage: 2, unavailable: 3, notHeadgate: 4, denied: 5 }
 
-/** Runs a command line and resolves to the exit code. Never throws: what went wrong is on stderr. */
-export async function runProgram(args: readonly string[]): Promise<number> {
+/** Runs a command line and resolves to the exit code. Never throws: what went wrong is on the terminal. */
+export async function runProgram(
+  args: readonly string[],
+  terminal: Terminal = createTerminal(process.stdout, process.stderr),
+): Promise<number> {
   try {
-    await buildProgram().parseAsync(args, { from: 'user' })
-    return EXIT_OK
+    await buildProgram(terminal).parseAsync(args, { from: 'user' })
+    return EXIT.ok
   } catch (error) {
     // commander has said it already, and ends --help and --version this way too.
-    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_OK : EXIT_USAGE
-    process.stderr.write(`headgate: ${(error as Error).message}\n`)
-    return isOfTheUser(error) ? EXIT_USAGE : EXIT_FAILURE
+    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage
+    if (error instanceof DeniedError) return EXIT.denied
+    terminal.complain(`headgate: ${(error as Error).message}`)
+    return exitCodeOf(error)
   }
 }
 
-function isOfTheUser(error: unknown): boolean {
-  return error instanceof UsageError || (isHeadgateError(error) && CONFIG_ERRORS.includes(error.code))
+function exitCodeOf(error: unknown): number {
+  if (error instanceof UsageError) return EXIT.usage
+  if (error instanceof UnavailableError) return EXIT.unavailable
+  if (error instanceof NotHeadgateError) return EXIT.notHeadgate
+  if (!isHeadgateError(error)) return EXIT.failure
+  if (isCallersMistake(error)) return EXIT.usage
+  return isStoreFailure(error) ? EXIT.unavailable : EXIT.failure
 }
 
-function buildProgram(): Command {
+function buildProgram(terminal: Terminal): Command {
   const program = new Command('headgate')
     .description('Rate limiting for HTTP APIs: a gateway, and decisions over HTTP.')
     .version(readVersion(), '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print this help')
     .helpCommand('help [command]', 'print the help of a command')
     .showHelpAfterError('(--help lists what there is)')
+    .configureOutput({
+      writeOut: text => terminal.print(text.trimEnd()),
+      writeErr: text => terminal.complain(withoutSecrets(text.trimEnd())),
+    })
     .exitOverride()
-  program
+  const serveCommand = program
     .command('serve')
     .description('Stand in front of an HTTP service and let through what the policy file allows.')
     .option('-c, --config <file>', 'policy file (default: "headgate.yaml"; with --demo it may be missing)')
     .option('--host <address>', 'address the gateway listens on', '127.0.0.1')
     .option('-p, --port <number>', 'port the gateway listens on; 0 chooses a free one', parsePort, 8080)
+    .option('--tls-cert <file>', 'certificate of the gateway, with those that lead to its authority, in PEM')
+    .option('--tls-key <file>', 'its key, in PEM')
     .option('-u, --upstream <url>', 'where requests go; takes the place of the one in the file')
-    .option('--redis <url>', 'share the limits through Redis; left out: they are kept in this process')
+    .option('--upstream-ca <file>', 'an authority to trust of https upstreams, in PEM')
+    .option('--service <name>', 'the program these gateways are, where several programs share a Redis')
+    .option(
+      '--subject-secret-file <file>',
+      'a secret of 16 characters or more that API keys are stored under',
+    )
+    .addOption(
+      new Option('--log-format <format>', 'lines for people, or JSON')
+        .choices(['text', 'json'])
+        .default('text'),
+    )
+    .option('--access-log', 'write a line for every request')
     .option('--demo', 'use the small built-in upstream if none is configured')
-    .option('--admin-port <number>', 'port of the decision API, on 127.0.0.1 always', parsePort, 8082)
     .allowExcessArguments(false)
-    .action(async (flags: ServeFlags) => {
+    .addHelpText(
+      'after',
+      '\nEvery flag may be set in the environment: --admin-port as HEADGATE_ADMIN_PORT.\n\nExamples:\n  headgate serve --demo\n  headgate serve --upstream http://127.0.0.1:3000 --redis redis://127.0.0.1:6379\n  headgate serve --host 0.0.0.0 --admin-host 0.0.0.0 --admin-token prometheus:read:file:/run/secrets/prometheus',
+    )
+    .hook('preAction', command => takeFlagsFrom(process.env, command))
+    .action(async (flags: ServeFlags, command: Command) => {
       // Loaded only when it is needed: --help should not wait for a server.
       const { serve } = await import('./serve.js')
-      await serve(flags)
+      await serve(flags, terminal).catch(error => {
+        throw inVariable(error, command)
+      })
     })
-  addOperatorCommands(program)
-  addRulesCommands(program)
+  addRedisFlags(serveCommand)
+  addAdminFlags(serveCommand)
+  addAlertFlags(serveCommand)
+  addEnvoyFlags(serveCommand)
+  addBoundFlags(serveCommand)
+  addInitCommand(program, terminal)
+  addControlCommand(program, terminal)
+  addOverrideCommand(program, terminal)
+  addWatchCommands(program, terminal)
+  addDoctorCommand(program, terminal)
+  addRulesCommands(program, terminal)
+  addSimulateCommand(program, terminal)
+  addSubjectCommands(program, terminal)
+  addFunctionsCommand(program, terminal)
+  addCompletionCommand(program, terminal)
   return program
 }
 
-function parsePort(text: string): number {
-  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text)
-  throw new InvalidArgumentError(`expected a whole number from 0 to 65535; got "${text}".`)
+/** What is not known is repeated, and may be a secret: a subject in place of a command, what stands behind an option's =. */
+function withoutSecrets(complaint: string): string {
+  return complaint
+    .replace(/^(error: unknown option '[^'=]*)=[^\n]*'/, "$1=…'")
+    .replace(/^(error: unknown command ')([^\n]*)'/, (_, start, name) => `${start}${shownName(name)}'`)
 }

@@ -1,6 +1,8 @@
 import type { Command } from 'commander'
 import type { RequestFacts, SubjectInput } from 'headgate'
-import type { Config } from 'headgate/config'
+import { type Config, describeValue } from 'headgate/config'
+import { inOptions } from './in-option.js'
+import type { Terminal } from './terminal.js'
 import { UsageError } from './usage-error.js'
 
 const DEFAULT_FILE = 'headgate.yaml'
@@ -15,14 +17,14 @@ interface ExplainFlags {
 }
 
 /** Adds `headgate rules` and `headgate schema`. */
-export function addRulesCommands(program: Command): void {
+export function addRulesCommands(program: Command, terminal: Terminal): void {
   const rules = program.command('rules').description('Check a policy file, and ask what it says.')
   rules
     .command('validate')
     .description('Report every mistake in a policy file at once.')
     .argument('[file]', 'the policy file', DEFAULT_FILE)
     .allowExcessArguments(false)
-    .action(async (file: string) => print(summary(file, await load(file))))
+    .action(async (file: string) => terminal.print(summary(file, await load(file))))
   rules
     .command('explain')
     .description('Say which rule a request matches, and why. Asks and charges nothing.')
@@ -34,7 +36,7 @@ export function addRulesCommands(program: Command): void {
     .option('--scope <name>', 'what is asked for, where the path does not say')
     .allowExcessArguments(false)
     .action(async (method: string, path: string, flags: ExplainFlags) =>
-      print(await explain(method, path, flags)),
+      terminal.print(await explain(method, path, flags)),
     )
   program
     .command('schema')
@@ -42,7 +44,7 @@ export function addRulesCommands(program: Command): void {
     .allowExcessArguments(false)
     .action(async () => {
       const { configSchema } = await import('headgate/config')
-      print(JSON.stringify(configSchema(), null, 2))
+      terminal.print(JSON.stringify(configSchema(), null, 2))
     })
 }
 
@@ -72,10 +74,11 @@ async function explain(method: string, path: string, flags: ExplainFlags): Promi
   const config = await load(flags.config)
   if (flags.tier !== undefined && !Object.hasOwn(config.tiers, flags.tier)) {
     throw new UsageError(
-      `--tier: expected one of ${Object.keys(config.tiers).join(', ')}; got "${flags.tier}"`,
+      `--tier: expected one of ${Object.keys(config.tiers).join(', ')}; got ${describeValue(flags.tier)}`,
     )
   }
-  const { createGate, isHeadgateError } = await import('headgate')
+  if (flags.scope === '') throw new UsageError('--scope: expected a non-empty string; got ""')
+  const { createGate } = await import('headgate')
   const gate = createGate({ config })
   const facts: RequestFacts = {
     method,
@@ -87,13 +90,8 @@ async function explain(method: string, path: string, flags: ExplainFlags): Promi
   try {
     return gate.explain(facts).text
   } catch (error) {
-    if (isHeadgateError(error)) throw new UsageError(error.message)
-    throw error
+    throw inOptions(error)
   } finally {
     await gate.close()
   }
-}
-
-function print(text: string): void {
-  process.stdout.write(`${text}\n`)
 }

@@ -1,79 +1,139 @@
-import type { Ask, SubjectInput } from 'headgate'
-import { describeValue, nearestName } from 'headgate/config'
-import { RequestError } from './request-error.js'
+/**
+ * What a body asks: about a policy or tier by its name, or about a request by the rules of the policy file. A body with a
+ * `method`, a `path` or a list of subjects is about a request.
+ */
+import { type Ask, claimedMethods, type RequestFacts, type SubjectInput } from 'headgate'
+import { RequestError } from '../admin/request-error.js'
+import {
+  bad,
+  booleanOf,
+  type Fields,
+  objectOf,
+  refuseUnknown,
+  subjectOf,
+  textOf,
+  unitsOf,
+} from './body-fields.js'
 
 /** The names that may be asked for. */
-interface Names {
+export interface Names {
   readonly policies: ReadonlySet<string>
   readonly tiers: ReadonlySet<string>
 }
 
-/** One question to the limiter. */
-export interface AskedCheck {
-  readonly subject: SubjectInput
-  readonly ask: Ask<string, string>
+/** One question to the gate. */
+export type AskedCheck = (
+  | { readonly facts: RequestFacts }
+  | { readonly facts: null; readonly subject: SubjectInput; readonly ask: Ask<string, string> }
+) & {
+  /** Whether a reference is wanted, by which the units can be given back. */
+  readonly refundable: boolean
 }
 
-const FIELDS = ['subject', 'policy', 'tier', 'scope', 'cost']
-const MAX_COST = 2 ** 32 - 1
+const NAMED_FIELDS = ['subject', 'policy', 'tier', 'scope', 'cost', 'refundable']
+const FACTS_FIELDS = ['subject', 'method', 'path', 'claimedMethods', 'tier', 'scope', 'cost', 'refundable']
+const ALL_FIELDS = [...new Set([...NAMED_FIELDS, ...FACTS_FIELDS])]
 const MAX_CHECKS = 1_000
+const MAX_SUBJECTS = 16
+const MAX_CLAIMED = 16
 
 /**
  * The checks of a request's body: the body itself, or each of its `checks`. All are looked at before any is asked,
  * so that a mistake in the last charges nothing to the first. Throws a `RequestError` that names the field.
  */
-export function parseChecks(body: unknown, names: Names): { checks: AskedCheck[]; isList: boolean } {
-  if (!isRecord(body)) throw bad('body', 'a JSON object', body)
+export function parseChecks(value: unknown, names: Names): { checks: AskedCheck[]; isList: boolean } {
+  const body = objectOf(value, 'body')
   if (!Object.hasOwn(body, 'checks')) return { checks: [parseCheck(body, '', names)], isList: false }
-  refuseUnknown(body, ['checks'], '')
+  refuseUnknown(body, ['checks'])
   const { checks } = body
   if (!Array.isArray(checks) || checks.length === 0 || checks.length > MAX_CHECKS) {
     throw bad('checks', `a list of 1 to ${MAX_CHECKS} checks`, checks)
   }
-  const parsed = checks.map((check: unknown, index) => {
-    if (!isRecord(check)) throw bad(`checks[${index}]`, 'a JSON object', check)
-    return parseCheck(check, `checks[${index}].`, names)
-  })
+  const parsed = checks.map((check: unknown, index) =>
+    parseCheck(objectOf(check, `checks[${index}]`), `checks[${index}].`, names),
+  )
   return { checks: parsed, isList: true }
 }
 
-function parseCheck(check: Record<string, unknown>, prefix: string, names: Names): AskedCheck {
-  refuseUnknown(check, FIELDS, prefix)
-  const { scope, cost } = check
-  if (scope !== undefined && (typeof scope !== 'string' || scope === '')) {
-    throw bad(`${prefix}scope`, 'a non-empty string', scope)
+function parseCheck(check: Fields, prefix: string, names: Names): AskedCheck {
+  refuseUnknown(check, ALL_FIELDS, prefix)
+  const refundable = booleanOf(check.refundable, `${prefix}refundable`)
+  if (isAboutRequest(check)) return { facts: parseFacts(check, prefix, names), refundable }
+  return { facts: null, ...parseNamed(check, prefix, names), refundable }
+}
+
+function isAboutRequest({ method, path, subject }: Fields): boolean {
+  return method !== undefined || path !== undefined || Array.isArray(subject)
+}
+
+/** What is asked of a policy or a tier by its name. */
+export function parseNamed(
+  check: Fields,
+  prefix: string,
+  names: Names,
+): { subject: SubjectInput; ask: Ask<string, string> } {
+  if (check.claimedMethods !== undefined) {
+    throw new RequestError(400, `${prefix}claimedMethods`, 'expected beside a method or a path only')
   }
-  if (cost !== undefined && !(Number.isInteger(cost) && Number(cost) >= 0 && Number(cost) <= MAX_COST)) {
-    throw bad(`${prefix}cost`, `a whole number from 0 to ${MAX_COST}`, cost)
-  }
+  const scope = textOf(check.scope, `${prefix}scope`)
+  const cost = unitsOf(check.cost, `${prefix}cost`, 0)
   return {
-    subject: parseSubject(check.subject, `${prefix}subject`),
+    subject: subjectOf(check.subject, `${prefix}subject`),
     ask: {
       ...parseRule(check, prefix, names),
-      ...(scope === undefined ? {} : { scope }),
-      ...(cost === undefined ? {} : { cost: Number(cost) }),
+      ...(scope !== undefined && { scope }),
+      ...(cost !== undefined && { cost }),
     },
   }
 }
 
-/** Never shows what came: the id may be a secret. */
-function parseSubject(value: unknown, field: string): SubjectInput {
-  const expectation = 'expected "type:id" or { "type", "id" }, both non-empty and no ":" in the type'
-  const text = isRecord(value) ? `${textOf(value.type)}:${textOf(value.id)}` : textOf(value)
-  const colon = text.indexOf(':')
-  const typeHasColon = isRecord(value) && textOf(value.type).includes(':')
-  if (colon <= 0 || colon === text.length - 1 || typeHasColon) throw new RequestError(400, field, expectation)
-  return text as SubjectInput
+function parseFacts(check: Fields, prefix: string, { tiers }: Names): RequestFacts {
+  if (check.policy !== undefined) {
+    throw new RequestError(
+      400,
+      `${prefix}policy`,
+      'expected none beside a method, a path or a list of subjects',
+    )
+  }
+  const method = textOf(check.method, `${prefix}method`)
+  const path = textOf(check.path, `${prefix}path`)
+  const scope = textOf(check.scope, `${prefix}scope`)
+  const cost = unitsOf(check.cost, `${prefix}cost`, 0)
+  const tier = check.tier === undefined ? undefined : parseName(check.tier, `${prefix}tier`, tiers)
+  return {
+    subject: parseSubjects(check.subject, `${prefix}subject`),
+    claimedMethods: parseClaimed(check.claimedMethods, `${prefix}claimedMethods`, path ?? ''),
+    ...(method !== undefined && { method }),
+    ...(path !== undefined && { path }),
+    ...(tier !== undefined && { tier }),
+    ...(scope !== undefined && { scope }),
+    ...(cost !== undefined && { cost }),
+  }
 }
 
-function parseRule(
-  check: Record<string, unknown>,
-  prefix: string,
-  names: Names,
-): { policy: string } | { tier: string } {
+function parseSubjects(value: unknown, field: string): SubjectInput | readonly SubjectInput[] {
+  if (!Array.isArray(value)) return subjectOf(value, field)
+  if (value.length === 0 || value.length > MAX_SUBJECTS) {
+    throw bad(field, `a subject, or a list of 1 to ${MAX_SUBJECTS}`, value)
+  }
+  return value.map((one: unknown, index) => subjectOf(one, `${field}[${index}]`))
+}
+
+/** Those that headers claim, as the caller says, and those in the path's query. */
+function parseClaimed(value: unknown, field: string, path: string): readonly string[] {
+  const inQuery = claimedMethods(() => null, path)
+  if (value === undefined) return inQuery
+  const isList = Array.isArray(value) && value.length <= MAX_CLAIMED
+  if (!isList || value.some(one => typeof one !== 'string' || one === '')) {
+    throw bad(field, `a list of at most ${MAX_CLAIMED} methods`, value)
+  }
+  return [...inQuery, ...(value as string[])]
+}
+
+function parseRule(check: Fields, prefix: string, names: Names): { policy: string } | { tier: string } {
   const { policy, tier } = check
   if ((policy === undefined) === (tier === undefined)) {
-    const got = policy === undefined ? 'neither' : 'both'
+    const got = policy === undefined ? 'neither, and no method or path to go by the rules' : 'both'
     throw new RequestError(400, `${prefix}policy`, `expected either a policy or a tier; got ${got}`)
   }
   if (tier === undefined) return { policy: parseName(policy, `${prefix}policy`, names.policies) }
@@ -83,25 +143,4 @@ function parseRule(
 function parseName(name: unknown, field: string, known: ReadonlySet<string>): string {
   if (typeof name === 'string' && known.has(name)) return name
   throw bad(field, known.size === 0 ? 'none: there are none' : `one of ${[...known].join(', ')}`, name, known)
-}
-
-function refuseUnknown(value: Record<string, unknown>, known: readonly string[], prefix: string): void {
-  const unknown = Object.keys(value).find(key => !known.includes(key))
-  if (unknown === undefined) return
-  const field = unknown.length > 40 ? 'a field' : unknown
-  throw bad(`${prefix}${field}`, `one of ${known.join(', ')}`, unknown, known)
-}
-
-function bad(field: string, expected: string, got: unknown, known: Iterable<string> = []): RequestError {
-  const nearest = nearestName(got, known)
-  const hint = nearest === null ? '' : `; did you mean "${nearest}"?`
-  return new RequestError(400, field, `expected ${expected}; got ${describeValue(got)}${hint}`)
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : ''
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

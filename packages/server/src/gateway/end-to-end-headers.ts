@@ -1,11 +1,13 @@
 /**
  * Which headers cross the gateway. What belongs to one connection stays on it, both ways; so does every header that
- * `Connection` names. What we say about the client is said by us alone and added last, so that no request can
- * take it away or forge it.
+ * `Connection` names. What we say about the client is said by us alone, and first: a server that counts headers drops
+ * the last ones.
  */
 import type { IncomingMessage } from 'node:http'
+import { Http2ServerRequest } from 'node:http2'
 import type { HeaderField } from 'headgate'
-import { headerPairs, headerTokens, headerValues } from '../http/raw-headers.js'
+import { headerTokens, plainName } from '../http/raw-headers.js'
+import { ADDRESS_CLAIMS, TARGET_CLAIMS } from './claimed-headers.js'
 
 const HOP_BY_HOP = [
   'connection',
@@ -14,58 +16,82 @@ const HOP_BY_HOP = [
   'proxy-authenticate',
   'proxy-authorization',
   'te',
-  'trailer',
   'transfer-encoding',
   'upgrade',
   'http2-settings',
 ]
-/** Ours to say, or already done by us: `Expect` is answered here. */
-const REPLACED = ['host', 'content-length', 'expect', 'forwarded', 'x-real-ip']
+/** Ours to say, or already done by us: `Expect` is answered here, and trailers of a request end here. */
+const REPLACED = ['host', 'content-length', 'expect', 'forwarded', 'x-real-ip', 'x-request-id', 'trailer']
 const FORWARDED_PREFIX = 'x-forwarded-'
-const METHODS_WITHOUT_BODY = ['GET', 'HEAD', 'DELETE', 'OPTIONS', 'TRACE']
+const NO_CONTENT = 204
 
-/** The headers a request goes to the upstream with, as a flat list of names and values. */
-export function requestHeaders(req: IncomingMessage, authority: string, forwardedFor: string): string[] {
-  const dropped = droppedNames(req)
-  const kept = headerPairs(req).filter(([name]) => {
-    // Servers that hand headers on as variables make - and _ the same.
-    const plain = name.toLowerCase().replaceAll('_', '-')
-    return (
-      !dropped.has(name.toLowerCase()) && !REPLACED.includes(plain) && !plain.startsWith(FORWARDED_PREFIX)
-    )
-  })
-  return [
-    ['Host', authority],
-    ...kept,
-    ...framing(req),
-    ['X-Forwarded-For', forwardedFor],
-    ['X-Forwarded-Proto', 'http'],
-    ['X-Forwarded-Host', headerValues(req, 'host')[0] ?? ''],
-  ].flat()
+const NOT_OF_CLIENTS = new Set([...HOP_BY_HOP, ...REPLACED, ...TARGET_CLAIMS])
+const NOT_OF_STRANGERS = new Set([...NOT_OF_CLIENTS, ...ADDRESS_CLAIMS])
+const NOT_OF_UPSTREAMS = new Set(HOP_BY_HOP)
+
+/** The headers a request goes to the upstream with, as a flat list of names and values: ours first. */
+export function requestHeaders(
+  req: IncomingMessage,
+  ours: readonly HeaderField[],
+  { isPeerTrusted }: { readonly isPeerTrusted: boolean },
+): string[] {
+  const headers = flat(ours)
+  const dropped = isPeerTrusted ? NOT_OF_CLIENTS : NOT_OF_STRANGERS
+  const named = namedByConnection(req)
+  const { rawHeaders } = req
+  for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index] as string
+    const plain = plainName(name)
+    if (dropped.has(plain) || plain.startsWith(FORWARDED_PREFIX) || named?.includes(plain)) continue
+    // The pseudo-headers of HTTP/2 are the request line.
+    if (name.startsWith(':')) continue
+    headers.push(name, rawHeaders[index + 1] as string)
+  }
+  return headers
 }
 
-/** The headers an upstream's response goes to the client with. Ours take the place of its own of the same name. */
-export function responseHeaders(upstream: IncomingMessage, ours: readonly HeaderField[]): string[] {
-  const dropped = droppedNames(upstream)
-  for (const [name] of ours) dropped.add(name.toLowerCase())
-  const kept = headerPairs(upstream).filter(([name]) => !dropped.has(name.toLowerCase()))
-  return [...kept, ...ours].flat()
+/** An upstream's answer, before its body. */
+export interface AnswerHead {
+  readonly status: number
+  readonly reason: string
+  /** Names and values in turn. */
+  readonly rawHeaders: string[]
+}
+
+/** The headers an upstream's answer goes to the client with. Ours take the place of its own of the same name. */
+export function responseHeaders(answer: AnswerHead, ours: readonly HeaderField[]): string[] {
+  const { rawHeaders, status } = answer
+  const headers = flat(ours)
+  const named = namedByConnection(answer)
+  for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index] as string
+    const plain = plainName(name)
+    if (NOT_OF_UPSTREAMS.has(plain) || named?.includes(plain)) continue
+    // Whoever believes it waits for a body that must not come (RFC 9110, 8.6).
+    if (status === NO_CONTENT && plain === 'content-length') continue
+    if (ours.some(([own]) => own.length === plain.length && own.toLowerCase() === plain)) continue
+    headers.push(name, rawHeaders[index + 1] as string)
+  }
+  return headers
 }
 
 /** Whether the request announces a body, by the two headers the parser has found to be sound. */
 export function hasBody(req: IncomingMessage): boolean {
-  if (headerValues(req, 'transfer-encoding').length > 0) return true
-  return Number(headerValues(req, 'content-length')[0] ?? 0) > 0
+  const { headers } = req
+  // HTTP/2 need not say how long it is.
+  if (req instanceof (Http2ServerRequest as unknown as typeof IncomingMessage)) {
+    return !(req as unknown as Http2ServerRequest).stream.endAfterHeaders
+  }
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 }
 
-function droppedNames(message: IncomingMessage): Set<string> {
-  return new Set([...HOP_BY_HOP, ...headerTokens(message, 'connection')])
+function namedByConnection(message: Pick<IncomingMessage, 'rawHeaders'>): string[] | null {
+  const tokens = headerTokens(message, 'connection')
+  return tokens.length === 0 ? null : tokens.map(plainName)
 }
 
-/** The body's length is told in the way it came in, whatever the method; the framing itself is written anew. */
-function framing(req: IncomingMessage): HeaderField[] {
-  if (headerValues(req, 'transfer-encoding').length > 0) return [['Transfer-Encoding', 'chunked']]
-  const length = headerValues(req, 'content-length')[0]
-  if (length !== undefined) return [['Content-Length', length]]
-  return METHODS_WITHOUT_BODY.includes(req.method ?? '') ? [] : [['Content-Length', '0']]
+function flat(fields: readonly HeaderField[]): string[] {
+  const list: string[] = []
+  for (const [name, value] of fields) list.push(name, value)
+  return list
 }

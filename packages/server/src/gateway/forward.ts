@@ -1,32 +1,51 @@
-import { type Agent, type ClientRequest, type IncomingMessage, request, type ServerResponse } from 'node:http'
-import { pipeline } from 'node:stream'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { PassThrough } from 'node:stream'
 import type { HeaderField } from 'headgate'
-import type { Upstream } from 'headgate/config'
 import { problemAnswer } from '../http/problem.js'
-import { drain, sendAnswer } from '../http/send-answer.js'
-import { hasBody, requestHeaders, responseHeaders } from './end-to-end-headers.js'
+import { sendAnswer } from '../http/send-answer.js'
+import { isGone } from '../http/write-head.js'
+import type { UpstreamAttempt } from '../metrics/upstream-counts.js'
+import { hasBody, requestHeaders } from './end-to-end-headers.js'
+import { relayAnswer } from './relay-answer.js'
+import type { UpstreamPool, UpstreamServer } from './upstream-pool.js'
 
 /** One request on its way through the gateway. */
 export interface Exchange {
   readonly req: IncomingMessage
   readonly res: ServerResponse
-  /** Who it comes from, as the upstream is told. */
-  readonly forwardedFor: string
+  /** What the upstream is told beside what the client sent. */
+  readonly introduction: readonly HeaderField[]
+  /** The name the client asked for. */
+  readonly host: string
+  /** Whether the connection's peer is a proxy whose word about the client is taken. */
+  readonly isPeerTrusted: boolean
   /** What the decision adds to the response. */
   readonly headers: readonly HeaderField[]
 }
 
-/** The way to the one upstream there is. */
+/** The way to an upstream. */
 export interface Route {
-  readonly upstream: Upstream
-  readonly agent: Agent
-  /** How long the upstream may be silent before it has begun to answer. */
-  readonly timeoutMs: number
+  readonly pool: UpstreamPool
   /** Told when the upstream did not answer; the client gets no more than a status. */
   onFailure(reason: string): void
+  /** Told of every attempt, when the upstream has answered or failed. */
+  onAttempt?: ((attempt: UpstreamAttempt) => void) | undefined
 }
 
+/** Why there is no answer, as undici and Node name it. */
+export type Cause = Error & { readonly code?: string }
+
 const SAFE_METHODS = ['GET', 'HEAD', 'OPTIONS']
+/** How a connection fails that the server had closed while we wrote to it. */
+const CLOSED = ['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']
+/** Nothing was sent: even what must not be asked twice may be asked elsewhere. */
+const NOT_CONNECTED =
+  /^(?:ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|ENOTFOUND|EAI_AGAIN|UND_ERR_CONNECT_TIMEOUT|ERR_TLS_\w+|ERR_SSL_\w+|UNABLE_TO_\w+|\w*(?:CERT|SELF_SIGNED)\w*)$/
+/** What came is no answer that can be passed on. */
+const UNREADABLE = /^(?:HPE_\w+|UND_ERR_HEADERS_OVERFLOW|UNSENDABLE)$/
+/** How undici calls an answer to nothing, and one that switches protocols unasked. */
+const NOT_ASKED_FOR = ['bad response', 'bad upgrade']
+const MOST_TRIES = 3
 
 /**
  * Sends the request to the upstream and its answer to the client, both as streams. Redirects are answers like any
@@ -34,80 +53,95 @@ const SAFE_METHODS = ['GET', 'HEAD', 'OPTIONS']
  * shorter body must not look like a whole one.
  */
 export function forward(exchange: Exchange, route: Route): void {
-  send(exchange, route, {
-    mayRetry: !hasBody(exchange.req) && SAFE_METHODS.includes(exchange.req.method ?? ''),
-  })
+  send(exchange, route, [])
 }
 
-function send(exchange: Exchange, route: Route, { mayRetry }: { mayRetry: boolean }): void {
+function send(exchange: Exchange, route: Route, tried: readonly UpstreamServer[]): void {
   const { req, res } = exchange
-  const { upstream } = route
-  let timedOut = false
-  let cause: NodeJS.ErrnoException = new Error('no answer')
-  const outgoing = request({
-    host: upstream.hostname,
-    port: upstream.port,
-    agent: route.agent,
-    method: req.method,
-    path: req.url,
-    headers: requestHeaders(req, upstream.authority, exchange.forwardedFor),
-    setHost: false,
-    timeout: route.timeoutMs,
+  const { pool } = route
+  // A request that is asked again goes to another server if there is one.
+  const server = pool.choose(tried) ?? (tried[0] as UpstreamServer)
+  const asked = [...tried, server]
+  const body = hasBody(req) ? new PassThrough() : null
+  const beganMs = performance.now()
+  const attempted = (status: number | null) =>
+    route.onAttempt?.({ upstream: nameOf(pool), status, seconds: (performance.now() - beganMs) / 1000 })
+  const handler = relayAnswer(exchange, {
+    onConnect() {
+      // Not before: what was read of it could not be sent to another server.
+      if (body !== null) req.pipe(body)
+    },
+    onAnswer: attempted,
+    onEnd(cause) {
+      server.inFlight--
+      if (body !== null) req.unpipe(body)
+      if (cause === null) return server.health.succeeded()
+      if (isGone(res) || res.headersSent) return
+      server.health.failed(performance.now())
+      attempted(null)
+      if (mayAskAgain(exchange, pool, asked, cause)) send(exchange, route, asked)
+      else fail(exchange, route, server, cause)
+    },
   })
-  const abandon = () => outgoing.destroy()
-  res.once('close', abandon)
-  outgoing.once('timeout', () => {
-    timedOut = true
-    outgoing.destroy(new Error(`no answer within ${route.timeoutMs} ms`))
-  })
-  outgoing.once('response', incoming => {
-    // An answer that has begun may pause as long as it likes: it may be a stream of events.
-    outgoing.setTimeout(0)
-    relay(incoming, outgoing, exchange)
-  })
-  outgoing.on('error', error => {
-    cause = error
-  })
-  // Whatever happens, this comes last; an upstream that switches protocols, for one, causes no error at all.
-  outgoing.once('close', () => {
-    res.off('close', abandon)
-    req.unpipe(outgoing)
-    if (res.headersSent || res.destroyed) return
-    // The upstream closed a connection we had kept, just as we used it. Such a request may be asked twice.
-    if (mayRetry && outgoing.reusedSocket && !timedOut) send(exchange, route, { mayRetry: false })
-    else fail(exchange, route, { cause, timedOut })
-  })
-  if (hasBody(req)) req.pipe(outgoing)
-  else outgoing.end()
+  server.inFlight++
+  const host: HeaderField = ['Host', pool.config.host === 'keep' ? exchange.host : server.upstream.authority]
+  const introduction = [host, ...exchange.introduction, ...lengthOf(req)]
+  server.connections.dispatch(
+    {
+      path: req.url as string,
+      method: req.method as 'GET',
+      headers: requestHeaders(req, introduction, exchange),
+      body,
+    },
+    handler,
+  )
 }
 
-function relay(incoming: IncomingMessage, outgoing: ClientRequest, { req, res, headers }: Exchange): void {
-  try {
-    const { statusCode = 502, statusMessage } = incoming
-    res.writeHead(statusCode, statusMessage, responseHeaders(incoming, headers))
-  } catch {
-    // A status or a header that Node parses but does not send.
-    outgoing.destroy(new Error('an answer that is not valid HTTP'))
-    return
+/** Of the policy file's words, never of the client's. */
+function nameOf({ servers }: UpstreamPool): string {
+  return servers[0]?.upstream.authority ?? ''
+}
+
+/** The body's length is told in the way it came in; without it the client writes chunks. */
+function lengthOf(req: IncomingMessage): HeaderField[] {
+  const length = req.headers['content-length']
+  return length === undefined || !hasBody(req) ? [] : [['Content-Length', length]]
+}
+
+function mayAskAgain(
+  { req }: Exchange,
+  pool: UpstreamPool,
+  asked: readonly UpstreamServer[],
+  { code = '', message }: Cause,
+): boolean {
+  if (asked.length >= MOST_TRIES || NOT_ASKED_FOR.includes(message)) return false
+  if (NOT_CONNECTED.test(code)) return pool.choose(asked) !== null
+  // The server closed a connection we had kept, just as we used it. Such a request may be asked twice.
+  return (
+    asked.length === 1 && CLOSED.includes(code) && !hasBody(req) && SAFE_METHODS.includes(req.method ?? '')
+  )
+}
+
+/** The status of an answer that is missing, and why in the words of the client and the log. */
+export function explainFailure({ code = '', message }: Cause): {
+  readonly status: number
+  readonly what: string
+} {
+  if (code === 'UND_ERR_HEADERS_TIMEOUT') return { status: 504, what: 'did not answer in time' }
+  if (UNREADABLE.test(code) || NOT_ASKED_FOR.includes(message)) {
+    return { status: 502, what: 'gave an answer that cannot be passed on' }
   }
-  pipeline(incoming, res, () => {
-    if (req.complete || req.destroyed) return
-    // Answered before it had the whole body. The rest is of no use to anybody.
-    req.unpipe(outgoing)
-    drain(req, () => req.socket.destroySoon())
-  })
+  return { status: 502, what: 'could not be reached' }
 }
 
 function fail(
-  exchange: Exchange,
-  route: Route,
-  { cause, timedOut }: { cause: NodeJS.ErrnoException; timedOut: boolean },
+  { req, res, headers }: Exchange,
+  { onFailure }: Route,
+  { upstream }: UpstreamServer,
+  cause: Cause,
 ): void {
-  const status = timedOut ? 504 : 502
-  const what = timedOut ? 'did not answer in time' : 'could not be reached'
-  route.onFailure(
-    `${status}: upstream http://${route.upstream.authority} ${what} (${cause.code ?? cause.message})`,
-  )
-  const detail = `The upstream ${what}.`
-  sendAnswer(exchange.req, exchange.res, problemAnswer({ status, detail, headers: exchange.headers }))
+  const { status, what } = explainFailure(cause)
+  const reason = cause.code === undefined || cause.code === 'UNSENDABLE' ? cause.message : cause.code
+  onFailure(`${status}: upstream ${upstream.origin} ${what} (${reason})`)
+  sendAnswer(req, res, problemAnswer({ status, detail: `The upstream ${what}.`, headers }))
 }

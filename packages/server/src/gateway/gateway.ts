@@ -1,126 +1,164 @@
-import { Agent, createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { Duplex } from 'node:stream'
-import {
-  claimedMethod,
-  type Decision,
-  decisionHeaders,
-  decisionProblem,
-  type Gate,
-  type HeaderField,
-  limitedAddress,
-  peerAddress,
-} from 'headgate'
-import { type Answer, problemAnswer } from '../http/problem.js'
-import { headerValues } from '../http/raw-headers.js'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { Http2Server } from 'node:http2'
+import type { Socket } from 'node:net'
+import { limitedAddress, peerAddress } from 'headgate'
+import { printable } from 'headgate/config'
+import { boundConnections } from '../http/bound-connections.js'
+import { partWith } from '../http/part-with.js'
+import { problemAnswer } from '../http/problem.js'
 import { sendAnswer } from '../http/send-answer.js'
-import { type Log, throttledLog } from '../log/throttled-log.js'
-import type { Serving } from '../serving.js'
-import { denialWords } from '../wording/quota-words.js'
+import { isGone } from '../http/write-head.js'
+import { type Admission, type AdmitOptions, createAdmit } from './admit.js'
+import { type Bounds, DEFAULT_BOUNDS } from './bounds.js'
 import { forward, type Route } from './forward.js'
-import { refuseRequest } from './refuse-request.js'
+import { createHttp2Front } from './http2-front.js'
+import { isWebSocket } from './is-web-socket.js'
+import { refuseUpgrade } from './refuse-request.js'
+import { throttledLog } from './throttled-log.js'
+import { openTunnel } from './websocket.js'
+import { withoutOffer } from './without-offer.js'
 
-export interface GatewayOptions {
-  readonly gate: Pick<Gate, 'request' | 'decideFault'>
-  /** What applies now. Asked once for a request, which is then served by it to its end. */
-  serving(): Serving
-  readonly log: Log
-  readonly upstreamTimeoutMs?: number
+/** What is told of every request that has ended. */
+export interface AccessEntry {
+  readonly id: string | null
+  readonly client: string | null
+  readonly method: string
+  /** Without the query, which may hold secrets. */
+  readonly path: string
+  readonly status: number
+  readonly durationMs: number
+  readonly upstream: string | null
+}
+
+export interface GatewayOptions extends Omit<AdmitOptions, 'bounds'> {
+  /** Told of every request when it has ended. */
+  readonly onAccess?: ((entry: AccessEntry) => void) | undefined
+  /** Told of every attempt to have a request answered by an upstream. */
+  readonly onAttempt?: Route['onAttempt']
+  /** Those that are left out are `DEFAULT_BOUNDS`. */
+  readonly bounds?: Partial<Bounds>
 }
 
 /** A gateway that is not yet listening. */
 export interface Gateway {
   readonly server: Server
-  /** Lets go of the connections kept to the upstream; call it when the server has closed. */
-  release(): void
+  /** For sessions of HTTP/2, by its event `connection`. */
+  readonly http2: Http2Server
 }
 
-const UPSTREAM_TIMEOUT_MS = 30_000
 const HEADERS_TIMEOUT_MS = 10_000
+const KEEP_ALIVE_MS = 5_000
 /** Node looks for overdue headers only every so often; its own 30 s would be three times too late. */
 const OVERDUE_CHECK_MS = 2_000
-const DENIAL_LINE_EVERY_MS = 5_000
+const FAILURE_LINE_EVERY_MS = 5_000
 const FAULT_LINE_EVERY_MS = 60_000
+/** Finds connections whose client is gone without a word. */
+const PROBE_AFTER_MS = 30_000
+const NO_TUNNELS = problemAnswer({ status: 501, detail: 'CONNECT: this gateway makes no tunnels' })
+const FAILED = problemAnswer({ status: 500, detail: 'The gateway failed.' })
 
-/** Builds a gateway in front of one upstream. A request is decided on before any of its body is read. */
+/** Builds a gateway in front of upstreams. A request is decided on before any of its body is read. */
 export function createGateway(options: GatewayOptions): Gateway {
-  const { gate, serving, log } = options
-  const agent = new Agent({ keepAlive: true, scheduling: 'lifo' })
-  const logDenial = throttledLog(log, DENIAL_LINE_EVERY_MS)
+  const { serving, log, onAccess, onAttempt } = options
+  const bounds: Bounds = { ...DEFAULT_BOUNDS, ...options.bounds }
+  const admit = createAdmit({ ...options, bounds })
+  // Of its own, so that a flood of denials does not keep an upstream that is down out of the log.
+  const logFailure = throttledLog(log, FAILURE_LINE_EVERY_MS)
   const logFault = throttledLog(log, FAULT_LINE_EVERY_MS)
-  const route: Omit<Route, 'upstream'> = {
-    agent,
-    timeoutMs: options.upstreamTimeoutMs ?? UPSTREAM_TIMEOUT_MS,
-    onFailure: reason => logDenial('upstream', () => reason),
-  }
-
-  /** When the limiter is at fault nothing is known about the client, and the failure mode decides. */
-  async function decide(subject: `ip:${string}`, req: IncomingMessage): Promise<Decision> {
-    const { method = '', url = '' } = req
-    try {
-      const claimed = claimedMethod(name => headerValues(req, name)[0], url)
-      return await gate.request({ subject, method, path: url, ...(claimed && { claimedMethod: claimed }) })
-    } catch (error) {
-      const decision = gate.decideFault({ method, path: url })
-      const outcome = decision.allowed ? 'requests pass unchecked' : 'requests are refused'
-      logFault('limiter', () => `limiter failed, ${outcome}: ${(error as Error).message}`)
-      return decision
-    }
+  const onFailure = (reason: string) =>
+    logFailure('upstream', () => reason, {
+      level: 'warn',
+      cause: reason,
+      consequence: 'the client got a 5xx',
+    })
+  const onFault = (error: unknown) => {
+    const { message: cause } = error as Error
+    logFault('gateway', () => `request failed: ${cause}`, { level: 'error', cause, consequence: '500' })
   }
 
   async function handle(req: IncomingMessage, res: ServerResponse): Promise<void> {
-    const refusal = refuseRequest(req)
-    if (refusal !== null) return sendAnswer(req, res, problemAnswer(refusal))
-    const current = serving()
-    const peer = peerAddress(req.socket.remoteAddress)
-    const client = current.clientAddress(req.socket.remoteAddress, headerValues(req, 'x-forwarded-for'))
+    // Behind an offer of another protocol may stand bytes of that protocol.
+    if (req.headers.upgrade !== undefined && req.httpVersionMajor === 1) res.shouldKeepAlive = false
+    const beganMs = onAccess === undefined ? 0 : performance.now()
+    const admission = await admit(req)
     // The client has already gone.
-    if (peer === null || client === null) return void req.socket.destroy()
-    const address = limitedAddress(client)
-    const decision = await decide(`ip:${address}`, req)
-    if (res.destroyed) return
-    const headers = decisionHeaders(decision)
-    if (!decision.allowed) {
-      const answer = denialAnswer(decision, headers)
-      logDenial(`${address}`, () => denialWords(answer.status, `ip:${address}`, decision))
-      return sendAnswer(req, res, answer)
-    }
-    if (req.headers.expect !== undefined) res.writeContinue()
-    const via = peer === client ? peer : `${client}, ${peer}`
-    forward({ req, res, forwardedFor: via, headers }, { ...route, upstream: current.upstream })
+    if (admission === null) return void req.socket.destroy()
+    if (isGone(res)) return admission.leave()
+    res.once('close', admission.leave)
+    if (onAccess !== undefined)
+      res.once('close', () => onAccess(accessEntry(req, res.statusCode, admission, beganMs)))
+    if (admission.answer !== null) return sendAnswer(req, res, admission.answer)
+    if (req.httpVersion === '1.1' && req.headers.expect !== undefined) res.writeContinue()
+    forward({ req, res, ...admission }, { pool: admission.pool, onFailure, onAttempt })
   }
 
-  const onRequest = (req: IncomingMessage, res: ServerResponse) => {
+  async function upgrade(req: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
+    const admission = await admit(req)
+    if (admission === null || socket.destroyed) {
+      admission?.leave()
+      return void socket.destroy()
+    }
+    socket.once('close', admission.leave)
+    if (admission.answer !== null) partWith(socket, admission.answer)
+    else openTunnel({ req, socket, head }, admission, onFailure)
+  }
+
+  // Host and the number of headers are checked by us, with a better answer: Node drops what is above a count without a
+  // word. Its bound on a whole request would cut long uploads; ours on the rate of a body takes its place.
+  const server = createServer({
+    requireHostHeader: false,
+    headersTimeout: HEADERS_TIMEOUT_MS,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    requestTimeout: 0,
+    connectionsCheckingInterval: OVERDUE_CHECK_MS,
+    keepAlive: true,
+    keepAliveInitialDelay: PROBE_AFTER_MS,
+  })
+  server.maxHeadersCount = 0
+  const whose = ({ remoteAddress }: Socket) =>
+    serving().clientAddress.trusts(remoteAddress) ? null : limitedAddress(remoteAddress)
+  const connections = boundConnections(server, bounds, whose)
+  const serve = (req: IncomingMessage, res: ServerResponse) => {
     handle(req, res).catch(error => {
-      logFault('gateway', () => `request failed: ${(error as Error).message}`)
+      onFault(error)
       if (res.headersSent) res.destroy()
-      else sendAnswer(req, res, problemAnswer({ status: 500, detail: 'The gateway failed.' }))
+      else sendAnswer(req, res, FAILED)
     })
   }
-  // Host is checked by us, with a better answer. Headers are bounded by their size alone: Node drops what is above
-  // a count without a word.
-  const server = createServer(
-    {
-      requireHostHeader: false,
-      headersTimeout: HEADERS_TIMEOUT_MS,
-      connectionsCheckingInterval: OVERDUE_CHECK_MS,
-    },
-    onRequest,
-  )
-  server.maxHeadersCount = 0
-  server.on('checkContinue', onRequest)
-  server.on('connect', refuseConnect)
-  return { server, release: () => agent.destroy() }
+  const onRequest = connections.bound(serve)
+  server.on('request', onRequest).on('checkContinue', onRequest).on('checkExpectation', onRequest)
+  // A tunnel would carry requests that nobody counts.
+  server.on('connect', (_req, socket) => partWith(socket as Socket, NO_TUNNELS))
+  server.on('upgrade', (req, stream, head) => {
+    const socket = stream as Socket
+    socket.on('error', () => socket.destroy())
+    // Answers that are still due would be written into what follows.
+    if (!connections.handOver(socket)) return void socket.destroy()
+    const objection = refuseUpgrade(req)
+    if (objection !== null) return partWith(socket, problemAnswer(objection))
+    if (!isWebSocket(req)) return withoutOffer(server, { req, socket, head })
+    upgrade(req, socket, head).catch(error => {
+      onFault(error)
+      partWith(socket, FAILED)
+    })
+  })
+  return { server, http2: createHttp2Front(bounds, whose, serve) }
 }
 
-function denialAnswer(decision: Decision, decided: readonly HeaderField[]): Answer {
-  const { status, headers, body } = decisionProblem(decision)
-  return { status, headers: [...headers, ...decided], body: `${JSON.stringify(body)}\n` }
-}
-
-/** A tunnel would carry requests that nobody counts. */
-function refuseConnect(_req: IncomingMessage, socket: Duplex): void {
-  const { body } = problemAnswer({ status: 501, detail: 'CONNECT: this gateway makes no tunnels' })
-  const head = ['HTTP/1.1 501 Not Implemented', 'Content-Type: application/problem+json', 'Connection: close']
-  socket.on('error', () => socket.destroy())
-  socket.end(`${[...head, `Content-Length: ${Buffer.byteLength(body)}`].join('\r\n')}\r\n\r\n${body}`)
+function accessEntry(
+  req: IncomingMessage,
+  status: number,
+  admission: Admission,
+  beganMs: number,
+): AccessEntry {
+  const { method = '', url = '' } = req
+  return {
+    id: admission.answer === null ? admission.id : null,
+    client: peerAddress(req.socket.remoteAddress),
+    method,
+    path: printable(url.split('?', 1)[0] as string),
+    status,
+    durationMs: Math.round((performance.now() - beganMs) * 1_000) / 1_000,
+    upstream: admission.answer === null ? (admission.pool.config.urls[0] ?? null) : null,
+  }
 }

@@ -5,13 +5,35 @@
 import type { IncomingMessage } from 'node:http'
 import type { Refusal } from '../http/problem.js'
 import { headerTokens, headerValues } from '../http/raw-headers.js'
+import { isWebSocket } from './is-web-socket.js'
 
+const VERSIONS = ['1.0', '1.1']
 // A name or an address in brackets, and a port. No user, no path, nothing a URL could hide in.
-const HOST = /^(?:[A-Za-z0-9._-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(?::\d{1,5})?$/
+export const HOST = /^(?:[A-Za-z0-9._-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(?::\d{1,5})?$/
 
-/** Why a request is refused, or null when it may be looked at further. */
-export function refuseRequest(req: IncomingMessage): Refusal | null {
-  return refuseTarget(req) ?? refuseHost(req) ?? refuseFraming(req) ?? refuseUpgrade(req)
+/** Why a request is refused, or null when it may be looked at further. `maxHeaders` 0 is no bound. */
+export function refuseRequest(req: IncomingMessage, maxHeaders: number): Refusal | null {
+  return (
+    refuseVersion(req) ??
+    refuseCount(req, maxHeaders) ??
+    refuseTarget(req) ??
+    refuseHost(req) ??
+    refuseFraming(req) ??
+    refuseExpectation(req) ??
+    refuseUpgrade(req)
+  )
+}
+
+/** Node's parser takes `HTTP/2.0` on a line of HTTP/1.1, which no server that speaks it would. */
+function refuseVersion(req: IncomingMessage): Refusal | null {
+  if (VERSIONS.includes(req.httpVersion) || 'stream' in req) return null
+  return { status: 505, detail: 'HTTP version: expected 1.1 or 1.0' }
+}
+
+/** Servers drop headers beyond a count of their own without a word; with this one nothing is dropped. */
+function refuseCount({ rawHeaders }: IncomingMessage, maxHeaders: number): Refusal | null {
+  if (maxHeaders === 0 || rawHeaders.length / 2 <= maxHeaders) return null
+  return { status: 431, detail: `headers: expected at most ${maxHeaders}; got ${rawHeaders.length / 2}` }
 }
 
 /** Only origin-form: an absolute URL could name another server than the one that is limited. */
@@ -38,8 +60,17 @@ function refuseFraming(req: IncomingMessage): Refusal | null {
   return { status: 501, detail: 'Transfer-Encoding: expected chunked and nothing else' }
 }
 
-function refuseUpgrade(req: IncomingMessage): Refusal | null {
-  if (!headerTokens(req, 'connection').includes('upgrade') || headerValues(req, 'upgrade').length === 0)
+/** HTTP/1.0 knows none, and what it says about one is passed over. */
+function refuseExpectation(req: IncomingMessage): Refusal | null {
+  if (req.httpVersion === '1.0' || headerTokens(req, 'expect').every(token => token === '100-continue'))
     return null
-  return { status: 501, detail: 'Upgrade: this gateway speaks HTTP/1.1 only' }
+  return { status: 417, detail: 'Expect: expected 100-continue and nothing else' }
+}
+
+/** An offer of HTTP/2 is passed over, as a server may: the request is served as what it is. */
+export function refuseUpgrade(req: IncomingMessage): Refusal | null {
+  if (!headerTokens(req, 'connection').includes('upgrade')) return null
+  if (headerTokens(req, 'upgrade').every(protocol => protocol === 'h2c')) return null
+  if (isWebSocket(req)) return null
+  return { status: 501, detail: 'Upgrade: expected a WebSocket handshake, or none' }
 }

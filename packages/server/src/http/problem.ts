@@ -1,5 +1,6 @@
-import { STATUS_CODES } from 'node:http'
+import { type ServerResponse, STATUS_CODES } from 'node:http'
 import type { HeaderField } from 'headgate'
+import { printable } from 'headgate/config'
 
 /** A refusal of our own, before any policy was asked: status, and a sentence that says why. */
 export interface Refusal {
@@ -11,30 +12,34 @@ export interface Refusal {
 }
 
 /** A complete response, ready to be sent. */
-export interface Answer {
+export interface HttpAnswer {
   readonly status: number
   readonly headers: readonly HeaderField[]
   readonly body: string
+  /** What the request changed, in words, for the audit trail. */
+  readonly change?: string
+  /** Writes the body of a response that has no end by itself, in place of `body`. */
+  stream?(res: ServerResponse): void
 }
 
 /** The problem response (RFC 9457) to a refusal. */
-export function problemAnswer({ status, detail, field, headers = [] }: Refusal): Answer {
+export function problemAnswer({ status, detail, field, headers = [] }: Refusal): HttpAnswer {
   const body = { type: 'about:blank', title: STATUS_CODES[status] ?? 'Error', status, detail, field }
   return {
     status,
     headers: [['Content-Type', 'application/problem+json'], ['Cache-Control', 'no-store'], ...headers],
-    body: `${JSON.stringify(body)}\n`,
+    body: `${printable(JSON.stringify(body))}\n`,
   }
 }
 
 /** A JSON response. */
-export function jsonAnswer(status: number, value: unknown): Answer {
+export function jsonAnswer(status: number, value: unknown): HttpAnswer {
   return {
     status,
     headers: [
       ['Content-Type', 'application/json'],
       ['Cache-Control', 'no-store'],
     ],
-    body: `${JSON.stringify(value)}\n`,
+    body: `${printable(JSON.stringify(value))}\n`,
   }
 }

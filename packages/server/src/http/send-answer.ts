@@ -1,49 +1,37 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Answer } from './problem.js'
-
-/** What may be read of a body that nobody wants, so that the client gets to read our answer. */
-const MAX_DRAINED_BYTES = 64 * 1024
-const MAX_DRAIN_MS = 1_000
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
+import { drain, MAX_DRAINED_BYTES } from './drain.js'
+import type { HttpAnswer } from './problem.js'
+import { isGone, isHttp2, writeHead } from './write-head.js'
 
 /**
  * Sends an answer of our own. The request's body is not wanted: what is left of a small one is read past, and of
  * any other at most 64 KB, after which the connection is closed.
  */
-export function sendAnswer(req: IncomingMessage, res: ServerResponse, answer: Answer): void {
-  if (res.destroyed) return
+export function sendAnswer(req: IncomingMessage, res: ServerResponse, answer: HttpAnswer): void {
+  if (isGone(res) || res.headersSent) return
+  if (answer.stream !== undefined) {
+    res.writeHead(answer.status, answer.headers.flat())
+    answer.stream(res)
+    return
+  }
   const body = Buffer.from(answer.body)
   const headers = answer.headers.flat()
   headers.push('Content-Length', String(body.length))
-  if (req.complete || hasSmallBody(req)) {
-    res.writeHead(answer.status, headers)
+  // Without a reason of ours, Node would send the one that was tried last.
+  const reason = STATUS_CODES[answer.status] ?? ''
+  if (req.complete || hasSmallBody(req) || isHttp2(res)) {
+    writeHead(res, answer.status, reason, headers)
     res.end(req.method === 'HEAD' ? undefined : body)
+    // Of HTTP/2 the stream alone is over, and not the connection.
+    if (isHttp2(res)) req.resume()
     return
   }
   // Closing at once would reset the connection, and the client could lose the answer it has not read yet. So the
   // answer goes out whole, and only its end, which closes, waits for the client to stop sending.
-  res.writeHead(answer.status, [...headers, 'Connection', 'close'])
+  res.writeHead(answer.status, reason, [...headers, 'Connection', 'close'])
   if (req.method === 'HEAD') res.flushHeaders()
   else res.write(body)
   drain(req, () => res.end())
-}
-
-/** Reads past what is left of the body: to its end, or 64 KB, or a second. */
-export function drain(req: IncomingMessage, done: () => void): void {
-  let left = MAX_DRAINED_BYTES
-  const finish = () => {
-    clearTimeout(timer)
-    req.off('data', count).off('end', finish).off('close', finish)
-    done()
-  }
-  const count = (chunk: Buffer) => {
-    left -= chunk.length
-    if (left <= 0) {
-      req.pause()
-      finish()
-    }
-  }
-  const timer = setTimeout(finish, MAX_DRAIN_MS)
-  req.on('data', count).on('end', finish).on('close', finish)
 }
 
 /** A client that waits for 100 Continue may never send the body it announced, so its end cannot be waited for. */

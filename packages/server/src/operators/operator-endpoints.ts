@@ -1,79 +1,99 @@
 /** What operators may see and change over HTTP: the fleet's switches, overrides, and which rule speaks for a request. */
 import type { IncomingMessage } from 'node:http'
 import type { Gate, OverrideOptions, RequestFacts } from 'headgate'
-import { readJson } from '../decision-api/read-json.js'
-import { RequestError } from '../decision-api/request-error.js'
-import { type Answer, jsonAnswer } from '../http/problem.js'
-
-export type Answerer = (req: IncomingMessage) => Promise<Answer> | Answer
-
-/** A path and what each of its methods answers. */
-export interface OperatorEndpoint {
-  readonly path: string
-  readonly methods: Readonly<Record<string, Answerer>>
-}
+import { describeValue, shownName } from 'headgate/config'
+import { administers, type Caller, type Endpoint, reads } from '../admin/endpoint.js'
+import { readJson } from '../admin/read-json.js'
+import { RequestError } from '../admin/request-error.js'
+import { jsonAnswer } from '../http/problem.js'
 
 type Fields = Readonly<Record<string, unknown>>
 
-export function operatorEndpoints(gate: Gate): readonly OperatorEndpoint[] {
-  const control = () => jsonAnswer(200, gate.control.get())
-  const overrides = () => jsonAnswer(200, { overrides: gate.overrides.list() })
-  return [
-    {
-      path: '/v1/control',
-      methods: {
-        GET: control,
-        async PATCH(req) {
-          await gate.control.set(await readFields(req, ['enabled', 'multiplier']))
-          return control()
-        },
-      },
+export function operatorEndpoints(gate: Gate): readonly Endpoint[] {
+  const control: Endpoint = {
+    path: '/v1/control',
+    methods: {
+      GET: reads(async () => jsonAnswer(200, await gate.control.read())),
+      PATCH: administers(async req => {
+        await gate.control.set(await readFields(req, ['enabled', 'multiplier']))
+        const { enabled, multiplier } = gate.control.get()
+        const change = `set control: limits ${enabled ? 'on' : 'off'}, multiplier ${multiplier}`
+        return { ...jsonAnswer(200, gate.control.get()), change }
+      }),
     },
-    {
-      path: '/v1/overrides',
-      methods: {
-        GET: overrides,
-        async PUT(req) {
-          // The gate checks every field and names the bad one; the types cannot.
-          await gate.overrides.set((await readObject(req)) as unknown as OverrideOptions)
-          return overrides()
-        },
-        async DELETE(req) {
-          const removed = await gate.overrides.remove(targetOf(await readFields(req, ['subject', 'rule'])))
-          return jsonAnswer(200, { removed })
-        },
-      },
+  }
+  const overrides: Endpoint = {
+    path: '/v1/overrides',
+    methods: {
+      GET: reads(async () => jsonAnswer(200, { overrides: await gate.overrides.read() })),
+      PUT: administers(async (req, caller) => {
+        // The gate checks every field and names the bad one; the types cannot.
+        const asked = signed(await readObject(req), caller)
+        await gate.overrides.set(asked as unknown as OverrideOptions)
+        const answer = jsonAnswer(200, { overrides: await gate.overrides.read() })
+        return {
+          ...answer,
+          change: `set an override of ${targetWords(asked)} for ${asked.ttl}: ${asked.reason}`,
+        }
+      }),
+      DELETE: administers(async req => {
+        const target = targetOf(await readFields(req, ['subject', 'rule']))
+        const removed = await gate.overrides.remove(target)
+        const change = `removed the override of ${targetWords(target)}`
+        return { ...jsonAnswer(200, { removed }), ...(removed && { change }) }
+      }),
     },
-    {
-      path: '/v1/explain',
-      methods: {
-        async POST(req) {
-          const facts = await readFields(req, ['subject', 'method', 'path', 'tier', 'scope', 'cost'])
-          refuseNonText(facts, ['method', 'path', 'tier', 'scope'])
-          return jsonAnswer(200, gate.explain(facts as unknown as RequestFacts))
-        },
-      },
+  }
+  const explain: Endpoint = {
+    path: '/v1/explain',
+    methods: {
+      POST: reads(async req => {
+        const facts = await readFields(req, ['subject', 'method', 'path', 'tier', 'scope', 'cost'])
+        refuseNonText(facts, ['method', 'path', 'tier', 'scope'])
+        return jsonAnswer(200, gate.explain(facts as unknown as RequestFacts))
+      }),
     },
-    { path: '/v1/counts', methods: { GET: () => jsonAnswer(200, gate.counts()) } },
-  ]
+  }
+  const counts: Endpoint = {
+    path: '/v1/counts',
+    methods: { GET: reads(() => jsonAnswer(200, gate.counts())) },
+  }
+  return [control, overrides, explain, counts]
 }
 
-async function readObject(req: IncomingMessage): Promise<Fields> {
+/** Whoever has a name has set it under that name, and may say on whose behalf: `ada (ci)`. */
+export function signed(fields: Fields, { name }: Caller): Fields {
+  if (name === null) return fields
+  const { by = name } = fields
+  return { ...fields, by: typeof by === 'string' && by !== name ? `${by} (${name})` : by }
+}
+
+export async function readObject(req: IncomingMessage): Promise<Fields> {
   const body = await readJson(req)
   if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body as Fields
   throw new RequestError(400, 'body', 'expected a JSON object')
 }
 
-async function readFields(req: IncomingMessage, known: readonly string[]): Promise<Fields> {
+export async function readFields(req: IncomingMessage, known: readonly string[]): Promise<Fields> {
   const fields = await readObject(req)
   const unknown = Object.keys(fields).find(key => !known.includes(key))
   if (unknown === undefined) return fields
-  throw new RequestError(400, unknown.slice(0, 40), `expected one of ${known.join(', ')}`)
+  throw new RequestError(400, shownName(unknown), `expected one of ${known.join(', ')}`)
 }
 
 function refuseNonText(fields: Fields, names: readonly string[]): void {
-  const bad = names.find(name => fields[name] !== undefined && typeof fields[name] !== 'string')
-  if (bad !== undefined) throw new RequestError(400, bad, 'expected a string')
+  const bad = names.find(name => {
+    const value = fields[name]
+    return value !== undefined && (typeof value !== 'string' || value === '')
+  })
+  if (bad !== undefined) {
+    throw new RequestError(400, bad, `expected a non-empty string; got ${describeValue(fields[bad])}`)
+  }
+}
+
+/** Whose override it is. Ids of secrets are not shown. */
+function targetWords({ subject, rule }: Fields): string {
+  return shownName(typeof subject === 'string' ? subject : `rule ${rule}`)
 }
 
 function targetOf({ subject, rule }: Fields): { subject: string } | { rule: string } {

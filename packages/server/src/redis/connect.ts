@@ -23,17 +23,17 @@ const QUEUE_LENGTH = 100_000
  * It never queues without bound, waits for no command longer than its caller, and does not send again what may have
  * been carried out; after an outage a fleet of them comes back spread over two seconds, not as one herd.
  */
-function connectRedis(url: string | readonly string[], options: RedisConnectOptions = {}): RedisClient {
+export function connectRedis(url: string | readonly string[], options: RedisConnectOptions = {}) {
   const address = parseUrls(typeof url === 'string' ? [url] : url)
   const client = createFor(address, options)
   // Without a listener a lost connection would end the process. Failed commands say the same.
   client.on('error', () => {})
-  return client as RedisClient
+  return client
 }
 
 /** The Redis store for a URL. Closing it closes everything it opened. */
 export function createRedisStore({ url, ca, ...options }: RedisStoreByUrl): RedisStore {
-  return redisStore(connectRedis(url, ca === undefined ? {} : { ca }), options)
+  return redisStore(connectRedis(url, ca === undefined ? {} : { ca }) as RedisClient, options)
 }
 
 function parseUrls(urls: readonly string[]): RedisAddress {

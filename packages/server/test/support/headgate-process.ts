@@ -74,7 +74,7 @@ function start(args: readonly string[], cwd?: string, env: Readonly<Record<strin
 }
 
 function urlAfter(label: string, text: string): string {
-  const url = new RegExp(`${label} +(http://\\S+)`).exec(text)?.[1]
+  const url = new RegExp(`${label} +(https?://\\S+)`).exec(text)?.[1]
   if (url === undefined) throw new Error(`no ${label} in: ${text}`)
   return url
 }

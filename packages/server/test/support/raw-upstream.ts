@@ -7,6 +7,8 @@ export interface RawUpstream {
   readonly received: string[]
   /** Answers every request from now on with this text; the default is an empty 200. */
   answerWith(text: string): void
+  /** Hands every request from now on to a function, with the connection to answer on. */
+  answerBy(respond: (request: string, socket: Socket) => void): void
   /** From now on takes requests and says nothing. */
   fallSilent(): void
   readonly sockets: ReadonlySet<Socket>
@@ -19,13 +21,19 @@ const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
 export async function startRawUpstream(): Promise<RawUpstream> {
   const received: string[] = []
   const sockets = new Set<Socket>()
-  let answer: string | null = OK
+  let respond = (_request: string, socket: Socket): unknown => socket.write(OK)
   const server = createServer(socket => {
     sockets.add(socket)
-    const index = received.length
+    let index: number | undefined
+    let unanswered = ''
     socket.on('data', chunk => {
-      received[index] = (received[index] ?? '') + chunk.toString('latin1')
-      if (answer !== null && isWhole(received[index])) socket.write(answer)
+      const text = chunk.toString('latin1')
+      index ??= received.length
+      received[index] = (received[index] ?? '') + text
+      unanswered += text
+      if (!isWhole(unanswered)) return
+      respond(unanswered, socket)
+      unanswered = ''
     })
     socket.on('close', () => sockets.delete(socket))
     socket.on('error', () => {})
@@ -36,10 +44,13 @@ export async function startRawUpstream(): Promise<RawUpstream> {
     received,
     sockets,
     answerWith: text => {
-      answer = text
+      respond = (_request, socket) => socket.write(text)
+    },
+    answerBy: given => {
+      respond = given
     },
     fallSilent: () => {
-      answer = null
+      respond = () => {}
     },
     close: () =>
       new Promise(resolve => {

@@ -1,5 +1,6 @@
-import { createGate, type Gate, slidingWindowLog } from 'headgate'
-import { defineConfig, parseUpstream } from 'headgate/config'
+import { createGate, type ForwardedHeader, type Gate, slidingWindowLog, type TrustedProxies } from 'headgate'
+import { type Config, defineConfig, upstreamOf } from 'headgate/config'
+import type { Bounds } from '../../src/gateway/bounds.js'
 import { createGateway } from '../../src/gateway/gateway.js'
 import { listen } from '../../src/http/listen.js'
 import { createServing } from '../../src/serving.js'
@@ -14,27 +15,40 @@ export interface TestGatewayOptions {
   readonly limit?: number
   readonly gate?: Gate
   readonly upstreamTimeoutMs?: number
-  readonly trustedProxies?: readonly string[]
+  readonly trustedProxies?: TrustedProxies
+  /** A whole policy file in place of the one limit. */
+  readonly config?: Config
+  readonly forwardedHeader?: ForwardedHeader
+  readonly bounds?: Partial<Bounds>
+  /** An authority to trust of upstreams, in PEM. */
+  readonly upstreamCa?: string
 }
 
-/** A gateway in this process in front of `upstreamUrl`, with one limit a minute for every client address. */
+/** A gateway in this process in front of `upstreamUrl`, or where that is null of what the config says, with one limit a minute for every client address. */
 export async function startGateway(
-  upstreamUrl: string,
+  upstreamUrl: string | null,
   options: TestGatewayOptions = {},
 ): Promise<TestGateway> {
   const { limit = 1_000, upstreamTimeoutMs } = options
-  const config = defineConfig({
-    policies: { api: slidingWindowLog({ limit, window: '1m' }) },
-    default: { policy: 'api' },
-    trustedProxies: options.trustedProxies ?? [],
+  const config =
+    options.config ??
+    defineConfig({
+      policies: { api: slidingWindowLog({ limit, window: '1m' }) },
+      default: { policy: 'api' },
+      trustedProxies: options.trustedProxies ?? [],
+      forwardedHeader: options.forwardedHeader ?? 'x-forwarded-for',
+    })
+  const serving = createServing(config, {
+    upstream: upstreamUrl === null ? null : upstreamOf(upstreamUrl),
+    ...(options.upstreamCa !== undefined && { ca: options.upstreamCa }),
+    ...(upstreamTimeoutMs !== undefined && { timeoutMs: upstreamTimeoutMs }),
   })
-  const serving = createServing(config, parseUpstream(upstreamUrl))
   const logged: string[] = []
-  const { server, release } = createGateway({
+  const { server } = createGateway({
     gate: options.gate ?? createGate({ config }),
     serving: () => serving,
     log: line => logged.push(line),
-    ...(upstreamTimeoutMs === undefined ? {} : { upstreamTimeoutMs }),
+    bounds: options.bounds ?? {},
   })
   const port = await listen(server, { host: '127.0.0.1', port: 0, hostFlag: '--host', portFlag: '--port' })
   return {
@@ -43,7 +57,7 @@ export async function startGateway(
     close: () =>
       new Promise(resolve => {
         server.close(() => {
-          release()
+          for (const pool of serving.pools) pool.close()
           resolve()
         })
         server.closeAllConnections()

@@ -1,0 +1,46 @@
+import type { Gate } from 'headgate'
+import type { Statistics } from 'headgate/statistics'
+import { decisionEndpoints } from '../decision-api/decision-endpoints.js'
+import { openApiEndpoint } from '../decision-api/openapi/openapi-endpoint.js'
+import type { Log } from '../gateway/throttled-log.js'
+import { metricsEndpoints } from '../metrics/metrics-endpoints.js'
+import type { UpstreamCounts } from '../metrics/upstream-counts.js'
+import type { Figures } from '../observe/figures.js'
+import { statsEndpoints } from '../observe/stats-endpoints.js'
+import { subjectEndpoints } from '../observe/subject-endpoints.js'
+import { whatIfEndpoint } from '../observe/what-if-endpoint.js'
+import { operatorEndpoints } from '../operators/operator-endpoints.js'
+import type { Endpoint } from './endpoint.js'
+import { type Health, probes } from './probes.js'
+
+export interface AdminEndpointsOptions extends Health {
+  readonly gate: Gate
+  readonly figures: Figures
+  readonly statistics: Statistics
+  readonly upstreams: UpstreamCounts
+  /** Whether metrics need no token. */
+  readonly metricsPublic: boolean
+  readonly log: Log
+}
+
+/** Everything there is on the admin port. */
+export function adminEndpoints({
+  gate,
+  figures,
+  statistics,
+  upstreams,
+  metricsPublic,
+  log,
+  ...health
+}: AdminEndpointsOptions): readonly Endpoint[] {
+  return [
+    ...decisionEndpoints(gate, log),
+    openApiEndpoint,
+    ...probes(health),
+    ...metricsEndpoints(statistics, { isPublic: metricsPublic, configState: health.configState, upstreams }),
+    ...operatorEndpoints(gate),
+    ...statsEndpoints(figures),
+    ...subjectEndpoints(gate, figures),
+    whatIfEndpoint(statistics),
+  ]
+}

@@ -1,0 +1,85 @@
+import { createServer, type IncomingMessage, type Server } from 'node:http'
+import { DEFAULT_BOUNDS } from '../gateway/bounds.js'
+import { type Log, throttledLog } from '../gateway/throttled-log.js'
+import { boundConnections } from '../http/bound-connections.js'
+import { type HttpAnswer, problemAnswer, type Refusal } from '../http/problem.js'
+import { sendAnswer } from '../http/send-answer.js'
+import { changesEndpoint, createChanges } from '../operators/changes.js'
+import { API_HEADER, API_VERSION } from './api-header.js'
+import { createAuthenticate, TOKEN_MISSING } from './authenticate.js'
+import { type Caller, type Endpoint, may, type Role } from './endpoint.js'
+import { failureAnswer } from './failure-answer.js'
+import { refuseForeign } from './refuse-foreign.js'
+import type { Token } from './tokens.js'
+
+export interface AdminServerOptions {
+  readonly endpoints: readonly Endpoint[]
+  /** Who may call. Empty: everybody who can, so it must listen on a loopback address alone. */
+  readonly tokens: readonly Token[]
+  /** Names by which it may be called beside addresses, in lower case. */
+  readonly names: readonly string[]
+  readonly log: Log
+}
+
+const FAULT_LINE_EVERY_MS = 60_000
+
+/** Builds the server of the admin port: who is calling, what they may, and what they get. Not yet listening. */
+export function createAdminServer(options: AdminServerOptions): Server {
+  const { tokens, names, log } = options
+  const changes = createChanges(log)
+  const endpoints = [...options.endpoints, changesEndpoint(changes)]
+  const authenticate = createAuthenticate(tokens)
+  const logFault = throttledLog(log, FAULT_LINE_EVERY_MS)
+  const own = { addresses: tokens.length > 0, names }
+  const relays = endpoints.filter(({ isRelay }) => isRelay === true).map(({ path }) => path)
+  const methodsOf = new Map(endpoints.map(({ path, methods }) => [path, new Map(Object.entries(methods))]))
+
+  async function answer(req: IncomingMessage): Promise<HttpAnswer> {
+    const [path = ''] = (req.url ?? '').split('?')
+    const isRelay = relays.includes(path)
+    const foreign = refuseForeign(req, { ...own, isRelay })
+    if (foreign !== null) return problemAnswer(foreign)
+    const caller = await authenticate(req, isRelay)
+    if (caller !== null && 'status' in caller) return problemAnswer(caller)
+    const methods = methodsOf.get(path) ?? methodsOf.get(familyOf(path))
+    const method = methods?.get(req.method ?? '')
+    if (method?.needs === null) return method.answer(req, caller)
+    // Whoever shows no token learns nothing, not even what there is.
+    if (caller === null) return problemAnswer(TOKEN_MISSING)
+    if (methods === undefined) return problemAnswer(noSuchPath([...methodsOf.keys()]))
+    if (method === undefined) return problemAnswer(noSuchMethod([...methods.keys()]))
+    if (!may(caller, method.needs)) return problemAnswer(roleMissing(caller, method.needs))
+    const reply = await method.answer(req, caller)
+    if (reply.change !== undefined) changes.add({ atMs: Date.now(), by: caller.name, what: reply.change })
+    return reply
+  }
+
+  const server = createServer({ requireHostHeader: false })
+  const { bound } = boundConnections(server, DEFAULT_BOUNDS, () => null)
+  const onRequest = bound((req, res) => {
+    answer(req)
+      .catch(error => failureAnswer(error, line => logFault(line, () => line)))
+      .then(({ headers, ...reply }) =>
+        sendAnswer(req, res, { ...reply, headers: [...headers, [API_HEADER, API_VERSION]] }),
+      )
+  })
+  return server.on('request', onRequest)
+}
+
+/** The endpoint for all paths below one of the API: `/v1/subjects/*`. */
+function familyOf(path: string): string {
+  return `${path.split('/').slice(0, 3).join('/')}/*`
+}
+
+function roleMissing({ name, role }: Caller, needed: Role): Refusal {
+  return { status: 403, detail: `token ${name}: expected the role ${needed}; got ${role}` }
+}
+
+function noSuchPath(paths: readonly string[]): Refusal {
+  return { status: 404, detail: `expected one of ${paths.join(', ')}` }
+}
+
+function noSuchMethod(methods: readonly string[]): Refusal {
+  const allow = methods.join(', ')
+  return { status: 405, detail: `method: expected ${allow}`, headers: [['Allow', allow]] }
+}

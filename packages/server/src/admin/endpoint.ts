@@ -1,0 +1,60 @@
+/** What the admin port offers: paths, their methods, and the role that each of them needs. */
+import type { IncomingMessage } from 'node:http'
+import type { HttpAnswer } from '../http/problem.js'
+
+/** What a caller may do: ask for decisions, see what there is, or everything. */
+export type Role = 'check' | 'read' | 'administer'
+
+export const ROLES: readonly Role[] = ['check', 'read', 'administer']
+
+/** Who is calling, as the audit trail names them. */
+export interface Caller {
+  /** The name of their token; null where no tokens are set and this machine is trusted. */
+  readonly name: string | null
+  readonly role: Role
+}
+
+/** Whether a caller may do what needs a role. */
+export function may({ role }: Caller, needed: Role): boolean {
+  return role === 'administer' || role === needed
+}
+
+export type Answerer = (req: IncomingMessage, caller: Caller) => Promise<HttpAnswer> | HttpAnswer
+/** `caller` is null for one who showed no token. */
+export type OpenAnswerer = (req: IncomingMessage, caller: Caller | null) => Promise<HttpAnswer> | HttpAnswer
+
+/** A method of an endpoint: made by `checks`, `reads`, `administers` or `open`. */
+export type Method =
+  | { readonly needs: Role; readonly answer: Answerer }
+  | { readonly needs: null; readonly answer: OpenAnswerer }
+
+/** A path, and what each of its methods answers. */
+export interface Endpoint {
+  readonly path: string
+  /**
+   * Whether its callers hand on the headers of somebody else's request. Of those none speaks for the caller: its token
+   * is in `Headgate-Token`, and where a page's request came from is that page's affair.
+   */
+  readonly isRelay?: boolean
+  readonly methods: Readonly<Record<string, Method>>
+}
+
+/** Decides for a caller, and may charge. */
+export function checks(answer: Answerer): Method {
+  return { needs: 'check', answer }
+}
+
+/** Shows, and changes nothing. */
+export function reads(answer: Answerer): Method {
+  return { needs: 'read', answer }
+}
+
+/** Changes what holds for others. */
+export function administers(answer: Answerer): Method {
+  return { needs: 'administer', answer }
+}
+
+/** Answers everybody. */
+export function open(answer: OpenAnswerer): Method {
+  return { needs: null, answer }
+}

@@ -1,0 +1,43 @@
+import { type HeadgateError, isHeadgateError } from 'headgate'
+import type { Log } from '../gateway/throttled-log.js'
+import { type HttpAnswer, problemAnswer } from '../http/problem.js'
+import { isCallersMistake, isStoreFailure } from '../operators/failure-kind.js'
+import { RequestError } from './request-error.js'
+
+/** A store that is back is found again within a second. */
+const RETRY_AFTER_SECONDS = '1'
+
+/** The answer to a request that could not be served: 400 for the caller's mistake, 503 while the store is away. */
+export function failureAnswer(error: unknown, log: Log): HttpAnswer {
+  if (error instanceof RequestError) {
+    return problemAnswer({ status: error.status, detail: error.message, field: error.field })
+  }
+  if (isHeadgateError(error)) {
+    if (isCallersMistake(error)) return refused(error)
+    if (isStoreFailure(error)) {
+      return problemAnswer({
+        status: 503,
+        detail: unavailableWords(error),
+        headers: [['Retry-After', RETRY_AFTER_SECONDS]],
+      })
+    }
+  }
+  const { message: cause } = error as Error
+  log(`decision API failed: ${cause}`, { level: 'error', cause, consequence: '500' })
+  return problemAnswer({ status: 500, detail: 'The request could not be served.' })
+}
+
+function refused(error: HeadgateError): HttpAnswer {
+  const field = requestField(error)
+  return problemAnswer({ status: 400, detail: error.message, ...(field !== null && { field }) })
+}
+
+/** The field of a request's body that an error of the library is about: `override ttl` is `ttl` there. */
+function requestField({ field }: HeadgateError): string | null {
+  if (field === null) return null
+  return field.replace(/^override /, '').replace(/^tier (?=.)/, 'numbers.')
+}
+
+function unavailableWords({ code, message }: HeadgateError): string {
+  return code === 'ERR_HEADGATE_STORE_TIMEOUT' ? `${message}; a change may still be made` : message
+}

@@ -1,0 +1,75 @@
+/** The flags of `headgate serve` for alerts: their thresholds, budgets, and who is told. */
+import type { Command } from 'commander'
+import { describeValue, type Environment } from 'headgate/config'
+import { ALERT_NAMES, type AlertName, type AlertRules, DEFAULT_RULES } from '../observe/alert-rules.js'
+import type { Budget } from '../observe/redis-figures.js'
+import { secretFromFile } from './read-secret.js'
+import { UsageError } from './usage-error.js'
+
+/** As they were typed. */
+export interface AlertFlags {
+  readonly alert?: readonly string[]
+  readonly alertWebhook?: string
+}
+
+export interface AlertOptions {
+  readonly rules: AlertRules
+  readonly budget: Budget
+  /** Whom to tell; null where only the log and the figures do. */
+  readonly webhook: string | null
+}
+
+const SETTING = /^([a-z-]+)=(off|\d+(?:\.\d+)?)$/
+const SOURCE = /^(file|env):(.+)$/
+/** A budget has no usual hold of its own: it is watched like the rate of refusals. */
+const BUDGET = { holdMs: 60_000, resolveMs: 120_000 }
+
+export function addAlertFlags(command: Command): void {
+  command
+    .option(
+      '--alert <name=threshold...>',
+      'another threshold, or off: violation-rate=0.1 latency=50 store-down=60 spike=5; budgets: budget-operations, budget-memory',
+    )
+    .option(
+      '--alert-webhook <source>',
+      'tell a webhook in the JSON of Slack; its address from file:path or env:VARIABLE',
+    )
+}
+
+export async function alertOptions(flags: AlertFlags, environment: Environment): Promise<AlertOptions> {
+  const rules: Record<AlertName, AlertRules[AlertName]> = { ...DEFAULT_RULES }
+  for (const text of flags.alert ?? []) {
+    const [, name, value] = SETTING.exec(text) ?? []
+    if (!isAlertName(name) || value === undefined) {
+      throw new UsageError(
+        `--alert: expected name=threshold or name=off, the name one of ${ALERT_NAMES.join(', ')}; got ${describeValue(text)}`,
+      )
+    }
+    rules[name] = value === 'off' ? null : { ...(DEFAULT_RULES[name] ?? BUDGET), threshold: Number(value) }
+  }
+  const budget = {
+    opsPerSecond: rules['budget-operations']?.threshold ?? null,
+    memoryBytes: rules['budget-memory']?.threshold ?? null,
+  }
+  return { rules, budget, webhook: await webhookOf(flags.alertWebhook, environment) }
+}
+
+function isAlertName(name: string | undefined): name is AlertName {
+  return ALERT_NAMES.some(known => known === name)
+}
+
+/** Never repeated: the address of a webhook is its password. */
+async function webhookOf(source: string | undefined, environment: Environment): Promise<string | null> {
+  if (source === undefined) return null
+  const [, kind, place = ''] = SOURCE.exec(source) ?? []
+  if (kind === undefined) {
+    throw new UsageError('--alert-webhook: expected file:path or env:VARIABLE; got something else')
+  }
+  const text =
+    kind === 'file' ? await secretFromFile('--alert-webhook', place) : (environment[place] ?? '').trim()
+  const isUrl = URL.canParse(text) && ['http:', 'https:'].includes(new URL(text).protocol)
+  if (isUrl) return text
+  throw new UsageError(
+    `--alert-webhook: expected an http or https address in ${kind}:${place}; got something else`,
+  )
+}

@@ -1,0 +1,53 @@
+/** Every flag of a command may be set in the environment: `--admin-port` as `HEADGATE_ADMIN_PORT`. */
+import { type Command, InvalidArgumentError, type Option } from 'commander'
+import { describeValue, type Environment } from 'headgate/config'
+import { UsageError } from './usage-error.js'
+
+const SWITCH = new Map([
+  ['on', true],
+  ['true', true],
+  ['1', true],
+  ['off', false],
+  ['false', false],
+  ['0', false],
+])
+
+/** Takes what was not typed from the environment; an empty variable is none. Several values are separated by spaces. */
+export function takeFlagsFrom(environment: Environment, command: Command): void {
+  for (const option of command.options) {
+    const name = option.attributeName()
+    const value = environment[variableOf(option)]
+    const source = command.getOptionValueSource(name)
+    if (value === undefined || value === '' || (source !== undefined && source !== 'default')) continue
+    command.setOptionValueWithSource(name, parsed(option, value), 'env')
+  }
+}
+
+/** An error about a flag, by the name of the variable where that has said it. */
+export function inVariable(error: unknown, command: Command): unknown {
+  if (!(error instanceof UsageError)) return error
+  const option = command.options.find(({ long }) => long && new RegExp(`^${long}[: ]`).test(error.message))
+  if (option === undefined || command.getOptionValueSource(option.attributeName()) !== 'env') return error
+  return new UsageError(error.message.replace(option.long as string, variableOf(option)))
+}
+
+function variableOf({ long }: Option): string {
+  return `HEADGATE_${(long ?? '').replace(/^--/, '').replaceAll('-', '_').toUpperCase()}`
+}
+
+function parsed(option: Option, value: string): unknown {
+  if (option.variadic) return value.trim().split(/\s+/)
+  if (option.isBoolean()) return parseSwitch(option, value)
+  try {
+    return option.parseArg === undefined ? value : option.parseArg(value, undefined)
+  } catch (error) {
+    if (!(error instanceof InvalidArgumentError)) throw error
+    throw new UsageError(`${variableOf(option)}: ${error.message}`)
+  }
+}
+
+function parseSwitch(option: Option, value: string): boolean {
+  const isOn = SWITCH.get(value.toLowerCase())
+  if (isOn !== undefined) return isOn
+  throw new UsageError(`${variableOf(option)}: expected on or off; got ${describeValue(value)}`)
+}

@@ -1,0 +1,30 @@
+import { type Config, describeValue, type Environment } from 'headgate/config'
+import type { RedisStoreOptions } from 'headgate/redis'
+import { UsageError } from './usage-error.js'
+
+const VARIABLE = 'HEADGATE_SERVICE'
+const SERVICE = /^[A-Za-z0-9_.-]{1,64}$/
+
+/** The configuration with the service that the flag or the environment names, which come before the file. */
+export function withService(config: Config, flag: string | undefined, environment: Environment): Config {
+  const service = flag ?? (environment[VARIABLE] || undefined)
+  if (service === undefined) return config
+  if (SERVICE.test(service)) return { ...config, service }
+  const source = flag === undefined ? VARIABLE : '--service'
+  throw new UsageError(
+    `${source}: expected up to 64 letters, digits, _ . or -; got ${describeValue(service)}`,
+  )
+}
+
+/** What a store is told of the fleet that a configuration belongs to. */
+export function fleetOf({
+  prefix,
+  tenant,
+  service,
+}: Pick<Config, 'prefix' | 'tenant' | 'service'>): Pick<RedisStoreOptions, 'prefix' | 'tenant' | 'service'> {
+  return {
+    ...(prefix !== undefined && { prefix }),
+    ...(tenant !== undefined && { tenant }),
+    ...(service !== undefined && { service }),
+  }
+}

@@ -1,0 +1,46 @@
+/** What is refused, in the words of the command line. */
+import { isHeadgateError } from 'headgate'
+import { isStoreFailure } from '../operators/failure-kind.js'
+import { RefusedError, UnavailableError } from '../operators/operator-errors.js'
+import { UsageError } from './usage-error.js'
+
+/** What the decision API calls a field, and which option says it. */
+const OPTIONS = new Map([
+  ['enabled', '--on'],
+  ['multiplier', '--multiplier'],
+  ['subject', '--subject'],
+  ['rule', '--rule'],
+  ['tier', '--tier'],
+  ['limits', '--limit'],
+  ['ttl', '--ttl'],
+  ['by', '--by'],
+  ['reason', '--reason'],
+])
+const OWN_NUMBERS = /^(?:numbers\.|tier )(minute|hour|day|burst)$/
+
+/** Makes something of an option's value, and names the option if the value is refused. */
+export function inOption<T>(option: string, make: () => T): T {
+  try {
+    return make()
+  } catch (error) {
+    throw new UsageError(`${option}: ${(error as Error).message}`)
+  }
+}
+
+/** An error of the library or of a server about a field, as one about the option that said it. */
+export function inOptions(error: unknown): unknown {
+  if (!(error instanceof RefusedError) && !isHeadgateError(error)) return error
+  const { field, message } = error
+  if (isHeadgateError(error) && isStoreFailure(error)) return new UnavailableError(`--redis: ${message}`)
+  const option = field === null ? null : optionOf(field)
+  const colon = message.indexOf(': ')
+  if (option !== null && colon !== -1) return new UsageError(`${option}${message.slice(colon)}`)
+  return error instanceof RefusedError ? new UsageError(message) : error
+}
+
+function optionOf(field: string): string | null {
+  const name = field.replace(/^override /, '')
+  const own = OWN_NUMBERS.exec(name)?.[1]
+  if (own !== undefined) return `--${own}`
+  return OPTIONS.get(name.startsWith('limits.') ? 'limits' : name) ?? null
+}

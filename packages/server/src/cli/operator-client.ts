@@ -1,0 +1,75 @@
+import { createGate } from 'headgate'
+import { defineConfig, loadConfig } from 'headgate/config'
+import { httpOperatorClient } from '../operators/http-operator-client.js'
+import { gateOperatorClient, type OperatorClient } from '../operators/operator-client.js'
+import { createRedisStore } from '../redis/connect.js'
+import { callersToken } from './callers-token.js'
+import { fleetOf } from './fleet.js'
+import { inOption } from './in-option.js'
+import type { PlaceFlags } from './place.js'
+import { subjectSecret } from './subject-secret.js'
+import { UsageError } from './usage-error.js'
+
+const DEFAULT_SERVER = 'http://127.0.0.1:8082'
+const CONNECTING_MS = 1_000
+const WITH_REDIS = [
+  ['config', '--config'],
+  ['subjectSecretFile', '--subject-secret-file'],
+] as const
+
+/** The client a command line names: a running server's, or Redis itself. */
+export async function operatorClient(
+  flags: PlaceFlags,
+  onWarning: (message: string) => void,
+): Promise<OperatorClient> {
+  const { server, redis } = flags
+  if (redis === undefined) {
+    for (const [name, option] of WITH_REDIS) {
+      if (flags[name] === undefined) continue
+      throw new UsageError(`${option}: expected together with --redis; a server has its own`)
+    }
+    return httpOperatorClient(
+      serverUrl(server ?? DEFAULT_SERVER),
+      await callersToken(flags.tokenFile, process.env),
+    )
+  }
+  if (flags.tokenFile !== undefined) {
+    throw new UsageError('--token-file: expected together with --server; Redis has its own')
+  }
+  if (server !== undefined) throw new UsageError('--server: expected one of --server and --redis; got both')
+  return redisOperatorClient(redis, flags, onWarning)
+}
+
+async function redisOperatorClient(
+  url: string,
+  flags: PlaceFlags,
+  onWarning: (message: string) => void,
+): Promise<OperatorClient> {
+  const config = flags.config === undefined ? defineConfig({}) : await loadConfig(flags.config)
+  const secret = await subjectSecret(flags.subjectSecretFile, process.env)
+  // Whoever decides nothing without Redis is not counted among those who share its limits.
+  const store = inOption('--redis', () =>
+    createRedisStore({ url, ...fleetOf(config), onStoreFailure: 'throw' }),
+  )
+  const gate = createGate({ config, store, onWarning, ...(secret !== null && { subject: { secret } }) })
+  const client = gateOperatorClient(gate)
+  return {
+    ...client,
+    async close() {
+      // node-redis keeps a socket open that it was told to destroy while connecting, and the command would never end.
+      await store.ready({ timeoutMs: CONNECTING_MS })
+      await client.close()
+    },
+  }
+}
+
+/** Credentials are refused, since they would be shown and `fetch` does not send them. */
+function serverUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null
+  const isHttp = url?.protocol === 'http:' || url?.protocol === 'https:'
+  if (url !== null && isHttp && url.username === '' && url.password === '') return url.origin
+  const got = text.includes('@') ? 'one with an @' : JSON.stringify(text.slice(0, 100))
+  throw new UsageError(
+    `--server: expected http://host:port without credentials, such as ${DEFAULT_SERVER}; got ${got}`,
+  )
+}

@@ -1,0 +1,139 @@
+import { userInfo } from 'node:os'
+import type { Command } from 'commander'
+import type { Duration, Override, OverrideOptions, OverrideTarget } from 'headgate'
+import { describeValue, printable } from 'headgate/config'
+import { numberOf } from './number-of.js'
+import { answer, at, type PlaceFlags, withOperatorClient } from './place.js'
+import type { Terminal } from './terminal.js'
+import { UsageError } from './usage-error.js'
+
+interface TargetFlags {
+  readonly subject?: string
+  readonly rule?: string
+}
+
+interface SetFlags extends TargetFlags {
+  readonly tier?: string
+  readonly limit?: readonly string[]
+  readonly minute?: string
+  readonly hour?: string
+  readonly day?: string
+  readonly burst?: string
+  readonly ttl: string
+  readonly reason: string
+  readonly by?: string
+}
+
+const EXAMPLES = `
+Examples:
+  headgate override set --subject user:42 --tier enterprise --ttl 2h --reason 'launch day'
+  headgate override set --rule search --limit log-1m=50 --ttl 30m --reason 'incident 7'
+  headgate override set --subject user:7 --minute 5 --ttl 1d --reason abuse`
+
+/** Adds `headgate override`. */
+export function addOverrideCommand(program: Command, terminal: Terminal): void {
+  const override = program
+    .command('override')
+    .description('Replace the numbers of a subject or a rule for a time.')
+  at(override.command('list'))
+    .description('Print the overrides in force.')
+    .action((flags: PlaceFlags) =>
+      withOperatorClient(flags, terminal, async client => {
+        const overrides = await client.overrides()
+        const words = overrides.length === 0 ? 'none' : overrides.map(overrideWords).join('\n')
+        answer(terminal, flags, { overrides }, words)
+      }),
+    )
+  at(target(override.command('set')))
+    .description('Put an override in force in every process, within a second. It ends by itself.')
+    .option('--tier <name>', 'another tier')
+    .option('--limit <id=units...>', 'other numbers for limits of the policy that applies: log-1m=500')
+    .option('--minute <units>', 'a tier of its own: units in a minute (also --hour, --day, --burst)')
+    .option('--hour <units>')
+    .option('--day <units>')
+    .option('--burst <factor>')
+    .requiredOption('--ttl <duration>', 'how long it holds: 30m, 2h, at most 31d')
+    .requiredOption('--reason <text>', 'why')
+    .option('--by <name>', 'who; left out: the name you are logged in with')
+    .addHelpText('after', EXAMPLES)
+    .action(async (flags: PlaceFlags & SetFlags) => {
+      const options = overrideOf(flags)
+      await withOperatorClient(flags, terminal, async client => {
+        await client.setOverride(options)
+        answer(terminal, flags, { set: true }, 'in force')
+      })
+    })
+  at(target(override.command('remove')))
+    .description('End an override now.')
+    .action(async (flags: PlaceFlags & TargetFlags) => {
+      const whose = targetOf(flags)
+      await withOperatorClient(flags, terminal, async client => {
+        const removed = await client.removeOverride(whose)
+        answer(terminal, flags, { removed }, removed ? 'removed' : 'there was none')
+      })
+    })
+}
+
+function target(command: Command): Command {
+  return command.option('--subject <type:id>', 'whose').option('--rule <name>', 'or which rule')
+}
+
+function targetOf({ subject, rule }: TargetFlags): OverrideTarget {
+  if (subject !== undefined && rule === undefined) return { subject }
+  if (rule !== undefined && subject === undefined) return { rule }
+  throw new UsageError(
+    `--subject: expected one of --subject and --rule; got ${subject === undefined ? 'neither' : 'both'}`,
+  )
+}
+
+function overrideOf(flags: SetFlags): OverrideOptions {
+  const numbers = (['minute', 'hour', 'day', 'burst'] as const).flatMap(name => {
+    const text = flags[name]
+    if (text === undefined) return []
+    return [[name, text === 'unlimited' ? text : numberOf(`--${name}`, text)] as const]
+  })
+  const limits = (flags.limit ?? []).map(limitOf)
+  const kinds = [flags.tier !== undefined, numbers.length > 0, limits.length > 0].filter(Boolean)
+  if (kinds.length !== 1) {
+    const got = kinds.length === 0 ? 'none' : 'several'
+    throw new UsageError(
+      `--tier: expected one of --tier, --limit and numbers of its own (--minute, --hour, --day, --burst); got ${got}`,
+    )
+  }
+  return {
+    ...targetOf(flags),
+    ...(flags.tier !== undefined && { tier: flags.tier }),
+    ...(numbers.length > 0 && { numbers: Object.fromEntries(numbers) }),
+    ...(limits.length > 0 && { limits: Object.fromEntries(limits) }),
+    ttl: flags.ttl as Duration,
+    reason: flags.reason,
+    by: flags.by ?? loginName(),
+  } as OverrideOptions
+}
+
+function limitOf(text: string): readonly [id: string, units: number] {
+  const [, id, units] = /^([^=]+)=([^=]+)$/.exec(text) ?? []
+  if (id !== undefined && units !== undefined) return [id, numberOf('--limit', units)]
+  throw new UsageError(`--limit: expected id=units, such as log-1m=500; got ${describeValue(text)}`)
+}
+
+/** In a container the user often has a number only. */
+function loginName(): string {
+  try {
+    return userInfo().username
+  } catch {
+    throw new UsageError('--by: expected who does it; got nothing, and this system has no name for its user')
+  }
+}
+
+function overrideWords(override: Override): string {
+  const whose = 'subject' in override ? override.subject : `rule ${override.rule}`
+  const what =
+    'tier' in override
+      ? `tier ${override.tier}`
+      : Object.entries('numbers' in override ? override.numbers : override.limits)
+          .map(([name, units]) => `${name} ${units}`)
+          .join(', ')
+  const until = new Date(override.expiresAt).toISOString()
+  return printable(`${whose}: ${what}, until ${until}, by ${override.by}: ${override.reason}`)
+}

@@ -1,0 +1,69 @@
+/** The flags of `headgate serve` for Redis: where it is, and when it is given up. */
+import type { Command } from 'commander'
+import { describeValue } from 'headgate/config'
+import type { RedisStoreOptions } from 'headgate/redis'
+import { readPem } from './read-pem.js'
+import { UsageError } from './usage-error.js'
+import { wholeNumber } from './whole-number.js'
+
+/** As they were typed. */
+export interface RedisFlags {
+  readonly redis?: string
+  readonly redisCa?: string
+  readonly deadline: number
+  readonly breakerFailures: number
+  readonly probeAfter: number
+  readonly share?: string
+  readonly functions?: boolean
+}
+
+/** What a Redis store is told, beside the fleet it belongs to. */
+export type RedisSettings = Pick<
+  RedisStoreOptions,
+  'deadlineMs' | 'breakerFailures' | 'probeAfterMs' | 'share' | 'use'
+> & { readonly ca?: string }
+
+const SHARE = /^(\d{1,7})\/(\d{1,7})$/
+
+export function addRedisFlags(command: Command): void {
+  command
+    .option('--redis <url>', 'share the limits through Redis; left out: they are kept in this process')
+    .option('--redis-ca <file>', 'an authority to trust of rediss://, in PEM')
+    .option(
+      '--deadline <ms>',
+      'how long Redis may take for a decision before it is made without it',
+      wholeNumber(1, 60_000),
+      30,
+    )
+    .option(
+      '--breaker-failures <number>',
+      'failed calls in a row after which Redis is not asked for a while',
+      wholeNumber(1, 1_000),
+      5,
+    )
+    .option('--probe-after <ms>', 'the longest time until it is tried again', wholeNumber(10, 30_000), 500)
+    .option(
+      '--share <part/of>',
+      "this region's part of every limit, such as 1/3, where each has a Redis of its own",
+    )
+    .option('--functions', 'run as Redis Functions instead of scripts (Redis 7)')
+}
+
+export async function redisSettings(flags: RedisFlags): Promise<RedisSettings> {
+  const { redisCa, deadline, breakerFailures, probeAfter, share, functions } = flags
+  return {
+    deadlineMs: deadline,
+    breakerFailures,
+    probeAfterMs: probeAfter,
+    ...(share !== undefined && { share: parseShare(share) }),
+    ...(functions && { use: 'functions' as const }),
+    ...(redisCa !== undefined && { ca: await readPem('--redis-ca', redisCa) }),
+  }
+}
+
+/** The store says what is wrong with the numbers. */
+function parseShare(text: string): NonNullable<RedisStoreOptions['share']> {
+  const [, part, of] = SHARE.exec(text) ?? []
+  if (part !== undefined && of !== undefined) return { part: Number(part), of: Number(of) }
+  throw new UsageError(`--share: expected a part and the whole, such as 1/3; got ${describeValue(text)}`)
+}

@@ -1,0 +1,152 @@
+/** Commands about one caller: `check`, `inspect` and `reset`. */
+import type { Command } from 'commander'
+import type { Ask, SubjectInput } from 'headgate'
+import { printable } from 'headgate/config'
+import { isHandle } from 'headgate/statistics'
+import type { DecisionValue, Question } from '../operators/operator-client.js'
+import { numberOf } from './number-of.js'
+import { answer, at, type PlaceFlags, withOperatorClient } from './place.js'
+import { refusedWords } from './refused-words.js'
+import type { Terminal } from './terminal.js'
+import { UsageError } from './usage-error.js'
+
+interface AskFlags {
+  readonly policy?: string
+  readonly tier?: string
+  readonly scope?: string
+}
+
+interface CheckFlags extends AskFlags {
+  readonly method?: string
+  readonly path?: string
+  readonly cost?: string
+  readonly peek?: boolean
+}
+
+/** The request was denied, and that has been said. */
+export class DeniedError extends Error {}
+
+/** Adds `headgate check`, `headgate inspect` and `headgate reset`. */
+export function addSubjectCommands(program: Command, terminal: Terminal): void {
+  asked(at(program.command('check')))
+    .description('Ask for a decision, as an app would, and charge it.')
+    .argument('<subject>', 'who asks: type:id, such as user:42')
+    .option('--method <name>', 'of a request that the rules speak for')
+    .option('--path <path>', 'of a request that the rules speak for')
+    .option('--cost <units>', 'units the request takes (default: 1, or what the rules say)')
+    .option('--peek', 'only look: charge nothing')
+    .allowExcessArguments(false)
+    .addHelpText(
+      'after',
+      '\nThe exit code is 0 for an allowed request and 5 for a denied one.\n\nExamples:\n  headgate check user:42 --policy api\n  headgate check user:42 --method POST --path /login --peek',
+    )
+    .action((subject: string, flags: PlaceFlags & CheckFlags) => check(subject, flags, terminal))
+  at(program.command('inspect'))
+    .description(
+      'Say what a subject has used of each of its limits, when it is free again, and where that is kept.',
+    )
+    .argument('<subject>', 'who: type:id, such as user:42, or the reference of a refusal')
+    .option('-t, --tier <name>', "the caller's tier, as a session or a key would tell it")
+    .option('--scope <name>', 'one more scope to look at')
+    .allowExcessArguments(false)
+    .addHelpText(
+      'after',
+      '\nExamples:\n  headgate inspect user:42\n  headgate inspect k7qf2m9xabcd\n  headgate inspect ip:192.0.2.1 --redis redis://127.0.0.1:6379 --config headgate.yaml',
+    )
+    .action((subject: string, flags: PlaceFlags & Omit<AskFlags, 'policy'>) =>
+      withOperatorClient(flags, terminal, async client => {
+        if (isHandle(subject)) {
+          const refused = await client.refused(subject)
+          return answer(terminal, flags, refused, refusedWords(refused))
+        }
+        const { tier, scope } = flags
+        const options = { ...(tier !== undefined && { tier }), ...(scope !== undefined && { scope }) }
+        const found = await client.inspect(subject as SubjectInput, options)
+        const keys = found.limits.flatMap(({ key }) => (key === null ? [] : [`  ${printable(key)}`]))
+        const where = keys.length === 0 ? '' : `\nkept in Redis under\n${keys.join('\n')}`
+        answer(terminal, flags, found, `${found.text}${where}`)
+      }),
+    )
+  asked(at(program.command('reset')))
+    .description('Forget what a subject has used: of everything, or of one policy or tier.')
+    .argument('<subject>', 'who: type:id, such as user:42')
+    .allowExcessArguments(false)
+    .addHelpText('after', '\nExamples:\n  headgate reset user:42\n  headgate reset user:42 --policy login')
+    .action((subject: string, flags: PlaceFlags & AskFlags) =>
+      withOperatorClient(flags, terminal, async client => {
+        await client.reset(subject as SubjectInput, isNamed(flags) ? askOf(flags) : undefined)
+        answer(terminal, flags, { reset: true }, 'forgotten: every limit starts afresh')
+      }),
+    )
+}
+
+function asked(command: Command): Command {
+  return command
+    .option('--policy <name>', 'a policy of the file')
+    .option('-t, --tier <name>', 'a tier of the file')
+    .option('--scope <name>', 'which budget (default: global)')
+}
+
+async function check(subject: string, flags: PlaceFlags & CheckFlags, terminal: Terminal): Promise<void> {
+  const question = questionOf(subject as SubjectInput, flags)
+  await withOperatorClient(flags, terminal, async client => {
+    const decision = await client.decide(flags.peek ? 'peek' : 'check', question)
+    answer(terminal, flags, decision, decisionWords(decision))
+    if (!decision.allowed) throw new DeniedError('denied')
+  })
+}
+
+function isNamed({ policy, tier, scope }: AskFlags): boolean {
+  return policy !== undefined || tier !== undefined || scope !== undefined
+}
+
+function askOf({ policy, tier, scope }: AskFlags): Ask<string, string> {
+  if ((policy === undefined) === (tier === undefined)) {
+    throw new UsageError('--policy: expected one of --policy and --tier; got none or both')
+  }
+  const name = policy === undefined ? { tier } : { policy }
+  return { ...name, ...(scope !== undefined && { scope }) } as Ask<string, string>
+}
+
+function questionOf(subject: SubjectInput, flags: CheckFlags): Question {
+  const { method, path, tier } = flags
+  const cost = flags.cost === undefined ? {} : { cost: numberOf('--cost', flags.cost) }
+  if (path === undefined && method === undefined) return { subject, ask: { ...askOf(flags), ...cost } }
+  if (path === undefined) throw new UsageError('--path: expected together with --method; got none')
+  if (flags.policy !== undefined) {
+    throw new UsageError('--policy: expected without --path, of which the rules speak')
+  }
+  const { scope } = flags
+  const facts = {
+    path,
+    ...(method !== undefined && { method }),
+    ...(tier !== undefined && { tier }),
+    ...(scope !== undefined && { scope }),
+    ...cost,
+  }
+  return { subject, request: facts }
+}
+
+/** `allowed: 9 of 10 left by policy api, whole again in 60 s`. */
+function decisionWords({
+  allowed,
+  limit,
+  remaining,
+  retryAfterMs,
+  resetAfterMs,
+  policy,
+  tier,
+  reason,
+}: DecisionValue): string {
+  const whose = tier === null ? `policy ${policy}` : `tier ${tier}`
+  if (allowed) {
+    if (limit === null || !Number.isFinite(limit)) return `allowed: ${reason}`
+    return `allowed: ${remaining} of ${limit} left by ${whose}, whole again in ${seconds(resetAfterMs)}`
+  }
+  const next = retryAfterMs === null ? 'no waiting helps' : `next in ${seconds(retryAfterMs)}`
+  return `denied by ${whose}: ${reason}, ${next}`
+}
+
+function seconds(ms: number): string {
+  return `${Math.ceil(ms / 1000)} s`
+}

@@ -1,0 +1,112 @@
+/** `headgate top` and `headgate watch`: the figures of a running server in the terminal. */
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Command } from 'commander'
+import { printable } from 'headgate/config'
+import type { Snapshot } from '../observe/figures.js'
+import { numberOf } from './number-of.js'
+import { at, type PlaceFlags, withOperatorClient } from './place.js'
+import type { Terminal } from './terminal.js'
+import { UsageError } from './usage-error.js'
+
+interface WatchFlags extends PlaceFlags {
+  readonly count?: string
+}
+
+const EVERY_MS = 1_000
+const EXAMPLES = {
+  top: `
+Examples:
+  headgate top
+  headgate top --count 1 --json | jq .violators`,
+  watch: `
+Examples:
+  headgate watch
+  headgate watch --count 60 --server http://127.0.0.1:8082`,
+}
+
+/** Adds `headgate top` and `headgate watch`. */
+export function addWatchCommands(program: Command, terminal: Terminal): void {
+  const add = (name: 'top' | 'watch', description: string, words: (snapshot: Snapshot) => string) => {
+    at(program.command(name))
+      .description(description)
+      .option('-n, --count <number>', 'how many times, once a second; left out: until Ctrl-C')
+      .addHelpText('after', EXAMPLES[name])
+      .action((flags: WatchFlags) => watch(flags, terminal, words))
+  }
+  add('top', 'Show who is refused most, once a second.', topWords)
+  add('watch', 'Show decisions, refusals and latency, once a second.', watchWords)
+}
+
+async function watch(
+  flags: WatchFlags,
+  terminal: Terminal,
+  words: (snapshot: Snapshot) => string,
+): Promise<void> {
+  const count = countOf(flags.count)
+  if (flags.redis !== undefined) {
+    throw new UsageError('--redis: expected --server; the figures are those of a running headgate serve')
+  }
+  await withOperatorClient(flags, terminal, async client => {
+    for (let times = 1; ; times++) {
+      const snapshot = await client.stats()
+      terminal.print(flags.json ? printable(JSON.stringify(snapshot)) : words(snapshot))
+      if (times === count) return
+      await wait(EVERY_MS)
+    }
+  })
+}
+
+function countOf(text: string | undefined): number | null {
+  if (text === undefined) return null
+  const count = numberOf('--count', text)
+  if (Number.isInteger(count) && count >= 1) return count
+  throw new UsageError(`--count: expected a whole number from 1; got ${text}`)
+}
+
+const rate = (perSecond: number): string => perSecond.toFixed(1)
+const percent = (share: number | null): string => (share === null ? '-' : `${(share * 100).toFixed(1)} %`)
+const ms = (value: number | null): string => (value === null ? '-' : `${value.toFixed(2)} ms`)
+
+/** One line a second. */
+function watchWords({ atMs, now, store, scope }: Snapshot): string {
+  const time = new Date(atMs).toISOString().slice(11, 19)
+  const { allowedPerSecond, deniedPerSecond, violationRate, overheadMs } = now
+  const figures = [
+    `${rate(allowedPerSecond)} allowed/s`,
+    `${rate(deniedPerSecond)} denied/s`,
+    `${percent(violationRate)} refused`,
+    `p50 ${ms(overheadMs.p50)}`,
+    `p99 ${ms(overheadMs.p99)}`,
+    `${store.kind} ${store.state}`,
+    scope,
+  ]
+  return `${time}  ${figures.join('  ')}`
+}
+
+function topWords(snapshot: Snapshot): string {
+  const { violators } = snapshot
+  const rows = violators.map(({ subject, handle, denied, deniedPerSecond, policy, tier, overridden }) => [
+    printable(subject),
+    handle,
+    String(denied),
+    rate(deniedPerSecond),
+    printable(policy ?? '-'),
+    printable(tier ?? '-'),
+    overridden ? 'overridden' : '',
+  ])
+  const head = ['SUBJECT', 'HANDLE', 'DENIED', 'PER SECOND', 'POLICY', 'TIER', '']
+  const table =
+    violators.length === 0 ? ['nobody was refused in the last five minutes'] : columns([head, ...rows])
+  return [watchWords(snapshot), ...table, ''].join('\n')
+}
+
+/** Rows as lines, each column as wide as its widest cell. */
+function columns(rows: readonly (readonly string[])[]): string[] {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map(row => row[column]?.length ?? 0)))
+  return rows.map(row =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  )
+}

@@ -1,0 +1,36 @@
+import type { HeaderField } from 'headgate'
+import { type Endpoint, open } from '../admin/endpoint.js'
+import type { HttpAnswer } from '../http/problem.js'
+import type { PageFile } from './page-files.js'
+
+/** Nothing from elsewhere, nothing written into the page, and nobody may frame it. */
+const PAGE_HEADERS: readonly HeaderField[] = [
+  [
+    'Content-Security-Policy',
+    "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  ],
+  ['X-Content-Type-Options', 'nosniff'],
+  ['Referrer-Policy', 'no-referrer'],
+  ['Cross-Origin-Opener-Policy', 'same-origin'],
+  ['Cross-Origin-Resource-Policy', 'same-origin'],
+]
+
+/**
+ * The dashboard. Its files are the same for everybody and hold no figures, so they need no token; the page asks for one.
+ * Where tokens are set the page itself is 401, as everything is for a caller without one.
+ */
+export function pageEndpoints(files: readonly PageFile[]): readonly Endpoint[] {
+  return files.map(({ path, type, text }) => {
+    const isPage = path === '/index.html'
+    const headers: readonly HeaderField[] = [
+      ['Content-Type', type],
+      // The names of the other files change with what is in them.
+      ['Cache-Control', isPage ? 'no-cache' : 'public, max-age=31536000, immutable'],
+      ...PAGE_HEADERS,
+    ]
+    const answer = open(
+      (_req, caller): HttpAnswer => ({ status: isPage && caller === null ? 401 : 200, headers, body: text }),
+    )
+    return { path: isPage ? '/' : path, methods: { GET: answer, HEAD: answer } }
+  })
+}

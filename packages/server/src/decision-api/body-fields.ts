@@ -1,0 +1,64 @@
+/** Reading the fields of a JSON body: what is wrong is refused with the field's name, what was expected and what came. */
+import type { SubjectInput } from 'headgate'
+import { describeValue, nearestName, shownName } from 'headgate/config'
+import { RequestError } from '../admin/request-error.js'
+
+/** A JSON object, of which nothing else is known. */
+export type Fields = Readonly<Record<string, unknown>>
+
+const MAX_UNITS = 2 ** 32 - 1
+
+export function objectOf(value: unknown, field: string): Fields {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Fields
+  throw bad(field, 'a JSON object', value)
+}
+
+export function refuseUnknown(value: Fields, known: readonly string[], prefix = ''): void {
+  const unknown = Object.keys(value).find(key => !known.includes(key))
+  if (unknown === undefined) return
+  throw bad(`${prefix}${shownName(unknown)}`, `one of ${known.join(', ')}`, unknown, known)
+}
+
+/** Undefined where it is left out. */
+export function textOf(value: unknown, field: string): string | undefined {
+  if (value === undefined || (typeof value === 'string' && value !== '')) return value
+  throw bad(field, 'a non-empty string', value)
+}
+
+/** A number of units; undefined where it is left out. */
+export function unitsOf(value: unknown, field: string, least: number): number | undefined {
+  if (value === undefined) return undefined
+  if (Number.isInteger(value) && Number(value) >= least && Number(value) <= MAX_UNITS) return Number(value)
+  throw bad(field, `a whole number from ${least} to ${MAX_UNITS}`, value)
+}
+
+export function booleanOf(value: unknown, field: string): boolean {
+  if (value === undefined || typeof value === 'boolean') return value ?? false
+  throw bad(field, 'true or false', value)
+}
+
+/** Never shows what came: the id may be a secret. */
+export function subjectOf(value: unknown, field: string): SubjectInput {
+  const text = subjectText(value)
+  const colon = text.indexOf(':')
+  if (colon > 0 && colon < text.length - 1) return text as SubjectInput
+  const expected = 'expected "type:id" or { "type", "id" }, both non-empty and no ":" in the type'
+  throw new RequestError(400, field, expected)
+}
+
+function subjectText(value: unknown): string {
+  if (typeof value === 'string') return value
+  const { type, id } = (value ?? {}) as { type?: unknown; id?: unknown }
+  return typeof type === 'string' && typeof id === 'string' && !type.includes(':') ? `${type}:${id}` : ''
+}
+
+export function bad(
+  field: string,
+  expected: string,
+  got: unknown,
+  known: Iterable<string> = [],
+): RequestError {
+  const nearest = nearestName(got, known)
+  const hint = nearest === null ? '' : `; did you mean "${nearest}"?`
+  return new RequestError(400, field, `expected ${expected}; got ${describeValue(got)}${hint}`)
+}

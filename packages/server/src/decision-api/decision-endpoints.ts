@@ -1,0 +1,115 @@
+/** The decision API: limits over HTTP, for whoever does not run Node. */
+import type { IncomingMessage } from 'node:http'
+import { type Decision, type Gate, isHeadgateError } from 'headgate'
+import { shownName } from 'headgate/config'
+import { administers, checks, type Endpoint, reads } from '../admin/endpoint.js'
+import { readJson } from '../admin/read-json.js'
+import { RequestError } from '../admin/request-error.js'
+import { type Log, throttledLog } from '../gateway/throttled-log.js'
+import { type HttpAnswer, jsonAnswer } from '../http/problem.js'
+import { isCallersMistake } from '../operators/failure-kind.js'
+import { objectOf, refuseUnknown, subjectOf, textOf, unitsOf } from './body-fields.js'
+import { decisionAnswer } from './decision-answer.js'
+import { type AskedCheck, type Names, parseChecks, parseNamed } from './parse-checks.js'
+import { createReferences } from './references.js'
+
+const FAULT_LINE_EVERY_MS = 60_000
+
+export function decisionEndpoints(gate: Gate, log: Log): readonly Endpoint[] {
+  const logFault = throttledLog(log, FAULT_LINE_EVERY_MS)
+  const references = createReferences()
+  const names = (): Names => ({ policies: new Set(gate.policyNames), tiers: new Set(gate.tierNames) })
+
+  /** Whoever asks soundly gets a decision, whatever becomes of the limiter. */
+  async function decide(action: 'check' | 'peek', asked: AskedCheck): Promise<Decision> {
+    try {
+      return await ask(gate, action, asked)
+    } catch (error) {
+      if (isHeadgateError(error) && isCallersMistake(error)) throw error
+      const reason = (error as Error).message
+      logFault('limiter', () => `decision API: the limiter failed, and the failure mode decides: ${reason}`)
+      return gate.decideFault(asked.facts ?? {})
+    }
+  }
+
+  async function answerAll(action: 'check' | 'peek', req: IncomingMessage): Promise<HttpAnswer> {
+    const { checks, isList } = parseChecks(await readJson(req), names())
+    const decisions = await Promise.all(
+      checks.map(async asked => {
+        const decision = await decide(action, asked)
+        // Whoever asked over HTTP may be lost without a word: nobody here holds its place for longer.
+        decision.letExpire()
+        const isWanted = action === 'check' && asked.refundable && canBeRefunded(decision)
+        return decisionAnswer(decision, isWanted || decision.isHeld ? references.remember(decision) : null)
+      }),
+    )
+    return jsonAnswer(200, isList ? { decisions } : decisions[0])
+  }
+
+  async function refund(req: IncomingMessage): Promise<HttpAnswer> {
+    const body = objectOf(await readJson(req), 'body')
+    refuseUnknown(body, ['reference', 'units'])
+    const decision = decisionOf(body)
+    const units = unitsOf(body.units, 'units', 1)
+    return jsonAnswer(200, { refunded: await gate.refund(decision(), units) })
+  }
+
+  async function release(req: IncomingMessage): Promise<HttpAnswer> {
+    const body = objectOf(await readJson(req), 'body')
+    refuseUnknown(body, ['reference'])
+    await decisionOf(body)().release()
+    return jsonAnswer(200, { released: true })
+  }
+
+  /** Reads the reference, and then finds the decision: a mistake elsewhere in the body comes before one that is forgotten. */
+  function decisionOf(body: Readonly<Record<string, unknown>>): () => Decision {
+    const reference = textOf(body.reference ?? '', 'reference') as string
+    return () => {
+      const decision = references.find(reference)
+      if (decision !== null) return decision
+      throw new RequestError(404, 'reference', 'expected one that a check of this process returned lately')
+    }
+  }
+
+  async function reset(req: IncomingMessage): Promise<HttpAnswer> {
+    const body = objectOf(await readJson(req), 'body')
+    refuseUnknown(body, ['subject', 'policy', 'tier', 'scope'])
+    const isWhole = body.policy === undefined && body.tier === undefined && body.scope === undefined
+    const { subject, ask } = isWhole
+      ? { subject: subjectOf(body.subject, 'subject'), ask: undefined }
+      : parseNamed(body, '', names())
+    await gate.reset(subject, ask)
+    const of = ask === undefined ? 'everything' : (ask.policy ?? `tier ${ask.tier}`)
+    const change = `reset ${of} of ${shownName(typeof subject === 'string' ? subject : subject.type)}`
+    return { ...jsonAnswer(200, { reset: true }), change }
+  }
+
+  async function inspect(req: IncomingMessage): Promise<HttpAnswer> {
+    const body = objectOf(await readJson(req), 'body')
+    refuseUnknown(body, ['subject', 'tier', 'scope'])
+    const tier = textOf(body.tier, 'tier')
+    const scope = textOf(body.scope, 'scope')
+    const subject = subjectOf(body.subject, 'subject')
+    const options = { ...(tier !== undefined && { tier }), ...(scope !== undefined && { scope }) }
+    return jsonAnswer(200, await gate.inspect(subject, options))
+  }
+
+  return [
+    { path: '/v1/check', methods: { POST: checks(req => answerAll('check', req)) } },
+    { path: '/v1/peek', methods: { POST: checks(req => answerAll('peek', req)) } },
+    { path: '/v1/refund', methods: { POST: checks(refund) } },
+    { path: '/v1/release', methods: { POST: checks(release) } },
+    { path: '/v1/reset', methods: { POST: administers(reset) } },
+    { path: '/v1/inspect', methods: { POST: reads(inspect) } },
+  ]
+}
+
+function ask(gate: Gate, action: 'check' | 'peek', asked: AskedCheck): Promise<Decision> {
+  if (asked.facts === null) return gate[action](asked.subject, asked.ask)
+  return action === 'check' ? gate.request(asked.facts) : gate.peekRequest(asked.facts)
+}
+
+/** Only what the store itself charged is there to be given back. */
+function canBeRefunded({ allowed, cost, binding, source }: Decision): boolean {
+  return allowed && cost > 0 && binding !== null && (source === 'redis' || source === 'memory')
+}

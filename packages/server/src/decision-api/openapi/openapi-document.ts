@@ -1,0 +1,131 @@
+/** What the decision API offers, as an OpenAPI 3.1 document. A test holds it to what the API really takes and gives. */
+import { ref, SCHEMAS } from './schemas.js'
+
+type Json = Readonly<Record<string, unknown>>
+
+interface Described {
+  readonly summary: string
+  readonly body?: Json
+  readonly answer: Json
+  /** Statuses beside 200 that it has a reason for, and what they mean. */
+  readonly problems?: Readonly<Record<number, string>>
+}
+
+const BAD_BODY = { 400: 'A field is wrong; `field` names it.', 413: 'Above 64 KB.', 415: 'Not JSON.' }
+const STORE_AWAY = { 503: 'The store does not answer; `Retry-After` says when to try again.' }
+const json = (schema: Json): Json => ({ 'application/json': { schema } })
+const overrides = {
+  ...{ type: 'object', required: ['overrides'], additionalProperties: false },
+  properties: { overrides: { type: 'array', items: ref('Override') } },
+}
+
+const DECISION_BODY = { anyOf: [ref('Check'), ref('Checks')] }
+const DECISION_ANSWER = { anyOf: [ref('Decision'), ref('Decisions')] }
+
+const PATHS: Readonly<Record<string, Readonly<Record<string, Described>>>> = {
+  '/v1/check': {
+    post: {
+      summary: 'Charge a request if every limit has room for it. 200 whether or not it is allowed.',
+      ...{ body: DECISION_BODY, answer: DECISION_ANSWER, problems: BAD_BODY },
+    },
+  },
+  '/v1/peek': {
+    post: {
+      summary: 'Say what /v1/check would and change nothing; `remaining` is what is left before the request.',
+      ...{ body: DECISION_BODY, answer: DECISION_ANSWER, problems: BAD_BODY },
+    },
+  },
+  '/v1/refund': {
+    post: {
+      summary: 'Give back what a check charged, or some units of it, as far as it still counts.',
+      ...{ body: ref('Refund'), answer: ref('Refunded') },
+      problems: { ...BAD_BODY, 404: 'No such reference, or it is forgotten.' },
+    },
+  },
+  '/v1/release': {
+    post: {
+      summary: 'Say that a request is over, so that its place among those under way is free.',
+      ...{ body: ref('Release'), problems: { ...BAD_BODY, 404: 'No such reference, or it is forgotten.' } },
+      answer: { type: 'object', properties: { released: { const: true } }, required: ['released'] },
+    },
+  },
+  '/v1/reset': {
+    post: {
+      summary: 'Forget what a subject has used: of a policy or tier, or all that is kept about it alone.',
+      ...{ body: ref('Reset'), problems: { ...BAD_BODY, ...STORE_AWAY } },
+      answer: { type: 'object', properties: { reset: { const: true } }, required: ['reset'] },
+    },
+  },
+  '/v1/inspect': {
+    post: {
+      summary: 'All limits of a subject and their state, in numbers and words, with their keys in Redis.',
+      ...{ body: ref('Inspect'), answer: ref('Inspection'), problems: { ...BAD_BODY, ...STORE_AWAY } },
+    },
+  },
+  '/v1/control': {
+    get: { summary: "The fleet's switches.", answer: ref('Control'), problems: STORE_AWAY },
+    patch: {
+      summary: 'Switch the fleet on or off, or scale every limit.',
+      ...{ body: ref('ControlChange'), answer: ref('Control'), problems: { ...BAD_BODY, ...STORE_AWAY } },
+    },
+  },
+  '/v1/overrides': {
+    get: { summary: 'The overrides in force.', answer: overrides, problems: STORE_AWAY },
+    put: {
+      summary: "Replace a subject's or a rule's numbers for a while.",
+      ...{ body: ref('OverrideChange'), answer: overrides, problems: { ...BAD_BODY, ...STORE_AWAY } },
+    },
+    delete: {
+      summary: 'End an override before its time.',
+      body: { type: 'object', properties: { subject: { type: 'string' }, rule: { type: 'string' } } },
+      answer: { type: 'object', properties: { removed: { type: 'boolean' } }, required: ['removed'] },
+      problems: { ...BAD_BODY, ...STORE_AWAY },
+    },
+  },
+  '/v1/explain': {
+    post: {
+      summary: 'Which rules a request matches and why; charges nothing.',
+      ...{ body: { type: 'object', required: ['subject'] }, problems: BAD_BODY },
+      answer: { type: 'object', required: ['levels', 'text'] },
+    },
+  },
+  '/v1/counts': {
+    get: { summary: 'What was counted since the start.', answer: { type: 'object', required: ['faults'] } },
+  },
+}
+
+export const OPENAPI_DOCUMENT = {
+  openapi: '3.1.0',
+  info: {
+    title: 'Headgate decision API',
+    version: 'v1',
+    description: 'Limits over HTTP. Every answer carries `Headgate-Api: v1`.',
+    license: { name: 'MIT', identifier: 'MIT' },
+  },
+  servers: [{ url: 'http://127.0.0.1:8082' }],
+  security: [{}, { token: [] }],
+  paths: Object.fromEntries(Object.entries(PATHS).map(([path, methods]) => [path, pathItem(methods)])),
+  components: {
+    securitySchemes: { token: { type: 'http', scheme: 'bearer' } },
+    schemas: SCHEMAS,
+  },
+}
+
+function pathItem(methods: Readonly<Record<string, Described>>): Json {
+  return Object.fromEntries(Object.entries(methods).map(([name, described]) => [name, operation(described)]))
+}
+
+function operation({ summary, body, answer, problems = {} }: Described): Json {
+  const refusals = Object.entries(problems).map(([status, description]) => [
+    status,
+    { description, content: { 'application/problem+json': { schema: ref('Problem') } } },
+  ])
+  return {
+    summary,
+    ...(body !== undefined && { requestBody: { required: true, content: json(body) } }),
+    responses: {
+      200: { description: 'As asked.', content: json(answer) },
+      ...Object.fromEntries(refusals),
+    },
+  }
+}

@@ -1,0 +1,38 @@
+import type { Log } from '../../gateway/throttled-log.js'
+import type { DescriptorConfig } from './descriptor-tree.js'
+import { loadDescriptors, stampOf } from './load-descriptors.js'
+
+/** The limits of the moment: read again when their files change. */
+export interface WatchedDescriptors {
+  current(): DescriptorConfig
+  close(): void
+}
+
+const LOOK_EVERY_MS = 1_000
+
+/**
+ * Looks at the files once a second rather than waiting to be told: a folder that Kubernetes mounts is swapped as a whole,
+ * of which watchers hear nothing. Files that cannot be used leave the last good ones in force. Rejects if the first ones cannot be used.
+ */
+export async function watchDescriptors(path: string, log: Log): Promise<WatchedDescriptors> {
+  let current = await loadDescriptors(path)
+  let stamp = await stampOf(path)
+  async function load(): Promise<void> {
+    try {
+      current = await loadDescriptors(path)
+      log(`${path}: in use as changed`)
+    } catch (error) {
+      log(`${path}: NOT in use, the last good limits stay: ${(error as Error).message}`)
+    }
+  }
+
+  const timer = setInterval(async () => {
+    const now = await stampOf(path).catch(error => (error as Error).message)
+    if (now !== stamp) {
+      stamp = now
+      await load()
+    }
+  }, LOOK_EVERY_MS)
+  timer.unref()
+  return { current: () => current, close: () => clearInterval(timer) }
+}

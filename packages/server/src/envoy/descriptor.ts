@@ -1,0 +1,67 @@
+/** What Envoy asks, whichever protocol brought it. */
+
+export interface RateLimitAsk {
+  readonly domain: string
+  readonly descriptors: readonly Descriptor[]
+  /** For descriptors that say nothing themselves; 0 and 1 are one unit. */
+  readonly hitsAddend: number
+}
+
+export interface Descriptor {
+  /** Their order matters. */
+  readonly entries: readonly Entry[]
+  /** A limit that takes the place of the configured one. */
+  readonly limit: { readonly requestsPerUnit: number; readonly unit: Unit } | null
+  /** Units; 0 only looks. Null: those of the whole question. */
+  readonly hitsAddend: number | null
+  /** Whether the units are given back. */
+  readonly isNegativeHits: boolean
+}
+
+export interface Entry {
+  readonly key: string
+  readonly value: string
+}
+
+/** In the order of their numbers on the wire, from 1. */
+export const UNITS = ['second', 'minute', 'hour', 'day', 'month', 'year', 'week'] as const
+
+export type Unit = (typeof UNITS)[number]
+
+/** As envoyproxy/ratelimit has them: a month is 30 days. */
+export const UNIT_SECONDS: Readonly<Record<Unit, number>> = {
+  ...{ second: 1, minute: 60, hour: 3_600, day: 86_400 },
+  ...{ week: 7 * 86_400, month: 30 * 86_400, year: 365 * 86_400 },
+}
+
+/** A question that cannot be answered: the caller has to change it. */
+export class AskError extends Error {
+  override readonly name = 'AskError'
+}
+
+const MAX_DESCRIPTORS = 256
+const MAX_ENTRIES = 64
+const MAX_HITS = 2 ** 32 - 1
+
+/** Throws an `AskError` for what no service of this protocol takes, and for more than anybody may ask at once. */
+export function refuseAsk({ domain, descriptors, hitsAddend }: RateLimitAsk): void {
+  if (domain === '') throw new AskError('rate limit domain must not be empty')
+  if (descriptors.length === 0) throw new AskError('rate limit descriptor list must not be empty')
+  refuseMore('descriptors', descriptors.length, MAX_DESCRIPTORS)
+  refuseHits(hitsAddend)
+  for (const { entries, hitsAddend: own } of descriptors) {
+    if (entries.length === 0) throw new AskError('descriptors: expected entries; got one without any')
+    if (entries.some(({ key }) => key === '')) throw new AskError('entries: expected keys; got an empty one')
+    refuseMore('entries', entries.length, MAX_ENTRIES)
+    refuseHits(own ?? 0)
+  }
+}
+
+function refuseMore(field: string, got: number, most: number): void {
+  if (got > most) throw new AskError(`${field}: expected at most ${most}; got ${got}`)
+}
+
+function refuseHits(hits: number): void {
+  if (Number.isInteger(hits) && hits >= 0 && hits <= MAX_HITS) return
+  throw new AskError(`hits_addend: expected a whole number from 0 to ${MAX_HITS}; got ${hits}`)
+}

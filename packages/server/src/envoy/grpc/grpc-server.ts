@@ -1,0 +1,126 @@
+/** Envoy's rate limit service over gRPC. */
+import { readFile } from 'node:fs/promises'
+import {
+  type MethodDefinition,
+  Server,
+  ServerCredentials,
+  type ServerUnaryCall,
+  type sendUnaryData,
+  status,
+} from '@grpc/grpc-js'
+import { type Log, throttledLog } from '../../gateway/throttled-log.js'
+import { AskError } from '../descriptor.js'
+import { type RateLimitService, UnavailableError } from '../rate-limit-service.js'
+import { createHealth, HEALTH_METHODS } from './health.js'
+import { decodeAsk, encodeReply, METHOD } from './wire-format.js'
+
+/** Files that a certificate and its key are in. */
+export interface GrpcTls {
+  readonly certFile: string
+  readonly keyFile: string
+  /** Of the authority that callers' certificates must come from; null: nobody is asked for one. */
+  readonly clientCaFile: string | null
+}
+
+export interface GrpcServerOptions {
+  readonly service: RateLimitService
+  readonly host: string
+  readonly port: number
+  readonly tls: GrpcTls | null
+  readonly log: Log
+}
+
+export interface GrpcServer {
+  readonly port: number
+  /** Says that it is not serving, finishes what is under way, and closes everything within the time. */
+  stop(withinMs: number): Promise<void>
+}
+
+const MAX_MESSAGE_BYTES = 256 * 1024
+const FAULT_LINE_EVERY_MS = 60_000
+
+/** Decoded by us: grpc-js would answer a message that is none with INTERNAL, as if it were our fault. */
+const RAW_METHOD: MethodDefinition<Buffer, Buffer> = {
+  ...METHOD,
+  requestDeserialize: bytes => bytes,
+  requestSerialize: bytes => bytes,
+  responseSerialize: bytes => bytes,
+  responseDeserialize: bytes => bytes,
+}
+
+/** Starts listening, or rejects with what stands against it. */
+export async function startGrpcServer({
+  service,
+  host,
+  port,
+  tls,
+  log,
+}: GrpcServerOptions): Promise<GrpcServer> {
+  const logFault = throttledLog(log, FAULT_LINE_EVERY_MS)
+  const health = createHealth()
+  const server = new Server({
+    'grpc.max_receive_message_length': MAX_MESSAGE_BYTES,
+    // Envoy keeps a few connections open and answers for many callers on each.
+    'grpc.max_concurrent_streams': 10_000,
+  })
+
+  async function shouldRateLimit(
+    { request }: ServerUnaryCall<Buffer, Buffer>,
+    answer: sendUnaryData<Buffer>,
+  ): Promise<void> {
+    try {
+      answer(null, encodeReply(await service(decodeAsk(request))))
+    } catch (error) {
+      answer(failureOf(error, logFault))
+    }
+  }
+
+  server.addService({ ShouldRateLimit: RAW_METHOD }, { ShouldRateLimit: shouldRateLimit })
+  server.addService(HEALTH_METHODS, health.implementation)
+  const bound = await bind(server, host, port, await credentialsOf(tls))
+  return { port: bound, stop: withinMs => stop(server, health.stopServing, withinMs) }
+}
+
+/** Never UNKNOWN as an answer: only an error lets Envoy's own failure mode decide. */
+function failureOf(error: unknown, logFault: ReturnType<typeof throttledLog>) {
+  const { message } = error as Error
+  if (error instanceof AskError) return { code: status.INVALID_ARGUMENT, details: message }
+  if (!(error instanceof UnavailableError)) logFault('envoy', () => `ShouldRateLimit failed: ${message}`)
+  return { code: status.UNAVAILABLE, details: 'the limits cannot be looked at' }
+}
+
+function bind(server: Server, host: string, port: number, credentials: ServerCredentials): Promise<number> {
+  const address = `${host.includes(':') ? `[${host}]` : host}:${port}`
+  return new Promise((resolve, reject) => {
+    server.bindAsync(address, credentials, (error, bound) => {
+      if (error === null) resolve(bound)
+      else
+        reject(
+          new Error(
+            `cannot listen on ${address}; choose another with --grpc-host or --grpc-port: ${error.message}`,
+          ),
+        )
+    })
+  })
+}
+
+async function credentialsOf(tls: GrpcTls | null): Promise<ServerCredentials> {
+  if (tls === null) return ServerCredentials.createInsecure()
+  const [cert_chain, private_key, ca] = await Promise.all([
+    readFile(tls.certFile),
+    readFile(tls.keyFile),
+    tls.clientCaFile === null ? null : readFile(tls.clientCaFile),
+  ])
+  return ServerCredentials.createSsl(ca, [{ cert_chain, private_key }], ca !== null)
+}
+
+function stop(server: Server, stopServing: () => void, withinMs: number): Promise<void> {
+  stopServing()
+  return new Promise(resolve => {
+    const force = setTimeout(() => server.forceShutdown(), withinMs)
+    server.tryShutdown(() => {
+      clearTimeout(force)
+      resolve()
+    })
+  })
+}

@@ -1,0 +1,21 @@
+import { fileURLToPath } from 'node:url'
+import type { MethodDefinition } from '@grpc/grpc-js'
+import { loadSync, type ServiceDefinition } from '@grpc/proto-loader'
+
+/** Beside `src` and `dist` alike. */
+const FOLDER = fileURLToPath(new URL('../../../proto', import.meta.url))
+
+/** A method of a service in one of our proto files. Messages become plain objects without what they leave out. */
+export function loadMethod<Request, Response>(
+  file: string,
+  service: string,
+  method: string,
+): MethodDefinition<Request, Response> {
+  const loaded = loadSync(file, {
+    ...{ includeDirs: [FOLDER], longs: Number, enums: Number, bytes: Buffer },
+    ...{ defaults: false, arrays: false, oneofs: false },
+  })
+  const definition = (loaded[service] as ServiceDefinition | undefined)?.[method]
+  if (definition === undefined) throw new Error(`${file}: expected ${service}/${method}; it has none`)
+  return definition as unknown as MethodDefinition<Request, Response>
+}

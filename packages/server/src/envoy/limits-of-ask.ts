@@ -1,0 +1,124 @@
+/** What a question of Envoy's comes to: which limit each descriptor meets, and the alternatives that are asked for. */
+import type { GivenLimit, GivenLimits, SubjectInput } from 'headgate'
+import type { DescriptorConfig, DescriptorLimit } from './config/descriptor-tree.js'
+import { defaultLimit } from './config/parse-rate-limit.js'
+import type { Descriptor, Entry, RateLimitAsk } from './descriptor.js'
+import { type MatchedLimit, matchDescriptor } from './match-descriptor.js'
+
+/** What becomes of one descriptor. */
+export interface ResolvedDescriptor {
+  /** Null: nothing is configured for it. */
+  readonly limit: DescriptorLimit | null
+  /** Where its verdict is to be found; null where nothing is asked. */
+  readonly place: { readonly part: 'enforced' | 'quota' | 'shadow'; readonly index: number } | null
+}
+
+export interface ResolvedAsk {
+  readonly descriptors: readonly ResolvedDescriptor[]
+  readonly given: GivenLimits
+  /** Limits in the first alternative before those of quotas. */
+  readonly enforced: number
+  /** Units to be given back before anything is asked. */
+  readonly refunds: readonly GivenLimit[]
+}
+
+/** The policy part of their names. */
+const POLICY = 'envoy'
+const MAX_HITS = 2 ** 32 - 1
+/** Entries whose values are secrets: a descriptor with one is kept only as a keyed hash. */
+const SECRET_KEY = /auth|api[-_]?key|token|secret|session|cookie|password|credential/i
+
+export function resolveAsk(config: DescriptorConfig, ask: RateLimitAsk): ResolvedAsk {
+  const matched = withoutReplaced(ask.descriptors.map(one => match(config, ask.domain, one)))
+  const parts = { enforced: new LimitList(), quota: new LimitList(), shadow: new LimitList() }
+  const refunds: GivenLimit[] = []
+  const descriptors = matched.map((found, index): ResolvedDescriptor => {
+    if (found?.limit.limit == null) return { limit: found?.limit ?? null, place: null }
+    const descriptor = ask.descriptors[index] as Descriptor
+    const hits = descriptor.hitsAddend ?? Math.max(1, ask.hitsAddend)
+    const given = givenLimit(ask.domain, found, hits)
+    // What is given back is then looked at, to say what is left.
+    if (descriptor.isNegativeHits && hits > 0) refunds.push(given)
+    const { mode } = found.limit
+    const part = mode === 'enforce' ? 'enforced' : mode
+    const asked = descriptor.isNegativeHits ? { ...given, cost: 0 } : given
+    return { limit: found.limit, place: { part, index: parts[part].add(asked) } }
+  })
+  const enforced = parts.enforced.limits
+  const quotas = parts.quota.limits
+  return {
+    descriptors,
+    given: { alternatives: alternativesOf(enforced, quotas), shadow: parts.shadow.limits },
+    enforced: enforced.length,
+    refunds,
+  }
+}
+
+/** All quotas if all have room, else the first that has. */
+function alternativesOf(
+  enforced: readonly GivenLimit[],
+  quotas: readonly GivenLimit[],
+): readonly (readonly GivenLimit[])[] {
+  const all = [...enforced, ...quotas]
+  return quotas.length < 2 ? [all] : [all, ...quotas.map(quota => [...enforced, quota])]
+}
+
+function match(config: DescriptorConfig, domain: string, descriptor: Descriptor): MatchedLimit | null {
+  const root = config.get(domain)
+  if (root === undefined) return null
+  const { entries, limit } = descriptor
+  if (limit === null) return matchDescriptor(root, entries)
+  const own: DescriptorLimit = {
+    ...{ limit: defaultLimit(limit.requestsPerUnit, limit.unit), ...limit },
+    ...{ name: '', replaces: [], mode: 'enforce', metadata: null },
+  }
+  return { limit: own, entries }
+}
+
+function withoutReplaced(matched: readonly (MatchedLimit | null)[]): readonly (MatchedLimit | null)[] {
+  const replaced = new Set(matched.flatMap(found => found?.limit.replaces ?? []))
+  if (replaced.size === 0) return matched
+  return matched.map(found => (found !== null && replaced.has(found.limit.name) ? null : found))
+}
+
+function givenLimit(domain: string, { limit, entries }: MatchedLimit, cost: number): GivenLimit {
+  return {
+    subject: subjectOf(entries),
+    policy: POLICY,
+    scope: domain,
+    // Those without a limit were left out before.
+    limit: limit.limit as GivenLimit['limit'],
+    cost,
+  }
+}
+
+/** `descriptor:path=%2Flogin|remote_address=192.0.2.1`: what could end a part early is encoded. */
+function subjectOf(entries: readonly Entry[]): SubjectInput {
+  const id = entries
+    .map(({ key, value }) => `${encodeURIComponent(key)}=${encodeURIComponent(value)}`)
+    .join('|')
+  // The type says secret, by which ids are kept as a keyed hash.
+  const isSecret = entries.some(({ key }) => SECRET_KEY.test(key))
+  return `${isSecret ? 'descriptor-secret' : 'descriptor'}:${id}`
+}
+
+/** Limits to be asked for, each state once: the same descriptor twice is one that costs both. */
+class LimitList {
+  readonly limits: GivenLimit[] = []
+  private readonly places = new Map<string, number>()
+
+  /** The place of its verdict. */
+  add(given: GivenLimit): number {
+    const state = `${given.limit.id} ${given.subject as string}`
+    const place = this.places.get(state)
+    const known = place === undefined ? undefined : this.limits[place]
+    if (place === undefined || known === undefined) {
+      this.places.set(state, this.limits.length)
+      return this.limits.push(given) - 1
+    }
+    const cost = Math.min(MAX_HITS, (known.cost ?? 1) + (given.cost ?? 1))
+    const limit = given.limit.limit < known.limit.limit ? given.limit : known.limit
+    this.limits[place] = { ...known, limit, cost }
+    return place
+  }
+}

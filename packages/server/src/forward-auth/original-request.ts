@@ -1,0 +1,60 @@
+/**
+ * The request that a proxy asks about. The proxy sends a request of its own, with the headers of the original one and a few
+ * that say what that was: nginx as its configuration has it, Traefik and Caddy as `X-Forwarded-*`.
+ */
+import type { IncomingMessage } from 'node:http'
+import { claimedMethods } from 'headgate'
+import type { HttpRequest } from 'headgate/identify'
+import { RequestError } from '../admin/request-error.js'
+import { httpRequest } from '../http/http-request.js'
+import { headerValues, similarHeaderValues } from '../http/raw-headers.js'
+
+export interface OriginalRequest {
+  /** As those see it who find out who is asking: its peer is the client of the proxy. */
+  readonly request: HttpRequest
+  readonly method: string
+  readonly path: string
+  readonly claimedMethods: readonly string[]
+}
+
+const METHOD = ['x-forwarded-method', 'x-original-method']
+const TARGET = ['x-forwarded-uri', 'x-original-uri', 'x-original-url']
+const FORWARDED_FOR = 'x-forwarded-for'
+const ORIGIN = /^https?:\/\/[^/?#]*/i
+
+/** Throws a `RequestError` that says which header the proxy has to send. */
+export function originalRequest(req: IncomingMessage): OriginalRequest {
+  const method = theOne(req, METHOD)
+  const path = theOne(req, TARGET).replace(ORIGIN, '') || '/'
+  const { peer, before } = addresses(req)
+  const asItCame = httpRequest(req)
+  return {
+    method,
+    path,
+    claimedMethods: claimedMethods(name => similarHeaderValues(req, name), path),
+    request: {
+      ...{ method, url: path, peer, route: undefined },
+      header: name => (name === FORWARDED_FOR ? before : asItCame.header(name)),
+    },
+  }
+}
+
+/**
+ * What the proxy says. It overwrites the header it uses and leaves the others as the client sent them: two that say
+ * different things are one that the client made up.
+ */
+function theOne(req: IncomingMessage, names: readonly string[]): string {
+  const said = new Set(names.flatMap(name => headerValues(req, name)))
+  const [only] = said
+  if (only !== undefined && only !== '' && said.size === 1) return only
+  const got = said.size > 1 ? 'several that differ' : 'none'
+  throw new RequestError(400, names[0] ?? '', `expected one value of ${names.join(', ')}; got ${got}`)
+}
+
+/** The last address is the one the proxy saw; those before it are what that one said. */
+function addresses(req: IncomingMessage): { readonly peer: string; readonly before: string | undefined } {
+  const all = headerValues(req, FORWARDED_FOR).flatMap(value => value.split(','))
+  const peer = all.pop()?.trim() ?? ''
+  if (peer === '') throw new RequestError(400, FORWARDED_FOR, "expected the client's address; got none")
+  return { peer, before: all.length === 0 ? undefined : all.join(',') }
+}

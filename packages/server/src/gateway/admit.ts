@@ -1,0 +1,132 @@
+import type { IncomingMessage } from 'node:http'
+import { type Decision, decisionProblem, type Gate, type HeaderField, limitedAddress } from 'headgate'
+import { createEnforce } from 'headgate/adapter'
+import { countInFlight } from '../http/count-in-flight.js'
+import { httpRequest } from '../http/http-request.js'
+import { type HttpAnswer, problemAnswer, type Refusal } from '../http/problem.js'
+import type { Serving } from '../serving.js'
+import type { Bounds } from './bounds.js'
+import { forwardedHeaders, originOf } from './forwarded-headers.js'
+import { denialWords } from './quota-words.js'
+import { refuseRequest } from './refuse-request.js'
+import { requestId } from './request-id.js'
+import { type Log, throttledLog } from './throttled-log.js'
+import type { UpstreamPool } from './upstream-pool.js'
+
+export interface AdmitOptions {
+  readonly gate: Gate
+  /** What applies now. Asked once for a request, which is then served by it to its end. */
+  serving(): Serving
+  readonly bounds: Bounds
+  readonly log: Log
+}
+
+/** What is to be done with a request. `leave` gives its places back, when it is over. */
+export type Admission = Admitted | Refused
+
+export interface Admitted {
+  readonly answer: null
+  readonly pool: UpstreamPool
+  readonly id: string
+  /** The name the client asked for. */
+  readonly host: string
+  readonly isPeerTrusted: boolean
+  /** What the upstream is told beside what the client sent. */
+  readonly introduction: readonly HeaderField[]
+  /** What the response carries beside what the upstream says. */
+  readonly headers: readonly HeaderField[]
+  leave(): void
+}
+
+export interface Refused {
+  readonly answer: HttpAnswer
+  leave(): void
+}
+
+const DENIAL_LINE_EVERY_MS = 5_000
+const FAULT_LINE_EVERY_MS = 60_000
+/** Sources of a file wait for the processor alone: a busy one must not let requests pass unchecked. */
+const LOOKUP_TIMEOUT_MS = 30_000
+const TOO_MANY_AT_ONCE: Refusal = {
+  status: 429,
+  detail: 'Too many requests of this client are under way at once.',
+  headers: [['Retry-After', '1']],
+}
+const UPSTREAM_BUSY: Refusal = {
+  status: 503,
+  detail: 'The upstream has as many requests as it may have at once.',
+  headers: [['Retry-After', '1']],
+}
+const NO_ROUTE: Refusal = { status: 404, detail: 'No route is for this host and path.' }
+
+/** Makes what every request is asked before anything else is done with it. Null: the client has gone already. */
+export function createAdmit({ gate, serving, bounds, log }: AdmitOptions) {
+  const clients = countInFlight(bounds.maxClientRequests)
+  const upstreams = countInFlight(bounds.maxUpstreamConnections)
+  const logDenial = throttledLog(log, DENIAL_LINE_EVERY_MS)
+  const logFault = throttledLog(log, FAULT_LINE_EVERY_MS)
+
+  const logOutage = (error: unknown, decision?: Decision) => {
+    const consequence = decision?.allowed ? 'requests pass unchecked' : 'requests are refused'
+    const { message: cause } = error as Error
+    const line = () => `limiter failed, ${consequence}: ${cause}`
+    logFault('limiter', line, { level: 'error', cause, consequence })
+  }
+  const enforce = createEnforce<IncomingMessage>(
+    {
+      gate,
+      identify: request => serving().identify(request),
+      lookupTimeoutMs: LOOKUP_TIMEOUT_MS,
+      // The same for browsers: those who call an API through a gateway read the problem.
+      body: decision => `${JSON.stringify(decisionProblem(decision).body)}\n`,
+      contentType: 'application/problem+json',
+      onError: logOutage,
+    },
+    { knowsPeer: true, read: httpRequest, origin: req => req },
+  )
+
+  return async (req: IncomingMessage): Promise<Admission | null> => {
+    const objection = refuseRequest(req, bounds.maxHeaders)
+    if (objection !== null) return refused(objection)
+    const { clientAddress, findRoute } = serving()
+    const host = req.headers.host as string
+    const origin = originOf(req, clientAddress, host)
+    if (origin === null) return null
+    const address = limitedAddress(origin.path[0])
+    const leaveClient = clients.enter(`${address}`)
+    if (leaveClient === null) return refused(TOO_MANY_AT_ONCE)
+    const outcome = await enforce(req)
+    if (!outcome.allowed) {
+      const { status, decision } = outcome
+      logDenial(`${address}`, () => denialWords(status, `ip:${address}`, decision))
+      return { answer: outcome, leave: leaveClient }
+    }
+    const leaveDecided = () => {
+      leaveClient()
+      outcome.ended?.(null)
+    }
+    const pool = findRoute(host, req.url as string)
+    if (pool === null) return refused(NO_ROUTE, leaveDecided)
+    const leaveUpstream = upstreams.enter(pool.config.urls[0] as string)
+    if (leaveUpstream === null) return refused(UPSTREAM_BUSY, leaveDecided)
+    const id = requestId(req, origin)
+    const named: HeaderField = ['X-Request-Id', id]
+    return {
+      answer: null,
+      pool,
+      id,
+      host,
+      isPeerTrusted: origin.isPeerTrusted,
+      introduction: [...forwardedHeaders(origin, clientAddress.header), named],
+      headers: [...outcome.headers, named],
+      leave() {
+        leaveDecided()
+        leaveUpstream()
+      },
+    }
+  }
+}
+
+function refused(refusal: Refusal, leave: () => void = () => {}): Refused {
+  return { answer: problemAnswer(refusal), leave }
+}

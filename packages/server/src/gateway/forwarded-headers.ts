@@ -1,0 +1,61 @@
+/**
+ * What the upstream is told about where a request comes from. Entries that trusted proxies have added are kept and
+ * extended; what anybody else writes is not passed on.
+ */
+import type { IncomingMessage } from 'node:http'
+import { isIPv6 } from 'node:net'
+import type { ClientAddress, HeaderField } from 'headgate'
+import { headerValues } from '../http/raw-headers.js'
+import { HOST } from './refuse-request.js'
+
+/** Where a request comes from, as far as it can be told. */
+export interface Origin {
+  /** Addresses from the client to the peer of the connection. */
+  readonly path: readonly string[]
+  /** Whether the peer is a proxy whose word about the client is taken. */
+  readonly isPeerTrusted: boolean
+  /** How the client speaks: to the first trusted proxy, or to us. */
+  readonly proto: string
+  /** The name the client asked for. */
+  readonly host: string
+}
+
+const PROTO = /^(?:https?|wss?)$/
+
+/** Null for a request whose client has gone already. */
+export function originOf(req: IncomingMessage, clientAddress: ClientAddress, host: string): Origin | null {
+  const peer = req.socket.remoteAddress
+  const isPeerTrusted = clientAddress.readsHeader && clientAddress.trusts(peer)
+  const forwarded = isPeerTrusted ? headerValues(req, clientAddress.header) : []
+  const path = clientAddress.path(peer, forwarded)
+  if (path === null) return null
+  const own = 'encrypted' in req.socket && req.socket.encrypted ? 'https' : 'http'
+  if (!isPeerTrusted) return { path, isPeerTrusted, proto: own, host }
+  const proto = headerValues(req, 'x-forwarded-proto')
+  const given = headerValues(req, 'x-forwarded-host')
+  return {
+    path,
+    isPeerTrusted,
+    proto: proto.length === 1 && PROTO.test(proto[0] as string) ? (proto[0] as string) : own,
+    host: given.length === 1 && HOST.test(given[0] as string) ? (given[0] as string) : host,
+  }
+}
+
+/** `Forwarded` only where the proxies in front speak it: others need not read two headers that say the same. */
+export function forwardedHeaders(
+  { path, proto, host }: Origin,
+  header: ClientAddress['header'],
+): HeaderField[] {
+  const fields: HeaderField[] = [
+    ['X-Forwarded-For', path.join(', ')],
+    ['X-Forwarded-Proto', proto],
+    ['X-Forwarded-Host', host],
+  ]
+  if (header === 'forwarded') fields.push(['Forwarded', forwardedList(path, proto, host)])
+  return fields
+}
+
+function forwardedList(path: readonly string[], proto: string, host: string): string {
+  const nodes = path.map(address => `for=${isIPv6(address) ? `"[${address}]"` : address}`)
+  return [`${nodes[0]};proto=${proto};host="${host}"`, ...nodes.slice(1)].join(', ')
+}

@@ -1,0 +1,83 @@
+/**
+ * HTTP/2 for clients: each stream becomes a request as HTTP/1.1 has it, and goes the same way. A stream that is reset
+ * has been decided on and stays charged. Floods of resets and of continuation frames are ended by nghttp2.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { constants, createServer, type Http2Server, type Http2ServerRequest } from 'node:http2'
+import type { Socket } from 'node:net'
+import { countInFlight } from '../http/count-in-flight.js'
+import { problemAnswer } from '../http/problem.js'
+import { sendAnswer } from '../http/send-answer.js'
+import type { Bounds } from './bounds.js'
+
+type Handler = (req: IncomingMessage, res: ServerResponse) => void
+
+const MAX_STREAMS = 100
+const MAX_HEADER_BYTES = 16 * 1024
+const MAX_HEADER_PAIRS = 128
+/** A session on which nothing moves takes no further streams after so long, and closes when it has none. */
+const IDLE_MS = 30_000
+const DIFFERENT_HOSTS = problemAnswer({
+  status: 400,
+  detail: 'Host: expected the same as :authority, or none',
+})
+
+/** Builds the server; sessions come by its event `connection`. */
+export function createHttp2Front(
+  bounds: Bounds,
+  clientOf: (socket: Socket) => string | null,
+  handler: Handler,
+): Http2Server {
+  const perClient = countInFlight(bounds.maxClientConnections)
+  const server = createServer({
+    settings: { maxConcurrentStreams: MAX_STREAMS, maxHeaderListSize: MAX_HEADER_BYTES, enablePush: false },
+    maxHeaderListPairs: bounds.maxHeaders === 0 ? MAX_HEADER_PAIRS : bounds.maxHeaders + 4,
+    maxSessionInvalidFrames: 100,
+    maxSessionRejectedStreams: 100,
+  })
+  server.on('session', session => {
+    const client = clientOf(session.socket as Socket)
+    const leave = client === null ? () => {} : perClient.enter(client)
+    if (leave === null) return session.destroy()
+    session.once('close', leave)
+    session.on('error', () => session.destroy())
+    session.setTimeout(IDLE_MS, () => session.close())
+  })
+  server.on('sessionError', (_error, session) => session.destroy())
+  server.on('request', (req, res) => {
+    req.stream.on('error', () => {})
+    watchStream(req, bounds)
+    const isSound = writeAsHttp1(req)
+    const pair = [req, res] as unknown as [IncomingMessage, ServerResponse]
+    if (isSound) handler(...pair)
+    else sendAnswer(...pair, DIFFERENT_HOSTS)
+  })
+  return server
+}
+
+/** The request line is in pseudo-headers, and `Host` may be in `:authority`. False if it is in both and differs. */
+function writeAsHttp1(req: Http2ServerRequest): boolean {
+  const raw = req.rawHeaders
+  const kept: string[] = []
+  const hosts: string[] = []
+  for (let index = 0; index + 1 < raw.length; index += 2) {
+    const [name, value] = [raw[index] as string, raw[index + 1] as string]
+    if (name === ':authority' || name.toLowerCase() === 'host') hosts.push(value)
+    else if (!name.startsWith(':')) kept.push(name, value)
+  }
+  const host = hosts[0] ?? ''
+  req.headers.host = host
+  raw.splice(0, raw.length, ...(hosts.length === 0 ? [] : ['host', host]), ...kept)
+  return hosts.every(other => other === host)
+}
+
+/** A client that neither sends its body on nor reads its answer is cut off; one that waits for events is not. */
+function watchStream({ stream }: Http2ServerRequest, { responseTimeoutMs }: Bounds): void {
+  if (responseTimeoutMs === 0) return
+  const check = () => {
+    const isClientsTurn = stream.writableLength > 0 || !stream.readableEnded
+    if (isClientsTurn && !stream.destroyed) stream.close(constants.NGHTTP2_CANCEL)
+    else stream.setTimeout(responseTimeoutMs, check)
+  }
+  stream.setTimeout(responseTimeoutMs, check)
+}

@@ -1,0 +1,29 @@
+import type { Decision, Quota } from 'headgate'
+
+const PERIODS = new Map([
+  [1_000_000, 'a second'],
+  [60_000_000, 'a minute'],
+  [3_600_000_000, 'an hour'],
+  [86_400_000_000, 'a day'],
+])
+
+/** `10 a minute, 20 at once`. */
+export function quotaWords({ limit, windowUs, burst, unit }: Quota): string {
+  if (unit === 'concurrent-requests') return `${limit.toLocaleString('en')} at once`
+  const period = PERIODS.get(windowUs) ?? `in ${Math.ceil(windowUs / 100_000) / 10} s`
+  const atOnce = burst === null ? '' : `, ${burst.toLocaleString('en')} at once`
+  return `${limit.toLocaleString('en')} ${period}${atOnce}`
+}
+
+/** Who set the limit: the tier's name or the policy's. */
+function ruleName({ tier, policy }: Pick<Decision, 'tier' | 'policy'>): string {
+  return tier ?? policy
+}
+
+/** Why a subject was denied with this status, on one line. */
+export function denialWords(status: number, subject: string, decision: Decision): string {
+  const { binding, retryAfterMs } = decision
+  const allows = binding === null ? 'cannot be checked at the moment' : `allows ${quotaWords(binding.quota)}`
+  const next = retryAfterMs === null ? 'no waiting helps' : `next in ${Math.ceil(retryAfterMs / 1000)} s`
+  return `${status} for ${subject}: ${ruleName(decision)} ${allows}; ${next}`
+}

@@ -1,0 +1,55 @@
+/** What a line says, in fields for machines. Never who was asking, where that is a secret. */
+export interface LogFields {
+  /** `info` if left out. */
+  readonly level?: 'info' | 'warn' | 'error'
+  /** Why it happened. */
+  readonly cause?: string
+  /** What is done about it, and what that means for requests. */
+  readonly consequence?: string
+}
+
+/** Writes one line for people, and with it fields for machines where these read. */
+export type Log = (line: string, fields?: LogFields) => void
+
+const REMEMBERED = 1_000
+const LINES_A_SECOND = 10
+const SECOND_MS = 1_000
+
+/**
+ * Writes a line at most once in `everyMs` for each subject, and at most ten a second in all: a flood of requests must
+ * not become a flood of lines, whoever sends it. How many were left out is said when the second is over.
+ */
+export function throttledLog(
+  log: Log,
+  everyMs: number,
+): (subject: string, line: () => string, fields?: LogFields) => void {
+  const writtenAtMs = new Map<string, number>()
+  let written = 0
+  let leftOut = 0
+  let isCounting = false
+
+  function endSecond(): void {
+    isCounting = false
+    written = 0
+    if (leftOut === 0) return
+    log(`${leftOut} more like these in the last second`)
+    leftOut = 0
+  }
+
+  return (subject, line, fields) => {
+    const nowMs = performance.now()
+    const lastMs = writtenAtMs.get(subject)
+    if (lastMs !== undefined && nowMs - lastMs < everyMs) return
+    // Forgetting all at once is rare, bounded and needs no order of use; the price is a line too many.
+    if (writtenAtMs.size >= REMEMBERED) writtenAtMs.clear()
+    writtenAtMs.set(subject, nowMs)
+    if (!isCounting) setTimeout(endSecond, SECOND_MS).unref()
+    isCounting = true
+    if (written >= LINES_A_SECOND) {
+      leftOut++
+      return
+    }
+    written++
+    log(line(), fields)
+  }
+}

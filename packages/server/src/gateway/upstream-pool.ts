@@ -1,0 +1,91 @@
+import { parseUpstream, type Upstream, type UpstreamConfig } from 'headgate/config'
+import { Pool } from 'undici'
+import { createServerHealth, type ServerHealth } from './server-health.js'
+
+/** A server of an upstream, and the connections kept to it. */
+export interface UpstreamServer {
+  readonly upstream: Upstream
+  readonly connections: Pool
+  readonly health: ServerHealth
+  /** Requests under way. */
+  inFlight: number
+}
+
+/** Servers that do the same. */
+export interface UpstreamPool {
+  readonly config: UpstreamConfig
+  readonly servers: readonly UpstreamServer[]
+  /** The one to ask: of those that are well, the one with the fewest requests under way; none that was tried already. */
+  choose(tried: readonly UpstreamServer[]): UpstreamServer | null
+  /** Lets go of what is kept, once what is under way has ended. */
+  close(): void
+}
+
+/** What holds for connections to every upstream. */
+export interface UpstreamSettings {
+  /** An authority to trust beside those Node trusts, in PEM. */
+  readonly ca?: string
+  /** Takes the place of the configuration's. */
+  readonly timeoutMs?: number
+}
+
+/** Less than servers keep an idle connection (Node: 5 s), so that we seldom write to one that is being closed. */
+const IDLE_MS = 4_000
+
+export function createUpstreamPool(config: UpstreamConfig, settings: UpstreamSettings): UpstreamPool {
+  const servers = config.urls.map((url): UpstreamServer => {
+    const upstream = parseUpstream(url)
+    if (upstream === null) throw new Error('upstream: expected http://host:port or https://host:port')
+    return {
+      upstream,
+      connections: connect(upstream, config, settings),
+      health: createServerHealth(),
+      inFlight: 0,
+    }
+  })
+  // Where several have as few, they take turns.
+  let turn = 0
+
+  function choose(tried: readonly UpstreamServer[]): UpstreamServer | null {
+    const [only] = servers
+    if (servers.length === 1) return only !== undefined && tried.length === 0 ? only : null
+    const left = servers.filter(server => !tried.includes(server))
+    const nowMs = performance.now()
+    const up = left.filter(({ health }) => health.isUp(nowMs))
+    turn++
+    // When none is well, asking one is the only way to find out that it is back.
+    return leastLoaded(up.length > 0 ? up : left, turn)
+  }
+
+  return {
+    config,
+    servers,
+    choose,
+    close() {
+      for (const { connections } of servers) connections.close().catch(() => {})
+    },
+  }
+}
+
+function leastLoaded(servers: readonly UpstreamServer[], turn: number): UpstreamServer | null {
+  let least: UpstreamServer | null = null
+  for (let index = 0; index < servers.length; index++) {
+    const server = servers[(turn + index) % servers.length] as UpstreamServer
+    if (least === null || server.inFlight < least.inFlight) least = server
+  }
+  return least
+}
+
+/** Certificates are verified against the name in the URL; what fails is like a server that cannot be reached. */
+function connect(upstream: Upstream, config: UpstreamConfig, { ca, timeoutMs }: UpstreamSettings): Pool {
+  return new Pool(upstream.origin, {
+    connections: null,
+    pipelining: 1,
+    keepAliveTimeout: IDLE_MS,
+    keepAliveMaxTimeout: IDLE_MS,
+    headersTimeout: timeoutMs ?? config.timeoutMs,
+    // An answer that has begun may pause as long as it likes: it may be a stream of events.
+    bodyTimeout: 0,
+    connect: { timeout: config.connectTimeoutMs, ...(ca !== undefined && { ca }) },
+  })
+}

@@ -1,0 +1,124 @@
+/**
+ * WebSocket through the gateway: the handshake is a request like any other, decided on and counted; what follows it is
+ * bytes both ways. Nothing that comes before the upstream has agreed is passed on: it may be a request that nobody counts.
+ */
+import { type IncomingMessage, STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import type { Dispatcher } from 'undici'
+import { partWith } from '../http/part-with.js'
+import { problemAnswer, type Refusal } from '../http/problem.js'
+import { headerTokens } from '../http/raw-headers.js'
+import type { Admitted } from './admit.js'
+import { type AnswerHead, requestHeaders, responseHeaders } from './end-to-end-headers.js'
+import { explainFailure } from './forward.js'
+import { refuseAnswer } from './refuse-answer.js'
+
+const SWITCHING = 101
+const EARLY: Refusal = { status: 400, detail: 'Upgrade: expected nothing before the upgrade is agreed on' }
+
+/** A client that waits for the upstream's agreement. */
+export interface Handshake {
+  readonly req: IncomingMessage
+  readonly socket: Socket
+  /** What came behind the handshake already. */
+  readonly head: Buffer
+}
+
+/** Passes a handshake on that was admitted, and then bytes. */
+export function openTunnel(
+  { req, socket, head }: Handshake,
+  admitted: Admitted,
+  onFailure: (reason: string) => void,
+): void {
+  const { pool, headers, introduction } = admitted
+  if (head.length > 0) return void refuse(EARLY)
+  const server = pool.choose([])
+  if (server === null) return void socket.destroy()
+  server.inFlight++
+  let isAgreed = false
+  let abort: ((cause?: Error) => void) | null = null
+  const onEarly = () => {
+    abort?.(new Error('the client did not wait'))
+    socket.destroy()
+  }
+  const onClose = () => {
+    server.inFlight--
+    if (!isAgreed) abort?.(new Error('the client has left'))
+  }
+  socket.on('data', onEarly).once('close', onClose)
+  const host = pool.config.host === 'keep' ? admitted.host : server.upstream.authority
+
+  const handler: Dispatcher.DispatchHandler = {
+    onConnect(given) {
+      if (socket.destroyed) return given(new Error('the client has left'))
+      abort = given
+    },
+    onUpgrade(status, raw, upstream) {
+      const answer = { status, reason: STATUS_CODES[status] ?? '', rawHeaders: (raw ?? []).map(String) }
+      isAgreed = true
+      server.health.succeeded()
+      socket.off('data', onEarly)
+      if (socket.destroyed || !isAgreement(answer)) {
+        upstream.destroy()
+        if (!socket.destroyed) refuse({ status: 502, detail: 'The upstream agreed to another protocol.' })
+        return
+      }
+      socket.pause()
+      const fields = [...responseHeaders(answer, headers), 'Connection', 'Upgrade', 'Upgrade', 'websocket']
+      socket.write(headOf(SWITCHING, answer.reason, fields))
+      join(socket, upstream)
+    },
+    onHeaders(status, raw, resume, reason) {
+      if (status < 200) return true
+      const answer = { status, reason, rawHeaders: raw.map(text => text.toString('latin1')) }
+      const objection = refuseAnswer(answer)
+      if (objection !== null) throw new Error(objection)
+      isAgreed = true
+      socket.on('drain', resume)
+      socket.write(headOf(status, reason, [...responseHeaders(answer, headers), 'Connection', 'close']))
+      return true
+    },
+    onData: chunk => socket.write(chunk),
+    onComplete: () => void socket.end(),
+    onError(cause) {
+      if (isAgreed || socket.destroyed) return void socket.destroy()
+      const { status, what } = explainFailure(cause)
+      server.health.failed(performance.now())
+      onFailure(`${status}: upstream ${server.upstream.origin} ${what} (${cause.message})`)
+      refuse({ status, detail: `The upstream ${what}.` })
+    },
+  }
+  const fields = requestHeaders(req, [['Host', host], ...introduction], admitted)
+  server.connections.dispatch(
+    { path: req.url as string, method: 'GET', headers: fields, upgrade: 'websocket' },
+    handler,
+  )
+
+  function refuse(refusal: Refusal): void {
+    socket.off('data', onEarly)
+    partWith(socket, problemAnswer({ ...refusal, headers: [...(refusal.headers ?? []), ...headers] }))
+  }
+}
+
+function isAgreement(answer: AnswerHead): boolean {
+  return answer.status === SWITCHING && headerTokens(answer, 'upgrade').join() === 'websocket'
+}
+
+function headOf(status: number, reason: string, fields: readonly string[]): Buffer {
+  let text = `HTTP/1.1 ${status} ${reason}\r\n`
+  for (let index = 0; index + 1 < fields.length; index += 2)
+    text += `${fields[index]}: ${fields[index + 1]}\r\n`
+  return Buffer.from(`${text}\r\n`, 'latin1')
+}
+
+/** Each side ends when the other has, whatever ended it. */
+function join(client: Duplex, upstream: Duplex): void {
+  for (const [one, other] of [
+    [client, upstream],
+    [upstream, client],
+  ] as const) {
+    one.on('error', () => other.destroy()).on('close', () => other.destroy())
+    one.pipe(other)
+  }
+}

@@ -1,0 +1,201 @@
+/**
+ * Keeps every connection of a server within bounds of time and number. node:http bounds the time of a request's head;
+ * here is what it leaves open: how long a connection may idle with stray line ends, how slowly a body may come, how
+ * long a client may not read, how many requests may wait on one connection, and how many connections one client has.
+ */
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { countInFlight } from './count-in-flight.js'
+import { MAX_DRAINED_BYTES } from './drain.js'
+import { problemAnswer } from './problem.js'
+import { createRateFloor, type RateFloor } from './rate-floor.js'
+import { sendAnswer } from './send-answer.js'
+
+/** 0 lifts a bound. */
+export interface ConnectionBounds {
+  readonly maxClientConnections: number
+  readonly maxPipelined: number
+  readonly minBodyRate: number
+  readonly bodyGraceMs: number
+  readonly responseTimeoutMs: number
+}
+
+export type Handler = (req: IncomingMessage, res: ServerResponse) => void
+
+/** The connections of a server, within their bounds. */
+export interface BoundConnections {
+  /** What the server's handler must be wrapped in. */
+  bound(handler: Handler): Handler
+  /**
+   * Leaves a connection to somebody else; it goes on to be counted as its client's. False if that cannot be, because
+   * answers are still due on it.
+   */
+  handOver(socket: Socket): boolean
+}
+
+interface Connection {
+  readonly socket: Socket
+  /** Responses that are not finished, in the order of their requests. */
+  readonly responses: Set<ServerResponse>
+  /** The request that came last, and its response. */
+  last: { readonly req: IncomingMessage; readonly res: ServerResponse } | null
+  /** When the last response was finished, or the connection opened. */
+  idleSinceMs: number
+  readonly body: RateFloor
+  /** Bytes that have left this process, and when that number last changed or there was nothing to send. */
+  sent: { bytes: number; atMs: number }
+  /** How many bytes had come when there was a request too many; null while there was none. */
+  overrunAtBytes: number | null
+}
+
+const SWEEP_MS = 1_000
+/** More than keeping a connection alive and waiting for the next head take together (5 s and 10 s). */
+const MAX_IDLE_MS = 20_000
+
+/**
+ * Watches the connections of a server that is not yet listening.
+ * `clientOf` says whose a connection is, or null for one that may have as many as it likes.
+ */
+export function boundConnections(
+  server: Server,
+  bounds: ConnectionBounds,
+  clientOf: (socket: Socket) => string | null,
+): BoundConnections {
+  const connections = new Map<Socket, Connection>()
+  const perClient = countInFlight(bounds.maxClientConnections)
+
+  server.on('connection', (socket: Socket) => {
+    const client = clientOf(socket)
+    const leave = client === null ? () => {} : perClient.enter(client)
+    if (leave === null) return void socket.destroy()
+    const connection = open(socket, bounds)
+    connections.set(socket, connection)
+    socket.once('close', () => {
+      connections.delete(socket)
+      leave()
+      abandonQueued(connection)
+    })
+  })
+
+  const sweep = setInterval(() => {
+    const nowMs = performance.now()
+    for (const connection of connections.values()) check(connection, bounds, nowMs)
+  }, SWEEP_MS)
+  sweep.unref()
+  server.once('close', () => clearInterval(sweep))
+
+  return {
+    bound: handler => (req, res) => {
+      const connection = connections.get(req.socket)
+      if (connection === undefined || !admit(connection, bounds, req, res)) return
+      handler(req, res)
+    },
+    handOver(socket) {
+      const connection = connections.get(socket)
+      connections.delete(socket)
+      return connection !== undefined && connection.responses.size === 0 && connection.overrunAtBytes === null
+    },
+  }
+}
+
+function open(socket: Socket, { minBodyRate, bodyGraceMs }: ConnectionBounds): Connection {
+  const nowMs = performance.now()
+  return {
+    socket,
+    responses: new Set(),
+    last: null,
+    idleSinceMs: nowMs,
+    body: createRateFloor({ bytesPerSecond: minBodyRate, graceMs: bodyGraceMs }),
+    sent: { bytes: 0, atMs: nowMs },
+    overrunAtBytes: null,
+  }
+}
+
+/**
+ * Whether a request is handled. Of what is pipelined beyond the bound, or after a request that ends the connection,
+ * nothing is answered, decided or charged: the connection closes after the last request that was admitted, and clients
+ * send the others again (RFC 9112, 9.3.2).
+ */
+function admit(
+  connection: Connection,
+  bounds: ConnectionBounds,
+  req: IncomingMessage,
+  res: ServerResponse,
+): boolean {
+  const { socket, responses, last } = connection
+  const isFull = bounds.maxPipelined > 0 && responses.size >= bounds.maxPipelined
+  const isEnding = last !== null && !last.res.shouldKeepAlive
+  if (connection.overrunAtBytes !== null || isFull || isEnding) {
+    if (connection.overrunAtBytes === null) closeAfterLast(connection)
+    return false
+  }
+  // Forwarding listens for the end of a response in a dozen places, whose number does not grow with anything.
+  res.setMaxListeners(0)
+  responses.add(res)
+  connection.last = { req, res }
+  connection.body.restart(performance.now(), socket.bytesRead)
+  res.once('close', () => {
+    responses.delete(res)
+    connection.idleSinceMs = performance.now()
+    if (connection.overrunAtBytes !== null && responses.size === 0) socket.destroySoon()
+  })
+  return true
+}
+
+function closeAfterLast(connection: Connection): void {
+  connection.overrunAtBytes = connection.socket.bytesRead
+  const last = [...connection.responses].at(-1)
+  if (last !== undefined && !last.headersSent) last.shouldKeepAlive = false
+  connection.socket.pause()
+}
+
+/** A response that waits for its turn is not told by Node that its connection has gone, nor is its upstream. */
+function abandonQueued({ responses }: Connection): void {
+  for (const res of responses) {
+    if (res.socket !== null) continue
+    res.destroy()
+    res.emit('close')
+  }
+}
+
+function check(connection: Connection, bounds: ConnectionBounds, nowMs: number): void {
+  const { socket, responses, last } = connection
+  const isBodyDue = last !== null && !last.req.complete
+  const isIdle = !isBodyDue && responses.size === 0
+  if (isBodyDue && isTooSlow(connection, last.req, nowMs)) refuseSlowBody(connection, last)
+  else if (hasOverrun(connection)) socket.destroy()
+  else if (hasStalled(connection, bounds, nowMs)) socket.destroy()
+  else if (isIdle && nowMs - connection.idleSinceMs > MAX_IDLE_MS) socket.destroy()
+}
+
+function hasOverrun({ socket, overrunAtBytes }: Connection): boolean {
+  return overrunAtBytes !== null && socket.bytesRead - overrunAtBytes > MAX_DRAINED_BYTES
+}
+
+function hasStalled(
+  { socket, sent }: Connection,
+  { responseTimeoutMs }: ConnectionBounds,
+  nowMs: number,
+): boolean {
+  const bytes = socket.bytesWritten - socket.writableLength
+  if (socket.writableLength === 0 || bytes !== sent.bytes) {
+    sent.bytes = bytes
+    sent.atMs = nowMs
+  }
+  return responseTimeoutMs > 0 && nowMs - sent.atMs > responseTimeoutMs
+}
+
+function isTooSlow({ socket, body }: Connection, req: IncomingMessage, nowMs: number): boolean {
+  // What has come and was not taken is not the client's fault: it cannot send on before the upstream reads.
+  if (req.readableLength > 0) {
+    body.restart(nowMs, socket.bytesRead)
+    return false
+  }
+  return body.isBelow(nowMs, socket.bytesRead)
+}
+
+function refuseSlowBody({ socket }: Connection, { req, res }: NonNullable<Connection['last']>): void {
+  if (res.headersSent || res.socket === null) return void socket.destroy()
+  res.shouldKeepAlive = false
+  sendAnswer(req, res, problemAnswer({ status: 408, detail: 'The body came too slowly.' }))
+}

@@ -1,0 +1,25 @@
+/** Counts what is under way for each name, and says when it is too much. Knows only names with something under way. */
+export interface InFlight {
+  /** Takes a place and returns what gives it back, once; null when there is none left. */
+  enter(name: string): (() => void) | null
+}
+
+/** `max` 0 is no bound. */
+export function countInFlight(max: number): InFlight {
+  const counts = new Map<string, number>()
+  return {
+    enter(name) {
+      const count = counts.get(name) ?? 0
+      if (max > 0 && count >= max) return null
+      counts.set(name, count + 1)
+      let isIn = true
+      return () => {
+        if (!isIn) return
+        isIn = false
+        const left = (counts.get(name) ?? 1) - 1
+        if (left === 0) counts.delete(name)
+        else counts.set(name, left)
+      }
+    },
+  }
+}

@@ -1,0 +1,78 @@
+/** TLS in front of a server: HTTP/2 or HTTP/1.1 as the client prefers, with certificate files that may be replaced. */
+import type { FSWatcher } from 'node:fs'
+import { watch } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import type { Server as HttpServer } from 'node:http'
+import type { Http2Server } from 'node:http2'
+import { dirname } from 'node:path'
+import { createSecureContext, createServer, type Server, type TLSSocket } from 'node:tls'
+
+/** Where the certificate, with those that lead to its authority, and its key are. */
+export interface CertificateFiles {
+  readonly cert: string
+  readonly key: string
+}
+
+export interface TlsFrontOptions {
+  readonly files: CertificateFiles
+  readonly http1: HttpServer
+  readonly http2: Http2Server
+  /** Told that another certificate is in use, or why it is not. */
+  onReload(error: Error | null): void
+}
+
+export interface TlsFront {
+  readonly server: Server
+  close(): void
+}
+
+const HANDSHAKE_MS = 10_000
+/** Files are replaced one after the other; a pair that does not match is the moment in between. */
+const SETTLE_MS = 200
+
+/** Reads the files and builds the server. Rejects if they are no certificate and its key. */
+export async function createTlsFront({ files, http1, http2, onReload }: TlsFrontOptions): Promise<TlsFront> {
+  const server = createServer({
+    ...(await read(files)),
+    ALPNProtocols: ['h2', 'http/1.1'],
+    minVersion: 'TLSv1.2',
+    handshakeTimeout: HANDSHAKE_MS,
+  })
+  server.on('secureConnection', (socket: TLSSocket) => {
+    const target = socket.alpnProtocol === 'h2' ? http2 : http1
+    target.emit('connection', socket)
+  })
+  // It never listens itself, and would not look for overdue headers.
+  http1.emit('listening')
+  let timer: NodeJS.Timeout | undefined
+  const reload = () => {
+    clearTimeout(timer)
+    timer = setTimeout(() => {
+      read(files).then(
+        pair => {
+          server.setSecureContext(pair)
+          onReload(null)
+        },
+        error => onReload(error as Error),
+      )
+    }, SETTLE_MS)
+  }
+  // The folders, since files are replaced by renaming and by links.
+  const watchers: FSWatcher[] = [...new Set([files.cert, files.key].map(dirname))].map(folder =>
+    watch(folder, { persistent: false }, reload),
+  )
+  return {
+    server,
+    close() {
+      clearTimeout(timer)
+      for (const watcher of watchers) watcher.close()
+    },
+  }
+}
+
+async function read({ cert, key }: CertificateFiles): Promise<{ cert: string; key: string }> {
+  const pair = { cert: await readFile(cert, 'utf8'), key: await readFile(key, 'utf8') }
+  // Throws where they do not belong together.
+  createSecureContext(pair)
+  return pair
+}

@@ -1,0 +1,53 @@
+import { type Family, prometheus } from 'headgate/prometheus'
+import type { Statistics } from 'headgate/statistics'
+import { type Endpoint, open, reads } from '../admin/endpoint.js'
+import type { HttpAnswer } from '../http/problem.js'
+import type { ConfigCounts } from './config-counts.js'
+import type { UpstreamCounts } from './upstream-counts.js'
+
+export interface MetricsOptions {
+  /** Whether anybody may read them. */
+  readonly isPublic: boolean
+  configState(): ConfigCounts
+  readonly upstreams: UpstreamCounts
+}
+
+export function metricsEndpoints(
+  statistics: Statistics,
+  { isPublic, configState, upstreams }: MetricsOptions,
+): readonly Endpoint[] {
+  const exposed = prometheus({
+    statistics,
+    more: () => [...serverFamilies(configState()), ...upstreams.families()],
+  })
+  const metrics = (req: { readonly headers: { readonly accept?: string | undefined } }): HttpAnswer => {
+    const { contentType, body } = exposed.answer(req.headers.accept)
+    return { status: 200, headers: [['Content-Type', contentType]], body }
+  }
+  return [{ path: '/metrics', methods: { GET: isPublic ? open(metrics) : reads(metrics) } }]
+}
+
+/** What a server counts beside its decisions. */
+function serverFamilies({ config, refusedConfigs }: ConfigCounts): readonly Family[] {
+  const one = (value: number) => [{ labels: {}, value }]
+  return [
+    {
+      ...{
+        name: 'rate_limit_config_refused_total',
+        type: 'counter',
+        labels: [],
+        samples: one(refusedConfigs),
+      },
+      help: 'Policy files refused since the start.',
+    },
+    {
+      ...{
+        name: 'rate_limit_config_stale',
+        type: 'gauge',
+        labels: [],
+        samples: one(config === 'stale' ? 1 : 0),
+      },
+      help: '1 while the policy file cannot be used and the last good one holds.',
+    },
+  ]
+}

@@ -1,0 +1,265 @@
+/**
+ * What the dashboard, the terminal and alerts read: figures of the last seconds, kept up to date once a second. Of the whole
+ * fleet where its processes leave theirs in Redis, and of this process alone while that is away.
+ */
+import type { Gate } from 'headgate'
+import type { FleetReading, StatisticsStore } from 'headgate/redis'
+import {
+  type GateReading,
+  isHandle,
+  latencyQuantileMs,
+  type ProcessStatistics,
+  type Report,
+  type Statistics,
+} from 'headgate/statistics'
+import type { ConfigCounts } from '../metrics/config-counts.js'
+import type { Alert } from './alert-rules.js'
+import type { AlertNote, AlertWatch } from './alert-watch.js'
+import { FleetSeconds } from './fleet-seconds.js'
+import { History, type Point } from './history.js'
+import { maskSubject } from './mask-subject.js'
+import { type Processes, processesOf } from './processes.js'
+import type { Budget, RedisFigures } from './redis-figures.js'
+import { durationSeconds, type Row, rowsBy, type Second, sumOf, violationRate } from './second.js'
+import { type Shortcuts, type StoreFigures, shortcuts, storeFigures } from './store-figures.js'
+import { type ShownViolation, ViolationLog, type ViolationQuery } from './violation-log.js'
+import { RecentViolators, type ShownViolator } from './violators.js'
+
+/** How things stand, as `GET /v1/stats` answers it. */
+export interface Snapshot {
+  readonly atMs: number
+  readonly scope: 'fleet' | 'process'
+  readonly asOfMs: number
+  readonly startedAtMs: number
+  readonly service: string
+  readonly windowMs: number
+  readonly now: {
+    readonly allowedPerSecond: number
+    readonly deniedPerSecond: number
+    readonly violationRate: number | null
+    readonly overheadMs: { readonly p50: number | null; readonly p99: number | null }
+    readonly nearLimitPerSecond: number
+    readonly shadowDeniedPerSecond: number
+  }
+  readonly totals: { readonly allowed: number; readonly denied: number }
+  readonly byTier: readonly Row[]
+  readonly byPolicy: readonly Row[]
+  readonly bySource: readonly Row[]
+  readonly byRule: readonly Row[]
+  readonly violators: readonly ShownViolator[]
+  readonly violatorsErrorAtMost: number
+  readonly processes: Processes
+  readonly store: StoreFigures & { readonly redis: RedisFigures | null; readonly budget: Budget }
+  readonly shortcuts: Shortcuts
+  readonly shadow: readonly WouldBe[]
+  readonly candidates: readonly WouldBe[]
+  readonly divergence: number
+  readonly control: GateReading['control']
+  readonly overrides: number
+  readonly config: {
+    readonly version: string
+    readonly state: ConfigCounts['config']
+    readonly reloads: number
+    readonly refused: number
+  }
+  /** Those that fire. */
+  readonly alerts: readonly Alert[]
+}
+
+interface WouldBe {
+  readonly policy: string
+  readonly wouldAllow: number
+  readonly wouldDeny: number
+}
+
+export interface FiguresOptions {
+  readonly gate: Gate
+  readonly statistics: Statistics
+  /** Where the limits are kept. */
+  readonly storeKind: 'redis' | 'memory'
+  readonly service: string
+  /** Whether subjects are shown whole. */
+  readonly showSubjects: boolean
+  /** Where processes leave what they have counted; null where there is only this one. */
+  readonly fleet: StatisticsStore | null
+  /** What Redis says about itself; null where there is none. */
+  readonly readRedis: (() => Promise<RedisFigures>) | null
+  readonly budget: Budget
+  readonly alerts: AlertWatch
+  configState(): ConfigCounts
+  unixMs(): number
+}
+
+export interface Figures {
+  snapshot(): Snapshot
+  history(seconds: number): readonly Point[]
+  violations(query: ViolationQuery): readonly ShownViolation[]
+  /** Those that fire or are pending, then those that are over. */
+  alerts(): readonly Alert[]
+  /** The subject a handle stands for, as far as it has been denied lately; a subject is itself. */
+  subjectOf(handleOrSubject: string): string | null
+  /** A subject as it may be shown. */
+  show(subject: string): string
+  /** Calls `listener` after every second, until stopped. */
+  onSnapshot(listener: (snapshot: Snapshot) => void): () => void
+  close(): void
+}
+
+/** The seconds that rates are taken over. */
+const WINDOW = 10
+
+export function createFigures(options: FiguresOptions): Figures {
+  const { gate, statistics, storeKind, service, showSubjects, configState, unixMs, alerts } = options
+  const fleet = options.fleet === null ? null : new FleetSeconds(options.fleet)
+  const history = new History()
+  const violators = new RecentViolators()
+  const log = new ViolationLog()
+  const listeners = new Set<(snapshot: Snapshot) => void>()
+  let window: Second[] = []
+  let heardOf: FleetReading | null = null
+  let scope: Snapshot['scope'] = 'process'
+  let redis: RedisFigures | null = null
+  let isReading = false
+  const show = showSubjects ? (subject: string) => subject : maskSubject
+
+  function heard(second: Second): void {
+    window = [...window, second].slice(-WINDOW)
+    history.add(second)
+    violators.add(second)
+    if (scope === 'process') log.add(second.violations)
+    else log.replace(second.violations)
+    watchAlerts(second)
+    if (listeners.size === 0) return
+    const now = snapshot()
+    for (const listener of listeners) listener(now)
+  }
+
+  function watchAlerts(second: Second): void {
+    const { state, sinceMs } = storeFigures(window, aboutStore())
+    const id = options.fleet?.id ?? ''
+    alerts.look({
+      ...{ second, redis, id, others: scope === 'fleet' ? notesOf(heardOf, id) : new Map() },
+      storeDownMs: state === 'down' ? unixMs() - sinceMs : null,
+    })
+    options.fleet?.setNote(alerts.note())
+  }
+
+  /** This process's own second, in the place of which that of the fleet is taken where it can be read. */
+  async function passed(report: Report): Promise<void> {
+    if (fleet === null) return heard({ ...report, atMs: unixMs() })
+    if (isReading) return
+    isReading = true
+    try {
+      const { reading, report: all } = await fleet.next()
+      heardOf = reading
+      scope = 'fleet'
+      redis = (await options.readRedis?.()) ?? null
+      heard({ ...all, atMs: unixMs() })
+    } catch {
+      // What is known of the others is held, and its age is told; this process is known.
+      scope = 'process'
+      heard({ ...report, atMs: unixMs() })
+    } finally {
+      isReading = false
+    }
+  }
+
+  const stop = statistics.onSecond(report => void passed(report))
+
+  function aboutStore() {
+    const { startedAtMs, store: total } = statistics.read()
+    return { kind: storeKind, startedAtMs, total }
+  }
+
+  function snapshot(): Snapshot {
+    const read = statistics.read()
+    const [gateReading] = read.gates
+    const atMs = unixMs()
+    const overridden = new Set(gate.overrides.list().flatMap(one => ('subject' in one ? [one.subject] : [])))
+    const top = violators.top({ nowMs: atMs, show, isOverridden: subject => overridden.has(subject) })
+    const { config: state, refusedConfigs } = configState()
+    return {
+      ...{ atMs, scope, asOfMs: asOf(atMs), service },
+      ...{
+        startedAtMs: read.startedAtMs,
+        windowMs: WINDOW * 1000,
+        now: ratesOf(window),
+        totals: totalsOf(read),
+      },
+      ...{ byTier: rowsBy('tier', window), byPolicy: rowsBy('policy', window) },
+      ...{ bySource: rowsBy('source', window), byRule: rowsBy('rule', window) },
+      ...{ violators: top.violators, violatorsErrorAtMost: top.errorAtMost },
+      processes: processesOf(heardOf, { id: options.fleet?.id ?? '', read, service, nowMs: atMs }),
+      store: { ...storeFigures(window, aboutStore()), redis, budget: options.budget },
+      shortcuts: shortcuts(window),
+      shadow: wouldBe(gateReading?.shadow ?? {}),
+      candidates: wouldBe(gateReading?.candidates ?? {}),
+      divergence: gateReading?.shadowDivergence ?? 0,
+      control: gate.control.get(),
+      overrides: gateReading?.overrides ?? 0,
+      config: {
+        ...{ version: gateReading?.configVersion ?? '', state },
+        ...{ reloads: gateReading?.reloads ?? 0, refused: refusedConfigs },
+      },
+      alerts: alerts.firing(),
+    }
+  }
+
+  /** When the figures were last heard: the fleet's, where there is one. */
+  function asOf(nowMs: number): number {
+    return heardOf?.nowMs ?? window.at(-1)?.atMs ?? nowMs
+  }
+
+  return {
+    snapshot,
+    history: seconds => history.last(seconds),
+    violations: query => log.find(query, show),
+    alerts: () => alerts.list(),
+    subjectOf(text) {
+      if (!isHandle(text)) return text
+      return violators.subjectOf(text) ?? log.subjectOf(text)
+    },
+    show,
+    onSnapshot(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    close() {
+      stop()
+      listeners.clear()
+    },
+  }
+}
+
+function ratesOf(seconds: readonly Second[]): Snapshot['now'] {
+  const during = durationSeconds(seconds)
+  const sum = sumOf(seconds)
+  return {
+    allowedPerSecond: sum.allowed / during,
+    deniedPerSecond: sum.denied / during,
+    violationRate: violationRate(sum),
+    overheadMs: { p50: latencyQuantileMs(sum.latency, 0.5), p99: latencyQuantileMs(sum.latency, 0.99) },
+    nearLimitPerSecond: sum.nearLimit / during,
+    shadowDeniedPerSecond: seconds.reduce((all, { shadowDenied }) => all + shadowDenied, 0) / during,
+  }
+}
+
+function totalsOf({ decisions }: ProcessStatistics): Snapshot['totals'] {
+  return {
+    allowed: decisions.reduce((sum, { allowed }) => sum + allowed, 0),
+    denied: decisions.reduce((sum, { denied }) => sum + denied, 0),
+  }
+}
+
+function wouldBe(byPolicy: GateReading['shadow']): WouldBe[] {
+  return Object.entries(byPolicy).map(([policy, counts]) => ({ policy, ...counts }))
+}
+
+/** What the other servers of a fleet have found; what cannot be one of ours is none. */
+function notesOf(reading: FleetReading | null, own: string): ReadonlyMap<string, AlertNote> {
+  const notes = (reading?.processes ?? []).flatMap(({ id, note }): [string, AlertNote][] => {
+    const isNote = typeof note === 'object' && note !== null && 'watches' in note && 'alerts' in note
+    return isNote && id !== own && Array.isArray(note.alerts) ? [[id, note as AlertNote]] : []
+  })
+  return new Map(notes)
+}

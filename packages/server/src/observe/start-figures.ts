@@ -1,0 +1,46 @@
+import type { Gate, Store } from 'headgate'
+import type { Config } from 'headgate/config'
+import type { RedisStore } from 'headgate/redis'
+import type { Statistics } from 'headgate/statistics'
+import type { AlertOptions } from '../cli/alert-flags.js'
+import type { ConfigCounts } from '../metrics/config-counts.js'
+import type { Alert } from './alert-rules.js'
+import { AlertWatch } from './alert-watch.js'
+import { createFigures, type Figures } from './figures.js'
+import { createRedisReader } from './redis-figures.js'
+import { createWebhook } from './webhook.js'
+
+export interface StartFiguresOptions {
+  readonly gate: Gate
+  readonly statistics: Statistics
+  readonly config: Config
+  readonly store?: Store | RedisStore
+  readonly alerts: AlertOptions
+  readonly admin: { readonly showSubjects: boolean }
+  readonly log: (line: string) => void
+  configState(): ConfigCounts
+}
+
+/** The figures of a server, its alerts among them, told to the log and to the webhook that was named. */
+export function startFigures(options: StartFiguresOptions): Figures {
+  const { gate, statistics, store, log, configState } = options
+  const { rules, budget, webhook } = options.alerts
+  const send = webhook === null ? () => {} : createWebhook({ url: webhook, log, after: later, fetch })
+  const tell = (alert: Alert): void => {
+    log(`alert ${alert.state}: ${alert.name}: ${alert.text}`)
+    send(alert)
+  }
+  const fleet = store !== undefined && 'fleetStatistics' in store ? store.fleetStatistics : null
+  const info = async (): Promise<string> => (await fleet?.serverInfo()) ?? ''
+  return createFigures({
+    ...{ gate, statistics, fleet, budget, configState, unixMs: Date.now },
+    ...{ showSubjects: options.admin.showSubjects, service: options.config.service ?? '' },
+    storeKind: store?.source === 'redis' ? 'redis' : 'memory',
+    readRedis: fleet === null ? null : createRedisReader(info, Date.now),
+    alerts: new AlertWatch({ rules, tell, unixMs: Date.now }),
+  })
+}
+
+function later(ms: number, work: () => void): void {
+  setTimeout(work, ms).unref()
+}

@@ -1,0 +1,113 @@
+/** The figures over HTTP: once, as a stream, and what was counted and written down before. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type Endpoint, reads } from '../admin/endpoint.js'
+import { RequestError } from '../admin/request-error.js'
+import { type HttpAnswer, jsonAnswer } from '../http/problem.js'
+import type { Alert } from './alert-rules.js'
+import type { Figures } from './figures.js'
+import { MAX_POINTS } from './history.js'
+
+const STEP_MS = 1_000
+const RETRY_MS = 2_000
+const MAX_VIOLATIONS = 1_000
+const MAX_STREAMS = 100
+
+export function statsEndpoints(figures: Figures): readonly Endpoint[] {
+  let streams = 0
+
+  function stream(): HttpAnswer {
+    if (streams >= MAX_STREAMS) {
+      throw new RequestError(503, 'stream', `expected at most ${MAX_STREAMS} at a time`)
+    }
+    return {
+      status: 200,
+      headers: [
+        ['Content-Type', 'text/event-stream'],
+        ['Cache-Control', 'no-store'],
+        // A proxy that waits for more would show nothing at all.
+        ['X-Accel-Buffering', 'no'],
+      ],
+      body: '',
+      stream(res) {
+        streams++
+        const stop = sendSnapshots(figures, res)
+        res.once('close', () => {
+          streams--
+          stop()
+        })
+      },
+    }
+  }
+
+  return [
+    { path: '/v1/stats', methods: { GET: reads(() => jsonAnswer(200, figures.snapshot())) } },
+    { path: '/v1/stats/stream', methods: { GET: reads(stream) } },
+    {
+      path: '/v1/stats/history',
+      methods: {
+        GET: reads(req => {
+          const seconds = wholeOf(queryOf(req), 'seconds', { least: 1, most: MAX_POINTS, usual: 300 })
+          return jsonAnswer(200, { stepMs: STEP_MS, points: figures.history(seconds) })
+        }),
+      },
+    },
+    { path: '/v1/alerts', methods: { GET: reads(() => jsonAnswer(200, { alerts: figures.alerts() })) } },
+    {
+      path: '/v1/violations',
+      methods: {
+        GET: reads(req => {
+          const query = queryOf(req)
+          const limit = wholeOf(query, 'limit', { least: 1, most: MAX_VIOLATIONS, usual: 100 })
+          const [policy, tier, reference] = ['policy', 'tier', 'reference'].map(
+            name => query.get(name) || null,
+          )
+          const violations = figures.violations({
+            ...{ limit, policy: policy ?? null, tier: tier ?? null, reference: reference ?? null },
+          })
+          return jsonAnswer(200, { violations, sampled: true })
+        }),
+      },
+    },
+  ]
+}
+
+/** A client that does not read gets the next snapshot when it does, and the alerts as they are then: none is kept for it. */
+function sendSnapshots(figures: Figures, res: ServerResponse): () => void {
+  res.write(`retry: ${RETRY_MS}\n\n`)
+  let told = figures.alerts()
+  const send = (snapshot: ReturnType<Figures['snapshot']>): void => {
+    if (res.writableNeedDrain) return
+    const alerts = figures.alerts()
+    for (const alert of alerts.filter(one => !told.some(other => isSame(one, other)))) {
+      res.write(`event: alert\ndata: ${JSON.stringify(alert)}\n\n`)
+    }
+    told = alerts
+    res.write(`event: stats\nid: ${snapshot.atMs}\ndata: ${JSON.stringify(snapshot)}\n\n`)
+  }
+  send(figures.snapshot())
+  return figures.onSnapshot(send)
+}
+
+/** Whether nothing has happened to an alert but that its value moved. */
+function isSame(one: Alert, other: Alert): boolean {
+  return one.id === other.id && one.state === other.state && one.sinceMs === other.sinceMs
+}
+
+function queryOf(req: IncomingMessage): URLSearchParams {
+  return new URL(req.url ?? '/', 'http://localhost').searchParams
+}
+
+interface Range {
+  readonly least: number
+  readonly most: number
+  /** Where it is left out. */
+  readonly usual: number
+}
+
+function wholeOf(query: URLSearchParams, name: string, { least, most, usual }: Range): number {
+  const text = query.get(name)
+  if (text === null) return usual
+  const value = Number(text)
+  if (/^\d{1,9}$/.test(text) && value >= least && value <= most) return value
+  throw new RequestError(400, name, `expected a whole number from ${least} to ${most}`)
+}

@@ -1,0 +1,90 @@
+import { addLatencies, FAILURE_KINDS, latencyQuantileMs, type StoreCounts } from 'headgate/statistics'
+import { durationSeconds, type Second } from './second.js'
+
+/** How the store is doing, as the dashboard shows it. */
+export interface StoreFigures {
+  readonly kind: 'redis' | 'memory'
+  readonly state: 'up' | 'down'
+  readonly sinceMs: number
+  readonly availability: number | null
+  readonly breakers: StoreCounts['breakers']
+  readonly callsPerSecond: number
+  readonly checksPerCall: number | null
+  readonly latencyMs: { readonly p50: number | null; readonly p99: number | null }
+  readonly errorsPerSecond: number
+  readonly errors: readonly { readonly kind: string; readonly total: number }[]
+}
+
+export interface Shortcuts {
+  readonly denyCachePerSecond: number
+  readonly leasedPerSecond: number
+  readonly leasesPerSecond: number
+  readonly leaseUnitsPerSecond: number
+}
+
+interface StoreOptions {
+  readonly kind: 'redis' | 'memory'
+  readonly startedAtMs: number
+  /** Since the process began. */
+  readonly total: StoreCounts
+}
+
+export function storeFigures(
+  seconds: readonly Second[],
+  { kind, startedAtMs, total }: StoreOptions,
+): StoreFigures {
+  const during = durationSeconds(seconds)
+  const { calls, checks, errors, latency } = sumStore(seconds)
+  const away = total.breakers.filter(({ state }) => state !== 'closed')
+  const sinceMs = Math.max(startedAtMs, ...(away.length > 0 ? away : total.breakers).map(one => one.sinceMs))
+  return {
+    kind,
+    state: away.length > 0 ? 'down' : 'up',
+    sinceMs,
+    availability: availabilityOf(total),
+    breakers: total.breakers,
+    callsPerSecond: calls / during,
+    checksPerCall: calls === 0 ? null : checks / calls,
+    latencyMs: { p50: latencyQuantileMs(latency, 0.5), p99: latencyQuantileMs(latency, 0.99) },
+    errorsPerSecond: errors / during,
+    errors: FAILURE_KINDS.flatMap(kind =>
+      total.failures[kind] === 0 ? [] : [{ kind, total: total.failures[kind] }],
+    ),
+  }
+}
+
+/** Of the calls made, how many were answered; a call that was not even made while the store was away counts as not. */
+function availabilityOf({ calls, failedCalls, failures }: StoreCounts): number | null {
+  const unasked = failures.unavailable
+  return calls + unasked === 0 ? null : (calls - failedCalls) / (calls + unasked)
+}
+
+export function shortcuts(seconds: readonly Second[]): Shortcuts {
+  const during = durationSeconds(seconds)
+  const rate = (of: (second: Second) => number) =>
+    seconds.reduce((sum, second) => sum + of(second), 0) / during
+  return {
+    denyCachePerSecond: rate(({ store }) => store.denyCache),
+    leasedPerSecond: rate(({ store }) => store.leased),
+    leasesPerSecond: rate(({ store }) => store.leases),
+    leaseUnitsPerSecond: rate(({ store }) => store.leaseUnits),
+  }
+}
+
+function sumStore(seconds: readonly Second[]) {
+  const latency: number[] = []
+  let calls = 0
+  let checks = 0
+  let errors = 0
+  for (const { store } of seconds) {
+    calls += store.calls
+    checks += store.checks
+    errors += errorsOf(store.failures)
+    addLatencies(latency, store.latency.counts)
+  }
+  return { calls, checks, errors, latency }
+}
+
+export function errorsOf(failures: StoreCounts['failures']): number {
+  return FAILURE_KINDS.reduce((sum, kind) => sum + failures[kind], 0)
+}

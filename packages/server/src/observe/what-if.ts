@@ -1,0 +1,84 @@
+/** What other limits would have done to the callers of the last hour: a sample of them, played on a clock of its own. */
+import { type Clock, createGate } from 'headgate'
+import { defineConfig, type PolicyInput } from 'headgate/config'
+import type { Arrival, ArrivalSample } from 'headgate/statistics'
+
+export interface WhatIf {
+  readonly sample: {
+    readonly subjects: number
+    readonly requests: number
+    readonly share: number
+    readonly fromMs: number
+    readonly toMs: number
+  }
+  readonly actual: { readonly denied: number; readonly rate: number }
+  readonly whatIf: {
+    readonly denied: number
+    readonly rate: number
+    /** Where the rate of all callers lies, 95 times in 100. */
+    readonly rateLow: number
+    readonly rateHigh: number
+    readonly subjectsDenied: number
+  }
+}
+
+interface Played {
+  requests: number
+  denied: number
+}
+
+const POLICY = 'whatif'
+/** Of a normal distribution, 95 % lie within so many standard deviations. */
+const DEVIATIONS = 1.96
+
+/** Null where nobody of the sample asked for it. Throws a `ConfigError` for limits that are none. */
+export async function playWhatIf(
+  { arrivals, share }: ArrivalSample,
+  asks: (arrival: Arrival) => boolean,
+  limits: PolicyInput,
+): Promise<WhatIf | null> {
+  const asked = arrivals.filter(asks)
+  const [first] = asked
+  const last = asked.at(-1)
+  const config = defineConfig({ policies: { [POLICY]: limits }, default: { policy: POLICY } })
+  if (first === undefined || last === undefined) return null
+  let atMs = first.atMs
+  const clock: Clock = { nowUs: () => Math.floor(atMs * 1000), unixMs: () => atMs }
+  const gate = createGate({ config, clock, onWarning: () => {} })
+  const played = new Map<string, Played>()
+  for (const { subject, atMs: arrivedAtMs, cost } of asked) {
+    atMs = Math.max(atMs, arrivedAtMs)
+    const one = played.get(subject) ?? { requests: 0, denied: 0 }
+    const { allowed } = await gate.check({ type: 'played', id: subject }, { policy: POLICY, cost })
+    one.requests++
+    if (!allowed) one.denied++
+    played.set(subject, one)
+  }
+  await gate.close()
+  const actuallyDenied = asked.filter(({ denied }) => denied).length
+  return {
+    sample: {
+      ...{ subjects: played.size, requests: asked.length, share, fromMs: first.atMs, toMs: last.atMs },
+    },
+    actual: { denied: actuallyDenied, rate: actuallyDenied / asked.length },
+    whatIf: estimate([...played.values()], share),
+  }
+}
+
+/**
+ * A ratio estimated from clusters: subjects were drawn, and with each all of its requests. The deviation is that of
+ * denied − rate × requests over the subjects, and none where all were drawn.
+ */
+function estimate(subjects: readonly Played[], share: number): WhatIf['whatIf'] {
+  const requests = subjects.reduce((sum, one) => sum + one.requests, 0)
+  const denied = subjects.reduce((sum, one) => sum + one.denied, 0)
+  const rate = denied / requests
+  const squares = subjects.reduce((sum, one) => sum + (one.denied - rate * one.requests) ** 2, 0)
+  const count = subjects.length
+  const variance = count < 2 ? 0.25 : (squares * count) / (count - 1) / requests ** 2
+  const margin = DEVIATIONS * Math.sqrt(variance * (1 - share))
+  return {
+    ...{ denied, rate, rateLow: Math.max(0, rate - margin), rateHigh: Math.min(1, rate + margin) },
+    subjectsDenied: subjects.filter(one => one.denied > 0).length,
+  }
+}

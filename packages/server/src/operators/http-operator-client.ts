@@ -1,0 +1,80 @@
+import type { Override } from 'headgate'
+import { shownName } from 'headgate/config'
+import { API_HEADER } from '../admin/api-header.js'
+import type { OperatorClient } from './operator-client.js'
+import { NotHeadgateError, RefusedError, UnavailableError } from './operator-errors.js'
+
+const ANSWER_WITHIN_MS = 5_000
+/** What the errors of `fetch` say, in words. */
+const REASONS = new Map([
+  ['ECONNREFUSED', 'nothing that listens there'],
+  ['ENOTFOUND', 'no such host'],
+  ['EAI_AGAIN', 'no such host'],
+  ['UND_ERR_SOCKET', 'a connection that was closed without an answer'],
+])
+
+/** The client of a running `headgate serve`, by the address of its decision API, which has no credentials in it, with a token of its admin port. */
+export function httpOperatorClient(url: string, token: string | null): OperatorClient {
+  const expected = `expected the decision API of a running headgate at ${url}`
+
+  async function call<T>(method: string, path: string, body?: unknown): Promise<T> {
+    const answer = await fetch(new URL(path, url), {
+      method,
+      // Headgate never redirects, and what is asked here must not wander to another server.
+      redirect: 'manual',
+      signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
+      headers: {
+        ...(token !== null && { Authorization: `Bearer ${token}` }),
+        ...(body !== undefined && { 'Content-Type': 'application/json' }),
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    }).catch(error => {
+      throw unanswered(error, expected)
+    })
+    if (!answer.headers.has(API_HEADER)) {
+      await answer.body?.cancel()
+      const type = shownName(answer.headers.get('content-type') ?? 'no content type')
+      throw new NotHeadgateError(
+        `--server: ${expected}; what answers is not Headgate's decision API (status ${answer.status}, ${type})`,
+      )
+    }
+    const value = (await answer.json()) as T & { detail?: string; field?: string }
+    if (answer.ok) return value
+    throw failed(answer.status, value.detail ?? `status ${answer.status}`, value.field ?? null)
+  }
+
+  return {
+    control: () => call('GET', '/v1/control'),
+    setControl: change => call('PATCH', '/v1/control', change),
+    overrides: async () => (await call<{ overrides: Override[] }>('GET', '/v1/overrides')).overrides,
+    setOverride: override => call('PUT', '/v1/overrides', override),
+    removeOverride: async target =>
+      (await call<{ removed: boolean }>('DELETE', '/v1/overrides', target)).removed,
+    decide(action, question) {
+      const { subject } = question
+      const asked = 'ask' in question ? question.ask : question.request
+      return call('POST', `/v1/${action}`, { subject, ...asked })
+    },
+    inspect: (subject, options) => call('POST', '/v1/inspect', { subject, ...options }),
+    async reset(subject, ask) {
+      await call('POST', '/v1/reset', { subject, ...ask })
+    },
+    refused: reference => call('GET', `/v1/subjects/${reference}`),
+    stats: () => call('GET', '/v1/stats'),
+    close: async () => {},
+  }
+}
+
+function unanswered(error: unknown, expected: string): Error {
+  const { name, message, cause } = error as Error & { cause?: { code?: string; message: string } }
+  const code = cause?.code ?? ''
+  // What came could not be read as HTTP.
+  if (code.startsWith('HPE_')) return new NotHeadgateError(`--server: ${expected}; what answers is not HTTP`)
+  const reason = name === 'TimeoutError' ? `no answer within ${ANSWER_WITHIN_MS} ms` : REASONS.get(code)
+  return new UnavailableError(`--server: ${expected}; got ${reason ?? (code || cause?.message || message)}`)
+}
+
+function failed(status: number, detail: string, field: string | null): Error {
+  if (status === 503) return new UnavailableError(detail)
+  return status < 500 ? new RefusedError(detail, field) : new Error(detail)
+}

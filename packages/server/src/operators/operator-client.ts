@@ -1,0 +1,80 @@
+/** Where the command line asks, changes switches and sets overrides: at a running server, or in Redis itself. */
+import type {
+  Ask,
+  Control,
+  Decision,
+  Gate,
+  Inspection,
+  InspectOptions,
+  Override,
+  OverrideOptions,
+  OverrideTarget,
+  RequestFacts,
+  SubjectInput,
+} from 'headgate'
+import type { Violation } from 'headgate/statistics'
+import type { Snapshot } from '../observe/figures.js'
+import { UnavailableError } from './operator-errors.js'
+
+/** What is asked about: a policy or tier by its name, or a request that the rules speak for. */
+export type Question = { readonly subject: SubjectInput } & (
+  | { readonly ask: Ask<string, string> }
+  | { readonly request: Omit<RequestFacts, 'subject'> }
+)
+
+/** A subject that was refused, as operators are shown it. */
+export interface RefusedSubject extends Pick<Inspection, 'subject' | 'tier' | 'limits'> {
+  readonly handle: string
+  readonly violations: readonly Pick<Violation, 'atMs' | 'policy' | 'limit' | 'reason'>[]
+}
+
+/** A decision as it travels. */
+export type DecisionValue = ReturnType<Decision['toJSON']>
+
+export interface OperatorClient {
+  control(): Promise<Control>
+  setControl(change: Partial<Control>): Promise<Control>
+  overrides(): Promise<readonly Override[]>
+  setOverride(override: OverrideOptions): Promise<void>
+  removeOverride(target: OverrideTarget): Promise<boolean>
+  /** Decides, and charges unless it only looks. */
+  decide(action: 'check' | 'peek', question: Question): Promise<DecisionValue>
+  inspect(subject: SubjectInput, options: InspectOptions): Promise<Inspection>
+  /** Who a reference of a refusal stands for, and why it was; only a running server knows. */
+  refused(reference: string): Promise<RefusedSubject>
+  /** How things stand, of a running server. */
+  stats(): Promise<Snapshot>
+  /** Forgets what a subject has used: everything, or of one policy or tier. */
+  reset(subject: SubjectInput, ask: Ask<string, string> | undefined): Promise<void>
+  close(): Promise<void>
+}
+
+/** The client of a gate in this process. It reads the store: an operator must not take a guess for what is in force. */
+export function gateOperatorClient(gate: Gate): OperatorClient {
+  return {
+    control: () => gate.control.read(),
+    async setControl(change) {
+      await gate.control.set(change)
+      return gate.control.get()
+    },
+    overrides: () => gate.overrides.read(),
+    setOverride: override => gate.overrides.set(override),
+    removeOverride: target => gate.overrides.remove(target),
+    async decide(action, question) {
+      if ('ask' in question) return (await gate[action](question.subject, question.ask)).toJSON()
+      const facts = { ...question.request, subject: question.subject }
+      return (await (action === 'check' ? gate.request(facts) : gate.peekRequest(facts))).toJSON()
+    },
+    inspect: (subject, options) => gate.inspect(subject, options),
+    refused: () => Promise.reject(onlyServer('a reference')),
+    stats: () => Promise.reject(onlyServer('figures')),
+    reset: (subject, ask) => gate.reset(subject, ask),
+    close: () => gate.close(),
+  }
+}
+
+function onlyServer(what: string): UnavailableError {
+  return new UnavailableError(
+    `--server: expected a running headgate serve; Redis alone does not know ${what}`,
+  )
+}

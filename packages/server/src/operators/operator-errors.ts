@@ -1,0 +1,22 @@
+/** Why a client could not do what was asked. */
+
+/** What was asked is not accepted; `field` names what, as the decision API calls it. */
+export class RefusedError extends Error {
+  override readonly name = 'RefusedError'
+  readonly field: string | null
+
+  constructor(message: string, field: string | null) {
+    super(message)
+    this.field = field
+  }
+}
+
+/** Nothing answers, or it says that it cannot now: the same command may work in a moment. */
+export class UnavailableError extends Error {
+  override readonly name = 'UnavailableError'
+}
+
+/** Something answers, and it is not Headgate. */
+export class NotHeadgateError extends Error {
+  override readonly name = 'NotHeadgateError'
+}

@@ -1,0 +1,39 @@
+import { createReadStream } from 'node:fs'
+import type { Readable } from 'node:stream'
+
+/** What is longer is cut: no log line that tells of a request is, and one without an end would fill the memory. */
+const MAX_LINE = 64 * 1024
+const CHUNK_BYTES = 1024 * 1024
+
+/** Some lines of a log, and how many bytes have been read so far. */
+export interface Lines {
+  readonly lines: readonly string[]
+  readonly bytesRead: number
+}
+
+/** The stream of a file, or of standard input for `-`. */
+export function openLog(file: string): Readable {
+  return file === '-' ? process.stdin : createReadStream(file, { highWaterMark: CHUNK_BYTES })
+}
+
+/** The lines of a stream, many at a time, without their ends. Empty ones are left out. */
+export async function* readLines(stream: Readable): AsyncGenerator<Lines> {
+  let rest = ''
+  let bytesRead = 0
+  const decoder = new TextDecoder()
+  for await (const chunk of stream) {
+    bytesRead += chunk.length
+    const lines = `${rest}${decoder.decode(chunk, { stream: true })}`.split('\n')
+    rest = lines.pop()?.slice(0, MAX_LINE) ?? ''
+    yield { lines: lines.map(withoutEnd).filter(isFilled), bytesRead }
+  }
+  yield { lines: [withoutEnd(rest)].filter(isFilled), bytesRead }
+}
+
+function withoutEnd(line: string): string {
+  return line.endsWith('\r') ? line.slice(0, -1) : line
+}
+
+function isFilled(line: string): boolean {
+  return line !== ''
+}

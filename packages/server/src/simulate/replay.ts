@@ -1,0 +1,165 @@
+/** Requests played through a policy file on a virtual clock: the same gate as in production, at the times of the log. */
+import { type Clock, createGate, type Decision, type Gate, memoryStore } from 'headgate'
+import type { Config, Enforcement } from 'headgate/config'
+import type { LoggedRequest } from './logged-request.js'
+import { Timeline } from './timeline.js'
+import { Violators } from './violators.js'
+
+/** States kept at most. What a log of millions of callers needs beyond it is decided as the embedded store does. */
+const MAX_KEYS = 4_000_000
+
+/** A policy file under trial, and what it would have done. */
+export interface Trial {
+  /** The name of the file. */
+  readonly name: string
+  /** Denials of requests, in all. */
+  readonly denied: number
+  /** Requests that limits in shadow or candidates alone would have denied. */
+  readonly deniedInShadow: number
+  /** Denials by the limit that was the one to wait for, `<policy>.<limit id>`. */
+  readonly byLimit: ReadonlyMap<string, number>
+  readonly timeline: Timeline
+  readonly violators: Violators
+}
+
+/** What a replay has come to. */
+export interface Outcome {
+  readonly requests: number
+  /** Lines that told of no request. */
+  readonly unread: number
+  /** Requests that were earlier than the one before them, and counted as being at the same time. */
+  readonly outOfOrder: number
+  readonly fromMs: number
+  readonly toMs: number
+  readonly trials: readonly Trial[]
+  /** Requests that the second file alone would have denied, and the first alone; null for one file. */
+  readonly differences: { readonly onlyFirst: number; readonly onlySecond: number } | null
+}
+
+/** A clock that stands where the log is. */
+class LogClock implements Clock {
+  atMs = 0
+  nowUs(): number {
+    return Math.floor(this.atMs * 1000)
+  }
+  unixMs(): number {
+    return Math.floor(this.atMs)
+  }
+}
+
+class RunningTrial implements Trial {
+  denied = 0
+  deniedInShadow = 0
+  readonly byLimit = new Map<string, number>()
+  readonly timeline = new Timeline()
+  readonly violators = new Violators()
+  readonly gate: Gate
+  private readonly hasShadow: boolean
+
+  constructor(
+    readonly name: string,
+    config: Config,
+    clock: Clock,
+  ) {
+    this.hasShadow = hasShadow(config)
+    this.gate = createGate({
+      config,
+      clock,
+      store: memoryStore({ clock, maxKeys: MAX_KEYS }),
+      onWarning() {},
+    })
+  }
+
+  count(request: LoggedRequest, atMs: number, decision: Decision): boolean {
+    const isDenied = !decision.allowed
+    this.timeline.add(atMs, isDenied)
+    if (isDenied) this.countDenial(request, atMs, decision)
+    else if (this.hasShadow && decision.shadow.some(({ allowed }) => !allowed)) this.deniedInShadow++
+    return isDenied
+  }
+
+  private countDenial({ subjects }: LoggedRequest, atMs: number, { binding, policy }: Decision): void {
+    this.denied++
+    const limit = binding?.name ?? policy
+    this.byLimit.set(limit, (this.byLimit.get(limit) ?? 0) + 1)
+    this.violators.add(subjects[0] ?? 'nobody', atMs)
+  }
+}
+
+/** Plays requests one by one; `outcome` may be read at any time. */
+export class Replay {
+  private readonly clock = new LogClock()
+  private readonly trials: readonly RunningTrial[]
+  private requests = 0
+  private unread = 0
+  private outOfOrder = 0
+  private fromMs = Number.NaN
+  private onlyFirst = 0
+  private onlySecond = 0
+
+  /** With one file, or with two to be compared. */
+  constructor(files: readonly { readonly name: string; readonly config: Config }[]) {
+    this.trials = files.map(({ name, config }) => new RunningTrial(name, config, this.clock))
+  }
+
+  /** A line of the log that told of no request. */
+  passOver(): void {
+    this.unread++
+  }
+
+  async play(request: LoggedRequest): Promise<void> {
+    const atMs = this.moveTo(request.atMs)
+    this.requests++
+    const facts = factsOf(request)
+    const denials: boolean[] = []
+    for (const trial of this.trials) {
+      const decision = trial.gate.requestNow(facts)
+      denials.push(trial.count(request, atMs, decision instanceof Promise ? await decision : decision))
+    }
+    const [first, second] = denials
+    if (first && second === false) this.onlyFirst++
+    if (second && first === false) this.onlySecond++
+  }
+
+  outcome(): Outcome {
+    const { requests, unread, outOfOrder, fromMs, trials, onlyFirst, onlySecond } = this
+    const differences = trials.length === 2 ? { onlyFirst, onlySecond } : null
+    return { requests, unread, outOfOrder, fromMs, toMs: this.clock.atMs, trials, differences }
+  }
+
+  async close(): Promise<void> {
+    for (const { gate } of this.trials) await gate.close()
+  }
+
+  /** Servers log a request when it ends, so a log is only nearly in order; a limiter's time never runs backwards. */
+  private moveTo(atMs: number): number {
+    if (atMs < this.clock.atMs) this.outOfOrder++
+    else this.clock.atMs = atMs
+    if (Number.isNaN(this.fromMs)) this.fromMs = this.clock.atMs
+    return this.clock.atMs
+  }
+}
+
+/** Whether a decision may have shadow verdicts; looking for them costs more than many a decision. */
+function hasShadow({ mode, enforcePercent, policies, rules, global }: Config): boolean {
+  const isPartial = (one: Enforcement) => one.mode === 'shadow' || one.enforcePercent !== undefined
+  const ofPolicies = Object.values(policies)
+  return (
+    mode === 'shadow' ||
+    enforcePercent < 100 ||
+    [...ofPolicies, ...rules, ...(global === null ? [] : [global])].some(isPartial) ||
+    ofPolicies.some(({ candidate }) => candidate !== undefined)
+  )
+}
+
+function factsOf({ subjects, method, path, tier, cost }: LoggedRequest): Parameters<Gate['requestNow']>[0] {
+  const [only, ...others] = subjects
+  return {
+    // One subject alone is the commonest case, which the gate answers without a question.
+    subject: (others.length === 0 ? only : subjects) as `${string}:${string}`,
+    ...(method !== undefined && { method }),
+    ...(path !== undefined && { path }),
+    ...(tier !== undefined && { tier }),
+    ...(cost !== undefined && { cost }),
+  }
+}

@@ -1,0 +1,22 @@
+import type { Outcome } from './replay.js'
+import type { ReportOptions } from './report-text.js'
+import { subjectName } from './report-words.js'
+
+/** The outcome of a replay for scripts. */
+export function jsonReport(outcome: Outcome, { top }: ReportOptions): object {
+  const { requests, unread, outOfOrder, fromMs, toMs, trials, differences } = outcome
+  return {
+    ...{ requests, unread, outOfOrder },
+    from: requests === 0 ? null : new Date(fromMs).toISOString(),
+    to: requests === 0 ? null : new Date(toMs).toISOString(),
+    files: trials.map(({ name, denied, deniedInShadow, byLimit, timeline, violators }) => ({
+      ...{ file: name, denied, deniedInShadow, deniedCallers: violators.size },
+      byLimit: Object.fromEntries(byLimit),
+      callers: violators
+        .top(top)
+        .map(({ subject, ...counts }) => ({ subject: subjectName(subject), ...counts })),
+      timeline: { stepMs: timeline.stepMs, steps: timeline.steps() },
+    })),
+    ...(differences !== null && { differences }),
+  }
+}

@@ -1,0 +1,49 @@
+/** Numbers, times and names as the reports show them. */
+import { shownName } from 'headgate/config'
+import type { Outcome } from './replay.js'
+
+export function number(value: number): string {
+  return value.toLocaleString('en')
+}
+
+/** `1.25 %`, and never `0.00 %` of something. */
+export function percent(part: number, whole: number): string {
+  if (whole === 0 || part === 0) return '0 %'
+  const value = (100 * part) / whole
+  return value < 0.01 ? '< 0.01 %' : `${value.toFixed(value < 10 ? 2 : 1)} %`
+}
+
+/** `2026-11-17 09:00:00`, in UTC. */
+export function instant(atMs: number): string {
+  return new Date(atMs).toISOString().slice(0, 19).replace('T', ' ')
+}
+
+/** `2 d 3 h`, `4 min`, `12 s`: the two largest parts. */
+export function duration(ms: number): string {
+  const parts: [number, string][] = [
+    [Math.floor(ms / 86_400_000), 'd'],
+    [Math.floor(ms / 3_600_000) % 24, 'h'],
+    [Math.floor(ms / 60_000) % 60, 'min'],
+    [Math.floor(ms / 1000) % 60, 's'],
+  ]
+  const filled = parts.filter(([count]) => count > 0).slice(0, 2)
+  return filled.map(([count, unit]) => `${count} ${unit}`).join(' ') || '0 s'
+}
+
+/** A subject without what a terminal obeys and without secrets. */
+export function subjectName(subject: string): string {
+  return shownName(subject)
+}
+
+/** What was left out or put right, so that nobody takes the figures for more than they are. */
+export function remarks({ unread, outOfOrder, trials }: Outcome): readonly string[] {
+  return [
+    ...(unread > 0 ? [`${number(unread)} lines told of no request and were passed over`] : []),
+    ...(outOfOrder > 0
+      ? [`${number(outOfOrder)} requests were earlier than the one before, and counted as at the same time`]
+      : []),
+    ...(trials.some(({ violators }) => violators.isPartial)
+      ? ['more callers were denied than are kept: counts of those denied seldom may be too low']
+      : []),
+  ]
+}

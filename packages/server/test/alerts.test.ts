@@ -1,0 +1,193 @@
+/** Alerts: when they begin and end, who tells of them, and that a receiver hears each once. */
+import { createServer } from 'node:http'
+import { describe, expect, test, vi } from 'vitest'
+import { type Alert, DEFAULT_RULES, evaluate, type Observation } from '../src/observe/alert-rules.js'
+import { AlertWatch, type Looked } from '../src/observe/alert-watch.js'
+import type { Second } from '../src/observe/second.js'
+import { UsualRate } from '../src/observe/usual-rate.js'
+import { createWebhook } from '../src/observe/webhook.js'
+
+const QUIET: Observation = {
+  ...{ 'violation-rate': 0, latency: 1, 'store-down': 0, spike: 1 },
+  ...{ 'budget-operations': null, 'budget-memory': null },
+}
+
+/** Looks once a second at what `observe` says, and tells what changed when. */
+function history(seconds: number, observe: (second: number) => Partial<Observation>): string[] {
+  let alerts: readonly Alert[] = []
+  const told: string[] = []
+  for (let second = 0; second < seconds; second++) {
+    const observation = { ...QUIET, ...observe(second) }
+    const looked = evaluate(alerts, { observation, rules: DEFAULT_RULES, nowMs: second * 1000 })
+    alerts = looked.alerts
+    for (const { name, state } of looked.changed) told.push(`${second} ${name} ${state}`)
+  }
+  return told
+}
+
+describe('an alert', () => {
+  test('fires when it was held, and is over when it has been quiet', () => {
+    const told = history(400, second => (second >= 10 && second < 100 ? { 'violation-rate': 0.3 } : {}))
+    expect(told).toEqual(['70 violation-rate firing', '220 violation-rate resolved'])
+  })
+
+  test('that comes and goes within its hold is nothing, and one that flickers is one', () => {
+    expect(history(300, second => ({ latency: second % 50 < 40 ? 80 : 1 }))).toEqual([])
+    const flicker = history(400, second => ({ latency: second < 70 || second % 100 < 50 ? 80 : 1 }))
+    expect(flicker).toEqual(['60 latency firing'])
+  })
+
+  test('at its threshold does not fire; of the store it does, after its minute', () => {
+    expect(history(200, () => ({ 'violation-rate': 0.1, latency: 50 }))).toEqual([])
+    expect(history(120, second => ({ 'store-down': second }))).toEqual(['60 store-down firing'])
+  })
+
+  test('neither begins nor ends while nothing is known', () => {
+    const told = history(500, second => ({
+      spike: second < 100 ? 9 : second < 300 ? null : 1,
+      'budget-operations': 1e9,
+    }))
+    expect(told).toEqual(['30 spike firing', '360 spike resolved'])
+  })
+
+  test('says in words what is the matter', () => {
+    const rules = { ...DEFAULT_RULES, 'budget-memory': { threshold: 1e6, holdMs: 0, resolveMs: 0 } }
+    const observation = { ...QUIET, 'violation-rate': 0.234, 'budget-memory': 5_000_000 }
+    const { alerts } = evaluate([], { observation, rules, nowMs: 0 })
+    expect(alerts.map(({ text }) => text)).toEqual([
+      '23.4 % of requests are refused (threshold 10 %)',
+      'Redis uses 5 MB of memory (budget 1 MB)',
+    ])
+  })
+})
+
+test('the usual rate is known after five minutes, and grows slowly', () => {
+  const usual = new UsualRate()
+  for (let second = 0; second < 299; second++) usual.learn(100)
+  expect(usual.times(600)).toBeNull()
+  usual.learn(100)
+  expect(usual.times(600)).toBeCloseTo(6, 5)
+  for (let second = 0; second < 900; second++) usual.learn(200)
+  expect(usual.times(600)).toBeGreaterThan(3.3)
+})
+
+const NOTHING: Second = {
+  ...{
+    atMs: 0,
+    durationMs: 1_000,
+    decisions: [],
+    shadowDenied: 0,
+    breakers: [],
+    violators: [],
+    violations: [],
+  },
+  store: {
+    ...{ calls: 0, checks: 0, failedCalls: 0, latency: { counts: [], sumUs: 0 } },
+    failures: { timeout: 0, unavailable: 0, connection: 0, reply: 0, key: 0, capped: 0, other: 0 },
+    ...{
+      fallbackAllowed: 0,
+      fallbackDenied: 0,
+      denyCache: 0,
+      leased: 0,
+      leases: 0,
+      leaseUnits: 0,
+      rewinds: 0,
+    },
+  },
+}
+const REFUSED: Second = {
+  ...NOTHING,
+  decisions: [
+    {
+      ...{ policy: 'api', tier: null, rule: null, source: 'redis', allowed: 50, denied: 50, nearLimit: 0 },
+      latency: { counts: [100], sumUs: 1 },
+    },
+  ],
+}
+
+describe('of several servers', () => {
+  function server(id: string) {
+    const told: string[] = []
+    let nowMs = 0
+    const watch = new AlertWatch({
+      rules: DEFAULT_RULES,
+      tell: ({ name, state }) => told.push(`${name} ${state}`),
+      unixMs: () => nowMs,
+    })
+    const look = (atMs: number, looked: Partial<Looked> = {}) => {
+      nowMs = atMs
+      watch.look({ second: REFUSED, storeDownMs: null, redis: null, others: new Map(), id, ...looked })
+    }
+    return { watch, told, look }
+  }
+
+  test('one tells, the other shows what that one found, and takes over where it left off', () => {
+    const [first, second] = [server('a'), server('b')]
+    for (let atMs = 0; atMs <= 90_000; atMs += 1_000) {
+      first.look(atMs, { others: new Map([['b', second.watch.note()]]) })
+      second.look(atMs, { others: new Map([['a', first.watch.note()]]) })
+    }
+    expect([first.told, second.told]).toEqual([['violation-rate firing'], []])
+    expect(second.watch.firing()).toEqual(first.watch.firing())
+    for (let atMs = 91_000; atMs <= 400_000; atMs += 1_000) second.look(atMs, { second: NOTHING })
+    expect(second.told).toEqual(['violation-rate resolved'])
+    expect(second.watch.list()).toMatchObject([{ name: 'violation-rate', state: 'resolved' }])
+  })
+
+  test('each tells of a store that is away', () => {
+    const [first, second] = [server('a'), server('b')]
+    for (const one of [first, second]) {
+      one.look(61_000, { second: NOTHING, storeDownMs: 61_000 })
+      expect(one.told).toEqual(['store-down firing'])
+    }
+  })
+})
+
+describe('a webhook', () => {
+  const alert = {
+    name: 'latency',
+    state: 'firing',
+    text: 'slow',
+    value: 80,
+    threshold: 50,
+    sinceMs: 0,
+  } as Alert
+
+  test('is told in what Slack takes, tried again when it fails, and once when it works', async () => {
+    const bodies: { text: string; attachments: unknown[] }[] = []
+    let failures = 2
+    const receiver = createServer((req, res) => {
+      let text = ''
+      req.on('data', chunk => {
+        text += chunk
+      })
+      req.on('end', () => {
+        res.statusCode = failures-- > 0 ? 500 : 200
+        if (res.statusCode === 200) bodies.push(JSON.parse(text))
+        res.end()
+      })
+    }).listen(0, '127.0.0.1')
+    await new Promise(resolve => receiver.once('listening', resolve))
+    const { port } = receiver.address() as { port: number }
+    const pauses: number[] = []
+    const after = (ms: number, work: () => void) => {
+      pauses.push(ms)
+      work()
+    }
+    createWebhook({ url: `http://127.0.0.1:${port}/hook`, log: () => {}, after, fetch })(alert)
+    await vi.waitFor(() => expect(bodies).toHaveLength(1))
+    expect(bodies[0]?.text).toBe('Firing: Headgate latency: slow')
+    expect(Object.keys(bodies[0] ?? {})).toEqual(['text', 'attachments'])
+    expect(pauses).toEqual([1_000, 2_000])
+    receiver.close()
+    receiver.closeAllConnections()
+  })
+
+  test('that never works is given up with a line that does not name it', async () => {
+    const lines: string[] = []
+    const url = 'http://127.0.0.1:1/secret-path'
+    createWebhook({ url, log: line => lines.push(line), after: (_, work) => work(), fetch })(alert)
+    await vi.waitFor(() => expect(lines).toHaveLength(1))
+    expect(lines[0]).toBe('alerts: the webhook was not told of latency in 5 tries: it cannot be reached')
+  })
+})

@@ -1,0 +1,28 @@
+/** The short selection of the attacks. All of them, at length: `npm run test:hostile`. */
+import { describe, expect, test } from 'vitest'
+import { groups } from './registry.js'
+import { toMarkdown } from './report.js'
+
+const SEED = 1
+
+for (const { title, attacks } of groups) {
+  const short = attacks.filter(({ inShort }) => inShort)
+  if (short.length === 0) continue
+  describe(title, { timeout: 60_000 }, () => {
+    for (const { name, expected, run } of short) {
+      test(`${name}: ${expected}`, async () => {
+        expect(await run({ seed: SEED, isShort: true })).not.toBe('')
+      })
+    }
+  })
+}
+
+test('no two attacks have the same name', () => {
+  const names = groups.flatMap(({ attacks }) => attacks.map(({ name }) => name))
+  expect(names).toEqual([...new Set(names)])
+})
+
+test('the report shows what an attacker sent as text of one cell', () => {
+  const row = { group: 'g', attack: 'a', does: 'd', expected: 'e', outcome: 'x|y\n\x1b[2J', held: false }
+  expect(toMarkdown([row]).split('\n').at(-1)).toBe('| **a**: d | e | x\\|y  [2J | **no** |')
+})

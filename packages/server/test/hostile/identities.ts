@@ -1,0 +1,225 @@
+/** Clients that pretend to be many, or somebody else. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { runHeadgate } from '../support/headgate-process.js'
+import { lines, rawRequest } from '../support/raw-http.js'
+import type { Attack, AttackGroup } from './attack.js'
+import { inParallel } from './in-parallel.js'
+import { type Target, underAttack } from './target.js'
+
+const LIMIT = 20
+const AT_ONCE = 16
+const policy = `policies:\n  api: { algorithm: sliding-window-log, limit: ${LIMIT}, window: 1h }\ndefault: { policy: api }\n`
+const behindProxy = `${policy}trustedProxies: [127.0.0.1]\n`
+const hex = (number: number) => number.toString(16)
+
+/** Sends so many requests, each with the headers for its number, and counts those that pass. */
+async function passed(
+  { gatewayUrl }: Target,
+  count: number,
+  headersOf: (index: number) => Record<string, string>,
+): Promise<number> {
+  let allowed = 0
+  await inParallel(count, AT_ONCE, async index => {
+    const answer = await fetch(gatewayUrl, { headers: headersOf(index) })
+    await answer.arrayBuffer()
+    if (answer.status !== 200 && answer.status !== 429) throw new Error(`answered with ${answer.status}`)
+    if (answer.ok) allowed++
+  })
+  return allowed
+}
+
+function expectPassed(what: string, got: number, expected: number): void {
+  if (got !== expected) throw new Error(`${got} of ${what} passed, ${expected} should have`)
+}
+
+const SPOOFS: readonly ((address: string) => Record<string, string>)[] = [
+  address => ({ 'x-forwarded-for': address }),
+  address => ({ 'x-real-ip': address }),
+  address => ({ forwarded: `for=${address}` }),
+  address => ({ 'cf-connecting-ip': address }),
+  address => ({ 'true-client-ip': address }),
+  address => ({ 'x-client-ip': address }),
+]
+
+const forgedAddresses: Attack = {
+  name: 'forged addresses',
+  does: 'names another address in each request, in six headers, while nobody is trusted',
+  expected: 'one caller: exactly the limit passes',
+  inShort: false,
+  run: () =>
+    underAttack({ config: policy }, async target => {
+      const count = 1_000
+      const got = await passed(target, count, index => {
+        const spoof = SPOOFS[index % SPOOFS.length] as (typeof SPOOFS)[number]
+        return spoof(`198.51.${index >> 8}.${index & 255}`)
+      })
+      // One was asked before the attack, from the same address.
+      expectPassed(`${count} requests`, got, LIMIT - 1)
+      return `${got + 1} of ${count} passed`
+    }),
+}
+
+const FORGED: readonly (readonly string[])[] = [
+  ['X-Forwarded-For: 1.1.1.1, 203.0.113.9'],
+  ['X-Forwarded-For: 1.1.1.1', 'X-Forwarded-For: 203.0.113.9'],
+  ['X-Forwarded-For: unknown, 203.0.113.9:4711'],
+  ['X-Forwarded-For: 127.0.0.1, 203.0.113.9, 127.0.0.1'],
+  ['X-Forwarded-For: ::ffff:203.0.113.9'],
+  ['X-Forwarded-For: 1.1.1.1, ::FFFF:cb00:7109'],
+  ['X-Forwarded-For: 203.0.113.9', 'Forwarded: for=1.1.1.1', 'X-Real-IP: 1.1.1.1'],
+  [`X-Forwarded-For: ${'1.1.1.1, '.repeat(1_000)}203.0.113.9`],
+]
+
+const forgedEntries: Attack = {
+  name: 'forged entries',
+  does: 'writes addresses before its own, in several lines, spellings and by the thousand, through a trusted proxy',
+  expected: 'one caller: exactly the limit passes',
+  inShort: true,
+  run: () =>
+    underAttack({ config: behindProxy }, async ({ gatewayUrl }) => {
+      const statuses: number[] = []
+      for (let request = 0; request < 2 * LIMIT; request++) {
+        const headers = FORGED[request % FORGED.length] as readonly string[]
+        const bytes = lines('GET / HTTP/1.1', 'Host: a', 'Connection: close', ...headers)
+        statuses.push((await rawRequest(gatewayUrl, bytes)).status)
+      }
+      const got = statuses.filter(status => status === 200).length
+      expectPassed(`${statuses.length} requests`, got, LIMIT)
+      return `${got} of ${statuses.length} passed`
+    }),
+}
+
+const manyNetworks: Attack = {
+  name: 'many networks',
+  does: 'has a /48: comes from random addresses of one /64, from 256 networks of /64 of one /56, and from 256 of /56',
+  expected: 'the limit for the /64, 4 times as much for the /56, 16 times for the /48',
+  inShort: false,
+  run: ({ seed }) =>
+    underAttack({ config: behindProxy }, async target => {
+      const from = (address: string) => ({ 'x-forwarded-for': address })
+      const addresses = 8_192
+      const inOne = await passed(target, addresses, index =>
+        from(`2001:db8:1:0:${hex((seed + index) & 0xffff)}:${hex(index)}::1`),
+      )
+      expectPassed(`${addresses} addresses of a /64`, inOne, LIMIT)
+      const inFew = await passed(target, 512, index => from(`2001:db8:1:${hex(index & 255)}::${hex(index)}`))
+      expectPassed('the networks of a /56', inFew, 3 * LIMIT)
+      const inAll = await passed(target, 1_024, index =>
+        from(`2001:db8:1:${hex((index & 255) * 256)}::${hex(index)}`),
+      )
+      expectPassed('the networks of a /48', inAll, 12 * LIMIT)
+      return `${inOne} of ${addresses}, then ${inFew} more of the /56 and ${inAll} more of the /48`
+    }),
+}
+
+const SPELLINGS = [
+  ...['1.2.3.4', '::ffff:1.2.3.4', '::FFFF:1.2.3.4', '::ffff:102:304', '0:0:0:0:0:ffff:102:304'],
+  ...['0000:0000:0000:0000:0000:ffff:0102:0304', '1.2.3.4:80', '[::ffff:1.2.3.4]:80', '::ffff:1.2.3.4%a'],
+]
+
+const spellings: Attack = {
+  name: 'spellings of an address',
+  does: `spells one address in ${SPELLINGS.length} ways, and the zones of one link from a to z`,
+  expected: 'one caller each; octal, short and numeric forms are nobody’s and are charged to the proxy',
+  inShort: false,
+  run: () =>
+    underAttack({ config: behindProxy }, async target => {
+      const from = (address: string) => ({ 'x-forwarded-for': address })
+      const got = await passed(target, 90, index => from(SPELLINGS[index % SPELLINGS.length] as string))
+      expectPassed('the spellings of 1.2.3.4', got, LIMIT)
+      const zones = await passed(target, 52, index =>
+        from(`fe80::1%${String.fromCharCode(97 + (index % 26))}`),
+      )
+      expectPassed('the zones of fe80::1', zones, LIMIT)
+      const rubbish = ['0177.0.0.1', '2130706433', '127.1', '0x7f.1']
+      const ofProxy = await passed(target, 2 * LIMIT, index => from(rubbish[index % 4] as string))
+      // One was asked before the attack, from the proxy's address.
+      expectPassed('what is no address', ofProxy, LIMIT - 1)
+      return `${got}, ${zones} and ${ofProxy} passed`
+    }),
+}
+
+const madeUpKeys: Attack = {
+  name: 'made-up keys',
+  does: 'makes up another API key, token and service for each request',
+  expected: 'none of them is believed: exactly the limit of its address passes',
+  inShort: true,
+  run: ({ isShort }) => {
+    const identify =
+      'identify:\n  - internal: { header: x-service, from: [10.0.0.0/8] }\n  - apikey: {}\n  - ip\nsubjects: { "apikey:sk_known": { tier: pro } }\n'
+    return underAttack({ config: policy + identify }, async target => {
+      const count = isShort ? 100 : 1_000
+      const got = await passed(target, count, index => ({
+        'x-api-key': `sk_${index}`,
+        authorization: `Bearer a.${index}.c`,
+        'x-service': `service-${index}`,
+      }))
+      expectPassed(`${count} requests`, got, LIMIT - 1)
+      return `${got + 1} of ${count} passed`
+    })
+  },
+}
+
+const CANARY = 'canary4eC39HqLyjWDarjtT1zdp7dc'
+
+const secretsInSight: Attack = {
+  name: 'secrets in sight',
+  does: 'sends API keys of up to 12 KB until they are denied, then looks for them in logs, metrics and errors',
+  expected: 'nowhere to be seen; a warning says that no secret is set',
+  inShort: false,
+  run: () => {
+    const identify = 'identify:\n  - apikey: { unverified: true }\n  - ip\n'
+    return underAttack({ config: policy + identify }, async target => {
+      const keys = [CANARY, CANARY.repeat(10), CANARY.repeat(400)]
+      const got = await passed(target, 3 * 2 * LIMIT, index => ({ 'x-api-key': keys[index % 3] as string }))
+      expectPassed('three keys', got, 3 * LIMIT)
+      const denied = await fetch(target.gatewayUrl, { headers: { 'x-api-key': CANARY } })
+      const metrics = await fetch(`${target.adminUrl}/metrics`)
+      const seen = [target.stdout(), await metrics.text(), await denied.text(), ...denied.headers.values()]
+      if (seen.join('\n').includes(CANARY)) throw new Error('a key was shown')
+      if (!target.stdout().includes('WARN_HEADGATE_DEFAULT_SECRET')) throw new Error('no warning was logged')
+      return `${got} passed, no key in ${seen.join('').length} characters`
+    })
+  },
+}
+
+const OPEN_DOORS = [
+  '0.0.0.0/0',
+  '0.0.0.0/1',
+  '::/0',
+  '::/7',
+  '::/8',
+  '::/64',
+  '::fffe:0:0/95',
+  '::ffff:0:0/96',
+]
+
+const openDoors: Attack = {
+  name: 'open doors',
+  does: 'has an operator trust everybody by mistake: eight wide networks, a number and true',
+  expected: 'each is refused by name before the server listens',
+  inShort: false,
+  async run() {
+    const folder = mkdtempSync(join(tmpdir(), 'headgate-doors-'))
+    try {
+      const settings = [...OPEN_DOORS.map(network => `["${network}"]`), '1', 'true', '"::ffff:10.0.0.0/8"']
+      for (const setting of settings) {
+        const file = join(folder, 'headgate.yaml')
+        writeFileSync(file, `trustedProxies: ${setting}\nupstream: http://127.0.0.1:1\n`)
+        const { code, stderr } = await runHeadgate(['serve', '--config', file, '--port', '0'])
+        if (code === 0 || !stderr.includes('trustedProxies'))
+          throw new Error(`${setting} was taken: ${stderr}`)
+      }
+      return `${settings.length} of ${settings.length} refused`
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  },
+}
+
+export const identities: AttackGroup = {
+  title: 'Who is asking',
+  attacks: [forgedAddresses, forgedEntries, openDoors, manyNetworks, spellings, madeUpKeys, secretsInSight],
+}

@@ -1,0 +1,18 @@
+/** Runs `work` for 0 up to `count`, so many at a time. Rejects with the first failure, when all have ended. */
+export async function inParallel(
+  count: number,
+  atOnce: number,
+  work: (index: number) => Promise<void>,
+): Promise<void> {
+  let next = 0
+  let failure: unknown = null
+  const worker = async () => {
+    while (next < count && failure === null) {
+      await work(next++).catch(error => {
+        failure ??= error
+      })
+    }
+  }
+  await Promise.all(Array.from({ length: Math.min(atOnce, count) }, worker))
+  if (failure !== null) throw failure
+}

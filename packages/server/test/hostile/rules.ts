@@ -1,0 +1,146 @@
+/** Clients that spell a path or a method so that a wider rule, or none, speaks for it. */
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { createDice, type Dice } from '../../../headgate/test/simulation/dice.js'
+import { HIT, SERVERS } from '../../../headgate/test/support/server-setups.js'
+import { SPELLINGS } from '../../../headgate/test/support/spellings.js'
+import { lines, rawRequest } from '../support/raw-http.js'
+import type { Attack, AttackGroup } from './attack.js'
+import { inParallel } from './in-parallel.js'
+import { underAttack } from './target.js'
+
+const LIMIT = 3
+const QUIET_MS = 1_000
+const AT_ONCE = 16
+const policies = `policies:
+  one: { algorithm: sliding-window-log, limit: 1, window: 1h }
+  few: { algorithm: sliding-window-log, limit: ${LIMIT}, window: 1h }
+  many: { algorithm: sliding-window-counter, limit: 1000000, window: 1h }
+default: { policy: many }
+`
+const loginRules = `${policies}rules:
+  - { match: { path: /public/* }, policy: many }
+  - { match: { path: /search/:query }, policy: many }
+  - { match: { path: /health }, policy: many }
+  - { match: { path: /login }, policy: one }
+`
+const spellings = SPELLINGS.filter(spelling => spelling.of === '/login').map(({ target }) => target)
+const deleteRules = `${policies}rules:
+  - { match: { method: DELETE, path: /users/:id }, policy: few }
+`
+
+/** Puts a real server behind the gateway, and counts the targets that reach its route `/login`; the plain path is first. */
+async function reachedLogin(name: string, targets: readonly string[]): Promise<number> {
+  const server = createServer(await (SERVERS[name] as (typeof SERVERS)[string])())
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const upstreamUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  let reached = 0
+  try {
+    await underAttack({ config: loginRules, upstreamUrl }, async ({ gatewayUrl }) => {
+      const ask = async (target: string) => {
+        const bytes = lines(`GET ${target} HTTP/1.1`, 'Host: a', 'Connection: close')
+        const answer = await rawRequest(gatewayUrl, bytes, QUIET_MS)
+        if (answer.header(HIT) === '/login') reached++
+      }
+      await ask('/login')
+      await inParallel(targets.length, AT_ONCE, index => ask(targets[index] as string))
+      return `${reached} reached it`
+    })
+    return reached
+  } finally {
+    server.closeAllConnections()
+    server.close()
+  }
+}
+
+/** Attacks the servers one by one. The plain path has taken the one request that /login has. */
+async function expectNoMore(names: readonly string[], targets: readonly string[]): Promise<string> {
+  for (const name of names) {
+    const reached = await reachedLogin(name, targets)
+    if (reached !== 1) throw new Error(`${reached} reached /login of ${name}`)
+  }
+  return `none of ${targets.length}, at ${names.length} servers`
+}
+
+const spelledPaths: Attack = {
+  name: 'spelled paths',
+  does: 'spells /login in every way we know that some server takes for it, beside wide rules, at real servers',
+  expected: 'none reaches its handler after the one request that the rule of /login lets through',
+  inShort: true,
+  run: ({ isShort }) => expectNoMore(isShort ? ['express'] : Object.keys(SERVERS), spellings),
+}
+
+const PIECES = [
+  ...['/', '//', '/./', '/../', '/..', '.', '..', '%2e', '%2E%2e', '%2f', '%2F', '\\', '%5c', '/\\x', '//x'],
+  ...[';', ';a=b', ';/', '%3b', '?', '%3f', '#', '%23', '%00', '%0a', '%09', '%20', '+', '%25', '%252f', '%'],
+  ...['%C5%BF', '%E2%84%AA', '%c0%af', '%u002f', '%ff', '%EF%BC%8F', '\xe9', '@', ':', '*', '~', '|', '"'],
+  ...['/public', '/public/..', '/search/..', '/health', 'x', '/x/..', '.json', 'http://x'],
+] as const
+
+/** The path with a piece put in. */
+function withPiece(path: string, at: number, piece: string): string {
+  return path.slice(0, at) + piece + path.slice(at)
+}
+
+/** /login with two or three changes: pieces put in, letters encoded or in capitals. */
+function misspell(dice: Dice): string {
+  let path = '/login'
+  for (let left = dice.whole(2, 3); left > 0; left--) {
+    // Servers forgive most at the ends.
+    const at = dice.chance(0.4) ? dice.pick([0, path.length]) : dice.whole(0, path.length)
+    const letter = path.charAt(at)
+    if (letter === '' || dice.chance(0.7)) path = withPiece(path, at, dice.pick(PIECES))
+    else {
+      const encoded = `%${path.charCodeAt(at).toString(16).padStart(2, '0')}`
+      path = path.slice(0, at) + dice.pick([encoded, letter.toUpperCase()]) + path.slice(at + 1)
+    }
+  }
+  return path
+}
+
+const misspeltPaths: Attack = {
+  name: 'misspelt paths',
+  does: 'misspells /login by every piece at every place, and by several at random, beside wide rules, at real servers',
+  expected: 'none reaches its handler after the one request that the rule of /login lets through',
+  inShort: false,
+  async run({ seed }) {
+    const dice = createDice(seed).fork('misspelt paths')
+    const places = Array.from({ length: '/login'.length + 1 }, (_, at) => at)
+    const once = PIECES.flatMap(piece => places.map(at => withPiece('/login', at, piece)))
+    const several = Array.from({ length: 1_500 }, () => misspell(dice))
+    return expectNoMore(Object.keys(SERVERS), [...once, ...several])
+  },
+}
+
+const OVERRIDES: readonly (readonly [string, readonly string[]])[] = [
+  ['/users/42', ['X-HTTP-Method-Override: DELETE']],
+  ['/users/42', ['X-HTTP-Method-Override: delete']],
+  ['/users/42', ['X-HTTP-Method-Override: DELETE, x']],
+  ['/users/42', ['X-HTTP-Method-Override: PUT', 'X-HTTP-Method-Override: DELETE']],
+  ['/users/42', ['X_HTTP_Method_Override: DELETE']],
+  ['/users/42', ['X-HTTP-Method: DELETE']],
+  ['/users/42', ['X-Method-Override: DELETE']],
+  ['/users/42?_method=DELETE', []],
+  ['/users/42?_method=PUT&_method=DELETE', []],
+  ['/users/42?_method=DELETE', ['X-HTTP-Method-Override: PUT']],
+]
+
+const claimedMethods: Attack = {
+  name: 'claimed methods',
+  does: `sends POST and claims DELETE in ${OVERRIDES.length} ways: headers, twice, in a list, in the query`,
+  expected: `${LIMIT} are forwarded, as the rule of DELETE says`,
+  inShort: true,
+  run: () =>
+    underAttack({ config: deleteRules }, async ({ gatewayUrl }) => {
+      const statuses: number[] = []
+      for (const [target, headers] of [...OVERRIDES, ...OVERRIDES]) {
+        const head = [`POST ${target} HTTP/1.1`, 'Host: a', 'Connection: close', 'Content-Length: 0']
+        statuses.push((await rawRequest(gatewayUrl, lines(...head, ...headers), QUIET_MS)).status)
+      }
+      const passed = statuses.filter(status => status === 200).length
+      if (passed !== LIMIT) throw new Error(`${passed} of ${statuses.length} passed: ${statuses}`)
+      return `${passed} of ${statuses.length} forwarded`
+    }),
+}
+
+export const rules: AttackGroup = { title: 'Rules', attacks: [spelledPaths, misspeltPaths, claimedMethods] }

@@ -1,0 +1,86 @@
+import { slidingWindowLog } from 'headgate'
+import { type Config, defineConfig } from 'headgate/config'
+import { afterEach, describe, expect, test } from 'vitest'
+import { DEFAULT_RULES } from '../src/observe/alert-rules.js'
+import { type Service, startService } from '../src/service.js'
+import { type HeadgateProcess, runHeadgate, serveHeadgate } from './support/headgate-process.js'
+import { lines, rawRequest } from './support/raw-http.js'
+import { startRawUpstream } from './support/raw-upstream.js'
+
+const closers: (() => unknown)[] = []
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close()
+})
+
+async function serve(...args: string[]): Promise<HeadgateProcess> {
+  const running = await serveHeadgate('--demo', ...args)
+  closers.push(() => running.child.kill('SIGKILL'))
+  return running
+}
+
+describe('the bounds of a gateway', () => {
+  test('are flags of serve', async () => {
+    const { gatewayUrl } = await serve('--max-headers', '3', '--max-pipelined', '1')
+    const headers = ['a: 1', 'b: 2', 'c: 3']
+    expect((await rawRequest(gatewayUrl, lines('GET / HTTP/1.1', 'Host: a', ...headers))).status).toBe(431)
+    const pipelined = await rawRequest(gatewayUrl, lines('GET / HTTP/1.1', 'Host: a').repeat(3))
+    expect(pipelined.text.match(/HTTP\/1\.1 200/g)).toHaveLength(1)
+  })
+
+  test.each(['-1', '99999999999'])('are whole numbers: %j is refused', async value => {
+    const { code, stderr } = await runHeadgate(['serve', '--demo', '--min-body-rate', value])
+    expect(code).toBe(2)
+    expect(stderr).toContain('--min-body-rate <number>')
+    expect(stderr).toContain('expected a whole number from 0 to 2147483647')
+  })
+})
+
+describe('the decision API', () => {
+  test.each(['0.0.0.0', '::', '127.0.0.1.example'])(
+    'does not start on %s, where others could reach it',
+    async address => {
+      const { code, stderr } = await runHeadgate(['serve', '--demo', '--admin-host', address])
+      expect(code).toBe(2)
+      expect(stderr).toMatch(/^headgate: --admin-host: expected a loopback address .*; got "/)
+      expect(stderr).toContain(address)
+    },
+  )
+
+  test('starts on another loopback address', async () => {
+    const { adminUrl } = await serve('--admin-host', '127.0.0.2')
+    expect(adminUrl).toMatch(/^http:\/\/127\.0\.0\.2:/)
+    expect((await fetch(`${adminUrl}/healthz`)).status).toBe(200)
+  })
+})
+
+test('a configuration that cannot be put in force changes nothing, not even where requests go', async () => {
+  const first = await startRawUpstream()
+  const second = await startRawUpstream()
+  closers.push(first.close, second.close)
+  const config = (upstream: string) =>
+    defineConfig({
+      policies: { api: slidingWindowLog({ limit: 100, window: '1m' }) },
+      default: { policy: 'api' },
+      upstream,
+    })
+  const service: Service = await startService({
+    config: config(first.url),
+    host: '127.0.0.1',
+    port: 0,
+    alerts: { rules: DEFAULT_RULES, budget: { opsPerSecond: null, memoryBytes: null }, webhook: null },
+    admin: { host: '127.0.0.1', port: 0, tokens: [], names: [], metricsPublic: false, showSubjects: false },
+    bounds: {},
+    upstream: null,
+    demo: false,
+    log: () => {},
+    configState: () => ({ config: 'current', refusedConfigs: 0 }),
+  })
+  closers.push(service.stop)
+  const broken = { ...config(second.url), tiers: undefined } as unknown as Config
+  await expect(service.apply(broken)).rejects.toThrow('config: expected')
+  expect((await fetch(service.gatewayUrl)).status).toBe(200)
+  expect([first.received.length, second.received.length]).toEqual([1, 0])
+  await service.apply(config(second.url))
+  expect((await fetch(service.gatewayUrl)).status).toBe(200)
+  expect([first.received.length, second.received.length]).toEqual([1, 1])
+})

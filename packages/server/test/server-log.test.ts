@@ -1,0 +1,80 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, expect, test } from 'vitest'
+import { createServerLog } from '../src/cli/server-log.js'
+import { serveHeadgate } from './support/headgate-process.js'
+
+const folder = mkdtempSync(join(tmpdir(), 'headgate-log-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+/** What was written, one parsed line each. */
+function written(text: string): Record<string, unknown>[] {
+  return text
+    .trimEnd()
+    .split('\n')
+    .map(line => JSON.parse(line))
+}
+
+test('as JSON every line has a level, a time and a message, and failures a cause and a consequence', async () => {
+  const file = join(folder, 'headgate.yaml')
+  writeFileSync(
+    file,
+    'policies:\n  api: { algorithm: sliding-window-log, limit: 2, window: 1m }\ndefault: { policy: api }\n',
+  )
+  const { gatewayUrl, stdout, end } = await serveHeadgate(
+    ...['--config', file, '--upstream', 'http://127.0.0.1:9', '--log-format', 'json', '--access-log'],
+  )
+  await fetch(`${gatewayUrl}/a?token=canary`)
+  await fetch(`${gatewayUrl}/b`)
+  await fetch(`${gatewayUrl}/c`)
+  writeFileSync(file, 'policies: nonsense\n')
+  await expect.poll(stdout).toContain('NOT in use')
+  const { code, stdout: text } = await end('SIGTERM')
+  expect(code).toBe(0)
+  const lines = written(text)
+  for (const line of lines) {
+    expect(line).toMatchObject({
+      level: expect.stringMatching(/^(?:info|warn|error)$/),
+      time: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
+      message: expect.any(String),
+    })
+  }
+  const requests = lines.filter(({ message }) => message === 'request')
+  expect(requests).toMatchObject([
+    {
+      method: 'GET',
+      path: '/a',
+      status: 502,
+      client: '127.0.0.1',
+      id: expect.any(String),
+      upstream: 'http://127.0.0.1:9',
+    },
+    { path: '/b', status: 502 },
+    { path: '/c', status: 429, id: null, upstream: null },
+  ])
+  expect(lines.filter(({ level }) => level === 'warn')).toMatchObject([
+    { cause: expect.stringContaining('ECONNREFUSED'), consequence: 'the client got a 5xx' },
+  ])
+  expect(lines.filter(({ level }) => level === 'error')).toMatchObject([
+    { cause: expect.stringContaining('policies'), consequence: 'the last good configuration stays' },
+  ])
+  expect(text).not.toContain('canary')
+})
+
+test('neither passwords in URLs, nor fields that are called secret, nor what a terminal would obey get through', () => {
+  for (const format of ['text', 'json'] as const) {
+    let text = ''
+    const { log, logger } = createServerLog(format, {
+      print: line => {
+        text += `${line}\n`
+      },
+      complain() {},
+    })
+    log('failed at redis://user:canary@host', { level: 'error', cause: 'redis://:canary@host is gone' })
+    logger.warn({ token: 'canary', inner: { password: 'canary' } }, 'odd \u001b[2J')
+    expect(text).not.toContain('canary')
+    expect(text).not.toContain('\u001b')
+    expect(text).toContain('redis://***@host')
+  }
+})

@@ -1,0 +1,205 @@
+/** The figures over HTTP, of a gate in this process whose seconds are over when the test says so. */
+import { PassThrough } from 'node:stream'
+import { setImmediate } from 'node:timers/promises'
+import { createGate, createLimiter, slidingWindowLog } from 'headgate'
+import { defineConfig } from 'headgate/config'
+import { createStatistics, handleOf } from 'headgate/statistics'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { adminEndpoints } from '../src/admin/admin-endpoints.js'
+import { createAdminServer } from '../src/admin/admin-server.js'
+import type { Endpoint } from '../src/admin/endpoint.js'
+import { listen } from '../src/http/listen.js'
+import type { HttpAnswer } from '../src/http/problem.js'
+import { UpstreamCounts } from '../src/metrics/upstream-counts.js'
+import { DEFAULT_RULES } from '../src/observe/alert-rules.js'
+import { AlertWatch } from '../src/observe/alert-watch.js'
+import { maskSubject } from '../src/observe/mask-subject.js'
+import { statsEndpoints } from '../src/observe/stats-endpoints.js'
+import { figuresOf } from './support/test-figures.js'
+
+let work = (): void => {}
+const keep = (_: number, next: () => void) => {
+  work = next
+  return () => {}
+}
+const tick = () => work()
+const statistics = createStatistics({ timers: { after: keep, inBackground: keep } })
+const gate = createGate({
+  statistics,
+  config: defineConfig({
+    policies: { api: slidingWindowLog({ limit: 3, window: '1m' }) },
+    tiers: { free: { minute: 5 }, big: { minute: 50 } },
+    default: { tier: 'free' },
+    rules: [{ name: 'all', match: { path: '/api' }, policy: 'api' }],
+  }),
+})
+const figures = figuresOf(gate, statistics)
+const endpoints = adminEndpoints({
+  upstreams: new UpstreamCounts(),
+  ...{ gate, figures, statistics, log: () => {}, metricsPublic: false, isServing: () => true },
+  configState: () => ({ config: 'current', refusedConfigs: 0 }),
+})
+const server = createAdminServer({ endpoints, tokens: [], names: [], log: () => {} })
+let url = ''
+
+beforeAll(async () => {
+  const place = { host: '127.0.0.1', port: 0, hostFlag: '--host', portFlag: '--admin-port' }
+  url = `http://127.0.0.1:${await listen(server, place)}`
+})
+
+afterAll(async () => {
+  figures.close()
+  server.close()
+  server.closeAllConnections()
+  await gate.close()
+})
+
+async function get(path: string) {
+  const response = await fetch(`${url}${path}`)
+  return { status: response.status, body: (await response.json()) as never as Record<string, unknown> }
+}
+
+async function send(method: string, path: string, body: unknown = {}) {
+  const headers = { 'Content-Type': 'application/json' }
+  const response = await fetch(`${url}${path}`, { method, headers, body: JSON.stringify(body) })
+  return { status: response.status, body: (await response.json()) as never as Record<string, unknown> }
+}
+
+describe('GET /v1/stats', () => {
+  test('says what was allowed and denied, by whom and whose', async () => {
+    for (let index = 0; index < 5; index++) await gate.request({ subject: 'ip:203.0.113.9', path: '/api' })
+    await gate.request({ subject: 'user:alice-smith', path: '/elsewhere' })
+    tick()
+    const { body } = await get('/v1/stats')
+    expect(body).toMatchObject({
+      scope: 'process',
+      totals: { allowed: 4, denied: 2 },
+      now: { violationRate: 2 / 6 },
+      violators: [{ subject: 'ip:203.0.…', handle: handleOf('ip:203.0.113.9'), denied: 2, policy: 'api' }],
+      store: { kind: 'memory', state: 'up', availability: null, breakers: [] },
+      control: { enabled: true, multiplier: 1 },
+      overrides: 0,
+      config: { state: 'current', reloads: 0, version: expect.stringMatching(/^[0-9a-f]{8}$/) },
+    })
+    const names = (rows: unknown) => (rows as { name: string }[]).map(({ name }) => name)
+    expect(names(body.byPolicy)).toEqual(['api', 'tier'])
+    expect(names(body.bySource)).toEqual(['memory'])
+    expect(names(body.byRule)).toContain('all')
+    expect(JSON.stringify(body)).not.toContain('203.0.113.9')
+    expect(JSON.stringify(body)).not.toContain('alice')
+  })
+
+  test('the history has a point for the second', async () => {
+    const { body } = await get('/v1/stats/history?seconds=5')
+    expect(body).toMatchObject({ stepMs: 1_000, points: [{ allowed: 4, denied: 2, storeErrors: 0 }] })
+    expect((await get('/v1/stats/history?seconds=x')).status).toBe(400)
+  })
+
+  test('the stream sends one at once and one a second', async () => {
+    const response = await fetch(`${url}/v1/stats/stream`)
+    expect(response.headers.get('content-type')).toBe('text/event-stream')
+    const reader = (response.body as ReadableStream<Uint8Array>).getReader()
+    let text = ''
+    const until = async (count: number) => {
+      while (text.split('event: stats').length - 1 < count) {
+        const { value } = await reader.read()
+        text += new TextDecoder().decode(value)
+      }
+    }
+    await until(1)
+    tick()
+    await until(2)
+    expect(text).toMatch(/^retry: 2000\n\nevent: stats\nid: \d+\ndata: \{"atMs"/)
+    await reader.cancel()
+  })
+
+  test('the stream tells of an alert once when it begins and once when it is over', async () => {
+    let ownTick = (): void => {}
+    const keepOwn = (_: number, next: () => void) => {
+      ownTick = next
+      return () => {}
+    }
+    const rule = { threshold: 0.1, holdMs: 0, resolveMs: 0 }
+    const alerts = new AlertWatch({
+      ...{ rules: { ...DEFAULT_RULES, 'violation-rate': rule }, tell() {}, unixMs: Date.now },
+    })
+    const own = createStatistics({ timers: { after: keepOwn, inBackground: keepOwn } })
+    const limiter = createLimiter({
+      ...{ policies: { api: slidingWindowLog({ limit: 1, window: '1m' }) }, statistics: own },
+    })
+    const watched = figuresOf(gate, own, { alerts })
+    const heard: string[] = []
+    const { methods } = statsEndpoints(watched).find(({ path }) => path === '/v1/stats/stream') as Endpoint
+    const answer = methods.GET?.answer({} as never, null as never) as HttpAnswer
+    const client = new PassThrough().on('data', text => heard.push(`${text}`))
+    answer.stream?.(client as never)
+    for (let asked = 0; asked < 100; asked++) await limiter.check('user:1', { policy: 'api' })
+    ownTick()
+    ownTick()
+    for (let asked = 0; asked < 2_000; asked++) await limiter.check(`user:${asked}`, { policy: 'api' })
+    ownTick()
+    ownTick()
+    ownTick()
+    await setImmediate()
+    const told = heard.join('').match(/event: alert\ndata: .*/g) ?? []
+    expect(told.map(text => JSON.parse(text.slice(text.indexOf('{'))))).toMatchObject([
+      { id: 'violation-rate', state: 'firing' },
+      { id: 'violation-rate', state: 'resolved' },
+    ])
+    client.destroy()
+    watched.close()
+    await limiter.close()
+  })
+})
+
+describe('a violator', () => {
+  const handle = handleOf('ip:203.0.113.9')
+
+  test('is in the log of violations by the reference', async () => {
+    const { body } = await get(`/v1/violations?reference=${handle}`)
+    expect(body).toMatchObject({
+      sampled: true,
+      violations: [{ reference: handle, subject: 'ip:203.0.…', policy: 'api', rule: 'all' }],
+    })
+    expect((await get('/v1/violations?policy=other')).body).toMatchObject({ violations: [] })
+  })
+
+  test('can be inspected, overridden and reset by the handle alone', async () => {
+    const caller = { subject: 'ip:198.51.100.7' } as const
+    for (let index = 0; index < 9; index++) await gate.request(caller)
+    tick()
+    const other = handleOf(caller.subject)
+    const { body } = await get(`/v1/subjects/${other}`)
+    expect(body).toMatchObject({ subject: 'ip:198.51.…', handle: other, override: null })
+    expect(body.limits).toContainEqual(expect.objectContaining({ name: 'tier.log-1m', remaining: 0 }))
+    const override = { tier: 'big', ttl: '10m', reason: 'appeal', by: 'ada' }
+    expect((await send('PUT', `/v1/subjects/${other}/override`, override)).status).toBe(200)
+    expect((await gate.request(caller)).allowed).toBe(true)
+    const stats = (await get('/v1/stats')).body
+    expect(stats).toMatchObject({ overrides: 1 })
+    expect(stats.violators).toContainEqual(expect.objectContaining({ handle: other, overridden: true }))
+    expect((await send('DELETE', `/v1/subjects/${other}/override`)).body).toEqual({ removed: true })
+    expect((await gate.request(caller)).allowed).toBe(false)
+    expect((await send('POST', `/v1/subjects/${other}/reset`)).body).toEqual({ reset: true })
+    expect((await gate.request(caller)).allowed).toBe(true)
+  })
+
+  test('by its name just as well; a handle nobody has is not found', async () => {
+    expect((await get('/v1/subjects/user%3A7')).body).toMatchObject({ subject: 'user:…' })
+    expect((await get('/v1/subjects/aaaaaaaaaaaa')).status).toBe(404)
+    expect((await get('/v1/subjects/nonsense')).status).toBe(400)
+    expect((await get('/v1/subjects/%zz')).status).toBe(400)
+    expect((await get(`/v1/subjects/${handle}/else`)).status).toBe(404)
+  })
+})
+
+test.each([
+  ['ip:203.0.113.9', 'ip:203.0.…'],
+  ['ip:2001:db8:1:2::/64', 'ip:2001:db8:…'],
+  ['user:42', 'user:…'],
+  ['user:alice-smith', 'user:al…'],
+  ['apikey:~0123456789abcdef', 'apikey:~012345678…'],
+  ['tenant:acme:inc', 'tenant:ac…'],
+])('%s is shown as %s', (subject, shown) => {
+  expect(maskSubject(subject)).toBe(shown)
+})

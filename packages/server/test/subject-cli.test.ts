@@ -1,0 +1,143 @@
+/** `headgate check`, `inspect`, `reset`, `control`, `functions` and `completion`, at a running server and in Redis itself. */
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type RedisProcess, startRedis } from '../../headgate/test/support/redis-process.ts'
+import { sendCommand } from '../../headgate/test/support/resp.ts'
+import { type HeadgateProcess, serveHeadgate } from './support/headgate-process.js'
+import { runInProcess } from './support/run-in-process.js'
+
+const folder = mkdtempSync(join(tmpdir(), 'headgate-subject-cli-'))
+const FILE = join(folder, 'headgate.yaml')
+writeFileSync(
+  FILE,
+  `policies:
+  api: { algorithm: sliding-window-log, limit: 2, window: 1h }
+  login: { algorithm: token-bucket, capacity: 1, refillPerSecond: 0.001 }
+default: { policy: api }
+rules:
+  - { name: login, match: { method: POST, path: /login }, policy: login }
+`,
+)
+let redis: RedisProcess
+let server: HeadgateProcess
+beforeAll(async () => {
+  redis = await startRedis()
+  server = await serveHeadgate('--config', FILE, '--demo', '--redis', redis.url)
+})
+beforeEach(async () => void (await sendCommand(redis.port, 'FLUSHALL')))
+afterAll(async () => {
+  await server?.end('SIGTERM')
+  await redis?.stop()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const places = ['--server', '--redis'] as const
+type Place = (typeof places)[number]
+const at = (place: Place) =>
+  place === '--server' ? ['--server', server.adminUrl] : ['--redis', redis.url, '--config', FILE]
+const run = (place: Place, ...args: string[]) => runInProcess([...args, ...at(place)])
+
+describe.each(places)('at %s', place => {
+  test('check charges and says what is left, and ends with 5 when it is denied', async () => {
+    expect(await run(place, 'check', 'user:1', '--policy', 'api')).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^allowed: 1 of 2 left by policy api, whole again in 3600 s\n$/),
+    })
+    await run(place, 'check', 'user:1', '--policy', 'api')
+    expect(await run(place, 'check', 'user:1', '--policy', 'api')).toMatchObject({
+      code: 5,
+      out: expect.stringMatching(/^denied by policy api: limit-exceeded, next in \d+ s\n$/),
+      err: '',
+    })
+  })
+
+  test('check goes by the rules for a request, and --peek charges nothing', async () => {
+    const login = ['check', 'user:2', '--method', 'POST', '--path', '/login', '--json']
+    expect(JSON.parse((await run(place, ...login, '--peek')).out)).toMatchObject({
+      allowed: true,
+      rule: 'login',
+    })
+    expect((await run(place, ...login)).code).toBe(0)
+    expect((await run(place, ...login)).code).toBe(5)
+  })
+
+  test('inspect says what is used and under which key, and reset forgets it', async () => {
+    await run(place, 'check', 'user:3', '--policy', 'api')
+    const { code, out } = await run(place, 'inspect', 'user:3')
+    expect(code).toBe(0)
+    expect(out).toContain('user:3')
+    const key = /^ {2}(ratelimit:\S+user:3\S*api\S+)$/m.exec(out)?.[1] ?? 'no key'
+    expect(await sendCommand(redis.port, 'EXISTS', key)).toBe(1)
+    expect(await run(place, 'reset', 'user:3')).toMatchObject({ code: 0 })
+    expect(
+      JSON.parse((await run(place, 'check', 'user:3', '--policy', 'api', '--peek', '--json')).out),
+    ).toMatchObject({
+      remaining: 2,
+    })
+  })
+
+  test('control is switched off and on, scaled, and shown', async () => {
+    expect((await run(place, 'control', 'off')).out).toBe('limits off, multiplier 1\n')
+    expect((await run(place, 'control', 'multiplier', '2')).out).toBe('limits off, multiplier 2\n')
+    expect((await run(place, 'control', 'on')).out).toBe('limits on, multiplier 2\n')
+    expect((await run(place, 'control', 'status')).out).toBe('limits on, multiplier 2\n')
+  })
+
+  test.each([
+    [['check', 'user:1'], '--policy: expected one of --policy and --tier'],
+    [['check', 'user:1', '--policy', 'nope'], 'expected one of'],
+    [['check', 'user:1', '--method', 'GET'], '--path: expected together with --method'],
+    [['check', 'user:1', '--path', '/', '--policy', 'api'], '--policy: expected without --path'],
+    [['check', 'user:1', '--policy', 'api', '--cost', 'x'], '--cost: expected'],
+    [['reset', 'user:1', '--scope', 'x'], '--policy: expected one of'],
+    [['control', 'multiplier', '-3'], 'multiplier'],
+  ])('refuses %j with exit code 2', async (args, message) => {
+    const { code, out, err } = await run(place, ...args)
+    expect({ code, out }).toEqual({ code: 2, out: '' })
+    expect(err).toContain(message)
+  })
+})
+
+describe('headgate functions', () => {
+  test('loads the library that stores with functions use', async () => {
+    const { code, out } = await runInProcess(['functions', 'load', '--redis', redis.url])
+    expect({ code, out }).toEqual({ code: 0, out: 'loaded into redis\n' })
+    expect(JSON.stringify(await sendCommand(redis.port, 'FUNCTION', 'LIST'))).toContain('headgate')
+    expect((await runInProcess(['functions', 'print'])).out).toMatch(/^#!lua name=headgate/)
+  })
+
+  test('says when Redis is not there', async () => {
+    const { code, err } = await runInProcess(['functions', 'load', '--redis', 'redis://127.0.0.1:1'])
+    expect(code).toBe(3)
+    expect(err).toContain('--redis: ')
+  })
+})
+
+describe('headgate completion', () => {
+  test('completes commands and flags in a real bash', async () => {
+    const { code, out } = await runInProcess(['completion', 'bash'])
+    expect(code).toBe(0)
+    const complete = (...words: string[]) => {
+      const line = words.map(word => `'${word}'`).join(' ')
+      const script = `${out}\nCOMP_WORDS=(${line}); COMP_CWORD=${words.length - 1}; _headgate; echo "\${COMPREPLY[@]}"`
+      return execFileSync('bash', ['-c', script], { encoding: 'utf8' }).trim()
+    }
+    expect(complete('headgate', 'si')).toBe('simulate')
+    expect(complete('headgate', 'control', 'o')).toBe('on off')
+    expect(complete('headgate', 'override', 'set', '--rea')).toBe('--reason')
+    expect(complete('headgate', 'inspect', 'user:1', '--js')).toBe('--json')
+  })
+
+  test.each(['zsh', 'fish'])('knows %s', async shell => {
+    const { code, out } = await runInProcess(['completion', shell])
+    expect(code).toBe(0)
+    expect(out).toContain('simulate')
+  })
+
+  test('refuses other shells', async () => {
+    expect(await runInProcess(['completion', 'cmd'])).toMatchObject({ code: 2, out: '' })
+  })
+})

@@ -1,0 +1,50 @@
+import type { Gate } from 'headgate'
+import { createStatistics } from 'headgate/statistics'
+import { adminEndpoints } from '../../src/admin/admin-endpoints.js'
+import { createAdminServer } from '../../src/admin/admin-server.js'
+import type { Token } from '../../src/admin/tokens.js'
+import { listen } from '../../src/http/listen.js'
+import { UpstreamCounts } from '../../src/metrics/upstream-counts.js'
+import { figuresOf } from './test-figures.js'
+
+/** The admin port of a gate, listening on a free port. */
+export interface AdminApi {
+  readonly url: string
+  readonly logged: readonly string[]
+  post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>
+  close(): void
+}
+
+export async function serveAdmin(gate: Gate, tokens: readonly Token[] = []): Promise<AdminApi> {
+  const logged: string[] = []
+  const log = (line: string) => void logged.push(line)
+  const endpoints = adminEndpoints({
+    ...{
+      gate,
+      figures: figuresOf(gate),
+      statistics: createStatistics(),
+      upstreams: new UpstreamCounts(),
+      log,
+      metricsPublic: false,
+      isServing: () => true,
+    },
+    configState: () => ({ config: 'current', refusedConfigs: 0 }),
+  })
+  const server = createAdminServer({ endpoints, tokens, names: [], log })
+  const port = await listen(server, { host: '127.0.0.1', port: 0, hostFlag: '', portFlag: '' })
+  const url = `http://127.0.0.1:${port}`
+  return {
+    url,
+    logged,
+    post: (path, body, headers = {}) =>
+      fetch(`${url}${path}`, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json', ...headers },
+        body: JSON.stringify(body),
+      }),
+    close() {
+      server.close()
+      server.closeAllConnections()
+    },
+  }
+}

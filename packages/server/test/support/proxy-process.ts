@@ -1,0 +1,101 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { findFreePort } from '../../../headgate/test/support/free-port.ts'
+import { systemProgram } from '../../../headgate/test/support/system-program.ts'
+import { waitUntil } from '../../../headgate/test/support/wait-until.ts'
+
+/** A proxy that a test started on a free port. */
+export interface ProxyProcess {
+  readonly url: string
+  stop(): Promise<void>
+}
+
+/** The first code block of a kind in a guide, with other ports. */
+export function snippet(guide: string, kind: string, ports: Readonly<Record<number, number>>): string {
+  const text = readFileSync(new URL(`../../../../docs/guide/${guide}`, import.meta.url), 'utf8')
+  const block = new RegExp(`\`\`\`${kind}\n([^]*?)\`\`\``).exec(text)?.[1]
+  if (block === undefined) throw new Error(`${guide}: expected a block of ${kind}`)
+  return Object.entries(ports).reduce(
+    (found, [port, other]) => found.replaceAll(`:${port}`, `:${other}`),
+    block,
+  )
+}
+
+/** nginx, with what stands in its `server`. */
+export async function startNginx(locations: string): Promise<ProxyProcess> {
+  const path = await systemProgram('nginx')
+  const folder = mkdtempSync(join(tmpdir(), 'headgate-nginx-'))
+  for (const name of ['body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']) mkdirSync(join(folder, name))
+  const port = await findFreePort()
+  const file = join(folder, 'nginx.conf')
+  writeFileSync(file, nginxConf(folder, port, locations))
+  const args = ['-e', join(folder, 'error.log'), '-p', folder, '-c', file]
+  const child = spawn(path, args, { stdio: ['ignore', 'ignore', 'pipe'] })
+  return listening(child, port, folder)
+}
+
+/** Caddy, with what stands in its site. */
+export async function startCaddy(site: string): Promise<ProxyProcess> {
+  const path = await systemProgram('caddy')
+  const folder = mkdtempSync(join(tmpdir(), 'headgate-caddy-'))
+  const port = await findFreePort()
+  const file = join(folder, 'Caddyfile')
+  const options = '{\n  admin off\n  auto_https off\n}'
+  writeFileSync(file, `${options}\nhttp://127.0.0.1:${port} {\n  bind 127.0.0.1\n${site}\n}\n`)
+  const env = { ...process.env, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder }
+  const args = ['run', '--config', file, '--adapter', 'caddyfile']
+  return listening(spawn(path, args, { stdio: ['ignore', 'ignore', 'pipe'], env }), port, folder)
+}
+
+function nginxConf(folder: string, port: number, locations: string): string {
+  const temp = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
+    name => `${name}_temp_path ${folder}/${name.replace('client_', '')};`,
+  )
+  return `
+daemon off;
+master_process off;
+pid ${folder}/nginx.pid;
+error_log ${folder}/error.log;
+events { worker_connections 256; }
+http {
+  access_log off;
+  ${temp.join('\n  ')}
+  server {
+    listen 127.0.0.1:${port};
+    ${locations}
+  }
+}
+`
+}
+
+async function listening(child: ChildProcess, port: number, folder: string): Promise<ProxyProcess> {
+  let complaint = ''
+  child.stderr?.on('data', text => {
+    complaint += text
+  })
+  const ended = once(child, 'exit')
+  await waitUntil('listening', async () => child.exitCode !== null || (await canConnect(port)))
+  if (child.exitCode !== null) throw new Error(`it ended before it listened: ${complaint}`)
+  return {
+    url: `http://127.0.0.1:${port}`,
+    async stop() {
+      child.kill('SIGTERM')
+      await ended
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+function canConnect(port: number): Promise<boolean> {
+  return new Promise(resolve => {
+    const socket = connect(port, '127.0.0.1', () => {
+      socket.destroy()
+      resolve(true)
+    })
+    socket.on('error', () => resolve(false))
+  })
+}

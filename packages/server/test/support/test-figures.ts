@@ -1,0 +1,20 @@
+import type { Gate } from 'headgate'
+import { createStatistics, type Statistics } from 'headgate/statistics'
+import { DEFAULT_RULES } from '../../src/observe/alert-rules.js'
+import { AlertWatch } from '../../src/observe/alert-watch.js'
+import { createFigures, type Figures, type FiguresOptions } from '../../src/observe/figures.js'
+
+/** Figures of a gate in this process, with its limits there, too. */
+export function figuresOf(
+  gate: Gate,
+  statistics: Statistics = createStatistics(),
+  options: Partial<FiguresOptions> = {},
+): Figures {
+  return createFigures({
+    ...{ gate, statistics, storeKind: 'memory', service: '', showSubjects: false, unixMs: Date.now },
+    ...{ fleet: null, readRedis: null, budget: { opsPerSecond: null, memoryBytes: null } },
+    alerts: new AlertWatch({ rules: DEFAULT_RULES, tell() {}, unixMs: Date.now }),
+    configState: () => ({ config: 'current', refusedConfigs: 0 }),
+    ...options,
+  })
+}
