@@ -1,0 +1,108 @@
+/** The frame of the page: where one can go, whether the figures are live, and the token where one is needed. */
+import { useState } from 'preact/hooks'
+import { keepToken, readToken } from './api.js'
+import { ControlPage } from './control-page.js'
+import { duration, instant } from './format.js'
+import { type Live, useLive } from './live.js'
+import { NowPage } from './now-page.js'
+import { PolicyPage } from './policy-page.js'
+import { linkTo, useRoute } from './route.js'
+import { ShadowPage } from './shadow-page.js'
+import { SubjectPage } from './subject-page.js'
+import { TokenForm } from './token-form.js'
+import { ViolationsPage } from './violations-page.js'
+
+const PAGES = [
+  ['', 'Now'],
+  ['violations', 'Violations'],
+  ['policy', 'Policy'],
+  ['shadow', 'Shadow'],
+  ['control', 'Control'],
+] as const
+
+export function App() {
+  const [token, setToken] = useState(readToken)
+  const live = useLive(token)
+  const route = useRoute()
+  const useToken = (given: string | null): void => {
+    keepToken(given)
+    setToken(given)
+  }
+  if (live.connection === 'token-needed') return <TokenForm isWrong={token !== null} onToken={useToken} />
+  return (
+    <>
+      <a class="skip" href="#main">
+        Skip to the figures
+      </a>
+      <header>
+        <h1>
+          <a href={linkTo('')}>Headgate</a>
+        </h1>
+        <nav aria-label="Pages">
+          {PAGES.map(([path, name]) => (
+            <a key={path} href={linkTo(path)} aria-current={route[0] === path ? 'page' : undefined}>
+              {name}
+            </a>
+          ))}
+        </nav>
+        <ConnectionState live={live} />
+        {token !== null && (
+          <button type="button" class="quiet" onClick={() => useToken(null)}>
+            Sign out
+          </button>
+        )}
+      </header>
+      <main id="main" tabIndex={-1}>
+        <Page live={live} route={route} />
+      </main>
+    </>
+  )
+}
+
+function Page({ live, route }: { live: Live; route: readonly string[] }) {
+  const [page, detail = ''] = route
+  if (live.connection === 'forbidden') {
+    return (
+      <p class="notice">This token may not read the figures. Sign out, and use one with the role read.</p>
+    )
+  }
+  if (live.snapshot === null) {
+    return (
+      <p class="notice">
+        {live.connection === 'lost' ? 'The server does not answer. Trying again …' : 'Connecting …'}
+      </p>
+    )
+  }
+  if (page === 'subject') return <SubjectPage key={detail} handle={detail} />
+  if (page === 'policy') return <PolicyPage />
+  if (page === 'violations') return <ViolationsPage />
+  if (page === 'shadow') return <ShadowPage snapshot={live.snapshot} />
+  if (page === 'control') return <ControlPage snapshot={live.snapshot} />
+  return <NowPage snapshot={live.snapshot} history={live.history} />
+}
+
+/** Says it in words, so that nobody takes old figures for new ones. */
+function ConnectionState({ live: { connection, snapshot } }: { live: Live }) {
+  if (connection === 'lost') {
+    const since = snapshot === null ? '' : `; figures of ${instant(snapshot.atMs)}`
+    return (
+      <p class="state bad" role="status">
+        Not connected{since}
+      </p>
+    )
+  }
+  if (snapshot === null || connection !== 'live') {
+    return (
+      <p class="state" role="status">
+        Connecting
+      </p>
+    )
+  }
+  const age = snapshot.atMs - snapshot.asOfMs
+  const isStale = snapshot.store.state === 'down' || age > 5_000
+  return (
+    <p class={isStale ? 'state bad' : 'state good'} role="status">
+      {isStale ? `Live, without Redis: the fleet as of ${duration(age)} ago` : 'Live'}
+    </p>
+  )
+}

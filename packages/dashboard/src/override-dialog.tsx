@@ -1,0 +1,79 @@
+/** Other numbers for a caller, for a while. */
+import { useState } from 'preact/hooks'
+import { sendJson } from './api.js'
+import { ConfirmDialog } from './dialog.js'
+
+const DURATIONS = ['10m', '1h', '6h', '1d', '7d']
+
+export function OverrideDialog({
+  handle,
+  subject,
+  onClose,
+}: {
+  handle: string
+  subject: string
+  onClose(): void
+}) {
+  const [kind, setKind] = useState<'numbers' | 'tier'>('numbers')
+  const [minute, setMinute] = useState('100')
+  const [tier, setTier] = useState('')
+  const [ttl, setTtl] = useState('1h')
+  const [reason, setReason] = useState('')
+  const save = async (): Promise<void> => {
+    const replacement = kind === 'tier' ? { tier } : { numbers: { minute: Number(minute) } }
+    await sendJson('PUT', `v1/subjects/${encodeURIComponent(handle)}/override`, {
+      ...replacement,
+      ...{ ttl, reason, by: 'dashboard' },
+    })
+  }
+  return (
+    <ConfirmDialog
+      title={`Override for ${subject}`}
+      confirm="Set override"
+      onClose={onClose}
+      onConfirm={save}
+    >
+      <label>
+        What
+        <select value={kind} onChange={event => setKind(event.currentTarget.value as typeof kind)}>
+          <option value="numbers">requests a minute</option>
+          <option value="tier">another tier</option>
+        </select>
+      </label>
+      {kind === 'numbers' ? (
+        <label>
+          Requests a minute
+          <input
+            type="number"
+            min="0"
+            required
+            value={minute}
+            onInput={event => setMinute(event.currentTarget.value)}
+          />
+        </label>
+      ) : (
+        <label>
+          Tier
+          <input required value={tier} onInput={event => setTier(event.currentTarget.value)} />
+        </label>
+      )}
+      <label>
+        For
+        <select value={ttl} onChange={event => setTtl(event.currentTarget.value)}>
+          {DURATIONS.map(text => (
+            <option key={text}>{text}</option>
+          ))}
+        </select>
+      </label>
+      <label>
+        Reason
+        <input
+          required
+          maxLength={200}
+          value={reason}
+          onInput={event => setReason(event.currentTarget.value)}
+        />
+      </label>
+    </ConfirmDialog>
+  )
+}

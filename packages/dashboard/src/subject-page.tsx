@@ -1,0 +1,149 @@
+/** One caller: what each of its limits has left, over time, and what it was denied. */
+import { useEffect, useMemo, useState } from 'preact/hooks'
+import type uPlot from 'uplot'
+import { sendJson } from './api.js'
+import { duration, number } from './format.js'
+import { type Line, LineChart } from './line-chart.js'
+import { OverrideDialog } from './override-dialog.js'
+import { overrideWords } from './override-words.js'
+import type { LimitState, SubjectState } from './snapshot.js'
+import { useAction } from './use-action.js'
+import { usePolled } from './use-polled.js'
+import { ViolationTable } from './violation-table.js'
+import { ResetDialog } from './violator-table.js'
+
+const EVERY_MS = 1_000
+const KEPT_SAMPLES = 600
+const COLOURS = ['--accent', '--calm', '--third', '--fourth']
+
+type Sample = { readonly atMs: number; readonly remaining: ReadonlyMap<string, number> }
+
+export function SubjectPage({ handle }: { handle: string }) {
+  const path = `v1/subjects/${encodeURIComponent(handle)}`
+  const { value, error, refresh } = usePolled<SubjectState>(path, EVERY_MS)
+  const [dialog, setDialog] = useState<'override' | 'reset' | null>(null)
+  const removal = useAction()
+  const samples = useSamples(value)
+  const close = (): void => {
+    setDialog(null)
+    refresh()
+  }
+  if (value === null) return <p class="notice">{error ?? 'Looking …'}</p>
+  const names = value.limits.map(limit => nameOf(limit, value.subject))
+  return (
+    <>
+      <h2>{value.subject}</h2>
+      <div class="buttons">
+        <button type="button" onClick={() => setDialog('override')}>
+          Override
+        </button>
+        <button type="button" class="quiet" onClick={() => setDialog('reset')}>
+          Reset
+        </button>
+      </div>
+      {error !== null && <p class="notice bad">{error}</p>}
+      {value.override !== null && (
+        <p class="notice">
+          {overrideWords(value.override)}{' '}
+          <button
+            type="button"
+            class="quiet"
+            onClick={() =>
+              removal.run(async () => void (await sendJson('DELETE', `${path}/override`, {}))).then(refresh)
+            }
+          >
+            Remove
+          </button>
+        </p>
+      )}
+      {removal.error !== null && (
+        <p role="alert" class="notice bad">
+          {removal.error}
+        </p>
+      )}
+      <LimitsOverTime samples={samples} names={names} />
+      <LimitTable names={names} limits={value.limits} />
+      <ViolationTable violations={value.violations} caption="Lately denied (a sample)" />
+      {dialog === 'override' && <OverrideDialog handle={handle} subject={value.subject} onClose={close} />}
+      {dialog === 'reset' && <ResetDialog handle={handle} subject={value.subject} onClose={close} />}
+    </>
+  )
+}
+
+function nameOf({ name, scope, subject }: LimitState, own: string): string {
+  const whose = subject === own ? '' : ` of ${subject}`
+  return `${name}${scope === 'global' ? '' : ` in ${scope}`}${whose}`
+}
+
+function useSamples(state: SubjectState | null): readonly Sample[] {
+  const [samples, setSamples] = useState<readonly Sample[]>([])
+  useEffect(() => {
+    if (state === null) return
+    const remaining = new Map(
+      state.limits.map(limit => [nameOf(limit, state.subject), limit.remaining / Math.max(1, limit.limit)]),
+    )
+    setSamples(last => [...last, { atMs: Date.now(), remaining }].slice(-KEPT_SAMPLES))
+  }, [state])
+  return samples
+}
+
+function LimitsOverTime({ samples, names }: { samples: readonly Sample[]; names: readonly string[] }) {
+  const lines: Line[] = names.map((label, index) => ({
+    label,
+    colour: COLOURS[index % COLOURS.length] as string,
+  }))
+  const shape = names.join()
+  const data = useMemo(
+    (): uPlot.AlignedData => [
+      samples.map(({ atMs }) => atMs / 1000),
+      ...names.map(name => samples.map(({ remaining }) => (remaining.get(name) ?? Number.NaN) * 100)),
+    ],
+    [samples, shape],
+  )
+  if (names.length === 0) return <p class="empty">Nothing is used.</p>
+  return (
+    <section class="panel" aria-labelledby="left-title">
+      <h3 id="left-title">Left of each limit, in per cent</h3>
+      <LineChart
+        description="What is left of each limit over time; the table below has the figures"
+        lines={lines}
+        data={data}
+        height={200}
+      />
+    </section>
+  )
+}
+
+function LimitTable({ names, limits }: { names: readonly string[]; limits: readonly LimitState[] }) {
+  return (
+    <section class="panel">
+      <table>
+        <caption>Limits</caption>
+        <thead>
+          <tr>
+            <th scope="col">limit</th>
+            <th scope="col" class="number">
+              left
+            </th>
+            <th scope="col" class="number">
+              of
+            </th>
+            <th scope="col" class="number">
+              whole again in
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {limits.map((limit, index) => (
+            <tr key={names[index]}>
+              <th scope="row">{names[index]}</th>
+              <td class={limit.remaining === 0 ? 'number bad' : 'number'}>{number(limit.remaining)}</td>
+              <td class="number">{number(limit.limit)}</td>
+              <td class="number">{duration(limit.resetAfterMs)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  )
+}
