@@ -1,9 +1,9 @@
 /**
- * All benches, one after the other: the embedded store, limits on Redis, web servers. Starts and stops its own Redis.
+ * All benches, one after the other: the embedded store, limits on Redis, web servers, services. Starts and stops its own Redis.
  *
  *   npm run bench                        about twenty minutes; writes bench/results, the charts and the docs
  *   npm run bench -- --quick             about three minutes; rough, writes nothing
- *   npm run bench -- --only redis,http   some of: embedded, redis, http
+ *   npm run bench -- --only redis,http   some of: embedded, redis, http, services
  *   npm run bench -- --strict            exit code 1 if a target was missed
  */
 import { spawn } from 'node:child_process'
@@ -11,7 +11,12 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 
-const PARTS = { embedded: './embedded.js', redis: './redis/main.js', http: './http/main.js' }
+const PARTS = {
+  embedded: './embedded.js',
+  redis: './redis/main.js',
+  http: './http/main.js',
+  services: './services/main.js',
+}
 
 const { values: options } = parseArgs({
   options: {

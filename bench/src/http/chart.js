@@ -2,18 +2,18 @@ import { barChart } from '../report/bar-chart.js'
 import { formatShare } from '../report/table.js'
 import { FRAMEWORKS } from './entries.js'
 
-/** What is left of the bare framework's requests a second, for each framework and limiter. @param {readonly import('./results.js').Row[]} rows */
+/** What is left of a framework, for each limiter; of ours with the headers it sends by default. @param {readonly import('./results.js').Row[]} rows */
 export function httpChart(rows) {
   const groups = FRAMEWORKS.map(framework => ({
     title: framework,
     bars: rows
-      .filter(row => row.framework === framework)
-      .map(({ id, who, ofBare: { median } }) => ({
+      .filter(row => row.framework === framework && row.style !== 'none' && row.style !== 'ietf')
+      .map(({ id, who, share: { median } }) => ({
         label: id.slice(framework.length + 2),
         value: median,
         text: formatShare(median),
-        ours: who === 'headgate',
+        ours: who.startsWith('headgate'),
       })),
   }))
-  return barChart("Requests a second as a share of the bare framework's", groups)
+  return barChart('What is left of the web framework, by processor time', groups)
 }

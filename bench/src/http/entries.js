@@ -1,13 +1,18 @@
-/** The servers that are loaded: each framework bare, with the limiter its users take, and with ours. */
+/** The servers that are loaded: each framework bare, with the limiter its users take, and with our adapter. */
 
-/** @typedef {'express' | 'fastify' | 'hono'} Framework */
-/** @typedef {'none' | 'memory' | 'redis'} Where Limits are kept. */
-/** @typedef {{ framework: Framework, where: Where, who: 'bare' | 'usual' | 'usual, tuned' | 'headgate' }} Entry */
+/** @typedef {'express' | 'fastify' | 'hono' | 'koa' | 'node:http'} Framework */
+/** @typedef {'none' | 'memory' | 'redis' | 'redis, leased'} Where Limits are kept. */
+/** @typedef {'bare' | 'empty middleware' | 'usual' | 'usual, tuned' | 'flexible' | 'headgate' | 'headgate, gate'} Who */
+/** @typedef {'none' | 'ietf' | 'legacy'} Style The headers of our own; peers send three. */
+/** @typedef {{ framework: Framework, where: Where, who: Who, style?: Style }} Entry */
 
 /** @type {readonly Framework[]} */
-export const FRAMEWORKS = ['express', 'fastify', 'hono']
+export const FRAMEWORKS = ['express', 'fastify', 'hono', 'koa', 'node:http']
 
-/** What users of a framework take. @type {Readonly<Record<Framework, Record<'memory' | 'redis', string>>>} */
+/** @type {readonly Style[]} */
+const STYLES = ['none', 'ietf', 'legacy']
+
+/** What users of a framework take. @type {Readonly<Record<string, Record<'memory' | 'redis', string>>>} */
 const USUAL = {
   express: { memory: 'express-rate-limit', redis: 'express-rate-limit, rate-limit-redis' },
   fastify: { memory: '@fastify/rate-limit', redis: '@fastify/rate-limit' },
@@ -17,22 +22,62 @@ const USUAL = {
 /** @type {readonly Entry[]} */
 export const ENTRIES = FRAMEWORKS.flatMap(framework => [
   { framework, where: 'none', who: 'bare' },
-  { framework, where: 'memory', who: 'usual' },
-  { framework, where: 'memory', who: 'headgate' },
-  { framework, where: 'redis', who: 'usual' },
-  // The plugin of Fastify knows no client but ioredis.
-  ...(framework === 'fastify' ? [] : [tuned(framework)]),
-  { framework, where: 'redis', who: 'headgate' },
+  ...peersOf(framework),
+  ...inMemory(framework),
+  ...(framework in USUAL ? onRedis(framework) : []),
 ])
 
-/** @param {Framework} framework @returns {Entry} */
-function tuned(framework) {
-  return { framework, where: 'redis', who: 'usual, tuned' }
+/** @param {Framework} framework @returns {Entry[]} */
+function peersOf(framework) {
+  if (!(framework in USUAL)) return []
+  /** @type {Entry[]} */
+  const flexible =
+    framework === 'hono'
+      ? []
+      : [entry(framework, 'memory', 'flexible'), entry(framework, 'redis', 'flexible')]
+  return [
+    ...flexible,
+    // The least a limiter can be. With any middleware at all, Hono leaves the shorter way it has for an app that is one handler.
+    entry(framework, 'none', 'empty middleware'),
+    entry(framework, 'memory', 'usual'),
+    entry(framework, 'redis', 'usual'),
+    // The plugin of Fastify knows no client but ioredis.
+    ...(framework === 'fastify' ? [] : [entry(framework, 'redis', 'usual, tuned')]),
+  ]
+}
+
+/** @param {Framework} framework @returns {Entry[]} */
+function inMemory(framework) {
+  return [
+    ...STYLES.map(style => entry(framework, 'memory', 'headgate', style)),
+    entry(framework, 'memory', 'headgate, gate', 'legacy'),
+  ]
+}
+
+/** @param {Framework} framework @returns {Entry[]} */
+function onRedis(framework) {
+  return [
+    ...STYLES.map(style => entry(framework, 'redis, leased', 'headgate', style)),
+    entry(framework, 'redis', 'headgate', 'legacy'),
+    entry(framework, 'redis', 'headgate, gate', 'legacy'),
+  ]
+}
+
+/** @param {Framework} framework @param {Where} where @param {Who} who @param {Style} [style] @returns {Entry} */
+function entry(framework, where, who, style) {
+  return { framework, where, who, ...(style && { style }) }
 }
 
 /** @param {Entry} entry */
-export function idOf({ framework, where, who }) {
-  if (where === 'none') return `${framework}, bare`
-  const name = who === 'headgate' ? 'headgate' : USUAL[framework][where]
+export function idOf({ framework, where, who, style }) {
+  if (where === 'none') return `${framework}, ${who}`
+  if (style !== undefined) return `${framework}, ${who}, ${where}, ${style}`
+  if (who === 'flexible') return `${framework}, rate-limiter-flexible, ${where}`
+  const name = USUAL[framework]?.[where === 'memory' ? 'memory' : 'redis']
   return `${framework}, ${name}, ${where}${who === 'usual, tuned' ? ' (node-redis, tuned)' : ''}`
+}
+
+/** What a server is compared to: the framework without a limiter. @param {Entry} entry @returns {Entry} */
+export function baseOf({ framework }) {
+  return entry(framework, 'none', framework === 'hono' ? 'empty middleware' : 'bare')
 }

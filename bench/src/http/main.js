@@ -1,8 +1,10 @@
 /**
- * Measures what a limiter costs a web server: Express, Fastify and Hono, bare, with their usual limiter, with ours.
+ * Measures what a limiter costs a web server: Express, Fastify, Hono, Koa and node:http, bare, with their usual limiter,
+ * with ours and each of its families of headers.
  *
- *   npm run bench:http               about a minute and a half; writes bench/results, the chart and the docs
- *   npm run bench:http -- --quick    half a minute; rough, writes nothing
+ *   npm run bench:http                        about eight minutes; writes bench/results, the chart and the docs
+ *   npm run bench:http -- --quick             a minute; rough, writes nothing
+ *   npm run bench:http -- --quick --only koa  the frameworks whose name begins so
  *   npm run bench:http -- --strict   exit code 1 if a target was missed
  */
 import { availableParallelism, loadavg } from 'node:os'
@@ -15,12 +17,16 @@ import { toMarkdown } from './markdown.js'
 import { judge, toRows } from './results.js'
 import { loadInRounds } from './rounds.js'
 
-const FULL = { rounds: 5, seconds: 0.7, warmUpSeconds: 1 }
-const QUICK = { rounds: 1, seconds: 0.5, warmUpSeconds: 0.5 }
+const FULL = { rounds: 5, seconds: 0.5, warmUpRequests: 20_000 }
+const QUICK = { rounds: 1, seconds: 0.5, warmUpRequests: 5_000 }
 
 const load = loadavg()[0] ?? 0
 const { values: options } = parseArgs({
-  options: { quick: { type: 'boolean', default: false }, strict: { type: 'boolean', default: false } },
+  options: {
+    quick: { type: 'boolean', default: false },
+    strict: { type: 'boolean', default: false },
+    only: { type: 'string', default: '' },
+  },
 })
 const plan = options.quick ? QUICK : FULL
 const progress = createProgress()
@@ -29,7 +35,7 @@ const server = await startServer()
 /** @type {import('./results.js').Row[]} */
 let rows
 try {
-  rows = toRows(await loadInRounds(server.url, plan, progress.step))
+  rows = toRows(await loadInRounds(server.url, { ...plan, only: options.only }, progress.step))
 } finally {
   await server.stop()
 }
@@ -46,7 +52,7 @@ const setting = {
 const results = { setting, rows }
 process.stdout.write(`${toMarkdown(results, '##')}\n\n`)
 const targets = judge(rows)
-if (!options.quick) {
+if (!options.quick && options.only === '') {
   await writeResults('http', {
     title: 'HTTP',
     json: { ...results, targets },

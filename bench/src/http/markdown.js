@@ -1,3 +1,4 @@
+import { spreadOf } from '../report/statistics.js'
 import { formatRate, formatRatio, formatTable } from '../report/table.js'
 import { judge } from './results.js'
 
@@ -5,15 +6,16 @@ import { judge } from './results.js'
 export function toMarkdown({ setting, rows }, heading) {
   const { node, redis, cores, rounds, load } = setting
   return [
-    `Node ${node}, Redis ${redis}, ${cores} cores, 64 connections, medians of ${rounds} rounds; the machine's load before the run was ${load.toFixed(1)}.`,
+    `Node ${node}, Redis ${redis}, ${cores} cores, 64 connections, medians of ${rounds} rounds; the machine's load before the run was ${load.toFixed(1)}. *Processor* is what the server's process uses for a request, *left* the share of the framework without a limiter (of Hono with an empty middleware) in that.`,
     `${heading} Requests over HTTP`,
     formatTable(
-      ['', 'requests/s', 'middle half', 'of bare', 'p50 ms', 'p99 ms'],
+      ['', 'processor µs', 'left', 'requests/s', 'middle half', 'p50 ms', 'p99 ms'],
       rows.map(row => [
         row.id,
+        spreadOf(row.cpuUs).median.toFixed(0),
+        formatRatio(row.share.median),
         formatRate(row.perSecond.median),
         `${formatRate(row.perSecond.q1)} – ${formatRate(row.perSecond.q3)}`,
-        formatRatio(row.ofBare.median),
         row.p50Ms.toFixed(2),
         row.p99Ms.toFixed(2),
       ]),

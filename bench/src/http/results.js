@@ -1,43 +1,62 @@
 import { ratioOf, spreadOf } from '../report/statistics.js'
-import { ENTRIES, FRAMEWORKS, idOf } from './entries.js'
+import { baseOf, ENTRIES, idOf } from './entries.js'
 
 /** @typedef {import('../report/statistics.js').Spread} Spread */
-/** @typedef {import('./entries.js').Entry & { id: string, perSecond: Spread, ofBare: Spread, rates: number[], p50Ms: number, p99Ms: number }} Row */
+/** @typedef {import('./entries.js').Entry & { id: string, perSecond: Spread, cpuUs: number[], shares: number[], share: Spread, p50Ms: number, p99Ms: number }} Row `share` is what is left of the framework: its processor time a request, of ours. */
 /** @typedef {{ setting: { node: string, redis: string, cores: number, rounds: number, load: number }, rows: Row[] }} Results */
 /** @typedef {{ what: string, wanted: number, measured: number, met: boolean }} Target */
 
-/** @param {Map<string, import('./load-process.js').Load[]>} loads @returns {Row[]} */
+/** @param {Map<string, import('./rounds.js').Load[]>} loads @returns {Row[]} */
 export function toRows(loads) {
-  /** @param {string} id */
-  const ratesOf = id => (loads.get(id) ?? []).map(({ requests, seconds }) => requests / seconds)
-  return ENTRIES.map(entry => {
+  return ENTRIES.filter(entry => loads.has(idOf(entry))).map(entry => {
     const id = idOf(entry)
-    const bare = ratesOf(idOf({ framework: entry.framework, where: 'none', who: 'bare' }))
     const list = loads.get(id) ?? []
+    const cpuUs = list.map(load => load.cpuUs)
+    const baseCpuUs = list.map(load => load.baseCpuUs)
     return {
       ...entry,
-      ...{ id, rates: ratesOf(id), perSecond: spreadOf(ratesOf(id)), ofBare: ratioOf(ratesOf(id), bare) },
+      ...{
+        id,
+        cpuUs,
+        shares: baseCpuUs.map((us, round) => us / Number(cpuUs[round])),
+        share: ratioOf(baseCpuUs, cpuUs),
+      },
+      perSecond: spreadOf(list.map(({ requests, seconds }) => requests / seconds)),
       p50Ms: spreadOf(list.map(load => load.p50Ms)).median,
       p99Ms: spreadOf(list.map(load => load.p99Ms)).median,
     }
   })
 }
 
-const OF_BARE = { memory: 0.9, redis: 0.7 }
+const OF_EXPRESS = { none: 0.9, ietf: 0.9, legacy: 0.9 }
+const OF_QUICK = { none: 0.95, ietf: 0.85, legacy: 0.75 }
+const EXACT_ON_REDIS = 0.6
+
+/** What is to be left of a framework; for the others it is only shown. @param {Row} row @returns {number | null} */
+function wantedOf({ framework, where, who, style }) {
+  if (who !== 'headgate' || style === undefined) return null
+  if (framework === 'express') return where === 'redis' ? EXACT_ON_REDIS : OF_EXPRESS[style]
+  if (framework !== 'fastify' && framework !== 'hono') return null
+  return where === 'redis' ? EXACT_ON_REDIS : OF_QUICK[style]
+}
 
 /** @param {readonly Row[]} rows @returns {Target[]} */
 export function judge(rows) {
-  return FRAMEWORKS.flatMap(framework =>
-    /** @type {const} */ (['memory', 'redis']).flatMap(where => {
-      const here = rows.filter(row => row.framework === framework && row.where === where)
-      const ours = /** @type {Row} */ (here.find(row => row.who === 'headgate'))
-      const peers = here.filter(row => row !== ours)
-      return [
-        target(`${framework}, ${where}: of the bare framework`, OF_BARE[where], ours.ofBare.median),
-        ...peers.map(peer => target(`above ${peer.id}`, 1, ratioOf(ours.rates, peer.rates).median)),
-      ]
-    }),
-  )
+  return rows.flatMap(row => {
+    const wanted = wantedOf(row)
+    if (wanted === null) return []
+    const peers = row.style === 'legacy' ? rows.filter(other => isPeer(other, row)) : []
+    return [
+      target(`${row.id}: of ${idOf(baseOf(row))}`, wanted, row.share.median),
+      ...peers.map(peer => target(`${row.id}: above ${peer.id}`, 1, ratioOf(row.shares, peer.shares).median)),
+    ]
+  })
+}
+
+/** Whether another library does the same job in the same framework. @param {Row} other @param {Row} row */
+function isPeer(other, row) {
+  const isOther = other.who.startsWith('usual') || other.who === 'flexible'
+  return isOther && other.framework === row.framework && other.where === row.where
 }
 
 /** @param {string} what @param {number} wanted @param {number} measured @returns {Target} */

@@ -4,4 +4,5 @@ export const RULE = { limit: 100_000_000, windowSeconds: 86_400 }
 /** The header that says who is asking. */
 export const USER_HEADER = 'x-user'
 
-export const USERS = 1_000
+/** So few that each is as busy as a lease is meant for. */
+export const USERS = 100

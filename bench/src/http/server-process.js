@@ -1,4 +1,4 @@
-/** Runs in a process of its own: one server. Says which port it listens on. */
+/** Runs in a process of its own: one server. Says which port it listens on and, whenever asked, what it has cost so far. */
 import { ENTRIES, idOf } from './entries.js'
 
 const [id, redisUrl] = process.argv.slice(2)
@@ -9,6 +9,13 @@ const SERVE = {
   express: async () => (await import('./servers/express.js')).serveExpress,
   fastify: async () => (await import('./servers/fastify.js')).serveFastify,
   hono: async () => (await import('./servers/hono.js')).serveHono,
+  koa: async () => (await import('./servers/koa.js')).serveKoa,
+  'node:http': async () => (await import('./servers/node-http.js')).serveNodeHttp,
 }
 const serve = await SERVE[entry.framework]()
-process.send?.(await serve(entry, String(redisUrl)))
+const port = await serve(entry, String(redisUrl))
+process.on('message', () => {
+  const { user, system } = process.cpuUsage()
+  process.send?.(user + system)
+})
+process.send?.(port)

@@ -14,13 +14,16 @@ import { latenciesOf } from './latencies.js'
 const TIME_ONE_IN = 16
 
 /**
- * Asks in lanes, each one request at a time, for at least `seconds` and to the end of a lap.
+ * Asks in lanes, each one request at a time, for at least `seconds` and `atLeast` requests, and to the end of a lap.
  *
  * @param {import('./contestants/contestant.js').Contestant} contestant
- * @param {{ lap: (lap: number) => readonly string[], firstLap: number, inFlight: number, seconds: number }} order
+ * @param {{ lap: (lap: number) => readonly string[], firstLap: number, inFlight: number, seconds: number, atLeast?: number }} order
  * @returns {Promise<Counted>}
  */
-export async function askForAWhile({ ask, admits, denies }, { lap, firstLap, inFlight, seconds }) {
+export async function askForAWhile(
+  { ask, admits, denies },
+  { lap, firstLap, inFlight, seconds, atLeast = 0 },
+) {
   const timeOneIn = inFlight === 1 ? 1 : TIME_ONE_IN
   /** @type {number[]} */
   const timesMs = []
@@ -35,7 +38,7 @@ export async function askForAWhile({ ask, admits, denies }, { lap, firstLap, inF
   /** Whether there is another request to make; turns to the next lap where one ends. */
   function more() {
     if (next < keys.length) return true
-    if (performance.now() >= endsMs) return false
+    if (performance.now() >= endsMs && requests >= atLeast) return false
     laps++
     keys = lap(firstLap + laps)
     next = 0

@@ -3,12 +3,12 @@
  * within a round, where what disturbs the machine disturbs neighbours alike.
  */
 import { Child } from '../measure/child.js'
-import { CONTESTANTS, idOf } from './contestants/contestants.js'
+import { CONTESTANTS, idOf, isQuickest } from './contestants/contestants.js'
 
 /** @typedef {import('./workloads.js').WorkloadId} WorkloadId */
 /** @typedef {import('./slice-process.js').Slice & { redisCpuSeconds: number }} Slice */
 /** @typedef {Map<string, Slice[]>} Slices By contestant, one for each round. */
-/** @typedef {{ workload: WorkloadId, inFlight: number, rounds: number, seconds: number, warmUpSeconds: number }} RoundsOrder */
+/** @typedef {{ workload: WorkloadId, inFlight: number, rounds: number, seconds: number, warmUpRequests: number, quickestOnly: boolean }} RoundsOrder */
 
 /** The processes of the contestants, started when first needed and kept, with their connections, to the end. */
 export class Field {
@@ -59,11 +59,13 @@ export class Field {
  * @param {(step: string) => void} tell
  * @returns {Promise<Slices>}
  */
-export async function runRounds(field, { workload, inFlight, rounds, seconds, warmUpSeconds }, tell) {
-  const ids = CONTESTANTS.filter(entry => entry.workloads.includes(workload)).map(idOf)
+export async function runRounds(field, { workload, inFlight, rounds, seconds, ...order }, tell) {
+  const ids = CONTESTANTS.filter(entry => entry.workloads.includes(workload))
+    .filter(entry => !order.quickestOnly || isQuickest(entry))
+    .map(idOf)
   for (const id of ids) {
     tell(`warm-up: ${id}`)
-    await field.slice(id, { workload, inFlight, seconds: warmUpSeconds })
+    await field.slice(id, { workload, inFlight, seconds, settleRequests: order.warmUpRequests })
   }
   /** @type {Slices} */
   const slices = new Map(ids.map(id => [id, []]))

@@ -9,6 +9,7 @@ import { openIoredis } from './clients.js'
 /**
  * @typedef {object} Server
  * @property {number} port
+ * @property {number} pid
  * @property {string} url
  * @property {() => Promise<number>} cpuSeconds Processor time of the server since it started.
  * @property {() => Promise<number>} usedBytes
@@ -47,6 +48,7 @@ export async function startServer(/** @type {readonly string[]} */ args = []) {
     Number(new RegExp(`^${field}:(.*)$`, 'm').exec(await client.info(section))?.[1])
   return {
     port,
+    pid: child.pid ?? 0,
     url,
     cpuSeconds: async () => (await info('cpu', 'used_cpu_user')) + (await info('cpu', 'used_cpu_sys')),
     usedBytes: () => info('memory', 'used_memory'),

@@ -10,8 +10,8 @@ import { createWorkload, uniformKeys } from './workloads.js'
 
 /** @typedef {import('./workloads.js').WorkloadId} WorkloadId */
 /** With `arrivalsPerSecond` requests come when they come, whoever is still waiting. */
-/** @typedef {{ workload: WorkloadId, inFlight: number, seconds: number, arrivalsPerSecond?: number }} SliceOrder */
-/** @typedef {import('./loop.js').Counted & { cpuSeconds: number, wrong: string | null }} Slice */
+/** @typedef {{ workload: WorkloadId, inFlight: number, seconds: number, arrivalsPerSecond?: number, settleRequests?: number }} SliceOrder */
+/** @typedef {import('./loop.js').Counted & { cpuSeconds: number, wrong: string | null, coldP50Ms: number, coldRequests: number }} Slice `cold`: of what came before, while code was compiled. */
 
 const [id, url, place] = process.argv.slice(2)
 const entry = contestantWithId(String(id))
@@ -22,7 +22,7 @@ const made = new Map()
 /** @param {SliceOrder} order */
 function runnerFor({ workload: workloadId, inFlight }) {
   // Limits depend on the length of a lap, and the keys of (a) are filled once for all.
-  const name = workloadId === 'a' ? 'a' : `${workloadId}${inFlight}`
+  const name = workloadId === 'a' ? 'a' : `${workloadId}-${inFlight}`
   let runner = made.get(name)
   if (runner === undefined) {
     const workload = createWorkload(workloadId, inFlight)
@@ -46,15 +46,27 @@ async function fill() {
 async function runSlice(order) {
   const runner = await runnerFor(order)
   const { contestant, workload } = runner
-  const { inFlight, seconds, arrivalsPerSecond } = order
+  const { inFlight, seconds, arrivalsPerSecond, settleRequests = 0 } = order
   const { lap } = workload
   globalThis.gc?.()
   // A forced collection can throw compiled code away with the shapes it was compiled for; a running app has it back
-  // after a moment, and so has every contestant before the clock starts.
+  // after a moment, and so has every contestant before the clock starts. What the first moment was like is told apart.
   // Where a lap is long, most of it is after that moment anyway.
-  if (inFlight > 1 && workload.deniedPerLap === 0 && entry.name !== 'bottleneck') {
-    const settling = { lap, firstLap: runner.laps, inFlight, seconds: SETTLE_SECONDS }
-    runner.laps += (await askForAWhile(contestant, settling)).laps
+  let cold = null
+  if ((inFlight === 1 || workload.deniedPerLap === 0) && entry.name !== 'bottleneck') {
+    const atLeast = Math.max(
+      settleRequests,
+      inFlight === 1 ? SETTLE_REQUESTS.inTurn : SETTLE_REQUESTS.inFlight,
+    )
+    const settling = {
+      lap,
+      firstLap: runner.laps,
+      inFlight,
+      seconds: SETTLE_SECONDS,
+      atLeast,
+    }
+    cold = await askForAWhile(contestant, settling)
+    runner.laps += cold.laps
   }
   const strayedBefore = contestant.strayed?.() ?? 0
   const before = process.cpuUsage()
@@ -64,9 +76,14 @@ async function runSlice(order) {
   const cpuSeconds = cpuSecondsSince(before)
   runner.laps += counted.laps
   const strayed = (contestant.strayed?.() ?? 0) - strayedBefore
-  return { ...counted, cpuSeconds, wrong: whatIsWrong(counted, workload.deniedPerLap, strayed) }
+  return {
+    ...{ ...counted, cpuSeconds, wrong: whatIsWrong(counted, workload.deniedPerLap, strayed) },
+    ...{ coldP50Ms: cold?.p50Ms ?? counted.p50Ms, coldRequests: cold?.requests ?? 0 },
+  }
 }
 
+/** So many at least, because on a busy machine little happens in a moment: until the code is compiled again. */
+const SETTLE_REQUESTS = { inTurn: 2_000, inFlight: 15_000 }
 const SETTLE_SECONDS = 0.15
 
 /** The bucket refills a little; beyond that every contestant must decide alike. */

@@ -5,7 +5,7 @@
  */
 import { countOver, createRandom, limitDenying, zipfRanks } from '../sequences.js'
 
-/** `bound` is for counting, not for timing. @typedef {'a' | 'b' | 'c' | 'd' | 'e' | 'bound'} WorkloadId */
+/** `bound` is for counting, not for timing. @typedef {'a' | 'a1s' | 'a1h' | 'b' | 'c' | 'd' | 'e' | 'log' | 'bound'} WorkloadId */
 /** @typedef {import('../contestants/contestant.js').Rule} Rule */
 /** @typedef {readonly [Rule, ...Rule[]]} Rules */
 
@@ -19,22 +19,25 @@ import { countOver, createRandom, limitDenying, zipfRanks } from '../sequences.j
 
 /** @type {Readonly<Record<string, string>>} */
 export const TITLES = {
-  a: '100,000 keys alike, never limited',
+  a: '100,000 keys alike, never limited, windows of 60 s',
+  a1s: 'the same with windows of 1 s',
+  a1h: 'the same with windows of 1 h',
   b: '10,000 keys, a few of them busy (zipf), 30 % denied',
   c: 'one hot key, 99 % denied',
   d: 'one hot key, always allowed',
   e: 'four limits in one decision: burst, minute, hour and day',
+  log: '100,000 keys alike, a log of 100 a minute',
 }
 
 /** @type {readonly WorkloadId[]} */
-export const WORKLOAD_IDS = ['a', 'b', 'c', 'd', 'e']
+export const WORKLOAD_IDS = ['a', 'a1s', 'a1h', 'b', 'c', 'd', 'e', 'log']
 
 export const UNIFORM_KEYS = 100_000
 /** What all processes together may have of the hot key whose admissions are counted, and what each asks for. */
 export const BOUND = { limit: 100_000, asksEach: 80_000 }
 
 const SEED = 20_240_607
-/** Windows outlast the run: what is measured is deciding, not the change of a window. */
+/** Where a limit is reached windows outlast the run, so that it is known how many are denied. */
 const WINDOW_SECONDS = 86_400
 const UNREACHED = 1_000_000_000
 /** Where nothing is denied a lap is only as long as the time between two looks at the clock. */
@@ -51,7 +54,13 @@ export function createWorkload(id, inFlight) {
   const limitedLap = inFlight === 1 ? LIMITED_LAP.inTurn : LIMITED_LAP.inFlight
   switch (id) {
     case 'a':
-      return uniform(UNIFORM_KEYS, [{ limit: UNREACHED, windowSeconds: WINDOW_SECONDS }])
+      return uniform(UNIFORM_KEYS, [{ limit: UNREACHED, windowSeconds: 60 }])
+    case 'a1s':
+      return uniform(UNIFORM_KEYS, [{ limit: UNREACHED, windowSeconds: 1 }])
+    case 'a1h':
+      return uniform(UNIFORM_KEYS, [{ limit: UNREACHED, windowSeconds: 3_600 }])
+    case 'log':
+      return uniform(UNIFORM_KEYS, [{ limit: 100, windowSeconds: 60 }])
     case 'b':
       return zipf(10_000, limitedLap, 0.3)
     case 'c':

@@ -1,22 +1,24 @@
 import rateLimit from '@fastify/rate-limit'
 import fastify from 'fastify'
-import { decisionHeaders, decisionProblem } from 'headgate'
+import { rateLimit as headgate } from 'headgate/fastify'
 import { openIoredis } from '../../redis/clients.js'
 import { RULE, USER_HEADER } from '../rule.js'
-import { createHeadgate } from './headgate.js'
+import { createFlexible } from './flexible.js'
+import { headgateOptions } from './headgate.js'
 
 /** @param {import('../entries.js').Entry} entry @param {string} redisUrl @returns {Promise<number>} The port. */
-export async function serveFastify({ where, who }, redisUrl) {
+export async function serveFastify(entry, redisUrl) {
+  const { where, who, style } = entry
   const app = fastify()
-  if (who === 'headgate') {
-    const limiter = await createHeadgate(where, redisUrl)
-    app.addHook('onRequest', async (request, reply) => {
-      const decision = await limiter.check(`user:${request.headers[USER_HEADER]}`, { policy: 'api' })
-      for (const [name, value] of decisionHeaders(decision)) reply.header(name, value)
-      if (decision.allowed) return
-      const { status, headers, body } = decisionProblem(decision)
-      for (const [name, value] of headers) reply.header(name, value)
-      return reply.code(status).send(JSON.stringify(body))
+  if (style !== undefined) {
+    const options = await headgateOptions(entry, redisUrl)
+    await app.register(headgate({ ...options, subject: ({ headers }) => `user:${headers[USER_HEADER]}` }))
+  } else if (who === 'empty middleware') {
+    app.addHook('onRequest', (_request, _reply, done) => done())
+  } else if (who === 'flexible') {
+    const consume = await createFlexible(entry, redisUrl)
+    app.addHook('onRequest', async ({ headers }, reply) => {
+      reply.headers(await consume(String(headers[USER_HEADER])))
     })
   } else if (who !== 'bare') {
     await app.register(rateLimit, {

@@ -1,10 +1,10 @@
 import { serve } from '@hono/node-server'
-import { decisionHeaders, decisionProblem } from 'headgate'
+import { rateLimit as headgate } from 'headgate/hono'
 import { Hono } from 'hono'
 import { RedisStore, rateLimiter } from 'hono-rate-limiter'
 import { openSender } from '../../redis/clients.js'
 import { RULE, USER_HEADER } from '../rule.js'
-import { createHeadgate } from './headgate.js'
+import { headgateOptions } from './headgate.js'
 
 /** @param {import('../entries.js').Entry} entry @param {string} redisUrl @returns {Promise<number>} The port. */
 export async function serveHono(entry, redisUrl) {
@@ -18,17 +18,18 @@ export async function serveHono(entry, redisUrl) {
 }
 
 /** @param {import('../entries.js').Entry} entry @param {string} redisUrl @returns {Promise<import('hono').MiddlewareHandler | null>} */
-async function middlewareOf({ where, who }, redisUrl) {
+async function middlewareOf(entry, redisUrl) {
+  const { where, who, style } = entry
   if (who === 'bare') return null
-  if (who === 'headgate') {
-    const limiter = await createHeadgate(where, redisUrl)
+  if (who === 'empty middleware') {
     return async (context, next) => {
-      const decision = await limiter.check(`user:${context.req.header(USER_HEADER)}`, { policy: 'api' })
-      for (const [name, value] of decisionHeaders(decision)) context.header(name, value)
-      if (decision.allowed) return next()
-      const { status, headers, body } = decisionProblem(decision)
-      return context.newResponse(JSON.stringify(body), { status, headers: Object.fromEntries(headers) })
+      context.req.header(USER_HEADER)
+      await next()
     }
+  }
+  if (style !== undefined) {
+    const options = await headgateOptions(entry, redisUrl)
+    return headgate({ ...options, subject: context => `user:${context.req.header(USER_HEADER)}` })
   }
   return rateLimiter({
     windowMs: RULE.windowSeconds * 1000,

@@ -22,7 +22,7 @@
  * @property {string} name Without the client.
  * @property {'headgate' | 'peer' | 'raw'} role
  * @property {import('../clients.js').ClientKind} client
- * @property {'counter' | 'bucket' | 'fixed' | 'none'} algorithm
+ * @property {'counter' | 'bucket' | 'log' | 'tier' | 'fixed' | 'none'} algorithm
  * @property {boolean} localBlock Whether it remembers denials in the process.
  * @property {readonly import('../workloads.js').WorkloadId[]} workloads
  * @property {(setup: Setup) => Promise<Contestant>} create

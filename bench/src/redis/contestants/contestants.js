@@ -10,6 +10,9 @@ const WITH_DENIALS = ['b', 'c']
 /** Where nothing has to be denied. @type {Entry['workloads']} */
 const ALLOWED = ['a', 'd']
 
+/** Windows of other lengths, for those the targets compare. @type {Entry['workloads']} */
+const OTHER_WINDOWS = ['a1s', 'a1h']
+
 /** @type {readonly Omit<Entry, 'client'>[]} */
 const headgate = [
   {
@@ -28,9 +31,25 @@ const headgate = [
     workloads: ONE_LIMIT,
     create: async setup => (await import('./headgate.js')).createHeadgateBucket(setup),
   },
+  {
+    name: 'headgate, tier (log, bucket, two counters)',
+    role: 'headgate',
+    algorithm: 'tier',
+    localBlock: true,
+    workloads: ['e'],
+    create: async setup => (await import('./headgate.js')).createHeadgateTier(setup),
+  },
+  {
+    name: 'headgate, sliding-window log',
+    role: 'headgate',
+    algorithm: 'log',
+    localBlock: true,
+    workloads: ['log'],
+    create: async setup => (await import('./headgate.js')).createHeadgateLog(setup),
+  },
 ]
 
-/** @type {Record<'flexible' | 'flexibleBlocking' | 'express' | 'upstashWindow' | 'upstashBucket' | 'fastify' | 'bottleneck', Omit<Entry, 'client'>>} */
+/** @type {Record<'flexible' | 'flexibleBlocking' | 'express' | 'upstashWindow' | 'upstashBucket' | 'fastify' | 'log' | 'bottleneck', Omit<Entry, 'client'>>} */
 const peers = {
   flexible: {
     name: 'rate-limiter-flexible',
@@ -81,6 +100,14 @@ const peers = {
     workloads: ALL,
     create: async setup => (await import('./fastify-rate-limit.js')).createFastifyRateLimit(setup),
   },
+  log: {
+    name: 'async-ratelimiter (koa-ratelimit)',
+    role: 'peer',
+    algorithm: 'log',
+    localBlock: false,
+    workloads: ['log'],
+    create: async setup => (await import('./async-ratelimiter.js')).createAsyncRateLimiter(setup),
+  },
   bottleneck: {
     name: 'bottleneck',
     role: 'peer',
@@ -111,9 +138,21 @@ const raw = [
   },
 ]
 
+/** The client that each is quickest with. @type {Readonly<Record<Entry['role'], ClientKind>>} */
+const QUICKEST = { headgate: 'node-redis', peer: 'node-redis, tuned', raw: 'node-redis, tuned' }
+
+/** Whether it is with the client that it is quickest with. @param {Entry} entry */
+export function isQuickest({ role, client }) {
+  return client === QUICKEST[role]
+}
+
 /** @param {Omit<Entry, 'client'>} entry @param {readonly ClientKind[]} clients @returns {Entry[]} */
 function over(entry, clients) {
-  return clients.map(client => ({ ...entry, client }))
+  const withWindows = entry.workloads.includes('a') ? [...entry.workloads, ...OTHER_WINDOWS] : entry.workloads
+  return clients.map(client => ({
+    ...{ ...entry, client },
+    workloads: isQuickest({ ...entry, client }) ? withWindows : entry.workloads,
+  }))
 }
 
 /**
@@ -130,6 +169,7 @@ export const CONTESTANTS = [
   ...over(peers.upstashWindow, ['ioredis', 'node-redis, tuned']),
   ...over(peers.upstashBucket, ['ioredis', 'node-redis, tuned']),
   ...over(peers.fastify, ['ioredis']),
+  ...over(peers.log, ['ioredis', 'node-redis, tuned']),
   ...over(peers.bottleneck, ['ioredis']),
   ...raw.flatMap(entry => over(entry, ['ioredis', 'node-redis, tuned'])),
 ]

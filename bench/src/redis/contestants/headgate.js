@@ -1,4 +1,4 @@
-import { createLimiter, slidingWindowCounter, tokenBucket } from 'headgate'
+import { createLimiter, slidingWindowCounter, slidingWindowLog, tokenBucket } from 'headgate'
 import { redisStore } from 'headgate/redis'
 import { CLUSTER } from '../cluster.js'
 import { leasesAreKnown, withLease } from './lease.js'
@@ -20,6 +20,23 @@ export function createHeadgateCounter(setup) {
 /** @param {Setup} setup */
 export function createHeadgateBucket(setup) {
   return contestant(setup, setup.rules.map(bucket))
+}
+
+/** @param {Setup} setup */
+export function createHeadgateLog(setup) {
+  return contestant(setup, setup.rules.map(log))
+}
+
+/** What a tier with a burst charges: a log and a bucket for the minute, counters for the rest. @param {Setup} setup */
+export function createHeadgateTier(setup) {
+  const [, minute, ...others] = setup.rules
+  if (minute === undefined) throw new Error('a tier has a minute')
+  return contestant(setup, [log(minute), bucket(minute), ...others.map(counter)])
+}
+
+/** @param {import('../workloads.js').Rule} rule */
+function log({ limit, windowSeconds }) {
+  return slidingWindowLog({ limit, window: windowSeconds })
 }
 
 /** @param {import('../workloads.js').Rule} rule */

@@ -9,9 +9,13 @@ import { contestantWithId } from '../contestants/contestants.js'
  * @property {string} id
  * @property {number[]} rates Decisions a second, of each round.
  * @property {Spread} perSecond
+ * @property {number[]} affordable Decisions a second that the processor time of each round is enough for: with many in
+ *   flight, of Node or of Redis, whichever needs more; one at a time, of both after each other.
  * @property {number[]} p50sMs Of each round.
  * @property {number} p50Ms
  * @property {number} p99Ms
+ * @property {number} coldP50Ms Of the moment before, while code was being compiled.
+ * @property {number[]} redisCpus Of each round.
  * @property {number} nodeCpu Processor seconds of the process for a million decisions.
  * @property {number} redisCpu The same of Redis.
  * @property {number} deniedShare
@@ -30,6 +34,17 @@ import { contestantWithId } from '../contestants/contestants.js'
  * @property {import('../over-admission.js').Admission[]} admissions
  */
 
+/** @param {import('../rounds.js').Slice} slice @param {number} inFlight */
+function affordableIn(slice, inFlight) {
+  const [node, redis] = [slice.cpuSeconds / slice.requests, redisCpuOf(slice) / 1e6]
+  return 1 / (inFlight === 1 ? node + redis : Math.max(node, redis))
+}
+
+/** Seconds of Redis for a million decisions, those included that came before the clock started. @param {import('../rounds.js').Slice} slice */
+function redisCpuOf({ redisCpuSeconds, requests, coldRequests }) {
+  return (redisCpuSeconds / (requests + coldRequests)) * 1e6
+}
+
 /** @param {WorkloadId} workload @param {number} inFlight @param {import('../rounds.js').Slices} slices @returns {Speed} */
 export function toSpeed(workload, inFlight, slices) {
   const rows = [...slices].map(([id, list]) => {
@@ -38,11 +53,14 @@ export function toSpeed(workload, inFlight, slices) {
     const rates = list.map(({ requests, seconds }) => requests / seconds)
     return {
       ...{ id, rates, perSecond: spreadOf(rates) },
+      affordable: list.map(slice => affordableIn(slice, inFlight)),
       p50sMs: list.map(slice => slice.p50Ms),
       p50Ms: median(slice => slice.p50Ms),
       p99Ms: median(slice => slice.p99Ms),
       nodeCpu: median(({ cpuSeconds, requests }) => (cpuSeconds / requests) * 1e6),
-      redisCpu: median(({ redisCpuSeconds, requests }) => (redisCpuSeconds / requests) * 1e6),
+      coldP50Ms: median(slice => slice.coldP50Ms),
+      redisCpu: median(redisCpuOf),
+      redisCpus: list.map(redisCpuOf),
       deniedShare: median(({ denied, requests }) => denied / requests),
     }
   })
@@ -66,7 +84,12 @@ export function fastest(rows, wanted) {
     .filter(row => wanted(contestantWithId(row.id)))
     .reduce(
       (/** @type {Row | undefined} */ best, row) =>
-        row.perSecond.median > (best?.perSecond.median ?? 0) ? row : best,
+        affordableBy(row) > (best === undefined ? 0 : affordableBy(best)) ? row : best,
       undefined,
     )
+}
+
+/** @param {Row} row */
+export function affordableBy(row) {
+  return spreadOf(row.affordable).median
 }

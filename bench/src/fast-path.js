@@ -1,0 +1,162 @@
+/**
+ * What each trick of `fast-path/` buys: the library as it is beside a copy of its build without the trick, in one process
+ * and one run, a slice of each in turn, so that only the ratios mean anything. Processor time.
+ *
+ *   npm run bench:fast-path              about three minutes
+ *   npm run bench:fast-path -- --quick   under a minute; rough
+ */
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { ratioOf, spreadOf } from './report/statistics.js'
+
+const { values: options } = parseArgs({ options: { quick: { type: 'boolean', default: false } } })
+const ROUNDS = options.quick ? 9 : 31
+const SLICE = options.quick ? 10_000 : 40_000
+const DIST = dirname(fileURLToPath(import.meta.resolve('headgate')))
+
+/** @typedef {typeof import('headgate') & Pick<typeof import('headgate/config'), 'defineConfig'>} Library */
+/** @typedef {(turn: number) => Promise<unknown>} Ask */
+/** @typedef {{ file: string, from: string, to: string }} Change */
+
+const NO_ONE_UNIT = { file: 'store/memory/memory-store.js', from: 'oneUnit: (name', to: 'noOneUnit: (name' }
+
+/** @type {readonly { trick: string, workload: (library: Library) => Ask, changes: readonly Change[] }[]} */
+const TRICKS = [
+  { trick: 'one unit without a question', workload: manyKeys, changes: [NO_ONE_UNIT] },
+  {
+    trick: 'a question of one check as one object',
+    workload: costOfTwo,
+    changes: [
+      { file: 'limiter/limiter.js', from: 'limits.length === 1 && also', to: 'limits.length === -1 && also' },
+    ],
+  },
+  {
+    trick: 'wait, charge, remaining and reset in one pass',
+    workload: fewKeys,
+    changes: [
+      {
+        file: 'store/memory/table.js',
+        from: 'return this.algorithm.take(limit, this.columns.glance(row), cost, nowUs, admission);',
+        to: `const answer = decideAlone(this.algorithm, limit, this.columns.glance(row), cost, nowUs);
+        Object.assign(admission, { remaining: answer.remaining, resetAfterUs: answer.resetAfterUs, nowUs });
+        return answer.retryAfterUs === 0;`,
+      },
+    ],
+  },
+  {
+    trick: 'denials given again in a flood',
+    workload: flood,
+    changes: [
+      {
+        file: 'fast-path/kept-denials.js',
+        from: 'this.rows[place] === row ?',
+        to: 'this.rows[place] === -2 ?',
+      },
+    ],
+  },
+  {
+    trick: 'what a path was resolved to',
+    workload: hundredRules,
+    changes: [
+      { file: 'fast-path/single-limit-requests.js', from: 'known?.isFor(', to: 'false && known?.isFor(' },
+    ],
+  },
+]
+
+/** @param {Library} library @param {number} limit @param {number} keys */
+function checks({ createLimiter, slidingWindowCounter }, limit, keys) {
+  const limiter = createLimiter({ policies: { api: slidingWindowCounter({ limit, window: '1h' }) } })
+  const subjects = Array.from({ length: keys }, (_, index) => /** @type {const} */ (`user:${index}`))
+  return (/** @type {number} */ turn, cost = 1) => {
+    const subject = subjects[(turn * 7_919) % keys] ?? 'user:0'
+    return limiter.check(subject, cost === 1 ? { policy: 'api' } : { policy: 'api', cost })
+  }
+}
+
+/** @param {Library} library */
+function manyKeys(library) {
+  const check = checks(library, 1_000_000, 20_000)
+  return (/** @type {number} */ turn) => check(turn)
+}
+
+/** @param {Library} library */
+function fewKeys(library) {
+  const check = checks(library, 100_000_000, 1_000)
+  return (/** @type {number} */ turn) => check(turn)
+}
+
+/** @param {Library} library */
+function costOfTwo(library) {
+  const check = checks(library, 100_000_000, 1_000)
+  return (/** @type {number} */ turn) => check(turn, 2)
+}
+
+/** @param {Library} library */
+function flood(library) {
+  const check = checks(library, 10, 1)
+  return (/** @type {number} */ turn) => check(turn)
+}
+
+/** @param {Library} library */
+function hundredRules({ createGate, defineConfig, slidingWindowCounter }) {
+  const rules = Array.from({ length: 100 }, (_, index) => ({
+    match: { method: 'GET', path: /** @type {const} */ (`/api/things${index}/:id`) },
+    policy: /** @type {const} */ ('api'),
+  }))
+  const policies = { api: slidingWindowCounter({ limit: 100_000_000, window: '1h' }) }
+  const gate = createGate({ config: defineConfig({ policies, rules }) })
+  const paths = Array.from({ length: 1_000 }, (_, index) => `/api/things${(index % 10) * 10}/${index}`)
+  return (/** @type {number} */ turn) =>
+    gate.request({ subject: 'user:1', method: 'GET', path: paths[turn % 1_000] ?? '/' })
+}
+
+/** @param {string} folder @returns {Promise<Library>} */
+async function load(folder) {
+  return { ...(await import(join(folder, 'index.js'))), ...(await import(join(folder, 'config.js'))) }
+}
+
+/** A copy of the build with some lines changed. @param {string} folder @param {readonly Change[]} changes */
+async function copyWithout(folder, changes) {
+  await cp(DIST, folder, { recursive: true })
+  await writeFile(join(folder, 'package.json'), '{ "type": "module" }\n')
+  for (const { file, from, to } of changes) {
+    const text = await readFile(join(folder, file), 'utf8')
+    if (!text.includes(from)) throw new Error(`${file} has changed: it does not say "${from}"`)
+    await writeFile(join(folder, file), text.replace(from, to))
+  }
+}
+
+/** @param {Ask} ask */
+async function nsOf(ask) {
+  const { user, system } = process.cpuUsage()
+  for (let turn = 0; turn < SLICE; turn++) await ask(turn)
+  const after = process.cpuUsage()
+  return ((after.user + after.system - user - system) * 1000) / SLICE
+}
+
+const folder = await mkdtemp(join(tmpdir(), 'headgate-fast-path-'))
+try {
+  const library = await load(DIST)
+  for (const [index, { trick, workload, changes }] of TRICKS.entries()) {
+    const copy = join(folder, String(index))
+    await copyWithout(copy, changes)
+    const [withTrick, without] = [workload(library), workload(await load(copy))]
+    /** @type {[number[], number[]]} */
+    const measured = [[], []]
+    for (let round = 0; round < ROUNDS + 3; round++) {
+      const pair = /** @type {const} */ ([await nsOf(withTrick), await nsOf(without)])
+      // The first rounds are for the compiler.
+      if (round > 2) for (const side of /** @type {const} */ ([0, 1])) measured[side].push(pair[side])
+    }
+    const [as, other] = measured.map(values => Math.round(spreadOf(values).median))
+    const { median, q1, q3 } = ratioOf(measured[1], measured[0])
+    process.stdout.write(
+      `${trick.padEnd(48)} ${as} ns, without ${other} ns: ${median.toFixed(2)} × (${q1.toFixed(2)} – ${q3.toFixed(2)})\n`,
+    )
+  }
+} finally {
+  await rm(folder, { recursive: true, force: true })
+}

@@ -1,0 +1,76 @@
+/**
+ * `npm run bench:gateway`: the gateway beside the plainest proxy Node has and beside nginx, before one upstream. Rounds
+ * are interleaved, shares are taken within a round. Writes docs/reference/gateway-bench.md; `--quick` for a first look.
+ */
+import { writeFileSync } from 'node:fs'
+import { cpus } from 'node:os'
+import { Child } from '../measure/child.js'
+import { startGateway, startNginx, startNode } from './proxies.js'
+
+/** @typedef {{ rps: number, p99Ms: number, cpuUs: number }} Round */
+
+const isQuick = process.argv.includes('--quick')
+const ROUNDS = isQuick ? 3 : 5
+const SECONDS = isQuick ? 2 : 3
+/** Nine seconds: until then the compiler is still at work on what is measured. */
+const WARM_UP_ROUNDS = 3
+const CONNECTIONS = 32
+
+/** @param {readonly number[]} values */
+function median(values) {
+  const sorted = [...values].sort((one, other) => one - other)
+  return /** @type {number} */ (sorted[Math.floor(sorted.length / 2)])
+}
+
+const upstream = await startNode('upstream', './upstream-process.js')
+const proxies = [
+  await startNode('bare Node proxy', './bare-proxy-process.js', String(upstream.port)),
+  await startGateway(upstream.port),
+  await startNginx(upstream.port),
+]
+const generator = new Child('../http/load-process.js', [])
+/** @type {Map<string, Round[]>} */
+const rounds = new Map(proxies.map(({ name }) => [name, []]))
+try {
+  await generator.receive()
+  for (let round = -WARM_UP_ROUNDS; round < ROUNDS; round++) {
+    for (const { name, port, cpuUs } of proxies) {
+      const before = cpuUs()
+      const load = /** @type {import('../http/load-process.js').Load} */ (
+        await generator.request({ port, connections: CONNECTIONS, seconds: SECONDS })
+      )
+      if (load.refused > 0) throw new Error(`${name}: ${load.refused} requests were not answered with 200`)
+      const { requests, seconds, p99Ms } = load
+      if (round >= 0)
+        rounds.get(name)?.push({ rps: requests / seconds, p99Ms, cpuUs: (cpuUs() - before) / requests })
+    }
+  }
+} finally {
+  generator.stop()
+  for (const { stop } of [...proxies, upstream]) stop()
+}
+
+const bare = /** @type {Round[]} */ (rounds.get('bare Node proxy'))
+const rows = [...rounds].map(([name, all]) => {
+  const share = median(all.map(({ cpuUs }, round) => /** @type {Round} */ (bare[round]).cpuUs / cpuUs))
+  const figures = [
+    median(all.map(({ rps }) => rps)).toFixed(0),
+    median(all.map(({ p99Ms }) => p99Ms)).toFixed(1),
+    median(all.map(({ cpuUs }) => cpuUs)).toFixed(0),
+    share.toFixed(2),
+  ]
+  return `| ${name} | ${figures.join(' | ')} |`
+})
+const page = `# The gateway, measured
+
+Written by \`npm run bench:gateway\`. ${CONNECTIONS} connections, one request under way on each, answers of 64 bytes, ${ROUNDS} rounds of
+${SECONDS} s in turns after ${WARM_UP_ROUNDS} to warm up, ${cpus().length} cores shared with the load and the upstream, Node ${process.version}. Medians; the share is what the bare proxy
+takes of the processor for a request, divided by what this one takes, within a round. Every request through \`headgate serve\`
+is identified by its address, decided on in memory and told its quota in headers; nginx checks \`limit_req\`.
+
+| | requests/s | p99, ms | processor, µs a request | share of the bare Node proxy |
+|---|---|---|---|---|
+${rows.join('\n')}
+`
+process.stdout.write(page)
+if (!isQuick) writeFileSync(new URL('../../../docs/reference/gateway-bench.md', import.meta.url), page)
