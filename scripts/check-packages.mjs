@@ -2,10 +2,29 @@
 // entry point can be imported and required where nothing of the workspace is near.
 
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { bin, npm, root, run, say } from './prepare.mjs'
+
+/** JSON, which TypeScript's `node10` cannot find behind `exports`. */
+const WITHOUT_TYPES = ['--exclude-entrypoints', 'config/schema.json', 'package.json']
+
+/** Entry points that import their framework, and where that is in `node_modules`. All others must load without any. */
+const FRAMEWORKS = {
+  'headgate/next': 'next',
+  'headgate/nest': '@nestjs',
+  'headgate/trpc': '@trpc',
+  'headgate/opentelemetry': '@opentelemetry',
+}
 
 /** Resolves to 0 if all packages are sound, else to 1; the reasons are printed on the way. */
 export async function checkPackages() {
@@ -45,8 +64,8 @@ async function pack(name, folder) {
 async function lint({ name, exports }, tarball) {
   say(`${name}: publint`)
   const tools = [[bin('publint/src/cli.js'), tarball, '--strict']]
-  // Without exports there are no types to resolve. ESM only, on purpose: Node requires ESM since 20.19.
-  if (exports) tools.push([bin('@arethetypeswrong/cli/dist/index.js'), tarball, '--profile', 'esm-only'])
+  // Without exports there are no types to resolve.
+  if (exports) tools.push([bin('@arethetypeswrong/cli/dist/index.js'), tarball, ...WITHOUT_TYPES])
   let failures = 0
   for (const args of tools) if ((await run(process.execPath, args)) !== 0) failures++
   return failures
@@ -70,6 +89,8 @@ async function tryOut(packages, consumer) {
   let failures = 0
   for (const { manifest } of packages) {
     for (const specifier of entryPoints(manifest)) {
+      const framework = FRAMEWORKS[specifier]
+      if (framework) symlinkSync(bin(framework), join(consumer, 'node_modules', framework), 'junction')
       failures += await load(consumer, specifier)
     }
     for (const command of Object.keys(manifest.bin ?? {}))

@@ -51,11 +51,29 @@ export function bin(path) {
 /** Installs and builds what is missing or out of date. Throws an Error that says which step failed. */
 export async function prepare() {
   await ensureInstalled()
+  await compile()
+  await buildPage()
+}
+
+async function compile() {
   if (!buildIsDue()) return
   const began = new Date()
   await step('building', process.execPath, [bin('typescript/bin/tsc'), '-b'])
   // The compiler leaves its file alone when all that changed was, say, a test. Then only this date says we looked.
   for (const folder of buildFolders()) utimesSync(join(folder, 'dist', '.tsbuildinfo'), began, began)
+}
+
+/** The dashboard, into the server's package, which serves it. */
+async function buildPage() {
+  const folder = join(root, 'packages', 'dashboard')
+  const built = modifiedAt(join(root, 'packages', 'server', 'dist', 'page', 'index.html'))
+  const source = Math.max(
+    newestIn(folder, name => isSettings(name) || name === 'index.html' || name === 'vite.config.ts'),
+    newestBelow(join(folder, 'src')),
+  )
+  if (built >= source) return
+  const vite = bin('vite/bin/vite.js')
+  await step('building the dashboard', process.execPath, [vite, 'build', '--logLevel', 'warn', folder])
 }
 
 /** Installs what is missing or out of date. Throws an Error if that fails. */

@@ -5,7 +5,10 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { bin, prepare, run, say } from './prepare.mjs'
-import { ensureRedisServer } from './redis-server.mjs'
+import { ensureProgram } from './system-programs.mjs'
+
+/** What the tests talk to. */
+const PROGRAMS = ['redis-server', 'nginx', 'caddy', 'chromium', 'python3', 'prometheus']
 
 /** vitest's own count. A run that broke off before it could write one has no tests to show. */
 async function readResult(file) {
@@ -24,7 +27,8 @@ async function readResult(file) {
 
 async function test(args) {
   await prepare()
-  await ensureRedisServer({ log: say })
+  // One after the other, and before the tests: package managers do not like company.
+  for (const name of args.length === 0 ? PROGRAMS : ['redis-server']) await ensureProgram(name, { log: say })
   const folder = await mkdtemp(join(tmpdir(), 'headgate-test-'))
   try {
     const file = join(folder, 'result.json')
