@@ -1,8 +1,8 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { countOver, createRandom, limitDenying, zipfRanks } from './sequences.js'
 
 describe('sequences', () => {
-  test('the same seed gives the same numbers, another seed others, all from 0 to 1', () => {
+  it('the same seed gives the same numbers, another seed others, all from 0 to 1', () => {
     const [one, same, other] = [1, 1, 2].map(seed => {
       const random = createRandom(seed)
       return Array.from({ length: 1000 }, random)
@@ -12,7 +12,7 @@ describe('sequences', () => {
     expect(one?.every(number => number >= 0 && number < 1)).toBe(true)
   })
 
-  test('the k-th busiest key asks about 1/k as often as the busiest', () => {
+  it('the k-th busiest key asks about 1/k as often as the busiest', () => {
     const { ranks, counts } = zipfRanks(1000, 200_000, createRandom(7))
     expect(ranks.length).toBe(200_000)
     expect(counts.reduce((sum, count) => sum + count, 0)).toBe(200_000)
@@ -22,7 +22,7 @@ describe('sequences', () => {
     expect(first / (counts[9] ?? 0)).toBeLessThan(12)
   })
 
-  test('the limit that denies no more than wanted is the least one', () => {
+  it('the limit that denies no more than wanted is the least one', () => {
     const counts = [10, 5, 1]
     expect(countOver(counts, 4)).toBe(7)
     expect(limitDenying(counts, 7)).toBe(4)

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { it } from 'node:test'
 import { memoryStore } from 'headgate'
 import { faultyStore, guardedStore } from 'headgate/testing'
 import { createApp } from './app.mjs'
 
-test('pages are served and logins refused while the store is frozen', async t => {
+it('pages are served and logins refused while the store is frozen', async t => {
   const faulty = faultyStore(memoryStore())
   // The guards that redisStore has. With a real Redis: faultyStore(redisStore(client, { onStoreFailure: 'throw' })).
   const store = guardedStore(faulty, { probeAfterMs: 20, log: () => {} })

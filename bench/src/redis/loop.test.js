@@ -1,7 +1,7 @@
-import { expect, test } from 'vitest'
+import { expect, it } from 'vitest'
 import { askForAWhile } from './loop.js'
 
-test('laps are asked whole, whatever the number of lanes, and each answer is counted', async () => {
+it('laps are asked whole, whatever the number of lanes, and each answer is counted', async () => {
   /** @type {string[]} */
   const asked = []
   const contestant = {
@@ -21,7 +21,7 @@ test('laps are asked whole, whatever the number of lanes, and each answer is cou
   expect(asked.slice(0, 3)).toEqual(lap(3))
 })
 
-test('an error is a failure, never a denial', async () => {
+it('an error is a failure, never a denial', async () => {
   const contestant = { ask: () => Promise.reject(new Error('gone')), admits: Boolean }
   const order = { lap: () => ['key'], firstLap: 0, inFlight: 1, seconds: 0 }
   await expect(askForAWhile(contestant, order)).rejects.toThrow('gone')

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { createWorkload, WORKLOAD_IDS } from './workloads.js'
 
 /** What a limiter that counts exactly denies in one lap. @param {readonly string[]} keys @param {number} limit */
@@ -15,14 +15,14 @@ function deniedBy(keys, limit) {
 }
 
 describe('workloads', () => {
-  test.each(WORKLOAD_IDS)('(%s) says how many of a lap are denied, alone and in flight', id => {
+  it.each(WORKLOAD_IDS)('(%s) says how many of a lap are denied, alone and in flight', id => {
     for (const inFlight of [1, 64, 512]) {
       const { lap, rules, deniedPerLap } = createWorkload(id, inFlight)
       expect(deniedBy(lap(0), rules[0]?.limit ?? 0)).toBe(deniedPerLap)
     }
   })
 
-  test('(b) denies 30 % and (c) 99 %', () => {
+  it('(b) denies 30 % and (c) 99 %', () => {
     for (const [id, share] of /** @type {const} */ ([
       ['b', 0.3],
       ['c', 0.99],
@@ -32,7 +32,7 @@ describe('workloads', () => {
     }
   })
 
-  test('laps in which a limit is reached share no key', () => {
+  it('laps in which a limit is reached share no key', () => {
     for (const id of /** @type {const} */ (['b', 'c'])) {
       const { lap } = createWorkload(id, 512)
       const first = new Set(lap(0))

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, it } from 'vitest'
 import { barChart } from './bar-chart.js'
 
 const GROUPS = [
@@ -16,18 +16,18 @@ function widthOf(svg, kind) {
   return Number(new RegExp(`class="${kind}"[^>]* width="(\\d+)"`).exec(svg)?.[1])
 }
 
-test('bars are as long as their values', () => {
+it('bars are as long as their values', () => {
   const svg = barChart('title', GROUPS)
   expect(widthOf(svg, 'ours') / widthOf(svg, 'other')).toBeCloseTo(4, 1)
 })
 
-test('text is escaped, and there are colours for a dark page', () => {
+it('text is escaped, and there are colours for a dark page', () => {
   const svg = barChart('title', GROUPS)
   expect(svg).toContain('a &amp; b')
   expect(svg).toContain('&lt;theirs&gt;')
   expect(svg).toContain('prefers-color-scheme: dark')
 })
 
-test('the same figures give the same bytes', () => {
+it('the same figures give the same bytes', () => {
   expect(barChart('title', GROUPS)).toBe(barChart('title', GROUPS))
 })

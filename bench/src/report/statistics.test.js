@@ -1,12 +1,12 @@
-import { expect, test } from 'vitest'
+import { expect, it } from 'vitest'
 import { ratioOf, spreadOf } from './statistics.js'
 
-test('the median lies in the middle, the quartiles around the middle half', () => {
+it('the median lies in the middle, the quartiles around the middle half', () => {
   expect(spreadOf([5, 1, 3])).toEqual({ median: 3, q1: 2, q3: 4 })
   expect(spreadOf([4, 1, 2, 3])).toEqual({ median: 2.5, q1: 1.75, q3: 3.25 })
   expect(spreadOf([7])).toEqual({ median: 7, q1: 7, q3: 7 })
 })
 
-test('ratios are taken within a round, so that a slow round does not count', () => {
+it('ratios are taken within a round, so that a slow round does not count', () => {
   expect(ratioOf([200, 20, 400], [100, 10, 200])).toEqual({ median: 2, q1: 2, q3: 2 })
 })

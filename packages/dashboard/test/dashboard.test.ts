@@ -4,7 +4,7 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type HeadgateProcess, serveHeadgateIn } from '../../server/test/support/headgate-process.ts'
 import { openPage, startBrowser } from './browser.ts'
 
@@ -53,7 +53,7 @@ async function exhaust(user: string): Promise<void> {
 const figure = (page: Page, name: string) => page.locator('.figure', { hasText: name }).locator('dd')
 
 describe('the dashboard', () => {
-  test('shows live figures that move with the traffic, without a complaint of the browser', async () => {
+  it('shows live figures that move with the traffic, without a complaint of the browser', async () => {
     const { page, complaints } = await openPage(browser, `${server.adminUrl}/`)
     await page.getByText('Live', { exact: true }).waitFor()
     await exhaust('ada')
@@ -64,7 +64,7 @@ describe('the dashboard', () => {
     await page.close()
   })
 
-  test('sets an override that the next request obeys, and resets a caller', async () => {
+  it('sets an override that the next request obeys, and resets a caller', async () => {
     await exhaust('bob')
     const { page } = await openPage(browser, `${server.adminUrl}/`)
     await page.getByRole('button', { name: 'Override user:bob' }).click()
@@ -82,7 +82,7 @@ describe('the dashboard', () => {
     await page.close()
   })
 
-  test('shows what a caller has left of each limit', async () => {
+  it('shows what a caller has left of each limit', async () => {
     await exhaust('kim')
     const { page } = await openPage(browser, `${server.adminUrl}/`)
     await page.getByRole('link', { name: 'user:kim' }).click()
@@ -93,7 +93,7 @@ describe('the dashboard', () => {
     await page.close()
   })
 
-  test('switches all limits off and on again, and says who did it', async () => {
+  it('switches all limits off and on again, and says who did it', async () => {
     await exhaust('lea')
     const { page } = await openPage(browser, `${server.adminUrl}/#/control`)
     await page.getByRole('button', { name: 'Switch limits off' }).click()
@@ -108,7 +108,7 @@ describe('the dashboard', () => {
     await page.close()
   })
 
-  test('says which rule speaks for a request, and shows hostile names as text', async () => {
+  it('says which rule speaks for a request, and shows hostile names as text', async () => {
     for (let request = 0; request < 8; request++) await ask(HOSTILE, '/hostile')
     const { page, complaints } = await openPage(browser, `${server.adminUrl}/`)
     await page.getByRole('link', { name: `user:${HOSTILE}` }).waitFor()
@@ -126,7 +126,7 @@ describe('the dashboard', () => {
     await page.close()
   })
 
-  test('comes back by itself when the server was away, and says so meanwhile', async () => {
+  it('comes back by itself when the server was away, and says so meanwhile', async () => {
     const other = await serveHeadgateIn({ cwd: folder }, '--config', FILE, '--demo')
     const { page } = await openPage(browser, `${other.adminUrl}/`)
     await page.getByText('Live', { exact: true }).waitFor()
@@ -139,7 +139,7 @@ describe('the dashboard', () => {
     await again.end('SIGTERM')
   })
 
-  test.each(['', 'violations', 'policy', 'shadow', 'control'])(
+  it.each(['', 'violations', 'policy', 'shadow', 'control'])(
     'has nothing serious that axe objects to, on the page "%s", light and dark',
     async name => {
       const { page } = await openPage(browser, `${server.adminUrl}/#/${name}`)
@@ -155,7 +155,7 @@ describe('the dashboard', () => {
 })
 
 describe('with tokens', () => {
-  test('shows nothing but a question for the token, and the figures to who has one', async () => {
+  it('shows nothing but a question for the token, and the figures to who has one', async () => {
     const secret = 'a-token-of-sixteen-or-more'
     const closed = await serveHeadgateIn(
       { cwd: folder, env: { HEADGATE_ADMIN_TOKEN_OPS: secret } },

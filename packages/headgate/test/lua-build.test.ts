@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { functionLibraryCode } from '../src/store/redis/script-runner.ts'
 import { functionLibrary, type Script, scripts } from '../src/store/redis/scripts.gen.ts'
 import { type RedisProcess, startRedis } from './support/redis-process.ts'
@@ -49,11 +49,11 @@ async function generatedScripts(root: string): Promise<Record<string, Script>> {
 }
 
 describe('the builder', () => {
-  test('has nothing to change: the generated file is what lua/ builds to', async () => {
+  it('has nothing to change: the generated file is what lua/ builds to', async () => {
     await build(PACKAGE, '--check')
   })
 
-  test('says so when the generated file is out of date, and brings it up to date', async () => {
+  it('says so when the generated file is out of date, and brings it up to date', async () => {
     const root = await copyWith('stale', { 'reset.lua': 'return 1\n' })
     await expect(build(root, '--check')).rejects.toThrow('run npm run lua')
     await build(root)
@@ -61,7 +61,7 @@ describe('the builder', () => {
     expect((await generatedScripts(root)).reset?.text).toBe('return 1')
   })
 
-  test('refuses includes that include each other, and names them', async () => {
+  it('refuses includes that include each other, and names them', async () => {
     const root = await copyWith('cycle', {
       'loop.lua': '-- @include first\nreturn 1\n',
       'include/first.lua': '-- @include second\nlocal first = 1\n',
@@ -71,7 +71,7 @@ describe('the builder', () => {
     await expect(build(root)).rejects.toThrow(cycle)
   })
 
-  test('refuses a file that includes itself, and one that does not exist', async () => {
+  it('refuses a file that includes itself, and one that does not exist', async () => {
     const self = await copyWith('self', {
       'loop.lua': '-- @include own\nreturn 1\n',
       'include/own.lua': '-- @include own\nlocal own = 1\n',
@@ -81,7 +81,7 @@ describe('the builder', () => {
     await expect(build(missing)).rejects.toThrow('include/nowhere.lua')
   })
 
-  test('includes a file once, however many ask for it', async () => {
+  it('includes a file once, however many ask for it', async () => {
     const root = await copyWith('twice', {
       'twice.lua': '-- @include left\n-- @include right\nreturn shared\n',
       'include/left.lua': '-- @include shared\nlocal left = shared\n',
@@ -94,7 +94,7 @@ describe('the builder', () => {
     )
   })
 
-  test('puts a fragment in place as often as it is asked for, and leaves it out of its file', async () => {
+  it('puts a fragment in place as often as it is asked for, and leaves it out of its file', async () => {
     const root = await copyWith('fragments', {
       'parts.lua': '-- @include count(left)\n-- @inline count.up\nreturn left\n',
       'include/count.lua':
@@ -106,7 +106,7 @@ describe('the builder', () => {
     )
   })
 
-  test('refuses fragments that hold each other, one that is nowhere, and two of one name', async () => {
+  it('refuses fragments that hold each other, one that is nowhere, and two of one name', async () => {
     const cycle = await copyWith('fragment-cycle', {
       'loop.lua': '-- @inline one.part\n',
       'include/loop.lua':
@@ -124,7 +124,7 @@ describe('the builder', () => {
     await expect(build(twice)).rejects.toThrow('two fragments are called same.name')
   })
 
-  test('carries backticks, template braces, backslashes and quotes over unchanged', async () => {
+  it('carries backticks, template braces, backslashes and quotes over unchanged', async () => {
     const line = `return '\`tick\` \${brace} $$ \\\\ \\n \\'quote\\' "double" æ \\226\\128\\168'`
     const root = await copyWith('escapes', { 'escapes.lua': `${line}\n` })
     await build(root)
@@ -150,12 +150,12 @@ afterAll(async () => {
 })
 
 describe('on a real server', () => {
-  test.each(Object.entries(scripts))('%s loads under the hash it was built with', async (_, script) => {
+  it.each(Object.entries(scripts))('%s loads under the hash it was built with', async (_, script) => {
     expect(await connection.send('SCRIPT', 'LOAD', script.text)).toBe(script.sha)
     expect(await connection.send('SCRIPT', 'EXISTS', script.sha)).toEqual([1])
   })
 
-  test('the library of functions loads, beside what is there and over itself', async () => {
+  it('the library of functions loads, beside what is there and over itself', async () => {
     const other = "#!lua name=other\nredis.register_function('other', function() return 1 end)"
     expect(await connection.send('FUNCTION', 'LOAD', other)).toBe('other')
     expect(await connection.send('FUNCTION', 'LOAD', functionLibraryCode())).toBe(functionLibrary)
@@ -169,7 +169,7 @@ describe('on a real server', () => {
     expect(await connection.send('FCALL', 'other', 0)).toBe(1)
   })
 
-  test('names of functions change with the code, so that two versions can live on one server', () => {
+  it('names of functions change with the code, so that two versions can live on one server', () => {
     for (const { functionName } of Object.values(scripts))
       expect(functionName).toMatch(/^headgate_[0-9a-f]{8}_\w+$/)
     expect(new Set(Object.values(scripts).map(script => script.functionName)).size).toBe(

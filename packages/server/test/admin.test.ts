@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { createGate } from 'headgate'
 import { defineConfig } from 'headgate/config'
 import { createStatistics } from 'headgate/statistics'
-import { afterAll, afterEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, describe, expect, it, vi } from 'vitest'
 import { adminEndpoints } from '../src/admin/admin-endpoints.js'
 import { createAdminServer } from '../src/admin/admin-server.js'
 import { type Endpoint, may, ROLES } from '../src/admin/endpoint.js'
@@ -63,7 +63,7 @@ const everyMethod = (endpoints: readonly Endpoint[]) =>
   )
 
 describe('with tokens', () => {
-  test('everything but liveness and readiness needs one, and those say no more than the status', async () => {
+  it('everything but liveness and readiness needs one, and those say no more than the status', async () => {
     const { url, endpoints } = await admin()
     for (const { path, name } of everyMethod(endpoints)) {
       const answer = await fetch(`${url}${path}`, { method: name })
@@ -79,7 +79,7 @@ describe('with tokens', () => {
     expect((await fetch(`${url}/v1/check`, { method: 'DELETE' })).status).toBe(401)
   })
 
-  test('a role reaches what it is for, and the one that administers everything', async () => {
+  it('a role reaches what it is for, and the one that administers everything', async () => {
     const { url, endpoints } = await admin()
     for (const { path, name, method } of everyMethod(endpoints)) {
       for (const { role, secret } of TOKENS) {
@@ -90,20 +90,20 @@ describe('with tokens', () => {
     }
   })
 
-  test('details of readiness are for those who may read', async () => {
+  it('details of readiness are for those who may read', async () => {
     const { url } = await admin()
     const details = { status: 'ok', config: 'current', refusedConfigs: 0 }
     expect(await (await fetch(`${url}/readyz`, bearer(SECRETS.read))).json()).toEqual(details)
     expect(await (await fetch(`${url}/readyz`, bearer(SECRETS.check))).json()).toEqual({ status: 'ok' })
   })
 
-  test('metrics may be made public, and nothing else with them', async () => {
+  it('metrics may be made public, and nothing else with them', async () => {
     const { url } = await admin({ metricsPublic: true })
     expect((await fetch(`${url}/metrics`)).status).toBe(200)
     expect((await fetch(`${url}/v1/counts`)).status).toBe(401)
   })
 
-  test.each([
+  it.each([
     ['one character more', [`Authorization: Bearer ${SECRETS.read}x`]],
     ['one character less', [`Authorization: Bearer ${SECRETS.read.slice(0, -1)}`]],
     ['nothing', ['Authorization:']],
@@ -121,7 +121,7 @@ describe('with tokens', () => {
     expect(reply.text).not.toContain(SECRETS.read)
   })
 
-  test('after 20 bad tokens in a minute an address is not listened to, right or wrong', async () => {
+  it('after 20 bad tokens in a minute an address is not listened to, right or wrong', async () => {
     const { url } = await admin()
     const bad = () =>
       fetch(`${url}/v1/counts`, bearer('a-token-that-nobody-has')).then(({ status }) => status)
@@ -135,7 +135,7 @@ describe('with tokens', () => {
     expect((await fetch(`${url}/readyz`)).status).toBe(200)
   })
 
-  test.each<[number, string[], string[]]>([
+  it.each<[number, string[], string[]]>([
     [403, ['Host: evil.example'], []],
     [403, ['Host: 10.0.0.1.evil.example'], []],
     [403, ['Host: headgate.internal'], []],
@@ -163,7 +163,7 @@ describe('headgate serve', () => {
     return running
   }
 
-  test('listens elsewhere with tokens, whose names stand in the audit trail', async () => {
+  it('listens elsewhere with tokens, whose names stand in the audit trail', async () => {
     const { adminUrl, stdout } = await serve(
       ...['--admin-host', '0.0.0.0', '--admin-token', `ada:administer:file:${join(folder, 'administer')}`],
       `prometheus:read:file:${join(folder, 'read')}`,
@@ -198,7 +198,7 @@ describe('headgate serve', () => {
     expect(JSON.parse(out).overrides).toMatchObject([{ by: 'ci (ada)' }])
   })
 
-  test('takes every flag from the environment, and what was typed before it', async () => {
+  it('takes every flag from the environment, and what was typed before it', async () => {
     const env = {
       HEADGATE_ADMIN_TOKEN: 'a:read:env:A_TOKEN  b:check:env:B_TOKEN',
       A_TOKEN: SECRETS.read,
@@ -217,7 +217,7 @@ describe('headgate serve', () => {
     expect((await fetch(`${running.adminUrl}/metrics`, bearer(SECRETS.read))).status).toBe(200)
   })
 
-  test.each<[string[], Record<string, string>, string]>([
+  it.each<[string[], Record<string, string>, string]>([
     [
       ['--admin-host', '0.0.0.0'],
       {},

@@ -1,6 +1,6 @@
 /** Alerts: when they begin and end, who tells of them, and that a receiver hears each once. */
 import { createServer } from 'node:http'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { type Alert, DEFAULT_RULES, evaluate, type Observation } from '../src/observe/alert-rules.js'
 import { AlertWatch, type Looked } from '../src/observe/alert-watch.js'
 import type { Second } from '../src/observe/second.js'
@@ -26,23 +26,23 @@ function history(seconds: number, observe: (second: number) => Partial<Observati
 }
 
 describe('an alert', () => {
-  test('fires when it was held, and is over when it has been quiet', () => {
+  it('fires when it was held, and is over when it has been quiet', () => {
     const told = history(400, second => (second >= 10 && second < 100 ? { 'violation-rate': 0.3 } : {}))
     expect(told).toEqual(['70 violation-rate firing', '220 violation-rate resolved'])
   })
 
-  test('that comes and goes within its hold is nothing, and one that flickers is one', () => {
+  it('that comes and goes within its hold is nothing, and one that flickers is one', () => {
     expect(history(300, second => ({ latency: second % 50 < 40 ? 80 : 1 }))).toEqual([])
     const flicker = history(400, second => ({ latency: second < 70 || second % 100 < 50 ? 80 : 1 }))
     expect(flicker).toEqual(['60 latency firing'])
   })
 
-  test('at its threshold does not fire; of the store it does, after its minute', () => {
+  it('at its threshold does not fire; of the store it does, after its minute', () => {
     expect(history(200, () => ({ 'violation-rate': 0.1, latency: 50 }))).toEqual([])
     expect(history(120, second => ({ 'store-down': second }))).toEqual(['60 store-down firing'])
   })
 
-  test('neither begins nor ends while nothing is known', () => {
+  it('neither begins nor ends while nothing is known', () => {
     const told = history(500, second => ({
       spike: second < 100 ? 9 : second < 300 ? null : 1,
       'budget-operations': 1e9,
@@ -50,7 +50,7 @@ describe('an alert', () => {
     expect(told).toEqual(['30 spike firing', '360 spike resolved'])
   })
 
-  test('says in words what is the matter', () => {
+  it('says in words what is the matter', () => {
     const rules = { ...DEFAULT_RULES, 'budget-memory': { threshold: 1e6, holdMs: 0, resolveMs: 0 } }
     const observation = { ...QUIET, 'violation-rate': 0.234, 'budget-memory': 5_000_000 }
     const { alerts } = evaluate([], { observation, rules, nowMs: 0 })
@@ -61,7 +61,7 @@ describe('an alert', () => {
   })
 })
 
-test('the usual rate is known after five minutes, and grows slowly', () => {
+it('the usual rate is known after five minutes, and grows slowly', () => {
   const usual = new UsualRate()
   for (let second = 0; second < 299; second++) usual.learn(100)
   expect(usual.times(600)).toBeNull()
@@ -121,7 +121,7 @@ describe('of several servers', () => {
     return { watch, told, look }
   }
 
-  test('one tells, the other shows what that one found, and takes over where it left off', () => {
+  it('one tells, the other shows what that one found, and takes over where it left off', () => {
     const [first, second] = [server('a'), server('b')]
     for (let atMs = 0; atMs <= 90_000; atMs += 1_000) {
       first.look(atMs, { others: new Map([['b', second.watch.note()]]) })
@@ -134,7 +134,7 @@ describe('of several servers', () => {
     expect(second.watch.list()).toMatchObject([{ name: 'violation-rate', state: 'resolved' }])
   })
 
-  test('each tells of a store that is away', () => {
+  it('each tells of a store that is away', () => {
     const [first, second] = [server('a'), server('b')]
     for (const one of [first, second]) {
       one.look(61_000, { second: NOTHING, storeDownMs: 61_000 })
@@ -153,7 +153,7 @@ describe('a webhook', () => {
     sinceMs: 0,
   } as Alert
 
-  test('is told in what Slack takes, tried again when it fails, and once when it works', async () => {
+  it('is told in what Slack takes, tried again when it fails, and once when it works', async () => {
     const bodies: { text: string; attachments: unknown[] }[] = []
     let failures = 2
     const receiver = createServer((req, res) => {
@@ -183,7 +183,7 @@ describe('a webhook', () => {
     receiver.closeAllConnections()
   })
 
-  test('that never works is given up with a line that does not name it', async () => {
+  it('that never works is given up with a line that does not name it', async () => {
     const lines: string[] = []
     const url = 'http://127.0.0.1:1/secret-path'
     createWebhook({ url, log: line => lines.push(line), after: (_, work) => work(), fetch })(alert)

@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type RedisProcess, startRedis } from '../../headgate/test/support/redis-process.ts'
 import { type HeadgateProcess, runHeadgate, serveHeadgate } from './support/headgate-process.js'
 import { runInProcess } from './support/run-in-process.js'
@@ -147,7 +147,7 @@ async function expectRefusal(args: readonly string[], code: number, message: str
 }
 
 describe('at a server', () => {
-  test.each(anywhere)('headgate %s', async (command, code, message) => {
+  it.each(anywhere)('headgate %s', async (command, code, message) => {
     const isIncomplete = /^(control|override)$|frob/.test(command)
     await expectRefusal(
       [...argsOf(command), ...(isIncomplete ? [] : ['--server', served.adminUrl])],
@@ -156,7 +156,7 @@ describe('at a server', () => {
     )
   })
 
-  test('and nothing has changed', async () => {
+  it('and nothing has changed', async () => {
     const place = ['--server', served.adminUrl]
     expect((await runInProcess(['override', 'list', ...place])).out).toBe('none\n')
     expect((await runInProcess(['control', 'get', ...place])).out).toBe('limits on, multiplier 1\n')
@@ -165,13 +165,13 @@ describe('at a server', () => {
 
 describe('in Redis', () => {
   const needStore = anywhere.filter(([command]) => / (set|remove) /.test(command))
-  test.each(needStore)('headgate %s', async (command, code, message) => {
+  it.each(needStore)('headgate %s', async (command, code, message) => {
     await expectRefusal([...argsOf(command), '--redis', redis.url, '--config', policyFile], code, message)
   })
 })
 
 describe('what is asked', () => {
-  test.each<Row>([
+  it.each<Row>([
     [
       'control get --server nowhere',
       2,
@@ -215,7 +215,7 @@ describe('what is asked', () => {
 })
 
 describe('the other commands', () => {
-  test.each<Row>([
+  it.each<Row>([
     ['frob', 2, "unknown command 'frob'"],
     ['control set --multiplier', 2, "option '-m, --multiplier <number>' argument missing"],
     ['apikey:canary', 2, "unknown command 'apikey:*'"],
@@ -241,7 +241,7 @@ describe('the other commands', () => {
     ['schema extra', 2, 'too many arguments'],
   ])('headgate %s', async (command, code, message) => expectRefusal(command.split(' '), code, message))
 
-  test.each<Row>([
+  it.each<Row>([
     ['--demo --admin-port x', 2, '--admin-port'],
     ['--demo --service a/b', 2, '--service: expected up to 64 letters, digits, _ . or -; got "a/b"'],
     ['--demo --admin-host 0.0.0.0', 2, '--admin-host: expected'],
@@ -282,12 +282,12 @@ describe('what answers is not Headgate', () => {
     'override set --rule login --tier pro why',
   ]
 
-  test.each(COMMANDS)('headgate %s at the port of the gateway', async command => {
+  it.each(COMMANDS)('headgate %s at the port of the gateway', async command => {
     const message = `what answers is not Headgate's decision API (status 200, application/json)`
     await expectRefusal([...argsOf(command), '--server', served.gatewayUrl], 4, message)
   })
 
-  test.each<[string, number, Record<string, string>, string]>([
+  it.each<[string, number, Record<string, string>, string]>([
     ['an empty 200', 200, {}, ''],
     ['JSON of another kind', 200, { 'Content-Type': 'application/json' }, '{"enabled":1}'],
     [
@@ -312,7 +312,7 @@ describe('what answers is not Headgate', () => {
     )
   })
 
-  test('something that is not HTTP', async () => {
+  it('something that is not HTTP', async () => {
     const server = createTcpServer(socket => socket.end('-ERR what?\r\n'))
     await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`

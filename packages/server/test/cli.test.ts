@@ -3,18 +3,18 @@ import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { runHeadgate } from './support/headgate-process.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'headgate-cli-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-test('--version is the version of the package', async () => {
+it('--version is the version of the package', async () => {
   const manifest = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
   expect(await runHeadgate(['--version'])).toEqual({ code: 0, stdout: `${manifest.version}\n`, stderr: '' })
 })
 
-test('--help lists the commands', async () => {
+it('--help lists the commands', async () => {
   const { code, stdout } = await runHeadgate(['--help'])
   expect(code).toBe(0)
   expect(stdout).toMatchInlineSnapshot(`
@@ -60,7 +60,7 @@ test('--help lists the commands', async () => {
   `)
 })
 
-test('serve --help lists the flags, all of which the reference explains', async () => {
+it('serve --help lists the flags, all of which the reference explains', async () => {
   const { code, stdout } = await runHeadgate(['serve', '--help'])
   expect(code).toBe(0)
   expect(stdout).toMatchInlineSnapshot(`
@@ -176,7 +176,7 @@ test('serve --help lists the flags, all of which the reference explains', async 
 })
 
 describe('what was typed wrongly ends with exit code 2 and a message that says what to type', () => {
-  test.each<[string[], string]>([
+  it.each<[string[], string]>([
     [[], 'Usage: headgate'],
     [['sevre'], "unknown command 'sevre'\n(Did you mean serve?)"],
     [['serve', '--prot', '1'], "unknown option '--prot'\n(Did you mean --port?)"],
@@ -194,7 +194,7 @@ describe('what was typed wrongly ends with exit code 2 and a message that says w
     expect(stderr).toContain(message)
   })
 
-  test('a policy file with mistakes, each on its line', async () => {
+  it('a policy file with mistakes, each on its line', async () => {
     const file = join(folder, 'bad.yaml')
     writeFileSync(file, 'tiers: default\ndefault: { tier: anonymos }\nupsteam: http://127.0.0.1:1\n')
     const { code, stderr } = await runHeadgate(['serve', '--config', file])
@@ -207,7 +207,7 @@ describe('what was typed wrongly ends with exit code 2 and a message that says w
     ])
   })
 
-  test('a policy file without an upstream, and no --demo', async () => {
+  it('a policy file without an upstream, and no --demo', async () => {
     const file = join(folder, 'no-upstream.yaml')
     writeFileSync(file, 'tiers: default\n')
     const { code, stderr } = await runHeadgate(['serve', '--config', file])
@@ -229,7 +229,7 @@ describe('what fails as it starts ends with exit code 1', () => {
     }
   }
 
-  test.each(['--port', '--admin-port'])('because the port of %s is taken', async flag => {
+  it.each(['--port', '--admin-port'])('because the port of %s is taken', async flag => {
     const other = flag === '--port' ? '--admin-port' : '--port'
     await withTakenPort(async port => {
       const { code, stdout, stderr } = await runHeadgate(
@@ -243,7 +243,7 @@ describe('what fails as it starts ends with exit code 1', () => {
     })
   })
 
-  test('because the address is not of this machine', async () => {
+  it('because the address is not of this machine', async () => {
     const { code, stderr } = await runHeadgate(
       ['serve', '--demo', '--host', '192.0.2.1', '--port', '0'],
       folder,

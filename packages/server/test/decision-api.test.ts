@@ -1,7 +1,7 @@
 import { createGate, slidingWindowLog } from 'headgate'
 import { defineConfig } from 'headgate/config'
 import { createStatistics } from 'headgate/statistics'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { adminEndpoints } from '../src/admin/admin-endpoints.js'
 import { createAdminServer } from '../src/admin/admin-server.js'
 import { listen } from '../src/http/listen.js'
@@ -58,7 +58,7 @@ function post(body: unknown, headers: Record<string, string> = {}): Promise<Resp
 }
 
 describe('POST /v1/check answers 200 with the decision', () => {
-  test('allowed or not', async () => {
+  it('allowed or not', async () => {
     const answers: unknown[] = []
     for (let index = 0; index < 4; index++) {
       const answer = await post({ subject: 'user:42', policy: 'api' })
@@ -73,7 +73,7 @@ describe('POST /v1/check answers 200 with the decision', () => {
     ])
   })
 
-  test('for a tier, a scope and a cost, and a subject in two parts', async () => {
+  it('for a tier, a scope and a cost, and a subject in two parts', async () => {
     const answer = await post({
       subject: { type: 'user', id: 'a:b' },
       tier: 'free',
@@ -85,7 +85,7 @@ describe('POST /v1/check answers 200 with the decision', () => {
     expect(await elsewhere.json()).toMatchObject({ remaining: 4 })
   })
 
-  test('with null for what has no limit', async () => {
+  it('with null for what has no limit', async () => {
     const answer = await post({ subject: 'user:9', tier: 'staff' })
     expect(await answer.json()).toMatchObject({
       allowed: true,
@@ -95,7 +95,7 @@ describe('POST /v1/check answers 200 with the decision', () => {
     })
   })
 
-  test('for each of several checks, in their order', async () => {
+  it('for each of several checks, in their order', async () => {
     const check = { subject: 'user:several', policy: 'api', cost: 2 }
     const answer = await post({ checks: [check, check, { ...check, cost: 1 }] })
     expect(await answer.json()).toMatchObject({
@@ -106,7 +106,7 @@ describe('POST /v1/check answers 200 with the decision', () => {
 
 describe('POST /v1/check answers 400 and names the bad field', () => {
   const sound = { subject: 'user:1', policy: 'api' }
-  test.each<[string, unknown, string]>([
+  it.each<[string, unknown, string]>([
     ['body', '{"subject":', 'body: expected JSON; got something else'],
     ['body', [], 'body: expected a JSON object; got a list of 0'],
     ['body', 'null', 'body: expected a JSON object; got nothing'],
@@ -139,21 +139,21 @@ describe('POST /v1/check answers 400 and names the bad field', () => {
     expect(problem.detail).toContain(detail)
   })
 
-  test('and a mistake in the last of several checks charges nothing to the first', async () => {
+  it('and a mistake in the last of several checks charges nothing to the first', async () => {
     const first = { subject: 'user:uncharged', policy: 'api' }
     const answer = await post({ checks: [first, { ...first, cost: 0.5 }] })
     expect(await answer.json()).toMatchObject({ status: 400, field: 'checks[1].cost' })
     expect(await (await post(first)).json()).toMatchObject({ remaining: 2 })
   })
 
-  test('and never repeats a subject, which may be a secret', async () => {
+  it('and never repeats a subject, which may be a secret', async () => {
     const answer = await post({ subject: 'sk_live_canary', policy: 'api' })
     expect(await answer.text()).not.toContain('canary')
   })
 })
 
 describe('what is not a question is refused', () => {
-  test('413 for a body above 64 KB, whether or not its length is told', async () => {
+  it('413 for a body above 64 KB, whether or not its length is told', async () => {
     const body = JSON.stringify({ subject: `user:${'x'.repeat(70_000)}`, policy: 'api' })
     expect((await post(body)).status).toBe(413)
     const chunked = lines(
@@ -166,7 +166,7 @@ describe('what is not a question is refused', () => {
     expect(reply.status).toBe(413)
   })
 
-  test('415 for what is not JSON', async () => {
+  it('415 for what is not JSON', async () => {
     const sound = JSON.stringify({ subject: 'user:1', policy: 'api' })
     for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/jsonx', '']) {
       expect((await post(sound, { 'Content-Type': type })).status).toBe(415)
@@ -174,7 +174,7 @@ describe('what is not a question is refused', () => {
     expect((await post(sound, { 'Content-Type': 'application/json; charset=utf-8' })).status).toBe(200)
   })
 
-  test('405 with the methods there are, 404 with the paths there are', async () => {
+  it('405 with the methods there are, 404 with the paths there are', async () => {
     const wrongMethod = await fetch(`${url}/v1/check`)
     expect(wrongMethod.status).toBe(405)
     expect(wrongMethod.headers.get('allow')).toBe('POST')
@@ -185,7 +185,7 @@ describe('what is not a question is refused', () => {
     })
   })
 
-  test.each<[number, string[]]>([
+  it.each<[number, string[]]>([
     [403, ['Host: evil.example']],
     [403, ['Host: 127.0.0.1.evil.example']],
     [403, ['Host: localhost', 'Origin: http://evil.example']],
@@ -200,7 +200,7 @@ describe('what is not a question is refused', () => {
   })
 })
 
-test.each(['/readyz', '/healthz'])(
+it.each(['/readyz', '/healthz'])(
   'GET %s says whether the service takes requests, and whether the policy file is in use',
   async path => {
     const fresh = { config: 'current', refusedConfigs: 0 }

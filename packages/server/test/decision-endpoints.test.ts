@@ -3,7 +3,7 @@ import { createGate, type Gate } from 'headgate'
 import { defineConfig } from 'headgate/config'
 import { redisStore } from 'headgate/redis'
 import { createClient } from 'redis'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import { startRedis } from '../../headgate/test/support/redis-process.ts'
 import { createReferences } from '../src/decision-api/references.js'
 import { serveAdmin } from './support/admin-api.js'
@@ -39,7 +39,7 @@ async function api(gate: Gate = createGate({ config: CONFIG })) {
 }
 
 describe('POST /v1/check about a request', () => {
-  test('answers by the rules, with the response that a service would give', async () => {
+  it('answers by the rules, with the response that a service would give', async () => {
     const { ask } = await api()
     const first = await ask('/v1/check', LOGIN)
     expect(first).toMatchObject({
@@ -52,7 +52,7 @@ describe('POST /v1/check about a request', () => {
     expect(second.body.headers).toMatchObject({ 'Retry-After': expect.stringMatching(/^\d+$/) })
   })
 
-  test('takes several subjects, the most specific first, and a tier', async () => {
+  it('takes several subjects, the most specific first, and a tier', async () => {
     const { ask } = await api()
     const subject = ['apikey:k1', { type: 'user', id: '42' }, 'ip:192.0.2.1']
     const { body } = await ask('/v1/check', { subject, path: '/tiered', tier: 'pro' })
@@ -60,14 +60,14 @@ describe('POST /v1/check about a request', () => {
     expect((await ask('/v1/check', { subject })).body).toMatchObject({ policy: 'api', remaining: 2 })
   })
 
-  test('takes the cost from the rule, or from the caller', async () => {
+  it('takes the cost from the rule, or from the caller', async () => {
     const { ask } = await api()
     const upload = { subject: 'user:42', path: '/upload' }
     expect((await ask('/v1/check', upload)).body).toMatchObject({ cost: 2, remaining: 1 })
     expect((await ask('/v1/check', { ...upload, cost: 1 })).body).toMatchObject({ cost: 1, remaining: 0 })
   })
 
-  test('holds a request to the methods that its headers and its query claim', async () => {
+  it('holds a request to the methods that its headers and its query claim', async () => {
     const { ask } = await api()
     await ask('/v1/check', LOGIN)
     const get = { subject: 'user:42', method: 'GET', path: '/login' }
@@ -76,7 +76,7 @@ describe('POST /v1/check about a request', () => {
     expect((await ask('/v1/check', get)).body.allowed).toBe(true)
   })
 
-  test('mixes with checks by name, in their order', async () => {
+  it('mixes with checks by name, in their order', async () => {
     const { ask } = await api()
     const { body } = await ask('/v1/check', { checks: [LOGIN, { subject: 'user:42', tier: 'free' }, LOGIN] })
     expect(body).toMatchObject({
@@ -88,7 +88,7 @@ describe('POST /v1/check about a request', () => {
     })
   })
 
-  test.each<[string, Record<string, unknown>, string]>([
+  it.each<[string, Record<string, unknown>, string]>([
     ['policy', { ...LOGIN, policy: 'api' }, 'expected none beside a method, a path or a list of subjects'],
     ['subject', { ...LOGIN, subject: [] }, 'expected a subject, or a list of 1 to 16; got a list of 0'],
     ['subject[1]', { subject: ['user:1', 'canary'] }, 'expected "type:id"'],
@@ -111,7 +111,7 @@ describe('POST /v1/check about a request', () => {
 })
 
 describe('POST /v1/peek', () => {
-  test('says what a check would, by the rules and by name, and charges nothing', async () => {
+  it('says what a check would, by the rules and by name, and charges nothing', async () => {
     const { ask } = await api()
     for (let time = 0; time < 2; time++) {
       expect((await ask('/v1/peek', LOGIN)).body).toMatchObject({ allowed: true, remaining: 1 })
@@ -127,7 +127,7 @@ describe('POST /v1/peek', () => {
 describe('POST /v1/refund', () => {
   const CHECK = { subject: 'user:42', policy: 'api', cost: 3, refundable: true }
 
-  test('gives back what a check charged, or some of it, and never more', async () => {
+  it('gives back what a check charged, or some of it, and never more', async () => {
     const { ask } = await api()
     const { reference } = (await ask('/v1/check', CHECK)).body
     expect(await ask('/v1/refund', { reference, units: 2 })).toEqual({ status: 200, body: { refunded: 2 } })
@@ -137,7 +137,7 @@ describe('POST /v1/refund', () => {
     expect((await ask('/v1/peek', CHECK)).body.remaining).toBe(3)
   })
 
-  test('has a reference only where it was asked for and something was charged', async () => {
+  it('has a reference only where it was asked for and something was charged', async () => {
     const { ask } = await api()
     expect((await ask('/v1/check', { ...CHECK, refundable: false, cost: 1 })).body).not.toHaveProperty(
       'reference',
@@ -146,7 +146,7 @@ describe('POST /v1/refund', () => {
     expect((await ask('/v1/check', CHECK)).body).not.toHaveProperty('reference')
   })
 
-  test('refuses what it does not know', async () => {
+  it('refuses what it does not know', async () => {
     const { ask } = await api()
     expect(await ask('/v1/refund', { reference: 'x' })).toMatchObject({
       status: 404,
@@ -162,7 +162,7 @@ describe('POST /v1/refund', () => {
     }
   })
 
-  test('forgets the oldest references', async () => {
+  it('forgets the oldest references', async () => {
     const decision = await createGate({ config: CONFIG }).request({ subject: 'user:42' })
     const references = createReferences(2)
     const [first, second, third] = [1, 2, 3].map(() => references.remember(decision))
@@ -175,7 +175,7 @@ describe('POST /v1/refund', () => {
 })
 
 describe('POST /v1/release', () => {
-  test('frees the place that a check took', async () => {
+  it('frees the place that a check took', async () => {
     const config = defineConfig({ policies: { streams: { algorithm: 'concurrency', limit: 1 } } })
     const { ask } = await api(createGate({ config }))
     const STREAM = { subject: 'user:42', policy: 'streams' }
@@ -190,7 +190,7 @@ describe('POST /v1/release', () => {
 })
 
 describe('POST /v1/reset', () => {
-  test('forgets what was used of one policy, or of all', async () => {
+  it('forgets what was used of one policy, or of all', async () => {
     const { ask } = await api()
     const named = { subject: 'user:42', policy: 'api' }
     await ask('/v1/check', { ...named, cost: 3 })
@@ -202,7 +202,7 @@ describe('POST /v1/reset', () => {
     expect((await ask('/v1/peek', LOGIN)).body.remaining).toBe(1)
   })
 
-  test('is written to the trail of changes, without secrets', async () => {
+  it('is written to the trail of changes, without secrets', async () => {
     const { ask, url } = await api()
     await ask('/v1/reset', { subject: 'user:42', policy: 'api' })
     await ask('/v1/reset', { subject: 'apikey:canary' })
@@ -212,7 +212,7 @@ describe('POST /v1/reset', () => {
     expect(trail).not.toContain('canary')
   })
 
-  test('refuses a scope alone, which might mean anything', async () => {
+  it('refuses a scope alone, which might mean anything', async () => {
     const { ask } = await api()
     expect(await ask('/v1/reset', { subject: 'user:42', scope: 'upload' })).toMatchObject({
       status: 400,
@@ -222,7 +222,7 @@ describe('POST /v1/reset', () => {
 })
 
 describe('while the store does not answer', () => {
-  test('check and peek decide and say who did; reset and inspect are 503 with Retry-After', async () => {
+  it('check and peek decide and say who did; reset and inspect are 503 with Retry-After', async () => {
     const redis = await startRedis()
     cleanUps.push(() => redis.stop())
     const store = redisStore(createClient({ url: redis.url }), {
@@ -245,7 +245,7 @@ describe('while the store does not answer', () => {
     }
   })
 
-  test('a limiter at fault is the failure mode’s, never an error, and says so once', async () => {
+  it('a limiter at fault is the failure mode’s, never an error, and says so once', async () => {
     const gate = createGate({ config: CONFIG })
     await gate.close()
     const { ask, logged } = await api(gate)

@@ -1,7 +1,7 @@
 /** The files under deploy/ start this version: their flags exist, their ports agree, and they run without rights. */
 import { readFileSync } from 'node:fs'
 import { parseConfig } from 'headgate/config'
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
 import { runInProcess } from './support/run-in-process.js'
 
@@ -23,7 +23,7 @@ function used(text: string): { readonly flags: string[]; readonly variables: str
 let looked = 0
 afterAll(() => expect(looked).toBe(4))
 
-test.each(['Containerfile', 'headgate.service', 'kubernetes.yaml', 'compose.yaml'])(
+it.each(['Containerfile', 'headgate.service', 'kubernetes.yaml', 'compose.yaml'])(
   '%s uses flags and variables that exist',
   name => {
     const { flags, variables } = used(read(name))
@@ -34,7 +34,7 @@ test.each(['Containerfile', 'headgate.service', 'kubernetes.yaml', 'compose.yaml
   },
 )
 
-test('the container has the ports of the gateway and the admin port, a user without rights, and no shell', () => {
+it('the container has the ports of the gateway and the admin port, a user without rights, and no shell', () => {
   const text = read('Containerfile')
   expect(/^EXPOSE (.*)$/m.exec(text)?.[1]).toBe('8080 8082')
   expect(text).toMatch(/^USER 65532:65532$/m)
@@ -44,7 +44,7 @@ test('the container has the ports of the gateway and the admin port, a user with
   )
 })
 
-test('the unit stops with SIGTERM, and has longer for it than stopping takes', () => {
+it('the unit stops with SIGTERM, and has longer for it than stopping takes', () => {
   const text = read('headgate.service')
   expect(text).toMatch(/^KillSignal=SIGTERM$/m)
   expect(Number(/^TimeoutStopSec=(\d+)$/m.exec(text)?.[1])).toBeGreaterThan(5)
@@ -65,12 +65,12 @@ describe('the manifest for Kubernetes', () => {
   const flag = (name: string) =>
     container.args.find((arg: string) => arg.startsWith(`--${name}=`))?.split('=')[1]
 
-  test('has a policy file that is sound', async () => {
+  it('has a policy file that is sound', async () => {
     const config = await parseConfig(byKind('ConfigMap').data['headgate.yaml'], 'headgate.yaml')
     expect(config.upstream?.urls).toEqual(['http://app:3000'])
   })
 
-  test('listens where it is probed and sent requests', () => {
+  it('listens where it is probed and sent requests', () => {
     expect([portOf('http'), portOf('admin')]).toEqual([Number(flag('port')), Number(flag('admin-port'))])
     expect(container.livenessProbe.httpGet).toEqual({ path: '/livez', port: 'admin' })
     expect(container.readinessProbe.httpGet).toEqual({ path: '/readyz', port: 'admin' })
@@ -78,7 +78,7 @@ describe('the manifest for Kubernetes', () => {
     expect(byKind('Service').spec.selector).toEqual(byKind('Deployment').spec.template.metadata.labels)
   })
 
-  test('has a token for what is not on loopback, and no rights', () => {
+  it('has a token for what is not on loopback, and no rights', () => {
     expect(flag('admin-host')).toBe('0.0.0.0')
     expect(flag('admin-token')).toMatch(/^prometheus:read:file:\/run\/secrets\/headgate\//)
     expect(pod.securityContext).toMatchObject({ runAsNonRoot: true, runAsUser: 65_532 })
@@ -90,7 +90,7 @@ describe('the manifest for Kubernetes', () => {
   })
 })
 
-test('the compose file shares the limits of two gateways through a Redis that evicts nothing', () => {
+it('the compose file shares the limits of two gateways through a Redis that evicts nothing', () => {
   const { services, secrets } = parse(read('compose.yaml'))
   expect(services.headgate.command).toContain('--redis=redis://redis:6379')
   expect(services.redis.command.join(' ')).toContain('--maxmemory-policy noeviction')

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startCluster } from '../../headgate/test/support/redis-cluster.ts'
 import { type RedisProcess, startRedis } from '../../headgate/test/support/redis-process.ts'
 import { startSentinel } from '../../headgate/test/support/redis-sentinel.ts'
@@ -16,7 +16,7 @@ const doctor = (url: string, ...args: string[]) => runInProcess(['doctor', '--re
 const urlOf = (user: string) => redis.url.replace('redis://', `redis://${user}:canary@`)
 
 describe('headgate doctor', () => {
-  test('finds a Redis sound, by a line for each check, and leaves nothing behind for long', async () => {
+  it('finds a Redis sound, by a line for each check, and leaves nothing behind for long', async () => {
     const { code, out, err } = await doctor(redis.url)
     expect({ code, err }).toEqual({ code: 0, err: '' })
     const checks = [...out.matchAll(/^ok {4}\S+ +(\S+) /gm)].map(([, check]) => check)
@@ -27,7 +27,7 @@ describe('headgate doctor', () => {
     }
   })
 
-  test('prints JSON for scripts', async () => {
+  it('prints JSON for scripts', async () => {
     const { code, out } = await doctor(redis.url, '--json')
     expect(code).toBe(0)
     expect(JSON.parse(out)).toMatchObject({
@@ -49,7 +49,7 @@ describe('headgate doctor', () => {
     })
   })
 
-  test('warns of eviction, and names what a user may not do', async () => {
+  it('warns of eviction, and names what a user may not do', async () => {
     await sendCommand(redis.port, 'CONFIG', 'SET', 'maxmemory-policy', 'allkeys-lru')
     await sendCommand(
       redis.port,
@@ -72,7 +72,7 @@ describe('headgate doctor', () => {
     expect(out + err).not.toContain('canary')
   })
 
-  test('is content with the least user of the guide', async () => {
+  it('is content with the least user of the guide', async () => {
     const guide = readFileSync(new URL('../../../docs/guide/redis.md', import.meta.url), 'utf8')
     const words = (/^ACL SETUSER headgate .*$/m.exec(guide)?.[0] ?? '')
       .replace('>PASSWORD', '>canary')
@@ -83,7 +83,7 @@ describe('headgate doctor', () => {
     expect(code).toBe(0)
   })
 
-  test('looks at every primary of a cluster, and at what sentinels lead to', async () => {
+  it('looks at every primary of a cluster, and at what sentinels lead to', async () => {
     const cluster = await startCluster({ primaries: 3, replicasPerPrimary: 0 })
     const sentinel = await startSentinel({ sentinels: 1 })
     try {
@@ -101,7 +101,7 @@ describe('headgate doctor', () => {
     }
   })
 
-  test.each([
+  it.each([
     [['doctor'], 2, '--redis: expected a URL, here or in RATE_LIMIT_REDIS_URL; got none'],
     [['doctor', '--redis', 'nowhere'], 2, '--redis: Redis url: expected redis://'],
     [

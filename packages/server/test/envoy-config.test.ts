@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { loadDescriptors } from '../src/envoy/config/load-descriptors.js'
 import { parseDescriptorFile } from '../src/envoy/config/parse-descriptors.js'
 import { matchDescriptor } from '../src/envoy/match-descriptor.js'
@@ -19,7 +19,7 @@ async function load(text: string) {
 const limited = (rate: string) => `domain: edge\ndescriptors:\n  - { key: a, rate_limit: { ${rate} } }\n`
 
 describe('a file is refused with', () => {
-  test.each([
+  it.each([
     ['domain: expected a non-empty text; got nothing', 'descriptors: []'],
     ['file: expected one of domain, descriptors; got "domian"; did you mean "domain"?', 'domian: edge'],
     ['descriptors: expected a list of descriptors; got 7', 'domain: edge\ndescriptors: 7'],
@@ -75,7 +75,7 @@ describe('a file is refused with', () => {
     await expect(load(text)).rejects.toThrow(complaint)
   })
 
-  test('the folder that has none, and two files of a domain', async () => {
+  it('the folder that has none, and two files of a domain', async () => {
     const other = mkdtempSync(join(tmpdir(), 'headgate-envoy-config-'))
     await expect(loadDescriptors(other)).rejects.toThrow('expected a folder with YAML files; got none in it')
     writeFileSync(join(other, 'a.yaml'), 'domain: edge')
@@ -99,7 +99,7 @@ describe('a pattern', () => {
     return matchDescriptor(root, [{ key: 'a', value }]) !== null
   }
 
-  test.each([
+  it.each([
     ['/files/*', ['/files/', '/files/a', '/files/a/b'], ['/file', 'x/files/a']],
     ['*.png', ['.png', 'a.png'], ['a.pngx', 'png']],
     ['a*b*c', ['abc', 'axbxc', 'abbcc'], ['ab', 'acb', 'abcd']],
@@ -111,7 +111,7 @@ describe('a pattern', () => {
     expect(others.map(value => matches(pattern, value))).toEqual(others.map(() => false))
   })
 
-  test('takes linear time, whatever the value', () => {
+  it('takes linear time, whatever the value', () => {
     const beganMs = process.cpuUsage().user
     expect(matches(`${'*a'.repeat(50)}*b`, 'a'.repeat(100_000))).toBe(false)
     expect((process.cpuUsage().user - beganMs) / 1000).toBeLessThan(1_000)

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { credentials } from '@grpc/grpc-js'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { envoyClient } from './support/envoy-client.js'
 import { serveHeadgate } from './support/headgate-process.js'
 import { runInProcess } from './support/run-in-process.js'
@@ -38,7 +38,7 @@ async function serve(...args: string[]) {
   return { ...served, address }
 }
 
-test('answers gRPC and JSON by the same limits, and SIGTERM ends it though clients stay connected', async () => {
+it('answers gRPC and JSON by the same limits, and SIGTERM ends it though clients stay connected', async () => {
   const { address, adminUrl, end } = await serve()
   const client = envoyClient(address)
   cleanUps.push(() => client.close())
@@ -75,7 +75,7 @@ test('answers gRPC and JSON by the same limits, and SIGTERM ends it though clien
   expect([code, stderr]).toEqual([0, ''])
 })
 
-test('speaks TLS, and asks callers for a certificate where an authority is named', async () => {
+it('speaks TLS, and asks callers for a certificate where an authority is named', async () => {
   const openssl = (...args: string[]) => promisify(execFile)('openssl', args, { cwd: folder })
   const subject = ['-nodes', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-days', '2']
   await openssl(
@@ -93,7 +93,7 @@ test('speaks TLS, and asks callers for a certificate where an authority is named
 })
 
 describe('refuses at the start', () => {
-  test.each([
+  it.each([
     ['--grpc-port: expected beside --ratelimit-config', ['--grpc-port', '0']],
     ['--ratelimit-shadow: expected beside --ratelimit-config', ['--ratelimit-shadow']],
     ['--grpc-tls-cert: expected together with', ['--ratelimit-config', 'x.yaml', '--grpc-tls-cert', 'c.pem']],
@@ -104,7 +104,7 @@ describe('refuses at the start', () => {
     expect(err).toContain(complaint)
   })
 
-  test('a file that cannot be used', async () => {
+  it('a file that cannot be used', async () => {
     const args = ['--ratelimit-config', file('none.yaml'), '--grpc-port', '0']
     const { code, err } = await runInProcess(['serve', '--demo', '--port', '0', '--admin-port', '0', ...args])
     expect([code, err.includes('none.yaml: expected a file or a folder that can be read')]).toEqual([2, true])

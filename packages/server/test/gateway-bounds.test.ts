@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import type { Bounds } from '../src/gateway/bounds.js'
 import { openClient, type RawClient, statusesIn } from './support/raw-client.js'
 import { lines } from './support/raw-http.js'
@@ -36,7 +36,7 @@ function until<Value>(read: () => Value | Promise<Value>) {
 describe('a body', () => {
   const post = lines('POST / HTTP/1.1', 'Host: a', 'Content-Length: 100000')
 
-  test('that comes too slowly is 408, and its connection and the one to the upstream are closed', async () => {
+  it('that comes too slowly is 408, and its connection and the one to the upstream are closed', async () => {
     await start({ minBodyRate: 1_000, bodyGraceMs: 500 })
     upstream.fallSilent()
     const client = send(post)
@@ -48,7 +48,7 @@ describe('a body', () => {
     await until(() => upstream.sockets.size).toBe(0)
   })
 
-  test('that nobody wants is not waited for either', async () => {
+  it('that nobody wants is not waited for either', async () => {
     await start({ minBodyRate: 1_000, bodyGraceMs: 500 }, { limit: 0 })
     const client = send(lines('POST / HTTP/1.1', 'Host: a', 'Content-Length: 1000'))
     const trickle = setInterval(() => client.socket.write('x'), 100)
@@ -57,7 +57,7 @@ describe('a body', () => {
     expect(statusesIn(client.text())).toEqual([429])
   })
 
-  test('that the upstream does not read is not the client’s fault', async () => {
+  it('that the upstream does not read is not the client’s fault', async () => {
     await start({ minBodyRate: 1_000, bodyGraceMs: 100 })
     const client = send(lines('POST / HTTP/1.1', 'Host: a', 'Content-Length: 100000000'))
     await until(() => upstream.sockets.size).toBe(1)
@@ -75,7 +75,7 @@ async function after(ms: number): Promise<string> {
   return new Promise(resolve => setTimeout(resolve, ms, 'waited'))
 }
 
-test('a client that does not read its response is cut off, and so is the upstream', async () => {
+it('a client that does not read its response is cut off, and so is the upstream', async () => {
   await start({ responseTimeoutMs: 500 })
   upstream.answerWith(`${lines('HTTP/1.1 200 OK', 'Content-Length: 50000000')}${'x'.repeat(50_000_000)}`)
   const client = send(GET)
@@ -85,7 +85,7 @@ test('a client that does not read its response is cut off, and so is the upstrea
 })
 
 describe('requests on one connection', () => {
-  test('are answered up to the bound; then it closes, and the others reach nobody', async () => {
+  it('are answered up to the bound; then it closes, and the others reach nobody', async () => {
     await start({ maxPipelined: 4 })
     const client = send(GET.repeat(2_000))
     await client.closed
@@ -94,7 +94,7 @@ describe('requests on one connection', () => {
     expect(upstream.received.join('').match(/GET /g)).toHaveLength(4)
   })
 
-  test('may be as many as one likes, one after the other', async () => {
+  it('may be as many as one likes, one after the other', async () => {
     await start({ maxPipelined: 1 })
     const client = send(GET)
     for (let request = 1; request <= 5; request++) {
@@ -105,7 +105,7 @@ describe('requests on one connection', () => {
     expect(statusesIn(client.text())).toEqual([200, 200, 200, 200, 200])
   })
 
-  test('that wait for their turn leave the upstream when their client does', async () => {
+  it('that wait for their turn leave the upstream when their client does', async () => {
     await start({})
     upstream.fallSilent()
     const client = send(GET.repeat(3))
@@ -115,7 +115,7 @@ describe('requests on one connection', () => {
   })
 })
 
-test('a client has as many requests under way as it may; one more is 429 and charged nothing', async () => {
+it('a client has as many requests under way as it may; one more is 429 and charged nothing', async () => {
   await start({ maxClientRequests: 3 }, { limit: 4 })
   upstream.fallSilent()
   const waiting = [send(GET), send(GET), send(GET)]
@@ -131,7 +131,7 @@ test('a client has as many requests under way as it may; one more is 429 and cha
   await until(() => served.text()).toMatch(/^HTTP\/1\.1 200 .*X-RateLimit-Remaining: 0\r/s)
 })
 
-test('the upstream has as many requests as it may; one more is 503', async () => {
+it('the upstream has as many requests as it may; one more is 503', async () => {
   await start({ maxUpstreamConnections: 2 })
   upstream.fallSilent()
   send(GET)
@@ -143,7 +143,7 @@ test('the upstream has as many requests as it may; one more is 503', async () =>
 })
 
 describe('connections of one client', () => {
-  test('are as many as it may have; one more is closed', async () => {
+  it('are as many as it may have; one more is closed', async () => {
     await start({ maxClientConnections: 2 })
     const [one] = [send(GET), send(GET)]
     await until(() => statusesIn(one?.text() ?? '')).toEqual([200])
@@ -158,14 +158,14 @@ describe('connections of one client', () => {
     }).toEqual([200])
   })
 
-  test('are not counted for a trusted proxy', async () => {
+  it('are not counted for a trusted proxy', async () => {
     await start({ maxClientConnections: 1 }, { trustedProxies: ['127.0.0.1'] })
     const all = [send(GET), send(GET), send(GET)]
     for (const client of all) await until(() => statusesIn(client.text())).toEqual([200])
   })
 })
 
-test('what an upstream says unasked is given to nobody as an answer', async () => {
+it('what an upstream says unasked is given to nobody as an answer', async () => {
   await start({})
   const first = send(GET)
   await until(() => statusesIn(first.text())).toEqual([200])
@@ -176,7 +176,7 @@ test('what an upstream says unasked is given to nobody as an answer', async () =
   expect(first.text()).not.toContain('poison')
 })
 
-test('CONNECT is refused, what follows it is read past and the socket closed', async () => {
+it('CONNECT is refused, what follows it is read past and the socket closed', async () => {
   await start({})
   const client = send(`${lines('CONNECT x:1 HTTP/1.1', 'Host: x:1')}${'x'.repeat(100_000)}`)
   await client.closed

@@ -1,6 +1,6 @@
 import { slidingWindowLog } from 'headgate'
 import { defineConfig } from 'headgate/config'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { lines, rawRequest } from './support/raw-http.js'
 import { type RawUpstream, startRawUpstream } from './support/raw-upstream.js'
 import { startGateway, type TestGateway } from './support/test-gateway.js'
@@ -19,7 +19,7 @@ afterEach(async () => {
 })
 
 describe('a request that could be read in two ways is refused, and the upstream hears nothing of it', () => {
-  test.each<[string, number, string]>([
+  it.each<[string, number, string]>([
     ['two Host headers', 400, lines('GET / HTTP/1.1', 'Host: a', 'Host: b')],
     ['the same Host twice', 400, lines('GET / HTTP/1.1', 'Host: a', 'Host: a')],
     ['no Host', 400, lines('GET / HTTP/1.1')],
@@ -95,7 +95,7 @@ describe('a request that could be read in two ways is refused, and the upstream 
 })
 
 describe('a request is written anew for the upstream', () => {
-  test('without the headers that belong to one connection, or that Connection names', async () => {
+  it('without the headers that belong to one connection, or that Connection names', async () => {
     const reply = await rawRequest(
       gateway.url,
       lines(
@@ -129,7 +129,7 @@ describe('a request is written anew for the upstream', () => {
     ])
   })
 
-  test('with our word about the client and not its own', async () => {
+  it('with our word about the client and not its own', async () => {
     await rawRequest(
       gateway.url,
       lines(
@@ -150,7 +150,7 @@ describe('a request is written anew for the upstream', () => {
     expect(request).not.toMatch(/6\.6\.6\.6|8\.8\.8\.8|evil/)
   })
 
-  test('with our word about the client before anything of its own, however many headers there are', async () => {
+  it('with our word about the client before anything of its own, however many headers there are', async () => {
     const many = Array.from({ length: 99 }, (_, index) => `x${index}: y`)
     expect((await rawRequest(gateway.url, lines('GET / HTTP/1.1', 'Host: a', ...many))).status).toBe(200)
     const names = upstream.received[0]?.split('\r\n').map(line => line.split(':')[0])
@@ -159,7 +159,7 @@ describe('a request is written anew for the upstream', () => {
     expect(names).toContain('x98')
   })
 
-  test('without what a stranger claims about its address, or about where the request was sent', async () => {
+  it('without what a stranger claims about its address, or about where the request was sent', async () => {
     const claims = [
       'CF-Connecting-IP',
       'True-Client-IP',
@@ -182,7 +182,7 @@ describe('a request is written anew for the upstream', () => {
     expect(upstream.received[0]).not.toContain('claimed')
   })
 
-  test('without an offer of HTTP/2, which is passed over with whatever follows it', async () => {
+  it('without an offer of HTTP/2, which is passed over with whatever follows it', async () => {
     const offer = lines(
       'GET /1 HTTP/1.1',
       'Host: a',
@@ -198,7 +198,7 @@ describe('a request is written anew for the upstream', () => {
     expect(upstream.received.join('')).not.toMatch(/upgrade|http2|early|PRI/i)
   })
 
-  test('with a chunked body of a DELETE chunked as it came, once', async () => {
+  it('with a chunked body of a DELETE chunked as it came, once', async () => {
     await rawRequest(gateway.url, [
       lines('DELETE /it HTTP/1.1', 'Host: a', 'Transfer-Encoding: chunked'),
       '5;ext=1\r\nhello\r\n',
@@ -211,7 +211,7 @@ describe('a request is written anew for the upstream', () => {
     expect(request.split('\r\n\r\n').slice(1).join('\r\n\r\n')).toBe('5\r\nhello\r\n0\r\n\r\n')
   })
 
-  test('so that a request hidden in a body stays a body', async () => {
+  it('so that a request hidden in a body stays a body', async () => {
     const hidden = lines('GET /admin HTTP/1.1', 'Host: a')
     await rawRequest(
       gateway.url,
@@ -222,7 +222,7 @@ describe('a request is written anew for the upstream', () => {
     expect(upstream.received[0]?.endsWith(hidden)).toBe(true)
   })
 
-  test('with a path of two slashes as a path and not as a host', async () => {
+  it('with a path of two slashes as a path and not as a host', async () => {
     expect((await rawRequest(gateway.url, lines('GET //evil.example/x HTTP/1.1', 'Host: a'))).status).toBe(
       200,
     )
@@ -231,7 +231,7 @@ describe('a request is written anew for the upstream', () => {
 })
 
 describe('an answer is written anew for the client', () => {
-  test('without the headers that belong to one connection, or that Connection names', async () => {
+  it('without the headers that belong to one connection, or that Connection names', async () => {
     upstream.answerWith(
       `${lines(
         'HTTP/1.1 201 Made',
@@ -254,7 +254,7 @@ describe('an answer is written anew for the client', () => {
     expect(reply.text.endsWith('\r\n\r\nok')).toBe(true)
   })
 
-  test('and a redirect is an answer like any other', async () => {
+  it('and a redirect is an answer like any other', async () => {
     upstream.answerWith(lines('HTTP/1.1 302 Found', 'Location: http://169.254.169.254/', 'Content-Length: 0'))
     const reply = await rawRequest(gateway.url, lines('GET / HTTP/1.1', 'Host: a'))
     expect(reply.status).toBe(302)
@@ -262,7 +262,7 @@ describe('an answer is written anew for the client', () => {
     expect(upstream.received).toHaveLength(1)
   })
 
-  test('without the length of a body that must not come', async () => {
+  it('without the length of a body that must not come', async () => {
     upstream.answerWith(lines('HTTP/1.1 204 No Content', 'Content-Length: 5'))
     const empty = await rawRequest(gateway.url, lines('GET / HTTP/1.1', 'Host: a'))
     expect([empty.status, empty.header('Content-Length')]).toEqual([204, undefined])
@@ -272,7 +272,7 @@ describe('an answer is written anew for the client', () => {
     expect([unchanged.status, unchanged.header('Content-Length')]).toEqual([304, '5'])
   })
 
-  test.each([
+  it.each([
     ['a control byte in its reason', lines('HTTP/1.1 200 a\x01b', 'Content-Length: 0')],
     ['a status that is none', lines('HTTP/1.1 099 OK', 'Content-Length: 0')],
     ['another transfer coding', lines('HTTP/1.1 200 OK', 'Transfer-Encoding: gzip, chunked')],
@@ -286,7 +286,7 @@ describe('an answer is written anew for the client', () => {
     expect((await rawRequest(gateway.url, lines('GET / HTTP/1.1', 'Host: a'))).status).toBe(200)
   })
 
-  test('and one that is not HTTP is a bad gateway', async () => {
+  it('and one that is not HTTP is a bad gateway', async () => {
     upstream.answerWith('SSH-2.0-OpenSSH_9.2\r\n')
     expect((await rawRequest(gateway.url, lines('GET / HTTP/1.1', 'Host: a'))).status).toBe(502)
     upstream.answerWith(lines('HTTP/1.1 200 OK', 'Content-Length: 5', 'Transfer-Encoding: chunked'))
@@ -296,7 +296,7 @@ describe('an answer is written anew for the client', () => {
   })
 })
 
-test('a header that some server takes for a method override is held to the rules of that method', async () => {
+it('a header that some server takes for a method override is held to the rules of that method', async () => {
   const perMinute = (limit: number) => slidingWindowLog({ limit, window: '1m' })
   const strict = await startGateway(upstream.url, {
     config: defineConfig({

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { slidingWindowLog } from 'headgate'
 import { defineConfig } from 'headgate/config'
 import { SignJWT } from 'jose'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, it } from 'vitest'
 import { lines, rawRequest } from './support/raw-http.js'
 import { type RawUpstream, startRawUpstream } from './support/raw-upstream.js'
 import { startGateway, type TestGateway } from './support/test-gateway.js'
@@ -40,7 +40,7 @@ function token(subject: string, secret = SECRET): Promise<string> {
     .sign(new TextEncoder().encode(secret))
 }
 
-test('known keys and verified tokens are callers of their own, everything else is its address', async () => {
+it('known keys and verified tokens are callers of their own, everything else is its address', async () => {
   writeFileSync(join(folder, 'secret'), `${SECRET}\n`)
   const config = defineConfig({
     policies,
@@ -69,7 +69,7 @@ test('known keys and verified tokens are callers of their own, everything else i
   expect(gateway.logged.join('\n')).not.toContain('sk_1')
 })
 
-test('a header names a service only where that connects from', async () => {
+it('a header names a service only where that connects from', async () => {
   const from = (network: string) =>
     defineConfig({
       policies,
@@ -83,7 +83,7 @@ test('a header names a service only where that connects from', async () => {
   expect([await statusWith('X-Service: a'), await statusWith('X-Service: b')]).toEqual([200, 429])
 })
 
-test('a session is its cookie, also where cookies come in two lines', async () => {
+it('a session is its cookie, also where cookies come in two lines', async () => {
   const config = defineConfig({
     policies,
     default: { policy: 'one' },

@@ -1,7 +1,7 @@
 import { Agent, request } from 'node:http'
 import { slidingWindowLog } from 'headgate'
 import { defineConfig } from 'headgate/config'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, it } from 'vitest'
 import { startRawUpstream } from './support/raw-upstream.js'
 import { startGateway } from './support/test-gateway.js'
 
@@ -12,7 +12,7 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close()
 })
 
-test(`${ADDRESSES} denied addresses write ten lines a second, and how many more there were`, async () => {
+it(`${ADDRESSES} denied addresses write ten lines a second, and how many more there were`, async () => {
   const upstream = await startRawUpstream()
   const gateway = await startGateway(upstream.url, { limit: 0, trustedProxies: ['127.0.0.1'] })
   closers.push(upstream.close, gateway.close)
@@ -43,7 +43,7 @@ test(`${ADDRESSES} denied addresses write ten lines a second, and how many more 
   expect(told()).toBeLessThanOrEqual(10 * seconds)
 })
 
-test('a flood of denials does not keep an upstream that is down out of the log', async () => {
+it('a flood of denials does not keep an upstream that is down out of the log', async () => {
   const upstream = await startRawUpstream()
   await upstream.close()
   const config = defineConfig({

@@ -5,7 +5,7 @@ import { createServer as createHttpsServer } from 'node:https'
 import type { AddressInfo, Server } from 'node:net'
 import { slidingWindowLog } from 'headgate'
 import { type ConfigOptions, defineConfig, type PolicyInput } from 'headgate/config'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import { createFindRoute } from '../src/gateway/routes.js'
 import { createServerHealth } from '../src/gateway/server-health.js'
 import { certificate } from './support/certificate.js'
@@ -63,7 +63,7 @@ describe('a request goes', () => {
   })
   const find = createFindRoute({ routes, upstream }, ({ urls }) => urls[0])
 
-  test.each([
+  it.each([
     ['a', '/', 'rest'],
     ['a', '/api', 'api'],
     ['a', '/api?x=/api/v2', 'api'],
@@ -83,14 +83,14 @@ describe('a request goes', () => {
     expect(find(host, path)).toBe(`http://${expected}`)
   })
 
-  test('nowhere when no route is for it', async () => {
+  it('nowhere when no route is for it', async () => {
     const url = await listening(createServer(named('api')))
     const { ask } = await gatewayTo({ routes: [{ match: { path: '/api' }, upstream: url }] })
     expect(await ask('/api/1')).toContain(`api ${new URL(url).host} /api/1`)
     expect(await ask('/other')).toMatch(/^HTTP\/1\.1 404[\s\S]*No route is for this host and path/)
   })
 
-  test('with its own Host, where that is wanted', async () => {
+  it('with its own Host, where that is wanted', async () => {
     const url = await listening(createServer(named('api')))
     const { ask } = await gatewayTo({ upstream: { urls: url, host: 'keep' } })
     expect(await ask('/', 'shop.example:81')).toContain('api shop.example:81 /')
@@ -98,7 +98,7 @@ describe('a request goes', () => {
 })
 
 describe('servers that do the same', () => {
-  test('take turns, and the one with fewer requests under way is asked first', async () => {
+  it('take turns, and the one with fewer requests under way is asked first', async () => {
     const waiting: (() => void)[] = []
     const slow = await listening(createServer((_req, res) => void waiting.push(() => res.end('slow'))))
     const quick = await listening(createServer(named('quick')))
@@ -113,7 +113,7 @@ describe('servers that do the same', () => {
     ])
   })
 
-  test('stand in for one that is gone, also for requests that must not be asked twice', async () => {
+  it('stand in for one that is gone, also for requests that must not be asked twice', async () => {
     const gone = createServer()
     const goneUrl = await listening(gone)
     await new Promise(resolve => gone.close(resolve))
@@ -126,7 +126,7 @@ describe('servers that do the same', () => {
     expect(logged).toEqual([])
   })
 
-  test('are not asked again what was sent and may have been done', async () => {
+  it('are not asked again what was sent and may have been done', async () => {
     const breaking = await startRawUpstream()
     closers.push(breaking.close)
     breaking.answerBy((_request, socket) => void socket.destroy())
@@ -138,7 +138,7 @@ describe('servers that do the same', () => {
     expect(breaking.received).toHaveLength(3)
   })
 
-  test('that fail are left alone for a while, longer each time, and tried by one request', () => {
+  it('that fail are left alone for a while, longer each time, and tried by one request', () => {
     const health = createServerHealth()
     const asked = (nowMs: number) => [health.isUp(nowMs), health.isUp(nowMs)]
     for (let failure = 0; failure < 2; failure++) health.failed(0)
@@ -155,7 +155,7 @@ describe('servers that do the same', () => {
 })
 
 describe('an https upstream', () => {
-  test('is verified against its authority and its name', async () => {
+  it('is verified against its authority and its name', async () => {
     const { key, cert } = await certificate('127.0.0.1')
     const url = await listening(createHttpsServer({ key, cert }, named('secret')), 'https')
     const trusting = await gatewayTo({ upstream: url }, { upstreamCa: cert })
@@ -171,7 +171,7 @@ describe('an https upstream', () => {
   })
 })
 
-test('trailers of an answer reach the client', async () => {
+it('trailers of an answer reach the client', async () => {
   const upstream = await startRawUpstream()
   closers.push(upstream.close)
   upstream.answerWith(

@@ -5,7 +5,7 @@ import { request } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect as connectTls } from 'node:tls'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { certificate } from './support/certificate.js'
 import { type HeadgateProcess, serveHeadgate } from './support/headgate-process.js'
 import { startRawUpstream } from './support/raw-upstream.js'
@@ -75,7 +75,7 @@ function ask(client: ClientHttp2Session, headers: Record<string, string>, body?:
   )
 }
 
-test('HTTP/2 requests go the way of all others: decided, introduced, answered', async () => {
+it('HTTP/2 requests go the way of all others: decided, introduced, answered', async () => {
   const { gatewayUrl, end } = await serve(3)
   expect(gatewayUrl).toMatch(/^https:/)
   const client = session(gatewayUrl)
@@ -102,7 +102,7 @@ test('HTTP/2 requests go the way of all others: decided, introduced, answered', 
   expect((await end('SIGTERM')).stderr).toBe('')
 })
 
-test('HTTP/1.1 is spoken to whoever does not offer HTTP/2', async () => {
+it('HTTP/1.1 is spoken to whoever does not offer HTTP/2', async () => {
   const { gatewayUrl } = await serve(10)
   const answer = await new Promise<string>((resolve, reject) => {
     const asked = request(gatewayUrl, { ca, agent: false }, response => {
@@ -117,7 +117,7 @@ test('HTTP/1.1 is spoken to whoever does not offer HTTP/2', async () => {
   expect(answer).toMatch(/^1\.1 [\s\S]*"x-forwarded-proto": "https"/)
 })
 
-test('many streams in one packet get exactly what the limit is, and streams that are reset stay charged', async () => {
+it('many streams in one packet get exactly what the limit is, and streams that are reset stay charged', async () => {
   const { gatewayUrl } = await serve(20)
   const client = session(gatewayUrl)
   await new Promise(resolve => client.once('remoteSettings', resolve))
@@ -126,7 +126,7 @@ test('many streams in one packet get exactly what the limit is, and streams that
   expect(answers.filter(({ status }) => status === 429)).toHaveLength(40)
 })
 
-test('a stream that is reset as soon as it is asked is charged', async () => {
+it('a stream that is reset as soon as it is asked is charged', async () => {
   const upstream = await startRawUpstream()
   closers.push(upstream.close)
   upstream.fallSilent()
@@ -142,7 +142,7 @@ test('a stream that is reset as soon as it is asked is charged', async () => {
   expect((await fetch(`${adminUrl}/livez`)).status).toBe(200)
 })
 
-test('a flood of streams that are reset ends the session, not the gateway', async () => {
+it('a flood of streams that are reset ends the session, not the gateway', async () => {
   const { gatewayUrl, adminUrl, child } = await serve(1_000_000)
   const client = session(gatewayUrl)
   const ended = new Promise<number>(resolve => client.once('goaway', resolve))
@@ -159,7 +159,7 @@ test('a flood of streams that are reset ends the session, not the gateway', asyn
   expect((await ask(session(gatewayUrl), { ':path': '/' })).status).toBe(200)
 })
 
-test('a header that never ends ends the connection', async () => {
+it('a header that never ends ends the connection', async () => {
   const { gatewayUrl, adminUrl } = await serve(1_000)
   const socket = connectTls({
     port: Number(new URL(gatewayUrl).port),
@@ -195,7 +195,7 @@ function frame(type: number, stream: number, payload: string): Buffer {
   return Buffer.concat([head, bytes])
 }
 
-test('another certificate is in use when its files are replaced, and a broken one is not', async () => {
+it('another certificate is in use when its files are replaced, and a broken one is not', async () => {
   const { gatewayUrl, stdout } = await serve(10)
   const { port } = new URL(gatewayUrl)
   const shown = () =>
@@ -222,7 +222,7 @@ test('another certificate is in use when its files are replaced, and a broken on
   writeFileSync(keyFile, next.key)
 })
 
-test.each([
+it.each([
   [['--tls-cert', certFile], '--tls-key: expected one beside --tls-cert'],
   [['--tls-key', keyFile], '--tls-cert: expected one beside --tls-key'],
   [

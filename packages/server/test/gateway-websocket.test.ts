@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import { openClient, untilQuiet } from './support/raw-client.js'
 import { lines, rawRequest } from './support/raw-http.js'
 import { startRawUpstream } from './support/raw-upstream.js'
@@ -60,7 +60,7 @@ async function gatewayTo(url: string, options?: TestGatewayOptions) {
   return gateway
 }
 
-test('passes the handshake on, then bytes both ways, and each side closes with the other', async () => {
+it('passes the handshake on, then bytes both ways, and each side closes with the other', async () => {
   const upstream = await echo()
   const { url } = await gatewayTo(upstream.url)
   const client = openClient(url, HANDSHAKE)
@@ -80,7 +80,7 @@ test('passes the handshake on, then bytes both ways, and each side closes with t
   await expect.poll(() => upstream.open.size).toBe(0)
 })
 
-test('is limited at the handshake', async () => {
+it('is limited at the handshake', async () => {
   const upstream = await echo()
   const { url } = await gatewayTo(upstream.url, { limit: 1 })
   const first = openClient(url, HANDSHAKE)
@@ -92,7 +92,7 @@ test('is limited at the handshake', async () => {
   expect(upstream.asked).toHaveLength(1)
 })
 
-test('a tunnel is not idle, however long nothing is said, and counts as its client’s request', async () => {
+it('a tunnel is not idle, however long nothing is said, and counts as its client’s request', async () => {
   const upstream = await echo()
   const { url } = await gatewayTo(upstream.url, { bounds: { maxClientRequests: 1 } })
   const client = openClient(url, HANDSHAKE)
@@ -103,7 +103,7 @@ test('a tunnel is not idle, however long nothing is said, and counts as its clie
   await expect.poll(async () => (await rawRequest(url, lines('GET / HTTP/1.1', 'Host: a'))).status).toBe(200)
 })
 
-test('an upstream that declines is heard', async () => {
+it('an upstream that declines is heard', async () => {
   const upstream = await echo(false)
   const { url } = await gatewayTo(upstream.url)
   const reply = await rawRequest(url, HANDSHAKE)
@@ -113,7 +113,7 @@ test('an upstream that declines is heard', async () => {
 describe('nothing that comes before the upstream has agreed is passed on', () => {
   const SMUGGLED = lines('GET /smuggled HTTP/1.1', 'Host: a')
 
-  test.each<[string, string | string[]]>([
+  it.each<[string, string | string[]]>([
     ['in the same packet', HANDSHAKE + SMUGGLED],
     ['in the next', [HANDSHAKE, SMUGGLED]],
     ['as a body', HANDSHAKE.replace('\r\n\r\n', `\r\nContent-Length: ${SMUGGLED.length}\r\n\r\n`) + SMUGGLED],
@@ -133,7 +133,7 @@ describe('nothing that comes before the upstream has agreed is passed on', () =>
     expect(client.text()).not.toContain('101')
   })
 
-  test('nor anything behind an agreement to another protocol', async () => {
+  it('nor anything behind an agreement to another protocol', async () => {
     const upstream = await startRawUpstream()
     closers.push(upstream.close)
     upstream.answerWith(lines('HTTP/1.1 101 Switching Protocols', 'Connection: Upgrade', 'Upgrade: h2c'))
@@ -150,7 +150,7 @@ describe('an offer of HTTP/2 is passed over', () => {
     'x-secret: 1',
   ]
 
-  test('and the request is served as HTTP/1.1, body and all, and the connection closes', async () => {
+  it('and the request is served as HTTP/1.1, body and all, and the connection closes', async () => {
     const upstream = await startRawUpstream()
     closers.push(upstream.close)
     const { url } = await gatewayTo(upstream.url)
@@ -165,7 +165,7 @@ describe('an offer of HTTP/2 is passed over', () => {
     expect(upstream.received[0]).not.toMatch(/h2c|http2-settings|x-secret/i)
   })
 
-  test('and what stands behind it is nobody’s', async () => {
+  it('and what stands behind it is nobody’s', async () => {
     const upstream = await startRawUpstream()
     closers.push(upstream.close)
     const { url } = await gatewayTo(upstream.url)
@@ -176,7 +176,7 @@ describe('an offer of HTTP/2 is passed over', () => {
     expect(upstream.received.join('')).not.toContain('/behind')
   })
 
-  test('any other is 501, and not charged', async () => {
+  it('any other is 501, and not charged', async () => {
     const upstream = await echo()
     const { url } = await gatewayTo(upstream.url, { limit: 1 })
     for (const protocol of ['websocket, h2c', 'TLS/1.0', 'websocket']) {

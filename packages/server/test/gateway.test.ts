@@ -3,7 +3,7 @@ import { type AddressInfo, connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createGate, type Gate, memoryStore, type Store, slidingWindowLog } from 'headgate'
 import { defineConfig } from 'headgate/config'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import { lines, rawRequest } from './support/raw-http.js'
 import { startRawUpstream } from './support/raw-upstream.js'
 import { startGateway, type TestGatewayOptions } from './support/test-gateway.js'
@@ -56,7 +56,7 @@ function brokenGate(onStoreFailure?: 'closed'): Gate {
 }
 
 describe('what the limiter says', () => {
-  test('goes with every answer, and a denial never reaches the upstream', async () => {
+  it('goes with every answer, and a denial never reaches the upstream', async () => {
     const upstream = await rawUpstream()
     const { url, logged } = await gatewayTo(upstream.url, { limit: 2 })
     const statuses: number[] = []
@@ -75,14 +75,14 @@ describe('what the limiter says', () => {
     ])
   })
 
-  test('is a problem for browsers, too', async () => {
+  it('is a problem for browsers, too', async () => {
     const { url } = await gatewayTo((await rawUpstream()).url, { limit: 0 })
     const denied = await fetch(url, { headers: { accept: 'text/html' } })
     expect(denied.headers.get('content-type')).toBe('application/problem+json')
     expect(await denied.text()).toMatch(/^\{.*\}\n$/)
   })
 
-  test('holds a place for as long as a request is under way', async () => {
+  it('holds a place for as long as a request is under way', async () => {
     const upstream = await rawUpstream()
     const config = defineConfig({
       policies: { streams: { algorithm: 'concurrency', limit: 1 } },
@@ -100,7 +100,7 @@ describe('what the limiter says', () => {
     await expect.poll(async () => (await fetch(url)).status).toBe(200)
   })
 
-  test('is asked before the body is read: a denied upload is answered at once and not drained', async () => {
+  it('is asked before the body is read: a denied upload is answered at once and not drained', async () => {
     const upstream = await rawUpstream()
     const { url } = await gatewayTo(upstream.url, { limit: 0 })
     const part = 'x'.repeat(32 * 1024)
@@ -126,14 +126,14 @@ describe('what the limiter says', () => {
     expect(upstream.received).toEqual([])
   })
 
-  test('does not cost a connection when the denied body is small', async () => {
+  it('does not cost a connection when the denied body is small', async () => {
     const { url } = await gatewayTo((await rawUpstream()).url, { limit: 0 })
     const post = `${lines('POST / HTTP/1.1', 'Host: a', 'Content-Length: 5')}hello`
     const reply = await rawRequest(url, [post, post])
     expect(reply.text.match(/^HTTP\/1\.1 429 /gm)).toHaveLength(2)
   })
 
-  test('is asked before 100 Continue is sent', async () => {
+  it('is asked before 100 Continue is sent', async () => {
     const upstream = await rawUpstream()
     const { url } = await gatewayTo(upstream.url, { limit: 1 })
     const head = lines('PUT / HTTP/1.1', 'Host: a', 'Content-Length: 5', 'Expect: 100-continue')
@@ -146,14 +146,14 @@ describe('what the limiter says', () => {
     expect(denied.text).not.toContain('100 Continue')
   })
 
-  test('is given to HTTP/1.0 without 100 Continue, which it does not know', async () => {
+  it('is given to HTTP/1.0 without 100 Continue, which it does not know', async () => {
     const { url } = await gatewayTo((await rawUpstream()).url)
     const head = lines('PUT / HTTP/1.0', 'Host: a', 'Content-Length: 5', 'Expect: 100-continue')
     const reply = await rawRequest(url, [head, 'hello'])
     expect(reply.text).toMatch(/^HTTP\/1\.1 200 /)
   })
 
-  test('is not needed: a limiter at fault lets requests pass and says so once', async () => {
+  it('is not needed: a limiter at fault lets requests pass and says so once', async () => {
     const gate = brokenGate()
     const { url, logged } = await gatewayTo((await rawUpstream()).url, { gate })
     for (let index = 0; index < 3; index++) {
@@ -165,7 +165,7 @@ describe('what the limiter says', () => {
     expect(gate.counts().faults).toBe(3)
   })
 
-  test('is needed where the file says closed: a limiter at fault refuses with 503, and nothing is forwarded', async () => {
+  it('is needed where the file says closed: a limiter at fault refuses with 503, and nothing is forwarded', async () => {
     const gate = brokenGate('closed')
     const upstream = await rawUpstream()
     const { url, logged } = await gatewayTo(upstream.url, { gate })
@@ -182,7 +182,7 @@ describe('what the limiter says', () => {
 })
 
 describe('between client and upstream', () => {
-  test('bodies stream both ways', async () => {
+  it('bodies stream both ways', async () => {
     const { url: upstreamUrl } = await httpUpstream((req, res) => req.pipe(res))
     const { url } = await gatewayTo(upstreamUrl)
     const client = request(url, { method: 'POST' })
@@ -200,7 +200,7 @@ describe('between client and upstream', () => {
     expect(rest).toBe('second')
   })
 
-  test('a large body arrives whole', async () => {
+  it('a large body arrives whole', async () => {
     const { url: upstreamUrl } = await httpUpstream((req, res) => req.pipe(res))
     const { url } = await gatewayTo(upstreamUrl)
     const body = Buffer.alloc(5_000_000, 'headgate')
@@ -208,7 +208,7 @@ describe('between client and upstream', () => {
     expect(Buffer.from(await answer.arrayBuffer()).equals(body)).toBe(true)
   })
 
-  test('an upstream that is down is 502, and the reason is logged', async () => {
+  it('an upstream that is down is 502, and the reason is logged', async () => {
     const upstream = await startRawUpstream()
     await upstream.close()
     const { url, logged } = await gatewayTo(upstream.url)
@@ -220,7 +220,7 @@ describe('between client and upstream', () => {
     expect(logged).toEqual([`502: upstream ${upstream.url} could not be reached (ECONNREFUSED)`])
   })
 
-  test('an upstream that is silent is 504', async () => {
+  it('an upstream that is silent is 504', async () => {
     const upstream = await rawUpstream()
     upstream.fallSilent()
     const { url } = await gatewayTo(upstream.url, { upstreamTimeoutMs: 100 })
@@ -229,7 +229,7 @@ describe('between client and upstream', () => {
     await expect.poll(() => upstream.sockets.size).toBe(0)
   })
 
-  test('an answer that breaks off does not look whole', async () => {
+  it('an answer that breaks off does not look whole', async () => {
     const { url: upstreamUrl } = await httpUpstream((req, res) => {
       res.writeHead(200, { 'Content-Length': '100' })
       res.write('half')
@@ -241,7 +241,7 @@ describe('between client and upstream', () => {
     await expect(answer.text()).rejects.toThrow()
   })
 
-  test('a client that leaves takes its request to the upstream with it', async () => {
+  it('a client that leaves takes its request to the upstream with it', async () => {
     const upstream = await rawUpstream()
     upstream.fallSilent()
     const { url } = await gatewayTo(upstream.url)
@@ -254,7 +254,7 @@ describe('between client and upstream', () => {
     await expect.poll(() => carrier?.destroyed).toBe(true)
   })
 
-  test('a kept connection that the upstream has closed is replaced without the client noticing', async () => {
+  it('a kept connection that the upstream has closed is replaced without the client noticing', async () => {
     const { url: upstreamUrl, server } = await httpUpstream((_req, res) => res.end('ok'))
     const { url } = await gatewayTo(upstreamUrl)
     for (let round = 0; round < 20; round++) {
@@ -263,7 +263,7 @@ describe('between client and upstream', () => {
     }
   })
 
-  test('an upstream that answers before it has the whole body is heard', async () => {
+  it('an upstream that answers before it has the whole body is heard', async () => {
     const { url: upstreamUrl } = await httpUpstream((_req, res) => {
       res.writeHead(413, { Connection: 'close' })
       res.end('too much')
@@ -275,7 +275,7 @@ describe('between client and upstream', () => {
     expect(reply.text).toContain('too much')
   })
 
-  test('HEAD, 204 and 304 have no body', async () => {
+  it('HEAD, 204 and 304 have no body', async () => {
     const { url: upstreamUrl } = await httpUpstream((req, res) => {
       res.writeHead(Number(req.url?.slice(1)), req.method === 'HEAD' ? { 'Content-Length': '7' } : {})
       res.end()

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseConfig } from 'headgate/config'
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { runInProcess } from './support/run-in-process.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'headgate-init-'))
@@ -10,7 +10,7 @@ const file = join(folder, 'headgate.yaml')
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 describe('headgate init', () => {
-  test('writes a sound file, and never over another unless told to', async () => {
+  it('writes a sound file, and never over another unless told to', async () => {
     const written = await runInProcess(['init', file])
     expect(written).toEqual({
       code: 0,
@@ -37,7 +37,7 @@ describe('headgate init', () => {
     expect(readFileSync(file, 'utf8')).toContain('tiers: default')
   })
 
-  test('is also sound with every example switched on', async () => {
+  it('is also sound with every example switched on', async () => {
     const { out } = await runInProcess(['init', '--stdout'])
     const switchedOn = out.replace(/^# (?!yaml-language)/gm, '')
     const config = await parseConfig(switchedOn, 'headgate.yaml')
@@ -49,7 +49,7 @@ describe('headgate init', () => {
     })
   })
 
-  test('says where no file can be', async () => {
+  it('says where no file can be', async () => {
     const { code, err } = await runInProcess(['init', join(folder, 'no', 'such', 'folder.yaml')])
     expect(code).toBe(2)
     expect(err).toContain('folder.yaml: expected a place for a file; got ENOENT')

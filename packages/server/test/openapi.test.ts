@@ -2,7 +2,7 @@
 import { createRequire } from 'node:module'
 import { createGate } from 'headgate'
 import { defineConfig } from 'headgate/config'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { decisionEndpoints } from '../src/decision-api/decision-endpoints.js'
 import { OPENAPI_DOCUMENT } from '../src/decision-api/openapi/openapi-document.js'
 import { operatorEndpoints } from '../src/operators/operator-endpoints.js'
@@ -48,7 +48,7 @@ function objections(at: string, value: unknown): string {
   return validate(value) ? '' : ajv.errorsText(validate.errors)
 }
 
-test('lists the paths and methods that there are', () => {
+it('lists the paths and methods that there are', () => {
   const offered = [...decisionEndpoints(gate, () => {}), ...operatorEndpoints(gate)].flatMap(
     ({ path, methods }) => Object.keys(methods).map(method => `${method} ${path}`),
   )
@@ -57,7 +57,7 @@ test('lists the paths and methods that there are', () => {
   )
 })
 
-test('is served, and refers to nothing that is missing', async () => {
+it('is served, and refers to nothing that is missing', async () => {
   const served = await fetch(`${api.url}/v1/openapi.json`)
   expect(await served.json()).toEqual(JSON.parse(JSON.stringify(OPENAPI_DOCUMENT)))
   for (const { path, method } of operations) {
@@ -100,7 +100,7 @@ async function send(method: string, path: string, body: unknown): Promise<Respon
 }
 
 describe('what is sound to the document is sound to the API, and its answer is as described', () => {
-  test.each(SOUND)('%s %s %j', async (method, path, body) => {
+  it.each(SOUND)('%s %s %j', async (method, path, body) => {
     if (body !== undefined) {
       const at = pointer('paths', path, method, 'requestBody', 'content', 'application/json', 'schema')
       expect(objections(at, body)).toBe('')
@@ -111,14 +111,14 @@ describe('what is sound to the document is sound to the API, and its answer is a
     expect(objections(at, await answer.json())).toBe('')
   })
 
-  test('a refund', async () => {
+  it('a refund', async () => {
     const check = await send('post', '/v1/check', { subject: 'user:2', policy: 'api', refundable: true })
     const { reference } = (await check.json()) as { reference: string }
     const answer = await send('post', '/v1/refund', { reference, units: 1 })
     expect(objections(pointer('components', 'schemas', 'Refunded'), await answer.json())).toBe('')
   })
 
-  test('a release', async () => {
+  it('a release', async () => {
     const check = await send('post', '/v1/check', { subject: 'user:3', policy: 'api', refundable: true })
     const { reference } = (await check.json()) as { reference: string }
     const answer = await send('post', '/v1/release', { reference })
@@ -136,7 +136,7 @@ describe('what is sound to the document is sound to the API, and its answer is a
     expect(objections(at, await answer.json())).toBe('')
   })
 
-  test('every operation is tried', () => {
+  it('every operation is tried', () => {
     const tried = new Set([
       ...SOUND.map(([method, path]) => `${method} ${path}`),
       'post /v1/refund',
@@ -149,7 +149,7 @@ describe('what is sound to the document is sound to the API, and its answer is a
 })
 
 describe('what the API refuses the document refuses, and the problem is as described', () => {
-  test.each<[string, string, unknown]>([
+  it.each<[string, string, unknown]>([
     ['post', '/v1/check', {}],
     ['post', '/v1/check', { subject: 'user:1' }],
     ['post', '/v1/check', { subject: 'user', policy: 'api' }],

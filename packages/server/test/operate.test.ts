@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { type RedisProcess, startRedis } from '../../headgate/test/support/redis-process.ts'
 import { sendCommand } from '../../headgate/test/support/resp.ts'
 import { waitUntil } from '../../headgate/test/support/wait-until.ts'
@@ -65,7 +65,7 @@ async function cli(...args: string[]) {
 }
 
 describe('the gateway', () => {
-  test('decides by the rules of the file, whatever the spelling', async () => {
+  it('decides by the rules of the file, whatever the spelling', async () => {
     const { statuses } = await serve()
     expect(await statuses(1, '/login', 'POST')).toEqual([200])
     expect(await statuses(1, '/LOGIN/?again', 'POST')).toEqual([429])
@@ -76,7 +76,7 @@ describe('the gateway', () => {
 })
 
 describe('headgate control', () => {
-  test('switches a running server off and on, and scales it', async () => {
+  it('switches a running server off and on, and scales it', async () => {
     const { statuses, server } = await serve()
     expect(await statuses(4)).toEqual([200, 200, 200, 429])
     expect(await cli('control', 'get', ...server)).toEqual({ code: 0, text: 'limits on, multiplier 1' })
@@ -91,7 +91,7 @@ describe('headgate control', () => {
     expect(await statuses(4)).toEqual([200, 200, 200, 429])
   })
 
-  test('works on Redis itself, and reaches a server that uses it', async () => {
+  it('works on Redis itself, and reaches a server that uses it', async () => {
     const redis = await startRedis()
     cleanUps.push(() => redis.stop())
     const { statuses } = await serve('--redis', redis.url)
@@ -105,7 +105,7 @@ describe('headgate control', () => {
 })
 
 describe('the control hash, edited by hand', () => {
-  test.each([
+  it.each([
     ['true', true],
     ['1', true],
     ['on', true],
@@ -137,7 +137,7 @@ describe('the control hash, edited by hand', () => {
 describe('headgate override', () => {
   const why = ['--ttl', '1h', '--reason', 'launch day', '--by', 'ada']
 
-  test('is set, listed, obeyed and removed', async () => {
+  it('is set, listed, obeyed and removed', async () => {
     const { statuses, server } = await serve()
     expect(await statuses(1, '/login', 'POST')).toEqual([200])
     const set = ['override', 'set', '--rule', 'login', '--limit', 'log-1h=3', ...why, ...server]
@@ -150,7 +150,7 @@ describe('headgate override', () => {
     expect((await cli('override', 'list', ...server)).text).toBe('none')
   })
 
-  test('of a subject may be another tier or numbers of its own', async () => {
+  it('of a subject may be another tier or numbers of its own', async () => {
     const { server } = await serve()
     const subject = ['--subject', 'user:42']
     expect((await cli('override', 'set', ...subject, '--tier', 'pro', ...why, ...server)).code).toBe(0)
@@ -162,7 +162,7 @@ describe('headgate override', () => {
   })
 })
 
-test('--json answers scripts', async () => {
+it('--json answers scripts', async () => {
   const { server } = await serve()
   const json = async (...args: string[]) => JSON.parse((await cli(...args, '--json', ...server)).text)
   expect(await json('control', 'set', '--multiplier', '2')).toEqual({ enabled: true, multiplier: 2 })
@@ -176,7 +176,7 @@ test('--json answers scripts', async () => {
 })
 
 describe('the metrics', () => {
-  test('count what compare, shadow and candidates found, and say whether the file is in use', async () => {
+  it('count what compare, shadow and candidates found, and say whether the file is in use', async () => {
     const compared = join(folder, 'compared.yaml')
     writeFileSync(
       compared,
@@ -217,7 +217,7 @@ describe('over HTTP', () => {
   }
 
   const why = { ttl: '1h', by: 'ada', reason: 'launch' }
-  test.each<[string, string, unknown, string, string]>([
+  it.each<[string, string, unknown, string, string]>([
     ['PATCH', '/v1/control', { multiplier: -1 }, 'multiplier', 'expected a number from 0 to 1000'],
     ['PATCH', '/v1/control', { multiplier: '2' }, 'multiplier', 'expected a number from 0 to 1000'],
     ['PATCH', '/v1/control', { multiplier: { toString: 1 } }, 'multiplier', 'got a value of type object'],
@@ -272,13 +272,13 @@ describe('over HTTP', () => {
     expect(JSON.stringify(answer)).not.toContain('canary')
   })
 
-  test('and nothing has changed', async () => {
+  it('and nothing has changed', async () => {
     const { adminUrl } = await shared()
     expect((await send(adminUrl, 'GET', '/v1/control')).body).toEqual({ enabled: true, multiplier: 1 })
     expect((await send(adminUrl, 'GET', '/v1/overrides')).body).toEqual({ overrides: [] })
   })
 
-  test('explain says which rules speak, and another site is refused', async () => {
+  it('explain says which rules speak, and another site is refused', async () => {
     const { adminUrl } = await shared()
     const facts = { subject: 'user:42', method: 'POST', path: '/login' }
     expect(await send(adminUrl, 'POST', '/v1/explain', facts)).toMatchObject({
@@ -290,7 +290,7 @@ describe('over HTTP', () => {
     expect((await fetch(`${adminUrl}/v1/control`, foreign)).status).toBe(403)
   })
 
-  test('while Redis is away operators get 503 and when to come back, and mistakes stay mistakes', async () => {
+  it('while Redis is away operators get 503 and when to come back, and mistakes stay mistakes', async () => {
     const redis = await startRedis()
     cleanUps.push(() => redis.stop())
     const { adminUrl } = await serve('--redis', redis.url)
@@ -321,7 +321,7 @@ describe('over HTTP', () => {
   })
 })
 
-test('a command that is refused before Redis is connected ends', async () => {
+it('a command that is refused before Redis is connected ends', async () => {
   const redis = await startRedis()
   cleanUps.push(() => redis.stop())
   const args = ['override', 'set', '--rule', 'nosuch', '--limit', 'log-1m=5', '--ttl', '30m', '--reason', 'x']

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { createGate } from 'headgate'
 import { defineConfig } from 'headgate/config'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, it } from 'vitest'
 import { systemProgram } from '../../headgate/test/support/system-program.ts'
 import { type AdminApi, serveAdmin } from './support/admin-api.js'
 
@@ -31,7 +31,7 @@ async function python(...args: string[]): Promise<ChildProcess> {
   return spawn(path, args, { cwd: FOLDER, env, stdio: ['ignore', 'pipe', 'inherit'] })
 }
 
-test('the service of the example limits its clients, and goes on without the API', async () => {
+it('the service of the example limits its clients, and goes on without the API', async () => {
   const { url, close } = await api()
   const app = await python('app.py', '0', url)
   cleanUps.push(() => app.kill())
@@ -45,7 +45,7 @@ test('the service of the example limits its clients, and goes on without the API
   expect((await fetch(appUrl)).status).toBe(200)
 })
 
-test('the client checks by name, peeks, refunds, and tells mistakes and faults apart', async () => {
+it('the client checks by name, peeks, refunds, and tells mistakes and faults apart', async () => {
   const { url } = await api()
   const program = `
 import sys

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { configSchema } from 'headgate/config'
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { runHeadgate } from './support/headgate-process.js'
 import { runInProcess } from './support/run-in-process.js'
 
@@ -12,7 +12,7 @@ const folder = mkdtempSync(join(tmpdir(), 'headgate-rules-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 describe('headgate rules validate', () => {
-  test('sums up a sound file, headgate.yaml if none is named', async () => {
+  it('sums up a sound file, headgate.yaml if none is named', async () => {
     writeFileSync(join(folder, 'headgate.yaml'), 'mode: enforce\nenforce: 25%\ncosts: { /a: 2 }\n')
     expect(await runHeadgate(['rules', 'validate'], folder)).toEqual({
       code: 0,
@@ -22,7 +22,7 @@ describe('headgate rules validate', () => {
     })
   })
 
-  test('reports every mistake, and ends with 2', async () => {
+  it('reports every mistake, and ends with 2', async () => {
     const file = join(folder, 'bad.yaml')
     writeFileSync(file, 'mode: shadwo\nrules:\n  - { match: { path: login }, policy: api }\n')
     const { code, stdout, stderr } = await runHeadgate(['rules', 'validate', file])
@@ -36,7 +36,7 @@ describe('headgate rules validate', () => {
     ])
   })
 
-  test('says when there is no such file', async () => {
+  it('says when there is no such file', async () => {
     const { code, stderr } = await runHeadgate(['rules', 'validate', 'missing.yaml'], folder)
     expect({ code, stderr }).toEqual({
       code: 2,
@@ -48,7 +48,7 @@ describe('headgate rules validate', () => {
 describe('headgate rules explain', () => {
   const explain = (...args: string[]) => runHeadgate(['rules', 'explain', '--config', EXAMPLE, ...args])
 
-  test('says which rule a request matches, and what it costs', async () => {
+  it('says which rule a request matches, and what it costs', async () => {
     const { code, stdout } = await explain(
       'post',
       '/API/simulation/start?x=1',
@@ -62,14 +62,14 @@ describe('headgate rules explain', () => {
     expect(stdout).toContain('caller: rule default, policy tier: decides\n')
   })
 
-  test('never prints an API key', async () => {
+  it('never prints an API key', async () => {
     const { code, stdout } = await explain('GET', '/', '--subject', 'apikey:canary', 'ip:192.0.2.9')
     expect(code).toBe(0)
     expect(stdout).toContain('charged to apikey:~')
     expect(stdout).not.toContain('canary')
   })
 
-  test.each([
+  it.each([
     [['GET', '/', '--tier', 'gold'], '--tier: expected one of anonymous, free'],
     [['GET', '/', '--subject', 'canary'], "subject: expected 'type:id'"],
     [['GET'], "missing required argument 'path'"],
@@ -81,13 +81,13 @@ describe('headgate rules explain', () => {
   })
 })
 
-test('headgate schema prints the schema that the library has', async () => {
+it('headgate schema prints the schema that the library has', async () => {
   const { code, stdout } = await runHeadgate(['schema'])
   expect(code).toBe(0)
   expect(JSON.parse(stdout)).toEqual(configSchema())
 })
 
-test.each([
+it.each([
   ['rules', 'validate'],
   ['rules', 'explain'],
   ['schema'],

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { findFreePort } from '../../headgate/test/support/free-port.ts'
 import { type RedisProcess, startRedis } from '../../headgate/test/support/redis-process.ts'
 import { systemProgram } from '../../headgate/test/support/system-program.ts'
@@ -61,7 +61,7 @@ async function ask(query: string): Promise<readonly { readonly value: readonly [
 }
 
 describe('a scraped server', () => {
-  test('counts what passed and what did not, and every panel has data', { timeout: 60_000 }, async () => {
+  it('counts what passed and what did not, and every panel has data', { timeout: 60_000 }, async () => {
     const scraped = () =>
       vi.waitFor(async () => expect(await ask('rate_limit_decisions_total')).not.toEqual([]), 20_000)
     const send = async () => {
@@ -84,7 +84,7 @@ describe('a scraped server', () => {
     }
   })
 
-  test('the alert rules are sound and quiet', async () => {
+  it('the alert rules are sound and quiet', async () => {
     const { stdout } = await promisify(execFile)(await systemProgram('promtool'), ['check', 'rules', RULES])
     expect(stdout).toContain('SUCCESS: 6 rules found')
     const response = await fetch(`${url}/api/v1/rules`)

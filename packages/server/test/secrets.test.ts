@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createClient } from 'redis'
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { type RedisProcess, startRedis } from '../../headgate/test/support/redis-process.ts'
 import { sendCommand } from '../../headgate/test/support/resp.ts'
 import { waitUntil } from '../../headgate/test/support/wait-until.ts'
@@ -94,7 +94,7 @@ async function ask(adminUrl: string, method: string, path: string, body?: unknow
   return `${answer.status} ${JSON.stringify([...answer.headers])} ${await answer.text()}`
 }
 
-test('an API key and the secret come out nowhere: SCAN, MONITOR, logs, metrics, answers, command line', async () => {
+it('an API key and the secret come out nowhere: SCAN, MONITOR, logs, metrics, answers, command line', async () => {
   const { heard, socket } = await monitor(redis.port)
   const server = await serve({}, '--subject-secret-file', secretFile)
   const { adminUrl } = server
@@ -175,7 +175,7 @@ describe('the secret', () => {
     return /apikey:~[0-9a-f]{32}/.exec(await everythingStored(redis.url))?.[0]
   }
 
-  test('may come from a file or the environment, and names the same callers', async () => {
+  it('may come from a file or the environment, and names the same callers', async () => {
     const name = await nameWith({}, '--subject-secret-file', secretFile)
     expect(name).toBeDefined()
     expect(await nameWith({ HEADGATE_SUBJECT_SECRET: SECRET })).toBe(name)
@@ -185,12 +185,12 @@ describe('the secret', () => {
     expect(new Set([name, other, none, undefined]).size).toBe(4)
   })
 
-  test('is missed with a warning', async () => {
+  it('is missed with a warning', async () => {
     const { stdout } = await serve({})
     expect(stdout()).toContain('WARN_HEADGATE_DEFAULT_SECRET: subject.secret: none is set')
   })
 
-  test('is used by commands on Redis itself, so that servers obey them', async () => {
+  it('is used by commands on Redis itself, so that servers obey them', async () => {
     await sendCommand(redis.port, 'FLUSHALL')
     const { adminUrl } = await serve({}, '--subject-secret-file', secretFile)
     const target = ['--subject', check.subject, '--subject-secret-file', secretFile]
@@ -205,7 +205,7 @@ describe('the secret', () => {
     )
   })
 
-  test('is refused when it is given twice', async () => {
+  it('is refused when it is given twice', async () => {
     const env = { HEADGATE_SUBJECT_SECRET: SECRET, HEADGATE_SUBJECT_SECRET_FILE: secretFile }
     await expect(serve(env)).rejects.toThrow(
       'HEADGATE_SUBJECT_SECRET: expected one of HEADGATE_SUBJECT_SECRET and HEADGATE_SUBJECT_SECRET_FILE; got both',
@@ -213,7 +213,7 @@ describe('the secret', () => {
   })
 })
 
-test('what operators write reaches a terminal, a log and an answer escaped', async () => {
+it('what operators write reaches a terminal, a log and an answer escaped', async () => {
   await sendCommand(redis.port, 'FLUSHALL')
   const { adminUrl } = await serve({}, '--subject-secret-file', secretFile)
   const evil = '\u001b]0;owned\u0007\u202e\nINJECTED'

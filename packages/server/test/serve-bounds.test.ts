@@ -1,6 +1,6 @@
 import { slidingWindowLog } from 'headgate'
 import { type Config, defineConfig } from 'headgate/config'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import { DEFAULT_RULES } from '../src/observe/alert-rules.js'
 import { type Service, startService } from '../src/service.js'
 import { type HeadgateProcess, runHeadgate, serveHeadgate } from './support/headgate-process.js'
@@ -19,7 +19,7 @@ async function serve(...args: string[]): Promise<HeadgateProcess> {
 }
 
 describe('the bounds of a gateway', () => {
-  test('are flags of serve', async () => {
+  it('are flags of serve', async () => {
     const { gatewayUrl } = await serve('--max-headers', '3', '--max-pipelined', '1')
     const headers = ['a: 1', 'b: 2', 'c: 3']
     expect((await rawRequest(gatewayUrl, lines('GET / HTTP/1.1', 'Host: a', ...headers))).status).toBe(431)
@@ -27,7 +27,7 @@ describe('the bounds of a gateway', () => {
     expect(pipelined.text.match(/HTTP\/1\.1 200/g)).toHaveLength(1)
   })
 
-  test.each(['-1', '99999999999'])('are whole numbers: %j is refused', async value => {
+  it.each(['-1', '99999999999'])('are whole numbers: %j is refused', async value => {
     const { code, stderr } = await runHeadgate(['serve', '--demo', '--min-body-rate', value])
     expect(code).toBe(2)
     expect(stderr).toContain('--min-body-rate <number>')
@@ -36,7 +36,7 @@ describe('the bounds of a gateway', () => {
 })
 
 describe('the decision API', () => {
-  test.each(['0.0.0.0', '::', '127.0.0.1.example'])(
+  it.each(['0.0.0.0', '::', '127.0.0.1.example'])(
     'does not start on %s, where others could reach it',
     async address => {
       const { code, stderr } = await runHeadgate(['serve', '--demo', '--admin-host', address])
@@ -46,14 +46,14 @@ describe('the decision API', () => {
     },
   )
 
-  test('starts on another loopback address', async () => {
+  it('starts on another loopback address', async () => {
     const { adminUrl } = await serve('--admin-host', '127.0.0.2')
     expect(adminUrl).toMatch(/^http:\/\/127\.0\.0\.2:/)
     expect((await fetch(`${adminUrl}/healthz`)).status).toBe(200)
   })
 })
 
-test('a configuration that cannot be put in force changes nothing, not even where requests go', async () => {
+it('a configuration that cannot be put in force changes nothing, not even where requests go', async () => {
   const first = await startRawUpstream()
   const second = await startRawUpstream()
   closers.push(first.close, second.close)

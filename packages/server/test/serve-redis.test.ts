@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { defineConfig } from 'headgate/config'
 import { createClient } from 'redis'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, it } from 'vitest'
 import { type RedisProcess, startRedis } from '../../headgate/test/support/redis-process.ts'
 import { sendCommand } from '../../headgate/test/support/resp.ts'
 import { startTcpProxy } from '../../headgate/test/support/tcp-proxy.ts'
@@ -25,7 +25,7 @@ async function serve(url: string): Promise<HeadgateProcess> {
   return gateway
 }
 
-test('two gateways on one Redis share the limits, and decide without it when it is gone', async () => {
+it('two gateways on one Redis share the limits, and decide without it when it is gone', async () => {
   redis = await startRedis()
   const gateways = [await serve(redis.url), await serve(redis.url)]
   expect(gateways[0]?.stdout()).toContain('limits shared through Redis')
@@ -42,7 +42,7 @@ test('two gateways on one Redis share the limits, and decide without it when it 
   for (const { end } of gateways) expect((await end('SIGTERM')).code).toBe(0)
 })
 
-test('it listens when Redis answers, so that the first requests are decided there', async () => {
+it('it listens when Redis answers, so that the first requests are decided there', async () => {
   redis = await startRedis()
   const proxy = await startTcpProxy(redis)
   proxy.blackhole()
@@ -60,7 +60,7 @@ test('it listens when Redis answers, so that the first requests are decided ther
   await proxy.close()
 })
 
-test('a Redis that is away holds nobody up for long, and the first lines say so', async () => {
+it('a Redis that is away holds nobody up for long, and the first lines say so', async () => {
   const began = performance.now()
   const { gatewayUrl, stdout, end } = await serve('redis://127.0.0.1:9')
   expect(performance.now() - began).toBeLessThan(10_000)
@@ -71,7 +71,7 @@ test('a Redis that is away holds nobody up for long, and the first lines say so'
   expect((await end('SIGTERM')).code).toBe(0)
 })
 
-test('Redis may be named in the environment, and its keys by the policy file', async () => {
+it('Redis may be named in the environment, and its keys by the policy file', async () => {
   redis = await startRedis()
   const folder = mkdtempSync(join(tmpdir(), 'headgate-redis-'))
   writeFileSync(join(folder, 'headgate.yaml'), 'prefix: shop\ntenant: eu\n')
@@ -97,7 +97,7 @@ test('Redis may be named in the environment, and its keys by the policy file', a
   }
 })
 
-test('a gateway counts as a process of its service, and a command as none of them', async () => {
+it('a gateway counts as a process of its service, and a command as none of them', async () => {
   redis = await startRedis()
   const folder = mkdtempSync(join(tmpdir(), 'headgate-service-'))
   const config = join(folder, 'headgate.yaml')
@@ -120,7 +120,7 @@ test('a gateway counts as a process of its service, and a command as none of the
   }
 })
 
-test.each<[string | undefined, Record<string, string>, string | undefined, string | undefined]>([
+it.each<[string | undefined, Record<string, string>, string | undefined, string | undefined]>([
   ['flag', { HEADGATE_SERVICE: 'environment' }, 'file', 'flag'],
   [undefined, { HEADGATE_SERVICE: 'environment' }, 'file', 'environment'],
   [undefined, { HEADGATE_SERVICE: '' }, 'file', 'file'],

@@ -2,7 +2,7 @@ import { request } from 'node:http'
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import { type HeadgateProcess, serveHeadgate } from './support/headgate-process.js'
 import { startRawUpstream } from './support/raw-upstream.js'
 
@@ -20,7 +20,7 @@ async function serve(...args: string[]): Promise<HeadgateProcess> {
 }
 
 describe('headgate serve with the quickstart', () => {
-  test('lets 20 requests pass, denies the 21st and says why', async () => {
+  it('lets 20 requests pass, denies the 21st and says why', async () => {
     const { gatewayUrl, adminUrl, stdout, end } = await serve('--config', QUICKSTART, '--demo')
     expect(stdout()).toContain('tier anonymous, 10 a minute, 20 at once; 100 an hour; 1,000 a day')
     expect(stdout()).toContain('Try it: 20 times 200, then 429')
@@ -52,7 +52,7 @@ describe('headgate serve with the quickstart', () => {
     expect((await end('SIGTERM')).code).toBe(0)
   })
 
-  test('answers with what the built-in upstream saw', async () => {
+  it('answers with what the built-in upstream saw', async () => {
     const { gatewayUrl } = await serve('--config', QUICKSTART, '--demo')
     const answer = await fetch(`${gatewayUrl}/a?b=c`, { method: 'POST', body: 'hello' })
     expect(answer.headers.get('x-ratelimit-remaining')).toBe('19')
@@ -66,7 +66,7 @@ describe('headgate serve with the quickstart', () => {
 })
 
 describe('Ctrl-C and SIGTERM', () => {
-  test.each(['SIGINT', 'SIGTERM'] as const)('%s ends with 0, idle connections or not', async signal => {
+  it.each(['SIGINT', 'SIGTERM'] as const)('%s ends with 0, idle connections or not', async signal => {
     const { gatewayUrl, end } = await serve('--demo', '--config', QUICKSTART)
     // One connection that is kept after its answer, and one that never says anything.
     await fetch(gatewayUrl)
@@ -80,7 +80,7 @@ describe('Ctrl-C and SIGTERM', () => {
     expect(performance.now() - began).toBeLessThan(3_000)
   })
 
-  test('what is under way is finished, what comes later is not accepted, and health says so', async () => {
+  it('what is under way is finished, what comes later is not accepted, and health says so', async () => {
     const upstream = await startRawUpstream()
     upstream.fallSilent()
     const { gatewayUrl, adminUrl, end } = await serve('--config', QUICKSTART, '--upstream', upstream.url)
@@ -102,7 +102,7 @@ describe('Ctrl-C and SIGTERM', () => {
     await upstream.close()
   })
 
-  test('a request that never ends does not keep it from stopping within five seconds', async () => {
+  it('a request that never ends does not keep it from stopping within five seconds', async () => {
     const upstream = await startRawUpstream()
     upstream.fallSilent()
     const { gatewayUrl, end } = await serve('--config', QUICKSTART, '--upstream', upstream.url)

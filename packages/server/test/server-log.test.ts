@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, expect, test } from 'vitest'
+import { afterAll, expect, it } from 'vitest'
 import { createServerLog } from '../src/cli/server-log.js'
 import { serveHeadgate } from './support/headgate-process.js'
 
@@ -16,7 +16,7 @@ function written(text: string): Record<string, unknown>[] {
     .map(line => JSON.parse(line))
 }
 
-test('as JSON every line has a level, a time and a message, and failures a cause and a consequence', async () => {
+it('as JSON every line has a level, a time and a message, and failures a cause and a consequence', async () => {
   const file = join(folder, 'headgate.yaml')
   writeFileSync(
     file,
@@ -62,7 +62,7 @@ test('as JSON every line has a level, a time and a message, and failures a cause
   expect(text).not.toContain('canary')
 })
 
-test('neither passwords in URLs, nor fields that are called secret, nor what a terminal would obey get through', () => {
+it('neither passwords in URLs, nor fields that are called secret, nor what a terminal would obey get through', () => {
   for (const format of ['text', 'json'] as const) {
     let text = ''
     const { log, logger } = createServerLog(format, {

@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { combinedLog } from '../src/simulate/combined-log.js'
 import { createLineReader, formatOf } from '../src/simulate/log-format.js'
 import { readTime } from '../src/simulate/logged-request.js'
@@ -57,7 +57,7 @@ async function simulateJson(...args: readonly string[]) {
 }
 
 describe('headgate simulate', () => {
-  test.each([
+  it.each([
     ['combined', COMBINED],
     ['json', JSON_LINES],
     ['csv', CSV],
@@ -79,14 +79,14 @@ describe('headgate simulate', () => {
     })
   })
 
-  test('compares two files on the same requests', async () => {
+  it('compares two files on the same requests', async () => {
     const log = file('access.log', COMBINED)
     const report = await simulateJson(log, '-c', THREE, '--against', TWO)
     expect(report.files.map(({ denied }: { denied: number }) => denied)).toEqual([2, 3])
     expect(report.differences).toEqual({ onlyFirst: 0, onlySecond: 1 })
   })
 
-  test('tells people who would have been denied, when and how often', async () => {
+  it('tells people who would have been denied, when and how often', async () => {
     const { code, out } = await runInProcess(['simulate', file('access.log', COMBINED), '-c', THREE])
     expect(code).toBe(0)
     expect(out).toContain('8 requests in 1 min 40 s, from 2026-11-17 09:00:00 to 2026-11-17 09:01:40 UTC')
@@ -94,13 +94,13 @@ describe('headgate simulate', () => {
     expect(out).toMatch(/ip:192\.0\.2\.1 +2 +first at 2026-11-17 09:00:30/)
   })
 
-  test('counts what limits in shadow would have denied beside what is denied', async () => {
+  it('counts what limits in shadow would have denied beside what is denied', async () => {
     const shadow = file('shadow.yaml', policy(3, 'mode: shadow\n'))
     const { files } = await simulateJson(file('access.log', COMBINED), '-c', shadow)
     expect(files).toMatchObject([{ denied: 0, deniedInShadow: 2 }])
   })
 
-  test('holds requests to the rules, tiers and costs of the file', async () => {
+  it('holds requests to the rules, tiers and costs of the file', async () => {
     const rules = file(
       'rules.yaml',
       policy(3, 'rules: [{ name: costly, match: { path: /search }, policy: api, cost: 2 }]\n'),
@@ -110,17 +110,17 @@ describe('headgate simulate', () => {
     })
   })
 
-  test('passes over lines that tell of no request, and says how many there were', async () => {
+  it('passes over lines that tell of no request, and says how many there were', async () => {
     const log = file('torn.log', `${COMBINED}garbage\n\u0000\u0001 [ ] "\n{}\n`)
     expect(await simulateJson(log, '-c', THREE)).toMatchObject({ requests: 8, unread: 3 })
   })
 
-  test('takes a request that is earlier than the one before it as one of the same time', async () => {
+  it('takes a request that is earlier than the one before it as one of the same time', async () => {
     const log = file('late.log', COMBINED.split('\n').reverse().join('\n'))
     expect(await simulateJson(log, '-c', THREE)).toMatchObject({ requests: 8, outOfOrder: 7 })
   })
 
-  test('shows names from the log harmlessly, on the terminal and in the page', async () => {
+  it('shows names from the log harmlessly, on the terminal and in the page', async () => {
     const hostile = '<img src=x onerror=alert(1)>\u001b[2J'
     const line = JSON.stringify({ time: 1_800_000_000, subject: `user:${hostile}` })
     const html = join(folder, 'report.html')
@@ -134,14 +134,14 @@ describe('headgate simulate', () => {
     expect(page).not.toContain('\u001b')
   })
 
-  test('never shows the id of an API key', async () => {
+  it('never shows the id of an API key', async () => {
     const line = JSON.stringify({ time: 1_800_000_000, subject: 'apikey:canary-4711' })
     const { out } = await runInProcess(['simulate', file('keys.json', `${line}\n`.repeat(9)), '-c', THREE])
     expect(out).toContain('apikey:*')
     expect(out).not.toContain('canary')
   })
 
-  test('makes traffic up where there is no log, the same for the same seed', async () => {
+  it('makes traffic up where there is no log, the same for the same seed', async () => {
     const args = ['--synthetic', 'abuse', '--rate', '20', '--seconds', '60', '--callers', '50', '-c', THREE]
     const first = await simulateJson(...args)
     expect(first).toEqual(await simulateJson(...args))
@@ -149,7 +149,7 @@ describe('headgate simulate', () => {
     expect(first.files[0].callers[0].subject).toBe('ip:10.0.0.0')
   })
 
-  test.each([
+  it.each([
     ['neither a log nor a pattern', ['-c', THREE], 'log: expected a file'],
     ['both', ['x.log', '--synthetic', 'steady', '-c', THREE], 'log: expected a file'],
     [
@@ -169,7 +169,7 @@ describe('headgate simulate', () => {
 })
 
 describe('a line of a log', () => {
-  test('has a user where the server knew one, and an IPv6 caller by its /64', () => {
+  it('has a user where the server knew one, and an IPv6 caller by its /64', () => {
     expect(combinedLog()('2001:db8::1 - ada [17/Nov/2026:10:00:00 +0100] "POST /x HTTP/1.1" 200 1')).toEqual({
       atMs: Date.UTC(2026, 10, 17, 9),
       subjects: ['user:ada', 'ip:2001:db8::/64'],
@@ -178,16 +178,16 @@ describe('a line of a log', () => {
     })
   })
 
-  test('is of the format it looks like', () => {
+  it('is of the format it looks like', () => {
     expect(COMBINED.split('\n').slice(0, 1).map(formatOf)).toEqual(['combined'])
     expect([JSON_LINES, CSV].map(text => formatOf(text.split('\n')[0] ?? ''))).toEqual(['json', 'csv'])
   })
 
-  test('is never read from what an object inherits', () => {
+  it('is never read from what an object inherits', () => {
     expect(createLineReader('json')('{"__proto__":{"time":1,"ip":"192.0.2.1"}}')).toBeNull()
   })
 
-  test.each([
+  it.each([
     ['1800000000', 1_800_000_000_000],
     ['1800000000.25', 1_800_000_000_250],
     ['1800000000123', 1_800_000_000_123],
@@ -198,12 +198,12 @@ describe('a line of a log', () => {
     expect(readTime(text)).toBe(atMs)
   })
 
-  test.each(['', 'x', '-1', '99/Foo/2026:00:00:00 +0000', 'Infinity'])('has no time in "%s"', text => {
+  it.each(['', 'x', '-1', '99/Foo/2026:00:00:00 +0000', 'Infinity'])('has no time in "%s"', text => {
     expect(readTime(text)).toBeNaN()
   })
 })
 
-test('a timeline keeps every request in a bounded number of steps, however long the log', () => {
+it('a timeline keeps every request in a bounded number of steps, however long the log', () => {
   const timeline = new Timeline()
   for (let hour = 0; hour < 10_000; hour++) timeline.add(hour * 3_600_000, hour % 2 === 0)
   const steps = timeline.steps()
@@ -212,7 +212,7 @@ test('a timeline keeps every request in a bounded number of steps, however long 
   expect(steps.reduce((sum, { denied }) => sum + denied, 0)).toBe(5_000)
 })
 
-test('the worst callers are kept, however many are denied once', () => {
+it('the worst callers are kept, however many are denied once', () => {
   const violators = new Violators()
   for (let round = 0; round < 5; round++) violators.add('ip:worst', round)
   for (let caller = 0; caller < 250_000; caller++) violators.add(`ip:${caller}`, caller)
@@ -221,7 +221,7 @@ test('the worst callers are kept, however many are denied once', () => {
   expect(violators.top(1)).toEqual([{ subject: 'ip:worst', denied: 5, firstAtMs: 0 }])
 })
 
-test('synthetic bursts come every minute', () => {
+it('synthetic bursts come every minute', () => {
   const inBurst = [
     ...synthesize({ pattern: 'bursts', rate: 100, callers: 10, seconds: 120, seed: 7 }),
   ].filter(({ atMs }) => (atMs - Date.UTC(2026, 0, 1)) % 60_000 < 5_000)

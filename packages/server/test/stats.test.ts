@@ -4,7 +4,7 @@ import { setImmediate } from 'node:timers/promises'
 import { createGate, createLimiter, slidingWindowLog } from 'headgate'
 import { defineConfig } from 'headgate/config'
 import { createStatistics, handleOf } from 'headgate/statistics'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { adminEndpoints } from '../src/admin/admin-endpoints.js'
 import { createAdminServer } from '../src/admin/admin-server.js'
 import type { Endpoint } from '../src/admin/endpoint.js'
@@ -66,7 +66,7 @@ async function send(method: string, path: string, body: unknown = {}) {
 }
 
 describe('GET /v1/stats', () => {
-  test('says what was allowed and denied, by whom and whose', async () => {
+  it('says what was allowed and denied, by whom and whose', async () => {
     for (let index = 0; index < 5; index++) await gate.request({ subject: 'ip:203.0.113.9', path: '/api' })
     await gate.request({ subject: 'user:alice-smith', path: '/elsewhere' })
     tick()
@@ -89,13 +89,13 @@ describe('GET /v1/stats', () => {
     expect(JSON.stringify(body)).not.toContain('alice')
   })
 
-  test('the history has a point for the second', async () => {
+  it('the history has a point for the second', async () => {
     const { body } = await get('/v1/stats/history?seconds=5')
     expect(body).toMatchObject({ stepMs: 1_000, points: [{ allowed: 4, denied: 2, storeErrors: 0 }] })
     expect((await get('/v1/stats/history?seconds=x')).status).toBe(400)
   })
 
-  test('the stream sends one at once and one a second', async () => {
+  it('the stream sends one at once and one a second', async () => {
     const response = await fetch(`${url}/v1/stats/stream`)
     expect(response.headers.get('content-type')).toBe('text/event-stream')
     const reader = (response.body as ReadableStream<Uint8Array>).getReader()
@@ -113,7 +113,7 @@ describe('GET /v1/stats', () => {
     await reader.cancel()
   })
 
-  test('the stream tells of an alert once when it begins and once when it is over', async () => {
+  it('the stream tells of an alert once when it begins and once when it is over', async () => {
     let ownTick = (): void => {}
     const keepOwn = (_: number, next: () => void) => {
       ownTick = next
@@ -155,7 +155,7 @@ describe('GET /v1/stats', () => {
 describe('a violator', () => {
   const handle = handleOf('ip:203.0.113.9')
 
-  test('is in the log of violations by the reference', async () => {
+  it('is in the log of violations by the reference', async () => {
     const { body } = await get(`/v1/violations?reference=${handle}`)
     expect(body).toMatchObject({
       sampled: true,
@@ -164,7 +164,7 @@ describe('a violator', () => {
     expect((await get('/v1/violations?policy=other')).body).toMatchObject({ violations: [] })
   })
 
-  test('can be inspected, overridden and reset by the handle alone', async () => {
+  it('can be inspected, overridden and reset by the handle alone', async () => {
     const caller = { subject: 'ip:198.51.100.7' } as const
     for (let index = 0; index < 9; index++) await gate.request(caller)
     tick()
@@ -184,7 +184,7 @@ describe('a violator', () => {
     expect((await gate.request(caller)).allowed).toBe(true)
   })
 
-  test('by its name just as well; a handle nobody has is not found', async () => {
+  it('by its name just as well; a handle nobody has is not found', async () => {
     expect((await get('/v1/subjects/user%3A7')).body).toMatchObject({ subject: 'user:…' })
     expect((await get('/v1/subjects/aaaaaaaaaaaa')).status).toBe(404)
     expect((await get('/v1/subjects/nonsense')).status).toBe(400)
@@ -193,7 +193,7 @@ describe('a violator', () => {
   })
 })
 
-test.each([
+it.each([
   ['ip:203.0.113.9', 'ip:203.0.…'],
   ['ip:2001:db8:1:2::/64', 'ip:2001:db8:…'],
   ['user:42', 'user:…'],

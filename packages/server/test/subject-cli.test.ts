@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type RedisProcess, startRedis } from '../../headgate/test/support/redis-process.ts'
 import { sendCommand } from '../../headgate/test/support/resp.ts'
 import { type HeadgateProcess, serveHeadgate } from './support/headgate-process.js'
@@ -41,7 +41,7 @@ const at = (place: Place) =>
 const run = (place: Place, ...args: string[]) => runInProcess([...args, ...at(place)])
 
 describe.each(places)('at %s', place => {
-  test('check charges and says what is left, and ends with 5 when it is denied', async () => {
+  it('check charges and says what is left, and ends with 5 when it is denied', async () => {
     expect(await run(place, 'check', 'user:1', '--policy', 'api')).toMatchObject({
       code: 0,
       out: expect.stringMatching(/^allowed: 1 of 2 left by policy api, whole again in 3600 s\n$/),
@@ -54,7 +54,7 @@ describe.each(places)('at %s', place => {
     })
   })
 
-  test('check goes by the rules for a request, and --peek charges nothing', async () => {
+  it('check goes by the rules for a request, and --peek charges nothing', async () => {
     const login = ['check', 'user:2', '--method', 'POST', '--path', '/login', '--json']
     expect(JSON.parse((await run(place, ...login, '--peek')).out)).toMatchObject({
       allowed: true,
@@ -64,7 +64,7 @@ describe.each(places)('at %s', place => {
     expect((await run(place, ...login)).code).toBe(5)
   })
 
-  test('inspect says what is used and under which key, and reset forgets it', async () => {
+  it('inspect says what is used and under which key, and reset forgets it', async () => {
     await run(place, 'check', 'user:3', '--policy', 'api')
     const { code, out } = await run(place, 'inspect', 'user:3')
     expect(code).toBe(0)
@@ -79,14 +79,14 @@ describe.each(places)('at %s', place => {
     })
   })
 
-  test('control is switched off and on, scaled, and shown', async () => {
+  it('control is switched off and on, scaled, and shown', async () => {
     expect((await run(place, 'control', 'off')).out).toBe('limits off, multiplier 1\n')
     expect((await run(place, 'control', 'multiplier', '2')).out).toBe('limits off, multiplier 2\n')
     expect((await run(place, 'control', 'on')).out).toBe('limits on, multiplier 2\n')
     expect((await run(place, 'control', 'status')).out).toBe('limits on, multiplier 2\n')
   })
 
-  test.each([
+  it.each([
     [['check', 'user:1'], '--policy: expected one of --policy and --tier'],
     [['check', 'user:1', '--policy', 'nope'], 'expected one of'],
     [['check', 'user:1', '--method', 'GET'], '--path: expected together with --method'],
@@ -102,14 +102,14 @@ describe.each(places)('at %s', place => {
 })
 
 describe('headgate functions', () => {
-  test('loads the library that stores with functions use', async () => {
+  it('loads the library that stores with functions use', async () => {
     const { code, out } = await runInProcess(['functions', 'load', '--redis', redis.url])
     expect({ code, out }).toEqual({ code: 0, out: 'loaded into redis\n' })
     expect(JSON.stringify(await sendCommand(redis.port, 'FUNCTION', 'LIST'))).toContain('headgate')
     expect((await runInProcess(['functions', 'print'])).out).toMatch(/^#!lua name=headgate/)
   })
 
-  test('says when Redis is not there', async () => {
+  it('says when Redis is not there', async () => {
     const { code, err } = await runInProcess(['functions', 'load', '--redis', 'redis://127.0.0.1:1'])
     expect(code).toBe(3)
     expect(err).toContain('--redis: ')
@@ -117,7 +117,7 @@ describe('headgate functions', () => {
 })
 
 describe('headgate completion', () => {
-  test('completes commands and flags in a real bash', async () => {
+  it('completes commands and flags in a real bash', async () => {
     const { code, out } = await runInProcess(['completion', 'bash'])
     expect(code).toBe(0)
     const complete = (...words: string[]) => {
@@ -131,13 +131,13 @@ describe('headgate completion', () => {
     expect(complete('headgate', 'inspect', 'user:1', '--js')).toBe('--json')
   })
 
-  test.each(['zsh', 'fish'])('knows %s', async shell => {
+  it.each(['zsh', 'fish'])('knows %s', async shell => {
     const { code, out } = await runInProcess(['completion', shell])
     expect(code).toBe(0)
     expect(out).toContain('simulate')
   })
 
-  test('refuses other shells', async () => {
+  it('refuses other shells', async () => {
     expect(await runInProcess(['completion', 'cmd'])).toMatchObject({ code: 2, out: '' })
   })
 })

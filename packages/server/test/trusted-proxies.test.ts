@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { lines, rawRequest } from './support/raw-http.js'
 import { type RawUpstream, startRawUpstream } from './support/raw-upstream.js'
 import { startGateway, type TestGateway } from './support/test-gateway.js'
@@ -27,7 +27,7 @@ async function statusWith(...headers: string[]): Promise<number> {
   return (await rawRequest(gateway.url, request)).status
 }
 
-test('while nobody is trusted, no header makes another client', async () => {
+it('while nobody is trusted, no header makes another client', async () => {
   gateway = await startGateway(upstream.url, { limit: 10 })
   const statuses: number[] = []
   for (let request = 0; request < 60; request++) {
@@ -44,7 +44,7 @@ describe('behind a trusted proxy', () => {
     gateway = await startGateway(upstream.url, { limit: 2, trustedProxies: ['127.0.0.1', '10.0.0.0/8'] })
   })
 
-  test('each client has a budget of its own, whatever it writes on the left', async () => {
+  it('each client has a budget of its own, whatever it writes on the left', async () => {
     const statuses: number[] = []
     for (let request = 0; request < 4; request++) {
       statuses.push(
@@ -56,26 +56,26 @@ describe('behind a trusted proxy', () => {
     expect(gateway.logged.join('\n')).toContain('ip:203.0.113.9')
   })
 
-  test('what cannot be read is charged to the proxy', async () => {
+  it('what cannot be read is charged to the proxy', async () => {
     expect(await statusWith('X-Forwarded-For: unknown')).toBe(200)
     expect(await statusWith('X-Forwarded-For: 203.0.113.9, garbage')).toBe(200)
     expect(await statusWith()).toBe(429)
   })
 
-  test('the upstream is told the client that was found, and the proxy, and nothing else', async () => {
+  it('the upstream is told the client that was found, and the proxy, and nothing else', async () => {
     await statusWith('X-Forwarded-For: 1.1.1.1, 203.0.113.9', 'X-Real-IP: 1.1.1.1')
     expect(upstream.received[0]).toContain('X-Forwarded-For: 203.0.113.9, 127.0.0.1\r\n')
     expect(upstream.received[0]).not.toContain('1.1.1.1')
   })
 
-  test('what the proxy says in the words of a CDN is passed on; where the request went is not for it to say', async () => {
+  it('what the proxy says in the words of a CDN is passed on; where the request went is not for it to say', async () => {
     await statusWith('CF-Connecting-IP: 203.0.113.9', 'X-Original-URL: /admin')
     expect(upstream.received[0]).toContain('CF-Connecting-IP: 203.0.113.9\r\n')
     expect(upstream.received[0]).not.toContain('/admin')
   })
 })
 
-test('where proxies write Forwarded, X-Forwarded-For is anybody’s and is not read', async () => {
+it('where proxies write Forwarded, X-Forwarded-For is anybody’s and is not read', async () => {
   gateway = await startGateway(upstream.url, {
     limit: 1,
     trustedProxies: ['127.0.0.1'],
@@ -86,7 +86,7 @@ test('where proxies write Forwarded, X-Forwarded-For is anybody’s and is not r
   expect(gateway.logged.join('\n')).toContain('ip:2001:db8::/64')
 })
 
-test('proxies are counted where that is said aloud', async () => {
+it('proxies are counted where that is said aloud', async () => {
   gateway = await startGateway(upstream.url, { limit: 1, trustedProxies: { hops: 1 } })
   expect(await statusWith('X-Forwarded-For: 1.1.1.1, 203.0.113.9')).toBe(200)
   expect(await statusWith('X-Forwarded-For: 2.2.2.2, 203.0.113.9')).toBe(429)

@@ -2,12 +2,12 @@
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { expect, test } from 'vitest'
+import { expect, it } from 'vitest'
 import { UpstreamCounts } from '../src/metrics/upstream-counts.js'
 import { serveHeadgate } from './support/headgate-process.js'
 import { lines, rawRequest } from './support/raw-http.js'
 
-test('answers are counted by upstream and class, and failures beside them, whatever host the client asks for', async () => {
+it('answers are counted by upstream and class, and failures beside them, whatever host the client asks for', async () => {
   const upstream = createServer((req, res) => {
     const status = Number(req.url?.slice(1))
     if (status === 0) req.socket.destroy()
@@ -51,7 +51,7 @@ test('answers are counted by upstream and class, and failures beside them, whate
   }
 })
 
-test('beyond twenty upstreams the rest is counted together', () => {
+it('beyond twenty upstreams the rest is counted together', () => {
   const counts = new UpstreamCounts()
   for (let index = 0; index < 100; index++) {
     counts.add({ upstream: `10.0.0.${index}:80`, status: 200, seconds: 60 })
@@ -62,7 +62,7 @@ test('beyond twenty upstreams the rest is counted together', () => {
   expect(latency?.samples.at(-1)?.value).toMatchObject({ sumSeconds: 4_800 })
 })
 
-test('the reference lists them with type, labels and meaning', () => {
+it('the reference lists them with type, labels and meaning', () => {
   const page = readFileSync(new URL('../../../docs/reference/metrics.md', import.meta.url), 'utf8')
   for (const { name, type, labels, help } of new UpstreamCounts().families()) {
     expect(page).toContain(

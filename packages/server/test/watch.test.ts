@@ -1,5 +1,5 @@
 /** The figures in the terminal, of real servers that share a Redis. */
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { type RedisProcess, startRedis } from '../../headgate/test/support/redis-process.ts'
 import { type HeadgateProcess, serveHeadgate } from './support/headgate-process.js'
 import { runInProcess } from './support/run-in-process.js'
@@ -27,7 +27,7 @@ async function stats(index: number): Promise<Record<string, unknown>> {
 describe('two servers on one Redis', () => {
   let reference = ''
 
-  test('each show what both have counted', { timeout: 30_000 }, async () => {
+  it('each show what both have counted', { timeout: 30_000 }, async () => {
     for (let index = 0; index < 30; index++) {
       const response = await fetch(servers[index % 2]?.gatewayUrl ?? '', {
         headers: { Accept: 'application/json' },
@@ -55,7 +55,7 @@ describe('two servers on one Redis', () => {
     expect(redis.keys).toBeGreaterThan(0)
   })
 
-  test('headgate watch prints a line, headgate top who was refused, headgate inspect why', async () => {
+  it('headgate watch prints a line, headgate top who was refused, headgate inspect why', async () => {
     const watched = await runInProcess(['watch', '--count', '1', '--server', at(1)])
     expect(watched.code).toBe(0)
     expect(watched.out).toMatch(
@@ -72,7 +72,7 @@ describe('two servers on one Redis', () => {
     expect(inspected.out).not.toContain('127.0.0.1')
   })
 
-  test('mistakes are named', async () => {
+  it('mistakes are named', async () => {
     expect((await runInProcess(['watch', '--count', '0'])).err).toContain(
       '--count: expected a whole number from 1',
     )

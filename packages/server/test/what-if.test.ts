@@ -2,7 +2,7 @@
 import { createGate, slidingWindowLog } from 'headgate'
 import { defineConfig } from 'headgate/config'
 import { type Arrival, createStatistics } from 'headgate/statistics'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { playWhatIf } from '../src/observe/what-if.js'
 
 const limits = (limit: number) => ({ algorithm: 'sliding-window-log' as const, limit, window: '1m' as const })
@@ -11,7 +11,7 @@ const arrival = (subject: string, atMs: number): Arrival => ({
 })
 
 describe('what if', () => {
-  test('plays the arrivals at their times', async () => {
+  it('plays the arrivals at their times', async () => {
     const arrivals = [0, 1_000, 2_000, 61_000].map(atMs => arrival('user:1', atMs))
     const played = await playWhatIf({ arrivals, share: 1 }, () => true, limits(2))
     expect(played).toMatchObject({
@@ -21,12 +21,12 @@ describe('what if', () => {
     })
   })
 
-  test('is null where nobody asked, and refuses what is no limit', async () => {
+  it('is null where nobody asked, and refuses what is no limit', async () => {
     expect(await playWhatIf({ arrivals: [], share: 1 }, () => true, limits(2))).toBeNull()
     await expect(playWhatIf({ arrivals: [], share: 1 }, () => true, limits(-1))).rejects.toThrow('limit')
   })
 
-  test('from a share of ten thousand callers, the true rate is within the interval', async () => {
+  it('from a share of ten thousand callers, the true rate is within the interval', async () => {
     let atMs = 1_000_000
     const clock = { nowUs: () => atMs * 1000, unixMs: () => atMs }
     const statistics = createStatistics({ sampleArrivals: true, clock })
@@ -57,7 +57,7 @@ describe('what if', () => {
     await gate.close()
   })
 
-  test('nothing is sampled where that was not asked for', async () => {
+  it('nothing is sampled where that was not asked for', async () => {
     const statistics = createStatistics()
     const policies = { api: slidingWindowLog({ limit: 1, window: '1m' }) }
     const gate = createGate({ config: defineConfig({ policies, default: { policy: 'api' } }), statistics })

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, it } from 'vitest'
 import { judge } from './targets.js'
 
 /** @param {string} id @param {number[]} rates */
@@ -27,7 +27,7 @@ function resultsOf(rows) {
   }
 }
 
-test('each target is held against the fastest of those it speaks of', () => {
+it('each target is held against the fastest of those it speaks of', () => {
   const targets = judge(
     resultsOf([
       row('headgate, sliding-window counter · node-redis', [90]),
@@ -46,11 +46,11 @@ test('each target is held against the fastest of those it speaks of', () => {
   ])
 })
 
-test('nothing is said of what was not measured', () => {
+it('nothing is said of what was not measured', () => {
   expect(judge(resultsOf([row('rate-limiter-flexible · ioredis', [30])]))).toEqual([])
 })
 
-test('one admission over the limit is one too many', () => {
+it('one admission over the limit is one too many', () => {
   const admission = { contestant: 'headgate, token bucket · node-redis', asked: 20, limit: 10, admitted: 11 }
   const targets = judge({ ...resultsOf([]), admissions: [admission] })
   expect(targets.map(({ kind, measured, met }) => [kind, measured, met])).toEqual([['bucket', 1, false]])

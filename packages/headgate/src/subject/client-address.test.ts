@@ -1,10 +1,10 @@
 import { isIP } from 'node:net'
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { createClientAddress, limitedAddress, peerAddress } from './client-address.js'
 
 describe('one client has one address, however it is spelt', () => {
-  test.each([
+  it.each([
     '1.2.3.4',
     '::ffff:1.2.3.4',
     '::FFFF:1.2.3.4',
@@ -17,7 +17,7 @@ describe('one client has one address, however it is spelt', () => {
     expect(peerAddress(spelling)).toBe('1.2.3.4')
   })
 
-  test.each([
+  it.each([
     ['2001:db8:0:0:1::1', '2001:db8::1:0:0:1', '2001:db8::/64'],
     ['2001:DB8:1:2:ffff:ffff:ffff:ffff', '2001:db8:1:2:ffff:ffff:ffff:ffff', '2001:db8:1:2::/64'],
     ['fe80::1%eth0', 'fe80::1', 'fe80::/64'],
@@ -34,7 +34,7 @@ describe('one client has one address, however it is spelt', () => {
   })
 })
 
-test('what is no address is none', () => {
+it('what is no address is none', () => {
   for (const text of [
     undefined,
     '',
@@ -51,7 +51,7 @@ test('what is no address is none', () => {
   }
 })
 
-test('what is an address is what the system takes for one', () => {
+it('what is an address is what the system takes for one', () => {
   const part = fc.oneof(
     fc.constantFrom(':', '::', '.', '0', 'ffff', '1.2.3.4', '255', '256', '01', 'g', '12345'),
     fc.stringMatching(/^[0-9a-fA-F]{1,4}$/),
@@ -76,7 +76,7 @@ describe('who a request comes from', () => {
   const PROXY = '10.0.0.1'
   const behindProxies = createClientAddress({ trustedProxies: ['10.0.0.0/8', 'fd00::/8', '192.0.2.7'] })
 
-  test('is the peer while nobody is trusted, whatever the request says', () => {
+  it('is the peer while nobody is trusted, whatever the request says', () => {
     const alone = createClientAddress()
     for (let request = 0; request < 1_000; request++) {
       expect(alone('203.0.113.9', `198.51.100.${request % 256}, ${PROXY}`)).toBe('203.0.113.9')
@@ -85,7 +85,7 @@ describe('who a request comes from', () => {
     expect(alone(undefined, '198.51.100.1')).toBeNull()
   })
 
-  test.each<[string, string | readonly string[] | undefined, string]>([
+  it.each<[string, string | readonly string[] | undefined, string]>([
     ['nothing said', undefined, PROXY],
     ['an empty header', '', PROXY],
     ['one entry', '203.0.113.9', '203.0.113.9'],
@@ -111,11 +111,11 @@ describe('who a request comes from', () => {
     expect(behindProxies(PROXY, header)).toBe(expected)
   })
 
-  test('is the peer when that is none of ours', () => {
+  it('is the peer when that is none of ours', () => {
     expect(behindProxies('203.0.113.1', '198.51.100.1')).toBe('203.0.113.1')
   })
 
-  test.each([
+  it.each([
     ['forged', `${'1.1.1.1, '.repeat(10_000)}203.0.113.9`, '203.0.113.9'],
     ['ours', `203.0.113.9${', 10.9.9.9'.repeat(10_000)}`, PROXY],
     ['empty', ','.repeat(10_000), PROXY],
@@ -129,7 +129,7 @@ describe('who a request comes from', () => {
     expect(Math.min(...tookMs)).toBeLessThan(1)
   })
 
-  test.each<[unknown, string]>([
+  it.each<[unknown, string]>([
     [true, 'expected a list of addresses and networks, everybody, or { hops }; got true'],
     [1, 'expected a list of addresses and networks, everybody, or { hops }; got 1'],
     ['all', 'expected a list of addresses and networks, everybody, or { hops }; got "all"'],
@@ -169,14 +169,11 @@ describe('who a request comes from', () => {
     expect(make).toThrow(message)
   })
 
-  test.each(['fc00::/7', 'fd00::/8', 'fe80::/10', '2600:1f00::/24', '10.0.0.0/8', '::1'])(
-    'trusts %s',
-    own => {
-      expect(() => createClientAddress({ trustedProxies: [own] })).not.toThrow()
-    },
-  )
+  it.each(['fc00::/7', 'fd00::/8', 'fe80::/10', '2600:1f00::/24', '10.0.0.0/8', '::1'])('trusts %s', own => {
+    expect(() => createClientAddress({ trustedProxies: [own] })).not.toThrow()
+  })
 
-  test('no network that is taken holds most of IPv4: each is tried on 1,000 addresses', () => {
+  it('no network that is taken holds most of IPv4: each is tried on 1,000 addresses', () => {
     const network = fc
       .tuple(fc.oneof(fc.ipV4(), fc.ipV6(), fc.constantFrom('::', '::ffff:0:0', '0::')), fc.nat(128))
       .map(([address, bits]) => `${address}/${bits}`)
@@ -196,7 +193,7 @@ describe('who a request comes from', () => {
     )
   })
 
-  test('is told of a peer alone, too', () => {
+  it('is told of a peer alone, too', () => {
     const { trusts } = createClientAddress({ trustedProxies: ['10.0.0.0/8'] })
     expect(['10.1.1.1', '::ffff:10.1.1.1', '11.1.1.1', 'x', undefined].map(trusts)).toEqual([
       true,
@@ -208,14 +205,14 @@ describe('who a request comes from', () => {
     expect(createClientAddress().trusts('10.1.1.1')).toBe(false)
   })
 
-  test('is what everybody says, when that was said aloud', () => {
+  it('is what everybody says, when that was said aloud', () => {
     const clientAddress = createClientAddress({ trustedProxies: 'everybody' })
     expect(clientAddress('203.0.113.1', '198.51.100.1, 192.0.2.1')).toBe('198.51.100.1')
     expect(clientAddress('203.0.113.1', undefined)).toBe('203.0.113.1')
     expect(clientAddress('203.0.113.1', 'garbage, 192.0.2.1')).toBe('203.0.113.1')
   })
 
-  test.each([
+  it.each([
     [1, '1.1.1.1, 2.2.2.2, 3.3.3.3', '3.3.3.3'],
     [2, '1.1.1.1, 2.2.2.2, 3.3.3.3', '2.2.2.2'],
     // Whoever went past the first proxy is whom the second one saw.
@@ -231,7 +228,7 @@ describe('Forwarded', () => {
   const PROXY = '10.0.0.1'
   const clientAddress = createClientAddress({ trustedProxies: ['10.0.0.0/8'], forwardedHeader: 'forwarded' })
 
-  test.each<[string, string | readonly string[], string]>([
+  it.each<[string, string | readonly string[], string]>([
     ['an address', 'for=203.0.113.9', '203.0.113.9'],
     ['with more beside it', 'proto=https;For=203.0.113.9;by=10.0.0.1', '203.0.113.9'],
     ['quoted, with a port', 'for="203.0.113.9:4711"', '203.0.113.9'],
@@ -252,14 +249,14 @@ describe('Forwarded', () => {
     expect(clientAddress(PROXY, header)).toBe(expected)
   })
 
-  test('is read where it is named, and X-Forwarded-For where that is', () => {
+  it('is read where it is named, and X-Forwarded-For where that is', () => {
     expect(clientAddress.header).toBe('forwarded')
     expect(createClientAddress().header).toBe('x-forwarded-for')
     const make = () => createClientAddress({ forwardedHeader: 'x-real-ip' as 'forwarded' })
     expect(make).toThrow('forwardedHeader: expected x-forwarded-for or forwarded; got "x-real-ip"')
   })
 
-  test.each([
+  it.each([
     '"'.repeat(50_000),
     `for="${'\\'.repeat(50_000)}`,
     ';'.repeat(50_000),

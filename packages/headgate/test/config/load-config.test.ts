@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { loadConfig } from '../../src/config/load-config.js'
 import { parseConfig } from '../../src/config/parse-config.js'
 import { isHeadgateError } from '../../src/errors/headgate-error.js'
@@ -18,13 +18,13 @@ function write(name: string, content: string | Buffer): string {
   return file
 }
 
-test('a file is read from disk, as YAML or by its name as JSON', async () => {
+it('a file is read from disk, as YAML or by its name as JSON', async () => {
   expect((await loadConfig(write('a.yaml', 'mode: shadow'))).mode).toBe('shadow')
   expect((await loadConfig(write('a.json', '\uFEFF{ "mode": "shadow" }'))).mode).toBe('shadow')
 })
 
 describe('a file that cannot be read is refused', () => {
-  test.each<[string, () => string, string]>([
+  it.each<[string, () => string, string]>([
     ['a folder', () => folder, 'expected a file; got a folder'],
     ['missing', () => join(folder, 'missing.yaml'), 'got no such file'],
     [
@@ -46,7 +46,7 @@ describe('a text that is cheap to write and dear to read ends with a typed error
       ? 'a0: &a0 [x, x, x, x, x, x, x, x, x]'
       : `a${level}: &a${level} [${new Array(9).fill(`*a${level - 1}`).join(', ')}]`,
   ).join('\n')}\n`
-  test.each<[string, string, string]>([
+  it.each<[string, string, string]>([
     ['an alias bomb of nine levels', 'a.yaml', bomb],
     ['20,000 brackets', 'a.yaml', '['.repeat(20_000)],
     ['20,000 brackets in JSON', 'a.json', '['.repeat(20_000)],
@@ -74,7 +74,7 @@ describe('a text that is cheap to write and dear to read ends with a typed error
     expect(Math.min(...tookMs)).toBeLessThan(200)
   })
 
-  test('a megabyte of distinct keys is read in a time that grows with its length', async () => {
+  it('a megabyte of distinct keys is read in a time that grows with its length', async () => {
     const timeOf = async (keys: number) => {
       const text = Array.from({ length: keys }, (_, index) => `k${index}: 1`).join('\n')
       const began = performance.now()
@@ -100,7 +100,7 @@ describe('where the package yaml is not installed', () => {
     return stdout.trim()
   }
 
-  test('a configuration in code and one in JSON work', async () => {
+  it('a configuration in code and one in JSON work', async () => {
     const source = `
       import { defineConfig, parseConfig } from './config.js'
       const config = await parseConfig('{ "mode": "shadow" }', 'a.json')
@@ -108,7 +108,7 @@ describe('where the package yaml is not installed', () => {
     expect(await run(source)).toBe('shadow shadow')
   })
 
-  test('one in YAML says what to install', async () => {
+  it('one in YAML says what to install', async () => {
     const source = `
       import { parseConfig } from './config.js'
       await parseConfig('{}', 'headgate.yaml').catch(error => console.log(error.code, error.message))`

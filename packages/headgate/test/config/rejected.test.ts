@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { ConfigError, formatIssue } from '../../src/config/config-error.js'
 import { parseConfig } from '../../src/config/parse-config.js'
 
@@ -24,7 +24,7 @@ function expectationsOf(name: string): string[] {
 
 describe('a policy file with a mistake is refused, and every mistake is named with its place', () => {
   const fixtures = readdirSync(REJECTED).filter(name => !name.endsWith('.expect.txt'))
-  test.each(fixtures)('%s', async name => {
+  it.each(fixtures)('%s', async name => {
     const expected = expectationsOf(name)
     expect(expected).not.toEqual([])
     expect(await issuesOf(readFileSync(new URL(name, REJECTED), 'utf8'), name)).toEqual(expected)

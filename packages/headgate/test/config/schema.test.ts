@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { Ajv } from 'ajv'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import * as identify from '../../src/config/file/identify.js'
 import * as limit from '../../src/config/file/limit.js'
@@ -30,15 +30,15 @@ describe('what is published is what the file is read by', () => {
     defaultTiers,
   })
 
-  test('the JSON Schema: npm run schema writes it', () => {
+  it('the JSON Schema: npm run schema writes it', () => {
     expect(JSON.parse(read('../headgate.schema.json'))).toEqual(configSchema())
   })
 
-  test('the reference page: npm run schema writes it', () => {
+  it('the reference page: npm run schema writes it', () => {
     expect(read('../../../docs/reference/policy-file.md')).toBe(page)
   })
 
-  test('the example of the reference page', async () => {
+  it('the example of the reference page', async () => {
     const example = /```yaml\n(tiers[\s\S]*?)```/.exec(page)?.[1] ?? ''
     const config = await parseConfig(example, 'example.yaml')
     expect(config.rules.map(({ name }) => name)).toEqual([
@@ -51,7 +51,7 @@ describe('what is published is what the file is read by', () => {
 
 describe('the schema agrees with the reader', () => {
   const accepted = readdirSync(new URL('../fixtures/config/accepted/', import.meta.url))
-  test.each(accepted)('both accept %s', async name => {
+  it.each(accepted)('both accept %s', async name => {
     const text = read(`fixtures/config/accepted/${name}`)
     await expect(parseConfig(text, name)).resolves.toBeDefined()
     accepts(parse(text))
@@ -63,7 +63,7 @@ describe('the schema agrees with the reader', () => {
   const rejected = readdirSync(new URL('../fixtures/config/rejected/', import.meta.url)).filter(
     name => !name.startsWith('yaml-') && !name.startsWith('json-'),
   )
-  test.each(rejected)('both refuse %s, or it says why not', name => {
+  it.each(rejected)('both refuse %s, or it says why not', name => {
     const text = read(`fixtures/config/rejected/${name}`)
     const isKnownToPass = /^# schema: /m.test(text)
     expect(accepts(parse(text))).toBe(isKnownToPass)

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { type ConfigError, configWithSettings, defineConfig, loadSettings } from '../../src/config.js'
 import { slidingWindowLog } from '../../src/policy/limits.js'
 
@@ -12,7 +12,7 @@ function issuesOf(environment: Record<string, string>): string[] {
 }
 
 describe('settings from the environment', () => {
-  test('say nothing when nothing is set, or set to nothing', () => {
+  it('say nothing when nothing is set, or set to nothing', () => {
     const nothing = { distributed: false, redisUrl: null, rulesPath: null, policy: null }
     expect(loadSettings({})).toEqual(nothing)
     expect(loadSettings({ RATE_LIMIT_REQUESTS: '', RATE_LIMIT_REDIS_URL: ' ', PATH: '/bin' })).toEqual(
@@ -20,7 +20,7 @@ describe('settings from the environment', () => {
     )
   })
 
-  test('name Redis and the policy file', () => {
+  it('name Redis and the policy file', () => {
     const environment = {
       ENABLE_DISTRIBUTED_RATE_LIMITING: 'True',
       RATE_LIMIT_REDIS_URL: 'redis://:secret@host:6379/0',
@@ -34,7 +34,7 @@ describe('settings from the environment', () => {
     })
   })
 
-  test.each([
+  it.each([
     [{ RATE_LIMIT_GLOBAL_CAPACITY: '100', RATE_LIMIT_GLOBAL_REFILL_PER_SEC: '2.5' }, 100, 2.5],
     [{ RATE_LIMIT_GLOBAL_CAPACITY: '100' }, 100, 1],
     [{ RATE_LIMIT_GLOBAL_REFILL_PER_SEC: '2' }, 60, 2],
@@ -44,14 +44,14 @@ describe('settings from the environment', () => {
     ])
   })
 
-  test('requests in a duration are a sliding window', () => {
+  it('requests in a duration are a sliding window', () => {
     const { policy } = loadSettings({ RATE_LIMIT_REQUESTS: '100', RATE_LIMIT_DURATION: '60' })
     expect(policy?.limits).toMatchObject([
       { algorithm: 'sliding-window-counter', id: 'counter-1m', limit: 100, windowUs: 60_000_000 },
     ])
   })
 
-  test.each([
+  it.each([
     ['300', 300],
     ['20', 100],
   ])('a burst of %s keeps both numbers', (burst, atMost) => {
@@ -63,12 +63,12 @@ describe('settings from the environment', () => {
     ])
   })
 
-  test('a ban stays a ban beside a burst', () => {
+  it('a ban stays a ban beside a burst', () => {
     const environment = { RATE_LIMIT_REQUESTS: '0', RATE_LIMIT_DURATION: '60', RATE_LIMIT_BURST: '5' }
     expect(loadSettings(environment).policy?.limits.map(({ limit }) => limit)).toEqual([0])
   })
 
-  test('come before what the file says, and leave the rest of it', () => {
+  it('come before what the file says, and leave the rest of it', () => {
     const policies = { api: slidingWindowLog({ limit: 1, window: '1m' }) }
     const file = defineConfig({ policies, default: { policy: 'api' }, costs: { '/a': 2 } })
     expect(configWithSettings(loadSettings({}), file)).toEqual(file)
@@ -79,7 +79,7 @@ describe('settings from the environment', () => {
 })
 
 describe('a bad setting is refused by its name, with all others', () => {
-  test.each<[Record<string, string>, string[]]>([
+  it.each<[Record<string, string>, string[]]>([
     [
       { ENABLE_DISTRIBUTED_RATE_LIMITING: 'on' },
       [

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type WatchedConfig, type WatchOptions, watchConfig } from '../../src/config.js'
 
 const LIBRARY = new URL('../../dist/config.js', import.meta.url).href
@@ -66,13 +66,13 @@ function write(tenant: string, name = 'headgate.yaml'): string {
 }
 
 describe('a policy file that is watched', () => {
-  test('must be sound at first', async () => {
+  it('must be sound at first', async () => {
     await expect(watchFile()).rejects.toThrow('no such file')
     writeFileSync(join(folder, 'headgate.yaml'), 'tenat: a\n')
     await expect(watchFile()).rejects.toThrow('did you mean "tenant"?')
   })
 
-  test('is told when it is written, and not when only its time changes', async () => {
+  it('is told when it is written, and not when only its time changes', async () => {
     write('one')
     const { told, watched } = await watchFile()
     expect(watched.config.tenant).toBe('one')
@@ -84,7 +84,7 @@ describe('a policy file that is watched', () => {
     expect(told).toEqual(['two'])
   })
 
-  test('is told when another file takes its name, again and again', async () => {
+  it('is told when another file takes its name, again and again', async () => {
     write('one')
     const { file, told } = await watchFile()
     for (const tenant of ['two', 'three', 'four']) {
@@ -93,7 +93,7 @@ describe('a policy file that is watched', () => {
     }
   })
 
-  test('is told when a link to its folder moves on, as in a mounted ConfigMap', async () => {
+  it('is told when a link to its folder moves on, as in a mounted ConfigMap', async () => {
     for (const version of ['v1', 'v2']) {
       mkdirSync(join(folder, version))
       write(version, `${version}/headgate.yaml`)
@@ -106,7 +106,7 @@ describe('a policy file that is watched', () => {
     await expect.poll(() => told, { timeout: 5_000 }).toEqual(['v2'])
   })
 
-  test('is looked at from time to time where the system says nothing', async () => {
+  it('is looked at from time to time where the system says nothing', async () => {
     mkdirSync(join(folder, 'elsewhere'))
     write('one', 'elsewhere/real.yaml')
     symlinkSync('elsewhere/real.yaml', join(folder, 'headgate.yaml'))
@@ -116,7 +116,7 @@ describe('a policy file that is watched', () => {
     await expect.poll(() => told, { timeout: 5_000 }).toEqual(['twenty'])
   })
 
-  test('keeps the last good one while it is broken or gone, and says so once', async () => {
+  it('keeps the last good one while it is broken or gone, and says so once', async () => {
     write('one')
     const { file, told, watched } = await watchFile({ pollMs: 20 })
     writeFileSync(file, 'tenat: two\n')
@@ -133,7 +133,7 @@ describe('a policy file that is watched', () => {
     expect(watched).toMatchObject({ isStale: false, config: { tenant: 'one' } })
   })
 
-  test('that could not be read for want of descriptors is read when there are some again', async () => {
+  it('that could not be read for want of descriptors is read when there are some again', async () => {
     write('one')
     const { stdout } = await promisify(execFile)('sh', [
       '-c',
@@ -143,7 +143,7 @@ describe('a policy file that is watched', () => {
     expect(stdout.trim().split('\n')).toEqual([expect.stringContaining('EMFILE'), 'two'])
   })
 
-  test('is stale if it could not be put in place', async () => {
+  it('is stale if it could not be put in place', async () => {
     write('one')
     let refuses = true
     const { watched, told } = await watchFile({
@@ -160,7 +160,7 @@ describe('a policy file that is watched', () => {
     expect(watched).toMatchObject({ isStale: false, config: { tenant: 'two' } })
   })
 
-  test('is read again on demand, changed or not, and not after it was closed', async () => {
+  it('is read again on demand, changed or not, and not after it was closed', async () => {
     write('one')
     const { watched, told } = await watchFile()
     await watched.reload()

@@ -4,7 +4,7 @@
  */
 import { Redis } from 'ioredis'
 import { createClient } from 'redis'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Check, Question } from '../../src/engine/question.ts'
 import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../src/policy/limits.ts'
 import type { RedisClient } from '../../src/store/redis/connection-of.ts'
@@ -67,7 +67,7 @@ async function callsDuring(work: () => Promise<unknown>): Promise<number> {
 describe.each(Object.keys(CLIENTS))('%s', name => {
   const client = (): RedisClient => (CLIENTS[name] as () => RedisClient)()
 
-  test('sends what is asked in one turn as few calls, and one question as one', async () => {
+  it('sends what is asked in one turn as few calls, and one question as one', async () => {
     const store = await open(client())
     const ask = (count: number) =>
       callsDuring(() => Promise.all(Array.from({ length: count }, () => store.decide(one(newCheck())))))
@@ -77,7 +77,7 @@ describe.each(Object.keys(CLIENTS))('%s', name => {
     await store.close()
   })
 
-  test('goes on in batches when the callers of one reply ask again', async () => {
+  it('goes on in batches when the callers of one reply ask again', async () => {
     const store = await open(client())
     const rounds = 5
     const asking = async (): Promise<void> => {
@@ -88,7 +88,7 @@ describe.each(Object.keys(CLIENTS))('%s', name => {
     await store.close()
   })
 
-  test('holds a call to its cap of checks, and sends each question alone when told to', async () => {
+  it('holds a call to its cap of checks, and sends each question alone when told to', async () => {
     const small = await open(client(), { batch: { maxChecks: 10 } })
     const pair = (): Question => ({ alternatives: [[newCheck(), newCheck(LIMITS[1])]], shadow: [] })
     const pairs = () => Promise.all(Array.from({ length: 20 }, () => small.decide(pair())))
@@ -101,7 +101,7 @@ describe.each(Object.keys(CLIENTS))('%s', name => {
   })
 })
 
-test.each(LIMITS)('admits exactly the limit of requests for one key in one call: $id', async limit => {
+it.each(LIMITS)('admits exactly the limit of requests for one key in one call: $id', async limit => {
   const store = await open(CLIENTS.ioredis?.() as RedisClient)
   const check = newCheck(limit)
   const answers = await Promise.all(Array.from({ length: 64 }, () => store.decide(one(check))))
@@ -112,7 +112,7 @@ test.each(LIMITS)('admits exactly the limit of requests for one key in one call:
   await store.close()
 })
 
-test('keeps the order of what is asked in one turn, whatever it is', async () => {
+it('keeps the order of what is asked in one turn, whatever it is', async () => {
   const store = await open(CLIENTS.ioredis?.() as RedisClient)
   const check = newCheck()
   const first = store.decide(one({ ...check, cost: 4 }))
@@ -132,7 +132,7 @@ test('keeps the order of what is asked in one turn, whatever it is', async () =>
   await store.close()
 })
 
-test('lets one question fail alone, also where the arithmetic stumbles over what a key holds', async () => {
+it('lets one question fail alone, also where the arithmetic stumbles over what a key holds', async () => {
   const store = await open(CLIENTS.ioredis?.() as RedisClient)
   const log = LIMITS[1] as Check['limit']
   const poisoned = newCheck()
@@ -159,7 +159,7 @@ test('lets one question fail alone, also where the arithmetic stumbles over what
   await store.close()
 })
 
-test('reports what the server refuses as the server’s failure, not as one key’s', async () => {
+it('reports what the server refuses as the server’s failure, not as one key’s', async () => {
   const store = await open(CLIENTS.ioredis?.() as RedisClient)
   await connection.send('CONFIG', 'SET', 'maxmemory', '1')
   const results = await Promise.allSettled([newCheck(), newCheck()].map(check => store.decide(one(check))))
@@ -170,7 +170,7 @@ test('reports what the server refuses as the server’s failure, not as one key�
   await store.close()
 })
 
-test.each(LIMITS)('leaves a key as it was when the server is out of memory: $id', async limit => {
+it.each(LIMITS)('leaves a key as it was when the server is out of memory: $id', async limit => {
   const store = await open(CLIENTS.ioredis?.() as RedisClient)
   const check = newCheck(limit)
   const key = redisKey({ prefix: 'ratelimit', tenant: '', ...check })
@@ -189,7 +189,7 @@ test.each(LIMITS)('leaves a key as it was when the server is out of memory: $id'
   await store.close()
 })
 
-test.each([
+it.each([
   ['batch', 'yes'],
   ['batch.maxChecks', { maxChecks: 0 }],
   ['batch.maxChecks', { maxChecks: 1.5 }],

@@ -1,5 +1,5 @@
 /** Time is the store's. A process whose clock is wrong by an hour neither gets more nor gives others less. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Limit } from '../../src/engine/limit.ts'
 import type { Check } from '../../src/engine/question.ts'
 import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../src/policy/limits.ts'
@@ -50,7 +50,7 @@ beforeAll(async () => {
 })
 afterAll(() => redis?.stop())
 
-test('processes an hour ahead and an hour behind share every limit exactly with one that is right', () => {
+it('processes an hour ahead and an hour behind share every limit exactly with one that is right', () => {
   for (const [index, { unixMs }] of reports.entries()) {
     expect(Math.abs(unixMs - Date.now() - (SHIFTS_MS[index] as number))).toBeLessThan(60_000)
   }
@@ -63,7 +63,7 @@ test('processes an hour ahead and an hour behind share every limit exactly with 
   }
 })
 
-test('what is sent does not depend on the clock of the sender, to the byte', () => {
+it('what is sent does not depend on the clock of the sender, to the byte', () => {
   const [right, ahead, behind] = reports.map(report => JSON.stringify(report.calls))
   expect(reports[0]?.calls.length).toBeGreaterThanOrEqual(ASKS * LIMITS.length)
   expect(ahead).toBe(right)

@@ -1,7 +1,7 @@
 /** No key is immortal, whatever was asked, and none outlives what it counts by more than a second. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Limit } from '../../src/engine/limit.ts'
 import type { Check } from '../../src/engine/question.ts'
 import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../src/policy/limits.ts'
@@ -46,7 +46,7 @@ function checkFor(subject: string, limit: Limit): Check {
   return { subject, scope: 'global', name: `proof.${limit.id}`, limit, cost: 1 }
 }
 
-test('every key has a TTL after checks, denials, peeks, refunds and resets, and is gone a second after its window', async () => {
+it('every key has a TTL after checks, denials, peeks, refunds and resets, and is gone a second after its window', async () => {
   let charged = 0
   await Promise.all(
     Array.from({ length: 25 }, async (_, number) => {

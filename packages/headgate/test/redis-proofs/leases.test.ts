@@ -2,7 +2,7 @@
  * Eight processes lease units of the same hot keys from a real Redis. What they admitted is replayed by the time it was
  * admitted: never more than the limit promises, and nearly all of it.
  */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Limit } from '../../src/engine/limit.ts'
 import type { Check } from '../../src/engine/question.ts'
 import { leaseLimits } from '../../src/policy/leases.ts'
@@ -60,7 +60,7 @@ function most(limit: Limit, windowUs: number): number {
   return limit.algorithm === 'sliding-window-counter' ? 2 * limit.limit - 1 : limit.limit
 }
 
-test('eight processes admit no more than the limit, and at least 95 % of it', {
+it('eight processes admit no more than the limit, and at least 95 % of it', {
   timeout: 120_000,
 }, async () => {
   const job = {

@@ -1,6 +1,6 @@
 /** What a request in a log costs in Redis, by MEMORY USAGE of the whole key. */
 import { Redis } from 'ioredis'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Check } from '../../src/engine/question.ts'
 import { slidingWindowLog } from '../../src/policy/limits.ts'
 import type { RedisStore } from '../../src/store/redis/redis-store.ts'
@@ -48,7 +48,7 @@ async function bytesOfLog(entries: number): Promise<number> {
 // Up to 128 entries Redis packs them into one string. Beyond, each has nodes of its own, and a table of twice their
 // number just after it has grown, at 257 and 1,025. The very first entry too many pays for the table and for the name
 // of the key as well, which comes to 124 to 126 bytes.
-test.each([
+it.each([
   { entries: 10, mostBytes: 60 },
   { entries: 100, mostBytes: 40 },
   { entries: 128, mostBytes: 40 },

@@ -3,7 +3,7 @@
  * questions are answered, and the data stays as it was, to the byte and without a TTL, whatever is asked.
  */
 import { Redis } from 'ioredis'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Limit } from '../../src/engine/limit.ts'
 import type { Check, Question } from '../../src/engine/question.ts'
 import { createLimiter } from '../../src/limiter/limiter.ts'
@@ -154,7 +154,7 @@ async function fingerprint(check: Check): Promise<unknown[]> {
 const question = (...checks: Check[]): Question => ({ alternatives: [checks], shadow: [] })
 
 describe.each(ROWS.map(row => ({ title: row.limit.id, ...row })))('$title', ({ limit, poisons }) => {
-  test.each(poisons.map(entry => ({ poisoned: entry.join(' '), entry })))(
+  it.each(poisons.map(entry => ({ poisoned: entry.join(' '), entry })))(
     'does not read, change or forget $poisoned',
     async ({ entry }) => {
       const check = newCheck(limit)
@@ -173,7 +173,7 @@ describe.each(ROWS.map(row => ({ title: row.limit.id, ...row })))('$title', ({ l
     },
   )
 
-  test('answers the other questions of the same call', async () => {
+  it('answers the other questions of the same call', async () => {
     const [first, poisoned, last] = [newCheck(limit), newCheck(limit), newCheck(limit)]
     await poison(poisoned, ['SET', 'a string'])
     const before = await fingerprint(poisoned)
@@ -194,7 +194,7 @@ describe.each(ROWS.map(row => ({ title: row.limit.id, ...row })))('$title', ({ l
     expect(await fingerprint(poisoned)).toEqual(before)
   })
 
-  test('charges nothing of a question with a key that cannot be read', async () => {
+  it('charges nothing of a question with a key that cannot be read', async () => {
     const [healthy, poisoned] = [newCheck(limit), newCheck(limit)]
     await poison(poisoned, ['SET', 'a string'])
     for (const checks of [
@@ -206,7 +206,7 @@ describe.each(ROWS.map(row => ({ title: row.limit.id, ...row })))('$title', ({ l
     expect(await connection.send('EXISTS', keyOf(healthy))).toBe(0)
   })
 
-  test('lets a request pass whose shadow check cannot be read', async () => {
+  it('lets a request pass whose shadow check cannot be read', async () => {
     const [healthy, poisoned] = [newCheck(limit), newCheck(limit)]
     await poison(poisoned, ['SET', 'a string'])
     const before = await fingerprint(poisoned)
@@ -216,7 +216,7 @@ describe.each(ROWS.map(row => ({ title: row.limit.id, ...row })))('$title', ({ l
     expect(await fingerprint(poisoned)).toEqual(before)
   })
 
-  test('still forgets what it wrote itself', async () => {
+  it('still forgets what it wrote itself', async () => {
     const check = newCheck(limit)
     await store.decide(question(check))
     expect(await store.peek(question(check))).toMatchObject({ verdicts: [[{ remaining: 9 }]] })

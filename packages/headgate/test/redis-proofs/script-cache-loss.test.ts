@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { createClient } from 'redis'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, it } from 'vitest'
 import type { Answer, Check } from '../../src/engine/question.ts'
 import { slidingWindowCounter } from '../../src/policy/limits.ts'
 import type { RedisStoreOptions } from '../../src/store/redis/redis-options.ts'
@@ -103,7 +103,7 @@ async function countOnServer(port: number, subject: string): Promise<number> {
   return Number(await sendCommand(port, 'HGET', key, 'current'))
 }
 
-test.each([
+it.each([
   { use: 'scripts', command: 'SCRIPT', everyMs: 5, forMs: 3_000, fewest: 400 },
   // A library must be loaded and then called, two round trips in which another flush may come.
   { use: 'functions', command: 'FUNCTION', everyMs: 50, forMs: 2_000, fewest: 30 },
@@ -131,7 +131,7 @@ test.each([
   },
 )
 
-test('a server that comes back empty is asked on, by scripts and by functions', async () => {
+it('a server that comes back empty is asked on, by scripts and by functions', async () => {
   const first = await startRedis()
   toStop.push(() => first.stop())
   const stores = [

@@ -4,7 +4,7 @@
  * A step forward gives away at most what the limit is once more.
  */
 import { Redis } from 'ioredis'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Limit } from '../../src/engine/limit.ts'
 import type { Check, Verdict } from '../../src/engine/question.ts'
 import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../src/policy/limits.ts'
@@ -124,7 +124,7 @@ async function expectNoImmortalKeys(): Promise<void> {
 }
 
 describe.each(LIMITS)('$title', ({ limit, longestUs }) => {
-  test.each(STEPS_US)('denies no unit for longer than promised after a step back of %d µs', async stepUs => {
+  it.each(STEPS_US)('denies no unit for longer than promised after a step back of %d µs', async stepUs => {
     for (const used of [1, UNITS / 2, UNITS]) {
       const check = newCheck(limit)
       for (let unit = 0; unit < used; unit++) expect((await ask(check)).allowed).toBe(true)
@@ -141,7 +141,7 @@ describe.each(LIMITS)('$title', ({ limit, longestUs }) => {
     }
   })
 
-  test.each(STEPS_US)('tells the wait with the catching up after a step back of %d µs', async stepUs => {
+  it.each(STEPS_US)('tells the wait with the catching up after a step back of %d µs', async stepUs => {
     const check = newCheck(limit)
     const { denied } = await askUntilDenied(check)
     step(-stepUs)
@@ -157,7 +157,7 @@ describe.each(LIMITS)('$title', ({ limit, longestUs }) => {
     await expectNoImmortalKeys()
   })
 
-  test.each(STEPS_US)('gives at most the limit once more after a step forward of %d µs', async stepUs => {
+  it.each(STEPS_US)('gives at most the limit once more after a step forward of %d µs', async stepUs => {
     const check = newCheck(limit)
     // A window that ends by itself meanwhile would give its units in addition.
     expect((await askUntilDenied(check)).admitted).toBeGreaterThanOrEqual(UNITS)
@@ -174,7 +174,7 @@ describe.each(LIMITS)('$title', ({ limit, longestUs }) => {
     await expectNoImmortalKeys()
   })
 
-  test('denies no unit for longer than promised however often the clock is stepped', async () => {
+  it('denies no unit for longer than promised however often the clock is stepped', async () => {
     const check = newCheck(limit)
     // Back and forth by amounts around the length of the limit, which is where states are kept or forgotten.
     for (const share of [-0.5, -0.5, 0.3, -0.99, -1.01, 1, -0.25, -0.25, -0.25, -2, 0.75, -0.1, 5, -5]) {

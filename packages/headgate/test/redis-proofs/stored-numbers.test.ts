@@ -4,7 +4,7 @@
  */
 import fc from 'fast-check'
 import { Redis } from 'ioredis'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Limit } from '../../src/engine/limit.ts'
 import type { Check } from '../../src/engine/question.ts'
 import { MAX_UNITS, slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../src/policy/limits.ts'
@@ -100,7 +100,7 @@ async function expectPlainNumbers(): Promise<number> {
   return seen
 }
 
-test('limits to 2^32 − 1, windows of 366 days and the smallest and largest rates are stored in plain digits', async () => {
+it('limits to 2^32 − 1, windows of 366 days and the smallest and largest rates are stored in plain digits', async () => {
   let subjects = 0
   await fc.assert(
     fc.asyncProperty(limits, starts, steps, async (limit, startUs, history) => {
@@ -119,7 +119,7 @@ test('limits to 2^32 − 1, windows of 366 days and the smallest and largest rat
   expect(await expectPlainNumbers()).toBeGreaterThan(500)
 })
 
-test('a log that has counted far beyond 2^32 counts from zero again and keeps its 13 digits', async () => {
+it('a log that has counted far beyond 2^32 counts from zero again and keeps its 13 digits', async () => {
   await connection.send('FLUSHALL')
   const limit = slidingWindowLog({ limit: MAX_UNITS, window: '1ms' })
   const check = checkFor('user:heavy', limit, MAX_UNITS)

@@ -1,7 +1,7 @@
 /** What the processes of a fleet leave in Redis, as another of them reads it. */
 
 import { createClient } from 'redis'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { createLimiter, slidingWindowLog } from '../../src/index.js'
 import { redisStore } from '../../src/redis.js'
 import { createStatistics } from '../../src/statistics.js'
@@ -37,7 +37,7 @@ function process(service: string, prefix = 'ratelimit') {
 }
 
 describe('a fleet', () => {
-  test('sees the sum of its processes, by service, and some of their denials', async () => {
+  it('sees the sum of its processes, by service, and some of their denials', async () => {
     const [one, other] = [process('shop'), process('mail')]
     await one.store.ready()
     await other.store.ready()
@@ -79,7 +79,7 @@ describe('a fleet', () => {
     await other.limiter.close()
   })
 
-  test('leaves keys that expire, under its prefix, in one slot', async () => {
+  it('leaves keys that expire, under its prefix, in one slot', async () => {
     const { store, limiter, tick } = process('shop', 'mine')
     await store.ready()
     for (let index = 0; index < 11; index++) await limiter.check('user:1', { policy: 'api' })
@@ -93,7 +93,7 @@ describe('a fleet', () => {
     await limiter.close()
   })
 
-  test('forgets a process that has left nothing for five seconds, and keeps a thousand denials', {
+  it('forgets a process that has left nothing for five seconds, and keeps a thousand denials', {
     timeout: 30_000,
   }, async () => {
     let nowUs = 1_000_000_000
@@ -127,7 +127,7 @@ describe('a fleet', () => {
   })
 })
 
-test('beyond maxCallsPerSecond the failure mode decides, and no breaker opens', async () => {
+it('beyond maxCallsPerSecond the failure mode decides, and no breaker opens', async () => {
   const statistics = createStatistics()
   const client = createClient({ url: `redis://127.0.0.1:${redis.port}` })
   let nowUs = 5_000_000

@@ -11,11 +11,11 @@ import { createGate, createLimiter, slidingWindowLog } from 'headgate'
 import { defineConfig } from 'headgate/config'
 import { registerMetrics, traced } from 'headgate/opentelemetry'
 import { createStatistics } from 'headgate/statistics'
-import { expect, test } from 'vitest'
+import { expect, it } from 'vitest'
 
 const policies = { api: slidingWindowLog({ limit: 1, window: '1m' }) }
 
-test('an SDK collects the same counters, and quantiles where Prometheus has histograms', async () => {
+it('an SDK collects the same counters, and quantiles where Prometheus has histograms', async () => {
   const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE)
   const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 3_600_000 })
   const provider = new MeterProvider({ readers: [reader] })
@@ -42,7 +42,7 @@ test('an SDK collects the same counters, and quantiles where Prometheus has hist
   await provider.shutdown()
 })
 
-test('the active span hears of the decision, whichever way it was asked for, and of no subject', async () => {
+it('the active span hears of the decision, whichever way it was asked for, and of no subject', async () => {
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
   const exporter = new InMemorySpanExporter()
   const tracer = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }).getTracer(

@@ -8,7 +8,7 @@ import { type Family, prometheus } from 'headgate/prometheus'
 import { redisStore } from 'headgate/redis'
 import { createStatistics } from 'headgate/statistics'
 import { Counter, Registry } from 'prom-client'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { systemProgram } from '../support/system-program.ts'
 
 const policies = { api: slidingWindowLog({ limit: 3, window: '1m' }) }
@@ -22,7 +22,7 @@ function samplesOf(text: string): Map<string, number> {
 }
 
 describe('the text for Prometheus', () => {
-  test('has the names and reasons that were asked for, each request in one of them', async () => {
+  it('has the names and reasons that were asked for, each request in one of them', async () => {
     const statistics = createStatistics()
     const limiter = createLimiter({ policies, statistics })
     for (let index = 0; index < 5; index++) await limiter.check('user:1', { policy: 'api' })
@@ -40,7 +40,7 @@ describe('the text for Prometheus', () => {
     await limiter.close()
   })
 
-  test('a store that fails closed is a backend error, by its kind', async () => {
+  it('a store that fails closed is a backend error, by its kind', async () => {
     const statistics = createStatistics()
     const down = {
       evalsha: () => Promise.reject(new Error('gone')),
@@ -62,7 +62,7 @@ describe('the text for Prometheus', () => {
     await limiter.close()
   })
 
-  test('has as many series with a hundred thousand clients as with one (S21)', async () => {
+  it('has as many series with a hundred thousand clients as with one (S21)', async () => {
     const statistics = createStatistics()
     const rules = Array.from({ length: 1_000 }, (_, index) => ({
       ...{ match: { path: `/r${index}` as const }, policy: 'api' as const },
@@ -82,7 +82,7 @@ describe('the text for Prometheus', () => {
     await gate.close()
   })
 
-  test('escapes labels, and is well-formed to promtool', async () => {
+  it('escapes labels, and is well-formed to promtool', async () => {
     const statistics = createStatistics()
     const gate = createGate({ config: defineConfig({ policies }), statistics })
     await gate.request({ subject: 'user:1', path: '/x' })
@@ -103,7 +103,7 @@ describe('the text for Prometheus', () => {
     await gate.close()
   })
 
-  test('is OpenMetrics with exemplars where that is asked for', async () => {
+  it('is OpenMetrics with exemplars where that is asked for', async () => {
     const statistics = createStatistics({ exemplar: () => ({ trace_id: 'abc123' }) })
     const limiter = createLimiter({ policies, statistics })
     await limiter.check('user:1', { policy: 'api' })
@@ -121,7 +121,7 @@ describe('the text for Prometheus', () => {
   })
 })
 
-test('on the registry of prom-client stands beside what the app has, and cannot stand there twice', async () => {
+it('on the registry of prom-client stands beside what the app has, and cannot stand there twice', async () => {
   const registry = new Registry()
   new Counter({ name: 'app_orders_total', help: 'Orders.', registers: [registry] }).inc(4)
   const statistics = createStatistics()
@@ -142,7 +142,7 @@ test('on the registry of prom-client stands beside what the app has, and cannot 
   await limiter.close()
 })
 
-test('a request that passes two nested adapters of one limiter is counted once', async () => {
+it('a request that passes two nested adapters of one limiter is counted once', async () => {
   const statistics = createStatistics()
   const limiter = createLimiter({ policies, statistics })
   const app = express()
@@ -158,12 +158,12 @@ test('a request that passes two nested adapters of one limiter is counted once',
   await limiter.close()
 })
 
-test('options that are wrong are refused by name', () => {
+it('options that are wrong are refused by name', () => {
   expect(() => prometheus({} as never)).toThrow('statistics: expected what createStatistics() returns')
   expect(() => prometheus({ statistics: {} as never })).toThrow('statistics: expected')
 })
 
-test('the reference lists every metric with its type, labels and meaning, and no other', async () => {
+it('the reference lists every metric with its type, labels and meaning, and no other', async () => {
   const statistics = createStatistics()
   const gate = createGate({ config: defineConfig({ policies }), statistics })
   await gate.request({ subject: 'user:1' })

@@ -1,7 +1,7 @@
 import { createGate, createLimiter, slidingWindowLog, tokenBucket } from 'headgate'
 import { defineConfig } from 'headgate/config'
 import { createStatistics, handleOf, isHandle, latencyQuantileMs, type Report } from 'headgate/statistics'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 
 /** Timers whose seconds are over when a test says so. */
 function ticking() {
@@ -19,7 +19,7 @@ const policies = {
 }
 
 describe('what a process counts', () => {
-  test('every decision once, by policy and source, however it was asked for', async () => {
+  it('every decision once, by policy and source, however it was asked for', async () => {
     const statistics = createStatistics()
     const limiter = createLimiter({ policies, statistics })
     for (let index = 0; index < 8; index++) await limiter.check('user:1', { policy: 'api' })
@@ -36,7 +36,7 @@ describe('what a process counts', () => {
     ])
   })
 
-  test('a limiter without statistics counts nothing, and one with something else is refused', () => {
+  it('a limiter without statistics counts nothing, and one with something else is refused', () => {
     const statistics = createStatistics()
     createLimiter({ policies }).checkNow('user:1', { policy: 'api' })
     expect(statistics.read().decisions).toEqual([])
@@ -46,7 +46,7 @@ describe('what a process counts', () => {
     )
   })
 
-  test('about as many latencies as decisions, though few are timed', async () => {
+  it('about as many latencies as decisions, though few are timed', async () => {
     const statistics = createStatistics()
     const limiter = createLimiter({
       policies: { api: slidingWindowLog({ limit: 1_000_000, window: '1m' }) },
@@ -60,7 +60,7 @@ describe('what a process counts', () => {
     expect(latencyQuantileMs(tally?.latency.counts ?? [], 0.5)).toBeGreaterThan(0)
   })
 
-  test('ten thousand rules make fifty tallies, and the rest is counted together', async () => {
+  it('ten thousand rules make fifty tallies, and the rest is counted together', async () => {
     const statistics = createStatistics()
     const rules = Array.from({ length: 300 }, (_, index) => ({
       match: { path: `/r${index}` as const },
@@ -77,7 +77,7 @@ describe('what a process counts', () => {
 })
 
 describe('a report', () => {
-  test('says what came since the last one, who was denied most, and some denials', async () => {
+  it('says what came since the last one, who was denied most, and some denials', async () => {
     const { timers, tick } = ticking()
     const statistics = createStatistics({ timers })
     const reports: Report[] = []
@@ -103,7 +103,7 @@ describe('a report', () => {
     expect(reports[1]?.violators).toEqual([])
   })
 
-  test('counts a flood of a million denials nearly right, from looking at a few thousand', () => {
+  it('counts a flood of a million denials nearly right, from looking at a few thousand', () => {
     const { timers, tick } = ticking()
     const statistics = createStatistics({ timers })
     const reports: Report[] = []
@@ -124,7 +124,7 @@ describe('a report', () => {
   })
 })
 
-test('handles are twelve characters, the same for the same subject, and others for another', () => {
+it('handles are twelve characters, the same for the same subject, and others for another', () => {
   expect(handleOf('user:1')).toBe(handleOf('user:1'))
   const handles = new Set(Array.from({ length: 10_000 }, (_, index) => handleOf(`user:${index}`)))
   expect(handles.size).toBe(10_000)

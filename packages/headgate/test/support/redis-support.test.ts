@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import { startShiftedRedis } from './clock-shim.ts'
 import { startCluster } from './redis-cluster.ts'
 import { type RedisProcess, startRedis } from './redis-process.ts'
@@ -33,7 +33,7 @@ function expectGone(servers: readonly RedisProcess[]): void {
 }
 
 describe('a single Redis', () => {
-  test('answers every kind of reply, in the order of the commands', async () => {
+  it('answers every kind of reply, in the order of the commands', async () => {
     const { port } = later(await startRedis())
     const connection = await openConnection(port)
     const replies = await Promise.all([
@@ -54,13 +54,13 @@ describe('a single Redis', () => {
     await expect(connection.send('PING')).rejects.toThrow('closed')
   })
 
-  test('allows DEBUG and keeps nothing on disk', async () => {
+  it('allows DEBUG and keeps nothing on disk', async () => {
     const { port } = later(await startRedis())
     expect(await sendCommand(port, 'DEBUG', 'SLEEP', '0')).toBe('OK')
     expect(await sendCommand(port, 'CONFIG', 'GET', 'save')).toEqual(['save', ''])
   })
 
-  test('stops even when frozen, and may be stopped again', async () => {
+  it('stops even when frozen, and may be stopped again', async () => {
     const redis = await startRedis()
     redis.kill('SIGSTOP')
     await Promise.all([redis.stop(), redis.stop()])
@@ -68,7 +68,7 @@ describe('a single Redis', () => {
     expectGone([redis])
   })
 
-  test('comes back on the same port after it was killed', async () => {
+  it('comes back on the same port after it was killed', async () => {
     const first = later(await startRedis())
     first.kill('SIGKILL')
     await first.exited
@@ -76,18 +76,18 @@ describe('a single Redis', () => {
     expect(await sendCommand(second.port, 'PING')).toBe('PONG')
   })
 
-  test('refuses a port in use, and shows what Redis said', async () => {
+  it('refuses a port in use, and shows what Redis said', async () => {
     const { port, pid } = later(await startRedis())
     await expect(startRedis({ port })).rejects.toThrow('Address already in use')
     expect(isRunning(pid)).toBe(true)
   })
 
-  test('shows what Redis said about a setting it does not know', async () => {
+  it('shows what Redis said about a setting it does not know', async () => {
     await expect(startRedis({ args: ['--no-such-setting', '1'] })).rejects.toThrow('no-such-setting')
   })
 })
 
-test('a cluster serves every slot from three primaries, each with a replica in sync', async () => {
+it('a cluster serves every slot from three primaries, each with a replica in sync', async () => {
   const cluster = later(await startCluster({ primaries: 3, replicasPerPrimary: 1, nodeTimeoutMs: 2000 }))
   expect(cluster.nodes.map(node => node.role)).toEqual([
     ...['primary', 'primary', 'primary'],
@@ -110,7 +110,7 @@ async function keyInSlots(port: number, [first, last]: readonly [number, number]
   }
 }
 
-test('sentinels promote the replica when the primary dies', async () => {
+it('sentinels promote the replica when the primary dies', async () => {
   const setup = later(await startSentinel({ replicas: 1, sentinels: 3, downAfterMs: 1000 }))
   const promised = setup.replicas[0]?.port
   await sendCommand(setup.primary.port, 'SET', 'kept', 'yes')
@@ -145,7 +145,7 @@ describe('a Redis with a movable clock', () => {
     })
   }
 
-  test('shifts TIME at once, forwards and backwards, also inside scripts', async () => {
+  it('shifts TIME at once, forwards and backwards, also inside scripts', async () => {
     const redis = later(await startShiftedRedis())
     for (const offsetUs of [0, hourUs, -hourUs, -60_000_000, 1_500_000 + hourUs, 0]) {
       redis.shiftClock(offsetUs)
@@ -155,7 +155,7 @@ describe('a Redis with a movable clock', () => {
     }
   })
 
-  test('keeps timers running after a jump, and lets a jump forward expire keys', async () => {
+  it('keeps timers running after a jump, and lets a jump forward expire keys', async () => {
     const redis = later(await startShiftedRedis())
     const { port } = redis
     redis.shiftClock(-hourUs)

@@ -1,5 +1,5 @@
 /** A rolling deploy: processes of the previous version and of this one hammer the same keys. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { checkBounds } from '../redis-proofs/bounds.ts'
 import { readKeyspace } from '../redis-proofs/keyspace.ts'
 import {
@@ -52,7 +52,7 @@ afterAll(async () => {
   await server?.stop()
 })
 
-test('both versions together admit nothing above what each algorithm promises', () => {
+it('both versions together admit nothing above what each algorithm promises', () => {
   for (const made of decisions) expect(made).toBeGreaterThan(0)
   for (const { number, name, subject, limit } of CHECKS.flat()) {
     const admitted = admissionsOf(history[number] ?? [])
@@ -63,13 +63,13 @@ test('both versions together admit nothing above what each algorithm promises', 
   }
 })
 
-test('both versions give the verdicts the engine gives for what they did together', () => {
+it('both versions give the verdicts the engine gives for what they did together', () => {
   for (const { number, name, limit } of CHECKS.flat()) {
     expect(differencesFromEngine(limit, history[number] ?? []), name).toEqual([])
   }
 })
 
-test('no key was of a type the other version does not know, and none is without a TTL', async () => {
+it('no key was of a type the other version does not know, and none is without a TTL', async () => {
   const errors = await readInfo(server.port, 'INFO', 'errorstats')
   expect(errors).not.toHaveProperty('errorstat_WRONGTYPE')
   const { keys, expires } = await readKeyspace(server.port)

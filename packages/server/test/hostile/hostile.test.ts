@@ -1,5 +1,5 @@
 /** The short selection of the attacks. All of them, at length: `npm run test:hostile`. */
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { groups } from './registry.js'
 import { toMarkdown } from './report.js'
 
@@ -10,19 +10,19 @@ for (const { title, attacks } of groups) {
   if (short.length === 0) continue
   describe(title, { timeout: 60_000 }, () => {
     for (const { name, expected, run } of short) {
-      test(`${name}: ${expected}`, async () => {
+      it(`${name}: ${expected}`, async () => {
         expect(await run({ seed: SEED, isShort: true })).not.toBe('')
       })
     }
   })
 }
 
-test('no two attacks have the same name', () => {
+it('no two attacks have the same name', () => {
   const names = groups.flatMap(({ attacks }) => attacks.map(({ name }) => name))
   expect(names).toEqual([...new Set(names)])
 })
 
-test('the report shows what an attacker sent as text of one cell', () => {
+it('the report shows what an attacker sent as text of one cell', () => {
   const row = { group: 'g', attack: 'a', does: 'd', expected: 'e', outcome: 'x|y\n\x1b[2J', held: false }
   expect(toMarkdown([row]).split('\n').at(-1)).toBe('| **a**: d | e | x\\|y  [2J | **no** |')
 })

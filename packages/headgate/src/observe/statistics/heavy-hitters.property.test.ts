@@ -1,8 +1,8 @@
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { expect, it } from 'vitest'
 import { HeavyHitters } from './heavy-hitters.js'
 
-test('a count is never below the true one, above it by no more than its error, and no frequent subject is missing', () => {
+it('a count is never below the true one, above it by no more than its error, and no frequent subject is missing', () => {
   const denials = fc.array(fc.tuple(fc.integer({ min: 0, max: 40 }), fc.integer({ min: 1, max: 9 })), {
     maxLength: 400,
   })
