@@ -15,14 +15,14 @@ function deniedBy(keys, limit) {
 }
 
 describe('workloads', () => {
-  it.each(WORKLOAD_IDS)('(%s) says how many of a lap are denied, alone and in flight', id => {
+  it.each(WORKLOAD_IDS)('workload (%s) says how many of a lap are denied, alone and in flight', id => {
     for (const inFlight of [1, 64, 512]) {
       const { lap, rules, deniedPerLap } = createWorkload(id, inFlight)
       expect(deniedBy(lap(0), rules[0]?.limit ?? 0)).toBe(deniedPerLap)
     }
   })
 
-  it('(b) denies 30 % and (c) 99 %', () => {
+  it('workload (b) denies 30 % and (c) 99 %', () => {
     for (const [id, share] of /** @type {const} */ ([
       ['b', 0.3],
       ['c', 0.99],

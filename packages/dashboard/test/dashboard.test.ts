@@ -53,7 +53,7 @@ async function exhaust(user: string): Promise<void> {
 const figure = (page: Page, name: string) => page.locator('.figure', { hasText: name }).locator('dd')
 
 describe('the dashboard', () => {
-  it('shows live figures that move with the traffic, without a complaint of the browser', async () => {
+  it('the dashboard shows live figures that move with the traffic, without a complaint of the browser', async () => {
     const { page, complaints } = await openPage(browser, `${server.adminUrl}/`)
     await page.getByText('Live', { exact: true }).waitFor()
     await exhaust('ada')
@@ -64,7 +64,7 @@ describe('the dashboard', () => {
     await page.close()
   })
 
-  it('sets an override that the next request obeys, and resets a caller', async () => {
+  it('the dashboard sets an override that the next request obeys, and resets a caller', async () => {
     await exhaust('bob')
     const { page } = await openPage(browser, `${server.adminUrl}/`)
     await page.getByRole('button', { name: 'Override user:bob' }).click()
@@ -82,7 +82,7 @@ describe('the dashboard', () => {
     await page.close()
   })
 
-  it('shows what a caller has left of each limit', async () => {
+  it('the dashboard shows what a caller has left of each limit', async () => {
     await exhaust('kim')
     const { page } = await openPage(browser, `${server.adminUrl}/`)
     await page.getByRole('link', { name: 'user:kim' }).click()
@@ -93,7 +93,7 @@ describe('the dashboard', () => {
     await page.close()
   })
 
-  it('switches all limits off and on again, and says who did it', async () => {
+  it('the dashboard switches all limits off and on again, and says who did it', async () => {
     await exhaust('lea')
     const { page } = await openPage(browser, `${server.adminUrl}/#/control`)
     await page.getByRole('button', { name: 'Switch limits off' }).click()
@@ -108,7 +108,7 @@ describe('the dashboard', () => {
     await page.close()
   })
 
-  it('says which rule speaks for a request, and shows hostile names as text', async () => {
+  it('the dashboard says which rule speaks for a request, and shows hostile names as text', async () => {
     for (let request = 0; request < 8; request++) await ask(HOSTILE, '/hostile')
     const { page, complaints } = await openPage(browser, `${server.adminUrl}/`)
     await page.getByRole('link', { name: `user:${HOSTILE}` }).waitFor()
@@ -126,7 +126,7 @@ describe('the dashboard', () => {
     await page.close()
   })
 
-  it('comes back by itself when the server was away, and says so meanwhile', async () => {
+  it('the dashboard comes back by itself when the server was away, and says so meanwhile', async () => {
     const other = await serveHeadgateIn({ cwd: folder }, '--config', FILE, '--demo')
     const { page } = await openPage(browser, `${other.adminUrl}/`)
     await page.getByText('Live', { exact: true }).waitFor()
@@ -140,7 +140,7 @@ describe('the dashboard', () => {
   })
 
   it.each(['', 'violations', 'policy', 'shadow', 'control'])(
-    'has nothing serious that axe objects to, on the page "%s", light and dark',
+    'the page "%s" has nothing serious that axe objects to, light and dark',
     async name => {
       const { page } = await openPage(browser, `${server.adminUrl}/#/${name}`)
       await page.getByText('Live', { exact: true }).waitFor()
@@ -155,7 +155,7 @@ describe('the dashboard', () => {
 })
 
 describe('with tokens', () => {
-  it('shows nothing but a question for the token, and the figures to who has one', async () => {
+  it('a dashboard with tokens shows nothing but a question for the token, and the figures to who has one', async () => {
     const secret = 'a-token-of-sixteen-or-more'
     const closed = await serveHeadgateIn(
       { cwd: folder, env: { HEADGATE_ADMIN_TOKEN_OPS: secret } },

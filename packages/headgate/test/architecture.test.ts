@@ -250,12 +250,12 @@ const library = sourcesOf(LIBRARY)
 const server = sourcesOf(SERVER)
 
 describe('the library', () => {
-  it('imports what the table allows, and nothing else', () => {
+  it('the library imports what the table allows, and nothing else', () => {
     expect(library.length).toBeGreaterThan(20)
     expect(library.flatMap(({ file, source }) => violationsOf(file, source))).toEqual([])
   })
 
-  it('has an engine without clocks, timers or promises', () => {
+  it('the engine has no clocks, timers or promises', () => {
     const engine = library.filter(({ file }) => file.startsWith('engine/'))
     expect(engine.length).toBeGreaterThan(5)
     expect(
@@ -263,13 +263,13 @@ describe('the library', () => {
     ).toEqual([])
   })
 
-  it('reads the time in time/clock.ts alone', () => {
+  it('the library reads the time in time/clock.ts alone', () => {
     expect(library.filter(({ source }) => readsClock(source)).map(({ file }) => file)).toEqual([
       'time/clock.ts',
     ])
   })
 
-  it('never lets the limiter know a shared store', () => {
+  it('the limiter never knows a shared store', () => {
     const limiter = library.find(({ file }) => file === 'limiter/limiter.ts')
     const specifiers = importsOf(limiter?.source ?? '').map(({ specifier }) => specifier)
     expect(specifiers).not.toEqual([])
@@ -294,11 +294,11 @@ describe('the server', () => {
       .map(specifier => `${file} imports ${specifier}`)
   }
 
-  it('uses the library through its public entry points', () => {
+  it('the server uses the library through its public entry points', () => {
     expect(server.flatMap(({ file, source }) => trespasses(file, source))).toEqual([])
   })
 
-  it('is told when it does not', () => {
+  it('an import of the server that is not a public entry point is found', () => {
     expect(trespasses('a.ts', `import { x } from '../src/limiter/limiter.js'`)).toHaveLength(1)
     expect(trespasses('a.ts', `import { x } from 'headgate/dist/limiter.js'`)).toHaveLength(1)
     expect(trespasses('a.ts', `import { x } from 'headgate'`)).toEqual([])
@@ -308,14 +308,14 @@ describe('the server', () => {
 describe('files', () => {
   const all = [...library, ...server]
 
-  it(`are at most ${MAX_LINES} lines long`, () => {
+  it(`files are at most ${MAX_LINES} lines long`, () => {
     const written = all.filter(({ file }) => !file.endsWith('.gen.ts'))
     expect(
       written.filter(({ source }) => source.split('\n').length > MAX_LINES + 1).map(({ file }) => file),
     ).toEqual([])
   })
 
-  it('are named after what they hold: no utils, no types, no index but an entry point', () => {
+  it('files are named after what they hold: no utils, no types, no index but an entry point', () => {
     const vague = /(^|\/)(utils?|types?|helpers?|common|managers?|misc|index)(\/|\.ts$)/
     const found = all.map(({ file }) => file).filter(file => vague.test(file) && !ENTRY_POINTS.has(file))
     expect(found).toEqual([])
@@ -341,7 +341,7 @@ describe('ARCHITECTURE.md', () => {
   const PAGE = join(import.meta.dirname, '../../../ARCHITECTURE.md')
   const TABLE = /(<!-- import table: .* -->\n)[\s\S]*?(<!-- end of the import table -->)/
 
-  it('shows the table that is enforced', () => {
+  it('ARCHITECTURE.md shows the table that is enforced', () => {
     const page = readFileSync(PAGE, 'utf8')
     const wanted = page.replace(TABLE, (_, begin, end) => `${begin}\n${renderTable()}\n\n${end}`)
     if (process.env.HEADGATE_WRITE === '1') writeFileSync(PAGE, wanted)
@@ -374,7 +374,7 @@ describe('the table is enforced', () => {
     ['adapters/express.ts', `import { createLimiter } from '../limiter/limiter.js'`],
     ['utils/strings.ts', ''],
     ['engine/decide.ts', `import { x } from '../elsewhere/x.js'`],
-  ])('%s may not: %s', (file, source) => {
+  ])('the table forbids %s to import: %s', (file, source) => {
     expect(violationsOf(file, source)).toHaveLength(1)
   })
 
@@ -387,11 +387,11 @@ describe('the table is enforced', () => {
     ['adapters/express.ts', `import type { Request } from 'express'`],
     ['adapters/express.ts', `import type { Limiter } from '../limiter/limiter.js'`],
     ['index.ts', `export { redisStore } from './store/redis/redis-store.js'`],
-  ])('%s may: %s', (file, source) => {
+  ])('the table allows %s to import: %s', (file, source) => {
     expect(violationsOf(file, source)).toEqual([])
   })
 
-  it('and so is purity', () => {
+  it('an engine that is not pure is found', () => {
     expect(impuritiesOf('const now = Date.now()')).toEqual(['Date'])
     expect(impuritiesOf('setTimeout(() => Promise.resolve(), performance.now())')).toHaveLength(3)
     expect(impuritiesOf('// a Promise in a comment\nconst updated = candidate')).toEqual([])

@@ -20,21 +20,24 @@ const POLICIES = {
 } as const
 
 describe('in memory', () => {
-  it.each(['log', 'bucket', 'several'] as const)('decides %s at once, as check does', async policy => {
-    const clock = manualClock()
-    const setUp = () => createLimiter({ store: memoryStore({ clock }), policies: POLICIES })
-    const [now, later] = [setUp(), setUp()]
-    for (let time = 0; time < 8; time++) {
-      for (const ask of [{ policy }, { policy, scope: 'api' }, { policy, cost: 2 }]) {
-        const decided = now.checkNow('user:1', ask)
-        expect(isNow(decided)).toBe(true)
-        expect(JSON.stringify(decided)).toBe(JSON.stringify(await later.check('user:1', ask)))
+  it.each(['log', 'bucket', 'several'] as const)(
+    'checkNow decides %s at once in memory, as check does',
+    async policy => {
+      const clock = manualClock()
+      const setUp = () => createLimiter({ store: memoryStore({ clock }), policies: POLICIES })
+      const [now, later] = [setUp(), setUp()]
+      for (let time = 0; time < 8; time++) {
+        for (const ask of [{ policy }, { policy, scope: 'api' }, { policy, cost: 2 }]) {
+          const decided = now.checkNow('user:1', ask)
+          expect(isNow(decided)).toBe(true)
+          expect(JSON.stringify(decided)).toBe(JSON.stringify(await later.check('user:1', ask)))
+        }
+        clock.advanceUs(400_000)
       }
-      clock.advanceUs(400_000)
-    }
-  })
+    },
+  )
 
-  it('throws at once what check rejects with, and changes nothing', async () => {
+  it('checkNow throws at once what check rejects with, and changes nothing', async () => {
     const limiter = createLimiter({ policies: POLICIES })
     expect(() => limiter.checkNow('nobody' as 'user:1', { policy: 'log' })).toThrow(/^subject: /)
     expect(() => limiter.checkNow('user:1', { policy: 'lag' as 'log' })).toThrow(/^policy: expected one of/)
@@ -44,7 +47,7 @@ describe('in memory', () => {
     expect(() => limiter.checkNow('user:1', { policy: 'log' })).toThrow(/closed/)
   })
 
-  it('gives one decision to a flood, by check and by checkNow', async () => {
+  it('a flood gets one decision, by check and by checkNow', async () => {
     const limiter = createLimiter({ store: memoryStore({ clock: manualClock() }), policies: POLICIES })
     for (let time = 0; time < 3; time++) limiter.checkNow('user:1', { policy: 'log' })
     const denied = limiter.checkNow('user:1', { policy: 'log' })
@@ -90,7 +93,7 @@ describe('on Redis', () => {
     })
   }
 
-  it('promises what Redis has to be asked for, and then denies at once', async () => {
+  it('checkNow promises what Redis has to be asked for, and then denies at once', async () => {
     const limiter = await setUp()
     const first = limiter.checkNow('user:1', { policy: 'log', cost: 3 })
     expect(isNow(first)).toBe(false)
@@ -101,7 +104,7 @@ describe('on Redis', () => {
     await limiter.close()
   })
 
-  it('spends a lease at once', async () => {
+  it('checkNow spends a lease at once', async () => {
     const limiter = await setUp()
     let atOnce = 0
     for (let time = 0; time < 40; time++) {
@@ -123,7 +126,7 @@ describe('on Redis', () => {
   })
 })
 
-it('decides at once while the breaker is open', async () => {
+it('checkNow decides at once while the breaker is open', async () => {
   const client = createClient({ url: 'redis://127.0.0.1:1', socket: { reconnectStrategy: false } })
   client.on('error', () => {})
   const store = redisStore(client, { deadlineMs: 50, onStoreFailure: 'local' })

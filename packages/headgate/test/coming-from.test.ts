@@ -49,7 +49,7 @@ async function answersOf(ask: Ask): Promise<unknown> {
 }
 
 describe.each(['Before', 'After'] as const)('%s', side => {
-  it('of the page about express-rate-limit', async () => {
+  it('the programs of the page about express-rate-limit run as it says', async () => {
     const { app } = await run<{ app: Express }>('express-rate-limit', side)
     const server = createServer(app).listen(0, '127.0.0.1')
     await new Promise(resolve => server.once('listening', resolve))
@@ -72,7 +72,7 @@ describe.each(['Before', 'After'] as const)('%s', side => {
     }
   })
 
-  it('of the page about rate-limiter-flexible', async () => {
+  it('the programs of the page about rate-limiter-flexible run as it says', async () => {
     interface Logins {
       mayLogIn(account: string): Promise<boolean>
       loggedIn(account: string): Promise<void>
@@ -86,7 +86,7 @@ describe.each(['Before', 'After'] as const)('%s', side => {
     expect(await mayLogIn('ada')).toBe(true)
   })
 
-  it('of the page about @upstash/ratelimit', async () => {
+  it('the programs of the page about @upstash/ratelimit run as it says', async () => {
     const { handle } = await run<{ handle(request: Request): Promise<Response> }>('upstash-ratelimit', side)
     const found: unknown[] = []
     for (const user of ['a', 'a', 'a', 'a', 'b']) {
@@ -100,7 +100,7 @@ describe.each(['Before', 'After'] as const)('%s', side => {
     ])
   })
 
-  it('of the page about @fastify/rate-limit', async () => {
+  it('the programs of the page about @fastify/rate-limit run as it says', async () => {
     const { app } = await run<{ app: FastifyInstance }>('fastify-rate-limit', side)
     const url = await app.listen({ port: 0, host: '127.0.0.1' })
     try {
@@ -110,7 +110,7 @@ describe.each(['Before', 'After'] as const)('%s', side => {
     }
   })
 
-  it('of the page about @nestjs/throttler', async () => {
+  it('the programs of the page about @nestjs/throttler run as it says', async () => {
     const { AppModule } = await run<{ AppModule: new () => object }>('nestjs-throttler', side)
     const app = await NestFactory.create(AppModule, new ExpressAdapter(), { logger: false })
     await app.listen(0, '127.0.0.1')

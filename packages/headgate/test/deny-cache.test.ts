@@ -131,7 +131,9 @@ async function settled(): Promise<void> {
 }
 
 describe('the deny cache', () => {
-  it('gives no denial the store would not have given, and admits nothing', { timeout: 240_000 }, async () => {
+  it('the deny cache gives no denial the store would not have given, and admits nothing', {
+    timeout: 240_000,
+  }, async () => {
     const tally: Tally = { fromCache: 0, fromShortWay: 0, wrongDenials: 0, wrongWaits: 0, wrongAdmissions: 0 }
     let clock = manualClock()
     let engine = memoryStore({ clock })
@@ -171,7 +173,7 @@ describe('the deny cache', () => {
     return { clock, cached, asked: () => asked }
   }
 
-  it('asks once a second however often a client that is denied asks, and counts the wait down', async () => {
+  it('the deny cache asks once a second however often a denied client asks, and counts the wait down', async () => {
     const { clock, cached, asked } = await denied()
     expect(asked()).toBe(2)
     for (let ms = 1; ms < 1_000; ms++) {
@@ -185,7 +187,7 @@ describe('the deny cache', () => {
     expect(asked()).toBe(3)
   })
 
-  it('ends with a reset or a refund in this process, and with other numbers', async () => {
+  it('a remembered denial ends with a reset or a refund in this process, and with other numbers', async () => {
     const reset = await denied()
     await reset.cached.reset([asking()])
     expect(((await reset.cached.decide(asking())) as Answer).charged).toBe(0)
@@ -197,7 +199,7 @@ describe('the deny cache', () => {
     expect(((await raised.cached.decide(asking(1, more))) as Answer).charged).toBe(0)
   })
 
-  it('denies a client that keeps asking for other amounts without asking for each', async () => {
+  it('the deny cache denies a client that keeps asking for other amounts without asking for each', async () => {
     const clock = manualClock()
     const engine = memoryStore({ clock })
     let asked = 0
@@ -218,7 +220,7 @@ describe('the deny cache', () => {
     expect(asked).toBe(9)
   })
 
-  it('does not answer for a question with a shadow check, which is to be counted', async () => {
+  it('the deny cache does not answer for a question with a shadow check, which is to be counted', async () => {
     const { cached, asked } = await denied()
     const check: Check = { subject: 'user:1', scope: 'global', name: 'p.log', limit, cost: 1 }
     const question: Question = { alternatives: [[check]], shadow: [{ ...check, name: 'p.shadow' }] }

@@ -12,11 +12,11 @@ const codesIn = (text: string, prefix: string): string[] => [
 describe('the reference of errors', () => {
   const page = read('../../docs/reference/errors.md')
 
-  it('explains every error code, and no other', () => {
+  it('the reference of errors explains every error code, and no other', () => {
     expect(codesIn(page, 'ERR').sort()).toEqual(codesIn(read('src/errors/headgate-error.ts'), 'ERR').sort())
   })
 
-  it('has the anchor that `help` of an error leads to, and says what to do', () => {
+  it('the reference of errors has the anchor that `help` of an error leads to, and says what to do', () => {
     for (const code of codesIn(page, 'ERR') as ErrorCode[]) {
       const { help } = new HeadgateError(code, 'some message')
       const [address, anchor] = help.split('#')
@@ -26,7 +26,7 @@ describe('the reference of errors', () => {
     }
   })
 
-  it('explains every warning code, and no other', () => {
+  it('the reference of errors explains every warning code, and no other', () => {
     const sources = sourcesOf(fileURLToPath(new URL('../src', import.meta.url)))
     const written = codesIn(sources.map(({ source }) => source).join('\n'), 'WARN')
     expect(codesIn(page, 'WARN').sort()).toEqual(written.sort())

@@ -43,33 +43,33 @@ function isBuiltin(module: string): boolean {
 }
 
 describe.each(['neutral', 'browser'] as const)('bundled for the platform %s', platform => {
-  it('the library asks for nothing', async () => {
+  it('the bundled library asks for nothing', async () => {
     const { text, asked } = await bundle("export * from './index.js'", platform)
     expect(asked).toEqual([])
     expect(text.length).toBeGreaterThan(10_000)
     expect(NODE_ONLY.exec(text)?.[0]).toBeUndefined()
   })
 
-  it('the fetch adapter asks for nothing', async () => {
+  it('the bundled fetch adapter asks for nothing', async () => {
     const { text, asked } = await bundle("export * from './fetch.js'", platform)
     expect(asked).toEqual([])
     expect(text).toContain('application/problem+json')
     expect(NODE_ONLY.exec(text)?.[0]).toBeUndefined()
   })
 
-  it('a configuration in code asks for nothing, neither files nor YAML', async () => {
+  it('a bundled configuration in code asks for nothing, neither files nor YAML', async () => {
     const { text } = await bundle("export { defineConfig } from './config.js'", platform)
     expect(/["'](?:node:[^"']*|yaml)["']/.exec(text)?.[0]).toBeUndefined()
     expect(text).toContain('trustedProxies')
     expect(NODE_ONLY.exec(text)?.[0]).toBeUndefined()
   })
 
-  it('the library carries no Redis with it', async () => {
+  it('the bundled library carries no Redis with it', async () => {
     const { text } = await bundle("export * from './index.js'", platform)
     expect(/EVALSHA|evalsha|ZADD|redis\.call/.exec(text)?.[0]).toBeUndefined()
   })
 
-  it('the Redis store asks for nothing, whichever client it is given', async () => {
+  it('the bundled Redis store asks for nothing, whichever client it is given', async () => {
     const { text, asked } = await bundle("export * from './redis.js'", platform)
     expect(asked.filter(isBuiltin)).toEqual([])
     expect(asked).toEqual([])

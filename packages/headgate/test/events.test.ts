@@ -27,7 +27,7 @@ function keepEvents() {
 }
 
 describe('a limiter', () => {
-  it('tells of every decision once, as a decision or a denial, and names no subject', async () => {
+  it('a limiter tells of every decision once, as a decision or a denial, and names no subject', async () => {
     const { events, onEvent } = keepEvents()
     const limiter = createLimiter({ policies, onEvent })
     await limiter.check('user:canary', API)
@@ -48,7 +48,7 @@ describe('a limiter', () => {
     expect(JSON.stringify(events)).not.toContain('canary')
   })
 
-  it('tells in the async context it was made in, never in that of a request', async () => {
+  it('a limiter tells in the async context it was made in, never in that of a request', async () => {
     const server = await startRedis()
     cleanUps.push(() => server.stop())
     const context = new AsyncLocalStorage<string>()
@@ -65,7 +65,7 @@ describe('a limiter', () => {
     expect(new Set(seen)).toEqual(new Set(['the app']))
   })
 
-  it('decides while a listener throws, and refuses one that is none', async () => {
+  it('a limiter decides while a listener throws, and refuses one that is none', async () => {
     const onEvent = () => {
       throw new Error('mine')
     }
@@ -77,14 +77,14 @@ describe('a limiter', () => {
     )
   })
 
-  it('asks by the very same functions where nobody listens', () => {
+  it('a limiter asks by the very same functions where nobody listens', () => {
     const decide = () => createLimiter({ policies }).check('user:1', API)
     expect(emitting(decide, null)).toBe(decide)
   })
 })
 
 describe('a gate', () => {
-  it('tells of decisions with their rule, of reloads, control and overrides', async () => {
+  it('a gate tells of decisions with their rule, of reloads, control and overrides', async () => {
     const { events, onEvent } = keepEvents()
     const config = configOf({
       policies: { api: perMinute(2) },

@@ -81,7 +81,7 @@ describe('the llm-proxy example', () => {
     return [response.status, problem['violated-policies']]
   }
 
-  it('charges what a stream took, not what was reserved for it', () =>
+  it('the llm-proxy example charges what a stream took, not what was reserved for it', () =>
     withProxy(async ask => {
       const first = await ask('ada', 'short please', 900)
       expect((await first.text()).match(/token/g)).toHaveLength(10)
@@ -91,7 +91,7 @@ describe('the llm-proxy example', () => {
       expect(await denied(await ask('ada', 'too much', 1_000))).toEqual([429, ['model.tokens-log-1m']])
     }))
 
-  it('allows two streams at once, and another when one has ended', () =>
+  it('the llm-proxy example allows two streams at once, and another when one has ended', () =>
     withProxy(async ask => {
       const streams = await Promise.all([ask('ada', 'one', 100), ask('ada', 'two', 100)])
       expect(streams.map(({ status }) => status)).toEqual([200, 200])
@@ -100,7 +100,7 @@ describe('the llm-proxy example', () => {
       expect((await ask('ada', 'short', 100)).status).toBe(200)
     }))
 
-  it('allows five requests a minute, and another user as many', () =>
+  it('the llm-proxy example allows five requests a minute, and another user as many', () =>
     withProxy(async ask => {
       for (let time = 0; time < 5; time++) await (await ask('ada', 'short', 20)).text()
       expect(await denied(await ask('ada', 'short', 20))).toEqual([429, ['model.requests-log-1m']])
@@ -184,11 +184,11 @@ describe('every policy file that the documentation shows is sound', () => {
     ),
   )
 
-  it.each(shown)('%s', async (_name, text) => {
+  it.each(shown)('the policy file that the documentation shows is sound: %s', async (_name, text) => {
     await expect(parseConfig(text, 'shown.yaml')).resolves.toBeDefined()
   })
 
-  it('and there are some', () => {
+  it('the documentation shows policy files', () => {
     expect(shown.length).toBeGreaterThan(5)
   })
 })

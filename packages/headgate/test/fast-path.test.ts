@@ -71,46 +71,49 @@ function setUp(maxKeys = 4) {
 }
 
 describe('the short way', () => {
-  it.each(Object.keys(POLICIES) as PolicyName[])('decides as the long way: %s', async policy => {
-    const tally = { denials: 0, again: 0 }
-    const seen = new WeakSet<Decision>()
-    await fc.assert(
-      fc.asyncProperty(steps, async history => {
-        const [short, long] = [setUp(), setUp()]
-        let charged: { short: Decision; long: Decision } | null = null
-        for (const step of history) {
-          if (step.kind === 'wait') {
-            for (const { clock } of [short, long]) clock.advanceUs(step.us)
-          } else if (step.kind === 'refund') {
-            if (charged === null) continue
-            const back = await short.limiter.refund(charged.short)
-            expect(back).toBe(await long.limiter.refund(charged.long))
-          } else if (step.kind === 'reset') {
-            for (const { limiter } of [short, long]) await limiter.reset(step.subject, { policy })
-          } else {
-            // Saying what is the default anyway is enough to be led the long way.
-            const cost = step.kind === 'costly' ? step.cost : 1
-            const ask = step.kind === 'costly' ? { policy, cost } : { policy }
-            const by = step.kind === 'costly' ? 'limiter' : step.by
-            const one = await short[by].check(step.subject, ask)
-            const other = await long[by].check(step.subject, { policy, scope: 'global', cost })
-            expect(shown(one)).toEqual(shown(other))
-            // A denial that is given again may have been made earlier in the same millisecond.
-            expect(Math.abs(one.resetAt - other.resetAt)).toBeLessThanOrEqual(one.allowed ? 0 : 1)
-            tally.denials += one.allowed ? 0 : 1
-            tally.again += seen.has(one) ? 1 : 0
-            seen.add(one)
-            if (one.allowed && cost > 0) charged = { short: one, long: other }
+  it.each(Object.keys(POLICIES) as PolicyName[])(
+    'the fast path decides as the general one: %s',
+    async policy => {
+      const tally = { denials: 0, again: 0 }
+      const seen = new WeakSet<Decision>()
+      await fc.assert(
+        fc.asyncProperty(steps, async history => {
+          const [short, long] = [setUp(), setUp()]
+          let charged: { short: Decision; long: Decision } | null = null
+          for (const step of history) {
+            if (step.kind === 'wait') {
+              for (const { clock } of [short, long]) clock.advanceUs(step.us)
+            } else if (step.kind === 'refund') {
+              if (charged === null) continue
+              const back = await short.limiter.refund(charged.short)
+              expect(back).toBe(await long.limiter.refund(charged.long))
+            } else if (step.kind === 'reset') {
+              for (const { limiter } of [short, long]) await limiter.reset(step.subject, { policy })
+            } else {
+              // Saying what is the default anyway is enough to be led the long way.
+              const cost = step.kind === 'costly' ? step.cost : 1
+              const ask = step.kind === 'costly' ? { policy, cost } : { policy }
+              const by = step.kind === 'costly' ? 'limiter' : step.by
+              const one = await short[by].check(step.subject, ask)
+              const other = await long[by].check(step.subject, { policy, scope: 'global', cost })
+              expect(shown(one)).toEqual(shown(other))
+              // A denial that is given again may have been made earlier in the same millisecond.
+              expect(Math.abs(one.resetAt - other.resetAt)).toBeLessThanOrEqual(one.allowed ? 0 : 1)
+              tally.denials += one.allowed ? 0 : 1
+              tally.again += seen.has(one) ? 1 : 0
+              seen.add(one)
+              if (one.allowed && cost > 0) charged = { short: one, long: other }
+            }
           }
-        }
-      }),
-      { numRuns: 150 },
-    )
-    expect(tally.denials).toBeGreaterThan(1_000)
-    expect(tally.again).toBeGreaterThan(50)
-  })
+        }),
+        { numRuns: 150 },
+      )
+      expect(tally.denials).toBeGreaterThan(1_000)
+      expect(tally.again).toBeGreaterThan(50)
+    },
+  )
 
-  it('forgets a denial whose time is over: the clock may step back after the next admission', async () => {
+  it('the fast path forgets a denial whose time is over: the clock may step back after the next admission', async () => {
     const { clock, limiter } = setUp()
     const check = () => limiter.check('user:1', { policy: 'log' })
     for (let count = 0; count < 3; count++) await check()
@@ -122,7 +125,7 @@ describe('the short way', () => {
     expect((await check()).allowed).toBe(true)
   })
 
-  it('is not found by what is no subject, however it is written', async () => {
+  it('the fast path is not found by what is no subject, however it is written', async () => {
     const { limiter } = setUp()
     await limiter.check('user:1', { policy: 'log', scope: 'edge' })
     await limiter.check('apikey:secret', { policy: 'log' })
@@ -133,7 +136,7 @@ describe('the short way', () => {
     expect((await limiter.peek('user:1', { policy: 'log', scope: 'edge' })).remaining).toBe(2)
   })
 
-  it('gives decisions that nobody can change for the next caller', async () => {
+  it('the fast path gives decisions that nobody can change for the next caller', async () => {
     const { limiter } = setUp()
     const check = () => limiter.check('user:1', { policy: 'log' })
     for (let count = 0; count < 3; count++) await check()
@@ -144,7 +147,7 @@ describe('the short way', () => {
     expect(again.allowed).toBe(false)
   })
 
-  it('leaves no trace of newcomers that a full store cannot take in, and none of those it denies', async () => {
+  it('the fast path leaves no trace of newcomers that a full store cannot take in, and none of those it denies', async () => {
     const keys = 48
     for (let free = 0; free < keys; free++) {
       const { store, limiter, stricter } = setUp(keys)
@@ -163,7 +166,7 @@ describe('the short way', () => {
     }
   })
 
-  it('frees no client by making the store remember others, each driven to its limit', async () => {
+  it('the fast path frees no client by making the store remember others, each driven to its limit', async () => {
     const { store, limiter } = setUp(200)
     const check = (subject: `${string}:${string}`) => limiter.check(subject, { policy: 'log' })
     for (let count = 0; count < 3; count++) await check('user:victim')
@@ -175,7 +178,7 @@ describe('the short way', () => {
     expect(store.size).toBe(200)
   })
 
-  it('goes on empty after the store was closed, and both ways find the same states', async () => {
+  it('the fast path goes on empty after the store was closed, and both paths find the same states', async () => {
     const { store, limiter } = setUp()
     for (let count = 0; count < 4; count++) await limiter.check('user:1', { policy: 'log' })
     store.close()
@@ -185,7 +188,7 @@ describe('the short way', () => {
     expect(store.size).toBe(1)
   })
 
-  it('takes the name of the policy once', async () => {
+  it('the fast path takes the name of the policy once', async () => {
     const { limiter } = setUp()
     const names = ['log', 'log', 'counter', 'counter']
     const ask = {
@@ -197,7 +200,7 @@ describe('the short way', () => {
     expect((await limiter.check('user:1', { policy: 'log' })).policy).toBe('log')
   })
 
-  it('says when everything is available again by the clock of the limiter, whatever the store goes by', async () => {
+  it('the fast path says when everything is available again by the clock of the limiter, whatever the store goes by', async () => {
     const clock = manualClock()
     const { clock: _, ...local } = memoryStore()
     const remote: Store = { ...local, decide: async question => withoutTime(await local.decide(question)) }
@@ -211,7 +214,7 @@ describe('the short way', () => {
     }
   })
 
-  it('is not a way to pass for a subject whose id was digested', async () => {
+  it('the fast path is not a way to pass for a subject whose id was digested', async () => {
     const { limiter } = setUp()
     const secret = await limiter.check('apikey:secret', { policy: 'log' })
     expect(secret.remaining).toBe(2)

@@ -48,7 +48,7 @@ describe('leases', () => {
     ttl: '500ms',
   })[0] as Limit
 
-  it('take nothing in advance for a key that is asked for now and then', async () => {
+  it('leases take nothing in advance for a key that is asked for now and then', async () => {
     const { clock, ask, left } = oneProcess(roomy)
     for (let times = 1; times <= 20; times++) {
       expect((await ask()).leased).toBeUndefined()
@@ -57,7 +57,7 @@ describe('leases', () => {
     }
   })
 
-  it('save most calls for a hot key, and say what this process knows', async () => {
+  it('leases save most calls for a hot key, and say what this process knows', async () => {
     const { late, ask } = oneProcess(roomy)
     let fromLease = 0
     for (let times = 1; times <= 2_000; times++) {
@@ -70,7 +70,7 @@ describe('leases', () => {
     expect(late.calls()).toBeLessThan(50)
   })
 
-  it('give back what is left over, on idle and on close', async () => {
+  it('leases give back what is left over, on idle and on close', async () => {
     const idle = oneProcess(roomy)
     for (let times = 0; times < 50; times++) await idle.ask()
     expect(idle.left()).toBeLessThan(9_950)
@@ -86,7 +86,7 @@ describe('leases', () => {
     expect(closing.left()).toBe(9_950)
   })
 
-  it('end when the numbers change, and with a reset', async () => {
+  it('leases end when the numbers change, and with a reset', async () => {
     const changed = oneProcess(roomy)
     for (let times = 0; times < 50; times++) await changed.ask()
     const fewer = leaseLimits('lease', [slidingWindowLog({ limit: 100, window: '10s' })], {
@@ -108,7 +108,7 @@ describe('leases', () => {
     expect(reset.left()).toBe(9_999)
   })
 
-  it('are looked at, and not spent, by who only looks', async () => {
+  it('leases are looked at, and not spent, by who only looks', async () => {
     const { engine, late, store, ask, left } = oneProcess(roomy)
     for (let times = 0; times < 60; times++) await ask()
     const question = new SingleQuestion('user:1', 'global', `p.${roomy.id}`, roomy, 1)
@@ -129,7 +129,7 @@ describe('leases', () => {
     expect(late.calls()).toBe(calls)
   })
 
-  it('of a bucket, given back late, do not return what has been refilled', async () => {
+  it('leases of a bucket, given back late, do not return what has been refilled', async () => {
     const bucket = leaseLimits('lease', [tokenBucket({ capacity: 120, refillPerSecond: 30 })], {
       max: 24,
       ttl: '200ms',
@@ -157,7 +157,7 @@ describe('leases', () => {
     expect(left()).toBe(0)
   })
 
-  it('of a bucket do not grow from hand to hand', async () => {
+  it('leases of a bucket do not grow from hand to hand', async () => {
     const bucket = leaseLimits('lease', [tokenBucket({ capacity: 1_000, refillPerSecond: 100 })], {
       max: 500,
       ttl: '500ms',
@@ -181,7 +181,7 @@ describe('leases', () => {
     expect(admitted).toBeLessThanOrEqual(1_000)
   })
 
-  it('deny nobody who asked after the grant was decided', async () => {
+  it('leases deny nobody who asked after the grant was decided', async () => {
     const small = leaseLimits('lease', [slidingWindowLog({ limit: 20, window: '1s' })], {
       max: 20,
       ttl: '50ms',
@@ -204,7 +204,7 @@ describe('leases', () => {
     expect((await second).charged).toBe(0)
   })
 
-  it('survive a store that throws, and can be closed twice while a grant is under way', async () => {
+  it('leases survive a store that throws, and can be closed twice while a grant is under way', async () => {
     const { late, store, ask } = oneProcess(roomy)
     for (let times = 0; times < 10; times++) await ask()
     const decide = late.store.decide
@@ -225,7 +225,7 @@ describe('leases', () => {
     await Promise.all(closes)
   })
 
-  it('that come while the store closes are given back, too', async () => {
+  it('leases that come while the store closes are given back, too', async () => {
     const { late, store, ask, left } = oneProcess(roomy)
     let spent = 0
     let answer: Eventually<Answer> | null = null
@@ -249,7 +249,7 @@ describe('leases', () => {
     expect(await ask().catch(() => null)).not.toMatchObject({ leased: true })
   })
 
-  it('of the counter end with its window', async () => {
+  it('leases of the counter end with its window', async () => {
     const counter = leaseLimits('lease', [slidingWindowCounter({ limit: 10_000, window: '10s' })], {
       max: 100,
       ttl: '500ms',
@@ -265,7 +265,7 @@ describe('leases', () => {
     expect(next.verdicts[0]?.[0]?.chargedAtUs).toBe(clock.nowUs())
   })
 
-  it('serve everybody who waits from one grant', async () => {
+  it('leases serve everybody who waits from one grant', async () => {
     const { late, store, ask } = oneProcess(roomy)
     for (let times = 0; times < 60; times++) await ask()
     const before = late.calls()
@@ -280,7 +280,7 @@ describe('leases', () => {
     expect(late.calls() - before).toBeLessThan(300)
   })
 
-  it('take one deadline for the grant and what comes after it', async () => {
+  it('leases take one deadline for the grant and what comes after it', async () => {
     const { clock, late, store, ask, ticking } = oneProcess(roomy)
     for (let times = 0; times < 60; times++) await ask()
     // More than a grant can be: those who find nothing left ask for themselves.
@@ -320,12 +320,12 @@ describe('leases', () => {
       'a whole number from 1 to the limit 10',
     ],
     ['lease', slidingWindowLog({ limit: 10, window: '1s' }), 'always', "'auto', 'off' or { max, ttl }"],
-  ])('refuse %s that could admit more, by name', (field, limit, lease, expected) => {
+  ])('leases refuse %s that could admit more, by name', (field, limit, lease, expected) => {
     const policies = { api: { limits: limit, lease: lease as never } }
     expect(() => createLimiter({ policies })).toThrow(`policies.api.${field}: expected ${expected}`)
   })
 
-  it('make a bucket smaller by what is refilled in the time of a lease, also for those who are told', () => {
+  it('leases make a bucket smaller by what is refilled in the time of a lease, also for those who are told', () => {
     const [limit] = leaseLimits('lease', [tokenBucket({ capacity: 100, refillPerSecond: 50 })], {
       max: 5,
       ttl: '60ms',

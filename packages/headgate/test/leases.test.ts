@@ -100,7 +100,7 @@ async function play(
 }
 
 describe('leases', () => {
-  it.each(LIMITS)('admit no more than was promised, in any history of a fleet: $id', async limit => {
+  it.each(LIMITS)('leases admit no more than was promised, in any history of a fleet: $id', async limit => {
     let leasedOnes = 0
     for (let seed = 1; seed <= SEEDS; seed++) {
       const played = await play(seed, [leased(limit)])
@@ -112,7 +112,7 @@ describe('leases', () => {
     expect(leasedOnes).toBeGreaterThan((SEEDS * STEPS) / 20)
   })
 
-  it('hold for every limit of a policy at once', async () => {
+  it('leases hold for every limit of a policy at once', async () => {
     const limits = leaseLimits('lease', LIMITS.slice(0, 2).concat(LIMITS[3] as Limit), {
       max: 40,
       ttl: '50ms',

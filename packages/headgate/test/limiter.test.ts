@@ -43,7 +43,7 @@ async function refusal(promise: Promise<unknown>): Promise<HeadgateError> {
 }
 
 describe('check', () => {
-  it('charges every limit of the policy and says what is left of the binding one', async () => {
+  it('check charges every limit of the policy and says what is left of the binding one', async () => {
     const { limiter } = setUp()
     const decision = await limiter.check('user:42', { policy: 'api' })
     expect(decision).toMatchObject({
@@ -65,7 +65,7 @@ describe('check', () => {
     ])
   })
 
-  it('charges all limits or none', async () => {
+  it('check charges all limits or none', async () => {
     const { limiter, clock } = setUp()
     for (let count = 0; count < 3; count++) await limiter.check('user:42', { policy: 'api' })
     const denied = await limiter.check('user:42', { policy: 'api' })
@@ -81,7 +81,7 @@ describe('check', () => {
     expect((await limiter.check('user:42', { policy: 'api' })).allowed).toBe(false)
   })
 
-  it('admits after exactly retryAfterMs and not a millisecond before', async () => {
+  it('check admits after exactly retryAfterMs and not a millisecond before', async () => {
     const { limiter, clock } = setUp()
     await limiter.check('user:42', { policy: 'login', cost: 5 })
     clock.advanceUs(123_456)
@@ -93,7 +93,7 @@ describe('check', () => {
     expect((await limiter.check('user:42', { policy: 'login', cost: 3 })).allowed).toBe(true)
   })
 
-  it('keeps subjects, scopes and policies apart, and a subject is the same however it is written', async () => {
+  it('check keeps subjects, scopes and policies apart, and a subject is the same however it is written', async () => {
     const { limiter } = setUp()
     await limiter.check('user:42', { policy: 'api', cost: 3 })
     expect((await limiter.check({ type: 'user', id: '42' }, { policy: 'api' })).allowed).toBe(false)
@@ -103,7 +103,7 @@ describe('check', () => {
     expect((await limiter.check('user:42', { policy: 'login' })).allowed).toBe(true)
   })
 
-  it('never throws a denial: a ban and a cost above the capacity are decisions without a date', async () => {
+  it('check never throws a denial: a ban and a cost above the capacity are decisions without a date', async () => {
     const { limiter } = setUp()
     const banned = await limiter.check('user:42', { policy: 'banned' })
     expect(banned).toMatchObject({ allowed: false, retryAfterMs: null, reason: 'exceeds-capacity', limit: 0 })
@@ -117,7 +117,7 @@ describe('check', () => {
     expect(JSON.parse(JSON.stringify(tooMuch))).toMatchObject({ allowed: false, retryAfterMs: null })
   })
 
-  it('with a cost of 0 asks whether anything is owed and charges nothing', async () => {
+  it('check with a cost of 0 asks whether anything is owed and charges nothing', async () => {
     const { limiter, store } = setUp()
     expect(await limiter.check('user:42', { policy: 'api', cost: 0 })).toMatchObject({
       allowed: true,
@@ -126,7 +126,7 @@ describe('check', () => {
     expect(store.size).toBe(0)
   })
 
-  it('lets an unlimited tier pass and says so', async () => {
+  it('check lets an unlimited tier pass and says so', async () => {
     const { limiter } = setUp()
     const decision = await limiter.check('user:42', { tier: 'vip', cost: 1_000_000 })
     expect(decision).toMatchObject({
@@ -138,7 +138,7 @@ describe('check', () => {
     expect(decision.binding).toBeNull()
   })
 
-  it('never shows a secret', async () => {
+  it('check never shows a secret', async () => {
     const { limiter } = setUp()
     const canary = 'sk_live_canary_1234567890'
     const decision = await limiter.check(`apikey:${canary}`, { policy: 'api' })
@@ -147,7 +147,7 @@ describe('check', () => {
 })
 
 describe('peek', () => {
-  it('says what check would and changes nothing', async () => {
+  it('peek says what check would and changes nothing', async () => {
     const { limiter, store } = setUp()
     for (let count = 0; count < 5; count++) {
       expect(await limiter.peek('user:42', { policy: 'api', cost: 3 })).toMatchObject({
@@ -164,7 +164,7 @@ describe('peek', () => {
 })
 
 describe('refund', () => {
-  it('gives back what was charged, once', async () => {
+  it('refund gives back what was charged, once', async () => {
     const { limiter } = setUp()
     const first = await limiter.check('user:42', { policy: 'api', cost: 2 })
     await limiter.check('user:42', { policy: 'api' })
@@ -173,7 +173,7 @@ describe('refund', () => {
     expect((await limiter.peek('user:42', { policy: 'api' })).remaining).toBe(2)
   })
 
-  it('given at the same time twice still gives back once', async () => {
+  it('refund given at the same time twice still gives back once', async () => {
     const { limiter } = setUp()
     await limiter.check('user:42', { policy: 'api', cost: 1 })
     const decision = await limiter.check('user:42', { policy: 'api', cost: 2 })
@@ -186,7 +186,7 @@ describe('refund', () => {
     expect((await limiter.peek('user:42', { policy: 'api' })).remaining).toBe(2)
   })
 
-  it('gives back parts, together never more than the cost', async () => {
+  it('refund gives back parts, together never more than the cost', async () => {
     const { limiter } = setUp()
     const decision = await limiter.check('user:42', { policy: 'login', cost: 4 })
     expect(await limiter.refund(decision, 1)).toBe(1)
@@ -196,7 +196,7 @@ describe('refund', () => {
     expect((await limiter.peek('user:42', { policy: 'login' })).remaining).toBe(5)
   })
 
-  it('gives nothing back once the charge has left the window', async () => {
+  it('refund gives nothing back once the charge has left the window', async () => {
     const { limiter, clock } = setUp()
     const decision = await limiter.check('user:42', { policy: 'api' })
     clock.advanceUs(3 * 60 * MINUTE_US)
@@ -204,7 +204,7 @@ describe('refund', () => {
   })
 
   it.each([0, -1, 1.5, 3, Number.NaN, '1', null])(
-    'refuses %s units of a decision that cost 2',
+    'refund refuses %s units of a decision that cost 2',
     async units => {
       const { limiter } = setUp()
       const decision = await limiter.check('user:42', { policy: 'api', cost: 2 })
@@ -214,7 +214,7 @@ describe('refund', () => {
     },
   )
 
-  it('refuses decisions that charged nothing', async () => {
+  it('refund refuses decisions that charged nothing', async () => {
     const { limiter } = setUp()
     const denied = await limiter.check('user:42', { policy: 'banned' })
     const peeked = await limiter.peek('user:42', { policy: 'api' })
@@ -226,7 +226,7 @@ describe('refund', () => {
 })
 
 describe('reset', () => {
-  it('forgets what the subject used, in this policy and scope only', async () => {
+  it('reset forgets what the subject used, in this policy and scope only', async () => {
     const { limiter } = setUp()
     const asks = [{ policy: 'api' }, { policy: 'api', scope: 'search' }, { policy: 'login' }] as const
     for (const ask of asks) await limiter.check('user:42', ask)
@@ -237,7 +237,7 @@ describe('reset', () => {
 })
 
 describe('close', () => {
-  it('closes the store once, and afterwards refuses to answer', async () => {
+  it('close closes the store once, and afterwards the limiter refuses to answer', async () => {
     let closes = 0
     const inner = memoryStore()
     const store: Store = {
@@ -275,7 +275,7 @@ describe('the anonymous tier: 10 a minute, burst 2×', () => {
   const between = (times: readonly number[], from: number, to: number) =>
     times.filter(time => time >= from && time < to).length
 
-  it('gives 20 in the first minute, never more than 20 in any, and 10 a minute in the long run', async () => {
+  it('a tier of 10 a minute, burst 2×, gives 20 in the first minute, never more than 20 in any, and 10 in the long run', async () => {
     const clock = manualClock()
     const store = memoryStore({ clock })
     const limiter = createLimiter({ store, tiers: { anonymous: { minute: 10, burst: 2 } } })
@@ -290,7 +290,7 @@ describe('the anonymous tier: 10 a minute, burst 2×', () => {
       expect(between(admitted, minute * 60, minute * 60 + 60)).toBe(10)
   })
 
-  it('also keeps 100 an hour, and the hour is not charged by what the minute denies', async () => {
+  it('a tier also keeps 100 an hour, and the hour is not charged by what the minute denies', async () => {
     const { limiter, clock } = setUp()
     const admitted = await hammer(limiter, clock, 3_600 - ((CASES_START_US / SECOND_US) % 3_600))
     expect(admitted).toHaveLength(100)
@@ -298,7 +298,7 @@ describe('the anonymous tier: 10 a minute, burst 2×', () => {
     expect(denied.allowed).toBe(false)
   })
 
-  it('tells both numbers: the limit and the burst', async () => {
+  it('a tier with a burst tells both numbers: the limit and the burst', async () => {
     const { limiter } = setUp()
     const decision = await limiter.check('ip:192.0.2.1', { tier: 'anonymous' })
     expect(decision).toMatchObject({ limit: 10, remaining: 19, tier: 'anonymous', policy: 'tier' })
@@ -368,7 +368,7 @@ describe('mistakes', () => {
     }
   })
 
-  it('in names do not compile', async () => {
+  it('mistakes in names do not compile', async () => {
     const { limiter } = setUp()
     expectTypeOf(limiter.check).returns.resolves.toEqualTypeOf<Decision>()
     // @ts-expect-error no such policy
@@ -389,7 +389,7 @@ describe('mistakes', () => {
 })
 
 describe('a store that fails', () => {
-  it('fails the check with its own error, and a rejected promise stays one', async () => {
+  it('a store that fails, fails the check with its own error, and a rejected promise stays one', async () => {
     const broken = new Error('connection lost')
     const store: Store = {
       ...memoryStore(),

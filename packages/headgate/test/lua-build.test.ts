@@ -49,11 +49,11 @@ async function generatedScripts(root: string): Promise<Record<string, Script>> {
 }
 
 describe('the builder', () => {
-  it('has nothing to change: the generated file is what lua/ builds to', async () => {
+  it('the builder has nothing to change: the generated file is what lua/ builds to', async () => {
     await build(PACKAGE, '--check')
   })
 
-  it('says so when the generated file is out of date, and brings it up to date', async () => {
+  it('the builder says when the generated file is out of date, and brings it up to date', async () => {
     const root = await copyWith('stale', { 'reset.lua': 'return 1\n' })
     await expect(build(root, '--check')).rejects.toThrow('run npm run lua')
     await build(root)
@@ -61,7 +61,7 @@ describe('the builder', () => {
     expect((await generatedScripts(root)).reset?.text).toBe('return 1')
   })
 
-  it('refuses includes that include each other, and names them', async () => {
+  it('the builder refuses includes that include each other, and names them', async () => {
     const root = await copyWith('cycle', {
       'loop.lua': '-- @include first\nreturn 1\n',
       'include/first.lua': '-- @include second\nlocal first = 1\n',
@@ -71,7 +71,7 @@ describe('the builder', () => {
     await expect(build(root)).rejects.toThrow(cycle)
   })
 
-  it('refuses a file that includes itself, and one that does not exist', async () => {
+  it('the builder refuses a file that includes itself, and one that does not exist', async () => {
     const self = await copyWith('self', {
       'loop.lua': '-- @include own\nreturn 1\n',
       'include/own.lua': '-- @include own\nlocal own = 1\n',
@@ -81,7 +81,7 @@ describe('the builder', () => {
     await expect(build(missing)).rejects.toThrow('include/nowhere.lua')
   })
 
-  it('includes a file once, however many ask for it', async () => {
+  it('the builder includes a file once, however many ask for it', async () => {
     const root = await copyWith('twice', {
       'twice.lua': '-- @include left\n-- @include right\nreturn shared\n',
       'include/left.lua': '-- @include shared\nlocal left = shared\n',
@@ -94,7 +94,7 @@ describe('the builder', () => {
     )
   })
 
-  it('puts a fragment in place as often as it is asked for, and leaves it out of its file', async () => {
+  it('the builder puts a fragment in place as often as it is asked for, and leaves it out of its file', async () => {
     const root = await copyWith('fragments', {
       'parts.lua': '-- @include count(left)\n-- @inline count.up\nreturn left\n',
       'include/count.lua':
@@ -106,7 +106,7 @@ describe('the builder', () => {
     )
   })
 
-  it('refuses fragments that hold each other, one that is nowhere, and two of one name', async () => {
+  it('the builder refuses fragments that hold each other, one that is nowhere, and two of one name', async () => {
     const cycle = await copyWith('fragment-cycle', {
       'loop.lua': '-- @inline one.part\n',
       'include/loop.lua':
@@ -124,7 +124,7 @@ describe('the builder', () => {
     await expect(build(twice)).rejects.toThrow('two fragments are called same.name')
   })
 
-  it('carries backticks, template braces, backslashes and quotes over unchanged', async () => {
+  it('the builder carries backticks, template braces, backslashes and quotes over unchanged', async () => {
     const line = `return '\`tick\` \${brace} $$ \\\\ \\n \\'quote\\' "double" æ \\226\\128\\168'`
     const root = await copyWith('escapes', { 'escapes.lua': `${line}\n` })
     await build(root)

@@ -69,7 +69,7 @@ describe('below its bound, the embedded store', () => {
     return JSON.stringify([one.name, one.subject, one.scope])
   }
 
-  it('is a Map of engine states: same answers, same refunds, same size', () => {
+  it('the embedded store is a Map of engine states: same answers, same refunds, same size', () => {
     fc.assert(
       fc.property(fc.array(command, { maxLength: 40 }), commands => {
         const clock = manualClock()
@@ -126,7 +126,7 @@ describe('below its bound, the embedded store', () => {
     )
   })
 
-  it('is not written to by denials, peeks and costs of 0', () => {
+  it('the embedded store is not written to by denials, peeks and costs of 0', () => {
     const store = memoryStore({ clock: manualClock() })
     const ban = slidingWindowLog({ limit: 0, window: '1m' })
     const log = LIMITS['a.log']
@@ -142,7 +142,7 @@ describe('below its bound, the embedded store', () => {
     expect(store.size).toBe(0)
   })
 
-  it('keeps subjects and scopes apart, however they are written', () => {
+  it('the embedded store keeps subjects and scopes apart, however they are written', () => {
     const store = memoryStore({ clock: manualClock() })
     const once = slidingWindowLog({ limit: 1, window: '1m' })
     const pairs = [
@@ -164,7 +164,7 @@ describe('below its bound, the embedded store', () => {
     expect(store.size).toBe(pairs.length)
   })
 
-  it('takes hostile keys for ordinary keys', () => {
+  it('the embedded store takes hostile keys for ordinary keys', () => {
     const store = memoryStore({ clock: manualClock() })
     const twice = slidingWindowLog({ limit: 2, window: '1m' })
     const keys = [
@@ -196,7 +196,7 @@ describe('below its bound, the embedded store', () => {
     expect(({} as Record<string, unknown>).subject).toBeUndefined()
   })
 
-  it('forgets on reset, and gives the place to the next key clean', () => {
+  it('the embedded store forgets on reset, and gives the place to the next key clean', () => {
     for (const limit of Object.values(LIMITS)) {
       const store = memoryStore({ clock: manualClock() })
       store.decide(ask(check('user:1', limit, { cost: limit.limit })))
@@ -213,7 +213,7 @@ describe('below its bound, the embedded store', () => {
 })
 
 describe('at its bound, the embedded store', () => {
-  it('never keeps more than maxKeys, and forgets what has nothing used first', () => {
+  it('the embedded store never keeps more than maxKeys, and forgets what has nothing used first', () => {
     const clock = manualClock()
     const store = memoryStore({ maxKeys: 10, clock })
     const limit = slidingWindowLog({ limit: 3, window: '1s' })
@@ -225,20 +225,23 @@ describe('at its bound, the embedded store', () => {
     expect(now(store.peek(ask(check('user:busy', limit)))).verdicts[0]?.[0]?.remaining).toBe(1)
   })
 
-  it.each(Object.values(LIMITS))('forgets no state of a question before it is charged: $algorithm', limit => {
-    const store = memoryStore({ maxKeys: 1, clock: manualClock() })
-    const second = { ...limit, id: 'second' }
-    const question = (subject: string) => ask(check(subject, limit), check(subject, second))
-    let admitted = 0
-    for (let count = 0; count < 50; count++) if (allowed(store.decide(question('user:1')))) admitted++
-    expect(admitted).toBe(limit.limit)
-    expect(store.size).toBe(1)
-    // What user:1 used is not met by another key that takes its place.
-    store.reset([check('user:1', limit)])
-    expect(now(store.decide(ask(check('user:2', limit)))).verdicts[0]?.[0]?.remaining).toBe(limit.limit - 1)
-  })
+  it.each(Object.values(LIMITS))(
+    'the embedded store forgets no state of a question before it is charged: $algorithm',
+    limit => {
+      const store = memoryStore({ maxKeys: 1, clock: manualClock() })
+      const second = { ...limit, id: 'second' }
+      const question = (subject: string) => ask(check(subject, limit), check(subject, second))
+      let admitted = 0
+      for (let count = 0; count < 50; count++) if (allowed(store.decide(question('user:1')))) admitted++
+      expect(admitted).toBe(limit.limit)
+      expect(store.size).toBe(1)
+      // What user:1 used is not met by another key that takes its place.
+      store.reset([check('user:1', limit)])
+      expect(now(store.decide(ask(check('user:2', limit)))).verdicts[0]?.[0]?.remaining).toBe(limit.limit - 1)
+    },
+  )
 
-  it('judges each key by its own numbers where tiers share a table', () => {
+  it('the embedded store judges each key by its own numbers where tiers share a table', () => {
     const store = memoryStore({ maxKeys: 50, clock: manualClock() })
     const small = slidingWindowLog({ limit: 2, window: '1m' })
     const large = slidingWindowLog({ limit: 1_000, window: '1m' })
@@ -247,7 +250,7 @@ describe('at its bound, the embedded store', () => {
     expect(allowed(store.decide(ask(check('user:victim', small))))).toBe(false)
   })
 
-  it('finds room in the newcomer’s own table when the largest holds only keys at their limit', () => {
+  it('the embedded store finds room in the newcomer’s own table when the largest holds only keys at their limit', () => {
     const store = memoryStore({ maxKeys: 100, clock: manualClock() })
     const login = slidingWindowLog({ limit: 1, window: '1m', name: 'login' })
     const api = slidingWindowLog({ limit: 100, window: '1m', name: 'api' })
@@ -261,7 +264,7 @@ describe('at its bound, the embedded store', () => {
   })
 
   it.each(Object.values(LIMITS))(
-    'serves newcomers when everybody is at their limit, frees nobody, and peek agrees: $algorithm',
+    'the embedded store serves newcomers when everybody is at their limit, frees nobody, and peek agrees: $algorithm',
     limit => {
       const clock = manualClock()
       const store = memoryStore({ maxKeys: 2_000, clock })
@@ -294,7 +297,7 @@ describe('at its bound, the embedded store', () => {
     },
   )
 
-  it('serves newcomers by the short way, too, behind 100,000 clients that used everything up', async () => {
+  it('the fast path serves newcomers, too, behind 100,000 clients that used everything up', async () => {
     const limiter = createLimiter({ policies: { api: slidingWindowCounter({ limit: 3, window: '1h' }) } })
     const ask = (subject: SubjectInput) => limiter.checkNow(subject, { policy: 'api' }) as Decision
     for (let count = 0; count < 300_000; count++) ask(`user:${count % 100_000}`)
@@ -306,7 +309,7 @@ describe('at its bound, the embedded store', () => {
     expect(freed).toBe(0)
   })
 
-  it('lets an operator reset a client that was forgotten at its limit', () => {
+  it('the embedded store lets an operator reset a client that was forgotten at its limit', () => {
     const store = memoryStore({ maxKeys: 100, clock: manualClock() })
     const limit = slidingWindowLog({ limit: 2, window: '1m' })
     for (let count = 0; count < 300; count++) store.decide(ask(check(`user:${count}`, limit, { cost: 2 })))
@@ -318,7 +321,7 @@ describe('at its bound, the embedded store', () => {
     expect(store.size).toBe(100)
   })
 
-  it('keeps within its bound where a table that shrank has many free rows side by side', () => {
+  it('the embedded store keeps within its bound where a table that shrank has many free rows side by side', () => {
     const store = memoryStore({ maxKeys: 200, clock: manualClock() })
     const login = slidingWindowLog({ limit: 1, window: '1m', name: 'login' })
     const api = slidingWindowLog({ limit: 1, window: '1m', name: 'api' })
@@ -357,7 +360,7 @@ describe('at its bound, the embedded store', () => {
     expect(store.size).toBe(500)
   }, 120_000)
 
-  it('stays within its bound whatever is done to it', () => {
+  it('the embedded store stays within its bound whatever is done to it', () => {
     const command = fc.record({
       subject: fc.nat({ max: 40 }),
       name: fc.constantFrom(...NAMES),
@@ -395,7 +398,7 @@ describe('at its bound, the embedded store', () => {
   })
 
   it.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 24, '100', null, {}])(
-    'refuses maxKeys %s by name',
+    'the embedded store refuses maxKeys %s by name',
     maxKeys => {
       const refusal = (() => {
         try {
@@ -437,7 +440,7 @@ describe('in a process of its own, the embedded store', () => {
     return stdout
   }
 
-  it('stays within 250 MB through ten million keys', async () => {
+  it('the embedded store stays within 250 MB through ten million keys', async () => {
     const out = await script(`
       let nowUs = ${CASES_START_US}
       const store = memoryStore({ clock: { nowUs: () => nowUs, unixMs: () => 0 } })
@@ -467,7 +470,7 @@ describe('in a process of its own, the embedded store', () => {
     expect(held).toBeLessThanOrEqual(100e6)
   }, 240_000)
 
-  it('does not grow when keys come, reach their limit and share for long', async () => {
+  it('the embedded store does not grow when keys come, reach their limit and share for long', async () => {
     const out = await script(`
       let nowUs = ${CASES_START_US}
       const store = memoryStore({ maxKeys: 1_000, clock: { nowUs: () => nowUs, unixMs: () => 0 } })
@@ -491,7 +494,7 @@ describe('in a process of its own, the embedded store', () => {
     expect(grown).toBeLessThan(1e6)
   })
 
-  it('keeps no process alive: there are no timers', async () => {
+  it('the embedded store keeps no process alive: there are no timers', async () => {
     const out = await script(`
       const store = memoryStore()
       const limit = slidingWindowLog({ limit: 1, window: '366d' })
@@ -501,7 +504,7 @@ describe('in a process of its own, the embedded store', () => {
     expect(out.trim()).toBe('0')
   })
 
-  it('is as quick with integer-like keys as with random ones', async () => {
+  it('the embedded store is as quick with integer-like keys as with random ones', async () => {
     const out = await script(`
       const limit = slidingWindowCounter({ limit: 5, window: '1h' })
       const time = subjectOf => {

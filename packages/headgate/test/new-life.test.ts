@@ -47,7 +47,7 @@ describe.each(NAMES)('%s', policy => {
   it.each([
     ['memory', () => memoryStore()],
     ['Redis', shared],
-  ] as const)('in %s gives nothing of a former life back', async (_, open) => {
+  ] as const)('a refund in %s gives nothing of a former life back', async (_, open) => {
     const limiter = createLimiter({ store: await open(), policies: POLICIES })
     const subject = `user:${subjects++}` as const
     const take = (cost: number): Promise<Decision> => limiter.check(subject, { policy, cost })
@@ -60,7 +60,7 @@ describe.each(NAMES)('%s', policy => {
 })
 
 describe.each(NAMES)('a lease of a %s', policy => {
-  it('that another process has reset under it gives nothing back', async () => {
+  it('a lease that another process has reset under it gives nothing back', async () => {
     const policies = { [policy]: { limits: limitsOf(100)[policy], lease: { max: 8, ttl: '1m' as const } } }
     const subject = `user:${subjects++}` as const
     const holder = createLimiter({ store: await shared(), policies })

@@ -24,7 +24,7 @@ function slowConnection() {
 const silent = { info() {}, warn() {}, error() {} }
 const policies = { api: slidingWindowLog({ limit: 2, window: '1m' }) }
 
-it('sends nothing and sets no timer before the first request, behind a limiter or a gate', async () => {
+it('a store on demand sends nothing and sets no timer before the first request, behind a limiter or a gate', async () => {
   const timers = [vi.spyOn(globalThis, 'setTimeout'), vi.spyOn(globalThis, 'setInterval')]
   const random = vi.spyOn(Math, 'random')
   const { sent, connection } = slowConnection()
@@ -41,7 +41,7 @@ it('sends nothing and sets no timer before the first request, behind a limiter o
   await gate.close()
 })
 
-it('finds Redis again by the requests that come, without a timer between them', async () => {
+it('a store on demand finds Redis again by the requests that come, without a timer between them', async () => {
   const redis = await startRedis()
   const front = await startRestFront(redis.port)
   const states: string[] = []
@@ -107,7 +107,7 @@ describe('a call that missed its deadline is handed to waitUntil', () => {
         return (event: object) => proxy({ nextUrl: {} } as never, event as never)
       },
     ],
-  ])('of %s', async (_, limit) => {
+  ])('a call of %s that missed its deadline is handed to waitUntil', async (_, limit) => {
     const { sent, connection } = slowConnection()
     const { status, works } = await ask(limit(connection))
     expect([status, works.length]).toEqual([200, 1])

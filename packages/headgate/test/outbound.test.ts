@@ -17,7 +17,7 @@ describe('acquire', () => {
     places: concurrency({ limit: 1 }),
   }
 
-  it('waits for its turn, in the order it was asked', async () => {
+  it('acquire waits for its turn, in the order it was asked', async () => {
     const limiter = createLimiter({ policies })
     const order: number[] = []
     const asked = [1, 2, 3, 4].map(async number => {
@@ -28,7 +28,7 @@ describe('acquire', () => {
     expect(order).toEqual([1, 2, 3, 4])
   })
 
-  it('costs as many questions as one caller, however many wait', async () => {
+  it('acquire costs as many questions as one caller, however many wait', async () => {
     let questions = 0
     const limiter = createLimiter({
       policies: { api: slidingWindowLog({ limit: 1, window: '1s' }) },
@@ -42,7 +42,7 @@ describe('acquire', () => {
     expect(questions).toBeLessThanOrEqual(3)
   })
 
-  it('answers with the denial when the time is up, or would be', async () => {
+  it('acquire answers with the denial when the time is up, or would be', async () => {
     const limiter = createLimiter({ policies })
     await limiter.acquire('host:a', { policy: 'slow' })
     const denied = await limiter.acquire('host:a', { policy: 'slow', timeoutMs: 50 })
@@ -51,7 +51,7 @@ describe('acquire', () => {
     expect(never.retryAfterMs).toBeNull()
   })
 
-  it('gives up when it is told to, and lets the next one go', async () => {
+  it('acquire gives up when it is told to, and lets the next one go', async () => {
     const limiter = createLimiter({ policies })
     await limiter.acquire('host:a', { policy: 'api' })
     const giveUp = new AbortController()
@@ -62,7 +62,7 @@ describe('acquire', () => {
     expect((await second).allowed).toBe(true)
   })
 
-  it('waits for a place that somebody gives back', async () => {
+  it('acquire waits for a place that somebody gives back', async () => {
     const limiter = createLimiter({ policies })
     const held = await limiter.acquire('host:a', { policy: 'places' })
     const next = limiter.acquire('host:a', { policy: 'places' })
@@ -70,7 +70,7 @@ describe('acquire', () => {
     expect((await next).allowed).toBe(true)
   })
 
-  it('refuses a time that is none', async () => {
+  it('acquire refuses a time that is none', async () => {
     const limiter = createLimiter({ policies })
     await expect(limiter.acquire('host:a', { policy: 'api', timeoutMs: -1 })).rejects.toThrow(
       'timeoutMs: expected a number of milliseconds from 0; got -1',
@@ -93,7 +93,7 @@ describe('what the other side says', () => {
     [{ 'x-ratelimit-remaining': '2', 'x-ratelimit-reset': '30' }, 0],
     [{ 'x-ratelimit-remaining': 'none', 'x-ratelimit-reset': '30' }, 0],
     [{}, 0],
-  ])('%j means a pause of %d ms', (headers, ms) => {
+  ])('an answer with %j means a pause of %d ms', (headers, ms) => {
     expect(pauseAfterMs(new Headers(headers as Record<string, string>), NOW_MS)).toBe(ms)
   })
 })
@@ -118,7 +118,7 @@ describe('limitFetch', () => {
   })
   afterAll(() => void server.close())
 
-  it('leaves a host alone for as long as it asks', async () => {
+  it('limitFetch leaves a host alone for as long as it asks', async () => {
     answers = [{ status: 429, headers: { 'retry-after': '1' } }]
     arrivals.length = 0
     const limited = limitFetch(fetch, { limiter: createLimiter({ policies }), policy: 'api' })
@@ -127,7 +127,7 @@ describe('limitFetch', () => {
     expect((arrivals[1] as number) - (arrivals[0] as number)).toBeGreaterThanOrEqual(990)
   })
 
-  it('rejects when that is longer than it may wait, and sends nothing', async () => {
+  it('limitFetch rejects when a host asks for longer than it may wait, and sends nothing', async () => {
     answers = [{ status: 503, headers: { 'retry-after': '60' } }]
     arrivals.length = 0
     const limited = limitFetch(fetch, { limiter: createLimiter({ policies }), policy: 'api', timeoutMs: 100 })
@@ -136,7 +136,7 @@ describe('limitFetch', () => {
     expect(arrivals.length).toBe(1)
   })
 
-  it('holds a place until the answer has been read', async () => {
+  it('limitFetch holds a place until the answer has been read', async () => {
     answers = []
     const limiter = createLimiter({ policies })
     const limited = limitFetch(fetch, { limiter, policy: 'one', timeoutMs: 150 })
@@ -146,7 +146,7 @@ describe('limitFetch', () => {
     expect((await limited(url)).status).toBe(200)
   })
 
-  it('refuses a policy that is not there', () => {
+  it('limitFetch refuses a policy that is not there', () => {
     const limiter = createLimiter({ policies })
     expect(() => limitFetch(fetch, { limiter, policy: 'ap' as 'api' })).toThrow(
       'policy: expected one of api, one',
@@ -192,7 +192,9 @@ describe('four processes that call an API which itself limits', () => {
   })
   afterAll(() => redis.stop())
 
-  it('are never refused, and use at least 95 % of its quota', { timeout: 60_000 }, async () => {
+  it('four processes that call an API which itself limits are never refused, and use at least 95 % of its quota', {
+    timeout: 60_000,
+  }, async () => {
     const remote = createLimiter({
       policies: { quota: slidingWindowLog({ limit: QUOTA, window: `${WINDOW_MS}ms` }) },
     })

@@ -15,7 +15,7 @@ const policies = {
 const SILENT = { info() {}, warn() {}, error() {} }
 
 describe('a reservation', () => {
-  it('gives back what was not used', async () => {
+  it('a reservation gives back what was not used', async () => {
     const limiter = createLimiter({ policies })
     const { decision, settle } = await limiter.reserve('user:1', { policy: 'tokens', cost: 800 })
     expect([decision.allowed, decision.remaining]).toEqual([true, 200])
@@ -23,7 +23,7 @@ describe('a reservation', () => {
     expect((await limiter.peek('user:1', { policy: 'tokens' })).remaining).toBe(700)
   })
 
-  it('charges what was used beyond it, and lets later requests wait', async () => {
+  it('a reservation charges what was used beyond it, and lets later requests wait', async () => {
     const clock = manualClock()
     const limiter = createLimiter({ policies, clock })
     const { settle } = await limiter.reserve('user:1', { policy: 'tokens', cost: 900 })
@@ -34,7 +34,7 @@ describe('a reservation', () => {
     expect((await limiter.check('user:1', { policy: 'tokens' })).allowed).toBe(true)
   })
 
-  it('settles once, and stands when it is not settled', async () => {
+  it('a reservation settles once, and stands when it is not settled', async () => {
     const limiter = createLimiter({ policies })
     const { decision, settle } = await limiter.reserve('user:1', { policy: 'tokens', cost: 800 })
     expect((await limiter.peek('user:1', { policy: 'tokens' })).remaining).toBe(200)
@@ -44,7 +44,7 @@ describe('a reservation', () => {
     expect((await limiter.peek('user:1', { policy: 'tokens' })).remaining).toBe(500)
   })
 
-  it('settles less what was refunded', async () => {
+  it('a reservation settles less what was refunded', async () => {
     const limiter = createLimiter({ policies })
     const { decision, settle } = await limiter.reserve('user:1', { policy: 'tokens', cost: 800 })
     await limiter.refund(decision, 300)
@@ -52,7 +52,7 @@ describe('a reservation', () => {
     expect((await limiter.peek('user:1', { policy: 'tokens' })).remaining).toBe(400)
   })
 
-  it('leaves limits of requests and of what is under way alone', async () => {
+  it('a reservation leaves limits of requests and of what is under way alone', async () => {
     const limiter = createLimiter({ policies })
     const { settle } = await limiter.reserve('user:1', { policy: 'model', cost: 800 })
     await settle(100)
@@ -64,7 +64,7 @@ describe('a reservation', () => {
     ])
   })
 
-  it('of a denied request settles to nothing', async () => {
+  it('a reservation of a denied request settles to nothing', async () => {
     const limiter = createLimiter({ policies })
     const { decision, settle } = await limiter.reserve('user:1', { policy: 'tokens', cost: 2_000 })
     await settle(2_000)
@@ -73,14 +73,14 @@ describe('a reservation', () => {
     await expect(limiter.settle(decision, 1)).rejects.toThrow('expected one that charged')
   })
 
-  it('stands when the limiter is closed before', async () => {
+  it('a reservation stands when the limiter is closed before', async () => {
     const limiter = createLimiter({ policies })
     const { settle } = await limiter.reserve('user:1', { policy: 'tokens', cost: 10 })
     await limiter.close()
     await expect(settle(5)).resolves.toBeUndefined()
   })
 
-  it('refuses a cost that is none', async () => {
+  it('a reservation refuses a cost that is none', async () => {
     const limiter = createLimiter({ policies })
     const { settle } = await limiter.reserve('user:1', { policy: 'tokens', cost: 10 })
     await expect(settle(-1)).rejects.toThrow('actual: expected a whole number from 0 to 4294967295; got -1')
@@ -88,7 +88,7 @@ describe('a reservation', () => {
     expect((await limiter.peek('user:1', { policy: 'tokens' })).remaining).toBe(995)
   })
 
-  it('stands when the store cannot be asked any more, and is settled here when it was made here', async () => {
+  it('a reservation stands when the store cannot be asked any more, and is settled here when it was made here', async () => {
     const faulty = faultyStore(memoryStore())
     const limiter = createLimiter({ store: guardedStore(faulty, { logger: SILENT }), policies })
     const stored = await limiter.reserve('user:1', { policy: 'tokens', cost: 100 })
@@ -101,7 +101,7 @@ describe('a reservation', () => {
     expect((await limiter.check('user:2', { policy: 'tokens', cost: 850 })).allowed).toBe(true)
   })
 
-  it.each(['enforce', 'compare'] as const)('is settled by a gate, too: %s', async mode => {
+  it.each(['enforce', 'compare'] as const)('a reservation is settled by a gate, too: %s', async mode => {
     const config = defineConfig({
       mode,
       policies: { tokens: policies.tokens },
@@ -115,7 +115,7 @@ describe('a reservation', () => {
 })
 
 describe('a limit that counts requests', () => {
-  it('takes one whatever a request costs, and gives it back with the last unit', async () => {
+  it('a limit that counts requests takes one whatever a request costs, and gives it back with the last unit', async () => {
     const limiter = createLimiter({ policies })
     const decision = await limiter.check('user:1', { policy: 'model', cost: 100 })
     expect(decision.verdicts.map(({ remaining }) => remaining)).toEqual([900, 4, 1])
@@ -125,7 +125,7 @@ describe('a limit that counts requests', () => {
     expect(seen.verdicts.map(({ remaining }) => remaining)).toEqual([1_000, 5, 1])
   })
 
-  it('refuses another word by name', () => {
+  it('a limit that counts requests refuses another word by name', () => {
     expect(() => slidingWindowLog({ limit: 1, window: '1m', counts: 'bytes' as 'cost' })).toThrow(
       "counts: expected 'cost' or 'requests'",
     )

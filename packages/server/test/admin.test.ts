@@ -63,7 +63,7 @@ const everyMethod = (endpoints: readonly Endpoint[]) =>
   )
 
 describe('with tokens', () => {
-  it('everything but liveness and readiness needs one, and those say no more than the status', async () => {
+  it('everything but liveness and readiness needs a token, and those two say no more than the status', async () => {
     const { url, endpoints } = await admin()
     for (const { path, name } of everyMethod(endpoints)) {
       const answer = await fetch(`${url}${path}`, { method: name })
@@ -113,7 +113,7 @@ describe('with tokens', () => {
     ['a list', [`Authorization: Bearer ${SECRETS.read}, Bearer ${SECRETS.read}`]],
     ['2,000 characters', [`Authorization: Bearer ${'x'.repeat(2_000)}`]],
     ['a token in the query', []],
-  ])('%s is 401', async (_what, headers) => {
+  ])('a call with %s is 401', async (_what, headers) => {
     const { url } = await admin()
     const target = `/v1/counts?token=${SECRETS.read}`
     const reply = await rawRequest(url, lines(`GET ${target} HTTP/1.1`, 'Host: localhost', ...headers), 50)
@@ -121,7 +121,7 @@ describe('with tokens', () => {
     expect(reply.text).not.toContain(SECRETS.read)
   })
 
-  it('after 20 bad tokens in a minute an address is not listened to, right or wrong', async () => {
+  it('an address is not listened to after 20 bad tokens in a minute, right or wrong', async () => {
     const { url } = await admin()
     const bad = () =>
       fetch(`${url}/v1/counts`, bearer('a-token-that-nobody-has')).then(({ status }) => status)
@@ -147,7 +147,7 @@ describe('with tokens', () => {
     [200, ['Host: 10.0.0.1:8082', 'Origin: http://10.0.0.1:8082'], []],
     [403, ['Host: localhost', 'Sec-Fetch-Site: cross-site'], []],
     [403, ['Host: localhost', 'Sec-Fetch-Site: same-site'], []],
-  ])('%i for %j when it may be called %j', async (status, headers, names) => {
+  ])('the answer is %i for %j when the server may be called %j', async (status, headers, names) => {
     const { url } = await admin({ names })
     const token = `Authorization: Bearer ${SECRETS.read}`
     const reply = await rawRequest(url, lines('GET /v1/counts HTTP/1.1', ...headers, token), 50)
@@ -163,7 +163,7 @@ describe('headgate serve', () => {
     return running
   }
 
-  it('listens elsewhere with tokens, whose names stand in the audit trail', async () => {
+  it('serve listens elsewhere with tokens, whose names stand in the audit trail', async () => {
     const { adminUrl, stdout } = await serve(
       ...['--admin-host', '0.0.0.0', '--admin-token', `ada:administer:file:${join(folder, 'administer')}`],
       `prometheus:read:file:${join(folder, 'read')}`,
@@ -198,7 +198,7 @@ describe('headgate serve', () => {
     expect(JSON.parse(out).overrides).toMatchObject([{ by: 'ci (ada)' }])
   })
 
-  it('takes every flag from the environment, and what was typed before it', async () => {
+  it('serve takes every flag from the environment, and what was typed before it', async () => {
     const env = {
       HEADGATE_ADMIN_TOKEN: 'a:read:env:A_TOKEN  b:check:env:B_TOKEN',
       A_TOKEN: SECRETS.read,
@@ -255,7 +255,7 @@ describe('headgate serve', () => {
       'b: expected a secret of its own; got that of a',
     ],
     [['--admin-name', 'a/b'], {}, '--admin-name: expected a host name'],
-  ])('refuses %j with %j', async (args, env, message) => {
+  ])('serve refuses %j with %j', async (args, env, message) => {
     for (const [name, value] of Object.entries({ HEADGATE_DEMO: 'on', ...env })) vi.stubEnv(name, value)
     const { code, err } = await runInProcess(['serve', ...args])
     vi.unstubAllEnvs()

@@ -26,23 +26,23 @@ function history(seconds: number, observe: (second: number) => Partial<Observati
 }
 
 describe('an alert', () => {
-  it('fires when it was held, and is over when it has been quiet', () => {
+  it('an alert fires when it was held, and is over when it has been quiet', () => {
     const told = history(400, second => (second >= 10 && second < 100 ? { 'violation-rate': 0.3 } : {}))
     expect(told).toEqual(['70 violation-rate firing', '220 violation-rate resolved'])
   })
 
-  it('that comes and goes within its hold is nothing, and one that flickers is one', () => {
+  it('an alert that comes and goes within its hold is nothing, and one that flickers is one', () => {
     expect(history(300, second => ({ latency: second % 50 < 40 ? 80 : 1 }))).toEqual([])
     const flicker = history(400, second => ({ latency: second < 70 || second % 100 < 50 ? 80 : 1 }))
     expect(flicker).toEqual(['60 latency firing'])
   })
 
-  it('at its threshold does not fire; of the store it does, after its minute', () => {
+  it('an alert at its threshold does not fire; one of the store does, after its minute', () => {
     expect(history(200, () => ({ 'violation-rate': 0.1, latency: 50 }))).toEqual([])
     expect(history(120, second => ({ 'store-down': second }))).toEqual(['60 store-down firing'])
   })
 
-  it('neither begins nor ends while nothing is known', () => {
+  it('an alert neither begins nor ends while nothing is known', () => {
     const told = history(500, second => ({
       spike: second < 100 ? 9 : second < 300 ? null : 1,
       'budget-operations': 1e9,
@@ -50,7 +50,7 @@ describe('an alert', () => {
     expect(told).toEqual(['30 spike firing', '360 spike resolved'])
   })
 
-  it('says in words what is the matter', () => {
+  it('an alert says in words what is the matter', () => {
     const rules = { ...DEFAULT_RULES, 'budget-memory': { threshold: 1e6, holdMs: 0, resolveMs: 0 } }
     const observation = { ...QUIET, 'violation-rate': 0.234, 'budget-memory': 5_000_000 }
     const { alerts } = evaluate([], { observation, rules, nowMs: 0 })
@@ -121,7 +121,7 @@ describe('of several servers', () => {
     return { watch, told, look }
   }
 
-  it('one tells, the other shows what that one found, and takes over where it left off', () => {
+  it('one of several servers tells, another shows what that one found, and takes over where it left off', () => {
     const [first, second] = [server('a'), server('b')]
     for (let atMs = 0; atMs <= 90_000; atMs += 1_000) {
       first.look(atMs, { others: new Map([['b', second.watch.note()]]) })
@@ -134,7 +134,7 @@ describe('of several servers', () => {
     expect(second.watch.list()).toMatchObject([{ name: 'violation-rate', state: 'resolved' }])
   })
 
-  it('each tells of a store that is away', () => {
+  it('each of several servers tells of a store that is away', () => {
     const [first, second] = [server('a'), server('b')]
     for (const one of [first, second]) {
       one.look(61_000, { second: NOTHING, storeDownMs: 61_000 })
@@ -153,7 +153,7 @@ describe('a webhook', () => {
     sinceMs: 0,
   } as Alert
 
-  it('is told in what Slack takes, tried again when it fails, and once when it works', async () => {
+  it('a webhook is told in what Slack takes, tried again when it fails, and once when it works', async () => {
     const bodies: { text: string; attachments: unknown[] }[] = []
     let failures = 2
     const receiver = createServer((req, res) => {
@@ -183,7 +183,7 @@ describe('a webhook', () => {
     receiver.closeAllConnections()
   })
 
-  it('that never works is given up with a line that does not name it', async () => {
+  it('a webhook that never works is given up with a line that does not name it', async () => {
     const lines: string[] = []
     const url = 'http://127.0.0.1:1/secret-path'
     createWebhook({ url, log: line => lines.push(line), after: (_, work) => work(), fetch })(alert)

@@ -147,16 +147,19 @@ async function expectRefusal(args: readonly string[], code: number, message: str
 }
 
 describe('at a server', () => {
-  it.each(anywhere)('headgate %s', async (command, code, message) => {
-    const isIncomplete = /^(control|override)$|frob/.test(command)
-    await expectRefusal(
-      [...argsOf(command), ...(isIncomplete ? [] : ['--server', served.adminUrl])],
-      code,
-      message,
-    )
-  })
+  it.each(anywhere)(
+    'a command at a server refuses bad input: headgate %s',
+    async (command, code, message) => {
+      const isIncomplete = /^(control|override)$|frob/.test(command)
+      await expectRefusal(
+        [...argsOf(command), ...(isIncomplete ? [] : ['--server', served.adminUrl])],
+        code,
+        message,
+      )
+    },
+  )
 
-  it('and nothing has changed', async () => {
+  it('a refused command changes nothing at a server', async () => {
     const place = ['--server', served.adminUrl]
     expect((await runInProcess(['override', 'list', ...place])).out).toBe('none\n')
     expect((await runInProcess(['control', 'get', ...place])).out).toBe('limits on, multiplier 1\n')
@@ -165,7 +168,7 @@ describe('at a server', () => {
 
 describe('in Redis', () => {
   const needStore = anywhere.filter(([command]) => / (set|remove) /.test(command))
-  it.each(needStore)('headgate %s', async (command, code, message) => {
+  it.each(needStore)('a command in Redis refuses bad input: headgate %s', async (command, code, message) => {
     await expectRefusal([...argsOf(command), '--redis', redis.url, '--config', policyFile], code, message)
   })
 })
@@ -211,7 +214,9 @@ describe('what is asked', () => {
       2,
       '--subject-secret-file: expected a secret of 16 to 1024 characters; got one of 6',
     ],
-  ])('headgate %s', async (command, code, message) => expectRefusal(argsOf(command), code, message))
+  ])('a question with bad input is refused: headgate %s', async (command, code, message) =>
+    expectRefusal(argsOf(command), code, message),
+  )
 })
 
 describe('the other commands', () => {
@@ -239,7 +244,9 @@ describe('the other commands', () => {
     [`rules explain GET / --config ${policyFile} --subject canary`, 2, "--subject: expected 'type:id'"],
     [`rules explain GET / --config ${policyFile} --scope=`, 2, '--scope: expected a non-empty string'],
     ['schema extra', 2, 'too many arguments'],
-  ])('headgate %s', async (command, code, message) => expectRefusal(command.split(' '), code, message))
+  ])('a command refuses bad input: headgate %s', async (command, code, message) =>
+    expectRefusal(command.split(' '), code, message),
+  )
 
   it.each<Row>([
     ['--demo --admin-port x', 2, '--admin-port'],
@@ -253,7 +260,7 @@ describe('the other commands', () => {
       '--subject-secret-file: expected a file that can be read; got no such file',
     ],
     [`--demo --subject-secret-file ${shortSecret}`, 2, '--subject-secret-file: expected a secret of 16'],
-  ])('headgate serve %s', async (flags, code, message) => {
+  ])('serve refuses bad input: headgate serve %s', async (flags, code, message) => {
     const result = await runHeadgate(['serve', ...flags.split(' ')], folder)
     expect(result.stderr).toContain(message)
     expect({ code: result.code, stdout: result.stdout }).toEqual({ code, stdout: '' })
@@ -282,10 +289,13 @@ describe('what answers is not Headgate', () => {
     'override set --rule login --tier pro why',
   ]
 
-  it.each(COMMANDS)('headgate %s at the port of the gateway', async command => {
-    const message = `what answers is not Headgate's decision API (status 200, application/json)`
-    await expectRefusal([...argsOf(command), '--server', served.gatewayUrl], 4, message)
-  })
+  it.each(COMMANDS)(
+    'a command at the port of the gateway says that this is not Headgate: headgate %s',
+    async command => {
+      const message = `what answers is not Headgate's decision API (status 200, application/json)`
+      await expectRefusal([...argsOf(command), '--server', served.gatewayUrl], 4, message)
+    },
+  )
 
   it.each<[string, number, Record<string, string>, string]>([
     ['an empty 200', 200, {}, ''],
@@ -298,7 +308,7 @@ describe('what answers is not Headgate', () => {
     ],
     ['a redirect', 302, { Location: 'http://127.0.0.1:9/' }, ''],
     ['a page', 404, { 'Content-Type': 'text/html' }, '<h1>canary</h1>'],
-  ])('%s', async (_name, status, headers, body) => {
+  ])('an answer that is not Headgate’s is told as such: %s', async (_name, status, headers, body) => {
     const url = await answering(status, headers, body)
     await expectRefusal(
       ['control', 'get', '--server', url],
@@ -312,7 +322,7 @@ describe('what answers is not Headgate', () => {
     )
   })
 
-  it('something that is not HTTP', async () => {
+  it('a port that does not speak HTTP is told as such', async () => {
     const server = createTcpServer(socket => socket.end('-ERR what?\r\n'))
     await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`

@@ -188,13 +188,13 @@ describe('what was typed wrongly ends with exit code 2 and a message that says w
     ],
     [['serve'], 'headgate.yaml: expected a file that can be read; got no such file'],
     [['serve', '--demo', '--upstream', 'ftp://x'], '--upstream: expected http://host:port'],
-  ])('%j', async (args, message) => {
+  ])('a mistyped command ends with exit code 2 and says what to type: %j', async (args, message) => {
     const { code, stdout, stderr } = await runHeadgate(args, folder)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toContain(message)
   })
 
-  it('a policy file with mistakes, each on its line', async () => {
+  it('a policy file with mistakes ends with exit code 2, each mistake on its line', async () => {
     const file = join(folder, 'bad.yaml')
     writeFileSync(file, 'tiers: default\ndefault: { tier: anonymos }\nupsteam: http://127.0.0.1:1\n')
     const { code, stderr } = await runHeadgate(['serve', '--config', file])
@@ -207,7 +207,7 @@ describe('what was typed wrongly ends with exit code 2 and a message that says w
     ])
   })
 
-  it('a policy file without an upstream, and no --demo', async () => {
+  it('a policy file without an upstream ends with exit code 2 where --demo is not given', async () => {
     const file = join(folder, 'no-upstream.yaml')
     writeFileSync(file, 'tiers: default\n')
     const { code, stderr } = await runHeadgate(['serve', '--config', file])
@@ -229,21 +229,24 @@ describe('what fails as it starts ends with exit code 1', () => {
     }
   }
 
-  it.each(['--port', '--admin-port'])('because the port of %s is taken', async flag => {
-    const other = flag === '--port' ? '--admin-port' : '--port'
-    await withTakenPort(async port => {
-      const { code, stdout, stderr } = await runHeadgate(
-        ['serve', '--demo', other, '0', flag, String(port)],
-        folder,
-      )
-      expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-      expect(stderr).toBe(
-        `headgate: port ${port} on 127.0.0.1 is already in use; choose another with ${flag}\n`,
-      )
-    })
-  })
+  it.each(['--port', '--admin-port'])(
+    'a start fails with exit code 1 because the port of %s is taken',
+    async flag => {
+      const other = flag === '--port' ? '--admin-port' : '--port'
+      await withTakenPort(async port => {
+        const { code, stdout, stderr } = await runHeadgate(
+          ['serve', '--demo', other, '0', flag, String(port)],
+          folder,
+        )
+        expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+        expect(stderr).toBe(
+          `headgate: port ${port} on 127.0.0.1 is already in use; choose another with ${flag}\n`,
+        )
+      })
+    },
+  )
 
-  it('because the address is not of this machine', async () => {
+  it('a start fails with exit code 1 because the address is not of this machine', async () => {
     const { code, stderr } = await runHeadgate(
       ['serve', '--demo', '--host', '192.0.2.1', '--port', '0'],
       folder,

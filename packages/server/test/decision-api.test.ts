@@ -58,7 +58,7 @@ function post(body: unknown, headers: Record<string, string> = {}): Promise<Resp
 }
 
 describe('POST /v1/check answers 200 with the decision', () => {
-  it('allowed or not', async () => {
+  it('a check is answered with 200 and the decision, allowed or not', async () => {
     const answers: unknown[] = []
     for (let index = 0; index < 4; index++) {
       const answer = await post({ subject: 'user:42', policy: 'api' })
@@ -73,7 +73,7 @@ describe('POST /v1/check answers 200 with the decision', () => {
     ])
   })
 
-  it('for a tier, a scope and a cost, and a subject in two parts', async () => {
+  it('a check takes a tier, a scope and a cost, and a subject in two parts', async () => {
     const answer = await post({
       subject: { type: 'user', id: 'a:b' },
       tier: 'free',
@@ -85,7 +85,7 @@ describe('POST /v1/check answers 200 with the decision', () => {
     expect(await elsewhere.json()).toMatchObject({ remaining: 4 })
   })
 
-  it('with null for what has no limit', async () => {
+  it('a decision has null for what has no limit', async () => {
     const answer = await post({ subject: 'user:9', tier: 'staff' })
     expect(await answer.json()).toMatchObject({
       allowed: true,
@@ -95,7 +95,7 @@ describe('POST /v1/check answers 200 with the decision', () => {
     })
   })
 
-  it('for each of several checks, in their order', async () => {
+  it('each of several checks is answered, in their order', async () => {
     const check = { subject: 'user:several', policy: 'api', cost: 2 }
     const answer = await post({ checks: [check, check, { ...check, cost: 1 }] })
     expect(await answer.json()).toMatchObject({
@@ -130,7 +130,7 @@ describe('POST /v1/check answers 400 and names the bad field', () => {
     ['checks', { checks: [] }, 'checks: expected a list of 1 to 1000 checks; got a list of 0'],
     ['checks[0]', { checks: [7] }, 'checks[0]: expected a JSON object; got 7'],
     ['subject', { checks: [sound], subject: 'user:1' }, 'subject: expected one of checks'],
-  ])('%s', async (field, body, detail) => {
+  ])('a bad field of a check is 400 and named: %s', async (field, body, detail) => {
     const answer = await post(body)
     expect(answer.status).toBe(400)
     expect(answer.headers.get('content-type')).toBe('application/problem+json')
@@ -139,21 +139,21 @@ describe('POST /v1/check answers 400 and names the bad field', () => {
     expect(problem.detail).toContain(detail)
   })
 
-  it('and a mistake in the last of several checks charges nothing to the first', async () => {
+  it('a mistake in the last of several checks charges nothing to the first', async () => {
     const first = { subject: 'user:uncharged', policy: 'api' }
     const answer = await post({ checks: [first, { ...first, cost: 0.5 }] })
     expect(await answer.json()).toMatchObject({ status: 400, field: 'checks[1].cost' })
     expect(await (await post(first)).json()).toMatchObject({ remaining: 2 })
   })
 
-  it('and never repeats a subject, which may be a secret', async () => {
+  it('an error of a check never repeats a subject, which may be a secret', async () => {
     const answer = await post({ subject: 'sk_live_canary', policy: 'api' })
     expect(await answer.text()).not.toContain('canary')
   })
 })
 
 describe('what is not a question is refused', () => {
-  it('413 for a body above 64 KB, whether or not its length is told', async () => {
+  it('a body above 64 KB is 413, whether or not its length is told', async () => {
     const body = JSON.stringify({ subject: `user:${'x'.repeat(70_000)}`, policy: 'api' })
     expect((await post(body)).status).toBe(413)
     const chunked = lines(
@@ -166,7 +166,7 @@ describe('what is not a question is refused', () => {
     expect(reply.status).toBe(413)
   })
 
-  it('415 for what is not JSON', async () => {
+  it('a body that is not JSON is 415', async () => {
     const sound = JSON.stringify({ subject: 'user:1', policy: 'api' })
     for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/jsonx', '']) {
       expect((await post(sound, { 'Content-Type': type })).status).toBe(415)
@@ -174,7 +174,7 @@ describe('what is not a question is refused', () => {
     expect((await post(sound, { 'Content-Type': 'application/json; charset=utf-8' })).status).toBe(200)
   })
 
-  it('405 with the methods there are, 404 with the paths there are', async () => {
+  it('a wrong method is 405 with the methods there are, a wrong path 404 with the paths there are', async () => {
     const wrongMethod = await fetch(`${url}/v1/check`)
     expect(wrongMethod.status).toBe(405)
     expect(wrongMethod.headers.get('allow')).toBe('POST')
@@ -195,7 +195,7 @@ describe('what is not a question is refused', () => {
     [400, []],
     [200, ['Host: localhost:8082', 'Origin: http://localhost:8082', 'Sec-Fetch-Site: same-origin']],
     [200, ['Host: [::1]:8082']],
-  ])('%i for %j', async (status, headers) => {
+  ])('the answer is %i for %j', async (status, headers) => {
     expect((await rawRequest(url, lines('GET /healthz HTTP/1.1', ...headers), 50)).status).toBe(status)
   })
 })

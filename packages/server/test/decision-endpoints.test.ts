@@ -39,7 +39,7 @@ async function api(gate: Gate = createGate({ config: CONFIG })) {
 }
 
 describe('POST /v1/check about a request', () => {
-  it('answers by the rules, with the response that a service would give', async () => {
+  it('a check about a request is answered by the rules, with the response that a service would give', async () => {
     const { ask } = await api()
     const first = await ask('/v1/check', LOGIN)
     expect(first).toMatchObject({
@@ -52,7 +52,7 @@ describe('POST /v1/check about a request', () => {
     expect(second.body.headers).toMatchObject({ 'Retry-After': expect.stringMatching(/^\d+$/) })
   })
 
-  it('takes several subjects, the most specific first, and a tier', async () => {
+  it('a check about a request takes several subjects, the most specific first, and a tier', async () => {
     const { ask } = await api()
     const subject = ['apikey:k1', { type: 'user', id: '42' }, 'ip:192.0.2.1']
     const { body } = await ask('/v1/check', { subject, path: '/tiered', tier: 'pro' })
@@ -60,14 +60,14 @@ describe('POST /v1/check about a request', () => {
     expect((await ask('/v1/check', { subject })).body).toMatchObject({ policy: 'api', remaining: 2 })
   })
 
-  it('takes the cost from the rule, or from the caller', async () => {
+  it('a check about a request takes the cost from the rule, or from the caller', async () => {
     const { ask } = await api()
     const upload = { subject: 'user:42', path: '/upload' }
     expect((await ask('/v1/check', upload)).body).toMatchObject({ cost: 2, remaining: 1 })
     expect((await ask('/v1/check', { ...upload, cost: 1 })).body).toMatchObject({ cost: 1, remaining: 0 })
   })
 
-  it('holds a request to the methods that its headers and its query claim', async () => {
+  it('a check holds a request to the methods that its headers and its query claim', async () => {
     const { ask } = await api()
     await ask('/v1/check', LOGIN)
     const get = { subject: 'user:42', method: 'GET', path: '/login' }
@@ -76,7 +76,7 @@ describe('POST /v1/check about a request', () => {
     expect((await ask('/v1/check', get)).body.allowed).toBe(true)
   })
 
-  it('mixes with checks by name, in their order', async () => {
+  it('checks about requests mix with checks by name, in their order', async () => {
     const { ask } = await api()
     const { body } = await ask('/v1/check', { checks: [LOGIN, { subject: 'user:42', tier: 'free' }, LOGIN] })
     expect(body).toMatchObject({
@@ -100,18 +100,21 @@ describe('POST /v1/check about a request', () => {
     ['cost', { ...LOGIN, cost: 2 ** 32 }, 'expected a whole number from 0 to 4294967295'],
     ['refundable', { ...LOGIN, refundable: 'yes' }, 'expected true or false; got "yes"'],
     ['checks[1].path', { checks: [LOGIN, { ...LOGIN, path: 1 }] }, 'expected a non-empty string'],
-  ])('names %s where it is wrong, and charges nothing', async (field, body, detail) => {
-    const { ask } = await api()
-    const answer = await ask('/v1/check', body)
-    expect(answer).toMatchObject({ status: 400, body: { field } })
-    expect(answer.body.detail).toContain(detail)
-    expect(JSON.stringify(answer.body)).not.toContain('canary')
-    expect((await ask('/v1/check', LOGIN)).body.allowed).toBe(true)
-  })
+  ])(
+    'a check about a request names %s where it is wrong, and charges nothing',
+    async (field, body, detail) => {
+      const { ask } = await api()
+      const answer = await ask('/v1/check', body)
+      expect(answer).toMatchObject({ status: 400, body: { field } })
+      expect(answer.body.detail).toContain(detail)
+      expect(JSON.stringify(answer.body)).not.toContain('canary')
+      expect((await ask('/v1/check', LOGIN)).body.allowed).toBe(true)
+    },
+  )
 })
 
 describe('POST /v1/peek', () => {
-  it('says what a check would, by the rules and by name, and charges nothing', async () => {
+  it('a peek says what a check would, by the rules and by name, and charges nothing', async () => {
     const { ask } = await api()
     for (let time = 0; time < 2; time++) {
       expect((await ask('/v1/peek', LOGIN)).body).toMatchObject({ allowed: true, remaining: 1 })
@@ -127,7 +130,7 @@ describe('POST /v1/peek', () => {
 describe('POST /v1/refund', () => {
   const CHECK = { subject: 'user:42', policy: 'api', cost: 3, refundable: true }
 
-  it('gives back what a check charged, or some of it, and never more', async () => {
+  it('a refund gives back what a check charged, or some of it, and never more', async () => {
     const { ask } = await api()
     const { reference } = (await ask('/v1/check', CHECK)).body
     expect(await ask('/v1/refund', { reference, units: 2 })).toEqual({ status: 200, body: { refunded: 2 } })
@@ -137,7 +140,7 @@ describe('POST /v1/refund', () => {
     expect((await ask('/v1/peek', CHECK)).body.remaining).toBe(3)
   })
 
-  it('has a reference only where it was asked for and something was charged', async () => {
+  it('an answer has a reference for refunds only where it was asked for and something was charged', async () => {
     const { ask } = await api()
     expect((await ask('/v1/check', { ...CHECK, refundable: false, cost: 1 })).body).not.toHaveProperty(
       'reference',
@@ -146,7 +149,7 @@ describe('POST /v1/refund', () => {
     expect((await ask('/v1/check', CHECK)).body).not.toHaveProperty('reference')
   })
 
-  it('refuses what it does not know', async () => {
+  it('a refund refuses a reference it does not know', async () => {
     const { ask } = await api()
     expect(await ask('/v1/refund', { reference: 'x' })).toMatchObject({
       status: 404,
@@ -162,7 +165,7 @@ describe('POST /v1/refund', () => {
     }
   })
 
-  it('forgets the oldest references', async () => {
+  it('a server forgets the oldest references of refunds', async () => {
     const decision = await createGate({ config: CONFIG }).request({ subject: 'user:42' })
     const references = createReferences(2)
     const [first, second, third] = [1, 2, 3].map(() => references.remember(decision))
@@ -175,7 +178,7 @@ describe('POST /v1/refund', () => {
 })
 
 describe('POST /v1/release', () => {
-  it('frees the place that a check took', async () => {
+  it('a release frees the place that a check took', async () => {
     const config = defineConfig({ policies: { streams: { algorithm: 'concurrency', limit: 1 } } })
     const { ask } = await api(createGate({ config }))
     const STREAM = { subject: 'user:42', policy: 'streams' }
@@ -190,7 +193,7 @@ describe('POST /v1/release', () => {
 })
 
 describe('POST /v1/reset', () => {
-  it('forgets what was used of one policy, or of all', async () => {
+  it('a reset forgets what was used of one policy, or of all', async () => {
     const { ask } = await api()
     const named = { subject: 'user:42', policy: 'api' }
     await ask('/v1/check', { ...named, cost: 3 })
@@ -202,7 +205,7 @@ describe('POST /v1/reset', () => {
     expect((await ask('/v1/peek', LOGIN)).body.remaining).toBe(1)
   })
 
-  it('is written to the trail of changes, without secrets', async () => {
+  it('a reset is written to the trail of changes, without secrets', async () => {
     const { ask, url } = await api()
     await ask('/v1/reset', { subject: 'user:42', policy: 'api' })
     await ask('/v1/reset', { subject: 'apikey:canary' })
@@ -212,7 +215,7 @@ describe('POST /v1/reset', () => {
     expect(trail).not.toContain('canary')
   })
 
-  it('refuses a scope alone, which might mean anything', async () => {
+  it('a reset refuses a scope alone, which might mean anything', async () => {
     const { ask } = await api()
     expect(await ask('/v1/reset', { subject: 'user:42', scope: 'upload' })).toMatchObject({
       status: 400,
@@ -222,7 +225,7 @@ describe('POST /v1/reset', () => {
 })
 
 describe('while the store does not answer', () => {
-  it('check and peek decide and say who did; reset and inspect are 503 with Retry-After', async () => {
+  it('check and peek decide while the store does not answer, and say who did; reset and inspect are 503 with Retry-After', async () => {
     const redis = await startRedis()
     cleanUps.push(() => redis.stop())
     const store = redisStore(createClient({ url: redis.url }), {

@@ -24,7 +24,7 @@ let looked = 0
 afterAll(() => expect(looked).toBe(4))
 
 it.each(['Containerfile', 'headgate.service', 'kubernetes.yaml', 'compose.yaml'])(
-  '%s uses flags and variables that exist',
+  'the deployment in %s uses flags and variables that exist',
   name => {
     const { flags, variables } = used(read(name))
     expect(flags.filter(flag => !FLAGS.has(flag))).toEqual([])
@@ -65,12 +65,12 @@ describe('the manifest for Kubernetes', () => {
   const flag = (name: string) =>
     container.args.find((arg: string) => arg.startsWith(`--${name}=`))?.split('=')[1]
 
-  it('has a policy file that is sound', async () => {
+  it('the manifest for Kubernetes has a policy file that is sound', async () => {
     const config = await parseConfig(byKind('ConfigMap').data['headgate.yaml'], 'headgate.yaml')
     expect(config.upstream?.urls).toEqual(['http://app:3000'])
   })
 
-  it('listens where it is probed and sent requests', () => {
+  it('the manifest for Kubernetes listens where it is probed and sent requests', () => {
     expect([portOf('http'), portOf('admin')]).toEqual([Number(flag('port')), Number(flag('admin-port'))])
     expect(container.livenessProbe.httpGet).toEqual({ path: '/livez', port: 'admin' })
     expect(container.readinessProbe.httpGet).toEqual({ path: '/readyz', port: 'admin' })
@@ -78,7 +78,7 @@ describe('the manifest for Kubernetes', () => {
     expect(byKind('Service').spec.selector).toEqual(byKind('Deployment').spec.template.metadata.labels)
   })
 
-  it('has a token for what is not on loopback, and no rights', () => {
+  it('the manifest for Kubernetes has a token for what is not on loopback, and no rights', () => {
     expect(flag('admin-host')).toBe('0.0.0.0')
     expect(flag('admin-token')).toMatch(/^prometheus:read:file:\/run\/secrets\/headgate\//)
     expect(pod.securityContext).toMatchObject({ runAsNonRoot: true, runAsUser: 65_532 })

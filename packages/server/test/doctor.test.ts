@@ -16,7 +16,7 @@ const doctor = (url: string, ...args: string[]) => runInProcess(['doctor', '--re
 const urlOf = (user: string) => redis.url.replace('redis://', `redis://${user}:canary@`)
 
 describe('headgate doctor', () => {
-  it('finds a Redis sound, by a line for each check, and leaves nothing behind for long', async () => {
+  it('doctor finds a Redis sound, by a line for each check, and leaves nothing behind for long', async () => {
     const { code, out, err } = await doctor(redis.url)
     expect({ code, err }).toEqual({ code: 0, err: '' })
     const checks = [...out.matchAll(/^ok {4}\S+ +(\S+) /gm)].map(([, check]) => check)
@@ -27,7 +27,7 @@ describe('headgate doctor', () => {
     }
   })
 
-  it('prints JSON for scripts', async () => {
+  it('doctor prints JSON for scripts', async () => {
     const { code, out } = await doctor(redis.url, '--json')
     expect(code).toBe(0)
     expect(JSON.parse(out)).toMatchObject({
@@ -49,7 +49,7 @@ describe('headgate doctor', () => {
     })
   })
 
-  it('warns of eviction, and names what a user may not do', async () => {
+  it('doctor warns of eviction, and names what a user may not do', async () => {
     await sendCommand(redis.port, 'CONFIG', 'SET', 'maxmemory-policy', 'allkeys-lru')
     await sendCommand(
       redis.port,
@@ -72,7 +72,7 @@ describe('headgate doctor', () => {
     expect(out + err).not.toContain('canary')
   })
 
-  it('is content with the least user of the guide', async () => {
+  it('doctor is content with the least user of the guide', async () => {
     const guide = readFileSync(new URL('../../../docs/guide/redis.md', import.meta.url), 'utf8')
     const words = (/^ACL SETUSER headgate .*$/m.exec(guide)?.[0] ?? '')
       .replace('>PASSWORD', '>canary')
@@ -83,7 +83,7 @@ describe('headgate doctor', () => {
     expect(code).toBe(0)
   })
 
-  it('looks at every primary of a cluster, and at what sentinels lead to', async () => {
+  it('doctor looks at every primary of a cluster, and at what sentinels lead to', async () => {
     const cluster = await startCluster({ primaries: 3, replicasPerPrimary: 0 })
     const sentinel = await startSentinel({ sentinels: 1 })
     try {
@@ -115,7 +115,7 @@ describe('headgate doctor', () => {
       '--redis: not connected within 3000 ms: connect ECONNREFUSED',
     ],
     [['doctor', 'extra'], 2, 'too many arguments'],
-  ])('%j ends with %i', async (args, code, message) => {
+  ])('doctor %j ends with %i', async (args, code, message) => {
     const result = await runInProcess(args)
     expect(result.err).toContain(message)
     expect({ code: result.code, out: result.out }).toEqual({ code, out: '' })

@@ -71,11 +71,11 @@ describe('a file is refused with', () => {
       'domain: edge\ndescriptors: [{ key: a, shadow_mode: "yes" }]',
     ],
     ['edge.yaml: ', 'domain: [edge'],
-  ])('%s', async (complaint, text) => {
+  ])('a file of Envoy limits is refused: %s', async (complaint, text) => {
     await expect(load(text)).rejects.toThrow(complaint)
   })
 
-  it('the folder that has none, and two files of a domain', async () => {
+  it('a folder without files is refused, and so are two files of a domain', async () => {
     const other = mkdtempSync(join(tmpdir(), 'headgate-envoy-config-'))
     await expect(loadDescriptors(other)).rejects.toThrow('expected a folder with YAML files; got none in it')
     writeFileSync(join(other, 'a.yaml'), 'domain: edge')
@@ -106,12 +106,12 @@ describe('a pattern', () => {
     ['*x*x*', ['xx', 'axbxc'], ['x', 'ax']],
     ['ab*ba', ['abba', 'abxba'], ['aba']],
     ['*', ['', 'anything'], []],
-  ])('%s', (pattern, those, others) => {
+  ])('a pattern matches as it should: %s', (pattern, those, others) => {
     expect(those.map(value => matches(pattern, value))).toEqual(those.map(() => true))
     expect(others.map(value => matches(pattern, value))).toEqual(others.map(() => false))
   })
 
-  it('takes linear time, whatever the value', () => {
+  it('a pattern takes linear time, whatever the value', () => {
     const beganMs = process.cpuUsage().user
     expect(matches(`${'*a'.repeat(50)}*b`, 'a'.repeat(100_000))).toBe(false)
     expect((process.cpuUsage().user - beganMs) / 1000).toBeLessThan(1_000)

@@ -38,7 +38,7 @@ async function serve(...args: string[]) {
   return { ...served, address }
 }
 
-it('answers gRPC and JSON by the same limits, and SIGTERM ends it though clients stay connected', async () => {
+it('the Envoy service answers gRPC and JSON by the same limits, and SIGTERM ends it though clients stay connected', async () => {
   const { address, adminUrl, end } = await serve()
   const client = envoyClient(address)
   cleanUps.push(() => client.close())
@@ -75,7 +75,7 @@ it('answers gRPC and JSON by the same limits, and SIGTERM ends it though clients
   expect([code, stderr]).toEqual([0, ''])
 })
 
-it('speaks TLS, and asks callers for a certificate where an authority is named', async () => {
+it('the Envoy service speaks TLS, and asks callers for a certificate where an authority is named', async () => {
   const openssl = (...args: string[]) => promisify(execFile)('openssl', args, { cwd: folder })
   const subject = ['-nodes', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-days', '2']
   await openssl(
@@ -98,13 +98,13 @@ describe('refuses at the start', () => {
     ['--ratelimit-shadow: expected beside --ratelimit-config', ['--ratelimit-shadow']],
     ['--grpc-tls-cert: expected together with', ['--ratelimit-config', 'x.yaml', '--grpc-tls-cert', 'c.pem']],
     ['--grpc-client-ca: expected beside', ['--ratelimit-config', 'x.yaml', '--grpc-client-ca', 'c.pem']],
-  ])('%s', async (complaint, args) => {
+  ])('the Envoy service refuses at the start: %s', async (complaint, args) => {
     const { code, err } = await runInProcess(['serve', '--demo', '--port', '0', '--admin-port', '0', ...args])
     expect(code).toBe(2)
     expect(err).toContain(complaint)
   })
 
-  it('a file that cannot be used', async () => {
+  it('the Envoy service refuses at the start a file that cannot be used', async () => {
     const args = ['--ratelimit-config', file('none.yaml'), '--grpc-port', '0']
     const { code, err } = await runInProcess(['serve', '--demo', '--port', '0', '--admin-port', '0', ...args])
     expect([code, err.includes('none.yaml: expected a file or a folder that can be read')]).toEqual([2, true])

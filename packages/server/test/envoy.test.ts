@@ -106,7 +106,7 @@ const message = (entries: Descriptor) => ({
 })
 
 describe('descriptors', () => {
-  it('are counted by their values, and told limit, remaining and reset', async () => {
+  it('descriptors are counted by their values, and told limit, remaining and reset', async () => {
     const { asking, clock } = await serve()
     const first = await asking([{ remote_address: '192.0.2.1' }])
     expect(first).toMatchObject({
@@ -133,7 +133,7 @@ describe('descriptors', () => {
     expect((await asking([{ remote_address: '192.0.2.1' }])).overall_code).toBe('OK')
   })
 
-  it('without a rule, at another depth or of an unknown domain pass, and say nothing of a limit', async () => {
+  it('descriptors without a rule, at another depth or of an unknown domain pass, and say nothing of a limit', async () => {
     const { asking, ask } = await serve()
     const replies = [
       await asking([{ other: 'x' }]),
@@ -146,7 +146,7 @@ describe('descriptors', () => {
     }
   })
 
-  it('meet nested rules, values before patterns before bare keys, and patterns share a budget', async () => {
+  it('descriptors meet nested rules, values before patterns before bare keys, and patterns share a budget', async () => {
     const { codes } = await serve()
     expect(await codes({ path: '/login', user: '42' })).toBe('OK OK')
     expect(await codes({ path: '/login', user: '42' })).toBe('OVER_LIMIT OVER_LIMIT')
@@ -156,14 +156,14 @@ describe('descriptors', () => {
     expect(await codes({ path: '/files/c' })).toBe('OVER_LIMIT OVER_LIMIT')
   })
 
-  it('may be unlimited or banned', async () => {
+  it('descriptors may be unlimited or banned', async () => {
     const { asking, codes } = await serve()
     const free = await asking([{ remote_address: '10.0.0.9' }])
     expect(free.statuses).toMatchObject([{ code: 'OK', limit_remaining: 4_294_967_295, current_limit: null }])
     expect(await codes({ banned: 'x' })).toBe('OVER_LIMIT OVER_LIMIT')
   })
 
-  it('of one request are charged all or none', async () => {
+  it('descriptors of one request are charged all or none', async () => {
     const { asking, codes } = await serve()
     await codes({ path: '/login', user: '42' })
     for (let time = 0; time < 5; time++) {
@@ -174,21 +174,21 @@ describe('descriptors', () => {
     expect((await asking([{ remote_address: '192.0.2.1' }])).statuses[0]?.limit_remaining).toBe(1)
   })
 
-  it('that are the same twice cost both', async () => {
+  it('descriptors that are the same twice cost both', async () => {
     const { asking } = await serve()
     const twice = [{ remote_address: '192.0.2.1' }, { remote_address: '192.0.2.1' }]
     expect((await asking(twice)).statuses).toMatchObject([{ limit_remaining: 0 }, { limit_remaining: 0 }])
     expect((await asking([{ remote_address: '192.0.2.1' }])).overall_code).toBe('OVER_LIMIT')
   })
 
-  it('in shadow are counted and never over', async () => {
+  it('descriptors in shadow are counted and never over', async () => {
     const { codes, asking } = await serve()
     expect(await codes({ tried: 'x' })).toBe('OK OK')
     const second = await asking([{ tried: 'x' }])
     expect(second).toMatchObject({ overall_code: 'OK', statuses: [{ code: 'OK', limit_remaining: 0 }] })
   })
 
-  it('of quotas deny only when all of them are used up', async () => {
+  it('descriptors of quotas deny only when all of them are used up', async () => {
     const { codes } = await serve()
     const pools = [{ pool: 'a' }, { pool: 'b' }]
     expect(await codes(...pools)).toBe('OK OK OK')
@@ -196,7 +196,7 @@ describe('descriptors', () => {
     expect(await codes(...pools)).toBe('OVER_LIMIT OVER_LIMIT OVER_LIMIT')
   })
 
-  it('may replace others by name', async () => {
+  it('descriptors may replace others by name', async () => {
     const { asking } = await serve()
     const { statuses } = await asking([{ remote_address: '192.0.2.1' }, { plan: 'gold' }])
     expect(statuses).toMatchObject([
@@ -205,7 +205,7 @@ describe('descriptors', () => {
     ])
   })
 
-  it('take buckets with a burst, and windows of their own', async () => {
+  it('descriptors take buckets with a burst, and windows of their own', async () => {
     const { asking, codes, clock } = await serve()
     for (let time = 0; time < 5; time++) expect(await codes({ bucket: 'x' })).toBe('OK OK')
     expect(await codes({ bucket: 'x' })).toBe('OVER_LIMIT OVER_LIMIT')
@@ -217,7 +217,7 @@ describe('descriptors', () => {
     ])
   })
 
-  it('are switched off and scaled like all limits', async () => {
+  it('descriptors are switched off and scaled like all limits', async () => {
     const { codes, gate, asking } = await serve()
     await gate.control.set({ multiplier: 2 })
     expect((await asking([{ remote_address: '192.0.2.1' }])).statuses[0]?.limit_remaining).toBe(3)
@@ -229,14 +229,14 @@ describe('descriptors', () => {
 describe('hits', () => {
   const IP = { entries: [{ key: 'exact', value: '192.0.2.1' }] }
 
-  it('of the request hold for all descriptors, 0 as 1', async () => {
+  it('hits of the request hold for all descriptors, 0 as 1', async () => {
     const { ask } = await serve()
     const remaining = async (hits_addend: number) =>
       (await ask({ domain: 'edge', descriptors: [IP], hits_addend })).statuses[0]?.limit_remaining
     expect([await remaining(0), await remaining(2), await remaining(1)]).toEqual([2, 0, 0])
   })
 
-  it('of a descriptor go before; an explicit 0 only looks', async () => {
+  it('hits of a descriptor go before those of the request; an explicit 0 only looks', async () => {
     const { askNewer } = await serve()
     const hits = async (value: number) =>
       await askNewer({ domain: 'edge', descriptors: [{ ...IP, hits_addend: { value } }], hits_addend: 3 })
@@ -245,7 +245,7 @@ describe('hits', () => {
     expect(await hits(2)).toMatchObject({ overall_code: 'OVER_LIMIT', statuses: [{ limit_remaining: 1 }] })
   })
 
-  it('that are negative come back, and never more than were used', async () => {
+  it('hits that are negative come back, and never more than were used', async () => {
     const { askNewer, ask } = await serve()
     await ask({ domain: 'edge', descriptors: [IP], hits_addend: 3 })
     const back = async (value: number) =>
@@ -260,7 +260,7 @@ describe('hits', () => {
     expect((await back(9)).statuses).toMatchObject([{ limit_remaining: 3 }])
   })
 
-  it('above what a limit could ever give are over, without a date', async () => {
+  it('hits above what a limit could ever give are over, without a date', async () => {
     const { ask } = await serve()
     const reply = await ask({ domain: 'edge', descriptors: [IP], hits_addend: 4_294_967_295 })
     expect(reply).toMatchObject({
@@ -269,7 +269,7 @@ describe('hits', () => {
     })
   })
 
-  it('overrides take the place of the configured limit, in a domain that there is', async () => {
+  it('limits in the request take the place of the configured ones, in a domain that there is', async () => {
     const { ask } = await serve()
     const descriptor = { ...IP, limit: { requests_per_unit: 7, unit: 'HOUR' } }
     expect((await ask({ domain: 'edge', descriptors: [descriptor] })).statuses).toMatchObject([
@@ -282,12 +282,12 @@ describe('hits', () => {
 })
 
 describe('what may be switched on', () => {
-  it('shadow: everything passes, and statuses say what they found', async () => {
+  it('the shadow switch lets everything pass, and statuses say what they found', async () => {
     const { codes } = await serve({ shadow: true })
     expect(await codes({ banned: 'x' })).toBe('OK OVER_LIMIT')
   })
 
-  it('headers: RateLimit-* of the tightest', async () => {
+  it('the headers switch sends RateLimit-* of the tightest limit', async () => {
     const { asking } = await serve({ headers: true })
     const { response_headers_to_add: headers } = await asking([
       { exact: 'x' },
@@ -300,7 +300,7 @@ describe('what may be switched on', () => {
     expect(headers[2]).toMatchObject({ key: 'RateLimit-Reset', value: expect.stringMatching(/^\d+$/) })
   })
 
-  it('metadata: the question, and what is noted at the limits that have room', async () => {
+  it('the metadata switch sends the question, and what is noted at the limits that have room', async () => {
     const { asking } = await serve({ metadata: true })
     const { dynamic_metadata } = await asking([{ path: '/login', user: '42' }], { hits_addend: 1 })
     const text = JSON.stringify(dynamic_metadata)
@@ -325,7 +325,7 @@ describe('what is refused', () => {
         descriptors: [{ ...message({ a: 'b' }), limit: { requests_per_unit: 1, unit: 'UNKNOWN' } }],
       },
     ],
-  ])('%s', async (details, request) => {
+  ])('a question that cannot be understood is refused: %s', async (details, request) => {
     const { ask } = await serve()
     await expect(ask(request)).rejects.toMatchObject({ code: 3, details: expect.stringContaining(details) })
   })
@@ -361,7 +361,7 @@ describe('on Redis', () => {
     return { redis, ...(await serve({}, gate)) }
   }
 
-  it('the keys name domain and descriptor, and no secret', async () => {
+  it('keys in Redis name domain and descriptor, and no secret', async () => {
     const { redis, codes } = await onRedis('local')
     await codes({ remote_address: '192.0.2.1' }, { path: '/login', user: '42' }, { api_key: 'canary' })
     const keys = ((await sendCommand(redis.port, 'KEYS', '*descriptor*')) as unknown as string[]).sort()
@@ -372,7 +372,7 @@ describe('on Redis', () => {
     ])
   })
 
-  it('when it does not answer this process decides, and says nothing of quotas', async () => {
+  it('this process decides when Redis does not answer, and says nothing of quotas', async () => {
     const { redis, asking } = await onRedis('local')
     await asking([{ remote_address: '192.0.2.1' }])
     await redis.stop()
@@ -380,7 +380,7 @@ describe('on Redis', () => {
     expect(reply).toMatchObject({ overall_code: 'OK', statuses: [{ code: 'OK', current_limit: null }] })
   })
 
-  it('closed is an error, so that Envoy’s own failure mode decides', async () => {
+  it('the failure mode closed is an error, so that Envoy’s own failure mode decides', async () => {
     const { redis, asking } = await onRedis('closed')
     await asking([{ remote_address: '192.0.2.1' }])
     await redis.stop()

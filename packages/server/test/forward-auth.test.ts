@@ -74,7 +74,7 @@ async function asked(options: Parameters<typeof auth>[0] = {}) {
 }
 
 describe('GET /v1/forward-auth', () => {
-  it('decides by the rules about the original request, with headers and a problem', async () => {
+  it('forward-auth decides by the rules about the original request, with headers and a problem', async () => {
     const { ask } = await asked()
     const login = { ...ABOUT, 'X-Forwarded-Method': 'POST', 'X-Forwarded-Uri': '/login' }
     const first = await ask(login)
@@ -87,7 +87,7 @@ describe('GET /v1/forward-auth', () => {
     expect((await ask(login, '?denied=403')).status).toBe(403)
   })
 
-  it('knows callers by what the client sent, and by the address the proxy saw', async () => {
+  it('forward-auth knows callers by what the client sent, and by the address the proxy saw', async () => {
     const { status } = await asked()
     const statuses = async (headers: Record<string, string>) => [
       await status(headers),
@@ -103,7 +103,7 @@ describe('GET /v1/forward-auth', () => {
     expect(await status({ 'X-Forwarded-For': '192.0.2.77, 10.0.0.1' })).toBe(200)
   })
 
-  it('takes what ingress-nginx sends, and the headers of a page on another site', async () => {
+  it('forward-auth takes what ingress-nginx sends, and the headers of a page on another site', async () => {
     const { ask } = await asked()
     const answer = await ask({
       ...{
@@ -121,7 +121,7 @@ describe('GET /v1/forward-auth', () => {
     ['x-forwarded-method', { 'X-Original-Method': 'POST' }],
     ['x-forwarded-uri', { 'X-Original-URI': '/other' }],
     ['x-forwarded-for', { 'X-Forwarded-For': '' }],
-  ])('refuses what leaves %s open', async (field, headers) => {
+  ])('forward-auth refuses what leaves %s open', async (field, headers) => {
     const { ask } = await asked()
     const answer = await ask({ ...ABOUT, ...headers })
     expect(answer.status).toBe(400)
@@ -129,14 +129,14 @@ describe('GET /v1/forward-auth', () => {
     expect((await ask(ABOUT, '?denied=200')).status).toBe(400)
   })
 
-  it('holds a request to every method that it claims to be', async () => {
+  it('forward-auth holds a request to every method that it claims to be', async () => {
     const { status } = await asked()
     const login = { 'X-Forwarded-Uri': '/login' }
     await status({ ...login, 'X-Forwarded-Method': 'POST' })
     expect(await status({ ...login, 'X-HTTP-Method-Override': 'POST' })).toBe(429)
   })
 
-  it('asks for a token beside the client’s Authorization', async () => {
+  it('forward-auth asks for a token beside the client’s Authorization', async () => {
     const secret = 'a-token-of-some-length'
     const { status } = await asked({ tokens: [{ name: 'nginx', role: 'check', secret }] })
     expect(await status({ Authorization: `Bearer ${secret}` })).toBe(401)
@@ -144,7 +144,7 @@ describe('GET /v1/forward-auth', () => {
     expect(await status({ 'Headgate-Token': secret, Authorization: 'Bearer of-the-client' })).toBe(200)
   })
 
-  it('leaves a limiter at fault to the failure mode', async () => {
+  it('forward-auth leaves a limiter at fault to the failure mode', async () => {
     const { ask, logged } = await asked({ isBroken: true })
     expect((await ask(ABOUT)).status).toBe(200)
     const shut = await ask({ ...ABOUT, 'X-Forwarded-Uri': '/shut' }, '?denied=403')
@@ -179,7 +179,7 @@ async function proxy(kind: 'nginx' | 'caddy', options: Parameters<typeof auth>[0
 }
 
 describe.each(['nginx', 'caddy'] as const)('%s, as the guide configures it', kind => {
-  it('passes requests and headers on, and says 429 with when to come back', async () => {
+  it('the proxy passes requests and headers on, and says 429 with when to come back', async () => {
     const { url } = await proxy(kind)
     const first = await fetch(`${url}/a?b=c`, { headers: { 'X-Forwarded-For': '203.0.113.7' } })
     expect([first.status, await first.text()]).toEqual([200, 'GET /a?b=c'])
@@ -194,7 +194,7 @@ describe.each(['nginx', 'caddy'] as const)('%s, as the guide configures it', kin
     expect(await third.json()).toMatchObject({ status: 429 })
   })
 
-  it('goes by the method and the client’s own headers, and by nothing that the client makes up', async () => {
+  it('the proxy goes by the method and the client’s own headers, and by nothing that the client makes up', async () => {
     const { url } = await proxy(kind)
     const post = (headers: Record<string, string>) =>
       fetch(`${url}/login`, { method: 'POST', body: 'x'.repeat(10_000), headers })
@@ -209,7 +209,7 @@ describe.each(['nginx', 'caddy'] as const)('%s, as the guide configures it', kin
     expect((await fetch(`${url}/forbidden`, { headers: { 'X-Api-Key': 'k3' } })).status).toBe(403)
   })
 
-  it('says 503 where limits cannot be looked at', async () => {
+  it('the proxy says 503 where limits cannot be looked at', async () => {
     const { url } = await proxy(kind, { isBroken: true })
     expect((await fetch(`${url}/shut`)).status).toBe(503)
   })

@@ -36,7 +36,7 @@ function until<Value>(read: () => Value | Promise<Value>) {
 describe('a body', () => {
   const post = lines('POST / HTTP/1.1', 'Host: a', 'Content-Length: 100000')
 
-  it('that comes too slowly is 408, and its connection and the one to the upstream are closed', async () => {
+  it('a body that comes too slowly is 408, and its connection and the one to the upstream are closed', async () => {
     await start({ minBodyRate: 1_000, bodyGraceMs: 500 })
     upstream.fallSilent()
     const client = send(post)
@@ -48,7 +48,7 @@ describe('a body', () => {
     await until(() => upstream.sockets.size).toBe(0)
   })
 
-  it('that nobody wants is not waited for either', async () => {
+  it('a body that nobody wants is not waited for either', async () => {
     await start({ minBodyRate: 1_000, bodyGraceMs: 500 }, { limit: 0 })
     const client = send(lines('POST / HTTP/1.1', 'Host: a', 'Content-Length: 1000'))
     const trickle = setInterval(() => client.socket.write('x'), 100)
@@ -57,7 +57,7 @@ describe('a body', () => {
     expect(statusesIn(client.text())).toEqual([429])
   })
 
-  it('that the upstream does not read is not the client’s fault', async () => {
+  it('a body that the upstream does not read is not the client’s fault', async () => {
     await start({ minBodyRate: 1_000, bodyGraceMs: 100 })
     const client = send(lines('POST / HTTP/1.1', 'Host: a', 'Content-Length: 100000000'))
     await until(() => upstream.sockets.size).toBe(1)
@@ -85,7 +85,7 @@ it('a client that does not read its response is cut off, and so is the upstream'
 })
 
 describe('requests on one connection', () => {
-  it('are answered up to the bound; then it closes, and the others reach nobody', async () => {
+  it('requests on one connection are answered up to the bound; then it closes, and the others reach nobody', async () => {
     await start({ maxPipelined: 4 })
     const client = send(GET.repeat(2_000))
     await client.closed
@@ -94,7 +94,7 @@ describe('requests on one connection', () => {
     expect(upstream.received.join('').match(/GET /g)).toHaveLength(4)
   })
 
-  it('may be as many as one likes, one after the other', async () => {
+  it('requests on one connection may be as many as one likes, one after the other', async () => {
     await start({ maxPipelined: 1 })
     const client = send(GET)
     for (let request = 1; request <= 5; request++) {
@@ -105,7 +105,7 @@ describe('requests on one connection', () => {
     expect(statusesIn(client.text())).toEqual([200, 200, 200, 200, 200])
   })
 
-  it('that wait for their turn leave the upstream when their client does', async () => {
+  it('requests that wait for their turn leave the upstream when their client does', async () => {
     await start({})
     upstream.fallSilent()
     const client = send(GET.repeat(3))
@@ -143,7 +143,7 @@ it('the upstream has as many requests as it may; one more is 503', async () => {
 })
 
 describe('connections of one client', () => {
-  it('are as many as it may have; one more is closed', async () => {
+  it('a client has as many connections as it may; one more is closed', async () => {
     await start({ maxClientConnections: 2 })
     const [one] = [send(GET), send(GET)]
     await until(() => statusesIn(one?.text() ?? '')).toEqual([200])
@@ -158,14 +158,14 @@ describe('connections of one client', () => {
     }).toEqual([200])
   })
 
-  it('are not counted for a trusted proxy', async () => {
+  it('connections of a trusted proxy are not counted', async () => {
     await start({ maxClientConnections: 1 }, { trustedProxies: ['127.0.0.1'] })
     const all = [send(GET), send(GET), send(GET)]
     for (const client of all) await until(() => statusesIn(client.text())).toEqual([200])
   })
 })
 
-it('what an upstream says unasked is given to nobody as an answer', async () => {
+it('bytes that an upstream sends unasked are given to nobody as an answer', async () => {
   await start({})
   const first = send(GET)
   await until(() => statusesIn(first.text())).toEqual([200])

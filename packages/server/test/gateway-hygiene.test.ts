@@ -88,14 +88,17 @@ describe('a request that could be read in two ways is refused, and the upstream 
       `${lines('POST / HTTP/1.0', 'Host: a', 'Transfer-Encoding: chunked')}0\r\n\r\n`,
     ],
     ['headers of 64 KB', 431, lines('GET / HTTP/1.1', 'Host: a', `X-Long: ${'x'.repeat(65_536)}`)],
-  ])('%s', async (_name, status, request) => {
-    expect((await rawRequest(gateway.url, request)).status).toBe(status)
-    expect(upstream.received).toEqual([])
-  })
+  ])(
+    'a request that could be read in two ways is refused, and the upstream hears nothing of it: %s',
+    async (_name, status, request) => {
+      expect((await rawRequest(gateway.url, request)).status).toBe(status)
+      expect(upstream.received).toEqual([])
+    },
+  )
 })
 
 describe('a request is written anew for the upstream', () => {
-  it('without the headers that belong to one connection, or that Connection names', async () => {
+  it('a request reaches the upstream without the headers of one connection, or those that Connection names', async () => {
     const reply = await rawRequest(
       gateway.url,
       lines(
@@ -129,7 +132,7 @@ describe('a request is written anew for the upstream', () => {
     ])
   })
 
-  it('with our word about the client and not its own', async () => {
+  it('a request reaches the upstream with our word about the client and not its own', async () => {
     await rawRequest(
       gateway.url,
       lines(
@@ -150,7 +153,7 @@ describe('a request is written anew for the upstream', () => {
     expect(request).not.toMatch(/6\.6\.6\.6|8\.8\.8\.8|evil/)
   })
 
-  it('with our word about the client before anything of its own, however many headers there are', async () => {
+  it('our word about the client comes before anything of its own, however many headers there are', async () => {
     const many = Array.from({ length: 99 }, (_, index) => `x${index}: y`)
     expect((await rawRequest(gateway.url, lines('GET / HTTP/1.1', 'Host: a', ...many))).status).toBe(200)
     const names = upstream.received[0]?.split('\r\n').map(line => line.split(':')[0])
@@ -159,7 +162,7 @@ describe('a request is written anew for the upstream', () => {
     expect(names).toContain('x98')
   })
 
-  it('without what a stranger claims about its address, or about where the request was sent', async () => {
+  it('a request reaches the upstream without what a stranger claims about its address, or about where it was sent', async () => {
     const claims = [
       'CF-Connecting-IP',
       'True-Client-IP',
@@ -182,7 +185,7 @@ describe('a request is written anew for the upstream', () => {
     expect(upstream.received[0]).not.toContain('claimed')
   })
 
-  it('without an offer of HTTP/2, which is passed over with whatever follows it', async () => {
+  it('a request reaches the upstream without an offer of HTTP/2, which is passed over with whatever follows it', async () => {
     const offer = lines(
       'GET /1 HTTP/1.1',
       'Host: a',
@@ -198,7 +201,7 @@ describe('a request is written anew for the upstream', () => {
     expect(upstream.received.join('')).not.toMatch(/upgrade|http2|early|PRI/i)
   })
 
-  it('with a chunked body of a DELETE chunked as it came, once', async () => {
+  it('a chunked body of a DELETE reaches the upstream chunked as it came, once', async () => {
     await rawRequest(gateway.url, [
       lines('DELETE /it HTTP/1.1', 'Host: a', 'Transfer-Encoding: chunked'),
       '5;ext=1\r\nhello\r\n',
@@ -211,7 +214,7 @@ describe('a request is written anew for the upstream', () => {
     expect(request.split('\r\n\r\n').slice(1).join('\r\n\r\n')).toBe('5\r\nhello\r\n0\r\n\r\n')
   })
 
-  it('so that a request hidden in a body stays a body', async () => {
+  it('a request hidden in a body stays a body', async () => {
     const hidden = lines('GET /admin HTTP/1.1', 'Host: a')
     await rawRequest(
       gateway.url,
@@ -222,7 +225,7 @@ describe('a request is written anew for the upstream', () => {
     expect(upstream.received[0]?.endsWith(hidden)).toBe(true)
   })
 
-  it('with a path of two slashes as a path and not as a host', async () => {
+  it('a path of two slashes reaches the upstream as a path and not as a host', async () => {
     expect((await rawRequest(gateway.url, lines('GET //evil.example/x HTTP/1.1', 'Host: a'))).status).toBe(
       200,
     )
@@ -231,7 +234,7 @@ describe('a request is written anew for the upstream', () => {
 })
 
 describe('an answer is written anew for the client', () => {
-  it('without the headers that belong to one connection, or that Connection names', async () => {
+  it('an answer reaches the client without the headers of one connection, or those that Connection names', async () => {
     upstream.answerWith(
       `${lines(
         'HTTP/1.1 201 Made',
@@ -254,7 +257,7 @@ describe('an answer is written anew for the client', () => {
     expect(reply.text.endsWith('\r\n\r\nok')).toBe(true)
   })
 
-  it('and a redirect is an answer like any other', async () => {
+  it('a redirect is an answer like any other', async () => {
     upstream.answerWith(lines('HTTP/1.1 302 Found', 'Location: http://169.254.169.254/', 'Content-Length: 0'))
     const reply = await rawRequest(gateway.url, lines('GET / HTTP/1.1', 'Host: a'))
     expect(reply.status).toBe(302)
@@ -262,7 +265,7 @@ describe('an answer is written anew for the client', () => {
     expect(upstream.received).toHaveLength(1)
   })
 
-  it('without the length of a body that must not come', async () => {
+  it('an answer reaches the client without the length of a body that must not come', async () => {
     upstream.answerWith(lines('HTTP/1.1 204 No Content', 'Content-Length: 5'))
     const empty = await rawRequest(gateway.url, lines('GET / HTTP/1.1', 'Host: a'))
     expect([empty.status, empty.header('Content-Length')]).toEqual([204, undefined])
@@ -276,7 +279,7 @@ describe('an answer is written anew for the client', () => {
     ['a control byte in its reason', lines('HTTP/1.1 200 a\x01b', 'Content-Length: 0')],
     ['a status that is none', lines('HTTP/1.1 099 OK', 'Content-Length: 0')],
     ['another transfer coding', lines('HTTP/1.1 200 OK', 'Transfer-Encoding: gzip, chunked')],
-  ])('and one with %s is a bad gateway, of which the log tells', async (_name, answer) => {
+  ])('an answer with %s is a bad gateway, of which the log tells', async (_name, answer) => {
     upstream.answerWith(answer)
     const reply = await rawRequest(gateway.url, lines('GET / HTTP/1.1', 'Host: a'))
     expect(reply.text).toMatch(/^HTTP\/1\.1 502 Bad Gateway\r\n/)
@@ -286,7 +289,7 @@ describe('an answer is written anew for the client', () => {
     expect((await rawRequest(gateway.url, lines('GET / HTTP/1.1', 'Host: a'))).status).toBe(200)
   })
 
-  it('and one that is not HTTP is a bad gateway', async () => {
+  it('an answer that is not HTTP is a bad gateway', async () => {
     upstream.answerWith('SSH-2.0-OpenSSH_9.2\r\n')
     expect((await rawRequest(gateway.url, lines('GET / HTTP/1.1', 'Host: a'))).status).toBe(502)
     upstream.answerWith(lines('HTTP/1.1 200 OK', 'Content-Length: 5', 'Transfer-Encoding: chunked'))

@@ -12,7 +12,7 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close()
 })
 
-it(`${ADDRESSES} denied addresses write ten lines a second, and how many more there were`, async () => {
+it(`a flood of ${ADDRESSES} denied addresses writes ten lines a second, and how many more there were`, async () => {
   const upstream = await startRawUpstream()
   const gateway = await startGateway(upstream.url, { limit: 0, trustedProxies: ['127.0.0.1'] })
   closers.push(upstream.close, gateway.close)

@@ -79,18 +79,18 @@ describe('a request goes', () => {
     ['shop.example.com', '/api', 'below'],
     ['shop.eu.example.com', '/api', 'below-eu'],
     ['example.com.evil', '/', 'rest'],
-  ])('with Host %s and path %s to %s', (host, path, expected) => {
+  ])('a request with Host %s and path %s goes to %s', (host, path, expected) => {
     expect(find(host, path)).toBe(`http://${expected}`)
   })
 
-  it('nowhere when no route is for it', async () => {
+  it('a request goes nowhere when no route is for it', async () => {
     const url = await listening(createServer(named('api')))
     const { ask } = await gatewayTo({ routes: [{ match: { path: '/api' }, upstream: url }] })
     expect(await ask('/api/1')).toContain(`api ${new URL(url).host} /api/1`)
     expect(await ask('/other')).toMatch(/^HTTP\/1\.1 404[\s\S]*No route is for this host and path/)
   })
 
-  it('with its own Host, where that is wanted', async () => {
+  it('a request goes with its own Host, where that is wanted', async () => {
     const url = await listening(createServer(named('api')))
     const { ask } = await gatewayTo({ upstream: { urls: url, host: 'keep' } })
     expect(await ask('/', 'shop.example:81')).toContain('api shop.example:81 /')
@@ -98,7 +98,7 @@ describe('a request goes', () => {
 })
 
 describe('servers that do the same', () => {
-  it('take turns, and the one with fewer requests under way is asked first', async () => {
+  it('servers that do the same take turns, and the one with fewer requests under way is asked first', async () => {
     const waiting: (() => void)[] = []
     const slow = await listening(createServer((_req, res) => void waiting.push(() => res.end('slow'))))
     const quick = await listening(createServer(named('quick')))
@@ -113,7 +113,7 @@ describe('servers that do the same', () => {
     ])
   })
 
-  it('stand in for one that is gone, also for requests that must not be asked twice', async () => {
+  it('servers stand in for one that is gone, also for requests that must not be asked twice', async () => {
     const gone = createServer()
     const goneUrl = await listening(gone)
     await new Promise(resolve => gone.close(resolve))
@@ -126,7 +126,7 @@ describe('servers that do the same', () => {
     expect(logged).toEqual([])
   })
 
-  it('are not asked again what was sent and may have been done', async () => {
+  it('servers are not asked again what was sent and may have been done', async () => {
     const breaking = await startRawUpstream()
     closers.push(breaking.close)
     breaking.answerBy((_request, socket) => void socket.destroy())
@@ -138,7 +138,7 @@ describe('servers that do the same', () => {
     expect(breaking.received).toHaveLength(3)
   })
 
-  it('that fail are left alone for a while, longer each time, and tried by one request', () => {
+  it('servers that fail are left alone for a while, longer each time, and tried by one request', () => {
     const health = createServerHealth()
     const asked = (nowMs: number) => [health.isUp(nowMs), health.isUp(nowMs)]
     for (let failure = 0; failure < 2; failure++) health.failed(0)
@@ -155,7 +155,7 @@ describe('servers that do the same', () => {
 })
 
 describe('an https upstream', () => {
-  it('is verified against its authority and its name', async () => {
+  it('an https upstream is verified against its authority and its name', async () => {
     const { key, cert } = await certificate('127.0.0.1')
     const url = await listening(createHttpsServer({ key, cert }, named('secret')), 'https')
     const trusting = await gatewayTo({ upstream: url }, { upstreamCa: cert })

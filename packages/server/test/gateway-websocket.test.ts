@@ -60,7 +60,7 @@ async function gatewayTo(url: string, options?: TestGatewayOptions) {
   return gateway
 }
 
-it('passes the handshake on, then bytes both ways, and each side closes with the other', async () => {
+it('a WebSocket gets the handshake passed on, then bytes both ways, and each side closes with the other', async () => {
   const upstream = await echo()
   const { url } = await gatewayTo(upstream.url)
   const client = openClient(url, HANDSHAKE)
@@ -80,7 +80,7 @@ it('passes the handshake on, then bytes both ways, and each side closes with the
   await expect.poll(() => upstream.open.size).toBe(0)
 })
 
-it('is limited at the handshake', async () => {
+it('a WebSocket is limited at the handshake', async () => {
   const upstream = await echo()
   const { url } = await gatewayTo(upstream.url, { limit: 1 })
   const first = openClient(url, HANDSHAKE)
@@ -117,7 +117,7 @@ describe('nothing that comes before the upstream has agreed is passed on', () =>
     ['in the same packet', HANDSHAKE + SMUGGLED],
     ['in the next', [HANDSHAKE, SMUGGLED]],
     ['as a body', HANDSHAKE.replace('\r\n\r\n', `\r\nContent-Length: ${SMUGGLED.length}\r\n\r\n`) + SMUGGLED],
-  ])('%s', async (_how, bytes) => {
+  ])('nothing that comes before the upstream has agreed is passed on: %s', async (_how, bytes) => {
     const upstream = await startRawUpstream()
     closers.push(upstream.close)
     upstream.fallSilent()
@@ -133,7 +133,7 @@ describe('nothing that comes before the upstream has agreed is passed on', () =>
     expect(client.text()).not.toContain('101')
   })
 
-  it('nor anything behind an agreement to another protocol', async () => {
+  it('nothing behind an agreement to another protocol is passed on', async () => {
     const upstream = await startRawUpstream()
     closers.push(upstream.close)
     upstream.answerWith(lines('HTTP/1.1 101 Switching Protocols', 'Connection: Upgrade', 'Upgrade: h2c'))
@@ -150,7 +150,7 @@ describe('an offer of HTTP/2 is passed over', () => {
     'x-secret: 1',
   ]
 
-  it('and the request is served as HTTP/1.1, body and all, and the connection closes', async () => {
+  it('a request that offers HTTP/2 is served as HTTP/1.1, body and all, and the connection closes', async () => {
     const upstream = await startRawUpstream()
     closers.push(upstream.close)
     const { url } = await gatewayTo(upstream.url)
@@ -165,7 +165,7 @@ describe('an offer of HTTP/2 is passed over', () => {
     expect(upstream.received[0]).not.toMatch(/h2c|http2-settings|x-secret/i)
   })
 
-  it('and what stands behind it is nobody’s', async () => {
+  it('bytes behind an offer of HTTP/2 are nobody’s', async () => {
     const upstream = await startRawUpstream()
     closers.push(upstream.close)
     const { url } = await gatewayTo(upstream.url)
@@ -176,7 +176,7 @@ describe('an offer of HTTP/2 is passed over', () => {
     expect(upstream.received.join('')).not.toContain('/behind')
   })
 
-  it('any other is 501, and not charged', async () => {
+  it('an offer of any other protocol is 501, and not charged', async () => {
     const upstream = await echo()
     const { url } = await gatewayTo(upstream.url, { limit: 1 })
     for (const protocol of ['websocket, h2c', 'TLS/1.0', 'websocket']) {

@@ -56,7 +56,7 @@ function brokenGate(onStoreFailure?: 'closed'): Gate {
 }
 
 describe('what the limiter says', () => {
-  it('goes with every answer, and a denial never reaches the upstream', async () => {
+  it('headers of the limiter go with every answer, and a denial never reaches the upstream', async () => {
     const upstream = await rawUpstream()
     const { url, logged } = await gatewayTo(upstream.url, { limit: 2 })
     const statuses: number[] = []
@@ -75,14 +75,14 @@ describe('what the limiter says', () => {
     ])
   })
 
-  it('is a problem for browsers, too', async () => {
+  it('a denial is a problem for browsers, too', async () => {
     const { url } = await gatewayTo((await rawUpstream()).url, { limit: 0 })
     const denied = await fetch(url, { headers: { accept: 'text/html' } })
     expect(denied.headers.get('content-type')).toBe('application/problem+json')
     expect(await denied.text()).toMatch(/^\{.*\}\n$/)
   })
 
-  it('holds a place for as long as a request is under way', async () => {
+  it('a place is held for as long as a request is under way', async () => {
     const upstream = await rawUpstream()
     const config = defineConfig({
       policies: { streams: { algorithm: 'concurrency', limit: 1 } },
@@ -100,7 +100,7 @@ describe('what the limiter says', () => {
     await expect.poll(async () => (await fetch(url)).status).toBe(200)
   })
 
-  it('is asked before the body is read: a denied upload is answered at once and not drained', async () => {
+  it('the limiter is asked before the body is read: a denied upload is answered at once and not drained', async () => {
     const upstream = await rawUpstream()
     const { url } = await gatewayTo(upstream.url, { limit: 0 })
     const part = 'x'.repeat(32 * 1024)
@@ -126,14 +126,14 @@ describe('what the limiter says', () => {
     expect(upstream.received).toEqual([])
   })
 
-  it('does not cost a connection when the denied body is small', async () => {
+  it('a denial does not cost a connection when the denied body is small', async () => {
     const { url } = await gatewayTo((await rawUpstream()).url, { limit: 0 })
     const post = `${lines('POST / HTTP/1.1', 'Host: a', 'Content-Length: 5')}hello`
     const reply = await rawRequest(url, [post, post])
     expect(reply.text.match(/^HTTP\/1\.1 429 /gm)).toHaveLength(2)
   })
 
-  it('is asked before 100 Continue is sent', async () => {
+  it('the limiter is asked before 100 Continue is sent', async () => {
     const upstream = await rawUpstream()
     const { url } = await gatewayTo(upstream.url, { limit: 1 })
     const head = lines('PUT / HTTP/1.1', 'Host: a', 'Content-Length: 5', 'Expect: 100-continue')
@@ -146,14 +146,14 @@ describe('what the limiter says', () => {
     expect(denied.text).not.toContain('100 Continue')
   })
 
-  it('is given to HTTP/1.0 without 100 Continue, which it does not know', async () => {
+  it('a client of HTTP/1.0 gets no 100 Continue, which it does not know', async () => {
     const { url } = await gatewayTo((await rawUpstream()).url)
     const head = lines('PUT / HTTP/1.0', 'Host: a', 'Content-Length: 5', 'Expect: 100-continue')
     const reply = await rawRequest(url, [head, 'hello'])
     expect(reply.text).toMatch(/^HTTP\/1\.1 200 /)
   })
 
-  it('is not needed: a limiter at fault lets requests pass and says so once', async () => {
+  it('a limiter at fault lets requests pass and says so once', async () => {
     const gate = brokenGate()
     const { url, logged } = await gatewayTo((await rawUpstream()).url, { gate })
     for (let index = 0; index < 3; index++) {
@@ -165,7 +165,7 @@ describe('what the limiter says', () => {
     expect(gate.counts().faults).toBe(3)
   })
 
-  it('is needed where the file says closed: a limiter at fault refuses with 503, and nothing is forwarded', async () => {
+  it('a limiter at fault refuses with 503 where the file says closed, and nothing is forwarded', async () => {
     const gate = brokenGate('closed')
     const upstream = await rawUpstream()
     const { url, logged } = await gatewayTo(upstream.url, { gate })

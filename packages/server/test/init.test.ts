@@ -10,7 +10,7 @@ const file = join(folder, 'headgate.yaml')
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 describe('headgate init', () => {
-  it('writes a sound file, and never over another unless told to', async () => {
+  it('init writes a sound file, and never over another unless told to', async () => {
     const written = await runInProcess(['init', file])
     expect(written).toEqual({
       code: 0,
@@ -37,7 +37,7 @@ describe('headgate init', () => {
     expect(readFileSync(file, 'utf8')).toContain('tiers: default')
   })
 
-  it('is also sound with every example switched on', async () => {
+  it('the file of init is also sound with every example switched on', async () => {
     const { out } = await runInProcess(['init', '--stdout'])
     const switchedOn = out.replace(/^# (?!yaml-language)/gm, '')
     const config = await parseConfig(switchedOn, 'headgate.yaml')
@@ -49,7 +49,7 @@ describe('headgate init', () => {
     })
   })
 
-  it('says where no file can be', async () => {
+  it('init says where no file can be', async () => {
     const { code, err } = await runInProcess(['init', join(folder, 'no', 'such', 'folder.yaml')])
     expect(code).toBe(2)
     expect(err).toContain('folder.yaml: expected a place for a file; got ENOENT')

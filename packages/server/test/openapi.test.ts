@@ -48,7 +48,7 @@ function objections(at: string, value: unknown): string {
   return validate(value) ? '' : ajv.errorsText(validate.errors)
 }
 
-it('lists the paths and methods that there are', () => {
+it('the document lists the paths and methods that there are', () => {
   const offered = [...decisionEndpoints(gate, () => {}), ...operatorEndpoints(gate)].flatMap(
     ({ path, methods }) => Object.keys(methods).map(method => `${method} ${path}`),
   )
@@ -57,7 +57,7 @@ it('lists the paths and methods that there are', () => {
   )
 })
 
-it('is served, and refers to nothing that is missing', async () => {
+it('the document is served, and refers to nothing that is missing', async () => {
   const served = await fetch(`${api.url}/v1/openapi.json`)
   expect(await served.json()).toEqual(JSON.parse(JSON.stringify(OPENAPI_DOCUMENT)))
   for (const { path, method } of operations) {
@@ -100,25 +100,28 @@ async function send(method: string, path: string, body: unknown): Promise<Respon
 }
 
 describe('what is sound to the document is sound to the API, and its answer is as described', () => {
-  it.each(SOUND)('%s %s %j', async (method, path, body) => {
-    if (body !== undefined) {
-      const at = pointer('paths', path, method, 'requestBody', 'content', 'application/json', 'schema')
-      expect(objections(at, body)).toBe('')
-    }
-    const answer = await send(method, path, body)
-    expect(answer.status).toBe(200)
-    const at = pointer('paths', path, method, 'responses', '200', 'content', 'application/json', 'schema')
-    expect(objections(at, await answer.json())).toBe('')
-  })
+  it.each(SOUND)(
+    'a call that is sound to the document is sound to the API, and its answer is as described: %s %s %j',
+    async (method, path, body) => {
+      if (body !== undefined) {
+        const at = pointer('paths', path, method, 'requestBody', 'content', 'application/json', 'schema')
+        expect(objections(at, body)).toBe('')
+      }
+      const answer = await send(method, path, body)
+      expect(answer.status).toBe(200)
+      const at = pointer('paths', path, method, 'responses', '200', 'content', 'application/json', 'schema')
+      expect(objections(at, await answer.json())).toBe('')
+    },
+  )
 
-  it('a refund', async () => {
+  it('a refund is answered as the document describes', async () => {
     const check = await send('post', '/v1/check', { subject: 'user:2', policy: 'api', refundable: true })
     const { reference } = (await check.json()) as { reference: string }
     const answer = await send('post', '/v1/refund', { reference, units: 1 })
     expect(objections(pointer('components', 'schemas', 'Refunded'), await answer.json())).toBe('')
   })
 
-  it('a release', async () => {
+  it('a release is answered as the document describes', async () => {
     const check = await send('post', '/v1/check', { subject: 'user:3', policy: 'api', refundable: true })
     const { reference } = (await check.json()) as { reference: string }
     const answer = await send('post', '/v1/release', { reference })
@@ -136,7 +139,7 @@ describe('what is sound to the document is sound to the API, and its answer is a
     expect(objections(at, await answer.json())).toBe('')
   })
 
-  it('every operation is tried', () => {
+  it('every operation of the document is tried', () => {
     const tried = new Set([
       ...SOUND.map(([method, path]) => `${method} ${path}`),
       'post /v1/refund',
@@ -165,14 +168,17 @@ describe('what the API refuses the document refuses, and the problem is as descr
     ['post', '/v1/reset', {}],
     ['post', '/v1/inspect', { subject: 7 }],
     ['patch', '/v1/control', { multiplier: '2' }],
-  ])('%s %s %j', async (method, path, body) => {
-    const at = pointer('paths', path, method, 'requestBody', 'content', 'application/json', 'schema')
-    expect(objections(at, body)).not.toBe('')
-    const answer = await send(method, path, body)
-    expect(answer.status).toBe(400)
-    expect(
-      operations.find(one => one.path === path && one.method === method)?.operation.responses,
-    ).toHaveProperty('400')
-    expect(objections(pointer('components', 'schemas', 'Problem'), await answer.json())).toBe('')
-  })
+  ])(
+    'a call that the API refuses the document refuses, and the problem is as described: %s %s %j',
+    async (method, path, body) => {
+      const at = pointer('paths', path, method, 'requestBody', 'content', 'application/json', 'schema')
+      expect(objections(at, body)).not.toBe('')
+      const answer = await send(method, path, body)
+      expect(answer.status).toBe(400)
+      expect(
+        operations.find(one => one.path === path && one.method === method)?.operation.responses,
+      ).toHaveProperty('400')
+      expect(objections(pointer('components', 'schemas', 'Problem'), await answer.json())).toBe('')
+    },
+  )
 })

@@ -65,7 +65,7 @@ async function cli(...args: string[]) {
 }
 
 describe('the gateway', () => {
-  it('decides by the rules of the file, whatever the spelling', async () => {
+  it('the gateway decides by the rules of the file, whatever the spelling', async () => {
     const { statuses } = await serve()
     expect(await statuses(1, '/login', 'POST')).toEqual([200])
     expect(await statuses(1, '/LOGIN/?again', 'POST')).toEqual([429])
@@ -76,7 +76,7 @@ describe('the gateway', () => {
 })
 
 describe('headgate control', () => {
-  it('switches a running server off and on, and scales it', async () => {
+  it('control switches a running server off and on, and scales it', async () => {
     const { statuses, server } = await serve()
     expect(await statuses(4)).toEqual([200, 200, 200, 429])
     expect(await cli('control', 'get', ...server)).toEqual({ code: 0, text: 'limits on, multiplier 1' })
@@ -91,7 +91,7 @@ describe('headgate control', () => {
     expect(await statuses(4)).toEqual([200, 200, 200, 429])
   })
 
-  it('works on Redis itself, and reaches a server that uses it', async () => {
+  it('control works on Redis itself, and reaches a server that uses it', async () => {
     const redis = await startRedis()
     cleanUps.push(() => redis.stop())
     const { statuses } = await serve('--redis', redis.url)
@@ -117,7 +117,7 @@ describe('the control hash, edited by hand', () => {
     ['', true],
     ['disabled', true],
     ['2', true],
-  ])('enabled %j', async (word, enabled) => {
+  ])('a server obeys the control hash, edited by hand: enabled %j', async (word, enabled) => {
     handEdited ??= await startRedis()
     await sendCommand(handEdited.port, 'HSET', 'rate-limit:control', 'enabled', word)
     const { code, text } = await cli('control', 'get', '--redis', handEdited.url)
@@ -137,7 +137,7 @@ describe('the control hash, edited by hand', () => {
 describe('headgate override', () => {
   const why = ['--ttl', '1h', '--reason', 'launch day', '--by', 'ada']
 
-  it('is set, listed, obeyed and removed', async () => {
+  it('an override is set, listed, obeyed and removed', async () => {
     const { statuses, server } = await serve()
     expect(await statuses(1, '/login', 'POST')).toEqual([200])
     const set = ['override', 'set', '--rule', 'login', '--limit', 'log-1h=3', ...why, ...server]
@@ -150,7 +150,7 @@ describe('headgate override', () => {
     expect((await cli('override', 'list', ...server)).text).toBe('none')
   })
 
-  it('of a subject may be another tier or numbers of its own', async () => {
+  it('an override of a subject may be another tier or numbers of its own', async () => {
     const { server } = await serve()
     const subject = ['--subject', 'user:42']
     expect((await cli('override', 'set', ...subject, '--tier', 'pro', ...why, ...server)).code).toBe(0)
@@ -176,7 +176,7 @@ it('--json answers scripts', async () => {
 })
 
 describe('the metrics', () => {
-  it('count what compare, shadow and candidates found, and say whether the file is in use', async () => {
+  it('the metrics count what compare, shadow and candidates found, and say whether the file is in use', async () => {
     const compared = join(folder, 'compared.yaml')
     writeFileSync(
       compared,
@@ -265,14 +265,14 @@ describe('over HTTP', () => {
     ],
     ['POST', '/v1/explain', { subject: [] }, 'subject', 'expected at least one'],
     ['POST', '/v1/explain', { subject: 'user:42', cost: -1 }, 'cost', 'a whole number from 0'],
-  ])('%s %s %j is 400 and names the field', async (method, path, body, field, detail) => {
+  ])('the call %s %s %j is 400 and names the field', async (method, path, body, field, detail) => {
     const { adminUrl } = await shared()
     const answer = await send(adminUrl, method, path, body)
     expect(answer).toMatchObject({ status: 400, body: { field, detail: expect.stringContaining(detail) } })
     expect(JSON.stringify(answer)).not.toContain('canary')
   })
 
-  it('and nothing has changed', async () => {
+  it('a refused call changes nothing', async () => {
     const { adminUrl } = await shared()
     expect((await send(adminUrl, 'GET', '/v1/control')).body).toEqual({ enabled: true, multiplier: 1 })
     expect((await send(adminUrl, 'GET', '/v1/overrides')).body).toEqual({ overrides: [] })
@@ -290,7 +290,7 @@ describe('over HTTP', () => {
     expect((await fetch(`${adminUrl}/v1/control`, foreign)).status).toBe(403)
   })
 
-  it('while Redis is away operators get 503 and when to come back, and mistakes stay mistakes', async () => {
+  it('operators get 503 and when to come back while Redis is away, and mistakes stay mistakes', async () => {
     const redis = await startRedis()
     cleanUps.push(() => redis.stop())
     const { adminUrl } = await serve('--redis', redis.url)

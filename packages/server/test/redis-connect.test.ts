@@ -65,7 +65,7 @@ describe('a Redis url', () => {
         ],
       },
     ],
-  ])('is understood: %s', (url, expected) => {
+  ])('a Redis url is understood: %s', (url, expected) => {
     expect(parseRedisUrl(url)).toMatchObject(expected)
   })
 
@@ -85,7 +85,7 @@ describe('a Redis url', () => {
     [],
     [`redis://:${SECRET}@a`, `redis-sentinel://:${SECRET}@b/main`],
     [`redis://:${SECRET}@a/1`, `redis://:${SECRET}@b`],
-  ])('is refused without being repeated: case %#', url => {
+  ])('a bad Redis url is refused without being repeated: case %#', url => {
     let thrown: unknown
     try {
       createRedisStore({ url })
@@ -114,37 +114,40 @@ describe('the store for a url', () => {
   })
   afterAll(() => Promise.all([server.stop(), cluster.stop(), sentinel.stop()]))
 
-  it('decides on a single server, as the user and in the database of the url', async () => {
+  it('the store for a url decides on a single server, as the user and in the database of the url', async () => {
     expect(await decidesThrough(`redis://limiter:${SECRET}@127.0.0.1:${server.port}/5`)).toBe(4)
     expect(await decidesThrough(`redis://127.0.0.1:${server.port}/5`)).toBe(3)
     expect(await decidesThrough(`redis://127.0.0.1:${server.port}`)).toBe(4)
   })
 
-  it('decides on a cluster, by one url or several', async () => {
+  it('the store for a url decides on a cluster, by one url or several', async () => {
     const hosts = cluster.primaries.map(({ port }) => `127.0.0.1:${port}`)
     expect(await decidesThrough(`redis-cluster://${hosts.join(',')}`)).toBe(4)
     expect(await decidesThrough(hosts.map(host => `redis://${host}`))).toBe(3)
   })
 
-  it('decides on the primary behind sentinels', async () => {
+  it('the store for a url decides on the primary behind sentinels', async () => {
     const hosts = sentinel.sentinels.map(({ host, port }) => `${host}:${port}`)
     expect(await decidesThrough(`redis-sentinel://${hosts.join(',')}/${sentinel.masterName}`)).toBe(4)
   })
 
-  it.each(['wrong password', 'nobody there'])('fails in time and tells no secret: %s', async what => {
-    const said = [vi.spyOn(console, 'error'), vi.spyOn(console, 'warn'), vi.spyOn(console, 'log')]
-    const port = what === 'nobody there' ? await findFreePort() : server.port
-    const store = createRedisStore({
-      url: `redis://limiter:${SECRET}-wrong@127.0.0.1:${port}`,
-      deadlineMs: 200,
-      onStoreFailure: 'throw',
-    })
-    const error = await Promise.resolve(store.decide(ask('user:1'))).catch((reason: unknown) => reason)
-    await store.close()
-    const text = inspect([error, said.flatMap(spy => spy.mock.calls)], { depth: 10, showHidden: true })
-    for (const spy of said) spy.mockRestore()
-    expect(text).toContain('ERR_HEADGATE_STORE')
-    expect(text).toContain(what === 'nobody there' ? 'ECONNREFUSED' : 'WRONGPASS')
-    expect(text).not.toContain(SECRET)
-  })
+  it.each(['wrong password', 'nobody there'])(
+    'the store for a url fails in time and tells no secret: %s',
+    async what => {
+      const said = [vi.spyOn(console, 'error'), vi.spyOn(console, 'warn'), vi.spyOn(console, 'log')]
+      const port = what === 'nobody there' ? await findFreePort() : server.port
+      const store = createRedisStore({
+        url: `redis://limiter:${SECRET}-wrong@127.0.0.1:${port}`,
+        deadlineMs: 200,
+        onStoreFailure: 'throw',
+      })
+      const error = await Promise.resolve(store.decide(ask('user:1'))).catch((reason: unknown) => reason)
+      await store.close()
+      const text = inspect([error, said.flatMap(spy => spy.mock.calls)], { depth: 10, showHidden: true })
+      for (const spy of said) spy.mockRestore()
+      expect(text).toContain('ERR_HEADGATE_STORE')
+      expect(text).toContain(what === 'nobody there' ? 'ECONNREFUSED' : 'WRONGPASS')
+      expect(text).not.toContain(SECRET)
+    },
+  )
 })

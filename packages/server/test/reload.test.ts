@@ -64,7 +64,7 @@ function load(url: string) {
 }
 
 describe('a policy file that changes while the gateway serves', () => {
-  it('is in use soon, and what was used counts on', async () => {
+  it('a policy file that changes is in use soon, and what was used counts on', async () => {
     put(limitOf(3))
     running = await serveHeadgate('--config', file, '--demo')
     const { gatewayUrl } = running
@@ -81,7 +81,7 @@ describe('a policy file that changes while the gateway serves', () => {
     expect(running.stdout()).toContain('in use as changed')
   })
 
-  it('keeps the last good one when it is broken, says so loudly, and recovers', async () => {
+  it('the last good policy file is kept when the next is broken; the gateway says so loudly, and recovers', async () => {
     put(limitOf(1_000))
     running = await serveHeadgate('--config', file, '--demo')
     expect(await healthOf(running)).toEqual({ status: 'ok', config: 'current', refusedConfigs: 0 })
@@ -103,7 +103,7 @@ describe('a policy file that changes while the gateway serves', () => {
     expect((await fetch(running.gatewayUrl)).headers.get('x-ratelimit-limit')).toBe('1001')
   })
 
-  it('50 times under load drops no request', async () => {
+  it('a policy file that changes 50 times under load drops no request', async () => {
     put(limitOf(1_000_000))
     running = await serveHeadgate('--config', file, '--demo')
     const clients = load(running.gatewayUrl)
@@ -128,7 +128,7 @@ describe('a policy file that changes while the gateway serves', () => {
 })
 
 describe('settings of the environment', () => {
-  it('come before the file, and flags before them', async () => {
+  it('settings of the environment come before the file, and flags before them', async () => {
     put(limitOf(1_000))
     const settings = { RATE_LIMIT_RULES_PATH: file, RATE_LIMIT_REQUESTS: '7', RATE_LIMIT_DURATION: '60' }
     running = await serveHeadgateIn({ cwd: folder, env: settings }, '--demo')
@@ -151,7 +151,7 @@ describe('settings of the environment', () => {
     expect(await limitNow()).toBeNull()
   })
 
-  it('need no file', async () => {
+  it('settings of the environment need no file', async () => {
     running = await serveHeadgateIn(
       { cwd: folder, env: { RATE_LIMIT_GLOBAL_CAPACITY: '4' } },
       '--upstream',

@@ -12,7 +12,7 @@ const folder = mkdtempSync(join(tmpdir(), 'headgate-rules-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 describe('headgate rules validate', () => {
-  it('sums up a sound file, headgate.yaml if none is named', async () => {
+  it('rules validate sums up a sound file, headgate.yaml if none is named', async () => {
     writeFileSync(join(folder, 'headgate.yaml'), 'mode: enforce\nenforce: 25%\ncosts: { /a: 2 }\n')
     expect(await runHeadgate(['rules', 'validate'], folder)).toEqual({
       code: 0,
@@ -22,7 +22,7 @@ describe('headgate rules validate', () => {
     })
   })
 
-  it('reports every mistake, and ends with 2', async () => {
+  it('rules validate reports every mistake, and ends with 2', async () => {
     const file = join(folder, 'bad.yaml')
     writeFileSync(file, 'mode: shadwo\nrules:\n  - { match: { path: login }, policy: api }\n')
     const { code, stdout, stderr } = await runHeadgate(['rules', 'validate', file])
@@ -36,7 +36,7 @@ describe('headgate rules validate', () => {
     ])
   })
 
-  it('says when there is no such file', async () => {
+  it('rules validate says when there is no such file', async () => {
     const { code, stderr } = await runHeadgate(['rules', 'validate', 'missing.yaml'], folder)
     expect({ code, stderr }).toEqual({
       code: 2,
@@ -48,7 +48,7 @@ describe('headgate rules validate', () => {
 describe('headgate rules explain', () => {
   const explain = (...args: string[]) => runHeadgate(['rules', 'explain', '--config', EXAMPLE, ...args])
 
-  it('says which rule a request matches, and what it costs', async () => {
+  it('rules explain says which rule a request matches, and what it costs', async () => {
     const { code, stdout } = await explain(
       'post',
       '/API/simulation/start?x=1',
@@ -62,7 +62,7 @@ describe('headgate rules explain', () => {
     expect(stdout).toContain('caller: rule default, policy tier: decides\n')
   })
 
-  it('never prints an API key', async () => {
+  it('rules explain never prints an API key', async () => {
     const { code, stdout } = await explain('GET', '/', '--subject', 'apikey:canary', 'ip:192.0.2.9')
     expect(code).toBe(0)
     expect(stdout).toContain('charged to apikey:~')
@@ -73,7 +73,7 @@ describe('headgate rules explain', () => {
     [['GET', '/', '--tier', 'gold'], '--tier: expected one of anonymous, free'],
     [['GET', '/', '--subject', 'canary'], "subject: expected 'type:id'"],
     [['GET'], "missing required argument 'path'"],
-  ])('%j ends with 2', async (args, message) => {
+  ])('rules explain %j ends with 2', async (args, message) => {
     const { code, stderr } = await explain(...args)
     expect(code).toBe(2)
     expect(stderr).toContain(message)
@@ -98,7 +98,7 @@ it.each([
   ['override', 'list'],
   ['override', 'set'],
   ['override', 'remove'],
-])('%s %s --help: the reference explains every flag', async (...command) => {
+])('the reference explains every flag that %s %s --help lists', async (...command) => {
   const { code, out } = await runInProcess([...command, '--help'])
   expect(code).toBe(0)
   const reference = readFileSync(new URL('../../../docs/reference/cli.md', import.meta.url), 'utf8')

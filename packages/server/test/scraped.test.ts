@@ -61,7 +61,9 @@ async function ask(query: string): Promise<readonly { readonly value: readonly [
 }
 
 describe('a scraped server', () => {
-  it('counts what passed and what did not, and every panel has data', { timeout: 60_000 }, async () => {
+  it('a scraped server counts what passed and what did not, and every panel has data', {
+    timeout: 60_000,
+  }, async () => {
     const scraped = () =>
       vi.waitFor(async () => expect(await ask('rate_limit_decisions_total')).not.toEqual([]), 20_000)
     const send = async () => {

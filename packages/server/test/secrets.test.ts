@@ -175,7 +175,7 @@ describe('the secret', () => {
     return /apikey:~[0-9a-f]{32}/.exec(await everythingStored(redis.url))?.[0]
   }
 
-  it('may come from a file or the environment, and names the same callers', async () => {
+  it('the secret may come from a file or the environment, and names the same callers', async () => {
     const name = await nameWith({}, '--subject-secret-file', secretFile)
     expect(name).toBeDefined()
     expect(await nameWith({ HEADGATE_SUBJECT_SECRET: SECRET })).toBe(name)
@@ -185,12 +185,12 @@ describe('the secret', () => {
     expect(new Set([name, other, none, undefined]).size).toBe(4)
   })
 
-  it('is missed with a warning', async () => {
+  it('a missing secret is warned of', async () => {
     const { stdout } = await serve({})
     expect(stdout()).toContain('WARN_HEADGATE_DEFAULT_SECRET: subject.secret: none is set')
   })
 
-  it('is used by commands on Redis itself, so that servers obey them', async () => {
+  it('the secret is used by commands on Redis itself, so that servers obey them', async () => {
     await sendCommand(redis.port, 'FLUSHALL')
     const { adminUrl } = await serve({}, '--subject-secret-file', secretFile)
     const target = ['--subject', check.subject, '--subject-secret-file', secretFile]
@@ -205,7 +205,7 @@ describe('the secret', () => {
     )
   })
 
-  it('is refused when it is given twice', async () => {
+  it('a secret that is given twice is refused', async () => {
     const env = { HEADGATE_SUBJECT_SECRET: SECRET, HEADGATE_SUBJECT_SECRET_FILE: secretFile }
     await expect(serve(env)).rejects.toThrow(
       'HEADGATE_SUBJECT_SECRET: expected one of HEADGATE_SUBJECT_SECRET and HEADGATE_SUBJECT_SECRET_FILE; got both',
@@ -213,7 +213,7 @@ describe('the secret', () => {
   })
 })
 
-it('what operators write reaches a terminal, a log and an answer escaped', async () => {
+it('text that operators write reaches a terminal, a log and an answer escaped', async () => {
   await sendCommand(redis.port, 'FLUSHALL')
   const { adminUrl } = await serve({}, '--subject-secret-file', secretFile)
   const evil = '\u001b]0;owned\u0007\u202e\nINJECTED'

@@ -19,7 +19,7 @@ async function serve(...args: string[]): Promise<HeadgateProcess> {
 }
 
 describe('the bounds of a gateway', () => {
-  it('are flags of serve', async () => {
+  it('the bounds of a gateway are flags of serve', async () => {
     const { gatewayUrl } = await serve('--max-headers', '3', '--max-pipelined', '1')
     const headers = ['a: 1', 'b: 2', 'c: 3']
     expect((await rawRequest(gatewayUrl, lines('GET / HTTP/1.1', 'Host: a', ...headers))).status).toBe(431)
@@ -27,7 +27,7 @@ describe('the bounds of a gateway', () => {
     expect(pipelined.text.match(/HTTP\/1\.1 200/g)).toHaveLength(1)
   })
 
-  it.each(['-1', '99999999999'])('are whole numbers: %j is refused', async value => {
+  it.each(['-1', '99999999999'])('the bounds of a gateway are whole numbers: %j is refused', async value => {
     const { code, stderr } = await runHeadgate(['serve', '--demo', '--min-body-rate', value])
     expect(code).toBe(2)
     expect(stderr).toContain('--min-body-rate <number>')
@@ -37,7 +37,7 @@ describe('the bounds of a gateway', () => {
 
 describe('the decision API', () => {
   it.each(['0.0.0.0', '::', '127.0.0.1.example'])(
-    'does not start on %s, where others could reach it',
+    'the decision API does not start on %s, where others could reach it',
     async address => {
       const { code, stderr } = await runHeadgate(['serve', '--demo', '--admin-host', address])
       expect(code).toBe(2)
@@ -46,7 +46,7 @@ describe('the decision API', () => {
     },
   )
 
-  it('starts on another loopback address', async () => {
+  it('the decision API starts on another loopback address', async () => {
     const { adminUrl } = await serve('--admin-host', '127.0.0.2')
     expect(adminUrl).toMatch(/^http:\/\/127\.0\.0\.2:/)
     expect((await fetch(`${adminUrl}/healthz`)).status).toBe(200)

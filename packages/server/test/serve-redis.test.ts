@@ -42,7 +42,7 @@ it('two gateways on one Redis share the limits, and decide without it when it is
   for (const { end } of gateways) expect((await end('SIGTERM')).code).toBe(0)
 })
 
-it('it listens when Redis answers, so that the first requests are decided there', async () => {
+it('a server listens when Redis answers, so that the first requests are decided there', async () => {
   redis = await startRedis()
   const proxy = await startTcpProxy(redis)
   proxy.blackhole()
@@ -125,7 +125,10 @@ it.each<[string | undefined, Record<string, string>, string | undefined, string 
   [undefined, { HEADGATE_SERVICE: 'environment' }, 'file', 'environment'],
   [undefined, { HEADGATE_SERVICE: '' }, 'file', 'file'],
   [undefined, {}, undefined, undefined],
-])('of --service %s, %j and the file, which says %s, %s holds', (flag, environment, file, expected) => {
-  const config = defineConfig(file === undefined ? {} : { service: file })
-  expect(withService(config, flag, environment).service).toBe(expected)
-})
+])(
+  'the service of --service %s, the environment %j and the file, which says %s, is %s',
+  (flag, environment, file, expected) => {
+    const config = defineConfig(file === undefined ? {} : { service: file })
+    expect(withService(config, flag, environment).service).toBe(expected)
+  },
+)

@@ -20,7 +20,7 @@ async function serve(...args: string[]): Promise<HeadgateProcess> {
 }
 
 describe('headgate serve with the quickstart', () => {
-  it('lets 20 requests pass, denies the 21st and says why', async () => {
+  it('the quickstart lets 20 requests pass, denies the 21st and says why', async () => {
     const { gatewayUrl, adminUrl, stdout, end } = await serve('--config', QUICKSTART, '--demo')
     expect(stdout()).toContain('tier anonymous, 10 a minute, 20 at once; 100 an hour; 1,000 a day')
     expect(stdout()).toContain('Try it: 20 times 200, then 429')
@@ -52,7 +52,7 @@ describe('headgate serve with the quickstart', () => {
     expect((await end('SIGTERM')).code).toBe(0)
   })
 
-  it('answers with what the built-in upstream saw', async () => {
+  it('the built-in upstream answers with what it saw', async () => {
     const { gatewayUrl } = await serve('--config', QUICKSTART, '--demo')
     const answer = await fetch(`${gatewayUrl}/a?b=c`, { method: 'POST', body: 'hello' })
     expect(answer.headers.get('x-ratelimit-remaining')).toBe('19')
@@ -66,21 +66,24 @@ describe('headgate serve with the quickstart', () => {
 })
 
 describe('Ctrl-C and SIGTERM', () => {
-  it.each(['SIGINT', 'SIGTERM'] as const)('%s ends with 0, idle connections or not', async signal => {
-    const { gatewayUrl, end } = await serve('--demo', '--config', QUICKSTART)
-    // One connection that is kept after its answer, and one that never says anything.
-    await fetch(gatewayUrl)
-    const silent = connect(Number(new URL(gatewayUrl).port), '127.0.0.1')
-    silent.on('error', () => {})
-    await sleep(50)
-    const began = performance.now()
-    const { code, stdout, stderr } = await end(signal)
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    expect(stdout).toMatch(/finishing what is under way\nstopped\n$/)
-    expect(performance.now() - began).toBeLessThan(3_000)
-  })
+  it.each(['SIGINT', 'SIGTERM'] as const)(
+    'a server ends with 0 on %s, idle connections or not',
+    async signal => {
+      const { gatewayUrl, end } = await serve('--demo', '--config', QUICKSTART)
+      // One connection that is kept after its answer, and one that never says anything.
+      await fetch(gatewayUrl)
+      const silent = connect(Number(new URL(gatewayUrl).port), '127.0.0.1')
+      silent.on('error', () => {})
+      await sleep(50)
+      const began = performance.now()
+      const { code, stdout, stderr } = await end(signal)
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+      expect(stdout).toMatch(/finishing what is under way\nstopped\n$/)
+      expect(performance.now() - began).toBeLessThan(3_000)
+    },
+  )
 
-  it('what is under way is finished, what comes later is not accepted, and health says so', async () => {
+  it('requests under way are finished when a server stops, later ones are not accepted, and health says so', async () => {
     const upstream = await startRawUpstream()
     upstream.fallSilent()
     const { gatewayUrl, adminUrl, end } = await serve('--config', QUICKSTART, '--upstream', upstream.url)
@@ -102,7 +105,7 @@ describe('Ctrl-C and SIGTERM', () => {
     await upstream.close()
   })
 
-  it('a request that never ends does not keep it from stopping within five seconds', async () => {
+  it('a request that never ends does not keep a server from stopping within five seconds', async () => {
     const upstream = await startRawUpstream()
     upstream.fallSilent()
     const { gatewayUrl, end } = await serve('--config', QUICKSTART, '--upstream', upstream.url)

@@ -16,7 +16,7 @@ function written(text: string): Record<string, unknown>[] {
     .map(line => JSON.parse(line))
 }
 
-it('as JSON every line has a level, a time and a message, and failures a cause and a consequence', async () => {
+it('every line of the JSON log has a level, a time and a message, and failures a cause and a consequence', async () => {
   const file = join(folder, 'headgate.yaml')
   writeFileSync(
     file,
@@ -62,7 +62,7 @@ it('as JSON every line has a level, a time and a message, and failures a cause a
   expect(text).not.toContain('canary')
 })
 
-it('neither passwords in URLs, nor fields that are called secret, nor what a terminal would obey get through', () => {
+it('the log lets through neither passwords in URLs, nor fields that are called secret, nor what a terminal would obey', () => {
   for (const format of ['text', 'json'] as const) {
     let text = ''
     const { log, logger } = createServerLog(format, {

@@ -61,32 +61,35 @@ describe('headgate simulate', () => {
     ['combined', COMBINED],
     ['json', JSON_LINES],
     ['csv', CSV],
-  ])('denies what the policy file would have denied, by a log in the format %s', async (format, text) => {
-    const log = file(`access.${format}`, text)
-    expect(await simulateJson(log, '--config', THREE)).toMatchObject({
-      requests: 8,
-      unread: 0,
-      from: '2026-11-17T09:00:00.000Z',
-      to: '2026-11-17T09:01:40.000Z',
-      files: [
-        {
-          denied: 2,
-          deniedCallers: 1,
-          byLimit: { 'api.log-1m': 2 },
-          callers: [{ subject: 'ip:192.0.2.1', denied: 2, firstAtMs: Date.UTC(2026, 10, 17, 9, 0, 30) }],
-        },
-      ],
-    })
-  })
+  ])(
+    'simulate denies what the policy file would have denied, by a log in the format %s',
+    async (format, text) => {
+      const log = file(`access.${format}`, text)
+      expect(await simulateJson(log, '--config', THREE)).toMatchObject({
+        requests: 8,
+        unread: 0,
+        from: '2026-11-17T09:00:00.000Z',
+        to: '2026-11-17T09:01:40.000Z',
+        files: [
+          {
+            denied: 2,
+            deniedCallers: 1,
+            byLimit: { 'api.log-1m': 2 },
+            callers: [{ subject: 'ip:192.0.2.1', denied: 2, firstAtMs: Date.UTC(2026, 10, 17, 9, 0, 30) }],
+          },
+        ],
+      })
+    },
+  )
 
-  it('compares two files on the same requests', async () => {
+  it('simulate compares two files on the same requests', async () => {
     const log = file('access.log', COMBINED)
     const report = await simulateJson(log, '-c', THREE, '--against', TWO)
     expect(report.files.map(({ denied }: { denied: number }) => denied)).toEqual([2, 3])
     expect(report.differences).toEqual({ onlyFirst: 0, onlySecond: 1 })
   })
 
-  it('tells people who would have been denied, when and how often', async () => {
+  it('simulate tells people who would have been denied, when and how often', async () => {
     const { code, out } = await runInProcess(['simulate', file('access.log', COMBINED), '-c', THREE])
     expect(code).toBe(0)
     expect(out).toContain('8 requests in 1 min 40 s, from 2026-11-17 09:00:00 to 2026-11-17 09:01:40 UTC')
@@ -94,13 +97,13 @@ describe('headgate simulate', () => {
     expect(out).toMatch(/ip:192\.0\.2\.1 +2 +first at 2026-11-17 09:00:30/)
   })
 
-  it('counts what limits in shadow would have denied beside what is denied', async () => {
+  it('simulate counts what limits in shadow would have denied beside what is denied', async () => {
     const shadow = file('shadow.yaml', policy(3, 'mode: shadow\n'))
     const { files } = await simulateJson(file('access.log', COMBINED), '-c', shadow)
     expect(files).toMatchObject([{ denied: 0, deniedInShadow: 2 }])
   })
 
-  it('holds requests to the rules, tiers and costs of the file', async () => {
+  it('simulate holds requests to the rules, tiers and costs of the file', async () => {
     const rules = file(
       'rules.yaml',
       policy(3, 'rules: [{ name: costly, match: { path: /search }, policy: api, cost: 2 }]\n'),
@@ -110,17 +113,17 @@ describe('headgate simulate', () => {
     })
   })
 
-  it('passes over lines that tell of no request, and says how many there were', async () => {
+  it('simulate passes over lines that tell of no request, and says how many there were', async () => {
     const log = file('torn.log', `${COMBINED}garbage\n\u0000\u0001 [ ] "\n{}\n`)
     expect(await simulateJson(log, '-c', THREE)).toMatchObject({ requests: 8, unread: 3 })
   })
 
-  it('takes a request that is earlier than the one before it as one of the same time', async () => {
+  it('simulate takes a request that is earlier than the one before it as one of the same time', async () => {
     const log = file('late.log', COMBINED.split('\n').reverse().join('\n'))
     expect(await simulateJson(log, '-c', THREE)).toMatchObject({ requests: 8, outOfOrder: 7 })
   })
 
-  it('shows names from the log harmlessly, on the terminal and in the page', async () => {
+  it('simulate shows names from the log harmlessly, on the terminal and in the page', async () => {
     const hostile = '<img src=x onerror=alert(1)>\u001b[2J'
     const line = JSON.stringify({ time: 1_800_000_000, subject: `user:${hostile}` })
     const html = join(folder, 'report.html')
@@ -134,14 +137,14 @@ describe('headgate simulate', () => {
     expect(page).not.toContain('\u001b')
   })
 
-  it('never shows the id of an API key', async () => {
+  it('simulate never shows the id of an API key', async () => {
     const line = JSON.stringify({ time: 1_800_000_000, subject: 'apikey:canary-4711' })
     const { out } = await runInProcess(['simulate', file('keys.json', `${line}\n`.repeat(9)), '-c', THREE])
     expect(out).toContain('apikey:*')
     expect(out).not.toContain('canary')
   })
 
-  it('makes traffic up where there is no log, the same for the same seed', async () => {
+  it('simulate makes traffic up where there is no log, the same for the same seed', async () => {
     const args = ['--synthetic', 'abuse', '--rate', '20', '--seconds', '60', '--callers', '50', '-c', THREE]
     const first = await simulateJson(...args)
     expect(first).toEqual(await simulateJson(...args))
@@ -161,7 +164,7 @@ describe('headgate simulate', () => {
     ['a policy file that is not there', ['-', '-c', 'missing.yaml'], 'missing.yaml: expected a file'],
     ['an unknown format', ['x', '--format', 'xml'], "'--format <name>' argument 'xml' is invalid"],
     ['a rate that is no number', ['--synthetic', 'steady', '--rate', '1x'], 'expected a whole number'],
-  ])('refuses %s with exit code 2', async (_name, args, message) => {
+  ])('simulate refuses %s with exit code 2', async (_name, args, message) => {
     const { code, out, err } = await runInProcess(['simulate', ...args])
     expect({ code, out }).toEqual({ code: 2, out: '' })
     expect(err).toContain(message)
@@ -169,7 +172,7 @@ describe('headgate simulate', () => {
 })
 
 describe('a line of a log', () => {
-  it('has a user where the server knew one, and an IPv6 caller by its /64', () => {
+  it('a line of a log has a user where the server knew one, and an IPv6 caller by its /64', () => {
     expect(combinedLog()('2001:db8::1 - ada [17/Nov/2026:10:00:00 +0100] "POST /x HTTP/1.1" 200 1')).toEqual({
       atMs: Date.UTC(2026, 10, 17, 9),
       subjects: ['user:ada', 'ip:2001:db8::/64'],
@@ -178,12 +181,12 @@ describe('a line of a log', () => {
     })
   })
 
-  it('is of the format it looks like', () => {
+  it('a line of a log is of the format it looks like', () => {
     expect(COMBINED.split('\n').slice(0, 1).map(formatOf)).toEqual(['combined'])
     expect([JSON_LINES, CSV].map(text => formatOf(text.split('\n')[0] ?? ''))).toEqual(['json', 'csv'])
   })
 
-  it('is never read from what an object inherits', () => {
+  it('a line of a log is never read from what an object inherits', () => {
     expect(createLineReader('json')('{"__proto__":{"time":1,"ip":"192.0.2.1"}}')).toBeNull()
   })
 
@@ -194,13 +197,16 @@ describe('a line of a log', () => {
     ['1800000000123456', 1_800_000_000_123.456],
     ['2027-01-15T08:00:00Z', 1_800_000_000_000],
     ['15/Jan/2027:07:00:00 -0100', 1_800_000_000_000],
-  ])('may write its time as %s', (text, atMs) => {
+  ])('a line of a log may write its time as %s', (text, atMs) => {
     expect(readTime(text)).toBe(atMs)
   })
 
-  it.each(['', 'x', '-1', '99/Foo/2026:00:00:00 +0000', 'Infinity'])('has no time in "%s"', text => {
-    expect(readTime(text)).toBeNaN()
-  })
+  it.each(['', 'x', '-1', '99/Foo/2026:00:00:00 +0000', 'Infinity'])(
+    'a line of a log has no time in "%s"',
+    text => {
+      expect(readTime(text)).toBeNaN()
+    },
+  )
 })
 
 it('a timeline keeps every request in a bounded number of steps, however long the log', () => {

@@ -66,7 +66,7 @@ async function send(method: string, path: string, body: unknown = {}) {
 }
 
 describe('GET /v1/stats', () => {
-  it('says what was allowed and denied, by whom and whose', async () => {
+  it('the statistics say what was allowed and denied, by whom and whose', async () => {
     for (let index = 0; index < 5; index++) await gate.request({ subject: 'ip:203.0.113.9', path: '/api' })
     await gate.request({ subject: 'user:alice-smith', path: '/elsewhere' })
     tick()
@@ -95,7 +95,7 @@ describe('GET /v1/stats', () => {
     expect((await get('/v1/stats/history?seconds=x')).status).toBe(400)
   })
 
-  it('the stream sends one at once and one a second', async () => {
+  it('the stream sends statistics at once and then one a second', async () => {
     const response = await fetch(`${url}/v1/stats/stream`)
     expect(response.headers.get('content-type')).toBe('text/event-stream')
     const reader = (response.body as ReadableStream<Uint8Array>).getReader()
@@ -155,7 +155,7 @@ describe('GET /v1/stats', () => {
 describe('a violator', () => {
   const handle = handleOf('ip:203.0.113.9')
 
-  it('is in the log of violations by the reference', async () => {
+  it('a violator is in the log of violations by the reference', async () => {
     const { body } = await get(`/v1/violations?reference=${handle}`)
     expect(body).toMatchObject({
       sampled: true,
@@ -164,7 +164,7 @@ describe('a violator', () => {
     expect((await get('/v1/violations?policy=other')).body).toMatchObject({ violations: [] })
   })
 
-  it('can be inspected, overridden and reset by the handle alone', async () => {
+  it('a violator can be inspected, overridden and reset by the handle alone', async () => {
     const caller = { subject: 'ip:198.51.100.7' } as const
     for (let index = 0; index < 9; index++) await gate.request(caller)
     tick()
@@ -184,7 +184,7 @@ describe('a violator', () => {
     expect((await gate.request(caller)).allowed).toBe(true)
   })
 
-  it('by its name just as well; a handle nobody has is not found', async () => {
+  it('a violator is found by its name just as well; a handle nobody has is not found', async () => {
     expect((await get('/v1/subjects/user%3A7')).body).toMatchObject({ subject: 'user:…' })
     expect((await get('/v1/subjects/aaaaaaaaaaaa')).status).toBe(404)
     expect((await get('/v1/subjects/nonsense')).status).toBe(400)

@@ -94,7 +94,7 @@ describe.each(places)('at %s', place => {
     [['check', 'user:1', '--policy', 'api', '--cost', 'x'], '--cost: expected'],
     [['reset', 'user:1', '--scope', 'x'], '--policy: expected one of'],
     [['control', 'multiplier', '-3'], 'multiplier'],
-  ])('refuses %j with exit code 2', async (args, message) => {
+  ])('a command refuses %j with exit code 2', async (args, message) => {
     const { code, out, err } = await run(place, ...args)
     expect({ code, out }).toEqual({ code: 2, out: '' })
     expect(err).toContain(message)
@@ -102,14 +102,14 @@ describe.each(places)('at %s', place => {
 })
 
 describe('headgate functions', () => {
-  it('loads the library that stores with functions use', async () => {
+  it('functions load loads the library that stores with functions use', async () => {
     const { code, out } = await runInProcess(['functions', 'load', '--redis', redis.url])
     expect({ code, out }).toEqual({ code: 0, out: 'loaded into redis\n' })
     expect(JSON.stringify(await sendCommand(redis.port, 'FUNCTION', 'LIST'))).toContain('headgate')
     expect((await runInProcess(['functions', 'print'])).out).toMatch(/^#!lua name=headgate/)
   })
 
-  it('says when Redis is not there', async () => {
+  it('functions load says when Redis is not there', async () => {
     const { code, err } = await runInProcess(['functions', 'load', '--redis', 'redis://127.0.0.1:1'])
     expect(code).toBe(3)
     expect(err).toContain('--redis: ')
@@ -117,7 +117,7 @@ describe('headgate functions', () => {
 })
 
 describe('headgate completion', () => {
-  it('completes commands and flags in a real bash', async () => {
+  it('completion completes commands and flags in a real bash', async () => {
     const { code, out } = await runInProcess(['completion', 'bash'])
     expect(code).toBe(0)
     const complete = (...words: string[]) => {
@@ -131,13 +131,13 @@ describe('headgate completion', () => {
     expect(complete('headgate', 'inspect', 'user:1', '--js')).toBe('--json')
   })
 
-  it.each(['zsh', 'fish'])('knows %s', async shell => {
+  it.each(['zsh', 'fish'])('completion knows %s', async shell => {
     const { code, out } = await runInProcess(['completion', shell])
     expect(code).toBe(0)
     expect(out).toContain('simulate')
   })
 
-  it('refuses other shells', async () => {
+  it('completion refuses other shells', async () => {
     expect(await runInProcess(['completion', 'cmd'])).toMatchObject({ code: 2, out: '' })
   })
 })

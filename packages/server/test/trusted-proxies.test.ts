@@ -27,7 +27,7 @@ async function statusWith(...headers: string[]): Promise<number> {
   return (await rawRequest(gateway.url, request)).status
 }
 
-it('while nobody is trusted, no header makes another client', async () => {
+it('no header makes another client while nobody is trusted', async () => {
   gateway = await startGateway(upstream.url, { limit: 10 })
   const statuses: number[] = []
   for (let request = 0; request < 60; request++) {
@@ -44,7 +44,7 @@ describe('behind a trusted proxy', () => {
     gateway = await startGateway(upstream.url, { limit: 2, trustedProxies: ['127.0.0.1', '10.0.0.0/8'] })
   })
 
-  it('each client has a budget of its own, whatever it writes on the left', async () => {
+  it('each client behind a trusted proxy has a budget of its own, whatever it writes on the left', async () => {
     const statuses: number[] = []
     for (let request = 0; request < 4; request++) {
       statuses.push(
@@ -56,7 +56,7 @@ describe('behind a trusted proxy', () => {
     expect(gateway.logged.join('\n')).toContain('ip:203.0.113.9')
   })
 
-  it('what cannot be read is charged to the proxy', async () => {
+  it('a client that cannot be read is charged to the proxy', async () => {
     expect(await statusWith('X-Forwarded-For: unknown')).toBe(200)
     expect(await statusWith('X-Forwarded-For: 203.0.113.9, garbage')).toBe(200)
     expect(await statusWith()).toBe(429)
@@ -68,14 +68,14 @@ describe('behind a trusted proxy', () => {
     expect(upstream.received[0]).not.toContain('1.1.1.1')
   })
 
-  it('what the proxy says in the words of a CDN is passed on; where the request went is not for it to say', async () => {
+  it('words of a CDN that the proxy says are passed on; where the request went is not for it to say', async () => {
     await statusWith('CF-Connecting-IP: 203.0.113.9', 'X-Original-URL: /admin')
     expect(upstream.received[0]).toContain('CF-Connecting-IP: 203.0.113.9\r\n')
     expect(upstream.received[0]).not.toContain('/admin')
   })
 })
 
-it('where proxies write Forwarded, X-Forwarded-For is anybody’s and is not read', async () => {
+it('X-Forwarded-For is anybody’s and is not read where proxies write Forwarded', async () => {
   gateway = await startGateway(upstream.url, {
     limit: 1,
     trustedProxies: ['127.0.0.1'],

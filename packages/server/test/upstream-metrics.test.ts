@@ -51,7 +51,7 @@ it('answers are counted by upstream and class, and failures beside them, whateve
   }
 })
 
-it('beyond twenty upstreams the rest is counted together', () => {
+it('the rest of the upstreams beyond twenty is counted together', () => {
   const counts = new UpstreamCounts()
   for (let index = 0; index < 100; index++) {
     counts.add({ upstream: `10.0.0.${index}:80`, status: 200, seconds: 60 })
@@ -62,7 +62,7 @@ it('beyond twenty upstreams the rest is counted together', () => {
   expect(latency?.samples.at(-1)?.value).toMatchObject({ sumSeconds: 4_800 })
 })
 
-it('the reference lists them with type, labels and meaning', () => {
+it('the reference lists the metrics of upstreams with type, labels and meaning', () => {
   const page = readFileSync(new URL('../../../docs/reference/metrics.md', import.meta.url), 'utf8')
   for (const { name, type, labels, help } of new UpstreamCounts().families()) {
     expect(page).toContain(

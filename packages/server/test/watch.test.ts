@@ -27,7 +27,7 @@ async function stats(index: number): Promise<Record<string, unknown>> {
 describe('two servers on one Redis', () => {
   let reference = ''
 
-  it('each show what both have counted', { timeout: 30_000 }, async () => {
+  it('each of two servers on one Redis shows what both have counted', { timeout: 30_000 }, async () => {
     for (let index = 0; index < 30; index++) {
       const response = await fetch(servers[index % 2]?.gatewayUrl ?? '', {
         headers: { Accept: 'application/json' },
@@ -72,7 +72,7 @@ describe('two servers on one Redis', () => {
     expect(inspected.out).not.toContain('127.0.0.1')
   })
 
-  it('mistakes are named', async () => {
+  it('mistakes of watch and top are named', async () => {
     expect((await runInProcess(['watch', '--count', '0'])).err).toContain(
       '--count: expected a whole number from 1',
     )

@@ -11,7 +11,7 @@ const arrival = (subject: string, atMs: number): Arrival => ({
 })
 
 describe('what if', () => {
-  it('plays the arrivals at their times', async () => {
+  it('what-if plays the arrivals at their times', async () => {
     const arrivals = [0, 1_000, 2_000, 61_000].map(atMs => arrival('user:1', atMs))
     const played = await playWhatIf({ arrivals, share: 1 }, () => true, limits(2))
     expect(played).toMatchObject({
@@ -21,12 +21,12 @@ describe('what if', () => {
     })
   })
 
-  it('is null where nobody asked, and refuses what is no limit', async () => {
+  it('what-if is null where nobody asked, and refuses what is no limit', async () => {
     expect(await playWhatIf({ arrivals: [], share: 1 }, () => true, limits(2))).toBeNull()
     await expect(playWhatIf({ arrivals: [], share: 1 }, () => true, limits(-1))).rejects.toThrow('limit')
   })
 
-  it('from a share of ten thousand callers, the true rate is within the interval', async () => {
+  it('the true rate is within the interval of what-if, from a share of ten thousand callers', async () => {
     let atMs = 1_000_000
     const clock = { nowUs: () => atMs * 1000, unixMs: () => atMs }
     const statistics = createStatistics({ sampleArrivals: true, clock })

@@ -43,14 +43,14 @@ const statusOf = (outcome: Outcome): number => (outcome.allowed ? 200 : outcome.
 const headersOf = ({ headers }: Outcome): Record<string, string> => Object.fromEntries(headers)
 
 describe('a request', () => {
-  it('is charged to the address of its client unless somebody else is named, and decided at once', () => {
+  it('a request is charged to the address of its client unless somebody else is named, and decided at once', () => {
     const enforce = enforceWith({ limiter: setUp(), policy: 'api' })
     const ask = (peer: string) => statusOf(enforce(from(peer)) as Outcome)
     expect(['192.0.2.1', '192.0.2.1', '::ffff:192.0.2.1', '192.0.2.2'].map(ask)).toEqual([200, 200, 429, 200])
     expect(['2001:db8::1', '2001:db8::2', '2001:db8::3'].map(ask)).toEqual([200, 200, 429])
   })
 
-  it('is charged to who a trusted proxy says, and to nobody a header names otherwise', () => {
+  it('a request is charged to the client a trusted proxy names, and to nobody another header names', () => {
     const trusting = enforceWith({ limiter: setUp(), policy: 'api', trustedProxies: ['10.0.0.0/8'] })
     const ask = (peer: string, forwarded: string) =>
       statusOf(trusting(from(peer, { headers: { 'x-forwarded-for': forwarded } })) as Outcome)
@@ -62,12 +62,12 @@ describe('a request', () => {
     expect(ask('10.0.0.1', `${'198.51.100.9, '.repeat(100)}192.0.2.2`)).toBe(429)
   })
 
-  it('without a connection to be known by shares one budget with all others like it', () => {
+  it('a request without a connection to be known by shares one budget with all others like it', () => {
     const enforce = enforceWith({ limiter: setUp(), policy: 'api' })
     expect([{}, {}, {}].map(request => statusOf(enforce(request) as Outcome))).toEqual([200, 200, 429])
   })
 
-  it('takes subject, tier, cost and scope from functions, and waits only for those that wait', async () => {
+  it('a request takes subject, tier, cost and scope from functions, and waits only for those that wait', async () => {
     const limiter = setUp()
     const options: RateLimitOptions<Plain, 'api', keyof typeof defaultTiers> = {
       limiter,
@@ -84,7 +84,7 @@ describe('a request', () => {
     expect((await limiter.peek('user:1', { tier: 'free' })).remaining - left.remaining).toBe(10)
   })
 
-  it('has a budget for each route, and shares one with all that match none', () => {
+  it('a request has a budget for each route, and shares one with all that match none', () => {
     const enforce = enforceWith({ limiter: setUp(), policy: 'api', subject: 'user:1', perRoute: true })
     const ask = (route?: string) =>
       statusOf(enforce({ url: `/${Math.random()}`, ...(route && { route }) }) as Outcome)
@@ -92,7 +92,7 @@ describe('a request', () => {
     expect([undefined, undefined, undefined].map(ask)).toEqual([200, 200, 429])
   })
 
-  it('that is skipped is neither charged nor told about', async () => {
+  it('a request that is skipped is neither charged nor told about', async () => {
     const onDecision = vi.fn()
     const limiter = setUp()
     for (const skip of [() => true, async () => true]) {
@@ -103,7 +103,7 @@ describe('a request', () => {
     expect((await limiter.peek('user:1', { policy: 'api' })).remaining).toBe(2)
   })
 
-  it('is charged to further subjects, all or none, and once where a middleware further in asks the same', async () => {
+  it('a request is charged to further subjects, all or none, and once where a middleware further in asks the same', async () => {
     const limiter = setUp()
     const also = async () => [{ subject: 'tenant:acme', policy: 'api' }]
     const enforce = enforceWith({ limiter, policy: 'api', subject: () => 'user:1', also })
@@ -117,7 +117,7 @@ describe('a request', () => {
     expect(await left('user:1')).toBe(1)
   })
 
-  it('is charged once by middlewares that ask the same, and by each that asks something else', async () => {
+  it('a request is charged once by middlewares that ask the same, and by each that asks something else', async () => {
     const limiter = setUp()
     const onDecision = vi.fn()
     const options = { limiter, policy: 'api', onDecision }
@@ -144,7 +144,7 @@ describe('a refusal', () => {
     return outcome
   }
 
-  it('is a problem for programs and a page for browsers', () => {
+  it('a refusal is a problem for programs and a page for browsers', () => {
     for (const accept of [undefined, '*/*', 'application/json, text/html']) {
       const { headers, body } = deny({}, accept === undefined ? {} : { headers: { accept } })
       expect(new Map(headers).get('Content-Type')).toBe('application/problem+json')
@@ -159,7 +159,7 @@ describe('a refusal', () => {
     expect(page.body).toMatch(/^<!doctype html>[\s\S]*<h1>Quota exceeded<\/h1>/)
   })
 
-  it('says what the app says instead: text, JSON, or a type of its own', () => {
+  it('a refusal says what the app says instead: text, JSON, or a type of its own', () => {
     const text = deny({ body: () => 'slow down' })
     expect([text.body, headersOf(text)['Content-Type']]).toEqual(['slow down', 'text/plain; charset=utf-8'])
     const json = deny(
@@ -183,14 +183,14 @@ describe('a refusal', () => {
     ],
     ['returns what is no JSON', () => undefined],
     ['returns a promise', async () => 'later'],
-  ])('says it in our words when a body %s', (_, body) => {
+  ])('a refusal falls back to our words when a body %s', (_, body) => {
     const errors: unknown[] = []
     const { status, headers } = deny({ body, onError: (error: unknown) => errors.push(error) })
     expect([status, new Map(headers).get('Content-Type')]).toEqual([429, 'application/problem+json'])
     expect(errors).toHaveLength(1)
   })
 
-  it('spreads those it sends away', () => {
+  it('refusals spread the clients they send away', () => {
     const limiter = setUp()
     const enforce = enforceWith({ limiter, policy: 'api', subject: 'user:1', retryAfterJitterMs: 60_000 })
     enforce({})
@@ -201,7 +201,7 @@ describe('a refusal', () => {
     expect(Math.max(...waits)).toBeLessThanOrEqual(120)
   })
 
-  it('gives no names away that are hidden, and carries the headers it is told to', () => {
+  it('a refusal gives no hidden names away, and carries the headers it is told to', () => {
     const hidden = deny({ hide: ['policy', 'tier'], headers: 'both' })
     expect(JSON.stringify(hidden.headers) + hidden.body).not.toContain('api')
     expect(Object.keys(headersOf(deny({ headers: { style: 'ietf' } })))).toContain('RateLimit')
@@ -214,7 +214,7 @@ describe('a refusal', () => {
 })
 
 describe('who listens', () => {
-  it('hears every decision, and every denial, with its request; what it throws changes nothing', async () => {
+  it('a listener hears every decision, and every denial, with its request; what it throws changes nothing', async () => {
     const errors: unknown[] = []
     const heard: string[] = []
     const enforce = enforceWith({
@@ -237,7 +237,7 @@ describe('who listens', () => {
     expect(errors.sort()).toEqual(['decided', 'decided', 'decided', 'denied'])
   })
 
-  it('reads of a fault once a minute, with the number of the others', () => {
+  it('the log tells of a fault once a minute, with the number of the others', () => {
     const { logger, lines, fields } = keepLines()
     let nowUs = 0
     const report = logFaults(logger, { nowUs: () => nowUs, unixMs: () => 0 })
@@ -274,7 +274,7 @@ describe('a fault', () => {
   ]
 
   it.each(FAULTS)(
-    'that %s is decided by the failure mode, counted and told once; nothing is charged',
+    'a fault that %s is decided by the failure mode, counted and told once; nothing is charged',
     async (_, options) => {
       for (const [onStoreFailure, status] of [
         ['open', 200],
@@ -295,7 +295,7 @@ describe('a fault', () => {
     },
   )
 
-  it('of a subject that comes too late charges nobody', async () => {
+  it('a subject that fails too late charges nobody', async () => {
     const limiter = setUp()
     let late: (subject: string) => void = () => {}
     const subject = () =>
@@ -309,7 +309,7 @@ describe('a fault', () => {
     expect((await limiter.peek('user:1', { policy: 'api' })).remaining).toBe(2)
   })
 
-  it('of the store is one of the limiter, and a listener that throws makes no other', async () => {
+  it('a fault of the store is one of the limiter, and a listener that throws makes no other', async () => {
     const store = faultyStore(memoryStore())
     const limiter = createLimiter({ store, policies: { api: slidingWindowLog({ limit: 2, window: '1m' }) } })
     const onError = () => {
@@ -328,7 +328,7 @@ describe('a fault', () => {
     }
   })
 
-  it('behind a gate is decided by the rule that matches, and the rules hold in every spelling', async () => {
+  it('a fault behind a gate is decided by the rule that matches, and the rules hold in every spelling', async () => {
     const strict = ruleOf({
       name: 'login',
       match: { methods: ['POST'], path: '/login' },
@@ -394,7 +394,7 @@ describe('options that are wrong are refused at the start, by name', () => {
     ['onStoreFailure', { limiter, policy: 'api', onStoreFailure: 'shut' }],
   ]
 
-  it.each(WRONG)('%s', (field, options) => {
+  it.each(WRONG)('a wrong option is refused at the start by its name: %s', (field, options) => {
     expect(() => enforceWith(options as object)).toThrow(
       expect.objectContaining({
         code: expect.stringMatching(/^ERR_HEADGATE_INVALID_/),

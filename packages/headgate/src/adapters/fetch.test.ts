@@ -18,7 +18,7 @@ function setUp() {
 }
 
 describe('a limited fetch handler', () => {
-  it('answers until the limit, then 429 with the problem and without running', async () => {
+  it('a limited fetch handler answers until the limit, then 429 with the problem and without running', async () => {
     let ran = 0
     const limited = rateLimit({ limiter: setUp(), policy: 'api', subject: () => 'user:1' })
     const handler = limited(() => {
@@ -39,7 +39,7 @@ describe('a limited fetch handler', () => {
     expect(ran).toBe(2)
   })
 
-  it('takes tier and cost from the request, and hands on what else the runtime gives', async () => {
+  it('a limited fetch handler takes tier and cost from the request, and hands on what else the runtime gives', async () => {
     const limited = rateLimit({
       limiter: setUp(),
       subject: async ({ headers }) => ({ type: 'user', id: headers.get('x-user') ?? 'none' }),
@@ -55,14 +55,14 @@ describe('a limited fetch handler', () => {
     expect(answer.headers.get('ratelimit')).toBeNull()
   })
 
-  it('keeps headers and body of a response that cannot be changed', async () => {
+  it('a limited fetch handler keeps headers and body of a response that cannot be changed', async () => {
     const limited = rateLimit({ limiter: setUp(), policy: 'api', subject: () => 'user:1' })
     const redirected = await limited(() => Response.redirect('http://localhost/there', 302))(request())
     expect([redirected.status, redirected.headers.get('location')]).toEqual([302, 'http://localhost/there'])
     expect(redirected.headers.get('x-ratelimit-limit')).toBe('2')
   })
 
-  it('lets the request pass when the limiter is at fault, and tells', async () => {
+  it('a limited fetch handler lets the request pass when the limiter is at fault, and tells', async () => {
     const errors: unknown[] = []
     const subject = (): never => {
       throw new Error('no session')
@@ -84,7 +84,7 @@ describe('a limited fetch handler', () => {
     ['of this handler', {}, 'closed'],
     ['of the store', { onStoreFailure: 'closed' }, undefined],
   ] as const)(
-    'refuses with 503 when it is at fault and the failure mode %s is closed',
+    'a limited fetch handler refuses with 503 when the limiter is at fault and the failure mode %s is closed',
     async (_, own, mode) => {
       const store = guardedStore(memoryStore(), own)
       const limiter = createLimiter({
@@ -113,7 +113,7 @@ describe('a limited fetch handler', () => {
     },
   )
 
-  it('treats what throws in cost, tier and its own checks alike: counted, and decided by the failure mode', async () => {
+  it('a fetch handler counts whatever throws in cost, tier and its own checks, and decides by the failure mode', async () => {
     const limiter = setUp()
     const fail = (): never => {
       throw new Error('mine')
@@ -138,7 +138,7 @@ describe('a limited fetch handler', () => {
     expect(limiter.counts()).toEqual({ faults: 12 })
   })
 
-  it('hands on as it is what cannot be copied: a switch of protocols, an error, an empty answer', async () => {
+  it('a response that cannot be copied is handed on as it is: a switch of protocols, an error, an empty answer', async () => {
     // Node refuses to make one, as it refuses to copy one from a runtime that does.
     const switching = Object.defineProperty(new Response(null), 'status', { value: 101 })
     for (const response of [switching, Response.error()]) {
@@ -152,13 +152,13 @@ describe('a limited fetch handler', () => {
     }
   })
 
-  it('leaves the faults of the handler to the handler', async () => {
+  it('a limited fetch handler leaves the faults of the handler to the handler', async () => {
     const limited = rateLimit({ limiter: setUp(), policy: 'api', subject: () => 'user:1' })
     const handler = limited(() => Promise.reject(new Error('mine')))
     await expect(handler(request())).rejects.toThrow('mine')
   })
 
-  it('refuses to be made without a subject, by name', () => {
+  it('a fetch handler cannot be limited without a subject, and the error names it', () => {
     expect(() => rateLimit({ limiter: setUp(), policy: 'api' } as never)).toThrow(
       /^subject: expected a function/,
     )
@@ -176,7 +176,7 @@ describe('a fetch handler behind a gate', () => {
   ]
   const config = configOf({ policies: { login: perMinute(1) }, rules })
 
-  it('is limited by the rule its request matches, in whatever spelling', async () => {
+  it('a fetch handler behind a gate is limited by the rule its request matches, in whatever spelling', async () => {
     const gate = createGate({ config })
     const limited = rateLimit({ gate, subject: () => ['user:1', 'ip:192.0.2.1'], tier: () => 'pro' })
     const handler = limited(() => new Response('hello'))
@@ -189,7 +189,7 @@ describe('a fetch handler behind a gate', () => {
     expect((await handler(request('/login'))).headers.get('x-ratelimit-limit')).toBe('100')
   })
 
-  it('passes when its own functions fail, and says so', async () => {
+  it('a fetch handler behind a gate lets requests pass when its own functions fail, and says so', async () => {
     const errors: unknown[] = []
     const gate = createGate({ config })
     const subject = (): never => {
@@ -200,7 +200,7 @@ describe('a fetch handler behind a gate', () => {
     expect(errors).toHaveLength(1)
   })
 
-  it('refuses where the rule of the request says so, when its own functions fail', async () => {
+  it('a fetch handler refuses where the rule of the request says so, when its own functions fail', async () => {
     const strict = { ...rules[0], onStoreFailure: 'closed' } as (typeof rules)[0]
     const watched = ruleOf({
       name: 'trial',
@@ -223,7 +223,7 @@ describe('a fetch handler behind a gate', () => {
     await gate.close()
   })
 
-  it('refuses something else for a gate', () => {
+  it('a fetch handler refuses something that is not a gate in its place', () => {
     expect(() => rateLimit({ gate: {} as Gate, subject: () => 'user:1' })).toThrow(
       /^gate: expected what createGate/,
     )

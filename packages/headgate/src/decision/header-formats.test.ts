@@ -59,7 +59,7 @@ function expectDocumented(lines: readonly string[]): void {
 }
 
 describe('legacy headers', () => {
-  it('tell the binding limit, with the reset as a Unix time', async () => {
+  it('legacy headers tell the binding limit, with the reset as a Unix time', async () => {
     const { limiter } = setUp()
     const lines = linesOf(await limiter.check('user:1', { policy: 'api', cost: 13 }), { style: 'legacy' })
     expect(lines).toEqual([
@@ -73,7 +73,7 @@ describe('legacy headers', () => {
     expectDocumented(lines)
   })
 
-  it('tell both numbers of a tier with a burst, and what is usable now', async () => {
+  it('legacy headers tell both numbers of a tier with a burst, and what is usable now', async () => {
     const { limiter } = setUp()
     const lines = linesOf(await limiter.check('user:1', { tier: 'pro' }), { style: 'legacy' })
     expect(lines).toEqual([
@@ -89,14 +89,14 @@ describe('legacy headers', () => {
     expectDocumented(lines)
   })
 
-  it('leave the burst out for a tier that has none', async () => {
+  it('legacy headers leave the burst out for a tier that has none', async () => {
     const { limiter } = setUp()
     const names = namesOf(await limiter.check('internal:job', { tier: 'internal' }), { style: 'legacy' })
     expect(names).toContain('X-RateLimit-Tier')
     expect(names).not.toContain('X-RateLimit-Burst')
   })
 
-  it('say a window shorter than a second as 1, and round the reset up', async () => {
+  it('legacy headers say a window shorter than a second as 1, and round the reset up', async () => {
     const { limiter } = setUp()
     const lines = linesOf(await limiter.check('user:1', { policy: 'fast' }), { style: 'legacy' })
     expect(lines).toContain('X-RateLimit-Window: 1')
@@ -105,7 +105,7 @@ describe('legacy headers', () => {
 })
 
 describe('IETF headers', () => {
-  it('list every limit as a policy and tell what is left of the binding one', async () => {
+  it('IETF headers list every limit as a policy and tell what is left of the binding one', async () => {
     const { limiter } = setUp()
     const lines = linesOf(await limiter.check('user:1', { policy: 'api', cost: 13 }), { style: 'ietf' })
     expect(lines).toEqual([
@@ -115,7 +115,7 @@ describe('IETF headers', () => {
     expectDocumented(lines)
   })
 
-  it('carry a burst as a parameter of our own', async () => {
+  it('IETF headers carry a burst as a parameter of our own', async () => {
     const { limiter } = setUp()
     const lines = linesOf(await limiter.check('user:1', { tier: 'pro' }), { style: 'ietf' })
     expect(lines).toEqual([
@@ -126,7 +126,7 @@ describe('IETF headers', () => {
     expectDocumented(lines)
   })
 
-  it('end the effective window of a denial when Retry-After does', async () => {
+  it('IETF headers end the effective window of a denial when Retry-After does', async () => {
     const { clock, limiter } = setUp()
     await limiter.check('user:1', { policy: 'login', cost: 5 })
     clock.advanceMs(500)
@@ -139,7 +139,7 @@ describe('IETF headers', () => {
     expectDocumented(lines)
   })
 
-  it('turn a name that no header may carry into one that parses', async () => {
+  it('IETF headers turn a name that no header may carry into one that parses', async () => {
     const { limiter } = setUp()
     const headers = new Map(
       decisionHeaders(await limiter.check('user:1', { policy: 'odd' }), { style: 'ietf' }),
@@ -167,7 +167,7 @@ describe('older drafts', () => {
     ],
     ['draft-07', ['RateLimit-Policy: 100;w=60, 2000;w=3600', 'RateLimit: limit=100, remaining=87, reset=60']],
   ]
-  it.each(cases)('are spoken by the switch: %s', async (draft, expected) => {
+  it.each(cases)('the switch selects an older draft: %s', async (draft, expected) => {
     const { limiter } = setUp()
     const lines = linesOf(await limiter.check('user:1', { policy: 'api', cost: 13 }), {
       style: 'ietf',
@@ -177,14 +177,14 @@ describe('older drafts', () => {
     expectDocumented(lines)
   })
 
-  it('say a quota that two limits of a burst share once', async () => {
+  it('headers of older drafts say a quota that two limits of a burst share once', async () => {
     const { limiter } = setUp()
     const decision = await limiter.check('user:1', { tier: 'anonymous' })
     const headers = new Map(decisionHeaders(decision, { style: 'ietf', draft: 'draft-06' }))
     expect(headers.get('RateLimit-Policy')).toBe('10;w=60;burst=20, 100;w=3600, 1000;w=86400')
   })
 
-  it('reset a denial when Retry-After ends', async () => {
+  it('headers of older drafts reset a denial when Retry-After ends', async () => {
     const { limiter } = setUp()
     await limiter.check('user:1', { policy: 'login', cost: 5 })
     const decision = await limiter.check('user:1', { policy: 'login' })
@@ -194,7 +194,7 @@ describe('older drafts', () => {
     expect(headers.get('Retry-After')).toBe('10')
   })
 
-  it('win over the legacy headers whose names draft-03 shares, and none is sent twice', async () => {
+  it('headers of draft-03 win over the legacy headers whose names they share, and none is sent twice', async () => {
     const { limiter } = setUp()
     const decision = await limiter.check('user:1', { policy: 'api', cost: 13 })
     const lines = linesOf(decision, { draft: 'draft-03' })

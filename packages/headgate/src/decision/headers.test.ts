@@ -29,7 +29,7 @@ function linesOf(decision: Decision, options?: HeaderOptions): string[] {
 }
 
 describe('styles', () => {
-  it('are legacy by default, and both where a draft is named', async () => {
+  it('the style of headers is legacy by default, and both where a draft is named', async () => {
     const { limiter } = setUp()
     const decision = await limiter.check('user:1', { policy: 'api' })
     const legacy = linesOf(decision, { style: 'legacy' })
@@ -39,7 +39,7 @@ describe('styles', () => {
     expect(linesOf(decision, { draft: 'draft-11' })).toEqual(both)
   })
 
-  it('hide the names of policy and tier in every style', async () => {
+  it('every style of headers can hide the names of policy and tier', async () => {
     const { limiter } = setUp()
     const decision = await limiter.check('user:1', { policy: 'api' })
     const lines = linesOf(decision, { style: 'both', hide: ['policy', 'tier'] })
@@ -51,7 +51,7 @@ describe('styles', () => {
     )
   })
 
-  it('none advertises nothing, and still says when to come back', async () => {
+  it('the style none advertises nothing, and still says when to come back', async () => {
     const { limiter } = setUp()
     const allowed = await limiter.check('user:1', { policy: 'login', cost: 5 })
     const denied = await limiter.check('user:1', { policy: 'login' })
@@ -59,13 +59,13 @@ describe('styles', () => {
     expect(linesOf(denied, { style: 'none' })).toEqual(['Retry-After: 10'])
   })
 
-  it('of a decision nobody awaited are refused', () => {
+  it('the headers of a decision nobody awaited are refused', () => {
     const { limiter } = setUp()
     const pending = limiter.check('user:1', { policy: 'api' }) as never
     expect(() => decisionHeaders(pending)).toThrow(/^decision: expected what check resolves to, awaited/)
   })
 
-  it('unknown ones are refused by name', async () => {
+  it('an unknown style is refused by name', async () => {
     const { limiter } = setUp()
     const decision = await limiter.check('user:1', { policy: 'api' })
     expect(() => decisionHeaders(decision, { style: 'IETF' as 'ietf' })).toThrow(/^style: expected one of/)

@@ -35,7 +35,7 @@ function setUp(source: Source = 'memory') {
 }
 
 describe('the problem of a denial', () => {
-  it('is a 429 that says which limit, how much and when', async () => {
+  it('the problem of a denial is a 429 that says which limit, how much and when', async () => {
     const { clock, limiter } = setUp()
     await limiter.check('user:1', { policy: 'api', cost: 10 })
     clock.us += 48_500_000
@@ -62,7 +62,7 @@ describe('the problem of a denial', () => {
     expect(reference).toContain(JSON.stringify(problem.body, null, 2))
   })
 
-  it('names every limit that denied, as RateLimit-Policy names it', async () => {
+  it('the problem names every limit that denied, as RateLimit-Policy names it', async () => {
     const { limiter } = setUp()
     await limiter.check('user:1', { policy: 'api', cost: 10 })
     const decision = await limiter.check('user:1', { policy: 'api', cost: 4 })
@@ -72,7 +72,7 @@ describe('the problem of a denial', () => {
     expect(parseList(advertised).map(([name]) => name)).toEqual(expect.arrayContaining([...violated]))
   })
 
-  it('names nothing that is hidden, and says one time everywhere when it says a later one', async () => {
+  it('the problem names nothing that is hidden, and says one time everywhere when it says a later one', async () => {
     const { limiter } = setUp()
     await limiter.check('user:1', { policy: 'api', cost: 10 })
     const decision = await limiter.check('user:1', { policy: 'api', cost: 4 })
@@ -86,7 +86,7 @@ describe('the problem of a denial', () => {
     expect(body.detail).toContain(`try again in ${seconds} s`)
   })
 
-  it('does not call a limit used up that cheaper requests still fit', async () => {
+  it('the problem does not call a limit used up that cheaper requests still fit', async () => {
     const { limiter } = setUp()
     await limiter.check('user:1', { policy: 'thirds', cost: 7 })
     const { detail } = decisionProblem(await limiter.check('user:1', { policy: 'thirds', cost: 5 })).body
@@ -95,7 +95,7 @@ describe('the problem of a denial', () => {
     )
   })
 
-  it('tells a tier by its name', async () => {
+  it('the problem tells a tier by its name', async () => {
     const { limiter } = setUp()
     await limiter.check('ip:192.0.2.1', { tier: 'anonymous', cost: 20 })
     const { body } = decisionProblem(await limiter.check('ip:192.0.2.1', { tier: 'anonymous' }))
@@ -103,7 +103,7 @@ describe('the problem of a denial', () => {
     expect(body).toMatchObject({ policy: 'tier', tier: 'anonymous', limit: 10, remaining: 0 })
   })
 
-  it('says that no waiting helps a cost above the capacity, or a ban', async () => {
+  it('the problem says that no waiting helps a cost above the capacity, or a ban', async () => {
     const { limiter } = setUp()
     const dear = decisionProblem(await limiter.check('user:1', { tier: 'pro', cost: 301 })).body
     expect(dear.detail).toBe(
@@ -114,7 +114,7 @@ describe('the problem of a denial', () => {
     expect(banned.detail).toBe('No requests are allowed for policy banned; no waiting helps.')
   })
 
-  it('is a 503 without numbers when the limits could not be looked at', async () => {
+  it('the problem is a 503 without numbers when the limits could not be looked at', async () => {
     const { limiter } = setUp('closed')
     await limiter.check('user:1', { policy: 'api', cost: 10 })
     const { status, body } = decisionProblem(await limiter.check('user:1', { policy: 'api' }))
@@ -133,13 +133,13 @@ describe('the problem of a denial', () => {
     })
   })
 
-  it('never tells the subject', async () => {
+  it('the problem never tells the subject', async () => {
     const { limiter } = setUp()
     const decision = await limiter.check('user:somebody-private', { policy: 'banned' })
     expect(JSON.stringify(decisionProblem(decision))).not.toContain('somebody-private')
   })
 
-  it('is refused for a decision that was allowed', async () => {
+  it('there is no problem of a decision that was allowed: asking for one is refused', async () => {
     const { limiter } = setUp()
     const decision = await limiter.check('user:1', { policy: 'api' })
     expect(() => decisionProblem(decision)).toThrow(/^decision: expected a denied one/)

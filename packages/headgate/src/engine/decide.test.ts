@@ -50,7 +50,7 @@ function leastWaitUs(answer: Answer): number {
 }
 
 describe('one alternative', () => {
-  it('charges every check when all fit', () => {
+  it('an alternative charges every check when all fit', () => {
     const { open, used } = book()
     const answer = decide(ask([[check('a', 3), check('b', 2, 2)]]), open, NOW_US)
     expect(answer.charged).toBe(0)
@@ -63,7 +63,7 @@ describe('one alternative', () => {
     expect([used('a'), used('b')]).toEqual([1, 2])
   })
 
-  it('charges none when one does not fit, and says which had room', () => {
+  it('an alternative charges none when one does not fit, and says which had room', () => {
     const { open, used } = book()
     decide(ask([[check('b', 1)]]), open, NOW_US)
     const answer = decide(ask([[check('a', 3), check('b', 1), check('c', 3)]]), open, NOW_US + 1)
@@ -74,14 +74,14 @@ describe('one alternative', () => {
     expect([used('a'), used('b'), used('c')]).toEqual([0, 1, 0])
   })
 
-  it('never admits a cost above the capacity, however long one waits', () => {
+  it('a cost above the capacity is never admitted, however long one waits', () => {
     const { open } = book()
     const answer = decide(ask([[check('a', 3, 4)]]), open, NOW_US)
     expect(answer.charged).toBe(-1)
     expect(answer.verdicts[0]?.[0]?.retryAfterUs).toBe(NEVER)
   })
 
-  it('asks with a cost of 0 whether anything is owed, and writes nothing down', () => {
+  it('a cost of 0 asks whether anything is owed, and writes nothing down', () => {
     const { open, copy } = book()
     open(check('a', 1))
     const before = copy()
@@ -90,13 +90,13 @@ describe('one alternative', () => {
     expect(copy()).toEqual(before)
   })
 
-  it('without any check is charged: nothing limits it', () => {
+  it('an alternative without any check is charged: nothing limits it', () => {
     expect(decide(ask([[]]), book().open, NOW_US)).toMatchObject({ charged: 0, verdicts: [[]], shadow: [] })
   })
 })
 
 describe('several alternatives', () => {
-  it('charge the first that admits and look no further', () => {
+  it('the first of several alternatives that admits is charged, and no further one is looked at', () => {
     const { open, used } = book()
     decide(ask([[check('route', 1)]]), open, NOW_US)
     const levels = [[check('route', 1)], [check('user', 5)], [check('global', 9)]]
@@ -106,7 +106,7 @@ describe('several alternatives', () => {
     expect([used('route'), used('user'), used('global')]).toEqual([1, 1, 0])
   })
 
-  it('are denied only when none admits, each with its own wait', () => {
+  it('several alternatives are denied only when none admits, each with its own wait', () => {
     const { open } = book()
     decide(ask([[check('route', 1)]]), open, NOW_US)
     decide(ask([[check('user', 1)]]), open, NOW_US + 5_000)
@@ -118,7 +118,7 @@ describe('several alternatives', () => {
 })
 
 describe('shadow checks', () => {
-  it('are charged on their own even if the request is denied', () => {
+  it('shadow checks are charged on their own even if the request is denied', () => {
     const { open, used } = book()
     const answer = decide(ask([[check('a', 0)]], [check('new', 5)]), open, NOW_US)
     expect(answer.charged).toBe(-1)
@@ -126,7 +126,7 @@ describe('shadow checks', () => {
     expect(used('new')).toBe(1)
   })
 
-  it('never bind: a denied one lets the request pass and writes nothing', () => {
+  it('shadow checks never bind: a denied one lets the request pass and writes nothing', () => {
     const { open, used } = book()
     decide(ask([[]], [check('new', 1)]), open, NOW_US)
     const answer = decide(ask([[check('a', 5)]], [check('new', 1), check('other', 0)]), open, NOW_US)
@@ -135,7 +135,7 @@ describe('shadow checks', () => {
     expect([used('a'), used('new')]).toEqual([1, 1])
   })
 
-  it('each stand alone: one is charged although its neighbour is not', () => {
+  it('shadow checks stand alone: one is charged although its neighbour is not', () => {
     const { open, used } = book()
     decide(
       ask([[]], [check('first', 0), check('second', 2), check('second', 2), check('second', 2)]),
@@ -167,7 +167,7 @@ describe('any question', () => {
     check(name, limits[name] as number, cost)
   const toShadow = (one: { name: string; cost: number }) => ({ ...toCheck(one), name: `shadow-${one.name}` })
 
-  it('is charged whole or not at all, peek says the same beforehand and changes nothing', () => {
+  it('any question is charged whole or not at all; peek says the same beforehand and changes nothing', () => {
     fc.assert(
       fc.property(questions, list => {
         const { open, used, copy } = book()

@@ -24,7 +24,7 @@ function same(got: number, exact: bigint): void {
 }
 
 describe('a × b ÷ c in whole numbers', () => {
-  it('rounds down exactly over the whole range', () => {
+  it('a × b ÷ c rounds down exactly over the whole range', () => {
     fc.assert(
       fc.property(units, us, us, (a, b, c) => {
         const exact = (BigInt(a) * BigInt(b)) / BigInt(c)
@@ -35,7 +35,7 @@ describe('a × b ÷ c in whole numbers', () => {
     )
   })
 
-  it('rounds up exactly for a share of units: b at most c', () => {
+  it('a × b ÷ c rounds up exactly for a share of units: b at most c', () => {
     fc.assert(
       fc.property(units, us, us, (a, one, other) => {
         const [b, c] = one <= other ? [one, other] : [other, one]
@@ -45,7 +45,7 @@ describe('a × b ÷ c in whole numbers', () => {
     )
   })
 
-  it('finds the time at which units have faded: a and c are units, b is the window', () => {
+  it('a × b ÷ c finds the time at which units have faded: a and c are units, b is the window', () => {
     fc.assert(
       fc.property(units, us, units, (one, windowUs, other) => {
         const [spare, previous] = one <= other ? [one, other] : [other, one]

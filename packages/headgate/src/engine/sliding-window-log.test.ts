@@ -13,7 +13,7 @@ function limitOf(limit: number, windowUs: number): LogLimit {
 }
 
 describe('the running totals of a log', () => {
-  it('start again from zero before they grow too wide, with entries still in the window', () => {
+  it('the running totals of a log start again from zero before they grow too wide, with entries still in the window', () => {
     const limit = limitOf(MAX_UNITS, 1_000)
     const state = log.empty()
     const half = Math.floor(MAX_UNITS / 2)
@@ -33,7 +33,7 @@ describe('the running totals of a log', () => {
     expect(restarts).toBe(1)
   })
 
-  it('do not make the log grow with the requests it has ever seen', () => {
+  it('the running totals do not make the log grow with the requests it has ever seen', () => {
     const limit = limitOf(10, 1_000_000)
     const state = log.empty()
     let longest = 0
@@ -45,7 +45,7 @@ describe('the running totals of a log', () => {
     expect(longest).toBeLessThanOrEqual(2 * 10 + 64)
   })
 
-  it('cost one entry a request, not one a unit', () => {
+  it('a request costs the log one entry, not one a unit', () => {
     const limit = limitOf(MAX_UNITS, 1_000_000)
     const state = log.empty()
     log.charge(limit, state, 4_000_000_000, NOW_US)
@@ -62,7 +62,7 @@ describe('the edge of the window', () => {
     expect(log.waitUs(limit, state, 1, NOW_US + 1_000_000)).toBe(0)
   })
 
-  it('waits for as many entries to leave as the cost needs, no more', () => {
+  it('a denial waits for as many entries to leave as the cost needs, no more', () => {
     const limit = limitOf(5, 1_000_000)
     const state = log.empty()
     for (let count = 0; count < 5; count++) log.charge(limit, state, 1, NOW_US + count * 100)

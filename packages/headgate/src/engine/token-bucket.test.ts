@@ -22,7 +22,7 @@ describe('the time a refill takes', () => {
     fc.integer({ min: 1, max: 4_294_967_295 }).map(tokens => tokens * 1_000_000),
   )
 
-  it('is the least whole number of microseconds whose refill is enough', () => {
+  it('a refill takes the least whole number of microseconds that is enough', () => {
     fc.assert(
       fc.property(rate, micro, (refillPerSecond, micro) => {
         if (micro / refillPerSecond > 2 ** 52) return
@@ -37,7 +37,7 @@ describe('the time a refill takes', () => {
 })
 
 describe('a bucket', () => {
-  it('gives its capacity at once and then one token each time one has been refilled', () => {
+  it('a bucket gives its capacity at once and then one token each time one has been refilled', () => {
     const limit = limitOf(5, 0.1)
     const state = bucket.empty()
     expect(bucket.remaining(limit, state, NOW_US)).toBe(5)
@@ -48,7 +48,7 @@ describe('a bucket', () => {
     expect(bucket.resetAfterUs(limit, state, NOW_US)).toBe(50_000_000)
   })
 
-  it('loses less than one token in a million to rounding over a long life of single requests', () => {
+  it('a bucket loses less than one token in a million to rounding over a long life of single requests', () => {
     const limit = limitOf(1, 1 / 3)
     const state = bucket.empty()
     let nowUs = NOW_US
@@ -62,7 +62,7 @@ describe('a bucket', () => {
     expect(nowUs - NOW_US).toBeLessThanOrEqual(exactUs * (1 + 4e-6))
   })
 
-  it('made smaller is empty at worst, not in debt, and made larger owes the same', () => {
+  it('a bucket made smaller is empty at worst, not in debt, and one made larger owes the same', () => {
     const state = bucket.empty()
     bucket.charge(limitOf(100, 1), state, 80, NOW_US)
     expect(bucket.waitUs(limitOf(10, 1), state, 1, NOW_US)).toBe(1_000_000)

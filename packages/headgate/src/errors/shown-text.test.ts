@@ -11,9 +11,9 @@ describe('printable', () => {
     ['\u2028\u2029', '\\u2028\\u2029'],
     ['half \ud800', 'half \\ud800'],
     ['Zoë 🌊 東京', 'Zoë 🌊 東京'],
-  ])('%j', (text, shown) => expect(printable(text)).toBe(shown))
+  ])('text is made printable: %j', (text, shown) => expect(printable(text)).toBe(shown))
 
-  it('leaves nothing that a terminal obeys, whatever comes', () => {
+  it('printable text has nothing that a terminal obeys, whatever comes', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), text => {
         expect(printable(text)).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u)
@@ -21,7 +21,7 @@ describe('printable', () => {
     )
   })
 
-  it('keeps JSON the same JSON', () => {
+  it('printable JSON is the same JSON', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), text => {
         expect(JSON.parse(printable(JSON.stringify({ text })))).toEqual({ text })
@@ -39,9 +39,9 @@ describe('what looks like a secret is not shown', () => {
     ['user:42', 'user:42'],
     ['10:30', '10:30'],
     ['x'.repeat(70), `${'x'.repeat(60)}…`],
-  ])('%s', (text, shown) => expect(shownName(text)).toBe(shown))
+  ])('a name is shown without its secret: %s', (text, shown) => expect(shownName(text)).toBe(shown))
 
-  it('in quotes neither, nor a password in a URL, nor anything long', () => {
+  it('quoted text shows no secret, no password in a URL, and nothing long', () => {
     expect(quoted('token:abc')).toBe('"token:*"')
     expect(quoted('http://user:canary@host')).toBe('a URL with credentials')
     expect(quoted('x'.repeat(41))).toBe('a string of 41 characters')

@@ -96,7 +96,7 @@ describe('taking in one go', () => {
     ['counter in parts', bucketed, 120_000],
     ['log', logs, 120_000],
     ['token bucket', buckets, 200_000],
-  ] as const)('answers and writes as step by step: %s', (_, limits, longestUs) => {
+  ] as const)('taking in one go answers and writes as step by step: %s', (_, limits, longestUs) => {
     let taken = 0
     fc.assert(
       fc.property(limits, steps(longestUs), (pair, history) => {

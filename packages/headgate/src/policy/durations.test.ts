@@ -38,7 +38,7 @@ describe('a duration', () => {
     expect(parseDurationUs(duration, 'window')).toBe(us)
   })
 
-  it('may be any whole number of milliseconds, as a number of seconds or in words', () => {
+  it('a duration may be any whole number of milliseconds, as a number of seconds or in words', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 366 * 86_400_000 }), ms => {
         expect(parseDurationUs(ms / 1_000, 'window')).toBe(ms * 1_000)
@@ -48,7 +48,7 @@ describe('a duration', () => {
     )
   })
 
-  it('is written so that it reads back as the same', () => {
+  it('a duration is written so that it reads back as the same', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 366 * 86_400_000 }), ms => {
         const text = formatDurationUs(ms * 1_000)
@@ -62,7 +62,7 @@ describe('a duration', () => {
     expect(formatDurationUs(1_500)).toBe('1500us')
   })
 
-  it('is written differently wherever it is different', () => {
+  it('two durations are written differently wherever they are different', () => {
     const texts = new Set<string>()
     for (let us = 1_000; us < 101_000; us++) texts.add(formatDurationUs(us))
     expect(texts.size).toBe(100_000)
@@ -123,19 +123,19 @@ describe('a duration', () => {
     { toString: () => '1m' },
     new Date(60),
   ]
-  it.each(refused.map(value => [value]))('refuses case %#', value => {
+  it.each(refused.map(value => [value]))('a duration that is none is refused: case %#', value => {
     const error = errorOf(value)
     expect(error.code).toBe('ERR_HEADGATE_INVALID_LIMIT')
     expect(error.message).toMatch(/^window: expected a duration from '1ms' to '366d'.*; got ./)
   })
 
-  it('says what came, but never a long text', () => {
+  it('the error about a duration says what came, but never a long text', () => {
     expect(errorOf('1w').message).toContain('got "1w"')
     expect(errorOf(-1).message).toContain('got -1')
     expect(errorOf('x'.repeat(500)).message).toContain('got a string of 500 characters')
   })
 
-  it('is typed: a unit that does not exist does not compile', () => {
+  it('a duration with a unit that does not exist does not compile', () => {
     expectTypeOf<'1m'>().toExtend<Duration>()
     expectTypeOf<'500ms'>().toExtend<Duration>()
     expectTypeOf<'1.5h'>().toExtend<Duration>()

@@ -45,7 +45,7 @@ const notUnits: unknown[] = [
 ]
 
 describe('a limit made of good numbers', () => {
-  it('is plain, frozen data that says what it is', () => {
+  it('a limit is plain, frozen data that says what it is', () => {
     const limit = slidingWindowLog({ limit: 100, window: '1m' })
     expect(limit).toEqual({
       algorithm: 'sliding-window-log',
@@ -58,7 +58,7 @@ describe('a limit made of good numbers', () => {
     expect(Object.isFrozen(limit.quota)).toBe(true)
   })
 
-  it('reaches from a ban to 2^32 − 1 in a millisecond or in 366 days', () => {
+  it('a limit reaches from a ban to 2^32 − 1 in a millisecond or in 366 days', () => {
     for (const window of ['1ms', '366d'] as const) {
       for (const limit of [0, 1, MAX_UNITS]) {
         expect(slidingWindowLog({ limit, window }).limit).toBe(limit)
@@ -71,7 +71,7 @@ describe('a limit made of good numbers', () => {
     expect(tokenBucket({ capacity: 0, refillPerSecond: 1 }).limit).toBe(0)
   })
 
-  it('is named by algorithm and window, never by its quota', () => {
+  it('a limit is named by algorithm and window, never by its quota', () => {
     expect(slidingWindowLog({ limit: 5, window: 60 }).id).toBe('log-1m')
     expect(slidingWindowLog({ limit: 500, window: '60s' }).id).toBe('log-1m')
     expect(slidingWindowCounter({ limit: 5, window: '1h' }).id).toBe('counter-1h')
@@ -80,7 +80,7 @@ describe('a limit made of good numbers', () => {
     expect(tokenBucket({ capacity: 5, refillPerSecond: 1, name: 'burst' }).id).toBe('burst-bucket')
   })
 
-  it('never shares its name with a limit of another algorithm or window, whatever it is called', () => {
+  it('a limit never shares its name with one of another algorithm or window, whatever it is called', () => {
     const names = [
       'log',
       'counter',
@@ -111,7 +111,7 @@ describe('a limit made of good numbers', () => {
     }
   })
 
-  it('has the type of its algorithm', () => {
+  it('a limit has the type of its algorithm', () => {
     expectTypeOf(slidingWindowLog({ limit: 1, window: '1m' })).toEqualTypeOf<LogLimit>()
     expectTypeOf(slidingWindowCounter({ limit: 1, window: '1m' })).toEqualTypeOf<CounterLimit>()
     expectTypeOf(
@@ -131,16 +131,19 @@ describe('a bad number', () => {
     ['slidingWindowCounter', slidingWindowCounter, 'limit', { limit: 1, window: '1m' }],
     ['slidingWindowCounter', slidingWindowCounter, 'limit', { limit: 1, window: '1m', buckets: 6 }],
     ['tokenBucket', tokenBucket, 'capacity', { capacity: 1, refillPerSecond: 1 }],
-  ] as [string, Maker, string, Fields][])('%s refuses it by name: %s %s', (_, maker, field, good) => {
-    for (const bad of notUnits) {
-      const error = errorOf(maker, { ...good, [field]: bad })
-      expect(error.code).toBe('ERR_HEADGATE_INVALID_LIMIT')
-      expect(error.help).toMatch(/#err_headgate_invalid_limit$/)
-      expect(error.message).toContain(`${field}: expected a whole number from 0 to ${MAX_UNITS}; got `)
-    }
-  })
+  ] as [string, Maker, string, Fields][])(
+    '%s refuses a bad number by name: %s %s',
+    (_, maker, field, good) => {
+      for (const bad of notUnits) {
+        const error = errorOf(maker, { ...good, [field]: bad })
+        expect(error.code).toBe('ERR_HEADGATE_INVALID_LIMIT')
+        expect(error.help).toMatch(/#err_headgate_invalid_limit$/)
+        expect(error.message).toContain(`${field}: expected a whole number from 0 to ${MAX_UNITS}; got `)
+      }
+    },
+  )
 
-  it('of buckets is refused by name', () => {
+  it('a bad number of buckets is refused by name', () => {
     for (const bad of [0, ...notUnits.filter(value => value !== undefined), 1_001]) {
       const error = errorOf(slidingWindowCounter, { limit: 1, window: '1m', buckets: bad })
       expect(error.code).toBe('ERR_HEADGATE_INVALID_LIMIT')
@@ -148,7 +151,7 @@ describe('a bad number', () => {
     }
   })
 
-  it('of refill is refused by name', () => {
+  it('a bad refill is refused by name', () => {
     const bad = [
       0,
       -1,

@@ -13,7 +13,7 @@ function readingsOf(target: string): string[] {
 }
 
 describe('the readings of a path', () => {
-  it('have slashes merged before dots are resolved, and after', () => {
+  it('the readings of a path have slashes merged before dots are resolved, and after', () => {
     expect(readingsOf('/a//..//login')).toEqual(expect.arrayContaining(['/login', '/a/login', '/a//login']))
   })
 
@@ -53,7 +53,7 @@ describe('the readings of a path', () => {
     '\\login',
     '/log%C4%B1n/../login',
     `/${'x/../'.repeat(5_000)}login`,
-  ])('%.60s is /login in one', target => {
+  ])('%.60s is /login in one reading', target => {
     expect(readingsOf(target)).toContain('/login')
   })
 
@@ -73,11 +73,11 @@ describe('the readings of a path', () => {
     ['/a%252fb', ['/a%252fb', '/a%2fb']],
     ['/%zz', ['/%zz']],
     ['/a//../b', ['/a//../b', '/a/b', '/a/../b', '/b']],
-  ])('of %s are %j', (target, paths) => {
+  ])('the readings of %s are %j', (target, paths) => {
     expect(new Set(readingsOf(target))).toEqual(new Set(paths))
   })
 
-  it('are few, and found soon, or none at all', () => {
+  it('the readings of a path are few, and found soon, or there are none at all', () => {
     const piece = fc.constantFrom(
       'a',
       'B',

@@ -20,7 +20,7 @@ const policyError = (policies: unknown) =>
 const tierError = (tier: unknown) => errorOf(() => parseTiers({ free: tier as TierOptions }))
 
 describe('policies', () => {
-  it('name each limit after the policy and what the limit is', () => {
+  it('a policy names each limit after itself and what the limit is', () => {
     const policies = parsePolicies({
       api: [log, slidingWindowCounter({ limit: 9, window: '1h' })],
       login: log,
@@ -31,7 +31,7 @@ describe('policies', () => {
   })
 
   it.each(['', 'a b', 'é', 'a.b', 'a:b', 'a\r\nb', '"', '{x}', 'x'.repeat(33)])(
-    'refuse the name %j',
+    'policies refuse the name %j',
     name => {
       const error = policyError({ [name]: log })
       expect(error.code).toBe('ERR_HEADGATE_INVALID_POLICY')
@@ -39,18 +39,18 @@ describe('policies', () => {
     },
   )
 
-  it("refuse the name 'tier', under which all tiers keep what was used", () => {
+  it("policies refuse the name 'tier', under which all tiers keep what was used", () => {
     expect(policyError({ tier: log }).message).toContain("expected a name other than 'tier'")
   })
 
-  it('take names that objects know for ordinary names', () => {
+  it('policies take names that objects know for ordinary names', () => {
     const names = ['__proto__', 'constructor', 'toString', 'hasOwnProperty', '0']
     const policies = parsePolicies(Object.fromEntries(names.map(name => [name, log])))
     expect([...policies.keys()].toSorted()).toEqual(names.toSorted())
     expect(policies.get('valueOf')).toBeUndefined()
   })
 
-  it('refuse two limits that would share a state, and say how to tell them apart', () => {
+  it('a policy refuses two limits that would share a state, and says how to tell them apart', () => {
     const error = policyError({ api: [log, slidingWindowLog({ limit: 20, window: '60s' })] })
     expect(error.code).toBe('ERR_HEADGATE_INVALID_POLICY')
     expect(error.message).toMatch(
@@ -78,7 +78,7 @@ describe('policies', () => {
     [log, null],
     [[log]],
     slidingWindowLog,
-  ])('refuse case %#, which no maker of limits made', options => {
+  ])('a policy refuses case %#, which no maker of limits made', options => {
     const error = policyError({ api: options })
     expect(error.code).toBe('ERR_HEADGATE_INVALID_POLICY')
     expect(error.message).toMatch(
@@ -86,7 +86,7 @@ describe('policies', () => {
     )
   })
 
-  it('refuse an empty list', () => {
+  it('a policy refuses an empty list', () => {
     expect(policyError({ api: [] }).message).toMatch(
       /^policies\.api: expected at least one limit; got an array of 0/,
     )
@@ -104,12 +104,12 @@ describe('the default tiers', () => {
     ['internal', 1_000, null, null, 1],
   ]
 
-  it('are these five and no others', () => {
+  it('the default tiers are these five and no others', () => {
     expect(Object.keys(defaultTiers)).toEqual(table.map(([tier]) => tier))
   })
 
   it.each(table)(
-    '%s: %i a minute, %s an hour, %s a day, burst %i×',
+    'the default tier %s has %i a minute, %s an hour, %s a day, burst %i×',
     (tier, perMinute, perHour, perDay, burst) => {
       const limits = parseTiers(defaultTiers).get(tier)?.limits ?? []
       const expected: object[] = [
@@ -132,7 +132,7 @@ describe('the default tiers', () => {
     },
   )
 
-  it('keep their state under shared names, so that an upgrade keeps what was used', () => {
+  it('tiers keep their state under shared names, so that an upgrade keeps what was used', () => {
     const tiers = parseTiers(defaultTiers)
     const names = (tier: string) => tiers.get(tier)?.limits.map(limit => limit.name)
     expect(names('free')).toEqual(['tier.log-1m', 'tier.bucket', 'tier.counter-1h', 'tier.counter-1d'])
@@ -142,19 +142,19 @@ describe('the default tiers', () => {
 })
 
 describe('a tier', () => {
-  it('without numbers, or with unlimited ones, limits nothing', () => {
+  it('a tier without numbers, or with unlimited ones, limits nothing', () => {
     expect(parseTiers({ vip: {} }).get('vip')?.limits).toEqual([])
     expect(parseTiers({ vip: { minute: 'unlimited', hour: 'unlimited' } }).get('vip')?.limits).toEqual([])
   })
 
-  it('of 0 a minute is a ban, with or without burst', () => {
+  it('a tier of 0 a minute is a ban, with or without burst', () => {
     for (const tier of [{ minute: 0 }, { minute: 0, burst: 2 }]) {
       const limits = parseTiers({ banned: tier }).get('banned')?.limits ?? []
       expect(limits.map(({ limit }) => limit.limit)).toEqual([0])
     }
   })
 
-  it('may have a fractional burst that gives a whole number', () => {
+  it('a tier may have a fractional burst that gives a whole number', () => {
     const atOnce = (minute: number, burst: number) =>
       parseTiers({ t: { minute, burst } }).get('t')?.limits[0]?.limit.limit
     expect(atOnce(10, 1.5)).toBe(15)
@@ -163,7 +163,7 @@ describe('a tier', () => {
   })
 
   it.each([undefined, null, 30, '30', 'unlimited', true, [30], 30n, () => 30])(
-    'that is not an object (%s) is refused: it would otherwise limit nothing',
+    'a tier that is not an object (%s) is refused: it would otherwise limit nothing',
     tier => {
       const error = tierError(tier)
       expect(error.code).toBe('ERR_HEADGATE_INVALID_POLICY')
@@ -185,7 +185,7 @@ describe('a tier', () => {
     [10],
     10n,
   ]
-  it.each(['minute', 'hour', 'day'])('refuses a bad %s by name, with burst and without', field => {
+  it.each(['minute', 'hour', 'day'])('a tier refuses a bad %s by name, with burst and without', field => {
     for (const bad of notUnits) {
       for (const burst of field === 'minute' ? [{}, { burst: 2 }] : [{}]) {
         const error = tierError({ [field]: bad, ...burst })
@@ -197,7 +197,7 @@ describe('a tier', () => {
     }
   })
 
-  it('refuses a bad burst by name', () => {
+  it('a tier refuses a bad burst by name', () => {
     const bad = [0, 0.5, -1, 1.25, Number.NaN, Number.POSITIVE_INFINITY, '2', null, {}, 1e9]
     for (const burst of bad) {
       const error = tierError({ minute: 10, burst })
@@ -208,7 +208,7 @@ describe('a tier', () => {
     expect(tierError({ minute: 'unlimited', burst: 2 }).message).toMatch(/^tier burst: /)
   })
 
-  it('refuses fields it does not know, and names it cannot keep', () => {
+  it('a tier refuses fields it does not know, and names it cannot keep', () => {
     expect(tierError({ minutes: 10 }).message).toMatch(
       /^tier minutes: expected one of minute, hour, day, burst/,
     )

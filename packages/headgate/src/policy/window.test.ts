@@ -9,7 +9,7 @@ beforeEach(() => {
 afterEach(() => vi.resetModules())
 
 describe('a window that looks like milliseconds', () => {
-  it('is taken as seconds and warned of once, with a code and what to write', async () => {
+  it('a window that looks like milliseconds is taken as seconds and warned of once, with a code and what to write', async () => {
     const { slidingWindowCounter, slidingWindowLog } = await import('./limits.js')
     expect(slidingWindowLog({ limit: 100, window: 60_000 }).windowUs).toBe(60_000_000_000)
     slidingWindowCounter({ limit: 100, window: 900_000 })
@@ -20,7 +20,7 @@ describe('a window that looks like milliseconds', () => {
   })
 
   it.each([60, 900, 3_600, 86_400, 604_800, 1_500, '60000s', '1000ms'] as const)(
-    'is not %s',
+    'a window of %s does not look like milliseconds',
     async window => {
       const { slidingWindowLog } = await import('./limits.js')
       slidingWindowLog({ limit: 100, window })

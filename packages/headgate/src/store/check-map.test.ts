@@ -4,7 +4,7 @@ import { CheckMap } from './check-map.js'
 
 const at = (subject: string, scope = 'global') => ({ subject, scope, name: 'api' })
 
-it('never has more values than it may, whatever they are called', () => {
+it('the map never has more values than it may, whatever they are called', () => {
   const byCheck = new CheckMap<number>(100)
   const byKey = new BoundedMap<number>(100)
   for (let index = 0; index < 10_000; index++) {
@@ -15,7 +15,7 @@ it('never has more values than it may, whatever they are called', () => {
   }
 })
 
-it('keeps what is asked for, and what was added last', () => {
+it('the map keeps what is asked for, and what was added last', () => {
   const byCheck = new CheckMap<number>(100)
   const byKey = new BoundedMap<number>(100)
   byCheck.set(at('user:asked'), -1)
@@ -32,7 +32,7 @@ it('keeps what is asked for, and what was added last', () => {
   }
 })
 
-it('tells of each value that had to go once, and of none that was replaced or deleted', () => {
+it('the map tells of each value that had to go once, and of none that was replaced or deleted', () => {
   const dropped: string[] = []
   const map = new CheckMap<string>(4, value => dropped.push(value))
   for (const name of ['a', 'b', 'c', 'd']) map.set(at(name), name)

@@ -23,7 +23,7 @@ function storeThat(decide: Store['decide']): Store {
 }
 
 describe('asking a store that knows only promises', () => {
-  it('returns an answer that is there at once, and tells the waiter nothing', () => {
+  it('an answer that is there at once is returned, and the waiter is told nothing', () => {
     const { heard, waiter } = listening()
     expect(toStage(storeThat(() => ANSWER)).ask('decide', QUESTION, waiter)).toBe(ANSWER)
     expect(heard).toEqual([])
@@ -39,7 +39,7 @@ describe('asking a store that knows only promises', () => {
       },
       new Error('broken'),
     ],
-  ])('tells the waiter %s', async (_, decide, told) => {
+  ])('a store that knows only promises tells the waiter %s', async (_, decide, told) => {
     const { heard, waiter } = listening()
     expect(toStage(storeThat(decide)).ask('decide', QUESTION, waiter)).toBeNull()
     await Promise.resolve()
@@ -52,7 +52,7 @@ describe('a store made of a stage', () => {
     ...{ source: 'redis', ask, refund: () => [], renew: () => [], reset() {}, close() {} },
   })
 
-  it('promises what the waiter will hear', async () => {
+  it('a store made of a stage promises what the waiter will hear', async () => {
     const { decide } = toStore(
       stageThat((_action, _question, waiter) => {
         queueMicrotask(() => waiter.answered(ANSWER))
@@ -63,7 +63,7 @@ describe('a store made of a stage', () => {
     await expect(decide(QUESTION)).resolves.toBe(ANSWER)
   })
 
-  it('keeps what the waiter heard before anybody waited', async () => {
+  it('a store made of a stage keeps what the waiter heard before anybody waited', async () => {
     const answering = stageThat((action, _question, waiter) => {
       if (action === 'decide') waiter.answered(ANSWER)
       else waiter.failed(new Error('gone'))
@@ -74,7 +74,7 @@ describe('a store made of a stage', () => {
     await expect(store.peek(QUESTION)).rejects.toThrow('gone')
   })
 
-  it('is asked by its stage, and a copy with another method by that method', () => {
+  it('a store made of a stage is asked by its stage, and a copy with another method by that method', () => {
     const stage = stageThat(() => ANSWER)
     const store = toStore(stage, {})
     expect(toStage(store)).toBe(stage)
@@ -88,7 +88,7 @@ describe('a store made of a stage', () => {
   })
 })
 
-it('a fault of whoever hears the answer is a failure like any other', () => {
+it('a fault of a waiter is a failure like any other', () => {
   const heard: unknown[] = []
   settle(
     {

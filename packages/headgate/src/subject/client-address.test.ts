@@ -34,7 +34,7 @@ describe('one client has one address, however it is spelt', () => {
   })
 })
 
-it('what is no address is none', () => {
+it('text that is no address is read as none', () => {
   for (const text of [
     undefined,
     '',
@@ -51,7 +51,7 @@ it('what is no address is none', () => {
   }
 })
 
-it('what is an address is what the system takes for one', () => {
+it('the addresses we read are those the system takes for addresses', () => {
   const part = fc.oneof(
     fc.constantFrom(':', '::', '.', '0', 'ffff', '1.2.3.4', '255', '256', '01', 'g', '12345'),
     fc.stringMatching(/^[0-9a-fA-F]{1,4}$/),
@@ -76,7 +76,7 @@ describe('who a request comes from', () => {
   const PROXY = '10.0.0.1'
   const behindProxies = createClientAddress({ trustedProxies: ['10.0.0.0/8', 'fd00::/8', '192.0.2.7'] })
 
-  it('is the peer while nobody is trusted, whatever the request says', () => {
+  it('the client is the peer while nobody is trusted, whatever the request says', () => {
     const alone = createClientAddress()
     for (let request = 0; request < 1_000; request++) {
       expect(alone('203.0.113.9', `198.51.100.${request % 256}, ${PROXY}`)).toBe('203.0.113.9')
@@ -107,11 +107,11 @@ describe('who a request comes from', () => {
     ['a number', '3405803785', PROXY],
     ['a network', '203.0.113.9/32', PROXY],
     ['more proxies than anybody has', `203.0.113.9${', 10.9.9.9'.repeat(40)}`, PROXY],
-  ])('behind a trusted proxy: %s', (_name, header, expected) => {
+  ])('a client behind a trusted proxy is found: %s', (_name, header, expected) => {
     expect(behindProxies(PROXY, header)).toBe(expected)
   })
 
-  it('is the peer when that is none of ours', () => {
+  it('the client is the peer when that is none of our proxies', () => {
     expect(behindProxies('203.0.113.1', '198.51.100.1')).toBe('203.0.113.1')
   })
 
@@ -120,14 +120,17 @@ describe('who a request comes from', () => {
     ['ours', `203.0.113.9${', 10.9.9.9'.repeat(10_000)}`, PROXY],
     ['empty', ','.repeat(10_000), PROXY],
     ['one, without end', '1'.repeat(100_000), PROXY],
-  ])('takes less than a millisecond to tell with 10,000 entries that are %s', (_name, header, expected) => {
-    const tookMs = Array.from({ length: 20 }, () => {
-      const began = performance.now()
-      expect(behindProxies(PROXY, header)).toBe(expected)
-      return performance.now() - began
-    })
-    expect(Math.min(...tookMs)).toBeLessThan(1)
-  })
+  ])(
+    'a peer is told in less than a millisecond with 10,000 entries that are %s',
+    (_name, header, expected) => {
+      const tookMs = Array.from({ length: 20 }, () => {
+        const began = performance.now()
+        expect(behindProxies(PROXY, header)).toBe(expected)
+        return performance.now() - began
+      })
+      expect(Math.min(...tookMs)).toBeLessThan(1)
+    },
+  )
 
   it.each<[unknown, string]>([
     [true, 'expected a list of addresses and networks, everybody, or { hops }; got true'],
@@ -164,14 +167,17 @@ describe('who a request comes from', () => {
     [['10.0.0.0/8/8'], 'expected an address or a network'],
     [['fe80::1%eth0'], 'expected an address or a network'],
     [['loopback'], 'expected an address or a network'],
-  ])('refuses to trust %j', (trustedProxies, message) => {
+  ])('the client address refuses to trust %j', (trustedProxies, message) => {
     const make = () => createClientAddress({ trustedProxies: trustedProxies as string[] })
     expect(make).toThrow(message)
   })
 
-  it.each(['fc00::/7', 'fd00::/8', 'fe80::/10', '2600:1f00::/24', '10.0.0.0/8', '::1'])('trusts %s', own => {
-    expect(() => createClientAddress({ trustedProxies: [own] })).not.toThrow()
-  })
+  it.each(['fc00::/7', 'fd00::/8', 'fe80::/10', '2600:1f00::/24', '10.0.0.0/8', '::1'])(
+    'the client address may trust %s',
+    own => {
+      expect(() => createClientAddress({ trustedProxies: [own] })).not.toThrow()
+    },
+  )
 
   it('no network that is taken holds most of IPv4: each is tried on 1,000 addresses', () => {
     const network = fc
@@ -193,7 +199,7 @@ describe('who a request comes from', () => {
     )
   })
 
-  it('is told of a peer alone, too', () => {
+  it('the client is told of a peer alone, too', () => {
     const { trusts } = createClientAddress({ trustedProxies: ['10.0.0.0/8'] })
     expect(['10.1.1.1', '::ffff:10.1.1.1', '11.1.1.1', 'x', undefined].map(trusts)).toEqual([
       true,
@@ -205,7 +211,7 @@ describe('who a request comes from', () => {
     expect(createClientAddress().trusts('10.1.1.1')).toBe(false)
   })
 
-  it('is what everybody says, when that was said aloud', () => {
+  it('the client is what everybody says, when that was said aloud', () => {
     const clientAddress = createClientAddress({ trustedProxies: 'everybody' })
     expect(clientAddress('203.0.113.1', '198.51.100.1, 192.0.2.1')).toBe('198.51.100.1')
     expect(clientAddress('203.0.113.1', undefined)).toBe('203.0.113.1')
@@ -218,7 +224,7 @@ describe('who a request comes from', () => {
     // Whoever went past the first proxy is whom the second one saw.
     [3, '2.2.2.2, 3.3.3.3', '2.2.2.2'],
     [1, '', '203.0.113.1'],
-  ])('behind %i proxies by number: %s is %s', (hops, header, expected) => {
+  ])('a client behind %i proxies by number: %s is %s', (hops, header, expected) => {
     const clientAddress = createClientAddress({ trustedProxies: { hops } })
     expect(clientAddress('203.0.113.1', header)).toBe(expected)
   })
@@ -245,11 +251,11 @@ describe('Forwarded', () => {
     ['and more after it', 'for=203.0.113.9;host="x, for=6.6.6.6;y="', PROXY],
     ['and a quote escaped', 'for=203.0.113.9;host="x, for=6.6.6.6;y=\\""', PROXY],
     ['not even a pair', '203.0.113.9', PROXY],
-  ])('%s', (_name, header, expected) => {
+  ])('the header Forwarded is read: %s', (_name, header, expected) => {
     expect(clientAddress(PROXY, header)).toBe(expected)
   })
 
-  it('is read where it is named, and X-Forwarded-For where that is', () => {
+  it('Forwarded is read where it is named, and X-Forwarded-For where that is', () => {
     expect(clientAddress.header).toBe('forwarded')
     expect(createClientAddress().header).toBe('x-forwarded-for')
     const make = () => createClientAddress({ forwardedHeader: 'x-real-ip' as 'forwarded' })
@@ -261,7 +267,7 @@ describe('Forwarded', () => {
     `for="${'\\'.repeat(50_000)}`,
     ';'.repeat(50_000),
     `a=b;${'c'.repeat(50_000)}`,
-  ])('takes less than 5 ms on a hostile element: case %#', element => {
+  ])('a hostile element of Forwarded takes less than 5 ms: case %#', element => {
     const tookMs = Array.from({ length: 5 }, () => {
       const began = performance.now()
       clientAddress(PROXY, element)

@@ -65,7 +65,7 @@ function hashTag(key: string): string {
 }
 
 describe('a Redis key', () => {
-  it('reads as it should', () => {
+  it('a Redis key reads as it should', () => {
     const key = redisKey({
       prefix: 'ratelimit',
       tenant: '',
@@ -76,7 +76,7 @@ describe('a Redis key', () => {
     expect(key).toBe('ratelimit:v1:{ip:2001:db8::1}:global:api.log-1m')
   })
 
-  it('of an IPv6 caller lies in the slot of its /48, with those of the networks around it', () => {
+  it('the key of an IPv6 caller lies in the slot of its /48, with those of the networks around it', () => {
     const keyOf = (subject: string) =>
       redisKey({ prefix: 'ratelimit', tenant: 't', subject, scope: 'global', name: 'api.log-1m' })
     expect(keyOf('ip:2001:db8:1:2::/64')).toBe(
@@ -90,7 +90,7 @@ describe('a Redis key', () => {
     expect(keyOf('ip:}{::/64')).toBe('ratelimit:v1:{t/ip:%7d%7b::/64}:global:api.log-1m')
   })
 
-  it('is another for other parts: over 100,000 hostile tuples, each with its neighbours', () => {
+  it('a key is another for other parts: over 100,000 hostile tuples, each with its neighbours', () => {
     const seen = new Map<string, string>()
     const see = (parts: KeyParts) => {
       const key = redisKey(parts)
@@ -115,7 +115,7 @@ describe('a Redis key', () => {
     expect(seen.size).toBeGreaterThan(100_000)
   }, 120_000)
 
-  it('is the same for the same parts, and told apart where only one lone surrogate differs', () => {
+  it('a key is the same for the same parts, and told apart where only one lone surrogate differs', () => {
     const of = (id: string) =>
       redisKey({ prefix: 'p', tenant: '', subject: `user:${id}`, scope: 's', name: 'a.b' })
     expect(of('x')).toBe(of('x'))
@@ -135,7 +135,7 @@ describe('a Redis key', () => {
     expect(new Set(keys.map(key => Buffer.from(key).toString('hex'))).size).toBe(ids.length)
   })
 
-  it('lets nobody choose the slot: the hash tag is the braces part, whatever the text', () => {
+  it('a key lets nobody choose its slot: the hash tag is the braces part, whatever the text', () => {
     fc.assert(
       fc.property(parts, parts => {
         const key = redisKey(parts)
@@ -150,7 +150,7 @@ describe('a Redis key', () => {
     )
   })
 
-  it('never holds a control character or half a character', () => {
+  it('a key never holds a control character or half a character', () => {
     fc.assert(
       fc.property(parts, parts => {
         const key = redisKey(parts)
@@ -161,7 +161,7 @@ describe('a Redis key', () => {
     )
   })
 
-  it('stays below 200 bytes for an API key of a megabyte', () => {
+  it('a key stays below 200 bytes for an API key of a megabyte', () => {
     const nameSubject = createSubjectNamer()
     for (const secret of ['k'.repeat(1_000_000), '\ud83d\ude00'.repeat(250_000), '\0'.repeat(1_000_000)]) {
       const subject = nameSubject({ type: 'apikey', id: secret })
@@ -176,7 +176,7 @@ describe('a Redis key', () => {
     }
   })
 
-  it('cannot be forged by writing the digest of another part', () => {
+  it('a key cannot be forged by writing the digest of another part', () => {
     const of = (id: string, scope: string) =>
       redisKey({ prefix: 'p', tenant: '', subject: `user:${id}`, scope, name: 'a.b' })
     const long = 'x'.repeat(97)
@@ -187,7 +187,7 @@ describe('a Redis key', () => {
     }
   })
 
-  it('is bounded whatever comes in: each part is a digest before it grows long', () => {
+  it('a key is bounded whatever comes in: each part is a digest before it grows long', () => {
     const long = '{:\ud800'.repeat(100_000)
     const key = redisKey({
       prefix: 'p',

@@ -10,11 +10,11 @@ describe('SHA-256', () => {
   it.each([
     ['', 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'],
     ['abc', 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad'],
-  ])('of %j is the published one', (text, expected) => {
+  ])('the SHA-256 of %j is the published one', (text, expected) => {
     expect(hex(sha256(Buffer.from(text)))).toBe(expected)
   })
 
-  it("is Node's for every length up to 300", () => {
+  it("SHA-256 is Node's for every length up to 300", () => {
     for (let length = 0; length <= 300; length++) {
       for (const message of [randomBytes(length), Buffer.alloc(length, 0xff), Buffer.alloc(length)]) {
         expect(hex(sha256(message))).toBe(createHash('sha256').update(message).digest('hex'))
@@ -22,14 +22,14 @@ describe('SHA-256', () => {
     }
   })
 
-  it("is Node's for a megabyte", () => {
+  it("SHA-256 is Node's for a megabyte", () => {
     const message = randomBytes(1_000_001)
     expect(hex(sha256(message))).toBe(createHash('sha256').update(message).digest('hex'))
   })
 })
 
 describe('HMAC-SHA-256', () => {
-  it("is Node's for random keys and messages", () => {
+  it("HMAC-SHA-256 is Node's for random keys and messages", () => {
     const bytes = fc.uint8Array({ maxLength: 300 })
     fc.assert(
       fc.property(bytes, bytes, (key, message) => {
@@ -39,14 +39,14 @@ describe('HMAC-SHA-256', () => {
     )
   })
 
-  it.each([63, 64, 65, 127, 128])('is Node’s where the key is %i bytes long', length => {
+  it.each([63, 64, 65, 127, 128])('HMAC-SHA-256 is Node’s where the key is %i bytes long', length => {
     const key = randomBytes(length)
     expect(hex(hmacSha256(key, key))).toBe(createHmac('sha256', key).update(key).digest('hex'))
   })
 })
 
 describe('a digest', () => {
-  it('is the first 128 bits of the HMAC of the UTF-8 text', () => {
+  it('a digest is the first 128 bits of the HMAC of the UTF-8 text', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }), (key, text) => {
         const expected = createHmac('sha256', key).update(text, 'utf8').digest('hex').slice(0, 32)
@@ -56,12 +56,12 @@ describe('a digest', () => {
     )
   })
 
-  it('tells lone surrogates apart, which UTF-8 would all replace by one character', () => {
+  it('a digest tells lone surrogates apart, which UTF-8 would all replace by one character', () => {
     const texts = ['\ud800', '\ud801', '\udfff', '\ufffd', '\udc00\ud800', '\ud800\ud800', '\ud800\udc00']
     expect(new Set(texts.map(text => digest('key', text))).size).toBe(texts.length)
   })
 
-  it('is another under another key', () => {
+  it('a digest is another under another key', () => {
     expect(digest('one', 'text')).not.toBe(digest('other', 'text'))
   })
 })

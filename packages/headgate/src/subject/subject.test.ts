@@ -44,7 +44,7 @@ function errorOf(act: () => unknown): Error & { code?: string } {
 }
 
 describe('the name of a subject', () => {
-  it('is type:id, however it is written', () => {
+  it('the name of a subject is type:id, however it is written', () => {
     const nameSubject = createSubjectNamer()
     expect(nameSubject('user:42')).toBe('user:42')
     expect(nameSubject({ type: 'user', id: '42' })).toBe('user:42')
@@ -68,14 +68,14 @@ describe('the name of a subject', () => {
     ['ip:::ffff:1.2.3.4/64', 'ip:::ffff:1.2.3.4/64'],
     ['ip:a:b', 'ip:a:b'],
     ['user:2001:db8::1', 'user:2001:db8::1'],
-  ])('of an IPv6 address is its /64: %s is %s', (subject, name) => {
+  ])('the name of an IPv6 address is its /64: %s is %s', (subject, name) => {
     const nameSubject = createSubjectNamer()
     expect(nameSubject(subject as SubjectInput)).toBe(name)
     expect(nameSubject(subject as SubjectInput)).toBe(name)
     expect(nameSubject(name as SubjectInput)).toBe(name)
   })
 
-  it('is the same for a type in another case, and for no other difference', () => {
+  it('the name of a subject is the same for a type in another case, and for no other difference', () => {
     const nameSubject = createSubjectNamer()
     expect(nameSubject('User:Ada')).toBe('user:Ada')
     expect(nameSubject({ type: 'USER', id: 'Ada' })).toBe('user:Ada')
@@ -86,7 +86,7 @@ describe('the name of a subject', () => {
     expect(nameSubject('iP:1.2.3.4')).toBe('ip:1.2.3.4')
   })
 
-  it('is another for another subject: 100,000 hostile ones', () => {
+  it('the name of a subject is another for another subject: 100,000 hostile ones', () => {
     const nameSubject = createSubjectNamer()
     const seen = new Map<string, string>()
     fc.assert(
@@ -102,7 +102,7 @@ describe('the name of a subject', () => {
     )
   })
 
-  it('cannot be forged by writing a digest as an id', () => {
+  it('the name of a subject cannot be forged by writing a digest as an id', () => {
     const nameSubject = createSubjectNamer()
     for (const id of ['x'.repeat(65), '~x', '~']) {
       const name = nameSubject({ type: 'user', id })
@@ -111,20 +111,20 @@ describe('the name of a subject', () => {
     }
   })
 
-  it('keeps case, normal form and control characters apart', () => {
+  it('the name of a subject keeps case, normal form and control characters apart', () => {
     const nameSubject = createSubjectNamer()
     const ids = ['é', 'e\u0301', 'É', 'a', 'A', 'a\0', 'a\r\n', 'a ', ' a']
     expect(new Set(ids.map(id => nameSubject({ type: 'user', id }))).size).toBe(ids.length)
   })
 
-  it('stays short: an id of 64 is kept, one of 65 is a digest', () => {
+  it('the name of a subject stays short: an id of 64 is kept, one of 65 is a digest', () => {
     const nameSubject = createSubjectNamer()
     expect(nameSubject(`user:${'x'.repeat(64)}`)).toBe(`user:${'x'.repeat(64)}`)
     expect(nameSubject(`user:${'x'.repeat(65)}`)).toHaveLength('user:~'.length + 32)
     expect(nameSubject(`user:${'x'.repeat(1_000_000)}`)).toHaveLength('user:~'.length + 32)
   })
 
-  it('is the same whether remembered or made anew', () => {
+  it('the name of a subject is the same whether remembered or made anew', () => {
     const nameSubject = createSubjectNamer()
     const first = nameSubject(`apikey:${CANARY}`)
     for (let count = 0; count < 10_001; count++) nameSubject(`session:${count}`)
@@ -134,7 +134,7 @@ describe('the name of a subject', () => {
 })
 
 describe('a secret', () => {
-  it.each(['apikey', 'session'])('of type %s leaves only as a keyed hash', type => {
+  it.each(['apikey', 'session'])('a secret of type %s leaves only as a keyed hash', type => {
     const name = createSubjectNamer()({ type, id: CANARY })
     expect(name).toMatch(new RegExp(`^${type}:~[0-9a-f]{32}$`))
     expect(name).not.toContain(CANARY)
@@ -157,28 +157,28 @@ describe('a secret', () => {
     'cookie',
     'clientSecret',
     'password',
-  ])('is what a type looks like that is called %s', type => {
+  ])('a type that is called %s looks like a secret', type => {
     const name = createSubjectNamer({ secret: 's' })({ type, id: CANARY })
     expect(name).not.toContain(CANARY)
     expect(name).toMatch(/^[^:A-Z]+:~[0-9a-f]{32}$/)
     expect(createSubjectNamer({ secret: 's' })(`${type.toLowerCase()}:${CANARY}`)).toBe(name)
   })
 
-  it('may be of a type of your own, in any case, beside those', () => {
+  it('a secret may be of a type of your own, in any case, beside those', () => {
     const nameSubject = createSubjectNamer({ secret: 's', secretTypes: ['License'] })
     expect(nameSubject(`license:${CANARY}`)).not.toContain(CANARY)
     expect(nameSubject(`LICENSE:${CANARY}`)).toBe(nameSubject(`license:${CANARY}`))
     expect(nameSubject(`apikey:${CANARY}`)).not.toContain(CANARY)
   })
 
-  it('has the digest it always had, so that an upgrade forgets nothing', () => {
+  it('a secret has the digest it always had, so that an upgrade forgets nothing', () => {
     const nameSubject = createSubjectNamer({ secret: 'a secret' })
     expect(nameSubject('apikey:sk_live_1')).toBe('apikey:~5c06146ff126d3887adc01f14a0cc47d')
     expect(nameSubject(`user:${'é'.repeat(70)}`)).toBe('user:~5e4ad4df979baee7ca1e9c54bf62e887')
     expect(nameSubject(`user:${'\ud800'.repeat(70)}`)).toBe('user:~7afea139478e6d42ab7737792bb37a36')
   })
 
-  it('of a megabyte takes less than 5 ms', () => {
+  it('a secret of a megabyte takes less than 5 ms', () => {
     const nameSubject = createSubjectNamer({ secret: 's' })
     for (const character of ['x', 'é', '\ud800']) {
       const key = `apikey:${character.repeat(1_000_000)}`
@@ -191,7 +191,7 @@ describe('a secret', () => {
     }
   })
 
-  it('without a key of your own is told once, with a code', () => {
+  it('a secret without a key of your own is told once, with a code', () => {
     const told: SubjectWarning[] = []
     const nameSubject = createSubjectNamer({ onWarning: warning => told.push(warning) })
     nameSubject('user:42')
@@ -208,7 +208,7 @@ describe('a secret', () => {
     expect(kept).toEqual([])
   })
 
-  it('never appears in an error, however wrongly it is passed', () => {
+  it('a secret never appears in an error, however wrongly it is passed', () => {
     const nameSubject = createSubjectNamer()
     const wrong: unknown[] = [
       CANARY,
@@ -252,14 +252,14 @@ describe('what is not a subject', () => {
     { type: '', id: '42' },
     { type: 'user', id: '' },
     { type: 'us:er', id: '42' },
-  ])('is refused by name: case %#', subject => {
+  ])('text that is not a subject is refused by name: case %#', subject => {
     const error = errorOf(() => createSubjectNamer()(subject as Subject))
     expect(error.code).toBe('ERR_HEADGATE_INVALID_SUBJECT')
     expect(error.message).toMatch(/^subject: expected 'type:id' .*; got /)
   })
 
   it.each([{ secret: '' }, { secret: 5 }, { secretTypes: 'apikey' }, { secretTypes: [1] }])(
-    'options %j are refused by name',
+    'options %j of a subject are refused by name',
     options => {
       const error = errorOf(() => createSubjectNamer(options as never))
       expect(error.code).toBe('ERR_HEADGATE_INVALID_OPTION')

@@ -45,7 +45,7 @@ describe('a faulty store without faults', () => {
 })
 
 describe('a faulty store', () => {
-  it('fails the next calls before the store is asked, then works', async () => {
+  it('a faulty store fails the next calls before the store is asked, then works', async () => {
     const { faults, ask, used } = bare()
     faults.next(3, { type: 'error' })
     const failure = 'ERR_HEADGATE_STORE'
@@ -59,20 +59,20 @@ describe('a faulty store', () => {
     expect(faults.injected()).toEqual({ error: 3, 'lost-reply': 0, delay: 0, hang: 0 })
   })
 
-  it('fails with the error it is given', async () => {
+  it('a faulty store fails with the error it is given', async () => {
     const { faults, ask } = bare()
     faults.next(1, { type: 'error', error: new Error('READONLY') })
     expect(await ask()).toBe('Error: READONLY')
   })
 
-  it('loses a reply after the charge was made', async () => {
+  it('a faulty store loses a reply after the charge was made', async () => {
     const { faults, ask, used } = bare()
     faults.next(1, { type: 'lost-reply' })
     expect(await ask()).toBe('ERR_HEADGATE_STORE')
     expect(await used()).toBe(1)
   })
 
-  it('answers late', async () => {
+  it('a faulty store answers late', async () => {
     const { faults, ask, used } = bare()
     faults.next(1, { type: 'delay', ms: 20 })
     const late = ask()
@@ -81,7 +81,7 @@ describe('a faulty store', () => {
     expect(await used()).toBe(1)
   })
 
-  it('keeps calls hanging until the faults stop, and then carries them out', async () => {
+  it('a faulty store keeps calls hanging until the faults stop, and then carries them out', async () => {
     const { faults, ask, used } = bare()
     faults.always({ type: 'hang' })
     const hanging = [ask(), ask()]
@@ -92,7 +92,7 @@ describe('a faulty store', () => {
     expect(await used()).toBe(2)
   })
 
-  it('lets nothing hang on when it is closed', async () => {
+  it('a faulty store lets nothing hang on when it is closed', async () => {
     const { faults, ask, limiter } = bare()
     faults.always({ type: 'hang' })
     const hanging = ask()
@@ -100,7 +100,7 @@ describe('a faulty store', () => {
     expect(await hanging).toBe('ERR_HEADGATE_STORE')
   })
 
-  it('draws the same faults for the same seed, about as many as it is told', async () => {
+  it('a faulty store draws the same faults for the same seed, about as many as it is told', async () => {
     const outcomes = async (seed: number): Promise<string> => {
       const { faults, ask } = bare(seed)
       faults.randomly([
@@ -138,7 +138,7 @@ describe('a faulty store', () => {
     ['store', () => faultyStore({} as never)],
     ['deadlineMs', () => guarded({ deadlineMs: 0 })],
     ['onStoreFailure', () => guarded({ onStoreFailure: 'never' as never })],
-  ])('refuses a bad %s by name', (field, act) => {
+  ])('a faulty store refuses a bad %s by name', (field, act) => {
     let message = ''
     try {
       act()
@@ -150,7 +150,7 @@ describe('a faulty store', () => {
 })
 
 describe('a guarded store', () => {
-  it('decides every request while the store behind it hangs, and by the store again when it goes on', async () => {
+  it('a guarded store decides every request while the store behind it hangs, and by the store again when it goes on', async () => {
     const { faults, ask, store, lines } = guarded()
     expect(await ask()).toBe('memory')
     faults.always({ type: 'hang' })
@@ -162,21 +162,21 @@ describe('a guarded store', () => {
     expect(await ask()).toBe('memory')
   })
 
-  it.each(['open', 'closed'] as const)('falls back to %s when it is told so', async mode => {
+  it.each(['open', 'closed'] as const)('a guarded store falls back to %s when it is told so', async mode => {
     const { faults, ask, limiter } = guarded({ onStoreFailure: mode })
     faults.always({ type: 'error' })
     expect(await ask()).toBe(mode)
     await limiter.close()
   })
 
-  it('charges once what it was not told about', async () => {
+  it('a guarded store charges once what it was not told about', async () => {
     const { faults, ask, limiter } = guarded()
     faults.next(1, { type: 'lost-reply' })
     expect(await ask()).toBe('local')
     expect((await limiter.peek('user:1', OPTIONS)).remaining).toBe(99)
   })
 
-  it('reads a decision by the clock of the store behind it', async () => {
+  it('a guarded store reads a decision by the clock of the store behind it', async () => {
     const clock = manualClock()
     const faulty = faultyStore(memoryStore({ clock }))
     const limiter = createLimiter({

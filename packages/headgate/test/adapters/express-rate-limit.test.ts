@@ -69,7 +69,7 @@ describe.each(STORES)('a store for express-rate-limit, %s', (_, open) => {
     return found
   }
 
-  it('holds the limit of the middleware for each key, and says when to come back', async () => {
+  it('a store for express-rate-limit holds the limit of the middleware for each key, and says when to come back', async () => {
     const { get, stop } = await start(open(), {})
     try {
       expect(await statuses(get, '192.0.2.1', ['', '', ''])).toEqual([200, 200, 429])
@@ -82,7 +82,7 @@ describe.each(STORES)('a store for express-rate-limit, %s', (_, open) => {
     }
   })
 
-  it('tells what a key has used, and forgets it', async () => {
+  it('a store for express-rate-limit tells what a key has used, and forgets it', async () => {
     const { get, middleware, stop } = await start(open(), {})
     try {
       expect(await middleware.getKey('a-key')).toBeUndefined()
@@ -96,7 +96,7 @@ describe.each(STORES)('a store for express-rate-limit, %s', (_, open) => {
     }
   })
 
-  it('gives back what failed where the middleware skips failed requests, and nothing for those it denied', async () => {
+  it('failed requests are given back where the middleware skips them, and nothing for those it denied', async () => {
     const { get, stop } = await start(open(), { skipFailedRequests: true })
     try {
       const queries = ['?status=500', '?status=500', '?status=500', '', '', '', '']
@@ -106,7 +106,7 @@ describe.each(STORES)('a store for express-rate-limit, %s', (_, open) => {
     }
   })
 
-  it('counts for a limit that depends on the request', async () => {
+  it('a store for express-rate-limit counts for a limit that depends on the request', async () => {
     const limit: Options['limit'] = request => (request.get('x-key') === 'pro' ? 3 : 1)
     const { get, stop } = await start(open(), { limit })
     try {
@@ -118,13 +118,13 @@ describe.each(STORES)('a store for express-rate-limit, %s', (_, open) => {
   })
 })
 
-it('refuses a store and a name that are none', () => {
+it('a store for express-rate-limit refuses a store and a name that are none', () => {
   const wrong = (options: unknown) => () => rateLimitStore(options as { store: Store })
   expect(wrong({ store: {} })).toThrow(expect.objectContaining({ field: 'store' }))
   expect(wrong({ store: memoryStore(), name: 'a:b' })).toThrow(expect.objectContaining({ field: 'name' }))
 })
 
-it('keeps no key that may be a secret in Redis', async () => {
+it('a store for express-rate-limit keeps no key that may be a secret in Redis', async () => {
   const { get, stop } = await start(redisStore(createClient({ url: redis.url }), { deadlineMs: 2_000 }), {})
   const client = createClient({ url: redis.url })
   await client.connect()

@@ -11,7 +11,7 @@ const policies = {
   login: slidingWindowLog({ limit: 1, window: '1m' }),
 }
 
-it('takes the user that a middleware before it has found, and keeps the headers others have set', async () => {
+it('the middleware takes the user that one before it has found, and keeps the headers others have set', async () => {
   const limiter = createLimiter({ policies })
   const app = express()
   app.use((req, res, next) => {
@@ -30,7 +30,7 @@ it('takes the user that a middleware before it has found, and keeps the headers 
   await close()
 })
 
-it('has one budget for a route of a router that is mounted under anything', async () => {
+it('a route has one budget, whatever its router is mounted under', async () => {
   const limiter = createLimiter({ policies })
   const app = express()
   const router = express.Router()
@@ -50,7 +50,7 @@ it('has one budget for a route of a router that is mounted under anything', asyn
   await close()
 })
 
-it('hands an error of a handler to Express, also after a decision that had to be waited for', async () => {
+it('an error of a handler reaches Express, also after a decision that had to be waited for', async () => {
   const limiter = createLimiter({ policies })
   const app = express()
   app.use(rateLimit({ limiter, policy: 'api', subject: async () => 'user:1' as const }))
@@ -70,7 +70,7 @@ it('hands an error of a handler to Express, also after a decision that had to be
   await close()
 })
 
-it('charges a batch for every operation in it, where the body was read before', async () => {
+it('a batch is charged for every operation in it, where the body was read before', async () => {
   const limiter = createLimiter({ policies })
   const app = express()
   app.use(express.json())
@@ -89,7 +89,7 @@ it('charges a batch for every operation in it, where the body was read before', 
   await close()
 })
 
-it('refuses options that are wrong when it is made', () => {
+it('the Express middleware refuses wrong options when it is made', () => {
   const limiter = createLimiter({ policies })
   // @ts-expect-error There is no such policy.
   expect(() => rateLimit({ limiter, policy: 'apo' })).toThrow(

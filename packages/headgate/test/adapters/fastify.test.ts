@@ -12,7 +12,7 @@ const setUp = () =>
     },
   })
 
-it('limits a route by what its config says, and not at all where that is false', async () => {
+it('a route is limited by what its config says, and not at all where that is false', async () => {
   const app = fastify()
   await app.register(rateLimit({ limiter: setUp(), policy: 'api' }))
   app.get('/', async () => 'hello')
@@ -27,7 +27,7 @@ it('limits a route by what its config says, and not at all where that is false',
   await app.close()
 })
 
-it('limits the routes of contexts below, and those made before it was loaded', async () => {
+it('the plugin limits the routes of contexts below, and those made before it was loaded', async () => {
   const app = fastify()
   app.register(rateLimit({ limiter: setUp(), policy: 'api' }))
   app.get('/before', { config: { rateLimit: { policy: 'login' } } }, async () => 'hello')
@@ -38,7 +38,7 @@ it('limits the routes of contexts below, and those made before it was loaded', a
   await app.close()
 })
 
-it('refuses a route whose config is wrong when it is made', async () => {
+it('a route whose config is wrong is refused when it is made', async () => {
   const app = fastify()
   await app.register(rateLimit({ limiter: setUp(), policy: 'api' }))
   expect(() => app.get('/', { config: { rateLimit: { policy: 'lgin' } } }, async () => 'hello')).toThrow(
@@ -47,7 +47,7 @@ it('refuses a route whose config is wrong when it is made', async () => {
   await app.close()
 })
 
-it('limits a route by the plugin where the config was wrong and could not be refused', async () => {
+it('a route is limited by the plugin where its config was wrong and could not be refused', async () => {
   const app = fastify()
   app.register(rateLimit({ limiter: setUp(), policy: 'api' }))
   app.get('/before', { config: { rateLimit: { policy: 'lgin' } } }, async () => 'hello')

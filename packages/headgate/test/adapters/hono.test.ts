@@ -6,7 +6,7 @@ import { slidingWindowLog } from '../../src/policy/limits.ts'
 
 const setUp = () => createLimiter({ policies: { api: slidingWindowLog({ limit: 9, window: '1m' }) } })
 
-it('adds its headers to a response that the handler made by itself, also to one that cannot be changed', async () => {
+it('the Hono middleware adds its headers to a response of the handler, also to one that cannot be changed', async () => {
   const app = new Hono()
   app.use(rateLimit({ limiter: setUp(), policy: 'api', subject: c => `user:${c.req.header('x-user')}` }))
   app.get('/text', c => c.text('hello'))
@@ -27,7 +27,7 @@ it('adds its headers to a response that the handler made by itself, also to one 
   expect((await app.request('/own')).headers.get('x-own')).toBe('yes')
 })
 
-it('outside Node asks to be told who is asking: the request passes, and the fault is counted and told', async () => {
+it('the Hono middleware outside Node asks who is asking: the request passes, and the fault is counted and told', async () => {
   const limiter = setUp()
   const errors: Error[] = []
   const app = new Hono()

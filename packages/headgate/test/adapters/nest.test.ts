@@ -52,7 +52,7 @@ async function start(limits: ReturnType<typeof RateLimitModule.forRoot>, control
     (await fetch(`${url}/${path}`, { headers: { 'x-user': user } })).status
 }
 
-it('limits a route by what its decorator says, and not at all where that is false', async () => {
+it('a route is limited by what its decorator says, and not at all where that is false', async () => {
   const routes = controllerOf({ hello: undefined, login: { policy: 'login' }, health: false })
   const ask = await start(RateLimitModule.forRoot({ limiter: setUp(), policy: 'api' }), routes)
   expect([await ask('login'), await ask('login')]).toEqual([200, 429])
@@ -60,7 +60,7 @@ it('limits a route by what its decorator says, and not at all where that is fals
   expect([await ask('health'), await ask('health'), await ask('health')]).toEqual([200, 200, 200])
 })
 
-it('takes what a controller says for its routes, options from a factory, and the rules of a gate', async () => {
+it('the guard takes what a controller says for its routes, options from a factory, and the rules of a gate', async () => {
   const routes = controllerOf({ hello: undefined, login: false })
   RateLimit({ policy: 'login' })(routes)
   const useFactory = async () => ({ limiter: setUp(), policy: 'api' }) as const
@@ -81,7 +81,7 @@ it('takes what a controller says for its routes, options from a factory, and the
   ])
 })
 
-it('makes its options of what Nest injects, and finds who is asking in the context', async () => {
+it('the module makes its options of what Nest injects, and finds who is asking in the context', async () => {
   class Limits {}
   Module({ providers: [{ provide: 'LIMITER', useFactory: setUp }], exports: ['LIMITER'] })(Limits)
   const limits = RateLimitModule.forRootAsync({
@@ -97,7 +97,7 @@ it('makes its options of what Nest injects, and finds who is asking in the conte
   expect([await ask('hello', '1'), await ask('hello', '1'), await ask('hello', '2')]).toEqual([200, 429, 200])
 })
 
-it('leaves a refusal to a filter of the controller that catches it', async () => {
+it('a filter of the controller that catches a refusal gets it', async () => {
   class OwnFilter implements ExceptionFilter<RateLimitException> {
     catch({ refusal }: RateLimitException, host: ArgumentsHost): void {
       host
@@ -114,7 +114,7 @@ it('leaves a refusal to a filter of the controller that catches it', async () =>
   expect([await ask('hello'), await ask('hello')]).toEqual([200, 418])
 })
 
-it('does not start with options that are wrong: the module’s, or a decorator’s', async () => {
+it('an app with wrong options does not start: the module’s, or a decorator’s', async () => {
   const limiter = setUp()
   const wrong = RateLimitModule.forRoot({ limiter, policy: 'apo' as 'api' })
   await expect(start(wrong, controllerOf({}))).rejects.toThrow(/^policy: expected one of api, login/)
@@ -126,7 +126,7 @@ it('does not start with options that are wrong: the module’s, or a decorator�
 
 describe.each(['12', '11'] as const)('the example on NestJS %s', version => {
   it.each(['express', 'fastify'])(
-    'and %s lets five requests of an address pass, and two logins',
+    'the NestJS example on %s lets five requests of an address pass, and two logins',
     async platform => {
       const { url, close } = await startNestExample(version, platform)
       onTestFinished(close)

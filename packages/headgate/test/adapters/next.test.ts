@@ -63,7 +63,7 @@ describe('an app that is built and started', () => {
       })
   }
 
-  it('limits a route handler by what stands beside it, for each client', async () => {
+  it('a route handler is limited by what stands beside it, for each client', async () => {
     const ask = newClient()
     for (let left = 4; left >= 0; left--) {
       const { status, headers, body } = await ask('/api/structures/1abc')
@@ -79,7 +79,7 @@ describe('an app that is built and started', () => {
     expect((await newClient()('/api/structures/1abc')).status).toBe(200)
   })
 
-  it('limits a route handler whatever way a request takes to it', async () => {
+  it('a route handler is limited whatever way a request takes to it', async () => {
     const ask = newClient()
     const path = '/api/structures/1abc'
     const ways: readonly (readonly [string, Record<string, string>?])[] = [
@@ -104,7 +104,7 @@ describe('an app that is built and started', () => {
     ).toHaveLength(1)
   })
 
-  it('limits pages in the proxy, whatever a request says of itself, and lets assets pass', async () => {
+  it('pages are limited in the proxy, whatever a request says of itself, and assets pass', async () => {
     const ask = newClient()
     const page = await ask('/')
     expect([page.status, page.headers['x-ratelimit-remaining']]).toEqual([200, '19'])
@@ -124,7 +124,7 @@ describe('an app that is built and started', () => {
     }
   })
 
-  it('returns from a server action what stands for a refusal', async () => {
+  it('a server action returns what stands for a refusal', async () => {
     const ask = newClient()
     const { body: page } = await ask('/login')
     const form = new FormData()
@@ -153,7 +153,7 @@ describe('an app that is built and started', () => {
 const requestOf = (path: string, init?: ConstructorParameters<typeof NextRequest>[1]) =>
   new NextRequest(`http://localhost${path}`, init)
 
-it('matches the rules of a gate with the path that the router takes: without base path and locale', async () => {
+it('the rules of a gate match the path that the router takes: without base path and locale', async () => {
   const config = defineConfig({
     policies: { login: perMinute(1) },
     rules: [{ match: { path: '/login' }, policy: 'login' }],
@@ -167,7 +167,7 @@ it('matches the rules of a gate with the path that the router takes: without bas
   expect(statuses).toEqual([200, 429, 429, 200])
 })
 
-it('shares the budget of a scope among handlers on one store', async () => {
+it('handlers on one store share the budget of a scope', async () => {
   const inline = { limit: 2, window: '1m', scope: 'export', subject: 'user:1', store: memoryStore() } as const
   const hello = async (_: Request, { id }: { id: number }) => Response.json(id)
   const [one, other] = [withRateLimit(hello, inline), withRateLimit(hello, inline)]
@@ -178,7 +178,7 @@ it('shares the budget of a scope among handlers on one store', async () => {
   expect((await elsewhere(requestOf('/'), { id: 1 })).status).toBe(200)
 })
 
-it('takes files and what Next.js has built for static, and nothing else', () => {
+it('the proxy takes files and what Next.js has built for static, and nothing else', () => {
   const isStatic = (path: string, method = 'GET') => isStaticAsset(requestOf(path, { method }))
   for (const path of ['/_next/static/a.js', '/_next/image?url=a', '/favicon.ico', '/a/b.WOFF2'])
     expect([path, isStatic(path)]).toEqual([path, true])
@@ -196,7 +196,7 @@ it('takes files and what Next.js has built for static, and nothing else', () => 
   expect(isStatic('/favicon.ico', 'POST')).toBe(false)
 })
 
-it('refuses options that are wrong when it is made', () => {
+it('the Next.js adapter refuses wrong options when it is made', () => {
   const limiter = createLimiter({ policies: { api: slidingWindowLog({ limit: 1, window: '1m' }) } })
   const hello = async () => new Response('hello')
   const wrong: readonly (readonly [() => unknown, RegExp])[] = [

@@ -7,7 +7,7 @@ import { rateLimit } from '../../src/node-http.ts'
 import { slidingWindowLog } from '../../src/policy/limits.ts'
 import { listening } from './listening.ts'
 
-it('lets exactly as many pass as the limit says of what comes in one write over HTTP/2', async () => {
+it('requests that come in one write over HTTP/2 pass exactly as many as the limit says', async () => {
   const limiter = createLimiter({ policies: { api: slidingWindowLog({ limit: 100, window: '1m' }) } })
   const limited = rateLimit({ limiter, policy: 'api', subject: () => Promise.resolve('user:1' as const) })
   const listener = limited((_req, res) => void res.end('hello'))
@@ -33,7 +33,7 @@ it('lets exactly as many pass as the limit says of what comes in one write over 
 it.each([
   ['at once', 'user:1'],
   ['later', () => Promise.resolve('user:1' as const)],
-] as const)('limits upgrades that are decided %s, in one budget with requests', async (_, subject) => {
+] as const)('upgrades that are decided %s are limited in one budget with requests', async (_, subject) => {
   const limiter = createLimiter({ policies: { api: slidingWindowLog({ limit: 2, window: '1m' }) } })
   const limited = rateLimit({ limiter, policy: 'api', subject })
   const server = createServer(limited((_req, res) => void res.end('hello')))
@@ -71,7 +71,7 @@ it.each([
 
 const OFFER = 'GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n'
 
-it('outlives a client that resets its connection while an upgrade is decided', async () => {
+it('the server outlives a client that resets its connection while an upgrade is decided', async () => {
   const limiter = createLimiter({ policies: { api: slidingWindowLog({ limit: 2, window: '1m' }) } })
   let onAsked = () => {}
   const asked = new Promise<void>(resolve => {
@@ -106,7 +106,7 @@ it('outlives a client that resets its connection while an upgrade is decided', a
   expect(upgraded).toBe(0)
 })
 
-it('closes the connection of an upgrade that is refused, also when the client does not', async () => {
+it('the connection of a refused upgrade is closed, also when the client does not close it', async () => {
   const limiter = createLimiter({ policies: { api: slidingWindowLog({ limit: 0, window: '1m' }) } })
   const limited = rateLimit({ limiter, policy: 'api', subject: 'user:1' })
   const server = createServer()

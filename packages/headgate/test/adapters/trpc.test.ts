@@ -51,7 +51,7 @@ async function outcomes(...calls: readonly Promise<string>[]): Promise<string[]>
   return settled.map(one => (one.status === 'fulfilled' ? one.value : one.reason.data.code))
 }
 
-it('limits each user by the context, and tells a client over HTTP when to come back', async () => {
+it('each tRPC user is limited by the context, and a client over HTTP is told when to come back', async () => {
   const { url, clientOf } = await serve(rateLimit({ limiter: limiterOf(2), policy: 'api', subject }))
   const one = clientOf('1')
   expect([await one.hello.query(), await one.save.mutate()]).toEqual(['hello, 1', 'saved'])
@@ -71,7 +71,7 @@ it('limits each user by the context, and tells a client over HTTP when to come b
   expect(await clientOf('2').hello.query()).toBe('hello, 2')
 })
 
-it('charges every call of a batch', async () => {
+it('every call of a batch is charged', async () => {
   const { clientOf } = await serve(rateLimit({ limiter: limiterOf(3), policy: 'api', subject }))
   const { hello } = clientOf('1')
   const calls = Array.from({ length: 5 }, () => hello.query())
@@ -80,7 +80,7 @@ it('charges every call of a batch', async () => {
   expect(came.filter(outcome => outcome === 'TOO_MANY_REQUESTS')).toHaveLength(2)
 })
 
-it('charges a call once where two middlewares ask the same, and once each where they do not', async () => {
+it('a call is charged once where two middlewares ask the same, and once each where they do not', async () => {
   const limiter = limiterOf(2)
   const later = rateLimit({
     limiter,
@@ -105,7 +105,7 @@ it('charges a call once where two middlewares ask the same, and once each where 
   ])
 })
 
-it('has a budget for each procedure, or what the rules say of its path', async () => {
+it('a procedure has a budget of its own, or what the rules say of its path', async () => {
   const perRoute = await serve(rateLimit({ limiter: limiterOf(1), policy: 'api', subject, perRoute: true }))
   const one = perRoute.clientOf('1')
   expect(await outcomes(one.hello.query())).toEqual(['hello, 1'])
@@ -124,7 +124,7 @@ it('has a budget for each procedure, or what the rules say of its path', async (
   expect(await outcomes(ruled.hello.query(), ruled.hello.query())).toEqual(['hello, 1', 'hello, 1'])
 })
 
-it('lets the failure mode decide where the store or the subject is at fault', async () => {
+it('the failure mode decides where the store or the subject is at fault', async () => {
   const store = faultyStore(memoryStore())
   store.faults.always({ type: 'error' })
   const limiter = createLimiter({ store, policies: { api: slidingWindowLog({ limit: 9, window: '1m' }) } })
@@ -141,7 +141,7 @@ it('lets the failure mode decide where the store or the subject is at fault', as
   }
 })
 
-it('refuses options that are wrong when it is made, and has nothing to say of other errors', async () => {
+it('the tRPC middleware refuses wrong options when it is made, and has nothing to say of other errors', async () => {
   const limiter = limiterOf(1)
   expect(() => rateLimit({ limiter, policy: 'api' } as never)).toThrow(/^subject: expected a function/)
   expect(() => rateLimit({ limiter, policy: 'apo' as 'api', subject })).toThrow(

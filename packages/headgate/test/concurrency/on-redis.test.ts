@@ -43,7 +43,7 @@ const HOLDER = `
 `
 
 describe('places shared by processes', () => {
-  it('are as many as the limit, whichever process holds them', async () => {
+  it('places are as many as the limit, whichever process holds them', async () => {
     const [one, other] = [limiterOn(), limiterOn()]
     const ask = (limiter: typeof one) => limiter.check('user:shared', { policy: 'five' })
     const decisions = await Promise.all(
@@ -58,7 +58,7 @@ describe('places shared by processes', () => {
     await other.close()
   })
 
-  it('stay held for longer than holdFor while their request is under way', async () => {
+  it('places stay held for longer than holdFor while their request is under way', async () => {
     const [one, other] = [limiterOn(), limiterOn()]
     const held = await one.check('user:long', { policy: 'one' })
     const until = performance.now() + 3_000
@@ -72,7 +72,7 @@ describe('places shared by processes', () => {
     await other.close()
   })
 
-  it('of a process that is killed come free within holdFor', async () => {
+  it('places of a process that is killed come free within holdFor', async () => {
     const limiter = limiterOn()
     const child = spawn(process.execPath, ['--input-type=module', '-e', HOLDER, '--', String(server.port)], {
       cwd: join(import.meta.dirname, '../..'),
@@ -93,7 +93,7 @@ describe('places shared by processes', () => {
     await limiter.close()
   })
 
-  it('taken just before Redis freezes are not lost for longer than holdFor', async () => {
+  it('places taken just before Redis freezes are not lost for longer than holdFor', async () => {
     const limiter = limiterOn({ deadlineMs: 30, probeAfterMs: 100, onStoreFailure: 'closed' })
     // Sent, frozen before it is answered: nobody here knows that it was taken.
     const asked = limiter.check('user:frozen', { policy: 'one' })
@@ -114,7 +114,7 @@ describe('places shared by processes', () => {
     await limiter.close()
   })
 
-  it('that could not be given back come free within holdFor', async () => {
+  it('places that could not be given back come free within holdFor', async () => {
     const limiter = limiterOn({ deadlineMs: 30, probeAfterMs: 100 })
     const held = await limiter.check('user:stuck', { policy: 'one' })
     process.kill(server.pid, 'SIGSTOP')
@@ -132,7 +132,7 @@ describe('places shared by processes', () => {
     await limiter.close()
   })
 
-  it('are asked about each time: a denial for want of a place is not remembered', async () => {
+  it('a denial for want of a place is not remembered: Redis is asked each time', async () => {
     const [one, other] = [limiterOn(), limiterOn()]
     const held = await one.check('user:again', { policy: 'both' })
     const second = await one.check('user:again', { policy: 'both' })

@@ -10,7 +10,7 @@ const policies = {
 }
 
 describe('a limit of what is under way', () => {
-  it('admits so many at once, and another when one is released', async () => {
+  it('a concurrency limit admits so many at once, and another when one is released', async () => {
     const limiter = createLimiter({ policies })
     const [first, second] = [await ask('streams'), await ask('streams')]
     const denied = await ask('streams')
@@ -26,7 +26,7 @@ describe('a limit of what is under way', () => {
     }
   })
 
-  it('takes one place, whatever a request costs, and gives it back by release, not by refund', async () => {
+  it('a request takes one place, whatever it costs, and gives it back by release, not by refund', async () => {
     const limiter = createLimiter({ policies })
     const dear = await limiter.check('user:1', { policy: 'chat', cost: 3 })
     expect(dear.verdicts.map(({ remaining }) => remaining)).toEqual([0, 0])
@@ -38,7 +38,7 @@ describe('a limit of what is under way', () => {
     expect(freed?.remaining).toBe(2)
   })
 
-  it('holds nothing for a request that a rate denies', async () => {
+  it('a request that a rate denies holds no place', async () => {
     const limiter = createLimiter({ policies })
     for (let time = 0; time < 3; time++) await (await limiter.check('user:1', { policy: 'chat' })).release()
     const denied = await limiter.check('user:1', { policy: 'chat' })
@@ -46,7 +46,7 @@ describe('a limit of what is under way', () => {
     expect(denied.verdicts.map(({ remaining }) => remaining)).toEqual([0, 1])
   })
 
-  it('renews a place while it is held, and no longer than that', async () => {
+  it('a place is renewed while it is held, and no longer than that', async () => {
     const clock = manualClock()
     const { timers, run } = manualTimers()
     const limiter = createLimiter({ store: memoryStore({ clock }), timers, policies })
@@ -62,7 +62,7 @@ describe('a limit of what is under way', () => {
     await limiter.close()
   })
 
-  it('renews no place that it was told to let expire, and still releases it', async () => {
+  it('a place that is to expire is not renewed, and can still be released', async () => {
     const clock = manualClock()
     const { timers, run } = manualTimers()
     const limiter = createLimiter({ store: memoryStore({ clock }), timers, policies })
@@ -81,7 +81,7 @@ describe('a limit of what is under way', () => {
     expect((await limiter.peek('user:1', { policy: 'streams' })).remaining).toBe(2)
   })
 
-  it('gives everything back when it is closed', async () => {
+  it('a limiter gives every place back when it is closed', async () => {
     const store = memoryStore()
     const limiter = createLimiter({ store: { ...store, close() {} }, policies })
     const other = createLimiter({ store, policies })
@@ -92,7 +92,7 @@ describe('a limit of what is under way', () => {
     expect(held.allowed).toBe(true)
   })
 
-  it('sends what ends in one turn back in one call', async () => {
+  it('places of requests that end in one turn go back in one call', async () => {
     const engine = memoryStore()
     const calls: number[] = []
     const store = {
@@ -113,7 +113,7 @@ describe('a limit of what is under way', () => {
 })
 
 describe('when the store cannot be asked', () => {
-  it('takes and gives back places of this process’s share', async () => {
+  it('a process takes and gives back places of its share when the store cannot be asked', async () => {
     const faulty = faultyStore(memoryStore())
     const store = guardedStore(faulty, { processes: 2, logger: { info() {}, warn() {}, error() {} } })
     const limiter = createLimiter({ store, policies: { streams: concurrency({ limit: 4 }) } })
@@ -139,11 +139,11 @@ describe('numbers that are wrong', () => {
     [{ limit: 1, holdFor: '100ms' as const }, 'holdFor: expected a duration from 1s to 1h; got "100ms"'],
     [{ limit: 1, holdFor: '2h' as const }, 'holdFor: expected a duration from 1s to 1h; got "2h"'],
     [{ limit: 1, window: '1m' }, 'concurrency.window: expected one of limit, holdFor, name; got "window"'],
-  ])('are refused by name: %j', (options, message) => {
+  ])('wrong numbers of a concurrency limit are refused by name: %j', (options, message) => {
     expect(() => concurrency(options)).toThrow(message)
   })
 
-  it('cannot be leased', () => {
+  it('a concurrency limit cannot be leased', () => {
     const limits = [slidingWindowLog({ limit: 100, window: '1m' }), concurrency({ limit: 10 })]
     expect(() => createLimiter({ policies: { api: { limits, lease: { max: 5, ttl: '1s' } } } })).toThrow(
       'policies.api.lease.ttl: expected no lease beside concurrency, which cannot be leased',

@@ -12,14 +12,14 @@ function parseFixture(name: string): Promise<Config> {
 }
 
 describe('what a policy file says', () => {
-  it('which keys may take units in advance', async () => {
+  it('a policy file says which keys may take units in advance', async () => {
     const { policies } = await parseFixture('hot-keys.yaml')
     expect(policies.api?.lease).toBe('auto')
     expect(policies.search?.lease).toEqual({ max: 30, ttl: '1s' })
     expect(policies.login?.lease).toBe('off')
   })
 
-  it('everything there is to say', async () => {
+  it('a policy file can say everything there is to say', async () => {
     const config = await parseFixture('environment-of-an-api.yaml')
     expect(config).toMatchObject({
       prefix: 'rl',
@@ -63,7 +63,7 @@ describe('what a policy file says', () => {
     ])
   })
 
-  it('rules, with what they leave out', async () => {
+  it('rules of a policy file get defaults for what they leave out', async () => {
     const { rules } = await parseFixture('environment-of-an-api.yaml')
     const anything = { methods: null, path: null, subjects: null, tiers: null, scopes: null }
     expect(rules).toEqual([
@@ -108,7 +108,7 @@ describe('what a policy file says', () => {
     ])
   })
 
-  it('nothing: the default tiers, and anonymous callers', async () => {
+  it('an empty policy file means the default tiers, and anonymous callers', async () => {
     expect(await parseFixture('empty-map.yaml')).toEqual({
       tiers: defaultTiers,
       policies: {},
@@ -131,7 +131,7 @@ describe('what a policy file says', () => {
     })
   })
 
-  it('routes, and upstreams in their three forms', async () => {
+  it('a policy file has routes, and upstreams in their three forms', async () => {
     const config = await parseFixture('routes.yaml')
     const upstream = { host: 'replace', timeoutMs: 30_000, connectTimeoutMs: 2_000 }
     expect(config.upstream).toEqual({ ...upstream, urls: ['http://10.0.0.1:3000', 'http://10.0.0.2:3000'] })
@@ -155,13 +155,13 @@ describe('what a policy file says', () => {
     ])
   })
 
-  it('strangers whose word is taken, when it says so aloud', async () => {
+  it('a policy file may take the word of strangers, when it says so aloud', async () => {
     const everybody = await parseFixture('trusts-everybody-aloud.yaml')
     expect(everybody).toMatchObject({ trustedProxies: 'everybody', forwardedHeader: 'forwarded' })
     expect(await parseFixture('trusts-hops-aloud.yaml')).toMatchObject({ trustedProxies: { hops: 2 } })
   })
 
-  it('who is asking, in the order in which it is tried', async () => {
+  it('a policy file says who is asking, in the order in which it is tried', async () => {
     const { identify } = await parseFixture('identify.yaml')
     expect(identify).toEqual([
       { source: 'internal', header: 'x-service', from: ['10.0.0.0/8'], tier: 'internal' },
@@ -181,24 +181,24 @@ describe('what a policy file says', () => {
     ])
   })
 
-  it('budgets for wider networks, and none', async () => {
+  it('a policy file has budgets for wider networks, or none', async () => {
     const { ipv6Networks } = await parseFixture('ipv6-networks.yaml')
     expect(ipv6Networks).toEqual({ '/60': 2, '/48': 64 })
     expect(await parseFixture('ipv6-networks-off.yaml')).toMatchObject({ ipv6Networks: 'off' })
   })
 
-  it('the same in JSON', async () => {
+  it('a policy file says the same in JSON', async () => {
     const config = await parseFixture('headgate.json')
     expect(config.policies.api?.limits).toMatchObject([{ id: 'api-log-1m', limit: 100 }])
     expect(config.default).toEqual({ policy: 'api' })
     expect(config.subjects.get('user:42')).toEqual({ tier: 'pro' })
   })
 
-  it('once, and used again', async () => {
+  it('a policy file may say something once and use it again', async () => {
     expect((await parseFixture('aliases.yaml')).tiers.free).toEqual({ minute: 5 })
   })
 
-  it('shadow for all, and a percentage for one rule', async () => {
+  it('a policy file puts everything in shadow, and one rule by percentage', async () => {
     const { mode, rules } = await parseFixture('shadow-first.yaml')
     expect(mode).toBe('shadow')
     expect(rules[0]).toMatchObject({ name: 'reports', enforcePercent: 12.5 })
@@ -207,7 +207,7 @@ describe('what a policy file says', () => {
 })
 
 describe('the names that objects know', () => {
-  it('are ordinary names, in both formats, and reach no prototype', async () => {
+  it('names that objects know are ordinary names, in both formats, and reach no prototype', async () => {
     const names = ['constructor', 'toString', 'hasOwnProperty', 'valueOf']
     const tiers = Object.fromEntries([...names, 'anonymous'].map(name => [name, { minute: 1 }]))
     const text = JSON.stringify({ tiers, subjects: { 'user:__proto__': { tier: 'constructor' } } })

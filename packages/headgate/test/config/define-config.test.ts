@@ -12,7 +12,7 @@ function issuesOf(options: unknown): string[] {
 }
 
 describe('a configuration in code', () => {
-  it('is the one that the same file gives', async () => {
+  it('a configuration in code is the one that the same file gives', async () => {
     const inCode = defineConfig({
       policies: {
         api: slidingWindowLog({ limit: 10, window: '1m' }),
@@ -39,12 +39,12 @@ skip: { prefixes: [/_next] }
     expect(inCode).toEqual(inFile)
   })
 
-  it('takes undefined for left out', () => {
+  it('a configuration in code takes undefined for left out', () => {
     const options = { mode: undefined, tenant: undefined } as unknown as Parameters<typeof defineConfig>[0]
     expect(defineConfig(options)).toEqual(defineConfig({}))
   })
 
-  it('has the same issues as a file, by path', () => {
+  it('a configuration in code has the same issues as a file, by path', () => {
     expect(
       issuesOf({
         mode: 'shadwo',
@@ -66,12 +66,12 @@ skip: { prefixes: [/_next] }
     expect(issuesOf([])).toEqual([': expected a map; got a list of 0'])
   })
 
-  it('refuses what only looks like a limit that was made', () => {
+  it('a configuration in code refuses what only looks like a limit that was made', () => {
     const forged = { algorithm: 'fixed-window', id: 'x', quota: {}, limit: 5 }
     expect(issuesOf({ policies: { api: forged } })).not.toEqual([])
   })
 
-  it('never shows the id of a subject', () => {
+  it('an issue of a configuration never shows the id of a subject', () => {
     const secret = 'canary-7f3a'
     for (const subjects of [
       { [secret]: { tier: 'pro' } },
@@ -85,7 +85,7 @@ skip: { prefixes: [/_next] }
     }
   })
 
-  it('with names that do not exist does not compile', () => {
+  it('a configuration with names that do not exist does not compile', () => {
     const policies = { api: slidingWindowLog({ limit: 1, window: '1m' }) }
     // @ts-expect-error there is no such policy
     expect(() => defineConfig({ policies, default: { policy: 'apu' } })).toThrow('got "apu"')

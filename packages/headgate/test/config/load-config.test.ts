@@ -33,7 +33,7 @@ describe('a file that cannot be read is refused', () => {
       'expected at most 1048576 bytes; got more',
     ],
     ['not UTF-8', () => write('latin1.yaml', Buffer.from('tiers: \xe9', 'latin1')), 'expected text in UTF-8'],
-  ])('because it is %s', async (_name, make, message) => {
+  ])('a file that cannot be read is refused because it is %s', async (_name, make, message) => {
     const error: unknown = await loadConfig(make()).catch((error: unknown) => error)
     expect(isHeadgateError(error) && error.code).toBe('ERR_HEADGATE_UNREADABLE_CONFIG')
     expect((error as Error).message).toContain(message)
@@ -62,17 +62,20 @@ describe('a text that is cheap to write and dear to read ends with a typed error
     ['a path of 500,000 dots', 'a.json', `{"costs":{"POST /${'.'.repeat(500_000)}(":1}}`],
     ['a key twice', 'a.yaml', 'mode: shadow\nmode: enforce\n'],
     ['a megabyte in one text', 'a.json', `{"mode":"${'\\u0061'.repeat(170_000)}"}`],
-  ])('%s', async (_name, file, text) => {
-    const tookMs: number[] = []
-    // The best of three: the machine has other things to do.
-    for (let time = 0; time < 3; time++) {
-      const began = performance.now()
-      const error: unknown = await parseConfig(text, file).catch((error: unknown) => error)
-      tookMs.push(performance.now() - began)
-      expect(isHeadgateError(error)).toBe(true)
-    }
-    expect(Math.min(...tookMs)).toBeLessThan(200)
-  })
+  ])(
+    'a text that is cheap to write and dear to read ends with a typed error, soon: %s',
+    async (_name, file, text) => {
+      const tookMs: number[] = []
+      // The best of three: the machine has other things to do.
+      for (let time = 0; time < 3; time++) {
+        const began = performance.now()
+        const error: unknown = await parseConfig(text, file).catch((error: unknown) => error)
+        tookMs.push(performance.now() - began)
+        expect(isHeadgateError(error)).toBe(true)
+      }
+      expect(Math.min(...tookMs)).toBeLessThan(200)
+    },
+  )
 
   it('a megabyte of distinct keys is read in a time that grows with its length', async () => {
     const timeOf = async (keys: number) => {
@@ -100,7 +103,7 @@ describe('where the package yaml is not installed', () => {
     return stdout.trim()
   }
 
-  it('a configuration in code and one in JSON work', async () => {
+  it('a configuration in code and one in JSON work without the package yaml', async () => {
     const source = `
       import { defineConfig, parseConfig } from './config.js'
       const config = await parseConfig('{ "mode": "shadow" }', 'a.json')
@@ -108,7 +111,7 @@ describe('where the package yaml is not installed', () => {
     expect(await run(source)).toBe('shadow shadow')
   })
 
-  it('one in YAML says what to install', async () => {
+  it('a configuration in YAML says what to install where the package yaml is not', async () => {
     const source = `
       import { parseConfig } from './config.js'
       await parseConfig('{}', 'headgate.yaml').catch(error => console.log(error.code, error.message))`

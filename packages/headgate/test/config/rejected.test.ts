@@ -24,7 +24,7 @@ function expectationsOf(name: string): string[] {
 
 describe('a policy file with a mistake is refused, and every mistake is named with its place', () => {
   const fixtures = readdirSync(REJECTED).filter(name => !name.endsWith('.expect.txt'))
-  it.each(fixtures)('%s', async name => {
+  it.each(fixtures)('every mistake of a policy file is named with its place: %s', async name => {
     const expected = expectationsOf(name)
     expect(expected).not.toEqual([])
     expect(await issuesOf(readFileSync(new URL(name, REJECTED), 'utf8'), name)).toEqual(expected)

@@ -30,15 +30,15 @@ describe('what is published is what the file is read by', () => {
     defaultTiers,
   })
 
-  it('the JSON Schema: npm run schema writes it', () => {
+  it('the JSON Schema is what npm run schema writes', () => {
     expect(JSON.parse(read('../headgate.schema.json'))).toEqual(configSchema())
   })
 
-  it('the reference page: npm run schema writes it', () => {
+  it('the reference page is what npm run schema writes', () => {
     expect(read('../../../docs/reference/policy-file.md')).toBe(page)
   })
 
-  it('the example of the reference page', async () => {
+  it('the example of the reference page is sound', async () => {
     const example = /```yaml\n(tiers[\s\S]*?)```/.exec(page)?.[1] ?? ''
     const config = await parseConfig(example, 'example.yaml')
     expect(config.rules.map(({ name }) => name)).toEqual([
@@ -51,7 +51,7 @@ describe('what is published is what the file is read by', () => {
 
 describe('the schema agrees with the reader', () => {
   const accepted = readdirSync(new URL('../fixtures/config/accepted/', import.meta.url))
-  it.each(accepted)('both accept %s', async name => {
+  it.each(accepted)('the schema and the reader both accept %s', async name => {
     const text = read(`fixtures/config/accepted/${name}`)
     await expect(parseConfig(text, name)).resolves.toBeDefined()
     accepts(parse(text))
@@ -63,7 +63,7 @@ describe('the schema agrees with the reader', () => {
   const rejected = readdirSync(new URL('../fixtures/config/rejected/', import.meta.url)).filter(
     name => !name.startsWith('yaml-') && !name.startsWith('json-'),
   )
-  it.each(rejected)('both refuse %s, or it says why not', name => {
+  it.each(rejected)('the schema and the reader both refuse %s, or the file says why not', name => {
     const text = read(`fixtures/config/rejected/${name}`)
     const isKnownToPass = /^# schema: /m.test(text)
     expect(accepts(parse(text))).toBe(isKnownToPass)

@@ -12,7 +12,7 @@ function issuesOf(environment: Record<string, string>): string[] {
 }
 
 describe('settings from the environment', () => {
-  it('say nothing when nothing is set, or set to nothing', () => {
+  it('settings say nothing when nothing is set, or set to nothing', () => {
     const nothing = { distributed: false, redisUrl: null, rulesPath: null, policy: null }
     expect(loadSettings({})).toEqual(nothing)
     expect(loadSettings({ RATE_LIMIT_REQUESTS: '', RATE_LIMIT_REDIS_URL: ' ', PATH: '/bin' })).toEqual(
@@ -20,7 +20,7 @@ describe('settings from the environment', () => {
     )
   })
 
-  it('name Redis and the policy file', () => {
+  it('settings name Redis and the policy file', () => {
     const environment = {
       ENABLE_DISTRIBUTED_RATE_LIMITING: 'True',
       RATE_LIMIT_REDIS_URL: 'redis://:secret@host:6379/0',
@@ -38,13 +38,13 @@ describe('settings from the environment', () => {
     [{ RATE_LIMIT_GLOBAL_CAPACITY: '100', RATE_LIMIT_GLOBAL_REFILL_PER_SEC: '2.5' }, 100, 2.5],
     [{ RATE_LIMIT_GLOBAL_CAPACITY: '100' }, 100, 1],
     [{ RATE_LIMIT_GLOBAL_REFILL_PER_SEC: '2' }, 60, 2],
-  ])('%j are a bucket of %i refilled by %d', (environment, limit, refillPerSecond) => {
+  ])('the settings %j are a bucket of %i refilled by %d', (environment, limit, refillPerSecond) => {
     expect(loadSettings(environment).policy?.limits).toMatchObject([
       { algorithm: 'token-bucket', limit, refillPerSecond },
     ])
   })
 
-  it('requests in a duration are a sliding window', () => {
+  it('the settings of requests in a duration are a sliding window', () => {
     const { policy } = loadSettings({ RATE_LIMIT_REQUESTS: '100', RATE_LIMIT_DURATION: '60' })
     expect(policy?.limits).toMatchObject([
       { algorithm: 'sliding-window-counter', id: 'counter-1m', limit: 100, windowUs: 60_000_000 },
@@ -54,7 +54,7 @@ describe('settings from the environment', () => {
   it.each([
     ['300', 300],
     ['20', 100],
-  ])('a burst of %s keeps both numbers', (burst, atMost) => {
+  ])('a setting of burst %s keeps both numbers', (burst, atMost) => {
     const environment = { RATE_LIMIT_REQUESTS: '100', RATE_LIMIT_DURATION: '50', RATE_LIMIT_BURST: burst }
     const quota = { limit: 100, windowUs: 50_000_000, burst: Number(burst) }
     expect(loadSettings(environment).policy?.limits).toMatchObject([
@@ -68,7 +68,7 @@ describe('settings from the environment', () => {
     expect(loadSettings(environment).policy?.limits.map(({ limit }) => limit)).toEqual([0])
   })
 
-  it('come before what the file says, and leave the rest of it', () => {
+  it('settings come before what the file says, and leave the rest of it', () => {
     const policies = { api: slidingWindowLog({ limit: 1, window: '1m' }) }
     const file = defineConfig({ policies, default: { policy: 'api' }, costs: { '/a': 2 } })
     expect(configWithSettings(loadSettings({}), file)).toEqual(file)
@@ -124,7 +124,7 @@ describe('a bad setting is refused by its name, with all others', () => {
         'RATE_LIMIT_GLOBAL_CAPACITY: expected not to be set beside RATE_LIMIT_REQUESTS: one of them says what the limit is; got "5"',
       ],
     ],
-  ])('%j', (environment, issues) => {
+  ])('a bad setting is refused by its name, with all others: %j', (environment, issues) => {
     expect(issuesOf(environment)).toEqual(issues)
   })
 })

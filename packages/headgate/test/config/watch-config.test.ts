@@ -66,13 +66,13 @@ function write(tenant: string, name = 'headgate.yaml'): string {
 }
 
 describe('a policy file that is watched', () => {
-  it('must be sound at first', async () => {
+  it('a policy file that is watched must be sound at first', async () => {
     await expect(watchFile()).rejects.toThrow('no such file')
     writeFileSync(join(folder, 'headgate.yaml'), 'tenat: a\n')
     await expect(watchFile()).rejects.toThrow('did you mean "tenant"?')
   })
 
-  it('is told when it is written, and not when only its time changes', async () => {
+  it('a watched file is told when it is written, and not when only its time changes', async () => {
     write('one')
     const { told, watched } = await watchFile()
     expect(watched.config.tenant).toBe('one')
@@ -84,7 +84,7 @@ describe('a policy file that is watched', () => {
     expect(told).toEqual(['two'])
   })
 
-  it('is told when another file takes its name, again and again', async () => {
+  it('a watched file is told when another file takes its name, again and again', async () => {
     write('one')
     const { file, told } = await watchFile()
     for (const tenant of ['two', 'three', 'four']) {
@@ -93,7 +93,7 @@ describe('a policy file that is watched', () => {
     }
   })
 
-  it('is told when a link to its folder moves on, as in a mounted ConfigMap', async () => {
+  it('a watched file is told when a link to its folder moves on, as in a mounted ConfigMap', async () => {
     for (const version of ['v1', 'v2']) {
       mkdirSync(join(folder, version))
       write(version, `${version}/headgate.yaml`)
@@ -106,7 +106,7 @@ describe('a policy file that is watched', () => {
     await expect.poll(() => told, { timeout: 5_000 }).toEqual(['v2'])
   })
 
-  it('is looked at from time to time where the system says nothing', async () => {
+  it('a watched file is looked at from time to time where the system says nothing', async () => {
     mkdirSync(join(folder, 'elsewhere'))
     write('one', 'elsewhere/real.yaml')
     symlinkSync('elsewhere/real.yaml', join(folder, 'headgate.yaml'))
@@ -116,7 +116,7 @@ describe('a policy file that is watched', () => {
     await expect.poll(() => told, { timeout: 5_000 }).toEqual(['twenty'])
   })
 
-  it('keeps the last good one while it is broken or gone, and says so once', async () => {
+  it('the last good file stays in force while the new one is broken or gone, and that is said once', async () => {
     write('one')
     const { file, told, watched } = await watchFile({ pollMs: 20 })
     writeFileSync(file, 'tenat: two\n')
@@ -133,7 +133,7 @@ describe('a policy file that is watched', () => {
     expect(watched).toMatchObject({ isStale: false, config: { tenant: 'one' } })
   })
 
-  it('that could not be read for want of descriptors is read when there are some again', async () => {
+  it('a file that could not be read for want of descriptors is read when there are some again', async () => {
     write('one')
     const { stdout } = await promisify(execFile)('sh', [
       '-c',
@@ -143,7 +143,7 @@ describe('a policy file that is watched', () => {
     expect(stdout.trim().split('\n')).toEqual([expect.stringContaining('EMFILE'), 'two'])
   })
 
-  it('is stale if it could not be put in place', async () => {
+  it('a watched file is stale if it could not be put in place', async () => {
     write('one')
     let refuses = true
     const { watched, told } = await watchFile({
@@ -160,7 +160,7 @@ describe('a policy file that is watched', () => {
     expect(watched).toMatchObject({ isStale: false, config: { tenant: 'two' } })
   })
 
-  it('is read again on demand, changed or not, and not after it was closed', async () => {
+  it('a watched file is read again on demand, changed or not, and not after it was closed', async () => {
     write('one')
     const { watched, told } = await watchFile()
     await watched.reload()

@@ -41,7 +41,7 @@ async function main() {
 void main()
 `
 
-it('gives Node one copy of every entry point, and other tools a CommonJS one', () => {
+it('Node gets one copy of every entry point, and other tools a CommonJS one', () => {
   const conditions = Object.values(manifest.exports).filter(target => typeof target === 'object')
   for (const target of conditions) {
     const file = target.default
@@ -49,7 +49,7 @@ it('gives Node one copy of every entry point, and other tools a CommonJS one', (
   }
 })
 
-it('requires of every entry point what import gives', async () => {
+it('every entry point gives require what it gives import', async () => {
   await consumer.write(
     'require.cjs',
     `for (const entry of ${JSON.stringify(ENTRY_POINTS)}) {
@@ -156,7 +156,7 @@ async function main() {
 void main()
 `
 
-it('exports what a store of your own is written with, and lets the compiler check the names of a gate', async () => {
+it('the package exports what a store of your own is written with, and the compiler checks the names of a gate', async () => {
   await consumer.write('package.json', JSON.stringify({ private: true, type: 'module' }))
   await consumer.write('store.ts', CUSTOM_STORE)
   const compilerOptions = { module: 'nodenext', target: 'es2022', outDir: 'out', strict: true, types: [] }
@@ -165,7 +165,7 @@ it('exports what a store of your own is written with, and lets the compiler chec
   expect(await consumer.run('out/store.js', [])).toContain('true false pro')
 })
 
-it('ships the page that errors point to', async () => {
+it('the package ships the page that errors point to', async () => {
   const page = await readFile(join(consumer.folder, 'node_modules/headgate/docs/errors.md'), 'utf8')
   expect(page).toContain('<a id="err_headgate_closed"></a>')
 })
@@ -187,7 +187,7 @@ describe('Jest', () => {
 
   beforeAll(() => consumer.write('headgate.json', LONG_POLICY_FILE))
 
-  it('runs a test that requires the library, with nothing set', async () => {
+  it('Jest runs a test that requires the library, with nothing set', async () => {
     await consumer.write('package.json', JSON.stringify({ private: true }))
     const imports = `const { createLimiter, slidingWindowLog } = require('headgate')
       const { loadConfig } = require('headgate/config')
@@ -196,7 +196,7 @@ describe('Jest', () => {
     expect(await consumer.run(jest, ['required.test.js'])).toContain('1 passed')
   })
 
-  it('runs a test that imports it, as a module', async () => {
+  it('Jest runs a test that imports the library, as a module', async () => {
     await consumer.write('package.json', JSON.stringify({ private: true, type: 'module' }))
     const imports = `import { createLimiter, slidingWindowLog } from 'headgate'
       import { loadConfig } from 'headgate/config'

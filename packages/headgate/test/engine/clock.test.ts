@@ -35,37 +35,43 @@ function longestWaitUs(limit: Limit): number {
 }
 
 describe('a clock that steps back', () => {
-  it.each(all)('%s: never denies one unit for longer than its bound, whatever the step', (_, limits) => {
-    fc.assert(
-      fc.property(limits, startUs, life, shares, nudge, (limit, startUs, requests, share, nudge) => {
-        const { state, nowUs } = live(limit, startUs, requests)
-        const backUs = Math.floor((periodUs(limit) / 1_000) * share) + nudge
-        const steppedUs = Math.max(0, nowUs - Math.max(0, backUs))
-        const waitUs = algorithmOf(limit).waitUs(limit, state, 1, steppedUs)
-        expect(waitUs).toBeLessThanOrEqual(longestWaitUs(limit))
-        if (waitUs === 0) return
-        // The wait includes the catch-up, and it is exact.
-        expect(algorithmOf(limit).waitUs(limit, state, 1, steppedUs + waitUs)).toBe(0)
-        expect(algorithmOf(limit).waitUs(limit, state, 1, steppedUs + waitUs - 1)).toBe(1)
-      }),
-      { numRuns: 6_000 },
-    )
-  })
+  it.each(all)(
+    '%s: a clock that steps back never denies one unit for longer than its bound, whatever the step',
+    (_, limits) => {
+      fc.assert(
+        fc.property(limits, startUs, life, shares, nudge, (limit, startUs, requests, share, nudge) => {
+          const { state, nowUs } = live(limit, startUs, requests)
+          const backUs = Math.floor((periodUs(limit) / 1_000) * share) + nudge
+          const steppedUs = Math.max(0, nowUs - Math.max(0, backUs))
+          const waitUs = algorithmOf(limit).waitUs(limit, state, 1, steppedUs)
+          expect(waitUs).toBeLessThanOrEqual(longestWaitUs(limit))
+          if (waitUs === 0) return
+          // The wait includes the catch-up, and it is exact.
+          expect(algorithmOf(limit).waitUs(limit, state, 1, steppedUs + waitUs)).toBe(0)
+          expect(algorithmOf(limit).waitUs(limit, state, 1, steppedUs + waitUs - 1)).toBe(1)
+        }),
+        { numRuns: 6_000 },
+      )
+    },
+  )
 
-  it.each(all)('%s: is not a way to get more while the state is believed', (_, limits) => {
-    fc.assert(
-      fc.property(limits, startUs, life, fc.nat({ max: 500 }), (limit, startUs, requests, share) => {
-        const { state, nowUs } = live(limit, startUs, requests)
-        const algorithm = algorithmOf(limit)
-        const before = algorithm.remaining(limit, state, nowUs)
-        const backUs = Math.floor((periodUs(limit) / 1_000) * share)
-        const after = algorithm.remaining(limit, state, nowUs - backUs)
-        // Either the state still counts, and then nothing came back, or it is forgotten whole.
-        expect(after <= before || after === limit.limit).toBe(true)
-      }),
-      { numRuns: 4_000 },
-    )
-  })
+  it.each(all)(
+    '%s: a clock that steps back is not a way to get more while the state is believed',
+    (_, limits) => {
+      fc.assert(
+        fc.property(limits, startUs, life, fc.nat({ max: 500 }), (limit, startUs, requests, share) => {
+          const { state, nowUs } = live(limit, startUs, requests)
+          const algorithm = algorithmOf(limit)
+          const before = algorithm.remaining(limit, state, nowUs)
+          const backUs = Math.floor((periodUs(limit) / 1_000) * share)
+          const after = algorithm.remaining(limit, state, nowUs - backUs)
+          // Either the state still counts, and then nothing came back, or it is forgotten whole.
+          expect(after <= before || after === limit.limit).toBe(true)
+        }),
+        { numRuns: 4_000 },
+      )
+    },
+  )
 
   // Found by search. The difference window − window ÷ limit is rounded in doubles, here to a whole microsecond more.
   it.each([
@@ -112,7 +118,7 @@ describe('a clock that steps', () => {
     { maxLength: 40 },
   )
 
-  it.each(all)('%s: gives at most one extra burst a step, in true time', (_, limits) => {
+  it.each(all)('%s: a clock that steps gives at most one extra burst a step, in true time', (_, limits) => {
     fc.assert(
       fc.property(limits, steps, (limit, life) => {
         const state = algorithmOf(limit).empty()
@@ -154,7 +160,7 @@ describe('a clock that steps', () => {
     }
   }
 
-  it('forward by any δ gives a bucket rate × δ and never more than its capacity', () => {
+  it('a step forward by any δ gives a bucket rate × δ and never more than its capacity', () => {
     const limit = tokenBucket({ capacity: 10, refillPerSecond: 2 })
     const state = algorithmOf(limit).empty()
     const nowUs = 1_700_000_000_000_000
@@ -165,7 +171,7 @@ describe('a clock that steps', () => {
 })
 
 describe('a state that is forgotten when it may be', () => {
-  it.each(all)('%s: changes no verdict', (_, limits) => {
+  it.each(all)('%s: a state that is forgotten when it may be changes no verdict', (_, limits) => {
     const later = fc.oneof(fc.nat({ max: 3 }), fc.nat({ max: 10_000_000 }))
     fc.assert(
       fc.property(limits, startUs, life, later, cost, (limit, startUs, requests, laterUs, cost) => {
@@ -184,17 +190,20 @@ describe('a state that is forgotten when it may be', () => {
     )
   })
 
-  it.each(all)('%s: also after the clock stepped back before it was asked how long', (_, limits) => {
-    fc.assert(
-      fc.property(limits, startUs, life, shares, (limit, startUs, requests, share) => {
-        const algorithm = algorithmOf(limit)
-        const { state, nowUs } = live(limit, startUs, requests)
-        const steppedUs = Math.max(0, nowUs - Math.floor((periodUs(limit) / 1_000) * share))
-        const forgetUs = Math.ceil(steppedUs + algorithm.keepForUs(limit, state, steppedUs))
-        expect(algorithm.remaining(limit, state, forgetUs)).toBe(limit.limit)
-        expect(algorithm.waitUs(limit, state, limit.limit, forgetUs)).toBe(0)
-      }),
-      { numRuns: 4_000 },
-    )
-  })
+  it.each(all)(
+    '%s: a forgotten state changes no verdict after the clock stepped back before it was asked how long',
+    (_, limits) => {
+      fc.assert(
+        fc.property(limits, startUs, life, shares, (limit, startUs, requests, share) => {
+          const algorithm = algorithmOf(limit)
+          const { state, nowUs } = live(limit, startUs, requests)
+          const steppedUs = Math.max(0, nowUs - Math.floor((periodUs(limit) / 1_000) * share))
+          const forgetUs = Math.ceil(steppedUs + algorithm.keepForUs(limit, state, steppedUs))
+          expect(algorithm.remaining(limit, state, forgetUs)).toBe(limit.limit)
+          expect(algorithm.waitUs(limit, state, limit.limit, forgetUs)).toBe(0)
+        }),
+        { numRuns: 4_000 },
+      )
+    },
+  )
 })

@@ -71,7 +71,7 @@ function liveBoth<L extends Limit>(
 }
 
 describe('sliding-window log', () => {
-  it('decides as one who remembers everything, and never admits more than the limit in any window', () => {
+  it('the log decides as one who remembers everything, and never admits more than the limit in any window', () => {
     fc.assert(
       fc.property(logLimit, startUs, lives, (limit, startUs, steps) => {
         const oracle = new LogOracle(limit.windowUs)
@@ -85,7 +85,7 @@ describe('sliding-window log', () => {
 })
 
 describe('sliding-window counter', () => {
-  it('decides by the exact interpolation, rounded up', () => {
+  it('the counter decides by the exact interpolation, rounded up', () => {
     fc.assert(
       fc.property(counterLimit, startUs, lives, (limit, startUs, steps) => {
         const oracle = new CounterOracle(limit.windowUs)
@@ -97,7 +97,7 @@ describe('sliding-window counter', () => {
     )
   })
 
-  it('never admits more than twice the limit less one in any window', () => {
+  it('the counter never admits more than twice the limit less one in any window', () => {
     fc.assert(
       fc.property(counterLimit, startUs, requests, (limit, startUs, steps) => {
         const oracle = new CounterOracle(limit.windowUs)
@@ -110,7 +110,7 @@ describe('sliding-window counter', () => {
     )
   })
 
-  it.each([10, 100, 1_000])('attains that bound: 2 × %i − 1', limitUnits => {
+  it.each([10, 100, 1_000])('the counter attains its bound: 2 × %i − 1', limitUnits => {
     const limit = { ...counter(60_000_000), limit: limitUnits }
     const algorithm = algorithmOf(limit)
     const state = algorithm.empty()
@@ -130,7 +130,7 @@ describe('sliding-window counter', () => {
 })
 
 describe('sliding-window counter in buckets', () => {
-  it('decides as one who remembers everything, and never admits more than the limit in any window', () => {
+  it('the counter in buckets decides as one who remembers everything, and keeps the limit in any window', () => {
     fc.assert(
       fc.property(bucketsLimit, startUs, lives, (limit, startUs, steps) => {
         const oracle = new BucketsOracle(limit.windowUs, limit.buckets)
@@ -142,7 +142,7 @@ describe('sliding-window counter in buckets', () => {
     )
   })
 
-  it('counts nothing longer than window × (1 + 1/B), plus a microsecond a part where B does not divide it', () => {
+  it('the counter in buckets counts nothing longer than window × (1 + 1/B), plus a microsecond a part where B does not divide it', () => {
     fc.assert(
       fc.property(bucketsLimit, startUs, (limit, nowUs) => {
         const algorithm = algorithmOf(limit)
@@ -173,7 +173,7 @@ describe('token bucket', () => {
     return BigInt(limit.limit) * 1_000_000n + refilled + refilled / 2n ** 52n + 1n
   }
 
-  it('never admits more than capacity + rate × τ in any τ', () => {
+  it('a bucket never admits more than capacity + rate × τ in any τ', () => {
     fc.assert(
       fc.property(tokenLimit, startUs, bursts, (limit, startUs, steps) => {
         const state = algorithmOf(limit).empty()
@@ -195,7 +195,7 @@ describe('token bucket', () => {
     )
   })
 
-  it('is never stricter than exact refill by more than a micro-token for each write', () => {
+  it('a bucket is never stricter than exact refill by more than a micro-token for each write', () => {
     fc.assert(
       fc.property(tokenLimit, startUs, fc.array(step, { maxLength: 40 }), (limit, startUs, steps) => {
         const algorithm = algorithmOf(limit)

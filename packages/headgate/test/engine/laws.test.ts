@@ -26,7 +26,7 @@ const four: [string, Limit][] = [
 const windowed = four.slice(0, 3)
 
 describe('a denial and a look', () => {
-  it('change nothing: the state is deeply equal before and after', () => {
+  it('a denial and a look change nothing: the state is deeply equal before and after', () => {
     fc.assert(
       fc.property(anyLimit, startUs, life, cost, (limit, startUs, requests, cost) => {
         const algorithm = algorithmOf(limit)
@@ -45,7 +45,7 @@ describe('a denial and a look', () => {
     )
   })
 
-  it('say NEVER to a cost above the capacity and a time to every other', () => {
+  it('a cost above the capacity is told NEVER, and every other a time', () => {
     fc.assert(
       fc.property(anyLimit, startUs, life, cost, (limit, startUs, requests, cost) => {
         const { state, nowUs } = live(limit, startUs, requests)
@@ -60,7 +60,7 @@ describe('a denial and a look', () => {
     )
   })
 
-  it('agree: what remains fits, and one more does not', () => {
+  it('remaining and verdict agree: what remains fits, and one more does not', () => {
     fc.assert(
       fc.property(anyLimit, startUs, life, (limit, startUs, requests) => {
         const { state, nowUs } = live(limit, startUs, requests)
@@ -86,7 +86,7 @@ describe('a denial and a look', () => {
 })
 
 describe('a refund', () => {
-  it('of the last charge, at once, undoes it for every later verdict', () => {
+  it('a refund of the last charge, at once, undoes it for every later verdict', () => {
     fc.assert(
       fc.property(anyLimit, startUs, life, cost, fc.boolean(), (limit, startUs, requests, cost, later) => {
         const algorithm = algorithmOf(limit)
@@ -109,7 +109,7 @@ describe('a refund', () => {
     )
   })
 
-  it('never gives back more than counts, and never frees more than it gives', () => {
+  it('a refund never gives back more than counts, and never frees more than it gives', () => {
     fc.assert(
       fc.property(anyLimit, startUs, life, cost, gap, (limit, startUs, requests, cost, gap) => {
         const { state, nowUs } = live(limit, startUs, [...requests, { gap, cost: { units: 0 } }])
@@ -125,7 +125,7 @@ describe('a refund', () => {
     )
   })
 
-  it('brings nothing back that has left, not even when the clock steps back afterwards', () => {
+  it('a refund brings nothing back that has left, not even when the clock steps back afterwards', () => {
     const half = fc.integer({ min: 0, max: 500 })
     fc.assert(
       fc.property(anyLimit, startUs, life, cost, half, (limit, startUs, requests, cost, back) => {
@@ -141,7 +141,7 @@ describe('a refund', () => {
     )
   })
 
-  it.each(windowed)('%s: with its time takes that charge, not an older one', (_, limit) => {
+  it.each(windowed)('%s: a refund with its time takes that charge, not an older one', (_, limit) => {
     const algorithm = algorithmOf(limit)
     const state = algorithm.empty()
     request(limit, state, 3, NOW_US)
@@ -153,7 +153,7 @@ describe('a refund', () => {
     expect(algorithm.resetAfterUs(limit, state, NOW_US + 16_000_000)).toBe(0)
   })
 
-  it.each(windowed)('%s: without a time takes the oldest units', (_, limit) => {
+  it.each(windowed)('%s: a refund without a time takes the oldest units', (_, limit) => {
     const algorithm = algorithmOf(limit)
     const state = algorithm.empty()
     request(limit, state, 3, NOW_US)
@@ -163,19 +163,22 @@ describe('a refund', () => {
     expect(used(limit, state, NOW_US + 61_000_000)).toBe(2)
   })
 
-  it.each(windowed)('%s: in part leaves the rest, and together they never exceed the charge', (_, limit) => {
-    const algorithm = algorithmOf(limit)
-    const state = algorithm.empty()
-    request(limit, state, 6, NOW_US)
-    expect(algorithm.refund(limit, state, 2, NOW_US, NOW_US)).toBe(2)
-    expect(used(limit, state, NOW_US)).toBe(4)
-    expect(algorithm.refund(limit, state, 6, NOW_US, NOW_US)).toBe(4)
-    expect(algorithm.refund(limit, state, 6, NOW_US, NOW_US)).toBe(0)
-    expect(algorithm.refund(limit, state, 6, null, NOW_US)).toBe(0)
-    expect(used(limit, state, NOW_US)).toBe(0)
-  })
+  it.each(windowed)(
+    '%s: a refund in part leaves the rest, and together they never exceed the charge',
+    (_, limit) => {
+      const algorithm = algorithmOf(limit)
+      const state = algorithm.empty()
+      request(limit, state, 6, NOW_US)
+      expect(algorithm.refund(limit, state, 2, NOW_US, NOW_US)).toBe(2)
+      expect(used(limit, state, NOW_US)).toBe(4)
+      expect(algorithm.refund(limit, state, 6, NOW_US, NOW_US)).toBe(4)
+      expect(algorithm.refund(limit, state, 6, NOW_US, NOW_US)).toBe(0)
+      expect(algorithm.refund(limit, state, 6, null, NOW_US)).toBe(0)
+      expect(used(limit, state, NOW_US)).toBe(0)
+    },
+  )
 
-  it.each(windowed)('%s: gives nothing back once the charge has left the window', (_, limit) => {
+  it.each(windowed)('%s: a refund gives nothing back once the charge has left the window', (_, limit) => {
     const algorithm = algorithmOf(limit)
     const state = algorithm.empty()
     request(limit, state, 6, NOW_US)
@@ -185,7 +188,7 @@ describe('a refund', () => {
     expect(used(limit, state, goneUs)).toBe(2)
   })
 
-  it('credits a bucket now, never above its capacity', () => {
+  it('a refund credits a bucket now, never above its capacity', () => {
     const limit = tokenBucket({ capacity: 10, refillPerSecond: 1 })
     const algorithm = algorithmOf(limit)
     const state = algorithm.empty()
@@ -197,7 +200,7 @@ describe('a refund', () => {
     expect(algorithm.refund(limit, state, 9, NOW_US, NOW_US + 3_000_000)).toBe(0)
   })
 
-  it('keeps two requests of the same microsecond apart in the log', () => {
+  it('a refund keeps two requests of the same microsecond apart in the log', () => {
     const limit = slidingWindowLog({ limit: 10, window: '1m' })
     const algorithm = algorithmOf(limit)
     const state = algorithm.empty()
@@ -207,7 +210,7 @@ describe('a refund', () => {
     expect(used(limit, state, NOW_US)).toBe(8)
   })
 
-  it('leaves the log sound: later totals are lowered and it goes on counting exactly', () => {
+  it('a refund leaves the log sound: later totals are lowered and it goes on counting exactly', () => {
     const limit = slidingWindowLog({ limit: 1_000, window: '1s' })
     const algorithm = algorithmOf(limit)
     const state = algorithm.empty()
@@ -224,7 +227,7 @@ describe('a refund', () => {
 })
 
 describe('changed numbers', () => {
-  it('keep what was used: only the limit it is held against is another', () => {
+  it('changed numbers keep what was used: only the limit it is held against is another', () => {
     fc.assert(
       fc.property(
         anyLimit,
@@ -246,18 +249,21 @@ describe('changed numbers', () => {
     )
   })
 
-  it.each(four)('%s: lowered below the use denies, raised again admits the difference', (_, limit) => {
-    const algorithm = algorithmOf(limit)
-    const state = algorithm.empty()
-    request(limit, state, 8, NOW_US)
-    const lower = { ...limit, limit: 5 }
-    const higher = { ...limit, limit: 20 }
-    expect(algorithm.waitUs(lower, state, 1, NOW_US)).toBeGreaterThan(0)
-    expect(algorithm.remaining(lower, state, NOW_US)).toBe(0)
-    expect(algorithm.remaining(higher, state, NOW_US)).toBe(12)
-    expect(request(higher, state, 12, NOW_US).waitUs).toBe(0)
-    expect(algorithm.remaining(higher, state, NOW_US)).toBe(0)
-  })
+  it.each(four)(
+    '%s: a limit lowered below the use denies, raised again admits the difference',
+    (_, limit) => {
+      const algorithm = algorithmOf(limit)
+      const state = algorithm.empty()
+      request(limit, state, 8, NOW_US)
+      const lower = { ...limit, limit: 5 }
+      const higher = { ...limit, limit: 20 }
+      expect(algorithm.waitUs(lower, state, 1, NOW_US)).toBeGreaterThan(0)
+      expect(algorithm.remaining(lower, state, NOW_US)).toBe(0)
+      expect(algorithm.remaining(higher, state, NOW_US)).toBe(12)
+      expect(request(higher, state, 12, NOW_US).waitUs).toBe(0)
+      expect(algorithm.remaining(higher, state, NOW_US)).toBe(0)
+    },
+  )
 
   it.each(four)('%s: waiting as told holds under a lowered limit too', (_, limit) => {
     const algorithm = algorithmOf(limit)

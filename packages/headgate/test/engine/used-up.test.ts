@@ -15,7 +15,7 @@ const LIMITS: readonly Limit[] = [
 const START_US = 1_800_000_000_000_000
 const gapUs = fc.integer({ min: 0, max: 900_000 })
 
-it.each(LIMITS)('$id', limit => {
+it.each(LIMITS)('a state that stands for a forgotten one never has more left than it: $id', limit => {
   const algorithm = algorithmOf(limit)
   let comparisons = 0
   fc.assert(

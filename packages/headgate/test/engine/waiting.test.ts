@@ -45,18 +45,21 @@ describe('waiting as long as told admits, one millisecond less does not', () => 
     ['sliding-window counter', counterLimit],
     ['sliding-window counter in buckets', bucketsLimit],
     ['token bucket', tokenLimit],
-  ] as [string, fc.Arbitrary<Limit>][])('%s, for random lives over the whole range', (_, limits) => {
-    fc.assert(
-      fc.property(limits, startUs, life, cost, (limit, startUs, requests, cost) => {
-        const { state, nowUs } = live(limit, startUs, requests)
-        expectExactWait(limit, state, 1, nowUs)
-        expectExactWait(limit, state, limit.limit, nowUs)
-        expectExactWait(limit, state, costUnits(limit, cost), nowUs)
-        expectExactWait(limit, state, limit.limit + 1, nowUs)
-      }),
-      { numRuns: 5_000 },
-    )
-  })
+  ] as [string, fc.Arbitrary<Limit>][])(
+    '%s: waiting as long as told admits, one millisecond less does not, for random lives over the whole range',
+    (_, limits) => {
+      fc.assert(
+        fc.property(limits, startUs, life, cost, (limit, startUs, requests, cost) => {
+          const { state, nowUs } = live(limit, startUs, requests)
+          expectExactWait(limit, state, 1, nowUs)
+          expectExactWait(limit, state, limit.limit, nowUs)
+          expectExactWait(limit, state, costUnits(limit, cost), nowUs)
+          expectExactWait(limit, state, limit.limit + 1, nowUs)
+        }),
+        { numRuns: 5_000 },
+      )
+    },
+  )
 
   it.each([
     ['sliding-window log', logLimit],
@@ -98,7 +101,7 @@ describe('waiting as long as told admits, one millisecond less does not', () => 
     tokenBucket({ capacity: 1_000_003, refillPerSecond: 1 / 3 }),
   ]
   it.each(extremes.map(limit => [limit.algorithm, limit.limit, limit] as const))(
-    '%s of %i',
+    'waiting as long as told admits, one millisecond less does not: %s of %i',
     (_name, _units, limit) => {
       const all = { gap: { us: 0 }, cost: { share: 1_000 } }
       const most = { gap: { share: 700 }, cost: { share: 999 } }

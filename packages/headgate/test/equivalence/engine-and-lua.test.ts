@@ -67,7 +67,9 @@ describe('the Lua scripts are the engine', () => {
     steps += history.length
   }
 
-  it('answers random histories of all algorithms without a difference', { timeout: 240_000 }, async () => {
+  it('the Lua scripts and the engine answer random histories of all algorithms without a difference', {
+    timeout: 240_000,
+  }, async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 2 * STEPS, size: 'max' }), compare),
       {
@@ -78,7 +80,7 @@ describe('the Lua scripts are the engine', () => {
   })
 
   for (const { name, history } of regressions) {
-    it(`answers alike: ${name}`, async () => {
+    it(`the Lua scripts and the engine answer alike: ${name}`, async () => {
       await compare(history)
       await compare(history)
     })

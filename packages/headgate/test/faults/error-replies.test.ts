@@ -62,34 +62,37 @@ const states = (events: readonly GuardEvent[]) =>
 const failures = (events: readonly GuardEvent[]) => events.filter(event => event.type === 'failure')
 
 describe.each(LIBRARIES)('with %s, an error reply about the node opens its breaker', library => {
-  it.concurrent.for(Object.entries(NODE_FAULTS))('%s', async ([, fault], context) => {
-    const server = await start(context, fault.args)
-    await fault.prepare?.(server)
-    const { events, sourceFor } = await limiterOn(clientOf(library, server, fault.anonymous), context)
-    expect(await sourceFor('user:1')).toBe('redis')
+  it.concurrent.for(Object.entries(NODE_FAULTS))(
+    'an error reply about the node opens its breaker: %s',
+    async ([, fault], context) => {
+      const server = await start(context, fault.args)
+      await fault.prepare?.(server)
+      const { events, sourceFor } = await limiterOn(clientOf(library, server, fault.anonymous), context)
+      expect(await sourceFor('user:1')).toBe('redis')
 
-    await fault.cause(server)
-    for (let time = 0; time < 12; time++) expect(await sourceFor('user:1')).toBe('local')
-    const opened = events.findIndex(event => event.type === 'breaker')
-    const before = failures(events.slice(0, opened + 1))
-    expect(states(events)[0]).toBe('open')
-    // The fifth failure is what opens it.
-    expect(before).toHaveLength(4)
-    expect(before.map(({ code }) => code)).not.toContain('ERR_HEADGATE_STORE_KEY')
-    for (const { message } of before) expect(message).toMatch(fault.says)
+      await fault.cause(server)
+      for (let time = 0; time < 12; time++) expect(await sourceFor('user:1')).toBe('local')
+      const opened = events.findIndex(event => event.type === 'breaker')
+      const before = failures(events.slice(0, opened + 1))
+      expect(states(events)[0]).toBe('open')
+      // The fifth failure is what opens it.
+      expect(before).toHaveLength(4)
+      expect(before.map(({ code }) => code)).not.toContain('ERR_HEADGATE_STORE_KEY')
+      for (const { message } of before) expect(message).toMatch(fault.says)
 
-    // While the cause lasts no probe may take the node for healthy: reads can work when writes are refused.
-    await sleep(500)
-    expect(states(events)).toContain('half-open')
-    expect(states(events)).not.toContain('closed')
-    expect(await sourceFor('user:1')).toBe('local')
+      // While the cause lasts no probe may take the node for healthy: reads can work when writes are refused.
+      await sleep(500)
+      expect(states(events)).toContain('half-open')
+      expect(states(events)).not.toContain('closed')
+      expect(await sourceFor('user:1')).toBe('local')
 
-    await fault.lift(server)
-    await waitUntil('Redis decides again', async () => (await sourceFor('user:1')) === 'redis', {
-      timeoutMs: 10_000,
-    })
-    expect(states(events).at(-1)).toBe('closed')
-  })
+      await fault.lift(server)
+      await waitUntil('Redis decides again', async () => (await sourceFor('user:1')) === 'redis', {
+        timeoutMs: 10_000,
+      })
+      expect(states(events).at(-1)).toBe('closed')
+    },
+  )
 })
 
 describe.each(LIBRARIES)('with %s, an error reply that is no fault of the node', library => {
@@ -127,7 +130,7 @@ const KEY_FAILURES = {
 
 describe('an error that a script raises over one key', () => {
   it.concurrent.for(Object.entries(KEY_FAILURES))(
-    'does not count against the node: %s',
+    'an error that a script raises over one key does not count against the node: %s',
     async ([, text], context) => {
       const server = await start(context)
       const redis = new Redis({ port: server.port, ...USER })

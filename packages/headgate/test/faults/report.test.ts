@@ -29,11 +29,14 @@ async function expectCountsMet(rows: Promise<Row[]>): Promise<void> {
 }
 
 describe('the fault report, in short', { timeout: 120_000 }, () => {
-  it('a primary of a cluster is killed, another frozen', () =>
+  it('every request is decided while a primary of a cluster is killed, another frozen', () =>
     expectCountsMet(failover.clusterFailover('node-redis', { rounds: 2 })))
-  it('the primary behind sentinels is frozen', () =>
+  it('every request is decided while the primary behind sentinels is frozen', () =>
     expectCountsMet(failover.sentinelFailover('node-redis', { signals: ['SIGSTOP'] })))
-  it('a failover loses writes', () => expectCountsMet(failover.lostWrites('ioredis')))
-  it('slots move', () => expectCountsMet(resharding('node-redis', { rounds: 1, slots: 500 })))
-  it('memory is short, with every eviction policy', () => expectCountsMet(eviction('ioredis')))
+  it('every request is decided while a failover loses writes', () =>
+    expectCountsMet(failover.lostWrites('ioredis')))
+  it('every request is decided while slots move', () =>
+    expectCountsMet(resharding('node-redis', { rounds: 1, slots: 500 })))
+  it('every request is decided while memory is short, with every eviction policy', () =>
+    expectCountsMet(eviction('ioredis')))
 })

@@ -53,7 +53,7 @@ async function scriptClients(port: number): Promise<string[]> {
 }
 
 describe.each(['ioredis', 'node-redis'] as const)('with %s', library => {
-  it('a lost route, where nothing is closed and nothing arrives: the socket is replaced', async () => {
+  it('a socket on a lost route, where nothing is closed and nothing arrives, is replaced', async () => {
     const { server, proxy, states, source } = await setUp(library, { deadlineMs: 100, probeAfterMs: 200 })
     expect(await source()).toBe('redis')
     const before = await scriptClients(server.port)
@@ -74,14 +74,14 @@ describe.each(['ioredis', 'node-redis'] as const)('with %s', library => {
     })
   })
 
-  it('a slow one, within the deadline: Redis decides', async () => {
+  it('a connection that is slow within the deadline leaves Redis to decide', async () => {
     const { proxy, states, source } = await setUp(library, { deadlineMs: 1_000 })
     proxy.delay({ ms: 10 })
     for (let time = 0; time < 20; time++) expect(await source()).toBe('redis')
     expect(states).toEqual([])
   })
 
-  it('a slow one, always beyond the deadline: the breaker opens and stays open', async () => {
+  it('a connection that is always beyond the deadline opens the breaker and keeps it open', async () => {
     const { proxy, states, source } = await setUp(library, { deadlineMs: 50, probeAfterMs: 100 })
     proxy.delay({ ms: 100 })
     for (let time = 0; time < 30; time++) {
@@ -94,14 +94,14 @@ describe.each(['ioredis', 'node-redis'] as const)('with %s', library => {
     await waitUntil('Redis decides again', async () => (await source()) === 'redis', { timeoutMs: 5_000 })
   })
 
-  it('one byte at a time is as good as whole replies', async () => {
+  it('replies of one byte at a time are as good as whole replies', async () => {
     const { proxy, states, source } = await setUp(library, { deadlineMs: 2_000 })
     proxy.slice({ bytes: 1 })
     for (let time = 0; time < 10; time++) expect(await source()).toBe('redis')
     expect(states).toEqual([])
   })
 
-  it('replies that are lost, then a reset: none is charged twice', async () => {
+  it('replies that are lost, then a reset, charge none twice', async () => {
     const { server, proxy, source } = await setUp(library, { deadlineMs: 200, probeAfterMs: 100 })
     expect(await source()).toBe('redis')
     proxy.dropReplies({ thenResetAfterMs: 20 })

@@ -48,7 +48,7 @@ async function admitted(gate: Gate, times: number, subject = 'user:42' as `${str
 }
 
 describe('control in Redis', () => {
-  it('reaches every process within a second, by API and by hand', async () => {
+  it('control in Redis reaches every process within a second, by API and by hand', async () => {
     const { port } = await server()
     const [one, other] = [gateOn(onPort(port)), gateOn(createClient({ url: `redis://127.0.0.1:${port}` }))]
     await Promise.all([one.gate.ready(), other.gate.ready()])
@@ -76,7 +76,7 @@ describe('control in Redis', () => {
     ['multiplier', 'NaN'],
     ['enabled', 'maybe'],
     ['enabled', ''],
-  ])('ignores %s = %j with a warning, and never takes it for 0 or off', async (field, value) => {
+  ])('control ignores %s = %j with a warning, and never takes it for 0 or off', async (field, value) => {
     const { port } = await server()
     await sendCommand(port, 'HSET', 'rate-limit:control', field, value)
     const { gate, warnings } = gateOn(onPort(port))
@@ -88,7 +88,7 @@ describe('control in Redis', () => {
     expect(await admitted(gate, 4)).toBe(3)
   })
 
-  it('holds its last value while Redis is gone, and costs requests nothing', async () => {
+  it('control holds its last value while Redis is gone, and costs requests nothing', async () => {
     const redis = await server()
     const { gate } = gateOn(onPort(redis.port), { ...API, onStoreFailure: 'closed' })
     await gate.ready()
@@ -98,7 +98,7 @@ describe('control in Redis', () => {
     expect(await gate.request({ subject: 'user:42' })).toMatchObject({ allowed: true, reason: 'disabled' })
   })
 
-  it('of a file that names another prefix, tenant or service than the store is refused', () => {
+  it('a file that names another prefix, tenant or service than the store is refused', () => {
     const fleet = { prefix: 'rl', tenant: 'lab', service: 'shop' }
     const client = onPort(1)
     cleanUps.push(() => client.disconnect())
@@ -115,7 +115,7 @@ describe('control in Redis', () => {
     expect(() => gateOn(client, API, fleet)).not.toThrow()
   })
 
-  it('of another prefix is another fleet', async () => {
+  it('control of another prefix is another fleet', async () => {
     const { port } = await server()
     const { gate } = gateOn(onPort(port), API, { prefix: 'shop' })
     await gate.ready()
@@ -128,7 +128,7 @@ describe('control in Redis', () => {
 describe('overrides in Redis', () => {
   const why = { by: 'ada', reason: 'launch day' }
 
-  it('reach every process within a second, survive a restart, and are removed everywhere', async () => {
+  it('overrides in Redis reach every process within a second, survive a restart, and are removed everywhere', async () => {
     const { port } = await server()
     const [one, other] = [gateOn(onPort(port)), gateOn(onPort(port))]
     await Promise.all([one.gate.ready(), other.gate.ready()])
@@ -145,7 +145,7 @@ describe('overrides in Redis', () => {
     expect(await sendCommand(port, 'EXISTS', 'ratelimit:overrides')).toBe(0)
   })
 
-  it('end by themselves, also while Redis is gone, and leave nothing behind', async () => {
+  it('overrides in Redis end by themselves, also while Redis is gone, and leave nothing behind', async () => {
     const redis = await server()
     const { gate } = gateOn(onPort(redis.port))
     await gate.ready()
@@ -161,7 +161,7 @@ describe('overrides in Redis', () => {
     )
   })
 
-  it('of a rule hold for all its callers', async () => {
+  it('overrides of a rule hold for all its callers', async () => {
     const { port } = await server()
     const rules = [ruleOf({ name: 'login', match: { path: '/login' }, charge: { policy: 'api' } })]
     const { gate } = gateOn(onPort(port), { ...API, rules })
@@ -173,7 +173,7 @@ describe('overrides in Redis', () => {
     expect(outcomes.map(({ allowed }) => allowed)).toEqual([true, false])
   })
 
-  it('that a hand has spoilt are ignored with a warning', async () => {
+  it('overrides that a hand has spoilt are ignored with a warning', async () => {
     const { port } = await server()
     const { gate, warnings } = gateOn(onPort(port))
     await gate.ready()
@@ -201,7 +201,7 @@ describe('overrides in Redis', () => {
         '0 99999999999999 {"subject":5,"numbers":{"minute":9},"by":"a","reason":"b"}',
       ],
     ],
-  ])('that a hand has made %s stop neither the switches nor a request', async (_, command) => {
+  ])('overrides that a hand has made %s stop neither the switches nor a request', async (_, command) => {
     const { port } = await server()
     await sendCommand(port, ...command)
     const { gate } = gateOn(onPort(port))
@@ -215,7 +215,7 @@ describe('overrides in Redis', () => {
     expect(gate.control.get().enabled).toBe(true)
   })
 
-  it('last seen hold while they cannot be read, and no longer than they were meant to', async () => {
+  it('overrides last seen hold while they cannot be read, and no longer than they were meant to', async () => {
     const { port } = await server()
     const { gate, warnings } = gateOn(onPort(port))
     await gate.ready()
@@ -227,7 +227,7 @@ describe('overrides in Redis', () => {
     await waitUntil('its end', () => gate.overrides.list().length === 0)
   })
 
-  it('of tenants are kept apart, and hold no secret', async () => {
+  it('overrides of tenants are kept apart, and hold no secret', async () => {
     const { port } = await server()
     const { gate } = gateOn(onPort(port), API, { tenant: 'a:b' })
     await gate.ready()
@@ -239,7 +239,7 @@ describe('overrides in Redis', () => {
 })
 
 describe('on a cluster', () => {
-  it('control, overrides and levels work across slots', async () => {
+  it('control, overrides and levels work across the slots of a cluster', async () => {
     const cluster = await startCluster()
     cleanUps.push(() => cluster.stop())
     const rootNodes = cluster.nodes.map(({ port }) => ({ url: `redis://127.0.0.1:${port}` }))
@@ -266,7 +266,7 @@ describe('on a cluster', () => {
 })
 
 describe('on Redis as on memory', () => {
-  it('shadow, candidates and first-available are one call', async () => {
+  it('shadow, candidates and first-available are one call on Redis', async () => {
     const { port } = await server()
     const config = {
       policies: {

@@ -65,7 +65,7 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
   const API = { policies: { api: perMinute(3) }, default: { policy: 'api' } }
 
   describe('a gate', () => {
-    it('decides requests by the rules, and says by which', async () => {
+    it('a gate decides requests by the rules, and says by which', async () => {
       const { gate } = await setUp({
         policies: { login: perMinute(2) },
         rules: [
@@ -90,7 +90,7 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
       expect(elsewhere).toMatchObject({ allowed: true, policy: 'tier', rule: 'default', tier: 'anonymous' })
     })
 
-    it('answers as a limiter too: by the name of a policy or a tier', async () => {
+    it('a gate answers as a limiter too: by the name of a policy or a tier', async () => {
       const { gate } = await setUp(API)
       expect(gate.policyNames).toEqual(['api'])
       expect(gate.tierNames).toContain('pro')
@@ -107,7 +107,7 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
       expect(await gate.check('user:42', { policy: 'api', cost: 3 })).toMatchObject({ allowed: true })
     })
 
-    it('takes the failure mode of a question with it', async () => {
+    it('a gate takes the failure mode of a question with it', async () => {
       const modes: unknown[] = []
       const decide: Store['decide'] = question => {
         modes.push(question.onStoreFailure)
@@ -122,7 +122,7 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
       ).rejects.toThrow(/^onStoreFailure: expected/)
     })
 
-    it('gives back what a decision charged', async () => {
+    it('a gate gives back what a decision charged', async () => {
       const { gate } = await setUp(API)
       const decision = await gate.request({ subject: 'user:42', cost: 3 })
       expect(await admitted(gate, 1)).toBe(0)
@@ -130,7 +130,7 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
       expect(await admitted(gate, 4)).toBe(3)
     })
 
-    it('charges costs of the file', async () => {
+    it('a gate charges costs of the file', async () => {
       const { gate } = await setUp({ ...API, costs: [{ method: 'POST', path: '/start', cost: 2 }] })
       expect(await gate.request({ subject: 'user:42', method: 'POST', path: '/start' })).toMatchObject({
         cost: 2,
@@ -138,7 +138,7 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
       })
     })
 
-    it('keeps the budget all callers share out of reach of any caller’s name', async () => {
+    it('a gate keeps the budget all callers share out of reach of any caller’s name', async () => {
       const policies = { api: perMinute(100), shared: perMinute(2) }
       const { gate } = await setUp({
         ...{ policies, default: { policy: 'api' } },
@@ -149,14 +149,14 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
       expect(await admitted(gate, 3)).toBe(2)
     })
 
-    it('treats a caller whose tier the file does not know as one without, and warns once', async () => {
+    it('a gate treats a caller whose tier the file does not know as one without, and warns once', async () => {
       const { gate, warnings } = await setUp()
       expect(await gate.request({ subject: 'user:42', tier: 'gold' })).toMatchObject({ tier: 'anonymous' })
       await gate.request({ subject: 'user:42', tier: 'silver' })
       expect(warnings).toEqual([expect.stringContaining('tier: a request named "gold"')])
     })
 
-    it('refuses mistakes by name and charges nothing for them', async () => {
+    it('a gate refuses mistakes by name and charges nothing for them', async () => {
       const { gate } = await setUp(API)
       await expect(gate.request({ subject: [] })).rejects.toMatchObject({
         code: 'ERR_HEADGATE_INVALID_SUBJECT',
@@ -182,7 +182,7 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
       })
     })
 
-    it('skips without headers, and says why', async () => {
+    it('a gate skips without headers, and says why', async () => {
       const { gate } = await setUp({ ...API, skip: { prefixes: ['/assets'], extensions: [] } })
       const decision = await gate.request({ subject: 'user:42', path: '/assets/a' })
       expect(decision).toMatchObject({ allowed: true, reason: 'skipped' })
@@ -215,7 +215,7 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
         },
       )
 
-      it('costs the most that any reading costs', async () => {
+      it('a request costs the most that any of its readings costs', async () => {
         const costs = [
           { method: null, path: '/public/*', cost: 1 },
           { method: null, path: '/export', cost: 5 },
@@ -226,7 +226,7 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
         expect(await gate.request({ subject: 'user:7', path: '/public/logo' })).toMatchObject({ cost: 1 })
       })
 
-      it('claims every method that it could be taken for', async () => {
+      it('a request claims every method that it could be taken for', async () => {
         const rules = [
           ruleOf({ name: 'write', match: { methods: ['DELETE'] }, charge: { policy: 'login' } }),
           generous('all', '/*'),
@@ -237,7 +237,7 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
         expect(await admitted(gate, 9, facts)).toBe(9)
       })
 
-      it('is refused by the store’s limit, not by this process’s, where only one reading is on comparison', async () => {
+      it('the store’s limit refuses, not this process’s, where only one reading is on comparison', async () => {
         const rules = [{ ...generous('public', '/public/*'), mode: 'compare' as const }, login]
         const clock = manualClock()
         const store = storeOn(clock)
@@ -251,7 +251,7 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
         expect(count).toBe(3)
       })
 
-      it('takes the strictest failure mode', async () => {
+      it('a request of several readings takes the strictest failure mode', async () => {
         const modes: unknown[] = []
         const decide: Store['decide'] = question => {
           modes.push(question.onStoreFailure)
@@ -267,7 +267,7 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
         expect(modes).toEqual(['open', 'closed'])
       })
 
-      it('is turned away where there are more readings than anybody may ask for', async () => {
+      it('a request is turned away where there are more readings than anybody may ask for', async () => {
         const { gate } = await setUp({ policies, default: { policy: 'api' } })
         const path = `/${'%2e;\\#//..'.repeat(2_000)}`
         expect(await gate.request({ subject: 'user:42', path })).toMatchObject({
@@ -280,7 +280,7 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
         expect(await gate.request({ subject: 'user:42', path })).toMatchObject({ allowed: true })
       })
 
-      it('says so in its explanation, reading by reading', async () => {
+      it('an explanation goes reading by reading', async () => {
         const rules = [generous('public', '/public/*'), login]
         const { gate } = await setUp({ policies, default: { policy: 'api' }, rules })
         const { levels, text } = gate.explain({
@@ -297,7 +297,7 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
       })
     })
 
-    it('advertises in the style of the rule', async () => {
+    it('a gate advertises in the style of the rule', async () => {
       const rules = [ruleOf({ match: { path: '/a' }, charge: { policy: 'api' }, headers: 'none' })]
       const { gate } = await setUp({ ...API, rules, headers: 'legacy' })
       const names = async (path: string) =>
@@ -306,7 +306,7 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
       expect(new Set(await names('/b'))).toEqual(new Set(['X-RateLimit']))
     })
 
-    it('explains which rule speaks, and asks nothing', async () => {
+    it('a gate explains which rule speaks, and asks nothing', async () => {
       const { gate } = await setUp({
         policies: { login: perMinute(2), api: perMinute(3) },
         default: { policy: 'api' },
@@ -403,7 +403,7 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
   })
 
   describe('control', () => {
-    it('off lets everything pass, says so, and forgets nothing', async () => {
+    it('control that is off lets everything pass, says so, and forgets nothing', async () => {
       const { gate } = await setUp(API)
       await admitted(gate, 3)
       await gate.control.set({ enabled: false })
@@ -452,7 +452,7 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
       { enable: false },
       null,
       5,
-    ])('refuses %j and changes nothing', async change => {
+    ])('control refuses %j and changes nothing', async change => {
       const { gate } = await setUp(API)
       await expect(gate.control.set(change as object)).rejects.toMatchObject({
         code: 'ERR_HEADGATE_INVALID_OPTION',
@@ -464,7 +464,7 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
   describe('overrides', () => {
     const why = { by: 'ada', reason: 'launch day' }
 
-    it('lift a subject for a time, keep what it used, and end by themselves', async () => {
+    it('overrides lift a subject for a time, keep what it used, and end by themselves', async () => {
       const { gate, clock } = await setUp({ default: { tier: 'anonymous' } })
       expect(await admitted(gate, 30)).toBe(20)
       await gate.overrides.set({ subject: 'user:42', numbers: { minute: 25 }, ttl: '30s', ...why })
@@ -475,7 +475,7 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
       expect(gate.explain({ subject: 'user:42' }).levels[0]?.override).toBeNull()
     })
 
-    it('are removed at once, and replaced by a newer one for the same target', async () => {
+    it('overrides are removed at once, and replaced by a newer one for the same target', async () => {
       const { gate } = await setUp(API)
       const limits = (units: number) =>
         ({ subject: 'user:42', limits: { 'log-1m': units }, ttl: '1h', ...why }) as const
@@ -489,7 +489,7 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
     })
 
     it.each([undefined, {}, { rule: 5 }, { rule: 'a', subject: 'user:42' }])(
-      'are not removed by the target %j',
+      'overrides are not removed by the target %j',
       async target => {
         const { gate } = await setUp(API)
         await expect(gate.overrides.remove(target as never)).rejects.toThrow(
@@ -498,7 +498,7 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
       },
     )
 
-    it('of a rule name only limits that the rule charges', async () => {
+    it('overrides of a rule name only limits that the rule charges', async () => {
       const policies = {
         api: perMinute(3),
         login: { limits: [tokenBucket({ capacity: 5, refillPerSecond: 1 })] },
@@ -518,7 +518,7 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
       expect(gate.overrides.list()).toHaveLength(2)
     })
 
-    it('never hold a secret in the open', async () => {
+    it('overrides never hold a secret in the open', async () => {
       const { gate } = await setUp(API)
       await gate.overrides.set({ subject: 'apikey:s3cret', tier: 'pro', ttl: '1h', ...why })
       expect(JSON.stringify(gate.overrides.list())).not.toContain('s3cret')
@@ -556,7 +556,7 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
         { subject: 'user:42', tier: 'pro', ttl: '1h', tll: 1, ...why },
         /^override tll: expected one of subject/,
       ],
-    ])('refuse %j by name', async (override, message) => {
+    ])('overrides refuse %j by name', async (override, message) => {
       const { gate } = await setUp(API)
       await expect(gate.overrides.set(override as never)).rejects.toThrow(message)
       expect(gate.overrides.list()).toEqual([])
@@ -564,7 +564,7 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
   })
 
   describe('reloading', () => {
-    it('keeps what subjects have used, up and down', async () => {
+    it('a reload keeps what subjects have used, up and down', async () => {
       const { gate } = await setUp(API)
       await admitted(gate, 3)
       gate.reload(configOf({ ...API, policies: { api: perMinute(5) } }))
@@ -578,7 +578,7 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
       expect(gate.counts().reloads).toBe(2)
     })
 
-    it('refuses what is no configuration, and goes on with the last one', async () => {
+    it('a reload refuses what is no configuration, and goes on with the last one', async () => {
       const { gate } = await setUp(API)
       expect(() => gate.reload(undefined as never)).toThrow(/^config: expected what loadConfig/)
       const broken = configOf({ ...API, policies: { 'no name': perMinute(1) } })
@@ -592,7 +592,7 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
       ['prefix', {}, { prefix: 'shop' }, '"ratelimit"'],
       ['prefix', { prefix: 'ratelimit' }, { prefix: 'shop' }, '"ratelimit"'],
       ['tenant', {}, { tenant: 'blue' }, '""'],
-    ])('refuses another %s, and says what to do', async (field, before, after, started) => {
+    ])('a reload refuses another %s, and says what to do', async (field, before, after, started) => {
       const { gate } = await setUp({ ...API, ...before })
       expect(() => gate.reload(configOf({ ...API, ...after, policies: { api: perMinute(9) } }))).toThrow(
         `config ${field}: expected ${started} as when the process started, or a restart; got `,
@@ -603,7 +603,7 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
       expect(gate.counts().reloads).toBe(2)
     })
 
-    it('keeps control and overrides', async () => {
+    it('a reload keeps control and overrides', async () => {
       const { gate } = await setUp(API)
       await gate.control.set({ multiplier: 2 })
       gate.reload(configOf(API))

@@ -20,7 +20,7 @@ function gateAndEvents() {
 }
 
 describe('checkLimits', () => {
-  it('charges all or none, each with its own cost', async () => {
+  it('checkLimits charges all or none, each with its own cost', async () => {
     const { gate, events } = gateAndEvents()
     const first = await gate.checkLimits({ alternatives: [[given('a', 2), given('b', 1)]] })
     expect(first).toMatchObject({ charged: 0, verdicts: [[{ remaining: 1 }, { remaining: 2 }]] })
@@ -38,7 +38,7 @@ describe('checkLimits', () => {
     expect(events).toMatchObject([{ type: 'decision' }, { type: 'denial', policy: 'envoy' }])
   })
 
-  it('charges the first alternative that has room, and shadow beside it', async () => {
+  it('checkLimits charges the first alternative that has room, and shadow beside it', async () => {
     const { gate } = gateAndEvents()
     const alternatives = [[given('a', 3), given('b', 3)], [given('a', 3)], [given('b', 3)]]
     await gate.checkLimits({ alternatives: [[given('a', 1)]] })
@@ -46,7 +46,7 @@ describe('checkLimits', () => {
     expect(answer).toMatchObject({ charged: 2, shadow: [{ allowed: false }] })
   })
 
-  it('obeys the switches', async () => {
+  it('checkLimits obeys the switches', async () => {
     const { gate } = gateAndEvents()
     const dear = { alternatives: [[given('a', 5), given('b', 1, BAN)]] }
     expect((await gate.checkLimits(dear)).decision.allowed).toBe(false)
@@ -69,14 +69,14 @@ describe('checkLimits', () => {
     })
   })
 
-  it('gives units back without a reference', async () => {
+  it('checkLimits gives units back without a reference', async () => {
     const { gate } = gateAndEvents()
     await gate.checkLimits({ alternatives: [[given('a', 3)]] })
     expect(await gate.refundLimits([given('a', 2), given('b', 2)])).toEqual([2, 0])
     expect((await gate.checkLimits({ alternatives: [[given('a', 2)]] })).charged).toBe(0)
   })
 
-  it('refuses a name that cannot be a key, and a closed gate', async () => {
+  it('checkLimits refuses a name that cannot be a key, and a closed gate', async () => {
     const { gate } = gateAndEvents()
     const bad = { ...given('a'), policy: 'a.b' }
     await expect(gate.checkLimits({ alternatives: [[bad]] })).rejects.toThrow('policy: expected up to 32')

@@ -49,7 +49,7 @@ async function onRedis() {
 }
 
 describe('peekRequest', () => {
-  it('says what the request would be told, and changes nothing', async () => {
+  it('peekRequest says what the request would be told, and changes nothing', async () => {
     const { gate } = inMemory()
     const facts = { subject: 'user:42', ...LOGIN } as const
     expect(await gate.peekRequest(facts)).toMatchObject({ allowed: true, rule: 'login', remaining: 2 })
@@ -62,7 +62,7 @@ describe('peekRequest', () => {
 })
 
 describe('inspect', () => {
-  it('shows every limit the file has for a subject, with what is left and in words', async () => {
+  it('inspect shows every limit the file has for a subject, with what is left and in words', async () => {
     const { gate, clock } = inMemory()
     await gate.request({ subject: 'user:42', ...LOGIN })
     await gate.request({ subject: 'user:42', ...LOGIN })
@@ -89,7 +89,7 @@ describe('inspect', () => {
     )
   })
 
-  it('goes by the type of the subject, and finds what is charged beside others or by its name', async () => {
+  it('inspect goes by the type of the subject, and finds what is charged beside others or by its name', async () => {
     const { gate } = inMemory()
     expect((await gate.inspect('tenant:acme')).limits.map(({ name }) => name)).toContain('org.log-1m')
     expect((await gate.inspect('apikey:k1')).limits.map(({ rule }) => rule)).toContain('keys')
@@ -98,12 +98,12 @@ describe('inspect', () => {
     expect(limits).toContainEqual(expect.objectContaining({ rule: 'asked', name: 'spare.log-1m', used: 1 }))
   })
 
-  it('shows a secret only as the store has it', async () => {
+  it('inspect shows a secret only as the store has it', async () => {
     const { gate } = inMemory()
     expect(JSON.stringify(await gate.inspect('apikey:canary'))).not.toContain('canary')
   })
 
-  it('shows the networks around an IPv6 caller', async () => {
+  it('inspect shows the networks around an IPv6 caller', async () => {
     const { gate } = inMemory()
     const { limits } = await gate.inspect('ip:2001:db8:1:2::1')
     expect(limits).toContainEqual(
@@ -111,12 +111,12 @@ describe('inspect', () => {
     )
   })
 
-  it('refuses a tier that the file does not have', async () => {
+  it('inspect refuses a tier that the file does not have', async () => {
     const { gate } = inMemory()
     await expect(gate.inspect('user:42', { tier: 'gold' })).rejects.toThrow('tier: expected one of')
   })
 
-  it('names the keys as they are in Redis', async () => {
+  it('inspect names the keys as they are in Redis', async () => {
     const { gate, server } = await onRedis()
     await gate.request({ subject: 'user:42', ...LOGIN })
     await gate.request({ subject: 'user:42', path: '/reports' })
@@ -126,7 +126,7 @@ describe('inspect', () => {
     expect(limits.map(({ key }) => key).sort()).toEqual([...stored].sort())
   })
 
-  it('rejects while the store does not answer, rather than to show a guess', async () => {
+  it('inspect rejects while the store does not answer, rather than to show a guess', async () => {
     const { gate, server } = await onRedis()
     await gate.request({ subject: 'user:42' })
     await server.stop()
@@ -135,7 +135,7 @@ describe('inspect', () => {
 })
 
 describe('reset of a subject', () => {
-  it('forgets all that is kept about it alone', async () => {
+  it('reset forgets all that is kept about a subject alone', async () => {
     const { gate } = inMemory()
     await gate.request({ subject: 'user:42', ...LOGIN })
     await gate.request({ subject: 'user:42', path: '/reports' })

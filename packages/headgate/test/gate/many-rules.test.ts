@@ -45,7 +45,7 @@ function stepsOf(work: () => void): number {
 }
 
 describe.each(Object.entries(KINDS))('rules with %s', (_, match) => {
-  it('are found in as many steps among 10,000 as among 10', () => {
+  it('rules are found in as many steps among 10,000 as among 10', () => {
     const lookUp = (count: number) => {
       const gate = createGate({ config: configWith(count, match) })
       const { path = '/things/42', ...facts } = match(count - 1)
@@ -61,7 +61,7 @@ describe.each(Object.entries(KINDS))('rules with %s', (_, match) => {
     expect(lookUp(10_000)).toBeLessThanOrEqual(lookUp(10) * 1.1)
   })
 
-  it('are put in force in steps that grow with their number', () => {
+  it('rules are put in force in steps that grow with their number', () => {
     const compile = (count: number) => stepsOf(() => void createGate({ config: configWith(count, match) }))
     expect(compile(4_000)).toBeLessThan(compile(1_000) * 4.4)
   })
@@ -92,7 +92,7 @@ describe('overrides', () => {
     ...{ by: 'ada', reason: 'a sale' },
   })
 
-  it('are set in as many steps beside thousands as alone, and are read when they are met', async () => {
+  it('overrides are set in as many steps beside thousands as alone, and are read when they are met', async () => {
     const parsed = vi.spyOn(JSON, 'parse')
     const gate = createGate({ config: defineConfig({}) })
     let work: Promise<void> | undefined

@@ -65,7 +65,7 @@ const LOGIN = ruleOf({
 })
 
 describe('rules', () => {
-  it('are matched by method and path, the first one on its level', () => {
+  it('rules are matched by method and path, the first one on its level', () => {
     const rules = [LOGIN, ruleOf({ name: 'any', match: { path: '/login' }, charge: { policy: 'api' } })]
     expect(asked({ policies: POLICIES, rules }, { method: 'POST', path: '/login' })).toEqual([
       ['ip:192.0.2.1 global login.log-1m 5'],
@@ -76,7 +76,7 @@ describe('rules', () => {
   })
 
   it.each(['/LOGIN', '/login/', '/%6cogin', '/x/../login', '//login', '/login;v=1', '/login?next=/'])(
-    'are not escaped by the spelling %s',
+    'rules are not escaped by the spelling %s',
     path => {
       expect(asked({ policies: POLICIES, rules: [LOGIN] }, { method: 'POST', path })[0]?.[0]).toContain(
         'login.log',
@@ -90,12 +90,12 @@ describe('rules', () => {
     ['/:a/:b/login', '/a/../login'],
     ['/login', '/login%2f'],
     ['/a/b', '/a%2fb'],
-  ])('%s holds for %s, as one server or another would read it', (path, target) => {
+  ])('the rule %s holds for %s, as one server or another would read it', (path, target) => {
     const rules = [ruleOf({ name: 'rule', match: { path }, charge: { policy: 'login' } })]
     expect(resolved({ policies: POLICIES, rules }, { path: target }).levels[0]?.level.rule).toBe('rule')
   })
 
-  it('match parameters and open ends by whole segments', () => {
+  it('rules match parameters and open ends by whole segments', () => {
     const config = {
       policies: POLICIES,
       rules: [
@@ -112,14 +112,14 @@ describe('rules', () => {
     expect(rule('/apis')).toBe('default')
   })
 
-  it('for GET hold for HEAD, and a method rule never for a request without a method', () => {
+  it('rules for GET hold for HEAD, and a method rule never for a request without a method', () => {
     const rules = [ruleOf({ name: 'read', match: { methods: ['GET'] }, charge: { policy: 'api' } })]
     const rule = (method?: string) =>
       resolved({ policies: POLICIES, rules }, method === undefined ? {} : { method }).levels[0]?.level.rule
     expect([rule('GET'), rule('HEAD'), rule('POST'), rule()]).toEqual(['read', 'read', 'default', 'default'])
   })
 
-  it('look at subject type, tier and scope, and are charged to the subject they speak of', () => {
+  it('rules look at subject type, tier and scope, and are charged to the subject they speak of', () => {
     const rules = [
       ruleOf({ name: 'ips', match: { path: '/login', subjects: ['ip'] }, charge: { policy: 'login' } }),
       ruleOf({ name: 'pros', match: { tiers: ['pro'] }, charge: { policy: 'api' } }),
@@ -135,7 +135,7 @@ describe('rules', () => {
     expect(resolved(config, { subjects: ['user:42'], path: '/login' }).levels[0]?.level.rule).toBe('default')
   })
 
-  it('may share one budget among all callers, and keep it apart by scope', () => {
+  it('rules may share one budget among all callers, and keep it apart by scope', () => {
     const rules = [
       ruleOf({
         match: { path: '/export' },
@@ -149,7 +149,7 @@ describe('rules', () => {
     ])
   })
 
-  it('without a charge leave the caller to its tier', () => {
+  it('rules without a charge leave the caller to its tier', () => {
     const rules = [ruleOf({ name: 'dear', match: { path: '/report' }, cost: 10 })]
     const { cost, levels } = resolved({ rules }, { path: '/report', tier: 'pro' })
     expect(cost).toBe(10)
@@ -158,7 +158,7 @@ describe('rules', () => {
 })
 
 describe('tiers', () => {
-  it('come from the file for callers it names, then from the adapter, then from the default', () => {
+  it('tiers come from the file for callers it names, then from the adapter, then from the default', () => {
     const subjects = new Map([['user:42', { tier: 'enterprise' }]])
     const tier = (facts: Facts) => resolved({ subjects }, facts).tier
     expect(tier({ subjects: ['user:42'], tier: 'free' })).toBe('enterprise')
@@ -166,7 +166,7 @@ describe('tiers', () => {
     expect(tier({ subjects: ['user:7'] })).toBe('anonymous')
   })
 
-  it('give way to a policy of the caller’s own', () => {
+  it('tiers give way to a policy of the caller’s own', () => {
     const subjects = new Map([['user:42', { policy: 'api' }]])
     expect(asked({ policies: POLICIES, subjects }, { subjects: ['user:42'] })).toEqual([
       ['user:42 global api.log-1m 100'],
@@ -186,28 +186,28 @@ describe('levels', () => {
   const CALLER = 'user:42 global api.log-1m 100'
   const GLOBAL = 'global:~all global everything.log-1m 1000'
 
-  it('most-specific: the first that has a rule decides', () => {
+  it('most-specific lets the first level that has a rule decide', () => {
     expect(asked(config, facts)).toEqual([[ROUTE]])
     expect(asked(config, { ...facts, path: '/' })).toEqual([[CALLER]])
     expect(resolved(config, facts).levels.map(({ part }) => part)).toEqual(['decides', 'unused', 'unused'])
   })
 
-  it('all: every level must admit, in one question', () => {
+  it('all means that every level must admit, in one question', () => {
     expect(asked({ ...config, levels: 'all' }, facts)).toEqual([[ROUTE, CALLER, GLOBAL]])
   })
 
-  it('first-available: one alternative each, from the most specific', () => {
+  it('first-available has one alternative for each level, from the most specific', () => {
     expect(asked({ ...config, levels: 'first-available' }, facts)).toEqual([[ROUTE], [CALLER], [GLOBAL]])
   })
 
-  it('that lead to one budget charge it once', () => {
+  it('levels that lead to one budget charge it once', () => {
     const rules = [ruleOf({ match: { path: '/login' }, charge: { policy: 'api' } })]
     expect(asked({ ...config, rules, levels: 'all' }, facts)).toEqual([[CALLER, GLOBAL]])
   })
 })
 
 describe('costs', () => {
-  it('come from the request, the rule, the list, in this order', () => {
+  it('costs come from the request, the rule, the list, in this order', () => {
     const config = {
       rules: [ruleOf({ match: { path: '/a' }, cost: 7 })],
       costs: [
@@ -237,17 +237,17 @@ describe('costs of a rule', () => {
     ]
   }
 
-  it('on trial are those of its own limits, not of what decides in its place', () => {
+  it('costs of a rule on trial are those of its own limits, not of what decides in its place', () => {
     expect(costs({ path: '/a' })).toEqual([1, [1], [4]])
     expect(costs({ path: '/a' }, { costs: [{ method: null, path: '/a', cost: 2 }] })).toEqual([2, [2], [4]])
     expect(costs({ path: '/a', cost: 3 })).toEqual([3, [3], [3]])
   })
 
-  it('count where everything is on trial', () => {
+  it('costs of a rule count where everything is on trial', () => {
     expect(costs({ path: '/a' }, { mode: 'shadow' })).toEqual([4, [], [4, 4]])
   })
 
-  it('on a level that is not asked are nobody’s', () => {
+  it('costs of a rule on a level that is not asked are nobody’s', () => {
     const ofCaller = ruleOf({ name: 'ips', match: { subjects: ['ip'] }, cost: 9 })
     const changes = { rules: [LOGIN, ofCaller] }
     expect(costs({ method: 'POST', path: '/login' }, changes)).toEqual([1, [1], []])
@@ -259,7 +259,7 @@ describe('what is skipped', () => {
   const skip = { prefixes: ['/_next'], extensions: ['css'] }
   const unasked = (facts: Facts, config: Partial<Config> = {}) => resolved({ skip, ...config }, facts).unasked
 
-  it('is named by whole segments and by the extension of a file that is read', () => {
+  it('skipped paths are named by whole segments and by the extension of a file that is read', () => {
     expect(unasked({ method: 'GET', path: '/_next/static/a.js' })).toBe('skipped')
     expect(unasked({ method: 'GET', path: '/site.CSS?v=1' })).toBe('skipped')
     expect(unasked({ method: 'GET', path: '/_nextgen' })).toBeNull()
@@ -273,17 +273,17 @@ describe('what is skipped', () => {
     expect(unasked({ method: 'GET', path: '/_next/../users' })).toBeNull()
   })
 
-  it('is never a request that a rule names by its path', () => {
+  it('a request that a rule names by its path is never skipped', () => {
     const rules = [ruleOf({ match: { path: '/users/:id' }, charge: { policy: 'api' } })]
     expect(unasked({ method: 'GET', path: '/users/1.css' }, { policies: POLICIES, rules })).toBeNull()
   })
 
-  it('stays so beside a rule that names only a method', () => {
+  it('a skipped request stays so beside a rule that names only a method', () => {
     const rules = [ruleOf({ match: { methods: ['GET'] }, charge: { policy: 'api' } })]
     expect(unasked({ method: 'GET', path: '/site.css' }, { policies: POLICIES, rules })).toBe('skipped')
   })
 
-  it('is only watched by a rule on trial: no other level comes to decide it', () => {
+  it('a skipped request is only watched by a rule on trial: no other level comes to decide it', () => {
     const rules = [ruleOf({ match: { path: '/users/:id' }, charge: { policy: 'api' }, mode: 'shadow' })]
     const { question } = resolved(
       { skip, policies: POLICIES, rules },
@@ -298,14 +298,14 @@ describe('shadow', () => {
   const shadowLogin = { ...LOGIN, mode: 'shadow' as const }
   const facts = { subjects: ['user:42'], method: 'POST', path: '/login' }
 
-  it('steps aside: the next level decides as if the rule were not there', () => {
+  it('a rule in shadow steps aside: the next level decides as if the rule were not there', () => {
     const config = { policies: POLICIES, rules: [shadowLogin], default: { policy: 'api' } }
     const { question } = resolved(config, facts)
     expect(question.alternatives.flat().map(({ name }) => name)).toEqual(['api.log-1m'])
     expect(question.shadow.map(({ name }) => name)).toEqual(['login.log-1m'])
   })
 
-  it('of a policy and of the whole file is overruled by what is more specific', () => {
+  it('shadow of a policy and of the whole file is overruled by what is more specific', () => {
     const mode = (config: Partial<Config>) => resolved(config, facts).levels[0]?.level.mode
     const policies = { ...POLICIES, login: { ...POLICIES.login, mode: 'shadow' as const } }
     expect(mode({ policies, rules: [LOGIN] })).toBe('shadow')
@@ -316,7 +316,7 @@ describe('shadow', () => {
     )
   })
 
-  it('by percentage takes about that share of subjects, always the same, and more as it grows', () => {
+  it('shadow by percentage takes about that share of subjects, always the same, and more as it grows', () => {
     const names = Array.from({ length: 4_000 }, (_, index) => `user:${index}`)
     const enforced = (enforcePercent: number) => {
       const active = inForceOf({ policies: POLICIES, default: { policy: 'api' }, enforcePercent })
@@ -333,7 +333,7 @@ describe('shadow', () => {
     expect(half).toEqual(expect.arrayContaining(quarter))
   })
 
-  it('by percentage of a budget that all share goes by who asks', () => {
+  it('shadow by percentage of a budget that all share goes by who asks', () => {
     const names = Array.from({ length: 1_000 }, (_, index) => `user:${index}`)
     const share = (config: Partial<Config>) => {
       const all = names.map(name =>
@@ -348,7 +348,7 @@ describe('shadow', () => {
     expect(share({ levels: 'all', global }) / 1_000).toBeCloseTo(0.25, 1)
   })
 
-  it('carries candidates beside the live limits, under names of their own', () => {
+  it('shadow carries candidates beside the live limits, under names of their own', () => {
     const policies = { api: { ...perMinute(100), candidate: perMinute(50).limits } }
     const { question } = resolved({ policies, default: { policy: 'api' } }, facts)
     expect(question.alternatives[0]?.map(({ name }) => name)).toEqual(['api.log-1m'])
@@ -359,7 +359,7 @@ describe('shadow', () => {
 })
 
 describe('control', () => {
-  it('off and paused ask nothing', () => {
+  it('control that is off or paused asks nothing', () => {
     expect(resolved({}, {}, { control: { enabled: false, multiplier: 1 } }).unasked).toBe('disabled')
     expect(resolved({}, {}, { control: { enabled: true, multiplier: 0 } }).unasked).toBe('paused')
     expect(resolved({}, {}, { control: { enabled: true, multiplier: 0 } }).question.alternatives).toEqual([
@@ -378,7 +378,7 @@ describe('control', () => {
     )
   })
 
-  it('scales every number of a tier, and what headers tell of it', () => {
+  it('a multiplier scales every number of a tier, and what headers tell of it', () => {
     const { question } = resolved({}, { tier: 'pro' }, { control: { enabled: true, multiplier: 2 } })
     expect(
       question.alternatives[0]?.map(({ limit }) => [limit.limit, limit.quota.limit, limit.quota.burst]),
@@ -392,7 +392,7 @@ describe('control', () => {
     expect(bucket).toMatchObject({ algorithm: 'token-bucket', refillPerSecond: 200 / 60 })
   })
 
-  it('leaves a ban a ban', () => {
+  it('a multiplier leaves a ban a ban', () => {
     const policies = { none: perMinute(0) }
     const control = { enabled: true, multiplier: 10 }
     expect(asked({ policies, default: { policy: 'none' } }, {}, { control })[0]?.[0]).toMatch(/ 0$/)
@@ -402,7 +402,7 @@ describe('control', () => {
 describe('overrides', () => {
   const by = { by: 'ada', reason: 'launch', setAt: 0, expiresAt: 1 }
 
-  it('give a subject another tier on its own level, not on the route’s', () => {
+  it('overrides give a subject another tier on its own level, not on the route’s', () => {
     const overrides = [{ subject: 'user:42', tier: 'enterprise', ...by }]
     const config = { policies: POLICIES, rules: [LOGIN] }
     expect(resolved(config, { subjects: ['user:42'], tier: 'free' }, { overrides }).tier).toBe('enterprise')
@@ -411,12 +411,12 @@ describe('overrides', () => {
     expect(asked(config, login, { overrides })).toEqual([['user:42 global login.log-1m 5']])
   })
 
-  it('give a subject numbers that make a tier of its own, under the names all tiers share', () => {
+  it('overrides give a subject numbers that make a tier of its own, under the names all tiers share', () => {
     const overrides = [{ subject: 'user:42', numbers: { minute: 7 }, ...by }]
     expect(asked({}, { subjects: ['user:42'] }, { overrides })).toEqual([['user:42 global tier.log-1m 7']])
   })
 
-  it('give a rule other numbers, scaled like all others', () => {
+  it('overrides give a rule other numbers, scaled like all others', () => {
     const overrides = [{ rule: 'login', limits: { 'log-1m': 50 }, ...by }]
     const config = { policies: POLICIES, rules: [LOGIN] }
     const facts = { method: 'POST', path: '/login' }
@@ -425,7 +425,7 @@ describe('overrides', () => {
     expect(asked(config, facts, { overrides, control })[0]?.[0]).toMatch(/login.log-1m 100$/)
   })
 
-  it('that have ended, or name a tier that is gone, change nothing', () => {
+  it('overrides that have ended, or name a tier that is gone, change nothing', () => {
     const active = (override: Override, endsAtUs: number) =>
       resolve(
         inForceOf({}, NORMAL, [{ override, endsAtUs }]),
@@ -461,7 +461,7 @@ describe('leases', () => {
   const limitOf = (extra?: Parameters<typeof resolved>[2]) =>
     resolved(config, { subjects: ['user:42'] }, extra).question.alternatives[0]?.[0]?.limit
 
-  it('are of the numbers in force: those of the file, scaled or overridden', () => {
+  it('leases are of the numbers in force: those of the file, scaled or overridden', () => {
     expect(limitOf()).toMatchObject({ limit: 960, lease: { max: 50, ttlUs: 400_000 } })
     expect(limitOf({ control: { enabled: true, multiplier: 2 } })).toMatchObject({
       limit: 1_920,
@@ -493,7 +493,7 @@ describe('a request that claims another method', () => {
       checks.map(check => check.split(' ')[2]),
     )
 
-  it('is held to the rules of both', () => {
+  it('a request that claims another method is held to the rules of both', () => {
     expect(names([READ, LOGIN], { method: 'POST', claimedMethods: ['GET'] })).toEqual([
       ['login.log-1m', 'everything.log-1m'],
     ])
@@ -502,7 +502,7 @@ describe('a request that claims another method', () => {
     ])
   })
 
-  it('cannot take the way of one method past what holds for the other', () => {
+  it('a claim cannot take the way of one method past what holds for the other', () => {
     expect(names([LOGIN], { method: 'GET', claimedMethods: ['POST'] })).toEqual([
       ['login.log-1m', 'api.log-1m'],
     ])
@@ -515,7 +515,7 @@ describe('a request that claims another method', () => {
     ])
   })
 
-  it('is one request where both lead to one rule, and is not skipped as a file that is read', () => {
+  it('a claim is one request where both methods lead to one rule, and is not skipped as a file that is read', () => {
     expect(names([LOGIN], { method: 'POST', claimedMethods: ['POST'] })).toEqual([['login.log-1m']])
     const skip = { prefixes: [], extensions: ['css'] }
     expect(
@@ -523,7 +523,7 @@ describe('a request that claims another method', () => {
     ).toBeNull()
   })
 
-  it('costs the dearer of the two', () => {
+  it('a request that claims another method costs the dearer of the two', () => {
     const costs = [{ method: 'DELETE', path: '/a', cost: 7 }]
     expect(resolved({ costs }, { method: 'POST', claimedMethods: ['DELETE'], path: '/a' }).cost).toBe(7)
     expect(resolved({ costs }, { method: 'DELETE', claimedMethods: ['POST'], path: '/a' }).cost).toBe(7)
@@ -546,11 +546,11 @@ describe('a request that claims another method', () => {
     [{}, '/a?_method=', []],
     [{}, '/a?x_method=PUT', []],
     [{}, '/a', []],
-  ])('says so by %j or %s', (headers: Record<string, string>, target, methods) => {
+  ])('a request claims another method by %j or %s', (headers: Record<string, string>, target, methods) => {
     expect(claimedMethods(name => headers[name], target)).toEqual(methods)
   })
 
-  it('says so by every line of a header', () => {
+  it('a request claims another method by every line of a header', () => {
     expect(claimedMethods(name => (name === 'x-http-method' ? ['put', 'x, delete'] : []), '/a')).toEqual([
       'PUT',
       'X',
@@ -558,7 +558,7 @@ describe('a request that claims another method', () => {
     ])
   })
 
-  it('is held to each of several claims, and to no more for a thousand that no rule names', () => {
+  it('a request is held to each of several claims, and to no more for a thousand that no rule names', () => {
     const claims = Array.from({ length: 1_000 }, (_, index) => `X${index}`)
     const facts = { method: 'GET', claimedMethods: [...claims, 'POST'] }
     expect(names([READ, LOGIN], facts)).toEqual([['everything.log-1m', 'login.log-1m', 'api.log-1m']])

@@ -44,7 +44,7 @@ const facts: fc.Arbitrary<RequestFacts> = fc.record(
   { requiredKeys: ['subject'] },
 )
 
-it('a request is decided alike the short way and in full', async () => {
+it('a request is decided alike by the fast path and in full', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(facts, { minLength: 1, maxLength: 25 }), async requests => {
       const clock = manualClock()
@@ -66,7 +66,7 @@ it('a request is decided alike the short way and in full', async () => {
   )
 })
 
-it('and is refused alike: a mistake, a gate that is closed', async () => {
+it('a request is refused alike by both paths: a mistake, a gate that is closed', async () => {
   const gate = createGate({ config })
   await expect(gate.request({ subject: 'nobody' as 'a:b' })).rejects.toMatchObject({
     code: 'ERR_HEADGATE_INVALID_SUBJECT',

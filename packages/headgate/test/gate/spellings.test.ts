@@ -116,7 +116,7 @@ describe.each(Object.entries(SERVERS))('%s', (name, app) => {
   })
   afterAll(() => void server.close())
 
-  it('takes no spelling for a route that is better off than the route itself', async () => {
+  it('no spelling is taken for a route that is better off than the route itself', async () => {
     const first = Object.keys(SERVERS).indexOf(name) % EVERY
     const sent = SPELLINGS.filter((_, index) => index % EVERY === first)
     const hits = (

@@ -49,7 +49,7 @@ it('four processes together admit about one limit when Redis dies in the middle 
   expect(admitted.length).toBeGreaterThan(0.5 * LIMIT)
 })
 
-it('and when it is dead before anybody asked', async () => {
+it('four processes together admit about one limit when Redis is dead before anybody asked', async () => {
   const admitted = await admittedWhenRedisDies(0, LIMIT)
   expect(admitted.length).toBeLessThanOrEqual(1.25 * LIMIT)
   expect(admitted.length).toBeGreaterThan(0.5 * LIMIT)

@@ -31,7 +31,7 @@ async function limiterOn(server: RedisProcess, library: 'ioredis' | 'node-redis'
 }
 
 describe.each(['ioredis', 'node-redis'] as const)('a Redis that dies and comes back, with %s', library => {
-  it('is named with what it means for requests, and afterwards with how long and how many', async () => {
+  it('an outage is logged with what it means for requests, and afterwards with how long and how many', async () => {
     const server = await startRedis()
     cleanUps.push(() => server.stop())
     const { logger, lines } = keepLines()
@@ -61,7 +61,7 @@ describe.each(['ioredis', 'node-redis'] as const)('a Redis that dies and comes b
   })
 })
 
-it('is written by pino as it is, with fields to search for', async () => {
+it('an outage is written by pino as it is, with fields to search for', async () => {
   const written: string[] = []
   const stream = new Writable({
     write(chunk, _encoding, done) {
@@ -86,14 +86,14 @@ it('is written by pino as it is, with fields to search for', async () => {
   })
 })
 
-it('does not start with a logger that cannot write', () => {
+it('a store does not start with a logger that cannot write', () => {
   const redis = new Redis({ lazyConnect: true })
   expect(() => redisStore(redis, { logger: console.log as never })).toThrow(
     /^logger: expected an object with info, warn and error; got a value of type function$/,
   )
 })
 
-it('decides while a logger throws', async () => {
+it('a store decides while a logger throws', async () => {
   const fail = () => {
     throw new Error('disk full')
   }

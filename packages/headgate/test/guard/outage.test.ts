@@ -53,7 +53,7 @@ async function limiterOn(
 }
 
 describe.each(['ioredis', 'node-redis'] as const)('with %s', library => {
-  it('decides every request while Redis is frozen, and by Redis again when it is back', async () => {
+  it('every request is decided while Redis is frozen, and by Redis again when it is back', async () => {
     const { server, store, events, source } = await setUp(library)
     expect(await source()).toBe('redis')
 
@@ -70,7 +70,7 @@ describe.each(['ioredis', 'node-redis'] as const)('with %s', library => {
     expect(events.at(-1)).toBe('closed')
   })
 
-  it('decides every request while Redis is dead, and finds it again when it comes back empty', async () => {
+  it('every request is decided while Redis is dead, and Redis is found again when it comes back empty', async () => {
     const { server, source } = await setUp(library)
     expect(await source()).toBe('redis')
     server.kill('SIGKILL')
@@ -81,7 +81,7 @@ describe.each(['ioredis', 'node-redis'] as const)('with %s', library => {
     await waitUntil('Redis decides again', async () => (await source()) === 'redis', { timeoutMs: 10_000 })
   })
 
-  it('does not open the breaker for a key that holds something else', async () => {
+  it('the breaker does not open for a key that holds something else', async () => {
     const { server, limiter, events, source } = await setUp(library)
     await sendCommand(server.port, 'SET', 'ratelimit:v1:{user:poisoned}:global:api.log-1h', 'x')
     for (let time = 0; time < 30; time++) {
@@ -93,7 +93,7 @@ describe.each(['ioredis', 'node-redis'] as const)('with %s', library => {
 })
 
 describe('the failure mode', () => {
-  it('is chosen for each request: local, open or closed', async () => {
+  it('the failure mode is chosen for each request: local, open or closed', async () => {
     const { server, limiter } = await setUp('ioredis')
     server.kill('SIGKILL')
     await server.exited
@@ -114,7 +114,7 @@ describe('the failure mode', () => {
     expect(decisionHeaders(denied).map(([name]) => name)).toEqual(['Retry-After'])
   })
 
-  it('gives nothing back in Redis for what Redis did not charge, and does not fail for asking', async () => {
+  it('a refund gives nothing back in Redis for what Redis did not charge, and does not fail for asking', async () => {
     const { server, limiter } = await setUp('ioredis')
     const charged = await limiter.check('user:1', { policy: 'api' })
     server.kill('SIGKILL')
@@ -127,7 +127,7 @@ describe('the failure mode', () => {
     })
   })
 
-  it('throw hands the error on', async () => {
+  it('the failure mode throw hands the error on', async () => {
     const { server, limiter } = await setUp('ioredis', { onStoreFailure: 'throw' })
     server.kill('SIGKILL')
     await server.exited
@@ -136,7 +136,7 @@ describe('the failure mode', () => {
     })
   })
 
-  it('does not hide mistakes of the caller', async () => {
+  it('the failure mode does not hide mistakes of the caller', async () => {
     const { limiter } = await setUp('ioredis')
     await expect(limiter.check('nobody' as 'a:b', { policy: 'api' })).rejects.toMatchObject({
       code: 'ERR_HEADGATE_INVALID_SUBJECT',
@@ -145,7 +145,7 @@ describe('the failure mode', () => {
 })
 
 describe('the guards', () => {
-  it('take a stall of this process for what it is: no breaker opens', async () => {
+  it('the guards take a stall of this process for what it is: no breaker opens', async () => {
     const { events, source } = await setUp('ioredis', { deadlineMs: 60 })
     // The first call of a script needs two journeys.
     await waitUntil('Redis knows the script', async () => (await source()) === 'redis')
@@ -159,7 +159,7 @@ describe('the guards', () => {
     expect(events).toEqual([])
   })
 
-  it('tell observers in the async context of the store, not in that of a request', async () => {
+  it('the guards tell observers in the async context of the store, not in that of a request', async () => {
     const context = new AsyncLocalStorage<string>()
     const seen: (string | undefined)[] = []
     const onEvent = (): void => void seen.push(context.getStore())
@@ -171,7 +171,7 @@ describe('the guards', () => {
     expect(new Set(seen)).toEqual(new Set(['the store']))
   })
 
-  it('survive an observer that throws', async () => {
+  it('the guards survive an observer that throws', async () => {
     const { server, source } = await setUp('ioredis', {
       onEvent: () => {
         throw new Error('observer')
@@ -182,7 +182,7 @@ describe('the guards', () => {
     expect(await source()).toBe('local')
   })
 
-  it('count the processes that share the limits', async () => {
+  it('the guards count the processes that share the limits', async () => {
     const { server, store } = await setUp('ioredis')
     const second = await limiterOn(server, 'node-redis', {})
     const third = await limiterOn(server, 'ioredis', {})
@@ -195,7 +195,7 @@ describe('the guards', () => {
     expect(store.health().sharedAmong).toBe(3)
   })
 
-  it('count those of their own service, and those that name none', async () => {
+  it('the guards count processes of their own service, and those that name none', async () => {
     const { server, store: api } = await setUp('ioredis', { service: 'api' })
     const others = await Promise.all(
       [{ service: 'api' }, { service: 'billing' }, { tenant: 'billing' }, {}].map(options =>
@@ -213,7 +213,7 @@ describe('the guards', () => {
     )
   })
 
-  it('admit the limit and one share in the window of a switch back, however often Redis comes and goes', async () => {
+  it('the guards admit the limit and one share in the window of a switch back, however often Redis comes and goes', async () => {
     // A breaker that opens replaces the connection, so that nothing given up is carried out when Redis goes on.
     const opening = { batch: false, breakerSilenceMs: 0 } as const
     const { server, limiter } = await setUp('ioredis', { processes: 4, deadlineMs: 100, ...opening })

@@ -47,7 +47,7 @@ afterAll(async () => {
 })
 
 describe('the published user', () => {
-  it('may do what the scripts and the clients need, and nothing more', () => {
+  it('the published user may do what the scripts and the clients need, and nothing more', () => {
     const used = new Set(['evalsha', 'eval', 'fcall', 'info', 'cluster|slots', 'cluster|info', 'asking'])
     for (const file of readdirSync(LUA, { recursive: true, encoding: 'utf8' })) {
       if (!file.endsWith('.lua')) continue
@@ -66,7 +66,7 @@ describe('the published user', () => {
 
   describe.each(['single', 'cluster'] as const)('on a %s', topology => {
     describe.each(LIBRARIES)('with %s', library => {
-      it('reads and changes control and overrides', async () => {
+      it('the published user reads and changes control and overrides', async () => {
         const { control, ready, close } = directRedisStore(clients[topology]()(library).client)
         await ready()
         await control.setControl({ multiplier: '1' })
@@ -80,7 +80,7 @@ describe('the published user', () => {
         await close()
       })
 
-      it.each(MODES)('decides, peeks, refunds and resets by %s', async use => {
+      it.each(MODES)('the published user decides, peeks, refunds and resets by %s', async use => {
         const warnings: StoreWarning[] = []
         const store = directRedisStore(clients[topology]()(library).client, {
           use,
@@ -140,7 +140,7 @@ describe('the published user', () => {
     ['ACL', 'LIST'],
     ['MONITOR'],
     ['SHUTDOWN'],
-  ])('is refused %s %s', async (...command) => {
+  ])('the published user is refused %s %s', async (...command) => {
     const connection = await openConnection(single.port)
     expect(await connection.send('AUTH', USER.username, USER.password)).toBe('OK')
     const reply = await connection.send(...command)

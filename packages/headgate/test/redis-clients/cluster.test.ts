@@ -52,7 +52,7 @@ function expectSame(answer: Answer, expected: Answer): void {
 describe.each(LIBRARIES)('questions over several slots, with %s', library => {
   const ports = () => cluster.primaries.map(({ port }) => port)
 
-  it('put the subjects of the tests into different slots', async () => {
+  it('the subjects of the tests lie in different slots', async () => {
     const connection = await openConnection(ports()[0] ?? 0)
     const slots = await Promise.all(
       ['user:1', 'tenant:acme', 'internal:global'].map(subject => slotOf(connection, subject)),
@@ -61,7 +61,7 @@ describe.each(LIBRARIES)('questions over several slots, with %s', library => {
     expect(new Set(slots).size).toBe(3)
   })
 
-  it('never admit more than any limit under concurrency, and give back what another slot denied', async () => {
+  it('questions over several slots never exceed a limit under concurrency, and give back what another slot denied', async () => {
     const store = directRedisStore(clusterClient(cluster)(library).client, { deadlineMs: DEADLINE_MS })
     const question = (user: number): Question =>
       all(
@@ -92,7 +92,7 @@ describe.each(LIBRARIES)('questions over several slots, with %s', library => {
     await store.close()
   })
 
-  it('are answered as the embedded store answers them', async () => {
+  it('questions over several slots are answered as the embedded store answers them', async () => {
     let nowUs = 1_800_000_000_000_000
     const clock = { nowUs: () => nowUs, unixMs: () => Math.floor(nowUs / 1000) }
     const redis = directRedisStore(clusterClient(cluster)(library).client, {
@@ -125,7 +125,7 @@ describe.each(LIBRARIES)('questions over several slots, with %s', library => {
 })
 
 describe('moving slots under load', () => {
-  it('loses no charge, makes none twice and fails no call', async () => {
+  it('moving slots under load loses no charge, makes none twice and fails no call', async () => {
     const [from, to] = cluster.primaries
     if (from === undefined || to === undefined) throw new Error('the cluster has too few primaries')
     for (const { port } of cluster.primaries) await sendCommand(port, 'FLUSHALL')

@@ -60,7 +60,7 @@ describe('when a primary of a cluster is killed under load', () => {
   })
   afterAll(() => cluster.stop())
 
-  it('every call settles in time, no call is charged twice, and the slots are back in node-timeout + 4 s', async () => {
+  it('every call settles in time when a primary is killed, none is charged twice, and the slots are back in node-timeout + 4 s', async () => {
     const [doomed, ...others] = cluster.primaries
     if (doomed === undefined) throw new Error('the cluster has no primary')
     const stores = openStores(clusterClient(cluster))
@@ -99,7 +99,7 @@ describe('when the primary behind sentinels is killed under load', () => {
   })
   afterAll(() => setup.stop())
 
-  it('every call settles in time, no call is charged twice, and the next primary decides within 6 s', async () => {
+  it('every call settles in time when the primary behind sentinels is killed, none is charged twice, and the next decides within 6 s', async () => {
     const stores = openStores(sentinelClient(setup))
     const loads = await Promise.all(
       stores.map(async ({ name, store }) => {

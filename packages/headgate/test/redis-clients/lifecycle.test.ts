@@ -111,14 +111,14 @@ for (const start of [single, cluster, sentinel]) {
     afterAll(() => servers.stop())
 
     describe.each(LIBRARIES)('with %s', library => {
-      it.each(MODES)('decides, peeks, refunds and resets by %s', async use => {
+      it.each(MODES)('a store decides, peeks, refunds and resets by %s', async use => {
         const callers = servers.make(library)
         const store = directRedisStore(callers.client, { use, deadlineMs: DEADLINE_MS })
         await expectToWork(store, `user:${library}-${use}`)
         await store.close()
       })
 
-      it('leaves a client that was not connected as it was', async () => {
+      it('a store leaves a client that was not connected as it was', async () => {
         const callers = servers.make(library)
         const store = directRedisStore(callers.client, { deadlineMs: DEADLINE_MS })
         await store.decide(one('user:1'))
@@ -127,7 +127,7 @@ for (const start of [single, cluster, sentinel]) {
         expect(callers.isOpen()).toBe(false)
       })
 
-      it('leaves a connected client connected, and nothing of its own behind', async () => {
+      it('a store leaves a connected client connected, and nothing of its own behind', async () => {
         const callers = servers.make(library)
         await callers.connect()
         await callers.ping()
@@ -150,7 +150,7 @@ for (const start of [single, cluster, sentinel]) {
         await callers.close()
       })
 
-      it('lets the process end after close', async () => {
+      it('a store lets the process end after close', async () => {
         const job = { library, topology: start.name, ...servers.address }
         const options = { timeout: 10_000, killSignal: 'SIGKILL' } as const
         const { stdout, stderr } = await promisify(execFile)(
@@ -161,7 +161,7 @@ for (const start of [single, cluster, sentinel]) {
         expect({ stdout, stderr }).toEqual({ stdout: 'scripts 0 redis\nfunctions 0 redis\n', stderr: '' })
       })
 
-      it('works without a restart when Redis comes up after it', async () => {
+      it('a store works without a restart when Redis comes up after it', async () => {
         const { make, open } = await servers.makeLate()
         const callers = make(library)
         const store = directRedisStore(callers.client, { deadlineMs: 50 })
@@ -203,7 +203,7 @@ it.each(LIBRARIES)(
 
 describe('the options of the caller', () => {
   describe.each(LIBRARIES)('%s', library => {
-    it('keep user, password and database', async () => {
+    it('connections of ours keep user, password and database of the caller’s options', async () => {
       const server = await startRedis()
       await sendCommand(server.port, 'ACL', 'SETUSER', 'limiter', 'on', '>pass:w@rd', '~*', '+@all')
       const make = singleClient(server.port, {
@@ -220,7 +220,7 @@ describe('the options of the caller', () => {
       await server.stop()
     })
 
-    it('are read from the url as well', async () => {
+    it('connections of ours read the options from the url as well', async () => {
       const server = await startRedis({ args: ['--requirepass', ''] })
       await sendCommand(server.port, 'CONFIG', 'SET', 'requirepass', 'secret')
       const url = `redis://:secret@127.0.0.1:${server.port}/2`
@@ -233,7 +233,7 @@ describe('the options of the caller', () => {
       await server.stop()
     })
 
-    it('do not prefix our keys: one subject is one key, whichever client asks', async () => {
+    it('options of the caller do not prefix our keys: one subject is one key, whichever client asks', async () => {
       const server = await startRedis()
       const prefixed = singleClient(server.port, {
         ioredis: { keyPrefix: 'app:' },
@@ -252,7 +252,7 @@ describe('the options of the caller', () => {
     })
   })
 
-  it.each(LIBRARIES)('keep the password of the nodes of a cluster: %s', async library => {
+  it.each(LIBRARIES)('connections of ours keep the password of the nodes of a cluster: %s', async library => {
     const servers = await startCluster({ primaries: 3, replicasPerPrimary: 0 })
     for (const { port } of servers.nodes) await sendCommand(port, 'CONFIG', 'SET', 'requirepass', 'secret')
     const make = clusterClient(servers, {
@@ -265,16 +265,19 @@ describe('the options of the caller', () => {
     await servers.stop()
   })
 
-  it.each(LIBRARIES)('keep the password of the primary behind sentinels: %s', async library => {
-    const servers = await startSentinel({ replicas: 1, sentinels: 1 })
-    await sendCommand(servers.primary.port, 'CONFIG', 'SET', 'requirepass', 'secret')
-    const make = sentinelClient(servers, {
-      ioredis: { password: 'secret' },
-      nodeRedis: { nodeClientOptions: { password: 'secret' } },
-    })
-    const store = directRedisStore(make(library).client, { deadlineMs: DEADLINE_MS })
-    expect((await store.decide(one('user:1'))).charged).toBe(0)
-    await store.close()
-    await servers.stop()
-  })
+  it.each(LIBRARIES)(
+    'connections of ours keep the password of the primary behind sentinels: %s',
+    async library => {
+      const servers = await startSentinel({ replicas: 1, sentinels: 1 })
+      await sendCommand(servers.primary.port, 'CONFIG', 'SET', 'requirepass', 'secret')
+      const make = sentinelClient(servers, {
+        ioredis: { password: 'secret' },
+        nodeRedis: { nodeClientOptions: { password: 'secret' } },
+      })
+      const store = directRedisStore(make(library).client, { deadlineMs: DEADLINE_MS })
+      expect((await store.decide(one('user:1'))).charged).toBe(0)
+      await store.close()
+      await servers.stop()
+    },
+  )
 })

@@ -122,30 +122,33 @@ for (const start of [single, cluster, sentinel]) {
     })
     afterAll(() => faulty.stop())
 
-    it.each(LIBRARIES)('%s charges every call at most once and settles it in time', async library => {
-      const store = directRedisStore(faulty.make(library).client, { deadlineMs: DEADLINE_MS })
-      await store.ready()
-      // The first call would lose the news that its script is not known yet, and charge nothing.
-      for (let subject = 0; subject < 9; subject++) await store.decide(one(`user:${subject}`))
-      await Promise.all(faulty.ports.map(port => sendCommand(port, 'FLUSHALL')))
-      const droppedBefore = faulty.proxies.reduce((sum, proxy) => sum + proxy.droppedReplies, 0)
-      const outcomes = await loseReplies(store, faulty.proxies, library)
-      await store.close()
+    it.each(LIBRARIES)(
+      '%s charges every call at most once and settles it in time when replies are lost',
+      async library => {
+        const store = directRedisStore(faulty.make(library).client, { deadlineMs: DEADLINE_MS })
+        await store.ready()
+        // The first call would lose the news that its script is not known yet, and charge nothing.
+        for (let subject = 0; subject < 9; subject++) await store.decide(one(`user:${subject}`))
+        await Promise.all(faulty.ports.map(port => sendCommand(port, 'FLUSHALL')))
+        const droppedBefore = faulty.proxies.reduce((sum, proxy) => sum + proxy.droppedReplies, 0)
+        const outcomes = await loseReplies(store, faulty.proxies, library)
+        await store.close()
 
-      const dropped = faulty.proxies.reduce((sum, proxy) => sum + proxy.droppedReplies, 0) - droppedBefore
-      expect(dropped).toBeGreaterThanOrEqual(ROUNDS)
-      const counts = await countCharges(faulty.ports)
-      expect([...counts].filter(([, count]) => count !== 1)).toEqual([])
-      expect(total(counts)).toBeLessThanOrEqual(ROUNDS * CALLS)
-      expect(total(counts)).toBeGreaterThan((ROUNDS * CALLS) / 2)
-      expect(total(counts)).toBeGreaterThanOrEqual(outcomes.filter(outcome => outcome.acknowledged).length)
-      expect(outcomes.filter(outcome => outcome.late)).toEqual([])
-    })
+        const dropped = faulty.proxies.reduce((sum, proxy) => sum + proxy.droppedReplies, 0) - droppedBefore
+        expect(dropped).toBeGreaterThanOrEqual(ROUNDS)
+        const counts = await countCharges(faulty.ports)
+        expect([...counts].filter(([, count]) => count !== 1)).toEqual([])
+        expect(total(counts)).toBeLessThanOrEqual(ROUNDS * CALLS)
+        expect(total(counts)).toBeGreaterThan((ROUNDS * CALLS) / 2)
+        expect(total(counts)).toBeGreaterThanOrEqual(outcomes.filter(outcome => outcome.acknowledged).length)
+        expect(outcomes.filter(outcome => outcome.late)).toEqual([])
+      },
+    )
   })
 }
 
 describe('a client of the caller that is shared', () => {
-  it('with default options of ioredis may be charged twice, warns once with WARN_HEADGATE_SHARED_CLIENT and keeps its socket', async () => {
+  it('a shared ioredis client with default options may be charged twice, warns once with WARN_HEADGATE_SHARED_CLIENT and keeps its socket', async () => {
     const server = await startRedis()
     const proxy = await startTcpProxy(server)
     const client = new Redis({ host: '127.0.0.1', port: proxy.port })
@@ -188,7 +191,7 @@ describe('a client of the caller that is shared', () => {
     await server.stop()
   })
 
-  it('keeps working after the store is closed', async () => {
+  it('a shared client keeps working after the store is closed', async () => {
     const server = await startRedis()
     for (const library of LIBRARIES) {
       const callers = singleClient(server.port)(library)

@@ -31,7 +31,7 @@ afterAll(async () => {
 })
 
 describe('iovalkey', () => {
-  it('is taken for what it is, a fork of ioredis', () => {
+  it('iovalkey is taken for what it is, a fork of ioredis', () => {
     for (const client of [
       new Valkey({ lazyConnect: true }),
       new ValkeyCluster([{ host: '127.0.0.1', port: 1 }], { lazyConnect: true }),
@@ -53,7 +53,7 @@ describe('iovalkey', () => {
     for (const { name, run } of tests) it(name, run)
   })
 
-  it.each(MODES)('works on a cluster by %s', async use => {
+  it.each(MODES)('iovalkey works on a cluster by %s', async use => {
     const nodes = cluster.primaries.map(({ host, port }) => ({ host, port }))
     const store = directRedisStore(new ValkeyCluster(nodes, { lazyConnect: true }), {
       use,
@@ -63,7 +63,7 @@ describe('iovalkey', () => {
     await store.close()
   })
 
-  it('works behind sentinels', async () => {
+  it('iovalkey works behind sentinels', async () => {
     const { masterName: name, sentinels, stop } = await startSentinel({ replicas: 1, sentinels: 1 })
     const client = new Valkey({ name, sentinels: [...sentinels], lazyConnect: true })
     const store = directRedisStore(client, { deadlineMs: 5_000 })
@@ -72,7 +72,7 @@ describe('iovalkey', () => {
     await stop()
   })
 
-  it('charges once when the reply is lost', async () => {
+  it('iovalkey charges once when the reply is lost', async () => {
     const proxy = await startTcpProxy(server)
     const store = directRedisStore(new Valkey({ port: proxy.port, lazyConnect: true }), { deadlineMs: 100 })
     await store.ready()
@@ -109,14 +109,19 @@ describe('an HTTP client in the dialect of Upstash and Vercel KV', () => {
   it.each([
     ['@upstash/redis', () => new Upstash({ url: front.url, token: front.token })],
     ['@vercel/kv', () => createVercelClient({ url: front.url, token: front.token })],
-  ])('of %s is taken as it is, and charges once what it would send again', async (name, make) => {
-    const store = directRedisStore(make(), { deadlineMs: 5_000 })
-    await expectToWork(store, `user:${name}`)
-    const before = front.requests
-    front.loseReplies(1)
-    await expect(store.decide(one(`user:${name} lost`))).rejects.toMatchObject({ code: 'ERR_HEADGATE_STORE' })
-    expect(front.requests - before).toBe(1)
-  })
+  ])(
+    'the HTTP client of %s is taken as it is, and charges once what it would send again',
+    async (name, make) => {
+      const store = directRedisStore(make(), { deadlineMs: 5_000 })
+      await expectToWork(store, `user:${name}`)
+      const before = front.requests
+      front.loseReplies(1)
+      await expect(store.decide(one(`user:${name} lost`))).rejects.toMatchObject({
+        code: 'ERR_HEADGATE_STORE',
+      })
+      expect(front.requests - before).toBe(1)
+    },
+  )
 
   describe('keeps the contract', () => {
     const tests = storeContract({ shared: true, open: clock => open({}, 5_000, clock.nowUs) })
@@ -127,12 +132,12 @@ describe('an HTTP client in the dialect of Upstash and Vercel KV', () => {
     ['one request a command', { enableAutoPipelining: false }],
     ['replies not taken apart', { automaticDeserialization: false }],
     ['replies not in base64', { responseEncoding: false }],
-  ])('works with %s', async (how, options) => {
+  ])('an HTTP client works with %s', async (how, options) => {
     await expectToWork(open(options), `user:rest ${how}`)
   })
 
   it.each([true, false])(
-    'runs a script the server has forgotten, batched: %s',
+    'an HTTP client runs a script the server has forgotten, batched: %s',
     async enableAutoPipelining => {
       const store = open({ enableAutoPipelining })
       await sendCommand(server.port, 'SCRIPT', 'FLUSH')
@@ -141,7 +146,7 @@ describe('an HTTP client in the dialect of Upstash and Vercel KV', () => {
     },
   )
 
-  it('charges once when the reply is lost', async () => {
+  it('an HTTP client charges once when the reply is lost', async () => {
     const store = open()
     await store.decide(one('user:rest-warm-up'))
     front.loseReplies(1)
@@ -149,7 +154,7 @@ describe('an HTTP client in the dialect of Upstash and Vercel KV', () => {
     expect((await store.peek(one('user:rest-lost'))).verdicts[0]?.[0]?.remaining).toBe(999_999)
   })
 
-  it('says what the server said, not what was sent to it', async () => {
+  it('an HTTP client says what the server said, not what was sent to it', async () => {
     const store = open({ token: 'wrong-token', enableAutoPipelining: false })
     const error = await Promise.resolve(store.decide(one('user:rest'))).catch((reason: Error) => reason)
     expect(error).toMatchObject({

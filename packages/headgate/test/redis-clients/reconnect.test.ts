@@ -15,7 +15,7 @@ function randomFrom(seed: number): () => number {
 }
 
 describe('the delay before connecting again', () => {
-  it('is anything from 0 to a ceiling that doubles, then half a second to 900 ms', () => {
+  it('the delay before connecting again is anything from 0 to a ceiling that doubles, then half a second to 900 ms', () => {
     for (const [attempt, leastMs, mostMs] of [
       [1, 0, 100],
       [2, 0, 200],
@@ -28,7 +28,7 @@ describe('the delay before connecting again', () => {
     }
   })
 
-  it('spreads a fleet of 200: after five seconds never a quarter of it in the same 100 ms', () => {
+  it('the delay before connecting again spreads a fleet of 200: after five seconds never a quarter of it in the same 100 ms', () => {
     const random = randomFrom(42)
     const outageMs = 30_000
     const attempts: number[] = []

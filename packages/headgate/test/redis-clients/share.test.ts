@@ -15,7 +15,7 @@ const division = fc
   .map(parts => ({ parts, of: parts.reduce((sum, part) => sum + part, 0) }))
 
 describe('the shares of several regions', () => {
-  it('never add up to more than the limit', () => {
+  it('the shares of several regions never add up to more than the limit', () => {
     fc.assert(
       fc.property(division, fc.integer({ min: 0, max: 2 ** 32 - 1 }), ({ parts, of }, limit) => {
         for (const whole of [
@@ -33,7 +33,7 @@ describe('the shares of several regions', () => {
     )
   })
 
-  it('never add up to more than the rate of a bucket', () => {
+  it('the shares of several regions never add up to more than the rate of a bucket', () => {
     const rate = fc.double({ min: 0.001, max: 1_000_000, noNaN: true })
     fc.assert(
       fc.property(division, rate, ({ parts, of }, refillPerSecond) => {
@@ -50,7 +50,7 @@ describe('the shares of several regions', () => {
     )
   })
 
-  it('change nothing but the numbers: the state stays where it was', () => {
+  it('a share changes nothing but the numbers: the state stays where it was', () => {
     const limit = slidingWindowLog({ limit: 100, window: '1m' })
     const { limit: units, ...rest } = createShare({ part: 1, of: 3 })(limit)
     expect(units).toBe(33)
@@ -64,11 +64,11 @@ describe('the shares of several regions', () => {
     { part: 0.5, of: 1 },
     { part: 1, of: Number.NaN },
     { part: 1, of: 2_000_000 },
-  ])('are refused when they are not a part of a whole: %o', (share: RegionShare) => {
+  ])('shares are refused when they are not a part of a whole: %o', (share: RegionShare) => {
     expect(() => redisStore(createClient(), { share })).toThrow(/^share: expected whole numbers/)
   })
 
-  it('admit the limit together, each from a Redis of its own', async () => {
+  it('the shares of several regions admit the limit together, each from a Redis of its own', async () => {
     const parts = [1, 2, 4]
     const servers = await Promise.all(parts.map(() => startRedis()))
     const limit = slidingWindowLog({ limit: 50, window: '1h' })

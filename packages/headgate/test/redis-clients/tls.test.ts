@@ -96,20 +96,26 @@ describe('a server whose certificate is good', () => {
   })
   afterAll(() => tls.server.stop())
 
-  it.each(LIBRARIES)('is accepted by %s with the authority it was issued by', async library => {
-    const store = directRedisStore(tlsClient(tls.port, library, { ca }).client, { deadlineMs: 5_000 })
-    expect((await store.decide(one('user:1'))).charged).toBe(0)
-    await store.close()
-  })
+  it.each(LIBRARIES)(
+    'a good certificate is accepted by %s with the authority it was issued by',
+    async library => {
+      const store = directRedisStore(tlsClient(tls.port, library, { ca }).client, { deadlineMs: 5_000 })
+      expect((await store.decide(one('user:1'))).charged).toBe(0)
+      await store.close()
+    },
+  )
 
-  it.each(LIBRARIES)('is refused by %s without it, and no secret is told', async library => {
-    const text = await failure(tls.port, library, {})
-    expect(text).toContain('ERR_HEADGATE_STORE')
-    expect(text).toContain('self-signed certificate')
-    expect(text).not.toContain(SECRET)
-  })
+  it.each(LIBRARIES)(
+    'a good certificate is refused by %s without its authority, and no secret is told',
+    async library => {
+      const text = await failure(tls.port, library, {})
+      expect(text).toContain('ERR_HEADGATE_STORE')
+      expect(text).toContain('self-signed certificate')
+      expect(text).not.toContain(SECRET)
+    },
+  )
 
-  it.each(LIBRARIES)('refuses a wrong password, and %s tells nobody which', async library => {
+  it.each(LIBRARIES)('a wrong password is refused, and %s tells nobody which', async library => {
     const wrong = `${SECRET}-wrong`
     const client = singleClient(tls.server.port, {
       ioredis: { password: wrong },
@@ -131,7 +137,7 @@ describe.each([
   ['of another host', 'DNS:elsewhere.example', 2, "does not match certificate's altnames"],
   ['that has expired', 'IP:127.0.0.1', 0, 'certificate has expired'],
 ] as const)('a certificate %s', (what, host, days, reason) => {
-  it('is refused by every client', async () => {
+  it('the certificate is refused by every client', async () => {
     const { server, port } = await startTls(await issue(what.replaceAll(' ', '-'), host, days))
     for (const library of LIBRARIES) {
       const text = await failure(port, library, { ca })

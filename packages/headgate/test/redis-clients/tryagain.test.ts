@@ -36,7 +36,7 @@ function movingSlots() {
   return { state, limiter, store }
 }
 
-it('what is refused a few times is decided by Redis, and charged once', async () => {
+it('a question that is refused a few times is decided by Redis, and charged once', async () => {
   const { state, limiter, store } = movingSlots()
   await store.ready()
   state.refuse = 3
@@ -44,7 +44,7 @@ it('what is refused a few times is decided by Redis, and charged once', async ()
   await limiter.close()
 })
 
-it('what is refused to the end is decided without Redis at the deadline, and not sent again after it', async () => {
+it('a question that is refused to the end is decided without Redis at the deadline, and not sent again after it', async () => {
   const { state, limiter, store } = movingSlots()
   await store.ready()
   state.refuse = Number.POSITIVE_INFINITY

@@ -67,7 +67,7 @@ async function callsDuring(work: () => Promise<unknown>): Promise<number> {
 describe.each(Object.keys(CLIENTS))('%s', name => {
   const client = (): RedisClient => (CLIENTS[name] as () => RedisClient)()
 
-  it('sends what is asked in one turn as few calls, and one question as one', async () => {
+  it('questions asked in one turn are sent as few calls, and one question as one', async () => {
     const store = await open(client())
     const ask = (count: number) =>
       callsDuring(() => Promise.all(Array.from({ length: count }, () => store.decide(one(newCheck())))))
@@ -77,7 +77,7 @@ describe.each(Object.keys(CLIENTS))('%s', name => {
     await store.close()
   })
 
-  it('goes on in batches when the callers of one reply ask again', async () => {
+  it('questions go on in batches when the callers of one reply ask again', async () => {
     const store = await open(client())
     const rounds = 5
     const asking = async (): Promise<void> => {
@@ -88,7 +88,7 @@ describe.each(Object.keys(CLIENTS))('%s', name => {
     await store.close()
   })
 
-  it('holds a call to its cap of checks, and sends each question alone when told to', async () => {
+  it('a call is held to its cap of checks, and each question is sent alone when told to', async () => {
     const small = await open(client(), { batch: { maxChecks: 10 } })
     const pair = (): Question => ({ alternatives: [[newCheck(), newCheck(LIMITS[1])]], shadow: [] })
     const pairs = () => Promise.all(Array.from({ length: 20 }, () => small.decide(pair())))
@@ -101,7 +101,7 @@ describe.each(Object.keys(CLIENTS))('%s', name => {
   })
 })
 
-it.each(LIMITS)('admits exactly the limit of requests for one key in one call: $id', async limit => {
+it.each(LIMITS)('requests for one key in one call admit exactly the limit: $id', async limit => {
   const store = await open(CLIENTS.ioredis?.() as RedisClient)
   const check = newCheck(limit)
   const answers = await Promise.all(Array.from({ length: 64 }, () => store.decide(one(check))))
@@ -112,7 +112,7 @@ it.each(LIMITS)('admits exactly the limit of requests for one key in one call: $
   await store.close()
 })
 
-it('keeps the order of what is asked in one turn, whatever it is', async () => {
+it('questions asked in one turn keep their order, whatever they are', async () => {
   const store = await open(CLIENTS.ioredis?.() as RedisClient)
   const check = newCheck()
   const first = store.decide(one({ ...check, cost: 4 }))
@@ -132,7 +132,7 @@ it('keeps the order of what is asked in one turn, whatever it is', async () => {
   await store.close()
 })
 
-it('lets one question fail alone, also where the arithmetic stumbles over what a key holds', async () => {
+it('one question fails alone, also where the arithmetic stumbles over what a key holds', async () => {
   const store = await open(CLIENTS.ioredis?.() as RedisClient)
   const log = LIMITS[1] as Check['limit']
   const poisoned = newCheck()
@@ -159,7 +159,7 @@ it('lets one question fail alone, also where the arithmetic stumbles over what a
   await store.close()
 })
 
-it('reports what the server refuses as the server’s failure, not as one key’s', async () => {
+it('a refusal of the server is reported as its failure, not as one key’s', async () => {
   const store = await open(CLIENTS.ioredis?.() as RedisClient)
   await connection.send('CONFIG', 'SET', 'maxmemory', '1')
   const results = await Promise.allSettled([newCheck(), newCheck()].map(check => store.decide(one(check))))
@@ -170,7 +170,7 @@ it('reports what the server refuses as the server’s failure, not as one key’
   await store.close()
 })
 
-it.each(LIMITS)('leaves a key as it was when the server is out of memory: $id', async limit => {
+it.each(LIMITS)('a key is left as it was when the server is out of memory: $id', async limit => {
   const store = await open(CLIENTS.ioredis?.() as RedisClient)
   const check = newCheck(limit)
   const key = redisKey({ prefix: 'ratelimit', tenant: '', ...check })
@@ -193,6 +193,6 @@ it.each([
   ['batch', 'yes'],
   ['batch.maxChecks', { maxChecks: 0 }],
   ['batch.maxChecks', { maxChecks: 1.5 }],
-])('refuses %s: %j by name', (field, batch) => {
+])('redisStore refuses %s: %j by name', (field, batch) => {
   expect(() => directRedisStore({} as RedisClient, { batch: batch as never })).toThrow(`${field}: expected`)
 })

@@ -25,7 +25,7 @@ interface Report {
   readonly fallbackAllowed: number
 }
 
-it(`keeps every map within its bound for ${SUBJECTS} callers with Redis up and as many without it`, async () => {
+it(`every map stays within its bound for ${SUBJECTS} callers with Redis up and as many without it`, async () => {
   const server = await startRedis()
   const worker = new URL('./bounded-maps-worker.mjs', import.meta.url)
   const child = fork(worker, [JSON.stringify({ url: server.url, subjects: SUBJECTS })])

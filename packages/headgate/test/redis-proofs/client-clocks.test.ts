@@ -63,7 +63,7 @@ it('processes an hour ahead and an hour behind share every limit exactly with on
   }
 })
 
-it('what is sent does not depend on the clock of the sender, to the byte', () => {
+it('the bytes that are sent do not depend on the clock of the sender', () => {
   const [right, ahead, behind] = reports.map(report => JSON.stringify(report.calls))
   expect(reports[0]?.calls.length).toBeGreaterThanOrEqual(ASKS * LIMITS.length)
   expect(ahead).toBe(right)

@@ -82,13 +82,13 @@ describe.each(topologies)('eight processes on $name', ({ name, start, cluster })
 
   afterAll(() => servers?.stop())
 
-  it('leave no key without a TTL', async () => {
+  it('eight processes leave no key without a TTL', async () => {
     const keyspaces = await Promise.all(servers.primaries.map(readKeyspace))
     for (const { keys, expires } of keyspaces) expect(keys).toBe(expires)
     expect(keyspaces.reduce((sum, { keys }) => sum + keys, 0)).toBeGreaterThan(0)
   })
 
-  it('admit nothing above what each algorithm promises', () => {
+  it('eight processes admit nothing above what each algorithm promises', () => {
     const decisions = reports.reduce((sum, report) => sum + report.decisions, 0)
     const admitted = admissions.reduce((sum, { length }) => sum + length, 0)
     console.info(
@@ -103,13 +103,13 @@ describe.each(topologies)('eight processes on $name', ({ name, start, cluster })
     }
   })
 
-  it('get the verdicts the engine gives for the same history, admissions and denials', () => {
+  it('eight processes get the verdicts the engine gives for the same history, admissions and denials', () => {
     for (const check of CHECKS.flat()) {
       expect(differencesFromEngine(check.limit, history[check.number] ?? []), check.name).toEqual([])
     }
   })
 
-  it('use the limits up, so that there was something to exceed', () => {
+  it('eight processes use the limits up, so that there was something to exceed', () => {
     const logs = CHECKS.flat().filter(({ limit }) => limit.algorithm === 'sliding-window-log')
     const used = logs.map(check => utilisation(check.limit as never, admissions[check.number] ?? []))
     const mean = used.reduce((sum, share) => sum + share, 0) / used.length
@@ -132,20 +132,20 @@ describe('the replay', () => {
   const isExceeded = (limit: Limit, history: Admission[]): boolean =>
     checkBounds(limit, history).some(({ worst, bound }) => worst > bound)
 
-  it('sees one unit too many in a window, and not the one that comes a window later', () => {
+  it('the replay sees one unit too many in a window, and not the one that comes a window later', () => {
     for (const limit of [log, buckets]) {
       expect(isExceeded(limit, [...burst(0, 20), ...burst(999_999, 1)])).toBe(true)
       expect(isExceeded(limit, [...burst(0, 20), ...burst(1_000_000, 20)])).toBe(false)
     }
   })
 
-  it('sees one unit too many in an aligned window, and 2 × limit in any', () => {
+  it('the replay sees one unit too many in an aligned window, and 2 × limit in any', () => {
     expect(isExceeded(counter, [...burst(0, 20), ...burst(999_999, 1)])).toBe(true)
     expect(isExceeded(counter, [...burst(999_999, 20), ...burst(1_000_000, 19)])).toBe(false)
     expect(isExceeded(counter, [...burst(999_999, 20), ...burst(1_000_000, 20)])).toBe(true)
   })
 
-  it('sees one token too many for the time that has passed', () => {
+  it('the replay sees one token too many for the time that has passed', () => {
     expect(isExceeded(bucket, [...burst(0, 20), ...burst(50_000, 1)])).toBe(false)
     expect(isExceeded(bucket, [...burst(0, 20), ...burst(49_999, 1)])).toBe(true)
     expect(isExceeded(bucket, [...burst(0, 20), ...burst(1_000_000, 20), ...burst(1_000_001, 1)])).toBe(true)

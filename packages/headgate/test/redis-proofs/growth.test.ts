@@ -167,7 +167,7 @@ describe('every collection', () => {
   )
   const server = sourcesOf(join(import.meta.dirname, '../../../server/src'))
 
-  it('is listed with what bounds it, and nothing else is', () => {
+  it('every collection is listed with what bounds it, and nothing else is', () => {
     const found = [...library, ...server.map(({ file, source }) => ({ file: `server: ${file}`, source }))]
       .map(({ file, source }) => [file, collectionsIn(source).sort()] as const)
       .filter(([, names]) => names.length > 0)
@@ -175,7 +175,7 @@ describe('every collection', () => {
     expect(Object.fromEntries(found)).toEqual(Object.fromEntries(listed))
   })
 
-  it('would be noticed', () => {
+  it('a collection that is not listed would be noticed', () => {
     const source = `
       const seen = new Map<string, number>() // new Set()
       class Cache { readonly #kept: Set<string> = new Set() }
@@ -250,7 +250,7 @@ describe('a flood of subjects nobody has seen', () => {
   /** What a generation of a map more or less makes. */
   const SLACK_BYTES = 16e6
 
-  it('leaves the heap as it was while Redis is gone', async () => {
+  it('a flood of subjects nobody has seen leaves the heap as it was while Redis is gone', async () => {
     const { grownBytes, asked, decidedHere } = await drive(await findFreePort(), LONG ? 1_000_000 : 105_000)
     console.info(`${asked} subjects without Redis: the last sixth left ${Math.round(grownBytes / 1e3)} kB`)
     expect(decidedHere).toBeGreaterThan(asked / 2)
@@ -259,7 +259,7 @@ describe('a flood of subjects nobody has seen', () => {
 
   // A million subjects through Redis take minutes.
   if (LONG) {
-    it('leaves the heap as it was while Redis is there', async () => {
+    it('a flood of subjects nobody has seen leaves the heap as it was while Redis is there', async () => {
       const server = await startRedis()
       try {
         const { grownBytes } = await drive(server.port, 1_000_000)

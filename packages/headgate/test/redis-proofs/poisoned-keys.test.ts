@@ -155,7 +155,7 @@ const question = (...checks: Check[]): Question => ({ alternatives: [checks], sh
 
 describe.each(ROWS.map(row => ({ title: row.limit.id, ...row })))('$title', ({ limit, poisons }) => {
   it.each(poisons.map(entry => ({ poisoned: entry.join(' '), entry })))(
-    'does not read, change or forget $poisoned',
+    'a script does not read, change or forget $poisoned',
     async ({ entry }) => {
       const check = newCheck(limit)
       await poison(check, entry)
@@ -173,7 +173,7 @@ describe.each(ROWS.map(row => ({ title: row.limit.id, ...row })))('$title', ({ l
     },
   )
 
-  it('answers the other questions of the same call', async () => {
+  it('a poisoned key leaves the other questions of the same call answered', async () => {
     const [first, poisoned, last] = [newCheck(limit), newCheck(limit), newCheck(limit)]
     await poison(poisoned, ['SET', 'a string'])
     const before = await fingerprint(poisoned)
@@ -194,7 +194,7 @@ describe.each(ROWS.map(row => ({ title: row.limit.id, ...row })))('$title', ({ l
     expect(await fingerprint(poisoned)).toEqual(before)
   })
 
-  it('charges nothing of a question with a key that cannot be read', async () => {
+  it('a question with a key that cannot be read charges nothing', async () => {
     const [healthy, poisoned] = [newCheck(limit), newCheck(limit)]
     await poison(poisoned, ['SET', 'a string'])
     for (const checks of [
@@ -206,7 +206,7 @@ describe.each(ROWS.map(row => ({ title: row.limit.id, ...row })))('$title', ({ l
     expect(await connection.send('EXISTS', keyOf(healthy))).toBe(0)
   })
 
-  it('lets a request pass whose shadow check cannot be read', async () => {
+  it('a request whose shadow check cannot be read passes', async () => {
     const [healthy, poisoned] = [newCheck(limit), newCheck(limit)]
     await poison(poisoned, ['SET', 'a string'])
     const before = await fingerprint(poisoned)
@@ -216,7 +216,7 @@ describe.each(ROWS.map(row => ({ title: row.limit.id, ...row })))('$title', ({ l
     expect(await fingerprint(poisoned)).toEqual(before)
   })
 
-  it('still forgets what it wrote itself', async () => {
+  it('a reset still forgets what the scripts wrote themselves', async () => {
     const check = newCheck(limit)
     await store.decide(question(check))
     expect(await store.peek(question(check))).toMatchObject({ verdicts: [[{ remaining: 9 }]] })

@@ -124,7 +124,7 @@ async function expectNoImmortalKeys(): Promise<void> {
 }
 
 describe.each(LIMITS)('$title', ({ limit, longestUs }) => {
-  it.each(STEPS_US)('denies no unit for longer than promised after a step back of %d µs', async stepUs => {
+  it.each(STEPS_US)('no unit is denied for longer than promised after a step back of %d µs', async stepUs => {
     for (const used of [1, UNITS / 2, UNITS]) {
       const check = newCheck(limit)
       for (let unit = 0; unit < used; unit++) expect((await ask(check)).allowed).toBe(true)
@@ -141,23 +141,26 @@ describe.each(LIMITS)('$title', ({ limit, longestUs }) => {
     }
   })
 
-  it.each(STEPS_US)('tells the wait with the catching up after a step back of %d µs', async stepUs => {
-    const check = newCheck(limit)
-    const { denied } = await askUntilDenied(check)
-    step(-stepUs)
-    const { admitted, denied: after } = await askUntilDenied(check)
-    // Either the state is kept, and the wait is longer by the step; or it is forgotten, and the limit is there anew.
-    if (admitted === 0) {
-      expect(after.retryAfterUs).toBeGreaterThan(denied.retryAfterUs + stepUs - 5 * SECOND_US)
-      expect(after.retryAfterUs).toBeLessThanOrEqual(denied.retryAfterUs + stepUs)
-    } else {
-      expect(admitted).toBeLessThanOrEqual(UNITS)
-      expect(denied.retryAfterUs + stepUs).toBeGreaterThan(longestUs / 2)
-    }
-    await expectNoImmortalKeys()
-  })
+  it.each(STEPS_US)(
+    'a denial tells the wait with the catching up after a step back of %d µs',
+    async stepUs => {
+      const check = newCheck(limit)
+      const { denied } = await askUntilDenied(check)
+      step(-stepUs)
+      const { admitted, denied: after } = await askUntilDenied(check)
+      // Either the state is kept, and the wait is longer by the step; or it is forgotten, and the limit is there anew.
+      if (admitted === 0) {
+        expect(after.retryAfterUs).toBeGreaterThan(denied.retryAfterUs + stepUs - 5 * SECOND_US)
+        expect(after.retryAfterUs).toBeLessThanOrEqual(denied.retryAfterUs + stepUs)
+      } else {
+        expect(admitted).toBeLessThanOrEqual(UNITS)
+        expect(denied.retryAfterUs + stepUs).toBeGreaterThan(longestUs / 2)
+      }
+      await expectNoImmortalKeys()
+    },
+  )
 
-  it.each(STEPS_US)('gives at most the limit once more after a step forward of %d µs', async stepUs => {
+  it.each(STEPS_US)('a step forward of %d µs gives at most the limit once more', async stepUs => {
     const check = newCheck(limit)
     // A window that ends by itself meanwhile would give its units in addition.
     expect((await askUntilDenied(check)).admitted).toBeGreaterThanOrEqual(UNITS)
@@ -174,7 +177,7 @@ describe.each(LIMITS)('$title', ({ limit, longestUs }) => {
     await expectNoImmortalKeys()
   })
 
-  it('denies no unit for longer than promised however often the clock is stepped', async () => {
+  it('no unit is denied for longer than promised however often the clock is stepped', async () => {
     const check = newCheck(limit)
     // Back and forth by amounts around the length of the limit, which is where states are kept or forgotten.
     for (const share of [-0.5, -0.5, 0.3, -0.99, -1.01, 1, -0.25, -0.25, -0.25, -2, 0.75, -0.1, 5, -5]) {

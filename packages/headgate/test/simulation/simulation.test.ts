@@ -40,7 +40,7 @@ async function simulateAll(mode: Mode, seeds = SEEDS, options: SimulationOptions
 }
 
 describe('the limiter over a simulated Redis', { timeout: TIMEOUT_MS }, () => {
-  it(`does nothing it must not do, whatever happens to a request or a lease, for ${SEEDS} seeds`, async () => {
+  it(`the limiter does nothing it must not do, whatever happens to a request or a lease, for ${SEEDS} seeds`, async () => {
     const { problems, seen } = await simulateAll('safety')
     expect(problems).toEqual([])
     for (const [name, least] of Object.entries(COMES_ACROSS)) {
@@ -48,26 +48,26 @@ describe('the limiter over a simulated Redis', { timeout: TIMEOUT_MS }, () => {
     }
   })
 
-  it(`is well again in time when the faults stop, for ${SEEDS} seeds`, async () => {
+  it(`the limiter is well again in time when the faults stop, for ${SEEDS} seeds`, async () => {
     const { problems, seen } = await simulateAll('liveness')
     expect(problems).toEqual([])
     expect(seen['closed with a lease'] ?? 0).toBeGreaterThanOrEqual(5)
   })
 
-  it(`admits no more than the limit when a Redis that came and went is gone, for ${OUTAGES} seeds`, async () => {
+  it(`the limiter admits no more than the limit when a Redis that came and went is gone, for ${OUTAGES} seeds`, async () => {
     const { problems, seen } = await simulateAll('outage', OUTAGES, { shape: { batch: true, leased: [] } })
     expect(problems).toEqual([])
     expect(seen['local allowed'] ?? 0).toBeGreaterThanOrEqual(1_000)
     expect(seen['breaker open'] ?? 0).toBeGreaterThanOrEqual(100)
   })
 
-  it.each(REGRESSIONS)('holds for seed %i in %s mode, %o: %s', async (seed, mode, options) => {
+  it.each(REGRESSIONS)('the simulation holds for seed %i in %s mode, %o: %s', async (seed, mode, options) => {
     expect((await simulate(seed, mode, options)).problems).toEqual([])
   })
 })
 
 describe('the simulation', { timeout: TIMEOUT_MS }, () => {
-  it('has the same history for the same seed, byte for byte, and another for another', async () => {
+  it('the simulation has the same history for the same seed, byte for byte, and another for another', async () => {
     for (const mode of ['safety', 'liveness'] as const) {
       const histories: string[] = []
       for (const seed of [3, 19, 3, 19]) {
@@ -79,7 +79,7 @@ describe('the simulation', { timeout: TIMEOUT_MS }, () => {
     }
   })
 
-  it('has it whatever the clocks on the walls of the processes say', async () => {
+  it('the simulation has the same history whatever the clocks on the walls of the processes say', async () => {
     for (const seed of [3, 19]) {
       const { history } = await simulate(seed, 'safety', { recorded: true })
       const off = await simulate(seed, 'safety', { recorded: true, wallOffsetMs: -3_600_000 })
@@ -87,11 +87,18 @@ describe('the simulation', { timeout: TIMEOUT_MS }, () => {
     }
   })
 
-  it.each(mutants)('finds out that $fault', async ({ wiring, mode, shape, complaint, fromSeed = 1 }) => {
-    const complaints: string[] = []
-    for (let seed = fromSeed; seed < fromSeed + 12 && !complaints.some(one => complaint.test(one)); seed++) {
-      complaints.push(...(await simulate(seed, mode, { wiring, shape })).problems)
-    }
-    expect(complaints.join('\n')).toMatch(complaint)
-  })
+  it.each(mutants)(
+    'the simulation finds out that $fault',
+    async ({ wiring, mode, shape, complaint, fromSeed = 1 }) => {
+      const complaints: string[] = []
+      for (
+        let seed = fromSeed;
+        seed < fromSeed + 12 && !complaints.some(one => complaint.test(one));
+        seed++
+      ) {
+        complaints.push(...(await simulate(seed, mode, { wiring, shape })).problems)
+      }
+      expect(complaints.join('\n')).toMatch(complaint)
+    },
+  )
 })

@@ -37,7 +37,7 @@ function process(service: string, prefix = 'ratelimit') {
 }
 
 describe('a fleet', () => {
-  it('sees the sum of its processes, by service, and some of their denials', async () => {
+  it('a fleet sees the sum of its processes, by service, and some of their denials', async () => {
     const [one, other] = [process('shop'), process('mail')]
     await one.store.ready()
     await other.store.ready()
@@ -79,7 +79,7 @@ describe('a fleet', () => {
     await other.limiter.close()
   })
 
-  it('leaves keys that expire, under its prefix, in one slot', async () => {
+  it('a fleet leaves keys that expire, under its prefix, in one slot', async () => {
     const { store, limiter, tick } = process('shop', 'mine')
     await store.ready()
     for (let index = 0; index < 11; index++) await limiter.check('user:1', { policy: 'api' })
@@ -93,7 +93,7 @@ describe('a fleet', () => {
     await limiter.close()
   })
 
-  it('forgets a process that has left nothing for five seconds, and keeps a thousand denials', {
+  it('a fleet forgets a process that has left nothing for five seconds, and keeps a thousand denials', {
     timeout: 30_000,
   }, async () => {
     let nowUs = 1_000_000_000
@@ -127,7 +127,7 @@ describe('a fleet', () => {
   })
 })
 
-it('beyond maxCallsPerSecond the failure mode decides, and no breaker opens', async () => {
+it('the failure mode decides beyond maxCallsPerSecond, and no breaker opens', async () => {
   const statistics = createStatistics()
   const client = createClient({ url: `redis://127.0.0.1:${redis.port}` })
   let nowUs = 5_000_000

@@ -22,7 +22,7 @@ function samplesOf(text: string): Map<string, number> {
 }
 
 describe('the text for Prometheus', () => {
-  it('has the names and reasons that were asked for, each request in one of them', async () => {
+  it('the text for Prometheus has the names and reasons that were asked for, each request in one of them', async () => {
     const statistics = createStatistics()
     const limiter = createLimiter({ policies, statistics })
     for (let index = 0; index < 5; index++) await limiter.check('user:1', { policy: 'api' })
@@ -62,7 +62,7 @@ describe('the text for Prometheus', () => {
     await limiter.close()
   })
 
-  it('has as many series with a hundred thousand clients as with one (S21)', async () => {
+  it('the text for Prometheus has as many series with a hundred thousand clients as with one (S21)', async () => {
     const statistics = createStatistics()
     const rules = Array.from({ length: 1_000 }, (_, index) => ({
       ...{ match: { path: `/r${index}` as const }, policy: 'api' as const },
@@ -82,7 +82,7 @@ describe('the text for Prometheus', () => {
     await gate.close()
   })
 
-  it('escapes labels, and is well-formed to promtool', async () => {
+  it('the text for Prometheus escapes labels, and is well-formed to promtool', async () => {
     const statistics = createStatistics()
     const gate = createGate({ config: defineConfig({ policies }), statistics })
     await gate.request({ subject: 'user:1', path: '/x' })
@@ -103,7 +103,7 @@ describe('the text for Prometheus', () => {
     await gate.close()
   })
 
-  it('is OpenMetrics with exemplars where that is asked for', async () => {
+  it('the text is OpenMetrics with exemplars where that is asked for', async () => {
     const statistics = createStatistics({ exemplar: () => ({ trace_id: 'abc123' }) })
     const limiter = createLimiter({ policies, statistics })
     await limiter.check('user:1', { policy: 'api' })
@@ -121,7 +121,7 @@ describe('the text for Prometheus', () => {
   })
 })
 
-it('on the registry of prom-client stands beside what the app has, and cannot stand there twice', async () => {
+it('the metrics on the registry of prom-client stand beside what the app has, and cannot stand there twice', async () => {
   const registry = new Registry()
   new Counter({ name: 'app_orders_total', help: 'Orders.', registers: [registry] }).inc(4)
   const statistics = createStatistics()

@@ -19,7 +19,7 @@ const policies = {
 }
 
 describe('what a process counts', () => {
-  it('every decision once, by policy and source, however it was asked for', async () => {
+  it('a process counts every decision once, by policy and source, however it was asked for', async () => {
     const statistics = createStatistics()
     const limiter = createLimiter({ policies, statistics })
     for (let index = 0; index < 8; index++) await limiter.check('user:1', { policy: 'api' })
@@ -46,7 +46,7 @@ describe('what a process counts', () => {
     )
   })
 
-  it('about as many latencies as decisions, though few are timed', async () => {
+  it('a process counts about as many latencies as decisions, though few are timed', async () => {
     const statistics = createStatistics()
     const limiter = createLimiter({
       policies: { api: slidingWindowLog({ limit: 1_000_000, window: '1m' }) },
@@ -77,7 +77,7 @@ describe('what a process counts', () => {
 })
 
 describe('a report', () => {
-  it('says what came since the last one, who was denied most, and some denials', async () => {
+  it('a report says what came since the last one, who was denied most, and some denials', async () => {
     const { timers, tick } = ticking()
     const statistics = createStatistics({ timers })
     const reports: Report[] = []
@@ -103,7 +103,7 @@ describe('a report', () => {
     expect(reports[1]?.violators).toEqual([])
   })
 
-  it('counts a flood of a million denials nearly right, from looking at a few thousand', () => {
+  it('a report counts a flood of a million denials nearly right, from looking at a few thousand', () => {
     const { timers, tick } = ticking()
     const statistics = createStatistics({ timers })
     const reports: Report[] = []

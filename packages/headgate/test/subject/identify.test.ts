@@ -38,7 +38,7 @@ const KEYS = new Map([['sk_1', { tier: 'pro' }]])
 const OWN = ['10.0.0.0/8']
 
 describe('sources', () => {
-  it('are tried in their order, and whoever they find are the subjects, the first the most specific', () => {
+  it('sources are tried in their order, and whoever they find are the subjects, the first the most specific', () => {
     const sources = [
       internal({ header: 'x-service', from: OWN, tier: 'internal' }),
       apiKey({ lookUp: key => KEYS.get(key) }),
@@ -73,7 +73,7 @@ describe('sources', () => {
     expect(found(sources)).toEqual({ subjects: ['ip:203.0.113.9'], tier: undefined })
   })
 
-  it('find nobody by a key that nobody knows', () => {
+  it('sources find nobody by a key that nobody knows', () => {
     const source = apiKey({ header: 'Authorization', scheme: 'Bearer', lookUp: key => KEYS.get(key) })
     const by = (authorization: string) => found([source], { headers: { authorization } }).subjects
     expect(by('Bearer sk_1')).toEqual(['apikey:sk_1'])
@@ -83,13 +83,13 @@ describe('sources', () => {
     }
   })
 
-  it('say whom a key belongs to, where the look-up knows', async () => {
+  it('sources say whom a key belongs to, where the look-up knows', async () => {
     const source = apiKey({ lookUp: async () => ({ subject: ['user:42', 'tenant:acme'], tier: 'pro' }) })
     const identity = await createIdentify({ sources: [source] })(requestOf({ headers: { 'x-api-key': 'k' } }))
     expect(identity).toEqual({ subjects: ['user:42', 'tenant:acme'], tier: 'pro' })
   })
 
-  it('believe a header only once, and a cookie only once', () => {
+  it('sources believe a header only once, and a cookie only once', () => {
     const named = user({ header: 'x-user', from: OWN })
     expect(found([named], { peer: '10.0.0.1', headers: { 'x-user': '1, 2' } }).subjects).toEqual([
       'nobody:unknown',
@@ -101,7 +101,7 @@ describe('sources', () => {
     expect(found([cookies], { headers: { cookie: 'sid=a%2C%20b' } }).subjects).toEqual(['session:a, b'])
   })
 
-  it('know a secret whatever is sent beside it, where it can be looked up', async () => {
+  it('sources know a secret whatever is sent beside it, where it can be looked up', async () => {
     const lookUp = (secret: string) => (secret === 'real' ? {} : null)
     const key = apiKey({ lookUp: async secret => lookUp(secret) })
     const bearer = apiKey({ header: 'authorization', scheme: 'Bearer', lookUp })
@@ -118,12 +118,12 @@ describe('sources', () => {
     expect(await subjectsOf(bearer, { authorization: 'real' })).toEqual(['nobody:unknown'])
   })
 
-  it('charge all of whom nothing is known to one budget', () => {
+  it('sources charge all of whom nothing is known to one budget', () => {
     const sources = [user({ header: 'x-user', from: OWN })]
     expect(found(sources).subjects).toEqual(found(sources, { peer: '198.51.100.1' }).subjects)
   })
 
-  it('tell apart callers behind one address by a fingerprint that shows nothing of them', () => {
+  it('sources tell apart callers behind one address by a fingerprint that shows nothing of them', () => {
     const by = (agent: string, peer = '203.0.113.9') =>
       found([fingerprint()], { peer, headers: { 'user-agent': agent } }).subjects[0]
     expect(by('a')).toMatch(/^fingerprint:[0-9a-f]{32}$/)
@@ -133,7 +133,7 @@ describe('sources', () => {
     expect(by('a', '2001:db8::1')).toBe(by('a', '2001:db8::2'))
   })
 
-  it('read the address from trusted proxies, by the header they write', () => {
+  it('sources read the address from trusted proxies, by the header they write', () => {
     const source = ip({ trustedProxies: OWN, forwardedHeader: 'forwarded' })
     const headers = { forwarded: 'for=198.51.100.7', 'x-forwarded-for': '6.6.6.6' }
     expect(found([source], { peer: '10.0.0.1', headers }).subjects).toEqual(['ip:198.51.100.7'])
@@ -141,7 +141,7 @@ describe('sources', () => {
     expect(createIdentify({ sources: [ip()] })(gone)).toMatchObject({ subjects: ['ip:unknown'] })
   })
 
-  it('may be functions of your own, and a look-up may know the tier', async () => {
+  it('sources may be functions of your own, and a look-up may know the tier', async () => {
     const identify = createIdentify({
       sources: [custom(() => ({ subject: 'user:42' })), custom(async () => null), ip()],
       tierOf: async subject => (subject === 'user:42' ? 'pro' : null),
@@ -171,7 +171,7 @@ describe('sources', () => {
       () => user({ header: 'x-user', from: ['::/0'] }),
       'expected a network without ::ffff:0:0/96',
     ],
-  ])('refuse %s at the start', (_name, make, message) => {
+  ])('sources refuse %s at the start', (_name, make, message) => {
     expect(make).toThrow(message)
   })
 })
@@ -214,26 +214,29 @@ describe('a source that fails', () => {
       }),
     })
 
-  it.each(faults)('and %s gets the failure mode of the rule, and is told', async (_name, source) => {
-    for (const [mode, status] of [
-      ['closed', 503],
-      ['open', 200],
-    ] as const) {
-      const told: unknown[] = []
-      const gate = gateWith(mode)
-      const limited = rateLimit({
-        gate,
-        identify: createIdentify({ sources: [source, ip()] }),
-        lookupTimeoutMs: 20,
-        onError: error => told.push(error),
-      })(() => new Response('ok'))
-      expect((await limited(new Request('http://a/login'))).status).toBe(status)
-      expect(told).toHaveLength(1)
-      expect(gate.counts().faults).toBe(1)
-    }
-  })
+  it.each(faults)(
+    'a source that fails and %s gets the failure mode of the rule, and is told',
+    async (_name, source) => {
+      for (const [mode, status] of [
+        ['closed', 503],
+        ['open', 200],
+      ] as const) {
+        const told: unknown[] = []
+        const gate = gateWith(mode)
+        const limited = rateLimit({
+          gate,
+          identify: createIdentify({ sources: [source, ip()] }),
+          lookupTimeoutMs: 20,
+          onError: error => told.push(error),
+        })(() => new Response('ok'))
+        expect((await limited(new Request('http://a/login'))).status).toBe(status)
+        expect(told).toHaveLength(1)
+        expect(gate.counts().faults).toBe(1)
+      }
+    },
+  )
 
-  it('leaves no failure behind when another one throws', async () => {
+  it('a source that fails leaves no failure behind when another one throws', async () => {
     const unhandled: unknown[] = []
     const note = (error: unknown) => void unhandled.push(error)
     process.on('unhandledRejection', note)
@@ -257,7 +260,7 @@ describe('an adapter', () => {
     return all
   }
 
-  it('charges whom the sources find, and made-up keys to those without one', async () => {
+  it('an adapter charges whom the sources find, and made-up keys to those without one', async () => {
     const gate = createGate({
       config: configOf({ policies: { api: perMinute(2) }, default: { policy: 'api' } }),
     })
@@ -269,7 +272,7 @@ describe('an adapter', () => {
     expect(await statuses(limited, [null, 'made up', 'another'])).toEqual([200, 200, 429])
   })
 
-  it('takes the tier that was found, and its own for the others', async () => {
+  it('an adapter takes the tier that was found, and its own for the others', async () => {
     const limiter = createLimiter({
       tiers: { ...defaultTiers, pro: { minute: 3 }, anonymous: { minute: 1 } },
     })
@@ -278,7 +281,7 @@ describe('an adapter', () => {
     expect(await statuses(limited, [null, null])).toEqual([200, 429])
   })
 
-  it('refuses a subject beside it', () => {
+  it('an adapter refuses a subject beside sources', () => {
     const limiter = createLimiter({ policies: { api: slidingWindowLog({ limit: 1, window: '1m' }) } })
     const make = (more: object) => () => rateLimit({ limiter, policy: 'api', identify, ...more } as never)
     expect(make({ subject: () => 'user:1' })).toThrow('subject: expected none beside identify')

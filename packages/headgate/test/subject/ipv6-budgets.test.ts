@@ -100,7 +100,7 @@ describe.each(Object.keys(stores))('on %s', name => {
     ['the limiter', (store: Store) => limiterOn(store)],
     ['the gate', (store: Store) => gateOn(store)],
   ])('%s', (_name, askerOn) => {
-    it('gives a /64 one budget, a /56 four and a /48 sixteen, and another /48 its own', async () => {
+    it('a /64 has one budget, a /56 four and a /48 sixteen, and another /48 its own', async () => {
       const asker = askerOn(await open())
       expect(await admitted(asker, from(1, 3 * LIMIT))).toBe(LIMIT)
       expect(await admitted(asker, from(256, 1))).toBe(3 * LIMIT)
@@ -108,7 +108,7 @@ describe.each(Object.keys(stores))('on %s', name => {
       expect(await admitted(asker, ['ip:2001:db8:2::1', 'ip:192.0.2.1'])).toBe(2)
     })
 
-    it('charges all of them or none', async () => {
+    it('the networks around a caller are charged all or none', async () => {
       const asker = askerOn(await open())
       expect(await admitted(asker, from(4, LIMIT))).toBe(4 * LIMIT)
       // Denied by the /56, these must take nothing from their own /64 or from the /48.
@@ -119,7 +119,7 @@ describe.each(Object.keys(stores))('on %s', name => {
 })
 
 describe('one caller', () => {
-  it('is 65,536 addresses of a /64, however they are spelt', async () => {
+  it('one caller is 65,536 addresses of a /64, however they are spelt', async () => {
     const asker = limiterOn(memoryStore())
     const random = Array.from({ length: 65_536 }, (_, index) => {
       const rest = Array.from({ length: 4 }, () => hex(Math.floor(Math.random() * 65_536)))
@@ -130,7 +130,7 @@ describe('one caller', () => {
     expect(await admitted(asker, ['ip:2001:db8:1:2::/64'])).toBe(0)
   })
 
-  it('is an address of IPv4 in all its spellings, with nothing around it', async () => {
+  it('one caller is an address of IPv4 in all its spellings, with nothing around it', async () => {
     const asker = limiterOn(memoryStore())
     const spellings = ['1.2.3.4', '::ffff:1.2.3.4', '::FFFF:102:304', '0:0:0:0:0:ffff:0102:0304'] as const
     const subjects = Array.from({ length: 20 }, (_, index) => `ip:${spellings[index % 4]}` as const)
@@ -139,7 +139,7 @@ describe('one caller', () => {
     expect(await admitted(asker, others)).toBe(200)
   })
 
-  it('costs one script call on Redis', async () => {
+  it('one caller of IPv6 costs one script call on Redis', async () => {
     const asker = limiterOn(await onServer())
     await asker.check(address(1))
     const calls = async () => {
@@ -151,7 +151,7 @@ describe('one caller', () => {
     expect((await calls()) - before).toBe(3)
   })
 
-  it('that floods while denied by its /56 is denied in the process', async () => {
+  it('a caller that floods while denied by its /56 is denied in the process', async () => {
     const asker = limiterOn(await onServer())
     expect(await admitted(asker, from(4, LIMIT))).toBe(4 * LIMIT)
     const denied = await asker.check(address(9))
@@ -168,7 +168,7 @@ describe('one caller', () => {
     expect((await commands()) - before).toBeLessThan(20)
   })
 
-  it('gets back what it gives back, and its neighbours at once', async () => {
+  it('a caller gets back what it gives back, and its neighbours at once', async () => {
     const limiter = makeLimiter(await onServer())
     const decisions = await Promise.all([...from(4, LIMIT)].map(one => limiter.check(one, { policy: 'api' })))
     expect((await limiter.check(address(9), { policy: 'api' })).allowed).toBe(false)
@@ -182,7 +182,7 @@ describe('headers', () => {
   const headersOf = async (asker: Asked, subject: `ip:${string}`) =>
     Object.fromEntries(decisionHeaders((await asker.check(subject)) as never, { style: 'both' }))
 
-  it('speak of the caller’s own limit until a wider one binds', async () => {
+  it('headers speak of the caller’s own limit until a wider one binds', async () => {
     const asker = limiterOn(memoryStore())
     const first = await headersOf(asker, address(1))
     expect(first['X-RateLimit-Limit']).toBe('5')
@@ -197,21 +197,21 @@ describe('headers', () => {
 })
 
 describe('sizes', () => {
-  it('are settings of the limiter', async () => {
+  it('the sizes of wider networks are settings of the limiter', async () => {
     expect(await admitted(limiterOn(memoryStore(), 'off'), from(256, LIMIT))).toBe(256 * LIMIT)
     const one = limiterOn(memoryStore(), { '/60': 2 })
     expect(await admitted(one, from(16, LIMIT))).toBe(2 * LIMIT)
     expect(await admitted(one, from(16, LIMIT, 16))).toBe(15 * LIMIT)
   })
 
-  it('are settings of the policy file', async () => {
+  it('the sizes of wider networks are settings of the policy file', async () => {
     expect(await admitted(gateOn(memoryStore(), { ipv6Networks: 'off' }), from(256, 1))).toBe(256)
     const { check } = gateOn(memoryStore(), { ipv6Networks: { '/56': 2 } })
     expect(await admitted({ check }, from(256, LIMIT))).toBe(2 * LIMIT)
     expect(await admitted({ check }, from(256, LIMIT, 256))).toBe(255 * LIMIT)
   })
 
-  it('scale a bucket’s rate with its capacity', async () => {
+  it('the sizes of wider networks scale a bucket’s rate with its capacity', async () => {
     const clock = manualClock()
     const limiter = createLimiter({
       store: memoryStore({ clock }),
@@ -228,7 +228,7 @@ describe('sizes', () => {
     [{ '/64': 1 }, 'ipv6Networks: expected sizes from /48 to /63; got "/64"'],
     [{ '/32': 1 }, 'ipv6Networks: expected sizes from /48 to /63; got "/32"'],
     [{ '/56': 0 }, 'ipv6Networks./56: expected a whole number from 1 to 65536; got 0'],
-  ])('%j are refused by name', (ipv6Networks, message) => {
+  ])('the sizes %j are refused by name', (ipv6Networks, message) => {
     expect(() =>
       createLimiter({ policies: { api }, subject: { ipv6Networks: ipv6Networks as 'off' } }),
     ).toThrow(message)
@@ -236,7 +236,7 @@ describe('sizes', () => {
 })
 
 describe('a gate', () => {
-  it('explains them', () => {
+  it('a gate explains the networks around a caller', () => {
     const { gate } = gateOn(memoryStore())
     const { levels, text } = gate.explain({ subject: 'ip:2001:db8:1:2::9' })
     expect(levels[0]).toMatchObject({
@@ -251,7 +251,7 @@ describe('a gate', () => {
     expect(gate.explain({ subject: 'ip:192.0.2.1' }).levels[0]?.wider).toEqual([])
   })
 
-  it('leaves out callers whose limits were set for them alone, so that they take nothing from neighbours', async () => {
+  it('a gate leaves out callers whose limits were set for them alone, so that they take nothing from neighbours', async () => {
     const { gate, check } = gateOn(memoryStore(), {
       policies: { api, partner: slidingWindowLog({ limit: 100, window: '1h' }) },
       subjects: { 'ip:2001:db8:1:1::/64': { policy: 'partner' } },

@@ -32,7 +32,7 @@ async function redis() {
 }
 
 describe('secrets in Redis', () => {
-  it('are digests, whatever their type is called and however it is spelt', async () => {
+  it('secrets in Redis are digests, whatever their type is called and however it is spelt', async () => {
     const { port, store } = await redis()
     const told: SubjectWarning[] = []
     const subject = {
@@ -62,7 +62,7 @@ describe('a policy file', () => {
   const chargedTo = (gate: ReturnType<typeof createGate>, subject: SubjectInput) =>
     gate.explain({ subject }).levels.find(({ level }) => level === 'caller')
 
-  it('says which other types are secret, and its rules find them in any case', () => {
+  it('a policy file says which other types are secret, and its rules find them in any case', () => {
     const gate = createGate({ config, subject: { secret: 's' } })
     cleanUps.push(() => gate.close())
     const level = chargedTo(gate, `License:${CANARY}`)
@@ -70,7 +70,7 @@ describe('a policy file', () => {
     expect(level?.subject).toMatch(/^license:~[0-9a-f]{32}$/)
   })
 
-  it('may say so later: a reload takes it up', () => {
+  it('a policy file may name a secret type later: a reload takes it up', () => {
     const gate = createGate({ config: { ...config, secretTypes: [] }, subject: { secret: 's' } })
     cleanUps.push(() => gate.close())
     expect(chargedTo(gate, `license:${CANARY}`)?.subject).toBe(`license:${CANARY}`)
@@ -78,7 +78,7 @@ describe('a policy file', () => {
     expect(chargedTo(gate, `license:${CANARY}`)?.subject).not.toContain(CANARY)
   })
 
-  it('warns through the gate when no secret is set', () => {
+  it('a gate warns when no secret is set', () => {
     const warnings: string[] = []
     const gate = createGate({ config, onWarning: message => warnings.push(message) })
     cleanUps.push(() => gate.close())

@@ -124,7 +124,7 @@ describe.each(Object.keys(stores))('on %s', name => {
 })
 
 describe('a refund', () => {
-  it('gives back to all of them', async () => {
+  it('a refund gives back to all subjects of a decision', async () => {
     const limiter = createLimiter({ policies })
     const ask = () =>
       limiter.check('user:1', {
@@ -148,12 +148,12 @@ describe('mistakes', () => {
     ],
     [[{ subject: 'tenant:acme' }], 'ask: expected one of { policy } and { tier }'],
     [[{ subject: 'acme', policy: 'organisation' }], 'subject: expected'],
-  ])('%j is refused, and nothing is charged', async (also, message) => {
+  ])('the further subjects %j are refused, and nothing is charged', async (also, message) => {
     await expect(limiter.check('user:9', { policy: 'member', also } as never)).rejects.toThrow(message)
     expect((await limiter.peek('user:9', { policy: 'member' })).remaining).toBe(3)
   })
 
-  it('are named in the file too', () => {
+  it('mistakes about further subjects are named in the file too', () => {
     expect(() => fileOf({ identify: ['ip'] })).toThrow(
       'rules[0].also[0].subject: expected a type that identify finds (ip); got Tenant',
     )

@@ -33,7 +33,7 @@ function expectGone(servers: readonly RedisProcess[]): void {
 }
 
 describe('a single Redis', () => {
-  it('answers every kind of reply, in the order of the commands', async () => {
+  it('a Redis answers every kind of reply, in the order of the commands', async () => {
     const { port } = later(await startRedis())
     const connection = await openConnection(port)
     const replies = await Promise.all([
@@ -54,13 +54,13 @@ describe('a single Redis', () => {
     await expect(connection.send('PING')).rejects.toThrow('closed')
   })
 
-  it('allows DEBUG and keeps nothing on disk', async () => {
+  it('a Redis allows DEBUG and keeps nothing on disk', async () => {
     const { port } = later(await startRedis())
     expect(await sendCommand(port, 'DEBUG', 'SLEEP', '0')).toBe('OK')
     expect(await sendCommand(port, 'CONFIG', 'GET', 'save')).toEqual(['save', ''])
   })
 
-  it('stops even when frozen, and may be stopped again', async () => {
+  it('a Redis stops even when frozen, and may be stopped again', async () => {
     const redis = await startRedis()
     redis.kill('SIGSTOP')
     await Promise.all([redis.stop(), redis.stop()])
@@ -68,7 +68,7 @@ describe('a single Redis', () => {
     expectGone([redis])
   })
 
-  it('comes back on the same port after it was killed', async () => {
+  it('a Redis comes back on the same port after it was killed', async () => {
     const first = later(await startRedis())
     first.kill('SIGKILL')
     await first.exited
@@ -76,13 +76,13 @@ describe('a single Redis', () => {
     expect(await sendCommand(second.port, 'PING')).toBe('PONG')
   })
 
-  it('refuses a port in use, and shows what Redis said', async () => {
+  it('a Redis refuses a port in use, and shows what it said', async () => {
     const { port, pid } = later(await startRedis())
     await expect(startRedis({ port })).rejects.toThrow('Address already in use')
     expect(isRunning(pid)).toBe(true)
   })
 
-  it('shows what Redis said about a setting it does not know', async () => {
+  it('a Redis shows what it said about a setting it does not know', async () => {
     await expect(startRedis({ args: ['--no-such-setting', '1'] })).rejects.toThrow('no-such-setting')
   })
 })
@@ -145,7 +145,7 @@ describe('a Redis with a movable clock', () => {
     })
   }
 
-  it('shifts TIME at once, forwards and backwards, also inside scripts', async () => {
+  it('a movable clock shifts TIME at once, forwards and backwards, also inside scripts', async () => {
     const redis = later(await startShiftedRedis())
     for (const offsetUs of [0, hourUs, -hourUs, -60_000_000, 1_500_000 + hourUs, 0]) {
       redis.shiftClock(offsetUs)
@@ -155,7 +155,7 @@ describe('a Redis with a movable clock', () => {
     }
   })
 
-  it('keeps timers running after a jump, and lets a jump forward expire keys', async () => {
+  it('a movable clock keeps timers running after a jump, and lets a jump forward expire keys', async () => {
     const redis = later(await startShiftedRedis())
     const { port } = redis
     redis.shiftClock(-hourUs)

@@ -51,7 +51,7 @@ async function charge(store: Store, check: Check, cost: number): Promise<Refund 
 describe.each(LIMITS)('$id', limit => {
   const checkOf = (subject: string): Check => ({ subject, scope: 'global', name: 'p.x', limit, cost: 1 })
 
-  it('that this version has reset is counted by both', async () => {
+  it('a state that this version has reset is counted by both', async () => {
     const check = checkOf(`user:new-${limit.id}`)
     const former = (await charge(previous, check, 3)) as Refund
     await current.reset([check])
@@ -62,7 +62,7 @@ describe.each(LIMITS)('$id', limit => {
     expect(await charge(current, check, 1)).toBeNull()
   })
 
-  it('that the previous version has reset is counted by both', async () => {
+  it('a state that the previous version has reset is counted by both', async () => {
     const check = checkOf(`user:old-${limit.id}`)
     await charge(current, check, 3)
     await current.reset([check])

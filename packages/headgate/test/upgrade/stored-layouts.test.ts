@@ -52,7 +52,7 @@ async function peek(store: RedisStore, check: Check): Promise<Verdict> {
 }
 
 describe.each(previouslyStored.states)('a $name', ({ tenant, check, stored, charges, answers, ...state }) => {
-  it('is answered about as it was', async () => {
+  it('a stored state is answered about as it was', async () => {
     await restore(stored)
     const store = await open(tenant)
     for (const { afterUs, cost, ...expected } of answers) {
@@ -63,7 +63,7 @@ describe.each(previouslyStored.states)('a $name', ({ tenant, check, stored, char
     }
   })
 
-  it('admits what was left of it and no more', async () => {
+  it('a stored state admits what was left of it and no more', async () => {
     await restore(stored)
     const store = await open(tenant)
     nowUs = state.nowUs
@@ -81,7 +81,7 @@ describe.each(previouslyStored.states)('a $name', ({ tenant, check, stored, char
     expect(ttlMs).toBeLessThanOrEqual(keepUs / 1000 + GRACE_MS)
   })
 
-  it('gives back what was charged to it', async () => {
+  it('a stored state gives back what was charged to it', async () => {
     await restore(stored)
     const store = await open(tenant)
     nowUs = state.nowUs
@@ -92,7 +92,7 @@ describe.each(previouslyStored.states)('a $name', ({ tenant, check, stored, char
     expect((await peek(store, check)).remaining).toBe(before + units)
   })
 
-  it('is forgotten by a reset', async () => {
+  it('a stored state is forgotten by a reset', async () => {
     await restore(stored)
     const store = await open(tenant)
     nowUs = state.nowUs
@@ -102,7 +102,7 @@ describe.each(previouslyStored.states)('a $name', ({ tenant, check, stored, char
 })
 
 describe('what operators had set', () => {
-  it('is in force as it was', async () => {
+  it('the settings operators had made are in force as they were', async () => {
     const { stored, reading, ...operators } = previouslyStored.operators
     for (const key of stored) await restore(key)
     nowUs = operators.nowUs
@@ -121,7 +121,7 @@ describe('what operators had set', () => {
 })
 
 describe('the fleet', () => {
-  it('counts the processes of the previous version', async () => {
+  it('the fleet counts the processes of the previous version', async () => {
     const { stored, live, ...fleet } = previouslyStored.fleet
     await restore(stored)
     nowUs = fleet.nowUs

@@ -34,14 +34,14 @@ describe('the walk through the sources', () => {
   it.each([
     ['check', 'A check on Redis'],
     ['request', 'A request by the rules'],
-  ] as const)('passes every function that the page names for a %s', async (kind, heading) => {
+  ] as const)('the walk passes every function that the page names for a %s', async (kind, heading) => {
     const hops = hopsOf(heading)
     expect(hops.length).toBeGreaterThan(3)
     const ran = await record(kind)
     for (const { file, name } of hops) expect(ran.get(file) ?? [], `${file} ${name}`).toContain(name)
   })
 
-  it('hands a question on through at most twenty files, to the wire and back', () => {
+  it('the walk hands a question on through at most twenty files, to the wire and back', () => {
     expect(new Set(hopsOf('A check on Redis').map(({ file }) => file)).size).toBeLessThanOrEqual(20)
   })
 })

@@ -10,7 +10,7 @@ for (const { title, attacks } of groups) {
   if (short.length === 0) continue
   describe(title, { timeout: 60_000 }, () => {
     for (const { name, expected, run } of short) {
-      it(`${name}: ${expected}`, async () => {
+      it(`the server holds against ${name}: ${expected}`, async () => {
         expect(await run({ seed: SEED, isShort: true })).not.toBe('')
       })
     }

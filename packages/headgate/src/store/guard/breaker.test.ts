@@ -135,7 +135,9 @@ const settle = fc
   )
 
 describe('the breaker', () => {
-  it('is its model: one probe at a time, late outcomes change nothing', { timeout: 60_000 }, () => {
+  it('the breaker is its model: one probe at a time, late outcomes change nothing', {
+    timeout: 60_000,
+  }, () => {
     fc.assert(
       fc.property(
         fc.commands([wait, call, call, settle, settle, settle, probe], { maxCommands: 80 }),
@@ -168,7 +170,7 @@ describe('the breaker', () => {
     )
   })
 
-  it('opens after five failures in a row, not after five failures', () => {
+  it('the breaker opens after five failures in a row, not after five failures', () => {
     const breaker = createBreaker(OPTIONS, () => 1)
     const fail = (): void => breaker.failed(breaker.enter(0) as Pass, 0, 'refused')
     for (let time = 0; time < 4; time++) fail()
@@ -179,7 +181,7 @@ describe('the breaker', () => {
     expect(breaker.state).toBe('open')
   })
 
-  it('closes at most once in ten seconds for a store whose answers are nearly too late', () => {
+  it('the breaker closes at most once in ten seconds for a store whose answers are nearly too late', () => {
     const breaker = createBreaker(OPTIONS, () => 1)
     const closings: number[] = []
     for (let nowMs = 0; nowMs < 60_000; nowMs += 10) {
@@ -195,7 +197,7 @@ describe('the breaker', () => {
     expect(Math.min(...gaps)).toBeGreaterThanOrEqual(CALM_MS)
   })
 
-  it('closes again at once for a store that is well, however often that was lost', () => {
+  it('the breaker closes again at once for a store that is well, however often that was lost', () => {
     const breaker = createBreaker(OPTIONS, () => 1)
     for (let nowMs = 0; nowMs < 5_000; nowMs += 1_000) {
       for (let time = 0; time < 5; time++) breaker.failed(breaker.enter(nowMs) as Pass, nowMs, 'refused')
@@ -204,7 +206,7 @@ describe('the breaker', () => {
     }
   })
 
-  it('is not kept open longer by calls that were under way when it opened', () => {
+  it('the breaker is not kept open longer by calls that were under way when it opened', () => {
     const breaker = createBreaker(OPTIONS, () => 1)
     const passes = Array.from({ length: 50 }, () => breaker.enter(0) as Pass)
     for (const [index, pass] of passes.entries()) breaker.failed(pass, index, 'refused')
@@ -235,17 +237,20 @@ describe('the breaker', () => {
     return openedAtMs
   }
 
-  it.each([1, 2, 5, 10])('does not open for a pause of 60 ms, with a call every %i ms', everyMs => {
-    expect(pausedFor(60, everyMs)).toBeNull()
-  })
+  it.each([1, 2, 5, 10])(
+    'the breaker does not open for a pause of 60 ms, with a call every %i ms',
+    everyMs => {
+      expect(pausedFor(60, everyMs)).toBeNull()
+    },
+  )
 
-  it.each([1, 2, 5, 10])('opens for a node that is gone, with a call every %i ms', everyMs => {
+  it.each([1, 2, 5, 10])('the breaker opens for a node that is gone, with a call every %i ms', everyMs => {
     const openedAtMs = pausedFor(Number.POSITIVE_INFINITY, everyMs)
     expect(openedAtMs).toBeGreaterThanOrEqual(100)
     expect(openedAtMs).toBeLessThan(160)
   })
 
-  it('keeps few waiting for a node under suspicion', () => {
+  it('the breaker keeps few waiting for a node under suspicion', () => {
     const breaker = createBreaker(OPTIONS, () => 1)
     const passes = Array.from({ length: 5 }, () => breaker.enter(0) as Pass)
     for (const pass of passes) breaker.failed(pass, 30, 'silent')
@@ -256,7 +261,7 @@ describe('the breaker', () => {
     expect([breaker.enter(60), breaker.enter(60)]).not.toContain(null)
   })
 
-  it('does not count calls that waited while others made at the same time were answered', () => {
+  it('the breaker does not count calls that waited while others made at the same time were answered', () => {
     const breaker = createBreaker(OPTIONS, () => 1)
     const burst = Array.from({ length: 80 }, () => breaker.enter(0) as Pass)
     for (const pass of burst.slice(0, 60)) breaker.succeeded(pass)

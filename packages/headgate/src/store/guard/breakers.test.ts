@@ -31,7 +31,7 @@ function setUp(next: Send, options: Partial<BreakersOptions> = {}) {
 
 const gone: Send = (_call, waiter) => waiter.failed(new Error('gone'))
 
-it('tells everybody, also when a connection cannot be replaced', () => {
+it('breakers tell everybody, also when a connection cannot be replaced', () => {
   const { ask, heard } = setUp(gone, {
     onOpen() {
       throw new Error('cannot be replaced')
@@ -42,7 +42,7 @@ it('tells everybody, also when a connection cannot be replaced', () => {
   expect(heard.slice(5)).toEqual(Array(2).fill(expect.stringContaining('not asked')))
 })
 
-it('looks for nobody after it was closed, also when closing itself makes calls fail', () => {
+it('closed breakers look for nobody, also when closing itself makes calls fail', () => {
   const waiting: (() => void)[] = []
   const replaced: string[] = []
   const { breakers, ask, heard, later } = setUp(

@@ -7,7 +7,7 @@ import { Debts } from './debts.js'
 const limit = slidingWindowLog({ limit: 100, window: '1m' })
 const at = (subject: string): Check => ({ subject, scope: 'global', name: 'api', limit, cost: 100 })
 
-it('has room for so many debts, and for others when some are over', () => {
+it('there is room for so many debts, and for others when some are over', () => {
   const clock = manualClock()
   const debts = new Debts(clock, 100)
   for (let index = 0; index < 100; index++) {

@@ -27,7 +27,7 @@ function fleetAnswering(answers: (Beat | null)[]) {
 
 const heard = (live: number, recent = live): Beat => ({ live, recent, rewinds: 0 })
 
-it('divides by the most it was told of, until it has been told of fewer for a minute', async () => {
+it('a share divides by the most processes it was told of, until it has been told of fewer for a minute', async () => {
   const { fleet, beatOnce } = fleetAnswering([heard(4), ...Array<Beat>(60).fill(heard(2))])
   // The first beat is made at once.
   for (let answer = 2; answer <= 60; answer++) {
@@ -39,7 +39,7 @@ it('divides by the most it was told of, until it has been told of fewer for a mi
   expect(fleet.mayBeLive()).toBe(2)
 })
 
-it('does not forget while it is not told anything', async () => {
+it('the size of a fleet is not forgotten while nothing is told of it', async () => {
   const { fleet, beatOnce } = fleetAnswering([heard(1, 3), ...Array<null>(200).fill(null), heard(1)])
   for (let beat = 0; beat < 202; beat++) await beatOnce()
   expect([fleet.live(), fleet.mayBeLive()]).toEqual([1, 3])

@@ -26,7 +26,7 @@ function admittedByFleet(limit: Limit, processes: number, times: number): number
 }
 
 describe("a process's share", () => {
-  it('adds up to no more than the limit over the fleet, and to most of it', () => {
+  it('the shares of a fleet add up to no more than the limit, and to most of it', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 12 }), fc.integer({ min: 1, max: 200 }), (processes, limit) => {
         const admitted = admittedByFleet(slidingWindowLog({ limit, window: '1m' }), processes, 300)
@@ -38,7 +38,7 @@ describe("a process's share", () => {
     )
   })
 
-  it('below one unit is one unit in a longer window', () => {
+  it('a share below one unit is one unit in a longer window', () => {
     expect(shareOf(slidingWindowLog({ limit: 3, window: '1m' }), 10)).toMatchObject({
       limit: 1,
       windowUs: 200_000_000,
@@ -50,7 +50,7 @@ describe("a process's share", () => {
     })
   })
 
-  it('starts from what the store last said was left', () => {
+  it('a share starts from what the store last said was left', () => {
     const clock = manualClock()
     const share = createLocalShare(clock, () => 4)
     const question = ask(slidingWindowLog({ limit: 100, window: '1m' }))
@@ -68,7 +68,7 @@ describe("a process's share", () => {
     expect(share.decide(question).verdicts[0]?.[0]?.remaining).toBe(24)
   })
 
-  it('takes a cost above the share but within the limit on an untouched share, as debt', () => {
+  it('a share takes a cost above itself but within the limit while untouched, as debt', () => {
     const clock = manualClock()
     const share = createLocalShare(clock, () => 10)
     const limit = slidingWindowLog({ limit: 100, window: '1m' })
@@ -83,14 +83,14 @@ describe("a process's share", () => {
     expect(share.decide(ask(limit, 101)).verdicts[0]?.[0]?.retryAfterUs).toBe(Number.POSITIVE_INFINITY)
   })
 
-  it('says that it decided by itself', () => {
+  it('a decision of a share says that the process decided by itself', () => {
     expect(
       createLocalShare(manualClock(), () => 1).decide(ask(slidingWindowLog({ limit: 1, window: '1m' })))
         .source,
     ).toBe('local')
   })
 
-  it('is not given anew by a store that comes and goes', () => {
+  it('a share is not given anew by a store that comes and goes', () => {
     const limits = [
       slidingWindowLog({ limit: 10, window: '1m' }),
       slidingWindowCounter({ limit: 10, window: '1m', buckets: 6 }),
@@ -112,7 +112,7 @@ describe("a process's share", () => {
     }
   })
 
-  it('of a bucket is not given twice to a process that was alone and no longer is', () => {
+  it('the share of a bucket is not given twice to a process that was alone and no longer is', () => {
     const clock = manualClock()
     let live = 1
     const share = createLocalShare(clock, () => live)
@@ -136,7 +136,7 @@ describe("a process's share", () => {
     expect(drain()).toBe(0)
   })
 
-  it('has room again when the store says so: what was kept for others is not kept twice', () => {
+  it('a share has room again when the store says so: what was kept for others is not kept twice', () => {
     const clock = manualClock()
     const share = createLocalShare(clock, () => 1)
     const question = ask(slidingWindowLog({ limit: 10, window: '1m' }))

@@ -20,7 +20,7 @@ function setUp(options: Partial<OutageLogOptions> = {}) {
   return { lines, fields, time, onEvent, fail, turn, fallBack }
 }
 
-it('says what the store did and what becomes of requests, and afterwards what it came to', () => {
+it('the log says what the store did and what becomes of requests, and afterwards what it came to', () => {
   const { lines, fields, time, turn, fallBack } = setUp()
   turn('open')
   for (let decided = 0; decided < 17; decided++) fallBack()
@@ -43,13 +43,13 @@ it.each([
   ['local', 1, 'deciding here, at the whole of each limit, until it does'],
   ['open', 3, 'letting requests pass until it does'],
   ['closed', 3, 'refusing requests with 503 until it does'],
-] as const)('says the consequence of mode %s among %i', (mode, among, consequence) => {
+] as const)('the log says the consequence of mode %s among %i', (mode, among, consequence) => {
   const { lines, turn } = setUp({ mode, sharedAmong: () => among })
   turn('open')
   expect(lines).toEqual([`warn: Redis 10.0.0.5:6379 has not answered 5 calls in 210 ms: ${consequence}`])
 })
 
-it('gives the reason of a node that said one', () => {
+it('the log gives the reason of a node that said one', () => {
   const { lines, fail, turn } = setUp()
   fail()
   turn('open', '127.0.0.1:7000', 'refused')
@@ -59,7 +59,7 @@ it('gives the reason of a node that said one', () => {
   ])
 })
 
-it('logs a failure once in a while, with a count of what it left out', () => {
+it('a failure is logged once in a while, with a count of what was left out', () => {
   const { lines, time, fail } = setUp()
   for (let count = 0; count < 100; count++) fail()
   time.nowMs = 300_000
@@ -68,7 +68,7 @@ it('logs a failure once in a while, with a count of what it left out', () => {
   expect(lines[1]).toMatch(/redis: gone: .* \(and 99 more since the last time\)$/)
 })
 
-it('logs a breaker that opens and closes all the time as seldom as anything else', () => {
+it('a breaker that opens and closes all the time is logged as seldom as anything else', () => {
   const { lines, time, turn } = setUp()
   for (; time.nowMs < 300_000; time.nowMs += 3_000) {
     for (const state of ['open', 'half-open', 'closed'] as const) turn(state)

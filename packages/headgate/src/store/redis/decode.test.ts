@@ -24,7 +24,7 @@ describe('a reply that is not as the script promises is refused, and admits nobo
     ['a verdict of text', [NOW_US, 0, VERDICT, ['a', 8, 1, NOW_US]]],
     ['a fraction', [NOW_US, 0, VERDICT, [0.5, 8, 1, NOW_US]]],
     ['an empty text', [NOW_US, '', VERDICT, VERDICT]],
-  ])('%s', (_, reply) => {
+  ])('a reply that is not as the script promises is refused, and admits nobody: %s', (_, reply) => {
     const decode = () => decodeAnswers(reply, [{ alternatives: [[check, other]], shadow: [] }])
     expect(decode).toThrow(expect.objectContaining({ code: 'ERR_HEADGATE_STORE_REPLY' }))
   })

@@ -21,7 +21,7 @@ function setUp() {
   return { clock, connection, timers, connect: () => connect() }
 }
 
-it('keeps no more than 10,000 calls waiting', async () => {
+it('no more than 10,000 calls wait for the first connection', async () => {
   const { connection, connect, timers } = setUp()
   const held = Array.from({ length: 10_000 }, () => connection.wait())
   await expect(connection.wait()).rejects.toThrow('not connected')
@@ -31,7 +31,7 @@ it('keeps no more than 10,000 calls waiting', async () => {
   expect(connection.wait()).toBeUndefined()
 })
 
-it('keeps nobody waiting when the time for it is over', async () => {
+it('nobody is kept waiting for the first connection when the time for it is over', async () => {
   const { clock, connection } = setUp()
   clock.advanceUs(1_000_000)
   await expect(connection.wait()).rejects.toMatchObject({ code: 'ERR_HEADGATE_STORE' })

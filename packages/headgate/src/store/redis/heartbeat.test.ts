@@ -18,7 +18,7 @@ function beating(service: string, all: number) {
   return { heartbeat, counted }
 }
 
-it('lets Redis look for the processes of a service the less often, the more there are', async () => {
+it('a heartbeat lets Redis look for the processes of a service the less often, the more there are', async () => {
   for (const [all, looks] of [
     [50, 20],
     [500, 3],
@@ -31,7 +31,7 @@ it('lets Redis look for the processes of a service the less often, the more ther
   }
 })
 
-it('counts everybody where no service is named', async () => {
+it('a heartbeat counts everybody where no service is named', async () => {
   const { heartbeat } = beating('', 1_000)
   expect(await heartbeat()).toEqual({ live: 1_000, recent: 1_000, rewinds: 0 })
 })

@@ -22,7 +22,7 @@ const UPGRADE = {
 /** The answers to requests, whatever their method. */
 export const answerLaws: readonly AdapterLaw[] = [
   {
-    name: 'lets a request pass and adds the headers to the answer of the app',
+    name: 'an adapter lets a request pass and adds the headers to the answer of the app',
     async run({ serve }) {
       const { url } = await serve(limitOf(2))
       const answer = await send(url)
@@ -33,7 +33,7 @@ export const answerLaws: readonly AdapterLaw[] = [
     },
   },
   {
-    name: 'refuses with 429, a problem and Retry-After before the app runs',
+    name: 'an adapter refuses with 429, a problem and Retry-After before the app runs',
     async run({ serve }) {
       const { url, handled } = await serve(limitOf(1))
       await send(url)
@@ -49,7 +49,7 @@ export const answerLaws: readonly AdapterLaw[] = [
     },
   },
   {
-    name: 'answers in the words of the app, and with a page to a browser that asks for one',
+    name: 'an adapter answers in the words of the app, and with a page to a browser that asks for one',
     async run({ serve }) {
       const own = await serve(limitOf(0, { body: () => ({ slow: 'down' }), hide: ['policy'] }))
       const denied = await send(own.url)
@@ -62,7 +62,7 @@ export const answerLaws: readonly AdapterLaw[] = [
     },
   },
   {
-    name: 'does the same behind a gate, by its rules, in every spelling of a path',
+    name: 'an adapter does the same behind a gate, by its rules, in every spelling of a path',
     applies: ({ onRoutesOnly }) => !onRoutesOnly,
     async run({ serve }) {
       const config = defineConfig({
@@ -80,7 +80,7 @@ export const answerLaws: readonly AdapterLaw[] = [
     },
   },
   {
-    name: 'charges HEAD like GET, and refuses it without a body',
+    name: 'an adapter charges HEAD like GET, and refuses it without a body',
     async run({ serve }) {
       const { url } = await serve(limitOf(2))
       same(await statuses(url, [{}, { method: 'HEAD' }]), [200, 200], 'statuses')
@@ -91,7 +91,7 @@ export const answerLaws: readonly AdapterLaw[] = [
     },
   },
   {
-    name: 'charges OPTIONS and a preflight like any request',
+    name: 'an adapter charges OPTIONS and a preflight like any request',
     async run({ serve }) {
       const { url } = await serve(limitOf(2))
       await statuses(url, [{ method: 'OPTIONS' }, PREFLIGHT])
@@ -99,14 +99,14 @@ export const answerLaws: readonly AdapterLaw[] = [
     },
   },
   {
-    name: 'charges an offer to upgrade that the app leaves unanswered like any request',
+    name: 'an adapter charges an offer to upgrade that the app leaves unanswered like any request',
     async run({ serve }) {
       const { url } = await serve(limitOf(1))
       same(await statuses(url, [UPGRADE, UPGRADE, {}]), [200, 429, 429], 'statuses')
     },
   },
   {
-    name: 'charges what matches no route',
+    name: 'an adapter charges what matches no route',
     applies: ({ onRoutesOnly }) => !onRoutesOnly,
     async run({ serve }) {
       const { url } = await serve(limitOf(2))
@@ -115,7 +115,7 @@ export const answerLaws: readonly AdapterLaw[] = [
     },
   },
   {
-    name: 'does not limit what is skipped',
+    name: 'an adapter does not limit what is skipped',
     async run({ serve }) {
       const { url } = await serve(limitOf(0, { skip: () => true }))
       const answer = await send(url)
@@ -124,7 +124,7 @@ export const answerLaws: readonly AdapterLaw[] = [
     },
   },
   {
-    name: 'charges the address of the client when nobody else is named',
+    name: 'an adapter charges the address of the client when nobody else is named',
     applies: ({ knowsPeer }) => knowsPeer,
     async run({ serve }) {
       const limiter = limiterOf(3)
@@ -136,7 +136,7 @@ export const answerLaws: readonly AdapterLaw[] = [
     },
   },
   {
-    name: 'has a budget for each route, in whatever spelling',
+    name: 'an adapter has a budget for each route, in whatever spelling',
     applies: ({ knowsRoute }) => knowsRoute,
     async run({ serveRoutes }) {
       const { url } = await serveRoutes(limitOf(2, { perRoute: true }))

@@ -25,7 +25,7 @@ const FAULTY_SUBJECTS: readonly (readonly [string, () => unknown])[] = [
 /** The behaviour of an adapter when something else goes wrong, or comes twice, or comes too late. */
 export const faultLaws: readonly AdapterLaw[] = [
   {
-    name: 'lets the failure mode decide when the limiter is at fault',
+    name: 'an adapter lets the failure mode decide when the limiter is at fault',
     async run({ serve }) {
       const store = faultyStore(memoryStore())
       store.faults.always({ type: 'error' })
@@ -48,7 +48,7 @@ export const faultLaws: readonly AdapterLaw[] = [
   },
   ...FAULTY_SUBJECTS.map(
     ([fault, subject]): AdapterLaw => ({
-      name: `lets the failure mode decide when a subject ${fault}, counts it, and tells it once`,
+      name: `an adapter lets the failure mode decide when a subject ${fault}, counts it, and tells it once`,
       async run({ serve }) {
         for (const [onStoreFailure, status] of [
           ['open', 200],
@@ -69,7 +69,7 @@ export const faultLaws: readonly AdapterLaw[] = [
     }),
   ),
   {
-    name: 'charges a request once where two limiters ask the same, and once each where they do not',
+    name: 'an adapter charges a request once where two limiters ask the same, and once each where they do not',
     async run({ serve }) {
       const limiter = limiterOf(2)
       const outer = { limiter, policy: 'api', subject: SUBJECT } as const
@@ -82,7 +82,7 @@ export const faultLaws: readonly AdapterLaw[] = [
     },
   },
   {
-    name: 'adds nothing to a response that has begun, and cuts it off instead of running the app if it is denied',
+    name: 'an adapter adds nothing to a response that has begun, and cuts it off instead of running the app if it is denied',
     applies: ({ canBeginEarly }) => canBeginEarly,
     async run({ serveEarly }) {
       const passing = await serveEarly(limitOf(1, { subject: laterSubject }))
@@ -99,7 +99,7 @@ export const faultLaws: readonly AdapterLaw[] = [
     },
   },
   {
-    name: 'reads nothing of a body before the decision, and hands it on whole after it',
+    name: 'an adapter reads nothing of a body before the decision, and hands it on whole after it',
     async run({ serve }) {
       const body = 'x'.repeat(200_000)
       const { url, handled } = await serve(limitOf(1, { subject: laterSubject }))
@@ -108,7 +108,7 @@ export const faultLaws: readonly AdapterLaw[] = [
     },
   },
   {
-    name: 'refuses before a body was sent, and closes the connection instead of reading all of it',
+    name: 'an adapter refuses before a body was sent, and closes the connection instead of reading all of it',
     async run({ serve }) {
       const { url, handled } = await serve(limitOf(0))
       same(await sendEndlessBody(url), 'HTTP/1.1 429 Too Many Requests', 'answer')
@@ -116,7 +116,7 @@ export const faultLaws: readonly AdapterLaw[] = [
     },
   },
   {
-    name: 'lets exactly as many pass as the limit says when all come at once',
+    name: 'an adapter lets exactly as many pass as the limit says when all come at once',
     async run({ serve }) {
       const { url } = await serve(limitOf(7, { subject: laterSubject }))
       const answers = await Promise.all(Array.from({ length: 30 }, () => send(url)))

@@ -7,7 +7,7 @@ import { type Begun, beginRequest, send } from './http-client.js'
 /** The place of a request: it is held while the request is under way, and given back when it is over. */
 export const placeLaws: readonly AdapterLaw[] = [
   {
-    name: 'holds a place while a request is under way and gives it back when the response is over',
+    name: 'an adapter holds a place while a request is under way and gives it back when the response is over',
     async run({ serve }) {
       const limiter = onePlace()
       const { url } = await serve(optionsOf(limiter, 'one'))
@@ -20,7 +20,7 @@ export const placeLaws: readonly AdapterLaw[] = [
     },
   },
   {
-    name: 'gives a place back when the client goes away',
+    name: 'an adapter gives a place back when the client goes away',
     async run({ serve }) {
       const limiter = onePlace()
       const { url } = await serve(optionsOf(limiter, 'one'))
@@ -31,7 +31,7 @@ export const placeLaws: readonly AdapterLaw[] = [
     },
   },
   {
-    name: 'gives back the place of a request that a limit further in denies',
+    name: 'an adapter gives back the place of a request that a limit further in denies',
     async run({ serve }) {
       const none = createLimiter({ policies: { none: concurrency({ limit: 0 }) } })
       const { url } = await serve(optionsOf(onePlace(), 'one'), optionsOf(none, 'none'))
@@ -40,7 +40,7 @@ export const placeLaws: readonly AdapterLaw[] = [
     },
   },
   {
-    name: 'gives back what a response of a status charged that is said to be free',
+    name: 'an adapter gives back what a response of a status charged that is said to be free',
     async run({ serve }) {
       const { url } = await serve(limitOf(1, { refundIf: status => status === 200 }))
       for (let time = 0; time < 3; time++) same(await statusWhenFree(url), 200, 'what is free')

@@ -41,7 +41,7 @@ const bounds: readonly Bound[] = [
 
 /** The promise of each algorithm, over histories of bursts and pauses with mixed costs. */
 export const boundLaws: readonly Law[] = bounds.map(bound => ({
-  name: `never admits more than promised in any interval: ${bound.limit.id}`,
+  name: `a store never admits more than promised in any interval: ${bound.limit.id}`,
   run: bench => holdBound(bench, bound),
 }))
 

@@ -4,7 +4,7 @@ import { decide, type Law, type LawBench, same } from './law.js'
 
 /** The published histories, row by row. */
 export const caseLaws: readonly Law[] = caseTables.map(table => ({
-  name: `answers the published cases of ${table.title}`,
+  name: `a store answers the published cases of ${table.title}`,
   run: bench => runTable(bench, table),
 }))
 

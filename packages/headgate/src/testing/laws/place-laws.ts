@@ -9,7 +9,7 @@ const places = (limit: number) => concurrency({ limit, holdFor: '10s' })
 /** The promises of a concurrency limit. Law 3 does not hold for it: a wait is a hint. */
 export const placeLaws: readonly Law[] = [
   {
-    name: 'frees a place when it is given back, once, and never another',
+    name: 'a store frees a place when it is given back, once, and never another',
     async run(bench) {
       const first = await take(bench, 2)
       const second = await take(bench, 2)
@@ -21,7 +21,7 @@ export const placeLaws: readonly Law[] = [
     },
   },
   {
-    name: 'tells places of one microsecond apart',
+    name: 'a store tells places of one microsecond apart',
     async run(bench) {
       const taken = [await take(bench, 3), await take(bench, 3), await take(bench, 3)]
       same(new Set(taken.map(({ takenAtUs }) => takenAtUs)).size, 3, 'names')
@@ -30,7 +30,7 @@ export const placeLaws: readonly Law[] = [
     },
   },
   {
-    name: 'frees a place by itself after its time and not a microsecond sooner, unless it is renewed',
+    name: 'a store frees a place by itself after its time and not a microsecond sooner, unless it is renewed',
     async run(bench) {
       const lost = await take(bench, 2)
       const renewed = await take(bench, 2)
@@ -45,7 +45,7 @@ export const placeLaws: readonly Law[] = [
     },
   },
   {
-    name: 'takes a place again that has expired while its request is under way, if there is room',
+    name: 'a store takes a place again that has expired while its request is under way, if there is room',
     async run(bench) {
       const late = await take(bench, 1)
       bench.clock.advanceMs(HOLD_MS)
@@ -59,7 +59,7 @@ export const placeLaws: readonly Law[] = [
     },
   },
   {
-    name: 'takes no place for a request that another limit denies, and no units for one that finds no place',
+    name: 'a store takes no place for a request that another limit denies, and no units for one that finds no place',
     async run(bench) {
       const rate = slidingWindowLog({ limit: 2, window: '1m' })
       const question = ask(check(bench, rate), check(bench, places(1)))
@@ -76,7 +76,7 @@ export const placeLaws: readonly Law[] = [
     },
   },
   {
-    name: 'hints at a wait of at most a second, and at most until enough places expire',
+    name: 'a store hints at a wait of at most a second, and at most until enough places expire',
     async run(bench) {
       await take(bench, 1)
       same((await decide(bench, places(1))).verdicts[0]?.[0]?.retryAfterUs, 1_000_000, 'early')
@@ -85,7 +85,7 @@ export const placeLaws: readonly Law[] = [
     },
   },
   {
-    name: 'locks no place when the clock steps back',
+    name: 'a store locks no place when the clock steps back',
     async run(bench) {
       same(await admitted(bench, places(3), 5), 3, 'before the step')
       bench.clock.advanceMs(-1_000)
@@ -95,7 +95,7 @@ export const placeLaws: readonly Law[] = [
     },
   },
   {
-    name: 'never has more than the limit under way that have not expired, with requests that end, last and get lost',
+    name: 'a store never has more than the limit under way that have not expired, with requests that end, last and get lost',
     run: holdLimit,
   },
 ]

@@ -8,7 +8,7 @@ const bucket = tokenBucket({ capacity: 5, refillPerSecond: 1 })
 /** Laws 1 and 2: several limits are one question; a denial leaves no trace; shadow checks stand apart. */
 export const questionLaws: readonly Law[] = [
   {
-    name: 'charges every check of an alternative, or none of them',
+    name: 'a store charges every check of an alternative, or none of them',
     async run(bench) {
       const question = ask(check(bench, ten), check(bench, three), check(bench, bucket))
       for (let time = 0; time < 3; time++) same((await bench.store.decide(question)).charged, 0, 'request')
@@ -31,7 +31,7 @@ export const questionLaws: readonly Law[] = [
     },
   },
   {
-    name: 'charges the first alternative that admits and leaves the others alone',
+    name: 'a store charges the first alternative that admits and leaves the others alone',
     async run(bench) {
       const alternatives = [[check(bench, three)], [check(bench, ten)], [check(bench, bucket)]]
       const charged: number[] = []
@@ -48,7 +48,7 @@ export const questionLaws: readonly Law[] = [
     },
   },
   {
-    name: 'shows the verdicts of every alternative it looked at when all deny',
+    name: 'a store shows the verdicts of every alternative it looked at when all deny',
     async run(bench) {
       const alternatives = [[check(bench, three, 4)], [check(bench, bucket, 6)]]
       const answer = await bench.store.decide({ alternatives, shadow: [] })
@@ -57,7 +57,7 @@ export const questionLaws: readonly Law[] = [
     },
   },
   {
-    name: 'writes nothing for a denied request',
+    name: 'a store writes nothing for a denied request',
     async run(bench) {
       await admitted(bench, three, 3)
       const before = await bench.store.peek(ask(check(bench, three)))
@@ -66,7 +66,7 @@ export const questionLaws: readonly Law[] = [
     },
   },
   {
-    name: 'denies a cost above the capacity with "never", not with a date',
+    name: 'a store denies a cost above the capacity with "never", not with a date',
     async run(bench) {
       for (const limit of [three, ten, bucket]) {
         const verdict = (await decide(bench, limit, 1_000)).verdicts[0]?.[0]
@@ -75,7 +75,7 @@ export const questionLaws: readonly Law[] = [
     },
   },
   {
-    name: 'takes a limit of 0 as a ban',
+    name: 'a store takes a limit of 0 as a ban',
     async run(bench) {
       for (const limit of [
         slidingWindowLog({ limit: 0, window: '1m' }),
@@ -90,7 +90,7 @@ export const questionLaws: readonly Law[] = [
     },
   },
   {
-    name: 'charges a shadow check when it admits, even if the request is denied, and never lets it bind',
+    name: 'a store charges a shadow check when it admits, even if the request is denied, and never lets it bind',
     async run(bench) {
       const shadow = [check(bench, bucket, 2)]
       const denied = await bench.store.decide({ alternatives: [[check(bench, three, 4)]], shadow })
@@ -105,14 +105,14 @@ export const questionLaws: readonly Law[] = [
     },
   },
   {
-    name: 'admits a question without any check',
+    name: 'a store admits a question without any check',
     async run(bench) {
       const { charged, verdicts } = await bench.store.decide({ alternatives: [[]], shadow: [] })
       same({ charged, verdicts }, { charged: 0, verdicts: [[]] }, 'answer')
     },
   },
   {
-    name: 'admits exactly the limit of many requests at once',
+    name: 'a store admits exactly the limit of many requests at once',
     async run(bench) {
       const answers = await Promise.all(
         Array.from({ length: 50 }, async (_, index) =>

@@ -13,7 +13,7 @@ const limits: readonly Limit[] = [
 /** What has been used already is charged whether it fits or not, and later requests wait for it. */
 export const settleLaws: readonly Law[] = [
   {
-    name: 'charges what was used beyond the limit, and lets later requests wait for it',
+    name: 'a store charges what was used beyond the limit, and lets later requests wait for it',
     async run(bench) {
       for (const limit of limits) {
         await decide(bench, limit, 8)
@@ -29,7 +29,7 @@ export const settleLaws: readonly Law[] = [
     },
   },
   {
-    name: 'makes a bucket wait for what it owes before it fills again',
+    name: 'a store makes a bucket wait for what it owes before it fills again',
     async run(bench) {
       const limit = tokenBucket({ capacity: 10, refillPerSecond: 1 })
       await decide(bench, limit, 10)
@@ -38,7 +38,7 @@ export const settleLaws: readonly Law[] = [
     },
   },
   {
-    name: 'shuts nobody out for longer than twice a limit takes to come back, whatever was used',
+    name: 'a store shuts nobody out for longer than twice a limit takes to come back, whatever was used',
     async run(bench) {
       for (const limit of limits) {
         for (let time = 0; time < 5; time++) await chargeMore(bench, limit, 2 ** 32 - 1)

@@ -13,21 +13,21 @@ const limits: readonly Limit[] = [
 /** Laws 3, 4, 6 and 10: what time does to a limit. */
 export const timeLaws: readonly Law[] = [
   ...limits.map(limit => ({
-    name: `admits after exactly retryAfterMs and not a millisecond sooner: ${limit.id}`,
+    name: `a store admits after exactly retryAfterMs and not a millisecond sooner: ${limit.id}`,
     run: (bench: LawBench) => obeyRetryAfter(bench, limit),
   })),
   ...limits.map(limit => ({
-    name: `admits nothing more when the clock steps back, and locks no key: ${limit.id}`,
+    name: `a store admits nothing more when the clock steps back, and locks no key: ${limit.id}`,
     run: (bench: LawBench) => stepBack(bench, limit),
   })),
   {
-    name: 'counts two requests of one microsecond twice',
+    name: 'a store counts two requests of one microsecond twice',
     async run(bench) {
       for (const limit of limits) same(await admitted(bench, limit, 20), 7, limit.id)
     },
   },
   {
-    name: 'is exact for limits of 2^32 - 1 and windows of 366 days',
+    name: 'a store is exact for limits of 2^32 - 1 and windows of 366 days',
     async run(bench) {
       const most = 2 ** 32 - 1
       for (const limit of [
@@ -47,7 +47,7 @@ export const timeLaws: readonly Law[] = [
     },
   },
   {
-    name: 'is exact for windows of one millisecond',
+    name: 'a store is exact for windows of one millisecond',
     async run(bench) {
       const limit = slidingWindowLog({ limit: 2, window: '1ms' })
       same(await admitted(bench, limit, 3), 2, 'in the first millisecond')

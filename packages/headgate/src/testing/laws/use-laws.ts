@@ -14,7 +14,7 @@ const makers: readonly ((limit: number) => Limit)[] = [
 /** Laws 8 and 9: peek, reset, refund, and limits that change. */
 export const useLaws: readonly Law[] = [
   {
-    name: 'peeks without changing anything',
+    name: 'a store peeks without changing anything',
     async run(bench) {
       for (const maker of makers) {
         const question = ask(check(bench, maker(5), 2))
@@ -27,7 +27,7 @@ export const useLaws: readonly Law[] = [
     },
   },
   {
-    name: 'forgets what was used on reset, and only of that subject',
+    name: 'a store forgets what was used on reset, and only of that subject',
     async run(bench) {
       for (const maker of makers) {
         const limit = maker(2)
@@ -41,7 +41,7 @@ export const useLaws: readonly Law[] = [
     },
   },
   {
-    name: 'keeps subjects, scopes and limits apart',
+    name: 'a store keeps subjects, scopes and limits apart',
     async run(bench) {
       const limit = slidingWindowLog({ limit: 1, window: '1m' })
       const checks = [
@@ -55,7 +55,7 @@ export const useLaws: readonly Law[] = [
     },
   },
   {
-    name: 'refunds a charge, whole or in part, and no more than it took',
+    name: 'a store refunds a charge, whole or in part, and no more than it took',
     async run(bench) {
       for (const maker of makers) {
         const limit = maker(10)
@@ -68,7 +68,7 @@ export const useLaws: readonly Law[] = [
     },
   },
   {
-    name: 'refunds at the time of the charge, so nothing comes back once it has left the window',
+    name: 'a store refunds at the time of the charge, so nothing comes back once it has left the window',
     async run(bench) {
       for (const maker of makers.slice(0, 3)) {
         const limit = maker(10)
@@ -82,7 +82,7 @@ export const useLaws: readonly Law[] = [
     },
   },
   {
-    name: 'lowers later totals of the log when an earlier charge is refunded',
+    name: 'a store lowers later totals of the log when an earlier charge is refunded',
     async run(bench) {
       const limit = slidingWindowLog({ limit: 10, window: '10s' })
       const first = await charge(bench, limit, 4)
@@ -97,7 +97,7 @@ export const useLaws: readonly Law[] = [
     },
   },
   {
-    name: 'refunds the oldest units first without a reference',
+    name: 'a store refunds the oldest units first without a reference',
     async run(bench) {
       const limit = slidingWindowLog({ limit: 10, window: '10s' })
       const first = await charge(bench, limit, 4)
@@ -109,7 +109,7 @@ export const useLaws: readonly Law[] = [
     },
   },
   {
-    name: 'starts a new life on reset, to which nothing charged before it is given back',
+    name: 'a store starts a new life on reset, to which nothing charged before it is given back',
     async run(bench) {
       for (const maker of makers) {
         for (const pauseMs of [0, 1]) {
@@ -135,7 +135,7 @@ export const useLaws: readonly Law[] = [
     },
   },
   {
-    name: 'gives back of units held in advance only what a bucket has not refilled since',
+    name: 'a store gives back of units held in advance only what a bucket has not refilled since',
     async run(bench) {
       const limit = tokenBucket({ capacity: 10, refillPerSecond: 1 })
       const held = await charge(bench, limit, 6)
@@ -152,7 +152,7 @@ export const useLaws: readonly Law[] = [
     },
   },
   {
-    name: 'gives nothing back to a bucket that misses more than the capacity it is given back with',
+    name: 'a store gives nothing back to a bucket that misses more than the capacity it is given back with',
     async run(bench) {
       const bucket = (capacity: number): Limit => tokenBucket({ capacity, refillPerSecond: 0.001 })
       const early = await charge(bench, bucket(10), 4)
@@ -162,7 +162,7 @@ export const useLaws: readonly Law[] = [
     },
   },
   {
-    name: 'keeps what was used when the numbers change, up or down',
+    name: 'a store keeps what was used when the numbers change, up or down',
     async run(bench) {
       for (const maker of makers) {
         await admitted(bench, maker(10), 6)
