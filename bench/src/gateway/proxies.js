@@ -1,21 +1,20 @@
 /** The reverse proxies that are loaded, each in a process of its own before the same upstream. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { startListener, startGateway as startRigGateway } from '../rig/gateway.js'
+import { cpuSecondsOf } from '../rig/proc.js'
 
 /** @typedef {{ name: string, port: number, cpuUs(): number, stop(): void }} Proxy */
 
-const MAIN = fileURLToPath(new URL('../../../packages/server/dist/main.js', import.meta.url))
 const POLICY = `policies:
   api: { algorithm: sliding-window-counter, limit: 4000000000, window: 1m }
 default: { policy: api }
 `
-/** Of a process, in the ticks of /proc. */
-const US_PER_TICK = 10_000
 
 /** A port that is free now. @returns {Promise<number>} */
 async function freePort() {
@@ -27,48 +26,22 @@ async function freePort() {
   return port
 }
 
-/** @param {number} pid */
-function cpuUsOf(pid) {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
-  return (Number(fields[11]) + Number(fields[12])) * US_PER_TICK
-}
-
-/**
- * @param {string} name @param {string} command @param {readonly string[]} args
- * @param {{ port?: number, ready: RegExp | null }} how The port is read from what it prints, unless it is known.
- * @returns {Promise<Proxy>}
- */
-async function start(name, command, args, { port, ready }) {
-  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] })
-  const pid = /** @type {number} */ (child.pid)
-  let text = ''
-  child.stdout.setEncoding('utf8').on('data', chunk => {
-    text += chunk
-  })
-  while (ready !== null && !ready.test(text)) await once(child.stdout, 'data')
-  if (ready === null) await new Promise(resolve => setTimeout(resolve, 500))
-  const found = port ?? Number(/** @type {RegExp} */ (ready).exec(text)?.[1])
-  return { name, port: found, cpuUs: () => cpuUsOf(pid), stop: () => void child.kill() }
+/** @param {string} name @param {{ pid: number, port: number, stop(): unknown }} running @returns {Proxy} */
+function asProxy(name, { pid, port, stop }) {
+  return { name, port, cpuUs: () => cpuSecondsOf(pid) * 1e6, stop: () => void stop() }
 }
 
 /** @param {string} file @param {string} name @param {...string} args */
-export function startNode(name, file, ...args) {
-  const path = fileURLToPath(new URL(file, import.meta.url))
-  return start(name, process.execPath, [path, ...args], { ready: /^(\d+)$/m })
+export async function startNode(name, file, ...args) {
+  return asProxy(name, await startListener(new URL(file, import.meta.url).href, ...args))
 }
 
 /** @param {number} upstreamPort */
 export async function startGateway(upstreamPort) {
-  const folder = mkdtempSync(join(tmpdir(), 'headgate-bench-'))
-  const config = join(folder, 'headgate.yaml')
-  writeFileSync(config, POLICY)
-  const args = ['serve', '--config', config, '--port', '0', '--admin-port', '0']
-  const upstream = ['--upstream', `http://127.0.0.1:${upstreamPort}`]
-  const proxy = await start('headgate serve', process.execPath, [MAIN, ...args, ...upstream], {
-    ready: /gateway +http:\/\/127\.0\.0\.1:(\d+)/,
-  })
-  rmSync(folder, { recursive: true, force: true })
-  return proxy
+  return asProxy(
+    'headgate serve',
+    await startRigGateway(POLICY, ['--upstream', `http://127.0.0.1:${upstreamPort}`]),
+  )
 }
 
 /** In one process, as the others. @param {number} upstreamPort */
@@ -91,8 +64,21 @@ http { access_log off; ${paths.join(' ')}
 `,
   )
   const nginx = process.env.HEADGATE_NGINX ?? 'nginx'
-  return start('nginx, limit_req', nginx, ['-c', join(folder, 'nginx.conf'), '-e', 'stderr'], {
-    port,
-    ready: null,
-  })
+  const child = spawn(nginx, ['-c', join(folder, 'nginx.conf'), '-e', 'stderr'], { stdio: 'inherit' })
+  await untilItListens(port)
+  return asProxy('nginx, limit_req', { pid: Number(child.pid), port, stop: () => child.kill() })
+}
+
+/** @param {number} port */
+async function untilItListens(port) {
+  for (let attempt = 0; attempt < 100; attempt++) {
+    const socket = connect(port, '127.0.0.1')
+    const listens = await new Promise(resolve => {
+      socket.once('connect', () => resolve(true)).once('error', () => resolve(false))
+    })
+    socket.destroy()
+    if (listens) return
+    await sleep(50)
+  }
+  throw new Error(`nothing listens on port ${port}`)
 }

@@ -6,7 +6,7 @@ const ANSWER = 'HTTP/1.1 429 Too Many Requests\r\nContent-Length: 5\r\nx: y\r\n\
 it('an answer is whole when its last byte is there', () => {
   for (let length = 0; length < ANSWER.length; length++)
     expect(readAnswer(ANSWER.slice(0, length))).toBe(null)
-  expect(readAnswer(ANSWER)).toEqual({ status: 429 })
+  expect(readAnswer(ANSWER)).toEqual({ status: 429, headLength: ANSWER.length - 5, length: ANSWER.length })
 })
 
 it('an answer without a length is refused, because its end could not be told', () => {

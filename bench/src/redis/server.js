@@ -4,6 +4,8 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { guardProcess } from '../rig/guard.js'
+import { redisProgram } from '../rig/redis-program.js'
 import { openIoredis } from './clients.js'
 
 /**
@@ -33,14 +35,13 @@ export async function startServer(/** @type {readonly string[]} */ args = []) {
     '--appendonly',
     'no',
   ]
-  const child = spawn('redis-server', [...settings, ...args], { stdio: 'ignore' })
+  const child = spawn(await redisProgram(), [...settings, ...args], { stdio: 'ignore' })
   const failed = new Promise((_, reject) => {
     child.once('error', reject)
     child.once('exit', code => reject(new Error(`redis-server ended with ${code}`)))
   })
   failed.catch(() => {})
-  const end = () => child.kill('SIGKILL')
-  process.once('exit', end)
+  const letGo = guardProcess(/** @type {number} */ (child.pid))
   const url = `redis://127.0.0.1:${port}`
   const client = await Promise.race([connect(port, url), failed])
   /** @param {string} section @param {string} field */
@@ -55,10 +56,11 @@ export async function startServer(/** @type {readonly string[]} */ args = []) {
     empty: async () => void (await client.flushall()),
     async stop() {
       client.disconnect()
-      process.off('exit', end)
       const ended = new Promise(resolve => child.once('exit', resolve))
-      end()
+      // Nothing is worth saving, and this signal also ends a frozen one.
+      child.kill('SIGKILL')
       await ended
+      letGo()
       await rm(dir, { recursive: true, force: true })
     },
   }
@@ -91,6 +93,8 @@ function isFree(port) {
 
 /** Of the redis-server that `startServer` starts. */
 export function redisVersion() {
-  const said = execFileSync('redis-server', ['--version'], { encoding: 'utf8' })
+  const said = execFileSync(process.env.HEADGATE_REDIS_SERVER ?? 'redis-server', ['--version'], {
+    encoding: 'utf8',
+  })
   return /v=(\S+)/.exec(said)?.[1] ?? ''
 }

@@ -1,0 +1,107 @@
+/**
+ * `npm run demo`: two gateways with one Redis in front of three apps, callers who behave and callers who do not, and a
+ * Redis that is frozen on the way. Ends by itself and leaves nothing running.
+ *
+ *   npm run demo                    about a minute
+ *   npm run demo -- --seconds 300   longer, to look around in the dashboard
+ *   npm run demo -- --no-open       does not open a browser
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { CLIENTS, WARM_UP } from './cast.js'
+import { coloursFor } from './colours.js'
+import { openBrowser } from './open-browser.js'
+import { createPlainLines } from './plain-lines.js'
+import { createScreen } from './screen.js'
+import { setUp } from './stage.js'
+import { summaryText, verdicts } from './summary.js'
+import { Tally } from './tally.js'
+import { runTraffic } from './traffic.js'
+
+const [LEAST_SECONDS, MOST_SECONDS] = [6, 3_600]
+const DRAW_EVERY_MS = 250
+/** A freeze of five seconds, and of a quarter of the time where that is less. */
+const FREEZE_SECONDS = 5
+const WARM_UP_SECONDS = 1.5
+
+const { stdout } = process
+const colours = coloursFor(stdout)
+/** Ctrl-C and SIGTERM: what was started is ended, and nothing is summed up. */
+const interrupted = new AbortController()
+for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP']))
+  process.once(signal, () => interrupted.abort())
+
+function readOptions() {
+  const { values } = parseArgs({
+    options: { seconds: { type: 'string', default: '50' }, 'no-open': { type: 'boolean', default: false } },
+  })
+  const seconds = Number(values.seconds)
+  if (!Number.isInteger(seconds) || seconds < LEAST_SECONDS || seconds > MOST_SECONDS)
+    throw new Error(
+      `--seconds: expected a whole number from ${LEAST_SECONDS} to ${MOST_SECONDS}, got ${values.seconds}`,
+    )
+  return { seconds, opensBrowser: !values['no-open'] }
+}
+
+/** @param {import('./stage.js').Stage} stage @param {number} seconds @returns {Promise<import('./summary.js').Result>} */
+async function perform(stage, seconds) {
+  const { signal } = interrupted
+  await runTraffic(WARM_UP, stage.gatewayPorts, WARM_UP_SECONDS, () => {}, signal)
+  const before = await stage.answered()
+  const tally = new Tally(CLIENTS.length)
+  const view = stdout.isTTY ? createScreen(stdout, colours, stage.dashboardUrl) : createPlainLines(stdout)
+  /** @type {import('./screen.js').Moment['redis']} */
+  let redis = 'answering'
+  const beganMs = performance.now()
+  const nowMs = () => performance.now() - beganMs
+  const drawing = setInterval(() => {
+    view.show({ second: nowMs() / 1000, seconds, redis, now: tally.justNow(nowMs()), all: tally.all() })
+  }, DRAW_EVERY_MS)
+  const traffic = runTraffic(CLIENTS, stage.gatewayPorts, seconds, sent => tally.add(sent), signal)
+  try {
+    await sleep(seconds * 450, undefined, { signal })
+    const freeze = { beganMs: nowMs(), endedMs: 0 }
+    stage.freeze()
+    redis = 'frozen'
+    await sleep(Math.min(FREEZE_SECONDS, seconds / 4) * 1000, undefined, { signal })
+    freeze.endedMs = nowMs()
+    stage.thaw()
+    redis = 'thawed'
+    await traffic
+    return {
+      seconds,
+      all: tally.all(),
+      frozen: tally.between(freeze.beganMs, freeze.endedMs),
+      frozenSeconds: (freeze.endedMs - freeze.beganMs) / 1000,
+      answeredInside: tally.answeredInside(freeze),
+      apps: (await stage.answered()).map((count, app) => count - (before[app] ?? 0)),
+    }
+  } finally {
+    clearInterval(drawing)
+    view.end()
+  }
+}
+
+async function demo() {
+  const { seconds, opensBrowser } = readOptions()
+  stdout.write(`\n${colours.bold('headgate')}: one limit for every caller, whatever happens to Redis\n\n`)
+  const stage = await setUp(step => stdout.write(colours.dim(`  starting ${step}\n`)))
+  try {
+    stdout.write(`  dashboard: ${stage.dashboardUrl}\n\n`)
+    if (opensBrowser) openBrowser(stage.dashboardUrl)
+    const result = await perform(stage, seconds)
+    stdout.write(`\n${summaryText(result, colours)}\n`)
+    return Object.values(verdicts(result)).every(Boolean) ? 0 : 1
+  } finally {
+    await stage.takeDown()
+    stdout.write(colours.dim('\n  Everything that was started has been stopped.\n'))
+  }
+}
+
+try {
+  process.exitCode = await demo()
+} catch (error) {
+  const wasInterrupted = interrupted.signal.aborted
+  if (!wasInterrupted) process.stderr.write(`${error instanceof Error ? error.message : error}\n`)
+  process.exitCode = wasInterrupted ? 130 : 1
+}

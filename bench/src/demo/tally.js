@@ -1,0 +1,81 @@
+/** Counts what was asked and what came of it: in all, while Redis was frozen, and just now. */
+import { latenciesOf } from '../redis/latencies.js'
+
+/** @typedef {import('../traffic/send.js').Sent} Sent */
+/** @typedef {{ asked: number, allowed: number, refused: number, failed: number }} Counts */
+/** @typedef {{ beganMs: number, endedMs: number }} Freeze Since the start of the traffic. */
+
+const JUST_NOW_MS = 1_000
+
+/** @returns {Counts} */
+const nothing = () => ({ asked: 0, allowed: 0, refused: 0, failed: 0 })
+
+export class Tally {
+  /** @type {Sent[]} */
+  #all = []
+  /** Of each client, by its place in the cast. */
+  #clients
+
+  /** @param {number} clients */
+  constructor(clients) {
+    this.#clients = clients
+  }
+
+  /** @param {Sent} sent */
+  add(sent) {
+    this.#all.push(sent)
+  }
+
+  /** What was due in a time and has been answered. @param {number} fromMs @param {number} toMs */
+  between(fromMs, toMs) {
+    return this.#summary(this.#all.filter(({ dueMs }) => dueMs >= fromMs && dueMs < toMs))
+  }
+
+  /** @param {number} nowMs */
+  justNow(nowMs) {
+    // Answers come nearly in order; the tail is enough.
+    return this.#summary(this.#all.slice(-2_000).filter(({ dueMs }) => dueMs >= nowMs - JUST_NOW_MS))
+  }
+
+  all() {
+    return this.#summary(this.#all)
+  }
+
+  /** What was answered while Redis was frozen, of what was due in that time. @param {Freeze} freeze */
+  answeredInside({ beganMs, endedMs }) {
+    return this.#all.filter(
+      ({ dueMs, latencyMs, answer }) =>
+        answer.status !== 0 && dueMs >= beganMs && dueMs + latencyMs < endedMs,
+    ).length
+  }
+
+  /** @param {readonly Sent[]} list */
+  #summary(list) {
+    const clients = Array.from({ length: this.#clients }, nothing)
+    const total = nothing()
+    for (const { sender, answer } of list) {
+      const counts = clients[sender]
+      if (counts !== undefined) count(counts, answer.status)
+      count(total, answer.status)
+    }
+    const timesMs = list.map(({ latencyMs }) => latencyMs)
+    const { p50Ms, p99Ms } = latenciesOf(timesMs)
+    return {
+      clients,
+      total,
+      p50Ms,
+      p99Ms,
+      slowestMs: timesMs.reduce((one, other) => Math.max(one, other), 0),
+    }
+  }
+}
+
+/** @typedef {ReturnType<Tally['all']>} Summary */
+
+/** @param {Counts} counts @param {number} status */
+function count(counts, status) {
+  counts.asked++
+  if (status === 200) counts.allowed++
+  else if (status === 429) counts.refused++
+  else counts.failed++
+}

@@ -1,0 +1,111 @@
+import { connect } from 'node:net'
+import { readAnswer } from '../http/answer.js'
+
+/** @typedef {{ readonly status: number, readonly head: string, readonly body: string }} Answer Status 0: there was none. */
+/** @typedef {{ readonly request: Buffer, readonly done: (answer: Answer) => void, sends: number }} Asked */
+
+const NONE = Object.freeze({ status: 0, head: '', body: '' })
+
+/**
+ * A connection that is kept open, with one request under way and the others waiting their turn.
+ * One that was closed is opened again by the next request. A request that met the end of an idle connection is sent
+ * once more, as browsers do; any other that is lost stays lost.
+ */
+export class Connection {
+  #port
+  /** @type {import('node:net').Socket | null} */
+  #socket = null
+  #received = ''
+  #wasUsed = false
+  /** @type {Asked | null} */
+  #underWay = null
+  /** @type {Asked[]} */
+  #waiting = []
+
+  /** @param {number} port */
+  constructor(port) {
+    this.#port = port
+  }
+
+  get isOpen() {
+    return this.#socket?.readyState === 'open'
+  }
+
+  /** Opens it without asking anything. @returns {Promise<void>} */
+  open() {
+    const socket = this.#connected()
+    return new Promise((resolve, reject) => {
+      socket.once('connect', resolve)
+      socket.once('close', () => reject(new Error(`no connection to port ${this.#port}`)))
+    })
+  }
+
+  /** @param {Buffer} request @param {(answer: Answer) => void} done Called once, whatever happens. */
+  ask(request, done) {
+    this.#waiting.push({ request, done, sends: 0 })
+    if (this.#underWay === null) this.#next()
+  }
+
+  close() {
+    this.#socket?.destroy()
+  }
+
+  #next() {
+    const asked = this.#waiting.shift() ?? null
+    this.#underWay = asked
+    if (asked !== null) this.#send(asked)
+  }
+
+  /** @param {Asked} asked */
+  #send(asked) {
+    asked.sends++
+    this.#connected().write(asked.request)
+  }
+
+  #connected() {
+    if (this.#socket !== null) return this.#socket
+    const socket = connect({ port: this.#port, host: '127.0.0.1', noDelay: true })
+    this.#socket = socket
+    this.#received = ''
+    this.#wasUsed = false
+    socket.setEncoding('latin1')
+    socket.on('data', chunk => this.#read(String(chunk)))
+    // What was lost is told when the connection closes.
+    socket.on('error', () => {})
+    socket.on('close', () => {
+      // Ended by ourselves, after its last answer.
+      if (this.#socket !== socket) return
+      this.#socket = null
+      const asked = this.#underWay
+      if (asked?.sends === 1 && this.#wasUsed && this.#received === '') this.#send(asked)
+      else this.#answered(NONE)
+    })
+    return socket
+  }
+
+  /** @param {string} chunk */
+  #read(chunk) {
+    this.#received += chunk
+    const answer = readAnswer(this.#received)
+    if (answer === null) return
+    const { status, headLength, length } = answer
+    const head = this.#received.slice(0, headLength)
+    const body = this.#received.slice(headLength, length)
+    this.#received = this.#received.slice(length)
+    this.#wasUsed = true
+    if (/\r\nconnection: close/i.test(head)) {
+      this.#socket?.destroy()
+      this.#socket = null
+    }
+    this.#answered({ status, head, body })
+  }
+
+  /** @param {Answer} answer */
+  #answered(answer) {
+    const asked = this.#underWay
+    if (asked === null) return
+    this.#underWay = null
+    asked.done(answer)
+    this.#next()
+  }
+}
