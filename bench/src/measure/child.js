@@ -11,6 +11,8 @@ export class Child {
   constructor(file, args) {
     this.#process = fork(fileURLToPath(new URL(file, import.meta.url)), args, {
       execArgv: ['--expose-gc'],
+      // Lists of numbers as they are, and not as texts.
+      serialization: 'advanced',
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     })
     for (const stream of [this.#process.stdout, this.#process.stderr]) {
@@ -18,6 +20,10 @@ export class Child {
         this.#output += text
       })
     }
+  }
+
+  get pid() {
+    return /** @type {number} */ (this.#process.pid)
   }
 
   /** The next message. @returns {Promise<unknown>} */

@@ -5,6 +5,7 @@
 
 /**
  * @typedef {object} Sent
+ * @property {number} request Its place in the schedule.
  * @property {number} sender
  * @property {number} dueMs Since the start.
  * @property {number} lateMs How much later than that we handed it to its connection.
@@ -45,7 +46,14 @@ export function sendOnTime({ dueMs, sender }, send, tell, signal) {
       underWay++
       send(from, request, answer => {
         underWay--
-        tell({ sender: from, dueMs: due, lateMs, latencyMs: performance.now() - beganMs - due, answer })
+        tell({
+          request,
+          sender: from,
+          dueMs: due,
+          lateMs,
+          latencyMs: performance.now() - beganMs - due,
+          answer,
+        })
         endIfDone()
       })
     }

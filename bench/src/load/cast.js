@@ -1,0 +1,35 @@
+/** A thousand users, a few of whom ask for twice what they may, so that about one request in twenty is refused. */
+import { IDENTIFY } from '../traffic/request.js'
+
+const REFUSED_SHARE = 0.05
+const LEAST_LIMIT = 10
+/** What the well-behaved have room for beyond what they use. */
+const ROOM = 4
+
+/** @typedef {{ perSecond: number, isAbusive: boolean }} User */
+/** @typedef {{ users: readonly User[], limitPerSecond: number }} Cast */
+
+/** @param {{ rate: number, users: number }} order @returns {Cast} */
+export function castOf({ rate, users }) {
+  const limitPerSecond = Math.max(LEAST_LIMIT, Math.ceil((ROOM * rate) / users))
+  const abusers = Math.max(1, Math.round((REFUSED_SHARE * rate) / limitPerSecond))
+  // Each is refused as much as it is let through.
+  const abuse = { perSecond: (2 * REFUSED_SHARE * rate) / abusers, isAbusive: true }
+  const rest = { perSecond: ((1 - 2 * REFUSED_SHARE) * rate) / (users - abusers), isAbusive: false }
+  return {
+    users: Array.from({ length: users }, (_, user) => (user < abusers ? abuse : rest)),
+    limitPerSecond: Math.round((REFUSED_SHARE * rate) / abusers),
+  }
+}
+
+/** @param {number} limitPerSecond @param {number} upstreamPort */
+export function policyFile(limitPerSecond, upstreamPort) {
+  return `${IDENTIFY}
+policies:
+  api:
+    - { algorithm: token-bucket, capacity: ${limitPerSecond}, refillPerSecond: ${limitPerSecond} }
+    - { algorithm: sliding-window-counter, limit: ${limitPerSecond * 3_600}, window: 1h }
+default: { policy: api }
+upstream: http://127.0.0.1:${upstreamPort}
+`
+}
