@@ -1,4 +1,5 @@
 export type { Arrival, ArrivalSample } from './observe/statistics/arrivals.js'
+export { mergeArrivals } from './observe/statistics/arrivals.js'
 export type { LatencyCounts } from './observe/statistics/latencies.js'
 export {
   addCounts as addLatencies,

@@ -40,6 +40,8 @@ async function admin({ metricsPublic = false, names = [] as string[] } = {}) {
     upstreams: new UpstreamCounts(),
     metricsPublic,
     log: () => {},
+    workers: () => ({ ready: 1, wanted: 1 }),
+    arrivals: async () => ({ arrivals: [], share: 1 }),
     isServing: () => true,
     configState: () => ({ config: 'current', refusedConfigs: 0 }),
   })

@@ -75,6 +75,9 @@ it('serve --help lists the flags, all of which the reference explains', async ()
                                            "127.0.0.1")
       -p, --port <number>                  port the gateway listens on; 0 chooses a
                                            free one (default: 8080)
+      --workers <number>                   processes that serve the gateway and
+                                           Envoy; more than one needs --redis
+                                           (default: 1)
       --tls-cert <file>                    certificate of the gateway, with those
                                            that lead to its authority, in PEM
       --tls-key <file>                     its key, in PEM
@@ -167,7 +170,7 @@ it('serve --help lists the flags, all of which the reference explains', async ()
 
     Examples:
       headgate serve --demo
-      headgate serve --upstream http://127.0.0.1:3000 --redis redis://127.0.0.1:6379
+      headgate serve --upstream http://127.0.0.1:3000 --redis redis://127.0.0.1:6379 --workers 4
       headgate serve --host 0.0.0.0 --admin-host 0.0.0.0 --admin-token prometheus:read:file:/run/secrets/prometheus
     "
   `)

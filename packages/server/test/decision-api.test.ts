@@ -27,6 +27,8 @@ const endpoints = adminEndpoints({
   upstreams: new UpstreamCounts(),
   metricsPublic: false,
   log: line => logged.push(line),
+  workers: () => ({ ready: 1, wanted: 1 }),
+  arrivals: async () => ({ arrivals: [], share: 1 }),
   isServing: () => serving,
   configState: () => configState,
 })

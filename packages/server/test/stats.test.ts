@@ -37,6 +37,8 @@ const figures = figuresOf(gate, statistics)
 const endpoints = adminEndpoints({
   upstreams: new UpstreamCounts(),
   ...{ gate, figures, statistics, log: () => {}, metricsPublic: false, isServing: () => true },
+  workers: () => ({ ready: 1, wanted: 1 }),
+  arrivals: async () => statistics.arrivals(),
   configState: () => ({ config: 'current', refusedConfigs: 0 }),
 })
 const server = createAdminServer({ endpoints, tokens: [], names: [], log: () => {} })

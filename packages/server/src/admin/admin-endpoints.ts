@@ -1,10 +1,10 @@
 import type { Gate } from 'headgate'
-import type { Statistics } from 'headgate/statistics'
+import type { ArrivalSample, Statistics } from 'headgate/statistics'
 import { decisionEndpoints } from '../decision-api/decision-endpoints.js'
 import { openApiEndpoint } from '../decision-api/openapi/openapi-endpoint.js'
 import type { Log } from '../gateway/throttled-log.js'
 import { metricsEndpoints } from '../metrics/metrics-endpoints.js'
-import type { UpstreamCounts } from '../metrics/upstream-counts.js'
+import type { UpstreamReading } from '../metrics/upstream-counts.js'
 import type { Figures } from '../observe/figures.js'
 import { statsEndpoints } from '../observe/stats-endpoints.js'
 import { subjectEndpoints } from '../observe/subject-endpoints.js'
@@ -16,8 +16,10 @@ import { type Health, probes } from './probes.js'
 export interface AdminEndpointsOptions extends Health {
   readonly gate: Gate
   readonly figures: Figures
-  readonly statistics: Statistics
-  readonly upstreams: UpstreamCounts
+  readonly statistics: Pick<Statistics, 'read'>
+  /** When a share of the subjects asked. */
+  arrivals(): Promise<ArrivalSample>
+  readonly upstreams: { read(): readonly UpstreamReading[] }
   /** Whether metrics need no token. */
   readonly metricsPublic: boolean
   readonly log: Log
@@ -28,6 +30,7 @@ export function adminEndpoints({
   gate,
   figures,
   statistics,
+  arrivals,
   upstreams,
   metricsPublic,
   log,
@@ -41,6 +44,6 @@ export function adminEndpoints({
     ...operatorEndpoints(gate),
     ...statsEndpoints(figures),
     ...subjectEndpoints(gate, figures),
-    whatIfEndpoint(statistics),
+    whatIfEndpoint(arrivals),
   ]
 }

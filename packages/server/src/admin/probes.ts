@@ -6,20 +6,24 @@ import { type Caller, type Endpoint, may, open } from './endpoint.js'
 export interface Health {
   /** Whether the service takes requests: not while it finishes what is under way, to stop. */
   isServing(): boolean
+  /** How many processes serve, and how many should. */
+  workers(): { readonly ready: number; readonly wanted: number }
   /** Whether the policy file is in use as it is. */
   configState(): ConfigCounts
 }
 
 /** Everybody gets the status; what else there is to say needs the role `read`. */
-export function probes({ isServing, configState }: Health): readonly Endpoint[] {
+export function probes({ isServing, workers, configState }: Health): readonly Endpoint[] {
   const alive = open(() => jsonAnswer(200, { status: 'ok' }))
   const ready = open((_req, caller) => readiness(caller))
 
   function readiness(caller: Caller | null): HttpAnswer {
-    const details = caller !== null && may(caller, 'read') ? configState() : {}
-    return isServing()
-      ? jsonAnswer(200, { status: 'ok', ...details })
-      : jsonAnswer(503, { status: 'stopping', ...details })
+    const { ready, wanted } = workers()
+    const isTold = caller !== null && may(caller, 'read')
+    const details = isTold ? { ...configState(), ...(wanted > 1 && { workers: { ready, wanted } }) } : {}
+    if (!isServing()) return jsonAnswer(503, { status: 'stopping', ...details })
+    if (ready < wanted) return jsonAnswer(503, { status: 'incomplete', ...details })
+    return jsonAnswer(200, { status: 'ok', ...details })
   }
 
   return [

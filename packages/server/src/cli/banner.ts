@@ -7,14 +7,22 @@ const EXTRA_REQUESTS = 5
 /** Beyond this nobody wants to see a loop of requests run. */
 const MOST_REQUESTS = 200
 
+export interface BannerFacts {
+  /** Whether the small upstream that is built in answers. */
+  readonly isDemo: boolean
+  /** Where limits are kept, in words. */
+  readonly limits: string
+  /** Whether nobody is asked for a token. */
+  readonly isOpen: boolean
+  /** How many processes serve. */
+  readonly workers: number
+}
+
 /** What is told at the start: what listens where, who gets what, and a line to try it with. */
-export function banner(
-  service: Service,
-  { isDemo, limits, isOpen }: { readonly isDemo: boolean; readonly limits: string; readonly isOpen: boolean },
-): string {
+export function banner(service: Service, { isDemo, limits, isOpen, workers }: BannerFacts): string {
   const { example } = service
   return [
-    `headgate ${readVersion()}, limits ${limits}`,
+    `headgate ${readVersion()}, limits ${limits}${workers > 1 ? `, ${workers} workers` : ''}`,
     '',
     `  gateway       ${service.gatewayUrl}  ->  ${service.upstreamUrl}${isDemo ? ' (built-in demo)' : ''}`,
     `  decision API  ${service.adminUrl}  (${isOpen ? 'this machine only' : 'with a token'})`,

@@ -24,6 +24,7 @@ import { createTerminal, type Terminal } from './terminal.js'
 import { UsageError } from './usage-error.js'
 import { readVersion } from './version.js'
 import { addWatchCommands } from './watch-commands.js'
+import { wholeNumber } from './whole-number.js'
 
 /** What the exit code of a command says to a script; `docs/reference/cli.md` explains them. */
 const EXIT = { ok: 0, failure: 1, usage: 2, unavailable: 3, notHeadgate: 4, denied: 5 }
@@ -72,6 +73,12 @@ function buildProgram(terminal: Terminal): Command {
     .option('-c, --config <file>', 'policy file (default: "headgate.yaml"; with --demo it may be missing)')
     .option('--host <address>', 'address the gateway listens on', '127.0.0.1')
     .option('-p, --port <number>', 'port the gateway listens on; 0 chooses a free one', parsePort, 8080)
+    .option(
+      '--workers <number>',
+      'processes that serve the gateway and Envoy; more than one needs --redis',
+      wholeNumber(1, 64),
+      1,
+    )
     .option('--tls-cert <file>', 'certificate of the gateway, with those that lead to its authority, in PEM')
     .option('--tls-key <file>', 'its key, in PEM')
     .option('-u, --upstream <url>', 'where requests go; takes the place of the one in the file')
@@ -91,7 +98,7 @@ function buildProgram(terminal: Terminal): Command {
     .allowExcessArguments(false)
     .addHelpText(
       'after',
-      '\nEvery flag may be set in the environment: --admin-port as HEADGATE_ADMIN_PORT.\n\nExamples:\n  headgate serve --demo\n  headgate serve --upstream http://127.0.0.1:3000 --redis redis://127.0.0.1:6379\n  headgate serve --host 0.0.0.0 --admin-host 0.0.0.0 --admin-token prometheus:read:file:/run/secrets/prometheus',
+      '\nEvery flag may be set in the environment: --admin-port as HEADGATE_ADMIN_PORT.\n\nExamples:\n  headgate serve --demo\n  headgate serve --upstream http://127.0.0.1:3000 --redis redis://127.0.0.1:6379 --workers 4\n  headgate serve --host 0.0.0.0 --admin-host 0.0.0.0 --admin-token prometheus:read:file:/run/secrets/prometheus',
     )
     .hook('preAction', command => takeFlagsFrom(process.env, command))
     .action(async (flags: ServeFlags, command: Command) => {

@@ -30,24 +30,30 @@ const SECRETS = [
 /** `redis://user:password@host` without what stands before the @. */
 const CREDENTIALS = /(\/\/)[^/\s'"]*@/g
 
-export function createServerLog(format: LogFormat, terminal: Terminal): ServerLog {
-  return format === 'json' ? jsonLog(terminal) : textLog(terminal)
+/** `worker` is the number of the one that writes, for the lines of several; null if there is only one process. */
+export function createServerLog(
+  format: LogFormat,
+  terminal: Terminal,
+  worker: number | null = null,
+): ServerLog {
+  return format === 'json' ? jsonLog(terminal, worker) : textLog(terminal, worker)
 }
 
-function textLog({ print }: Terminal): ServerLog {
-  const write = (_fields: unknown, message: string) => print(clean(message))
+function textLog({ print }: Terminal, worker: number | null): ServerLog {
+  const who = worker === null ? '' : `worker ${worker}: `
+  const write = (_fields: unknown, message: string) => print(`${who}${clean(message)}`)
   return {
-    log: line => print(clean(line)),
+    log: line => print(`${who}${clean(line)}`),
     logger: { info: write, warn: write, error: write },
     access: ({ id, client, method, path, status, durationMs }) =>
       print(`${client ?? '-'} ${method} ${path} ${status} ${durationMs} ms ${id ?? '-'}`),
   }
 }
 
-function jsonLog({ print }: Terminal): ServerLog {
+function jsonLog({ print }: Terminal, worker: number | null): ServerLog {
   const json = pino(
     {
-      base: null,
+      base: worker === null ? null : { worker },
       messageKey: 'message',
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: level => ({ level }) },

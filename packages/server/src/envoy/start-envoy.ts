@@ -2,9 +2,9 @@ import type { Gate } from 'headgate'
 import type { Endpoint } from '../admin/endpoint.js'
 import type { Log } from '../gateway/throttled-log.js'
 import { watchDescriptors } from './config/watch-descriptors.js'
-import { type GrpcTls, startGrpcServer } from './grpc/grpc-server.js'
+import type { GrpcTls } from './grpc/grpc-server.js'
 import { jsonEndpoint } from './json-endpoint.js'
-import { createRateLimitService } from './rate-limit-service.js'
+import { createRateLimitService, type RateLimitService } from './rate-limit-service.js'
 
 /** Envoy's rate limit service: where it listens, and where its limits are. */
 export interface EnvoyOptions {
@@ -18,6 +18,14 @@ export interface EnvoyOptions {
   readonly metadata: boolean
 }
 
+/** What it decides by, whichever way it is asked. */
+export interface RateLimits {
+  readonly service: RateLimitService
+  /** For the admin port. */
+  readonly endpoint: Endpoint
+  close(): void
+}
+
 export interface Envoy {
   readonly port: number
   /** For the admin port. */
@@ -25,23 +33,32 @@ export interface Envoy {
   stop(withinMs: number): Promise<void>
 }
 
-/** Loads the limits and starts listening; rejects if it cannot. */
-export async function startEnvoy(options: EnvoyOptions, gate: Gate, log: Log): Promise<Envoy> {
-  const { configPath, host, port, tls, shadow, headers, metadata } = options
+/** Loads the limits; rejects if it cannot. */
+export async function openRateLimits(options: EnvoyOptions, gate: Gate, log: Log): Promise<RateLimits> {
+  const { configPath, shadow, headers, metadata } = options
   const limits = await watchDescriptors(configPath, log)
   const service = createRateLimitService({ gate, config: limits.current, shadow, headers, metadata })
+  return { service, endpoint: jsonEndpoint(service), close: limits.close }
+}
+
+/** Loads the limits and starts listening; rejects if it cannot. */
+export async function startEnvoy(options: EnvoyOptions, gate: Gate, log: Log): Promise<Envoy> {
+  const { host, port, tls } = options
+  const { service, endpoint, close } = await openRateLimits(options, gate, log)
+  // Loaded only when it is needed: gRPC takes longer to load than all the rest.
+  const { startGrpcServer } = await import('./grpc/grpc-server.js')
   try {
     const server = await startGrpcServer({ service, host, port, tls, log })
     return {
       port: server.port,
-      endpoint: jsonEndpoint(service),
+      endpoint,
       stop(withinMs) {
-        limits.close()
+        close()
         return server.stop(withinMs)
       },
     }
   } catch (error) {
-    limits.close()
+    close()
     throw error
   }
 }

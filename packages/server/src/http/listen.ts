@@ -6,6 +6,8 @@ export interface Place {
   readonly port: number
   readonly hostFlag: string
   readonly portFlag: string
+  /** Whether it is this process's alone, also where several share their ports. */
+  readonly exclusive?: boolean
 }
 
 /** A place that cannot be listened at, in a sentence. */
@@ -21,7 +23,8 @@ export function listen(server: Server, place: Place): Promise<number> {
   return new Promise((resolve, reject) => {
     const onError = (error: NodeJS.ErrnoException) => reject(new ListenError(place, error))
     server.once('error', onError)
-    server.listen(place.port, place.host, () => {
+    const { host, port, exclusive = false } = place
+    server.listen({ host, port, exclusive }, () => {
       server.off('error', onError)
       resolve((server.address() as AddressInfo).port)
     })
@@ -43,4 +46,12 @@ function explain(
     default:
       return `cannot listen on ${host} port ${port}: ${message}`
   }
+}
+
+export function urlOf(host: string, port: number, scheme: 'http' | 'https' = 'http'): string {
+  return `${scheme}://${hostAndPort(host, port)}`
+}
+
+export function hostAndPort(host: string, port: number): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`
 }

@@ -3,22 +3,22 @@ import type { Statistics } from 'headgate/statistics'
 import { type Endpoint, open, reads } from '../admin/endpoint.js'
 import type { HttpAnswer } from '../http/problem.js'
 import type { ConfigCounts } from './config-counts.js'
-import type { UpstreamCounts } from './upstream-counts.js'
+import { type UpstreamReading, upstreamFamilies } from './upstream-counts.js'
 
 export interface MetricsOptions {
   /** Whether anybody may read them. */
   readonly isPublic: boolean
   configState(): ConfigCounts
-  readonly upstreams: UpstreamCounts
+  readonly upstreams: { read(): readonly UpstreamReading[] }
 }
 
 export function metricsEndpoints(
-  statistics: Statistics,
+  statistics: Pick<Statistics, 'read'>,
   { isPublic, configState, upstreams }: MetricsOptions,
 ): readonly Endpoint[] {
   const exposed = prometheus({
     statistics,
-    more: () => [...serverFamilies(configState()), ...upstreams.families()],
+    more: () => [...serverFamilies(configState()), ...upstreamFamilies(upstreams.read())],
   })
   const metrics = (req: { readonly headers: { readonly accept?: string | undefined } }): HttpAnswer => {
     const { contentType, body } = exposed.answer(req.headers.accept)

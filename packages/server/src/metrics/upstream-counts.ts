@@ -10,6 +10,16 @@ export interface UpstreamAttempt {
   readonly seconds: number
 }
 
+/** Counts of one upstream, as plain data. */
+export interface UpstreamReading {
+  readonly upstream: string
+  /** By the class of the answer, or `failed`. */
+  readonly byOutcome: Readonly<Record<string, number>>
+  /** By how long it took, one more than there are bounds. */
+  readonly buckets: readonly number[]
+  readonly sumSeconds: number
+}
+
 interface Counted {
   readonly byOutcome: Map<string, number>
   /** One more than bounds. */
@@ -38,25 +48,10 @@ export class UpstreamCounts {
     counted.sumSeconds += seconds
   }
 
-  families(): readonly Family[] {
-    const all = [...this.byUpstream]
-    return [
-      {
-        ...{ name: 'rate_limit_upstream_requests_total', type: 'counter', labels: ['upstream', 'status'] },
-        help: 'Requests sent to an upstream, by the class of the answer; one that is sent again counts again.',
-        samples: all.flatMap(([upstream, { byOutcome }]) =>
-          [...byOutcome].map(([status, value]) => ({ labels: { upstream, status }, value })),
-        ),
-      },
-      {
-        ...{ name: 'rate_limit_upstream_latency_seconds', type: 'histogram', labels: ['upstream'] },
-        help: 'How long an upstream took until the head of its answer was there, or it had failed.',
-        samples: all.map(([upstream, { buckets, sumSeconds }]) => ({
-          labels: { upstream },
-          value: { boundsSeconds: BOUNDS_SECONDS, counts: [...buckets], sumSeconds, exemplars: [] },
-        })),
-      },
-    ]
+  read(): readonly UpstreamReading[] {
+    return [...this.byUpstream].map(([upstream, { byOutcome, buckets, sumSeconds }]) => ({
+      ...{ upstream, byOutcome: Object.fromEntries(byOutcome), buckets: [...buckets], sumSeconds },
+    }))
   }
 
   private find(upstream: string): Counted {
@@ -67,5 +62,47 @@ export class UpstreamCounts {
     const counted: Counted = { byOutcome: new Map(), buckets, sumSeconds: 0 }
     this.byUpstream.set(upstream, counted)
     return counted
+  }
+}
+
+export function upstreamFamilies(readings: readonly UpstreamReading[]): readonly Family[] {
+  return [
+    {
+      ...{ name: 'rate_limit_upstream_requests_total', type: 'counter', labels: ['upstream', 'status'] },
+      help: 'Requests sent to an upstream, by the class of the answer; one that is sent again counts again.',
+      samples: readings.flatMap(({ upstream, byOutcome }) =>
+        Object.entries(byOutcome).map(([status, value]) => ({ labels: { upstream, status }, value })),
+      ),
+    },
+    {
+      ...{ name: 'rate_limit_upstream_latency_seconds', type: 'histogram', labels: ['upstream'] },
+      help: 'How long an upstream took until the head of its answer was there, or it had failed.',
+      samples: readings.map(({ upstream, buckets, sumSeconds }) => ({
+        labels: { upstream },
+        value: { boundsSeconds: BOUNDS_SECONDS, counts: buckets, sumSeconds, exemplars: [] },
+      })),
+    },
+  ]
+}
+
+/** The readings of several processes, those of one upstream together. */
+export function mergeUpstreams(readings: readonly UpstreamReading[]): readonly UpstreamReading[] {
+  const merged = new Map<string, UpstreamReading>()
+  for (const reading of readings) {
+    const before = merged.get(reading.upstream)
+    merged.set(reading.upstream, before === undefined ? reading : sumOf(before, reading))
+  }
+  return [...merged.values()]
+}
+
+function sumOf(one: UpstreamReading, other: UpstreamReading): UpstreamReading {
+  const outcomes = new Set([...Object.keys(one.byOutcome), ...Object.keys(other.byOutcome)])
+  return {
+    upstream: one.upstream,
+    byOutcome: Object.fromEntries(
+      [...outcomes].map(name => [name, (one.byOutcome[name] ?? 0) + (other.byOutcome[name] ?? 0)]),
+    ),
+    buckets: one.buckets.map((count, bucket) => count + (other.buckets[bucket] ?? 0)),
+    sumSeconds: one.sumSeconds + other.sumSeconds,
   }
 }

@@ -74,7 +74,7 @@ interface WouldBe {
 
 export interface FiguresOptions {
   readonly gate: Gate
-  readonly statistics: Statistics
+  readonly statistics: Pick<Statistics, 'read' | 'onSecond'>
   /** Where the limits are kept. */
   readonly storeKind: 'redis' | 'memory'
   readonly service: string

@@ -12,7 +12,7 @@ import { createWebhook } from './webhook.js'
 
 export interface StartFiguresOptions {
   readonly gate: Gate
-  readonly statistics: Statistics
+  readonly statistics: Pick<Statistics, 'read' | 'onSecond'>
   readonly config: Config
   readonly store?: Store | RedisStore
   readonly alerts: AlertOptions

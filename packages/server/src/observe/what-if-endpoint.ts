@@ -1,13 +1,13 @@
 import { isHeadgateError } from 'headgate'
 import { ConfigError, type PolicyInput } from 'headgate/config'
-import type { Statistics } from 'headgate/statistics'
+import type { ArrivalSample } from 'headgate/statistics'
 import { type Endpoint, reads } from '../admin/endpoint.js'
 import { RequestError } from '../admin/request-error.js'
 import { jsonAnswer } from '../http/problem.js'
 import { readFields } from '../operators/operator-endpoints.js'
 import { playWhatIf } from './what-if.js'
 
-export function whatIfEndpoint(statistics: Statistics): Endpoint {
+export function whatIfEndpoint(arrivals: () => Promise<ArrivalSample>): Endpoint {
   return {
     path: '/v1/whatif',
     methods: {
@@ -18,7 +18,7 @@ export function whatIfEndpoint(statistics: Statistics): Endpoint {
           throw new RequestError(400, 'policy', 'expected either a policy or a tier, as a string')
         }
         const played = await playWhatIf(
-          statistics.arrivals(),
+          await arrivals(),
           arrival => (policy === undefined ? arrival.tier === name : arrival.policy === name),
           limits as PolicyInput,
         ).catch(error => {

@@ -26,6 +26,8 @@ export async function serveAdmin(gate: Gate, tokens: readonly Token[] = []): Pro
       upstreams: new UpstreamCounts(),
       log,
       metricsPublic: false,
+      workers: () => ({ ready: 1, wanted: 1 }),
+      arrivals: async () => ({ arrivals: [], share: 1 }),
       isServing: () => true,
     },
     configState: () => ({ config: 'current', refusedConfigs: 0 }),

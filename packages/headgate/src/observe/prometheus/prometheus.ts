@@ -5,14 +5,14 @@
  * asks for them when it is scraped.
  */
 import { unexpected } from '../../errors/headgate-error.js'
-import { recorderOf, type Statistics } from '../statistics/statistics.js'
+import type { Statistics } from '../statistics/statistics.js'
 import { VERSION } from '../version.js'
 import { CONTENT_TYPES, expositionOf, formatFor, type TextFormat } from './exposition.js'
 import { type Family, familiesOf } from './families.js'
 
 export interface PrometheusOptions {
-  /** What is exposed: `createStatistics()`, as a limiter, gate or store was given it. */
-  readonly statistics: Statistics
+  /** The counts to expose: `createStatistics()`, as a limiter, gate or store was given it, or the sum of several. */
+  readonly statistics: Pick<Statistics, 'read'>
   /** More families of the program's own, asked for at every scrape. */
   readonly more?: () => readonly Family[]
 }
@@ -48,16 +48,16 @@ interface Collected {
 }
 
 export function prometheus(options: PrometheusOptions): Prometheus {
-  if (typeof options !== 'object' || options === null || options.statistics === undefined) {
+  const statistics = options?.statistics
+  if (typeof statistics?.read !== 'function') {
     throw unexpected(
       'ERR_HEADGATE_INVALID_OPTION',
       'statistics',
       'what createStatistics() returns',
-      undefined,
+      statistics,
     )
   }
-  const { statistics, more = () => [] } = options
-  recorderOf(statistics)
+  const { more = () => [] } = options
   const families = (): readonly Family[] => [...familiesOf(statistics.read(), VERSION), ...more()]
   const text = (format: TextFormat = 'prometheus'): string => expositionOf(families(), format)
   return {

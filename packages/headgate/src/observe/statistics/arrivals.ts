@@ -64,6 +64,17 @@ export class Arrivals {
   }
 }
 
+/** The samples of several processes as one: of the subjects that are in all of them, in the order of their times. */
+export function mergeArrivals(samples: readonly ArrivalSample[]): ArrivalSample {
+  const share = Math.min(1, ...samples.map(sample => sample.share))
+  const mask = 1 / share - 1
+  const arrivals = samples
+    .flatMap(sample => sample.arrivals)
+    .filter(({ subject }) => (hashOf(subject) & mask) === 0)
+    .toSorted((one, other) => one.atMs - other.atMs)
+  return { arrivals, share }
+}
+
 /** FNV-1a, mixed once more so that its low bits depend on all of the name. */
 function hashOf(text: string): number {
   let hash = FNV_OFFSET

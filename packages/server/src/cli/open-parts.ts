@@ -1,0 +1,130 @@
+/** What every process of `headgate serve` begins with: its log, the policy file, and where limits are kept. */
+import {
+  type Config,
+  describeValue,
+  loadSettings,
+  parseUpstream,
+  type Settings,
+  type UpstreamConfig,
+  upstreamOf,
+} from 'headgate/config'
+import type { RedisStore, RedisStoreOptions } from 'headgate/redis'
+import { createStatistics } from 'headgate/statistics'
+import type { FrontOptions } from '../front.js'
+import type { CertificateFiles } from '../http/tls-front.js'
+import { createRedisStore } from '../redis/connect.js'
+import type { DecidingOptions } from '../service.js'
+import { boundsOf } from './bound-flags.js'
+import { envoyOptions } from './envoy-flags.js'
+import { fleetOf, withService } from './fleet.js'
+import { inOption } from './in-option.js'
+import { type LiveConfig, openConfig } from './live-config.js'
+import { readPem } from './read-pem.js'
+import { type RedisSettings, redisSettings } from './redis-flags.js'
+import type { ServeFlags } from './serve.js'
+import { createServerLog } from './server-log.js'
+import { subjectSecret } from './subject-secret.js'
+import type { Terminal } from './terminal.js'
+import { UsageError } from './usage-error.js'
+
+export interface Parts {
+  readonly live: LiveConfig
+  /** Whether the small upstream that is built in answers. */
+  readonly isDemo: boolean
+  /** Where limits are kept, in words. */
+  readonly limits: string
+  readonly options: FrontOptions & DecidingOptions
+}
+
+const CONNECT_WITHIN_MS = 5_000
+
+/** Opens them as the flags say. `worker` is the number of the one this process is; null if it is none. */
+export async function openParts(
+  flags: ServeFlags,
+  terminal: Terminal,
+  worker: number | null = null,
+): Promise<Parts> {
+  const { host, port, demo = false } = flags
+  const envoy = envoyOptions(flags)
+  const { log, logger, access } = createServerLog(flags.logFormat, terminal, worker)
+  const settings = loadSettings(process.env)
+  const file = flags.config
+  const live = await openConfig({ ...(file !== undefined && { file }), demo, settings, log })
+  try {
+    const config = withService(live.config, flags.service, process.env)
+    const upstream = typedUpstream(flags)
+    const isDemo = upstream === null && !hasUpstream(config)
+    if (isDemo && !demo) {
+      throw new UsageError(
+        'upstream: expected one in the policy file or with --upstream, or --demo; got none',
+      )
+    }
+    const secret = await subjectSecret(flags.subjectSecretFile, process.env)
+    const { upstreamCa } = flags
+    const options = {
+      ...{ config, host, port, bounds: boundsOf(flags), upstream, demo, log },
+      tls: await tlsFiles(flags),
+      ...(upstreamCa !== undefined && { upstreamCa: await readPem('--upstream-ca', upstreamCa) }),
+      ...(flags.accessLog && { onAccess: access }),
+      ...(envoy && { envoy }),
+      ...(secret !== null && { subject: { secret } }),
+    }
+    // Last of all: it holds on to connections until it is closed.
+    const store = storeOf(flags, settings, {
+      ...fleetOf(config),
+      ...(await redisSettings(flags)),
+      logger,
+    })
+    if (store === undefined) return { live, isDemo, limits: 'kept in this process', options }
+    return { live, isDemo, limits: await firstConnection(store), options: { ...options, store } }
+  } catch (error) {
+    live.close()
+    throw error
+  }
+}
+
+function hasUpstream({ upstream, routes }: Config): boolean {
+  return upstream !== null || routes.length > 0
+}
+
+/**
+ * Waits for Redis, so that the first requests are decided there. A Redis that is away holds nobody up for long: until it
+ * comes, each request is decided by its failure mode.
+ */
+async function firstConnection(store: RedisStore): Promise<string> {
+  if (await store.ready({ timeoutMs: CONNECT_WITHIN_MS })) return 'shared through Redis'
+  return `shared through Redis, which has not answered within ${CONNECT_WITHIN_MS / 1000} s: until it does, each request is decided without it`
+}
+
+/** Where the flag, then the environment, says Redis is. Null: the limits are kept in this process. */
+function storeOf(
+  { redis }: ServeFlags,
+  settings: Settings,
+  options: RedisSettings & RedisStoreOptions,
+): RedisStore | undefined {
+  const url = redis ?? (settings.distributed ? settings.redisUrl : null)
+  if (url === null) return undefined
+  return inOption(redis === undefined ? 'RATE_LIMIT_REDIS_URL' : '--redis', () =>
+    createRedisStore({ url, ...options, statistics: createStatistics({ sampleArrivals: true }) }),
+  )
+}
+
+/** Both or none; what cannot be read is said by the flag's name. */
+async function tlsFiles({ tlsCert, tlsKey }: ServeFlags): Promise<CertificateFiles | undefined> {
+  if (tlsCert === undefined && tlsKey === undefined) return undefined
+  if (tlsCert === undefined) throw new UsageError('--tls-cert: expected one beside --tls-key; got none')
+  if (tlsKey === undefined) throw new UsageError('--tls-key: expected one beside --tls-cert; got none')
+  await readPem('--tls-cert', tlsCert)
+  await readPem('--tls-key', tlsKey)
+  return { cert: tlsCert, key: tlsKey }
+}
+
+function typedUpstream({ upstream }: ServeFlags): UpstreamConfig | null {
+  if (upstream === undefined) return null
+  if (parseUpstream(upstream) !== null) return upstreamOf(upstream)
+  // What stands before an @ may be a password.
+  const got = upstream.includes('@') ? 'one with an @' : describeValue(upstream)
+  throw new UsageError(
+    `--upstream: expected http://host:port or https://host:port without path, query or credentials; got ${got}`,
+  )
+}

@@ -1,0 +1,45 @@
+import { startFront } from '../front.js'
+import { createDeciding } from '../service.js'
+import type { FromWorker, ToWorker, WorkerCounts } from '../workers/messages.js'
+import { NUMBER_VARIABLE } from '../workers/supervise.js'
+import { openParts } from './open-parts.js'
+import type { ServeFlags } from './serve.js'
+import { stopSignal } from './stop-signal.js'
+import type { Terminal } from './terminal.js'
+
+/** Serves the ports that all workers share, and tells the process that started it how it stands, until a signal comes. */
+export async function serveAsWorker(flags: ServeFlags, terminal: Terminal): Promise<void> {
+  const stopped = stopSignal()
+  process.stdout.on('error', () => {})
+  const { live, options } = await openParts(flags, terminal, Number(process.env[NUMBER_VARIABLE]))
+  const deciding = createDeciding(options)
+  const { gate, statistics } = deciding
+  try {
+    const front = await startFront(deciding, options)
+    live.onChange(front.apply)
+    const counts = (): WorkerCounts => ({ statistics: statistics.read(), upstreams: front.upstreams() })
+    statistics.onSecond(report => void tell({ type: 'second', report, counts: counts() }))
+    process.on('message', ({ type }: ToWorker) => {
+      if (type === 'arrivals') void tell({ type, sample: statistics.arrivals() })
+    })
+    const { gatewayUrl, grpcAddress, upstreamUrl } = front
+    await tell({ type: 'ready', gatewayUrl, grpcAddress, upstreamUrl })
+    await stopped
+    await tell({ type: 'draining' })
+    await front.stop()
+    await tell({ type: 'last', counts: counts() })
+  } finally {
+    await gate.close()
+    live.close()
+    // What is heard from the process that started it would keep this one alive.
+    process.disconnect()
+  }
+}
+
+/** Resolves when it has been handed over; whoever is gone is told nothing. */
+function tell(message: FromWorker): Promise<void> {
+  return new Promise(resolve => {
+    if (process.connected) process.send?.(message, () => resolve())
+    else resolve()
+  })
+}

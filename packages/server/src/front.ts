@@ -1,0 +1,174 @@
+import type { Gate } from 'headgate'
+import { type Config, type UpstreamConfig, upstreamOf } from 'headgate/config'
+import type { Identify } from 'headgate/identify'
+import type { ArrivalSample, Statistics } from 'headgate/statistics'
+import type { Endpoint } from './admin/endpoint.js'
+import { createDemoUpstream } from './demo-upstream.js'
+import { type Envoy, type EnvoyOptions, startEnvoy } from './envoy/start-envoy.js'
+import type { Bounds } from './gateway/bounds.js'
+import { type AccessEntry, createGateway, type Gateway } from './gateway/gateway.js'
+import type { Log } from './gateway/throttled-log.js'
+import { gracefulClose } from './http/close-gracefully.js'
+import { hostAndPort, listen, urlOf } from './http/listen.js'
+import { type CertificateFiles, createTlsFront, type TlsFront } from './http/tls-front.js'
+import { UpstreamCounts, type UpstreamReading } from './metrics/upstream-counts.js'
+import { closeUnused, createServing } from './serving.js'
+
+/** Where requests that are limited come in: the gateway's port and Envoy's, served by this process or by several. */
+export interface Front {
+  readonly gatewayUrl: string
+  /** Where Envoy's rate limit service listens; null without one. */
+  readonly grpcAddress: string | null
+  readonly upstreamUrl: string
+  /** The counts of all processes that serve it, this one included. */
+  readonly statistics: Pick<Statistics, 'read' | 'onSecond'>
+  /** When a share of the subjects asked any of them. */
+  arrivals(): Promise<ArrivalSample>
+  upstreams(): readonly UpstreamReading[]
+  /** Who is asking, by the file of the moment. */
+  identify(): Identify
+  /** What else it answers, on the admin port. */
+  readonly endpoints: readonly Endpoint[]
+  /** How many processes serve it, and how many should. */
+  workers(): { readonly ready: number; readonly wanted: number }
+  /**
+   * Puts another configuration in place, without holding requests up while it is made ready. Rejects if it cannot be, and
+   * changes nothing.
+   */
+  apply(config: Config): Promise<void>
+  /** Stops accepting, finishes what is under way and closes everything, within four and a half seconds. */
+  stop(): Promise<void>
+}
+
+/** Port 0 lets the system choose. */
+export interface FrontOptions {
+  readonly config: Config
+  readonly host: string
+  readonly port: number
+  /** How much of the gateway clients and upstream may take. */
+  readonly bounds: Partial<Bounds>
+  /** Takes the place of the configuration's. */
+  readonly upstream: UpstreamConfig | null
+  /** An authority to trust of https upstreams, in PEM. */
+  readonly upstreamCa?: string
+  /** Whether the small upstream that is built in answers if there is no other. */
+  readonly demo: boolean
+  readonly log: Log
+  /** Where the gateway's certificate and key are. Left out: it speaks HTTP alone. */
+  readonly tls?: CertificateFiles | undefined
+  /** Told of every request when it has ended. */
+  readonly onAccess?: ((entry: AccessEntry) => void) | undefined
+  /** Left out: no rate limit service for Envoy. */
+  readonly envoy?: EnvoyOptions
+}
+
+/** What requests are decided and counted by. */
+export interface Deciding {
+  readonly gate: Gate
+  readonly statistics: Statistics
+}
+
+type Closers = (() => Promise<void> | void)[]
+
+const LOOPBACK = '127.0.0.1'
+const STOP_WITHIN_MS = 4_000
+const DEMO_STOP_WITHIN_MS = 100
+
+/** Opens the ports in this process, or closes what it had opened and throws. */
+export async function startFront({ gate, statistics }: Deciding, options: FrontOptions): Promise<Front> {
+  const { config, log } = options
+  const closers: Closers = []
+  const stop = async () => {
+    // In the reverse order of opening: what others depend on closes last.
+    for (const close of closers.splice(0).reverse()) await close()
+  }
+  try {
+    const upstream = needsDemo(options) ? await startDemo(closers) : options.upstream
+    const trusting = options.upstreamCa === undefined ? {} : { ca: options.upstreamCa }
+    let serving = createServing(config, { upstream, ...trusting })
+    await serving.identify.ready()
+    closers.push(() => {
+      for (const pool of serving.pools) pool.close()
+    })
+    const upstreams = new UpstreamCounts()
+    const gateway = createGateway({
+      ...{ gate, serving: () => serving, log, bounds: options.bounds, onAccess: options.onAccess },
+      onAttempt: attempt => upstreams.add(attempt),
+    })
+    const envoy = await openEnvoyPort(gate, options)
+    let envoyStopped: Promise<void> | undefined
+    closers.push(() => envoyStopped)
+    const gatewayUrl = await openGateway(gateway, options, closers)
+    return {
+      gatewayUrl,
+      grpcAddress: options.envoy && envoy ? hostAndPort(options.envoy.host, envoy.port) : null,
+      upstreamUrl: (upstream ?? config.upstream ?? config.routes[0]?.upstream)?.urls.join(', ') ?? '',
+      statistics,
+      arrivals: async () => statistics.arrivals(),
+      upstreams: () => upstreams.read(),
+      identify: () => serving.identify,
+      endpoints: envoy === null ? [] : [envoy.endpoint],
+      workers: () => ({ ready: 1, wanted: 1 }),
+      async apply(changed) {
+        // The last step that can fail comes before the first that shows: whole or not at all.
+        const before = serving
+        const next = createServing(changed, { upstream, before, ...trusting })
+        await gate.reloadInBackground(changed)
+        serving = next
+        closeUnused(before, next)
+      },
+      stop() {
+        envoyStopped = envoy?.stop(STOP_WITHIN_MS)
+        return stop()
+      },
+    }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+async function openGateway(gateway: Gateway, options: FrontOptions, closers: Closers): Promise<string> {
+  const { host, log } = options
+  const tls = options.tls === undefined ? null : await startTls(options.tls, gateway, log)
+  if (tls !== null) closers.push(() => tls.close())
+  const front = tls === null ? undefined : { acceptor: tls.server, http2: gateway.http2 }
+  const close = gracefulClose(gateway.server, front)
+  const place = { host, port: options.port, hostFlag: '--host', portFlag: '--port' }
+  const port = await listen(tls?.server ?? gateway.server, place)
+  closers.push(() => close(STOP_WITHIN_MS))
+  return urlOf(host, port, tls === null ? 'http' : 'https')
+}
+
+function needsDemo({ upstream, config, demo }: FrontOptions): boolean {
+  return demo && upstream === null && config.upstream === null && config.routes.length === 0
+}
+
+async function openEnvoyPort(gate: Gate, { envoy, log }: FrontOptions): Promise<Envoy | null> {
+  return envoy === undefined ? null : startEnvoy(envoy, gate, log)
+}
+
+function startTls(files: CertificateFiles, { server, http2 }: Gateway, log: Log): Promise<TlsFront> {
+  return createTlsFront({
+    files,
+    http1: server,
+    http2,
+    onReload(error) {
+      if (error === null) return log(`${files.cert}: in use as changed`)
+      const { message: cause } = error
+      const consequence = 'the last good certificate stays'
+      log(`${files.cert}: NOT in use, ${consequence}: ${cause}`, { level: 'error', cause, consequence })
+    },
+  })
+}
+
+async function startDemo(closers: Closers): Promise<UpstreamConfig> {
+  const server = createDemoUpstream()
+  const close = gracefulClose(server)
+  const place = { host: LOOPBACK, port: 0, hostFlag: '--host', portFlag: '--upstream' }
+  // Of this process alone: one that ends must not take the answers of the others with it.
+  const port = await listen(server, { ...place, exclusive: true })
+  // Only the gateway is connected to it, and that has closed by then.
+  closers.push(() => close(DEMO_STOP_WITHIN_MS))
+  return upstreamOf(`http://${LOOPBACK}:${port}`)
+}

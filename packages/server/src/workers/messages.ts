@@ -1,0 +1,26 @@
+/** What the process that supervises and its workers tell each other. */
+import type { ArrivalSample, ProcessStatistics, Report } from 'headgate/statistics'
+import type { UpstreamReading } from '../metrics/upstream-counts.js'
+
+/** Where a worker listens: the same for all of them. */
+export interface Listening {
+  readonly gatewayUrl: string
+  readonly grpcAddress: string | null
+  readonly upstreamUrl: string
+}
+
+/** Counts of a worker since it began. */
+export interface WorkerCounts {
+  readonly statistics: ProcessStatistics
+  readonly upstreams: readonly UpstreamReading[]
+}
+
+export type FromWorker =
+  | ({ readonly type: 'ready' } & Listening)
+  /** It finishes what is under way, to end. */
+  | { readonly type: 'draining' }
+  | { readonly type: 'second'; readonly report: Report; readonly counts: WorkerCounts }
+  | { readonly type: 'last'; readonly counts: WorkerCounts }
+  | { readonly type: 'arrivals'; readonly sample: ArrivalSample }
+
+export type ToWorker = { readonly type: 'stop' } | { readonly type: 'arrivals' }

@@ -1,0 +1,131 @@
+/** Starts the workers of a server, and another in the place of each that ends. */
+import cluster, { type Worker } from 'node:cluster'
+import { once } from 'node:events'
+import type { Log } from '../gateway/throttled-log.js'
+import type { FromWorker, Listening, ToWorker } from './messages.js'
+import { restartDelayMs } from './restart-delay.js'
+
+/** Which of the workers a process is; none where it is not one of them. */
+export const NUMBER_VARIABLE = 'HEADGATE_WORKER_NUMBER'
+
+export interface SuperviseOptions {
+  readonly count: number
+  readonly log: Log
+  /** Told of every message; `worker` is its number, from 1. */
+  onMessage(worker: number, message: FromWorker): void
+  onEnd(worker: number): void
+}
+
+export interface Supervisor {
+  /** Where all of them listen. */
+  readonly listening: Listening
+  /** The numbers of those that take requests. */
+  ready(): readonly number[]
+  send(worker: number, message: ToWorker): void
+  /** Has all of them read their files again. */
+  reload(): void
+  /** Has all of them finish what is under way and end; by force when the time is over. */
+  stop(): Promise<void>
+}
+
+interface Slot {
+  readonly number: number
+  worker: Worker | null
+  isReady: boolean
+  startedAtMs: number
+  endedInARow: number
+  restart: NodeJS.Timeout | undefined
+}
+
+/** Whoever has run so long was well: when it ends, the next is started at once. */
+const WELL_AFTER_MS = 30_000
+/** A worker itself needs at most 4.1 s to finish. */
+const STOP_WITHIN_MS = 4_500
+
+/** Resolves when all of them are ready; rejects if one of them ends before, and ends the others. */
+export async function superviseWorkers(options: SuperviseOptions): Promise<Supervisor> {
+  const { count, log, onMessage, onEnd } = options
+  const slots = Array.from({ length: count }, (_, index): Slot => {
+    return {
+      ...{ number: index + 1, worker: null, isReady: false, startedAtMs: 0, endedInARow: 0 },
+      restart: undefined,
+    }
+  })
+  let stopping = false
+  let hasStarted = false
+  cluster.setupPrimary({ serialization: 'advanced' })
+
+  /** Resolves when it is ready; rejects if it ends before. */
+  function start(slot: Slot): Promise<Listening> {
+    const worker = cluster.fork({ [NUMBER_VARIABLE]: String(slot.number) })
+    slot.worker = worker
+    slot.startedAtMs = performance.now()
+    return new Promise((resolve, reject) => {
+      worker.on('message', (message: FromWorker) => {
+        if (message.type === 'ready') {
+          slot.isReady = true
+          resolve(message)
+        } else if (message.type === 'draining') slot.isReady = false
+        onMessage(slot.number, message)
+      })
+      worker.once('exit', (code, signal) => {
+        const how = signal === null || signal === '' ? `with code ${code}` : `by ${signal}`
+        reject(new Error(`worker ${slot.number} ended ${how} before it listened`))
+        ended(slot, how)
+      })
+    })
+  }
+
+  function ended(slot: Slot, how: string): void {
+    slot.worker = null
+    slot.isReady = false
+    onEnd(slot.number)
+    if (stopping || !hasStarted) return
+    const wasWell = performance.now() - slot.startedAtMs > WELL_AFTER_MS
+    slot.endedInARow = wasWell ? 1 : slot.endedInARow + 1
+    const delayMs = restartDelayMs(slot.endedInARow)
+    const consequence = `another is started in ${delayMs} ms`
+    const cause = `it ended ${how}`
+    log(`worker ${slot.number} ended ${how}; ${consequence}`, { level: 'error', cause, consequence })
+    slot.restart = setTimeout(() => {
+      start(slot).then(
+        () => log(`worker ${slot.number} takes requests again`),
+        // Its end is told of, and leads to the next.
+        () => {},
+      )
+    }, delayMs)
+  }
+
+  async function stop(): Promise<void> {
+    stopping = true
+    for (const { restart } of slots) clearTimeout(restart)
+    const live = slots.flatMap(({ worker }) => (worker === null ? [] : [worker]))
+    const ends = live.map(worker => once(worker, 'exit'))
+    for (const worker of live) worker.process.kill('SIGTERM')
+    const force = setTimeout(() => {
+      for (const worker of live) worker.process.kill('SIGKILL')
+    }, STOP_WITHIN_MS)
+    await Promise.all(ends)
+    clearTimeout(force)
+  }
+
+  try {
+    // The first alone: whatever keeps a worker from starting is complained of once.
+    const [first, ...others] = slots as [Slot, ...Slot[]]
+    const listening = await start(first)
+    await Promise.all(others.map(start))
+    hasStarted = true
+    return {
+      listening,
+      ready: () => slots.filter(({ isReady }) => isReady).map(({ number }) => number),
+      send: (number, message) => slots[number - 1]?.worker?.send(message),
+      reload() {
+        for (const { worker, isReady } of slots) if (isReady) worker?.process.kill('SIGHUP')
+      },
+      stop,
+    }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}

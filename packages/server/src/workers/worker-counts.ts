@@ -1,0 +1,65 @@
+import type { ProcessStatistics, Report, Statistics } from 'headgate/statistics'
+import { mergeUpstreams, type UpstreamReading } from '../metrics/upstream-counts.js'
+import { countsAlone, mergeReports, mergeStatistics } from '../observe/merge-reports.js'
+import type { WorkerCounts } from './messages.js'
+
+/** The counts of a process and its workers, as if they were one. */
+export interface AllCounts {
+  readonly statistics: Pick<Statistics, 'read' | 'onSecond'>
+  upstreams(): readonly UpstreamReading[]
+  /** Takes what a worker has counted since it began. */
+  heard(worker: number, counts: WorkerCounts): void
+  /** Takes what a worker has counted in a second. */
+  passed(report: Report): void
+  /** Keeps the counts of a worker that is gone: a counter never falls. */
+  ended(worker: number): void
+}
+
+export function createAllCounts(own: Statistics): AllCounts {
+  const live = new Map<number, WorkerCounts>()
+  let gone: WorkerCounts | null = null
+  /** By listener, the reports that it has not been told of. */
+  const waiting = new Set<Report[]>()
+
+  function read(): ProcessStatistics {
+    const others = [...live.values(), ...(gone === null ? [] : [gone])]
+    return mergeStatistics([own.read(), ...others.map(({ statistics }) => statistics)])
+  }
+
+  return {
+    statistics: {
+      read,
+      onSecond(listener) {
+        const reports: Report[] = []
+        waiting.add(reports)
+        const stop = own.onSecond(report => {
+          const all = [report, ...reports.splice(0)]
+          listener({ ...mergeReports(all), violations: all.flatMap(({ violations }) => violations) })
+        })
+        return () => {
+          waiting.delete(reports)
+          stop()
+        }
+      },
+    },
+    upstreams: () =>
+      mergeUpstreams([...live.values(), ...(gone === null ? [] : [gone])].flatMap(one => one.upstreams)),
+    heard: (worker, counts) => void live.set(worker, counts),
+    passed(report) {
+      for (const reports of waiting) reports.push(report)
+    },
+    ended(worker) {
+      const last = live.get(worker)
+      if (last === undefined) return
+      live.delete(worker)
+      const statistics = countsAlone(last.statistics)
+      gone =
+        gone === null
+          ? { statistics, upstreams: last.upstreams }
+          : {
+              statistics: mergeStatistics([gone.statistics, statistics]),
+              upstreams: mergeUpstreams([...gone.upstreams, ...last.upstreams]),
+            }
+    },
+  }
+}

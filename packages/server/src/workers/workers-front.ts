@@ -1,0 +1,59 @@
+import { identifyByConfig } from 'headgate/identify'
+import { mergeArrivals } from 'headgate/statistics'
+import { openRateLimits } from '../envoy/start-envoy.js'
+import type { Deciding, Front, FrontOptions } from '../front.js'
+import { createAsked } from './ask-workers.js'
+import type { FromWorker } from './messages.js'
+import { type Supervisor, superviseWorkers } from './supervise.js'
+import { createAllCounts } from './worker-counts.js'
+
+/**
+ * The gateway's port and Envoy's, served by `count` processes. This one starts and watches them, and speaks for all of them
+ * on the admin port.
+ */
+export function frontOfWorkers(count: number): (deciding: Deciding, options: FrontOptions) => Promise<Front> {
+  return async ({ gate, statistics }, { config, envoy, log }) => {
+    let supervisor: Supervisor | null = null
+    const counts = createAllCounts(statistics)
+    const asked = createAsked(worker => supervisor?.send(worker, { type: 'arrivals' }))
+
+    function onMessage(worker: number, message: FromWorker): void {
+      if (message.type === 'arrivals') asked.answered(worker, message.sample)
+      if (message.type === 'second') counts.passed(message.report)
+      if (message.type === 'second' || message.type === 'last') counts.heard(worker, message.counts)
+    }
+
+    let identify = identifyByConfig(config)
+    await identify.ready()
+    const rateLimits = envoy === undefined ? null : await openRateLimits(envoy, gate, log)
+    const workers = await superviseWorkers({ count, log, onMessage, onEnd: counts.ended }).catch(error => {
+      rateLimits?.close()
+      throw error
+    })
+    supervisor = workers
+    const passOn = () => workers.reload()
+    // As a process without workers does: to one in a terminal it means that the terminal is gone.
+    if (!process.stdout.isTTY) process.on('SIGHUP', passOn)
+    return {
+      ...workers.listening,
+      statistics: counts.statistics,
+      upstreams: counts.upstreams,
+      async arrivals() {
+        return mergeArrivals([statistics.arrivals(), ...(await asked.ask(workers.ready()))])
+      },
+      identify: () => identify,
+      endpoints: rateLimits === null ? [] : [rateLimits.endpoint],
+      workers: () => ({ ready: workers.ready().length, wanted: count }),
+      async apply(changed) {
+        const next = identifyByConfig(changed)
+        await gate.reloadInBackground(changed)
+        identify = next
+      },
+      async stop() {
+        process.off('SIGHUP', passOn)
+        await workers.stop()
+        rateLimits?.close()
+      },
+    }
+  }
+}
