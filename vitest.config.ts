@@ -16,6 +16,8 @@ export default defineConfig({
           name: 'logic',
           include: ['packages/*/{src,test}/**/*.test.ts', 'bench/src/**/*.test.js'],
           exclude: FAULTS,
+          // By default one core is left idle, which is half of a small machine.
+          maxWorkers: '100%',
           sequence: { groupOrder: 0 },
         },
       },

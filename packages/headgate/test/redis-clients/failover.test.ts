@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { RedisStore } from '../../src/store/redis/redis-store.ts'
 import { directRedisStore } from '../support/direct-store.ts'
 import { type RedisCluster, startCluster } from '../support/redis-cluster.ts'
+import { readInfo } from '../support/redis-info.ts'
 import { type SentinelSetup, startSentinel } from '../support/redis-sentinel.ts'
 import { sendCommand } from '../support/resp.ts'
 import { waitUntil } from '../support/wait-until.ts'
@@ -13,6 +14,7 @@ import { clusterClient, LIBRARIES, type MakeClient, MODES, sentinelClient } from
 
 const DEADLINE_MS = 100
 const NODE_TIMEOUT_MS = 2_000
+const FOLLOWS_WITHIN_MS = 2_000
 
 /** Every client in every mode, side by side: one failover serves them all. */
 function openStores(make: MakeClient): { name: string; store: RedisStore }[] {
@@ -25,15 +27,29 @@ function openStores(make: MakeClient): { name: string; store: RedisStore }[] {
 }
 
 /** How long after `sinceMs` the store decides again for each of the subjects. */
-async function backAfterMs(store: RedisStore, subjects: readonly string[], sinceMs: number): Promise<number> {
+async function backAfterMs(
+  { name, store }: { readonly name: string; readonly store: RedisStore },
+  subjects: readonly string[],
+  sinceMs: number,
+): Promise<number> {
   await waitUntil(
-    'the store decides again',
+    `the store of ${name} decides again`,
     async () => {
       for (const subject of subjects) await store.decide(one(subject))
       return true
     },
     { everyMs: 20 },
   )
+  return performance.now() - sinceMs
+}
+
+/** How long after `sinceMs` the replica serves the slots of its dead primary. */
+async function servedAfterMs(port: number, sinceMs: number): Promise<number> {
+  await waitUntil('the replica is primary', async () => {
+    const { cluster_state: state } = await readInfo(port, 'CLUSTER', 'INFO')
+    const { role } = await readInfo(port, 'INFO', 'replication')
+    return state === 'ok' && role === 'master'
+  })
   return performance.now() - sinceMs
 }
 
@@ -55,12 +71,12 @@ async function expectNoMoreThanSent(
 
 describe('when a primary of a cluster is killed under load', () => {
   let cluster: RedisCluster
-  beforeAll(async () => {
+  beforeEach(async () => {
     cluster = await startCluster({ nodeTimeoutMs: NODE_TIMEOUT_MS })
   })
-  afterAll(() => cluster.stop())
+  afterEach(() => cluster.stop())
 
-  it('every call settles in time when a primary is killed, none is charged twice, and the slots are back in node-timeout + 4 s', async () => {
+  it('every call settles in time when a primary is killed, none is charged twice, and every store follows the slots within 2 s', async () => {
     const [doomed, ...others] = cluster.primaries
     if (doomed === undefined) throw new Error('the cluster has no primary')
     const stores = openStores(clusterClient(cluster))
@@ -79,25 +95,27 @@ describe('when a primary of a cluster is killed under load', () => {
     const killedAt = performance.now()
     // Stores that start in the middle of the outage know the dead primary only by name.
     const born = openStores(clusterClient({ primaries: others }))
-    const after = await Promise.all(
-      [...stores, ...born].map(({ store }) => backAfterMs(store, probes, killedAt)),
-    )
+    const heir = cluster.replicas[0] as (typeof cluster.replicas)[0]
+    const [servesAfterMs, ...after] = await Promise.all([
+      servedAfterMs(heir.port, killedAt),
+      ...[...stores, ...born].map(opened => backAfterMs(opened, probes, killedAt)),
+    ])
     const results = await Promise.all(loads.map(load => load.stop()))
     await Promise.all([...stores, ...born].map(({ store }) => store.close()))
 
-    expect(Math.max(...after)).toBeLessThan(NODE_TIMEOUT_MS + 4_000)
+    // How long the nodes take to vote is theirs: they may have to vote twice.
+    expect(Math.max(...after) - servesAfterMs).toBeLessThan(FOLLOWS_WITHIN_MS)
     expect(results.map(({ late }) => late)).toEqual(results.map(() => 0))
-    const survivors = [...others, cluster.replicas[0] as (typeof cluster.replicas)[0]]
-    await expectNoMoreThanSent(survivors, stores, results)
+    await expectNoMoreThanSent([...others, heir], stores, results)
   })
 })
 
 describe('when the primary behind sentinels is killed under load', () => {
   let setup: SentinelSetup
-  beforeAll(async () => {
+  beforeEach(async () => {
     setup = await startSentinel({ downAfterMs: 1_000 })
   })
-  afterAll(() => setup.stop())
+  afterEach(() => setup.stop())
 
   it('every call settles in time when the primary behind sentinels is killed, none is charged twice, and the next decides within 6 s', async () => {
     const stores = openStores(sentinelClient(setup))
@@ -115,7 +133,7 @@ describe('when the primary behind sentinels is killed under load', () => {
     const killedAt = performance.now()
     const born = openStores(sentinelClient(setup))
     const after = await Promise.all(
-      [...stores, ...born].map(({ store }) => backAfterMs(store, ['user:probe'], killedAt)),
+      [...stores, ...born].map(opened => backAfterMs(opened, ['user:probe'], killedAt)),
     )
     const results = await Promise.all(loads.map(load => load.stop()))
     await Promise.all([...stores, ...born].map(({ store }) => store.close()))

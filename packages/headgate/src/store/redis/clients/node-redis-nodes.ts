@@ -19,7 +19,10 @@ interface Watcher {
   onLost(): void
 }
 
-/** Ends connections that are not greeted in time, asks the other nodes for the way, and makes new ones. */
+/**
+ * Ends connections that are not greeted in time, asks the other nodes for the way, and makes new ones. A node that
+ * refuses is looked for elsewhere: the client does that by itself only where it has once been connected.
+ */
 export function watchNodes(cluster: NodeRedisCluster, { onReady, onLost }: Watcher): NodeRedisCluster {
   async function giveUp(node: ClusterNode): Promise<void> {
     disconnect(node)
@@ -36,13 +39,14 @@ export function watchNodes(cluster: NodeRedisCluster, { onReady, onLost }: Watch
       timer.unref()
     })
     .on('node-ready', onReady)
+    .on('node-reconnecting', ({ host, port }: Socket) => lookElsewhere(cluster, `${host}:${port}`, onLost))
 }
 
 const looking = new WeakSet<NodeRedisCluster>()
 
 /**
  * Ends the connection to a node that stopped answering and makes a new one. One that is being made is left alone, but the
- * others are asked for the way, at most about once a second: a search of the client's own that hangs, as one at a
+ * others are asked for the way: a search of the client's own that hangs, as one at a
  * frozen node does, is the last it ever makes.
  */
 export function replaceNode(cluster: NodeRedisCluster, address: string, onLost: () => void): void {
@@ -52,6 +56,11 @@ export function replaceNode(cluster: NodeRedisCluster, address: string, onLost: 
     reconnect(cluster, node)
     return
   }
+  lookElsewhere(cluster, address, onLost)
+}
+
+/** Asks the other nodes for the way, at most about once a second. */
+function lookElsewhere(cluster: NodeRedisCluster, address: string, onLost: () => void): void {
   if (looking.has(cluster)) return
   looking.add(cluster)
   void lookAround(cluster, address).then(found => {
