@@ -2,18 +2,10 @@
 // entry point can be imported and required where nothing of the workspace is near.
 
 import { spawnSync } from 'node:child_process'
-import {
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
-import { tmpdir } from 'node:os'
+import { symlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { bin, npm, root, run, say } from './prepare.mjs'
+import { installInto, withTarballs } from './packed-consumer.mjs'
+import { bin, run, say } from './prepare.mjs'
 
 /** JSON, which TypeScript's `node10` cannot find behind `exports`. */
 const WITHOUT_TYPES = ['--exclude-entrypoints', 'config/schema.json', 'package.json']
@@ -27,37 +19,13 @@ const FRAMEWORKS = {
 }
 
 /** Resolves to 0 if all packages are sound, else to 1; the reasons are printed on the way. */
-export async function checkPackages() {
-  const folder = mkdtempSync(join(tmpdir(), 'headgate-pack-'))
-  try {
-    const packages = []
-    for (const manifest of publishedManifests()) {
-      packages.push({ manifest, tarball: await pack(manifest.name, folder) })
-    }
+export function checkPackages() {
+  return withTarballs(async (packages, folder) => {
     let failures = 0
     for (const { manifest, tarball } of packages) failures += await lint(manifest, tarball)
     failures += await tryOut(packages, join(folder, 'consumer'))
     return failures === 0 ? 0 : 1
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
-}
-
-function publishedManifests() {
-  const packages = join(root, 'packages')
-  return readdirSync(packages)
-    .map(name => JSON.parse(readFileSync(join(packages, name, 'package.json'), 'utf8')))
-    .filter(manifest => !manifest.private)
-}
-
-async function pack(name, folder) {
-  const before = new Set(readdirSync(folder))
-  const [command, args] = npm('pack', '--silent', '--workspace', name, '--pack-destination', folder)
-  const code = await run(command, args, { stdio: ['ignore', 'ignore', 'inherit'] })
-  const tarball = readdirSync(folder).find(file => !before.has(file))
-  if (code !== 0 || tarball === undefined)
-    throw new Error(`npm pack of ${name} failed with exit code ${code}`)
-  return join(folder, tarball)
+  })
 }
 
 /** How many of the linters object to a tarball. */
@@ -73,19 +41,10 @@ async function lint({ name, exports }, tarball) {
 
 /** Installs the tarballs into an empty folder and loads every entry point both ways. */
 async function tryOut(packages, consumer) {
-  mkdirSync(consumer)
-  writeFileSync(join(consumer, 'package.json'), JSON.stringify({ private: true, type: 'module' }))
-  const tarballs = packages.map(({ tarball }) => tarball)
-  const [command, args] = npm(
-    'install',
-    '--prefer-offline',
-    '--no-audit',
-    '--no-fund',
-    '--ignore-scripts',
-    ...tarballs,
+  await installInto(
+    consumer,
+    packages.map(({ tarball }) => tarball),
   )
-  const code = await run(command, args, { cwd: consumer, stdio: ['ignore', 'ignore', 'inherit'] })
-  if (code !== 0) throw new Error(`npm install of the tarballs failed with exit code ${code}`)
   let failures = 0
   for (const { manifest } of packages) {
     for (const specifier of entryPoints(manifest)) {
@@ -121,8 +80,11 @@ async function load(consumer, specifier) {
 }
 
 function start(consumer, command, version) {
-  const path = join(consumer, 'node_modules', '.bin', command)
-  const { stdout, status } = spawnSync(path, ['--version'], { encoding: 'utf8' })
+  // As people type it; without --no-install a missing command would be looked for in the registry.
+  const { stdout, status } = spawnSync('npx', ['--no-install', command, '--version'], {
+    cwd: consumer,
+    encoding: 'utf8',
+  })
   const passed = status === 0 && stdout.trim() === version
   say(
     `${passed ? 'ok    ' : 'FAILED'}  ${command} --version: expected ${version}, got ${JSON.stringify(stdout)}`,

@@ -94,7 +94,7 @@ async function ask(adminUrl: string, method: string, path: string, body?: unknow
   return `${answer.status} ${JSON.stringify([...answer.headers])} ${await answer.text()}`
 }
 
-it('an API key and the secret come out nowhere: SCAN, MONITOR, logs, metrics, answers, command line', async () => {
+it('an API key and the secret come out nowhere: SCAN, MONITOR, logs, metrics, answers, dashboard, command line', async () => {
   const { heard, socket } = await monitor(redis.port)
   const server = await serve({}, '--subject-secret-file', secretFile)
   const { adminUrl } = server
@@ -125,6 +125,14 @@ it('an API key and the secret come out nowhere: SCAN, MONITOR, logs, metrics, an
   await see('GET', '/metrics')
   await see('GET', '/v1/counts')
   await see('GET', '/healthz')
+  // Everything the dashboard shows comes from these.
+  await see('GET', '/')
+  await see('GET', '/v1/stats')
+  await see('GET', '/v1/stats/history')
+  await see('GET', '/v1/violations')
+  await see('GET', '/v1/changes')
+  await see('POST', '/v1/inspect', { subject })
+  await see('GET', `/v1/subjects/${encodeURIComponent(subject)}`)
 
   const place = ['--redis', redis.url, '--config', policyFile, '--subject-secret-file', secretFile]
   const change = ['--tier', 'pro', '--ttl', '1h', '--reason', 'test', '--by', 'ada']

@@ -19,7 +19,7 @@ export interface RateLimitStoreOptions {
 const NAME = /^[A-Za-z0-9_-]{1,64}$/
 const IPV4 = /^\d{1,3}(?:\.\d{1,3}){3}$/
 /** An IPv6 address or, as express-rate-limit names its callers, the network around it. */
-const IPV6 = /^[\da-f:.]*:[\da-f:.]*(?:\/\d{1,3})?$/i
+const IPV6 = /^(?=[\da-f.]*:)[\da-f:.]+(?:\/\d{1,3})?$/i
 /** Every request of a window is remembered up to this limit; above it two numbers are. */
 const MAX_LOGGED = 1_000
 

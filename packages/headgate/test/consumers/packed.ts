@@ -20,17 +20,23 @@ export interface Consumer {
 
 const execute = promisify(execFile)
 
+/** Packs a package of the workspace as it would be published, and unpacks it into a folder. */
+export async function unpackInto(folder: string, name: string): Promise<void> {
+  const tarballs = await mkdtemp(join(tmpdir(), 'headgate-tarball-'))
+  await execute('npm', ['pack', '--silent', '--workspace', name, '--pack-destination', tarballs], {
+    cwd: ROOT,
+  })
+  const [tarball] = await readdir(tarballs)
+  if (tarball === undefined) throw new Error('npm pack left no tarball')
+  await mkdir(folder, { recursive: true })
+  await execute('tar', ['-xzf', join(tarballs, tarball), '-C', folder, '--strip-components=1'])
+  await rm(tarballs, { recursive: true })
+}
+
 /** Packs the library and unpacks it where nothing of the workspace is near. */
 export async function installPacked(): Promise<Consumer> {
   const folder = await mkdtemp(join(tmpdir(), 'headgate-consumer-'))
-  const installed = join(folder, 'node_modules', 'headgate')
-  await mkdir(installed, { recursive: true })
-  await execute('npm', ['pack', '--silent', '--workspace', 'headgate', '--pack-destination', folder], {
-    cwd: ROOT,
-  })
-  const tarball = (await readdir(folder)).find(name => name.endsWith('.tgz'))
-  if (tarball === undefined) throw new Error('npm pack left no tarball')
-  await execute('tar', ['-xzf', join(folder, tarball), '-C', installed, '--strip-components=1'])
+  await unpackInto(join(folder, 'node_modules', 'headgate'), 'headgate')
   // Frameworks that an entry point needs, as the application would have them.
   for (const peer of Object.keys(manifest.peerDependencies)) {
     const link = join(folder, 'node_modules', peer)

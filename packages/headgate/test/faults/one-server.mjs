@@ -58,6 +58,42 @@ export async function frozen(library) {
   return rows
 }
 
+/** Frozen for so long that whatever is kept for an answer that never comes would be seen in the memory. */
+export async function frozenForLong(library, { quick, long }) {
+  const server = await startRedis()
+  const opened = await openLimiter(library, server.port)
+  const outcome = { asked: 0, rejected: 0, waiting: 0, mostWaiting: 0 }
+  const send = () => {
+    outcome.asked++
+    outcome.mostWaiting = Math.max(outcome.mostWaiting, ++outcome.waiting)
+    opened.limiter
+      .check(`user:${outcome.asked % 1_000}`, { policy: 'roomy' })
+      .catch(() => outcome.rejected++)
+      .finally(() => outcome.waiting--)
+  }
+  server.kill('SIGSTOP')
+  const lastsMs = long ? 300_000 : quick ? 10_000 : 30_000
+  const fromMs = performance.now()
+  let settledBytes = 0
+  for (let elapsedMs = 0; elapsedMs < lastsMs; elapsedMs = performance.now() - fromMs) {
+    while (outcome.asked < elapsedMs) send()
+    // The first seconds bring the code and the local states that every later one uses.
+    if (settledBytes === 0 && elapsedMs > lastsMs / 3) settledBytes = process.memoryUsage().rss
+    await sleep(1)
+  }
+  const grownMb = (process.memoryUsage().rss - settledBytes) / 1e6
+  server.kill('SIGCONT')
+  await opened.close()
+  await server.stop()
+  return [
+    info('seconds', Math.round(lastsMs / 1_000)),
+    info('requests during the fault', outcome.asked),
+    atMost('calls that threw', outcome.rejected, 0),
+    atMost('most requests waiting at once', outcome.mostWaiting, 1_000),
+    atMost('memory grown, MB', Math.max(0, Math.round(grownMb)), 20),
+  ]
+}
+
 export async function killed(library) {
   const server = await startRedis()
   let next

@@ -2,7 +2,7 @@
 import { clusterFailover, lostWrites, sentinelFailover } from './failover.mjs'
 import { herd } from './herd.mjs'
 import { eviction, outOfMemory } from './memory.mjs'
-import { admitted, blackhole, frozen, killed, sliced, slow } from './one-server.mjs'
+import { admitted, blackhole, frozen, frozenForLong, killed, sliced, slow } from './one-server.mjs'
 import { resharding } from './resharding.mjs'
 import { errorReplies, flushedScripts, lostReplies } from './scripts-and-replies.mjs'
 
@@ -10,6 +10,7 @@ export const scenarios = [
   ['R2', 'scripts forgotten every 5 ms', flushedScripts],
   ['R3', 'replies lost, then a reset', lostReplies],
   ['R4', 'frozen (SIGSTOP)', frozen],
+  ['R5', 'frozen for long', frozenForLong],
   ['R6', 'killed, restarted empty', killed],
   ['R6', 'killed, restarted empty: one busy subject', admitted],
   ['R7', 'lost route (nothing arrives, nothing closes)', blackhole],

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Answer, Question, Verdict } from '../../src/engine/question.js'
+import { createLimiter } from '../../src/limiter/limiter.js'
 import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../src/policy/limits.js'
 import { memoryStore } from '../../src/store/memory/memory-store.js'
 import { directRedisStore } from '../support/direct-store.ts'
@@ -121,6 +122,40 @@ describe.each(LIBRARIES)('questions over several slots, with %s', library => {
       expectSame(await redis.decide(question), await embedded.decide(question))
     }
     await redis.close()
+  })
+
+  it('a name with braces chooses no slot, and no script mixes slots for it', async () => {
+    const store = directRedisStore(clusterClient(cluster)(library).client, {
+      deadlineMs: DEADLINE_MS,
+      prefix: `braces-${library}`,
+    })
+    const limiter = createLimiter({
+      store,
+      policies: { api: [slidingWindowLog({ limit: 1, window: '1m' }), TOTAL] },
+    })
+    const ids = ['{x}', '}{x}', '{', '}', '{}', 'a{x}b', '{user:1}', '}:{x}:', '{x}'.repeat(30)]
+    for (const id of ids) {
+      const asked = [
+        { type: 'user', id },
+        { type: '{x}', id },
+      ] as const
+      for (const subject of asked) {
+        const ask = { policy: 'api', scope: id } as const
+        expect(await limiter.check(subject, ask)).toMatchObject({ allowed: true, source: 'redis' })
+        expect(await limiter.check(subject, ask)).toMatchObject({ allowed: false, source: 'redis' })
+      }
+    }
+    const keys = [...(await countCharges(ports())).keys()].filter(key => key.startsWith(`braces-${library}:`))
+    expect(keys).toHaveLength(ids.length * 2 * 2)
+    // Each key has one pair of braces, around the whole subject, so that nobody lies in the slot of `x` by writing it.
+    for (const key of keys) expect(key).toMatch(/^[^{}]*\{[^{}]+\}[^{}]*$/)
+    const connection = await openConnection(ports()[0] ?? 0)
+    const slots = await Promise.all(keys.map(key => connection.send('CLUSTER', 'KEYSLOT', key)))
+    const chosen = await connection.send('CLUSTER', 'KEYSLOT', 'x')
+    connection.close()
+    expect(slots).not.toContain(chosen)
+    expect(new Set(slots).size).toBe(ids.length * 2)
+    await limiter.close()
   })
 })
 

@@ -40,7 +40,7 @@ const SAFE_METHODS = ['GET', 'HEAD', 'OPTIONS']
 const CLOSED = ['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']
 /** Nothing was sent: even what must not be asked twice may be asked elsewhere. */
 const NOT_CONNECTED =
-  /^(?:ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|ENOTFOUND|EAI_AGAIN|UND_ERR_CONNECT_TIMEOUT|ERR_TLS_\w+|ERR_SSL_\w+|UNABLE_TO_\w+|\w*(?:CERT|SELF_SIGNED)\w*)$/
+  /^(?:ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|ENOTFOUND|EAI_AGAIN|UND_ERR_CONNECT_TIMEOUT|ERR_TLS_\w+|ERR_SSL_\w+|UNABLE_TO_\w+)$|CERT|SELF_SIGNED/
 /** What came is no answer that can be passed on. */
 const UNREADABLE = /^(?:HPE_\w+|UND_ERR_HEADERS_OVERFLOW|UNSENDABLE)$/
 /** How undici calls an answer to nothing, and one that switches protocols unasked. */

@@ -13,7 +13,8 @@ export interface RedisAddress {
   readonly primaryName: string | undefined
 }
 
-const SHAPE = /^(rediss?)(-cluster|-sentinel)?:\/\/(?:(.*)@)?([^/?#@]+)(?:\/([^?#]*))?$/
+const SHAPE = /^(rediss?)(-cluster|-sentinel)?:\/\/(.+)$/
+const HOSTS_AND_PATH = /^([^/?#@]+)(?:\/([^?#]*))?$/
 const HOST = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]]+))(?::(\d{1,5}))?$/
 const FORMS = 'redis://, rediss://, redis-cluster:// or redis-sentinel://, then [user:password@]host[:port]'
 
@@ -22,8 +23,12 @@ const FORMS = 'redis://, rediss://, redis-cluster:// or redis-sentinel://, then 
  * same with `rediss` for TLS. What it throws never repeats the URL, which has a password in it.
  */
 export function parseRedisUrl(url: string): RedisAddress {
-  const [, scheme, kind, credentials, hosts = '', path = ''] = SHAPE.exec(url) ?? []
-  if (scheme === undefined) throw invalid(FORMS)
+  const [, scheme, kind, rest = ''] = SHAPE.exec(url) ?? []
+  // A password may hold an @ that nobody has encoded: the last one ends it.
+  const at = rest.lastIndexOf('@')
+  const credentials = at === -1 ? undefined : rest.slice(0, at)
+  const [, hosts, path = ''] = HOSTS_AND_PATH.exec(rest.slice(at + 1)) ?? []
+  if (hosts === undefined) throw invalid(FORMS)
   const topology = kind === '-cluster' ? 'cluster' : kind === '-sentinel' ? 'sentinel' : 'single'
   const nodes = hosts.split(',').map(host => parseHost(host, topology === 'sentinel' ? 26_379 : 6_379))
   if (topology === 'single' && nodes.length > 1) {

@@ -21,7 +21,8 @@ export function createLineReader(format: LogFormat): ReadLine {
 /** The format that the first line of a log looks like. */
 export function formatOf(firstLine: string): LogFormat {
   if (firstLine.trimStart().startsWith('{')) return 'json'
-  return /\[[^\]]*\] "/.test(firstLine) ? 'combined' : 'csv'
+  const time = firstLine.indexOf('[')
+  return time >= 0 && firstLine.includes('] "', time) ? 'combined' : 'csv'
 }
 
 function jsonLine(line: string): ReturnType<ReadLine> {

@@ -11,8 +11,10 @@ export function objectionTo(make: () => unknown): Complaint | null {
     return null
   } catch (error) {
     if (!isHeadgateError(error)) throw error
-    const [, expected = error.message, got = 'something else'] =
-      /: expected (.*); got (.*)$/s.exec(error.message) ?? []
-    return { expected, got: got === 'undefined' || got === 'null' ? 'nothing' : got }
+    const [, ...rest] = error.message.split(': expected ')
+    const said = rest.join(': expected ').split('; got ')
+    if (said.length < 2) return { expected: error.message, got: 'something else' }
+    const got = said.pop() ?? ''
+    return { expected: said.join('; got '), got: got === 'undefined' || got === 'null' ? 'nothing' : got }
   }
 }

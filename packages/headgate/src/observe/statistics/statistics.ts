@@ -2,6 +2,7 @@ import { unexpected } from '../../errors/headgate-error.js'
 import type { Control } from '../../policy/control.js'
 import { type Clock, systemClock, systemTimers, type Timers } from '../../time/clock.js'
 import type { ArrivalSample } from './arrivals.js'
+import { attach } from './attached.js'
 import { type Exemplar, type ExemplarLabels, GLOBAL, Recorder, ROUTE } from './recorder.js'
 import { createReporter, type Report } from './report.js'
 import type { StoreCounts } from './store-counts.js'
@@ -71,20 +72,6 @@ export function createStatistics(options: StatisticsOptions = {}): Statistics {
   return new CountedStatistics(options)
 }
 
-/** Where the library counts for these statistics; null where there are none. */
-export function recorderOf(statistics: Statistics | undefined): Recorder | null {
-  if (statistics === undefined) return null
-  const found = CountedStatistics.recorderOf(statistics)
-  if (found !== undefined) return found
-  throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'statistics', 'what createStatistics() returns', statistics)
-}
-
-/** Lets statistics read a gate, until stopped. */
-export function watchGate(statistics: Statistics | undefined, read: () => GateReading): () => void {
-  if (statistics === undefined) return () => {}
-  return CountedStatistics.watch(statistics, read)
-}
-
 class CountedStatistics implements Statistics {
   readonly #recorder: Recorder
   /** Those of the program. */
@@ -109,18 +96,7 @@ class CountedStatistics implements Statistics {
     this.#startedAtMs = clock.unixMs()
     this.arrivals = () => this.#recorder.arrivals?.read(clock.unixMs()) ?? { arrivals: [], share: 1 }
     this.onSecond = createReporter(this.#recorder, clock, timers)
-  }
-
-  static recorderOf(statistics: Statistics): Recorder | undefined {
-    const isOurs = typeof statistics === 'object' && statistics !== null && #recorder in statistics
-    return isOurs ? statistics.#recorder : undefined
-  }
-
-  static watch(statistics: Statistics, read: () => GateReading): () => void {
-    if (!(#gates in statistics)) return () => {}
-    const gates = statistics.#gates
-    gates.add(read)
-    return () => gates.delete(read)
+    attach(this, { recorder: this.#recorder, gates: this.#gates })
   }
 
   read(): ProcessStatistics {

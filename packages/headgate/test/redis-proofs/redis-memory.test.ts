@@ -1,8 +1,8 @@
-/** What a request in a log costs in Redis, by MEMORY USAGE of the whole key. */
+/** What a limit costs in Redis, by MEMORY USAGE of the whole key. */
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Check } from '../../src/engine/question.ts'
-import { slidingWindowLog } from '../../src/policy/limits.ts'
+import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../src/policy/limits.ts'
 import type { RedisStore } from '../../src/store/redis/redis-store.ts'
 import { redisKey } from '../../src/subject/key.ts'
 import { directRedisStore } from '../support/direct-store.ts'
@@ -44,6 +44,19 @@ async function bytesOfLog(entries: number): Promise<number> {
   expect(await sendCommand(redis.port, 'ZCARD', key)).toBe(entries)
   return Number(await sendCommand(redis.port, 'MEMORY', 'USAGE', key, 'SAMPLES', 0))
 }
+
+it.each([
+  slidingWindowCounter({ limit: 100, window: '1h' }),
+  tokenBucket({ capacity: 100, refillPerSecond: 10 }),
+])('a $algorithm takes at most 260 bytes', async limit => {
+  const check: Check = { subject: SUBJECT, scope: 'global', name: `proof.${limit.id}`, limit, cost: 1 }
+  await store.decide({ alternatives: [[check]], shadow: [] })
+  const { subject, scope, name } = check
+  const key = redisKey({ prefix: 'ratelimit', tenant: '', subject, scope, name })
+  expect(await sendCommand(redis.port, 'EXISTS', key)).toBe(1)
+  const bytes = Number(await sendCommand(redis.port, 'MEMORY', 'USAGE', key))
+  expect(bytes).toBeLessThanOrEqual(260)
+})
 
 // Up to 128 entries Redis packs them into one string. Beyond, each has nodes of its own, and a table of twice their
 // number just after it has grown, at 257 and 1,025. The very first entry too many pays for the table and for the name

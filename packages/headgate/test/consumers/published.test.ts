@@ -1,0 +1,83 @@
+/** What is in the tarballs of both packages. `npm run check` installs them and loads every entry point. */
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type ErrorCode, HeadgateError } from '../../src/errors/headgate-error.ts'
+import { unpackInto } from './packed.ts'
+
+const PACKAGES = ['headgate', '@headgate/server'] as const
+const RUN_ON_INSTALL = ['preinstall', 'install', 'postinstall', 'prepare']
+
+interface Manifest {
+  readonly scripts?: Record<string, string>
+  readonly dependencies?: Record<string, string>
+  readonly keywords?: readonly string[]
+  readonly homepage?: string
+  readonly repository?: { readonly url: string; readonly directory: string }
+}
+
+let folder: string
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'headgate-published-'))
+  for (const name of PACKAGES) await unpackInto(join(folder, name), name)
+})
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+const read = (name: string, file: string): Promise<string> => readFile(join(folder, name, file), 'utf8')
+const manifestOf = async (name: string): Promise<Manifest> => JSON.parse(await read(name, 'package.json'))
+const filesOf = (name: string): Promise<string[]> => readdir(join(folder, name), { recursive: true })
+
+describe.each(PACKAGES)('%s, as it is published', name => {
+  it('a package runs nothing when it is installed, and the library needs nothing', async () => {
+    const { scripts = {}, dependencies } = await manifestOf(name)
+    expect(Object.keys(scripts).filter(script => RUN_ON_INSTALL.includes(script))).toEqual([])
+    if (name === 'headgate') expect(dependencies).toBeUndefined()
+  })
+
+  it('a package says where it comes from, what it is about and where to read on', async () => {
+    const { repository, homepage, keywords = [] } = await manifestOf(name)
+    expect(repository?.url).toMatch(/^git\+https:\/\/.+\.git$/)
+    expect(repository?.directory).toBe(`packages/${name.replace('@headgate/', '')}`)
+    expect(homepage).toMatch(/^https:\/\//)
+    expect(keywords).toContain('rate-limit')
+    expect(await read(name, 'README.md')).toContain(`npm install ${name}`)
+    expect(await read(name, 'LICENSE')).toContain('MIT')
+  })
+
+  it('every link of a README leads somewhere from the package', async () => {
+    const links = [...(await read(name, 'README.md')).matchAll(/\]\(([^)]+)\)/g)].map(([, link = '']) => link)
+    const files = await filesOf(name)
+    expect(links.filter(link => !link.startsWith('https://') && !files.includes(link))).toEqual([])
+  })
+
+  it('every compiled file has a source map with its source', async () => {
+    const files = await filesOf(name)
+    const compiled = files.filter(file => /^dist\/.*\.js$/.test(file) && !file.includes('/page/'))
+    expect(compiled.length).toBeGreaterThan(50)
+    for (const file of compiled) {
+      if (!files.includes(`${file}.map`)) continue
+      const { sourcesContent } = JSON.parse(await read(name, `${file}.map`)) as { sourcesContent?: string[] }
+      expect(sourcesContent?.[0], file).toMatch(/\S/)
+    }
+    const withoutMap = compiled.filter(file => !files.includes(`${file}.map`))
+    expect(withoutMap.filter(file => !file.startsWith('dist/dashboard/'))).toEqual([])
+  })
+
+  it('a package carries no tests, no sources beside the maps, and no notes of the compiler', async () => {
+    expect((await filesOf(name)).filter(file => /\.test\.|\.tsbuildinfo$|^src\/|^test\//.test(file))).toEqual(
+      [],
+    )
+  })
+})
+
+it('every error leads to a line of the page that is published with the library', async () => {
+  const page = await read('headgate', 'docs/errors.md')
+  const codes = new Set(page.match(/ERR_HEADGATE_[A-Z_]+/g) as ErrorCode[])
+  expect(codes.size).toBeGreaterThan(10)
+  for (const code of codes) {
+    const { pathname, hash } = new URL(new HeadgateError(code, 'some message').help)
+    expect(pathname).toBe('/headgate/docs/errors.md')
+    expect(page).toContain(`<a id="${hash.slice(1)}"></a>`)
+  }
+})

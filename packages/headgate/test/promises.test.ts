@@ -1,0 +1,73 @@
+/** Holds docs/reference/promises.md to what there is: its numbers, its files, its tests and its scripts. */
+import { existsSync, readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import workspace from '../../../package.json' with { type: 'json' }
+
+const ROOT = new URL('../../../', import.meta.url)
+const PAGE = new URL('docs/reference/promises.md', ROOT)
+
+interface Proof {
+  readonly number: string
+  readonly file: string
+  readonly titles: readonly string[]
+  readonly scripts: readonly string[]
+}
+
+interface Row {
+  readonly number: string
+  readonly cells: readonly string[]
+}
+
+function rowsOf(page: string): Row[] {
+  return page.split('\n').flatMap(line => {
+    const [, number] = /^\| <a id="[rs]\d+"><\/a>([RS]\d+) \|/.exec(line) ?? []
+    return number === undefined ? [] : [{ number, cells: line.slice(1, -1).split(' | ') }]
+  })
+}
+
+/** A cell is a list of `[shown](file) “title”, “title”, script`. */
+function proofsOf({ number, cells }: Row): Proof[] {
+  return (cells[3] ?? '').split('<br>').map(text => ({
+    number,
+    file: /\]\((?:\.\.\/)+([^)]+)\)/.exec(text)?.[1] ?? text,
+    titles: [...text.matchAll(/“([^”]+)”/g)].map(([, title = '']) => title),
+    scripts: [...text.matchAll(/`npm run ([\w:]+)`/g)].map(([, script = '']) => script),
+  }))
+}
+
+/** A title is found as it stands in the source, between quotes of any kind. */
+function holds(source: string, title: string): boolean {
+  return ["'", '"', '`'].some(quote => source.includes(`${quote}${title}${quote}`))
+}
+
+const rows = rowsOf(readFileSync(PAGE, 'utf8'))
+const proofs = rows.flatMap(proofsOf)
+const series = (letter: string, last: number) =>
+  Array.from({ length: last }, (_, index) => `${letter}${index + 1}`)
+
+describe('the page of promises', () => {
+  it('the page has every number once, in order, with a promise, a figure and a proof', () => {
+    expect(rows.map(({ number }) => number)).toEqual([...series('R', 36), ...series('S', 45)])
+    for (const { number, cells } of rows) {
+      expect(cells, number).toHaveLength(4)
+      for (const cell of cells) expect(cell.trim(), number).not.toBe('')
+    }
+  })
+
+  it('every test on the page exists, under its name', () => {
+    const missing = proofs.flatMap(({ number, file, titles }) => {
+      const path = new URL(file, ROOT)
+      if (!existsSync(path)) return [`${number}: there is no ${file}`]
+      const source = readFileSync(path, 'utf8')
+      return titles.filter(title => !holds(source, title)).map(title => `${number}: no “${title}” in ${file}`)
+    })
+    expect(missing).toEqual([])
+  })
+
+  it('every promise has a test, or a script that runs what `npm test` does not', () => {
+    const isRun = ({ file, titles }: Proof) => /\.test\.ts$|\/testing\//.test(file) && titles.length > 0
+    expect(proofs.filter(proof => !isRun(proof) && proof.scripts.length === 0)).toEqual([])
+    const scripts = new Set(proofs.flatMap(({ scripts }) => scripts))
+    expect([...scripts].filter(script => !(script in workspace.scripts))).toEqual([])
+  })
+})
