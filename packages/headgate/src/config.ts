@@ -30,6 +30,8 @@ export type {
   GlobalConfig,
   HeaderStyle,
   Levels,
+  Mask,
+  Masks,
   MatchConfig,
   Mode,
   PolicyConfig,

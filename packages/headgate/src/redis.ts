@@ -1,4 +1,5 @@
 export type { FailureMode } from './engine/question.js'
+export type { Change, ChangeTrail } from './store/change-trail.js'
 export type { GuardEvent } from './store/guard/guard-event.js'
 export type { StoreHealth } from './store/guard/health.js'
 export type { RegionShare } from './store/guard/region-share.js'

@@ -78,7 +78,11 @@ export async function startService(options: ServiceOptions): Promise<Service> {
 
   try {
     const front = await openFront(deciding, options)
-    const figures = startFigures({ ...options, gate, statistics: front.statistics })
+    let inForce = config
+    const figures = startFigures({
+      ...{ ...options, gate, statistics: front.statistics },
+      config: () => inForce,
+    })
     closers.push(() => figures.close())
     const own = adminEndpoints({
       ...{ gate, figures, log, statistics: front.statistics, arrivals: front.arrivals },
@@ -91,14 +95,19 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       ...admin,
       endpoints: [...own, ...page, forwardAuth, ...front.endpoints],
       log,
+      trail: options.store !== undefined && 'changes' in options.store ? options.store.changes : null,
     })
     const closeApi = gracefulClose(api)
     // Health is answered to the last, and with 503 as soon as stopping began.
     closers.push(() => closeApi(API_STOP_WITHIN_MS), front.stop)
     const adminPort = await listen(api, { ...admin, hostFlag: '--admin-host', portFlag: '--admin-port' })
-    const { gatewayUrl, grpcAddress, upstreamUrl, apply } = front
+    const { gatewayUrl, grpcAddress, upstreamUrl } = front
     return {
-      ...{ gatewayUrl, grpcAddress, upstreamUrl, apply, stop },
+      ...{ gatewayUrl, grpcAddress, upstreamUrl, stop },
+      async apply(changed) {
+        await front.apply(changed)
+        inForce = changed
+      },
       adminUrl: urlOf(admin.host, adminPort),
       example: await gate.peek(NOBODY, config.default),
     }

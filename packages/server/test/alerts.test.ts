@@ -116,7 +116,10 @@ describe('of several servers', () => {
     })
     const look = (atMs: number, looked: Partial<Looked> = {}) => {
       nowMs = atMs
-      watch.look({ second: REFUSED, storeDownMs: null, redis: null, others: new Map(), id, ...looked })
+      watch.look({
+        ...{ second: REFUSED, storeDownMs: null, redis: null, others: new Map(), rank: id, isHeard: true },
+        ...looked,
+      })
     }
     return { watch, told, look }
   }
@@ -134,12 +137,30 @@ describe('of several servers', () => {
     expect(second.watch.list()).toMatchObject([{ name: 'violation-rate', state: 'resolved' }])
   })
 
-  it('each of several servers tells of a store that is away', () => {
-    const [first, second] = [server('a'), server('b')]
-    for (const one of [first, second]) {
-      one.look(61_000, { second: NOTHING, storeDownMs: 61_000 })
-      expect(one.told).toEqual(['store-down firing'])
+  it('a server that is started later, or was not heard at first, tells nobody again', () => {
+    const [first, later] = [server('b'), server('a')]
+    for (let atMs = 0; atMs <= 90_000; atMs += 1_000) {
+      first.look(atMs)
+      later.look(atMs, { isHeard: false })
     }
+    expect([first.told, later.told]).toEqual([['violation-rate firing'], []])
+    const others = new Map([['b', first.watch.note()]])
+    for (let atMs = 91_000; atMs <= 200_000; atMs += 1_000) later.look(atMs, { others })
+    expect(later.told).toEqual([])
+    expect(later.watch.firing()).toMatchObject([{ name: 'violation-rate' }])
+  })
+
+  it('each server tells of a store that is away, and of nothing else that it cannot know then', () => {
+    const [first, second] = [server('a'), server('b')]
+    first.look(0)
+    second.look(0, { others: new Map([['a', first.watch.note()]]) })
+    for (let atMs = 1_000; atMs <= 90_000; atMs += 1_000)
+      for (const one of [first, second]) one.look(atMs, { isHeard: false, storeDownMs: atMs })
+    expect(first.told.toSorted()).toEqual(['store-down firing', 'violation-rate firing'])
+    expect(second.told).toEqual(['store-down firing'])
+    for (let atMs = 91_000; atMs <= 110_000; atMs += 1_000)
+      second.look(atMs, { others: new Map([['a', first.watch.note()]]) })
+    expect(second.told).toEqual(['store-down firing', 'store-down resolved'])
   })
 })
 

@@ -105,6 +105,9 @@ it('serve --help lists the flags, all of which the reference explains', async ()
                                            is not asked for a while (default: 5)
       --probe-after <ms>                   the longest time until it is tried again
                                            (default: 500)
+      --max-calls <number>                 calls a second to Redis at most, where
+                                           they are paid for; what is beyond is
+                                           decided without it
       --share <part/of>                    this region's part of every limit, such
                                            as 1/3, where each has a Redis of its own
       --functions                          run as Redis Functions instead of scripts
@@ -125,7 +128,9 @@ it('serve --help lists the flags, all of which the reference explains', async ()
       --alert <name=threshold...>          another threshold, or off:
                                            violation-rate=0.1 latency=50
                                            store-down=60 spike=5; budgets:
-                                           budget-operations, budget-memory
+                                           budget-operations, budget-memory; how
+                                           long it is held and quiet before it fires
+                                           and is over: latency=50,60s,120s
       --alert-webhook <source>             tell a webhook in the JSON of Slack; its
                                            address from file:path or env:VARIABLE
       --ratelimit-config <path>            answer Envoy's rate limit protocol by

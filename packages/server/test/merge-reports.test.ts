@@ -10,7 +10,13 @@ const tally = (policy: string, allowed: number) => ({
   ...{ allowed, denied: 1, nearLimit: 2, latency: latency(allowed, 1) },
 })
 const gate = (wouldDeny: number) => ({
-  ...{ control: { enabled: true, multiplier: 1 }, overrides: 3, configVersion: 'abcd1234', reloads: 2 },
+  ...{
+    control: { enabled: true, multiplier: 1 },
+    overrides: 3,
+    configLoadedAtMs: 1,
+    configVersion: 'abcd1234',
+    reloads: 2,
+  },
   ...{ shadow: { api: { wouldAllow: 1, wouldDeny } }, candidates: {}, shadowDivergence: 1, faults: 1 },
 })
 const one: ProcessStatistics = {

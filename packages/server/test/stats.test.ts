@@ -81,7 +81,10 @@ describe('GET /v1/stats', () => {
       store: { kind: 'memory', state: 'up', availability: null, breakers: [] },
       control: { enabled: true, multiplier: 1 },
       overrides: 0,
-      config: { state: 'current', reloads: 0, version: expect.stringMatching(/^[0-9a-f]{8}$/) },
+      config: {
+        ...{ state: 'current', reloads: 0, version: expect.stringMatching(/^[0-9a-f]{8}$/) },
+        loadedAtMs: expect.any(Number),
+      },
     })
     const names = (rows: unknown) => (rows as { name: string }[]).map(({ name }) => name)
     expect(names(body.byPolicy)).toEqual(['api', 'tier'])
@@ -203,5 +206,14 @@ it.each([
   ['apikey:~0123456789abcdef', 'apikey:~012345678…'],
   ['tenant:acme:inc', 'tenant:ac…'],
 ])('%s is shown as %s', (subject, shown) => {
-  expect(maskSubject(subject)).toBe(shown)
+  expect(maskSubject(subject, { byType: {}, others: 'part' })).toBe(shown)
+})
+
+it.each([
+  ['user:alice', 'user:…'],
+  ['tenant:acme', 'tenant:acme'],
+  ['ip:203.0.113.9', 'ip:203.0.…'],
+  ['constructor:name-of-somebody', 'constructor:na…'],
+])('%s is shown by masks of the policy file as %s', (subject, shown) => {
+  expect(maskSubject(subject, { byType: { user: 'hidden', tenant: 'whole' }, others: 'part' })).toBe(shown)
 })

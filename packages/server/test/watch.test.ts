@@ -1,19 +1,54 @@
 /** The figures in the terminal, of real servers that share a Redis. */
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { type RedisProcess, startRedis } from '../../headgate/test/support/redis-process.ts'
-import { type HeadgateProcess, serveHeadgate } from './support/headgate-process.js'
+import { type HeadgateProcess, serveHeadgateIn } from './support/headgate-process.js'
 import { runInProcess } from './support/run-in-process.js'
 
 let redis: RedisProcess
 let servers: readonly HeadgateProcess[] = []
 
+/** Lines that a webhook was told. */
+const told: string[] = []
+const webhook = createServer((req, res) => {
+  let text = ''
+  req.on('data', chunk => {
+    text += chunk
+  })
+  req.on('end', () => {
+    told.push((JSON.parse(text) as { text: string }).text)
+    res.end()
+  })
+})
+
+async function serve(): Promise<HeadgateProcess> {
+  const { port } = webhook.address() as AddressInfo
+  return serveHeadgateIn(
+    { env: { HOOK: `http://127.0.0.1:${port}/` } },
+    ...['--demo', '--redis', `redis://127.0.0.1:${redis.port}`, '--service', 'shop', '--max-calls', '900'],
+    // What is asked here has an answer, however busy the machine is.
+    ...[
+      '--deadline',
+      '2000',
+      '--alert-webhook',
+      'env:HOOK',
+      '--alert',
+      'budget-memory=1,0s,3600s',
+      'violation-rate=off',
+    ],
+  )
+}
+
 beforeAll(async () => {
   redis = await startRedis()
-  const url = `redis://127.0.0.1:${redis.port}`
-  servers = await Promise.all([0, 1].map(() => serveHeadgate('--demo', '--redis', url, '--service', 'shop')))
+  await new Promise<void>(resolve => webhook.listen(0, '127.0.0.1', resolve))
+  servers = await Promise.all([serve(), serve()])
 }, 60_000)
 
 afterAll(async () => {
+  webhook.close()
+  webhook.closeAllConnections()
   await Promise.all(servers.map(server => server.end('SIGTERM')))
   await redis.stop()
 })
@@ -42,7 +77,7 @@ describe('two servers on one Redis', () => {
           expect(await stats(index)).toMatchObject({
             scope: 'fleet',
             processes: { live: 2, services: [{ service: 'shop', live: 2 }] },
-            store: { kind: 'redis', state: 'up', availability: 1 },
+            store: { kind: 'redis', state: 'up', availability: expect.any(Number), callCapPerSecond: 900 },
             violators: [{ subject: 'ip:127.0.…', handle: reference }],
           })
         }
@@ -72,6 +107,37 @@ describe('two servers on one Redis', () => {
     expect(inspected.out).not.toContain('127.0.0.1')
   })
 
+  it('one of two servers tells of a budget that is used up, and both show it', {
+    timeout: 30_000,
+  }, async () => {
+    for (const index of [0, 1]) {
+      await vi.waitFor(
+        async () =>
+          expect((await stats(index)).alerts).toMatchObject([{ name: 'budget-memory', state: 'firing' }]),
+        { timeout: 15_000, interval: 100 },
+      )
+    }
+    await vi.waitFor(() => expect(told).toHaveLength(1))
+    expect(told[0]).toMatch(
+      /^Firing: Headgate budget-memory: Redis uses [\d.]+ MB of memory \(budget 0 MB\)$/,
+    )
+  })
+
+  it('servers show the same trail of changes, also one that was started later', {
+    timeout: 30_000,
+  }, async () => {
+    expect((await runInProcess(['control', 'multiplier', '2', '--server', at(0)])).code).toBe(0)
+    const trail = async (url: string) => (await fetch(`${url}/v1/changes`)).json()
+    const changes = {
+      scope: 'fleet',
+      changes: [{ atMs: expect.any(Number), by: null, what: 'set control: limits on, multiplier 2' }],
+    }
+    expect(await trail(at(1))).toEqual(changes)
+    const later = await serve()
+    expect(await trail(later.adminUrl)).toEqual(changes)
+    await later.end('SIGTERM')
+  })
+
   it('mistakes of watch and top are named', async () => {
     expect((await runInProcess(['watch', '--count', '0'])).err).toContain(
       '--count: expected a whole number from 1',
@@ -84,8 +150,11 @@ describe('two servers on one Redis', () => {
     expect((await runInProcess(['serve', '--demo', '--alert', 'nonsense=1'])).err).toContain(
       '--alert: expected',
     )
-    const webhook = await runInProcess(['serve', '--demo', '--alert-webhook', 'https://hooks.example/secret'])
-    expect(webhook.err).toContain('--alert-webhook: expected file:path or env:VARIABLE')
-    expect(webhook.err).not.toContain('secret')
+    expect((await runInProcess(['serve', '--demo', '--alert', 'latency=50,1m'])).err).toContain(
+      '--alert: expected name=threshold',
+    )
+    const badHook = await runInProcess(['serve', '--demo', '--alert-webhook', 'https://hooks.example/secret'])
+    expect(badHook.err).toContain('--alert-webhook: expected file:path or env:VARIABLE')
+    expect(badHook.err).not.toContain('secret')
   })
 })

@@ -1,6 +1,6 @@
 import type { Limit } from '../engine/limit.js'
 import type { FailureMode } from '../engine/question.js'
-import type { Config, HeaderStyle, Levels, Mode } from '../policy/config.js'
+import type { Config, HeaderStyle, Levels, Mask, Mode } from '../policy/config.js'
 import type { Duration } from '../policy/durations.js'
 import type { LeaseOptions } from '../policy/leases.js'
 import type {
@@ -131,6 +131,7 @@ export interface ConfigOptions<
   readonly identify?: readonly NoInfer<SourceInput<Tier>>[]
   readonly subjects?: Readonly<Record<`${string}:${string}`, NoInfer<ChargeInput<Policy, Tier>>>>
   readonly secretTypes?: readonly string[]
+  readonly masks?: Mask | Readonly<Record<string, Mask>>
   readonly ipv6Networks?: Ipv6Networks
   readonly costs?: Readonly<Record<string, number>>
   readonly skip?: { readonly prefixes?: readonly string[]; readonly extensions?: readonly string[] }

@@ -47,6 +47,7 @@ export function toConfig(file: ReadFile): Config {
       ]),
     ),
     secretTypes: sound(file.secretTypes),
+    masks: file.masks ?? { byType: {}, others: 'part' },
     ipv6Networks: file.ipv6Networks ?? DEFAULT_IPV6_NETWORKS,
     costs: [...(file.costs ?? [])].map(([key, cost]) => ({ ...parseCostKey(key), cost })),
     skip: { prefixes: sound(file.skip?.prefixes), extensions: sound(file.skip?.extensions) },

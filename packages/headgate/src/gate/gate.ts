@@ -140,6 +140,7 @@ export function createGate(options: GateOptions): Gate {
       secretTypes: [...(options.subject?.secretTypes ?? []), ...secretTypes],
     })
   let config = options.config
+  let configLoadedAtMs = clock.unixMs()
   let nameSubject = namerFor(config)
   const nameText = (subject: string): string => nameSubject(subject as SubjectInput)
   const defaultFailure = store.onStoreFailure ?? 'local'
@@ -278,6 +279,7 @@ export function createGate(options: GateOptions): Gate {
       active = activateConfig(compiled, active)
       nameSubject = newNamer
       config = newConfig
+      configLoadedAtMs = clock.unixMs()
       budgets = budgetsFor(config)
       plain = singleLimitRequests()
       counter.reload()
@@ -310,6 +312,7 @@ export function createGate(options: GateOptions): Gate {
     control: active.control,
     overrides: overrides.size,
     configVersion: versionOf(config),
+    configLoadedAtMs,
   }))
 
   async function settle(decision: Decision, actual: number): Promise<void> {

@@ -37,6 +37,8 @@ export interface Config<PolicyName extends string = string, TierName extends str
   readonly subjects: ReadonlyMap<string, Charge>
   /** Subject types whose ids are kept only as a keyed hash, beside those that look like secrets. */
   readonly secretTypes: readonly string[]
+  /** How operators are shown subjects. */
+  readonly masks: Masks
   /** Budgets beside that of an IPv6 caller's /64. */
   readonly ipv6Networks: Ipv6Networks
   /** Units a request takes, by `METHOD /path`, where its rule does not say. */
@@ -51,6 +53,15 @@ export interface Config<PolicyName extends string = string, TierName extends str
   /** Where the gateway sends what it lets through and no route is for. */
   readonly upstream: UpstreamConfig | null
   readonly routes: readonly RouteConfig[]
+}
+
+/** Of a subject's id: its beginning, all of it, or nothing. */
+export type Mask = 'part' | 'whole' | 'hidden'
+
+export interface Masks {
+  /** By subject type, in lower case. */
+  readonly byType: Readonly<Record<string, Mask>>
+  readonly others: Mask
 }
 
 /** Servers that do the same. */

@@ -121,6 +121,7 @@ describe('what a policy file says', () => {
       identify: null,
       subjects: new Map(),
       secretTypes: [],
+      masks: { byType: {}, others: 'part' },
       ipv6Networks: { '/56': 4, '/48': 16 },
       costs: [],
       skip: { prefixes: [], extensions: [] },
@@ -179,6 +180,12 @@ describe('what a policy file says', () => {
       { source: 'fingerprint', headers: ['user-agent'] },
       { source: 'ip' },
     ])
+  })
+
+  it('a policy file says how operators are shown subjects', async () => {
+    const { masks } = await parseFixture('masks.yaml')
+    expect(masks).toEqual({ byType: { user: 'hidden', tenant: 'whole' }, others: 'part' })
+    expect(await parseFixture('masks-word.yaml')).toMatchObject({ masks: { byType: {}, others: 'whole' } })
   })
 
   it('a policy file has budgets for wider networks, or none', async () => {

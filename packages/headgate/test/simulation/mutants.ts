@@ -48,7 +48,7 @@ function withRemote(change: (remote: Remote, world: World) => Partial<Remote>): 
     const remote = createRedisRemote(connection, settings, world)
     const pipeline = createPipeline({ ...remote, ...change(remote, world) }, settings, world)
     return toStore(pipeline, {
-      ...{ control: remote.control, fleetStatistics: remote.fleetStatistics },
+      ...{ control: remote.control, changes: remote.changes, fleetStatistics: remote.fleetStatistics },
       ...{ ready: remote.ready, health: pipeline.health },
     })
   }

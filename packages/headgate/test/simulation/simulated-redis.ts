@@ -178,6 +178,7 @@ export class SimulatedRedis {
         return { reply: this.#heartbeat(call.args), records: [] }
       case 'control':
       case 'overrides':
+      case 'changes':
       case 'statistics':
         throw new Error(`ERR the simulated Redis has no ${call.script} script`)
     }

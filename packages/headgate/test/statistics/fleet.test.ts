@@ -127,6 +127,40 @@ describe('a fleet', () => {
   })
 })
 
+describe('who changed what', () => {
+  it('the trail of changes is the same for every process, is bounded, and outlives them', async () => {
+    const [one, other] = [process('shop', 'trail'), process('mail', 'trail')]
+    await one.store.changes.add({ by: 'ada', what: 'reset user:42' })
+    await one.limiter.close()
+    await other.store.changes.add({ by: null, what: 'set control' })
+    expect(await other.store.changes.read()).toEqual([
+      { atMs: expect.any(Number), by: null, what: 'set control' },
+      { atMs: expect.any(Number), by: 'ada', what: 'reset user:42' },
+    ])
+    await sendCommand(redis.port, 'LPUSH', 'trail:changes', 'written by hand')
+    for (let index = 0; index < 510; index++)
+      await other.store.changes.add({ by: 'ada', what: `change ${index}` })
+    const changes = await other.store.changes.read()
+    expect(changes).toHaveLength(500)
+    expect(changes[0]?.what).toBe('change 509')
+    const ttlMs = Number(await sendCommand(redis.port, 'PTTL', 'trail:changes'))
+    expect(ttlMs).toBeGreaterThan(89 * 86_400_000)
+    await other.limiter.close()
+  })
+})
+
+it('nobody who reads the figures of a fleet waits for a Redis that hangs', async () => {
+  const { store, limiter } = process('shop', 'hangs')
+  await store.ready()
+  redis.kill('SIGSTOP')
+  const asked = [store.fleetStatistics.read(), store.fleetStatistics.read(), store.changes.read()]
+  const answers = await Promise.allSettled(asked)
+  redis.kill('SIGCONT')
+  expect(answers.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected'])
+  expect((await store.fleetStatistics.read()).processes).toEqual([])
+  await limiter.close()
+})
+
 it('the failure mode decides beyond maxCallsPerSecond, and no breaker opens', async () => {
   const statistics = createStatistics()
   const client = createClient({ url: `redis://127.0.0.1:${redis.port}` })
@@ -142,7 +176,8 @@ it('the failure mode decides beyond maxCallsPerSecond, and no breaker opens', as
   for (let index = 0; index < 20; index++)
     sources.push((await limiter.check(`user:${index}`, { policy: 'api' })).source)
   nowUs += 1_000_000
-  const { failures, breakers } = statistics.read().store
+  const { failures, breakers, callCapPerSecond } = statistics.read().store
+  expect(callCapPerSecond).toBe(3)
   expect(sources.filter(source => source === 'redis').length).toBeGreaterThanOrEqual(3)
   expect(sources).toContain('closed')
   expect(failures.capped).toBe(sources.filter(source => source === 'closed').length)

@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http'
+import type { ChangeTrail } from 'headgate/redis'
 import { DEFAULT_BOUNDS } from '../gateway/bounds.js'
 import { type Log, throttledLog } from '../gateway/throttled-log.js'
 import { boundConnections } from '../http/bound-connections.js'
@@ -19,6 +20,8 @@ export interface AdminServerOptions {
   /** Names by which it may be called beside addresses, in lower case. */
   readonly names: readonly string[]
   readonly log: Log
+  /** Where the changes of all servers are kept; null where there is only this one. */
+  readonly trail?: ChangeTrail | null
 }
 
 const FAULT_LINE_EVERY_MS = 60_000
@@ -26,7 +29,7 @@ const FAULT_LINE_EVERY_MS = 60_000
 /** Builds the server of the admin port: who is calling, what they may, and what they get. Not yet listening. */
 export function createAdminServer(options: AdminServerOptions): Server {
   const { tokens, names, log } = options
-  const changes = createChanges(log)
+  const changes = createChanges(log, options.trail ?? null, Date.now)
   const endpoints = [...options.endpoints, changesEndpoint(changes)]
   const authenticate = createAuthenticate(tokens)
   const logFault = throttledLog(log, FAULT_LINE_EVERY_MS)
@@ -50,7 +53,7 @@ export function createAdminServer(options: AdminServerOptions): Server {
     if (method === undefined) return problemAnswer(noSuchMethod([...methods.keys()]))
     if (!may(caller, method.needs)) return problemAnswer(roleMissing(caller, method.needs))
     const reply = await method.answer(req, caller)
-    if (reply.change !== undefined) changes.add({ atMs: Date.now(), by: caller.name, what: reply.change })
+    if (reply.change !== undefined) await changes.add({ by: caller.name, what: reply.change })
     return reply
   }
 

@@ -19,7 +19,7 @@ export interface AlertOptions {
   readonly webhook: string | null
 }
 
-const SETTING = /^([a-z-]+)=(off|\d+(?:\.\d+)?)$/
+const SETTING = /^([a-z-]+)=(?:(off)|(\d+(?:\.\d+)?)(?:,(\d{1,5})s(?:,(\d{1,5})s)?)?)$/
 const SOURCE = /^(file|env):(.+)$/
 /** A budget has no usual hold of its own: it is watched like the rate of refusals. */
 const BUDGET = { holdMs: 60_000, resolveMs: 120_000 }
@@ -28,7 +28,7 @@ export function addAlertFlags(command: Command): void {
   command
     .option(
       '--alert <name=threshold...>',
-      'another threshold, or off: violation-rate=0.1 latency=50 store-down=60 spike=5; budgets: budget-operations, budget-memory',
+      'another threshold, or off: violation-rate=0.1 latency=50 store-down=60 spike=5; budgets: budget-operations, budget-memory; how long it is held and quiet before it fires and is over: latency=50,60s,120s',
     )
     .option(
       '--alert-webhook <source>',
@@ -39,13 +39,21 @@ export function addAlertFlags(command: Command): void {
 export async function alertOptions(flags: AlertFlags, environment: Environment): Promise<AlertOptions> {
   const rules: Record<AlertName, AlertRules[AlertName]> = { ...DEFAULT_RULES }
   for (const text of flags.alert ?? []) {
-    const [, name, value] = SETTING.exec(text) ?? []
-    if (!isAlertName(name) || value === undefined) {
+    const [, name, off, threshold, hold, resolve] = SETTING.exec(text) ?? []
+    if (!isAlertName(name)) {
       throw new UsageError(
-        `--alert: expected name=threshold or name=off, the name one of ${ALERT_NAMES.join(', ')}; got ${describeValue(text)}`,
+        `--alert: expected name=threshold, name=threshold,60s,120s or name=off, the name one of ${ALERT_NAMES.join(', ')}; got ${describeValue(text)}`,
       )
     }
-    rules[name] = value === 'off' ? null : { ...(DEFAULT_RULES[name] ?? BUDGET), threshold: Number(value) }
+    const usual = DEFAULT_RULES[name] ?? BUDGET
+    rules[name] =
+      off === undefined
+        ? {
+            threshold: Number(threshold),
+            holdMs: hold === undefined ? usual.holdMs : Number(hold) * 1000,
+            resolveMs: resolve === undefined ? usual.resolveMs : Number(resolve) * 1000,
+          }
+        : null
   }
   const budget = {
     opsPerSecond: rules['budget-operations']?.threshold ?? null,

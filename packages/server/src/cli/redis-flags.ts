@@ -13,6 +13,7 @@ export interface RedisFlags {
   readonly deadline: number
   readonly breakerFailures: number
   readonly probeAfter: number
+  readonly maxCalls?: number
   readonly share?: string
   readonly functions?: boolean
 }
@@ -20,7 +21,7 @@ export interface RedisFlags {
 /** What a Redis store is told, beside the fleet it belongs to. */
 export type RedisSettings = Pick<
   RedisStoreOptions,
-  'deadlineMs' | 'breakerFailures' | 'probeAfterMs' | 'share' | 'use'
+  'deadlineMs' | 'breakerFailures' | 'probeAfterMs' | 'maxCallsPerSecond' | 'share' | 'use'
 > & { readonly ca?: string }
 
 const SHARE = /^(\d{1,7})\/(\d{1,7})$/
@@ -43,6 +44,11 @@ export function addRedisFlags(command: Command): void {
     )
     .option('--probe-after <ms>', 'the longest time until it is tried again', wholeNumber(10, 30_000), 500)
     .option(
+      '--max-calls <number>',
+      'calls a second to Redis at most, where they are paid for; what is beyond is decided without it',
+      wholeNumber(1, 1_000_000_000),
+    )
+    .option(
       '--share <part/of>',
       "this region's part of every limit, such as 1/3, where each has a Redis of its own",
     )
@@ -50,11 +56,12 @@ export function addRedisFlags(command: Command): void {
 }
 
 export async function redisSettings(flags: RedisFlags): Promise<RedisSettings> {
-  const { redisCa, deadline, breakerFailures, probeAfter, share, functions } = flags
+  const { redisCa, deadline, breakerFailures, probeAfter, maxCalls, share, functions } = flags
   return {
     deadlineMs: deadline,
     breakerFailures,
     probeAfterMs: probeAfter,
+    ...(maxCalls !== undefined && { maxCallsPerSecond: maxCalls }),
     ...(share !== undefined && { share: parseShare(share) }),
     ...(functions && { use: 'functions' as const }),
     ...(redisCa !== undefined && { ca: await readPem('--redis-ca', redisCa) }),

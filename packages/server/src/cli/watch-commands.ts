@@ -2,7 +2,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Command } from 'commander'
 import { printable } from 'headgate/config'
-import type { Snapshot } from '../observe/figures.js'
+import type { Snapshot } from '../observe/snapshot.js'
 import { numberOf } from './number-of.js'
 import { at, type PlaceFlags, withOperatorClient } from './place.js'
 import type { Terminal } from './terminal.js'

@@ -1,7 +1,7 @@
-/** Watches the figures of a fleet and tells of alerts: one server of it, the others show what that one found. */
+/** Watches the figures of a fleet and tells of alerts: the server that runs longest does, the others show what it found. */
 
 import { latencyQuantileMs } from 'headgate/statistics'
-import { type Alert, type AlertRules, evaluate, type Observation } from './alert-rules.js'
+import { ALERT_NAMES, type Alert, type AlertRules, evaluate, type Observation } from './alert-rules.js'
 import { type Second, sumOf, violationRate } from './second.js'
 import { UsualRate } from './usual-rate.js'
 
@@ -23,22 +23,33 @@ export interface Looked {
   /** For how long a node of the store has been away, as this process sees it. */
   readonly storeDownMs: number | null
   readonly redis: { readonly opsPerSecond: number; readonly usedMemoryBytes: number } | null
-  /** The notes of other servers by the name of their process, and the name of this one. */
+  /** This server among the others: the least rank tells. Empty where there are no others. */
+  readonly rank: string
+  /** The notes of other servers by their rank. */
   readonly others: ReadonlyMap<string, AlertNote>
-  readonly id: string
+  /** Whether the others can be heard and hear of this one; also where there are none. */
+  readonly isHeard: boolean
 }
 
 /** The seconds that values are taken over. */
 const WINDOW = 60
 /** Of fewer requests a share says nothing. */
 const LEAST_REQUESTS = 60
+/** A server that begins to lead waits for what others have told meanwhile: notes travel once a second. */
+const SETTLE_MS = 3_000
 const KEPT = 100
 const KEPT_MS = 86_400_000
+
+const UNKNOWN = Object.fromEntries(ALERT_NAMES.map(name => [name, null])) as Observation
+const isStoreDown = ({ name }: Alert): boolean => name === 'store-down'
+const isNotStoreDown = (alert: Alert): boolean => !isStoreDown(alert)
 
 export class AlertWatch {
   private alerts: readonly Alert[] = []
   private resolved: Alert[] = []
   private seconds: Second[] = []
+  /** Unix time in milliseconds; null while another leads, or while that is not known yet. */
+  private leadsSinceMs: number | null = null
   private readonly usual = new UsualRate()
 
   constructor(private readonly options: AlertWatchOptions) {}
@@ -58,21 +69,36 @@ export class AlertWatch {
 
   look(looked: Looked): void {
     this.seconds = [...this.seconds, looked.second].slice(-WINDOW)
-    const leader = [looked.id, ...looked.others.keys()].toSorted()[0]
-    // While the store is away nobody hears of the others: each tells of that, under one name.
-    if (leader !== undefined && leader !== looked.id && looked.storeDownMs === null) {
-      this.alerts = looked.others.get(leader)?.alerts ?? this.alerts
-      return
-    }
     const nowMs = this.options.unixMs()
-    const observation = this.observe(looked)
+    const leader = looked.isHeard ? this.choose(looked, nowMs) : null
+    const seen = this.observe(looked)
+    const isSettled =
+      this.leadsSinceMs !== null && nowMs - this.leadsSinceMs >= (looked.rank === '' ? 0 : SETTLE_MS)
+    // Of a store that is away each server tells, under one name: nobody hears of the others then.
+    const observation = isSettled ? seen : { ...UNKNOWN, 'store-down': seen['store-down'] }
     const { alerts, changed } = evaluate(this.alerts, { observation, rules: this.options.rules, nowMs })
-    this.alerts = alerts
+    this.alerts = leader === null ? alerts : [...alerts.filter(isStoreDown), ...leader.filter(isNotStoreDown)]
     for (const alert of changed) {
       this.options.tell(alert)
       if (alert.state === 'resolved') this.resolved = [alert, ...this.resolved].slice(0, KEPT)
     }
     this.resolved = this.resolved.filter(({ resolvedAtMs }) => (resolvedAtMs ?? 0) > nowMs - KEPT_MS)
+  }
+
+  /** The alerts of the server that leads, or null where that is this one, which goes on where another left off. */
+  private choose({ rank, others }: Looked, nowMs: number): readonly Alert[] | null {
+    const [first = rank] = [rank, ...others.keys()].toSorted()
+    if (first !== rank) {
+      this.leadsSinceMs = null
+      return others.get(first)?.alerts ?? []
+    }
+    this.leadsSinceMs ??= nowMs
+    if (nowMs - this.leadsSinceMs < SETTLE_MS) {
+      const found = [...others.values()].flatMap(({ alerts }) => alerts).filter(isNotStoreDown)
+      const unknown = found.filter(({ name }) => !this.alerts.some(alert => alert.name === name))
+      this.alerts = [...this.alerts, ...unknown]
+    }
+    return null
   }
 
   private observe({ storeDownMs, redis }: Looked): Observation {

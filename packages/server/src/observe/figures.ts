@@ -3,7 +3,8 @@
  * fleet where its processes leave theirs in Redis, and of this process alone while that is away.
  */
 import type { Gate } from 'headgate'
-import type { FleetReading, StatisticsStore } from 'headgate/redis'
+import type { Masks } from 'headgate/config'
+import type { FleetReading, ProcessReport, StatisticsStore } from 'headgate/redis'
 import {
   type GateReading,
   isHandle,
@@ -14,63 +15,17 @@ import {
 } from 'headgate/statistics'
 import type { ConfigCounts } from '../metrics/config-counts.js'
 import type { Alert } from './alert-rules.js'
-import type { AlertNote, AlertWatch } from './alert-watch.js'
+import type { AlertNote, AlertWatch, Looked } from './alert-watch.js'
 import { FleetSeconds } from './fleet-seconds.js'
 import { History, type Point } from './history.js'
 import { maskSubject } from './mask-subject.js'
-import { type Processes, processesOf } from './processes.js'
+import { processesOf } from './processes.js'
 import type { Budget, RedisFigures } from './redis-figures.js'
-import { durationSeconds, type Row, rowsBy, type Second, sumOf, violationRate } from './second.js'
-import { type Shortcuts, type StoreFigures, shortcuts, storeFigures } from './store-figures.js'
+import { durationSeconds, rowsBy, type Second, sumOf, violationRate } from './second.js'
+import type { Snapshot, WouldBe } from './snapshot.js'
+import { shortcuts, storeFigures } from './store-figures.js'
 import { type ShownViolation, ViolationLog, type ViolationQuery } from './violation-log.js'
-import { RecentViolators, type ShownViolator } from './violators.js'
-
-/** How things stand, as `GET /v1/stats` answers it. */
-export interface Snapshot {
-  readonly atMs: number
-  readonly scope: 'fleet' | 'process'
-  readonly asOfMs: number
-  readonly startedAtMs: number
-  readonly service: string
-  readonly windowMs: number
-  readonly now: {
-    readonly allowedPerSecond: number
-    readonly deniedPerSecond: number
-    readonly violationRate: number | null
-    readonly overheadMs: { readonly p50: number | null; readonly p99: number | null }
-    readonly nearLimitPerSecond: number
-    readonly shadowDeniedPerSecond: number
-  }
-  readonly totals: { readonly allowed: number; readonly denied: number }
-  readonly byTier: readonly Row[]
-  readonly byPolicy: readonly Row[]
-  readonly bySource: readonly Row[]
-  readonly byRule: readonly Row[]
-  readonly violators: readonly ShownViolator[]
-  readonly violatorsErrorAtMost: number
-  readonly processes: Processes
-  readonly store: StoreFigures & { readonly redis: RedisFigures | null; readonly budget: Budget }
-  readonly shortcuts: Shortcuts
-  readonly shadow: readonly WouldBe[]
-  readonly candidates: readonly WouldBe[]
-  readonly divergence: number
-  readonly control: GateReading['control']
-  readonly overrides: number
-  readonly config: {
-    readonly version: string
-    readonly state: ConfigCounts['config']
-    readonly reloads: number
-    readonly refused: number
-  }
-  /** Those that fire. */
-  readonly alerts: readonly Alert[]
-}
-
-interface WouldBe {
-  readonly policy: string
-  readonly wouldAllow: number
-  readonly wouldDeny: number
-}
+import { RecentViolators } from './violators.js'
 
 export interface FiguresOptions {
   readonly gate: Gate
@@ -78,8 +33,8 @@ export interface FiguresOptions {
   /** Where the limits are kept. */
   readonly storeKind: 'redis' | 'memory'
   readonly service: string
-  /** Whether subjects are shown whole. */
-  readonly showSubjects: boolean
+  /** How subjects are shown, by the policy file in force. */
+  masks(): Masks
   /** Where processes leave what they have counted; null where there is only this one. */
   readonly fleet: StatisticsStore | null
   /** What Redis says about itself; null where there is none. */
@@ -109,7 +64,7 @@ export interface Figures {
 const WINDOW = 10
 
 export function createFigures(options: FiguresOptions): Figures {
-  const { gate, statistics, storeKind, service, showSubjects, configState, unixMs, alerts } = options
+  const { gate, statistics, storeKind, service, configState, unixMs, alerts } = options
   const fleet = options.fleet === null ? null : new FleetSeconds(options.fleet)
   const history = new History()
   const violators = new RecentViolators()
@@ -120,7 +75,9 @@ export function createFigures(options: FiguresOptions): Figures {
   let scope: Snapshot['scope'] = 'process'
   let redis: RedisFigures | null = null
   let isReading = false
-  const show = showSubjects ? (subject: string) => subject : maskSubject
+  /** Since when the fleet could not be read; null while it can. */
+  let unheardSinceMs: number | null = null
+  const show = (subject: string): string => maskSubject(subject, options.masks())
 
   function heard(second: Second): void {
     window = [...window, second].slice(-WINDOW)
@@ -136,10 +93,10 @@ export function createFigures(options: FiguresOptions): Figures {
 
   function watchAlerts(second: Second): void {
     const { state, sinceMs } = storeFigures(window, aboutStore())
-    const id = options.fleet?.id ?? ''
     alerts.look({
-      ...{ second, redis, id, others: scope === 'fleet' ? notesOf(heardOf, id) : new Map() },
+      ...{ second, redis, ...serversOf(scope === 'fleet' ? heardOf : null, options.fleet?.id ?? '') },
       storeDownMs: state === 'down' ? unixMs() - sinceMs : null,
+      ...(options.fleet === null && { isHeard: true }),
     })
     options.fleet?.setNote(alerts.note())
   }
@@ -154,21 +111,25 @@ export function createFigures(options: FiguresOptions): Figures {
       heardOf = reading
       scope = 'fleet'
       redis = (await options.readRedis?.()) ?? null
+      unheardSinceMs = null
       heard({ ...all, atMs: unixMs() })
     } catch {
       // What is known of the others is held, and its age is told; this process is known.
       scope = 'process'
+      unheardSinceMs ??= heardOf === null ? statistics.read().startedAtMs : asOf(unixMs())
       heard({ ...report, atMs: unixMs() })
     } finally {
       isReading = false
     }
   }
 
+  // From the first report on: a server that leaves no note is not known for one.
+  options.fleet?.setNote(alerts.note())
   const stop = statistics.onSecond(report => void passed(report))
 
   function aboutStore() {
     const { startedAtMs, store: total } = statistics.read()
-    return { kind: storeKind, startedAtMs, total }
+    return { kind: storeKind, startedAtMs, total, unheardSinceMs, nowMs: unixMs() }
   }
 
   function snapshot(): Snapshot {
@@ -198,7 +159,9 @@ export function createFigures(options: FiguresOptions): Figures {
       control: gate.control.get(),
       overrides: gateReading?.overrides ?? 0,
       config: {
-        ...{ version: gateReading?.configVersion ?? '', state },
+        version: gateReading?.configVersion ?? '',
+        loadedAtMs: gateReading?.configLoadedAtMs ?? read.startedAtMs,
+        state,
         ...{ reloads: gateReading?.reloads ?? 0, refused: refusedConfigs },
       },
       alerts: alerts.firing(),
@@ -255,11 +218,20 @@ function wouldBe(byPolicy: GateReading['shadow']): WouldBe[] {
   return Object.entries(byPolicy).map(([policy, counts]) => ({ policy, ...counts }))
 }
 
-/** What the other servers of a fleet have found; what cannot be one of ours is none. */
-function notesOf(reading: FleetReading | null, own: string): ReadonlyMap<string, AlertNote> {
-  const notes = (reading?.processes ?? []).flatMap(({ id, note }): [string, AlertNote][] => {
+/** This server and what the others have found, the one that runs longest first; what cannot be a note of ours is none. */
+function serversOf(reading: FleetReading | null, own: string): Pick<Looked, 'rank' | 'others' | 'isHeard'> {
+  const processes = reading?.processes ?? []
+  const rankOf = ({ id, startedAtMs }: ProcessReport): string =>
+    `${String(startedAtMs).padStart(16, '0')} ${id}`
+  const itself = processes.find(({ id }) => id === own)
+  const notes = processes.flatMap((process): [string, AlertNote][] => {
+    const { id, note } = process
     const isNote = typeof note === 'object' && note !== null && 'watches' in note && 'alerts' in note
-    return isNote && id !== own && Array.isArray(note.alerts) ? [[id, note as AlertNote]] : []
+    return isNote && id !== own && Array.isArray(note.alerts) ? [[rankOf(process), note as AlertNote]] : []
   })
-  return new Map(notes)
+  return {
+    rank: itself === undefined ? '' : rankOf(itself),
+    others: new Map(notes),
+    isHeard: itself !== undefined,
+  }
 }

@@ -45,6 +45,7 @@ export function mergeStatistics(
     store: {
       ...mergeStores(all.map(({ store }) => store)),
       breakers: mergeBreakers(all.flatMap(({ store }) => store.breakers)),
+      callCapPerSecond: first.store.callCapPerSecond,
     },
     gates: mergeGates(all.flatMap(({ gates }) => gates)),
     exemplars: first.exemplars.map((_, bucket) => all.find(one => one.exemplars[bucket])?.exemplars[bucket]),

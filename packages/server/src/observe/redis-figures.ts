@@ -7,6 +7,8 @@ export interface RedisFigures {
   readonly opsPerSecond: number
   /** Of all its databases, ours and others'. */
   readonly keys: number
+  /** Whether it may remove limits when its memory is full. */
+  readonly evictionPolicyUnsafe: boolean
   readonly readAtMs: number
 }
 
@@ -21,6 +23,7 @@ const EVERY_MS = 5_000
 /** Asks no more often than every five seconds; in between what was heard last is told. */
 export function createRedisReader(
   info: () => Promise<string>,
+  isEvictionUnsafe: () => boolean,
   unixMs: () => number,
 ): () => Promise<RedisFigures> {
   let last: RedisFigures | null = null
@@ -33,6 +36,7 @@ export function createRedisReader(
       maxMemoryBytes: max === 0 ? null : max,
       opsPerSecond: fieldOf(text, 'instantaneous_ops_per_sec') ?? 0,
       keys: keysOf(text),
+      evictionPolicyUnsafe: isEvictionUnsafe(),
       readAtMs: unixMs(),
     }
     return last

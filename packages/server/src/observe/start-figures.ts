@@ -1,5 +1,5 @@
 import type { Gate, Store } from 'headgate'
-import type { Config } from 'headgate/config'
+import type { Config, Masks } from 'headgate/config'
 import type { RedisStore } from 'headgate/redis'
 import type { Statistics } from 'headgate/statistics'
 import type { AlertOptions } from '../cli/alert-flags.js'
@@ -13,13 +13,16 @@ import { createWebhook } from './webhook.js'
 export interface StartFiguresOptions {
   readonly gate: Gate
   readonly statistics: Pick<Statistics, 'read' | 'onSecond'>
-  readonly config: Config
+  /** The policy file in force. */
+  config(): Config
   readonly store?: Store | RedisStore
   readonly alerts: AlertOptions
   readonly admin: { readonly showSubjects: boolean }
   readonly log: (line: string) => void
   configState(): ConfigCounts
 }
+
+const ALL_SHOWN: Masks = { byType: {}, others: 'whole' }
 
 /** The figures of a server, its alerts among them, told to the log and to the webhook that was named. */
 export function startFigures(options: StartFiguresOptions): Figures {
@@ -30,13 +33,16 @@ export function startFigures(options: StartFiguresOptions): Figures {
     log(`alert ${alert.state}: ${alert.name}: ${alert.text}`)
     send(alert)
   }
-  const fleet = store !== undefined && 'fleetStatistics' in store ? store.fleetStatistics : null
+  const redis = store !== undefined && 'fleetStatistics' in store ? store : null
+  const fleet = redis?.fleetStatistics ?? null
   const info = async (): Promise<string> => (await fleet?.serverInfo()) ?? ''
+  const isEvictionUnsafe = (): boolean => redis?.health().evictionPolicyUnsafe ?? false
   return createFigures({
     ...{ gate, statistics, fleet, budget, configState, unixMs: Date.now },
-    ...{ showSubjects: options.admin.showSubjects, service: options.config.service ?? '' },
+    masks: options.admin.showSubjects ? () => ALL_SHOWN : () => options.config().masks,
+    service: options.config().service ?? '',
     storeKind: store?.source === 'redis' ? 'redis' : 'memory',
-    readRedis: fleet === null ? null : createRedisReader(info, Date.now),
+    readRedis: fleet === null ? null : createRedisReader(info, isEvictionUnsafe, Date.now),
     alerts: new AlertWatch({ rules, tell, unixMs: Date.now }),
   })
 }

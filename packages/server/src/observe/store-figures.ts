@@ -13,6 +13,8 @@ export interface StoreFigures {
   readonly latencyMs: { readonly p50: number | null; readonly p99: number | null }
   readonly errorsPerSecond: number
   readonly errors: readonly { readonly kind: string; readonly total: number }[]
+  /** The most calls this process makes in a second; null without a bound. */
+  readonly callCapPerSecond: number | null
 }
 
 export interface Shortcuts {
@@ -27,20 +29,28 @@ interface StoreOptions {
   readonly startedAtMs: number
   /** Since the process began. */
   readonly total: StoreCounts
+  /** Since when the figures of the fleet could not be read; null while they can be. */
+  readonly unheardSinceMs: number | null
+  readonly nowMs: number
 }
+
+/** One that is late once or twice is not away. */
+const LATE_MS = 3_000
 
 export function storeFigures(
   seconds: readonly Second[],
-  { kind, startedAtMs, total }: StoreOptions,
+  { kind, startedAtMs, total, unheardSinceMs, nowMs }: StoreOptions,
 ): StoreFigures {
   const during = durationSeconds(seconds)
   const { calls, checks, errors, latency } = sumStore(seconds)
   const away = total.breakers.filter(({ state }) => state !== 'closed')
-  const sinceMs = Math.max(startedAtMs, ...(away.length > 0 ? away : total.breakers).map(one => one.sinceMs))
+  // Where no request asks it, only the figures notice that it is away.
+  const isUnheard = unheardSinceMs !== null && nowMs - unheardSinceMs > LATE_MS
+  const turned = (away.length > 0 ? away : total.breakers).map(one => one.sinceMs)
   return {
     kind,
-    state: away.length > 0 ? 'down' : 'up',
-    sinceMs,
+    state: away.length > 0 || isUnheard ? 'down' : 'up',
+    sinceMs: away.length === 0 && isUnheard ? unheardSinceMs : Math.max(startedAtMs, ...turned),
     availability: availabilityOf(total),
     breakers: total.breakers,
     callsPerSecond: calls / during,
@@ -50,6 +60,7 @@ export function storeFigures(
     errors: FAILURE_KINDS.flatMap(kind =>
       total.failures[kind] === 0 ? [] : [{ kind, total: total.failures[kind] }],
     ),
+    callCapPerSecond: total.callCapPerSecond,
   }
 }
 

@@ -1,32 +1,46 @@
-/** What operators have changed through this server: the audit trail, also written to the log. */
+/** What operators have changed: the audit trail of the fleet, also written to the log. */
+import type { Change, ChangeTrail } from 'headgate/redis'
 import { type Endpoint, reads } from '../admin/endpoint.js'
+import type { Log } from '../gateway/throttled-log.js'
 import { jsonAnswer } from '../http/problem.js'
 
-/** A change that was made. */
-export interface Change {
-  readonly atMs: number
-  /** The name of the token; null where no tokens are set and this machine is trusted. */
-  readonly by: string | null
-  /** In words: `switched all limits off`. */
-  readonly what: string
+/** The trail as it is shown. */
+export interface ShownChanges {
+  /** Whose: everybody's on this Redis, or those made through this server since it started. */
+  readonly scope: 'fleet' | 'process'
+  /** The newest first. */
+  readonly changes: readonly Change[]
 }
 
 export interface Changes {
-  add(change: Change): void
-  /** The newest first. */
-  list(): readonly Change[]
+  add(change: Omit<Change, 'atMs'>): Promise<void>
+  list(): Promise<ShownChanges>
 }
 
 const MAX_KEPT = 500
 
-export function createChanges(log: (line: string) => void): Changes {
-  let kept: readonly Change[] = []
+/** Kept in the fleet's store where there is one. Those of this server are kept beside it, to be shown while that is away. */
+export function createChanges(log: Log, fleet: ChangeTrail | null, unixMs: () => number): Changes {
+  let own: readonly Change[] = []
   return {
-    add(change) {
-      kept = [change, ...kept].slice(0, MAX_KEPT)
+    async add(change) {
+      own = [{ atMs: unixMs(), ...change }, ...own].slice(0, MAX_KEPT)
       log(`${change.by ?? 'this machine'} ${change.what}`)
+      try {
+        await fleet?.add(change)
+      } catch (error) {
+        // What was changed is changed; that it is missing from the trail must not look like a failure of the change.
+        log(`changes: the trail in Redis was not told of this: ${(error as Error).message}`)
+      }
     },
-    list: () => kept,
+    async list() {
+      try {
+        if (fleet !== null) return { scope: 'fleet', changes: await fleet.read() }
+      } catch {
+        // The scope says it.
+      }
+      return { scope: 'process', changes: own }
+    },
   }
 }
 
@@ -34,6 +48,6 @@ export function createChanges(log: (line: string) => void): Changes {
 export function changesEndpoint(changes: Changes): Endpoint {
   return {
     path: '/v1/changes',
-    methods: { GET: reads(() => jsonAnswer(200, { changes: changes.list() })) },
+    methods: { GET: reads(async () => jsonAnswer(200, await changes.list())) },
   }
 }

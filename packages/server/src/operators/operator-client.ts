@@ -13,7 +13,7 @@ import type {
   SubjectInput,
 } from 'headgate'
 import type { Violation } from 'headgate/statistics'
-import type { Snapshot } from '../observe/figures.js'
+import type { Snapshot } from '../observe/snapshot.js'
 import { UnavailableError } from './operator-errors.js'
 
 /** What is asked about: a policy or tier by its name, or a request that the rules speak for. */

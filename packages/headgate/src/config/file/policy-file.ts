@@ -4,6 +4,7 @@ import { choice, text } from '../shape/scalars.js'
 import { enforcement, storeFailure } from './enforcement.js'
 import { identify } from './identify.js'
 import { ipv6Networks } from './ipv6-networks.js'
+import { masks } from './masks.js'
 import { costKeys, pathPrefix } from './path-pattern.js'
 import { policies } from './policy.js'
 import { charge, cost, globalBudget, headerStyle, rule, subjectKeys, subjectType } from './rule.js'
@@ -90,6 +91,11 @@ export const policyFile = record({
     shape: listOf('a list of subject types', subjectType),
     text: 'Subject types whose ids are kept only as a keyed hash, beside `apikey`, `session`, `token` and all that have such a word in them.',
     leftOut: 'none',
+  },
+  masks: {
+    shape: masks,
+    text: 'How the dashboard, the admin API and the log of violations show subjects: `part` (`ip:203.0.…`), `whole`, or `hidden` (`ip:…`); for all, or by subject type with `*` for the others. A handle beside each is enough to inspect, reset or override it.',
+    leftOut: 'part',
   },
   ipv6Networks: {
     shape: ipv6Networks,

@@ -11,7 +11,7 @@ export interface Report {
   /** Without those of which there was none. */
   readonly decisions: readonly TallyCounts[]
   readonly shadowDenied: number
-  readonly store: Omit<StoreCounts, 'breakers'>
+  readonly store: Omit<StoreCounts, 'breakers' | 'callCapPerSecond'>
   /** How the nodes are now, of those that have been away. */
   readonly breakers: readonly NodeState[]
   /** Who was denied most. */
@@ -35,7 +35,7 @@ export function createReporter(
   let before = readNow()
 
   function readNow() {
-    const { breakers, ...store } = recorder.store.read()
+    const { breakers, callCapPerSecond: _, ...store } = recorder.store.read()
     const { shadowDenied } = recorder
     return { atUs: clock.nowUs(), decisions: recorder.tallies.read(), store, breakers, shadowDenied }
   }

@@ -52,6 +52,8 @@ export interface GateReading {
   readonly overrides: number
   /** Eight characters that are others when the policy file is. */
   readonly configVersion: string
+  /** Unix time in milliseconds since when it has been in force. */
+  readonly configLoadedAtMs: number
   /** Counts of limits that do not bind, by policy. */
   readonly shadow: Readonly<Record<string, { readonly wouldAllow: number; readonly wouldDeny: number }>>
   readonly candidates: Readonly<Record<string, { readonly wouldAllow: number; readonly wouldDeny: number }>>

@@ -44,6 +44,8 @@ export interface StoreCounts {
   readonly rewinds: number
   /** Of the nodes that have been away: how they are, and since when. */
   readonly breakers: readonly NodeState[]
+  /** The most calls this process makes in a second (`maxCallsPerSecond`); null without a bound. */
+  readonly callCapPerSecond: number | null
 }
 
 export interface NodeState {
@@ -62,6 +64,7 @@ export class StoreRecorder {
   readonly latency = new Latencies()
   denyCache = 0
   leased = 0
+  callCapPerSecond: number | null = null
   private readonly failures = Object.fromEntries(FAILURE_KINDS.map(kind => [kind, 0])) as Record<
     FailureKind,
     number
@@ -95,11 +98,11 @@ export class StoreRecorder {
 
   read(): StoreCounts {
     const { calls, checks, failedCalls, latency, failures, denyCache, leased } = this
-    const { fallbackAllowed, fallbackDenied, leases, leaseUnits, rewinds, breakers } = this
+    const { fallbackAllowed, fallbackDenied, leases, leaseUnits, rewinds, breakers, callCapPerSecond } = this
     return {
       ...{ calls, checks, failedCalls, latency: latency.read(), failures: { ...failures } },
       ...{ fallbackAllowed, fallbackDenied, denyCache, leased, leases, leaseUnits, rewinds },
-      breakers: [...breakers.values()],
+      ...{ breakers: [...breakers.values()], callCapPerSecond },
     }
   }
 }

@@ -74,6 +74,7 @@ export function createPipeline(remote: Remote, settings: PipelineSettings, world
 
   const sent = breakers?.send ?? connected
   const { maxCallsPerSecond } = settings
+  if (recorder !== null) recorder.callCapPerSecond = maxCallsPerSecond
   const paid = maxCallsPerSecond === null ? sent : withCallCap(sent, maxCallsPerSecond, clock)
 
   const batched = withBatching(remote, paid, {

@@ -3,7 +3,6 @@
  * a few times a second and keeps what it last saw when Redis does not answer.
  */
 
-import { HeadgateError } from '../../errors/headgate-error.js'
 import { encodeTenant } from '../../subject/key.js'
 import type { Timers } from '../../time/clock.js'
 import {
@@ -14,6 +13,7 @@ import {
   tooManyOverrides,
 } from '../control-store.js'
 import { type Script, scripts } from './scripts.gen.js'
+import { withinTime } from './within-time.js'
 
 export interface RedisControlOptions {
   readonly prefix: string
@@ -45,18 +45,7 @@ export function redisControl(options: RedisControlOptions): ControlStore {
 
   /** Nobody waits for these but operators: a connection that is being made is waited for. */
   function run(script: Script, key: string, args: string[]): Promise<unknown> {
-    return within(options.call(script, [key], args, GIVE_UP_AFTER_MS))
-  }
-
-  function within<T>(work: Promise<T>): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const callOff = timers.inBackground(GIVE_UP_AFTER_MS, () =>
-        reject(
-          new HeadgateError('ERR_HEADGATE_STORE_TIMEOUT', `redis: no answer within ${GIVE_UP_AFTER_MS} ms`),
-        ),
-      )
-      work.then(resolve, reject).finally(callOff)
-    })
+    return withinTime(timers, GIVE_UP_AFTER_MS, options.call(script, [key], args, GIVE_UP_AFTER_MS))
   }
 
   async function readControl(fields: readonly string[] = []): Promise<Record<string, string>> {

@@ -1,6 +1,7 @@
 import type { Check } from '../../engine/question.js'
 import { HeadgateError } from '../../errors/headgate-error.js'
 import { redisKey } from '../../subject/key.js'
+import type { ChangeTrail } from '../change-trail.js'
 import type { ControlStore } from '../control-store.js'
 import type { World } from '../guard/pipeline.js'
 import { parseWhole } from '../guard/pipeline-options.js'
@@ -15,6 +16,7 @@ import { encodeQuestions, encodeRefunds, encodeRenewals, encodeReset } from './e
 import { createFirstConnection } from './first-connection.js'
 import { createHeartbeat } from './heartbeat.js'
 import { createInspection } from './inspect.js'
+import { redisChanges } from './redis-changes.js'
 import { redisControl } from './redis-control.js'
 import type { RedisSettings } from './redis-options.js'
 import { redisStatistics } from './redis-statistics.js'
@@ -28,6 +30,7 @@ import { storeError } from './store-error.js'
 /** Redis as it is without any guard, and what operators keep there. */
 export interface RedisRemote extends Remote {
   readonly control: ControlStore
+  readonly changes: ChangeTrail
   readonly fleetStatistics: StatisticsStore
   ready(options?: ReadyOptions): Promise<boolean>
 }
@@ -100,6 +103,7 @@ export function createRedisRemote(
       tenant,
       service,
       clockUs,
+      timers,
       call: callBeside,
       member: () => world.random().toString(36).slice(2),
     },
@@ -152,6 +156,7 @@ export function createRedisRemote(
       },
     }),
     control: redisControl({ prefix, tenant, service, call: callBeside, clockUs, timers }),
+    changes: redisChanges({ prefix, tenant, call: callBeside, clockUs, timers }),
     async ready({ timeoutMs = READY_TIMEOUT_MS } = {}) {
       const withinMs = parseWhole(timeoutMs, 'timeoutMs', 0, 86_400_000)
       let callOff = (): void => {}

@@ -7,8 +7,10 @@ import type { Statistics } from '../../observe/statistics/statistics.js'
 import type { Violation } from '../../observe/statistics/violations.js'
 import { VERSION } from '../../observe/version.js'
 import { encodeTenant } from '../../subject/key.js'
+import type { Timers } from '../../time/clock.js'
 import type { FleetReading, ProcessReport, StatisticsStore } from '../statistics-store.js'
 import { type Script, scripts } from './scripts.gen.js'
+import { withinTime } from './within-time.js'
 
 export interface RedisStatisticsOptions {
   readonly prefix: string
@@ -23,6 +25,7 @@ export interface RedisStatisticsOptions {
   readonly info: (() => Promise<string>) | undefined
   /** The server's time for tests, or ''. */
   readonly clockUs: () => string
+  readonly timers: Timers
 }
 
 const KEEP_US = 5_000_000
@@ -32,6 +35,8 @@ const MAX_VIOLATIONS = 1_000
 /** A report of fifty tallies is a quarter of this. */
 const MAX_REPORT_LENGTH = 32_768
 const CONNECT_WITHIN_MS = 500
+/** Less than a second, so that the figures of the next are not late when Redis hangs. */
+const GIVE_UP_AFTER_MS = 800
 
 export interface RedisStatistics extends StatisticsStore {
   stop(): void
@@ -46,11 +51,20 @@ export function redisStatistics(options: RedisStatisticsOptions): RedisStatistic
   let note: unknown = null
   let sequence = 0
   let isSending = false
+  let reading: Promise<unknown> | null = null
 
   function run(name: string, report: string, violations: readonly string[]): Promise<unknown> {
     const bounds = [KEEP_US, KEEP_VIOLATIONS_US, MAX_PROCESSES, MAX_VIOLATIONS].map(String)
     const args = [options.clockUs(), name, report, ...bounds, ...violations]
     return options.call(scripts.statistics, keys, args, CONNECT_WITHIN_MS)
+  }
+
+  /** One at a time: a Redis that hangs is not asked again for what it still owes. */
+  function readOnce(): Promise<unknown> {
+    reading ??= run('', '', []).finally(() => {
+      reading = null
+    })
+    return withinTime(options.timers, GIVE_UP_AFTER_MS, reading)
   }
 
   async function leave({ violations, ...report }: Report): Promise<void> {
@@ -87,9 +101,12 @@ export function redisStatistics(options: RedisStatisticsOptions): RedisStatistic
     setNote(value) {
       note = value
     },
-    serverInfo: async () => (await options.info?.()) ?? null,
+    async serverInfo() {
+      if (options.info === undefined) return null
+      return withinTime(options.timers, GIVE_UP_AFTER_MS, options.info())
+    },
     async read(): Promise<FleetReading> {
-      const [nowText, reports, violations] = (await run('', '', [])) as [string, string[], string[]]
+      const [nowText, reports, violations] = (await readOnce()) as [string, string[], string[]]
       return {
         nowMs: Math.floor(Number(nowText) / 1000),
         processes: reports.flatMap((text, index) => (index % 2 === 0 ? [] : parsed<ProcessReport>(text))),

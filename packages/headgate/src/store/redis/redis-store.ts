@@ -1,4 +1,5 @@
 import { systemClock, systemTimers } from '../../time/clock.js'
+import type { ChangeTrail } from '../change-trail.js'
 import type { ControlStore } from '../control-store.js'
 import type { StoreHealth } from '../guard/health.js'
 import { createPipeline, type World } from '../guard/pipeline.js'
@@ -13,6 +14,8 @@ import { createRedisRemote, type ReadyOptions } from './redis-remote.js'
 /** The Redis store: gives every request a decision, also while Redis does not. */
 export interface RedisStore extends Store {
   readonly control: ControlStore
+  /** Who changed what, in the whole fleet. */
+  readonly changes: ChangeTrail
   /** What the processes that share it have counted. */
   readonly fleetStatistics: StatisticsStore
   /**
@@ -47,9 +50,9 @@ export function redisStoreIn(world: World, client: RedisClient, options: RedisSt
   const onDemand = connection.onDemand ? createOnDemand(world) : null
   const remote = createRedisRemote(connection, settings, onDemand?.world ?? world)
   const pipeline = createPipeline(remote, settings, onDemand?.world ?? world)
-  const { control, fleetStatistics, ready } = remote
+  const { control, changes, fleetStatistics, ready } = remote
   return toStore(onDemand?.before(pipeline) ?? pipeline, {
-    ...{ control, fleetStatistics, ready, health: pipeline.health },
+    ...{ control, changes, fleetStatistics, ready, health: pipeline.health },
     ...(onDemand && { underWay: onDemand.underWay }),
     ...(mode !== 'throw' && { onStoreFailure: mode }),
     ...(options.statistics && { statistics: options.statistics }),

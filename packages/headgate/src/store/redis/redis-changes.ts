@@ -1,0 +1,49 @@
+/** The trail of what operators have changed, in Redis: one bounded list beside the overrides. */
+import { encodeTenant } from '../../subject/key.js'
+import type { Timers } from '../../time/clock.js'
+import type { Change, ChangeTrail } from '../change-trail.js'
+import { type Script, scripts } from './scripts.gen.js'
+import { withinTime } from './within-time.js'
+
+export interface RedisChangesOptions {
+  readonly prefix: string
+  readonly tenant: string
+  /** Runs a script, and waits so long for a connection. */
+  readonly call: (script: Script, keys: string[], args: string[], connectWithinMs: number) => Promise<unknown>
+  /** The server's time for tests, or ''. */
+  readonly clockUs: () => string
+  readonly timers: Timers
+}
+
+const MAX_CHANGES = 500
+const MAX_WORDS = 1_000
+const KEEP_US = 90 * 86_400_000_000
+const GIVE_UP_AFTER_MS = 1_000
+const ENTRY = /^(\d+) (.*)$/s
+
+export function redisChanges({ prefix, tenant, call, clockUs, timers }: RedisChangesOptions): ChangeTrail {
+  const key = `${prefix}:changes${tenant === '' ? '' : `:${encodeTenant(tenant)}`}`
+
+  async function run(text: string): Promise<readonly Change[]> {
+    const args = [clockUs(), text, String(MAX_CHANGES), String(KEEP_US)]
+    const reply = call(scripts.changes, [key], args, GIVE_UP_AFTER_MS)
+    return ((await withinTime(timers, GIVE_UP_AFTER_MS, reply)) as string[]).flatMap(changeOf)
+  }
+
+  return {
+    add: ({ by, what }) => run(JSON.stringify({ by, what: what.slice(0, MAX_WORDS) })),
+    read: () => run(''),
+  }
+}
+
+/** What somebody else has written there is skipped. */
+function changeOf(entry: string): Change[] {
+  try {
+    const [, atMs, text = ''] = ENTRY.exec(entry) ?? []
+    const { by, what } = JSON.parse(text) as { readonly by: unknown; readonly what: unknown }
+    if (typeof what !== 'string' || (by !== null && typeof by !== 'string')) return []
+    return [{ atMs: Number(atMs), by, what }]
+  } catch {
+    return []
+  }
+}

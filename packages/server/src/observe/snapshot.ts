@@ -1,0 +1,64 @@
+/** The figures as they travel: what `GET /v1/stats` answers, and what the dashboard reads. */
+import type { GateReading } from 'headgate/statistics'
+import type { ConfigCounts } from '../metrics/config-counts.js'
+import type { Alert } from './alert-rules.js'
+import type { Processes } from './processes.js'
+import type { Budget, RedisFigures } from './redis-figures.js'
+import type { Row } from './second.js'
+import type { Shortcuts, StoreFigures } from './store-figures.js'
+import type { ShownViolator } from './violators.js'
+
+/** How things stand, as `GET /v1/stats` answers it. */
+export interface Snapshot {
+  readonly atMs: number
+  /** Whose figures: those of all processes on this Redis, or of this one alone. */
+  readonly scope: 'fleet' | 'process'
+  /** Unix time in milliseconds of the last second that was heard: the fleet's, where there is one. */
+  readonly asOfMs: number
+  readonly startedAtMs: number
+  readonly service: string
+  readonly windowMs: number
+  readonly now: {
+    readonly allowedPerSecond: number
+    readonly deniedPerSecond: number
+    readonly violationRate: number | null
+    readonly overheadMs: { readonly p50: number | null; readonly p99: number | null }
+    readonly nearLimitPerSecond: number
+    readonly shadowDeniedPerSecond: number
+  }
+  readonly totals: { readonly allowed: number; readonly denied: number }
+  readonly byTier: readonly Row[]
+  readonly byPolicy: readonly Row[]
+  readonly bySource: readonly Row[]
+  readonly byRule: readonly Row[]
+  readonly violators: readonly ShownViolator[]
+  readonly violatorsErrorAtMost: number
+  readonly processes: Processes
+  readonly store: StoreFigures & {
+    /** As it last said itself; null where it has not, or where there is none. */
+    readonly redis: RedisFigures | null
+    readonly budget: Budget
+  }
+  readonly shortcuts: Shortcuts
+  readonly shadow: readonly WouldBe[]
+  readonly candidates: readonly WouldBe[]
+  readonly divergence: number
+  readonly control: GateReading['control']
+  readonly overrides: number
+  readonly config: {
+    readonly version: string
+    /** Unix time in milliseconds since when it has been in force. */
+    readonly loadedAtMs: number
+    readonly state: ConfigCounts['config']
+    readonly reloads: number
+    readonly refused: number
+  }
+  /** Those that fire. */
+  readonly alerts: readonly Alert[]
+}
+
+export interface WouldBe {
+  readonly policy: string
+  readonly wouldAllow: number
+  readonly wouldDeny: number
+}
