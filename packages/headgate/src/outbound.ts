@@ -1,2 +1,11 @@
-export type { LimitFetchOptions } from './adapters/limit-fetch.js'
-export { limitFetch } from './adapters/limit-fetch.js'
+export type {
+  AdaptiveConcurrency,
+  AdaptiveConcurrencyOptions,
+  HowItEnded,
+  LeaveUpstream,
+} from './outbound/adaptive-concurrency.js'
+export { adaptiveConcurrency } from './outbound/adaptive-concurrency.js'
+export type { AdaptiveBounds } from './outbound/adaptive-hosts.js'
+export { howAnswered } from './outbound/adaptive-hosts.js'
+export type { LimitFetchOptions } from './outbound/limit-fetch.js'
+export { limitFetch } from './outbound/limit-fetch.js'

@@ -176,6 +176,11 @@ const STAGES: Readonly<Record<string, Row>> = {
     may: ['adapters/nest', 'adapters/nest-answers'],
     packages: ['@nestjs/common', '@nestjs/core'],
   },
+  outbound: {
+    holds: 'calls to others: waiting for a turn, and how much an upstream can take',
+    may: ['adapters', 'errors', 'time'],
+    types: ['decision', 'limiter', 'subject'],
+  },
   testing: {
     holds: 'contract suites and fakes for users',
     may: [

@@ -4,9 +4,9 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { pauseAfterMs } from '../src/adapters/remote-quota.ts'
 import { concurrency, createLimiter, slidingWindowLog, tokenBucket } from '../src/index.ts'
 import { rateLimit } from '../src/node-http.ts'
+import { pauseAfterMs } from '../src/outbound/remote-quota.ts'
 import { limitFetch } from '../src/outbound.ts'
 import { type RedisProcess, startRedis } from './support/redis-process.ts'
 
@@ -144,6 +144,35 @@ describe('limitFetch', () => {
     await expect(limited(url)).rejects.toMatchObject({ code: 'ERR_HEADGATE_NO_TURN' })
     expect(await first.text()).toBe('hello')
     expect((await limited(url)).status).toBe(200)
+  })
+
+  it('limitFetch keeps no more calls under way than the host can take, and lets the others wait in order', async () => {
+    const waiting: (() => void)[] = []
+    let most = 0
+    const slow = (async () => {
+      most = Math.max(most, waiting.length + 1)
+      await new Promise<void>(resolve => waiting.push(resolve))
+      return new Response('hello')
+    }) as typeof fetch
+    const limiter = createLimiter({ policies: { any: slidingWindowLog({ limit: 2, window: '1h' }) } })
+    const options = { limiter, policy: 'any', timeoutMs: 200, adaptive: { floor: 1, ceiling: 1 } } as const
+    const limited = limitFetch(slow, options)
+    const first = limited('http://a.example/1')
+    await expect(limited('http://a.example/2')).rejects.toMatchObject({
+      code: 'ERR_HEADGATE_NO_TURN',
+      message: expect.stringContaining('as many calls as it can take (1)'),
+    })
+    // What was not sent took nothing of the quota: there is one left.
+    const third = limited('http://a.example/3')
+    waiting.pop()?.()
+    await first
+    await expect.poll(() => waiting.length).toBe(1)
+    waiting.pop()?.()
+    expect((await third).status).toBe(200)
+    expect(most).toBe(1)
+    expect(() => limitFetch(slow, { ...options, adaptive: { floor: 2, ceiling: 1 } })).toThrow(
+      'ceiling: expected a whole number from the floor to 100000; got 1',
+    )
   })
 
   it('limitFetch refuses a policy that is not there', () => {

@@ -90,10 +90,11 @@ export async function startFront({ gate, statistics }: Deciding, options: FrontO
     closers.push(() => {
       for (const pool of serving.pools) pool.close()
     })
-    const upstreams = new UpstreamCounts()
+    const upstreams = new UpstreamCounts(() => serving.pools)
     const gateway = createGateway({
       ...{ gate, serving: () => serving, log, bounds: options.bounds, onAccess: options.onAccess },
       onAttempt: attempt => upstreams.add(attempt),
+      onNoPlace: refusal => upstreams.addRefusal(refusal),
     })
     const envoy = await openEnvoyPort(gate, options)
     let envoyStopped: Promise<void> | undefined

@@ -49,5 +49,6 @@ export function closeUnused(before: Serving, after: Serving): void {
 }
 
 function keyOf(config: UpstreamConfig): string {
-  return JSON.stringify([config.urls, config.host, config.timeoutMs, config.connectTimeoutMs])
+  const { urls, host, timeoutMs, connectTimeoutMs, concurrency } = config
+  return JSON.stringify([urls, host, timeoutMs, connectTimeoutMs, concurrency])
 }

@@ -101,6 +101,7 @@ export type UpstreamInput =
       readonly host?: 'replace' | 'keep'
       readonly timeout?: Duration
       readonly connectTimeout?: Duration
+      readonly concurrency?: { readonly floor: number; readonly ceiling: number }
     }
 
 /** A route as in the file. */

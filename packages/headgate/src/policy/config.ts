@@ -72,6 +72,8 @@ export interface UpstreamConfig {
   /** How long they may be silent before they begin to answer. */
   readonly timeoutMs: number
   readonly connectTimeoutMs: number
+  /** The bounds of how many requests may be under way at them; left out, there are none. */
+  readonly concurrency?: { readonly floor: number; readonly ceiling: number }
 }
 
 /** Which requests go to an upstream of their own. The most specific is taken: by host, then by the longest path. */

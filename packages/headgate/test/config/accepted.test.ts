@@ -145,6 +145,7 @@ describe('what a policy file says', () => {
           host: 'keep',
           timeoutMs: 5_000,
           connectTimeoutMs: 500,
+          concurrency: { floor: 4, ceiling: 200 },
         },
       },
       {

@@ -6,6 +6,7 @@ import { httpRequest } from '../http/http-request.js'
 import { type HttpAnswer, problemAnswer, type Refusal } from '../http/problem.js'
 import type { Serving } from '../serving.js'
 import type { Bounds } from './bounds.js'
+import { createEnterUpstream, type UpstreamPlace, type UpstreamRefusal } from './enter-upstream.js'
 import { forwardedHeaders, originOf } from './forwarded-headers.js'
 import { denialWords } from './quota-words.js'
 import { refuseRequest } from './refuse-request.js'
@@ -19,6 +20,8 @@ export interface AdmitOptions {
   serving(): Serving
   readonly bounds: Bounds
   readonly log: Log
+  /** Told of every request for which its upstream had no place. */
+  onNoPlace?: ((refusal: UpstreamRefusal) => void) | undefined
 }
 
 /** What is to be done with a request. `leave` gives its places back, when it is over. */
@@ -27,6 +30,8 @@ export type Admission = Admitted | Refused
 export interface Admitted {
   readonly answer: null
   readonly pool: UpstreamPool
+  /** Its place at the upstream. */
+  readonly place: UpstreamPlace
   readonly id: string
   /** The name the client asked for. */
   readonly host: string
@@ -52,17 +57,12 @@ const TOO_MANY_AT_ONCE: Refusal = {
   detail: 'Too many requests of this client are under way at once.',
   headers: [['Retry-After', '1']],
 }
-const UPSTREAM_BUSY: Refusal = {
-  status: 503,
-  detail: 'The upstream has as many requests as it may have at once.',
-  headers: [['Retry-After', '1']],
-}
 const NO_ROUTE: Refusal = { status: 404, detail: 'No route is for this host and path.' }
 
 /** Makes what every request is asked before anything else is done with it. Null: the client has gone already. */
-export function createAdmit({ gate, serving, bounds, log }: AdmitOptions) {
+export function createAdmit({ gate, serving, bounds, log, onNoPlace }: AdmitOptions) {
   const clients = countInFlight(bounds.maxClientRequests)
-  const upstreams = countInFlight(bounds.maxUpstreamConnections)
+  const enterUpstream = createEnterUpstream(bounds)
   const logDenial = throttledLog(log, DENIAL_LINE_EVERY_MS)
   const logFault = throttledLog(log, FAULT_LINE_EVERY_MS)
 
@@ -107,13 +107,19 @@ export function createAdmit({ gate, serving, bounds, log }: AdmitOptions) {
     }
     const pool = findRoute(host, req.url as string)
     if (pool === null) return refused(NO_ROUTE, leaveDecided)
-    const leaveUpstream = upstreams.enter(pool.config.urls[0] as string)
-    if (leaveUpstream === null) return refused(UPSTREAM_BUSY, leaveDecided)
+    const place = enterUpstream(pool)
+    if ('reason' in place) {
+      onNoPlace?.(place)
+      // It was never asked of the upstream, so it costs its caller nothing.
+      if (outcome.decision !== null) gate.refund(outcome.decision).catch(() => {})
+      return refused(place.refusal, leaveDecided)
+    }
     const id = requestId(req, origin)
     const named: HeaderField = ['X-Request-Id', id]
     return {
       answer: null,
       pool,
+      place,
       id,
       host,
       isPeerTrusted: origin.isPeerTrusted,
@@ -121,7 +127,7 @@ export function createAdmit({ gate, serving, bounds, log }: AdmitOptions) {
       headers: [...outcome.headers, named],
       leave() {
         leaveDecided()
-        leaveUpstream()
+        place.leave()
       },
     }
   }

@@ -7,7 +7,7 @@ import { isGone } from '../http/write-head.js'
 import type { UpstreamAttempt } from '../metrics/upstream-counts.js'
 import { hasBody, requestHeaders } from './end-to-end-headers.js'
 import { relayAnswer } from './relay-answer.js'
-import type { UpstreamPool, UpstreamServer } from './upstream-pool.js'
+import { poolName, type UpstreamPool, type UpstreamServer } from './upstream-pool.js'
 
 /** One request on its way through the gateway. */
 export interface Exchange {
@@ -65,7 +65,7 @@ function send(exchange: Exchange, route: Route, tried: readonly UpstreamServer[]
   const body = hasBody(req) ? new PassThrough() : null
   const beganMs = performance.now()
   const attempted = (status: number | null) =>
-    route.onAttempt?.({ upstream: nameOf(pool), status, seconds: (performance.now() - beganMs) / 1000 })
+    route.onAttempt?.({ upstream: poolName(pool), status, seconds: (performance.now() - beganMs) / 1000 })
   const handler = relayAnswer(exchange, {
     onConnect() {
       // Not before: what was read of it could not be sent to another server.
@@ -95,11 +95,6 @@ function send(exchange: Exchange, route: Route, tried: readonly UpstreamServer[]
     },
     handler,
   )
-}
-
-/** Of the policy file's words, never of the client's. */
-function nameOf({ servers }: UpstreamPool): string {
-  return servers[0]?.upstream.authority ?? ''
 }
 
 /** The body's length is told in the way it came in; without it the client writes chunks. */

@@ -89,7 +89,17 @@ export function createGateway(options: GatewayOptions): Gateway {
       res.once('close', () => onAccess(accessEntry(req, res.statusCode, admission, beganMs)))
     if (admission.answer !== null) return sendAnswer(req, res, admission.answer)
     if (req.httpVersion === '1.1' && req.headers.expect !== undefined) res.writeContinue()
-    forward({ req, res, ...admission }, { pool: admission.pool, onFailure, onAttempt })
+    const { pool, place } = admission
+    forward(
+      { req, res, ...admission },
+      {
+        ...{ pool, onFailure },
+        onAttempt(attempt) {
+          place.answered(attempt.status)
+          onAttempt?.(attempt)
+        },
+      },
+    )
   }
 
   async function upgrade(req: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {

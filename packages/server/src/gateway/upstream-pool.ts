@@ -1,4 +1,5 @@
 import { parseUpstream, type Upstream, type UpstreamConfig } from 'headgate/config'
+import { type AdaptiveConcurrency, adaptiveConcurrency } from 'headgate/outbound'
 import { Pool } from 'undici'
 import { createServerHealth, type ServerHealth } from './server-health.js'
 
@@ -15,6 +16,8 @@ export interface UpstreamServer {
 export interface UpstreamPool {
   readonly config: UpstreamConfig
   readonly servers: readonly UpstreamServer[]
+  /** How many requests they can take at once; null where that is not found out. */
+  readonly concurrency: AdaptiveConcurrency | null
   /** The one to ask: of those that are well, the one with the fewest requests under way; none that was tried already. */
   choose(tried: readonly UpstreamServer[]): UpstreamServer | null
   /** Lets go of what is kept, once what is under way has ended. */
@@ -60,11 +63,17 @@ export function createUpstreamPool(config: UpstreamConfig, settings: UpstreamSet
   return {
     config,
     servers,
+    concurrency: config.concurrency === undefined ? null : adaptiveConcurrency(config.concurrency),
     choose,
     close() {
       for (const { connections } of servers) connections.close().catch(() => {})
     },
   }
+}
+
+/** Host and port of the first server: of the policy file's words, never of the client's. */
+export function poolName({ servers }: UpstreamPool): string {
+  return servers[0]?.upstream.authority ?? ''
 }
 
 function leastLoaded(servers: readonly UpstreamServer[], turn: number): UpstreamServer | null {

@@ -57,6 +57,7 @@ export function openTunnel(
     onUpgrade(status, raw, upstream) {
       const answer = { status, reason: STATUS_CODES[status] ?? '', rawHeaders: (raw ?? []).map(String) }
       isAgreed = true
+      admitted.place.answered(status)
       server.health.succeeded()
       socket.off('data', onEarly)
       if (socket.destroyed || !isAgreement(answer)) {
@@ -75,6 +76,7 @@ export function openTunnel(
       const objection = refuseAnswer(answer)
       if (objection !== null) throw new Error(objection)
       isAgreed = true
+      admitted.place.answered(status)
       socket.on('drain', resume)
       socket.write(headOf(status, reason, [...responseHeaders(answer, headers), 'Connection', 'close']))
       return true

@@ -8,6 +8,8 @@ export interface Refusal {
   readonly detail: string
   /** Which part of the request was wrong, where it has a name. */
   readonly field?: string
+  /** A word for programs, where there are several reasons for a status. */
+  readonly reason?: string
   readonly headers?: readonly HeaderField[]
 }
 
@@ -23,8 +25,8 @@ export interface HttpAnswer {
 }
 
 /** The problem response (RFC 9457) to a refusal. */
-export function problemAnswer({ status, detail, field, headers = [] }: Refusal): HttpAnswer {
-  const body = { type: 'about:blank', title: STATUS_CODES[status] ?? 'Error', status, detail, field }
+export function problemAnswer({ status, detail, field, reason, headers = [] }: Refusal): HttpAnswer {
+  const body = { type: 'about:blank', title: STATUS_CODES[status] ?? 'Error', status, detail, field, reason }
   return {
     status,
     headers: [['Content-Type', 'application/problem+json'], ['Cache-Control', 'no-store'], ...headers],

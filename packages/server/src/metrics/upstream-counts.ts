@@ -1,4 +1,6 @@
 import type { Family } from 'headgate/prometheus'
+import type { UpstreamRefusal } from '../gateway/enter-upstream.js'
+import { poolName, type UpstreamPool } from '../gateway/upstream-pool.js'
 
 /** An attempt to have a request answered by an upstream. */
 export interface UpstreamAttempt {
@@ -15,13 +17,20 @@ export interface UpstreamReading {
   readonly upstream: string
   /** By the class of the answer, or `failed`. */
   readonly byOutcome: Readonly<Record<string, number>>
+  /** Requests for which it had no place, by why. */
+  readonly refusedBy: Readonly<Record<string, number>>
   /** By how long it took, one more than there are bounds. */
   readonly buckets: readonly number[]
   readonly sumSeconds: number
+  /** How many requests it can take at once; null where that is not found out. */
+  readonly capacity: number | null
+  /** How many of them wait for an answer to begin; null where nobody counts. */
+  readonly waiting: number | null
 }
 
 interface Counted {
   readonly byOutcome: Map<string, number>
+  readonly refusedBy: Map<string, number>
   /** One more than bounds. */
   readonly buckets: number[]
   sumSeconds: number
@@ -38,6 +47,14 @@ const OTHER = 'other'
 export class UpstreamCounts {
   private readonly byUpstream = new Map<string, Counted>()
 
+  /** `pools` are those in use now. */
+  constructor(private readonly pools: () => readonly UpstreamPool[] = () => []) {}
+
+  addRefusal({ upstream, reason }: UpstreamRefusal): void {
+    const { refusedBy } = this.find(upstream)
+    refusedBy.set(reason, (refusedBy.get(reason) ?? 0) + 1)
+  }
+
   add({ upstream, status, seconds }: UpstreamAttempt): void {
     const counted = this.find(upstream)
     const outcome = status === null ? 'failed' : `${Math.floor(status / 100)}xx`
@@ -49,9 +66,19 @@ export class UpstreamCounts {
   }
 
   read(): readonly UpstreamReading[] {
-    return [...this.byUpstream].map(([upstream, { byOutcome, buckets, sumSeconds }]) => ({
-      ...{ upstream, byOutcome: Object.fromEntries(byOutcome), buckets: [...buckets], sumSeconds },
-    }))
+    const adaptive = new Map(
+      this.pools()
+        .slice(0, MAX_UPSTREAMS)
+        .flatMap(pool => (pool.concurrency === null ? [] : [[poolName(pool), pool.concurrency] as const])),
+    )
+    for (const upstream of adaptive.keys()) this.find(upstream)
+    return [...this.byUpstream].map(([upstream, { byOutcome, refusedBy, buckets, sumSeconds }]) => {
+      const { limit: capacity, underWay: waiting } = adaptive.get(upstream) ?? { limit: null, underWay: null }
+      return {
+        ...{ upstream, byOutcome: Object.fromEntries(byOutcome), refusedBy: Object.fromEntries(refusedBy) },
+        ...{ buckets: [...buckets], sumSeconds, capacity, waiting },
+      }
+    })
   }
 
   private find(upstream: string): Counted {
@@ -59,7 +86,7 @@ export class UpstreamCounts {
     if (known !== undefined) return known
     if (this.byUpstream.size >= MAX_UPSTREAMS && upstream !== OTHER) return this.find(OTHER)
     const buckets = [...BOUNDS_SECONDS.map(() => 0), 0]
-    const counted: Counted = { byOutcome: new Map(), buckets, sumSeconds: 0 }
+    const counted: Counted = { byOutcome: new Map(), refusedBy: new Map(), buckets, sumSeconds: 0 }
     this.byUpstream.set(upstream, counted)
     return counted
   }
@@ -82,6 +109,27 @@ export function upstreamFamilies(readings: readonly UpstreamReading[]): readonly
         value: { boundsSeconds: BOUNDS_SECONDS, counts: buckets, sumSeconds, exemplars: [] },
       })),
     },
+    {
+      ...{ name: 'rate_limit_upstream_refused_total', type: 'counter', labels: ['upstream', 'reason'] },
+      help: 'Requests that were refused because their upstream had no place for them, by why.',
+      samples: readings.flatMap(({ upstream, refusedBy }) =>
+        Object.entries(refusedBy).map(([reason, value]) => ({ labels: { upstream, reason }, value })),
+      ),
+    },
+    {
+      ...{ name: 'rate_limit_upstream_capacity', type: 'gauge', labels: ['upstream'] },
+      help: 'How many requests an upstream can take at once, as its answers show.',
+      samples: readings.flatMap(({ upstream, capacity }) =>
+        capacity === null ? [] : [{ labels: { upstream }, value: capacity }],
+      ),
+    },
+    {
+      ...{ name: 'rate_limit_upstream_waiting', type: 'gauge', labels: ['upstream'] },
+      help: 'Requests under way at an upstream whose answer has not begun, where its capacity is found out.',
+      samples: readings.flatMap(({ upstream, waiting }) =>
+        waiting === null ? [] : [{ labels: { upstream }, value: waiting }],
+      ),
+    },
   ]
 }
 
@@ -96,13 +144,24 @@ export function mergeUpstreams(readings: readonly UpstreamReading[]): readonly U
 }
 
 function sumOf(one: UpstreamReading, other: UpstreamReading): UpstreamReading {
-  const outcomes = new Set([...Object.keys(one.byOutcome), ...Object.keys(other.byOutcome)])
   return {
     upstream: one.upstream,
-    byOutcome: Object.fromEntries(
-      [...outcomes].map(name => [name, (one.byOutcome[name] ?? 0) + (other.byOutcome[name] ?? 0)]),
-    ),
+    byOutcome: sumByName(one.byOutcome, other.byOutcome),
+    refusedBy: sumByName(one.refusedBy, other.refusedBy),
     buckets: one.buckets.map((count, bucket) => count + (other.buckets[bucket] ?? 0)),
     sumSeconds: one.sumSeconds + other.sumSeconds,
+    capacity: sumOfKnown(one.capacity, other.capacity),
+    waiting: sumOfKnown(one.waiting, other.waiting),
   }
+}
+
+type Counts = Readonly<Record<string, number>>
+
+function sumByName(one: Counts, other: Counts): Counts {
+  const names = new Set([...Object.keys(one), ...Object.keys(other)])
+  return Object.fromEntries([...names].map(name => [name, (one[name] ?? 0) + (other[name] ?? 0)]))
+}
+
+function sumOfKnown(one: number | null, other: number | null): number | null {
+  return one === null || other === null ? (one ?? other) : one + other
 }

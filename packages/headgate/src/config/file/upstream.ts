@@ -6,7 +6,7 @@ import { describeValue } from '../describe-value.js'
 import { oneOrMore, sound } from '../shape/lists.js'
 import { isMapLike, peekMap, record } from '../shape/maps.js'
 import { objectionTo } from '../shape/objection.js'
-import { choice, text } from '../shape/scalars.js'
+import { choice, text, wholeNumber } from '../shape/scalars.js'
 import type { Shape } from '../shape/shape.js'
 
 /** One server that the gateway connects to. */
@@ -48,6 +48,26 @@ const timeout: Shape<number> = {
   },
 }
 
+const MOST_CONCURRENCY = 100_000
+const requestCount = wholeNumber(1, MOST_CONCURRENCY)
+
+const concurrencyFields = record({
+  floor: { shape: requestCount, text: 'The limit is never below it.', required: true },
+  ceiling: { shape: requestCount, text: 'The limit is never above it.', required: true },
+})
+
+/** The bounds of how many requests the upstream is found to take. */
+export const upstreamConcurrency: typeof concurrencyFields = {
+  ...concurrencyFields,
+  read(value, place) {
+    const read = concurrencyFields.read(value, place)
+    const { floor, ceiling } = read ?? {}
+    if (floor === undefined || ceiling === undefined) return undefined
+    if (floor <= ceiling) return read
+    return place.below('ceiling').refuse({ expected: `at least the floor, ${floor}`, got: `${ceiling}` })
+  },
+}
+
 /** The long form of an upstream. */
 export const upstreamServers = record({
   urls: {
@@ -69,6 +89,11 @@ export const upstreamServers = record({
     shape: timeout,
     text: 'How long connecting may take; then another one is tried, if there is one.',
     leftOut: '2s',
+  },
+  concurrency: {
+    shape: upstreamConcurrency,
+    text: 'Requests under way at them until they begin to answer: as many as their answers show that they can take, between `floor` and `ceiling`. Others are 503.',
+    leftOut: 'any number',
   },
 })
 
@@ -94,11 +119,13 @@ const defaults = {
 } as const
 
 function withoutUrls(given: NonNullable<ReturnType<typeof upstreamServers.read>>) {
-  const { host, timeout: timeoutMs, connectTimeout: connectTimeoutMs } = given
+  const { host, timeout: timeoutMs, connectTimeout: connectTimeoutMs, concurrency } = given
+  const { floor, ceiling } = concurrency ?? {}
   return {
     ...(host !== undefined && { host }),
     ...(timeoutMs !== undefined && { timeoutMs }),
     ...(connectTimeoutMs !== undefined && { connectTimeoutMs }),
+    ...(floor !== undefined && ceiling !== undefined && { concurrency: { floor, ceiling } }),
   }
 }
 

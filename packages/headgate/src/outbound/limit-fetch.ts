@@ -1,10 +1,12 @@
 /** Calls somebody else's API without being refused: each waits for its turn, and for as long as the other side asks. */
+import { endIfThrown, endWhenRead } from '../adapters/response-end.js'
+import type { Decision } from '../decision/decision.js'
 import { HeadgateError, unexpected } from '../errors/headgate-error.js'
 import type { Limiter } from '../limiter/limiter.js'
 import type { SubjectInput } from '../subject/subject.js'
 import { systemClock, systemTimers } from '../time/clock.js'
+import { type AdaptiveBounds, createAdaptiveHosts, inPlace } from './adaptive-hosts.js'
 import { pauseAfterMs } from './remote-quota.js'
-import { endIfThrown, endWhenRead } from './response-end.js'
 
 export interface LimitFetchOptions<PolicyName extends string, TierName extends string> {
   readonly limiter: Limiter<PolicyName, TierName>
@@ -16,6 +18,11 @@ export interface LimitFetchOptions<PolicyName extends string, TierName extends s
   readonly cost?: number | ((url: URL, init: RequestInit | undefined) => number)
   /** How long a call waits for its turn. Default 30,000. */
   readonly timeoutMs?: number
+  /**
+   * Calls of this process under way at a host until its answer begins: as many as its answers show that it can take,
+   * between `floor` and `ceiling`. Left out: any number.
+   */
+  readonly adaptive?: AdaptiveBounds
 }
 
 type Fetch = typeof globalThis.fetch
@@ -45,6 +52,7 @@ export function limitFetch<PolicyName extends string, TierName extends string>(
     const expected = `one of ${limiter.policyNames.join(', ')}`
     throw unexpected('ERR_HEADGATE_UNKNOWN_POLICY', 'policy', expected, policy)
   }
+  const enterHost = options.adaptive && createAdaptiveHosts(options.adaptive)
   const pausedUntilMs = new Map<string, number>()
 
   function pause(host: string, forMs: number): void {
@@ -83,11 +91,26 @@ export function limitFetch<PolicyName extends string, TierName extends string>(
     if (!decision.allowed) throw tooLate(url.host, decision.retryAfterMs)
     const ended = decision.isHeld ? () => void decision.release() : null
     return endIfThrown(ended, async () => {
-      await unlessPaused(url.host, deadlineMs, signal)
-      const response = await fetch(input, init)
+      const leave = await orGiveBack(decision, async () => {
+        await unlessPaused(url.host, deadlineMs, signal)
+        const patience = { timeoutMs: Math.max(0, deadlineMs - nowMs()), ...(signal && { signal }) }
+        return enterHost?.(url.host, patience)
+      })
+      const send = () => fetch(input, init)
+      const response = leave === undefined ? await send() : await inPlace(leave, signal, send)
       pause(url.host, pauseAfterMs(response.headers, systemClock.unixMs()))
       return endWhenRead(ended, response)
     })
+  }
+
+  /** What is not sent has taken nothing of the other side's quota. */
+  async function orGiveBack<Result>(decision: Decision, work: () => Promise<Result>): Promise<Result> {
+    try {
+      return await work()
+    } catch (error) {
+      limiter.refund(decision).catch(() => {})
+      throw error
+    }
   }
 }
 

@@ -1,0 +1,76 @@
+/** An upstream in virtual time: so many at once, each for so long, the others wait in a row without an end. */
+
+/** What the upstream can do from a time on. */
+export interface Phase {
+  readonly fromMs: number
+  readonly workers: number
+  readonly serviceMs: number
+}
+
+/** Who says how many may be under way. */
+export interface Limiting {
+  readonly limit: number
+  begin(underWay: number): number
+  answered(window: number, latencyUs: number, nowUs: number): void
+}
+
+export interface Run {
+  readonly phases: readonly Phase[]
+  readonly untilMs: number
+  /** Arrivals a second, whatever becomes of them. */
+  readonly rate: number
+  /** An answer that comes later is of no use to anybody. */
+  readonly patienceMs: number
+  readonly limiting: Limiting
+  random(): number
+}
+
+export interface Outcome {
+  /** Of useful answers, when each came, in milliseconds. */
+  readonly usefulAtMs: readonly number[]
+  /** The limit as it was, at whole tenths of a second. */
+  readonly limits: readonly number[]
+}
+
+interface Asked {
+  readonly window: number
+  readonly atMs: number
+  endsAtMs: number
+}
+
+const STEP_MS = 1
+
+/** Plays the whole history, a millisecond at a time. */
+export function playUpstream({ phases, untilMs, rate, patienceMs, limiting, random }: Run): Outcome {
+  const queue: Asked[] = []
+  let serving: Asked[] = []
+  const usefulAtMs: number[] = []
+  const limits: number[] = []
+  let nextMs = 0
+  for (let nowMs = 0; nowMs < untilMs; nowMs += STEP_MS) {
+    const phase = phases.findLast(({ fromMs }) => fromMs <= nowMs) as Phase
+    const done = serving.filter(({ endsAtMs }) => endsAtMs <= nowMs)
+    serving = serving.filter(({ endsAtMs }) => endsAtMs > nowMs)
+    for (const { window, atMs } of done) {
+      limiting.answered(window, (nowMs - atMs) * 1_000, nowMs * 1_000)
+      if (nowMs - atMs <= patienceMs) usefulAtMs.push(nowMs)
+    }
+    for (; nextMs <= nowMs; nextMs += (-Math.log(1 - random()) * 1_000) / rate) {
+      const underWay = queue.length + serving.length
+      if (underWay >= limiting.limit) continue
+      queue.push({ window: limiting.begin(underWay + 1), atMs: nowMs, endsAtMs: 0 })
+    }
+    while (queue.length > 0 && serving.length < phase.workers) {
+      const asked = queue.shift() as Asked
+      asked.endsAtMs = nowMs + phase.serviceMs * (0.8 + 0.4 * random())
+      serving.push(asked)
+    }
+    if (nowMs % 100 === 0) limits.push(limiting.limit)
+  }
+  return { usefulAtMs, limits }
+}
+
+/** A limit that stays as it is. */
+export function fixedLimit(limit: number): Limiting {
+  return { limit, begin: () => 0, answered() {} }
+}

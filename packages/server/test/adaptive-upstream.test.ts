@@ -1,0 +1,81 @@
+/** A request for which its upstream has no place. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { concurrency, slidingWindowLog } from 'headgate'
+import { defineConfig } from 'headgate/config'
+import { describe, expect, it } from 'vitest'
+import { serveHeadgate } from './support/headgate-process.js'
+import { startQueueingServer } from './support/queueing-server.js'
+import { startGateway } from './support/test-gateway.js'
+
+/** The statuses of those that are answered first. */
+async function firstOf(answers: readonly Promise<Response>[], count: number): Promise<number[]> {
+  const statuses: number[] = []
+  return new Promise((resolve, reject) => {
+    for (const answer of answers) {
+      answer.then(({ status }) => {
+        if (statuses.push(status) === count) resolve(statuses)
+      }, reject)
+    }
+  })
+}
+
+describe('a request for which the upstream has no place', () => {
+  it('is 503 with Retry-After and a reason, and costs its caller nothing', async () => {
+    const upstream = await startQueueingServer(0, 1)
+    const config = defineConfig({
+      policies: { api: [slidingWindowLog({ limit: 10, window: '1m' }), concurrency({ limit: 10 })] },
+      default: { policy: 'api' },
+      upstream: { urls: [upstream.url], concurrency: { floor: 1, ceiling: 1 } },
+    })
+    const gateway = await startGateway(null, { config })
+    try {
+      const answers = Array.from({ length: 10 }, () => fetch(gateway.url))
+      const one = await Promise.race(answers)
+      // Nine of them are refused, whichever was first.
+      await firstOf(answers, 9)
+      expect(one.status).toBe(503)
+      expect(one.headers.get('retry-after')).toBe('1')
+      expect(one.headers.get('content-type')).toBe('application/problem+json')
+      expect(await one.json()).toMatchObject({ status: 503, reason: 'upstream-capacity' })
+      upstream.setWorkers(1)
+      const statuses = (await Promise.all(answers)).map(({ status }) => status)
+      expect(statuses.filter(status => status === 200)).toHaveLength(1)
+      const answered = await fetch(gateway.url)
+      expect(answered.headers.get('x-ratelimit-remaining')).toBe('8')
+    } finally {
+      await gateway.close()
+      upstream.close()
+    }
+  })
+
+  it('is counted by that reason, beside what the upstream can take', async () => {
+    const upstream = await startQueueingServer(0, 1)
+    const authority = new URL(upstream.url).host
+    const folder = mkdtempSync(join(tmpdir(), 'headgate-'))
+    const file = join(folder, 'headgate.json')
+    const concurrency = { floor: 1, ceiling: 1 }
+    writeFileSync(file, JSON.stringify({ upstream: { urls: [upstream.url], concurrency } }))
+    const headgate = await serveHeadgate('--config', file)
+    try {
+      const served = fetch(headgate.gatewayUrl)
+      const refused = Array.from({ length: 4 }, () => fetch(headgate.gatewayUrl))
+      // Whichever of them is first has the place.
+      const statuses = await firstOf([served, ...refused], 4)
+      expect(statuses).toEqual([503, 503, 503, 503])
+      upstream.setWorkers(1)
+      await Promise.all([served, ...refused])
+      const text = await (await fetch(`${headgate.adminUrl}/metrics`)).text()
+      expect(text).toContain(
+        `rate_limit_upstream_refused_total{upstream="${authority}",reason="upstream-capacity"} 4\n`,
+      )
+      expect(text).toContain(`rate_limit_upstream_capacity{upstream="${authority}"} 1\n`)
+      expect(text).toContain(`rate_limit_upstream_waiting{upstream="${authority}"} 0\n`)
+    } finally {
+      headgate.child.kill('SIGKILL')
+      upstream.close()
+      rmSync(folder, { recursive: true })
+    }
+  })
+})

@@ -1,0 +1,46 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+/** A server that works on so many requests at once, each for so long; the others wait in a row, also those whose client has left. */
+export interface QueueingServer {
+  readonly url: string
+  /** From now on it works on so many at once. */
+  setWorkers(count: number): void
+  close(): void
+}
+
+export async function startQueueingServer(workers: number, serviceMs: number): Promise<QueueingServer> {
+  const row: (() => void)[] = []
+  let busy = 0
+  let most = workers
+  const next = () => {
+    while (busy < most && row.length > 0) {
+      busy++
+      row.shift()?.()
+    }
+  }
+  const server = createServer((_req, res) => {
+    row.push(() =>
+      setTimeout(() => {
+        busy--
+        res.end('done')
+        next()
+      }, serviceMs),
+    )
+    next()
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    setWorkers(count) {
+      most = count
+      next()
+    },
+    close() {
+      server.closeAllConnections()
+      server.close()
+    },
+  }
+}
