@@ -17,6 +17,7 @@ import { faultOfRefusal, tellsQuota } from './refusal.js'
  * @property {number} rate
  * @property {number} connections
  * @property {number} lengthMs
+ * @property {string} [names] Before the number of each user: another one makes other users.
  */
 
 /**
@@ -38,7 +39,7 @@ const PATIENCE_MS = 10_000
 const SHOWN_FAULTS = 3
 
 /** @param {GeneratorOrder} order @param {() => void} began @returns {Promise<Traffic>} */
-async function generate({ ports, users, rate, connections, lengthMs }, began) {
+async function generate({ ports, users, rate, connections, lengthMs, names = 'user' }, began) {
   const all = Array.from(
     { length: connections },
     (_, index) => new Connection(/** @type {number} */ (ports[index % ports.length])),
@@ -46,7 +47,9 @@ async function generate({ ports, users, rate, connections, lengthMs }, began) {
   for (let first = 0; first < all.length; first += OPEN_AT_ONCE)
     await Promise.all(all.slice(first, first + OPEN_AT_ONCE).map(connection => connection.open()))
 
-  const requests = Array.from({ length: users }, (_, user) => requestOf(`user-${user}`, `/things/${user}`))
+  const requests = Array.from({ length: users }, (_, user) =>
+    requestOf(`${names}-${user}`, `/things/${user}`),
+  )
   const schedule = scheduleOf(castOf({ rate, users }).users, lengthMs)
   const count = schedule.dueMs.length
   const latencyMs = new Float64Array(count).fill(Number.NaN)

@@ -19,9 +19,15 @@ import { openIoredis } from './clients.js'
  * @property {() => Promise<void>} stop
  */
 
-/** Starts a redis-server that keeps nothing on disk, and resolves once it answers. @returns {Promise<Server>} */
-export async function startServer(/** @type {readonly string[]} */ args = []) {
-  const port = await freePort()
+/**
+ * Starts a redis-server that keeps nothing on disk, and resolves once it answers.
+ *
+ * @param {readonly string[]} [args]
+ * @param {number} [fixedPort] For one that comes back where another was.
+ * @returns {Promise<Server>}
+ */
+export async function startServer(args = [], fixedPort) {
+  const port = fixedPort ?? (await freePort())
   const dir = await mkdtemp(join(tmpdir(), 'headgate-bench-'))
   const settings = [
     '--port',

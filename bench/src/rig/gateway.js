@@ -14,16 +14,20 @@ const READY = /gateway +http:\/\/127\.0\.0\.1:(\d+)[\s\S]*decision API +(\S+)[\s
  *
  * @param {string} policyFile
  * @param {readonly string[]} flags
+ * @param {readonly string[]} [nodeFlags]
  * @returns {Promise<Gateway>}
  */
-export async function startGateway(policyFile, flags) {
+export async function startGateway(policyFile, flags, nodeFlags = []) {
   const folder = mkdtempSync(join(tmpdir(), 'headgate-rig-'))
   const config = join(folder, 'headgate.yaml')
   writeFileSync(config, policyFile)
   const remove = () => rmSync(folder, { recursive: true, force: true })
   try {
     const args = ['serve', '--config', config, '--port', '0', '--admin-port', '0', ...flags]
-    const program = await startProgram(process.execPath, [MAIN, ...args], { ready: READY, env: plainEnv() })
+    const program = await startProgram(process.execPath, [...nodeFlags, MAIN, ...args], {
+      ready: READY,
+      env: plainEnv(),
+    })
     const stop = () => program.stop().finally(remove)
     return { ...program, port: Number(program.said[1]), adminUrl: String(program.said[2]), stop }
   } catch (error) {

@@ -1,0 +1,15 @@
+/**
+ * Loaded into the gateway before its own code: writes down every second how late its event loop was and how much of its heap is used.
+ * The file is named by the environment; nothing else of the gateway is touched.
+ */
+import { appendFileSync } from 'node:fs'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+
+const RESOLUTION_MS = 5
+const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
+delay.enable()
+setInterval(() => {
+  const lateMs = Math.max(0, delay.percentile(99) / 1e6 - RESOLUTION_MS)
+  appendFileSync(String(process.env.LOOP_FILE), `${lateMs.toFixed(2)} ${process.memoryUsage().heapUsed}\n`)
+  delay.reset()
+}, 1_000).unref()

@@ -1,0 +1,129 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { castOf, policyFile } from '../load/cast.js'
+import { Child } from '../measure/child.js'
+import { startGateway, startListener } from '../rig/gateway.js'
+import { descriptorsOf, residentBytesOf } from '../rig/proc.js'
+import { startFaultyRedis } from './faults.js'
+
+/**
+ * One fault and the traffic around it.
+ *
+ * @typedef {object} Round
+ * @property {string} fault
+ * @property {number} atHours Since the start, at its end.
+ * @property {number} allowed
+ * @property {number} refused
+ * @property {number} lost
+ * @property {number} residentBytes The least that was seen: what is left after a collection.
+ * @property {number} heapBytes
+ * @property {number} descriptors When the clients have gone.
+ * @property {number} loopP99Ms The median over the seconds.
+ * @property {number} loopWorstMs
+ */
+
+const USERS = 100
+const RATE = 200
+/** Longer than the gateway keeps idle connections to its upstream. */
+const CALM_MS = 5_000
+
+/**
+ * Rounds of traffic by users nobody has seen before, with something happening to Redis in each.
+ *
+ * @param {{ rounds: number, roundMs: number }} order
+ * @param {(round: Round, index: number) => void} tell
+ * @returns {Promise<Round[]>}
+ */
+export async function soak({ rounds, roundMs }, tell) {
+  const folder = await mkdtemp(join(tmpdir(), 'headgate-soak-'))
+  const loopFile = join(folder, 'loop')
+  /** @type {(() => unknown)[]} */
+  const stops = [() => rm(folder, { recursive: true, force: true })]
+  try {
+    const redis = await startFaultyRedis()
+    stops.unshift(() => redis.stop())
+    const upstream = await startListener(new URL('../gateway/upstream-process.js', import.meta.url).href)
+    stops.unshift(() => upstream.stop())
+    const { limitPerSecond } = castOf({ rate: RATE, users: USERS })
+    process.env.LOOP_FILE = loopFile
+    const gateway = await startGateway(
+      policyFile(limitPerSecond, upstream.port),
+      ['--redis', redis.url, '--max-client-requests', '0'],
+      ['--import', new URL('monitor-process.js', import.meta.url).href],
+    )
+    stops.unshift(() => gateway.stop())
+    const generator = new Child('../load/generator-process.js', [])
+    stops.unshift(() => generator.stop())
+    await generator.receive()
+
+    const all = []
+    const beganMs = performance.now()
+    for (let index = 0; index < rounds; index++) {
+      const fault = /** @type {typeof redis.faults[number]} */ (redis.faults[index % redis.faults.length])
+      const linesBefore = (await linesOf(loopFile)).length
+      const order = { ports: [gateway.port], users: USERS, rate: RATE, connections: USERS }
+      await generator.request({ ...order, lengthMs: roundMs - CALM_MS, names: `round-${index}` })
+      const traffic = generator.receive()
+      traffic.catch(() => {})
+      const resident = watchResident(gateway.pid)
+      await sleep((roundMs - CALM_MS) / 3)
+      await fault.happen()
+      const { status } = /** @type {import('../load/generator-process.js').Traffic} */ (await traffic)
+      await sleep(CALM_MS)
+      const seconds = (await linesOf(loopFile)).slice(linesBefore)
+      /** @type {Round} */
+      const round = {
+        fault: fault.name,
+        atHours: (performance.now() - beganMs) / 3_600_000,
+        ...countOf(status),
+        residentBytes: resident.least(),
+        heapBytes: Math.min(...seconds.map(([, heap = 0]) => heap)),
+        descriptors: descriptorsOf(gateway.pid),
+        loopP99Ms: medianOf(seconds.map(([late = 0]) => late)),
+        loopWorstMs: Math.max(...seconds.map(([late = 0]) => late)),
+      }
+      all.push(round)
+      tell(round, index)
+    }
+    return all
+  } finally {
+    for (const stop of stops) await stop()
+  }
+}
+
+/** @param {number} pid */
+function watchResident(pid) {
+  let least = Number.POSITIVE_INFINITY
+  const watching = setInterval(() => {
+    least = Math.min(least, residentBytesOf(pid))
+  }, 500)
+  return {
+    least() {
+      clearInterval(watching)
+      return least
+    },
+  }
+}
+
+/** @param {string} file @returns {Promise<number[][]>} */
+async function linesOf(file) {
+  const text = await readFile(file, 'utf8').catch(() => '')
+  return text
+    .split('\n')
+    .slice(0, -1)
+    .map(line => line.split(' ').map(Number))
+}
+
+/** @param {Uint16Array} status */
+function countOf(status) {
+  const count = (/** @type {number} */ wanted) => status.filter(each => each === wanted).length
+  const [allowed, refused] = [count(200), count(429)]
+  return { allowed, refused, lost: status.length - allowed - refused }
+}
+
+/** @param {readonly number[]} values */
+function medianOf(values) {
+  return [...values].sort((one, other) => one - other)[Math.floor(values.length / 2)] ?? Number.NaN
+}

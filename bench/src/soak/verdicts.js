@@ -1,0 +1,66 @@
+import { spreadOf } from '../report/statistics.js'
+import { trendOf } from './trend.js'
+
+/** @typedef {import('./rounds.js').Round} Round */
+/** @typedef {{ claim: string, measured: string, outcome: 'met' | 'missed' | 'too short to say' }} Verdict */
+
+const MOST_MB_PER_HOUR = 1
+const MOST_LOOP_MS = 20
+/** A connection that is just being made again; a leak of one a round is far more in an hour. */
+const MOST_DESCRIPTORS_MORE = 3
+
+/** What counts: the rounds after the first third, or after ten minutes. @param {readonly Round[]} rounds */
+function afterWarmUp(rounds) {
+  const lengthHours = rounds.at(-1)?.atHours ?? 0
+  const warmUpHours = Math.min(lengthHours / 3, 10 / 60)
+  return rounds.filter(({ atHours }) => atHours > warmUpHours)
+}
+
+/** @param {readonly Round[]} rounds @returns {Verdict[]} */
+export function verdictsOf(rounds) {
+  const warm = afterWarmUp(rounds)
+  const lost = rounds.reduce((sum, round) => sum + round.lost, 0)
+  const loop = spreadOf(warm.map(({ loopP99Ms }) => loopP99Ms)).median
+  return [
+    { claim: 'no request is lost', measured: String(lost), outcome: lost === 0 ? 'met' : 'missed' },
+    growth('memory in RAM grows', warm, ({ residentBytes }) => residentBytes),
+    growth('the heap grows', warm, ({ heapBytes }) => heapBytes),
+    descriptors(warm),
+    {
+      claim: `the event loop is late by less than ${MOST_LOOP_MS} ms, 99 % of the time`,
+      measured: `${loop.toFixed(1)} ms`,
+      outcome: loop < MOST_LOOP_MS ? 'met' : 'missed',
+    },
+  ]
+}
+
+/** @param {string} what @param {readonly Round[]} rounds @param {(round: Round) => number} bytesOf @returns {Verdict} */
+function growth(what, rounds, bytesOf) {
+  const points = rounds.map(round => ({ atHours: round.atHours, value: bytesOf(round) / 1e6 }))
+  const { perHour, uncertainty } = trendOf(points)
+  return {
+    claim: `${what} by less than ${MOST_MB_PER_HOUR} MB an hour`,
+    measured: Number.isFinite(uncertainty)
+      ? `${perHour.toFixed(1)} ± ${uncertainty.toFixed(1)} MB an hour`
+      : 'not enough rounds',
+    outcome: growthOutcome(perHour, uncertainty),
+  }
+}
+
+/** @param {number} perHour @param {number} uncertainty @returns {Verdict['outcome']} */
+function growthOutcome(perHour, uncertainty) {
+  if (perHour - uncertainty > MOST_MB_PER_HOUR) return 'missed'
+  return perHour + uncertainty < MOST_MB_PER_HOUR ? 'met' : 'too short to say'
+}
+
+/** @param {readonly Round[]} rounds @returns {Verdict} */
+function descriptors(rounds) {
+  const all = rounds.map(round => round.descriptors)
+  const half = Math.ceil(all.length / 2)
+  const [first, second] = [Math.max(...all.slice(0, half)), Math.max(...all.slice(half))]
+  return {
+    claim: 'open files and sockets stay as they are',
+    measured: `at most ${first} in the first half, ${second} in the second`,
+    outcome: all.length < 2 ? 'too short to say' : second - first <= MOST_DESCRIPTORS_MORE ? 'met' : 'missed',
+  }
+}
