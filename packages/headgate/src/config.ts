@@ -1,5 +1,5 @@
-export type { ConfigIssue } from './config/config-error.js'
-export { ConfigError } from './config/config-error.js'
+export type { ConfigIssue, ConfigWarning, ConfigWarningCode } from './config/config-error.js'
+export { ConfigError, formatIssue } from './config/config-error.js'
 export type {
   ConfigOptions,
   LimitInput,
@@ -14,6 +14,7 @@ export type { Upstream } from './config/file/upstream.js'
 export { parseUpstream, upstreamOf } from './config/file/upstream.js'
 export { loadConfig } from './config/load-config.js'
 export { nearestName } from './config/nearest-name.js'
+export type { ReadOptions } from './config/parse-config.js'
 export { parseConfig } from './config/parse-config.js'
 export { configSchema } from './config/schema.js'
 export type { Environment, Settings } from './config/settings.js'

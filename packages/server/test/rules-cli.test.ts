@@ -36,6 +36,28 @@ describe('headgate rules validate', () => {
     ])
   })
 
+  it('rules validate tells of what never takes effect, and ends with 2 if that is asked for', async () => {
+    const file = join(folder, 'idle.yaml')
+    writeFileSync(file, 'tiers:\n  anonymous: { minute: 100, hour: 50 }\n')
+    const line = `${file}:2:16 tiers.anonymous.minute: never takes effect: 50 in 1h beside it leaves nothing for it to deny`
+    const told = await runInProcess(['rules', 'validate', file])
+    expect(told).toEqual({
+      code: 0,
+      out: expect.stringContaining('is sound: 1 tier'),
+      err: `headgate: ${line} (WARN_HEADGATE_LIMIT_NEVER_BINDS)\n`,
+    })
+    const strict = await runInProcess(['rules', 'validate', '--strict', '--json', file])
+    expect(strict.code).toBe(2)
+    expect(strict.err).toContain(
+      '--strict: expected a file that takes effect as a whole; got 1 part that never does',
+    )
+    expect(JSON.parse(strict.out)).toMatchObject({
+      warnings: [
+        { code: 'WARN_HEADGATE_LIMIT_NEVER_BINDS', line: 2, column: 16, path: 'tiers.anonymous.minute' },
+      ],
+    })
+  })
+
   it('rules validate says when there is no such file', async () => {
     const { code, stderr } = await runHeadgate(['rules', 'validate', 'missing.yaml'], folder)
     expect({ code, stderr }).toEqual({

@@ -27,6 +27,26 @@ export interface ConfigIssue {
   readonly message: string
 }
 
+/** A part of a policy file that is sound and never takes effect. */
+export interface ConfigWarning {
+  readonly code: ConfigWarningCode
+  /** Counted from 1. Null where there is no text. */
+  readonly line: number | null
+  readonly column: number | null
+  /** As it would be written in code: `policies.api[0]`. */
+  readonly path: string
+  /** All of it but the place, in a sentence. */
+  readonly message: string
+}
+
+export type ConfigWarningCode =
+  | 'WARN_HEADGATE_LIMIT_NEVER_BINDS'
+  | 'WARN_HEADGATE_POLICY_NEVER_CHARGED'
+  | 'WARN_HEADGATE_SUBJECT_NEVER_FOUND'
+
+/** Notes that the part at a path never takes effect. */
+export type Warn = (path: Path, code: ConfigWarningCode, message: string) => void
+
 /** A policy file that cannot be used, with every mistake in it, or so many that nobody reads on. */
 export class ConfigError extends HeadgateError {
   readonly issues: readonly ConfigIssue[]
@@ -89,7 +109,12 @@ export function toIssue(
 }
 
 /** `line:column path: message`, without what is not known. */
-export function formatIssue({ line, column, path, message }: ConfigIssue): string {
+export function formatIssue({
+  line,
+  column,
+  path,
+  message,
+}: Pick<ConfigIssue, 'line' | 'column' | 'path' | 'message'>): string {
   const place = line === null ? '' : `${line}:${column}`
   return [place, path === '' ? message : `${path}: ${message}`].join(' ')
 }

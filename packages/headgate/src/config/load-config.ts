@@ -1,13 +1,13 @@
 import { isHeadgateError } from '../errors/headgate-error.js'
 import type { Config } from '../policy/config.js'
-import { MAX_BYTES, parseConfig, unreadable } from './parse-config.js'
+import { MAX_BYTES, parseConfig, type ReadOptions, unreadable } from './parse-config.js'
 
 /**
  * Reads a policy file, YAML or JSON. Throws a `ConfigError` for mistakes in it, and another `HeadgateError` if it
  * cannot be read at all.
  */
-export async function loadConfig(file: string): Promise<Config> {
-  return parseConfig(await readConfigText(file), file)
+export async function loadConfig(file: string, options: ReadOptions = {}): Promise<Config> {
+  return parseConfig(await readConfigText(file), file, options)
 }
 
 /** The text of a policy file. */

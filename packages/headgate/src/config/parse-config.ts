@@ -1,6 +1,6 @@
 import { HeadgateError } from '../errors/headgate-error.js'
 import type { Config } from '../policy/config.js'
-import { ConfigError, IssueList } from './config-error.js'
+import { ConfigError, type ConfigWarning, formatPath, IssueList, type Warn } from './config-error.js'
 import { readConfig } from './read-config.js'
 import type { LocatedText } from './text/located-text.js'
 import { readJson } from './text/read-json.js'
@@ -8,19 +8,34 @@ import { readJson } from './text/read-json.js'
 /** The largest policy file. */
 export const MAX_BYTES = 1024 * 1024
 
+export interface ReadOptions {
+  /** Told of every part that is sound and never takes effect. */
+  readonly onWarning?: (warning: ConfigWarning) => void
+}
+
 /**
  * Reads the text of a policy file, JSON if `fileName` ends so, else YAML. Throws a `ConfigError` with every mistake
  * in it, each with its line and column. YAML needs the package `yaml`.
  */
-export async function parseConfig(text: string, fileName: string): Promise<Config> {
+export async function parseConfig(
+  text: string,
+  fileName: string,
+  { onWarning }: ReadOptions = {},
+): Promise<Config> {
   if (text.length > MAX_BYTES) throw unreadable(fileName, `expected at most ${MAX_BYTES} bytes; got more`)
   const source = await readText(text.replace(/^\uFEFF/, ''), fileName)
   if (source.issues.length > 0) throw new ConfigError(fileName, source.issues)
   const issues = new IssueList()
-  const config = readConfig(source.value, (path, complaint, at) =>
-    issues.add(path, complaint, () => source.locate(path, at)),
+  const warnings: ConfigWarning[] = []
+  const warn: Warn = (path, code, message) =>
+    warnings.push({ code, ...source.locate(path, 'key'), path: formatPath(path), message })
+  const config = readConfig(
+    source.value,
+    (path, complaint, at) => issues.add(path, complaint, () => source.locate(path, at)),
+    onWarning === undefined ? null : warn,
   )
   issues.throwIfAny(fileName)
+  for (const warning of warnings) onWarning?.(warning)
   return config
 }
 

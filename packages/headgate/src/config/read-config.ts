@@ -1,14 +1,19 @@
 import type { Config } from '../policy/config.js'
 import { defaultTiers } from '../policy/tiers.js'
+import type { Warn } from './config-error.js'
 import { findContradictions } from './contradictions.js'
 import { policyFile } from './file/policy-file.js'
+import { findNeverEffective } from './never-effective.js'
 import { peekMap } from './shape/maps.js'
 import { type Names, Place, type Report } from './shape/shape.js'
 import { ANONYMOUS, toConfig } from './to-config.js'
 import { findUnreachableSubjects } from './unreachable-subjects.js'
 
-/** Reads the values of a policy file, and reports every mistake in them; the result means nothing if there was one. */
-export function readConfig(value: unknown, report: Report): Config {
+/**
+ * Reads the values of a policy file, and reports every mistake in them; the result means nothing if there was one,
+ * and neither do the warnings.
+ */
+export function readConfig(value: unknown, report: Report, warn: Warn | null = null): Config {
   const top = new Place([], namesIn(value), report)
   const file = policyFile.read(value, top) ?? {}
   if (
@@ -21,6 +26,7 @@ export function readConfig(value: unknown, report: Report): Config {
   }
   findContradictions(file, top)
   findUnreachableSubjects(file, top)
+  if (warn !== null) findNeverEffective(file, value, warn)
   return toConfig(file)
 }
 

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import type { RequestFacts, SubjectInput } from 'headgate'
-import { type Config, describeValue } from 'headgate/config'
+import { type Config, type ConfigWarning, describeValue, printable, type ReadOptions } from 'headgate/config'
 import { inOptions } from './in-option.js'
 import type { Terminal } from './terminal.js'
 import { UsageError } from './usage-error.js'
@@ -16,15 +16,26 @@ interface ExplainFlags {
   readonly scope?: string
 }
 
+interface ValidateFlags {
+  readonly strict?: boolean
+  readonly json?: boolean
+}
+
 /** Adds `headgate rules` and `headgate schema`. */
 export function addRulesCommands(program: Command, terminal: Terminal): void {
   const rules = program.command('rules').description('Check a policy file, and ask what it says.')
   rules
     .command('validate')
-    .description('Report every mistake in a policy file at once.')
+    .description('Report every mistake in a policy file at once, and what in it never takes effect.')
     .argument('[file]', 'the policy file', DEFAULT_FILE)
+    .option('--strict', 'end with 2 if something never takes effect')
+    .option('--json', 'print the answer as JSON')
     .allowExcessArguments(false)
-    .action(async (file: string) => terminal.print(summary(file, await load(file))))
+    .addHelpText(
+      'after',
+      '\nExamples:\n  headgate rules validate\n  headgate rules validate --strict prod.yaml',
+    )
+    .action((file: string, flags: ValidateFlags) => validate(file, flags, terminal))
   rules
     .command('explain')
     .description('Say which rule a request matches, and why. Asks and charges nothing.')
@@ -49,9 +60,27 @@ export function addRulesCommands(program: Command, terminal: Terminal): void {
 }
 
 /** Loaded only when it is needed: --help should not wait for it. */
-async function load(file: string): Promise<Config> {
+async function load(file: string, options: ReadOptions = {}): Promise<Config> {
   const { loadConfig } = await import('headgate/config')
-  return loadConfig(file)
+  return loadConfig(file, options)
+}
+
+async function validate(file: string, { strict, json }: ValidateFlags, terminal: Terminal): Promise<void> {
+  const warnings: ConfigWarning[] = []
+  const config = await load(file, { onWarning: warning => warnings.push(warning) })
+  const { formatIssue } = await import('headgate/config')
+  if (json) terminal.print(printable(JSON.stringify({ file, warnings })))
+  else {
+    for (const warning of warnings) {
+      terminal.complain(`headgate: ${file}:${formatIssue(warning)} (${warning.code})`)
+    }
+    terminal.print(summary(file, config))
+  }
+  if (strict && warnings.length > 0) {
+    throw new UsageError(
+      `--strict: expected a file that takes effect as a whole; got ${count(warnings.length, 'part')} that never does`,
+    )
+  }
 }
 
 function summary(file: string, config: Config): string {

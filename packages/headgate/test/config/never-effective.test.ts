@@ -1,0 +1,31 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { expect, it } from 'vitest'
+import { type ConfigWarning, formatIssue, parseConfig } from '../../src/config.js'
+
+const IDLE = new URL('../fixtures/config/idle/', import.meta.url)
+
+async function warningsOf(text: string, fileName: string): Promise<readonly ConfigWarning[]> {
+  const warnings: ConfigWarning[] = []
+  await parseConfig(text, fileName, { onWarning: warning => warnings.push(warning) })
+  return warnings
+}
+
+it.each(readdirSync(IDLE))('what never takes effect is told of with its place and code: %s', async name => {
+  const text = readFileSync(new URL(name, IDLE), 'utf8')
+  const expected = [...text.matchAll(/^# expect: (.*)$/gm)].map(match => match[1])
+  expect(expected).not.toEqual([])
+  const warnings = await warningsOf(text, name)
+  expect(warnings.map(warning => `${formatIssue(warning)} ${warning.code}`)).toEqual(expected)
+})
+
+it('the default tiers and a file of nothing are told of nothing', async () => {
+  expect(await warningsOf('{}', 'a.yaml')).toEqual([])
+  expect(await warningsOf('tiers: default', 'a.yaml')).toEqual([])
+})
+
+it('a file that cannot be used has mistakes, and no warnings', async () => {
+  const warnings: ConfigWarning[] = []
+  const text = 'mode: shadwo\npolicies: { a: { algorithm: sliding-window-log, limit: 1, window: 1m } }'
+  await expect(parseConfig(text, 'a.yaml', { onWarning: one => warnings.push(one) })).rejects.toThrow('mode')
+  expect(warnings).toEqual([])
+})
