@@ -71,6 +71,10 @@ describe.each(PACKAGES)('%s, as it is published', name => {
   })
 })
 
+it('the server brings the page of its dashboard', async () => {
+  expect(await read('@headgate/server', 'dist/page/index.html')).toContain('<script')
+})
+
 it('every error leads to a line of the page that is published with the library', async () => {
   const page = await read('headgate', 'docs/errors.md')
   const codes = new Set(page.match(/ERR_HEADGATE_[A-Z_]+/g) as ErrorCode[])

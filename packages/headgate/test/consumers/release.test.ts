@@ -1,0 +1,49 @@
+/** What the workflows rely on: one version everywhere, actions that cannot change under us, scripts that exist. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { expect, it } from 'vitest'
+import { parse } from 'yaml'
+import workspace from '../../../../package.json' with { type: 'json' }
+// @ts-expect-error: plain JavaScript, which a release runs without a build
+import { placesThatDiffer } from '../../../../scripts/release-version.mjs'
+import { version } from '../../package.json' with { type: 'json' }
+
+const FOLDER = new URL('../../../../.github/workflows/', import.meta.url)
+
+interface Step {
+  readonly uses?: string
+  readonly run?: string
+}
+interface Workflow {
+  readonly permissions?: Record<string, string>
+  readonly jobs: Record<string, { steps: Step[]; strategy?: { matrix: Record<string, (string | number)[]> } }>
+}
+
+const workflows = readdirSync(FOLDER).map(file => ({
+  file,
+  workflow: parse(readFileSync(new URL(file, FOLDER), 'utf8')) as Workflow,
+}))
+const stepsOf = ({ jobs }: Workflow) => Object.values(jobs).flatMap(({ steps }) => steps)
+
+it('both packages, the dependency between them and the code say one version', () => {
+  expect(placesThatDiffer(version)).toEqual([])
+  expect(placesThatDiffer('0.0.1')).toHaveLength(4)
+})
+
+it('every action is pinned by its hash, and a workflow may only read unless a job says more', () => {
+  for (const { file, workflow } of workflows) {
+    expect(workflow.permissions, file).toEqual({ contents: 'read' })
+    for (const { uses } of stepsOf(workflow)) if (uses) expect(uses, file).toMatch(/@[0-9a-f]{40}$/)
+  }
+})
+
+it('every script that a workflow runs exists', () => {
+  const run = workflows.flatMap(({ workflow }) => [
+    ...stepsOf(workflow).flatMap(({ run = '' }) =>
+      [...run.matchAll(/npm run ([\w:]+)/g)].map(([, name]) => name),
+    ),
+    ...Object.values(workflow.jobs).flatMap(({ strategy }) => strategy?.matrix.script ?? []),
+  ])
+  const names = run.map(name => String(name).split(' ')[0] ?? '')
+  expect(names.length).toBeGreaterThan(5)
+  expect(names.filter(name => !(name in workspace.scripts))).toEqual([])
+})
