@@ -5,7 +5,7 @@ import { parse } from 'yaml'
 import workspace from '../../../../package.json' with { type: 'json' }
 // @ts-expect-error: plain JavaScript, which a release runs without a build
 import { placesThatDiffer } from '../../../../scripts/release-version.mjs'
-import { version } from '../../package.json' with { type: 'json' }
+import manifest from '../../package.json' with { type: 'json' }
 
 const FOLDER = new URL('../../../../.github/workflows/', import.meta.url)
 
@@ -25,7 +25,7 @@ const workflows = readdirSync(FOLDER).map(file => ({
 const stepsOf = ({ jobs }: Workflow) => Object.values(jobs).flatMap(({ steps }) => steps)
 
 it('both packages, the dependency between them and the code say one version', () => {
-  expect(placesThatDiffer(version)).toEqual([])
+  expect(placesThatDiffer(manifest.version)).toEqual([])
   expect(placesThatDiffer('0.0.1')).toHaveLength(4)
 })
 
