@@ -55,3 +55,82 @@ describe('headgate init', () => {
     expect(err).toContain('folder.yaml: expected a place for a file; got ENOENT')
   })
 })
+
+const RATELIMIT = `
+domain: edge
+descriptors:
+  - key: remote_address
+    rate_limit: { unit: minute, requests_per_unit: 100 }
+  - key: remote_address
+    value: 192.0.2.7
+    rate_limit: { unit: second, requests_per_unit: 0 }
+  - key: generic_key
+    value: search
+    shadow_mode: true
+    rate_limit: { unit: hour, requests_per_unit: 1000 }
+  - key: path
+    value: /login
+    rate_limit: { name: all-logins, unit: second, requests_per_unit: 50, burst: 80 }
+    descriptors:
+      - key: remote_address
+        rate_limit: { window: 10m, requests_per_unit: 5, algorithm: sliding-window-log }
+      - key: method
+        value: POST
+        descriptors:
+          - key: user_id
+            rate_limit: { unit: day, requests_per_unit: 20 }
+  - key: path
+    value: /files/*
+    rate_limit: { unlimited: true }
+  - key: "tenant\\n# x"
+    rate_limit: { unit: month, requests_per_unit: 9 }
+`
+
+describe('headgate init --from', () => {
+  const from = join(folder, 'ratelimit.yaml')
+
+  it('init --from converts the limits of envoyproxy/ratelimit, and lists what it cannot', async () => {
+    writeFileSync(from, RATELIMIT)
+    const converted = join(folder, 'converted.yaml')
+    const { code, out } = await runInProcess(['init', converted, '--from', from])
+    expect({ code, out }).toEqual({ code: 0, out: expect.stringContaining('2 of its limits became no rule') })
+    const text = readFileSync(converted, 'utf8')
+    const { policies, subjects } = await parseConfig(text, 'converted.yaml')
+    expect(text.match(/^ {2}- .*$/gm)).toEqual([
+      '  - { match: { path: "/login", method: "POST", subject: "user" }, policy: "login-POST-user_id" }',
+      '  - { match: { path: "/login", subject: "ip" }, policy: "login-remote_address" }',
+      '  - { match: { path: "/login" }, policy: "all-logins", per: everyone }',
+      '  - { match: { subject: "ip" }, policy: "remote_address" }',
+      '  - { match: { scope: "search" }, policy: "search", per: everyone }',
+    ])
+    expect(subjects.get('ip:192.0.2.7')).toMatchObject({ policy: '192-0-2-7' })
+    expect(policies['login-remote_address']?.limits).toMatchObject([
+      { algorithm: 'sliding-window-log', limit: 5, windowUs: 600_000_000 },
+    ])
+    expect(policies['all-logins']?.limits).toMatchObject([
+      { algorithm: 'token-bucket', limit: 80, refillPerSecond: 50 },
+    ])
+    expect(policies.search).toMatchObject({ mode: 'shadow', limits: [{ limit: 1000 }] })
+    expect(text).toContain('## - edge: path=/files/*: unlimited is what holds where no rule matches')
+    expect(text).toContain("## - edge: tenant\\n# x: only Envoy's routes know what")
+    const explained = await runInProcess([
+      'rules',
+      'explain',
+      'GET',
+      '/else',
+      '-c',
+      converted,
+      '-s',
+      'ip:192.0.2.1',
+    ])
+    expect(explained.out).toContain('policy remote_address')
+  })
+
+  it('init --from names the place of what is wrong with the file', async () => {
+    writeFileSync(from, 'domain: edge\ndescriptors: [{ key: a, rate_limit: { unit: minit } }]\n')
+    const { code, err } = await runInProcess(['init', '--stdout', '--from', from])
+    expect(code).toBe(2)
+    expect(err).toContain('ratelimit.yaml: descriptors[0].rate_limit.unit: expected one of')
+    expect((await runInProcess(['init', '--stdout', '--from', join(folder, 'none.yaml')])).code).toBe(2)
+  })
+})

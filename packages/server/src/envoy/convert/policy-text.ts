@@ -1,0 +1,71 @@
+import type { Limit } from 'headgate'
+import type { ConvertedLimits, ConvertedPolicy, ConvertedRule } from './convert-descriptors.js'
+
+const UNITS_US = [
+  ['d', 86_400_000_000],
+  ['h', 3_600_000_000],
+  ['m', 60_000_000],
+  ['s', 1_000_000],
+] as const
+
+/** A policy file with the limits, and comments on what is not the same as it was. */
+export function policyText({ policies, rules, subjects, left }: ConvertedLimits, source: string): string {
+  return [
+    '# yaml-language-server: $schema=./node_modules/headgate/headgate.schema.json',
+    '',
+    `## Converted from ${oneLine(source)} of envoyproxy/ratelimit. Windows slide, and a request that is denied counts nowhere.`,
+    '## Of several descriptors that Envoy would send for a request, one rule for its route and one for its caller apply.',
+    '## Check it with: headgate rules validate. Ask it with: headgate rules explain GET /',
+    '',
+    '## As with Envoy, whatever no rule matches is not limited.',
+    'tiers: { unlimited: { minute: unlimited } }',
+    'default: { tier: unlimited }',
+    'levels: all',
+    '',
+    ...(policies.length === 0 ? [] : ['policies:', ...policies.flatMap(policyLines), '']),
+    ...(rules.length === 0 ? [] : ['rules:', ...rules.map(ruleLine), '']),
+    ...(subjects.size === 0 ? [] : ['subjects:', ...[...subjects].map(subjectLine), '']),
+    ...(left.length === 0 ? [] : ['## Not converted to a rule:', ...left.map(leftLine), '']),
+  ].join('\n')
+}
+
+function policyLines({ name, from, limit, isShadow }: ConvertedPolicy): string[] {
+  const numbers = limitText(limit)
+  const value = isShadow ? `{ limits: [${numbers}], mode: shadow }` : numbers
+  return [`  ## ${oneLine(from)}`, `  ${JSON.stringify(name)}: ${value}`]
+}
+
+function limitText(limit: Limit): string {
+  switch (limit.algorithm) {
+    case 'token-bucket':
+      return `{ algorithm: token-bucket, capacity: ${limit.limit}, refillPerSecond: ${limit.refillPerSecond} }`
+    case 'concurrency':
+      throw new TypeError('a limit of what is under way: expected none in a file of envoyproxy/ratelimit')
+    default:
+      return `{ algorithm: ${limit.algorithm}, limit: ${limit.limit}, window: ${durationText(limit.windowUs)} }`
+  }
+}
+
+function durationText(us: number): string {
+  const unit = UNITS_US.find(([, size]) => us % size === 0)
+  return unit === undefined ? `${us / 1_000}ms` : `${us / unit[1]}${unit[0]}`
+}
+
+function ruleLine({ policy, match, isShared }: ConvertedRule): string {
+  const fields = Object.entries(match).map(([key, value]) => `${key}: ${JSON.stringify(value)}`)
+  const shared = isShared ? ', per: everyone' : ''
+  return `  - { match: { ${fields.join(', ')} }, policy: ${JSON.stringify(policy)}${shared} }`
+}
+
+function subjectLine([subject, policy]: readonly [string, string]): string {
+  return `  ${JSON.stringify(subject)}: { policy: ${JSON.stringify(policy)} }`
+}
+
+function leftLine({ from, because }: ConvertedLimits['left'][number]): string {
+  return `## - ${oneLine(from)}: ${oneLine(because)}`
+}
+
+/** What others wrote must not end a comment. */
+function oneLine(text: string): string {
+  return JSON.stringify(text).slice(1, -1).replaceAll('\\"', '"')
+}
