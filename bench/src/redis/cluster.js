@@ -25,7 +25,9 @@ export async function startCluster(primaries) {
       if (server !== first) await cli(server, 'CLUSTER', 'MEET', '127.0.0.1', String(first?.port))
     }
     for (const server of servers) await untilComplete(server, primaries)
-    return { url: `${CLUSTER}//127.0.0.1:${first?.port}`, stop }
+    const cpuSeconds = async () =>
+      (await Promise.all(servers.map(server => server.cpuSeconds()))).reduce((sum, used) => sum + used, 0)
+    return { url: `${CLUSTER}//127.0.0.1:${first?.port}`, cpuSeconds, stop }
   } catch (error) {
     await stop()
     throw error

@@ -107,7 +107,7 @@ try {
     for (const id of Object.values(OURS)) results.admissions.push(await countAdmissions(server.url, id))
   })
   await part('scaling', 'several processes, several primaries', async () => {
-    results.scaling = await measureScaling(server.url, plan.scaling, tell)
+    results.scaling = await measureScaling(server, plan.scaling, tell)
   })
 } finally {
   await field.stop()

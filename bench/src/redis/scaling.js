@@ -3,43 +3,53 @@ import { Child } from '../measure/child.js'
 import { spreadOf } from '../report/statistics.js'
 import { startCluster } from './cluster.js'
 
-/** @typedef {{ contestant: string, primaries: number, cluster: boolean, processes: number, perSecond: import('../report/statistics.js').Spread }} Scale */
+/** @typedef {import('../report/statistics.js').Spread} Spread */
+/** @typedef {{ contestant: string, primaries: number, cluster: boolean, processes: number, perSecond: Spread, perNodeSecond: Spread, perRedisSecond: Spread }} Scale Decisions by the clock, and by the processor time of either side. */
+/** @typedef {{ contestant: string, url: string, cpuSeconds: () => Promise<number>, primaries: number, cluster: boolean, workload?: import('./workloads.js').WorkloadId }} Target */
+/** @typedef {{ requests: number, perSecond: number, nodeSeconds: number, redisSeconds: number }} Lap */
 
 const PROCESSES = [1, 2, 4]
 const IN_FLIGHT = 512
-const HEADGATE = 'headgate, sliding-window counter · node-redis'
+export const HEADGATE = 'headgate, sliding-window counter · node-redis'
 const PEER = 'rate-limit-redis (express-rate-limit) · node-redis, tuned'
 
 /**
- * @param {string} url Of a single server.
+ * @param {import('./server.js').Server} server
  * @param {{ rounds: number, seconds: number }} order
  * @param {(step: string) => void} tell
  * @returns {Promise<Scale[]>}
  */
-export async function measureScaling(url, order, tell) {
+export async function measureScaling(server, order, tell) {
+  const { url, cpuSeconds } = server
   const scales = []
   for (const contestant of [HEADGATE, PEER])
-    scales.push(...(await onOne({ contestant, url, primaries: 1, cluster: false }, order, tell)))
-  for (const primaries of [1, 3]) {
-    const cluster = await startCluster(primaries)
-    try {
-      scales.push(
-        ...(await onOne({ contestant: HEADGATE, url: cluster.url, primaries, cluster: true }, order, tell)),
-      )
-    } finally {
-      await cluster.stop()
-    }
-  }
+    scales.push(
+      ...(await measureTarget({ contestant, url, cpuSeconds, primaries: 1, cluster: false }, order, tell)),
+    )
+  for (const primaries of [1, 3]) scales.push(...(await measureCluster(primaries, order, tell)))
   return scales
 }
 
+/** @param {number} primaries @param {{ rounds: number, seconds: number }} order @param {(step: string) => void} tell */
+export async function measureCluster(primaries, order, tell) {
+  const cluster = await startCluster(primaries)
+  try {
+    return await measureTarget({ contestant: HEADGATE, ...cluster, primaries, cluster: true }, order, tell)
+  } finally {
+    await cluster.stop()
+  }
+}
+
 /**
- * @param {{ contestant: string, url: string, primaries: number, cluster: boolean }} where
+ * One, two and four processes that ask at once.
+ *
+ * @param {Target} target
  * @param {{ rounds: number, seconds: number }} order
  * @param {(step: string) => void} tell
  * @returns {Promise<Scale[]>}
  */
-async function onOne({ contestant, url, primaries, cluster }, { rounds, seconds }, tell) {
+export async function measureTarget(target, { rounds, seconds }, tell) {
+  const { contestant, url, primaries, cluster } = target
   const most = Math.max(...PROCESSES)
   const children = Array.from(
     { length: most },
@@ -47,32 +57,45 @@ async function onOne({ contestant, url, primaries, cluster }, { rounds, seconds 
   )
   try {
     await Promise.all(children.map(child => child.receive()))
-    /** @type {Map<number, number[]>} */
-    const rates = new Map(PROCESSES.map(count => [count, []]))
-    await together(children, seconds)
+    /** @type {Map<number, Lap[]>} */
+    const laps = new Map(PROCESSES.map(count => [count, []]))
+    await together(children, target, seconds)
     for (let round = 0; round < rounds; round++) {
       for (const count of PROCESSES) {
         tell(
           `${contestant}, ${count} processes, ${primaries} ${cluster ? 'primaries of a cluster' : 'server'}`,
         )
-        rates.get(count)?.push(await together(children.slice(0, count), seconds))
+        laps.get(count)?.push(await together(children.slice(0, count), target, seconds))
       }
     }
-    return [...rates].map(([processes, list]) => ({
+    return [...laps].map(([processes, list]) => ({
       ...{ contestant, primaries, cluster, processes },
-      perSecond: spreadOf(list),
+      perSecond: spreadOf(list.map(lap => lap.perSecond)),
+      perNodeSecond: spreadOf(list.map(lap => lap.requests / lap.nodeSeconds)),
+      perRedisSecond: spreadOf(list.map(lap => lap.requests / lap.redisSeconds)),
     }))
   } finally {
     for (const child of children) child.stop()
   }
 }
 
-/** What all of them decided in a second. @param {readonly Child[]} children @param {number} seconds */
-async function together(children, seconds) {
-  const order = { workload: 'a', inFlight: IN_FLIGHT, seconds }
+/** What all of them decided. @param {readonly Child[]} children @param {Target} target @param {number} seconds @returns {Promise<Lap>} */
+async function together(children, { workload = 'a', cpuSeconds }, seconds) {
+  const order = { workload, inFlight: IN_FLIGHT, seconds }
+  const before = await cpuSeconds()
   const slices = /** @type {import('./slice-process.js').Slice[]} */ (
     await Promise.all(children.map(child => child.request(order)))
   )
+  const redisSeconds = (await cpuSeconds()) - before
   for (const { wrong } of slices) if (wrong !== null) throw new Error(`several processes: ${wrong}`)
-  return slices.reduce((sum, { requests, seconds: elapsed }) => sum + requests / elapsed, 0)
+  const sum = (/** @type {(slice: import('./slice-process.js').Slice) => number} */ of) =>
+    slices.reduce((total, slice) => total + of(slice), 0)
+  const [requests, settling] = [sum(slice => slice.requests), sum(slice => slice.coldRequests)]
+  return {
+    requests,
+    perSecond: sum(slice => slice.requests / slice.seconds),
+    nodeSeconds: sum(slice => slice.cpuSeconds),
+    // Redis was also asked while the processes settled.
+    redisSeconds: (redisSeconds * requests) / (requests + settling),
+  }
 }

@@ -5,7 +5,7 @@
  */
 import { countOver, createRandom, limitDenying, zipfRanks } from '../sequences.js'
 
-/** `bound` is for counting, not for timing. @typedef {'a' | 'a1s' | 'a1h' | 'b' | 'c' | 'd' | 'e' | 'log' | 'bound'} WorkloadId */
+/** `bound` is for counting, not for timing; `plain` is (d) without leases. @typedef {'a' | 'a1s' | 'a1h' | 'b' | 'c' | 'd' | 'e' | 'log' | 'bound' | 'plain'} WorkloadId */
 /** @typedef {import('../contestants/contestant.js').Rule} Rule */
 /** @typedef {readonly [Rule, ...Rule[]]} Rules */
 
@@ -67,6 +67,8 @@ export function createWorkload(id, inFlight) {
       return hot(limitedLap, 0.99)
     case 'd':
       return { ...uniform(1, [{ limit: UNREACHED, windowSeconds: WINDOW_SECONDS }]), leased: true }
+    case 'plain':
+      return { ...createWorkload('d', inFlight), leased: false }
     case 'e':
       return uniform(10_000, [
         { limit: 1_000_000, windowSeconds: 1 },

@@ -1,0 +1,71 @@
+import { formatRate, formatTable } from '../report/table.js'
+
+/** @typedef {import('../redis/scaling.js').Scale} Scale */
+/** @typedef {import('./simulate.js').Simulated} Simulated */
+/** @typedef {{ setting: string, primaries: readonly Scale[], hot: readonly Scale[], leased: readonly Scale[], fleet: readonly Simulated[] | null, processes: number }} Results */
+
+/** @param {Results} results */
+export function scalingPage(results) {
+  return `# How it scales, measured
+
+Written by \`npm run bench:scaling\`. ${results.setting}
+
+Where the processes and the servers are more than the cores, decisions a second by the clock say little. So decisions are also
+counted by the processor time of either side: what one core of Redis, or of Node, would decide if it did nothing else. [What
+follows from it](../guide/how-far-does-it-go.md).
+
+## More processes, more primaries
+
+Sliding-window counter on 100,000 keys, 512 requests under way in each process. On a cluster only checks of the same slot share a
+call, so nearly every check is a call of its own.
+
+${scaleTable(results.primaries)}
+
+## One hot key
+
+One key that everybody asks for, on one server, with 512 requests under way in each process.
+
+${scaleTable([...results.hot.map(scale => ({ ...scale, name: 'every batch asks Redis' })), ...results.leased.map(scale => ({ ...scale, name: 'leased' }))])}
+${results.fleet === null ? '' : fleetSection(results.fleet, results.processes)}`
+}
+
+/** @param {readonly (Scale & { name?: string })[]} scales */
+function scaleTable(scales) {
+  return formatTable(
+    ['Redis', 'processes', 'decisions/s', 'per second of Redis’ processor', 'per second of Node’s'],
+    scales.map(({ name, cluster, primaries, processes, perSecond, perRedisSecond, perNodeSecond }) => [
+      name ?? (cluster ? `cluster of ${primaries}` : 'one server'),
+      String(processes),
+      ...[perSecond, perRedisSecond, perNodeSecond].map(({ median }) => formatRate(median)),
+    ]),
+  )
+}
+
+/** @param {readonly Simulated[]} fleet @param {number} processes */
+function fleetSection(fleet, processes) {
+  const number = (/** @type {number} */ value) => Math.round(value).toLocaleString('en')
+  return `
+## ${number(processes)} processes, simulated
+
+The limiter, the leases and the local shares of every process as they are shipped, in virtual time, with the engine in place of
+Redis, 0.4 ms away in each direction. One key, windows of 10 s, twice the limit asked for unless it says otherwise. *Most* is the
+most admitted in any window, wherever it begins; *over* is beyond the bound; *under* is what one exact limiter would have admitted more.
+
+${formatTable(
+  ['', 'most', 'bound', 'over', 'under', 'calls a request'],
+  fleet.map(({ name, most, bound, admitted, expected, requests, calls }) => [
+    name,
+    number(most),
+    number(bound),
+    number(Math.max(0, most - bound)),
+    `${(Math.max(0, 1 - admitted / expected) * 100).toFixed(1)} %`,
+    (calls / requests).toFixed(2),
+  ]),
+)}
+
+${fleet
+  .filter(({ why }) => why !== 'the limit')
+  .map(({ name, why }) => `The bound of “${name}” is ${why}.`)
+  .join(' ')}
+`
+}
