@@ -110,24 +110,21 @@ export function createEnforce<Native>(
 
   /** Its place is free then, and what it charged comes back if its status says so. */
   function endedOf(decision: Decision, native: Native): Ended | null {
-    if (refundIf === undefined) return decision.isHeld ? () => void decision.release() : null
+    if (refundIf === undefined && !decision.isRefundable) {
+      return decision.isHeld ? () => void decision.release() : null
+    }
     let isOver = false
     return status => {
       if (isOver) return
       isOver = true
       void decision.release()
-      if (status !== null) giveBackIf(refundIf, status, decision, native)
+      if (status !== null) giveBackIfFree(status, decision, native)
     }
   }
 
-  function giveBackIf(
-    isFree: NonNullable<typeof refundIf>,
-    status: number,
-    decision: Decision,
-    native: Native,
-  ): void {
+  function giveBackIfFree(status: number, decision: Decision, native: Native): void {
     try {
-      if (decision.cost === 0 || !isFree(status, native)) return
+      if (decision.cost === 0 || !(decision.isFreeIf(status) || refundIf?.(status, native))) return
       const asked = options.gate ?? options.limiter
       // What charged nothing has nothing to give back.
       asked?.refund(decision).catch(error => (isHeadgateError(error) ? undefined : report(error)))

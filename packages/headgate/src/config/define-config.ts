@@ -63,6 +63,7 @@ export interface RuleInput<Policy extends string, Tier extends string> extends E
   readonly per?: 'caller' | 'everyone'
   readonly also?: readonly { readonly subject: string; readonly policy: Policy }[]
   readonly scope?: string
+  readonly refundIf?: OneOrMore<number | '2xx' | '3xx' | '4xx' | '5xx'>
   readonly onStoreFailure?: FailureMode
   readonly headers?: HeaderStyle
 }

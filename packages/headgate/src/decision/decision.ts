@@ -4,6 +4,7 @@ import { keepV8Shape } from '../fast-path/keep-v8-shape.js'
 import { SingleAnswer, SingleQuestion } from '../fast-path/single-question.js'
 import type { HeaderStyle } from '../policy/config.js'
 import type { DecidedPolicy, NamedLimit, Policy } from '../policy/policies.js'
+import { includesStatus } from '../policy/statuses.js'
 import type { Source } from '../store/store.js'
 import { handleOf } from '../subject/handle.js'
 import type { Clock } from '../time/clock.js'
@@ -219,6 +220,18 @@ export class Decision {
   get headerStyle(): HeaderStyle | null {
     const policy = this[POLICY]
     return 'headers' in policy ? policy.headers : null
+  }
+
+  /** Whether the policy file says of any status that it gives the charge back. */
+  get isRefundable(): boolean {
+    const policy = this[POLICY]
+    return 'refundIf' in policy && policy.refundIf !== null
+  }
+
+  /** Whether the policy file says that a response of this status gives the charge back; adapters do so by `refund`. */
+  isFreeIf(status: number): boolean {
+    const policy = this[POLICY]
+    return 'refundIf' in policy && policy.refundIf !== null && includesStatus(policy.refundIf, status)
   }
 
   get tier(): string | null {

@@ -9,6 +9,7 @@ const NO_POLICY: DecidedPolicy = {
   rule: null,
   unasked: null,
   headers: null,
+  refundIf: null,
 }
 
 /**

@@ -165,7 +165,7 @@ export class SingleLimitRequests {
     if (only === undefined || !asksOneUnit(level)) return null
     const oneUnit = this.stage.oneUnit?.(only.name, only.limit, nameSubject.isOwnName)
     if (oneUnit === undefined) return null
-    const { headers } = level
+    const { headers, refundIf } = level
     const decided: DecidedPolicy = {
       name,
       limits,
@@ -173,6 +173,7 @@ export class SingleLimitRequests {
       rule: level.rule,
       unasked: null,
       headers,
+      refundIf,
     }
     const recorder = context.recorder?.plain(decided, context.source) ?? null
     return new SingleLimitPolicy(decided, oneUnit, context, recorder)

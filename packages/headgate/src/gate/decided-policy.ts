@@ -2,7 +2,14 @@ import type { DecidedPolicy } from '../policy/policies.js'
 import type { Resolution } from '../policy/resolve.js'
 
 /** Describes the rules that led to a decision. */
-export function decidedPolicy({ levels, tier, unasked, headers, question }: Resolution): DecidedPolicy {
+export function decidedPolicy({
+  levels,
+  tier,
+  unasked,
+  headers,
+  refundIf,
+  question,
+}: Resolution): DecidedPolicy {
   const spoke = levels.find(({ part }) => part === 'decides') ?? levels[0]
   const onlyShadow =
     unasked === null && question.shadow.length > 0 && levels.every(({ part }) => part !== 'decides')
@@ -13,5 +20,6 @@ export function decidedPolicy({ levels, tier, unasked, headers, question }: Reso
     rule: spoke?.level.rule ?? null,
     unasked: onlyShadow ? 'shadow' : unasked,
     headers,
+    refundIf,
   }
 }

@@ -6,6 +6,7 @@ import { formatDurationUs } from '../policy/durations.js'
 import type { Ipv6Budgets } from '../policy/ipv6-budgets.js'
 import type { RequestReading } from '../policy/outcomes.js'
 import type { Resolution } from '../policy/resolve.js'
+import { statusesWords } from '../policy/statuses.js'
 
 export interface Explanation {
   /** Null when limits are asked; else why none is. */
@@ -30,6 +31,8 @@ export interface ExplainedLevel {
   readonly limits: readonly string[]
   /** Who else of the request is charged with it, by which policy and limits. */
   readonly also: readonly string[]
+  /** Statuses of responses that give back what their request took, as the file has them. */
+  readonly refundIf: readonly string[]
   /** The budgets that callers of the networks around an IPv6 caller share. */
   readonly wider: readonly string[]
   /** Where only some readings of the request lead to it: which, as method and path. Null: all of them do. */
@@ -65,7 +68,7 @@ function explainLevel(
   { level, part, subject, also }: AppliedLevel,
   budgets: Ipv6Budgets,
 ): Omit<ExplainedLevel, 'readAs'> {
-  const { rule, scope, mode, enforcePercent, configured, override } = level
+  const { rule, scope, mode, enforcePercent, configured, override, refundIf } = level
   const { name, limits } = configured.policy
   return {
     ...{ level: level.level, rule, part, policy: name, subject, scope, mode, enforcePercent },
@@ -75,6 +78,7 @@ function explainLevel(
         ({ limit }) => `${other.subject}, policy ${other.configured.policy.name}: ${limitWords(limit)}`,
       ),
     ),
+    refundIf: (refundIf ?? []).map(statusesWords),
     wider: budgets
       .around(subject, limits)
       .flatMap(wider => wider.limits.map(limit => `all of ${wider.network}: ${limitWords(limit)}`)),
@@ -120,6 +124,7 @@ function levelWords(level: ExplainedLevel): string {
     ...level.wider.map(limit => `  ${limit}`),
     ...level.also.map(other => `  and to ${other}`),
   ]
+  if (level.refundIf.length > 0) lines.push(`  given back by a response with ${level.refundIf.join(', ')}`)
   if (level.readAs !== null && level.readAs.length > 0)
     lines.push(`  where it is read as ${shortList(level.readAs)}`)
   if (level.override !== null) {

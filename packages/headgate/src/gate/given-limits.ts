@@ -181,5 +181,13 @@ function decidedPolicy({ alternatives, shadow = [] }: GivenLimits, control: Cont
   const unasked = !control.enabled ? 'disabled' : control.multiplier === 0 ? 'paused' : null
   const onlyShadow = binding.length === 0 && shadow.length > 0 ? 'shadow' : null
   const name = (binding[0] ?? shadow[0])?.policy ?? ''
-  return { name, limits: [], tier: null, rule: null, unasked: unasked ?? onlyShadow, headers: null }
+  return {
+    name,
+    limits: [],
+    tier: null,
+    rule: null,
+    unasked: unasked ?? onlyShadow,
+    headers: null,
+    refundIf: null,
+  }
 }

@@ -5,6 +5,7 @@ import type { SourceConfig } from '../subject/source-config.js'
 import type { Ipv6Networks } from '../subject/subject.js'
 import type { TrustedProxies } from '../subject/trusted-proxies.js'
 import type { LeaseOptions } from './leases.js'
+import type { Statuses } from './statuses.js'
 import type { TierOptions } from './tiers.js'
 
 /**
@@ -138,6 +139,8 @@ export interface RuleConfig extends Enforcement {
   readonly scope: string
   readonly onStoreFailure?: FailureMode
   readonly headers?: HeaderStyle
+  /** Statuses of responses that give back what their request took. */
+  readonly refundIf?: readonly Statuses[]
   /** Further subjects of the request that are charged with it, all or none. */
   readonly also?: readonly AlsoConfig[]
 }

@@ -2,6 +2,7 @@ import type { FailureMode } from '../engine/question.js'
 import type { ActiveOverride } from './active-override.js'
 import type { Config, Enforcement, HeaderStyle, Mode } from './config.js'
 import type { ConfiguredPolicy } from './configured-policy.js'
+import type { Statuses } from './statuses.js'
 
 export type LevelName = 'route' | 'caller' | 'global'
 
@@ -18,6 +19,7 @@ export interface Speaker extends Enforcement {
   readonly cost?: number
   readonly onStoreFailure?: FailureMode
   readonly headers?: HeaderStyle
+  readonly refundIf?: readonly Statuses[]
   /** Other subjects of the request that are charged together with this one. */
   readonly also?: readonly Also[]
 }
@@ -42,6 +44,7 @@ export class Level {
   readonly cost: number | null
   readonly onStoreFailure: FailureMode | null
   readonly headers: HeaderStyle | null
+  readonly refundIf: readonly Statuses[] | null
   readonly also: readonly Also[]
 
   constructor(
@@ -63,6 +66,7 @@ export class Level {
     this.cost = speaker.cost ?? null
     this.onStoreFailure = speaker.onStoreFailure ?? ofPolicy.onStoreFailure ?? config.onStoreFailure ?? null
     this.headers = speaker.headers ?? config.headers ?? null
+    this.refundIf = speaker.refundIf ?? null
     this.also = speaker.also ?? NOBODY_ELSE
   }
 }

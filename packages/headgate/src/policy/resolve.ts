@@ -21,6 +21,7 @@ import {
 import { findOutcomes, type Outcome } from './outcomes.js'
 import { type Decider, levelsOf, questionOf } from './question-of.js'
 import type { CanonicalFacts } from './request-facts.js'
+import { commonStatuses, type Statuses } from './statuses.js'
 import { unreadableLevel } from './unreadable-path.js'
 
 /** Why nothing is asked: the switch is off, the multiplier is 0, or the file skips the request. */
@@ -39,6 +40,8 @@ export interface Resolution {
   /** The levels that were found, the most specific first, with what becomes of each. */
   readonly levels: readonly AppliedLevel[]
   readonly headers: HeaderStyle | null
+  /** Statuses of responses that give back what the request took; null where none does. */
+  readonly refundIf: readonly Statuses[] | null
 }
 
 const NO_QUESTION: Question = { alternatives: [[]], shadow: [] }
@@ -168,7 +171,19 @@ function conclude(
     compare: deciding.length > 0 && deciding.every(({ level }) => level.mode === 'compare'),
     levels,
     headers: speaks?.headers ?? null,
+    refundIf: refundedBy(readings),
   }
+}
+
+/** By the most specific rule that decides; where servers may read the request differently, what all of these say. */
+function refundedBy(readings: readonly Decider[]): readonly Statuses[] | null {
+  let common: readonly Statuses[] | null = null
+  for (const { levels, deciding } of readings) {
+    const statuses = (deciding[0] ?? levels[0])?.level.refundIf ?? null
+    if (statuses === null) return null
+    common = common === null ? statuses : commonStatuses(common, statuses)
+  }
+  return common
 }
 
 /** While paused only bans are asked, and for most requests there is none. */

@@ -24,7 +24,7 @@ export interface AdmitOptions {
   onNoPlace?: ((refusal: UpstreamRefusal) => void) | undefined
 }
 
-/** What is to be done with a request. `leave` gives its places back, when it is over. */
+/** What is to be done with a request. `leave` is told the status of its response when it is over, and gives its places back. */
 export type Admission = Admitted | Refused
 
 export interface Admitted {
@@ -40,12 +40,12 @@ export interface Admitted {
   readonly introduction: readonly HeaderField[]
   /** What the response carries beside what the upstream says. */
   readonly headers: readonly HeaderField[]
-  leave(): void
+  leave(status: number | null): void
 }
 
 export interface Refused {
   readonly answer: HttpAnswer
-  leave(): void
+  leave(status: number | null): void
 }
 
 const DENIAL_LINE_EVERY_MS = 5_000
@@ -101,9 +101,9 @@ export function createAdmit({ gate, serving, bounds, log, onNoPlace }: AdmitOpti
       logDenial(`${address}`, () => denialWords(status, `ip:${address}`, decision))
       return { answer: outcome, leave: leaveClient }
     }
-    const leaveDecided = () => {
+    const leaveDecided: Refused['leave'] = status => {
       leaveClient()
-      outcome.ended?.(null)
+      outcome.ended?.(status)
     }
     const pool = findRoute(host, req.url as string)
     if (pool === null) return refused(NO_ROUTE, leaveDecided)
@@ -125,14 +125,14 @@ export function createAdmit({ gate, serving, bounds, log, onNoPlace }: AdmitOpti
       isPeerTrusted: origin.isPeerTrusted,
       introduction: [...forwardedHeaders(origin, clientAddress.header), named],
       headers: [...outcome.headers, named],
-      leave() {
-        leaveDecided()
+      leave(status) {
+        leaveDecided(status)
         place.leave()
       },
     }
   }
 }
 
-function refused(refusal: Refusal, leave: () => void = () => {}): Refused {
+function refused(refusal: Refusal, leave: Refused['leave'] = () => {}): Refused {
   return { answer: problemAnswer(refusal), leave }
 }

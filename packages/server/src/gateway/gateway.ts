@@ -83,8 +83,8 @@ export function createGateway(options: GatewayOptions): Gateway {
     const admission = await admit(req)
     // The client has already gone.
     if (admission === null) return void req.socket.destroy()
-    if (isGone(res)) return admission.leave()
-    res.once('close', admission.leave)
+    if (isGone(res)) return admission.leave(null)
+    res.once('close', () => admission.leave(res.headersSent ? res.statusCode : null))
     if (onAccess !== undefined)
       res.once('close', () => onAccess(accessEntry(req, res.statusCode, admission, beganMs)))
     if (admission.answer !== null) return sendAnswer(req, res, admission.answer)
@@ -105,10 +105,10 @@ export function createGateway(options: GatewayOptions): Gateway {
   async function upgrade(req: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
     const admission = await admit(req)
     if (admission === null || socket.destroyed) {
-      admission?.leave()
+      admission?.leave(null)
       return void socket.destroy()
     }
-    socket.once('close', admission.leave)
+    socket.once('close', () => admission.leave(null))
     if (admission.answer !== null) partWith(socket, admission.answer)
     else openTunnel({ req, socket, head }, admission, onFailure)
   }

@@ -6,6 +6,7 @@ import { choice, NAME, nameOf, text, wholeNumber } from '../shape/scalars.js'
 import type { Place, Shape } from '../shape/shape.js'
 import { enforcement, failure } from './enforcement.js'
 import { method, pathPattern } from './path-pattern.js'
+import { refundedStatuses } from './status.js'
 
 export const headerStyle = choice(['legacy', 'ietf', 'both', 'none'])
 export const cost = wholeNumber(0, MAX_UNITS)
@@ -119,6 +120,11 @@ const ruleFields = record({
   also: {
     shape: listOf('a list of { subject, policy }', also, { atLeast: 1 }),
     text: 'Further subjects of the request, by their type, that are charged with it by policies of their own, all or none: the organisation of a user. Where the request has no such subject, nothing is charged for it.',
+    leftOut: 'none',
+  },
+  refundIf: {
+    shape: refundedStatuses,
+    text: 'Statuses of responses that give back what their request took: `[2xx, 3xx]` lets only failed logins count, `304` makes what is not modified free.',
     leftOut: 'none',
   },
   ...enforcement,

@@ -1,5 +1,7 @@
+import { defineConfig } from '../../config/define-config.js'
+import { createGate } from '../../gate/gate.js'
 import { createLimiter, type Limiter } from '../../limiter/limiter.js'
-import { concurrency } from '../../policy/limits.js'
+import { concurrency, slidingWindowLog } from '../../policy/limits.js'
 import { same } from '../laws/law.js'
 import { type AdapterLaw, type AnyLimit, limitOf, SUBJECT } from './adapter-law.js'
 import { type Begun, beginRequest, send } from './http-client.js'
@@ -49,7 +51,27 @@ export const placeLaws: readonly AdapterLaw[] = [
       same((await send(dear.url)).status, 429, 'what is not, again')
     },
   },
+  {
+    name: 'an adapter gives back what a response of a status charged that a rule of the policy file says is free',
+    async run({ serve }) {
+      const free = await serve(gateOf([200]))
+      for (let time = 0; time < 3; time++) same(await statusWhenFree(free.url), 200, 'what is free')
+      const { url } = await serve(gateOf(['4xx', 304]))
+      same((await send(url)).status, 200, 'what is not')
+      same((await send(url)).status, 429, 'what is not, again')
+    },
+  },
 ]
+
+/** One request a minute, but for responses of these statuses. */
+function gateOf(refundIf: readonly (number | '4xx')[]): AnyLimit {
+  const config = defineConfig({
+    policies: { one: slidingWindowLog({ limit: 1, window: '1m' }) },
+    default: { policy: 'one' },
+    rules: [{ match: { path: '/*' }, policy: 'one', refundIf }],
+  })
+  return { gate: createGate({ config }), subject: SUBJECT } as AnyLimit
+}
 
 type AnyLimiter = Limiter<string, string>
 

@@ -1,0 +1,68 @@
+/** Rules whose charge comes back by the status of the answer. */
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { createGate, slidingWindowLog } from 'headgate'
+import { defineConfig } from 'headgate/config'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startGateway, type TestGateway } from './support/test-gateway.js'
+
+const config = defineConfig({
+  policies: { login: slidingWindowLog({ limit: 2, window: '1m' }) },
+  default: { policy: 'login' },
+  rules: [
+    { name: 'login', match: { method: 'POST', path: '/login/*' }, policy: 'login', refundIf: ['2xx', 303] },
+    { name: 'files', match: { path: '/Files/*' }, policy: 'login', scope: 'files', refundIf: [304] },
+  ],
+})
+
+describe('refundIf of a rule', () => {
+  const gate = createGate({ config })
+  let upstream: Server
+  let gateway: TestGateway
+
+  beforeAll(async () => {
+    upstream = createServer((req, res) => {
+      res.writeHead(Number(req.url?.split('/').at(-1))).end()
+    })
+    await new Promise<void>(resolve => upstream.listen(0, '127.0.0.1', resolve))
+    const { port } = upstream.address() as AddressInfo
+    gateway = await startGateway(`http://127.0.0.1:${port}`, { config, gate })
+  })
+  afterAll(async () => {
+    await gateway.close()
+    upstream.closeAllConnections()
+    upstream.close()
+  })
+
+  const ask = (path: string, method = 'POST') =>
+    fetch(`${gateway.url}${path}`, { method, redirect: 'manual' })
+  const leftOf = async (scope: string) => {
+    const { remaining } = await gate.peek('ip:127.0.0.1', { policy: 'login', scope })
+    return remaining
+  }
+
+  it('gives back in the gateway what a login charged that did not fail, and keeps what a failed one did', async () => {
+    for (let time = 0; time < 3; time++) {
+      for (const status of [200, 204, 303]) {
+        expect((await ask(`/login/${status}`)).status).toBe(status)
+        await expect.poll(() => leftOf('global')).toBe(2)
+      }
+    }
+    for (const status of [401, 500]) expect((await ask(`/login/${status}`)).status).toBe(status)
+    expect((await ask('/login/200')).status).toBe(429)
+  })
+
+  it('gives back only what every reading of the path does: another spelling is not better off', async () => {
+    expect((await ask('/Files/304', 'GET')).status).toBe(304)
+    await expect.poll(() => leftOf('files')).toBe(2)
+    const facts = { subject: 'ip:192.0.2.9', method: 'GET', path: '/files/304' } as const
+    const decision = await gate.request(facts)
+    expect([decision.isRefundable, decision.isFreeIf(304)]).toEqual([false, false])
+  })
+
+  it('is said by explain', () => {
+    const { levels, text } = gate.explain({ subject: 'ip:192.0.2.9', method: 'POST', path: '/login/1' })
+    expect(levels[0]?.refundIf).toEqual(['2xx', '303'])
+    expect(text).toContain('  given back by a response with 2xx, 303')
+  })
+})
