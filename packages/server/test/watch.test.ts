@@ -107,6 +107,19 @@ describe('two servers on one Redis', () => {
     expect(inspected.out).not.toContain('127.0.0.1')
   })
 
+  it('headgate watch and headgate top read Redis itself, and are no process of the fleet', async () => {
+    const place = ['--redis', `redis://127.0.0.1:${redis.port}`]
+    const top = await runInProcess(['top', '--count', '1', ...place])
+    expect(top.code).toBe(0)
+    expect(top.out).toContain(`ip:127.0.…  ${reference}`)
+    const watched = await runInProcess(['watch', '--count', '2', '--json', ...place])
+    const [, last] = watched.out.trim().split('\n')
+    expect(JSON.parse(last as string)).toMatchObject({
+      ...{ scope: 'fleet', store: { kind: 'redis', state: 'up' } },
+      processes: { live: 2, services: [{ service: 'shop', live: 2 }] },
+    })
+  })
+
   it('one of two servers tells of a budget that is used up, and both show it', {
     timeout: 30_000,
   }, async () => {
@@ -142,9 +155,11 @@ describe('two servers on one Redis', () => {
     expect((await runInProcess(['watch', '--count', '0'])).err).toContain(
       '--count: expected a whole number from 1',
     )
-    expect((await runInProcess(['top', '--redis', 'redis://127.0.0.1:1'])).err).toContain(
-      '--redis: expected --server',
-    )
+    const away = await runInProcess(['top', '--redis', 'redis://127.0.0.1:1'])
+    expect(away).toMatchObject({
+      code: 3,
+      err: expect.stringContaining('--redis: expected one that answers'),
+    })
     const unknown = await runInProcess(['inspect', 'aaaaaaaaaaaa', '--server', at(0)])
     expect(unknown.err).toContain('no subject of handle aaaaaaaaaaaa')
     expect((await runInProcess(['serve', '--demo', '--alert', 'nonsense=1'])).err).toContain(

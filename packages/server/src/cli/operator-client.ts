@@ -1,7 +1,9 @@
 import { createGate } from 'headgate'
 import { defineConfig, loadConfig } from 'headgate/config'
+import { createFleetStats } from '../observe/fleet-stats.js'
 import { httpOperatorClient } from '../operators/http-operator-client.js'
 import { gateOperatorClient, type OperatorClient } from '../operators/operator-client.js'
+import { UnavailableError } from '../operators/operator-errors.js'
 import { createRedisStore } from '../redis/connect.js'
 import { callersToken } from './callers-token.js'
 import { fleetOf } from './fleet.js'
@@ -52,7 +54,12 @@ async function redisOperatorClient(
     createRedisStore({ url, ...fleetOf(config), onStoreFailure: 'throw' }),
   )
   const gate = createGate({ config, store, onWarning, ...(secret !== null && { subject: { secret } }) })
-  const client = gateOperatorClient(gate)
+  const fleetStats = createFleetStats(gate, store, config)
+  const client = gateOperatorClient(gate, async () => {
+    const snapshot = await fleetStats()
+    if (snapshot !== null) return snapshot
+    throw new UnavailableError('--redis: expected one that answers; got none within a second')
+  })
   return {
     ...client,
     async close() {

@@ -1,4 +1,4 @@
-/** `headgate top` and `headgate watch`: the figures of a running server in the terminal. */
+/** `headgate top` and `headgate watch`: the figures of a fleet in the terminal. */
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Command } from 'commander'
 import { printable } from 'headgate/config'
@@ -17,7 +17,8 @@ const EXAMPLES = {
   top: `
 Examples:
   headgate top
-  headgate top --count 1 --json | jq .violators`,
+  headgate top --count 1 --json | jq .violators
+  headgate top --redis redis://127.0.0.1:6379`,
   watch: `
 Examples:
   headgate watch
@@ -43,9 +44,6 @@ async function watch(
   words: (snapshot: Snapshot) => string,
 ): Promise<void> {
   const count = countOf(flags.count)
-  if (flags.redis !== undefined) {
-    throw new UsageError('--redis: expected --server; the figures are those of a running headgate serve')
-  }
   await withOperatorClient(flags, terminal, async client => {
     for (let times = 1; ; times++) {
       const snapshot = await client.stats()

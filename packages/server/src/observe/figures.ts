@@ -108,6 +108,7 @@ export function createFigures(options: FiguresOptions): Figures {
     isReading = true
     try {
       const { reading, report: all } = await fleet.next()
+      if (heardOf === null) violators.remember(reading.violations.filter(isBefore(reading.nowMs - 1_000)))
       heardOf = reading
       scope = 'fleet'
       redis = (await options.readRedis?.()) ?? null
@@ -192,6 +193,11 @@ export function createFigures(options: FiguresOptions): Figures {
       listeners.clear()
     },
   }
+}
+
+/** Denials of the last second are in the reports of those who denied. */
+function isBefore(timeMs: number): (violation: { readonly atMs: number }) => boolean {
+  return ({ atMs }) => atMs < timeMs
 }
 
 function ratesOf(seconds: readonly Second[]): Snapshot['now'] {

@@ -1,5 +1,5 @@
 /** Who was denied most in the last minutes, summed over seconds that each know only their own worst. */
-import { handleOf } from 'headgate/statistics'
+import { handleOf, type Violation } from 'headgate/statistics'
 import type { Second } from './second.js'
 
 export interface ShownViolator {
@@ -28,6 +28,14 @@ export class RecentViolators {
   add({ atMs, violators }: Second): void {
     this.seconds = this.seconds.filter(second => second.atMs > atMs - KEPT_MS)
     if (violators.length > 0) this.seconds.push({ atMs, violators })
+  }
+
+  /** Takes denials that were written down before anybody looked, the newest first: who was denied so often at least. */
+  remember(violations: readonly Violation[]): void {
+    const before = violations.toReversed().map(({ atMs, subject, policy, tier }) => ({
+      ...{ atMs, violators: [{ subject, denied: 1, error: 0, policy, tier }] },
+    }))
+    this.seconds = [...before, ...this.seconds]
   }
 
   /** Those of the last minutes, whole names, the worst first. */

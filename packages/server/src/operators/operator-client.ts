@@ -42,15 +42,19 @@ export interface OperatorClient {
   inspect(subject: SubjectInput, options: InspectOptions): Promise<Inspection>
   /** Who a reference of a refusal stands for, and why it was; only a running server knows. */
   refused(reference: string): Promise<RefusedSubject>
-  /** How things stand, of a running server. */
+  /** How things stand in a server and its fleet. */
   stats(): Promise<Snapshot>
   /** Forgets what a subject has used: everything, or of one policy or tier. */
   reset(subject: SubjectInput, ask: Ask<string, string> | undefined): Promise<void>
   close(): Promise<void>
 }
 
+const NO_REFERENCES = new UnavailableError(
+  '--server: expected a running headgate serve; Redis alone does not know a reference',
+)
+
 /** The client of a gate in this process. It reads the store: an operator must not take a guess for what is in force. */
-export function gateOperatorClient(gate: Gate): OperatorClient {
+export function gateOperatorClient(gate: Gate, stats: OperatorClient['stats']): OperatorClient {
   return {
     control: () => gate.control.read(),
     async setControl(change) {
@@ -66,15 +70,9 @@ export function gateOperatorClient(gate: Gate): OperatorClient {
       return (await (action === 'check' ? gate.request(facts) : gate.peekRequest(facts))).toJSON()
     },
     inspect: (subject, options) => gate.inspect(subject, options),
-    refused: () => Promise.reject(onlyServer('a reference')),
-    stats: () => Promise.reject(onlyServer('figures')),
+    refused: () => Promise.reject(NO_REFERENCES),
+    stats,
     reset: (subject, ask) => gate.reset(subject, ask),
     close: () => gate.close(),
   }
-}
-
-function onlyServer(what: string): UnavailableError {
-  return new UnavailableError(
-    `--server: expected a running headgate serve; Redis alone does not know ${what}`,
-  )
 }

@@ -1,0 +1,54 @@
+import type { Gate } from 'headgate'
+import type { Config } from 'headgate/config'
+import type { RedisStore } from 'headgate/redis'
+import { createStatistics, type Report } from 'headgate/statistics'
+import { DEFAULT_RULES } from './alert-rules.js'
+import { AlertWatch } from './alert-watch.js'
+import { createFigures } from './figures.js'
+import { mergeReports } from './merge-reports.js'
+import { createRedisReader } from './redis-figures.js'
+import type { Snapshot } from './snapshot.js'
+
+const NO_REPORT: Report = { ...mergeReports([]), violations: [] }
+
+/**
+ * Reads how a fleet stands from what its processes leave in Redis, without being one of them: each call takes what came since
+ * the last. Null when Redis does not answer.
+ */
+export function createFleetStats(
+  gate: Gate,
+  store: RedisStore,
+  config: Config,
+): () => Promise<Snapshot | null> {
+  const { fleetStatistics: fleet } = store
+  const nothing = createStatistics()
+  let pass = (_second: Report): void => {}
+  const figures = createFigures({
+    ...{ gate, fleet, storeKind: 'redis', service: config.service ?? '', unixMs: Date.now },
+    statistics: {
+      read: () => nothing.read(),
+      onSecond(listener) {
+        pass = listener
+        return () => {}
+      },
+    },
+    masks: () => config.masks,
+    readRedis: createRedisReader(
+      async () => (await fleet.serverInfo()) ?? '',
+      () => store.health().evictionPolicyUnsafe,
+      Date.now,
+    ),
+    budget: { opsPerSecond: null, memoryBytes: null },
+    // Those who serve tell of alerts.
+    alerts: new AlertWatch({ rules: DEFAULT_RULES, tell() {}, unixMs: Date.now }),
+    configState: () => ({ config: 'current', refusedConfigs: 0 }),
+  })
+  return () =>
+    new Promise(resolve => {
+      const stop = figures.onSnapshot(snapshot => {
+        stop()
+        resolve(snapshot.scope === 'fleet' ? snapshot : null)
+      })
+      pass(NO_REPORT)
+    })
+}
