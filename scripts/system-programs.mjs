@@ -11,8 +11,8 @@ import { createInterface } from 'node:readline'
 import { pathToFileURL } from 'node:url'
 
 /**
- * Of each program: the commands it may be called by, the variable that names another one, the packages by package manager,
- * and the services that Debian would start with it.
+ * Of each program: the commands it may be called by, the variable that names another one, the packages by package
+ * manager, and the services that Debian would start with it.
  */
 const PROGRAMS = {
   'redis-server': {
@@ -174,7 +174,7 @@ async function findPackageManager({ packages }) {
   return undefined
 }
 
-/** What to put in front of a command to run it as root: nothing, sudo, or undefined when neither is possible. */
+/** The prefix that runs a command as root: nothing, sudo, or undefined when neither is possible. */
 async function rootPrefix() {
   if (process.getuid?.() === 0) return []
   // Without -n sudo could stop and ask for a password that nobody is there to type.

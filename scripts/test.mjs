@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { bin, prepare, run, say } from './prepare.mjs'
 import { ensureProgram } from './system-programs.mjs'
 
-/** What the tests talk to. */
+/** The programs the tests talk to. */
 const PROGRAMS = ['redis-server', 'nginx', 'caddy', 'chromium', 'python3', 'prometheus']
 
 /** vitest's own count. A run that broke off before it could write one has no tests to show. */

@@ -1,5 +1,5 @@
 /**
- * What each trick of `fast-path/` buys: the library as it is beside a copy of its build without the trick, in one process
+ * Measures what each trick of `fast-path/` buys: the library as it is beside a copy of its build without the trick, in one process
  * and one run, a slice of each in turn, so that only the ratios mean anything. Processor time.
  *
  *   npm run bench:fast-path              about three minutes

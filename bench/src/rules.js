@@ -1,5 +1,5 @@
 /**
- * What finding its rules costs a request: `gate.request` among 10, 100 and 10,000 rules beside `limiter.check`, which is
+ * Measures what finding its rules costs a request: `gate.request` among 10, 100 and 10,000 rules beside `limiter.check`, which is
  * told what to ask. The gate keeps what a path was resolved to, so paths that never come twice are measured, too. All in
  * one process and one run, a slice of each in turn, so that only the ratios mean anything.
  *

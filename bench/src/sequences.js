@@ -1,7 +1,7 @@
 /** The parts that sequences of requests are made of: numbers that look random, zipf's law, and the limit that fits. */
 
 /**
- * Which of `keyCount` keys each of `count` requests is for, when the k-th busiest key asks 1/k as often as the busiest.
+ * Draws for each of `count` requests which of `keyCount` keys it is for, when the k-th busiest key asks 1/k as often as the busiest.
  *
  * @param {number} keyCount
  * @param {number} count

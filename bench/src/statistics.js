@@ -1,5 +1,5 @@
 /**
- * What counting costs a decision: a limiter with statistics beside one without, on the embedded store and on Redis. In one
+ * Measures what counting costs a decision: a limiter with statistics beside one without, on the embedded store and on Redis. In one
  * process and one run, a slice of each in turn (and the other way round the next time), so that only the ratios mean
  * anything. Where its objects lie in memory makes a limiter some per cent faster or slower than its twin, so several pairs
  * are made, each of the two first in turn, and a pair without statistics shows what is left of that. The seconds in which reports are made and left in Redis are among the slices.

@@ -1,6 +1,6 @@
 /**
- * Who asks, how often, and how much each may. Sequences are made from a seed, so that every contestant in every
- * round sees the same requests in the same order.
+ * The workloads: who asks, how often, and how much each may. Sequences are made from a seed, so that every contestant
+ * in every round sees the same requests in the same order.
  */
 
 import { createRandom, limitDenying, zipfRanks } from './sequences.js'

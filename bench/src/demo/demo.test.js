@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it } from 'vitest'
 
 const MAIN = fileURLToPath(new URL('main.js', import.meta.url))
 const SECONDS = 6
@@ -64,7 +64,7 @@ function figures(text, pattern) {
 }
 
 describe.concurrent('npm run demo', () => {
-  test('sums up what was counted, ends by itself and leaves nothing running', async () => {
+  it('the demo sums up what was counted, ends by itself and leaves nothing running', async () => {
     const demo = startDemo()
     await demo.until('dashboard: http://127.0.0.1:')
     const dashboard = /dashboard: (\S+)/.exec(demo.output())?.[1] ?? ''
@@ -90,7 +90,7 @@ describe.concurrent('npm run demo', () => {
     await demo.nothingIsLeft()
   }, 60_000)
 
-  test('leaves nothing running when it is interrupted, also while Redis is frozen', async () => {
+  it('the demo leaves nothing running when it is interrupted, also while Redis is frozen', async () => {
     const demo = startDemo()
     await demo.until('Redis FROZEN')
     demo.child.kill('SIGINT')
@@ -99,7 +99,7 @@ describe.concurrent('npm run demo', () => {
     await demo.nothingIsLeft()
   }, 60_000)
 
-  test('leaves nothing running when it is killed', async () => {
+  it('the demo leaves nothing running when it is killed', async () => {
     const demo = startDemo()
     await demo.until('dashboard:')
     demo.child.kill('SIGKILL')

@@ -12,7 +12,7 @@ export const FRAMEWORKS = ['express', 'fastify', 'hono', 'koa', 'node:http']
 /** @type {readonly Style[]} */
 const STYLES = ['none', 'ietf', 'legacy']
 
-/** What users of a framework take. @type {Readonly<Record<string, Record<'memory' | 'redis', string>>>} */
+/** The limiter that users of a framework take. @type {Readonly<Record<string, Record<'memory' | 'redis', string>>>} */
 const USUAL = {
   express: { memory: 'express-rate-limit', redis: 'express-rate-limit, rate-limit-redis' },
   fastify: { memory: '@fastify/rate-limit', redis: '@fastify/rate-limit' },
@@ -77,7 +77,7 @@ export function idOf({ framework, where, who, style }) {
   return `${framework}, ${name}, ${where}${who === 'usual, tuned' ? ' (node-redis, tuned)' : ''}`
 }
 
-/** What a server is compared to: the framework without a limiter. @param {Entry} entry @returns {Entry} */
+/** The server to compare with: the framework without a limiter. @param {Entry} entry @returns {Entry} */
 export function baseOf({ framework }) {
   return entry(framework, 'none', framework === 'hono' ? 'empty middleware' : 'bare')
 }

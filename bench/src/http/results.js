@@ -32,7 +32,7 @@ const OF_EXPRESS = { none: 0.9, ietf: 0.9, legacy: 0.9 }
 const OF_QUICK = { none: 0.95, ietf: 0.85, legacy: 0.75 }
 const EXACT_ON_REDIS = 0.6
 
-/** What is to be left of a framework; for the others it is only shown. @param {Row} row @returns {number | null} */
+/** The share of a framework's speed that should be left; null where it is only shown. @param {Row} row @returns {number | null} */
 function wantedOf({ framework, where, who, style }) {
   if (who !== 'headgate' || style === undefined) return null
   if (framework === 'express') return where === 'redis' ? EXACT_ON_REDIS : OF_EXPRESS[style]

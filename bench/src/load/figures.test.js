@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, it } from 'vitest'
 import { figuresOf } from './figures.js'
 import { slicesOf } from './slices.js'
 
@@ -14,7 +14,7 @@ function requestsOf(/** @type {number} */ lengthMs, /** @type {(dueMs: number) =
   }
 }
 
-test('limits on and off are counted apart, without the time in which one becomes the other', () => {
+it('limits on and off are counted apart, without the time in which one becomes the other', () => {
   const slices = slicesOf(0, 20_000)
   expect(slices.map(({ isOn }) => isOn)).toEqual([true, false, true, false])
   const { on, off, overheadP99Ms, answersPerSecond, seconds } = figuresOf(
@@ -30,7 +30,7 @@ test('limits on and off are counted apart, without the time in which one becomes
   expect(seconds[0]).toMatchObject({ allowed: 950, refused: 50, p99Ms: 3 })
 })
 
-test('what never came back is a failure, and does not make the others look slow', () => {
+it('an answer that never came is a failure, and does not make the others look slow', () => {
   const requests = requestsOf(4_000, () => 1)
   requests.latencyMs[3_999] = Number.NaN
   requests.status[3_999] = 0

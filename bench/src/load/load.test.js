@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 
 const MAIN = fileURLToPath(new URL('main.js', import.meta.url))
 /** @type {string} */
@@ -22,7 +22,7 @@ function load(...args) {
   })
 }
 
-test('loads a real gateway and says of every target whether it was met', async () => {
+it('the load runs against a real gateway and says of every target whether it was met', async () => {
   const html = join(folder, 'load.html')
   const { code, output } = await load('--seconds', '3', '--rate', '100', '--users', '40', '--html', html)
   const verdicts = output.match(/^(met {3}|MISSED) {2}.*$/gm) ?? []
@@ -38,7 +38,7 @@ test('loads a real gateway and says of every target whether it was met', async (
   expect(page).not.toMatch(/(src|href)=/)
 }, 60_000)
 
-test('an order that cannot be carried out is refused by name', async () => {
+it('an order that cannot be carried out is refused by name', async () => {
   const { code, output } = await load('--rate', '1e9')
   expect(output).toContain('--rate: expected a whole number from 20 to 50000, got 1e9')
   expect(code).toBe(1)

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, it } from 'vitest'
 import { faultOfRefusal } from './refusal.js'
 
 const HEAD = [
@@ -16,17 +16,17 @@ const BODY = JSON.stringify({ title: 'Too Many Requests', status: 429 })
 const fault = (lines, body = BODY) =>
   faultOfRefusal({ status: 429, head: `${lines.join('\r\n')}\r\n\r\n`, body })
 
-test('a refusal that says everything has no fault', () => {
+it('a refusal that says everything has no fault', () => {
   expect(fault(HEAD)).toBe(null)
 })
 
-test('one that was decided on without Redis tells no quota, and the rest of it all the same', () => {
+it('one that was decided on without Redis tells no quota, and the rest of it all the same', () => {
   const local = HEAD.filter(line => !line.startsWith('X-RateLimit'))
   expect(fault(local)).toBe(null)
   expect(fault(local.filter(line => !line.startsWith('Retry-After')))).toContain('Retry-After')
 })
 
-test('each part that is missing or wrong is named', () => {
+it('each part that is missing or wrong is named', () => {
   for (const line of HEAD.slice(1)) {
     const [name = ''] = line.split(':')
     expect(fault(HEAD.filter(other => other !== line))).toContain(name)

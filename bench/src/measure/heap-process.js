@@ -1,6 +1,6 @@
 /**
  * Runs in a process of its own: one contestant, many keys nobody has seen before, one request each.
- * What is counted is what stays after a collection, with the keys themselves and with memory outside the heap.
+ * Counts the bytes that stay after a collection, with the keys themselves and with memory outside the heap.
  */
 import { setImmediate } from 'node:timers/promises'
 import { contestantNamed } from '../contestants/contestants.js'

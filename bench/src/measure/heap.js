@@ -4,7 +4,7 @@ import { Child } from './child.js'
 /** @typedef {import('./heap-process.js').Heap} Heap */
 
 /**
- * What a key costs each contestant, in bytes, and how fast new keys are taken in.
+ * Measures what a key costs each contestant, in bytes, and how fast new keys are taken in.
  *
  * @param {number} keys
  * @param {(step: string) => void} tell

@@ -21,7 +21,7 @@ const RIVALS = ['rate-limiter-flexible', 'express-rate-limit', 'hono-rate-limite
 /** In (a) and (c) waiting for memory and for the promise itself is most of anybody's time. */
 const TIMES_RIVAL = { a: 1.1, b: 1.5, c: 1.1 }
 
-/** What the embedded store is meant to reach, and whether it did. @param {Results} results @returns {Target[]} */
+/** Lists the targets of the embedded store, and whether it reached them. @param {Results} results @returns {Target[]} */
 export function judge(results) {
   /** @type {Target[]} */
   const targets = []

@@ -1,5 +1,5 @@
 /**
- * What a decision costs over the wire: the decision API and forward-auth beside a bare node:http server, and Envoy's
+ * Measures what a decision costs over the wire: the decision API and forward-auth beside a bare node:http server, and Envoy's
  * ShouldRateLimit beside a grpc-js handler that decodes and answers and decides nothing. Then 2,000 questions of four
  * descriptors a second on Redis, healthy and frozen.
  *

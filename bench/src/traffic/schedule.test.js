@@ -1,7 +1,7 @@
-import { expect, test } from 'vitest'
+import { expect, it } from 'vitest'
 import { scheduleOf } from './schedule.js'
 
-test('every sender asks as often as it says, in the order of time', () => {
+it('every sender asks as often as it says, in the order of time', () => {
   const { dueMs, sender } = scheduleOf([{ perSecond: 10 }, { perSecond: 3 }, { perSecond: 0.5 }], 4_000)
   const counts = [0, 0, 0]
   for (const from of sender) counts[from] = (counts[from] ?? 0) + 1
@@ -9,7 +9,7 @@ test('every sender asks as often as it says, in the order of time', () => {
   expect([...dueMs]).toEqual([...dueMs].sort((one, other) => one - other))
 })
 
-test('many senders are a steady stream, not a burst at each start', () => {
+it('many senders are a steady stream, not a burst at each start', () => {
   const { dueMs } = scheduleOf(
     Array.from({ length: 1_000 }, () => ({ perSecond: 1 })),
     1_000,
@@ -19,7 +19,7 @@ test('many senders are a steady stream, not a burst at each start', () => {
   for (const count of inTenths) expect(Math.abs(count - 100)).toBeLessThanOrEqual(2)
 })
 
-test('a sender that comes later and leaves earlier asks only in between', () => {
+it('a sender that comes later and leaves earlier asks only in between', () => {
   const { dueMs } = scheduleOf([{ perSecond: 100, startMs: 500, endMs: 700 }], 1_000)
   expect(dueMs.length).toBe(20)
   expect(Math.min(...dueMs)).toBeGreaterThanOrEqual(500)

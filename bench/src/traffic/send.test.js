@@ -1,5 +1,5 @@
 import { createServer } from 'node:net'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, it } from 'vitest'
 import { Connection } from './connection.js'
 import { requestOf } from './request.js'
 import { sendOnTime } from './send.js'
@@ -26,7 +26,7 @@ function serve(onRequest) {
   })
 }
 
-test('the wait behind a slow answer counts for every request that was due meanwhile', async () => {
+it('the wait behind a slow answer counts for every request that was due meanwhile', async () => {
   const port = await serve((socket, request) => {
     if (request === 0) setTimeout(() => socket.write(ANSWER), 200)
     else socket.write(ANSWER)
@@ -46,7 +46,7 @@ test('the wait behind a slow answer counts for every request that was due meanwh
     expect(latencies[index]).toBeGreaterThanOrEqual(atLeastMs)
 })
 
-test('a request that meets the end of an idle connection is sent once more, a broken answer is lost', async () => {
+it('a request that meets the end of an idle connection is sent once more, a broken answer is lost', async () => {
   const port = await serve((socket, request) => {
     if (request === 1) socket.destroy()
     else if (request === 3) socket.end('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhal')

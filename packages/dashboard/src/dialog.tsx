@@ -5,7 +5,7 @@ import { useAction } from './use-action.js'
 
 export interface DialogProps {
   readonly title: string
-  /** What the button that goes through with it says. */
+  /** The label of the button that goes through with it. */
   readonly confirm: string
   readonly children: ComponentChildren
   onClose(): void

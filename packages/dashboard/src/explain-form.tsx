@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import { sendJson } from './api.js'
 import { useAction } from './use-action.js'
 
-/** Which rule a typed request meets, in words. Asks and charges nothing. */
+/** Says in words which rule a typed request meets. Charges nothing. */
 export function ExplainForm() {
   const [line, setLine] = useState('GET /')
   const [subject, setSubject] = useState('ip:192.0.2.1')

@@ -1,7 +1,7 @@
 import { ExplainForm } from './explain-form.js'
 import { WhatIfForm } from './what-if-form.js'
 
-/** What the policy file does to a request, and what other numbers would do. */
+/** Shows what the policy file does to a request, and what other numbers would do. */
 export function PolicyPage() {
   return (
     <>

@@ -1,7 +1,7 @@
 import { number, percent } from './format.js'
 import type { Snapshot, WouldBe } from './snapshot.js'
 
-/** What limits that do not bind would have done: those in shadow, and candidates beside live ones. */
+/** Shows what limits that do not bind would have done: those in shadow, and candidates beside live ones. */
 export function ShadowPage({ snapshot: { shadow, candidates, divergence, now } }: { snapshot: Snapshot }) {
   return (
     <>

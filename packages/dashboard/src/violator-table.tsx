@@ -1,4 +1,4 @@
-/** Who is denied most, and what can be done about it. */
+/** Lists who is denied most, with what can be done about it. */
 import { useState } from 'preact/hooks'
 import { sendJson } from './api.js'
 import { ConfirmDialog } from './dialog.js'

@@ -11,7 +11,7 @@ const target = new URL('../src/store/redis/scripts.gen.ts', import.meta.url)
 const INCLUDE = /^\s*-- @include (\w+)(?:\((\w+)\))?$/
 const INLINE = /^\s*-- @inline ([\w.]+)$/
 const FRAGMENT = /^-- @fragment ([\w.]+)$/
-/** What `@include name(word)` replaces by the word. */
+/** The placeholder that `@include name(word)` replaces by the word. */
 const PLACEHOLDER = /ALGORITHM/g
 
 /** Every fragment of lua/include by its name: the lines from `@fragment` to the next one or the end of the file. */
@@ -44,7 +44,10 @@ function bodyOf(path) {
   return end === -1 ? lines : lines.slice(0, end)
 }
 
-/** Puts together the text of one script. A file is included once; a fragment is put in place as often as it is asked for. */
+/**
+ * Puts together the text of one script. A file is included once; a fragment is put in place as often as it is asked
+ * for.
+ */
 function createFlattener(fragments) {
   const included = new Set()
 

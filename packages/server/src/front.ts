@@ -25,9 +25,9 @@ export interface Front {
   /** When a share of the subjects asked any of them. */
   arrivals(): Promise<ArrivalSample>
   upstreams(): readonly UpstreamReading[]
-  /** Who is asking, by the file of the moment. */
+  /** Finds who is asking, by the file that is in force. */
   identify(): Identify
-  /** What else it answers, on the admin port. */
+  /** Further endpoints it has on the admin port. */
   readonly endpoints: readonly Endpoint[]
   /** How many processes serve it, and how many should. */
   workers(): { readonly ready: number; readonly wanted: number }
@@ -62,7 +62,7 @@ export interface FrontOptions {
   readonly envoy?: EnvoyOptions
 }
 
-/** What requests are decided and counted by. */
+/** The parts by which requests are decided and counted. */
 export interface Deciding {
   readonly gate: Gate
   readonly statistics: Statistics

@@ -30,7 +30,7 @@ export interface AdminOptions {
   readonly showSubjects: boolean
 }
 
-/** What requests are decided by in a process. */
+/** The parts by which a process decides requests. */
 export interface DecidingOptions {
   readonly config: Config
   readonly log: Log
@@ -52,7 +52,7 @@ export interface ServiceOptions extends FrontOptions, DecidingOptions {
 /** A gateway and a decision API that are listening. */
 export interface Service extends Pick<Front, 'gatewayUrl' | 'grpcAddress' | 'upstreamUrl' | 'apply'> {
   readonly adminUrl: string
-  /** What a client that has not asked for anything yet would be told. */
+  /** The decision that a client would get with its first request. */
   readonly example: Decision
   /** Stops accepting, finishes what is under way and closes everything, within five seconds. */
   stop(): Promise<void>

@@ -4,24 +4,24 @@ import { type Identify, identifyByConfig } from 'headgate/identify'
 import { createFindRoute, type FindRoute } from './gateway/routes.js'
 import { createUpstreamPool, type UpstreamPool, type UpstreamSettings } from './gateway/upstream-pool.js'
 
-/** What requests are forwarded by until the next configuration: replaced whole, never changed. */
+/** Everything that requests are forwarded by until the next configuration: replaced whole, never changed. */
 export interface Serving {
   readonly findRoute: FindRoute<UpstreamPool>
   readonly pools: readonly UpstreamPool[]
   /** The client's address, from the peer's and what trusted proxies say. */
   readonly clientAddress: ClientAddress
-  /** Who is asking. */
+  /** Finds who is asking. */
   readonly identify: Identify
 }
 
 export interface ServingOptions extends UpstreamSettings {
   /** Takes the place of the configuration's. */
   readonly upstream?: UpstreamConfig | null
-  /** What was served before: upstreams that have not changed keep their connections and what is known of them. */
+  /** The configuration before this one: upstreams that have not changed keep their connections and their health. */
   readonly before?: Serving
 }
 
-/** Makes what a configuration stands for. */
+/** Builds everything that a configuration needs to serve requests. */
 export function createServing(config: Config, options: ServingOptions = {}): Serving {
   const upstream = options.upstream ?? config.upstream
   if (upstream === null && config.routes.length === 0) {

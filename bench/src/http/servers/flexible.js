@@ -3,7 +3,7 @@ import { openIoredis } from '../../redis/clients.js'
 import { RULE } from '../rule.js'
 
 /**
- * What users of rate-limiter-flexible write themselves: asks for a key and makes the three headers that other limiters send.
+ * The code users of rate-limiter-flexible write themselves: it asks for a key and makes the three headers that other limiters send.
  *
  * @param {import('../entries.js').Entry} entry @param {string} redisUrl
  * @returns {Promise<(key: string) => Promise<Record<string, string>>>}

@@ -9,7 +9,7 @@ import { RULE } from '../rule.js'
 const LEASE = /** @type {const} */ ({ max: 1_000, ttl: '10s' })
 
 /**
- * What our adapters are given, but for who is asking, in every framework.
+ * The options of our adapters in every framework, but for who is asking.
  *
  * @param {import('../entries.js').Entry} entry @param {string} redisUrl
  * @returns {Promise<Headgate>}

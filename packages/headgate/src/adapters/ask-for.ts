@@ -8,7 +8,7 @@ import type { Charge } from './charged-once.js'
 import type { Found } from './look-up.js'
 import type { AnyOptions, LimiterOptions } from './options.js'
 
-/** Who was asked, and for what. */
+/** Describes a charge, so that two of the same are found: the limiter or gate that is asked, and the question. */
 export function createChargeOf<Native>(options: AnyOptions<Native>): (found: Found) => Charge {
   const asked = options.gate ?? options.limiter
   const policy = options.gate === undefined ? options.policy : undefined

@@ -47,7 +47,10 @@ export function isLastDecision(request: object, decision: Decision | null): bool
   return last === undefined || last.decision === decision
 }
 
-/** Another cost is another charge: what is dear must not get off with what an outer middleware took. */
+/**
+ * Another cost is another charge: an expensive request must not pass for the cheap one that an outer middleware
+ * charged.
+ */
 function isSame(one: Charge, other: Charge): boolean {
   return (
     one.asked === other.asked &&

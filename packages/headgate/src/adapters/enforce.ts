@@ -19,7 +19,7 @@ import { refuseMistakes } from './refuse-mistakes.js'
 import { logFaults } from './report-fault.js'
 import type { Ended } from './response-end.js'
 
-/** How a framework's request is seen. */
+/** Shows the core a framework's request. */
 export interface Framework<Native> {
   /** Whether it says who is connected; otherwise `subject` must be given. */
   readonly knowsPeer: boolean
@@ -37,7 +37,7 @@ export interface Passed {
   readonly decision: Decision | null
   /** The headers of its response, whoever writes it. */
   readonly headers: readonly HeaderField[]
-  /** To be told when its response is over; null where nobody needs to know. */
+  /** Must be called when the response is over; null where nobody needs to know. */
   readonly ended: Ended | null
 }
 
@@ -51,7 +51,7 @@ export type Enforce<Native> = (native: Native) => Eventually<Outcome>
 
 const SKIPPED: Passed = { allowed: true, decision: null, headers: [], ended: null }
 
-/** Makes what an adapter asks for every request. Options that are wrong throw here, by name. */
+/** Makes the function that an adapter calls for every request. Wrong options throw here, by name. */
 export function createEnforce<Native>(
   options: AnyOptions<Native>,
   framework: Framework<Native>,
@@ -100,7 +100,7 @@ export function createEnforce<Native>(
       const headers = decisionHeaders(decision, headerOptions)
       return { allowed: true, decision, headers, ended: endedOf(decision, native) }
     }
-    // What only watches may have taken a place for it, and it ends here.
+    // A shadow limit may have taken a place for the request, which ends here.
     if (decision.isHeld) void decision.release()
     const laterByMs = Math.floor(Math.random() * (retryAfterJitterMs + 1))
     const options = laterByMs === 0 ? headerOptions : { ...headerOptions, laterByMs }
@@ -126,7 +126,7 @@ export function createEnforce<Native>(
     try {
       if (decision.cost === 0 || !(decision.isFreeIf(status) || refundIf?.(status, native))) return
       const asked = options.gate ?? options.limiter
-      // What charged nothing has nothing to give back.
+      // A decision that charged nothing has nothing to give back.
       asked?.refund(decision).catch(error => (isHeadgateError(error) ? undefined : report(error)))
     } catch (error) {
       report(error)
@@ -137,7 +137,7 @@ export function createEnforce<Native>(
     return body === undefined ? framework.read(native).header('accept') : undefined
   }
 
-  /** A body that cannot be had is no reason to answer with an error: ours stands in for it. */
+  /** A body of the app that fails is no reason to answer with an error: ours takes its place. */
   function ownBody(decision: Decision, native: Native): OwnBody | null {
     if (body === undefined) return null
     try {
@@ -193,7 +193,7 @@ export function createEnforce<Native>(
     try {
       onError(error, decision)
     } catch {
-      // Whoever cannot be told of a fault must not add another.
+      // A listener for faults that fails must not add another.
     }
   }
 

@@ -10,7 +10,7 @@ export type ExpressOptions<PolicyName extends string, TierName extends string> =
   TierName
 >
 
-/** How a request of Express is seen. */
+/** Shows the core a request of Express. */
 export const framework: Framework<Request> = {
   knowsPeer: true,
   // Without what the router is mounted on: that is the client's spelling, and may hold its ids.

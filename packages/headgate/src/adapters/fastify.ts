@@ -22,7 +22,7 @@ declare module 'fastify' {
   }
 }
 
-/** How a request of Fastify is seen. */
+/** Shows the core a request of Fastify. */
 export const framework: Framework<FastifyRequest> = {
   knowsPeer: true,
   read: request => new NodeRequest(request.raw, request.originalUrl, () => request.routeOptions.url),
@@ -55,7 +55,7 @@ export function rateLimit<PolicyName extends string, TierName extends string>(
   }
 
   const plugin: FastifyPluginCallback = (app, _options, done) => {
-    // What a route says is judged when it is made, not when it is first asked for.
+    // The options of a route are checked when it is made, not at its first request.
     app.addHook('onRoute', ({ config }) => void enforceOf(config?.rateLimit))
     app.addHook('onRequest', (request, reply, go) => {
       const outcome = enforceLoaded(request.routeOptions.config.rateLimit, app)(request)
@@ -64,7 +64,7 @@ export function rateLimit<PolicyName extends string, TierName extends string>(
     })
     done()
   }
-  // What fastify-plugin does: the hooks are for the context that the plugin is registered in, not for one of its own.
+  // As fastify-plugin does it: the hooks are for the context that the plugin is registered in, not for one of its own.
   return Object.assign(plugin, {
     [Symbol.for('skip-override')]: true,
     [Symbol.for('fastify.display-name')]: 'headgate',

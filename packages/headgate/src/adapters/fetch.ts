@@ -43,7 +43,7 @@ export function rateLimit<PolicyName extends string, TierName extends string>(
   return handler => limitHandler(handler)
 }
 
-/** Makes the function that makes handlers that are asked only for requests that pass. */
+/** Makes the function that wraps a handler, which then runs only for requests that pass. */
 export function createLimitHandler<Native extends Request>(
   options: AnyOptions<Native>,
   framework: Framework<Native>,

@@ -58,7 +58,7 @@ function settle(outcome: Outcome, context: Context, next: Next): Promise<Respons
   return next().then(() => addMissing(context, headers))
 }
 
-/** One of which the end is to be told: on Node the connection says so. */
+/** A response whose end somebody waits for; on Node the connection tells of it. */
 async function settleToEnd(context: Context, next: Next, { ended, headers }: Passed): Promise<undefined> {
   const outgoing: ServerResponse | undefined = context.env?.outgoing
   if (outgoing !== undefined) endOnClose(ended, outgoing)

@@ -18,7 +18,7 @@ export interface Found {
   readonly also: readonly Also[] | undefined
 }
 
-/** Who else is charged, by what. */
+/** Further subjects to charge, each with its policy. */
 type Also = AlsoAsked<string, string>
 
 const LOOKUP_TIMEOUT_MS = 1_000
@@ -64,7 +64,7 @@ function toFound([who, tier, cost, scope, also]: Parts): Found {
 
 type Who = Pick<Found, 'subject' | 'tier'>
 
-/** Who is asking: as sources find, as `subject` says, or the client's address. */
+/** Finds who is asking: by the sources, by `subject`, or by the client's address. */
 function createWhoIs<Native>(
   options: AnyOptions<Native>,
   read: (native: Native) => HttpRequest,

@@ -36,7 +36,7 @@ export interface CommonOptions<Native> {
    * count, `status => status === 304` makes what is not modified free.
    */
   readonly refundIf?: (status: number, request: Native) => boolean
-  /** Which headers a response carries. Default `legacy`: `X-RateLimit-*`; with a gate what the rules say. */
+  /** The headers a response carries. Default `legacy`: `X-RateLimit-*`; with a gate as the rules say. */
   readonly headers?: HeaderStyle | Pick<HeaderOptions, 'style' | 'draft'>
   /** Names that stay in the house: left out of headers and bodies. */
   readonly hide?: readonly HideableName[]
@@ -44,7 +44,10 @@ export interface CommonOptions<Native> {
   readonly body?: (decision: Decision, request: Native) => unknown
   /** The type of that body, where it is neither `text/plain` nor `application/json`. */
   readonly contentType?: string
-  /** Most that `Retry-After` is made later by, at random, so that those who were refused together do not come back together. */
+  /**
+   * Most that `Retry-After` is made later by, at random, so that those who were refused together do not come back
+   * together.
+   */
   readonly retryAfterJitterMs?: number
   /** Proxies whose word about the client's address is believed. For when `subject` is left out. */
   readonly trustedProxies?: TrustedProxies
@@ -57,8 +60,8 @@ export interface CommonOptions<Native> {
   /** Where lines are written. Default: the console. */
   readonly logger?: Logger
   /**
-   * Told whatever threw instead of a decision, and the one that the failure mode made then; or what a listener or `body`
-   * threw, without one. Default: the logger, once a minute.
+   * Told whatever threw instead of a decision, and the one that the failure mode made then; or what a listener or
+   * `body` threw, without one. Default: the logger, once a minute.
    */
   readonly onError?: (error: unknown, decision?: Decision) => void
 }
@@ -69,12 +72,14 @@ export interface LimiterOptions<Native, PolicyName extends string, TierName exte
     Pick<Ask<PolicyName, TierName>, 'onStoreFailure'> {
   readonly limiter: Limiter<PolicyName, TierName>
   readonly gate?: undefined
-  /** Who is asking. Left out: the address of the client. */
+  /** Says who is asking. Left out: the address of the client. */
   readonly subject?: Of<Native, SubjectInput>
   /** This, or `tier`. */
   readonly policy?: NoInfer<PolicyName>
   readonly tier?: Of<Native, NoInfer<TierName>>
-  /** Further subjects that are charged, each by a policy or tier of its own, all or none: the organisation of a user. */
+  /**
+   * Further subjects that are charged, each by a policy or tier of its own, all or none: the organisation of a user.
+   */
   readonly also?: Of<Native, readonly AlsoAsked<NoInfer<PolicyName>, NoInfer<TierName>>[]>
 }
 
@@ -84,7 +89,7 @@ export interface GateOptions<Native, TierName extends string> extends CommonOpti
   readonly limiter?: undefined
   /** The rules of a file say it. */
   readonly also?: undefined
-  /** Who is asking, from the most specific to the least, or one alone. Left out: the address of the client. */
+  /** Says who is asking, from the most specific to the least, or one alone. Left out: the address of the client. */
   readonly subject?: Of<Native, RequestFacts['subject']>
   /** The caller's tier, where a session or a key has told it. */
   readonly tier?: Of<Native, NoInfer<TierName> | undefined>

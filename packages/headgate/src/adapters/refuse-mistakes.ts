@@ -2,6 +2,7 @@
 import { refuseHeaderMistakes } from '../decision/headers.js'
 import { HeadgateError, unexpected } from '../errors/headgate-error.js'
 import type { Limiter } from '../limiter/limiter.js'
+import { parseFailureMode } from '../policy/config.js'
 import { createSubjectNamer } from '../subject/subject.js'
 import type { AnyOptions, CommonOptions, LimiterOptions } from './options.js'
 
@@ -23,7 +24,6 @@ const COMMON = [
 const OF_LIMITER = ['limiter', 'policy', 'also', 'onStoreFailure']
 const OF_GATE = ['gate']
 const FUNCTIONS = ['skip', 'onDecision', 'onDenied', 'refundIf', 'body', 'onError'] as const
-const MODES: readonly unknown[] = [undefined, 'local', 'open', 'closed']
 const CONTENT_TYPE = /^[\w.+-]+\/[\w.+-]+(?:; ?[\w.=+-]+)*$/
 /** The longest a timer of Node can wait. */
 const MAX_TIMER_MS = 2 ** 31 - 1
@@ -69,7 +69,7 @@ function refuseLimits<Native>(options: LimiterOptions<Native, string, string>): 
   if (tier !== undefined && typeof tier !== 'function' && !tierNames.includes(tier))
     refuse('tier', `one of ${tierNames.join(', ') || 'none'}`, tier)
   if (also !== undefined && typeof also !== 'function') refuseAlso(also, limiter)
-  if (!MODES.includes(onStoreFailure)) refuse('onStoreFailure', "'local', 'open' or 'closed'", onStoreFailure)
+  if (onStoreFailure !== undefined) parseFailureMode(onStoreFailure)
 }
 
 function refuseAlso(also: unknown, { policyNames, tierNames }: Limiter<string, string>): void {

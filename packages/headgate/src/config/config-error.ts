@@ -1,5 +1,6 @@
 import { HeadgateError } from '../errors/headgate-error.js'
 import { printable, shownName } from '../errors/shown-text.js'
+import { mismatchText } from './mismatch.js'
 
 /** Where in the file a value stands: keys and list positions from the top. */
 export type Path = readonly (string | number)[]
@@ -96,7 +97,6 @@ export function toIssue(
   { expected, got, suggestion = null }: Complaint,
   place: { line: number; column: number } | null,
 ): ConfigIssue {
-  const hint = suggestion === null ? '' : `; did you mean "${suggestion}"?`
   return {
     line: place?.line ?? null,
     column: place?.column ?? null,
@@ -104,7 +104,7 @@ export function toIssue(
     expected,
     got,
     suggestion,
-    message: printable(`expected ${expected}; got ${got}${hint}`),
+    message: printable(mismatchText(expected, got, suggestion)),
   }
 }
 

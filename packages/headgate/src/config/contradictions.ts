@@ -112,7 +112,7 @@ function checkRoutes(file: ReadFile, place: Place): void {
     const { host, path = '' } = route.match
     const hosts = host === undefined ? [''] : sound(host)
     const here = place.below(index).below('match')
-    // What is wrong with it was said when it was read.
+    // Its mistakes were reported when it was read.
     if (host === undefined && path === '') continue
     for (const name of hosts) {
       const key = `${name}${path}`

@@ -1,13 +1,13 @@
 /**
- * Settings from the environment, mapped onto the configuration that a policy file gives. They are fewer and simpler: one
- * limit for every caller, and where Redis is.
+ * Settings from the environment, mapped onto the configuration that a policy file gives. They are fewer and simpler:
+ * one limit for every caller, and where Redis is.
  */
 import type { Limit } from '../engine/limit.js'
 import type { Config, PolicyConfig } from '../policy/config.js'
 import { slidingWindowCounter, tokenBucket } from '../policy/limits.js'
 import { type Complaint, IssueList } from './config-error.js'
 import { defineConfig } from './define-config.js'
-import { describeValue } from './describe-value.js'
+import { describeValue } from './mismatch.js'
 import { objectionTo } from './shape/objection.js'
 
 export interface Settings {
@@ -56,7 +56,8 @@ export function loadSettings(environment: Environment): Settings {
 
 /**
  * The configuration that the environment and a policy file come to: a limit in the environment takes the place of the
- * file's default. Without a file and without a limit, callers who share Redis have 60 requests, refilled at one a second.
+ * file's default. Without a file and without a limit, callers who share Redis have 60 requests, refilled at one a
+ * second.
  */
 export function configWithSettings(settings: Settings, file: Config | null): Config {
   const policy = settings.policy ?? (file === null && settings.distributed ? defaultPolicy() : null)

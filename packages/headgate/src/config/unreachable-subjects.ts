@@ -1,4 +1,4 @@
-/** Callers and rules that name a type which no source of `identify` ever finds: they would wait for nobody. */
+/** Reports callers and rules that name a type which no source of `identify` ever finds: they would never match. */
 import { typesOf } from '../subject/source-config.js'
 import { foldType } from '../subject/subject-type.js'
 import type { ReadFile } from './file/policy-file.js'

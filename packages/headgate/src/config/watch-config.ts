@@ -7,7 +7,10 @@ import { parseBeside } from './parse-beside.js'
 import { parseConfig } from './parse-config.js'
 
 export interface WatchOptions {
-  /** Told each new configuration; a promise it returns is waited for. What it throws or rejects with counts as a mistake in the file. */
+  /**
+   * Told each new configuration; a promise it returns is waited for. What it throws or rejects with counts as a mistake
+   * in the file.
+   */
   onConfig(config: Config): unknown
   /** Told why a changed file cannot be used; the last good configuration stays. Default: the logger. */
   onError?(error: unknown): void
@@ -72,7 +75,7 @@ export async function watchConfig(file: string, options: WatchOptions): Promise<
     if (closed || (!force && now === seen)) return
     try {
       const latest = await readConfigText(file)
-      // Not before: what could not be read, for want of descriptors or rights, is looked at until it can be.
+      // Not before: a file that could not be read, for want of descriptors or rights, is tried again until it can be.
       seen = now
       if (!force && latest === text && objection === null) return
       const changed = await parseBeside(latest, file)
@@ -109,7 +112,9 @@ export async function watchConfig(file: string, options: WatchOptions): Promise<
     return () => cancel()
   }
 
-  /** The folder, not the file: who renames another file to its name leaves a watch on the old one behind. */
+  /**
+   * We watch the folder: when another file is renamed to this name, a watch on the file would stay with the old one.
+   */
   function watchFolder(): FSWatcher | null {
     try {
       const watcher = watch(dirname(file), { persistent: false }, lookSoon)

@@ -14,7 +14,7 @@ export function advertisedLimit(decision: Decision): LimitVerdict | null {
   return allowed && binding?.quota.unit !== undefined ? leastOfRates(decision) : binding
 }
 
-/** Who may go on is told what is left of its requests over time, where that is limited, not of those under way. */
+/** An admitted caller is told what is left of its requests over time, where that is limited, not of those under way. */
 function leastOfRates({ verdicts, binding }: Decision): LimitVerdict | null {
   const rates = verdicts.filter(({ quota }) => quota.unit === undefined)
   return rates.toSorted((one, other) => one.remaining - other.remaining)[0] ?? binding

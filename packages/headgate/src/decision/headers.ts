@@ -1,5 +1,5 @@
 import { HeadgateError, show, unexpected } from '../errors/headgate-error.js'
-import type { HeaderStyle } from '../policy/config.js'
+import { HEADER_STYLES, type HeaderStyle } from '../policy/config.js'
 import { advertisedLimit, retryAfterSeconds } from './advertised.js'
 import type { Decision } from './decision.js'
 import type { HeaderField } from './header-field.js'
@@ -8,7 +8,7 @@ import { legacyHeaders } from './legacy-headers.js'
 import { draft03Headers, draft06Headers, draft07Headers } from './older-drafts.js'
 import type { LimitVerdict } from './verdicts.js'
 
-/** Which edition of the IETF draft is spoken. */
+/** The edition of the IETF draft that headers follow. */
 export type HeaderDraft = 'draft-03' | 'draft-06' | 'draft-07' | 'draft-11'
 
 /** A name that a response need not give away. */
@@ -31,7 +31,7 @@ export interface HeaderOptions extends ResponseOptions {
 
 const HIDEABLE: readonly string[] = ['policy', 'tier'] satisfies HideableName[]
 const NOTHING: readonly HideableName[] = []
-const STYLES: readonly string[] = ['legacy', 'ietf', 'both', 'none'] satisfies HeaderStyle[]
+const STYLES: readonly string[] = HEADER_STYLES
 type DraftHeaders = (
   decision: Decision,
   binding: LimitVerdict,

@@ -24,7 +24,7 @@ export interface ProblemBody {
   readonly policy: string | null
   /** Null when none was asked for, or it is hidden. */
   readonly tier: string | null
-  /** What the caller can tell an operator to be found by; only where decisions are counted. */
+  /** A reference the caller can give to an operator, who finds the refusal by it; only where decisions are counted. */
   readonly reference?: string
 }
 

@@ -1,3 +1,4 @@
+import type { FailureMode } from '../engine/question.js'
 import type { Recorder } from '../observe/statistics/recorder.js'
 import type { DecidedPolicy } from '../policy/policies.js'
 import { Decision, type DecisionContext } from './decision.js'
@@ -17,7 +18,7 @@ const NO_POLICY: DecidedPolicy = {
  * it, `open` lets it pass. It advertises no quota.
  */
 export function undecided(
-  source: 'open' | 'closed',
+  source: Exclude<FailureMode, 'local'>,
   context: DecisionContext,
   recorder: Recorder | null,
 ): Decision {

@@ -27,7 +27,7 @@ export const LEASE_PARTS = 20
 
 /** The longest time for which units of this limit may be leased, in microseconds; 0 when there is none. */
 export function longestLeaseUs(limit: Limit): number {
-  // What is under way now cannot be taken in advance.
+  // Requests under way now cannot be taken in advance.
   if (limit.algorithm === 'concurrency') return 0
   if (limit.algorithm !== 'token-bucket') return Math.floor(limit.windowUs / LEASE_PARTS)
   return Math.floor((limit.limit / LEASE_PARTS / limit.refillPerSecond) * 1e6)

@@ -2,11 +2,11 @@ import type { Limit } from './limit.js'
 
 /** One limit and whom it is asked for: ready to be put to a store. */
 export interface Check {
-  /** Who: `type:id`, canonical and without secrets. */
+  /** The subject: `type:id`, canonical and without secrets. */
   readonly subject: string
   /** For what: `global` or a narrower scope. */
   readonly scope: string
-  /** Which limit of which policy: `<policy>.<limit id>`. With subject and scope it names the state. */
+  /** Names the limit of a policy: `<policy>.<limit id>`. With subject and scope it names the state. */
   readonly name: string
   readonly limit: Limit
   readonly cost: number
@@ -53,7 +53,7 @@ export interface Answer {
   readonly shadow: readonly Verdict[]
   /** Whether it was decided from units this process had taken in advance; `remaining` is then what it knows. */
   readonly leased?: boolean
-  /** Who decided, where it was not the store; `none` where nothing limits the request and nobody was asked. */
+  /** The decider, where it was not the store; `none` where nothing limits the request and nobody was asked. */
   readonly source?: FailureMode | 'none'
   /** Reading of the store's clock, where that is in this process. */
   readonly nowUs?: number | undefined
@@ -69,8 +69,8 @@ export interface Renewal {
 }
 
 /**
- * A charge to be taken back: `units` of it, at the time it was made or, without one, the oldest first. Less than none is
- * charged in addition, whether it fits or not: the request has used it already.
+ * A charge to be taken back: `units` of it, at the time it was made or, without one, the oldest first. Negative
+ * units are charged in addition, whether they fit or not: the request has used them already.
  */
 export interface Refund {
   readonly check: Check

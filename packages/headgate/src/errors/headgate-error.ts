@@ -35,7 +35,7 @@ export class HeadgateError extends Error {
   readonly code: ErrorCode
   /** The address at which the code is explained, with what to do about it. */
   readonly help: string
-  /** Which option or field is not as expected, where the error is about one. */
+  /** The option or field that is not as expected, where the error is about one. */
   readonly field: string | null
 
   constructor(code: ErrorCode, message: string, options?: ErrorOptions & { readonly field?: string }) {

@@ -1,10 +1,12 @@
-/** How text from outside is shown in messages, logs and answers: on one line, harmless to a terminal, without secrets. */
+/**
+ * How text from outside is shown in messages, logs and answers: on one line, harmless to a terminal, without secrets.
+ */
 
 const SHOWN_LENGTH = 40
 const SHOWN_NAME_LENGTH = 60
 // Control characters, line ends of Unicode, invisible ones that turn the direction of what follows, halves of pairs.
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu
-// What stands in the name of something that lets its owner in.
+// Words in the names of things that let their owner in.
 const SECRET_WORDS = /key$|token|session|secret|passw|credential|bearer|cookie|jwt|^sid$/
 const SUBJECT = /^([^:\s]{1,40}):(?=.)/
 const CREDENTIALS = /\/\/[^/\s]*@/
@@ -20,7 +22,9 @@ export function printable(text: string): string {
   })
 }
 
-/** Whether what goes by this name looks like a secret: `apikey`, `X-Api-Key`, `access_token`, `session` and the like. */
+/**
+ * Whether what goes by this name looks like a secret: `apikey`, `X-Api-Key`, `access_token`, `session` and the like.
+ */
 export function looksSecret(name: string): boolean {
   return SECRET_WORDS.test(name.replace(/[^A-Za-z0-9]/g, '').toLowerCase())
 }

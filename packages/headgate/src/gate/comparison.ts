@@ -28,7 +28,7 @@ export interface Comparison {
   decide(action: Action, question: Question, policy: DecidedPolicy, cost: number): Decision
   /** Gives back what was charged here and beside; null for a decision that was not made here. */
   refund(decision: Decision, units?: number): Promise<number> | null
-  /** The same for what was charged before it was known. */
+  /** The same for units that were charged before the store had answered. */
   settle(decision: Decision, actual: number): Promise<void> | null
   reset(checks: readonly Check[]): void
   close(): Promise<void>
@@ -45,7 +45,9 @@ export function createComparison(options: ComparisonOptions): Comparison {
   /** The store's decision beside each decision of this process, where it charged. */
   const decidedBeside = new WeakMap<Decision, Promise<Decision | null>>()
 
-  /** Nobody waits for it: the request has its decision. Only the store's own answers are compared, not its fallback's. */
+  /**
+   * Nobody waits for it: the request has its decision. Only the store's own answers are compared, not its fallback's.
+   */
   function compareBeside(question: Question, decided: Answer): Promise<Answer | null> {
     const compare = (answer: Answer) => {
       onAnswer(question, answer)

@@ -1,4 +1,4 @@
-/** Which rules matched a request and why, as data and as words. */
+/** Explains which rules matched a request and why, as data and as words. */
 import type { Limit } from '../engine/limit.js'
 import { printable } from '../errors/shown-text.js'
 import type { AppliedLevel } from '../policy/applied-level.js'
@@ -29,7 +29,7 @@ export interface ExplainedLevel {
   readonly mode: 'enforce' | 'shadow' | 'compare'
   readonly enforcePercent: number
   readonly limits: readonly string[]
-  /** Who else of the request is charged with it, by which policy and limits. */
+  /** Further subjects of the request that are charged with it, by which policy and limits. */
   readonly also: readonly string[]
   /** Statuses of responses that give back what their request took, as the file has them. */
   readonly refundIf: readonly string[]
@@ -37,7 +37,7 @@ export interface ExplainedLevel {
   readonly wider: readonly string[]
   /** Where only some readings of the request lead to it: which, as method and path. Null: all of them do. */
   readonly readAs: readonly string[] | null
-  /** Who has temporarily replaced the numbers, and until when in Unix milliseconds. */
+  /** The operator who has replaced the numbers for a time, and until when in Unix milliseconds. */
   readonly override: { readonly by: string; readonly reason: string; readonly expiresAt: number } | null
 }
 

@@ -7,15 +7,7 @@ import type { Decision } from '../decision/decision.js'
 import type { Answer, Question } from '../engine/question.js'
 import { show, unexpected } from '../errors/headgate-error.js'
 import { SingleLimitRequests } from '../fast-path/single-limit-requests.js'
-import {
-  type Ask,
-  namesOf,
-  parseAlso,
-  parseCost,
-  parseFailureMode,
-  parseScope,
-  unknownName,
-} from '../limiter/ask.js'
+import { type Ask, namesOf, parseAlso, parseCost, parseScope, unknownName } from '../limiter/ask.js'
 import { createFrontDoor, type Resolved } from '../limiter/front-door.js'
 import type { FaultFacts, Limiter } from '../limiter/limiter.js'
 import { reservationOf } from '../limiter/reservation.js'
@@ -28,7 +20,7 @@ import { watchGate } from '../observe/statistics/attached.js'
 import type { Statistics } from '../observe/statistics/statistics.js'
 import { activateConfig } from '../policy/active-config.js'
 import { type CompiledConfig, compileConfig } from '../policy/compiled-config.js'
-import type { Charge, Config } from '../policy/config.js'
+import { type Charge, type Config, parseFailureMode } from '../policy/config.js'
 import { NORMAL } from '../policy/control.js'
 import { Ipv6Budgets } from '../policy/ipv6-budgets.js'
 import { targetKey } from '../policy/override.js'
@@ -68,7 +60,10 @@ export interface GateOptions<PolicyName extends string = string, TierName extend
   readonly clock?: Clock
   /** Where lines are written. Default: the console. */
   readonly logger?: Logger
-  /** Told of decisions, reloads, control and overrides, in the async context the gate was made in. Left out: costs nothing. */
+  /**
+   * Told of decisions, reloads, control and overrides, in the async context the gate was made in. Left out: costs
+   * nothing.
+   */
   readonly onEvent?: (event: DecisionEvent | GateEvent) => void
   /** Where decisions are counted. Left out: where those of the store are, or nowhere. */
   readonly statistics?: Statistics
@@ -85,7 +80,9 @@ export interface Gate<PolicyName extends string = string, TierName extends strin
     GivenLimitDecider {
   /** Decides a request by the rules. A denial is a decision, never an error. */
   request(facts: RequestFacts<TierName>): Promise<Decision>
-  /** `request` without the wait where there is nothing to wait for; see `checkNow`. A path the file skips is one more. */
+  /**
+   * `request` without the wait where there is nothing to wait for; see `checkNow`. A path the file skips is one more.
+   */
   requestNow(facts: RequestFacts<TierName>): Decision | Promise<Decision>
   /** Says what `request` would and changes nothing; `remaining` is what is left before the request. */
   peekRequest(facts: RequestFacts<TierName>): Promise<Decision>
@@ -106,7 +103,9 @@ export interface Gate<PolicyName extends string = string, TierName extends strin
   ready(): Promise<void>
   readonly control: ControlApi
   readonly overrides: OverridesApi
-  /** As the rules say that match what is known of the request, so that a login is refused where they say so. */
+  /**
+   * Decides by the rules that match what is known of the request, so that a login is refused where its rule says so.
+   */
   decideFault(about?: FaultFacts & Partial<Pick<RequestFacts, 'method' | 'path'>>): Decision
   counts(): GateCounts
   /** Work that was begun and is not over, for `waitUntil`; null when there is none. See `Limiter`. */
@@ -261,7 +260,7 @@ export function createGate(options: GateOptions): Gate {
       const isAsked = question.alternatives.every(checks => checks.length > 0)
       return isAsked && (question.onStoreFailure ?? byDefault) === 'closed'
     } catch {
-      // It may be these facts that nothing can be made of.
+      // The facts themselves may be what failed.
       return byDefault === 'closed'
     }
   }

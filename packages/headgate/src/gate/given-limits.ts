@@ -1,18 +1,18 @@
 /**
- * Limits that are not in the policy file: protocols such as Envoy's bring their own. They are decided as all others are,
- * under the same switches, by the same store.
+ * Limits that are not in the policy file: protocols such as Envoy's bring their own. They are decided as all others
+ * are, under the same switches, by the same store.
  */
 import { Decision, type DecisionContext } from '../decision/decision.js'
 import { type LimitVerdict, toLimitVerdict } from '../decision/verdicts.js'
 import type { Limit } from '../engine/limit.js'
 import type { Answer, Check, FailureMode, Question, Refund } from '../engine/question.js'
 import { unexpected } from '../errors/headgate-error.js'
-import { SingleQuestion } from '../fast-path/single-question.js'
 import { parseCost, parseScope } from '../limiter/ask.js'
 import { type DecisionEvent, decisionEvent } from '../observe/event.js'
 import { scaleLimit } from '../policy/change-numbers.js'
 import type { Control } from '../policy/control.js'
 import type { DecidedPolicy } from '../policy/policies.js'
+import { makeQuestion } from '../policy/question-of.js'
 import { promiseAnswer, type Stage } from '../store/stage.js'
 import type { SubjectInput, SubjectNamer } from '../subject/subject.js'
 
@@ -47,7 +47,9 @@ export interface GivenLimitsAnswer {
 export interface GivenLimitDecider {
   /** Decides limits that are not in the file, under its switches. A denial is an answer, never an error. */
   checkLimits(given: GivenLimits): Promise<GivenLimitsAnswer>
-  /** Gives units of such limits back, the oldest first. Returns how many came back of each: 0 while the store is away. */
+  /**
+   * Gives units of such limits back, the oldest first. Returns how many came back of each: 0 while the store is away.
+   */
   refundLimits(limits: readonly GivenLimit[]): Promise<readonly number[]>
 }
 
@@ -97,7 +99,7 @@ function askGivenLimits(given: GivenLimits, context: GivenLimitsContext): GivenQ
   const asked = alternatives.map(checks => checks.filter(isAsked(control)))
   const watched = shadow.filter(isAsked(control))
   const isNothing = watched.length === 0 && asked.some(checks => checks.length === 0)
-  const question = isNothing ? null : questionOf(asked, watched, onStoreFailure)
+  const question = isNothing ? null : makeQuestion(asked, watched, onStoreFailure)
   const policy = decidedPolicy(given, control)
   const cost = Math.max(0, ...alternatives.flat().map(check => check.cost))
   return {
@@ -132,20 +134,6 @@ function refundsOf(limits: readonly GivenLimit[], context: GivenLimitsContext): 
     const check = checkOf(one, context)
     return { check, units: check.cost, chargedAtUs: null }
   })
-}
-
-function questionOf(
-  alternatives: readonly (readonly Check[])[],
-  shadow: readonly Check[],
-  onStoreFailure: FailureMode | undefined,
-): Question {
-  const [only] = alternatives
-  const [check] = only ?? []
-  const isSingle = alternatives.length === 1 && only?.length === 1 && shadow.length === 0
-  if (isSingle && check !== undefined && onStoreFailure === undefined) {
-    return new SingleQuestion(check.subject, check.scope, check.name, check.limit, check.cost)
-  }
-  return onStoreFailure === undefined ? { alternatives, shadow } : { alternatives, shadow, onStoreFailure }
 }
 
 function checkOf(given: GivenLimit, { nameSubject, control }: GivenLimitsContext): Check {

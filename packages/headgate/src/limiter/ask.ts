@@ -17,7 +17,10 @@ export type Ask<PolicyName extends string, TierName extends string> = (
   readonly onStoreFailure?: FailureMode
 }
 
-/** Who else a request is charged to, and by what: the organisation of a user. Scope and cost are those of the request. */
+/**
+ * A further subject to charge, such as the organisation of a user, and its policy. Scope and cost are those of the
+ * request.
+ */
 export type AlsoAsked<PolicyName extends string, TierName extends string> = {
   readonly subject: SubjectInput
 } & (
@@ -31,11 +34,6 @@ export function parseScope(scope: unknown): string {
   if (scope === undefined || scope === null) return 'global'
   if (typeof scope === 'string' && scope !== '') return scope
   throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'scope', 'a non-empty string', scope)
-}
-
-export function parseFailureMode(mode: unknown): FailureMode {
-  if (mode === 'local' || mode === 'open' || mode === 'closed') return mode
-  throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'onStoreFailure', "'local', 'open' or 'closed'", mode)
 }
 
 /** Says for a message whether an ask names both or neither. */

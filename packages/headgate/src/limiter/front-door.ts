@@ -1,10 +1,10 @@
 /**
- * The front door to a store, the same for a limiter and a gate: a question goes in, a decision comes out. What differs is
- * how they find out what to ask; that is a `Way`.
+ * The front door to a store, the same for a limiter and a gate: a question goes in, a decision comes out. What differs
+ * is how they find out what to ask; that is a `Way`.
  */
 import type { Decision, DecisionContext } from '../decision/decision.js'
 import { undecided } from '../decision/undecided.js'
-import type { Answer, Question } from '../engine/question.js'
+import type { Answer, FailureMode, Question } from '../engine/question.js'
 import { HeadgateError, unexpected } from '../errors/headgate-error.js'
 import type { SingleLimitPolicy } from '../fast-path/single-limit-policy.js'
 import { type Emit, emitting } from '../observe/emit.js'
@@ -37,7 +37,7 @@ export interface Resolved {
 export interface Way<First, Second> {
   /** The policy that decides one unit of one limit without a question; nothing where the request has to be resolved. */
   single(first: First, second: Second): SingleLimitPolicy | null | undefined
-  /** Who asks for that unit. */
+  /** The subject that asks for that unit. */
   subjectOf(first: First): string
   /** Throws what the caller did wrong. */
   resolve(first: First, second: Second): Resolved
@@ -58,12 +58,12 @@ export interface FrontDoor {
   readonly recorder: Recorder | null
   readonly statistics: Statistics | undefined
   through<First, Second>(way: Way<First, Second>): Decisions<First, Second>
-  /** In which those take turns who would rather wait than be denied. */
+  /** The queue of callers who would rather wait than be denied. */
   readonly turns: Turns
   refund(decision: Decision, units?: number): Promise<number>
   settle(decision: Decision, actual: number): Promise<void>
   /** The decision on a request about which nothing could be asked. */
-  decideFault(mode: 'open' | 'closed'): Decision
+  decideFault(mode: Exclude<FailureMode, 'local'>): Decision
   refuseClosed(): void
   /** Closes the store; the second time nothing happens. Returns whether it was the first. */
   close(): Promise<boolean>
@@ -158,7 +158,7 @@ export function createFrontDoor(options: FrontDoorOptions): FrontDoor {
       // A stream may end after the limiter: its estimate stands.
       if (!closed) await settle(decision, actual)
     },
-    decideFault: emitting((mode: 'open' | 'closed') => undecided(mode, context, recorder), emit),
+    decideFault: emitting((mode: Exclude<FailureMode, 'local'>) => undecided(mode, context, recorder), emit),
     refuseClosed,
     async close() {
       if (closed) return false

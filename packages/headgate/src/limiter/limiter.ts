@@ -7,15 +7,16 @@ import { emitterOf } from '../observe/emit.js'
 import type { DecisionEvent } from '../observe/event.js'
 import { type Logger, parseLogger } from '../observe/logger.js'
 import type { Statistics } from '../observe/statistics/statistics.js'
+import { parseFailureMode } from '../policy/config.js'
 import { Ipv6Budgets } from '../policy/ipv6-budgets.js'
 import { type Policy, type PolicyOptions, parsePolicies, parseTiers } from '../policy/policies.js'
-import { withoutRepeats } from '../policy/question-of.js'
+import { makeQuestion, withoutRepeats } from '../policy/question-of.js'
 import type { TierOptions } from '../policy/tiers.js'
 import { unitsTaken } from '../policy/units-taken.js'
 import type { Store } from '../store/store.js'
 import { createSubjectNamer, type SubjectInput, type SubjectOptions } from '../subject/subject.js'
 import type { Clock, Timers } from '../time/clock.js'
-import { type Ask, namesOf, parseAlso, parseCost, parseFailureMode, parseScope, unknownName } from './ask.js'
+import { type Ask, namesOf, parseAlso, parseCost, parseScope, unknownName } from './ask.js'
 import { createFrontDoor } from './front-door.js'
 import { type Reservation, reservationOf } from './reservation.js'
 import { budgetOf, type Patience } from './turns.js'
@@ -63,25 +64,26 @@ export interface Limiter<PolicyName extends string, TierName extends string> {
    */
   refund(decision: Decision, units?: number): Promise<number>
   /**
-   * `check` that waits for its turn instead of being denied: fairly, behind those of this process who asked before. Resolves
-   * with a denial when `timeoutMs` is up or no waiting helps; rejects with the reason of `signal`.
+   * `check` that waits for its turn instead of being denied: fairly, behind those of this process who asked before.
+   * Resolves with a denial when `timeoutMs` is up or no waiting helps; rejects with the reason of `signal`.
    */
   acquire(subject: SubjectInput, ask: Ask<PolicyName, TierName> & Patience): Promise<Decision>
   /** Charges an estimate (`cost`) for a request whose cost is known only afterwards. */
   reserve(subject: SubjectInput, ask: Ask<PolicyName, TierName>): Promise<Reservation>
-  /** Says what a request did cost that a decision was made for, once; see `Reservation`. */
+  /** Says what the request of a decision really cost, once; see `Reservation`. */
   settle(decision: Decision, actual: number): Promise<void>
   /** Forgets what the subject has used. */
   reset(subject: SubjectInput, ask: Omit<Ask<PolicyName, TierName>, 'cost'>): Promise<void>
   /**
-   * Decides a request about which nothing could be asked, because something on the way threw: a function that
-   * says who is asking, or `check` itself. Counts it. The failure mode decides: `closed` refuses, the others let it pass.
+   * Decides a request about which nothing could be asked, because something on the way threw: a function that says who
+   * is asking, or `check` itself. Counts it. The failure mode decides: `closed` refuses, the others let it pass.
    */
   decideFault(about?: FaultFacts): Decision
   counts(): LimiterCounts
   /**
-   * Work that was begun and is not over, such as a call that missed its deadline: for the `waitUntil` of a runtime that would cut
-   * it off after the response, which the adapters call. Null when there is nothing, and wherever nothing is cut off.
+   * Work that was begun and is not over, such as a call that missed its deadline: for the `waitUntil` of a runtime that
+   * would cut it off after the response, which the adapters call. Null when there is nothing, and wherever nothing is
+   * cut off.
    */
   underWay(): Promise<unknown> | null
   close(): Promise<void>
@@ -161,9 +163,8 @@ export function createLimiter<
       cost: unitsTaken(limit, cost),
     }))
     const checks = also.length === 0 ? own : withoutRepeats([...own, ...othersOf(also, scope, cost)])
-    const question = { alternatives: [checks], shadow: NO_CHECKS }
-    if (ask.onStoreFailure === undefined) return question
-    return { ...question, onStoreFailure: parseFailureMode(ask.onStoreFailure) }
+    const onStoreFailure = ask.onStoreFailure === undefined ? null : parseFailureMode(ask.onStoreFailure)
+    return makeQuestion([checks], NO_CHECKS, onStoreFailure)
   }
 
   /** The checks of the further subjects. */

@@ -5,7 +5,7 @@ import { countsRequests } from '../policy/units-taken.js'
 import type { Stage } from '../store/stage.js'
 import { parseCost } from './ask.js'
 
-/** What may be done with a charge afterwards. */
+/** Changes a charge afterwards: gives it back, or settles it. */
 export interface Refunds {
   /** Gives back what a decision charged, or `units` of it, once. Returns the units given back. */
   refund(decision: Decision, units?: number): Promise<number>
@@ -19,7 +19,7 @@ export function createRefunds(stage: Stage): Refunds {
 
   async function refund(decision: Decision, units = decision?.cost): Promise<number> {
     const charges = chargesOf(decision)
-    // What was decided without the store is not in the store: giving it back there would be a gift.
+    // Units charged without the store are not in the store: giving them back there would be a gift.
     if (decision.source !== stage.source) return 0
     if (!Number.isInteger(units) || units < 1 || units > decision.cost) {
       const expected = `a whole number from 1 to the decision's cost ${decision.cost}`
@@ -30,7 +30,7 @@ export function createRefunds(stage: Stage): Refunds {
     const due = Math.min(units, decision.cost - already)
     if (due === 0) return 0
     refunded.set(decision, already + due)
-    // What counts requests gets its one back with the last unit: then it is as if there had been none.
+    // A limit that counts requests gets its one back with the last unit: then it is as if there had been none.
     const isWhole = already + due === decision.cost
     const refunds = charges.flatMap(({ check, chargedAtUs }): Refund[] => {
       if (!countsRequests(check.limit)) return [{ check, units: due, chargedAtUs }]

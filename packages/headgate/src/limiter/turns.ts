@@ -17,8 +17,8 @@ export interface Patience {
 
 export interface Turns {
   /**
-   * Asks until it is admitted, in turn with others of the same `budget`. Resolves with the last denial when the time is up
-   * or would be before there is room; rejects with the signal's reason.
+   * Asks until it is admitted, in turn with others of the same `budget`. Resolves with the last denial when the time is
+   * up or would be before there is room; rejects with the signal's reason.
    */
   wait(budget: string, ask: () => Promise<Decision>, patience?: Patience): Promise<Decision>
 }
@@ -117,7 +117,7 @@ function parseTimeoutMs(timeoutMs: number = DEFAULT_TIMEOUT_MS): number {
   throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'timeoutMs', 'a number of milliseconds from 0', timeoutMs)
 }
 
-/** What is asked for: those who wait for the same stand behind each other. */
+/** Names the budget that is asked for: those who wait for the same one stand behind each other. */
 export function budgetOf(
   subject: SubjectInput,
   { policy, tier, scope }: { policy?: unknown; tier?: unknown; scope?: unknown },

@@ -22,7 +22,7 @@ export function safely<Event>(onEvent: Emit<Event>): Emit<Event> {
 export function inThisContext<Event>(onEvent: Emit<Event>): Emit<Event> {
   const events: Event[] = []
   let wake = (): void => {}
-  // What follows an await runs in the context of the function, whoever settled the promise.
+  // Code after an await runs in the context of the function, whoever settled the promise.
   async function deliver(): Promise<never> {
     for (;;) {
       for (let event = events.shift(); event !== undefined; event = events.shift()) onEvent(event)

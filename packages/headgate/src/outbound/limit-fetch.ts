@@ -10,7 +10,7 @@ import { pauseAfterMs } from './remote-quota.js'
 
 export interface LimitFetchOptions<PolicyName extends string, TierName extends string> {
   readonly limiter: Limiter<PolicyName, TierName>
-  /** What the other side allows. */
+  /** The policy with the limits of the other side. */
   readonly policy: NoInfer<PolicyName>
   /** Whose budget a call takes from. Left out: that of the host, `host:api.example.com`. */
   readonly subject?: (url: URL) => SubjectInput

@@ -1,4 +1,7 @@
-/** What a response says of the quota of whoever sent it, in either family of headers, and how long to leave it alone. */
+/**
+ * Reads from a response, in either family of headers, what quota its sender has left us, and how long to leave it
+ * alone.
+ */
 
 type Headers = Pick<globalThis.Headers, 'get'>
 

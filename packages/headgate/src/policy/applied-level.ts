@@ -3,7 +3,7 @@ import { isInShare } from './enforced-share.js'
 import type { Level } from './level.js'
 import type { RequestReading } from './outcomes.js'
 
-/** Nobody's name: the id of a real subject that begins with a tilde is digested. */
+/** No real subject has this name: an id that begins with a tilde is digested. */
 const EVERYONE = 'global:~all'
 
 /** A level as it applies to one request: whose budget it speaks of, and what becomes of it. */
@@ -14,7 +14,7 @@ export class AppliedLevel {
   readonly readings: RequestReading[] = []
   /** Whose budget. */
   readonly subject: string
-  /** Who else of the request is charged with it. */
+  /** Further subjects of the request that are charged with it. */
   readonly also: readonly { readonly subject: string; readonly configured: ConfiguredPolicy }[]
   readonly isShadow: boolean
 

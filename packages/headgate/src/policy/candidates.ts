@@ -86,8 +86,8 @@ type Key = 'scope' | 'tier' | 'subject' | 'method'
 const FEW = 4
 
 /**
- * Entries for the same paths. Where they are many, each is kept under the words of one of its lists, so that finding the
- * first does not take longer for every entry that is about another scope, tier, subject or method.
+ * Entries for the same paths. Where they are many, each is kept under the words of one of its lists, so that finding
+ * the first does not take longer for every entry that is about another scope, tier, subject or method.
  */
 export class Candidates<Value> {
   /** In the order of the file: all of them while they are few, then those without any list. */
@@ -138,7 +138,7 @@ export class Candidates<Value> {
     return asked.method === 'HEAD' ? firstOf(method.get('GET'), asked, found) : found
   }
 
-  /** The first entry that leaves nothing to one with these lists, or null. */
+  /** The first entry that hides any later one with these lists, or null. */
   cover(lists: Lists): Entry<Value> | null {
     const covers = (list: readonly Entry<Value>[] | undefined) =>
       list?.find(entry => coversLists(entry.lists, lists))

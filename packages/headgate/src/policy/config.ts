@@ -1,5 +1,6 @@
 import type { Limit } from '../engine/limit.js'
 import type { FailureMode } from '../engine/question.js'
+import { unexpected } from '../errors/headgate-error.js'
 import type { ForwardedHeader } from '../subject/client-address.js'
 import type { SourceConfig } from '../subject/source-config.js'
 import type { Ipv6Networks } from '../subject/subject.js'
@@ -32,7 +33,10 @@ export interface Config<PolicyName extends string = string, TierName extends str
   /** One budget that all callers share, the least specific level. */
   readonly global: GlobalConfig | null
   readonly rules: readonly RuleConfig[]
-  /** Who is asking: sources in the order in which they are tried. Null where the file leaves that to the program. */
+  /**
+   * Sources that find who is asking, in the order in which they are tried. Null where the file leaves that to the
+   * program.
+   */
   readonly identify: readonly SourceConfig[] | null
   /** Callers named one by one, by `type:id`: their tier, or a policy of their own. */
   readonly subjects: ReadonlyMap<string, Charge>
@@ -77,7 +81,7 @@ export interface UpstreamConfig {
   readonly concurrency?: { readonly floor: number; readonly ceiling: number }
 }
 
-/** Which requests go to an upstream of their own. The most specific is taken: by host, then by the longest path. */
+/** Sends some requests to an upstream of their own. The most specific is taken: by host, then by the longest path. */
 export interface RouteConfig {
   /** Names, or `*.` and the end of names; null is any. */
   readonly hosts: readonly string[] | null
@@ -98,8 +102,9 @@ export type Levels = 'most-specific' | 'all' | 'first-available'
  */
 export type Mode = 'enforce' | 'shadow' | 'compare'
 
-/** Which family of quota headers a response carries: `X-RateLimit-*`, the IETF draft's, both or none. */
-export type HeaderStyle = 'legacy' | 'ietf' | 'both' | 'none'
+/** The family of quota headers a response carries: `X-RateLimit-*`, the IETF draft's, both or none. */
+export type HeaderStyle = (typeof HEADER_STYLES)[number]
+export const HEADER_STYLES = ['legacy', 'ietf', 'both', 'none'] as const
 
 /** The limits to charge: a tier's or a policy's. */
 export type Charge =
@@ -135,7 +140,7 @@ export interface RuleConfig extends Enforcement {
   readonly cost?: number
   /** Whose budget: each caller's own (the default), or one that all callers share. */
   readonly per: 'caller' | 'everyone'
-  /** Which budget of the policy; `global` is one for all routes. */
+  /** The budget of the policy; `global` is one for all routes. */
   readonly scope: string
   readonly onStoreFailure?: FailureMode
   readonly headers?: HeaderStyle
@@ -177,4 +182,11 @@ export interface SkipConfig {
   readonly prefixes: readonly string[]
   /** Of GET and HEAD requests for files: `css`, without the dot. */
   readonly extensions: readonly string[]
+}
+
+export const FAILURE_MODES = ['local', 'open', 'closed'] as const satisfies readonly FailureMode[]
+
+export function parseFailureMode(mode: unknown): FailureMode {
+  if (FAILURE_MODES.includes(mode as FailureMode)) return mode as FailureMode
+  throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'onStoreFailure', "'local', 'open' or 'closed'", mode)
 }

@@ -1,5 +1,5 @@
 /**
- * Which rule speaks on each level, from the most specific to the least: the route, the caller, everybody.
+ * Finds the rule that speaks on each level, from the most specific to the least: the route, the caller, everybody.
  * How the levels combine is the next step (`resolve.ts`); here each is found by itself.
  */
 
@@ -13,7 +13,7 @@ import { Level, type Speaker } from './level.js'
 import { targetKey } from './override.js'
 import type { CanonicalFacts } from './request-facts.js'
 
-/** Who the caller is, as far as the file and the overrides know. */
+/** The caller, as far as the file and the overrides know it. */
 export interface Caller {
   readonly tier: string | null
   /** A policy of the caller's own. */
@@ -61,7 +61,7 @@ export function askedBy(
 
 export function routeLevel(active: ActiveConfig, rule: RuleConfig, caller: Caller, nowUs: number): Level {
   const override = findRuleOverride(active, rule, nowUs)
-  // What is set for a caller holds on the caller's level, not on a route's.
+  // An override for a caller holds on the caller's level, not on a route's.
   return ruleLevel(active, rule, caller.tier, override === null ? [] : [override])
 }
 

@@ -11,6 +11,7 @@ import { CALLER_BITS, isIPv6Caller, networkAround, WIDEST_BITS } from '../subjec
 import type { Ipv6Networks } from '../subject/subject.js'
 import { scaleLimit } from './change-numbers.js'
 import type { NamedLimit } from './policies.js'
+import { makeQuestion } from './question-of.js'
 
 export const DEFAULT_IPV6_NETWORKS: Ipv6Networks = Object.freeze({ '/56': 4, '/48': 16 })
 
@@ -43,8 +44,7 @@ export class Ipv6Budgets {
     }
     const alternatives = question.alternatives.map(checks => this.#widenAll(checks))
     const shadow = this.#widenAll(question.shadow)
-    const { onStoreFailure } = question
-    return onStoreFailure === undefined ? { alternatives, shadow } : { alternatives, shadow, onStoreFailure }
+    return makeQuestion(alternatives, shadow, question.onStoreFailure)
   }
 
   /** The networks around a caller, each with the limits it has there. */

@@ -6,7 +6,7 @@ import type { Statuses } from './statuses.js'
 
 export type LevelName = 'route' | 'caller' | 'global'
 
-/** Who or what speaks on a level, and about whose budget. */
+/** The rule or tier that speaks on a level, and whose budget it speaks about. */
 export interface Speaker extends Enforcement {
   readonly level: LevelName
   /** The rule that speaks: its name, or the part of the file that does. */

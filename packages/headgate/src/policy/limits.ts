@@ -29,7 +29,7 @@ interface Named {
   readonly name?: string
 }
 
-/** What a limit over time may count instead of units. */
+/** A limit over time may count requests instead of units. */
 interface Counting {
   /** `requests`: each takes one, whatever it costs, beside limits that take the cost. Default `cost`. */
   readonly counts?: 'cost' | 'requests'
@@ -56,7 +56,10 @@ export interface TokenBucketOptions extends Named, Counting {
 export interface ConcurrencyOptions extends Named {
   /** Requests under way at once; 0 is a ban. */
   readonly limit: number
-  /** A place comes free after this time unless it is renewed, so that a lost process costs none for longer. Default 30 s. */
+  /**
+   * A place comes free after this time unless it is renewed, so that a lost process costs none for longer. Default 30
+   * s.
+   */
   readonly holdFor?: Duration
 }
 

@@ -21,7 +21,7 @@ export type OverrideTarget = { readonly subject: string } | { readonly rule: str
 export type OverrideOptions = OverrideTarget &
   Replacement & {
     readonly ttl: Duration
-    /** Who did it. */
+    /** The operator who set it. */
     readonly by: string
     readonly reason: string
   }
@@ -82,7 +82,7 @@ export function targetKey(target: OverrideTarget): string {
   return 'subject' in target ? `subject ${target.subject}` : `rule ${target.rule}`
 }
 
-/** Whose override is meant: a subject's, by the name it is stored under, or a rule's. */
+/** The target of an override: a subject, by the name it is stored under, or a rule. */
 export function parseTarget(
   given: Readonly<Record<string, unknown>>,
   nameSubject: (subject: string) => string,

@@ -58,7 +58,7 @@ export class PathIndex<Value> {
     return search(view.ignoresCase ? this.folded : this.exact, { view, asked }, 0, best)
   }
 
-  /** The entry that leaves nothing to one with this pattern and these lists, wherever it came below; or null. */
+  /** The entry that hides any later one with this pattern and these lists; or null. */
   cover(pattern: PathPattern | null, lists: Lists): Entry<Value> | null {
     const pathless = this.pathless.cover(lists)
     return pathless ?? (pattern === null ? null : findCover(this.folded, pattern, lists, 0))
@@ -70,7 +70,10 @@ interface Look {
   readonly asked: Asked
 }
 
-/** The first entry at a node or below it that stands before `best`; else `best`. A node all of whose entries stand behind it is passed by. */
+/**
+ * The first entry at a node or below it that stands before `best`; else `best`. A node all of whose entries stand
+ * behind it is passed by.
+ */
 function search<Value>(
   node: Node<Value>,
   look: Look,

@@ -1,5 +1,5 @@
 /**
- * Which paths a rule is about: `/users/:id/posts`, with `*` as the last segment for any rest, also none.
+ * The paths a rule is about: `/users/:id/posts`, with `*` as the last segment for any rest, also none.
  * Compared with the readings of a path, segment by segment; there are no regular expressions to make slow.
  */
 

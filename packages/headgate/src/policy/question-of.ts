@@ -1,4 +1,6 @@
-/** The question that the levels of a request amount to: alternatives of checks that bind, and checks that only watch. */
+/**
+ * The question that the levels of a request amount to: alternatives of checks that bind, and checks that only watch.
+ */
 import type { Check, FailureMode, Question } from '../engine/question.js'
 import { SingleQuestion } from '../fast-path/single-question.js'
 import type { ActiveConfig } from './active-config.js'
@@ -20,28 +22,30 @@ export interface Cost {
 
 const NO_CHECKS: readonly Check[] = []
 
+/** The question of these checks. Most requests meet one limit, and stores answer a single check by the fast path. */
+export function makeQuestion(
+  alternatives: readonly (readonly Check[])[],
+  shadow: readonly Check[],
+  onStoreFailure: FailureMode | null | undefined,
+): Question {
+  if (onStoreFailure !== null && onStoreFailure !== undefined) return { alternatives, shadow, onStoreFailure }
+  const [only = NO_CHECKS] = alternatives
+  const [check] = only
+  const isSingle = alternatives.length === 1 && only.length === 1 && shadow.length === 0
+  if (!isSingle || check === undefined) return { alternatives, shadow }
+  return new SingleQuestion(check.subject, check.scope, check.name, check.limit, check.cost)
+}
+
 export function questionOf(active: ActiveConfig, readings: readonly Decider[], costs: Cost): Question {
   const { cost } = costs
   const onStoreFailure = failureModeOf(active, readings)
   const shadow = shadowChecks(active, readings, costs)
-  const [reading] = readings
-  const [first, ...others] = reading?.deciding ?? []
-  if (readings.length === 1 && first !== undefined && others.length === 0) {
-    const [check, ...more] = liveChecks(first, cost)
-    // Most requests meet one limit, and a store knows a shorter way for these.
-    if (check !== undefined && more.length === 0 && shadow.length === 0 && onStoreFailure === null) {
-      return new SingleQuestion(check.subject, check.scope, check.name, check.limit, check.cost)
-    }
-  }
   const alternatives = alternativesOf(active, readings, cost)
-  return {
-    alternatives,
-    shadow: shadow.length === 0 ? shadow : withoutLive(shadow, alternatives),
-    ...(onStoreFailure !== null && { onStoreFailure }),
-  }
+  const watched = shadow.length === 0 ? shadow : withoutLive(shadow, alternatives)
+  return makeQuestion(alternatives, watched, onStoreFailure)
 }
 
-/** The checks of a level: for its own subject, and for whoever else of the request is charged with it. */
+/** The checks of a level: for its own subject, and for the further subjects that are charged with it. */
 function liveChecks(applied: AppliedLevel, cost: number): Check[] {
   const own = checksOf(applied, applied.level.configured.policy.limits, cost)
   if (applied.also.length === 0) return own
@@ -70,12 +74,16 @@ export function statesOf(level: AppliedLevel): Check[] {
 
 const LEVELS = ['route', 'caller', 'global'] as const
 
-/** Every alternative must do for every reading: which of them the server has in mind is not known. */
+/** Every alternative must satisfy every reading: we do not know which of them the server has in mind. */
 function alternativesOf(
   { config }: ActiveConfig,
   readings: readonly Decider[],
   cost: number,
 ): readonly (readonly Check[])[] {
+  const [only, ...others] = readings
+  const [first, ...more] = only?.deciding ?? []
+  // One level of one reading, which most requests have, holds nothing twice.
+  if (first !== undefined && more.length === 0 && others.length === 0) return [liveChecks(first, cost)]
   const together = (levels: readonly AppliedLevel[]) =>
     withoutRepeats(mostSpecificFirst(levels).flatMap(level => liveChecks(level, cost)))
   if (config.levels !== 'first-available') return [together(readings.flatMap(({ deciding }) => deciding))]

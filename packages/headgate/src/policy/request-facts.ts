@@ -3,7 +3,10 @@ import type { PathReading } from './path-readings.js'
 
 /** The facts of a request that rules look at. Framework types stop before this. */
 export interface RequestFacts<TierName extends string = string> {
-  /** Who asks, from the most specific to the least: `['apikey:k1', 'user:42', 'ip:192.0.2.1']`, or one alone. */
+  /**
+   * The subjects that ask, from the most specific to the least: `['apikey:k1', 'user:42', 'ip:192.0.2.1']`, or one
+   * alone.
+   */
   readonly subject: SubjectInput | readonly SubjectInput[]
   readonly method?: string
   /** The methods it claims to be in headers or the query (`claimedMethods`): the rules of all hold. */

@@ -78,7 +78,7 @@ export function resolveAsk(
     readonly charge: Charge
     readonly scope: string
     readonly cost: number
-    /** Who else is charged, all or none. */
+    /** Further subjects that are charged, all or none. */
     readonly also: readonly { readonly subject: string; readonly charge: Charge }[]
   },
   nowUs: number,
@@ -87,7 +87,7 @@ export function resolveAsk(
   const applied = [{ subject, charge: asked.charge }, ...also].map(
     one => new AppliedLevel(askedLevel(active, { ...one, scope }, nowUs), [one.subject]),
   )
-  // Like readings of one request, each of which has to be done justice.
+  // Like the readings of one request: each of them has to be satisfied.
   const readings = applied.map(level => ({ ...assignParts(active, [level]), cost, skipped: false }))
   const tier = applied[0]?.level.configured.policy.tier ?? null
   return conclude(active, readings, { tier, given: cost, cost, isSkipped: false })

@@ -14,11 +14,11 @@ export interface ProcessReport extends Omit<Report, 'violations'> {
   readonly startedAtMs: number
   /** Reports are numbered: one that was seen before is not counted again. */
   readonly sequence: number
-  /** What a server leaves beside it, such as the alerts it watches. */
+  /** Data a server leaves beside it, such as the alerts it watches. */
   readonly note: unknown
 }
 
-/** What the processes of a fleet have left. */
+/** The reports that the processes of a fleet have left. */
 export interface FleetReading {
   /** Unix time in milliseconds on the store's clock. */
   readonly nowMs: number
@@ -34,6 +34,6 @@ export interface StatisticsStore {
   read(): Promise<FleetReading>
   /** The INFO text of the server; null where it cannot be asked for. */
   serverInfo(): Promise<string | null>
-  /** What is left beside the next reports. */
+  /** Sets the data to leave beside the next reports. */
   setNote(note: unknown): void
 }

@@ -31,14 +31,17 @@ export interface Store {
   renew?(renewals: readonly Renewal[]): Eventually<readonly boolean[]>
   /** Forgets what the checks' subjects have used. */
   reset(checks: readonly Check[]): Eventually<void>
-  /** Work that was begun for a question and is not over, such as a call that missed its deadline; null when there is none. */
+  /**
+   * Work that was begun for a question and is not over, such as a call that missed its deadline; null when there is
+   * none.
+   */
   underWay?(): Promise<unknown> | null
   /** Gives back what the store holds open. Afterwards it must not be asked again. */
   close(): Eventually<void>
 }
 
 /**
- * Who decided: a shared store, this process alone, the failure mode, or nobody: `none` for a request that nothing limits
- * or that the policy file skips.
+ * The decider: a shared store, this process alone, the failure mode, or nobody: `none` for a request that nothing
+ * limits or that the policy file skips.
  */
 export type Source = 'redis' | 'memory' | FailureMode | 'none'

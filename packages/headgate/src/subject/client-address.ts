@@ -1,7 +1,7 @@
 /**
- * Who a request comes from. `X-Forwarded-For` and `Forwarded` are what anybody may write; only an entry that a proxy of
- * one's own has added says something. Such entries are at the right end, so that is where reading begins, and it ends at
- * the first address that is no proxy of one's own.
+ * Finds the client a request comes from. `X-Forwarded-For` and `Forwarded` are what anybody may write; only an entry
+ * that a proxy of one's own has added says something. Such entries are at the right end, so that is where reading
+ * begins, and it ends at the first address that is no proxy of one's own.
  */
 import { unexpected } from '../errors/headgate-error.js'
 import { type Address, formatAddress, isIPv4, parseAddress } from './address.js'
@@ -15,7 +15,7 @@ export type ForwardedHeader = 'x-forwarded-for' | 'forwarded'
 export interface ClientAddressOptions {
   /** Left out: nobody is believed, and the peer of the connection is the client. */
   readonly trustedProxies?: TrustedProxies
-  /** Which header the proxies write; the other one is a stranger's and is not read. Default `x-forwarded-for`. */
+  /** The header the proxies write; the other one is a stranger's and is not read. Default `x-forwarded-for`. */
   readonly forwardedHeader?: ForwardedHeader
 }
 

@@ -1,14 +1,14 @@
 /**
- * Who is asking: every source is tried in its order, and whoever they find are the subjects of the request, from the most
- * specific to the least. A request of whom no source knows anything is charged to a budget that all such requests share,
- * so that leaving out what identifies a caller frees nobody.
+ * Finds who is asking: every source is tried in its order, and whoever they find are the subjects of the request, from
+ * the most specific to the least. A request of whom no source knows anything is charged to a budget that all such
+ * requests share, so that leaving out what identifies a caller frees nobody.
  */
 import { HeadgateError, unexpected } from '../errors/headgate-error.js'
 import type { HttpRequest } from './http-request.js'
 import { type Finding, isPromise, type SubjectSource } from './source.js'
 import { createSubjectNamer, type SubjectInput } from './subject.js'
 
-/** Who asks, from the most specific to the least, and the tier one of the sources or the look-up knows. */
+/** The subjects that ask, from the most specific to the least, and the tier one of the sources or the look-up knows. */
 export interface Identity {
   readonly subjects: readonly SubjectInput[]
   readonly tier: string | undefined
@@ -31,7 +31,7 @@ export interface IdentifyOptions {
   ) => string | null | undefined | Promise<string | null | undefined>
 }
 
-/** Who a request is charged to that nobody knows anything of. */
+/** The subject of requests whose caller is not known at all. */
 const NOBODY: SubjectInput = 'nobody:unknown'
 
 export function createIdentify(options: IdentifyOptions): Identify {

@@ -74,7 +74,7 @@ function holds(network: Network, other: Network): boolean {
   return network.bits <= other.bits && isWithin(other.address, network)
 }
 
-/** Which bits of a group belong to the first `bits` of an address. */
+/** A mask of the bits of a group that belong to the first `bits` of an address. */
 function maskOf(index: number, bits: number): number {
   const own = Math.min(16, Math.max(0, bits - index * 16))
   return (0xffff << (16 - own)) & 0xffff

@@ -5,7 +5,7 @@ import type { SubjectInput } from './subject.js'
 export interface SubjectSource {
   /** The types of the subjects it may find; null where only its function knows. */
   readonly types: readonly string[] | null
-  /** Who is asking as far as this source can tell; null where it cannot. Never what the request merely claims. */
+  /** Finds who is asking, as far as this source can tell; null where it cannot. It never believes a mere claim. */
   find(request: HttpRequest): Finding | null | Promise<Finding | null>
   /** Settles when it has what it needs, such as a package; rejects when it cannot have it. */
   ready?(): Promise<void>

@@ -20,7 +20,7 @@ export type LookUp = (
 ) => Known | null | undefined | Promise<Known | null | undefined>
 
 export interface Known {
-  /** Who it belongs to; left out, the secret itself is the subject, and leaves the process only as a hash. */
+  /** The owner of the key; left out, the secret itself is the subject, and leaves the process only as a hash. */
   readonly subject?: Finding['subject']
   readonly tier?: string
 }
@@ -121,8 +121,8 @@ export function internal(options: HeaderSourceOptions): SubjectSource {
 }
 
 /**
- * Address and headers together, to tell apart callers behind one address. A client chooses its headers: charge it beside
- * the address, never alone.
+ * Address and headers together, to tell apart callers behind one address. A client chooses its headers: charge it
+ * beside the address, never alone.
  */
 export function fingerprint(options: FingerprintOptions = {}): SubjectSource {
   const { headers = ['user-agent', 'accept-language'], ...addressOptions } = options

@@ -4,7 +4,7 @@ import { digest } from './digest.js'
 import { ipName, isIPv6Name } from './ip-network.js'
 import { foldType } from './subject-type.js'
 
-/** Who is asking. `type` is `ip`, `user`, `apikey`, `session`, `internal`, `tenant` or one of your own. */
+/** The party that is asking. `type` is `ip`, `user`, `apikey`, `session`, `internal`, `tenant` or one of your own. */
 export interface Subject {
   readonly type: string
   readonly id: string
@@ -156,7 +156,7 @@ function warn(
   try {
     onWarning(warning)
   } catch {
-    // Who cannot be warned does not stop a request.
+    // A warning that fails does not stop a request.
   }
 }
 

@@ -15,7 +15,7 @@ import type { Token } from './tokens.js'
 
 export interface AdminServerOptions {
   readonly endpoints: readonly Endpoint[]
-  /** Who may call. Empty: everybody who can, so it must listen on a loopback address alone. */
+  /** The callers that are let in. Empty: everybody who can connect, so it must listen on a loopback address alone. */
   readonly tokens: readonly Token[]
   /** Names by which it may be called beside addresses, in lower case. */
   readonly names: readonly string[]
@@ -26,7 +26,7 @@ export interface AdminServerOptions {
 
 const FAULT_LINE_EVERY_MS = 60_000
 
-/** Builds the server of the admin port: who is calling, what they may, and what they get. Not yet listening. */
+/** Builds the server of the admin port, not yet listening. It asks who is calling and what they may do, and answers. */
 export function createAdminServer(options: AdminServerOptions): Server {
   const { tokens, names, log } = options
   const changes = createChanges(log, options.trail ?? null, Date.now)
@@ -47,7 +47,7 @@ export function createAdminServer(options: AdminServerOptions): Server {
     const methods = methodsOf.get(path) ?? methodsOf.get(familyOf(path))
     const method = methods?.get(req.method ?? '')
     if (method?.needs === null) return method.answer(req, caller)
-    // Whoever shows no token learns nothing, not even what there is.
+    // A caller without a token learns nothing, not even which paths exist.
     if (caller === null) return problemAnswer(TOKEN_MISSING)
     if (methods === undefined) return problemAnswer(noSuchPath([...methodsOf.keys()]))
     if (method === undefined) return problemAnswer(noSuchMethod([...methods.keys()]))

@@ -6,18 +6,18 @@ import type { Caller } from './endpoint.js'
 import { createFindCaller, type Token } from './tokens.js'
 
 /**
- * Who a request comes from; null for one without a token; or why it is not looked at. `isRelay`: its `Authorization` is
- * somebody else's, and the token is in `Headgate-Token`.
+ * Finds the caller of a request: null for one without a token, a refusal for one that is not looked at. `isRelay`: its
+ * `Authorization` is somebody else's, and the token is in `Headgate-Token`.
  */
 export type Authenticate = (req: IncomingMessage, isRelay: boolean) => Promise<Caller | Refusal | null>
 
 const RELAYED = /^([\x21-\x7e]{1,1024})$/
 const BEARER = /^Bearer +([\x21-\x7e]{1,1024})$/i
 const BAD_TOKENS_A_MINUTE = 20
-/** Whoever reaches a port of this machine alone may do everything, where nobody is asked for a token. */
+/** A port of this machine alone asks for no token: its callers may do everything. */
 const THIS_MACHINE: Caller = { name: null, role: 'administer' }
 
-/** What a request without a token is told that needs one. */
+/** The answer to a request that needs a token and has none. */
 export const TOKEN_MISSING: Refusal = {
   status: 401,
   detail: 'Authorization: expected Bearer and a token; got none',
@@ -29,8 +29,8 @@ const TOKEN_BAD: Refusal = {
 }
 
 /**
- * Asks callers for their token. An address with twenty bad ones in a minute is not listened to until that is over, right
- * or wrong: otherwise it could go on guessing. Without tokens everybody who gets here is this machine.
+ * Asks callers for their token. An address with twenty bad ones in a minute is not listened to until that is over,
+ * right or wrong: otherwise it could go on guessing. Without tokens everybody who gets here is this machine.
  */
 export function createAuthenticate(tokens: readonly Token[]): Authenticate {
   if (tokens.length === 0) return async () => THIS_MACHINE

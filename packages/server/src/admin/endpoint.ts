@@ -1,20 +1,20 @@
-/** What the admin port offers: paths, their methods, and the role that each of them needs. */
+/** An endpoint of the admin port: its path, its methods, and the role that each of them needs. */
 import type { IncomingMessage } from 'node:http'
 import type { HttpAnswer } from '../http/problem.js'
 
-/** What a caller may do: ask for decisions, see what there is, or everything. */
+/** A role lets its caller ask for decisions, see what there is, or do everything. */
 export type Role = 'check' | 'read' | 'administer'
 
 export const ROLES: readonly Role[] = ['check', 'read', 'administer']
 
-/** Who is calling, as the audit trail names them. */
+/** The caller, as the audit trail names them. */
 export interface Caller {
   /** The name of their token; null where no tokens are set and this machine is trusted. */
   readonly name: string | null
   readonly role: Role
 }
 
-/** Whether a caller may do what needs a role. */
+/** Whether the caller's role allows what needs this one. */
 export function may({ role }: Caller, needed: Role): boolean {
   return role === 'administer' || role === needed
 }
@@ -49,7 +49,7 @@ export function reads(answer: Answerer): Method {
   return { needs: 'read', answer }
 }
 
-/** Changes what holds for others. */
+/** Changes something for others. */
 export function administers(answer: Answerer): Method {
   return { needs: 'administer', answer }
 }

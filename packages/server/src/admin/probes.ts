@@ -1,4 +1,4 @@
-/** What an orchestrator asks a process: whether it is alive, and whether to send it requests. */
+/** Two probes tell an orchestrator whether the process is alive, and whether to send it requests. */
 import { type HttpAnswer, jsonAnswer } from '../http/problem.js'
 import type { ConfigCounts } from '../metrics/config-counts.js'
 import { type Caller, type Endpoint, may, open } from './endpoint.js'
@@ -12,7 +12,7 @@ export interface Health {
   configState(): ConfigCounts
 }
 
-/** Everybody gets the status; what else there is to say needs the role `read`. */
+/** Everybody gets the status; the details need the role `read`. */
 export function probes({ isServing, workers, configState }: Health): readonly Endpoint[] {
   const alive = open(() => jsonAnswer(200, { status: 'ok' }))
   const ready = open((_req, caller) => readiness(caller))

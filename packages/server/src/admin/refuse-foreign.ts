@@ -11,7 +11,7 @@ const LOOPBACK = /^(?:localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])$/i
 const HOST = /^(\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9._-]{1,255})(?::\d{1,5})?$/
 const SAME_SITE = ['same-origin', 'none']
 
-/** By which names the port may be called. */
+/** The names by which the port may be called. */
 export interface OwnNames {
   /** Whether any address will do. It is no page's name; and where tokens are asked for, other machines may call. */
   readonly addresses: boolean

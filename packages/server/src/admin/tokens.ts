@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Caller, Role } from './endpoint.js'
 
-/** Who may call the admin port, and with which secret. */
+/** A token: whoever has its secret may call the admin port in its role. */
 export interface Token {
   readonly name: string
   readonly role: Role

@@ -1,7 +1,7 @@
 /** The flags of `headgate serve` for the port of decisions, operators, probes and metrics, and who may call it. */
 import { isIPv4 } from 'node:net'
 import type { Command } from 'commander'
-import { describeValue, type Environment } from 'headgate/config'
+import { type Environment, mismatch } from 'headgate/config'
 import { ROLES, type Role } from '../admin/endpoint.js'
 import type { Token } from '../admin/tokens.js'
 import type { AdminOptions } from '../service.js'
@@ -22,7 +22,7 @@ export interface AdminFlags {
 const FLAG = '--admin-token'
 const TOKEN = /^([A-Za-z0-9_.-]{1,64}):(\w+):(file|env):(.+)$/
 const SHAPE = `name:role:file:path or name:role:env:VARIABLE, the role one of ${ROLES.join(', ')}`
-/** What may stand in a header, and in a shell without quotes. */
+/** A token may stand in a header, and in a shell without quotes. */
 const SENDABLE = /^[\x21-\x7e]+$/
 const NAME = /^[a-z0-9]([a-z0-9.-]{0,253}[a-z0-9])?$/
 
@@ -48,7 +48,7 @@ export function addAdminFlags(command: Command): void {
     .option('--show-subjects', 'show operators who was refused, instead of masked names')
 }
 
-/** What the flags say, with the secrets they name. */
+/** Reads the flags, and the secrets they name. */
 export async function adminOptions(flags: AdminFlags, environment: Environment): Promise<AdminOptions> {
   const tokens: Token[] = []
   for (const text of flags.adminToken ?? []) tokens.push(await readToken(text, environment))
@@ -61,12 +61,10 @@ export async function adminOptions(flags: AdminFlags, environment: Environment):
 
 async function readToken(text: string, environment: Environment): Promise<Token> {
   const [, name = '', role = '', kind, place = ''] = TOKEN.exec(text) ?? []
-  // What came is not repeated: it may be a secret that was typed by mistake.
+  // We do not repeat the value: it may be a secret that was typed by mistake.
   if (name === '') throw new UsageError(`${FLAG}: expected ${SHAPE}; got something else`)
   if (!ROLES.includes(role as Role)) {
-    throw new UsageError(
-      `${FLAG} ${name}: expected a role of ${ROLES.join(', ')}; got ${describeValue(role)}`,
-    )
+    throw new UsageError(`${FLAG} ${name}: ${mismatch(`a role of ${ROLES.join(', ')}`, role)}`)
   }
   const source = `${FLAG} ${name}`
   const secret =
@@ -92,16 +90,16 @@ function refuseDoubles(tokens: readonly Token[]): void {
   }
 }
 
-/** Without tokens whoever reaches the port may change every limit, and nothing asks who that is. */
+/** Without tokens, everybody who reaches the port may change every limit. */
 function refuseOpen(host: string): void {
   if (host === '::1' || (isIPv4(host) && host.startsWith('127.'))) return
   throw new UsageError(
-    `--admin-host: expected a loopback address (127.0.0.1, ::1), or ${FLAG} to say who may call; got ${describeValue(host)}`,
+    `--admin-host: ${mismatch(`a loopback address (127.0.0.1, ::1), or ${FLAG} to say who may call`, host)}`,
   )
 }
 
 function parseName(text: string): string {
   const name = text.toLowerCase()
   if (NAME.test(name)) return name
-  throw new UsageError(`--admin-name: expected a host name without port; got ${describeValue(text)}`)
+  throw new UsageError(`--admin-name: ${mismatch('a host name without port', text)}`)
 }

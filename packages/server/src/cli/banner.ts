@@ -18,7 +18,7 @@ export interface BannerFacts {
   readonly workers: number
 }
 
-/** What is told at the start: what listens where, who gets what, and a line to try it with. */
+/** The lines a server prints at the start: where it listens, which limits hold, and a command to try it with. */
 export function banner(service: Service, { isDemo, limits, isOpen, workers }: BannerFacts): string {
   const { example } = service
   return [

@@ -14,13 +14,13 @@ interface DoctorFlags {
   readonly json?: boolean
 }
 
-/** What was found at one node, or about the whole. */
+/** The findings about one node, or about the whole. */
 interface Report {
   readonly node: string
   readonly findings: readonly Finding[]
 }
 
-/** Something that keeps limits from working was found, and has been said. */
+/** Doctor found something that keeps limits from working, and has printed it. */
 class UnsoundError extends Error {}
 
 /** Adds `headgate doctor`. */
@@ -69,7 +69,7 @@ async function examine(flags: DoctorFlags): Promise<readonly Report[]> {
     const store = createRedisStore({
       url,
       onStoreFailure: 'throw',
-      // Whether it decides is asked here; how quickly, is a check of its own.
+      // Here we only ask whether it decides; how quickly is a check of its own.
       deadlineMs: 1_000,
       onWarning: () => {},
       ...fleetOf(config),

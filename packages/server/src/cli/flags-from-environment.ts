@@ -1,6 +1,6 @@
 /** Every flag of a command may be set in the environment: `--admin-port` as `HEADGATE_ADMIN_PORT`. */
 import { type Command, InvalidArgumentError, type Option } from 'commander'
-import { describeValue, type Environment } from 'headgate/config'
+import { type Environment, mismatch } from 'headgate/config'
 import { UsageError } from './usage-error.js'
 
 const SWITCH = new Map([
@@ -23,7 +23,7 @@ export function takeFlagsFrom(environment: Environment, command: Command): void 
   }
 }
 
-/** An error about a flag, by the name of the variable where that has said it. */
+/** An error about a flag names the variable instead, where the value came from there. */
 export function inVariable(error: unknown, command: Command): unknown {
   if (!(error instanceof UsageError)) return error
   const option = command.options.find(({ long }) => long && new RegExp(`^${long}[: ]`).test(error.message))
@@ -49,5 +49,5 @@ function parsed(option: Option, value: string): unknown {
 function parseSwitch(option: Option, value: string): boolean {
   const isOn = SWITCH.get(value.toLowerCase())
   if (isOn !== undefined) return isOn
-  throw new UsageError(`${variableOf(option)}: expected on or off; got ${describeValue(value)}`)
+  throw new UsageError(`${variableOf(option)}: ${mismatch('on or off', value)}`)
 }

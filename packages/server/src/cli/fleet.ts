@@ -1,4 +1,4 @@
-import { type Config, describeValue, type Environment } from 'headgate/config'
+import { type Config, type Environment, mismatch } from 'headgate/config'
 import type { RedisStoreOptions } from 'headgate/redis'
 import { UsageError } from './usage-error.js'
 
@@ -11,12 +11,10 @@ export function withService(config: Config, flag: string | undefined, environmen
   if (service === undefined) return config
   if (SERVICE.test(service)) return { ...config, service }
   const source = flag === undefined ? VARIABLE : '--service'
-  throw new UsageError(
-    `${source}: expected up to 64 letters, digits, _ . or -; got ${describeValue(service)}`,
-  )
+  throw new UsageError(`${source}: ${mismatch('up to 64 letters, digits, _ . or -', service)}`)
 }
 
-/** What a store is told of the fleet that a configuration belongs to. */
+/** Tells a store to which fleet a configuration belongs. */
 export function fleetOf({
   prefix,
   tenant,

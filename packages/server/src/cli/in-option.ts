@@ -1,10 +1,10 @@
-/** What is refused, in the words of the command line. */
+/** Translates a refusal into the words of the command line. */
 import { isHeadgateError } from 'headgate'
 import { isStoreFailure } from '../operators/failure-kind.js'
 import { RefusedError, UnavailableError } from '../operators/operator-errors.js'
 import { UsageError } from './usage-error.js'
 
-/** What the decision API calls a field, and which option says it. */
+/** The option of the command line for each field of the decision API. */
 const OPTIONS = new Map([
   ['enabled', '--on'],
   ['multiplier', '--multiplier'],

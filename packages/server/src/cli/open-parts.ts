@@ -1,8 +1,8 @@
-/** What every process of `headgate serve` begins with: its log, the policy file, and where limits are kept. */
+/** The parts that every process of `headgate serve` begins with: its log, the policy file, and where limits are kept. */
 import {
   type Config,
-  describeValue,
   loadSettings,
+  mismatch,
   parseUpstream,
   type Settings,
   type UpstreamConfig,
@@ -122,9 +122,10 @@ async function tlsFiles({ tlsCert, tlsKey }: ServeFlags): Promise<CertificateFil
 function typedUpstream({ upstream }: ServeFlags): UpstreamConfig | null {
   if (upstream === undefined) return null
   if (parseUpstream(upstream) !== null) return upstreamOf(upstream)
-  // What stands before an @ may be a password.
-  const got = upstream.includes('@') ? 'one with an @' : describeValue(upstream)
-  throw new UsageError(
-    `--upstream: expected http://host:port or https://host:port without path, query or credentials; got ${got}`,
-  )
+  // The part before an @ may be a password.
+  const expected = 'http://host:port or https://host:port without path, query or credentials'
+  const words = upstream.includes('@')
+    ? `expected ${expected}; got one with an @`
+    : mismatch(expected, upstream)
+  throw new UsageError(`--upstream: ${words}`)
 }

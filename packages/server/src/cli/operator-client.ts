@@ -49,7 +49,7 @@ async function redisOperatorClient(
 ): Promise<OperatorClient> {
   const config = flags.config === undefined ? defineConfig({}) : await loadConfig(flags.config)
   const secret = await subjectSecret(flags.subjectSecretFile, process.env)
-  // Whoever decides nothing without Redis is not counted among those who share its limits.
+  // A command that never decides without Redis is not counted among the processes that share its limits.
   const store = inOption('--redis', () =>
     createRedisStore({ url, ...fleetOf(config), onStoreFailure: 'throw' }),
   )

@@ -1,7 +1,7 @@
 import { userInfo } from 'node:os'
 import type { Command } from 'commander'
 import type { Duration, Override, OverrideOptions, OverrideTarget } from 'headgate'
-import { describeValue, printable } from 'headgate/config'
+import { mismatch, printable } from 'headgate/config'
 import { numberOf } from './number-of.js'
 import { answer, at, type PlaceFlags, withOperatorClient } from './place.js'
 import type { Terminal } from './terminal.js'
@@ -114,7 +114,7 @@ function overrideOf(flags: SetFlags): OverrideOptions {
 function limitOf(text: string): readonly [id: string, units: number] {
   const [, id, units] = /^([^=]+)=([^=]+)$/.exec(text) ?? []
   if (id !== undefined && units !== undefined) return [id, numberOf('--limit', units)]
-  throw new UsageError(`--limit: expected id=units, such as log-1m=500; got ${describeValue(text)}`)
+  throw new UsageError(`--limit: ${mismatch('id=units, such as log-1m=500', text)}`)
 }
 
 /** In a container the user often has a number only. */

@@ -33,7 +33,7 @@ export function answer(terminal: Terminal, { json }: PlaceFlags, value: unknown,
   terminal.print(json ? printable(JSON.stringify(value)) : words)
 }
 
-/** Does the work at the place that the flags name, and says what is refused in the words of the command line. */
+/** Does the work at the place that the flags name. Refusals are told in the words of the command line. */
 export async function withOperatorClient(
   flags: PlaceFlags,
   terminal: Terminal,

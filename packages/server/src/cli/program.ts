@@ -26,7 +26,7 @@ import { readVersion } from './version.js'
 import { addWatchCommands } from './watch-commands.js'
 import { wholeNumber } from './whole-number.js'
 
-/** What the exit code of a command says to a script; `docs/reference/cli.md` explains them. */
+/** Exit codes tell a script how a command ended; `docs/reference/cli.md` explains them. */
 const EXIT = { ok: 0, failure: 1, usage: 2, unavailable: 3, notHeadgate: 4, denied: 5 }
 
 /** Runs a command line and resolves to the exit code. Never throws: what went wrong is on the terminal. */
@@ -126,7 +126,10 @@ function buildProgram(terminal: Terminal): Command {
   return program
 }
 
-/** What is not known is repeated, and may be a secret: a subject in place of a command, what stands behind an option's =. */
+/**
+ * Commander repeats words it does not know, and they may be secrets: a subject typed as a command, a value behind an
+ * option's =.
+ */
 function withoutSecrets(complaint: string): string {
   return complaint
     .replace(/^(error: unknown option '[^'=]*)=[^\n]*'/, "$1=…'")

@@ -1,4 +1,4 @@
-/** How far long work is, on the last line of a terminal; nothing where nobody watches. */
+/** Shows on the last line of a terminal how far long work is; shows nothing where nobody watches. */
 export interface Progress {
   show(state: ProgressState): void
   /** Takes the line away again. */

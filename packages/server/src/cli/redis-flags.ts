@@ -1,6 +1,6 @@
 /** The flags of `headgate serve` for Redis: where it is, and when it is given up. */
 import type { Command } from 'commander'
-import { describeValue } from 'headgate/config'
+import { mismatch } from 'headgate/config'
 import type { RedisStoreOptions } from 'headgate/redis'
 import { readPem } from './read-pem.js'
 import { UsageError } from './usage-error.js'
@@ -18,7 +18,7 @@ export interface RedisFlags {
   readonly functions?: boolean
 }
 
-/** What a Redis store is told, beside the fleet it belongs to. */
+/** The options of a Redis store, except for the fleet it belongs to. */
 export type RedisSettings = Pick<
   RedisStoreOptions,
   'deadlineMs' | 'breakerFailures' | 'probeAfterMs' | 'maxCallsPerSecond' | 'share' | 'use'
@@ -72,5 +72,5 @@ export async function redisSettings(flags: RedisFlags): Promise<RedisSettings> {
 function parseShare(text: string): NonNullable<RedisStoreOptions['share']> {
   const [, part, of] = SHARE.exec(text) ?? []
   if (part !== undefined && of !== undefined) return { part: Number(part), of: Number(of) }
-  throw new UsageError(`--share: expected a part and the whole, such as 1/3; got ${describeValue(text)}`)
+  throw new UsageError(`--share: ${mismatch('a part and the whole, such as 1/3', text)}`)
 }

@@ -1,7 +1,7 @@
 import { printable } from 'headgate/config'
 import type { RefusedSubject } from '../operators/operator-client.js'
 
-/** Who was refused, what is left of its limits, and why it was. */
+/** Tells in lines who was refused, what is left of its limits, and why. */
 export function refusedWords({ subject, handle, tier, limits, violations }: RefusedSubject): string {
   const refused = violations.map(
     ({ atMs, policy, limit, reason }) =>

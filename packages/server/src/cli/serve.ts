@@ -38,7 +38,7 @@ export async function serve(flags: ServeFlags, terminal: Terminal): Promise<void
   const alerts = await alertOptions(flags, process.env)
   refuseWorkersWithoutRedis(flags)
   const stopped = stopSignal()
-  // Whoever read our lines may leave; the gateway stays.
+  // The reader of our output may go away; the gateway stays.
   process.stdout.on('error', () => {})
   const { live, isDemo, limits, options } = await openParts(flags, terminal)
   const { log } = options

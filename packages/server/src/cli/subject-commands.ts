@@ -23,7 +23,7 @@ interface CheckFlags extends AskFlags {
   readonly peek?: boolean
 }
 
-/** The request was denied, and that has been said. */
+/** The request was denied, and the command has printed so. */
 export class DeniedError extends Error {}
 
 /** Adds `headgate check`, `headgate inspect` and `headgate reset`. */

@@ -19,7 +19,7 @@ export function createTerminal(out: Writer, err: Writer): Terminal {
   }
 }
 
-/** Text of our own may have several lines; what others put into one was escaped when the line was made. */
+/** Our own text may have several lines; text of others was escaped when it was put into one. */
 function printableLines(text: string): string {
   return text.split('\n').map(printable).join('\n')
 }

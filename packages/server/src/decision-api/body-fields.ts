@@ -1,6 +1,8 @@
-/** Reading the fields of a JSON body: what is wrong is refused with the field's name, what was expected and what came. */
+/**
+ * Reading the fields of a JSON body: what is wrong is refused with the field's name, what was expected and what came.
+ */
 import type { SubjectInput } from 'headgate'
-import { describeValue, nearestName, shownName } from 'headgate/config'
+import { mismatch, shownName } from 'headgate/config'
 import { RequestError } from '../admin/request-error.js'
 
 /** A JSON object, of which nothing else is known. */
@@ -58,7 +60,5 @@ export function bad(
   got: unknown,
   known: Iterable<string> = [],
 ): RequestError {
-  const nearest = nearestName(got, known)
-  const hint = nearest === null ? '' : `; did you mean "${nearest}"?`
-  return new RequestError(400, field, `expected ${expected}; got ${describeValue(got)}${hint}`)
+  return new RequestError(400, field, mismatch(expected, got, known))
 }

@@ -6,7 +6,7 @@ export type DecisionAnswer = ReturnType<Decision['toJSON']> & {
   readonly status: 200 | 429 | 503
   /** By their names: ready to be copied to the response. */
   readonly headers: Readonly<Record<string, string>>
-  /** By which what was charged can be given back, where that was asked for, and a place be released, where one was taken. */
+  /** The reference for `/v1/refund`, where it was asked for, and for `/v1/release`, where a place was taken. */
   readonly reference?: string
 }
 

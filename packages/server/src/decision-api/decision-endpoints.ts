@@ -20,7 +20,7 @@ export function decisionEndpoints(gate: Gate, log: Log): readonly Endpoint[] {
   const references = createReferences()
   const names = (): Names => ({ policies: new Set(gate.policyNames), tiers: new Set(gate.tierNames) })
 
-  /** Whoever asks soundly gets a decision, whatever becomes of the limiter. */
+  /** A sound question gets a decision, whatever becomes of the limiter. */
   async function decide(action: 'check' | 'peek', asked: AskedCheck): Promise<Decision> {
     try {
       return await ask(gate, action, asked)
@@ -37,7 +37,7 @@ export function decisionEndpoints(gate: Gate, log: Log): readonly Endpoint[] {
     const decisions = await Promise.all(
       checks.map(async asked => {
         const decision = await decide(action, asked)
-        // Whoever asked over HTTP may be lost without a word: nobody here holds its place for longer.
+        // A caller over HTTP may be lost without a word, so nobody here renews its place.
         decision.letExpire()
         const isWanted = action === 'check' && asked.refundable && canBeRefunded(decision)
         return decisionAnswer(decision, isWanted || decision.isHeld ? references.remember(decision) : null)
@@ -61,7 +61,10 @@ export function decisionEndpoints(gate: Gate, log: Log): readonly Endpoint[] {
     return jsonAnswer(200, { released: true })
   }
 
-  /** Reads the reference, and then finds the decision: a mistake elsewhere in the body comes before one that is forgotten. */
+  /**
+   * Reads the reference, and then finds the decision: a mistake elsewhere in the body comes before one that is
+   * forgotten.
+   */
   function decisionOf(body: Readonly<Record<string, unknown>>): () => Decision {
     const reference = textOf(body.reference ?? '', 'reference') as string
     return () => {
@@ -109,7 +112,7 @@ function ask(gate: Gate, action: 'check' | 'peek', asked: AskedCheck): Promise<D
   return action === 'check' ? gate.request(asked.facts) : gate.peekRequest(asked.facts)
 }
 
-/** Only what the store itself charged is there to be given back. */
+/** Only units that the store itself charged can be given back. */
 function canBeRefunded({ allowed, cost, binding, source }: Decision): boolean {
   return allowed && cost > 0 && binding !== null && (source === 'redis' || source === 'memory')
 }

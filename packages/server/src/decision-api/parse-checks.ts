@@ -1,6 +1,6 @@
 /**
- * What a body asks: about a policy or tier by its name, or about a request by the rules of the policy file. A body with a
- * `method`, a `path` or a list of subjects is about a request.
+ * Reads the questions in a body: about a policy or tier by its name, or about a request by the rules of the policy
+ * file. A body with a `method`, a `path` or a list of subjects is about a request.
  */
 import { type Ask, claimedMethods, type RequestFacts, type SubjectInput } from 'headgate'
 import { RequestError } from '../admin/request-error.js'
@@ -66,7 +66,7 @@ function isAboutRequest({ method, path, subject }: Fields): boolean {
   return method !== undefined || path !== undefined || Array.isArray(subject)
 }
 
-/** What is asked of a policy or a tier by its name. */
+/** Reads a check that names a policy or a tier. */
 export function parseNamed(
   check: Fields,
   prefix: string,

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Decision } from 'headgate'
 
-/** Decisions that may be given back, by what their callers know of them. */
+/** Remembers decisions that may be given back, by the reference their callers were told. */
 export interface References {
   /** A name for the decision that nobody can guess. */
   remember(decision: Decision): string

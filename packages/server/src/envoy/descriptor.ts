@@ -1,4 +1,4 @@
-/** What Envoy asks, whichever protocol brought it. */
+/** A question of Envoy's, whichever protocol brought it. */
 
 export interface RateLimitAsk {
   readonly domain: string

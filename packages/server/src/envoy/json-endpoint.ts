@@ -75,7 +75,7 @@ function either(fields: Fields, camel: string, snake: string): unknown {
   return fields[camel] ?? fields[snake]
 }
 
-/** What is left out is empty. */
+/** A field that is left out is empty. */
 function textAt(value: unknown, at: string): string {
   if (value === undefined || value === null) return ''
   if (typeof value === 'string') return value

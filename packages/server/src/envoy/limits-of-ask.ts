@@ -1,11 +1,11 @@
-/** What a question of Envoy's comes to: which limit each descriptor meets, and the alternatives that are asked for. */
+/** Turns a question of Envoy's into limits: the one each descriptor meets, and the alternatives that are asked for. */
 import type { GivenLimit, GivenLimits, SubjectInput } from 'headgate'
 import type { DescriptorConfig, DescriptorLimit } from './config/descriptor-tree.js'
 import { defaultLimit } from './config/parse-rate-limit.js'
 import type { Descriptor, Entry, RateLimitAsk } from './descriptor.js'
 import { type MatchedLimit, matchDescriptor } from './match-descriptor.js'
 
-/** What becomes of one descriptor. */
+/** The limit that one descriptor meets, or why it meets none. */
 export interface ResolvedDescriptor {
   /** Null: nothing is configured for it. */
   readonly limit: DescriptorLimit | null
@@ -37,7 +37,7 @@ export function resolveAsk(config: DescriptorConfig, ask: RateLimitAsk): Resolve
     const descriptor = ask.descriptors[index] as Descriptor
     const hits = descriptor.hitsAddend ?? Math.max(1, ask.hitsAddend)
     const given = givenLimit(ask.domain, found, hits)
-    // What is given back is then looked at, to say what is left.
+    // After giving units back we peek, to say how many are left.
     if (descriptor.isNegativeHits && hits > 0) refunds.push(given)
     const { mode } = found.limit
     const part = mode === 'enforce' ? 'enforced' : mode

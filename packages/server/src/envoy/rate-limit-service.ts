@@ -11,7 +11,7 @@ export class UnavailableError extends Error {
 
 export interface DescriptorStatus {
   readonly isOver: boolean
-  /** What is advertised; null where nothing is known. */
+  /** The quota to advertise; null where nothing is known. */
   readonly current: Pick<DescriptorLimit, 'requestsPerUnit' | 'unit' | 'name'> | null
   readonly remaining: number
   /** When over: until there is room again. Else until everything is free. Null where nothing is known. */
@@ -95,7 +95,7 @@ function statusOf(
   }
 }
 
-/** What the first alternative says of it, or the one that was charged where it is in that. */
+/** The verdict of the first alternative, or of the charged one where that has the descriptor. */
 function verdictAt(
   { part, index }: NonNullable<ResolvedDescriptor['place']>,
   enforced: number,

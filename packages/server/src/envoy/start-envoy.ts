@@ -18,7 +18,7 @@ export interface EnvoyOptions {
   readonly metadata: boolean
 }
 
-/** What it decides by, whichever way it is asked. */
+/** The service that decides, whichever way it is asked. */
 export interface RateLimits {
   readonly service: RateLimitService
   /** For the admin port. */

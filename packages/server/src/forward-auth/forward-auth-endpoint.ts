@@ -10,12 +10,12 @@ import { type OriginalRequest, originalRequest } from './original-request.js'
 
 export interface ForwardAuthOptions {
   readonly gate: Pick<Gate, 'request' | 'decideFault'>
-  /** Who is asking, by the file of the moment. */
+  /** Finds who is asking, by the file that is in force. */
   identify(): Identify
   readonly log: Log
 }
 
-/** What the client is to be told, whatever the proxy makes of the status. */
+/** Carries the status the client should get, whatever the proxy makes of ours. */
 const STATUS_HEADER = 'Headgate-Status'
 /** nginx takes no other refusals. */
 const DENIED = ['401', '403', '429']

@@ -1,6 +1,6 @@
 /**
- * The request that a proxy asks about. The proxy sends a request of its own, with the headers of the original one and a few
- * that say what that was: nginx as its configuration has it, Traefik and Caddy as `X-Forwarded-*`.
+ * The request that a proxy asks about. The proxy sends a request of its own, with the headers of the original one and a
+ * few that say what that was: nginx as its configuration has it, Traefik and Caddy as `X-Forwarded-*`.
  */
 import type { IncomingMessage } from 'node:http'
 import { claimedMethods } from 'headgate'
@@ -10,7 +10,7 @@ import { httpRequest } from '../http/http-request.js'
 import { headerValues, similarHeaderValues } from '../http/raw-headers.js'
 
 export interface OriginalRequest {
-  /** As those see it who find out who is asking: its peer is the client of the proxy. */
+  /** The request in the shape that sources of subjects read: its peer is the client of the proxy. */
   readonly request: HttpRequest
   readonly method: string
   readonly path: string
@@ -40,8 +40,8 @@ export function originalRequest(req: IncomingMessage): OriginalRequest {
 }
 
 /**
- * What the proxy says. It overwrites the header it uses and leaves the others as the client sent them: two that say
- * different things are one that the client made up.
+ * Reads what the proxy says. It overwrites the header it uses and leaves the others as the client sent them: two that
+ * say different things are one that the client made up.
  */
 function theOne(req: IncomingMessage, names: readonly string[]): string {
   const said = new Set(names.flatMap(name => headerValues(req, name)))

@@ -16,7 +16,7 @@ import type { UpstreamPool } from './upstream-pool.js'
 
 export interface AdmitOptions {
   readonly gate: Gate
-  /** What applies now. Asked once for a request, which is then served by it to its end. */
+  /** Returns the configuration in force. Called once for a request, which is then served by it to its end. */
   serving(): Serving
   readonly bounds: Bounds
   readonly log: Log
@@ -36,9 +36,9 @@ export interface Admitted {
   /** The name the client asked for. */
   readonly host: string
   readonly isPeerTrusted: boolean
-  /** What the upstream is told beside what the client sent. */
+  /** Headers the upstream gets beside those of the client. */
   readonly introduction: readonly HeaderField[]
-  /** What the response carries beside what the upstream says. */
+  /** Headers the response carries beside those of the upstream. */
   readonly headers: readonly HeaderField[]
   leave(status: number | null): void
 }
@@ -59,7 +59,7 @@ const TOO_MANY_AT_ONCE: Refusal = {
 }
 const NO_ROUTE: Refusal = { status: 404, detail: 'No route is for this host and path.' }
 
-/** Makes what every request is asked before anything else is done with it. Null: the client has gone already. */
+/** Makes the function that decides on a request before anything else is done with it. Null: the client has gone already. */
 export function createAdmit({ gate, serving, bounds, log, onNoPlace }: AdmitOptions) {
   const clients = countInFlight(bounds.maxClientRequests)
   const enterUpstream = createEnterUpstream(bounds)

@@ -1,5 +1,5 @@
 /**
- * Which headers cross the gateway. What belongs to one connection stays on it, both ways; so does every header that
+ * Picks the headers that cross the gateway. Those of one connection stay on it, both ways; so does every header that
  * `Connection` names. What we say about the client is said by us alone, and first: a server that counts headers drops
  * the last ones.
  */

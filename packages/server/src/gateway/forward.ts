@@ -13,13 +13,13 @@ import { poolName, type UpstreamPool, type UpstreamServer } from './upstream-poo
 export interface Exchange {
   readonly req: IncomingMessage
   readonly res: ServerResponse
-  /** What the upstream is told beside what the client sent. */
+  /** Headers the upstream gets beside those of the client. */
   readonly introduction: readonly HeaderField[]
   /** The name the client asked for. */
   readonly host: string
   /** Whether the connection's peer is a proxy whose word about the client is taken. */
   readonly isPeerTrusted: boolean
-  /** What the decision adds to the response. */
+  /** Headers the decision adds to the response. */
   readonly headers: readonly HeaderField[]
 }
 
@@ -41,7 +41,7 @@ const CLOSED = ['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']
 /** Nothing was sent: even what must not be asked twice may be asked elsewhere. */
 const NOT_CONNECTED =
   /^(?:ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|ENOTFOUND|EAI_AGAIN|UND_ERR_CONNECT_TIMEOUT|ERR_TLS_\w+|ERR_SSL_\w+|UNABLE_TO_\w+)$|CERT|SELF_SIGNED/
-/** What came is no answer that can be passed on. */
+/** The upstream's answer cannot be passed on. */
 const UNREADABLE = /^(?:HPE_\w+|UND_ERR_HEADERS_OVERFLOW|UNSENDABLE)$/
 /** How undici calls an answer to nothing, and one that switches protocols unasked. */
 const NOT_ASKED_FOR = ['bad response', 'bad upgrade']

@@ -1,5 +1,5 @@
 /**
- * What the upstream is told about where a request comes from. Entries that trusted proxies have added are kept and
+ * Tells the upstream where a request comes from. Entries that trusted proxies have added are kept and
  * extended; what anybody else writes is not passed on.
  */
 import type { IncomingMessage } from 'node:http'

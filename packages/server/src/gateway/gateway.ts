@@ -18,7 +18,7 @@ import { throttledLog } from './throttled-log.js'
 import { openTunnel } from './websocket.js'
 import { withoutOffer } from './without-offer.js'
 
-/** What is told of every request that has ended. */
+/** One line of the access log: a request that has ended. */
 export interface AccessEntry {
   readonly id: string | null
   readonly client: string | null

@@ -15,7 +15,7 @@ export function quotaWords({ limit, windowUs, burst, unit }: Quota): string {
   return `${limit.toLocaleString('en')} ${period}${atOnce}`
 }
 
-/** Who set the limit: the tier's name or the policy's. */
+/** Names the tier or the policy that set the limit. */
 function ruleName({ tier, policy }: Pick<Decision, 'tier' | 'policy'>): string {
   return tier ?? policy
 }

@@ -1,9 +1,9 @@
-/** What the gateway does not pass on to a client: answers that two clients could read in two ways. */
+/** The gateway does not pass on answers that two clients could read in two ways. */
 
 import { headerValues } from '../http/raw-headers.js'
 import type { AnswerHead } from './end-to-end-headers.js'
 
-/** What Node would refuse to write after it has kept it: everything but tabs and what is visible. */
+/** Node takes a header with such characters and fails when it writes it: anything but tabs and visible ones. */
 const UNSENDABLE = /[^\t\x20-\x7e\x80-\xff]/
 const NAME = /^[\w!#$%&'*+.^`|~-]+$/
 

@@ -1,6 +1,6 @@
 /**
- * What the gateway does not let near the upstream: requests that two servers could read in two ways, and requests to
- * be something other than a gateway. Node's strict parser has already refused what is not HTTP at all.
+ * Requests that the gateway keeps away from the upstream: those two servers could read in two ways, and those that ask
+ * it to be something other than a gateway. Node's strict parser has already refused what is not HTTP at all.
  */
 import type { IncomingMessage } from 'node:http'
 import type { Refusal } from '../http/problem.js'

@@ -5,7 +5,7 @@ import type { Origin } from './forwarded-headers.js'
 
 const ID = /^[\w.:/+=@-]{1,128}$/
 
-/** What a request is called in the logs of everybody it passes: as a trusted proxy named it, or a name of ours. */
+/** Names a request for the logs of everybody it passes: as a trusted proxy named it, or by a name of ours. */
 export function requestId(req: IncomingMessage, { isPeerTrusted }: Origin): string {
   if (isPeerTrusted) {
     const given = headerValues(req, 'x-request-id')

@@ -1,4 +1,4 @@
-/** Which upstream a request goes to: by its host, then by the longest beginning of its path. */
+/** Finds the upstream of a request: by its host, then by the longest beginning of its path. */
 import type { Config, UpstreamConfig } from 'headgate/config'
 
 /** The upstream for a `Host` and a path with its query; null where there is none. */
@@ -15,7 +15,7 @@ interface Compiled<Target> {
 const ANY_WEIGHT = 0
 const BELOW_WEIGHT = 1
 const NAME_WEIGHT = 1_000
-/** What a server would resolve before it looks at a path. */
+/** Dots and backslashes, which servers resolve before they look at a path. */
 const HAS_DOTS = /(?:^|[/\\])(?:\.|%2e){1,2}(?:[/\\?#]|$)|\\/i
 
 export function createFindRoute<Target>(

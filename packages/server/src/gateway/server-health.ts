@@ -24,7 +24,7 @@ export function createServerHealth(): ServerHealth {
     isUp(nowMs) {
       if (failures < FAILURES_IN_A_ROW) return true
       if (nowMs < restsUntilMs) return false
-      // Whoever asked is the trial; the others wait for what comes of it.
+      // This request is the trial; the others wait for its outcome.
       restsUntilMs = nowMs + restMs
       return true
     },

@@ -1,10 +1,10 @@
-/** What a line says, in fields for machines. Never who was asking, where that is a secret. */
+/** The fields of a line, for machines. They never name a caller whose name is a secret. */
 export interface LogFields {
   /** `info` if left out. */
   readonly level?: 'info' | 'warn' | 'error'
   /** Why it happened. */
   readonly cause?: string
-  /** What is done about it, and what that means for requests. */
+  /** The consequence: what we do about it, and what that means for requests. */
   readonly consequence?: string
 }
 

@@ -20,11 +20,11 @@ export interface UpstreamPool {
   readonly concurrency: AdaptiveConcurrency | null
   /** The one to ask: of those that are well, the one with the fewest requests under way; none that was tried already. */
   choose(tried: readonly UpstreamServer[]): UpstreamServer | null
-  /** Lets go of what is kept, once what is under way has ended. */
+  /** Closes the kept connections, once requests under way have ended. */
   close(): void
 }
 
-/** What holds for connections to every upstream. */
+/** Settings of the connections to every upstream. */
 export interface UpstreamSettings {
   /** An authority to trust beside those Node trusts, in PEM. */
   readonly ca?: string

@@ -1,6 +1,7 @@
 /**
  * WebSocket through the gateway: the handshake is a request like any other, decided on and counted; what follows it is
- * bytes both ways. Nothing that comes before the upstream has agreed is passed on: it may be a request that nobody counts.
+ * bytes both ways. Nothing that comes before the upstream has agreed is passed on: it may be a request that nobody
+ * counts.
  */
 import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
@@ -21,7 +22,7 @@ const EARLY: Refusal = { status: 400, detail: 'Upgrade: expected nothing before 
 export interface Handshake {
   readonly req: IncomingMessage
   readonly socket: Socket
-  /** What came behind the handshake already. */
+  /** Bytes that came right behind the handshake. */
   readonly head: Buffer
 }
 

@@ -5,8 +5,9 @@ import { hasBody } from './end-to-end-headers.js'
 
 /**
  * Serves a request that offers another protocol as what it is otherwise, as RFC 9110 (7.8) lets a server do. node:http
- * gives up a connection on which it met an offer, so the request is put before it again, written anew: what `Connection`
- * does not name is no offer. The gateway closes the connection after it, since bytes of the other protocol may follow.
+ * gives up a connection on which it met an offer, so the request is put before it again, written anew: what
+ * `Connection` does not name is no offer. The gateway closes the connection after it, since bytes of the other protocol
+ * may follow.
  */
 export function withoutOffer(
   server: Server,
@@ -22,7 +23,7 @@ export function withoutOffer(
   if (named.length > 0) lines.push(`Connection: ${named.join(', ')}`)
   const text = Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1')
   server.emit('connection', socket)
-  // What came with a request without a body is no part of it.
+  // Bytes behind a request without a body are no part of it.
   socket.unshift(hasBody(req) ? Buffer.concat([text, head]) : text)
   socket.resume()
 }

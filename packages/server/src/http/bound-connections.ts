@@ -24,7 +24,7 @@ export type Handler = (req: IncomingMessage, res: ServerResponse) => void
 
 /** The connections of a server, within their bounds. */
 export interface BoundConnections {
-  /** What the server's handler must be wrapped in. */
+  /** Wraps the handler of the server; only a wrapped one is bounded. */
   bound(handler: Handler): Handler
   /**
    * Leaves a connection to somebody else; it goes on to be counted as its client's. False if that cannot be, because
@@ -186,7 +186,7 @@ function hasStalled(
 }
 
 function isTooSlow({ socket, body }: Connection, req: IncomingMessage, nowMs: number): boolean {
-  // What has come and was not taken is not the client's fault: it cannot send on before the upstream reads.
+  // Bytes we have not taken yet are not the client's fault: it cannot send on before the upstream reads.
   if (req.readableLength > 0) {
     body.restart(nowMs, socket.bytesRead)
     return false

@@ -6,7 +6,7 @@ import { Server as NetServer, type Socket } from 'node:net'
 const NOTICE_MS = 250
 const EVERY_MS = 25
 
-/** What stands in front of a server that does not listen itself. */
+/** The listener in front of a server that does not listen itself. */
 export interface Front {
   readonly acceptor: NetServer
   readonly http2: Http2Server

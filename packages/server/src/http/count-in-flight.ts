@@ -1,4 +1,4 @@
-/** Counts what is under way for each name, and says when it is too much. Knows only names with something under way. */
+/** Counts requests under way for each name, and says when there are too many. Knows only names that have some. */
 export interface InFlight {
   /** Takes a place and returns what gives it back, once; null when there is none left. */
   enter(name: string): (() => void) | null

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 
-/** What may be read of a body that nobody wants, so that the client gets to read our answer. */
+/** The bytes we read of a body that nobody wants, so that the client gets to read our answer. */
 export const MAX_DRAINED_BYTES = 64 * 1024
 const MAX_DRAIN_MS = 1_000
 

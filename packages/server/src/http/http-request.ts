@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { HttpRequest } from 'headgate/identify'
 import { headerValues, similarHeaderValues } from './raw-headers.js'
 
-/** A request of Node as those see it who find out who is asking. */
+/** A request of Node in the shape that sources of subjects read. */
 export function httpRequest(req: IncomingMessage): HttpRequest {
   return {
     method: req.method ?? '',

@@ -6,7 +6,7 @@ import { printable } from 'headgate/config'
 export interface Refusal {
   readonly status: number
   readonly detail: string
-  /** Which part of the request was wrong, where it has a name. */
+  /** The part of the request that was wrong, where it has a name. */
   readonly field?: string
   /** A word for programs, where there are several reasons for a status. */
   readonly reason?: string
@@ -18,7 +18,7 @@ export interface HttpAnswer {
   readonly status: number
   readonly headers: readonly HeaderField[]
   readonly body: string
-  /** What the request changed, in words, for the audit trail. */
+  /** The change the request made, in words, for the audit trail. */
   readonly change?: string
   /** Writes the body of a response that has no end by itself, in place of `body`. */
   stream?(res: ServerResponse): void

@@ -2,7 +2,7 @@
 export interface RateFloor {
   /** Begins anew with the full grace. */
   restart(nowMs: number, bytes: number): void
-  /** Whether what has come since is too little; `bytes` is a running total. */
+  /** Whether too few bytes have come since; `bytes` is a running total. */
   isBelow(nowMs: number, bytes: number): boolean
 }
 

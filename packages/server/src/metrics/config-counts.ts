@@ -1,4 +1,4 @@
-/** Of the policy file: whether the last good one is in use instead of what is there now, and how often that happened. */
+/** Counts rejected policy files, and says whether the last good one is in use instead of the present one. */
 export interface ConfigCounts {
   readonly config: 'current' | 'stale'
   readonly refusedConfigs: number

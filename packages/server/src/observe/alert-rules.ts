@@ -1,6 +1,6 @@
 /**
- * When operators are called. Each alert is a value and the threshold it must not pass; it fires when it has been beyond it
- * for as long as it is held, and is over when it has been within for as long as it takes to believe that.
+ * When operators are called. Each alert is a value and the threshold it must not pass; it fires when it has been beyond
+ * it for as long as it is held, and is over when it has been within for as long as it takes to believe that.
  */
 
 export const ALERT_NAMES = [
@@ -38,7 +38,7 @@ export const DEFAULT_RULES: AlertRules = {
   'budget-memory': null,
 }
 
-/** What is looked at; null where nothing is known, which neither begins an alert nor ends it. */
+/** The figure each alert watches; null where it is not known, which neither begins an alert nor ends it. */
 export type Observation = Readonly<Record<AlertName, number | null>>
 
 export interface Alert {

@@ -12,7 +12,7 @@ export interface AlertWatchOptions {
   unixMs(): number
 }
 
-/** What a server leaves for the others, and for whoever takes over. */
+/** The alerts a server leaves for the others, and for whoever takes over. */
 export interface AlertNote {
   readonly watches: true
   readonly alerts: readonly Alert[]

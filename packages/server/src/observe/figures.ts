@@ -1,5 +1,5 @@
 /**
- * What the dashboard, the terminal and alerts read: figures of the last seconds, kept up to date once a second. Of the whole
+ * The figures that the dashboard, the terminal and alerts read: of the last seconds, kept up to date once a second. Of the whole
  * fleet where its processes leave theirs in Redis, and of this process alone while that is away.
  */
 import type { Gate } from 'headgate'
@@ -37,7 +37,7 @@ export interface FiguresOptions {
   masks(): Masks
   /** Where processes leave what they have counted; null where there is only this one. */
   readonly fleet: StatisticsStore | null
-  /** What Redis says about itself; null where there is none. */
+  /** Figures Redis gives about itself; null where there is no Redis. */
   readonly readRedis: (() => Promise<RedisFigures>) | null
   readonly budget: Budget
   readonly alerts: AlertWatch
@@ -115,7 +115,7 @@ export function createFigures(options: FiguresOptions): Figures {
       unheardSinceMs = null
       heard({ ...all, atMs: unixMs() })
     } catch {
-      // What is known of the others is held, and its age is told; this process is known.
+      // The last figures of the others are kept and shown with their age; our own are always known.
       scope = 'process'
       unheardSinceMs ??= heardOf === null ? statistics.read().startedAtMs : asOf(unixMs())
       heard({ ...report, atMs: unixMs() })

@@ -1,4 +1,4 @@
-/** The last second of a whole fleet: what its processes have left in the store, put together. */
+/** The last second of a whole fleet, put together from what its processes have left in the store. */
 import type { FleetReading, StatisticsStore } from 'headgate/redis'
 import type { Report } from 'headgate/statistics'
 import { mergeReports } from './merge-reports.js'

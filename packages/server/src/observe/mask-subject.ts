@@ -17,7 +17,7 @@ export function maskSubject(subject: string, { byType, others }: Masks): string 
 }
 
 function partOf(type: string, id: string): string {
-  // What is stored as a digest says nothing as it is.
+  // A digest gives nothing away.
   if (id.startsWith('~')) return `${id.slice(0, DIGEST)}${HIDDEN}`
   if (type === 'ip') return partOfAddress(id)
   return id.length <= 2 * SHOWN ? HIDDEN : `${id.slice(0, SHOWN)}${HIDDEN}`

@@ -52,7 +52,7 @@ export function mergeStatistics(
   }
 }
 
-/** What a process that has ended leaves behind: its counts, and nothing about how things stand. */
+/** The report that a process leaves when it ends: its counts, and nothing about how things stand. */
 export function countsAlone(ended: ProcessStatistics): ProcessStatistics {
   return {
     ...ended,

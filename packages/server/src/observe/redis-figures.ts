@@ -1,4 +1,4 @@
-/** What Redis says about itself: operations and memory, asked for every few seconds. */
+/** Reads Redis's figures about itself, operations and memory, every few seconds. */
 
 export interface RedisFigures {
   readonly usedMemoryBytes: number
@@ -12,7 +12,7 @@ export interface RedisFigures {
   readonly readAtMs: number
 }
 
-/** What Redis may cost; null where nothing is said. */
+/** Bounds on what Redis may use; null where none is set. */
 export interface Budget {
   readonly opsPerSecond: number | null
   readonly memoryBytes: number | null
@@ -20,7 +20,7 @@ export interface Budget {
 
 const EVERY_MS = 5_000
 
-/** Asks no more often than every five seconds; in between what was heard last is told. */
+/** Asks no more often than every five seconds; in between it returns the last answer. */
 export function createRedisReader(
   info: () => Promise<string>,
   isEvictionUnsafe: () => boolean,

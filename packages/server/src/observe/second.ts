@@ -1,4 +1,4 @@
-/** What was counted in one second, by this process or by the fleet, and sums of it. */
+/** The counts of one second, by this process or by the fleet, and sums of them. */
 import type { Report } from 'headgate/statistics'
 import { addLatencies, latencyQuantileMs } from 'headgate/statistics'
 
@@ -7,7 +7,7 @@ export interface Second extends Report {
   readonly atMs: number
 }
 
-/** What a row of the dashboard shows of a tier, policy, rule or source. */
+/** A row of the dashboard about a tier, policy, rule or source. */
 export interface Row {
   readonly name: string | null
   readonly allowedPerSecond: number
@@ -61,7 +61,7 @@ export function rowsBy(dimension: Dimension, seconds: readonly Second[]): Row[] 
   return busiest.map(([name, sum]) => rowOf(name, sum, during))
 }
 
-/** What decided without a policy has none to name. */
+/** A decision without a policy has none to name. */
 function nameOf(label: string | null): string | null {
   return label === '' ? null : label
 }

@@ -13,7 +13,7 @@ const PATH = /^\/v1\/subjects\/([^/?]+)(?:\/(reset|override))?(?:\?|$)/
 const SHOWN_VIOLATIONS = 20
 
 export function subjectEndpoints(gate: Gate, figures: Figures): readonly Endpoint[] {
-  /** Who a path is about. Throws where it is about something else than `action`. */
+  /** Reads the subject in a path. Throws where the path is not for `action`. */
   function subjectOf(req: IncomingMessage, action: 'reset' | 'override' | undefined): SubjectInput {
     const [, name, asked] = PATH.exec(req.url ?? '') ?? []
     if (name === undefined || asked !== action) {
@@ -26,7 +26,7 @@ export function subjectEndpoints(gate: Gate, figures: Figures): readonly Endpoin
     throw new RequestError(404, 'subject', `no subject of handle ${text} has been denied lately`)
   }
 
-  /** Neither its key nor its words name whom its subject does not. */
+  /** Where the subject is masked, the key and the words do not name it either. */
   function shownLimit(limit: InspectedLimit): InspectedLimit {
     const subject = figures.show(limit.subject)
     return { ...limit, subject, key: null, text: limit.text.replaceAll(printable(limit.subject), subject) }

@@ -2,7 +2,7 @@ import { handleOf, type Violation } from 'headgate/statistics'
 
 /** A denial as operators are shown it. */
 export interface ShownViolation extends Violation {
-  /** What the refusal told the caller, so that both can speak of the same one. */
+  /** The reference that the refusal told the caller, so that both can speak of the same one. */
   readonly reference: string
   readonly handle: string
 }

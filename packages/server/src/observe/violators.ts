@@ -1,4 +1,4 @@
-/** Who was denied most in the last minutes, summed over seconds that each know only their own worst. */
+/** Finds who was denied most in the last minutes, summed over seconds that each know only their own worst. */
 import { handleOf, type Violation } from 'headgate/statistics'
 import type { Second } from './second.js'
 

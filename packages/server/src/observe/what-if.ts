@@ -1,4 +1,4 @@
-/** What other limits would have done to the callers of the last hour: a sample of them, played on a clock of its own. */
+/** Tries other limits on a sample of the last hour's callers, played on a clock of its own. */
 import { type Clock, createGate } from 'headgate'
 import { defineConfig, type PolicyInput } from 'headgate/config'
 import type { Arrival, ArrivalSample } from 'headgate/statistics'

@@ -1,6 +1,6 @@
 import type { HeadgateError } from 'headgate'
 
-/** Whether whoever asked has to change something. */
+/** Whether the caller has to change something. */
 export function isCallersMistake({ code }: HeadgateError): boolean {
   return /^ERR_HEADGATE_(?:INVALID|UNKNOWN|UNREADABLE)_/.test(code)
 }

@@ -5,7 +5,7 @@ import type { OperatorClient } from './operator-client.js'
 import { NotHeadgateError, RefusedError, UnavailableError } from './operator-errors.js'
 
 const ANSWER_WITHIN_MS = 5_000
-/** What the errors of `fetch` say, in words. */
+/** Words for the errors of `fetch`. */
 const REASONS = new Map([
   ['ECONNREFUSED', 'nothing that listens there'],
   ['ENOTFOUND', 'no such host'],
@@ -13,7 +13,10 @@ const REASONS = new Map([
   ['UND_ERR_SOCKET', 'a connection that was closed without an answer'],
 ])
 
-/** The client of a running `headgate serve`, by the address of its decision API, which has no credentials in it, with a token of its admin port. */
+/**
+ * The client of a running `headgate serve`, by the address of its decision API, which has no credentials in it, with a
+ * token of its admin port.
+ */
 export function httpOperatorClient(url: string, token: string | null): OperatorClient {
   const expected = `expected the decision API of a running headgate at ${url}`
 
@@ -68,7 +71,7 @@ export function httpOperatorClient(url: string, token: string | null): OperatorC
 function unanswered(error: unknown, expected: string): Error {
   const { name, message, cause } = error as Error & { cause?: { code?: string; message: string } }
   const code = cause?.code ?? ''
-  // What came could not be read as HTTP.
+  // The answer could not be read as HTTP.
   if (code.startsWith('HPE_')) return new NotHeadgateError(`--server: ${expected}; what answers is not HTTP`)
   const reason = name === 'TimeoutError' ? `no answer within ${ANSWER_WITHIN_MS} ms` : REASONS.get(code)
   return new UnavailableError(`--server: ${expected}; got ${reason ?? (code || cause?.message || message)}`)

@@ -16,7 +16,7 @@ import type { Violation } from 'headgate/statistics'
 import type { Snapshot } from '../observe/snapshot.js'
 import { UnavailableError } from './operator-errors.js'
 
-/** What is asked about: a policy or tier by its name, or a request that the rules speak for. */
+/** A question about a policy or tier by its name, or about a request that the rules speak for. */
 export type Question = { readonly subject: SubjectInput } & (
   | { readonly ask: Ask<string, string> }
   | { readonly request: Omit<RequestFacts, 'subject'> }
@@ -40,7 +40,7 @@ export interface OperatorClient {
   /** Decides, and charges unless it only looks. */
   decide(action: 'check' | 'peek', question: Question): Promise<DecisionValue>
   inspect(subject: SubjectInput, options: InspectOptions): Promise<Inspection>
-  /** Who a reference of a refusal stands for, and why it was; only a running server knows. */
+  /** Looks up whom a reference refused, and why; only a running server knows. */
   refused(reference: string): Promise<RefusedSubject>
   /** How things stand in a server and its fleet. */
   stats(): Promise<Snapshot>

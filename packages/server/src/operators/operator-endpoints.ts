@@ -1,7 +1,10 @@
-/** What operators may see and change over HTTP: the fleet's switches, overrides, and which rule speaks for a request. */
+/**
+ * Lets operators see and change the fleet's switches and overrides over HTTP, and explains which rule speaks for a
+ * request.
+ */
 import type { IncomingMessage } from 'node:http'
 import type { Gate, OverrideOptions, RequestFacts } from 'headgate'
-import { describeValue, shownName } from 'headgate/config'
+import { mismatch, shownName } from 'headgate/config'
 import { administers, type Caller, type Endpoint, reads } from '../admin/endpoint.js'
 import { readJson } from '../admin/read-json.js'
 import { RequestError } from '../admin/request-error.js'
@@ -61,7 +64,7 @@ export function operatorEndpoints(gate: Gate): readonly Endpoint[] {
   return [control, overrides, explain, counts]
 }
 
-/** Whoever has a name has set it under that name, and may say on whose behalf: `ada (ci)`. */
+/** A caller with a token sets it under the token's name, and may say on whose behalf: `ada (ci)`. */
 export function signed(fields: Fields, { name }: Caller): Fields {
   if (name === null) return fields
   const { by = name } = fields
@@ -87,7 +90,7 @@ function refuseNonText(fields: Fields, names: readonly string[]): void {
     return value !== undefined && (typeof value !== 'string' || value === '')
   })
   if (bad !== undefined) {
-    throw new RequestError(400, bad, `expected a non-empty string; got ${describeValue(fields[bad])}`)
+    throw new RequestError(400, bad, mismatch('a non-empty string', fields[bad]))
   }
 }
 

@@ -1,6 +1,6 @@
 /** Why a client could not do what was asked. */
 
-/** What was asked is not accepted; `field` names what, as the decision API calls it. */
+/** The server or the store refused the request; `field` names the wrong part, as the decision API calls it. */
 export class RefusedError extends Error {
   override readonly name = 'RefusedError'
   readonly field: string | null

@@ -17,7 +17,7 @@ const SLOW_MS = 10
 const CLOCK_OFF_MS = 1_000
 const NOT_ALLOWED = /NOPERM|can't run this command/
 
-/** What one node says of itself. What its user may not ask is passed over with a word. */
+/** Asks one node about itself. Where its user may not ask, the report says so and goes on. */
 export async function examineNode(node: RedisNode, nowMs: () => number): Promise<Finding[]> {
   const info = await node.send('INFO').then(String, () => null)
   const findings = [await latency(node), await clock(node, nowMs)]
@@ -82,7 +82,9 @@ async function functions(node: RedisNode): Promise<Finding> {
   }
 }
 
-/** Makes a decision on every kind of limit, as the fleet would, and takes it back. Short windows leave nothing for long. */
+/**
+ * Makes a decision on every kind of limit, as the fleet would, and takes it back. Short windows leave nothing for long.
+ */
 export async function examineDecisions(
   store: RedisStore,
   { prefix, tenant }: Pick<Config, 'prefix' | 'tenant'>,

@@ -9,7 +9,7 @@ export interface RedisAddress {
   readonly username: string | undefined
   readonly password: string | undefined
   readonly database: number
-  /** What the sentinels call the primary. */
+  /** The sentinels' name for the primary. */
   readonly primaryName: string | undefined
 }
 

@@ -4,7 +4,7 @@ import { limitedAddress } from 'headgate'
 export interface LoggedRequest {
   /** Unix time in milliseconds. */
   readonly atMs: number
-  /** Who asked, from the most specific to the least: `['user:42', 'ip:192.0.2.1']`. */
+  /** The callers, from the most specific to the least: `['user:42', 'ip:192.0.2.1']`. */
   readonly subjects: readonly string[]
   readonly method?: string
   readonly path?: string

@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs'
 import type { Readable } from 'node:stream'
 
-/** What is longer is cut: no log line that tells of a request is, and one without an end would fill the memory. */
+/** Longer lines are cut: no line about a request is that long, and one without an end would fill the memory. */
 const MAX_LINE = 64 * 1024
 const CHUNK_BYTES = 1024 * 1024
 

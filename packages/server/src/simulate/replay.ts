@@ -1,4 +1,6 @@
-/** Requests played through a policy file on a virtual clock: the same gate as in production, at the times of the log. */
+/**
+ * Requests played through a policy file on a virtual clock: the same gate as in production, at the times of the log.
+ */
 import { type Clock, createGate, type Decision, type Gate, memoryStore } from 'headgate'
 import type { Config, Enforcement } from 'headgate/config'
 import type { LoggedRequest } from './logged-request.js'
@@ -22,7 +24,7 @@ export interface Trial {
   readonly violators: Violators
 }
 
-/** What a replay has come to. */
+/** The result of a replay. */
 export interface Outcome {
   readonly requests: number
   /** Lines that told of no request. */

@@ -6,7 +6,7 @@ export function number(value: number): string {
   return value.toLocaleString('en')
 }
 
-/** `1.25 %`, and never `0.00 %` of something. */
+/** `1.25 %`; a share above nothing is never shown as `0.00 %`. */
 export function percent(part: number, whole: number): string {
   if (whole === 0 || part === 0) return '0 %'
   const value = (100 * part) / whole
@@ -35,7 +35,7 @@ export function subjectName(subject: string): string {
   return shownName(subject)
 }
 
-/** What was left out or put right, so that nobody takes the figures for more than they are. */
+/** Says which lines were left out or put right, so that nobody takes the figures for more than they are. */
 export function remarks({ unread, outOfOrder, trials }: Outcome): readonly string[] {
   return [
     ...(unread > 0 ? [`${number(unread)} lines told of no request and were passed over`] : []),

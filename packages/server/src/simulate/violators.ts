@@ -1,4 +1,4 @@
-/** Who was denied most. Bounded: when there are too many callers to keep, the half that was denied least is dropped. */
+/** Keeps the callers that were denied most. When there are too many, the half that was denied least is dropped. */
 
 /** A caller that was denied. */
 export interface Violator {

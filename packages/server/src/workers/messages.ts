@@ -1,4 +1,4 @@
-/** What the process that supervises and its workers tell each other. */
+/** The messages between the supervising process and its workers. */
 import type { ArrivalSample, ProcessStatistics, Report } from 'headgate/statistics'
 import type { UpstreamReading } from '../metrics/upstream-counts.js'
 

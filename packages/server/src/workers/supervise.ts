@@ -5,7 +5,7 @@ import type { Log } from '../gateway/throttled-log.js'
 import type { FromWorker, Listening, ToWorker } from './messages.js'
 import { restartDelayMs } from './restart-delay.js'
 
-/** Which of the workers a process is; none where it is not one of them. */
+/** The variable with the number of a worker; it is not set where the process is none. */
 export const NUMBER_VARIABLE = 'HEADGATE_WORKER_NUMBER'
 
 export interface SuperviseOptions {

@@ -1,7 +1,8 @@
+import { FAILURE_MODES } from '../../policy/config.js'
 import { choice, percentage } from '../shape/scalars.js'
 
 const mode = choice(['enforce', 'shadow', 'compare'])
-export const storeFailure = choice(['local', 'open', 'closed'])
+export const storeFailure = choice(FAILURE_MODES)
 const ONE_LEVEL_UP = 'decided one level up'
 
 /** How far a limit is enforced: the same words wherever they may be said. */

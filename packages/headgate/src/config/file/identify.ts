@@ -1,5 +1,5 @@
 import type { JwtSourceConfig, SourceConfig } from '../../subject/source-config.js'
-import { describeValue } from '../describe-value.js'
+import { describeValue } from '../mismatch.js'
 import { nearestName } from '../nearest-name.js'
 import { listOf, oneOrMore, sound } from '../shape/lists.js'
 import { type Fields, isMapLike, readMap, record } from '../shape/maps.js'
@@ -159,5 +159,5 @@ function toJwt(read: JwtRead, place: Place): JwtSourceConfig | undefined {
   return { ...read, source: 'jwt', algorithms } as JwtSourceConfig
 }
 
-/** Who is asking: the sources in the order in which they are tried. */
+/** Reads `identify`: the sources in the order in which they are tried. */
 export const identify = listOf('a list of sources', source, { atLeast: 1 })

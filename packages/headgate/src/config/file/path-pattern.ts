@@ -1,4 +1,4 @@
-import { describeValue } from '../describe-value.js'
+import { describeValue } from '../mismatch.js'
 import { nearestName } from '../nearest-name.js'
 import { choice, text } from '../shape/scalars.js'
 import type { Shape } from '../shape/shape.js'
@@ -46,7 +46,7 @@ export const method: Shape<string> = {
   },
 }
 
-/** Which paths a rule is for. Stored as written. */
+/** Reads the path pattern of a rule. Stored as written. */
 export const pathPattern: Shape<string> = text(
   'a path such as /users/:id/posts or /files/*, without query and regular expressions',
   PATTERN,

@@ -96,7 +96,7 @@ function isLongForm(value: unknown): boolean {
 function refuseLease(read: ReadList<Limit> | undefined, options: LeaseOptions, place: Place): void {
   const limits = (read ?? []).filter(limit => limit !== undefined)
   if (read === undefined || limits.length < read.length) return
-  // What is missing was reported as such.
+  // Missing parts were reported as missing.
   if (typeof options === 'object' && (options.max === undefined || options.ttl === undefined)) return
   const field = typeof options === 'object' && isTooLong(limits, options) ? 'ttl' : 'max'
   const objection = objectionTo(() => leaseLimits('lease', limits, options))

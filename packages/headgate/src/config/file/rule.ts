@@ -1,5 +1,6 @@
+import { HEADER_STYLES } from '../../policy/config.js'
 import { MAX_UNITS } from '../../policy/limits.js'
-import { describeValue } from '../describe-value.js'
+import { describeValue } from '../mismatch.js'
 import { listOf, oneOrMore } from '../shape/lists.js'
 import { type RecordShape, record } from '../shape/maps.js'
 import { choice, NAME, nameOf, text, wholeNumber } from '../shape/scalars.js'
@@ -8,7 +9,7 @@ import { enforcement, failure } from './enforcement.js'
 import { method, pathPattern } from './path-pattern.js'
 import { refundedStatuses } from './status.js'
 
-export const headerStyle = choice(['legacy', 'ietf', 'both', 'none'])
+export const headerStyle = choice(HEADER_STYLES)
 export const cost = wholeNumber(0, MAX_UNITS)
 
 const scope = text('a text of 1 to 64 letters, digits, ., _, - or /', /^[\w./-]{1,64}$/)
@@ -91,7 +92,7 @@ export const globalBudget = record({
   ...enforcement,
 })
 
-/** Who else is charged. */
+/** Reads `also`: further subjects that are charged. */
 const also = record({
   subject: { shape: subjectType, text: 'The type of the subject.', required: true },
   policy: { shape: nameOf('policies'), text: 'What it is charged to.', required: true },

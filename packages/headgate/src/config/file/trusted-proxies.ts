@@ -1,6 +1,6 @@
 import { parseNetwork } from '../../subject/network.js'
 import { MAX_PROXIES, type TrustedProxies } from '../../subject/trusted-proxies.js'
-import { describeValue } from '../describe-value.js'
+import { describeValue } from '../mismatch.js'
 import { listOf, sound } from '../shape/lists.js'
 import { isMapLike, record } from '../shape/maps.js'
 import { objectionTo } from '../shape/objection.js'
@@ -35,7 +35,9 @@ export const believedPeers: Shape<readonly string[] | 'everybody'> = {
   },
 }
 
-/** Whose word about a client's address is taken. Trusting strangers takes a word of its own, never a number or `true`. */
+/**
+ * Whose word about a client's address is taken. Trusting strangers takes a word of its own, never a number or `true`.
+ */
 export const trustedProxies: Shape<TrustedProxies> = {
   words: 'a list of addresses and networks, `everybody`, or `{ hops }`',
   schema: { anyOf: [networks.schema, { enum: ['everybody'] }, byNumber.schema] },

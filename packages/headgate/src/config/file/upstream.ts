@@ -2,7 +2,7 @@
 
 import type { UpstreamConfig } from '../../policy/config.js'
 import { parseDurationUs } from '../../policy/durations.js'
-import { describeValue } from '../describe-value.js'
+import { describeValue } from '../mismatch.js'
 import { oneOrMore, sound } from '../shape/lists.js'
 import { isMapLike, peekMap, record } from '../shape/maps.js'
 import { objectionTo } from '../shape/objection.js'
@@ -30,7 +30,7 @@ const url: Shape<string> = {
   schema: { type: 'string', pattern: '^https?://[^/?#@\\s]+/?$' },
   read(value, place) {
     if (parseUpstream(value) !== null) return String(value)
-    // What stands before an @ may be a password.
+    // The part before an @ may be a password.
     const got = typeof value === 'string' && value.includes('@') ? 'one with an @' : describeValue(value)
     return place.refuse({ expected: url.words, got })
   },
@@ -152,7 +152,7 @@ const matchFields = record({
   },
 })
 
-/** Which requests a route is for. */
+/** Reads the hosts and paths a route is for. */
 export const routeMatch: typeof matchFields = {
   ...matchFields,
   read(value, place) {
@@ -188,7 +188,7 @@ export function parseUpstream(value: unknown): Upstream | null {
   }
 }
 
-/** What a URL alone stands for, where no file says more. */
+/** The upstream that a URL alone stands for, where no file says more. */
 export function upstreamOf(one: string): UpstreamConfig {
   return { ...defaults, urls: [one] }
 }

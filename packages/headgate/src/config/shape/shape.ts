@@ -4,7 +4,7 @@
  */
 import { looksSecret } from '../../errors/shown-text.js'
 import type { Complaint, Path } from '../config-error.js'
-import { describeValue } from '../describe-value.js'
+import { describeValue } from '../mismatch.js'
 
 export type JsonSchema = Readonly<Record<string, unknown>>
 
@@ -41,7 +41,9 @@ export class Place {
     return new Place([...this.path, part], this.names, this.#report)
   }
 
-  /** Reports a mistake and returns undefined, as a shape does that could not read. Never shows what a key calls secret. */
+  /**
+   * Reports a mistake and returns undefined, as a shape does that could not read. Never shows what a key calls secret.
+   */
   refuse(complaint: Complaint, at: 'key' | 'value' = 'value'): undefined {
     const key = this.path.at(-1)
     const isSecret = at === 'value' && typeof key === 'string' && looksSecret(key)

@@ -1,6 +1,6 @@
 /**
- * What a process has counted, as families of metrics. Labels are names of the policy file and fixed words, never a subject:
- * with a million clients there are as many series as with one.
+ * Writes the counts of a process as families of metrics. Labels are names of the policy file and fixed words, never a
+ * subject: with a million clients there are as many series as with one.
  */
 
 import { LATENCY_BOUNDS_SECONDS, type LatencyCounts } from '../statistics/latencies.js'

@@ -28,13 +28,13 @@ export interface Prometheus {
   registerOn(registry: PromClientRegistry): void
 }
 
-/** What is used of a registry of prom-client: its `registerMetric`, by which it takes collectors. */
+/** The part of prom-client's registry that we use: `registerMetric`, by which it takes collectors. */
 export interface PromClientRegistry {
   registerMetric(metric: never): void
   getSingleMetric(name: string): unknown
 }
 
-/** What a registry asks of a metric when it is scraped. */
+/** The methods a registry calls on a metric when it is scraped. */
 interface Collected {
   readonly name: string
   readonly help: string

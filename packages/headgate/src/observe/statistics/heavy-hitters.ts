@@ -1,5 +1,5 @@
 /**
- * Who was denied most, among more subjects than can be kept (Space-Saving, Metwally et al. 2005).
+ * Finds who was denied most, among more subjects than can be kept (Space-Saving, Metwally et al. 2005).
  *
  * As many counters as there is room for. A subject without one takes over the smallest, and its count with it: whoever
  * is denied often enough cannot be pushed out, and what a count may be too high by is known.

@@ -14,7 +14,7 @@ export interface Report {
   readonly store: Omit<StoreCounts, 'breakers' | 'callCapPerSecond'>
   /** How the nodes are now, of those that have been away. */
   readonly breakers: readonly NodeState[]
-  /** Who was denied most. */
+  /** The subjects that were denied most. */
   readonly violators: readonly Violator[]
   /** Some of the denials. */
   readonly violations: readonly Violation[]
@@ -74,7 +74,7 @@ function tell(listener: Listener, report: Report): void {
   try {
     listener(report)
   } catch {
-    // Whoever fails at listening must not keep the others from being told.
+    // A listener that fails must not keep the others from being told.
   }
 }
 

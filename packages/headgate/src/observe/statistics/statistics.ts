@@ -62,7 +62,7 @@ export interface GateReading {
   readonly faults: number
 }
 
-/** Makes what the decisions of this process are counted in. */
+/** Makes the statistics in which the decisions of this process are counted. */
 export function createStatistics(options: StatisticsOptions = {}): Statistics {
   if (typeof options !== 'object' || options === null) {
     throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'options', 'an object', options)

@@ -57,7 +57,7 @@ export class Violations {
     this.hitters.add(subject, this.gap, decision)
     if (this.logged.length < LOGGED_A_SECOND) this.log(subject, decision)
     if (++this.lookedAt % LOOKED_AT === 0) this.gap *= 4
-    // At random, or whoever comes at a steady pace would be met always or never.
+    // At random, or a caller with a steady pace would be met always or never.
     this.untilNext = this.gap === 1 ? 1 : 1 + Math.floor(this.random() * (2 * this.gap - 1))
   }
 

@@ -31,10 +31,10 @@ const MAX_MAX_KEYS = 2 ** 24 - 1_000
 const OVERFLOW_KEYS = 64
 
 /**
- * The embedded store: limits of this process, kept in this process, decided by the engine.
- * Bounded without timers or sweeps. When it is full it forgets keys with nothing used first, then those that have
- * most left. When all it sees are at their limit it keeps of one only that it is (`forgotten.ts`), so that newcomers are
- * served and nobody at a limit gets free.
+ * The embedded store: limits of this process, kept in this process, decided by the engine. Bounded without timers or
+ * sweeps. When it is full it forgets keys with nothing used first, then those that have most left. When all it sees are
+ * at their limit it keeps of one only that it is (`forgotten.ts`), so that newcomers are served and nobody at a limit
+ * gets free.
  */
 export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   const maxKeys = parseMaxKeys(options.maxKeys)
@@ -175,7 +175,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
     return renewals.map(renewOne)
   }
 
-  /** What has been used already is charged, also to a key that was forgotten. Nothing is given back. */
+  /** Charges units that were used already, also to a key that was forgotten. Gives nothing back. */
   function chargeBeyond({ check, units }: Refund): number {
     turn++
     algorithmOf(check.limit).chargeBeyond(check.limit, open(check), -units, nowUs)

@@ -1,4 +1,4 @@
-/** What the decision API offers, as an OpenAPI 3.1 document. A test holds it to what the API really takes and gives. */
+/** Describes the decision API as an OpenAPI 3.1 document. A test holds it to what the API really takes and gives. */
 import { ref, SCHEMAS } from './schemas.js'
 
 type Json = Readonly<Record<string, unknown>>

@@ -1,8 +1,10 @@
-/** The limits of a domain: a tree of keys and values, which a descriptor's entries are followed through in their order. */
+/**
+ * The limits of a domain: a tree of keys and values, which a descriptor's entries are followed through in their order.
+ */
 import type { Limit } from 'headgate'
 import type { Unit } from '../descriptor.js'
 
-/** What envoyproxy/ratelimit calls a rate limit. */
+/** A limit as envoyproxy/ratelimit's files write it. */
 export interface DescriptorLimit {
   /** Null: nothing limits it. */
   readonly limit: Limit | null
@@ -24,7 +26,7 @@ export interface DescriptorNode {
   readonly below: ReadonlyMap<string, KeyNodes>
 }
 
-/** What one level of the tree says about a key. */
+/** The rules of one level of the tree for one key. */
 export interface KeyNodes {
   readonly byValue: ReadonlyMap<string, DescriptorNode>
   /** In the order of the file. */

@@ -1,6 +1,8 @@
-/** Reading the fields of a descriptor file: what is wrong is refused with its place, what was expected and what came. */
+/**
+ * Reading the fields of a descriptor file: what is wrong is refused with its place, what was expected and what came.
+ */
 import { HeadgateError } from 'headgate'
-import { describeValue, nearestName } from 'headgate/config'
+import { mismatch } from 'headgate/config'
 
 /** A file that cannot be used, with the place in it. */
 export class DescriptorConfigError extends HeadgateError {
@@ -44,7 +46,5 @@ export function unexpected(
   got: unknown,
   known: readonly string[] = [],
 ): DescriptorConfigError {
-  const nearest = nearestName(got, known)
-  const hint = nearest === null ? '' : `; did you mean "${nearest}"?`
-  return new DescriptorConfigError(`${at}: expected ${expected}; got ${describeValue(got)}${hint}`)
+  return new DescriptorConfigError(`${at}: ${mismatch(expected, got, known)}`)
 }

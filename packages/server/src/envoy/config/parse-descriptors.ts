@@ -1,6 +1,6 @@
-/** Reads what stands in a file of envoyproxy/ratelimit, and what Headgate adds: `algorithm`, `window`, `burst`. */
+/** Reads a file of envoyproxy/ratelimit, with what Headgate adds to it: `algorithm`, `window`, `burst`. */
 import { isHeadgateError } from 'headgate'
-import { describeValue } from 'headgate/config'
+import { shownName } from 'headgate/config'
 import type { DescriptorNode, KeyNodes, Wildcard } from './descriptor-tree.js'
 import {
   DescriptorConfigError,
@@ -55,7 +55,7 @@ function addDescriptor(byKey: Map<string, Found>, one: unknown, at: string, dept
       ? found.anyValue !== null
       : found.byValue.has(value) || found.wildcards.some(w => w.pattern === value)
   if (isTaken) {
-    const what = value === '' ? `key ${describeValue(key)}` : `key ${describeValue(key)} with this value`
+    const what = `key "${shownName(key)}"${value === '' ? '' : ' with this value'}`
     throw new DescriptorConfigError(`${at}: expected each key and value once; got ${what} again`)
   }
   const isShared = flagAt(fields.share_threshold, `${at}.share_threshold`)

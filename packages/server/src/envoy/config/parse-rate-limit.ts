@@ -9,7 +9,7 @@ const FIELDS = ['name', 'replaces', 'unit', 'requests_per_unit', 'unlimited', 'a
 const ALGORITHMS = ['sliding-window-counter', 'sliding-window-log', 'token-bucket']
 const MAX_UNITS = 2 ** 32 - 1
 
-/** What `rate_limit` says. Throws a `DescriptorConfigError`, or the library's for numbers it does not take. */
+/** Reads `rate_limit`. Throws a `DescriptorConfigError`, or the library's for numbers it does not take. */
 export function parseRateLimit(value: Fields, at: string): ParsedLimit {
   const fields = fieldsOf(value, at, FIELDS)
   const name = fields.name === undefined || fields.name === null ? '' : textAt(fields.name, `${at}.name`)

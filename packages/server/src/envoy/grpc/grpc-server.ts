@@ -48,7 +48,7 @@ const RAW_METHOD: MethodDefinition<Buffer, Buffer> = {
   responseDeserialize: bytes => bytes,
 }
 
-/** Starts listening, or rejects with what stands against it. */
+/** Starts listening, or rejects with the reason why it cannot. */
 export async function startGrpcServer({
   service,
   host,

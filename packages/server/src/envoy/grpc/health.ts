@@ -20,7 +20,7 @@ const NOT_SERVING = { status: 2 }
 const SERVICE_UNKNOWN = { status: 3 }
 /** All of them are one program: the server as a whole, as envoyproxy/ratelimit names it, and by its full name. */
 const SERVICES = ['', 'ratelimit', 'envoy.service.ratelimit.v3.RateLimitService']
-/** More are refused: whoever watches keeps a stream open. */
+/** More are refused: each watcher keeps a stream open. */
 const MAX_WATCHERS = 1_000
 const FILE = 'health.proto'
 const NAME = 'grpc.health.v1.Health'
@@ -32,7 +32,7 @@ export const HEALTH_METHODS = {
 
 export interface Health {
   readonly implementation: UntypedServiceImplementation
-  /** Says so to everybody who asks or watches. */
+  /** Tells everybody who asks or watches that it is stopping. */
   stopServing(): void
 }
 

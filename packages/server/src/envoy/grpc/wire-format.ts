@@ -65,7 +65,7 @@ function descriptorOf({
   }
 }
 
-/** What is not UTF-8 would become another text, and that another caller's. */
+/** Bytes that are not UTF-8 are refused: decoded, they would become another text, perhaps another caller's. */
 function textOf(bytes: Buffer | undefined): string {
   if (bytes === undefined) return ''
   if (!isUtf8(bytes)) throw new AskError('descriptors: expected texts in UTF-8; got one that is not')
