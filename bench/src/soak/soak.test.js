@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { expect, test } from 'vitest'
+import { expect, it } from 'vitest'
 
 const MAIN = fileURLToPath(new URL('main.js', import.meta.url))
 
-test('a round with a frozen Redis loses no request and leaves no socket open', async () => {
+it('a round with a frozen Redis loses no request and leaves no socket open', async () => {
   const { stdout } = await promisify(execFile)(process.execPath, [MAIN, '--minutes', '0.13']).catch(
     // Exit code 1: a busy machine made the event loop late, which is not the point here.
     error => error,

@@ -1,7 +1,7 @@
-import { expect, test } from 'vitest'
+import { expect, it } from 'vitest'
 import { trendOf } from './trend.js'
 
-test('a leak of two an hour is found under a sawtooth', () => {
+it('a leak of two an hour is found under a sawtooth', () => {
   const points = Array.from({ length: 120 }, (_, index) => ({
     atHours: index / 120,
     value: 100 + (2 * index) / 120 + (index % 7) * 0.2,
@@ -11,7 +11,7 @@ test('a leak of two an hour is found under a sawtooth', () => {
   expect(uncertainty).toBeLessThan(0.5)
 })
 
-test('two points are no trend', () => {
+it('two points are no trend', () => {
   expect(
     trendOf([
       { atHours: 0, value: 1 },

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, it } from 'vitest'
 import { verdictsOf } from './verdicts.js'
 
 /** An hour of rounds of a gateway in which so much grows. @param {{ mbPerHour?: number, descriptorsPerRound?: number, lost?: number, loopMs?: number }} what */
@@ -24,11 +24,11 @@ const missed = what =>
     .filter(({ outcome }) => outcome === 'missed')
     .map(({ claim }) => claim)
 
-test('a steady gateway meets everything', () => {
+it('a steady gateway meets everything', () => {
   expect(verdictsOf(hour({})).map(({ outcome }) => outcome)).toEqual(Array(5).fill('met'))
 })
 
-test('each thing that goes wrong is named', () => {
+it('each thing that goes wrong is named', () => {
   expect(missed({ mbPerHour: 8 })).toEqual([
     'memory in RAM grows by less than 1 MB an hour',
     'the heap grows by less than 1 MB an hour',
@@ -38,7 +38,7 @@ test('each thing that goes wrong is named', () => {
   expect(missed({ loopMs: 25 })).toEqual(['the event loop is late by less than 20 ms, 99 % of the time'])
 })
 
-test('two rounds say nothing about growth', () => {
+it('two rounds say nothing about growth', () => {
   const outcomes = verdictsOf(hour({}).slice(0, 3)).map(({ outcome }) => outcome)
   expect(outcomes.filter(outcome => outcome === 'too short to say')).toHaveLength(2)
 })

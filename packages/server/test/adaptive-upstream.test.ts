@@ -22,7 +22,7 @@ async function firstOf(answers: readonly Promise<Response>[], count: number): Pr
 }
 
 describe('a request for which the upstream has no place', () => {
-  it('is 503 with Retry-After and a reason, and costs its caller nothing', async () => {
+  it('a request the upstream has no place for is 503 with Retry-After and a reason, and costs its caller nothing', async () => {
     const upstream = await startQueueingServer(0, 1)
     const config = defineConfig({
       policies: { api: [slidingWindowLog({ limit: 10, window: '1m' }), concurrency({ limit: 10 })] },
@@ -50,7 +50,7 @@ describe('a request for which the upstream has no place', () => {
     }
   })
 
-  it('is counted by that reason, beside what the upstream can take', async () => {
+  it('such a refusal is counted by its reason, beside what the upstream can take', async () => {
     const upstream = await startQueueingServer(0, 1)
     const authority = new URL(upstream.url).host
     const folder = mkdtempSync(join(tmpdir(), 'headgate-'))

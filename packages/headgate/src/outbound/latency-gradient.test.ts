@@ -72,7 +72,7 @@ describe('windows', () => {
     for (let index = 0; index < 10; index++) limit.answered(limit.begin(load), latencyUs, nowUs)
   }
 
-  it('until answers take longer it doubles; from then on it grows by its root', () => {
+  it('the limit doubles until answers take longer; from then on it grows by its root', () => {
     const limit = new LatencyGradient({ floor: 4, ceiling: 100 }, 0)
     window(limit, 100_000, 10_000, 4)
     window(limit, 200_000, 10_000, 8)
@@ -83,7 +83,7 @@ describe('windows', () => {
     expect(limit.limit).toBe(15)
   })
 
-  it('requests that began before it say nothing', () => {
+  it('requests that began before a change of the limit say nothing about it', () => {
     const limit = new LatencyGradient({ floor: 4, ceiling: 100 }, 0)
     const early = limit.begin(4)
     window(limit, 100_000, 10_000, 4)
@@ -91,7 +91,7 @@ describe('windows', () => {
     expect([limit.limit, limit.restUs]).toEqual([8, 10_000])
   })
 
-  it('what fails lowers the limit by its share, what was given up by how long it was waited for', () => {
+  it('a failure lowers the limit by its share, a request given up by how long it was waited for', () => {
     const failing = new LatencyGradient({ floor: 1, ceiling: 100 }, 0)
     for (let at = 1; at < 8; at++) window(failing, at * 100_000, 10_000, failing.limit)
     expect(failing.limit).toBe(100)
@@ -120,7 +120,7 @@ describe('windows', () => {
   })
 })
 
-it('whatever comes, the limit stays between floor and ceiling, and is never stuck below what is quick', () => {
+it('the limit, whatever comes, stays between floor and ceiling, and is never stuck below what is quick', () => {
   const step = fc.record({
     kind: fc.constantFrom('answered', 'failed', 'abandoned'),
     latencyUs: fc.oneof(fc.integer({ min: 0, max: 1_000 }), fc.integer({ min: 0, max: 60_000_000 })),

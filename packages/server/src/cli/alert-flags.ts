@@ -1,6 +1,6 @@
 /** The flags of `headgate serve` for alerts: their thresholds, budgets, and who is told. */
 import type { Command } from 'commander'
-import { describeValue, type Environment } from 'headgate/config'
+import { type Environment, mismatch } from 'headgate/config'
 import { ALERT_NAMES, type AlertName, type AlertRules, DEFAULT_RULES } from '../observe/alert-rules.js'
 import type { Budget } from '../observe/redis-figures.js'
 import { secretFromFile } from './read-secret.js'
@@ -42,7 +42,7 @@ export async function alertOptions(flags: AlertFlags, environment: Environment):
     const [, name, off, threshold, hold, resolve] = SETTING.exec(text) ?? []
     if (!isAlertName(name)) {
       throw new UsageError(
-        `--alert: expected name=threshold, name=threshold,60s,120s or name=off, the name one of ${ALERT_NAMES.join(', ')}; got ${describeValue(text)}`,
+        `--alert: ${mismatch(`name=threshold, name=threshold,60s,120s or name=off, the name one of ${ALERT_NAMES.join(', ')}`, text)}`,
       )
     }
     const usual = DEFAULT_RULES[name] ?? BUDGET
