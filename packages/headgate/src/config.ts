@@ -9,11 +9,10 @@ export type {
   UpstreamInput,
 } from './config/define-config.js'
 export { defineConfig } from './config/define-config.js'
-export { describeValue } from './config/describe-value.js'
 export type { Upstream } from './config/file/upstream.js'
 export { parseUpstream, upstreamOf } from './config/file/upstream.js'
 export { loadConfig } from './config/load-config.js'
-export { nearestName } from './config/nearest-name.js'
+export { mismatch } from './config/mismatch.js'
 export type { ReadOptions } from './config/parse-config.js'
 export { parseConfig } from './config/parse-config.js'
 export { configSchema } from './config/schema.js'

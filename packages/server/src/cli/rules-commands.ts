@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import type { RequestFacts, SubjectInput } from 'headgate'
-import { type Config, type ConfigWarning, describeValue, printable, type ReadOptions } from 'headgate/config'
+import { type Config, type ConfigWarning, mismatch, printable, type ReadOptions } from 'headgate/config'
 import { inOptions } from './in-option.js'
 import type { Terminal } from './terminal.js'
 import { UsageError } from './usage-error.js'
@@ -102,9 +102,7 @@ function count(number: number, one: string, many = `${one}s`): string {
 async function explain(method: string, path: string, flags: ExplainFlags): Promise<string> {
   const config = await load(flags.config)
   if (flags.tier !== undefined && !Object.hasOwn(config.tiers, flags.tier)) {
-    throw new UsageError(
-      `--tier: expected one of ${Object.keys(config.tiers).join(', ')}; got ${describeValue(flags.tier)}`,
-    )
+    throw new UsageError(`--tier: ${mismatch(`one of ${Object.keys(config.tiers).join(', ')}`, flags.tier)}`)
   }
   if (flags.scope === '') throw new UsageError('--scope: expected a non-empty string; got ""')
   const { createGate } = await import('headgate')
