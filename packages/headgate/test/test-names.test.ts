@@ -11,7 +11,7 @@ const SKIPPED = new Set(['node_modules', 'dist', 'cjs', '.git'])
 const CONTINUATIONS = new Set(
   [
     'is are was has have had may can cannot must does do did will would should stays stay stands becomes',
-    'that which who whose what where when while because if unless until since',
+    'that which whose where when while because if unless until since',
     'and or but nor neither also so not never always only',
     'of in on at by to for from with without within behind before after beyond between under over against as',
     'accepts adds admits advertises allows answers asks attains carries charges closes comes compares completes',
