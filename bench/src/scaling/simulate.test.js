@@ -1,14 +1,14 @@
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { expect, test } from 'vitest'
+import { expect, it } from 'vitest'
 
 const SCRIPT = `
   const { simulateAll } = await import(process.argv[1])
   process.stdout.write(JSON.stringify(await simulateAll({ processes: 6, limit: 600 }, () => {})))
 `
 
-test('a fleet never admits more than its bound, and little less than one limiter would', async () => {
+it('a fleet never admits more than its bound, and little less than one limiter would', async () => {
   const file = fileURLToPath(new URL('simulate.js', import.meta.url))
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', SCRIPT, file])
   /** @type {import('./simulate.js').Simulated[]} */

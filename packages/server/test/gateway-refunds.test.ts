@@ -41,7 +41,7 @@ describe('refundIf of a rule', () => {
     return remaining
   }
 
-  it('gives back in the gateway what a login charged that did not fail, and keeps what a failed one did', async () => {
+  it('the gateway gives back what a login charged that did not fail, and keeps what a failed one did', async () => {
     for (let time = 0; time < 3; time++) {
       for (const status of [200, 204, 303]) {
         expect((await ask(`/login/${status}`)).status).toBe(status)
@@ -52,7 +52,7 @@ describe('refundIf of a rule', () => {
     expect((await ask('/login/200')).status).toBe(429)
   })
 
-  it('gives back only what every reading of the path does: another spelling is not better off', async () => {
+  it('the gateway gives back only what every reading of the path does: another spelling is not better off', async () => {
     expect((await ask('/Files/304', 'GET')).status).toBe(304)
     await expect.poll(() => leftOf('files')).toBe(2)
     const facts = { subject: 'ip:192.0.2.9', method: 'GET', path: '/files/304' } as const
@@ -60,7 +60,7 @@ describe('refundIf of a rule', () => {
     expect([decision.isRefundable, decision.isFreeIf(304)]).toEqual([false, false])
   })
 
-  it('is said by explain', () => {
+  it('explain says which answers give back their charge', () => {
     const { levels, text } = gate.explain({ subject: 'ip:192.0.2.9', method: 'POST', path: '/login/1' })
     expect(levels[0]?.refundIf).toEqual(['2xx', '303'])
     expect(text).toContain('  given back by a response with 2xx, 303')

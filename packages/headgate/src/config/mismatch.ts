@@ -1,4 +1,4 @@
-import { quoted } from '../errors/shown-text.js'
+import { describeValue } from './describe-value.js'
 import { nearestName } from './nearest-name.js'
 
 /**
@@ -13,13 +13,4 @@ export function mismatch(expected: string, got: unknown, known: Iterable<string>
 export function mismatchText(expected: string, got: string, suggestion: string | null): string {
   const hint = suggestion === null ? '' : `; did you mean "${suggestion}"?`
   return `expected ${expected}; got ${got}${hint}`
-}
-
-/** Names a value from a file or a request: short, on one line, never a long secret. */
-export function describeValue(value: unknown): string {
-  if (value === undefined || value === null) return 'nothing'
-  if (typeof value === 'string') return quoted(value)
-  if (Array.isArray(value)) return `a list of ${value.length}`
-  if (typeof value === 'object') return 'a map'
-  return typeof value === 'number' || typeof value === 'boolean' ? String(value) : `a ${typeof value}`
 }

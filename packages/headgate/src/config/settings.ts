@@ -7,7 +7,7 @@ import type { Config, PolicyConfig } from '../policy/config.js'
 import { slidingWindowCounter, tokenBucket } from '../policy/limits.js'
 import { type Complaint, IssueList } from './config-error.js'
 import { defineConfig } from './define-config.js'
-import { describeValue } from './mismatch.js'
+import { describeValue } from './describe-value.js'
 import { objectionTo } from './shape/objection.js'
 
 export interface Settings {

@@ -1,5 +1,5 @@
 import type { JwtSourceConfig, SourceConfig } from '../../subject/source-config.js'
-import { describeValue } from '../mismatch.js'
+import { describeValue } from '../describe-value.js'
 import { nearestName } from '../nearest-name.js'
 import { listOf, oneOrMore, sound } from '../shape/lists.js'
 import { type Fields, isMapLike, readMap, record } from '../shape/maps.js'

@@ -1,5 +1,5 @@
 import type { Ipv6Networks } from '../../subject/subject.js'
-import { describeValue } from '../mismatch.js'
+import { describeValue } from '../describe-value.js'
 import { isMapLike, mapOf } from '../shape/maps.js'
 import { wholeNumber } from '../shape/scalars.js'
 import type { Shape } from '../shape/shape.js'

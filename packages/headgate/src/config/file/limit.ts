@@ -12,7 +12,7 @@ import {
   type WindowOptions,
 } from '../../policy/limits.js'
 import { parsePolicies } from '../../policy/policies.js'
-import { describeValue } from '../mismatch.js'
+import { describeValue } from '../describe-value.js'
 import { nearestName } from '../nearest-name.js'
 import { type Fields, peekMap, readKnown, readMap, recordSchema } from '../shape/maps.js'
 import { objectionTo } from '../shape/objection.js'

@@ -1,6 +1,6 @@
 import type { Mask, Masks } from '../../policy/config.js'
 import { foldType } from '../../subject/subject-type.js'
-import { describeValue } from '../mismatch.js'
+import { describeValue } from '../describe-value.js'
 import { isMapLike, mapOf } from '../shape/maps.js'
 import { choice, NAME } from '../shape/scalars.js'
 import type { Shape } from '../shape/shape.js'

@@ -1,4 +1,4 @@
-import { describeValue } from '../mismatch.js'
+import { describeValue } from '../describe-value.js'
 import { nearestName } from '../nearest-name.js'
 import { choice, text } from '../shape/scalars.js'
 import type { Shape } from '../shape/shape.js'

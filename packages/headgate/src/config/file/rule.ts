@@ -1,6 +1,6 @@
 import { HEADER_STYLES } from '../../policy/config.js'
 import { MAX_UNITS } from '../../policy/limits.js'
-import { describeValue } from '../mismatch.js'
+import { describeValue } from '../describe-value.js'
 import { listOf, oneOrMore } from '../shape/lists.js'
 import { type RecordShape, record } from '../shape/maps.js'
 import { choice, NAME, nameOf, text, wholeNumber } from '../shape/scalars.js'

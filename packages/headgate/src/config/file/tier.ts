@@ -1,7 +1,7 @@
 import { MAX_UNITS } from '../../policy/limits.js'
 import { parseTiers } from '../../policy/policies.js'
 import { defaultTiers, type TierOptions, tierLimits } from '../../policy/tiers.js'
-import { describeValue } from '../mismatch.js'
+import { describeValue } from '../describe-value.js'
 import { isMapLike, type Keys, mapOf, readKnown, record } from '../shape/maps.js'
 import { objectionTo } from '../shape/objection.js'
 import { NAME } from '../shape/scalars.js'

@@ -1,6 +1,6 @@
 import { parseNetwork } from '../../subject/network.js'
 import { MAX_PROXIES, type TrustedProxies } from '../../subject/trusted-proxies.js'
-import { describeValue } from '../mismatch.js'
+import { describeValue } from '../describe-value.js'
 import { listOf, sound } from '../shape/lists.js'
 import { isMapLike, record } from '../shape/maps.js'
 import { objectionTo } from '../shape/objection.js'

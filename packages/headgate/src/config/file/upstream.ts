@@ -2,7 +2,7 @@
 
 import type { UpstreamConfig } from '../../policy/config.js'
 import { parseDurationUs } from '../../policy/durations.js'
-import { describeValue } from '../mismatch.js'
+import { describeValue } from '../describe-value.js'
 import { oneOrMore, sound } from '../shape/lists.js'
 import { isMapLike, peekMap, record } from '../shape/maps.js'
 import { objectionTo } from '../shape/objection.js'

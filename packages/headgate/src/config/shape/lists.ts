@@ -1,4 +1,4 @@
-import { describeValue } from '../mismatch.js'
+import { describeValue } from '../describe-value.js'
 import type { Shape } from './shape.js'
 
 /** Values of one shape in order. Those that were wrong are undefined, so that the others keep their places. */

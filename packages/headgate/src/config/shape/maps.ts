@@ -1,5 +1,5 @@
 import { type Complaint, formatPath } from '../config-error.js'
-import { describeValue } from '../mismatch.js'
+import { describeValue } from '../describe-value.js'
 import { nearestName } from '../nearest-name.js'
 import { type JsonSchema, Place, type Shape } from './shape.js'
 

@@ -1,4 +1,4 @@
-import { describeValue } from '../mismatch.js'
+import { describeValue } from '../describe-value.js'
 import { nearestName } from '../nearest-name.js'
 import { type Names, type Shape, scalar } from './shape.js'
 

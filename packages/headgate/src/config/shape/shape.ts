@@ -4,7 +4,7 @@
  */
 import { looksSecret } from '../../errors/shown-text.js'
 import type { Complaint, Path } from '../config-error.js'
-import { describeValue } from '../mismatch.js'
+import { describeValue } from '../describe-value.js'
 
 export type JsonSchema = Readonly<Record<string, unknown>>
 
