@@ -158,8 +158,10 @@ export class SingleLimitRequests {
 
   private makePolicy(rule: RuleConfig | null, asked: Asked): SingleLimitPolicy | null {
     const { active, context, nameSubject } = this
-    const caller = findCaller(active, { subjects: [], tier: asked.tier }, 0)
-    const level = rule === null ? callerLevel(active, asked, caller, 0) : routeLevel(active, rule, caller, 0)
+    const nowUs = context.clock.nowUs()
+    const caller = findCaller(active, { subjects: [], tier: asked.tier }, nowUs)
+    const level =
+      rule === null ? callerLevel(active, asked, caller, nowUs) : routeLevel(active, rule, caller, nowUs)
     const { name, limits } = level.configured.policy
     const [only] = limits
     if (only === undefined || !asksOneUnit(level)) return null
@@ -180,10 +182,11 @@ export class SingleLimitRequests {
   }
 }
 
-/** Whether it comes to one limit of the caller's own, in the scope `global`, and to nothing beside it. */
+/** Whether it comes to one limit of the caller's own, in the scope `global`, and to nothing beside it or for a time. */
 function asksOneUnit(level: Level): boolean {
   const { policy, candidate } = level.configured
   return (
+    level.override === null &&
     policy.limits.length === 1 &&
     candidate.length === 0 &&
     level.mode === 'enforce' &&

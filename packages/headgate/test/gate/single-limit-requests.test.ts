@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { createGate } from '../../src/gate/gate.js'
+import { createGate, type Gate } from '../../src/gate/gate.js'
+import type { DecisionEvent, GateEvent } from '../../src/observe/event.js'
 import type { RequestFacts } from '../../src/policy/request-facts.js'
 import { memoryStore } from '../../src/store/memory/memory-store.js'
 import { manualClock } from '../../src/testing/manual-clock.js'
@@ -44,26 +45,82 @@ const facts: fc.Arbitrary<RequestFacts> = fc.record(
   { requiredKeys: ['subject'] },
 )
 
+const why = { by: 'ada', reason: 'launch' } as const
+
+/** Two gates that differ in nothing but the way a request takes: a copy of a store has no short one. */
+function bothWays() {
+  const clock = manualClock()
+  const gates = [memoryStore({ clock }), { ...memoryStore({ clock }) }].map(store =>
+    createGate({ config, clock, store, onWarning: () => {} }),
+  )
+  const decideAlike = async (request: RequestFacts) => {
+    const [short, full] = await Promise.all(gates.map(gate => gate.request(request)))
+    expect(short?.toJSON()).toEqual(full?.toJSON())
+  }
+  return { clock, gates, decideAlike }
+}
+
 it('a request is decided alike by the fast path and in full', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(facts, { minLength: 1, maxLength: 25 }), async requests => {
-      const clock = manualClock()
-      // A copy of a store has no short way.
-      const gates = [memoryStore({ clock }), { ...memoryStore({ clock }) }].map(store =>
-        createGate({ config, clock, store, onWarning: () => {} }),
-      )
+      const { clock, gates, decideAlike } = bothWays()
       for (const gate of gates) {
-        const why = { ttl: '1h', by: 'ada', reason: 'launch' } as const
-        await gate.overrides.set({ subject: 'user:lifted', limits: { 'log-1m': 9 }, ...why })
+        await gate.overrides.set({ subject: 'user:lifted', limits: { 'log-1m': 9 }, ttl: '1h', ...why })
       }
       for (const request of requests) {
         clock.advanceMs(700)
-        const [short, full] = await Promise.all(gates.map(gate => gate.request(request)))
-        expect(short?.toJSON()).toEqual(full?.toJSON())
+        await decideAlike(request)
       }
     }),
     { numRuns: 60 },
   )
+})
+
+/** Where overrides that end, other switches and another file follow each other, on few paths, so that they meet. */
+const step: fc.Arbitrary<RequestFacts | ((gate: Gate) => unknown)> = fc.oneof(
+  fc
+    .constantFrom('/login', '/mine/7', '/elsewhere')
+    .map((path): RequestFacts => ({ subject: 'user:1', method: 'POST', path })),
+  fc
+    .record({
+      target: fc.constantFrom({ subject: 'user:1' }, { rule: 'login' }, { rule: 'tier' }),
+      units: fc.integer({ min: 0, max: 6 }),
+    })
+    .map(({ target, units }) => (gate: Gate) => {
+      return gate.overrides.set({ ...target, limits: { 'log-1m': units }, ttl: '1s', ...why })
+    }),
+  fc.constantFrom(0.5, 2).map(multiplier => (gate: Gate) => gate.control.set({ multiplier })),
+  fc.constant((gate: Gate) => gate.reload(config)),
+)
+
+it('a request is decided alike by both paths, whatever operators set and however it ends', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 30 }), async history => {
+      const { clock, gates, decideAlike } = bothWays()
+      for (const next of history) {
+        clock.advanceMs(700)
+        if (typeof next !== 'function') await decideAlike(next)
+        else for (const gate of gates) await next(gate)
+      }
+    }),
+    { numRuns: 100 },
+  )
+})
+
+it('an override that has ended stays ended after a reload, and is not counted any more', async () => {
+  const clock = manualClock()
+  const counted: number[] = []
+  const onEvent = (event: DecisionEvent | GateEvent) => {
+    if (event.type === 'override') counted.push(event.stored)
+  }
+  const gate = createGate({ config, clock, onEvent })
+  await gate.overrides.set({ rule: 'login', limits: { 'log-1m': 9 }, ttl: '1s', ...why })
+  clock.advanceMs(1_001)
+  gate.reload(config)
+  const { limit } = await gate.request({ subject: 'user:1', method: 'POST', path: '/login' })
+  expect(limit).toBe(2)
+  await gate.control.set({ multiplier: 2 })
+  expect(counted).toEqual([1, 0])
 })
 
 it('a request is refused alike by both paths: a mistake, a gate that is closed', async () => {

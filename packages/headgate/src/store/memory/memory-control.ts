@@ -13,6 +13,8 @@ export function memoryControl(clock: Clock = systemClock): ControlStore {
   /** Handed out as it is, so that setting one does not take longer for every other. */
   const entries = new Map<string, StoredEntry>()
   const watchers = new Set<(reading: ControlReading) => void>()
+  /** When the first of them ends, at the earliest: before that none has to be looked at. */
+  let nextEndMs = Number.POSITIVE_INFINITY
   const started = { ms: clock.unixMs(), us: clock.nowUs() }
 
   /** Never runs backwards, so that a change of the system's time ends no override. */
@@ -21,6 +23,7 @@ export function memoryControl(clock: Clock = systemClock): ControlStore {
   }
 
   function read(): ControlReading {
+    dropEnded()
     return { control: { ...control }, overrides: { entries, nowMs: nowMs() } }
   }
 
@@ -29,10 +32,14 @@ export function memoryControl(clock: Clock = systemClock): ControlStore {
     for (const watcher of watchers) watcher(reading)
   }
 
-  function makeRoom(): void {
+  function dropEnded(): void {
     const now = nowMs()
-    for (const [target, { expiresAtMs }] of entries) if (expiresAtMs <= now) entries.delete(target)
-    if (entries.size >= MAX_OVERRIDES) throw tooManyOverrides()
+    if (now < nextEndMs) return
+    nextEndMs = Number.POSITIVE_INFINITY
+    for (const [target, { expiresAtMs }] of entries) {
+      if (expiresAtMs <= now) entries.delete(target)
+      else nextEndMs = Math.min(nextEndMs, expiresAtMs)
+    }
   }
 
   return {
@@ -42,15 +49,19 @@ export function memoryControl(clock: Clock = systemClock): ControlStore {
       notify()
     },
     putOverride(target, text, ttlMs) {
-      if (!entries.has(target) && entries.size >= MAX_OVERRIDES) makeRoom()
-      entries.set(target, { text, setAtMs: Math.floor(nowMs()), expiresAtMs: Math.ceil(nowMs() + ttlMs) })
+      dropEnded()
+      if (!entries.has(target) && entries.size >= MAX_OVERRIDES) throw tooManyOverrides()
+      const now = nowMs()
+      const expiresAtMs = Math.ceil(now + ttlMs)
+      entries.set(target, { text, setAtMs: Math.floor(now), expiresAtMs })
+      nextEndMs = Math.min(nextEndMs, expiresAtMs)
       notify()
     },
     removeOverride(target) {
-      const found = entries.get(target)
-      entries.delete(target)
+      dropEnded()
+      const wasThere = entries.delete(target)
       notify()
-      return found !== undefined && found.expiresAtMs > nowMs()
+      return wasThere
     },
     watch(onChange) {
       watchers.add(onChange)
