@@ -1,33 +1,71 @@
-// `npm run screenshots`: starts a gateway with traffic of good and bad callers, and takes the pictures that the docs show.
+// `npm run screenshots`: starts a gateway on Redis with traffic of good and bad callers, and takes the pictures that the docs show.
 
 import { spawn } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { chromium } from 'playwright-core'
 import { ensureProgram } from '../../scripts/system-programs.mjs'
 
 const ASSETS = fileURLToPath(new URL('../../docs/assets/', import.meta.url))
 const MAIN = fileURLToPath(new URL('../server/dist/main.js', import.meta.url))
-const TRAFFIC_MS = 25_000
-const POLICY = `policies:
-  api: { algorithm: sliding-window-log, limit: 20, window: 10s }
-  search: { algorithm: sliding-window-log, limit: 5, window: 10s }
-default: { policy: api }
+const TRAFFIC_MS = 75_000
+const POLICY = `service: shop
+policies:
+  search: { algorithm: sliding-window-log, limit: 20, window: 10s }
+  login: { algorithm: token-bucket, capacity: 5, refillPerSecond: 0.2 }
+  checkout: { limits: { algorithm: sliding-window-log, limit: 30, window: 1m }, mode: shadow }
+tiers:
+  anonymous: { minute: 20 }
+  free: { minute: 60, hour: 2000, burst: 2 }
+  internal: { minute: 100000 }
 rules:
   - { name: search, match: { path: /search/* }, policy: search }
+  - { name: login, match: { method: POST, path: /login }, policy: login }
+  - { name: checkout, match: { path: /checkout }, policy: checkout }
 identify:
-  - user: { header: x-user, from: everybody }
+  - internal: { header: x-service, from: everybody, tier: internal }
+  - user: { header: x-user, from: everybody, tier: free }
   - ip
+masks: { user: whole, internal: whole }
 `
-const BAD = ['scraper', 'retry-loop']
-const GOOD = ['ada', 'bob', 'eve', 'kim', 'lea', 'max', 'ned', 'zoe']
+const PEOPLE = ['ada', 'bob', 'chloe', 'dmitri', 'eve', 'farid', 'grace', 'hugo', 'ines', 'jun', 'kim', 'lea']
+const BAD = [
+  { headers: { 'x-user': 'retry-loop' }, path: '/orders', everyMs: 30 },
+  { headers: { 'x-user': 'scraper-7' }, path: '/search/shoes', everyMs: 70 },
+  { headers: { 'x-user': 'password-guesser' }, path: '/login', method: 'POST', everyMs: 180 },
+  { headers: {}, path: '/', everyMs: 400 },
+]
+/** Page by picture. The first two are those of the docs; all are to be looked at after a change. */
+const PICTURES = [
+  { name: 'dashboard', page: '', colorScheme: 'light', width: 1280, height: 1000 },
+  { name: 'dashboard-dark', page: '', colorScheme: 'dark', width: 1280, height: 1000 },
+  { name: 'dashboard-phone', page: '', colorScheme: 'light', width: 390, height: 844 },
+]
+const OTHERS = ['violations', 'policy', 'shadow', 'control', 'subject/user%3Aretry-loop'].flatMap(page => [
+  { name: `look-${page.split('/')[0]}`, page, colorScheme: 'light', width: 1280, height: 900 },
+  { name: `look-${page.split('/')[0]}-phone`, page, colorScheme: 'dark', width: 390, height: 844 },
+])
+/** `-- --all <folder>` takes a picture of every page, too. */
+const everywhere = process.argv[2] === '--all' ? (process.argv[3] ?? tmpdir()) : null
 
-async function serve(folder) {
+function freePort() {
+  return new Promise(resolve => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = server.address()
+      server.close(() => resolve(port))
+    })
+  })
+}
+
+async function serve(folder, redisPort) {
   const file = join(folder, 'headgate.yaml')
   await writeFile(file, POLICY)
-  const args = ['serve', '--config', file, '--demo', '--show-subjects', '--port', '0', '--admin-port', '0']
+  const redis = `redis://127.0.0.1:${redisPort}`
+  const args = ['serve', '--config', file, '--demo', '--redis', redis, '--port', '0', '--admin-port', '0']
   const child = spawn(process.execPath, [MAIN, ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
   let text = ''
   await new Promise(resolve => {
@@ -36,38 +74,72 @@ async function serve(folder) {
       if (text.includes('Stop with Ctrl-C')) resolve()
     })
   })
-  const [gateway, admin] = text.match(/http:\/\/127\.0\.0\.1:\d+/g)
-  return { child, gateway, admin: text.match(/decision API +(\S+)/)?.[1] ?? admin }
+  return { child, gateway: /gateway +(\S+)/.exec(text)?.[1], admin: /decision API +(\S+)/.exec(text)?.[1] }
 }
 
-async function drive(gateway, untilMs) {
+async function ask(gateway, { path, headers, method = 'GET' }) {
+  try {
+    await (await fetch(`${gateway}${path}`, { method, headers })).arrayBuffer()
+  } catch {
+    // A connection that had been closed: the next request makes another.
+  }
+}
+
+/** People who come and go, and a service of one's own beside them. */
+async function good(gateway, untilMs) {
+  const paths = ['/orders', '/search/hats', '/checkout', '/']
   for (let turn = 0; Date.now() < untilMs; turn++) {
-    const user = turn % 3 === 0 ? BAD[turn % 2] : GOOD[turn % GOOD.length]
-    const path = turn % 7 === 0 ? '/search/x' : '/orders'
-    await (await fetch(`${gateway}${path}`, { headers: { 'x-user': user } })).arrayBuffer()
-    await new Promise(resolve => setTimeout(resolve, 5 + 20 * Math.abs(Math.sin(turn / 300))))
+    const isService = turn % 3 === 0
+    const person = PEOPLE[(turn * 7) % PEOPLE.length]
+    const headers = isService ? { 'x-service': 'billing' } : { 'x-user': person }
+    await ask(gateway, { path: isService ? '/orders' : paths[turn % paths.length], headers })
+    await pause(15 + 15 * Math.sin(Date.now() / 4_000))
+  }
+}
+
+/** Begins to misbehave after a while, and goes on. */
+async function bad(gateway, untilMs, { everyMs, ...request }) {
+  await pause(everyMs * 80)
+  while (Date.now() < untilMs) {
+    await ask(gateway, request)
+    await pause(everyMs)
   }
 }
 
 const folder = await mkdtemp(join(tmpdir(), 'headgate-screenshots-'))
-const { child, gateway, admin } = await serve(folder)
+const redisPort = await freePort()
+const redisArgs = ['--port', String(redisPort), '--bind', '127.0.0.1', '--save', '', '--dir', folder]
+const redis = spawn(await ensureProgram('redis-server'), redisArgs, { stdio: 'ignore' })
+const { child, gateway, admin } = await serve(folder, redisPort)
 const browser = await chromium.launch({
   executablePath: await ensureProgram('chromium'),
   args: ['--no-sandbox'],
 })
 try {
-  const traffic = drive(gateway, Date.now() + TRAFFIC_MS)
-  const size = { width: 1280, height: 960 }
-  const pages = await Promise.all(
-    ['light', 'dark'].map(colorScheme => browser.newPage({ viewport: size, colorScheme })),
-  )
-  await Promise.all(pages.map(page => page.goto(`${admin}/`)))
-  await traffic
-  const [light, dark] = pages
-  await light.screenshot({ path: join(ASSETS, 'dashboard.png') })
-  await dark.screenshot({ path: join(ASSETS, 'dashboard-dark.png') })
+  const untilMs = Date.now() + TRAFFIC_MS
+  const traffic = [
+    good(gateway, untilMs),
+    good(gateway, untilMs),
+    ...BAD.map(one => bad(gateway, untilMs, one)),
+  ]
+  const pictures = everywhere === null ? PICTURES : [...PICTURES, ...OTHERS]
+  await pause(everywhere === null ? TRAFFIC_MS - 15_000 : TRAFFIC_MS - 25_000)
+  for (const { name, page: path, colorScheme, width, height } of pictures) {
+    const page = await browser.newPage({ viewport: { width, height }, colorScheme })
+    await page.goto(`${admin}/#/${path}`)
+    await page.getByText('Live', { exact: true }).waitFor()
+    await pause(1_000)
+    const isForDocs = PICTURES.some(picture => picture.name === name)
+    await page.screenshot({
+      path: join(isForDocs ? ASSETS : everywhere, `${name}.png`),
+      fullPage: !isForDocs,
+    })
+    await page.close()
+  }
+  await Promise.all(traffic)
 } finally {
   await browser.close()
   child.kill('SIGTERM')
+  redis.kill('SIGTERM')
   await rm(folder, { recursive: true, force: true })
 }

@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks'
 import { keepToken, readToken } from './api.js'
 import { ControlPage } from './control-page.js'
-import { duration, instant } from './format.js'
+import { instant } from './format.js'
 import { type Live, useLive } from './live.js'
 import { NowPage } from './now-page.js'
 import { PolicyPage } from './policy-page.js'
@@ -74,7 +74,7 @@ function Page({ live, route }: { live: Live; route: readonly string[] }) {
     )
   }
   if (page === 'subject') return <SubjectPage key={detail} handle={detail} />
-  if (page === 'policy') return <PolicyPage />
+  if (page === 'policy') return <PolicyPage snapshot={live.snapshot} />
   if (page === 'violations') return <ViolationsPage />
   if (page === 'shadow') return <ShadowPage snapshot={live.snapshot} />
   if (page === 'control') return <ControlPage snapshot={live.snapshot} />
@@ -98,11 +98,10 @@ function ConnectionState({ live: { connection, snapshot } }: { live: Live }) {
       </p>
     )
   }
-  const age = snapshot.atMs - snapshot.asOfMs
-  const isStale = snapshot.store.state === 'down' || age > 5_000
+  const isAway = snapshot.store.state === 'down'
   return (
-    <p class={isStale ? 'state bad' : 'state good'} role="status">
-      {isStale ? `Live, without Redis: the fleet as of ${duration(age)} ago` : 'Live'}
+    <p class={isAway ? 'state bad' : 'state'} role="status">
+      {isAway ? `Live, without Redis since ${instant(snapshot.store.sinceMs)}` : 'Live'}
     </p>
   )
 }

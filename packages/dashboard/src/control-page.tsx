@@ -1,10 +1,12 @@
 /** The switches of the fleet, overrides in force, and who changed what. */
 import { useState } from 'preact/hooks'
+import type { Override, ShownChanges, Snapshot } from './answers.js'
 import { sendJson } from './api.js'
 import { ConfirmDialog } from './dialog.js'
+import { Field } from './field.js'
 import { instant, number } from './format.js'
 import { overrideWords } from './override-words.js'
-import type { Change, Override, Snapshot } from './snapshot.js'
+import { TablePanel } from './table-panel.js'
 import { usePolled } from './use-polled.js'
 
 const EVERY_MS = 2_000
@@ -16,26 +18,28 @@ export function ControlPage({ snapshot: { control } }: { snapshot: Snapshot }) {
   return (
     <>
       <h2>Control</h2>
-      <section class="panel" aria-labelledby="switch-title">
-        <h3 id="switch-title">The whole fleet</h3>
-        <dl class="pairs">
-          <dt>Limits</dt>
-          <dd class={control.enabled ? 'good' : 'bad'}>
-            {control.enabled ? 'on' : 'off: every request passes'}
-          </dd>
-          <dt>Multiplier</dt>
-          <dd>{number(control.multiplier)}</dd>
-        </dl>
-        <div class="buttons">
-          <button type="button" onClick={() => setAsked('switch')}>
-            {control.enabled ? 'Switch limits off' : 'Switch limits on'}
-          </button>
-          <button type="button" class="quiet" onClick={() => setAsked('multiplier')}>
-            Change multiplier
-          </button>
-        </div>
-      </section>
-      <Overrides />
+      <div class="columns">
+        <section class="panel" aria-labelledby="switch-title">
+          <h3 id="switch-title">The whole fleet</h3>
+          <dl class="pairs">
+            <dt>Limits</dt>
+            <dd class={control.enabled ? undefined : 'bad'}>
+              {control.enabled ? 'on' : 'off: every request passes'}
+            </dd>
+            <dt>Multiplier</dt>
+            <dd>{number(control.multiplier)}</dd>
+          </dl>
+          <div class="buttons">
+            <button type="button" onClick={() => setAsked('switch')}>
+              {control.enabled ? 'Switch limits off' : 'Switch limits on'}
+            </button>
+            <button type="button" class="quiet" onClick={() => setAsked('multiplier')}>
+              Change multiplier
+            </button>
+          </div>
+        </section>
+        <Overrides />
+      </div>
       <Changes />
       {asked === 'switch' && (
         <ConfirmDialog
@@ -60,18 +64,7 @@ export function ControlPage({ snapshot: { control } }: { snapshot: Snapshot }) {
             void (await sendJson('PATCH', 'v1/control', { multiplier: Number(multiplier) }))
           }
         >
-          <label>
-            Multiplier
-            <input
-              type="number"
-              min="0"
-              max="1000"
-              step="any"
-              required
-              value={multiplier}
-              onInput={event => setMultiplier(event.currentTarget.value)}
-            />
-          </label>
+          <Field label="Multiplier" type="number" value={multiplier} onValue={setMultiplier} />
           <p>
             Limits, capacities and rates of every policy. 0 pauses throttling; nobody who is banned gets in.
           </p>
@@ -84,34 +77,37 @@ export function ControlPage({ snapshot: { control } }: { snapshot: Snapshot }) {
 function Overrides() {
   const { value, error, refresh } = usePolled<{ overrides: Override[] }>('v1/overrides', EVERY_MS)
   const [asked, setAsked] = useState<Override | null>(null)
-  const nameOf = ({ subject, rule }: Override): string => subject ?? `rule ${rule}`
+  const overrides = value?.overrides ?? []
   return (
-    <section class="panel">
-      <table>
-        <caption>Overrides in force</caption>
-        <tbody>
-          {value?.overrides.map(override => (
-            <tr key={nameOf(override)}>
-              <th scope="row">{nameOf(override)}</th>
-              <td>{overrideWords(override)}</td>
-              <td class="actions">
-                <button type="button" class="quiet" onClick={() => setAsked(override)}>
-                  Remove<span class="hidden"> {nameOf(override)}</span>
-                </button>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-      {value?.overrides.length === 0 && <p class="empty">None.</p>}
-      {error !== null && <p class="bad">{error}</p>}
+    <>
+      <TablePanel
+        caption="Overrides in force"
+        isWide
+        empty={
+          overrides.length === 0
+            ? (error ?? 'None. Set one beside a caller on the first page, or with headgate override set.')
+            : null
+        }
+      >
+        {overrides.map(override => (
+          <tr key={nameOf(override)}>
+            <th scope="row">{nameOf(override)}</th>
+            <td>{overrideWords(override)}</td>
+            <td class="actions">
+              <button type="button" class="quiet" onClick={() => setAsked(override)}>
+                Remove<span class="hidden"> {nameOf(override)}</span>
+              </button>
+            </td>
+          </tr>
+        ))}
+      </TablePanel>
       {asked !== null && (
         <ConfirmDialog
           title={`Remove the override for ${nameOf(asked)}?`}
           confirm="Remove"
           onClose={() => setAsked(null)}
           onConfirm={async () => {
-            const target = asked.rule === undefined ? { subject: asked.subject } : { rule: asked.rule }
+            const target = 'rule' in asked ? { rule: asked.rule } : { subject: asked.subject }
             await sendJson('DELETE', 'v1/overrides', target)
             refresh()
           }}
@@ -119,28 +115,30 @@ function Overrides() {
           <p>The numbers of the policy file hold again, within a second.</p>
         </ConfirmDialog>
       )}
-    </section>
+    </>
   )
 }
 
+function nameOf(override: Override): string {
+  return 'rule' in override ? `rule ${override.rule}` : override.subject
+}
+
 function Changes() {
-  const { value, error } = usePolled<{ changes: Change[] }>('v1/changes', EVERY_MS)
+  const { value, error } = usePolled<ShownChanges>('v1/changes', EVERY_MS)
+  const { scope = 'process', changes = [] } = value ?? {}
+  const whose = scope === 'fleet' ? 'through any server' : 'through this server since it started'
   return (
-    <section class="panel">
-      <table>
-        <caption>Who changed what</caption>
-        <tbody>
-          {value?.changes.map(({ atMs, by, what }, index) => (
-            <tr key={`${atMs} ${index}`}>
-              <td class="number">{instant(atMs)}</td>
-              <th scope="row">{by ?? 'this machine'}</th>
-              <td>{what}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-      {value?.changes.length === 0 && <p class="empty">Nothing since this server started.</p>}
-      {error !== null && <p class="bad">{error}</p>}
-    </section>
+    <TablePanel
+      caption={`Who changed what, ${whose}`}
+      empty={changes.length === 0 ? (error ?? 'Nothing was changed yet.') : null}
+    >
+      {changes.map(({ atMs, by, what }, index) => (
+        <tr key={`${atMs} ${index}`}>
+          <td class="time">{instant(atMs)}</td>
+          <th scope="row">{by ?? 'this machine'}</th>
+          <td>{what}</td>
+        </tr>
+      ))}
+    </TablePanel>
   )
 }

@@ -14,7 +14,7 @@ export function number(value: number | null): string {
 
 /** A share from 0 to 1 as `2.5 %`. */
 export function percent(share: number | null, digits = 1): string {
-  return share === null ? UNKNOWN : `${(share * 100).toFixed(share === 0 || share === 1 ? 0 : digits)} %`
+  return share === null ? UNKNOWN : `${(share * 100).toFixed(digits)} %`
 }
 
 export function milliseconds(value: number | null): string {

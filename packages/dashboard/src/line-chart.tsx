@@ -1,33 +1,47 @@
 /** Lines over time, drawn by uPlot in the colours of the page. */
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import uPlot from 'uplot'
+import { instant } from './format.js'
 
 export interface Line {
   readonly label: string
   /** The name of a colour of the style sheet: `--accent`. */
   readonly colour: string
   readonly fill?: boolean
+  readonly isDashed?: boolean
 }
 
 export interface LineChartProps {
-  /** The description for readers who cannot see the lines. */
+  readonly title: string
+  /** What a reader who cannot see the lines is told. */
   readonly description: string
   readonly lines: readonly Line[]
   /** Unix seconds, then a list of values a line; null where a value is missing. */
   readonly data: uPlot.AlignedData
   readonly height: number
+  /** The least the upper end of the axis is, so that next to nothing looks like it. */
+  readonly leastTop: number
+  /** A value as the legend shows it. */
+  format(value: number | null): string
+  /** And the axis, where there is less room. */
+  formatAxis(value: number): string
 }
 
-export function LineChart({ description, lines, data, height }: LineChartProps) {
+/** The least time that is shown: a chart of some seconds would jump with every one. */
+const LEAST_SECONDS = 60
+
+export function LineChart(props: LineChartProps) {
+  const { title, description, lines, data, height, format } = props
   const place = useRef<HTMLDivElement>(null)
   const chart = useRef<uPlot | null>(null)
+  const [pointed, setPointed] = useState<number | null>(null)
   const shape = lines.map(({ label }) => label).join()
   useEffect(() => {
     const element = place.current
     if (element === null) return
     const make = (): void => {
       chart.current?.destroy()
-      chart.current = new uPlot(optionsOf(element, lines, height), data, element)
+      chart.current = new uPlot(optionsOf(element, props, setPointed), data, element)
     }
     make()
     const resized = new ResizeObserver(() => chart.current?.setSize({ width: element.clientWidth, height }))
@@ -43,7 +57,28 @@ export function LineChart({ description, lines, data, height }: LineChartProps) 
     // Other lines need another chart; other values do not.
   }, [shape, height])
   useEffect(() => chart.current?.setData(data), [data])
-  return <div ref={place} class="chart" role="img" aria-label={description} />
+  const [times, ...values] = data
+  const shown = pointed ?? times.length - 1
+  return (
+    <section class="panel wide chart">
+      <div class="chart-head">
+        <h3>{title}</h3>
+        <dl class="legend">
+          {lines.map(({ label, colour, isDashed }, index) => (
+            <div key={label} class={`key ${colour.slice(2)}${isDashed ? ' dashed' : ''}`}>
+              <dt>{label}</dt>
+              <dd>{format(values[index]?.[shown] ?? null)}</dd>
+            </div>
+          ))}
+          <div class="key time">
+            <dt class="hidden">time</dt>
+            <dd>{times[shown] === undefined ? '' : instant(times[shown] * 1000)}</dd>
+          </div>
+        </dl>
+      </div>
+      <div ref={place} role="img" aria-label={description} />
+    </section>
+  )
 }
 
 /** Times of day with seconds where they are less than a minute apart. */
@@ -52,34 +87,49 @@ function clockTimes(_chart: uPlot, seconds: readonly number[]): string[] {
   return seconds.map(second => new Date(second * 1000).toLocaleTimeString('en-GB').slice(0, isFine ? 8 : 5))
 }
 
-function optionsOf(element: HTMLElement, lines: readonly Line[], height: number): uPlot.Options {
+function optionsOf(
+  element: HTMLElement,
+  { lines, height, leastTop, formatAxis }: LineChartProps,
+  onPoint: (index: number | null) => void,
+): uPlot.Options {
   const style = getComputedStyle(element)
   const colour = (name: string): string => style.getPropertyValue(name).trim()
   const axis: uPlot.Axis = {
     stroke: colour('--soft'),
-    grid: { stroke: colour('--rule'), width: 1 },
     ticks: { show: false },
-    font: '12px system-ui, sans-serif',
+    font: `12px ${style.fontFamily}`,
+    gap: 8,
   }
   return {
     width: element.clientWidth,
     height,
-    cursor: { drag: { x: false, y: false } },
-    legend: { live: true },
-    scales: { y: { range: (_chart, _low, high) => [0, Math.max(1, high * 1.1)] } },
+    padding: [8, 24, 0, 0],
+    cursor: { drag: { x: false, y: false }, points: { size: 7 } },
+    legend: { show: false },
+    hooks: { setCursor: [({ cursor }) => onPoint(cursor.idx ?? null)] },
+    scales: {
+      x: { range: (_chart, low, high) => [Math.min(low, high - LEAST_SECONDS), high] },
+      y: { range: (_chart, _low, high) => [0, Math.max(leastTop, high * 1.1)] },
+    },
     axes: [
-      { ...axis, values: clockTimes },
-      { ...axis, size: 56 },
+      { ...axis, grid: { show: false }, values: clockTimes, space: 80, size: 28 },
+      {
+        ...axis,
+        grid: { stroke: colour('--rule'), width: 1 },
+        size: 48,
+        space: 36,
+        values: (_chart, values) => values.map(formatAxis),
+      },
     ],
     series: [
-      { label: 'time', value: '{HH}:{mm}:{ss}' },
-      ...lines.map(({ label, colour: name, fill = false }) => ({
+      {},
+      ...lines.map(({ label, colour: name, fill = false, isDashed = false }) => ({
         label,
         stroke: colour(name),
         width: 1.5,
         points: { show: false },
-        value: (_chart: uPlot, value: number | null) => (value === null ? '–' : value.toFixed(1)),
-        ...(fill && { fill: `${colour(name)}22` }),
+        ...(isDashed && { dash: [4, 3] }),
+        ...(fill && { fill: `${colour(name)}1f` }),
       })),
     ],
   }

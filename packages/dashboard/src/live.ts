@@ -1,8 +1,8 @@
 /** The figures as they come in, and how the connection to them is doing. */
 import { useEffect, useState } from 'preact/hooks'
+import type { Point, Snapshot } from './answers.js'
 import { ApiError, getJson } from './api.js'
 import { readEvents } from './event-stream.js'
-import type { Point, Snapshot } from './snapshot.js'
 
 export type Connection = 'connecting' | 'live' | 'lost' | 'token-needed' | 'forbidden'
 

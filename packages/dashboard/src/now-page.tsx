@@ -1,22 +1,18 @@
 /** Everything at a glance: how much passes, how much is denied, what it costs, and who is behind it. */
-import { AlertList } from './alert-list.js'
+import type { Point, Snapshot } from './answers.js'
 import { milliseconds, number, percent } from './format.js'
+import { Notices } from './notices.js'
 import { RateTable } from './rate-table.js'
-import type { Point, Snapshot } from './snapshot.js'
 import { StorePanel } from './store-panel.js'
-import { TrafficChart } from './traffic-chart.js'
+import { OverheadChart, TrafficChart } from './traffic-chart.js'
 import { ViolatorTable } from './violator-table.js'
 
 export function NowPage({ snapshot, history }: { snapshot: Snapshot; history: readonly Point[] }) {
-  const { now, control, alerts = [] } = snapshot
+  const { now } = snapshot
   return (
     <>
       <h2 class="hidden">Now</h2>
-      {!control.enabled && <p class="notice bad">The limits are switched off: every request passes.</p>}
-      {control.enabled && control.multiplier !== 1 && (
-        <p class="notice">All limits are multiplied by {control.multiplier}.</p>
-      )}
-      <AlertList alerts={alerts} />
+      <Notices snapshot={snapshot} />
       <dl class="figures">
         <Figure name="allowed a second" value={number(now.allowedPerSecond)} />
         <Figure
@@ -28,9 +24,12 @@ export function NowPage({ snapshot, history }: { snapshot: Snapshot; history: re
         <Figure name="overhead, median" value={milliseconds(now.overheadMs.p50)} />
         <Figure name="overhead, 99 of 100" value={milliseconds(now.overheadMs.p99)} />
       </dl>
-      <TrafficChart history={history} />
       <div class="columns">
-        <ViolatorTable snapshot={snapshot} />
+        <TrafficChart history={history} />
+        <OverheadChart history={history} />
+      </div>
+      <div class="columns">
+        <ViolatorTable violators={snapshot.violators} />
         <StorePanel snapshot={snapshot} />
       </div>
       <div class="columns">

@@ -2,18 +2,12 @@
 import { useState } from 'preact/hooks'
 import { sendJson } from './api.js'
 import { ConfirmDialog } from './dialog.js'
+import { Field } from './field.js'
+import type { AboutCaller } from './reset-dialog.js'
 
 const DURATIONS = ['10m', '1h', '6h', '1d', '7d']
 
-export function OverrideDialog({
-  handle,
-  subject,
-  onClose,
-}: {
-  handle: string
-  subject: string
-  onClose(): void
-}) {
+export function OverrideDialog({ handle, subject, onClose }: AboutCaller) {
   const [kind, setKind] = useState<'numbers' | 'tier'>('numbers')
   const [minute, setMinute] = useState('100')
   const [tier, setTier] = useState('')
@@ -41,21 +35,9 @@ export function OverrideDialog({
         </select>
       </label>
       {kind === 'numbers' ? (
-        <label>
-          Requests a minute
-          <input
-            type="number"
-            min="0"
-            required
-            value={minute}
-            onInput={event => setMinute(event.currentTarget.value)}
-          />
-        </label>
+        <Field label="Requests a minute" type="number" value={minute} onValue={setMinute} />
       ) : (
-        <label>
-          Tier
-          <input required value={tier} onInput={event => setTier(event.currentTarget.value)} />
-        </label>
+        <Field label="Tier" value={tier} onValue={setTier} />
       )}
       <label>
         For
@@ -65,15 +47,7 @@ export function OverrideDialog({
           ))}
         </select>
       </label>
-      <label>
-        Reason
-        <input
-          required
-          maxLength={200}
-          value={reason}
-          onInput={event => setReason(event.currentTarget.value)}
-        />
-      </label>
+      <Field label="Reason" value={reason} onValue={setReason} />
     </ConfirmDialog>
   )
 }

@@ -1,14 +1,15 @@
+import type { Override } from './answers.js'
 import { duration } from './format.js'
-import type { Override } from './snapshot.js'
 
-/** `100 a minute, set by ada: launch day; for another 2 h`. */
-export function overrideWords({ tier, numbers, limits, by, reason, expiresAt }: Override): string {
-  const replaced = tier !== undefined ? `tier ${tier}` : pairs(numbers ?? limits ?? {})
-  const left = expiresAt === undefined ? '' : `; for another ${duration(expiresAt - Date.now())}`
-  return `${replaced}, set by ${by}: ${reason}${left}`
+/** `minute 100, set by ada: launch day; for another 2 h`. */
+export function overrideWords(override: Override): string {
+  const { by, reason, expiresAt } = override
+  return `${replacementWords(override)}, set by ${by}: ${reason}; for another ${duration(expiresAt - Date.now())}`
 }
 
-function pairs(numbers: Readonly<Record<string, unknown>>): string {
+function replacementWords(override: Override): string {
+  if ('tier' in override) return `tier ${override.tier}`
+  const numbers = 'numbers' in override ? override.numbers : override.limits
   return Object.entries(numbers)
     .map(([name, value]) => `${name} ${String(value)}`)
     .join(', ')

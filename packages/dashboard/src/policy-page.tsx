@@ -1,14 +1,16 @@
+import type { Snapshot } from './answers.js'
+import { namesOf } from './charged-to.js'
 import { ExplainForm } from './explain-form.js'
 import { WhatIfForm } from './what-if-form.js'
 
-/** Shows what the policy file does to a request, and what other numbers would do. */
-export function PolicyPage() {
+/** What the policy file does to a request, and what other numbers would do. */
+export function PolicyPage({ snapshot }: { snapshot: Snapshot }) {
   return (
     <>
       <h2>Policy</h2>
       <div class="columns">
         <ExplainForm />
-        <WhatIfForm />
+        <WhatIfForm names={namesOf(snapshot.byPolicy, snapshot.byTier)} />
       </div>
     </>
   )

@@ -1,38 +1,28 @@
+import type { Row } from './answers.js'
 import { number, percent } from './format.js'
-import type { Row } from './snapshot.js'
+import { TablePanel } from './table-panel.js'
 
 /** Allowed and denied a second, by tier, by policy, or by who decided. */
 export function RateTable({ caption, rows, none }: { caption: string; rows: readonly Row[]; none: string }) {
   return (
-    <section class="panel">
-      <table>
-        <caption>{caption}</caption>
-        <thead>
-          <tr>
-            <th scope="col">name</th>
-            <th scope="col" class="number">
-              allowed/s
-            </th>
-            <th scope="col" class="number">
-              denied/s
-            </th>
-            <th scope="col" class="number">
-              denied
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map(({ name, allowedPerSecond, deniedPerSecond, violationRate }) => (
-            <tr key={name}>
-              <th scope="row">{name ?? none}</th>
-              <td class="number">{number(allowedPerSecond)}</td>
-              <td class="number">{number(deniedPerSecond)}</td>
-              <td class="number">{percent(violationRate)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-      {rows.length === 0 && <p class="empty">No requests yet.</p>}
-    </section>
+    <TablePanel
+      caption={caption}
+      columns={[
+        { name: 'name', isUnseen: true },
+        { name: 'allowed/s', isNumber: true },
+        { name: 'denied/s', isNumber: true },
+        { name: 'denied', isNumber: true },
+      ]}
+      empty={rows.length === 0 ? 'No request in the last ten seconds.' : null}
+    >
+      {rows.map(({ name, allowedPerSecond, deniedPerSecond, violationRate }) => (
+        <tr key={name}>
+          <th scope="row">{name ?? <span class="soft">{none}</span>}</th>
+          <td class="number">{number(allowedPerSecond)}</td>
+          <td class="number">{number(deniedPerSecond)}</td>
+          <td class="number">{percent(violationRate)}</td>
+        </tr>
+      ))}
+    </TablePanel>
   )
 }

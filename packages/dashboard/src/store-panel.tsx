@@ -1,79 +1,92 @@
-import { bytes, duration, milliseconds, number, percent } from './format.js'
-import type { Snapshot, StoreFigures } from './snapshot.js'
+/** How the store is doing, who shares it, and which policy file holds. */
+import type { ComponentChildren } from 'preact'
+import type { Snapshot } from './answers.js'
+import { bytes, duration, instant, milliseconds, number, percent } from './format.js'
 
-/** How the store is doing, and who shares it. */
-export function StorePanel({ snapshot: { store, processes, config, overrides } }: { snapshot: Snapshot }) {
-  const isUp = store.state === 'up'
+export function StorePanel({ snapshot }: { snapshot: Snapshot }) {
+  const { store, processes, config, overrides } = snapshot
   return (
     <section class="panel" aria-labelledby="store-title">
-      <h3 id="store-title">Store</h3>
+      <h3 id="store-title">Store and fleet</h3>
       <dl class="pairs">
-        <dt>{store.kind === 'redis' ? 'Redis' : 'In this process'}</dt>
-        <dd class={isUp ? 'good' : 'bad'}>
-          {isUp ? 'answers' : 'does not answer'} since {duration(Date.now() - store.sinceMs)}
-        </dd>
-        <RedisFigures store={store} />
-        {processes !== undefined && (
-          <>
-            <dt>Processes</dt>
-            <dd>{number(processes.live)}</dd>
-          </>
+        {store.kind === 'redis' ? (
+          <RedisPairs store={store} />
+        ) : (
+          <Pair name="Limits are kept in">this process, for {duration(Date.now() - store.sinceMs)}</Pair>
         )}
-        <dt>Policy file</dt>
-        <dd class={config.state === 'stale' ? 'bad' : undefined}>
-          {config.version}
-          {config.state === 'stale' && ', and a newer one that cannot be used'}
-        </dd>
-        <dt>Overrides</dt>
-        <dd>{number(overrides)}</dd>
+        {processes.services.map(({ service, live }) => (
+          <Pair key={service} name={service === '' ? 'Processes' : `Processes of ${service}`}>
+            {number(live)}
+          </Pair>
+        ))}
+        <Pair name="Policy file" isBad={config.state === 'stale'}>
+          <code>{config.version}</code> since {instant(config.loadedAtMs)}
+          {config.state === 'stale' && '; it has changed into one that cannot be used'}
+        </Pair>
+        <Pair name="Overrides">{number(overrides)}</Pair>
       </dl>
     </section>
   )
 }
 
-function RedisFigures({ store }: { store: StoreFigures }) {
-  if (store.kind !== 'redis') return null
-  const { redis = null, breakers, availability, latencyMs, callsPerSecond, errorsPerSecond } = store
+function RedisPairs({ store }: { store: Snapshot['store'] }) {
+  const { redis, budget, breakers, latencyMs, callsPerSecond, callCapPerSecond, errorsPerSecond } = store
+  const isUp = store.state === 'up'
   return (
     <>
+      <Pair name="Redis" isBad={!isUp}>
+        {isUp ? 'answers' : 'does not answer'} since {instant(store.sinceMs)}
+      </Pair>
       {breakers.map(({ node, state, sinceMs }) => (
-        <>
-          <dt>{node}</dt>
-          <dd class={state === 'closed' ? undefined : 'bad'}>
-            breaker {state} since {duration(Date.now() - sinceMs)}
-          </dd>
-        </>
+        <Pair key={node} name={node === '' ? 'Breaker' : `Breaker of ${node}`} isBad={state !== 'closed'}>
+          {state} since {instant(sinceMs)}
+        </Pair>
       ))}
-      <dt>Calls answered</dt>
-      <dd>{percent(availability, 2)}</dd>
-      <dt>Calls a second</dt>
-      <dd>
+      <Pair name="Calls answered">{percent(store.availability, 2)}</Pair>
+      <Pair name="Calls a second" isBad={errorsPerSecond > 0}>
         {number(callsPerSecond)}
+        {callCapPerSecond !== null && ` of ${number(callCapPerSecond)} at most`}
         {errorsPerSecond > 0 && `, ${number(errorsPerSecond)} failed`}
-      </dd>
-      <dt>Latency, median and 99 of 100</dt>
-      <dd>
-        {milliseconds(latencyMs.p50)}, {milliseconds(latencyMs.p99)}
-      </dd>
+      </Pair>
+      <Pair name="Latency, median">{milliseconds(latencyMs.p50)}</Pair>
+      <Pair name="Latency, 99 of 100">{milliseconds(latencyMs.p99)}</Pair>
       {redis !== null && (
         <>
-          <dt>Memory</dt>
-          <dd>
+          <Pair name="Memory" isBad={isBeyond(redis.usedMemoryBytes, budget.memoryBytes)}>
             {bytes(redis.usedMemoryBytes)}
-            {redis.maxMemoryBytes !== null &&
-              redis.maxMemoryBytes > 0 &&
-              ` of ${bytes(redis.maxMemoryBytes)}`}
-          </dd>
-          <dt>Operations a second</dt>
-          <dd>{number(redis.opsPerSecond)}</dd>
+            {redis.maxMemoryBytes !== null && ` of ${bytes(redis.maxMemoryBytes)}`}
+            {budget.memoryBytes !== null && `, budget ${bytes(budget.memoryBytes)}`}
+          </Pair>
+          <Pair name="Operations a second" isBad={isBeyond(redis.opsPerSecond, budget.opsPerSecond)}>
+            {number(redis.opsPerSecond)}
+            {budget.opsPerSecond !== null && `, budget ${number(budget.opsPerSecond)}`}
+          </Pair>
           {redis.evictionPolicyUnsafe && (
-            <>
-              <dt>Eviction</dt>
-              <dd class="bad">may remove limits; set maxmemory-policy to noeviction</dd>
-            </>
+            <Pair name="Eviction" isBad>
+              may remove limits; set maxmemory-policy to noeviction
+            </Pair>
           )}
         </>
       )}
+    </>
+  )
+}
+
+function isBeyond(value: number, budget: number | null): boolean {
+  return budget !== null && value > budget
+}
+
+interface PairProps {
+  readonly name: string
+  readonly isBad?: boolean
+  readonly children: ComponentChildren
+}
+
+function Pair({ name, isBad = false, children }: PairProps) {
+  return (
+    <>
+      <dt>{name}</dt>
+      <dd class={isBad ? 'bad' : undefined}>{children}</dd>
     </>
   )
 }

@@ -1,26 +1,28 @@
 /** One caller: what each of its limits has left, over time, and what it was denied. */
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import type uPlot from 'uplot'
+import type { ShownSubject } from './answers.js'
 import { sendJson } from './api.js'
-import { duration, number } from './format.js'
+import { duration, number, percent } from './format.js'
 import { type Line, LineChart } from './line-chart.js'
 import { OverrideDialog } from './override-dialog.js'
 import { overrideWords } from './override-words.js'
-import type { LimitState, SubjectState } from './snapshot.js'
+import { ResetDialog } from './reset-dialog.js'
+import { TablePanel } from './table-panel.js'
 import { useAction } from './use-action.js'
 import { usePolled } from './use-polled.js'
 import { ViolationTable } from './violation-table.js'
-import { ResetDialog } from './violator-table.js'
 
 const EVERY_MS = 1_000
 const KEPT_SAMPLES = 600
-const COLOURS = ['--accent', '--calm', '--third', '--fourth']
+const COLOURS = ['--calm', '--third', '--fourth', '--soft']
 
+type LimitState = ShownSubject['limits'][number]
 type Sample = { readonly atMs: number; readonly remaining: ReadonlyMap<string, number> }
 
 export function SubjectPage({ handle }: { handle: string }) {
   const path = `v1/subjects/${encodeURIComponent(handle)}`
-  const { value, error, refresh } = usePolled<SubjectState>(path, EVERY_MS)
+  const { value, error, refresh } = usePolled<ShownSubject>(path, EVERY_MS)
   const [dialog, setDialog] = useState<'override' | 'reset' | null>(null)
   const removal = useAction()
   const samples = useSamples(value)
@@ -63,7 +65,11 @@ export function SubjectPage({ handle }: { handle: string }) {
       )}
       <LimitsOverTime samples={samples} names={names} />
       <LimitTable names={names} limits={value.limits} />
-      <ViolationTable violations={value.violations} caption="Lately denied (a sample)" />
+      <ViolationTable
+        violations={value.violations}
+        caption="Lately denied, a sample"
+        empty="No denial of this caller was written down in the last day."
+      />
       {dialog === 'override' && <OverrideDialog handle={handle} subject={value.subject} onClose={close} />}
       {dialog === 'reset' && <ResetDialog handle={handle} subject={value.subject} onClose={close} />}
     </>
@@ -75,7 +81,7 @@ function nameOf({ name, scope, subject }: LimitState, own: string): string {
   return `${name}${scope === 'global' ? '' : ` in ${scope}`}${whose}`
 }
 
-function useSamples(state: SubjectState | null): readonly Sample[] {
+function useSamples(state: ShownSubject | null): readonly Sample[] {
   const [samples, setSamples] = useState<readonly Sample[]>([])
   useEffect(() => {
     if (state === null) return
@@ -87,63 +93,56 @@ function useSamples(state: SubjectState | null): readonly Sample[] {
   return samples
 }
 
+/** Only those that are used: a line at the top for each of the others would hide them. */
 function LimitsOverTime({ samples, names }: { samples: readonly Sample[]; names: readonly string[] }) {
-  const lines: Line[] = names.map((label, index) => ({
+  const used = names.filter(name => samples.some(({ remaining }) => (remaining.get(name) ?? 1) < 1))
+  const lines: Line[] = used.map((label, index) => ({
     label,
     colour: COLOURS[index % COLOURS.length] as string,
   }))
-  const shape = names.join()
+  const shape = used.join()
   const data = useMemo(
     (): uPlot.AlignedData => [
       samples.map(({ atMs }) => atMs / 1000),
-      ...names.map(name => samples.map(({ remaining }) => (remaining.get(name) ?? Number.NaN) * 100)),
+      ...used.map(name => samples.map(({ remaining }) => remaining.get(name) ?? null)),
     ],
     [samples, shape],
   )
-  if (names.length === 0) return <p class="empty">Nothing is used.</p>
+  if (used.length === 0) return null
   return (
-    <section class="panel" aria-labelledby="left-title">
-      <h3 id="left-title">Left of each limit, in per cent</h3>
-      <LineChart
-        description="What is left of each limit over time; the table below has the figures"
-        lines={lines}
-        data={data}
-        height={200}
-      />
-    </section>
+    <LineChart
+      title="Left of each limit in use"
+      description="What is left of each limit over time; the table below has the figures"
+      lines={lines}
+      data={data}
+      height={200}
+      leastTop={1}
+      format={percent}
+      formatAxis={share => percent(share, 0)}
+    />
   )
 }
 
 function LimitTable({ names, limits }: { names: readonly string[]; limits: readonly LimitState[] }) {
   return (
-    <section class="panel">
-      <table>
-        <caption>Limits</caption>
-        <thead>
-          <tr>
-            <th scope="col">limit</th>
-            <th scope="col" class="number">
-              left
-            </th>
-            <th scope="col" class="number">
-              of
-            </th>
-            <th scope="col" class="number">
-              whole again in
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {limits.map((limit, index) => (
-            <tr key={names[index]}>
-              <th scope="row">{names[index]}</th>
-              <td class={limit.remaining === 0 ? 'number bad' : 'number'}>{number(limit.remaining)}</td>
-              <td class="number">{number(limit.limit)}</td>
-              <td class="number">{duration(limit.resetAfterMs)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
+    <TablePanel
+      caption="Limits"
+      columns={[
+        { name: 'limit' },
+        { name: 'left', isNumber: true },
+        { name: 'of', isNumber: true },
+        { name: 'whole again in', isNumber: true },
+      ]}
+      empty={limits.length === 0 ? 'This caller has used nothing.' : null}
+    >
+      {limits.map((limit, index) => (
+        <tr key={names[index]}>
+          <th scope="row">{names[index]}</th>
+          <td class={limit.remaining === 0 ? 'number bad' : 'number'}>{number(limit.remaining)}</td>
+          <td class="number">{number(limit.limit)}</td>
+          <td class="number">{limit.resetAfterMs === 0 ? '' : duration(limit.resetAfterMs)}</td>
+        </tr>
+      ))}
+    </TablePanel>
   )
 }

@@ -1,22 +1,24 @@
 import { useMemo } from 'preact/hooks'
-import { number } from './format.js'
+import type { Point } from './answers.js'
+import { milliseconds, number } from './format.js'
 import { type Line, LineChart } from './line-chart.js'
-import type { Point } from './snapshot.js'
 
-const LINES: readonly Line[] = [
-  { label: 'allowed a second', colour: '--calm', fill: true },
-  { label: 'denied a second', colour: '--accent', fill: true },
+const REQUESTS: readonly Line[] = [
+  { label: 'allowed', colour: '--calm', fill: true },
+  { label: 'denied', colour: '--accent', fill: true },
 ]
+const OVERHEAD: readonly Line[] = [
+  { label: 'median', colour: '--soft', isDashed: true },
+  { label: '99 of 100', colour: '--calm', fill: true },
+]
+const HEIGHT = 200
 
 /** Allowed and denied requests of the last quarter of an hour. */
 export function TrafficChart({ history }: { history: readonly Point[] }) {
-  const data = useMemo(
-    (): [number[], number[], number[]] => [
-      history.map(({ atMs }) => atMs / 1000),
-      history.map(({ allowed }) => allowed),
-      history.map(({ denied }) => denied),
-    ],
-    [history],
+  const data = useSeries(
+    history,
+    ({ allowed }) => allowed,
+    ({ denied }) => denied,
   )
   const last = history.at(-1)
   const words =
@@ -24,14 +26,47 @@ export function TrafficChart({ history }: { history: readonly Point[] }) {
       ? 'no requests yet'
       : `now ${number(last.allowed)} allowed and ${number(last.denied)} denied`
   return (
-    <section class="panel" aria-labelledby="traffic-title">
-      <h3 id="traffic-title">Requests</h3>
-      <LineChart
-        description={`Requests a second over time: ${words}`}
-        lines={LINES}
-        data={data}
-        height={220}
-      />
-    </section>
+    <LineChart
+      title="Requests a second"
+      description={`Requests a second over time: ${words}`}
+      lines={REQUESTS}
+      data={data}
+      height={HEIGHT}
+      leastTop={5}
+      format={number}
+      formatAxis={number}
+    />
+  )
+}
+
+/** How long deciding took, in the same time. */
+export function OverheadChart({ history }: { history: readonly Point[] }) {
+  const data = useSeries(
+    history,
+    ({ p50Ms }) => p50Ms,
+    ({ p99Ms }) => p99Ms,
+  )
+  const last = history.at(-1)
+  return (
+    <LineChart
+      title="Overhead, ms"
+      description={`Time to decide over time: now ${milliseconds(last?.p50Ms ?? null)} in the median, ${milliseconds(last?.p99Ms ?? null)} for 99 of 100`}
+      lines={OVERHEAD}
+      data={data}
+      height={HEIGHT}
+      leastTop={0.1}
+      format={milliseconds}
+      formatAxis={number}
+    />
+  )
+}
+
+type Series = [number[], (number | null)[], (number | null)[]]
+type Value = (point: Point) => number | null
+
+function useSeries(history: readonly Point[], one: Value, other: Value): Series {
+  return useMemo(
+    (): Series => [history.map(({ atMs }) => atMs / 1000), history.map(one), history.map(other)],
+    [history],
   )
 }

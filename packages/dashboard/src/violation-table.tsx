@@ -1,49 +1,45 @@
+import type { ShownViolation } from './answers.js'
+import { chargedTo } from './charged-to.js'
 import { duration, instant } from './format.js'
 import { linkTo } from './route.js'
-import type { Violation } from './snapshot.js'
+import { TablePanel } from './table-panel.js'
+
+export interface ViolationTableProps {
+  readonly violations: readonly ShownViolation[]
+  readonly caption: string
+  /** Said where there are none. */
+  readonly empty: string
+}
 
 /** Denials, the newest first. */
-export function ViolationTable({
-  violations,
-  caption,
-}: {
-  violations: readonly Violation[]
-  caption: string
-}) {
+export function ViolationTable({ violations, caption, empty }: ViolationTableProps) {
   return (
-    <section class="panel">
-      <table>
-        <caption>{caption}</caption>
-        <thead>
-          <tr>
-            <th scope="col">at</th>
-            <th scope="col">caller</th>
-            <th scope="col">policy</th>
-            <th scope="col">rule</th>
-            <th scope="col" class="number">
-              told to wait
-            </th>
-            <th scope="col">reference</th>
-          </tr>
-        </thead>
-        <tbody>
-          {violations.map(({ atMs, reference, subject, handle, policy, tier, rule, retryAfterMs }, index) => (
-            <tr key={`${atMs} ${reference} ${index}`}>
-              <td class="number">{instant(atMs)}</td>
-              <td>
-                <a href={linkTo('subject', handle)}>{subject}</a>
-              </td>
-              <td>{tier ?? policy}</td>
-              <td>{rule ?? ''}</td>
-              <td class="number">{retryAfterMs === null ? 'for ever' : duration(retryAfterMs)}</td>
-              <td>
-                <code>{reference}</code>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-      {violations.length === 0 && <p class="empty">None.</p>}
-    </section>
+    <TablePanel
+      caption={caption}
+      columns={[
+        { name: 'at' },
+        { name: 'caller' },
+        { name: 'by' },
+        { name: 'rule', isMinor: true },
+        { name: 'told to wait', isNumber: true, isMinor: true },
+        { name: 'reference', isMinor: true },
+      ]}
+      empty={violations.length === 0 ? empty : null}
+    >
+      {violations.map(({ atMs, reference, subject, handle, policy, tier, rule, retryAfterMs }, index) => (
+        <tr key={`${atMs} ${reference} ${index}`}>
+          <td class="time">{instant(atMs)}</td>
+          <td>
+            <a href={linkTo('subject', handle)}>{subject}</a>
+          </td>
+          <td>{chargedTo({ policy, tier })}</td>
+          <td class="minor">{rule ?? ''}</td>
+          <td class="number minor">{retryAfterMs === null ? 'for ever' : duration(retryAfterMs)}</td>
+          <td class="minor">
+            <code>{reference}</code>
+          </td>
+        </tr>
+      ))}
+    </TablePanel>
   )
 }

@@ -1,24 +1,43 @@
 /** The sampled log of denials, also to find the one that a caller complains about by its reference. */
 import { useState } from 'preact/hooks'
-import type { Violation } from './snapshot.js'
+import type { ShownViolation } from './answers.js'
+import { Field } from './field.js'
 import { usePolled } from './use-polled.js'
 import { ViolationTable } from './violation-table.js'
 
 const EVERY_MS = 2_000
 
 export function ViolationsPage() {
-  const [reference, setReference] = useState('')
+  const [typed, setReference] = useState('')
+  const reference = typed.trim()
   const query = reference === '' ? '' : `&reference=${encodeURIComponent(reference)}`
-  const { value, error } = usePolled<{ violations: Violation[] }>(`v1/violations?limit=200${query}`, EVERY_MS)
+  const path = `v1/violations?limit=200${query}`
+  const { value, error } = usePolled<{ violations: ShownViolation[] }>(path, EVERY_MS)
   return (
     <>
       <h2>Violations</h2>
-      <label class="line">
-        Reference
-        <input value={reference} onInput={event => setReference(event.currentTarget.value.trim())} />
-      </label>
+      <p class="hint">
+        A sample, kept for a day: ten denials a second at most, and the same caller and policy once a minute.
+      </p>
+      <div class="narrow">
+        <Field
+          label="Reference that a refused caller was given"
+          placeholder="all"
+          isRequired={false}
+          value={typed}
+          onValue={setReference}
+        />
+      </div>
       {error !== null && <p class="notice bad">{error}</p>}
-      <ViolationTable violations={value?.violations ?? []} caption="Denials, a sample, the newest first" />
+      <ViolationTable
+        violations={value?.violations ?? []}
+        caption="Denials, the newest first"
+        empty={
+          reference === ''
+            ? 'Nobody was denied in the last day.'
+            : 'No denial of this reference was written down in the last day.'
+        }
+      />
     </>
   )
 }

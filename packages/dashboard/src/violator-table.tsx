@@ -1,91 +1,74 @@
 /** Lists who is denied most, with what can be done about it. */
 import { useState } from 'preact/hooks'
-import { sendJson } from './api.js'
-import { ConfirmDialog } from './dialog.js'
+import type { ShownViolator } from './answers.js'
+import { chargedTo } from './charged-to.js'
 import { number } from './format.js'
 import { OverrideDialog } from './override-dialog.js'
+import { ResetDialog } from './reset-dialog.js'
 import { linkTo } from './route.js'
-import type { Snapshot, Violator } from './snapshot.js'
+import { TablePanel } from './table-panel.js'
 
-type Asked = { readonly action: 'override' | 'reset'; readonly violator: Violator }
+type Asked = { readonly action: 'override' | 'reset'; readonly violator: ShownViolator }
 
-export function ViolatorTable({ snapshot }: { snapshot: Snapshot }) {
+const FIRST = 10
+
+export function ViolatorTable({ violators }: { violators: readonly ShownViolator[] }) {
   const [asked, setAsked] = useState<Asked | null>(null)
+  const [isLong, setLong] = useState(false)
   const close = (): void => setAsked(null)
+  const more = violators.length - FIRST
   return (
-    <section class="panel wide">
-      <table>
-        <caption>Denied most in the last five minutes</caption>
-        <thead>
+    <>
+      <TablePanel
+        caption="Denied most in the last five minutes"
+        columns={[
+          { name: 'caller' },
+          { name: 'by', isMinor: true },
+          { name: 'denied', isNumber: true },
+          { name: 'a second', isNumber: true, isMinor: true },
+          { name: 'actions', isUnseen: true },
+        ]}
+        empty={violators.length === 0 ? 'Nobody was denied.' : null}
+        isWide
+      >
+        {violators.slice(0, isLong ? undefined : FIRST).map(violator => (
+          <ViolatorRow key={violator.handle} violator={violator} onAsk={setAsked} />
+        ))}
+        {more > 0 && (
           <tr>
-            <th scope="col">caller</th>
-            <th scope="col">tier or policy</th>
-            <th scope="col" class="number">
-              denied
-            </th>
-            <th scope="col" class="number">
-              a second
-            </th>
-            <th scope="col">
-              <span class="hidden">actions</span>
-            </th>
+            <td colSpan={5} class="more">
+              <button type="button" class="quiet" aria-expanded={isLong} onClick={() => setLong(!isLong)}>
+                {isLong ? 'Show fewer' : `Show ${more} more`}
+              </button>
+            </td>
           </tr>
-        </thead>
-        <tbody>
-          {snapshot.violators.map(violator => (
-            <tr key={violator.handle}>
-              <th scope="row">
-                <a href={linkTo('subject', violator.handle)}>{violator.subject}</a>
-                {violator.overridden && <span class="tag">overridden</span>}
-              </th>
-              <td>{violator.tier ?? violator.policy ?? ''}</td>
-              <td class="number">{number(violator.denied)}</td>
-              <td class="number">{number(violator.deniedPerSecond)}</td>
-              <td class="actions">
-                <button
-                  type="button"
-                  class="quiet"
-                  onClick={() => setAsked({ action: 'override', violator })}
-                >
-                  Override<span class="hidden"> {violator.subject}</span>
-                </button>
-                <button type="button" class="quiet" onClick={() => setAsked({ action: 'reset', violator })}>
-                  Reset<span class="hidden"> {violator.subject}</span>
-                </button>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-      {snapshot.violators.length === 0 && <p class="empty">Nobody was denied.</p>}
-      {asked?.action === 'override' && (
-        <OverrideDialog handle={asked.violator.handle} subject={asked.violator.subject} onClose={close} />
-      )}
+        )}
+      </TablePanel>
+      {asked?.action === 'override' && <OverrideDialog {...asked.violator} onClose={close} />}
       {asked?.action === 'reset' && <ResetDialog {...asked.violator} onClose={close} />}
-    </section>
+    </>
   )
 }
 
-/** Forgets what a caller has used, after asking once. */
-export function ResetDialog({
-  handle,
-  subject,
-  onClose,
-}: {
-  handle: string
-  subject: string
-  onClose(): void
-}) {
+function ViolatorRow({ violator, onAsk }: { violator: ShownViolator; onAsk(asked: Asked): void }) {
+  const { handle, subject, overridden, denied, deniedPerSecond } = violator
   return (
-    <ConfirmDialog
-      title={`Reset ${subject}?`}
-      confirm="Reset"
-      onClose={onClose}
-      onConfirm={async () => {
-        await sendJson('POST', `v1/subjects/${encodeURIComponent(handle)}/reset`, {})
-      }}
-    >
-      <p>What the caller has used is forgotten: every limit starts afresh.</p>
-    </ConfirmDialog>
+    <tr>
+      <th scope="row">
+        <a href={linkTo('subject', handle)}>{subject}</a>
+        {overridden && <span class="tag">overridden</span>}
+      </th>
+      <td class="minor">{chargedTo(violator)}</td>
+      <td class="number">{number(denied)}</td>
+      <td class="number minor">{number(deniedPerSecond)}</td>
+      <td class="actions">
+        <button type="button" class="quiet" onClick={() => onAsk({ action: 'override', violator })}>
+          Override<span class="hidden"> {subject}</span>
+        </button>
+        <button type="button" class="quiet" onClick={() => onAsk({ action: 'reset', violator })}>
+          Reset<span class="hidden"> {subject}</span>
+        </button>
+      </td>
+    </tr>
   )
 }

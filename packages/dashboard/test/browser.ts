@@ -1,7 +1,10 @@
 /** Debian's Chromium, driven by playwright-core. */
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { systemProgram } from '../../headgate/test/support/system-program.ts'
 
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 // It runs as root in containers, and must not look for anything outside this machine.
 const ARGS = [
   '--no-sandbox',
@@ -40,4 +43,26 @@ export async function openPage(browser: Browser, url: string): Promise<WatchedPa
   })
   await page.goto(url)
   return { page, complaints }
+}
+
+/** The findings of axe that keep somebody from using the page. Its script was evaluated by the browser's own tools, which no policy forbids. */
+export async function seriousFindings(page: Page): Promise<readonly string[]> {
+  await page.evaluate(AXE)
+  const violations = await page.evaluate(async () => {
+    const { axe } = globalThis as unknown as {
+      axe: { run(): Promise<{ violations: { id: string; impact: string; nodes: { html: string }[] }[] }> }
+    }
+    return (await axe.run()).violations.map(({ id, impact, nodes }) => ({ id, impact, html: nodes[0]?.html }))
+  })
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, html }) => `${id}: ${html}`)
+}
+
+/** What reaches beyond the right end of the screen, but for what a panel scrolls by itself. */
+export async function tooWide(page: Page): Promise<readonly string[]> {
+  return page.evaluate(`[...document.querySelectorAll('body *')]
+    .filter(element => element.getBoundingClientRect().right > innerWidth + 1)
+    .filter(element => element.closest('.panel') === null || element.matches('.panel'))
+    .map(element => element.outerHTML.slice(0, 100))`)
 }

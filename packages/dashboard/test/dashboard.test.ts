@@ -1,14 +1,13 @@
 /** The dashboard in a real browser, on a real `headgate serve` with real traffic. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type RedisProcess, startRedis } from '../../headgate/test/support/redis-process.ts'
 import { type HeadgateProcess, serveHeadgateIn } from '../../server/test/support/headgate-process.ts'
-import { openPage, startBrowser } from './browser.ts'
+import { openPage, seriousFindings, startBrowser, tooWide } from './browser.ts'
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const HOSTILE = '<img src=x onerror=alert(1)>'
 const folder = mkdtempSync(join(tmpdir(), 'headgate-dashboard-'))
 const FILE = join(folder, 'headgate.yaml')
@@ -48,6 +47,13 @@ async function ask(user: string, path = '/'): Promise<number> {
 async function exhaust(user: string): Promise<void> {
   for (let request = 0; request < 8; request++) await ask(user)
   expect(await ask(user)).toBe(429)
+}
+
+const PAGES = ['', 'violations', 'policy', 'shadow', 'control', 'subject/user%3Aada']
+
+async function goTo(page: Page, name: string): Promise<void> {
+  await page.goto(`${server.adminUrl}/#/${name}`)
+  await page.locator('main .panel').first().waitFor()
 }
 
 const figure = (page: Page, name: string) => page.locator('.figure', { hasText: name }).locator('dd')
@@ -139,19 +145,97 @@ describe('the dashboard', () => {
     await again.end('SIGTERM')
   })
 
-  it.each(['', 'violations', 'policy', 'shadow', 'control'])(
-    'the page "%s" has nothing serious that axe objects to, light and dark',
-    async name => {
-      const { page } = await openPage(browser, `${server.adminUrl}/#/${name}`)
-      await page.getByText('Live', { exact: true }).waitFor()
-      await page.evaluate(AXE)
+  it('no page of the dashboard has anything serious that axe objects to, light or dark', async () => {
+    const { page } = await openPage(browser, `${server.adminUrl}/`)
+    for (const name of PAGES) {
+      await goTo(page, name)
       for (const colorScheme of ['light', 'dark'] as const) {
         await page.emulateMedia({ colorScheme })
-        expect(await seriousFindings(page)).toEqual([])
+        expect(await seriousFindings(page), `${name}, ${colorScheme}`).toEqual([])
       }
-      await page.close()
-    },
-  )
+    }
+    await page.close()
+  })
+})
+
+describe('with much to show, and little room', () => {
+  it('the page stays as small with 10,000 callers who are denied as with twenty', async () => {
+    const { page, complaints } = await openPage(browser, `${server.adminUrl}/`)
+    await page.getByText('Live', { exact: true }).waitFor()
+    for (let batch = 0; batch < 10; batch++) {
+      // More than the limit ever gives: denied at the first request.
+      const checks = Array.from({ length: 1_000 }, (_, index) => ({
+        ...{ subject: `user:many-${batch}-${index}`, policy: 'api', cost: 6 },
+      }))
+      const headers = { 'Content-Type': 'application/json' }
+      const body = JSON.stringify({ checks })
+      const response = await fetch(`${server.adminUrl}/v1/check`, { method: 'POST', headers, body })
+      expect(response.status).toBe(200)
+      await response.arrayBuffer()
+    }
+    await page
+      .getByRole('link', { name: /^user:many-/ })
+      .first()
+      .waitFor()
+    await page.getByRole('button', { name: /^Show \d+ more$/ }).click()
+    expect(await page.getByRole('link', { name: /^user:/ }).count()).toBeLessThanOrEqual(20)
+    expect(await page.locator('*').count()).toBeLessThan(1_000)
+    const snapshot = await (await fetch(`${server.adminUrl}/v1/stats`)).text()
+    expect(snapshot.length).toBeLessThan(20_000)
+    await page.getByRole('link', { name: 'Violations' }).click()
+    await page.getByRole('row').nth(20).waitFor()
+    expect(await page.getByRole('row').count()).toBeLessThanOrEqual(201)
+    expect(complaints).toEqual([])
+    await page.close()
+  })
+
+  it('every page of the dashboard fits a phone: nothing is wider than the screen', async () => {
+    const { page } = await openPage(browser, `${server.adminUrl}/`)
+    await page.setViewportSize({ width: 360, height: 740 })
+    for (const name of PAGES) {
+      await goTo(page, name)
+      expect(await tooWide(page), name).toEqual([])
+    }
+    await page.close()
+  })
+})
+
+describe('on Redis', () => {
+  let redis: RedisProcess
+  let shared: HeadgateProcess
+  beforeAll(async () => {
+    redis = await startRedis()
+    const args = ['--config', FILE, '--demo', '--redis', redis.url, '--service', 'shop', '--deadline', '1000']
+    shared = await serveHeadgateIn({ cwd: folder }, ...args)
+  })
+  afterAll(async () => {
+    await shared?.end('SIGTERM')
+    await redis?.stop()
+  })
+
+  it('the page says that Redis is away, since when, and what it still knows', async () => {
+    const { page, complaints } = await openPage(browser, `${shared.adminUrl}/`)
+    const send = async () => (await fetch(shared.gatewayUrl, { headers: { 'x-user': 'ada' } })).arrayBuffer()
+    await send()
+    await page.getByRole('row', { name: /^redis / }).waitFor()
+    redis.kill('SIGSTOP')
+    try {
+      // Frozen: it takes what is sent, and answers nothing. Nobody asks but the page, at first.
+      await page.getByText(/^Live, without Redis since \d\d:\d\d:\d\d$/).waitFor()
+      await page.getByText(/Redis has not answered since \d\d:\d\d:\d\d\./).waitFor()
+      await page.getByText(/those of this server alone\. .* 1 processes .* as of \d\d:\d\d:\d\d\./).waitFor()
+      await page.getByText(/does not answer since/).waitFor()
+      await send()
+      await page.getByRole('row', { name: /^local / }).waitFor()
+      expect(await seriousFindings(page)).toEqual([])
+    } finally {
+      redis.kill('SIGCONT')
+    }
+    await page.getByText('Live', { exact: true }).waitFor()
+    await page.getByText(/Redis has not answered/).waitFor({ state: 'detached' })
+    expect(complaints).toEqual([])
+    await page.close()
+  })
 })
 
 describe('with tokens', () => {
@@ -177,16 +261,3 @@ describe('with tokens', () => {
     }
   })
 })
-
-/** The findings of axe that keep somebody from using the page. Its script was evaluated by the browser's own tools, which no policy forbids. */
-async function seriousFindings(page: Page): Promise<readonly string[]> {
-  const violations = await page.evaluate(async () => {
-    const { axe } = globalThis as unknown as {
-      axe: { run(): Promise<{ violations: { id: string; impact: string; nodes: { html: string }[] }[] }> }
-    }
-    return (await axe.run()).violations.map(({ id, impact, nodes }) => ({ id, impact, html: nodes[0]?.html }))
-  })
-  return violations
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .map(({ id, html }) => `${id}: ${html}`)
-}

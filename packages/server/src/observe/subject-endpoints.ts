@@ -1,6 +1,15 @@
 /** One subject, by its name or by the handle that stands for it where names are not shown. */
 import type { IncomingMessage } from 'node:http'
-import type { Ask, Gate, InspectedLimit, OverrideOptions, SubjectInput } from 'headgate'
+import type {
+  Ask,
+  Gate,
+  InspectedLimit,
+  Inspection,
+  InspectOptions,
+  Override,
+  OverrideOptions,
+  SubjectInput,
+} from 'headgate'
 import { printable } from 'headgate/config'
 import { handleOf, isHandle } from 'headgate/statistics'
 import { administers, type Endpoint, reads } from '../admin/endpoint.js'
@@ -8,6 +17,14 @@ import { RequestError } from '../admin/request-error.js'
 import { jsonAnswer } from '../http/problem.js'
 import { readFields, readObject, signed } from '../operators/operator-endpoints.js'
 import type { Figures } from './figures.js'
+import type { ShownViolation } from './violation-log.js'
+
+/** A subject as it is shown: its limits, what it may do instead for a while, and what it was denied. */
+export interface ShownSubject extends Omit<Inspection, 'text'> {
+  readonly handle: string
+  readonly override: Override | null
+  readonly violations: readonly ShownViolation[]
+}
 
 const PATH = /^\/v1\/subjects\/([^/?]+)(?:\/(reset|override))?(?:\?|$)/
 const SHOWN_VIOLATIONS = 20
@@ -32,19 +49,29 @@ export function subjectEndpoints(gate: Gate, figures: Figures): readonly Endpoin
     return { ...limit, subject, key: null, text: limit.text.replaceAll(printable(limit.subject), subject) }
   }
 
+  function violationsOf(handle: string): readonly ShownViolation[] {
+    return figures.violations({ limit: SHOWN_VIOLATIONS, policy: null, tier: null, reference: handle })
+  }
+
+  /** Requests say the tier of their caller; of one who does not ask now, the last denial knows it. */
+  function lastTier(handle: string): InspectOptions {
+    const tier = violationsOf(handle).find(violation => violation.tier !== null)?.tier ?? null
+    return tier !== null && gate.tierNames.includes(tier) ? { tier } : {}
+  }
+
   async function inspect(req: IncomingMessage) {
-    const { subject, text, ...inspection } = await gate.inspect(subjectOf(req, undefined))
+    const asked = subjectOf(req, undefined)
+    const { subject, text, ...inspection } = await gate.inspect(asked, lastTier(handleOf(asked as string)))
     const handle = handleOf(subject)
     const override = gate.overrides.list().find(one => 'subject' in one && one.subject === subject) ?? null
-    return jsonAnswer(200, {
+    const shown: ShownSubject = {
       ...{ subject: figures.show(subject), handle },
       ...inspection,
       limits: inspection.limits.map(shownLimit),
       override: override === null ? null : { ...override, subject: figures.show(subject) },
-      violations: figures.violations({
-        ...{ limit: SHOWN_VIOLATIONS, policy: null, tier: null, reference: handle },
-      }),
-    })
+      violations: violationsOf(handle),
+    }
+    return jsonAnswer(200, shown)
   }
 
   return [

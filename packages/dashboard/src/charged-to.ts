@@ -1,0 +1,35 @@
+/** The limits of a tier have no policy of their own. */
+const OF_TIERS = 'tier'
+
+/** Whose limits a caller met: `search`, or `tier free`. */
+export function chargedTo({
+  policy,
+  tier,
+}: {
+  readonly policy: string | null
+  readonly tier: string | null
+}): string {
+  if (policy !== null && policy !== OF_TIERS) return policy
+  return tier === null ? '' : tierNamed(tier)
+}
+
+export function tierNamed(tier: string): string {
+  return `${OF_TIERS} ${tier}`
+}
+
+/** The policies and tiers that one can name, of rows by policy and by tier. */
+export function namesOf(
+  policies: readonly { readonly name: string | null }[],
+  tiers: readonly { readonly name: string | null }[],
+): readonly string[] {
+  return [
+    ...policies.flatMap(({ name }) => (name === null || name === OF_TIERS ? [] : name)),
+    ...tiers.flatMap(({ name }) => (name === null ? [] : tierNamed(name))),
+  ]
+}
+
+/** What `chargedTo` has put into words, as the server is asked for it. */
+export function askedBy(words: string): { readonly policy: string } | { readonly tier: string } {
+  const text = words.trim()
+  return text.startsWith(`${OF_TIERS} `) ? { tier: text.slice(OF_TIERS.length + 1).trim() } : { policy: text }
+}

@@ -1,0 +1,44 @@
+import type { ComponentChildren } from 'preact'
+import { useAction } from './use-action.js'
+
+export interface FormPanelProps {
+  readonly title: string
+  /** What the page does with the answer, for who has not used it yet. */
+  readonly hint: string
+  /** What the button says. */
+  readonly submit: string
+  /** The fields. */
+  readonly children: ComponentChildren
+  /** Shown below the form, when there is one. */
+  readonly result: ComponentChildren
+  /** Asks. What goes wrong is shown. */
+  onSubmit(): Promise<void>
+}
+
+/** A question to the server: fields, a button, and below them the answer or what went wrong. */
+export function FormPanel({ title, hint, submit, children, result, onSubmit }: FormPanelProps) {
+  const action = useAction()
+  return (
+    <section class="panel">
+      <h3>{title}</h3>
+      <p class="hint">{hint}</p>
+      <form
+        onSubmit={event => {
+          event.preventDefault()
+          void action.run(onSubmit)
+        }}
+      >
+        {children}
+        <button type="submit" disabled={action.isBusy}>
+          {submit}
+        </button>
+      </form>
+      {action.error !== null && (
+        <p role="alert" class="bad">
+          {action.error}
+        </p>
+      )}
+      <div aria-live="polite">{result}</div>
+    </section>
+  )
+}

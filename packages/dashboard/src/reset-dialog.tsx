@@ -1,0 +1,24 @@
+import { sendJson } from './api.js'
+import { ConfirmDialog } from './dialog.js'
+
+export interface AboutCaller {
+  readonly handle: string
+  readonly subject: string
+  onClose(): void
+}
+
+/** Forgets what a caller has used, after asking once. */
+export function ResetDialog({ handle, subject, onClose }: AboutCaller) {
+  return (
+    <ConfirmDialog
+      title={`Reset ${subject}?`}
+      confirm="Reset"
+      onClose={onClose}
+      onConfirm={async () => {
+        await sendJson('POST', `v1/subjects/${encodeURIComponent(handle)}/reset`, {})
+      }}
+    >
+      <p>What the caller has used is forgotten: every limit starts afresh.</p>
+    </ConfirmDialog>
+  )
+}

@@ -1,0 +1,51 @@
+import type { ComponentChildren } from 'preact'
+
+export interface Column {
+  readonly name: string
+  /** Aligned by its digits. */
+  readonly isNumber?: boolean
+  /** Left out where there is little room. */
+  readonly isMinor?: boolean
+  /** Told to those who hear the table, where it is plain to those who see it. */
+  readonly isUnseen?: boolean
+}
+
+export interface TablePanelProps {
+  readonly caption: string
+  /** Empty for a table that explains itself. */
+  readonly columns?: readonly Column[]
+  /** Said in the place of rows, where there are none; null while there are some. */
+  readonly empty: string | null
+  readonly isWide?: boolean
+  /** The rows. */
+  readonly children: ComponentChildren
+}
+
+/** The frame of every table of the page. */
+export function TablePanel({ caption, columns = [], empty, isWide = false, children }: TablePanelProps) {
+  return (
+    <section class={isWide ? 'panel wide' : 'panel'}>
+      <table>
+        <caption>{caption}</caption>
+        {empty === null && columns.length > 0 && (
+          <thead>
+            <tr>
+              {columns.map(({ name, isNumber, isMinor, isUnseen }) => (
+                <th key={name} scope="col" class={classesOf({ number: isNumber, minor: isMinor })}>
+                  {isUnseen ? <span class="hidden">{name}</span> : name}
+                </th>
+              ))}
+            </tr>
+          </thead>
+        )}
+        <tbody>{children}</tbody>
+      </table>
+      {empty !== null && <p class="empty">{empty}</p>}
+    </section>
+  )
+}
+
+function classesOf(classes: Readonly<Record<string, boolean | undefined>>): string | undefined {
+  const names = Object.keys(classes).filter(name => classes[name])
+  return names.length === 0 ? undefined : names.join(' ')
+}
