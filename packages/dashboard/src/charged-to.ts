@@ -28,7 +28,7 @@ export function namesOf(
   ]
 }
 
-/** What `chargedTo` has put into words, as the server is asked for it. */
+/** Reads the words of `chargedTo`, as the server is asked. */
 export function askedBy(words: string): { readonly policy: string } | { readonly tier: string } {
   const text = words.trim()
   return text.startsWith(`${OF_TIERS} `) ? { tier: text.slice(OF_TIERS.length + 1).trim() } : { policy: text }

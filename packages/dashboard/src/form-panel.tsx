@@ -3,9 +3,9 @@ import { useAction } from './use-action.js'
 
 export interface FormPanelProps {
   readonly title: string
-  /** What the page does with the answer, for who has not used it yet. */
+  /** A sentence for who has not used it yet. */
   readonly hint: string
-  /** What the button says. */
+  /** The label of the button. */
   readonly submit: string
   /** The fields. */
   readonly children: ComponentChildren

@@ -13,7 +13,7 @@ export interface Line {
 
 export interface LineChartProps {
   readonly title: string
-  /** What a reader who cannot see the lines is told. */
+  /** The description for readers who cannot see the lines. */
   readonly description: string
   readonly lines: readonly Line[]
   /** Unix seconds, then a list of values a line; null where a value is missing. */

@@ -1,4 +1,4 @@
-/** What an operator must know before any figure: that limits are off, that the store is away, that an alert fires. */
+/** Says first what an operator must know before any figure: that limits are off, that the store is away, that an alert fires. */
 import type { Alert, Snapshot } from './answers.js'
 import { duration, instant, number } from './format.js'
 
@@ -23,7 +23,7 @@ export function Notices({ snapshot }: { snapshot: Snapshot }) {
   )
 }
 
-/** What is still known while the store is away, and since when. */
+/** Says what is still known while the store is away, and since when. */
 function StoreAway({ snapshot: { store, scope, asOfMs, processes } }: { snapshot: Snapshot }) {
   if (store.kind !== 'redis' || store.state === 'up') return null
   return (

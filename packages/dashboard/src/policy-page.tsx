@@ -3,7 +3,7 @@ import { namesOf } from './charged-to.js'
 import { ExplainForm } from './explain-form.js'
 import { WhatIfForm } from './what-if-form.js'
 
-/** What the policy file does to a request, and what other numbers would do. */
+/** Shows what the policy file does to a request, and what other numbers would do. */
 export function PolicyPage({ snapshot }: { snapshot: Snapshot }) {
   return (
     <>

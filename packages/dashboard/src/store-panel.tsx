@@ -1,4 +1,4 @@
-/** How the store is doing, who shares it, and which policy file holds. */
+/** Shows how the store is doing, who shares it, and which policy file holds. */
 import type { ComponentChildren } from 'preact'
 import type { Snapshot } from './answers.js'
 import { bytes, duration, instant, milliseconds, number, percent } from './format.js'

@@ -8,7 +8,7 @@ export interface Change {
   readonly what: string
 }
 
-/** Who changed what, for every process that shares the store: bounded, and kept when processes end. */
+/** Remembers who changed what, for every process that shares the store: bounded, and kept when processes end. */
 export interface ChangeTrail {
   /** Notes a change, and resolves to all there are. */
   add(change: Omit<Change, 'atMs'>): Promise<readonly Change[]>

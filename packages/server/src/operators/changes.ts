@@ -1,4 +1,4 @@
-/** What operators have changed: the audit trail of the fleet, also written to the log. */
+/** The audit trail of the fleet: what operators have changed, also written to the log. */
 import type { Change, ChangeTrail } from 'headgate/redis'
 import { type Endpoint, reads } from '../admin/endpoint.js'
 import type { Log } from '../gateway/throttled-log.js'

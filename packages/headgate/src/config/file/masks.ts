@@ -20,7 +20,7 @@ const byType = mapOf('a map of subject types', {
   values: mask,
 })
 
-/** How operators are shown subjects: one word for all, or one by subject type. */
+/** Says how operators are shown subjects: one word for all, or one by subject type. */
 export const masks: Shape<Masks> = {
   words: '`part`, `whole` or `hidden`, or a map such as `{ user: hidden, "*": part }`',
   schema: { anyOf: [mask.schema, byType.schema] },

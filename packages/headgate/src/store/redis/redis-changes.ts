@@ -36,7 +36,7 @@ export function redisChanges({ prefix, tenant, call, clockUs, timers }: RedisCha
   }
 }
 
-/** What somebody else has written there is skipped. */
+/** Skips entries that somebody else has written there. */
 function changeOf(entry: string): Change[] {
   try {
     const [, atMs, text = ''] = ENTRY.exec(entry) ?? []
