@@ -1,3 +1,7 @@
+export type { GraphqlCostOptions } from './cost/graphql-cost.js'
+export { graphqlCost } from './cost/graphql-cost.js'
+export type { CountedFields } from './cost/graphql-definitions.js'
+export { jsonRpcCost } from './cost/json-rpc-cost.js'
 export type { Decision, Reason } from './decision/decision.js'
 export type { HeaderField } from './decision/header-field.js'
 export type {

@@ -39,6 +39,7 @@ const STAGES: Readonly<Record<string, Row>> = {
   'engine/limit': { holds: 'what a limit is', partOf: 'engine', types: ['engine'] },
   'engine/left': { holds: 'what is left by a reply', partOf: 'engine', may: ['engine'] },
   subject: { holds: 'who is asking', may: ['errors'], packages: ['jose'] },
+  cost: { holds: 'units a request takes by what its body asks for' },
   policy: {
     holds: 'which limits apply',
     may: ['engine/lease', 'errors', 'fast-path', 'subject'],
