@@ -14,7 +14,7 @@ export const NAVIGATION = [
     title: 'In your app',
     pages: [
       ...['frameworks', 'fetch', 'commonjs-and-jest', 'who-is-asking', 'client-address', 'secrets'],
-      ...['llm-proxy', 'call-an-api', 'testing'],
+      ...['batches', 'llm-proxy', 'call-an-api', 'testing'],
     ].map(name => `guide/${name}.md`),
   },
   {

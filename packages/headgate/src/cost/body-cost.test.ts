@@ -78,7 +78,7 @@ describe('graphqlCost', () => {
     expect(graphqlCost(`{ ...F0 } ${chain.join(' ')} fragment F20000 on Q { a }`)).toBe(20_001)
   })
 
-  it('graphqlCost takes time in proportion to the text: twice the hostile document is no more than a few times the work', () => {
+  it('graphqlCost takes time in proportion to the text: a million hostile characters, read again for each, would never end', () => {
     const hostile: ((size: number) => string)[] = [
       size => '{a'.repeat(size),
       size => `{ a${'('.repeat(size)}`,
@@ -91,18 +91,7 @@ describe('graphqlCost', () => {
       size => `{ a ${'@a('.repeat(size)}`,
       size => `{ ${'...F '.repeat(size)} } fragment F on Q { ${'a '.repeat(size)} }`,
     ]
-    const timeOf = (document: string) => {
-      const began = performance.now()
-      expect(graphqlCost(document)).toBeGreaterThan(0)
-      return performance.now() - began
-    }
-    for (const [index, make] of hostile.entries()) {
-      const [small, large] = [make(5_000), make(50_000)]
-      timeOf(small)
-      // Ten times the text: 100 times if it were quadratic.
-      const ratio = Math.min(...[1, 2].map(() => timeOf(large) / Math.max(0.5, timeOf(small))))
-      expect(ratio, `document ${index}`).toBeLessThan(50)
-    }
+    for (const make of hostile) expect(graphqlCost(make(250_000))).toBeGreaterThan(0)
   })
 
   it('graphqlCost never throws, and is never below the fields a document was made with', () => {
