@@ -2,7 +2,7 @@ import { defineConfig } from 'vitest/config'
 
 /** Tests that freeze, kill and cut off real servers, one file at a time: what they wait for needs the machine. */
 const FAULTS = [
-  ...['redis-clients/**', 'guard/**', 'faults/**', 'gate/gate-redis'].map(
+  ...['redis-clients/**', 'guard/**', 'faults/**', 'gate/gate-redis', 'outbound'].map(
     place => `packages/headgate/test/${place.endsWith('**') ? `${place}/*` : place}.test.ts`,
   ),
   'packages/server/test/faults/*.test.ts',

@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { concurrency, createLimiter, slidingWindowLog, tokenBucket } from '../src/index.ts'
+import { concurrency, createLimiter, memoryStore, slidingWindowLog, tokenBucket } from '../src/index.ts'
 import { rateLimit } from '../src/node-http.ts'
 import { pauseAfterMs } from '../src/outbound/remote-quota.ts'
 import { limitFetch } from '../src/outbound.ts'
@@ -60,6 +60,24 @@ describe('acquire', () => {
     giveUp.abort(new Error('enough'))
     await expect(first).rejects.toThrow('enough')
     expect((await second).allowed).toBe(true)
+  })
+
+  it('acquire gives back what was charged for somebody who gave up meanwhile', async () => {
+    const store = memoryStore()
+    const giveUp = new AbortController()
+    const late: typeof store = {
+      ...store,
+      async decide(question) {
+        const answer = await store.decide(question)
+        giveUp.abort(new Error('enough'))
+        return answer
+      },
+    }
+    const limiter = createLimiter({ store: late, policies })
+    const acquired = limiter.acquire('host:a', { policy: 'api', signal: giveUp.signal })
+    await expect(acquired).rejects.toThrow('enough')
+    const { remaining, limit } = await limiter.peek('host:a', { policy: 'api' })
+    expect(remaining).toBe(limit)
   })
 
   it('acquire waits for a place that somebody gives back', async () => {
@@ -141,6 +159,7 @@ describe('limitFetch', () => {
     const limiter = createLimiter({ policies })
     const limited = limitFetch(fetch, { limiter, policy: 'one', timeoutMs: 150 })
     const first = await limited(url)
+    expect([first.url, first.redirected, first.type]).toEqual([url, false, 'basic'])
     await expect(limited(url)).rejects.toMatchObject({ code: 'ERR_HEADGATE_NO_TURN' })
     expect(await first.text()).toBe('hello')
     expect((await limited(url)).status).toBe(200)

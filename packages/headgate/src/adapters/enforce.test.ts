@@ -39,6 +39,8 @@ function setUp() {
 /** Options past the types, as a program without them might give. */
 const enforceWith = (options: object) => createEnforce(options as AnyOptions<Plain>, plain)
 const from = (peer: string, more: Plain = {}): Plain => ({ peer, ...more })
+/** Long enough for Node to tell of a promise that nobody listens to. */
+const nextTurn = () => new Promise(resolve => setImmediate(resolve))
 const statusOf = (outcome: Outcome): number => (outcome.allowed ? 200 : outcome.status)
 const headersOf = ({ headers }: Outcome): Record<string, string> => Object.fromEntries(headers)
 
@@ -307,6 +309,41 @@ describe('a fault', () => {
     late('user:1')
     await Promise.resolve()
     expect((await limiter.peek('user:1', { policy: 'api' })).remaining).toBe(2)
+  })
+
+  it('functions that fail one after the other are one fault, and none of them ends the process', async () => {
+    const fails = () => Promise.reject(new Error('first'))
+    const throws = () => {
+      throw new Error('second')
+    }
+    const told: unknown[] = []
+    const onError = (error: unknown) => told.push((error as Error).message)
+    const functions = { subject: fails, scope: fails, also: throws }
+    const outcome = await enforceWith({ limiter: setUp(), policy: 'api', onError, ...functions })({})
+    expect([statusOf(outcome), told]).toEqual([200, ['second']])
+    await nextTurn()
+  })
+
+  it('listeners and bodies that fail later than they return end no process', async () => {
+    const fails = () => Promise.reject(new Error('mine'))
+    const limiter = setUp()
+    const enforce = enforceWith({ limiter, policy: 'api', subject: 'user:1', body: fails, onError: fails })
+    for (let times = 0; times < 2; times++) await enforce({})
+    expect(statusOf(await enforce({}))).toBe(429)
+    await nextTurn()
+  })
+
+  it('a request that cannot be read is decided by the failure mode of the gate', async () => {
+    const gate = createGate({ config: configOf({ policies: { login: perMinute(1) } }) })
+    const unreadable: Framework<Plain> = {
+      ...plain,
+      read() {
+        throw new Error('mine')
+      },
+    }
+    const enforce = createEnforce({ gate, onError: () => {} } as AnyOptions<Plain>, unreadable)
+    expect(statusOf(await enforce({}))).toBe(200)
+    expect(gate.counts().faults).toBe(1)
   })
 
   it('a fault of the store is one of the limiter, and a listener that throws makes no other', async () => {

@@ -6,6 +6,8 @@ import type { Decision } from '../decision/decision.js'
 import type { HeaderField } from '../decision/header-field.js'
 import { decisionHeaders, type HeaderOptions } from '../decision/headers.js'
 import { HeadgateError, isHeadgateError } from '../errors/headgate-error.js'
+import { letFail } from '../errors/let-fail.js'
+import type { Gate } from '../gate/gate.js'
 import { parseLogger } from '../observe/logger.js'
 import type { Eventually } from '../store/store.js'
 import type { HttpRequest } from '../subject/http-request.js'
@@ -126,8 +128,7 @@ export function createEnforce<Native>(
     try {
       if (decision.cost === 0 || !(decision.isFreeIf(status) || refundIf?.(status, native))) return
       const asked = options.gate ?? options.limiter
-      // A decision that charged nothing has nothing to give back.
-      asked?.refund(decision).catch(error => (isHeadgateError(error) ? undefined : report(error)))
+      asked?.refund(decision).catch(error => (chargedNothing(error) ? undefined : report(error)))
     } catch (error) {
       report(error)
     }
@@ -144,6 +145,7 @@ export function createEnforce<Native>(
       const made = body(decision, native)
       if (typeof made === 'string')
         return { body: made, contentType: contentType ?? 'text/plain; charset=utf-8' }
+      letFail(made)
       const text = isPromise(made) ? undefined : JSON.stringify(made)
       if (text !== undefined) return { body: text, contentType: contentType ?? 'application/json' }
       report(
@@ -170,8 +172,17 @@ export function createEnforce<Native>(
       const { limiter, onStoreFailure } = options as LimiterOptions<Native, string, string>
       return limiter.decideFault(onStoreFailure === undefined ? {} : { onStoreFailure })
     }
-    const { method, url } = framework.read(native)
-    return options.gate.decideFault({ method, path: url })
+    return options.gate.decideFault(ruleFacts(native))
+  }
+
+  /** The facts its rule is found by; none of a request that cannot even be read. */
+  function ruleFacts(native: Native): Parameters<Gate['decideFault']>[0] {
+    try {
+      const { method, url } = framework.read(native)
+      return { method, path: url }
+    } catch {
+      return undefined
+    }
   }
 
   /** Calls somebody else's function; if it throws, now or later, that is reported and changes nothing. */
@@ -191,7 +202,7 @@ export function createEnforce<Native>(
 
   function report(error: unknown, decision?: Decision): void {
     try {
-      onError(error, decision)
+      letFail(onError(error, decision))
     } catch {
       // A listener for faults that fails must not add another.
     }
@@ -208,6 +219,10 @@ export function createEnforce<Native>(
       return answerFault(native, error)
     }
   }
+}
+
+function chargedNothing(error: unknown): boolean {
+  return isHeadgateError(error) && error.code === 'ERR_HEADGATE_NOT_CHARGED'
 }
 
 function headerOptionsOf<Native>({ headers, hide }: AnyOptions<Native>): HeaderOptions {

@@ -1,4 +1,5 @@
 /** Looks up for one request whether it is limited at all, who asks, for what and how much. */
+import { letFail } from '../errors/let-fail.js'
 import type { AlsoAsked } from '../limiter/ask.js'
 import type { Eventually } from '../store/store.js'
 import type { HttpRequest } from '../subject/http-request.js'
@@ -35,10 +36,19 @@ export function createLookUp<Native>(
 
   function findAll(native: Native): Eventually<Found> {
     const who = whoIs(native)
-    const which = find(tier, native)
-    const much = find(cost, native)
-    const what = perRoute === true ? (read(native).route ?? NO_ROUTE) : find(scope, native)
-    const others = find<Native, readonly Also[] | undefined>(also, native)
+    let which: Eventually<Found['tier']>
+    let much: Eventually<Found['cost']>
+    let what: Eventually<Found['scope']>
+    let others: Eventually<Found['also']>
+    try {
+      which = find(tier, native)
+      much = find(cost, native)
+      what = perRoute === true ? (read(native).route ?? NO_ROUTE) : find(scope, native)
+      others = find<Native, Found['also']>(also, native)
+    } catch (error) {
+      for (const begun of [who, which, much, what]) letFail(begun)
+      throw error
+    }
     if (isPromise(who) || isPromise(which) || isPromise(much) || isPromise(what) || isPromise(others))
       return Promise.all([who, which, much, what, others]).then(toFound)
     return toFound([who, which, much, what, others])

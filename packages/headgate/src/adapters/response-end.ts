@@ -51,7 +51,17 @@ export function endWhenRead(ended: Ended | null, response: Response): Response {
     end()
     return response
   }
-  return new Response(tellEnd(body, end), response)
+  return asAnswered(new Response(tellEnd(body, end), response), response)
+}
+
+/** A copy cannot be made with these, and callers of `fetch` read them. */
+function asAnswered(copy: Response, { url, redirected, type }: Response): Response {
+  const value = (of: unknown) => ({ value: of, enumerable: true })
+  return Object.defineProperties(copy, {
+    url: value(url),
+    redirected: value(redirected),
+    type: value(type),
+  })
 }
 
 function tellEnd(body: ReadableStream<Uint8Array>, end: () => void): ReadableStream<Uint8Array> {

@@ -1,4 +1,5 @@
 import type { FSWatcher } from 'node:fs'
+import { letFail } from '../errors/let-fail.js'
 import { type Logger, parseLogger } from '../observe/logger.js'
 import type { Config } from '../policy/config.js'
 import { systemTimers, type Timers } from '../time/clock.js'
@@ -46,9 +47,10 @@ export async function watchConfig(file: string, options: WatchOptions): Promise<
   const { dirname } = await import('node:path')
   const logger = parseLogger(options.logger)
   const { onConfig, onError = logError, pollMs = POLL_MS, timers = systemTimers } = options
+  // Taken before the file is read: whoever replaces it meanwhile is noticed at the next look.
+  let seen = await signature()
   let text = await readConfigText(file)
   let config = await parseConfig(text, file)
-  let seen = await signature()
   /** The last complaint about the file, so that it is not repeated at every look. */
   let objection: string | null = null
   let closed = false
@@ -86,8 +88,18 @@ export async function watchConfig(file: string, options: WatchOptions): Promise<
       objection = null
     } catch (error) {
       const said = error instanceof Error ? error.message : String(error)
-      if (force || said !== objection) onError(error)
+      const isNews = force || said !== objection
       objection = said
+      if (isNews) tell(error)
+    }
+  }
+
+  /** Whoever cannot be told must not keep the file from being watched. */
+  function tell(error: unknown): void {
+    try {
+      letFail(onError(error))
+    } catch (fault) {
+      logError(fault)
     }
   }
 

@@ -89,7 +89,7 @@ export function createFrontDoor(options: FrontDoorOptions): FrontDoor {
   const context = { clock, source: store.source, places, isCounted: recorder !== null }
   const { refund, settle } = createRefunds(stage)
   // They wait in real time, whatever clock the store decides by.
-  const turns = createTurns({ clock: systemClock, timers: options.timers ?? systemTimers })
+  const turns = createTurns({ clock: systemClock, timers: options.timers ?? systemTimers, refund })
   let closed = false
 
   function refuseClosed(): void {

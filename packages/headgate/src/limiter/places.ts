@@ -39,6 +39,8 @@ export function createPlaces(stage: Stage, { clock, timers }: PlacesOptions): Pl
   let given: Refund[] = []
   let giving: Promise<void> | null = null
   let callOff: (() => void) | null = null
+  /** How often the most urgent needs to be renewed of those the timer was set for. */
+  let timedForUs = Number.POSITIVE_INFINITY
 
   /** Calls for all that ends in a turn of the event loop, or at once where there is nobody to call. */
   function giveBack(refunds: readonly Refund[]): Promise<void> {
@@ -60,11 +62,18 @@ export function createPlaces(stage: Stage, { clock, timers }: PlacesOptions): Pl
     let everyUs = Number.POSITIVE_INFINITY
     for (const one of held) everyUs = Math.min(everyUs, one.everyUs)
     // Twice as often as the most urgent needs it: whoever is due in between is not late by more than half.
+    timedForUs = everyUs
     callOff = timers.inBackground(Math.max(1, Math.floor(everyUs / 2000)), () => {
-      callOff = null
+      cancelTimer()
       renewDue()
       schedule()
     })
+  }
+
+  function cancelTimer(): void {
+    callOff?.()
+    callOff = null
+    timedForUs = Number.POSITIVE_INFINITY
   }
 
   function renewDue(): void {
@@ -90,6 +99,7 @@ export function createPlaces(stage: Stage, { clock, timers }: PlacesOptions): Pl
         renewAtUs: clock.nowUs() + everyUs,
       }
       held.add(one)
+      if (everyUs < timedForUs) cancelTimer()
       schedule()
       let released: Promise<void> | null = null
       return {
@@ -102,8 +112,7 @@ export function createPlaces(stage: Stage, { clock, timers }: PlacesOptions): Pl
       }
     },
     async close() {
-      callOff?.()
-      callOff = null
+      cancelTimer()
       const rest = [...held].flatMap(({ renewals }) => renewals.map(toRefund))
       held.clear()
       if (rest.length > 0) void giveBack(rest)

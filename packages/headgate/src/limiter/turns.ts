@@ -5,6 +5,7 @@
  */
 import type { Decision } from '../decision/decision.js'
 import { unexpected } from '../errors/headgate-error.js'
+import { letFail } from '../errors/let-fail.js'
 import type { SubjectInput } from '../subject/subject.js'
 import type { Clock, Timers } from '../time/clock.js'
 
@@ -31,7 +32,14 @@ const PLACE_POLL_MS = 100
 /** Those who wait at once; one more is answered without a wait. */
 const MAX_WAITING = 10_000
 
-export function createTurns({ clock, timers }: { readonly clock: Clock; readonly timers: Timers }): Turns {
+export interface TurnsOptions {
+  readonly clock: Clock
+  readonly timers: Timers
+  /** Gives back what a decision charged that nobody waits for any more. */
+  refund(decision: Decision): Promise<unknown>
+}
+
+export function createTurns({ clock, timers, refund }: TurnsOptions): Turns {
   /** The turn of the last who waits for a budget. */
   const lastTurns = new Map<string, Promise<void>>()
   let waiting = 0
@@ -75,6 +83,7 @@ export function createTurns({ clock, timers }: { readonly clock: Clock; readonly
       const decision = await ask()
       if (signal?.aborted) {
         void decision.release()
+        if (decision.allowed) letFail(refund(decision))
         throw signal.reason
       }
       if (decision.allowed || decision.retryAfterMs === null) return decision

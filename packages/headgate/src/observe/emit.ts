@@ -1,5 +1,6 @@
 import type { Decision } from '../decision/decision.js'
 import { unexpected } from '../errors/headgate-error.js'
+import { letFail } from '../errors/let-fail.js'
 import { type DecisionEvent, decisionEvent } from './event.js'
 
 export type Emit<Event> = (event: Event) => void
@@ -8,7 +9,7 @@ export type Emit<Event> = (event: Event) => void
 export function safely<Event>(onEvent: Emit<Event>): Emit<Event> {
   return event => {
     try {
-      onEvent(event)
+      letFail(onEvent(event))
     } catch {
       // A listener that throws has failed at listening; the decision stands.
     }

@@ -4,6 +4,7 @@
  * requests share, so that leaving out what identifies a caller frees nobody.
  */
 import { HeadgateError, unexpected } from '../errors/headgate-error.js'
+import { letFail } from '../errors/let-fail.js'
 import type { HttpRequest } from './http-request.js'
 import { type Finding, isPromise, type SubjectSource } from './source.js'
 import { createSubjectNamer, type SubjectInput } from './subject.js'
@@ -56,7 +57,7 @@ export function createIdentify(options: IdentifyOptions): Identify {
       for (const source of sources) findings.push(source.find(request))
       return findings
     } catch (error) {
-      for (const finding of findings) if (isPromise(finding)) finding.then(undefined, () => {})
+      for (const finding of findings) letFail(finding)
       throw error
     }
   }

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { concurrency, createLimiter, slidingWindowLog } from '../../src/index.ts'
 import { memoryStore } from '../../src/store/memory/memory-store.ts'
 import { faultyStore, guardedStore, manualClock } from '../../src/testing/index.ts'
-import { manualTimers, settled } from '../support/manual-timers.ts'
+import { clockTimers, manualTimers, settled } from '../support/manual-timers.ts'
 
 const policies = {
   streams: concurrency({ limit: 2, holdFor: '30s' }),
@@ -59,6 +59,25 @@ describe('a limit of what is under way', () => {
     await held.release()
     run()
     expect((await limiter.peek('user:1', { policy: 'streams' })).remaining).toBe(2)
+    await limiter.close()
+  })
+
+  it('a place is renewed in time also when one that lasts longer was taken before it', async () => {
+    const clock = manualClock()
+    const { timers, run } = clockTimers(clock)
+    const limiter = createLimiter({
+      store: memoryStore({ clock }),
+      timers,
+      policies: { ...policies, uploads: concurrency({ limit: 2, holdFor: '1h' }) },
+    })
+    const long = await limiter.check('user:1', { policy: 'uploads' })
+    const short = await limiter.check('user:1', { policy: 'streams' })
+    for (let second = 0; second < 60; second += 5) {
+      clock.advanceMs(5_000)
+      run()
+    }
+    expect((await limiter.peek('user:1', { policy: 'streams' })).remaining).toBe(1)
+    await Promise.all([long.release(), short.release()])
     await limiter.close()
   })
 

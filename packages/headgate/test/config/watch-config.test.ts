@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { type WatchedConfig, type WatchOptions, watchConfig } from '../../src/config.js'
 
 const LIBRARY = new URL('../../dist/config.js', import.meta.url).href
@@ -114,6 +114,35 @@ describe('a policy file that is watched', () => {
     const { told } = await watchFile({ pollMs: 50 })
     write('twenty', 'elsewhere/real.yaml')
     await expect.poll(() => told, { timeout: 5_000 }).toEqual(['twenty'])
+  })
+
+  it('a listener that throws does not keep a file from being watched', async () => {
+    write('one')
+    const lines: string[] = []
+    const line = (_fields: unknown, message: string) => lines.push(message)
+    const { told, watched } = await watchFile({
+      logger: { info: line, warn: line, error: line },
+      onError() {
+        throw new Error('mine')
+      },
+    })
+    writeFileSync(join(folder, 'headgate.yaml'), 'tenant: [')
+    await watched.reload()
+    write('two')
+    await watched.reload()
+    expect([told, lines]).toEqual([['two'], [expect.stringContaining('mine')]])
+  })
+
+  it('a file that is replaced while it is first read is loaded at the next look, whenever that was', async () => {
+    for (let turns = 0; turns < 30; turns++) {
+      const file = write('one')
+      const began = watchFile({ pollMs: 10 })
+      for (let turn = 0; turn < turns; turn++) await new Promise(resolve => setImmediate(resolve))
+      renameSync(write('another', 'next.yaml'), file)
+      const { watched } = await began
+      await vi.waitFor(() => expect(watched.config.tenant).toBe('another'))
+      watched.close()
+    }
   })
 
   it('the last good file stays in force while the new one is broken or gone, and that is said once', async () => {

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { HeadgateError } from '../../errors/headgate-error.js'
 import { slidingWindowLog } from '../../policy/limits.js'
 import { manualClock } from '../../testing/manual-clock.js'
 import { type BreakersOptions, withBreakers } from './breakers.js'
@@ -40,6 +41,22 @@ it('breakers tell everybody, also when a connection cannot be replaced', () => {
   for (let times = 0; times < 7; times++) ask()
   expect(heard.slice(0, 5)).toEqual(Array(5).fill('gone'))
   expect(heard.slice(5)).toEqual(Array(2).fill(expect.stringContaining('not asked')))
+})
+
+it('breakers stay open when a probe could not be sent', () => {
+  const unsent = new HeadgateError(
+    'ERR_HEADGATE_STORE_UNAVAILABLE',
+    'not asked, because too many are unanswered',
+  )
+  const clock = manualClock()
+  let error: Error = new Error('gone')
+  const { ask, heard, later } = setUp((_call, waiter) => waiter.failed(error), { clock })
+  for (let times = 0; times < 5; times++) ask()
+  error = unsent
+  clock.advanceMs(1_000)
+  for (const probe of later.splice(0)) probe()
+  ask()
+  expect(heard.at(-1)).toContain('has stopped answering')
 })
 
 it('closed breakers look for nobody, also when closing itself makes calls fail', () => {

@@ -88,7 +88,11 @@ export function withBreakers(next: Send, options: BreakersOptions): Breakers {
     const succeed = (): void => breaker.probeSucceeded(pass, nowMs(), nowMs() - startMs)
     next(options.probeCall(name, probeLike(sample)), {
       answered: succeed,
-      failed: error => (isNodeFailure(error) ? breaker.failed(pass, nowMs(), failureOf(error)) : succeed()),
+      // One that was never sent has found nothing out.
+      failed: error =>
+        isNodeFailure(error) || isUnasked(error)
+          ? breaker.failed(pass, nowMs(), failureOf(error))
+          : succeed(),
     })
   }
 

@@ -99,7 +99,11 @@ export function withFallback(next: Stage, options: FallbackOptions): Stage {
     async renew(renewals) {
       return renewals.some(isHere) ? apart(renewals, local.renew, renewInStore) : renewInStore(renewals)
     },
-    reset: next.reset,
+    async reset(checks) {
+      // Also where the store cannot be asked: whoever resets a caller means it to start anew here, too.
+      local.reset(checks)
+      await next.reset(checks)
+    },
     close: next.close,
   }
 }

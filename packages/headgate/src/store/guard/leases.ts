@@ -53,7 +53,7 @@ const NO_CHECKS: readonly Check[] = []
 export function withLeases(next: Stage, options: LeaseStageOptions): Stage {
   const { clock, timers, deadlines } = options
   const soon = timers.afterThisCode ?? queueMicrotask
-  const leaseStates = new CheckMap<LeaseState>(MAX_KEYS, giveBack)
+  const leaseStates = new CheckMap<LeaseState>(MAX_KEYS, dropped => void leave(dropped))
   let callOffSweep: (() => void) | null = null
   let closed = false
   let closing: Promise<void> | null = null

@@ -67,8 +67,14 @@ export function createClientReplacer<Client>(lifecycle: Lifecycle<Client>): Clie
     current = client
     announceReady()
     wanted = false
-    lifecycle.onReplaced?.()
     if (old !== null) void pause(RETIRE_AFTER_MS).then(() => dispose(old))
+  }
+
+  /** A listener's fault is no reason to throw the client away. */
+  function tellReplaced(): void {
+    try {
+      lifecycle.onReplaced?.()
+    } catch {}
   }
 
   function make(): Client {
@@ -80,16 +86,18 @@ export function createClientReplacer<Client>(lifecycle: Lifecycle<Client>): Clie
 
   async function connectNew(): Promise<void> {
     for (let attempt = 1; !closed; attempt++) {
-      const client = make()
+      let client: Client | null = null
       let wasSilent = false
       try {
+        client = make()
         const whole = await lifecycle.connect(client)
         if (closed) return
         use(client)
+        tellReplaced()
         if (whole) return
       } catch (error) {
         wasSilent = error instanceof NoGreeting
-        dispose(client)
+        if (client !== null) dispose(client)
       }
       await pause(wasSilent ? silentDelayMs() : reconnectDelayMs(attempt))
     }
