@@ -9,7 +9,7 @@
 -- ARGV[5]    for how many microseconds denials are
 -- ARGV[6]    how many processes, and ARGV[7] how many denials, are kept at most
 -- ARGV[8...] denials
--- returns    the time; with no name also {process, report, ...} and the denials, the newest first
+-- returns    the time; with no name also {process, report, ...} and the denials, the oldest first
 
 -- @include timed
 
