@@ -3,39 +3,29 @@
  * few that say what that was: nginx as its configuration has it, Traefik and Caddy as `X-Forwarded-*`.
  */
 import type { IncomingMessage } from 'node:http'
-import { claimedMethods } from 'headgate'
 import type { HttpRequest } from 'headgate/identify'
 import { RequestError } from '../admin/request-error.js'
 import { httpRequest } from '../http/http-request.js'
 import { headerValues, similarHeaderValues } from '../http/raw-headers.js'
-
-export interface OriginalRequest {
-  /** The request in the shape that sources of subjects read: its peer is the client of the proxy. */
-  readonly request: HttpRequest
-  readonly method: string
-  readonly path: string
-  readonly claimedMethods: readonly string[]
-}
 
 const METHOD = ['x-forwarded-method', 'x-original-method']
 const TARGET = ['x-forwarded-uri', 'x-original-uri', 'x-original-url']
 const FORWARDED_FOR = 'x-forwarded-for'
 const ORIGIN = /^https?:\/\/[^/?#]*/i
 
-/** Throws a `RequestError` that says which header the proxy has to send. */
-export function originalRequest(req: IncomingMessage): OriginalRequest {
+/**
+ * As those see it who find out who is asking: its peer is the client of the proxy. Throws a `RequestError` that says which
+ * header the proxy has to send.
+ */
+export function originalRequest(req: IncomingMessage): HttpRequest {
   const method = theOne(req, METHOD)
   const path = theOne(req, TARGET).replace(ORIGIN, '') || '/'
   const { peer, before } = addresses(req)
   const asItCame = httpRequest(req)
   return {
-    method,
-    path,
-    claimedMethods: claimedMethods(name => similarHeaderValues(req, name), path),
-    request: {
-      ...{ method, url: path, peer, route: undefined },
-      header: name => (name === FORWARDED_FOR ? before : asItCame.header(name)),
-    },
+    ...{ method, url: path, peer, route: undefined },
+    header: name => (name === FORWARDED_FOR ? before : asItCame.header(name)),
+    similarHeaders: name => similarHeaderValues(req, name),
   }
 }
 

@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http'
-import { type Decision, decisionProblem, type Gate, type HeaderField, limitedAddress } from 'headgate'
-import { createEnforce } from 'headgate/adapter'
+import { type Gate, type HeaderField, limitedAddress } from 'headgate'
 import { countInFlight } from '../http/count-in-flight.js'
 import { httpRequest } from '../http/http-request.js'
 import { type HttpAnswer, problemAnswer, type Refusal } from '../http/problem.js'
 import type { Serving } from '../serving.js'
 import type { Bounds } from './bounds.js'
+import { enforceRequests } from './enforce-requests.js'
 import { createEnterUpstream, type UpstreamPlace, type UpstreamRefusal } from './enter-upstream.js'
 import { forwardedHeaders, originOf } from './forwarded-headers.js'
 import { denialWords } from './quota-words.js'
@@ -49,9 +49,6 @@ export interface Refused {
 }
 
 const DENIAL_LINE_EVERY_MS = 5_000
-const FAULT_LINE_EVERY_MS = 60_000
-/** Sources of a file wait for the processor alone: a busy one must not let requests pass unchecked. */
-const LOOKUP_TIMEOUT_MS = 30_000
 const TOO_MANY_AT_ONCE: Refusal = {
   status: 429,
   detail: 'Too many requests of this client are under way at once.',
@@ -64,26 +61,10 @@ export function createAdmit({ gate, serving, bounds, log, onNoPlace }: AdmitOpti
   const clients = countInFlight(bounds.maxClientRequests)
   const enterUpstream = createEnterUpstream(bounds)
   const logDenial = throttledLog(log, DENIAL_LINE_EVERY_MS)
-  const logFault = throttledLog(log, FAULT_LINE_EVERY_MS)
 
-  const logOutage = (error: unknown, decision?: Decision) => {
-    const consequence = decision?.allowed ? 'requests pass unchecked' : 'requests are refused'
-    const { message: cause } = error as Error
-    const line = () => `limiter failed, ${consequence}: ${cause}`
-    logFault('limiter', line, { level: 'error', cause, consequence })
-  }
-  const enforce = createEnforce<IncomingMessage>(
-    {
-      gate,
-      identify: request => serving().identify(request),
-      lookupTimeoutMs: LOOKUP_TIMEOUT_MS,
-      // The same for browsers: those who call an API through a gateway read the problem.
-      body: decision => `${JSON.stringify(decisionProblem(decision).body)}\n`,
-      contentType: 'application/problem+json',
-      onError: logOutage,
-    },
-    { knowsPeer: true, read: httpRequest, origin: req => req },
-  )
+  const enforce = enforceRequests<IncomingMessage>({
+    ...{ gate, log, identify: () => serving().identify, read: httpRequest },
+  })
 
   return async (req: IncomingMessage): Promise<Admission | null> => {
     const objection = refuseRequest(req, bounds.maxHeaders)

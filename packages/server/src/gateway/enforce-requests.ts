@@ -1,0 +1,41 @@
+import { type Decision, decisionProblem, type Gate } from 'headgate'
+import { createEnforce, type Enforce, type HttpRequest } from 'headgate/adapter'
+import type { Identify } from 'headgate/identify'
+import { type Log, throttledLog } from './throttled-log.js'
+
+export interface EnforceOptions<Native> {
+  readonly gate: Gate
+  /** Who is asking, by the file of the moment. */
+  identify(): Identify
+  readonly log: Log
+  /** The request that is decided on. */
+  read(native: Native): HttpRequest
+}
+
+const FAULT_LINE_EVERY_MS = 60_000
+/** Sources of a file wait for the processor alone: a busy one must not let requests pass unchecked. */
+const LOOKUP_TIMEOUT_MS = 30_000
+
+/** Decides on requests as every adapter does, and writes to the log what kept one from being decided on. */
+export function enforceRequests<Native extends object>(options: EnforceOptions<Native>): Enforce<Native> {
+  const { gate, identify, log, read } = options
+  const logFault = throttledLog(log, FAULT_LINE_EVERY_MS)
+  const onError = (error: unknown, decision?: Decision) => {
+    const consequence = decision?.allowed ? 'requests pass unchecked' : 'requests are refused'
+    const { message: cause } = error as Error
+    const line = () => `limiter failed, ${consequence}: ${cause}`
+    logFault('limiter', line, { level: 'error', cause, consequence })
+  }
+  return createEnforce<Native>(
+    {
+      gate,
+      identify: request => identify()(request),
+      lookupTimeoutMs: LOOKUP_TIMEOUT_MS,
+      // The same for browsers: those who call an API through a proxy read the problem.
+      body: decision => `${JSON.stringify(decisionProblem(decision).body)}\n`,
+      contentType: 'application/problem+json',
+      onError,
+    },
+    { knowsPeer: true, read, origin: native => native },
+  )
+}
