@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http'
+import { limitedAddress } from 'headgate'
 import type { ChangeTrail } from 'headgate/redis'
 import { DEFAULT_BOUNDS } from '../gateway/bounds.js'
 import { type Log, throttledLog } from '../gateway/throttled-log.js'
@@ -25,6 +26,8 @@ export interface AdminServerOptions {
 }
 
 const FAULT_LINE_EVERY_MS = 60_000
+/** A proxy that asks for every request of its own has many connections, all from one address. */
+const BOUNDS = { ...DEFAULT_BOUNDS, maxClientConnections: 1_024 }
 
 /** Builds the server of the admin port, not yet listening. It asks who is calling and what they may do, and answers. */
 export function createAdminServer(options: AdminServerOptions): Server {
@@ -58,7 +61,7 @@ export function createAdminServer(options: AdminServerOptions): Server {
   }
 
   const server = createServer({ requireHostHeader: false })
-  const { bound } = boundConnections(server, DEFAULT_BOUNDS, () => null)
+  const { bound } = boundConnections(server, BOUNDS, ({ remoteAddress }) => limitedAddress(remoteAddress))
   const onRequest = bound((req, res) => {
     answer(req)
       .catch(error => failureAnswer(error, line => logFault(line, () => line)))

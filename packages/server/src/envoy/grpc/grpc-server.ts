@@ -9,8 +9,10 @@ import {
   status,
 } from '@grpc/grpc-js'
 import { type Log, throttledLog } from '../../gateway/throttled-log.js'
+import { listen } from '../../http/listen.js'
 import { AskError } from '../descriptor.js'
 import { type RateLimitService, UnavailableError } from '../rate-limit-service.js'
+import { type AcceptorBounds, createAcceptor, DEFAULT_ACCEPTOR_BOUNDS } from './grpc-acceptor.js'
 import { createHealth, HEALTH_METHODS } from './health.js'
 import { decodeAsk, encodeReply, METHOD } from './wire-format.js'
 
@@ -28,6 +30,8 @@ export interface GrpcServerOptions {
   readonly port: number
   readonly tls: GrpcTls | null
   readonly log: Log
+  /** Those that are left out are `DEFAULT_ACCEPTOR_BOUNDS`. */
+  readonly bounds?: Partial<AcceptorBounds>
 }
 
 export interface GrpcServer {
@@ -38,6 +42,11 @@ export interface GrpcServer {
 
 const MAX_MESSAGE_BYTES = 256 * 1024
 const FAULT_LINE_EVERY_MS = 60_000
+/** Envoy connects anew when it has something to ask again. */
+const MAX_IDLE_MS = 300_000
+/** Whoever does not answer a ping is gone, or never spoke HTTP/2. */
+const PING_AFTER_MS = 30_000
+const PING_ANSWER_WITHIN_MS = 10_000
 
 /** Decoded by us: grpc-js would answer a message that is none with INTERNAL, as if it were our fault. */
 const RAW_METHOD: MethodDefinition<Buffer, Buffer> = {
@@ -55,6 +64,7 @@ export async function startGrpcServer({
   port,
   tls,
   log,
+  bounds,
 }: GrpcServerOptions): Promise<GrpcServer> {
   const logFault = throttledLog(log, FAULT_LINE_EVERY_MS)
   const health = createHealth()
@@ -62,6 +72,9 @@ export async function startGrpcServer({
     'grpc.max_receive_message_length': MAX_MESSAGE_BYTES,
     // Envoy keeps a few connections open and answers for many callers on each.
     'grpc.max_concurrent_streams': 10_000,
+    'grpc.max_connection_idle_ms': MAX_IDLE_MS,
+    'grpc.keepalive_time_ms': PING_AFTER_MS,
+    'grpc.keepalive_timeout_ms': PING_ANSWER_WITHIN_MS,
   })
 
   async function shouldRateLimit(
@@ -77,8 +90,21 @@ export async function startGrpcServer({
 
   server.addService({ ShouldRateLimit: RAW_METHOD }, { ShouldRateLimit: shouldRateLimit })
   server.addService(HEALTH_METHODS, health.implementation)
-  const bound = await bind(server, host, port, await credentialsOf(tls))
-  return { port: bound, stop: withinMs => stop(server, health.stopServing, withinMs) }
+  const injector = server.createConnectionInjector(await credentialsOf(tls))
+  const acceptor = createAcceptor({ ...DEFAULT_ACCEPTOR_BOUNDS, ...bounds }, socket =>
+    injector.injectConnection(socket),
+  )
+  const place = { host, port, hostFlag: '--grpc-host', portFlag: '--grpc-port' }
+  const bound = await listen(acceptor.server, place)
+  return {
+    port: bound,
+    async stop(withinMs) {
+      health.stopServing()
+      acceptor.close()
+      await shutDown(server, withinMs)
+      acceptor.destroy()
+    },
+  }
 }
 
 /** Never UNKNOWN as an answer: only an error lets Envoy's own failure mode decide. */
@@ -87,21 +113,6 @@ function failureOf(error: unknown, logFault: ReturnType<typeof throttledLog>) {
   if (error instanceof AskError) return { code: status.INVALID_ARGUMENT, details: message }
   if (!(error instanceof UnavailableError)) logFault('envoy', () => `ShouldRateLimit failed: ${message}`)
   return { code: status.UNAVAILABLE, details: 'the limits cannot be looked at' }
-}
-
-function bind(server: Server, host: string, port: number, credentials: ServerCredentials): Promise<number> {
-  const address = `${host.includes(':') ? `[${host}]` : host}:${port}`
-  return new Promise((resolve, reject) => {
-    server.bindAsync(address, credentials, (error, bound) => {
-      if (error === null) resolve(bound)
-      else
-        reject(
-          new Error(
-            `cannot listen on ${address}; choose another with --grpc-host or --grpc-port: ${error.message}`,
-          ),
-        )
-    })
-  })
 }
 
 async function credentialsOf(tls: GrpcTls | null): Promise<ServerCredentials> {
@@ -114,10 +125,12 @@ async function credentialsOf(tls: GrpcTls | null): Promise<ServerCredentials> {
   return ServerCredentials.createSsl(ca, [{ cert_chain, private_key }], ca !== null)
 }
 
-function stop(server: Server, stopServing: () => void, withinMs: number): Promise<void> {
-  stopServing()
+function shutDown(server: Server, withinMs: number): Promise<void> {
   return new Promise(resolve => {
-    const force = setTimeout(() => server.forceShutdown(), withinMs)
+    const force = setTimeout(() => {
+      server.forceShutdown()
+      resolve()
+    }, withinMs)
     server.tryShutdown(() => {
       clearTimeout(force)
       resolve()
