@@ -1,7 +1,14 @@
 /** Alerts: when they begin and end, who tells of them, and that a receiver hears each once. */
+import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { describe, expect, it, vi } from 'vitest'
-import { type Alert, DEFAULT_RULES, evaluate, type Observation } from '../src/observe/alert-rules.js'
+import {
+  ALERT_NAMES,
+  type Alert,
+  DEFAULT_RULES,
+  evaluate,
+  type Observation,
+} from '../src/observe/alert-rules.js'
 import { AlertWatch, type Looked } from '../src/observe/alert-watch.js'
 import type { Second } from '../src/observe/second.js'
 import { UsualRate } from '../src/observe/usual-rate.js'
@@ -211,4 +218,24 @@ describe('a webhook', () => {
     await vi.waitFor(() => expect(lines).toHaveLength(1))
     expect(lines[0]).toBe('alerts: the webhook was not told of latency in 5 tries: it cannot be reached')
   })
+})
+
+it('the guide says of every alert when it fires and what to do, and every runbook of the rules is there', () => {
+  const file = (path: string): string => readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8')
+  const guide = file('docs/guide/operate.md')
+  const headings = [...guide.matchAll(/^###? (.+)$/gm)].map(([, text = '']) => text)
+  for (const name of ALERT_NAMES) {
+    expect(guide).toMatch(new RegExp(`^\\|.*\`${name}\`.*\\|`, 'm'))
+    expect(headings).toContain(name)
+  }
+  const anchors = headings.map(text =>
+    text
+      .toLowerCase()
+      .replaceAll(/[^a-z -]/g, '')
+      .replaceAll(' ', '-'),
+  )
+  const runbooks = file('deploy/prometheus/headgate.rules.yml').matchAll(
+    /runbook: docs\/guide\/operate\.md#(.+)$/gm,
+  )
+  for (const [, anchor] of runbooks) expect(anchors).toContain(anchor)
 })

@@ -86,9 +86,12 @@ describe('a scraped server', () => {
     }
   })
 
-  it('the alert rules are sound and quiet', async () => {
+  it('the alert rules are sound, fire when they should, and are quiet', async () => {
     const { stdout } = await promisify(execFile)(await systemProgram('promtool'), ['check', 'rules', RULES])
     expect(stdout).toContain('SUCCESS: 6 rules found')
+    const unit = RULES.replace('.rules.yml', '.rules.test.yml')
+    const tested = await promisify(execFile)(await systemProgram('promtool'), ['test', 'rules', unit])
+    expect(tested.stdout).toContain('SUCCESS')
     const response = await fetch(`${url}/api/v1/rules`)
     const { data } = (await response.json()) as {
       data: { groups: { rules: { name: string; health: string }[] }[] }
