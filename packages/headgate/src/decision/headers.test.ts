@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import {
+  concurrency,
   createLimiter,
   type Decision,
   decisionHeaders,
@@ -18,6 +19,7 @@ function setUp(source: Source = 'memory') {
     policies: {
       api: slidingWindowLog({ limit: 100, window: '1m' }),
       login: tokenBucket({ capacity: 5, refillPerSecond: 0.1 }),
+      streams: [slidingWindowLog({ limit: 100, window: '1m' }), concurrency({ limit: 1, holdFor: '30s' })],
     },
     tiers: { everything: {} },
   })
@@ -27,6 +29,20 @@ function setUp(source: Source = 'memory') {
 function linesOf(decision: Decision, options?: HeaderOptions): string[] {
   return decisionHeaders(decision, options).map(([name, value]) => `${name}: ${value}`)
 }
+
+it('headers name a limit of requests under way by its unit, and whoever waits for a place is told so', async () => {
+  const { limiter } = setUp()
+  const policy =
+    'RateLimit-Policy: "streams.log-1m";q=100;w=60, "streams.concurrency";q=1;qu="concurrent-requests"'
+  const allowed = await limiter.check('user:1', { policy: 'streams' })
+  expect(linesOf(allowed, { style: 'ietf' })).toEqual([policy, 'RateLimit: "streams.log-1m";r=99;t=60'])
+  const denied = await limiter.check('user:1', { policy: 'streams' })
+  expect(linesOf(denied, { style: 'ietf' })).toEqual([
+    policy,
+    'RateLimit: "streams.concurrency";r=0;t=1',
+    'Retry-After: 1',
+  ])
+})
 
 describe('styles', () => {
   it('the style of headers is legacy by default, and both where a draft is named', async () => {
