@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { root } from '../prepare.mjs'
 import { NAVIGATION } from './navigation.mjs'
 
-export const HOME = 'README.md'
+const HOME = 'README.md'
 
 /**
  * Every page, by its path in the repository, and the groups they are listed in.

@@ -19,7 +19,7 @@ export function slugOf(text) {
 }
 
 /** All ids that a page can be linked to by: its headings, and those that stand in it. */
-export function idsOf(text) {
+function idsOf(text) {
   const outsideCode = text.replace(/^```[\s\S]*?^```/gm, '')
   const ids = new Set([...outsideCode.matchAll(/<a id="([^"]+)">/g)].map(([, id]) => id))
   const seen = new Map()
