@@ -70,6 +70,18 @@ describe('leases', () => {
     expect(late.calls()).toBeLessThan(50)
   })
 
+  it('leases are not spent by a question with a shadow check, which is to be counted', async () => {
+    const { ask, store, late } = oneProcess(roomy)
+    for (let times = 0; times < 50; times++) await ask()
+    expect((await ask()).leased).toBe(true)
+    const check = { subject: 'user:1', scope: 'global', name: `p.${roomy.id}`, limit: roomy, cost: 1 }
+    const answer = store.decide({ alternatives: [[check]], shadow: [{ ...check, name: 'p.trial' }] })
+    await settled()
+    late.letThrough()
+    expect(await answer).not.toHaveProperty('leased')
+    expect((await answer).shadow).toHaveLength(1)
+  })
+
   it('leases give back what is left over, on idle and on close', async () => {
     const idle = oneProcess(roomy)
     for (let times = 0; times < 50; times++) await idle.ask()

@@ -187,6 +187,15 @@ describe('a Redis key', () => {
     }
   })
 
+  it('a key keeps a part of 96 characters once it is encoded, and digests one of 97', () => {
+    const of = (scope: string) =>
+      redisKey({ prefix: 'p', tenant: '', subject: 'user:1', scope, name: 'a.b' }).split(':').at(-2)
+    expect(of('x'.repeat(96))).toBe('x'.repeat(96))
+    expect(of('x'.repeat(97))).toMatch(/^%~[0-9a-f]{32}$/)
+    expect(of(`{${'x'.repeat(93)}`)).toBe(`%7b${'x'.repeat(93)}`)
+    expect(of(`{${'x'.repeat(94)}`)).toMatch(/^%~[0-9a-f]{32}$/)
+  })
+
   it('a key is bounded whatever comes in: each part is a digest before it grows long', () => {
     const long = '{:\ud800'.repeat(100_000)
     const key = redisKey({

@@ -356,6 +356,13 @@ describe('shadow', () => {
       ['api+candidate.log-1m', 50],
     ])
   })
+
+  it('candidates of a level that is not asked are not asked either', () => {
+    const policies = { ...POLICIES, api: { ...perMinute(100), candidate: perMinute(50).limits } }
+    const { question } = resolved({ policies, rules: [LOGIN], default: { policy: 'api' } }, facts)
+    expect(question.alternatives[0]?.map(({ name }) => name.split('.')[0])).toEqual(['login'])
+    expect(question.shadow).toEqual([])
+  })
 })
 
 describe('control', () => {

@@ -181,6 +181,17 @@ describe('the breaker', () => {
     expect(breaker.state).toBe('open')
   })
 
+  it.each([
+    ['half of', 0, 0.5],
+    ['all of', 1, 1],
+  ])('the first probe comes after %s the delay where chance is %d', (_, chance, part) => {
+    const breaker = createBreaker(OPTIONS, () => chance)
+    for (let time = 0; time < 5; time++) breaker.failed(breaker.enter(0) as Pass, 0, 'refused')
+    const dueMs = OPTIONS.probeAfterMs * part
+    expect(breaker.enterProbe(dueMs - 1)).toBeNull()
+    expect(breaker.enterProbe(dueMs)).not.toBeNull()
+  })
+
   it('the breaker closes at most once in ten seconds for a store whose answers are nearly too late', () => {
     const breaker = createBreaker(OPTIONS, () => 1)
     const closings: number[] = []
