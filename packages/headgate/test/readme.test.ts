@@ -1,6 +1,10 @@
-/** Holds the figures of the README to the runs they are from. */
+/** Runs what the READMEs show first, and holds their figures to the runs they are from. */
 import { readFileSync } from 'node:fs'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { expect, it } from 'vitest'
+import type { Decision } from '../src/decision/decision.ts'
+import { runShownAs } from './support/shown-program.ts'
 
 const read = (path: string): string => readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8')
 const README = read('README.md')
@@ -10,6 +14,31 @@ const rowsOf = (page: string): string[][] =>
     .split('\n')
     .filter(line => line.startsWith('|'))
     .map(cellsOf)
+
+it.each(['README.md', 'packages/headgate/README.md'])(
+  'the first program of %s lets 100 requests pass',
+  async page => {
+    const { app } = await runShownAs<{ app: RequestListener }>(page, 'npm install headgate', 'app')
+    const server = createServer(app).listen(0, '127.0.0.1')
+    await new Promise(resolve => server.once('listening', resolve))
+    const { port } = server.address() as AddressInfo
+    const statuses: number[] = []
+    for (let asked = 0; asked < 101; asked++) statuses.push((await fetch(`http://127.0.0.1:${port}/`)).status)
+    server.closeAllConnections()
+    server.close()
+    // The app has no route: what passes the limit is not found.
+    expect(statuses).toEqual([...Array.from({ length: 100 }, () => 404), 429])
+  },
+)
+
+it('the program of the README for code of your own decides', async () => {
+  const { decision } = await runShownAs<{ decision: Decision }>(
+    'README.md',
+    '## In your own code',
+    'decision',
+  )
+  expect(decision).toMatchObject({ allowed: true, remaining: 99, policy: 'api' })
+})
 
 it('speeds on Redis are those of the committed run', () => {
   const measured = new Map(
