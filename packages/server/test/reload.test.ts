@@ -3,8 +3,15 @@ import { Agent, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { memoryStore } from 'headgate'
+import { defineConfig } from 'headgate/config'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { slowStore } from '../../headgate/test/support/slow-store.ts'
+import { startFront } from '../src/front.js'
+import { createDeciding } from '../src/service.js'
 import { type HeadgateProcess, serveHeadgate, serveHeadgateIn } from './support/headgate-process.js'
+import { lines } from './support/raw-http.js'
+import { type RawUpstream, startRawUpstream } from './support/raw-upstream.js'
 
 let folder = ''
 let file = ''
@@ -124,6 +131,29 @@ describe('a policy file that changes while the gateway serves', () => {
     expect(statuses.get(200)).toBeGreaterThan(100)
     expect((await healthOf(running)).refusedConfigs).toBeGreaterThanOrEqual(5)
     expect((await running.end('SIGTERM')).code).toBe(0)
+  })
+
+  it('a policy file that changes leaves a request that is being decided its upstream', async () => {
+    const [before, after] = [await startRawUpstream(), await startRawUpstream()]
+    before.answerWith(lines('HTTP/1.1 200 OK', 'Content-Length: 0', 'X-From: before'))
+    const to = ({ url }: RawUpstream) => defineConfig({ upstream: url })
+    const { store, letThrough, calls } = slowStore(memoryStore())
+    const config = to(before)
+    const log = () => {}
+    const place = { host: '127.0.0.1', port: 0, bounds: {}, upstream: null, demo: false }
+    const front = await startFront(createDeciding({ config, log, store }), { config, log, ...place })
+    try {
+      const asked = fetch(front.gatewayUrl)
+      await expect.poll(calls).toBe(1)
+      await front.apply(to(after))
+      letThrough()
+      const { status, headers } = await asked
+      expect([status, headers.get('x-from')]).toEqual([200, 'before'])
+    } finally {
+      await front.stop()
+      await before.close()
+      await after.close()
+    }
   })
 })
 

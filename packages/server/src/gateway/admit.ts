@@ -76,17 +76,23 @@ export function createAdmit({ gate, serving, bounds, log, onNoPlace }: AdmitOpti
     const address = limitedAddress(origin.path[0])
     const leaveClient = clients.enter(`${address}`)
     if (leaveClient === null) return refused(TOO_MANY_AT_ONCE)
+    const pool = findRoute(host, req.url as string)
+    // From before the decision: another configuration may come while it is waited for.
+    const letGo = pool?.hold()
+    const leaveUndecided = () => {
+      leaveClient()
+      letGo?.()
+    }
     const outcome = await enforce(req)
     if (!outcome.allowed) {
       const { status, decision } = outcome
       logDenial(`${address}`, () => denialWords(status, `ip:${address}`, decision))
-      return { answer: outcome, leave: leaveClient }
+      return { answer: outcome, leave: leaveUndecided }
     }
     const leaveDecided: Refused['leave'] = status => {
-      leaveClient()
+      leaveUndecided()
       outcome.ended?.(status)
     }
-    const pool = findRoute(host, req.url as string)
     if (pool === null) return refused(NO_ROUTE, leaveDecided)
     const place = enterUpstream(pool)
     if ('reason' in place) {

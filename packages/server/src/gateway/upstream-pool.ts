@@ -20,7 +20,9 @@ export interface UpstreamPool {
   readonly concurrency: AdaptiveConcurrency | null
   /** The one to ask: of those that are well, the one with the fewest requests under way; none that was tried already. */
   choose(tried: readonly UpstreamServer[]): UpstreamServer | null
-  /** Closes the kept connections, once requests under way have ended. */
+  /** Keeps it open for a request that may be sent to it, until what it returns is called. */
+  hold(): () => void
+  /** Closes the kept connections, once nobody holds it any more and requests under way have ended. */
   close(): void
 }
 
@@ -60,13 +62,28 @@ export function createUpstreamPool(config: UpstreamConfig, settings: UpstreamSet
     return leastLoaded(up.length > 0 ? up : left, turn)
   }
 
+  let holders = 0
+  let isUnwanted = false
+  function closeIfUnheld(): void {
+    if (!isUnwanted || holders > 0) return
+    for (const { connections } of servers) connections.close().catch(() => {})
+  }
+
   return {
     config,
     servers,
     concurrency: config.concurrency === undefined ? null : adaptiveConcurrency(config.concurrency),
     choose,
+    hold() {
+      holders++
+      return () => {
+        holders--
+        closeIfUnheld()
+      }
+    },
     close() {
-      for (const { connections } of servers) connections.close().catch(() => {})
+      isUnwanted = true
+      closeIfUnheld()
     },
   }
 }
