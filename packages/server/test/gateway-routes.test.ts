@@ -4,10 +4,11 @@ import { createServer, type RequestListener } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
 import type { AddressInfo, Server } from 'node:net'
 import { slidingWindowLog } from 'headgate'
-import { type ConfigOptions, defineConfig, type PolicyInput } from 'headgate/config'
+import { type ConfigOptions, defineConfig, type PolicyInput, upstreamOf } from 'headgate/config'
 import { afterEach, describe, expect, it } from 'vitest'
 import { createFindRoute } from '../src/gateway/routes.js'
 import { createServerHealth } from '../src/gateway/server-health.js'
+import { createUpstreamPool } from '../src/gateway/upstream-pool.js'
 import { certificate } from './support/certificate.js'
 import { lines, rawRequest } from './support/raw-http.js'
 import { startRawUpstream } from './support/raw-upstream.js'
@@ -140,7 +141,12 @@ describe('servers that do the same', () => {
 
   it('servers that fail are left alone for a while, longer each time, and tried by one request', () => {
     const health = createServerHealth()
-    const asked = (nowMs: number) => [health.isUp(nowMs), health.isUp(nowMs)]
+    const asked = (nowMs: number) =>
+      [1, 2].map(() => {
+        const isUp = health.isUp(nowMs)
+        if (isUp) health.asked(nowMs)
+        return isUp
+      })
     for (let failure = 0; failure < 2; failure++) health.failed(0)
     expect(asked(0)).toEqual([true, true])
     health.failed(0)
@@ -151,6 +157,19 @@ describe('servers that do the same', () => {
     expect(asked(3_000)).toEqual([true, false])
     health.succeeded()
     expect(asked(3_000)).toEqual([true, true])
+  })
+
+  it('servers that have rested are tried when their turn comes, by one request', () => {
+    const config = upstreamOf('http://127.0.0.1:1')
+    const pool = createUpstreamPool(
+      { ...config, urls: [1, 2, 3].map(port => `http://127.0.0.1:${port}`) },
+      {},
+    )
+    closers.push(pool.close)
+    const [rested] = pool.servers
+    for (let failure = 0; failure < 3; failure++) rested?.health.failed(performance.now() - 2_000)
+    const chosen = Array.from({ length: 9 }, () => pool.choose([]))
+    expect(chosen.filter(server => server === rested)).toHaveLength(1)
   })
 })
 

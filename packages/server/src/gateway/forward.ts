@@ -110,7 +110,7 @@ function mayAskAgain(
   { code = '', message }: Cause,
 ): boolean {
   if (asked.length >= MOST_TRIES || NOT_ASKED_FOR.includes(message)) return false
-  if (NOT_CONNECTED.test(code)) return pool.choose(asked) !== null
+  if (NOT_CONNECTED.test(code)) return pool.servers.some(server => !asked.includes(server))
   // The server closed a connection we had kept, just as we used it. Such a request may be asked twice.
   return (
     asked.length === 1 && CLOSED.includes(code) && !hasBody(req) && SAFE_METHODS.includes(req.method ?? '')

@@ -5,8 +5,10 @@
 
 /** Whether a server may be sent requests. */
 export interface ServerHealth {
-  /** Whether it may be asked now. One that was left alone is, by the first that comes after its time. */
+  /** Whether it may be asked now: one that was left alone may, once its time is over and nobody is trying it. */
   isUp(nowMs: number): boolean
+  /** It is asked now. Whoever asks one that was left alone is its trial; the others wait for what comes of it. */
+  asked(nowMs: number): void
   succeeded(): void
   /** It could not be reached, or broke off without an answer. */
   failed(nowMs: number): void
@@ -20,13 +22,11 @@ export function createServerHealth(): ServerHealth {
   let failures = 0
   let restMs = FIRST_REST_MS
   let restsUntilMs = 0
+  const isUp = (nowMs: number) => failures < FAILURES_IN_A_ROW || nowMs >= restsUntilMs
   return {
-    isUp(nowMs) {
-      if (failures < FAILURES_IN_A_ROW) return true
-      if (nowMs < restsUntilMs) return false
-      // This request is the trial; the others wait for its outcome.
-      restsUntilMs = nowMs + restMs
-      return true
+    isUp,
+    asked(nowMs) {
+      if (failures >= FAILURES_IN_A_ROW && isUp(nowMs)) restsUntilMs = nowMs + restMs
     },
     succeeded() {
       failures = 0

@@ -18,7 +18,7 @@ export interface UpstreamPool {
   readonly servers: readonly UpstreamServer[]
   /** How many requests they can take at once; null where that is not found out. */
   readonly concurrency: AdaptiveConcurrency | null
-  /** The one to ask: of those that are well, the one with the fewest requests under way; none that was tried already. */
+  /** The one that is asked now: of those that are well, the one with the fewest requests under way; none that was tried already. */
   choose(tried: readonly UpstreamServer[]): UpstreamServer | null
   /** Keeps it open for a request that may be sent to it, until what it returns is called. */
   hold(): () => void
@@ -59,7 +59,9 @@ export function createUpstreamPool(config: UpstreamConfig, settings: UpstreamSet
     const up = left.filter(({ health }) => health.isUp(nowMs))
     turn++
     // When none is well, asking one is the only way to find out that it is back.
-    return leastLoaded(up.length > 0 ? up : left, turn)
+    const chosen = leastLoaded(up.length > 0 ? up : left, turn)
+    chosen?.health.asked(nowMs)
+    return chosen
   }
 
   let holders = 0
