@@ -1,7 +1,8 @@
 /** WebSocket through the gateway: limited at the handshake, then bytes both ways (promise S30). */
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { afterEach, describe, expect, it } from 'vitest'
 import { openClient, untilQuiet } from './support/raw-client.js'
@@ -108,6 +109,18 @@ it('an upstream that declines is heard', async () => {
   const { url } = await gatewayTo(upstream.url)
   const reply = await rawRequest(url, HANDSHAKE)
   expect([reply.status, reply.header('Connection')]).toEqual([403, 'close'])
+})
+
+it('an upstream that declines frees the places of a client that does not close', async () => {
+  const upstream = await echo(false)
+  const { url } = await gatewayTo(upstream.url, { bounds: { maxClientRequests: 1 } })
+  const client = connect({ port: Number(new URL(url).port), host: '127.0.0.1', allowHalfOpen: true })
+  closers.push(() => client.destroy())
+  client.write(HANDSHAKE)
+  client.resume()
+  await once(client, 'end')
+  const statusNow = async () => (await rawRequest(url, lines('GET / HTTP/1.1', 'Host: a'))).status
+  await expect.poll(statusNow, { timeout: 3_000 }).toBe(200)
 })
 
 describe('nothing that comes before the upstream has agreed is passed on', () => {

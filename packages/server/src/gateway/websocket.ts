@@ -7,6 +7,7 @@ import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Dispatcher } from 'undici'
+import { drain } from '../http/drain.js'
 import { partWith } from '../http/part-with.js'
 import { problemAnswer, type Refusal } from '../http/problem.js'
 import { headerTokens } from '../http/raw-headers.js'
@@ -83,7 +84,11 @@ export function openTunnel(
       return true
     },
     onData: chunk => socket.write(chunk),
-    onComplete: () => void socket.end(),
+    onComplete() {
+      socket.off('data', onEarly).end()
+      // A client that does not close would hold its places for as long as it likes.
+      drain(socket, () => socket.destroySoon())
+    },
     onError(cause) {
       if (isAgreed || socket.destroyed) return void socket.destroy()
       const { status, what } = explainFailure(cause)
