@@ -1,6 +1,5 @@
 /** Starts the workers of a server, and another in the place of each that ends. */
 import cluster, { type Worker } from 'node:cluster'
-import { once } from 'node:events'
 import type { Log } from '../gateway/throttled-log.js'
 import type { FromWorker, Listening, ToWorker } from './messages.js'
 import { restartDelayMs } from './restart-delay.js'
@@ -68,10 +67,16 @@ export async function superviseWorkers(options: SuperviseOptions): Promise<Super
         } else if (message.type === 'draining') slot.isReady = false
         onMessage(slot.number, message)
       })
-      worker.once('exit', (code, signal) => {
-        const how = signal === null || signal === '' ? `with code ${code}` : `by ${signal}`
+      const end = (how: string) => {
         reject(new Error(`worker ${slot.number} ended ${how} before it listened`))
         ended(slot, how)
+      }
+      worker.once('exit', (code, signal) =>
+        end(signal === null || signal === '' ? `with code ${code}` : `by ${signal}`),
+      )
+      worker.on('error', ({ code, message }: NodeJS.ErrnoException) => {
+        // A message to one that is just ending is lost with it. One that never ran has no exit.
+        if (worker.process.pid === undefined) end(`with ${code ?? message}`)
       })
     })
   }
@@ -100,7 +105,7 @@ export async function superviseWorkers(options: SuperviseOptions): Promise<Super
     stopping = true
     for (const { restart } of slots) clearTimeout(restart)
     const live = slots.flatMap(({ worker }) => (worker === null ? [] : [worker]))
-    const ends = live.map(worker => once(worker, 'exit'))
+    const ends = live.map(worker => new Promise(resolve => worker.once('exit', resolve)))
     for (const worker of live) worker.process.kill('SIGTERM')
     const force = setTimeout(() => {
       for (const worker of live) worker.process.kill('SIGKILL')

@@ -1,0 +1,4 @@
+/** A worker that closes its channel when it is spoken to, and takes a while to end: whatever follows cannot be sent. */
+process.once('message', () => process.disconnect())
+process.on('exit', () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200))
+process.send({ type: 'ready', gatewayUrl: '', grpcAddress: null, upstreamUrl: '' })
