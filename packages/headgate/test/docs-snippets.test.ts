@@ -1,0 +1,170 @@
+/** Every TypeScript snippet of the README and the docs compiles as it stands, after the names its page takes for granted. */
+import { execFile } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { expect, it } from 'vitest'
+
+const REPOSITORY = join(import.meta.dirname, '../../..')
+const PAGES = [
+  'README.md',
+  'packages/headgate/README.md',
+  ...pagesBelow('docs/guide'),
+  ...pagesBelow('docs/reference'),
+]
+const COMPILER_OPTIONS = {
+  strict: true,
+  noEmit: true,
+  skipLibCheck: true,
+  experimentalDecorators: true,
+  target: 'es2023',
+  lib: ['es2023', 'dom'],
+  module: 'nodenext',
+  moduleResolution: 'nodenext',
+  types: ['node'],
+}
+
+/** A snippet goes on where its page has begun: these names come from the parts before it, or are the reader's own. */
+const TAKEN_FOR_GRANTED: Readonly<Record<string, string>> = {
+  createLimiter: `import { createLimiter } from 'headgate'`,
+  createClientAddress: `import { createClientAddress } from 'headgate'`,
+  slidingWindowLog: `import { slidingWindowLog } from 'headgate'`,
+  slidingWindowCounter: `import { slidingWindowCounter } from 'headgate'`,
+  tokenBucket: `import { tokenBucket } from 'headgate'`,
+  HeadgateEvent: `import type { HeadgateEvent } from 'headgate'`,
+  redisStore: `import { redisStore } from 'headgate/redis'`,
+  rateLimit: `import { rateLimit } from 'headgate/express'`,
+  express: `import express from 'express'`,
+  pino: `import { pino } from 'pino'`,
+  createClient: `import { createClient } from 'redis'`,
+  Redis: `import { Redis } from 'ioredis'`,
+  createServer: `import { createServer } from 'node:http'`,
+  initTRPC: `import { initTRPC } from '@trpc/server'`,
+  createHTTPServer: `import { createHTTPServer } from '@trpc/server/adapters/standalone'`,
+  Controller: `import { Controller } from '@nestjs/common'`,
+  Get: `import { Get } from '@nestjs/common'`,
+  Post: `import { Post } from '@nestjs/common'`,
+  Module: `import { Module } from '@nestjs/common'`,
+  limiter: `declare const limiter: import('headgate').Limiter<string, string>`,
+  gate: `declare const gate: import('headgate').Gate<string, string>`,
+  config: `declare const config: import('headgate/config').Config`,
+  client: `declare const client: import('ioredis').Redis`,
+  policies: `declare const policies: Record<string, import('headgate').Limit>`,
+  myStore: `declare function myStore(options: { clock: import('headgate').Clock }): import('headgate').Store`,
+  req: `declare const req: import('node:http').IncomingMessage`,
+  response: `declare const response: import('node:http').ServerResponse`,
+  metrics: `declare const metrics: { count(type: string): void }`,
+  sockets: `declare const sockets: { handleUpgrade(...upgrade: unknown[]): void }`,
+  subject: `declare const subject: () => \`user:\${string}\``,
+  accounts: `declare const accounts: { find(key: string): Promise<{ subject: \`user:\${string}\`; tier: string } | null> }`,
+  sessionOf: `declare function sessionOf(request: object): Promise<{ subject: \`user:\${string}\` } | undefined>`,
+  plans: `declare const plans: Map<import('headgate').SubjectInput, string>`,
+  listen: `declare const listen: import('headgate/testing').AdapterUnderTest['serve']`,
+  Context: `interface Context { userId: string }`,
+  createContext: `declare const createContext: () => Context`,
+  checkPassword: `declare function checkPassword(form: FormData): Promise<string>`,
+  getStructure: `declare function getStructure(request: Request): Promise<Response>`,
+  addStructure: `declare function addStructure(request: Request): Promise<Response>`,
+  login: `declare const login: () => Promise<void>`,
+  health: `declare const health: () => Promise<void>`,
+  url: `declare const url: string`,
+  token: `declare const token: string`,
+  ca: `declare const ca: string`,
+}
+/** Packages that are not installed here, and what readers have added to those that are. */
+const ELSEWHERE = `
+declare module 'your-framework' {
+  interface Call {
+    method: string; target: string; route?: string; remoteAddress: string; headers: Record<string, string>
+    answer: { status: number; headers: Record<string, string>; body: string }
+  }
+}
+declare module '@valkey/valkey-glide' {
+  interface GlideClient { customCommand(words: string[]): Promise<unknown>; close(): void }
+  type GlideClusterClient = GlideClient
+}
+declare namespace Express {
+  interface Request { user: { id: string; organisation: string } }
+}
+`
+/** The app and router that a page has made, by the adapter that a snippet imports. */
+const APPS: Readonly<Record<string, string>> = {
+  fastify: `declare const app: import('fastify').FastifyInstance`,
+  hono: `declare const app: import('hono').Hono`,
+  koa: `declare const app: import('koa'); declare const router: import('@koa/router').Router`,
+  trpc: `declare const router: import('@trpc/server').AnyTRPCRouter`,
+  express: `declare const app: import('express').Express`,
+}
+
+/** Shows that what does not compile is found. */
+const WRONG = { page: 'wrong.md', line: 7, code: `limiter.chekc('user:1', { policy: 'api' })\n` }
+
+it('every TypeScript snippet of the README and the docs compiles', async () => {
+  const snippets = PAGES.flatMap(snippetsOf)
+  expect(snippets.length).toBeGreaterThan(50)
+  const complaints = await compile([...snippets, WRONG])
+  expect(complaints).toMatch(/wrong-7\.ts.*chekc/)
+  expect(complaints.split('\n').filter(line => line !== '' && !line.includes('wrong-7.ts'))).toEqual([])
+}, 120_000)
+
+interface Snippet {
+  readonly page: string
+  readonly line: number
+  readonly code: string
+}
+
+function pagesBelow(folder: string): string[] {
+  return readdirSync(join(REPOSITORY, folder), { recursive: true })
+    .map(name => `${folder}/${name}`)
+    .filter(name => name.endsWith('.md'))
+}
+
+function snippetsOf(page: string): Snippet[] {
+  const text = readFileSync(join(REPOSITORY, page), 'utf8')
+  return [...text.matchAll(/^ *```ts\n([\s\S]*?)^ *```/gm)].map(({ index, 1: code = '' }) => ({
+    page,
+    line: text.slice(0, index).split('\n').length,
+    code,
+  }))
+}
+
+/** The complaints of the compiler, each with the snippet's page and line in the name of its file. */
+async function compile(snippets: readonly Snippet[]): Promise<string> {
+  // Below node_modules, where the packages of the repository are found.
+  mkdirSync(join(REPOSITORY, 'node_modules/.cache'), { recursive: true })
+  const folder = mkdtempSync(join(REPOSITORY, 'node_modules/.cache/snippets-'))
+  try {
+    const files = snippets.map(({ page, line, code }) => {
+      const file = `${page.replace(/\.md$/, '').replaceAll('/', '__')}-${line}.ts`
+      writeFileSync(join(folder, file), `${code}\n${grantedTo(code)}\nexport {}\n`)
+      return file
+    })
+    writeFileSync(join(folder, 'elsewhere.d.ts'), ELSEWHERE)
+    const project = { compilerOptions: COMPILER_OPTIONS, files: [...files, 'elsewhere.d.ts'] }
+    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(project))
+    const tsc = join(REPOSITORY, 'node_modules/typescript/bin/tsc')
+    await promisify(execFile)(process.execPath, [tsc, '-p', folder])
+    return ''
+  } catch (error) {
+    return (error as { stdout: string }).stdout
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+function grantedTo(code: string): string {
+  const adapter = Object.keys(APPS).find(name => code.includes(`headgate/${name}'`)) ?? 'express'
+  const granted = Object.entries(TAKEN_FOR_GRANTED)
+    .filter(([name]) => uses(code, name) && !declares(code, name))
+    .map(([, declaration]) => declaration)
+  return [...granted, ...(declares(code, 'app') ? [] : [APPS[adapter]])].join('\n')
+}
+
+function uses(code: string, name: string): boolean {
+  return new RegExp(`(?<![.\\w'/-])${name}\\b(?!['/-])`).test(code)
+}
+
+function declares(code: string, name: string): boolean {
+  const declaration = `(?:const|let|function|class|interface) (?:[[{][^\\]}=]*)?\\b${name}\\b`
+  return new RegExp(`${declaration}|import [^\\n]*\\b${name}\\b[^\\n]* from`).test(code)
+}
