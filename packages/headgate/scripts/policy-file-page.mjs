@@ -14,8 +14,9 @@ const config = await loadConfig('headgate.yaml')
 \`\`\`
 
 Mistakes are reported together, each with line, column, path, what was expected, what came, and the name that was
-probably meant. \`headgate rules validate <file>\` does only that. Settings that contradict each other, or that could
-never have an effect, are mistakes too.
+probably meant. \`headgate rules validate <file>\` does only that. Settings that contradict each other, and
+rules that could never match, are mistakes too. A limit that another one leaves nothing to deny (\`minute: 100\` beside
+\`hour: 50\`) is none: it is told of in a warning.
 
 Editors complete and check the file with the schema in the package, also printed by \`headgate schema\`:
 
