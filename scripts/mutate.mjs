@@ -16,7 +16,7 @@ const TEST = 'packages/headgate/test'
 
 const engineFiles = readdirSync(join(root, SRC, 'engine')).filter(name => /^[a-z-]+\.ts$/.test(name))
 
-/** Which sources, and the tests nearest to them. */
+/** The sources to mutate, and the tests nearest to them. */
 const PARTS = {
   engine: {
     sources: engineFiles.map(name => `${SRC}/engine/${name}`),

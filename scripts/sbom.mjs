@@ -16,7 +16,7 @@ function billOf(consumer) {
   return stdout
 }
 
-/** What a package needs that was not asked for on its own: everything of ours that it depends on. */
+/** The packages another one brings in without being asked for: everything of ours that it depends on. */
 function tarballsFor({ manifest }, packages) {
   const isNeeded = other =>
     other.manifest === manifest || other.manifest.name in (manifest.dependencies ?? {})

@@ -1,4 +1,4 @@
-/** Who asks in the demo, how often, and what everybody may. */
+/** The cast of the demo: who asks, how often, and what everybody may. */
 import { IDENTIFY } from '../traffic/request.js'
 
 export const LIMIT_PER_SECOND = 20

@@ -1,4 +1,4 @@
-/** What the demo showed, in words, with figures that were counted. */
+/** Sums up in words what the demo showed, with figures that were counted. */
 import { CLIENTS, LIMIT_PER_SECOND, mostAllowed } from './cast.js'
 
 /**

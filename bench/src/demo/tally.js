@@ -26,7 +26,7 @@ export class Tally {
     this.#all.push(sent)
   }
 
-  /** What was due in a time and has been answered. @param {number} fromMs @param {number} toMs */
+  /** The requests that were due in a time and have been answered. @param {number} fromMs @param {number} toMs */
   between(fromMs, toMs) {
     return this.#summary(this.#all.filter(({ dueMs }) => dueMs >= fromMs && dueMs < toMs))
   }
@@ -41,7 +41,7 @@ export class Tally {
     return this.#summary(this.#all)
   }
 
-  /** What was answered while Redis was frozen, of what was due in that time. @param {Freeze} freeze */
+  /** The answers given while Redis was frozen, of the requests due in that time. @param {Freeze} freeze */
   answeredInside({ beganMs, endedMs }) {
     return this.#all.filter(
       ({ dueMs, latencyMs, answer }) =>

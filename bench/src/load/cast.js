@@ -3,7 +3,7 @@ import { IDENTIFY } from '../traffic/request.js'
 
 const REFUSED_SHARE = 0.05
 const LEAST_LIMIT = 10
-/** What the well-behaved have room for beyond what they use. */
+/** The room that the well-behaved have beyond what they use. */
 const ROOM = 4
 
 /** @typedef {{ perSecond: number, isAbusive: boolean }} User */

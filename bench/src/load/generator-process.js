@@ -21,7 +21,7 @@ import { faultOfRefusal, tellsQuota } from './refusal.js'
  */
 
 /**
- * What came of each request, in the order of the schedule. A time is NaN where no answer came.
+ * The outcome of each request, in the order of the schedule. A time is NaN where no answer came.
  *
  * @typedef {object} Traffic
  * @property {Float64Array} latencyMs

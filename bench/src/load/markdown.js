@@ -2,7 +2,7 @@
 import { formatTable } from '../report/table.js'
 
 /**
- * What is kept of a run.
+ * The page that is kept of a run.
  *
  * @typedef {object} Kept
  * @property {string} setting

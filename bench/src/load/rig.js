@@ -1,4 +1,4 @@
-/** What is loaded: a Redis, an upstream, gateways, and the generator in a process of its own. */
+/** The set-up under load: a Redis, an upstream, gateways, and the generator in a process of its own. */
 import { Child } from '../measure/child.js'
 import { startServer } from '../redis/server.js'
 import { startGateway, startListener } from '../rig/gateway.js'

@@ -1,4 +1,7 @@
-/** What the run is held to. The figures are those of an otherwise idle machine; on a busy one they are missed honestly. */
+/**
+ * The targets a run is held to. The figures are those of an otherwise idle machine; on a busy one they are missed
+ * honestly.
+ */
 
 /** @typedef {{ claim: string, measured: string, isMet: boolean }} Verdict */
 

@@ -16,7 +16,7 @@ const SHOWN = [
 ]
 
 /**
- * What a request waits when requests come at random moments, at a rate everyone can keep up with.
+ * Measures how long a request waits when requests come at random moments, at a rate everyone can keep up with.
  *
  * @param {import('./rounds.js').Field} field
  * @param {{ rounds: number, seconds: number }} order

@@ -12,7 +12,7 @@ const FORMATS = [
 ]
 
 /**
- * What a key that asked once costs in Redis, everything included.
+ * Measures what a key that asked once costs in Redis, everything included.
  *
  * @param {import('./server.js').Server} server
  * @param {import('./rounds.js').Field} field

@@ -79,7 +79,7 @@ export async function measureTarget(target, { rounds, seconds }, tell) {
   }
 }
 
-/** What all of them decided. @param {readonly Child[]} children @param {Target} target @param {number} seconds @returns {Promise<Lap>} */
+/** Adds up what all of them decided. @param {readonly Child[]} children @param {Target} target @param {number} seconds @returns {Promise<Lap>} */
 async function together(children, { workload = 'a', cpuSeconds }, seconds) {
   const order = { workload, inFlight: IN_FLIGHT, seconds }
   const before = await cpuSeconds()

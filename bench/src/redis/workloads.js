@@ -1,7 +1,7 @@
 /**
- * Who asks of a shared Redis, how often, and how much each may. Requests come in laps: a lap's keys are known by its
- * number, so that a slice of time can hold as many laps as a contestant manages and the share that must be denied is
- * the same for the fastest and the slowest.
+ * The workloads on a shared Redis: who asks, how often, and how much each may. Requests come in laps: a lap's keys are
+ * known by its number, so that a slice of time can hold as many laps as a contestant manages and the share that must be
+ * denied is the same for the fastest and the slowest.
  */
 import { countOver, createRandom, limitDenying, zipfRanks } from '../sequences.js'
 
@@ -33,7 +33,7 @@ export const TITLES = {
 export const WORKLOAD_IDS = ['a', 'a1s', 'a1h', 'b', 'c', 'd', 'e', 'log']
 
 export const UNIFORM_KEYS = 100_000
-/** What all processes together may have of the hot key whose admissions are counted, and what each asks for. */
+/** The limit of all processes together on the hot key whose admissions are counted, and what each asks for. */
 export const BOUND = { limit: 100_000, asksEach: 80_000 }
 
 const SEED = 20_240_607

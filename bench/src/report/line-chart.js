@@ -39,7 +39,7 @@ ${lines.map(({ values }, index) => `<path class="line" stroke="${colour(index)}"
 </svg></figure>`
 }
 
-/** What the page needs beside the charts. */
+/** The styles the page needs beside the charts. */
 export const CHART_STYLE = `
 figure { margin: 1.5rem 0; } figcaption { font-weight: 600; margin-bottom: .4rem; }
 figcaption span { font-weight: 400; margin-left: 1rem; } svg { width: 100%; height: auto; }

@@ -1,4 +1,4 @@
-/** What Linux says of a process. Elsewhere there is no /proc, and the figures are NaN. */
+/** Reads what Linux says of a process. Elsewhere there is no /proc, and the figures are NaN. */
 import { readdirSync, readFileSync } from 'node:fs'
 
 /** The clock of /proc/<pid>/stat ticks a hundred times a second on every Linux. */

@@ -1,4 +1,4 @@
-/** What a list of admissions says about a limit. */
+/** Judges a list of admissions by a limit. */
 
 /** The most that was admitted in any interval of a length. @param {Float64Array} admittedUs In order. @param {number} lengthUs */
 export function mostInAny(admittedUs, lengthUs) {

@@ -1,4 +1,4 @@
-/** What happens to Redis during a soak, one after the other. Each resolves once Redis could answer again. */
+/** The faults of Redis during a soak, one after the other. Each resolves once Redis could answer again. */
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startServer } from '../redis/server.js'

@@ -9,7 +9,7 @@ const MOST_LOOP_MS = 20
 /** A connection that is just being made again; a leak of one a round is far more in an hour. */
 const MOST_DESCRIPTORS_MORE = 3
 
-/** What counts: the rounds after the first third, or after ten minutes. @param {readonly Round[]} rounds */
+/** The rounds that count: those after the first third, or after ten minutes. @param {readonly Round[]} rounds */
 function afterWarmUp(rounds) {
   const lengthHours = rounds.at(-1)?.atHours ?? 0
   const warmUpHours = Math.min(lengthHours / 3, 10 / 60)

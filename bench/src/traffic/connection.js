@@ -70,7 +70,7 @@ export class Connection {
     this.#wasUsed = false
     socket.setEncoding('latin1')
     socket.on('data', chunk => this.#read(String(chunk)))
-    // What was lost is told when the connection closes.
+    // Lost requests are told when the connection closes.
     socket.on('error', () => {})
     socket.on('close', () => {
       // Ended by ourselves, after its last answer.

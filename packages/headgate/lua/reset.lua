@@ -3,7 +3,7 @@
 -- ARGV[1]    clock in microseconds, or '' for this server's TIME (tests pass a clock)
 -- ARGV[2..]  limits as in decide.lua; then for each key: which limit
 -- returns    how many were forgotten
--- What stays is when it was reset, for as long as something charged before could still be given back.
+-- The time of the reset stays, for as long as something charged before could still be given back.
 
 -- @include timed
 -- @include checks

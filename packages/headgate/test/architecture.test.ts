@@ -326,6 +326,15 @@ describe('files', () => {
     const found = all.map(({ file }) => file).filter(file => vague.test(file) && !ENTRY_POINTS.has(file))
     expect(found).toEqual([])
   })
+
+  it('no doc comment of a source opens as a question would: it says who does what', () => {
+    const opening = /\/\*\*\s*(?:\*\s*)?(?:What|Who|Which)\b[^\n]*/
+    const found = [...sourcesOf(LIBRARY), ...sourcesOf(SERVER)].map(({ file, source }) => [
+      file,
+      opening.exec(source)?.[0],
+    ])
+    expect(found.filter(([, comment]) => comment !== undefined)).toEqual([])
+  })
 })
 
 /** The table as ARCHITECTURE.md shows it. */

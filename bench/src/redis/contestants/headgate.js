@@ -27,7 +27,7 @@ export function createHeadgateLog(setup) {
   return contestant(setup, setup.rules.map(log))
 }
 
-/** What a tier with a burst charges: a log and a bucket for the minute, counters for the rest. @param {Setup} setup */
+/** The limits that a tier with a burst charges: a log and a bucket for the minute, counters for the rest. @param {Setup} setup */
 export function createHeadgateTier(setup) {
   const [, minute, ...others] = setup.rules
   if (minute === undefined) throw new Error('a tier has a minute')
@@ -49,7 +49,7 @@ function bucket({ limit, windowSeconds }) {
   return tokenBucket({ capacity: limit, refillPerSecond: limit / windowSeconds })
 }
 
-/** What was read, kept so that the reading is not optimised away. */
+/** Keeps what was read, so that the reading is not optimised away. */
 export const heard = { units: 0, ms: 0 }
 
 /** @param {Setup} setup @param {readonly Limit[]} limits @returns {Promise<Contestant>} */
@@ -64,7 +64,7 @@ async function contestant({ url, client, prefix, leased }, limits) {
     admits(answer) {
       const { allowed, remaining, retryAfterMs, resetAfterMs, source } =
         /** @type {import('headgate').Decision} */ (answer)
-      // What a response's headers need is worked out when it is read.
+      // Values for a response's headers are worked out when they are read.
       heard.units = remaining
       heard.ms = resetAfterMs + (retryAfterMs ?? 0)
       if (source === 'local' || source === 'open' || source === 'closed') strayed++

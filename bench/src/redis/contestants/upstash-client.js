@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { openSender } from '../clients.js'
 
 /**
- * What @upstash/ratelimit needs of a Redis client, over a socket instead of HTTP. Its scripts begin with a flag of
+ * The Redis client that @upstash/ratelimit needs, over a socket instead of HTTP. Its scripts begin with a flag of
  * Upstash's own server that Redis refuses; they run without that line, and are known by the hash of what is left.
  *
  * @param {import('../clients.js').ClientKind} kind

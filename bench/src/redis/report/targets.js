@@ -90,7 +90,7 @@ const OF_REDIS_TIME = /** @type {const} */ ([
   [1, 1.3],
 ])
 
-/** What was to be reached on Redis, and whether it was; nothing is said of what was not measured. @param {Results} results */
+/** Lists the targets on Redis, and whether they were reached; nothing is said of what was not measured. @param {Results} results */
 export function judge(results) {
   return /** @type {const} */ (['counter', 'bucket', 'log']).flatMap(kind => [
     ...ofSpeed(results, kind),

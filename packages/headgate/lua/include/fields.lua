@@ -1,4 +1,4 @@
--- What is read from a key, and what is done with what Headgate did not write.
+-- Reads the fields of a key, and handles keys that Headgate did not write.
 local NEVER, MAX_SAFE = math.huge, 9007199254740991
 local BAD_STATE = 'HEADGATE_BAD_STATE the key holds something Headgate did not write'
 

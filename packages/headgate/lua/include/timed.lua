@@ -1,4 +1,4 @@
--- What a script needs that reads the time and is not in a hurry. ARGV[1] is the clock.
+-- The clock of scripts that read the time and are not in a hurry. ARGV[1] is the clock.
 local clock = ARGV[1]
 -- @inline clock.read
 -- @inline clock.text

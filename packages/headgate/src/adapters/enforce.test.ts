@@ -1,4 +1,4 @@
-/** What every adapter does, on requests that belong to no framework. */
+/** The work of every adapter, on requests that belong to no framework. */
 import { describe, expect, it, vi } from 'vitest'
 import { configOf, perMinute, ruleOf } from '../../test/support/gate-config.ts'
 import { keepLines } from '../../test/support/kept-lines.ts'
@@ -58,7 +58,7 @@ describe('a request', () => {
       statusOf(trusting(from(peer, { headers: { 'x-forwarded-for': forwarded } })) as Outcome)
     expect([1, 2, 3].map(id => ask('10.0.0.1', `192.0.2.${id}`))).toEqual([200, 200, 200])
     expect([1, 2, 3].map(id => ask('198.51.100.1', `192.0.2.${id}`))).toEqual([200, 200, 429])
-    // What was read of one is never taken for another's, however it is spelt.
+    // The address read for one is never taken for another's, however it is spelt.
     expect([1, 2, 3, 4].map(id => ask('10.0.0.1', `192.0.2.${id}`))).toEqual([200, 200, 200, 200])
     expect(ask('10.0.0.1', '198.51.100.9, ::ffff:192.0.2.1')).toBe(429)
     expect(ask('10.0.0.1', `${'198.51.100.9, '.repeat(100)}192.0.2.2`)).toBe(429)

@@ -44,7 +44,7 @@ function book(): { open: OpenState; used: (name: string, nowUs?: number) => numb
   }
 }
 
-/** What a caller is told to wait: the least over the alternatives of the most over the checks of each. */
+/** The wait a caller is told: the least over the alternatives of the most over the checks of each. */
 function leastWaitUs(answer: Answer): number {
   return Math.min(...answer.verdicts.map(checks => Math.max(0, ...checks.map(one => one.retryAfterUs))))
 }

@@ -20,8 +20,8 @@ export interface OneUnit {
 export type IsOwnName = (text: string) => boolean
 
 /**
- * A policy of one limit, asked for one unit: by far the commonest question. Nothing is made for it but the decision, and
- * in a flood not even that.
+ * A policy of one limit, asked for one unit: by far the commonest question. Nothing is made for it but the decision,
+ * and in a flood not even that.
  */
 export class SingleLimitPolicy {
   private readonly admission = new Admission()
@@ -53,7 +53,7 @@ export class SingleLimitPolicy {
     const beganUs = recorder === null ? 0 : recorder.begin()
     // Called in one place only: in two, the compiler would leave it a call.
     const known = this.oneUnit.take(subject, this.admission)
-    // What has to be asked in full is timed there.
+    // Questions that have to be asked in full are timed there.
     if (beganUs > 0 && known !== false) recorder?.timed(beganUs)
     return known
   }
@@ -90,8 +90,8 @@ interface DeniedDecision {
 }
 
 /**
- * A promise looks for a `then` on whatever it is given, a tenth of a decision. The compiler leaves that out for an object
- * whose shape it knows, and it does once a property has been read.
+ * A promise looks for a `then` on whatever it is given, a tenth of a decision. The compiler leaves that out for an
+ * object whose shape it knows, and it does once a property has been read.
  */
 function promiseOf(decision: Decision): Promise<Decision> {
   void decision.allowed

@@ -1,6 +1,7 @@
 /**
  * The commonest request: one caller about whom nothing special is said, a path that every server reads alike, and one
- * limit to ask one unit of. It needs no question, only the policy that answers it, and that is the same for all callers.
+ * limit to ask one unit of. It needs no question, only the policy that answers it, and that is the same for all
+ * callers.
  */
 import type { DecisionContext } from '../decision/decision.js'
 import type { Recorder } from '../observe/statistics/recorder.js'

@@ -169,7 +169,7 @@ export class LatencyGradient {
     if (gradient < 1) this.#isSettled = true
     const room = this.#isSettled ? Math.sqrt(limit) : limit
     const next = limit * Math.min(1, Math.max(LEAST_GRADIENT, gradient)) + room
-    // What nobody uses is no evidence that more would do.
+    // A limit that nobody uses up is no evidence that a higher one would do.
     if (next <= limit || load >= USED * this.limit) this.#setLimit(next)
   }
 

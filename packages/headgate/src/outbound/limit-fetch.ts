@@ -103,7 +103,7 @@ export function limitFetch<PolicyName extends string, TierName extends string>(
     })
   }
 
-  /** What is not sent has taken nothing of the other side's quota. */
+  /** A call that is not sent has taken nothing of the other side's quota. */
   async function orGiveBack<Result>(decision: Decision, work: () => Promise<Result>): Promise<Result> {
     try {
       return await work()

@@ -10,7 +10,7 @@ export function includesStatus(list: readonly Statuses[], status: number): boole
   return list.some(({ from, to }) => status >= from && status <= to)
 }
 
-/** What is in both lists: where it is not known which of two rules holds, only what both give back comes back. */
+/** The statuses in both lists: where we do not know which of two rules holds, only what both give back comes back. */
 export function commonStatuses(one: readonly Statuses[], other: readonly Statuses[]): readonly Statuses[] {
   return one.flatMap(range =>
     other

@@ -63,7 +63,7 @@ describe('the name of a subject', () => {
     ['ip:64:ff9b::1.2.3.4', 'ip:64:ff9b:0:0::/64'],
     ['ip:2001:db8:1:2ff::/56', 'ip:2001:db8:1:200::/56'],
     ['ip:2001:db8:1:2::/48', 'ip:2001:db8:1::/48'],
-    // What is no address, or no network that one caller has, stays as it is.
+    // Text that is no address, or no network that one caller has, stays as it is.
     ['ip:2001:db8::/32', 'ip:2001:db8::/32'],
     ['ip:::ffff:1.2.3.4/64', 'ip:::ffff:1.2.3.4/64'],
     ['ip:a:b', 'ip:a:b'],

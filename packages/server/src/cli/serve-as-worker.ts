@@ -7,7 +7,9 @@ import type { ServeFlags } from './serve.js'
 import { stopSignal } from './stop-signal.js'
 import type { Terminal } from './terminal.js'
 
-/** Serves the ports that all workers share, and tells the process that started it how it stands, until a signal comes. */
+/**
+ * Serves the ports that all workers share, and tells the process that started it how it stands, until a signal comes.
+ */
 export async function serveAsWorker(flags: ServeFlags, terminal: Terminal): Promise<void> {
   const stopped = stopSignal()
   process.stdout.on('error', () => {})
@@ -31,7 +33,7 @@ export async function serveAsWorker(flags: ServeFlags, terminal: Terminal): Prom
   } finally {
     await gate.close()
     live.close()
-    // What is heard from the process that started it would keep this one alive.
+    // The channel to the process that started it would keep this one alive.
     process.disconnect()
   }
 }

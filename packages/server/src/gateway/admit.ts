@@ -24,7 +24,10 @@ export interface AdmitOptions {
   onNoPlace?: ((refusal: UpstreamRefusal) => void) | undefined
 }
 
-/** What is to be done with a request. `leave` is told the status of its response when it is over, and gives its places back. */
+/**
+ * The way to go on with a request. `leave` is told the status of its response when it is over, and gives its places
+ * back.
+ */
 export type Admission = Admitted | Refused
 
 export interface Admitted {
@@ -56,7 +59,9 @@ const TOO_MANY_AT_ONCE: Refusal = {
 }
 const NO_ROUTE: Refusal = { status: 404, detail: 'No route is for this host and path.' }
 
-/** Makes the function that decides on a request before anything else is done with it. Null: the client has gone already. */
+/**
+ * Makes the function that decides on a request before anything else is done with it. Null: the client has gone already.
+ */
 export function createAdmit({ gate, serving, bounds, log, onNoPlace }: AdmitOptions) {
   const clients = countInFlight(bounds.maxClientRequests)
   const enterUpstream = createEnterUpstream(bounds)

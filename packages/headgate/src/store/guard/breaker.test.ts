@@ -5,7 +5,7 @@ import { type Breaker, type BreakerState, createBreaker, type Pass } from './bre
 const OPTIONS = { failures: 5, silenceMs: 100, probeAfterMs: 500, quickMs: 15 }
 const CALM_MS = 10_000
 
-/** What the breaker should be, written down the plain way: a list of everything that happened in this generation. */
+/** The breaker as it should be, written down the plain way: a list of everything that happened in this generation. */
 interface Model {
   nowMs: number
   state: BreakerState

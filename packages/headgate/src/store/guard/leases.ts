@@ -130,7 +130,7 @@ export function withLeases(next: Stage, options: LeaseStageOptions): Stage {
   class Grant implements Waiter<Answer> {
     readonly wanted: number
     readonly least: number
-    /** Who asked before it was sent: of those who come later it may have been decided before they asked. */
+    /** Those who asked before it was sent; for those who come later it may have been decided before they asked. */
     readonly early: number
     /** The amounts that are asked for, the most first. */
     amounts: readonly number[] = []
@@ -172,7 +172,7 @@ export function withLeases(next: Stage, options: LeaseStageOptions): Stage {
       leaseState.sentAtUs = sentAtUs
       leaseState.usedAtUs = clock.nowUs()
       leaseState.expiresAtUs = sentAtUs + timeToSpendUs(leaseState)
-      // What was reset meanwhile has been forgotten: nothing of it is left beyond those who were waiting for it.
+      // A key that was reset meanwhile has been forgotten: only those who were waiting for the grant get some of it.
       leaseState.left = leaseState.ended ? Math.min(units, this.wanted) : units
       if (!leaseState.ended) sweepLater(leaseState.lease)
     }
@@ -194,7 +194,7 @@ export function withLeases(next: Stage, options: LeaseStageOptions): Stage {
       }
     }
 
-    /** Who waited for it. From now on a request waits for another one. */
+    /** Those who waited for it. From now on a request waits for another one. */
     over(): readonly Waiting[] {
       const { leaseState } = this
       const { waiting } = leaseState

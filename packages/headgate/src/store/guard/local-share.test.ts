@@ -13,7 +13,7 @@ function ask(limit: Limit, cost = 1): Question {
   return { alternatives: [[check]], shadow: [] }
 }
 
-/** What a fleet of processes admits in one window when each is asked `times` times, evenly spread. */
+/** The units a fleet of processes admits in one window when each is asked `times` times, evenly spread. */
 function admittedByFleet(limit: Limit, processes: number, times: number): number {
   const clock = manualClock()
   const fleet = Array.from({ length: processes }, () => createLocalShare(clock, () => processes))
@@ -137,7 +137,7 @@ describe("a process's share", () => {
     }
     says(40)
     share.decide(question)
-    // What was charged for the others has been refilled, at the rate of one who is alone.
+    // Units charged for the others have been refilled, at the rate of one who is alone.
     clock.advanceMs(2_000)
     live = 8
     expect(drain()).toBe(12)

@@ -128,7 +128,7 @@ async function chargeAllOrNone(
     }
   })
   if (fits && failure === undefined) return { fits, found: found as Verdict[] }
-  // What cannot be given back stays charged, which admits less, never more.
+  // Units that cannot be given back stay charged, which admits less, never more.
   await giveBack(next, checks, found).catch(() => {})
   if (failure !== undefined) throw failure
   return { fits: false, found: await seenUncharged(next, checks, found as Verdict[]) }

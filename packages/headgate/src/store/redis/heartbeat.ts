@@ -18,7 +18,9 @@ const LIVE_US = 3_000_000
 const REMEMBER_US = 60_000_000
 /** Keys to choose one for each node of a cluster from. */
 const SPREAD = 64
-/** Redis looks at every process to find those of a service: for all of them together at no more than these in a second. */
+/**
+ * Redis looks at every process to find those of a service: for all of them together at no more than these in a second.
+ */
 const LOOKED_AT = 30_000
 
 /** A node's last answer, and the beat it was for. */
@@ -57,7 +59,7 @@ export function createHeartbeat(options: HeartbeatOptions): () => Promise<Beat> 
   }
 
   async function beatOn(key: string, beat: number): Promise<Beat> {
-    // What was acknowledged when this was sent: a beat that overtakes another must not be held against the node.
+    // The beats acknowledged when this was sent: a beat that overtakes another must not be held against the node.
     const last = acknowledged.get(key)
     const known = counts.get(key)
     const isCount = known === undefined || beat >= known.nextBeat

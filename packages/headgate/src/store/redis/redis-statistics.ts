@@ -1,5 +1,5 @@
 /**
- * What the processes of a fleet have counted, in Redis: each leaves its last second there once a second, under its name.
+ * The counts of the processes of a fleet, in Redis: each leaves its last second there once a second, under its name.
  * Bounded in number and length, and gone some seconds after a process is.
  */
 import type { Report } from '../../observe/statistics/report.js'
@@ -116,7 +116,7 @@ export function redisStatistics(options: RedisStatisticsOptions): RedisStatistic
   }
 }
 
-/** What another version, or somebody else, has left there is skipped. */
+/** Reports that another version, or somebody else, has left there are skipped. */
 function parsed<Left extends object>(text: string): Left[] {
   try {
     const left: unknown = JSON.parse(text)

@@ -14,16 +14,16 @@ import { createRedisRemote, type ReadyOptions } from './redis-remote.js'
 /** The Redis store: gives every request a decision, also while Redis does not. */
 export interface RedisStore extends Store {
   readonly control: ControlStore
-  /** Who changed what, in the whole fleet. */
+  /** The trail of who changed what, in the whole fleet. */
   readonly changes: ChangeTrail
-  /** What the processes that share it have counted. */
+  /** The counts of the processes that share it. */
   readonly fleetStatistics: StatisticsStore
   /**
    * Resolves to true when the store is connected and has looked at the server, and to false when that took longer than
    * `timeoutMs` (default 10,000) or the store was closed. Never rejects.
    */
   ready(options?: ReadyOptions): Promise<boolean>
-  /** Which nodes are not asked, and how many requests were decided without them. */
+  /** Says which nodes are not asked, and how many requests were decided without them. */
   health(): StoreHealth
 }
 

@@ -1,6 +1,7 @@
 /**
- * The limits of envoyproxy/ratelimit as parts of a policy file. Descriptors are made by Envoy's routes, which their files do not
- * tell; so only keys are converted whose meaning is agreed on, and whatever else there is is listed for the reader.
+ * The limits of envoyproxy/ratelimit as parts of a policy file. Descriptors are made by Envoy's routes, which their
+ * files do not tell; so only keys are converted whose meaning is agreed on, and whatever else there is is listed for
+ * the reader.
  */
 import type { Limit } from 'headgate'
 import type { DescriptorConfig, DescriptorLimit, DescriptorNode } from '../config/descriptor-tree.js'
@@ -48,7 +49,7 @@ interface Found {
   readonly limit: DescriptorLimit
 }
 
-/** What an entry says of a request; a text says why it cannot be told. */
+/** The condition that an entry stands for; a text says why there is none. */
 type Meaning = { readonly match: Match } | { readonly subject: string } | string
 
 const SUBJECTS = new Map([

@@ -65,7 +65,7 @@ function leftLine({ from, because }: ConvertedLimits['left'][number]): string {
   return `## - ${oneLine(from)}: ${oneLine(because)}`
 }
 
-/** What others wrote must not end a comment. */
+/** Text of others must not end a comment. */
 function oneLine(text: string): string {
   return JSON.stringify(text).slice(1, -1).replaceAll('\\"', '"')
 }
