@@ -29,7 +29,7 @@ export function createChanges(log: Log, fleet: ChangeTrail | null, unixMs: () =>
       try {
         await fleet?.add(change)
       } catch (error) {
-        // What was changed is changed; that it is missing from the trail must not look like a failure of the change.
+        // The change is made; a trail that misses it must not look like a failure of the change.
         log(`changes: the trail in Redis was not told of this: ${(error as Error).message}`)
       }
     },
