@@ -17,7 +17,7 @@ const ROUNDS = options.quick ? 9 : 31
 const SLICE = options.quick ? 10_000 : 40_000
 const DIST = dirname(fileURLToPath(import.meta.resolve('headgate')))
 
-/** @typedef {typeof import('headgate') & Pick<typeof import('headgate/config'), 'defineConfig'>} Library */
+/** @typedef {typeof import('headgate') & Pick<typeof import('headgate/config'), 'defineConfig'> & Pick<typeof import('headgate/redis'), 'redisStore'>} Library */
 /** @typedef {(turn: number) => Promise<unknown>} Ask */
 /** @typedef {{ file: string, from: string, to: string }} Change */
 
@@ -63,6 +63,22 @@ const TRICKS = [
     changes: [
       { file: 'fast-path/single-limit-requests.js', from: 'known?.isFor(', to: 'false && known?.isFor(' },
     ],
+  },
+  {
+    trick: 'a lane for one unit, to a remote store',
+    workload: remote,
+    changes: [
+      {
+        file: 'fast-path/single-limit-policy.js',
+        from: 'asked?.lane.isFor(subject)',
+        to: 'false && asked?.lane.isFor(subject)',
+      },
+    ],
+  },
+  {
+    trick: 'keys of plain subjects in three pieces',
+    workload: remote,
+    changes: [{ file: 'fast-path/plain-key.js', from: "scope !== 'global'", to: "scope !== ''" }],
   },
 ]
 
@@ -113,9 +129,38 @@ function hundredRules({ createGate, defineConfig, slidingWindowCounter }) {
     gate.request({ subject: 'user:1', method: 'GET', path: paths[turn % 1_000] ?? '/' })
 }
 
+/** In the place of Redis something that takes the command as bytes and admits all at the end of the turn. */
+const admitting = {
+  /** @param {string} sha @param {string[]} keys @param {string[]} args */
+  evalsha: (sha, keys, args) =>
+    new Promise(resolve => {
+      const bytes = Buffer.from([sha, ...keys, ...args].join('\r\n'))
+      setImmediate(() => resolve([bytes.length, ...keys.map(() => 1_000_000)]))
+    }),
+  eval: async () => null,
+}
+
+/** 512 requests at a time. @param {Library} library */
+function remote({ createLimiter, slidingWindowCounter, redisStore }) {
+  const store = redisStore(admitting, { deadlineMs: 5_000, processes: 1 })
+  const policies = { api: slidingWindowCounter({ limit: 100_000_000, window: '1h' }) }
+  const limiter = createLimiter({ store, policies })
+  const subjects = Array.from({ length: 20_000 }, (_, index) => /** @type {const} */ (`user:${index}`))
+  /** @type {Promise<unknown>[]} */
+  let asked = []
+  return async (/** @type {number} */ turn) => {
+    asked.push(limiter.check(subjects[(turn * 7_919) % 20_000] ?? 'user:0', { policy: 'api' }))
+    if (asked.length < 512) return
+    const all = asked
+    asked = []
+    await Promise.all(all)
+  }
+}
+
 /** @param {string} folder @returns {Promise<Library>} */
 async function load(folder) {
-  return { ...(await import(join(folder, 'index.js'))), ...(await import(join(folder, 'config.js'))) }
+  const parts = ['index.js', 'config.js', 'redis.js'].map(file => import(join(folder, file)))
+  return Object.assign({}, ...(await Promise.all(parts)))
 }
 
 /** A copy of the build with some lines changed. @param {string} folder @param {readonly Change[]} changes */

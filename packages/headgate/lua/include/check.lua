@@ -3,11 +3,11 @@
 
 -- @fragment check.locals
 local key, limit, cost, which, units, units_text, span
-local at, failure, wait_us, left, remaining, reset_us
+local at, failure, wait_us, left, remaining, reset_us, now_text
 -- @inline counter.locals
 -- @inline bucket.locals
 -- @inline log.locals
-local kept, window_starts, window_start_texts = {}, {}, {}
+local kept, window_starts, window_start_texts, keep_texts, edge_texts = {}, {}, {}, {}, {}
 local others, other_limits, other, other_limit, other_state
 
 -- @fragment check.open
@@ -30,11 +30,21 @@ if which == COUNTER then
     -- @inline counter.wait
   end
 elseif which == BUCKET then
+  full, bucket_keep_text = units * 1000000, keep_texts[limit]
+  if not bucket_keep_text then
+    -- @inline bucket.prepare
+    keep_texts[limit] = bucket_keep_text
+  end
   -- @inline bucket.load
   if not failure then
     -- @inline bucket.wait
   end
 elseif which == LOG then
+  edge_text, log_keep_text = edge_texts[limit], keep_texts[limit]
+  if not edge_text then
+    -- @inline log.prepare
+    edge_texts[limit], keep_texts[limit] = edge_text, log_keep_text
+  end
   -- @inline log.load
   if not failure then
     -- @inline log.wait
@@ -74,8 +84,10 @@ if which == COUNTER then
   window_start, window_start_text = window_starts[limit], window_start_texts[limit]
   -- @inline counter.recall
 elseif which == BUCKET then
+  full, bucket_keep_text = units * 1000000, keep_texts[limit]
   -- @inline bucket.recall
 elseif which == LOG then
+  edge_text, log_keep_text = edge_texts[limit], keep_texts[limit]
   -- @inline log.recall
 else
   other, other_limit, other_state = kept[check][1], kept[check][2], kept[check][3]

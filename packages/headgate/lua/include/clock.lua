@@ -11,6 +11,10 @@ else
   now = time[1] * 1000000 + time[2]
 end
 
+-- @fragment clock.now_text
+-- The time as it is written, for those who write it: once a call.
+now_text = now_text or string.format('%d', now)
+
 -- @fragment clock.text
 -- Whole numbers go to the server as text: it takes twice as long to turn them into text itself.
 local function text_of(number)

@@ -5,7 +5,7 @@ local units, span, cost = tonumber(units_text), tonumber(ARGV[2]), tonumber(ARGV
 -- @inline clock.read
 -- @include fields
 local reply = { now }
-local at, failure, wait_us, left, remaining, reset_us
+local at, failure, wait_us, left, remaining, reset_us, now_text
 -- @inline ALGORITHM.locals
 -- @inline ALGORITHM.prepare
 

@@ -27,20 +27,22 @@ local function make_buckets()
       at = stored
     end
     state.at, state.start = at, at - at % part
+    state.is_new_part = state.start ~= stored
     local passed = forgotten and limit.buckets + 1 or (state.start - stored) / part
     if passed <= limit.buckets then
       for age = 1, passed do
         state.counts[age] = 0
       end
+      local counts, size, used = state.counts, #state.counts, 0
       for count in string.gmatch(text, '%d+') do
-        if #state.counts == limit.buckets + 1 then
+        if size == limit.buckets + 1 then
           break
         end
-        state.counts[#state.counts + 1] = tonumber(count)
+        size = size + 1
+        count = tonumber(count)
+        counts[size], used = count, used + count
       end
-    end
-    for _, count in ipairs(state.counts) do
-      state.used = state.used + count
+      state.used = used
     end
     if state.used > MAX_SAFE then
       return nil, BAD_STATE
@@ -85,8 +87,11 @@ local function make_buckets()
   end
 
   local function save_buckets(limit, state)
-    redis.call('HSET', state.key, 'start', state.start, 'counts', table.concat(state.counts, ','))
-    expire_after(state.key, math.max(0, state.start - now) + 2 * limit.window_us)
+    redis.call('HSET', state.key, 'start', text_of(state.start), 'counts', table.concat(state.counts, ','))
+    -- Two windows from the first write in a part cover all the time in which what is written in it can matter.
+    if state.is_new_part then
+      expire_after(state.key, math.max(0, state.start - now) + 2 * limit.window_us)
+    end
   end
 
   function buckets.charge(limit, state, cost)

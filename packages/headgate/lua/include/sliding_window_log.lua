@@ -5,13 +5,16 @@
 -- `units` are the limit's, `span` is its window in microseconds.
 
 -- @fragment log.locals
-local total, used, base_total, base_us, has_older, last_us, is_forgotten
+local total, used, base_total, base_us, has_older, last_us, is_forgotten, edge_text, log_keep_text
 
 -- @fragment log.prepare
--- Nothing is the same for several keys.
+-- What is the same for all keys: the end of what has left the window, the time as it is written, how long a state is kept.
+-- @inline clock.now_text
+edge_text = string.format('%d', now - span)
+log_keep_text = string.format('%d', math.ceil(span / 1000) + grace_ms)
 
 -- @fragment log.load
--- In: `key`. Out: `at` and the locals above, or `failure`. A total is a member of 13 digits; a score that Redis writes
+-- In: `key`, and what log.prepare worked out. Out: `at` and the locals above, or `failure`. A total is a member of 13 digits; a score that Redis writes
 -- with an exponent may still be a time.
 local newest = redis.pcall('ZRANGE', key, '-1', '-1', 'WITHSCORES')
 total, used, base_total, base_us, has_older, last_us, is_forgotten, at = 0, 0, 0, nil, false, nil, false, now
@@ -31,7 +34,7 @@ elseif newest[1] then
     if last_us <= at - span then
       base_total, base_us, has_older = total, last_us, true
     else
-      local edge = string.format('%d', at - span)
+      local edge = at == now and edge_text or string.format('%d', at - span)
       local gone = redis.call('ZREVRANGEBYSCORE', key, edge, '-inf', 'WITHSCORES', 'LIMIT', '0', '2')
       if gone[1] then
         base_total, base_us, has_older = #gone[1] == 13 and whole(gone[1]), tonumber(gone[2]), gone[3]
@@ -95,11 +98,16 @@ elseif total + cost > 9999999999999 then
   total, base_total, base_us, has_older = used, 0, nil, false
 end
 total, used, last_us = total + cost, used + cost, at
-redis.call('ZADD', key, string.format('%d', at), string.format('%013d', total))
+local at_text, keep_text = now_text, log_keep_text
+if at ~= now then
+  at_text = string.format('%d', at)
+  keep_text = string.format('%d', math.ceil((at - now + span) / 1000) + grace_ms)
+end
+redis.call('ZADD', key, at_text, string.format('%013d', total))
 if has_older then
   redis.call('ZREMRANGEBYSCORE', key, '-inf', '(' .. string.format('%d', base_us))
 end
-redis.call('PEXPIRE', key, string.format('%d', math.ceil((at - now + span) / 1000) + grace_ms))
+redis.call('PEXPIRE', key, keep_text)
 
 -- @fragment log.left
 left = units - used
@@ -122,8 +130,9 @@ local function make_log()
   local log = {}
 
   function log.load(key, limit)
-    local span, at, failure = limit.window_us, nil, nil
+    local span, at, failure, now_text = limit.window_us, nil, nil, nil
     -- @inline log.locals
+    -- @inline log.prepare
     -- @inline log.load
     if failure then
       return nil, failure
@@ -149,7 +158,9 @@ local function make_log()
     local cost, key, span, at = math.min(units, room_beyond(limit, state.used)), state.key, limit.window_us, state.at
     local total, used, base_total, base_us = state.total, state.used, state.base_total, state.base_us
     local has_older, last_us, is_forgotten = state.has_older, state.last_us, state.is_forgotten
+    local now_text, edge_text, log_keep_text
     if cost > 0 then
+      -- @inline log.prepare
       -- @inline log.charge
     end
   end

@@ -4,13 +4,17 @@
 -- `units` are the capacity, `span` is the refill per second; micro-tokens are counted.
 
 -- @fragment bucket.locals
-local missing, stored_missing, refilled_us, capacity_text, is_larger
+local missing, stored_missing, refilled_us, capacity_text, is_larger, full, bucket_keep_text
 
 -- @fragment bucket.prepare
--- Nothing is the same for several keys.
+-- What is the same for all keys: micro-tokens of a full bucket, the time as it is written, and how long a state is kept:
+-- twice the time an empty bucket takes to fill, in whole seconds.
+full = units * 1000000
+-- @inline clock.now_text
+bucket_keep_text = string.format('%d', 2000 * math.ceil(units / span) + grace_ms)
 
 -- @fragment bucket.load
--- In: `key`, `units_text`. Out: `at` and the locals above, or `failure`.
+-- In: `key`, `units_text`, and what bucket.prepare worked out. Out: `at` and the locals above, or `failure`.
 local fields = redis.pcall('HMGET', key, 'tokens', 'lastRefill', 'capacity')
 local tokens_text = fields[1]
 missing, stored_missing, refilled_us, at, capacity_text, is_larger = 0, 0, 0, now, fields[3], false
@@ -24,8 +28,8 @@ if tokens_text then
   elseif written <= now or written - now <= (units - 1) * 1000000 / span then
     refilled_us, at = written, written > now and written or now
     stored_missing = capacity * 1000000 - math.floor(tokens * 1000000 + 0.5)
-    if stored_missing > units * 1000000 then
-      stored_missing, is_larger = units * 1000000, true
+    if stored_missing > full then
+      stored_missing, is_larger = full, true
     end
     missing = stored_missing - math.floor((at - refilled_us) * span)
     if missing < 0 then
@@ -65,22 +69,28 @@ missing = missing + cost * 1000000
 
 -- @fragment bucket.save
 stored_missing, refilled_us = missing, at
-local micro = units * 1000000 - missing
-local tokens = math.floor(micro / 1000000)
-micro = micro - tokens * 1000000
-local tokens_text = micro == 0 and string.format('%d', tokens) or string.format('%d.%06d', tokens, micro)
-if capacity_text == units_text then
-  redis.call('HSET', key, 'tokens', tokens_text, 'lastRefill', string.format('%d', at))
+local left_micro = full - missing
+local part_micro = left_micro % 1000000
+local tokens_text, at_text, keep_text = nil, now_text, bucket_keep_text
+if part_micro == 0 then
+  tokens_text = string.format('%d', left_micro / 1000000)
 else
-  redis.call('HSET', key, 'tokens', tokens_text, 'lastRefill', string.format('%d', at), 'capacity', units_text)
+  tokens_text = string.format('%d.%06d', (left_micro - part_micro) / 1000000, part_micro)
+end
+if at ~= now then
+  at_text = string.format('%d', at)
+  keep_text = string.format('%d', bucket_keep_text + math.ceil((at - now) / 1000))
+end
+if capacity_text == units_text then
+  redis.call('HSET', key, 'tokens', tokens_text, 'lastRefill', at_text)
+else
+  redis.call('HSET', key, 'tokens', tokens_text, 'lastRefill', at_text, 'capacity', units_text)
   capacity_text = units_text
 end
--- Twice the time an empty bucket takes to fill, in whole seconds.
-local keep_ms = math.ceil((at - now) / 1000) + 2000 * math.ceil(units / span)
-redis.call('PEXPIRE', key, string.format('%d', keep_ms + grace_ms))
+redis.call('PEXPIRE', key, keep_text)
 
 -- @fragment bucket.left
-left = units * 1000000 - missing
+left = full - missing
 
 -- @fragment bucket.tell
 -- Units left, and the time until the bucket is full again.
@@ -104,7 +114,9 @@ local function make_bucket()
 
   function bucket.load(key, limit)
     local units, units_text, span, at, failure = limit.limit, limit.limit_text, limit.refill_per_second, nil, nil
+    local now_text
     -- @inline bucket.locals
+    -- @inline bucket.prepare
     -- @inline bucket.load
     if failure then
       return nil, failure
@@ -117,9 +129,11 @@ local function make_bucket()
   function bucket.charge_beyond(limit, state, more)
     local key, at, capacity_text, missing = state.key, state.at, state.capacity_text, state.missing + more * 1000000
     local units, units_text, span, stored_missing, refilled_us = limit.limit, limit.limit_text, limit.refill_per_second
+    local full, now_text, bucket_keep_text
     if units == 0 then
       return
     end
+    -- @inline bucket.prepare
     if missing > units * 1000000 then
       local micro = missing - units * 1000000
       -- @inline bucket.refill
@@ -138,6 +152,8 @@ local function make_bucket()
     if back > 0 then
       local key, at, capacity_text, missing = state.key, state.at, state.capacity_text, state.missing - back
       local units, units_text, span, stored_missing, refilled_us = limit.limit, limit.limit_text, limit.refill_per_second
+      local full, now_text, bucket_keep_text
+      -- @inline bucket.prepare
       -- @inline bucket.save
     end
     return math.ceil(back / 1000000)

@@ -6,6 +6,7 @@ import { Admission } from '../engine/algorithm.js'
 import type { PlainRecorder } from '../observe/statistics/recorder.js'
 import type { Policy } from '../policy/policies.js'
 import type { KeptDenial } from './kept-denial.js'
+import { AskedUnit, type UnitLane, type UnitPolicy } from './unit-lane.js'
 
 /** One unit of a limit, asked by the text of a subject. */
 export interface OneUnit {
@@ -14,6 +15,8 @@ export interface OneUnit {
    * tell from the text alone: then the question has to be asked in full.
    */
   take(subject: string, admission: Admission): KeptDenial | boolean
+  /** The way to ask for what `take` cannot tell, where it is shorter than asking in full. */
+  readonly lane?: UnitLane | undefined
 }
 
 /** Whether a text names its subject as it stands: nothing in it has to be hashed or spelled differently. */
@@ -25,6 +28,8 @@ export type IsOwnName = (text: string) => boolean
  */
 export class SingleLimitPolicy {
   private readonly admission = new Admission()
+  /** Null where a unit has to be asked for in full. */
+  private readonly asked: UnitPolicy | null
 
   constructor(
     private readonly policy: Policy,
@@ -32,20 +37,30 @@ export class SingleLimitPolicy {
     private readonly context: DecisionContext,
     /** Where its decisions are counted; null where they are not. */
     private readonly recorder: PlainRecorder | null = null,
-  ) {}
+  ) {
+    const [only] = policy.limits
+    const { lane } = oneUnit
+    const shared = { policy, context, recorder: recorder?.recorder ?? null }
+    this.asked = lane === undefined || only === undefined ? null : { ...only, ...shared, lane }
+  }
 
   /** Null, with nothing changed, where the question has to be asked in full. */
   check(subject: string): Promise<Decision> | null {
     const known = this.take(subject)
-    if (known === false) return null
+    if (known === false) return promised(this.ask(subject))
     return known === true ? promiseOf(this.admitted(subject)) : this.denied(subject, known).promise
   }
 
-  /** The same without a promise. */
-  checkNow(subject: string): Decision | null {
+  /** The same without a promise, where there is nothing to wait for. */
+  checkNow(subject: string): Decision | Promise<Decision> | null {
     const known = this.take(subject)
-    if (known === false) return null
+    if (known === false) return this.ask(subject)
     return known === true ? this.admitted(subject) : this.denied(subject, known).decision
+  }
+
+  private ask(subject: string): Decision | Promise<Decision> | null {
+    const { asked } = this
+    return asked?.lane.isFor(subject) ? new AskedUnit(subject, asked).ask() : null
   }
 
   private take(subject: string): KeptDenial | boolean {
@@ -81,6 +96,10 @@ export class SingleLimitPolicy {
     denial.toldBy = this
     return told
   }
+}
+
+function promised(decision: Decision | Promise<Decision> | null): Promise<Decision> | null {
+  return decision === null || decision instanceof Promise ? decision : promiseOf(decision)
 }
 
 /** A denial as callers get it: the same for all that it is true for. */

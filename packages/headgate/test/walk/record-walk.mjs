@@ -1,7 +1,7 @@
 // Makes one check, or decides one request by the rules, on Redis after the code has warmed up, and prints which functions
 // of the library ran for it.
 //
-//   node record-walk.mjs <redis url> check|request
+//   node record-walk.mjs <redis url> check|unit|request
 
 import { Session } from 'node:inspector/promises'
 import { createGate, createLimiter, slidingWindowCounter } from 'headgate'
@@ -16,10 +16,12 @@ const api = slidingWindowCounter({ limit: 1_000, window: '1h' })
 const limiter = createLimiter({ store, policies: { api } })
 const rules = [{ match: { method: 'GET', path: '/things/:id' }, policy: 'api' }]
 const gate = createGate({ store, config: defineConfig({ policies: { api }, rules }) })
-const ask =
-  kind === 'check'
-    ? () => limiter.check('user:42', { policy: 'api' })
-    : () => gate.request({ subject: 'user:42', method: 'GET', path: '/things/7' })
+const asks = {
+  check: () => limiter.check('user:42', { policy: 'api', cost: 2 }),
+  unit: () => limiter.check('user:42', { policy: 'api' }),
+  request: () => gate.request({ subject: 'user:42', method: 'GET', path: '/things/7', cost: 2 }),
+}
+const ask = asks[kind]
 
 await store.ready()
 for (let count = 0; count < 20; count++) await ask()

@@ -24,7 +24,7 @@ beforeAll(async () => {
 })
 afterAll(() => redis.stop())
 
-async function record(kind: 'check' | 'request'): Promise<ReadonlyMap<string, readonly string[]>> {
+async function record(kind: 'check' | 'unit' | 'request'): Promise<ReadonlyMap<string, readonly string[]>> {
   const { stdout } = await promisify(execFile)(process.execPath, [RECORDER, redis.url, kind])
   const ran = JSON.parse(stdout) as { file: string; functions: string[] }[]
   return new Map(ran.map(({ file, functions }) => [file, functions]))
@@ -33,6 +33,7 @@ async function record(kind: 'check' | 'request'): Promise<ReadonlyMap<string, re
 describe('the walk through the sources', () => {
   it.each([
     ['check', 'A check on Redis'],
+    ['unit', 'One unit of one limit'],
     ['request', 'A request by the rules'],
   ] as const)('the walk passes every function that the page names for a %s', async (kind, heading) => {
     const hops = hopsOf(heading)

@@ -189,7 +189,8 @@ export class PlainRecorder {
   private readonly isRemembered: boolean
 
   constructor(
-    private readonly recorder: Recorder,
+    /** Where decisions are counted that were waited for. */
+    readonly recorder: Recorder,
     private readonly tally: Tally,
     limit: number,
   ) {

@@ -8,6 +8,7 @@
 
 import type { Answer, Check, Question } from '../../engine/question.js'
 import { isHeadgateError } from '../../errors/headgate-error.js'
+import type { OneUnit } from '../../fast-path/single-limit-policy.js'
 import type { Timers } from '../../time/clock.js'
 import { countChecks, firstCheckOf } from '../question-checks.js'
 import type { Action, Stage } from '../stage.js'
@@ -26,6 +27,9 @@ export interface BatchOptions {
   /** Called when the last call is over. */
   close(): Eventually<void>
 }
+
+/** Nothing is known of a unit before it is asked for. */
+const IN_FULL: OneUnit = { take: () => false }
 
 /** The stage at which questions become calls. */
 export function withBatching(remote: Remote, send: Send, options: BatchOptions): Stage {
@@ -114,32 +118,49 @@ export function withBatching(remote: Remote, send: Send, options: BatchOptions):
     }).finally(landed)
   }
 
+  function ask(action: Action, question: Question, waiter: Waiter<Answer>): null {
+    const refusal = breakers?.isAnyAway() ? breakers.refusalOf(nodeOf(firstCheckOf(question))) : null
+    if (refusal !== null) {
+      waiter.failed(refusal)
+      return null
+    }
+    const lane = remote.laneOf(question)
+    const askedAt = remote.askedAt?.() ?? ''
+    let batch = lanes.get(lane)
+    if (batch !== undefined && (batch.action !== action || batch.askedAt !== askedAt)) {
+      dispatch(lane, batch)
+      batch = undefined
+    }
+    if (batch === undefined) {
+      batch = new PendingBatch(action, askedAt)
+      lanes.set(lane, batch)
+      if (!scheduled) schedule()
+    }
+    batch.questions.push(question)
+    batch.waiters.push(waiter)
+    batch.checks += countChecks(question)
+    if (batch.checks >= maxChecks) dispatch(lane, batch)
+    return null
+  }
+
   return {
     source: remote.source,
-    ask(action, question, waiter) {
-      const refusal = breakers?.isAnyAway() ? breakers.refusalOf(nodeOf(firstCheckOf(question))) : null
-      if (refusal !== null) {
-        waiter.failed(refusal)
-        return null
-      }
-      const lane = remote.laneOf(question)
-      const askedAt = remote.askedAt?.() ?? ''
-      let batch = lanes.get(lane)
-      if (batch !== undefined && (batch.action !== action || batch.askedAt !== askedAt)) {
-        dispatch(lane, batch)
-        batch = undefined
-      }
-      if (batch === undefined) {
-        batch = new PendingBatch(action, askedAt)
-        lanes.set(lane, batch)
-        if (!scheduled) schedule()
-      }
-      batch.questions.push(question)
-      batch.waiters.push(waiter)
-      batch.checks += countChecks(question)
-      if (batch.checks >= maxChecks) dispatch(lane, batch)
-      return null
-    },
+    ask,
+    oneUnit: (_name, limit, isOwnName) =>
+      // A place is held by its decision, and given back.
+      limit.algorithm === 'concurrency'
+        ? IN_FULL
+        : {
+            ...IN_FULL,
+            lane: {
+              isFor: isOwnName,
+              ask: unit => void ask('decide', unit, unit),
+              answered() {},
+              failed(_, error) {
+                throw error
+              },
+            },
+          },
     refund: refunds =>
       sendAfter(
         refunds.map(({ check }) => check),

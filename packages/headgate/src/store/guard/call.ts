@@ -61,14 +61,20 @@ export class BacklogCall<Reply> implements Call<Reply> {
     return this.#checksAhead >= MANY_CHECKS && this.#backlog.replies > this.#repliesBefore
   }
 
-  async send(): Promise<Reply> {
-    this.#backlog.checks += this.checks
-    try {
-      const reply = await this.#call.send()
-      this.#backlog.replies++
-      return reply
-    } finally {
-      this.#backlog.checks -= this.checks
-    }
+  send(): Promise<Reply> {
+    const backlog = this.#backlog
+    const { checks } = this
+    backlog.checks += checks
+    const reply = this.#call.send()
+    reply.then(
+      () => {
+        backlog.checks -= checks
+        backlog.replies++
+      },
+      () => {
+        backlog.checks -= checks
+      },
+    )
+    return reply
   }
 }

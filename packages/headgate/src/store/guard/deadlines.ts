@@ -6,6 +6,8 @@ import type { Send } from './call.js'
 
 /** A timer may fire this much early by the clock that is read. */
 const EARLY_MS = 1
+/** The timer stays set when nothing is waited for, and keeps an idle process no longer than this. */
+const MOST_IDLE_MS = 50
 
 interface DeadlinesOptions {
   readonly deadlineMs: number
@@ -26,7 +28,8 @@ interface DeadlinesOptions {
  * was made is over, because clients write to their sockets then. When it is up the sockets are read once more before
  * the call is given up: an answer that is already there only waited for a busy process.
  *
- * All calls have the same time, so they are due in the order they were made, and one timer is enough.
+ * All calls have the same time, so they are due in the order they were made, and one timer is enough. It is not called off
+ * with each answer, only to be set anew for the next call: that takes as long as all other guards together.
  */
 export class Deadlines {
   readonly #options: DeadlinesOptions
@@ -37,6 +40,8 @@ export class Deadlines {
   /** Those that were due while the first connection was being made. */
   readonly #held = new DueQueue()
   #callOff: (() => void) | null = null
+  readonly #startBegun = (): void => this.#start()
+  readonly #onTimer = (): void => this.#takeDue()
 
   constructor(options: DeadlinesOptions) {
     this.#options = options
@@ -46,20 +51,29 @@ export class Deadlines {
   /** From now on `waiter` hears something in time. */
   begin<T>(waiter: Waiter<T>): TimedWaiter<T> {
     const timed = new TimedWaiter(this, waiter)
-    this.#begun.push(timed as TimedWaiter<never>)
-    if (this.#begun.length === 1) this.#afterThisTurn(() => this.#start())
+    this.add(timed)
     return timed
+  }
+
+  /** The same for one that may have been settled meanwhile. */
+  add<T>(timed: TimedWaiter<T>): void {
+    if (timed.isSettled) return
+    this.#begun.push(timed as TimedWaiter<never>)
+    if (this.#begun.length === 1) this.#afterThisTurn(this.#startBegun)
+  }
+
+  /** Nothing will be waited for any more. */
+  stop(): void {
+    this.#callOff?.()
+    this.#callOff = null
   }
 
   /** Something that was waited for has been settled. */
   settled(): void {
     this.#running.dropSettled()
     this.#held.dropSettled()
-    // Nothing is left to wait for: a process that has nothing else to do may end.
-    if (this.#callOff !== null && this.#running.isEmpty && this.#held.isEmpty) {
-      this.#callOff()
-      this.#callOff = null
-    }
+    // Such a timer would keep the runtime of a request that is over.
+    if (this.#options.oneTimerEach && this.#running.isEmpty && this.#held.isEmpty) this.stop()
   }
 
   #start(): void {
@@ -76,8 +90,9 @@ export class Deadlines {
   #arm(): void {
     const dueMs = Math.min(this.#running.firstDueMs(), this.#held.firstDueMs())
     if (dueMs === Number.POSITIVE_INFINITY) return
-    const waitMs = Math.max(1, Math.floor(dueMs - this.#nowMs()))
-    this.#callOff = this.#options.timers.after(waitMs, () => this.#takeDue())
+    const dueAfterMs = Math.max(1, Math.floor(dueMs - this.#nowMs()))
+    const waitMs = this.#options.oneTimerEach ? dueAfterMs : Math.min(MOST_IDLE_MS, dueAfterMs)
+    this.#callOff = this.#options.timers.after(waitMs, this.#onTimer)
   }
 
   #takeDue(): void {
@@ -102,7 +117,12 @@ export class Deadlines {
 
 /** Settles every call within the deadline. One that missed it may still be carried out: it is neither sent again nor taken back. */
 export function withDeadline(next: Send, deadlines: Deadlines): Send {
-  return (call, waiter) => next(call, deadlines.begin(waiter))
+  return (call, waiter) => {
+    const timed = new TimedWaiter(deadlines, waiter)
+    // Before its time is set up: clients write to their sockets in the order in which they asked for the end of the turn.
+    next(call, timed)
+    deadlines.add(timed)
+  }
 }
 
 /** The error of a call that got no answer in time. */
@@ -181,8 +201,12 @@ class DueQueue {
   /** Drops settled waiters when they are half of the queue, so that each waiter is moved at most once. */
   #dropFirst(): void {
     this.#front++
-    if (this.#front * 2 < this.#waiters.length && this.#front < this.#waiters.length) return
-    if (this.#front < 64 && this.#front < this.#waiters.length) return
+    if (this.#front === this.#waiters.length) {
+      this.#waiters.length = 0
+      this.#front = 0
+      return
+    }
+    if (this.#front * 2 < this.#waiters.length || this.#front < 64) return
     this.#waiters.splice(0, this.#front)
     this.#front = 0
   }

@@ -36,7 +36,8 @@ interface Known {
   seed: { readonly units: number; readonly atUs: number } | null
 }
 
-const MAX_KNOWN = 100_000
+/** Of so many the half that was used last always stays: a hundred thousand callers. */
+const MAX_KNOWN = 200_000
 const MAX_DEBTS = 100_000
 
 export function createLocalShare(clock: Clock, liveProcesses: () => number): LocalShare {

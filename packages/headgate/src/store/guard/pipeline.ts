@@ -109,10 +109,11 @@ export function createPipeline(remote: Remote, settings: PipelineSettings, world
       sharedAmong: fleet.mayBeLive(),
       evictionPolicyUnsafe: remote.isEvictionUnsafe?.() ?? false,
     }),
-    close() {
+    async close() {
       fleet.stop()
       firstConnection?.hurry()
-      return first.close()
+      await first.close()
+      deadlines.stop()
     },
   }
 }

@@ -40,8 +40,10 @@ export function withRegionShare(next: Stage, share: RegionShare): Stage {
       ...(onStoreFailure && { onStoreFailure }),
     }
   }
+  // A unit would be asked of the whole limit.
+  const { oneUnit: _, ...stage } = next
   return {
-    ...next,
+    ...stage,
     ask: (action, question, waiter) => next.ask(action, cutQuestion(question), waiter),
     refund: refunds => next.refund(refunds.map(refund => ({ ...refund, check: cutCheck(refund.check) }))),
     renew: renewals => next.renew(renewals.map(renewal => ({ ...renewal, check: cutCheck(renewal.check) }))),

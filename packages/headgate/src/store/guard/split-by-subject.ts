@@ -70,6 +70,8 @@ export function splitBySubject(next: Stage, deadlines: Deadlines): Stage {
   return {
     source: next.source,
     ask: askAcross,
+    // A unit is of one subject.
+    ...(next.oneUnit && { oneUnit: next.oneUnit }),
     refund: refunds =>
       inGroups(
         refunds,

@@ -1,6 +1,6 @@
 import type { Check } from '../../engine/question.js'
 import { HeadgateError } from '../../errors/headgate-error.js'
-import { redisKey } from '../../subject/key.js'
+import { createKeyWriter } from '../../fast-path/plain-key.js'
 import type { ChangeTrail } from '../change-trail.js'
 import type { ControlStore } from '../control-store.js'
 import type { World } from '../guard/pipeline.js'
@@ -12,7 +12,7 @@ import type { StatisticsStore } from '../statistics-store.js'
 
 import type { RedisConnection } from './connection.js'
 import { decodeAnswers, decodeRefunds, decodeRenewals } from './decode.js'
-import { encodeQuestions, encodeRefunds, encodeRenewals, encodeReset } from './encode.js'
+import { encodeQuestions, encodeRefunds, encodeRenewals, encodeReset, type ScriptCall } from './encode.js'
 import { createFirstConnection } from './first-connection.js'
 import { createHeartbeat } from './heartbeat.js'
 import { createInspection } from './inspect.js'
@@ -58,8 +58,7 @@ export function createRedisRemote(
   const runSettled = isSplit ? retryTryAgain(runOnce, timing) : runOnce
   const run = retryReadOnly(runSettled, connection, timing)
   const clockUs = (): string => (testClockUs === null ? '' : String(testClockUs()))
-  const keyOf = ({ subject, scope, name }: Check): string =>
-    redisKey({ prefix, tenant, subject, scope, name })
+  const keyOf: (check: Check) => string = createKeyWriter(prefix, tenant)
   const connected = async (): Promise<void> => connection.ready?.()
   const inspection = createInspection({ connection, run, warn: settings.warn, clock })
   const firstConnection = connection.onDemand
@@ -76,25 +75,33 @@ export function createRedisRemote(
     onClose = () => resolve(false)
   })
 
-  /** Runs a script for `checks` checks; a failure of it is the store's. */
-  async function call(script: Script, keys: string[], args: string[], checks = 1): Promise<unknown> {
-    if (unanswered >= MAX_UNANSWERED) throw tooMany(unanswered)
+  /** Runs a script for `checks` checks and reads its reply; a failure of it is the store's. */
+  function call<Read>(
+    script: Script,
+    { keys, args }: ScriptCall,
+    checks: number,
+    read: (reply: unknown) => Read,
+  ): Promise<Read> {
+    if (unanswered >= MAX_UNANSWERED) return Promise.reject(tooMany(unanswered))
     unanswered += checks
-    try {
-      const reply = run(script, keys, args)
-      world.onSent?.(reply)
-      return await reply
-    } catch (error) {
-      throw storeError(error)
-    } finally {
-      unanswered -= checks
-    }
+    const reply = run(script, keys, args)
+    world.onSent?.(reply)
+    return reply.then(
+      value => {
+        unanswered -= checks
+        return read(value)
+      },
+      error => {
+        unanswered -= checks
+        throw storeError(error)
+      },
+    )
   }
 
   /** The same beside the requests, when there is a connection within `connectWithinMs`. */
   async function callBeside(script: Script, keys: string[], args: string[], connectWithinMs: number) {
     await firstConnection?.wait(connectWithinMs)
-    return call(script, keys, args)
+    return call(script, { keys, args }, 1, reply => reply)
   }
 
   const fleetStatistics = redisStatistics({
@@ -129,21 +136,25 @@ export function createRedisRemote(
       return check === undefined ? 0 : slotOf(keyOf(check))
     },
     nodeOf: check => (isSplit ? (connection.nodeOf?.(keyOf(check)) ?? '') : ''),
-    async ask(action, questions, askedAt) {
-      const { script, keys, args } = encodeQuestions(action, questions, keyOf, askedAt)
-      return decodeAnswers(await call(script, keys, args, questions.length), questions)
+    ask(action, questions, askedAt) {
+      // Not an async function: that would be one promise more to wait for, in every request.
+      try {
+        const encoded = encodeQuestions(action, questions, keyOf, askedAt)
+        return call(encoded.script, encoded, questions.length, reply => decodeAnswers(reply, questions))
+      } catch (error) {
+        return Promise.reject(error)
+      }
     },
     async refund(refunds) {
-      const { keys, args } = encodeRefunds(refunds, keyOf, clockUs())
-      return decodeRefunds(await call(scripts.refund, keys, args), refunds.length)
+      const encoded = encodeRefunds(refunds, keyOf, clockUs())
+      return call(scripts.refund, encoded, 1, reply => decodeRefunds(reply, refunds.length))
     },
     async renew(renewals) {
-      const { keys, args } = encodeRenewals(renewals, keyOf, clockUs())
-      return decodeRenewals(await call(scripts.renew, keys, args), renewals.length)
+      const encoded = encodeRenewals(renewals, keyOf, clockUs())
+      return call(scripts.renew, encoded, 1, reply => decodeRenewals(reply, renewals.length))
     },
     async reset(checks) {
-      const { keys, args } = encodeReset(checks, keyOf, clockUs())
-      await call(scripts.reset, keys, args)
+      await call(scripts.reset, encodeReset(checks, keyOf, clockUs()), 1, () => undefined)
     },
     heartbeat: createHeartbeat({
       prefix,
