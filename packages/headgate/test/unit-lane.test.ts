@@ -40,7 +40,7 @@ const step = fc.oneof(
   { weight: 4, arbitrary: fc.record({ kind: fc.constant('wait' as const), us: fc.nat({ max: 15_000 }) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('refund' as const) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('reset' as const), subject }) },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant('down' as const) }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('down' as const) }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('up' as const) }) },
 )
 
@@ -134,7 +134,7 @@ function codeOf(error: unknown): string {
 }
 
 it.each(Object.keys(POLICIES) as PolicyName[])(
-  'decides and remembers as the way of all others: %s',
+  'the lane of one unit decides and remembers as the way of all others: %s',
   async policy => {
     const seen = { calls: 0, denied: 0, local: 0 }
     await fc.assert(
@@ -157,11 +157,11 @@ it.each(Object.keys(POLICIES) as PolicyName[])(
     )
     expect(seen.calls).toBeGreaterThan(100)
     expect(seen.denied).toBeGreaterThan(100)
-    expect(seen.local).toBeGreaterThan(50)
+    expect(seen.local).toBeGreaterThan(10)
   },
 )
 
-it('decides at once where there is nothing to wait for', async () => {
+it('a unit is decided at once where there is nothing to wait for', async () => {
   const world = setUp('local')
   world.down()
   const ask = { policy: 'counter' } as const
@@ -170,7 +170,7 @@ it('decides at once where there is nothing to wait for', async () => {
   expect(decision).toMatchObject({ allowed: true, source: 'local' })
 })
 
-it('throws at once what nobody decides on', async () => {
+it('a failure that nobody decides on is handed on', async () => {
   const world = setUp('throw')
   world.down()
   await expect(world.limiter.check('user:1', { policy: 'log' })).rejects.toMatchObject({

@@ -10,7 +10,7 @@ const part = fc.oneof(
 )
 const type = part.filter(text => !text.includes(':'))
 
-it('writes every key as redisKey does', () => {
+it('a key is written as redisKey writes it', () => {
   fc.assert(
     fc.property(
       fc.record({ prefix: part, tenant: fc.oneof(fc.constant(''), part) }),
@@ -31,7 +31,7 @@ it('writes every key as redisKey does', () => {
   )
 })
 
-it('writes the keys of more names than it keeps', () => {
+it('more names than are kept have their keys, too', () => {
   const keyOf = createKeyWriter('ratelimit', '')
   for (let index = 0; index < 600; index++) {
     const check = { subject: 'user:42', scope: 'global', name: `api.limit-${index % 300}` }
