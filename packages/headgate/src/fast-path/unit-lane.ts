@@ -24,7 +24,7 @@ export interface UnitLane {
   failed(unit: AskedUnit, error: unknown): Answer
 }
 
-/** What all units of a policy have in common. */
+/** The facts that all units of a policy share. */
 export interface UnitPolicy {
   readonly policy: Policy
   readonly name: string
@@ -43,7 +43,7 @@ export class AskedUnit extends SingleQuestion implements Waiter<Answer> {
   declare readonly of: UnitPolicy
   declare readonly beganUs: number
   declare readonly labels: Readonly<Record<string, string>> | null
-  /** When it was asked, and in which epoch of the deny cache. */
+  /** The time it was asked at, and the epoch of the deny cache then. */
   declare askedAtUs: number
   declare epoch: number
   declare private decided: Decision | null
