@@ -33,6 +33,8 @@ export async function loadParts() {
 
 /** One way, to the nearest Redis. */
 const LATENCY_US = 400
+/** The longest there is for the windows that are simulated: a twentieth of ten seconds. */
+const LEASE_TTL = '500ms'
 const SUBJECT = 'tenant:acme'
 /** As in `redisStore`. */
 const DENIED_SUBJECTS = 10_000
@@ -49,7 +51,9 @@ export async function simulateFleet(parts, { processes, limit, leased, traffic, 
   /** @type {number[]} */
   const admitted = []
   const count = { requests: 0, calls: 0 }
-  const policies = { api: leased ? { limits: limit, lease: 'auto' } : limit }
+  const policies = {
+    api: leased ? { limits: limit, lease: { max: Math.ceil(limit.limit / 20), ttl: LEASE_TTL } } : limit,
+  }
   const isOut = () =>
     outage !== undefined && time.nowUs() >= outage.fromSeconds * 1e6 && time.nowUs() < outage.toSeconds * 1e6
 

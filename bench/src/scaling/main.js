@@ -2,9 +2,9 @@
  * `npm run bench:scaling`: throughput over processes and primaries, a hot key leased and not, and a fleet of a thousand
  * processes in virtual time.
  *
- *   npm run bench:scaling              about ten minutes; writes docs/reference/scaling.md
- *   npm run bench:scaling -- --quick   a minute; rough, prints only
- *   npm run bench:scaling -- --only simulation
+ *   npm run bench:scaling              about fifteen minutes; writes docs/reference/scaling.md
+ *   npm run bench:scaling -- --quick   a minute; rough, prints only, unless --write says otherwise
+ *   npm run bench:scaling -- --only simulation --processes 200
  *
  * Exit code 1 if a simulated fleet admitted more than its bound.
  */
@@ -21,13 +21,21 @@ const PAGE = new URL('../../../docs/reference/scaling.md', import.meta.url)
 const PRIMARIES = [1, 2, 3]
 
 const { values: options } = parseArgs({
-  options: { quick: { type: 'boolean', default: false }, only: { type: 'string', default: '' } },
+  options: {
+    quick: { type: 'boolean', default: false },
+    write: { type: 'boolean', default: false },
+    only: { type: 'string', default: '' },
+    processes: { type: 'string' },
+  },
 })
 if (!['', 'throughput', 'simulation'].includes(options.only))
   throw new Error(`--only: expected throughput or simulation; got '${options.only}'`)
 const order = options.quick ? { rounds: 1, seconds: 0.5 } : { rounds: 5, seconds: 2 }
-/** A process leases a key it asks for often: so much traffic it takes for a thousand of them to. */
-const size = options.quick ? { processes: 50, limit: 5_000 } : { processes: 1_000, limit: 100_000 }
+const processes = Number(options.processes ?? (options.quick ? 50 : 1_000))
+if (!Number.isInteger(processes) || processes < 3 || processes > 10_000)
+  throw new Error(`--processes: expected a whole number from 3 to 10000; got '${options.processes}'`)
+/** A process leases a key it asks for often: so much traffic it takes for all of them to. */
+const size = { processes, limit: 100 * processes }
 const progress = createProgress()
 
 async function throughput() {
@@ -60,7 +68,7 @@ const setting = `Node ${process.versions.node}, Redis ${redisVersion()}, ${avail
 const measured = options.only === 'simulation' ? { primaries: [], hot: [], leased: [] } : await throughput()
 const fleet = options.only === 'throughput' ? null : await simulation()
 progress.end()
-const page = scalingPage({ setting, ...measured, fleet, processes: size.processes })
+const page = scalingPage({ setting, order, ...measured, fleet, processes: size.processes })
 process.stdout.write(page)
-if (!options.quick && options.only === '') await writeFile(PAGE, page)
+if (options.write || (options.only === '' && !options.quick)) await writeFile(PAGE, page)
 process.exitCode = fleet?.some(({ most, bound }) => most > bound) ? 1 : 0

@@ -2,7 +2,7 @@ import { formatRate, formatTable } from '../report/table.js'
 
 /** @typedef {import('../redis/scaling.js').Scale} Scale */
 /** @typedef {import('./simulate.js').Simulated} Simulated */
-/** @typedef {{ setting: string, primaries: readonly Scale[], hot: readonly Scale[], leased: readonly Scale[], fleet: readonly Simulated[] | null, processes: number }} Results */
+/** @typedef {{ setting: string, order: { rounds: number, seconds: number }, primaries: readonly Scale[], hot: readonly Scale[], leased: readonly Scale[], fleet: readonly Simulated[] | null, processes: number }} Results */
 
 /** @param {Results} results */
 export function scalingPage(results) {
@@ -10,23 +10,30 @@ export function scalingPage(results) {
 
 Written by \`npm run bench:scaling\`. ${results.setting}
 
+[What follows from it](../guide/how-far-does-it-go.md).
+${results.primaries.length === 0 ? '' : throughputSection(results)}${results.fleet === null ? '' : fleetSection(results.fleet, results.processes)}`
+}
+
+/** @param {Results} results */
+function throughputSection({ order, primaries, hot, leased }) {
+  return `
 Where the processes and the servers are more than the cores, decisions a second by the clock say little. So decisions are also
-counted by the processor time of either side: what one core of Redis, or of Node, would decide if it did nothing else. [What
-follows from it](../guide/how-far-does-it-go.md).
+counted by the processor time of either side: what one core of Redis, or of Node, would decide if it did nothing else.
+Medians of ${order.rounds} rounds of ${order.seconds} s.
 
 ## More processes, more primaries
 
 Sliding-window counter on 100,000 keys, 512 requests under way in each process. On a cluster only checks of the same slot share a
 call, so nearly every check is a call of its own.
 
-${scaleTable(results.primaries)}
+${scaleTable(primaries)}
 
 ## One hot key
 
 One key that everybody asks for, on one server, with 512 requests under way in each process.
 
-${scaleTable([...results.hot.map(scale => ({ ...scale, name: 'every batch asks Redis' })), ...results.leased.map(scale => ({ ...scale, name: 'leased' }))])}
-${results.fleet === null ? '' : fleetSection(results.fleet, results.processes)}`
+${scaleTable([...hot.map(scale => ({ ...scale, name: 'every batch asks Redis' })), ...leased.map(scale => ({ ...scale, name: 'leased' }))])}
+`
 }
 
 /** @param {readonly (Scale & { name?: string })[]} scales */

@@ -24,7 +24,7 @@ export function scenariosOf({ slidingWindowLog, tokenBucket }, { processes, limi
   const log = slidingWindowLog({ limit, window: `${WINDOW_SECONDS}s` })
   // Twice as much, so that at 80 % of it a process still asks often enough to lease.
   const roomy = slidingWindowLog({ limit: 2 * limit, window: `${WINDOW_SECONDS}s` })
-  const bucket = tokenBucket({ capacity: limit / 2, refillPerSecond: perSecond })
+  const bucket = tokenBucket({ capacity: limit, refillPerSecond: perSecond })
   const fleet = {
     processes,
     limit: log,
@@ -56,7 +56,7 @@ export function scenariosOf({ slidingWindowLog, tokenBucket }, { processes, limi
       ...base,
       name: 'token bucket, leased',
       fleet: { ...fleet, limit: bucket, leased: true },
-      bound: limit / 2 + perSecond * WINDOW_SECONDS,
+      bound: limit + perSecond * WINDOW_SECONDS,
       why: 'capacity + rate × time',
     },
     { ...base, name: '3 regions with a third each, even traffic', fleet: { ...fleet, traffic: thirds } },

@@ -1,5 +1,5 @@
 /**
- * `npm run soak`: the gateway under steady traffic by ever new callers, with a fault of Redis every 30 s, and a look at what grows.
+ * `npm run soak`: the gateway under steady traffic by callers who come and go, with a fault of Redis every 30 s, and a look at what grows.
  *
  *   npm run soak                   an hour
  *   npm run soak -- --minutes 480  a night
@@ -16,7 +16,7 @@ import { verdictsOf } from './verdicts.js'
 
 const PAGE = new URL('../../../docs/reference/soak.md', import.meta.url)
 const ROUND_MS = 30_000
-const LEAST_ROUND_MS = 8_000
+const LEAST_ROUND_MS = 10_000
 const WRITTEN_FROM_MINUTES = 5
 
 function readMinutes() {
@@ -34,9 +34,9 @@ function page(rounds, minutes, load) {
   const of = (/** @type {string} */ fault) => rounds.filter(round => round.fault === fault)
   return `# Soak
 
-Written by \`npm run soak\`. **This run lasted ${minutes} minutes**: ${requests.toLocaleString('en')} requests through one gateway, by callers that are new in every
-round, with a fault of Redis every ${ROUND_MS / 1000} s. Node ${process.versions.node}, Redis ${redisVersion()}, ${availableParallelism()} cores for everything together, load average before the run ${load}.
-Memory is the least of each round; slopes are taken after the first third or ten minutes, with their 95 % interval. A run of less than an hour
+Written by \`npm run soak\`. **This run lasted ${minutes} minutes**: ${requests.toLocaleString('en')} requests through one gateway, by callers who come back every
+five minutes, with a fault of Redis every ${ROUND_MS / 1000} s. Node ${process.versions.node}, Redis ${redisVersion()}, ${availableParallelism()} cores for everything together, load average before the run ${load}.
+Memory in RAM is the least of each round, the heap what a full collection leaves; slopes are taken after the first third or ten minutes, with their 95 % interval. A run of less than an hour
 cannot tell a megabyte an hour from nothing, and then says so.
 
 ${formatTable(

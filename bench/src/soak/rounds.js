@@ -18,7 +18,7 @@ import { startFaultyRedis } from './faults.js'
  * @property {number} refused
  * @property {number} lost
  * @property {number} residentBytes The least that was seen: what is left after a collection.
- * @property {number} heapBytes
+ * @property {number} heapBytes After a full collection, when the clients have gone.
  * @property {number} descriptors When the clients have gone.
  * @property {number} loopP99Ms The median over the seconds.
  * @property {number} loopWorstMs
@@ -28,9 +28,13 @@ const USERS = 100
 const RATE = 200
 /** Longer than the gateway keeps idle connections to its upstream. */
 const CALM_MS = 5_000
+/** Until what is used after a collection has been written down. */
+const AFTER_COLLECTION_MS = 2_500
+/** Callers come back after so many rounds: what is remembered of them has its full size by then. */
+const CALLERS_ROUNDS = 10
 
 /**
- * Rounds of traffic by users nobody has seen before, with something happening to Redis in each.
+ * Rounds of traffic by users who come back after a while, with something happening to Redis in each.
  *
  * @param {{ rounds: number, roundMs: number }} order
  * @param {(round: Round, index: number) => void} tell
@@ -51,7 +55,7 @@ export async function soak({ rounds, roundMs }, tell) {
     const gateway = await startGateway(
       policyFile(limitPerSecond, upstream.port),
       ['--redis', redis.url, '--max-client-requests', '0'],
-      ['--import', new URL('monitor-process.js', import.meta.url).href],
+      ['--expose-gc', '--import', new URL('monitor-process.js', import.meta.url).href],
     )
     stops.unshift(() => gateway.stop())
     const generator = new Child('../load/generator-process.js', [])
@@ -64,22 +68,29 @@ export async function soak({ rounds, roundMs }, tell) {
       const fault = /** @type {typeof redis.faults[number]} */ (redis.faults[index % redis.faults.length])
       const linesBefore = (await linesOf(loopFile)).length
       const order = { ports: [gateway.port], users: USERS, rate: RATE, connections: USERS }
-      await generator.request({ ...order, lengthMs: roundMs - CALM_MS, names: `round-${index}` })
+      await generator.request({
+        ...order,
+        lengthMs: roundMs - CALM_MS - AFTER_COLLECTION_MS,
+        names: `round-${index % CALLERS_ROUNDS}`,
+      })
       const traffic = generator.receive()
       traffic.catch(() => {})
       const resident = watchResident(gateway.pid)
-      await sleep((roundMs - CALM_MS) / 3)
+      await sleep((roundMs - CALM_MS - AFTER_COLLECTION_MS) / 3)
       await fault.happen()
       const { status } = /** @type {import('../load/generator-process.js').Traffic} */ (await traffic)
-      await sleep(CALM_MS)
       const seconds = (await linesOf(loopFile)).slice(linesBefore)
+      await sleep(CALM_MS)
+      gateway.signal('SIGUSR2')
+      await sleep(AFTER_COLLECTION_MS)
+      const [, heapBytes = Number.NaN] = (await linesOf(loopFile)).at(-1) ?? []
       /** @type {Round} */
       const round = {
         fault: fault.name,
         atHours: (performance.now() - beganMs) / 3_600_000,
         ...countOf(status),
         residentBytes: resident.least(),
-        heapBytes: Math.min(...seconds.map(([, heap = 0]) => heap)),
+        heapBytes,
         descriptors: descriptorsOf(gateway.pid),
         loopP99Ms: medianOf(seconds.map(([late = 0]) => late)),
         loopWorstMs: Math.max(...seconds.map(([late = 0]) => late)),
