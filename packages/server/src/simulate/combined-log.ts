@@ -19,8 +19,10 @@ export function combinedLog(): ReadLine {
     let subjects = remembered.get(callerText)
     if (subjects === undefined) {
       if (remembered.size >= MAX_REMEMBERED) remembered.clear()
-      subjects = readSubjects(callerText)
-      remembered.set(callerText, subjects)
+      // A piece of a text keeps all of it in memory; what is remembered is a text of its own.
+      const own = Buffer.from(callerText).toString()
+      subjects = readSubjects(own)
+      remembered.set(own, subjects)
     }
     return subjects
   }

@@ -3,7 +3,8 @@ import type { Readable } from 'node:stream'
 
 /** Longer lines are cut: no line about a request is that long, and one without an end would fill the memory. */
 const MAX_LINE = 64 * 1024
-const CHUNK_BYTES = 1024 * 1024
+/** As long as one piece of a line is kept, so is all that was read with it. */
+const CHUNK_BYTES = 64 * 1024
 
 /** Some lines of a log, and how many bytes have been read so far. */
 export interface Lines {
