@@ -1,8 +1,9 @@
 /** @typedef {{ name: string, perSecond: number, cpuUs: number, p99Ms: number, ratio: number | null }} Row */
-/** @typedef {{ setting: { node: string, redis: string, cores: number, rounds: number, load: number }, rows: readonly Row[], p99Ms: { healthy: number, frozen: number } }} Results */
+/** @typedef {{ setting: { node: string, redis: string, cores: number, rounds: number, load: number }, rows: readonly Row[], p99Ms: { healthy: number, frozen: number }, targets: readonly Target[] }} Results */
+/** @typedef {{ name: string, sense: 'at least' | 'below', target: number, got: number, met: boolean }} Target */
 
 /** @param {Results} results @param {string} heading */
-export function toMarkdown({ setting, rows, p99Ms }, heading) {
+export function toMarkdown({ setting, rows, p99Ms, targets }, heading) {
   const { node, redis, cores, rounds, load } = setting
   return [
     `${heading} Over the wire`,
@@ -17,5 +18,12 @@ export function toMarkdown({ setting, rows, p99Ms }, heading) {
     ),
     '',
     `ShouldRateLimit of four descriptors at 2,000 a second on Redis ${redis}: p99 ${p99Ms.healthy.toFixed(1)} ms; with Redis frozen ${p99Ms.frozen.toFixed(1)} ms.`,
+    '',
+    '| target | wanted | measured | |',
+    '|---|---|---|---|',
+    ...targets.map(
+      ({ name, sense, target, got, met }) =>
+        `| ${name} | ${sense} ${target} | ${got.toFixed(2)} | ${met ? 'met' : 'missed'} |`,
+    ),
   ].join('\n')
 }
