@@ -1,11 +1,13 @@
 /** Forward-auth, asked directly, and by a real nginx and a real Caddy with the configurations of the guide. */
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createGate } from 'headgate'
 import { defineConfig } from 'headgate/config'
 import { identifyByConfig } from 'headgate/identify'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
 import { createAdminServer } from '../src/admin/admin-server.js'
 import type { Token } from '../src/admin/tokens.js'
 import { forwardAuthEndpoint } from '../src/forward-auth/forward-auth-endpoint.js'
@@ -219,4 +221,16 @@ it('nginx passes requests when Headgate is gone', async () => {
   const { url, close } = await proxy('nginx')
   close()
   expect((await fetch(`${url}/a`)).status).toBe(200)
+})
+
+it('the guide’s configuration of Traefik can be read, and names an endpoint that there is', () => {
+  const guide = readFileSync(new URL('../../../docs/guide/forward-auth.md', import.meta.url), 'utf8')
+  const [, text = ''] = /## Traefik\n\n```yml\n([\s\S]*?)```/.exec(guide) ?? []
+  const { http } = parse(text) as {
+    http: { middlewares: { headgate: { forwardAuth: { address: string } } } }
+  }
+  const { pathname, port } = new URL(http.middlewares.headgate.forwardAuth.address)
+  const gate = createGate({ config: CONFIG, onWarning: () => {} })
+  const { path } = forwardAuthEndpoint({ gate, identify: () => identifyByConfig(CONFIG), log: () => {} })
+  expect([pathname, port]).toEqual([path, '8082'])
 })
