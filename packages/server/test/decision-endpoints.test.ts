@@ -224,6 +224,24 @@ describe('POST /v1/reset', () => {
   })
 })
 
+const OVERRIDE = { tier: 'pro', ttl: '1h', by: 'ada', reason: 'launch' }
+const put = async (url: string, body: unknown) => {
+  const headers = { 'Content-Type': 'application/json' }
+  return fetch(`${url}/v1/overrides`, { method: 'PUT', headers, body: JSON.stringify(body) })
+}
+
+describe('PUT /v1/overrides', () => {
+  it('an override that is set is told of as set and kept in the trail, also if the store is away a moment later', async () => {
+    const gate = createGate({ config: CONFIG })
+    const read = () => Promise.reject(new Error('the store is away'))
+    const { url } = await api({ ...gate, overrides: { ...gate.overrides, read } })
+    const answer = await put(url, { subject: 'user:42', ...OVERRIDE })
+    expect(answer.status).toBe(200)
+    expect(await answer.json()).toMatchObject({ overrides: [{ subject: 'user:42', tier: 'pro' }] })
+    expect(await (await fetch(`${url}/v1/changes`)).text()).toContain('set an override of user:42 for 1h')
+  })
+})
+
 describe('while the store does not answer', () => {
   it('check and peek decide while the store does not answer, and say who did; reset and inspect are 503 with Retry-After', async () => {
     const redis = await startRedis()

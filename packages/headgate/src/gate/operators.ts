@@ -70,13 +70,14 @@ export function createOperators(options: OperatorsOptions): Operators {
   })
 
   /** Warnings and rebuilding are for what changed, not for every look. */
-  function apply(reading: ControlReading): void {
-    settle()
-    takeControl(reading)
-    takeOverrides(reading)
+  function apply({ control: fields, overrides: stored }: Partial<ControlReading>): void {
+    if (fields !== undefined) takeControl(fields)
+    if (stored !== undefined) takeOverrides(stored)
+    if (fields !== undefined && stored !== undefined) settle()
   }
 
-  function takeControl({ control: fields }: ControlReading): void {
+  function takeControl(fields: ControlReading['control']): void {
+    if (fields instanceof Error) return void warnOfControl(fields)
     const fingerprint = JSON.stringify(fields)
     if (fingerprint === seenControl) return
     seenControl = fingerprint
@@ -84,7 +85,11 @@ export function createOperators(options: OperatorsOptions): Operators {
     options.onControl(control)
   }
 
-  function takeOverrides({ overrides: stored }: ControlReading): void {
+  function warnOfControl({ message }: Error): void {
+    warn(`control: could not be read, so what was last seen holds: ${message}`)
+  }
+
+  function takeOverrides(stored: ControlReading['overrides']): void {
     if (stored instanceof Error) {
       warn(`overrides: could not be read, so those last seen hold: ${stored.message}`)
     } else options.overrides.take(stored)
@@ -92,7 +97,7 @@ export function createOperators(options: OperatorsOptions): Operators {
 
   const stop = store.watch(apply, error => {
     settle()
-    warn(`control: could not be read, so what was last seen holds: ${(error as Error).message}`)
+    warnOfControl(error as Error)
   })
 
   async function readNow(): Promise<ControlReading> {
@@ -105,12 +110,12 @@ export function createOperators(options: OperatorsOptions): Operators {
     control: {
       get: () => control,
       async read() {
-        await readNow()
+        const { control: found } = await readNow()
+        if (found instanceof Error) throw found
         return control
       },
       async set(change) {
         await store.setControl(controlFields(change))
-        await readNow()
       },
     },
     overrides: {
@@ -124,13 +129,10 @@ export function createOperators(options: OperatorsOptions): Operators {
         const { target, stored, ttlMs } = parseOverride(override, options.nameSubject)
         refuseUnknownNames(stored, options.active())
         await store.putOverride(target, JSON.stringify(stored), ttlMs)
-        await readNow()
       },
       async remove(target) {
         const named = parseTarget({ ...target }, options.nameSubject)
-        const wasThere = await store.removeOverride(targetKey(named))
-        await readNow()
-        return wasThere
+        return store.removeOverride(targetKey(named))
       },
     },
     ready: () => first,

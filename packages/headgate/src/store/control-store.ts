@@ -3,9 +3,9 @@ import type { Eventually } from './store.js'
 
 /** The settings of a whole fleet, as they are stored: readers must not trust them. */
 export interface ControlReading {
-  /** The fields of the control hash. */
-  readonly control: Readonly<Record<string, string>>
-  /** Or why they could not be read: that must not keep the switches from being seen. */
+  /** The fields of the control hash; or why they could not be read, which must not keep the overrides from being seen. */
+  readonly control: Readonly<Record<string, string>> | Error
+  /** The same of the overrides, which must not keep the switches from being seen. */
   readonly overrides: StoredOverrides | Error
 }
 
@@ -27,14 +27,18 @@ export interface StoredEntry {
 export interface ControlStore {
   /** Whose fleet it is, where several may share a store. */
   readonly fleet?: { readonly prefix: string; readonly tenant: string; readonly service: string }
+  /** Rejects where neither could be read. */
   read(): Eventually<ControlReading>
   /** Sets fields of the control hash. */
   setControl(fields: Readonly<Record<string, string>>): Eventually<void>
   putOverride(target: string, text: string, ttlMs: number): Eventually<void>
   /** Whether there was one. */
   removeOverride(target: string): Eventually<boolean>
-  /** Calls `onChange` now and again within half a second of any change, until stopped. */
-  watch(onChange: (reading: ControlReading) => void, onError: (error: unknown) => void): () => void
+  /**
+   * Calls `onChange` now and again within half a second of any change, until stopped; of a change made through this store
+   * before that resolves, with the part that was changed.
+   */
+  watch(onChange: (reading: Partial<ControlReading>) => void, onError: (error: unknown) => void): () => void
 }
 
 /** More are a policy file. */

@@ -6,10 +6,12 @@ import type { Config } from '../../src/policy/config.js'
 import type { RedisClient } from '../../src/store/redis/connection-of.js'
 import type { RedisStoreOptions } from '../../src/store/redis/redis-options.js'
 import { redisStore } from '../../src/store/redis/redis-store.js'
+import type { Eventually } from '../../src/store/store.js'
 import { configOf, perMinute, ruleOf } from '../support/gate-config.ts'
 import { startCluster } from '../support/redis-cluster.ts'
 import { startRedis } from '../support/redis-process.ts'
 import { sendCommand } from '../support/resp.ts'
+import { startTcpProxy } from '../support/tcp-proxy.ts'
 import { waitUntil } from '../support/wait-until.ts'
 
 const cleanUps: (() => Promise<unknown> | unknown)[] = []
@@ -113,6 +115,25 @@ describe('control in Redis', () => {
     )
     expect(() => gateOn(client, { ...API, ...fleet }, fleet)).not.toThrow()
     expect(() => gateOn(client, API, fleet)).not.toThrow()
+  })
+
+  it('control that a hand has made a text stops neither the overrides nor a request', async () => {
+    const { port } = await server()
+    await sendCommand(port, 'SET', 'rate-limit:control', 'off')
+    const { gate, warnings } = gateOn(onPort(port))
+    await gate.ready()
+    expect(gate.control.get()).toEqual({ enabled: true, multiplier: 1 })
+    expect(warnings).toEqual([expect.stringMatching(/^control: could not be read, .*WRONGTYPE/)])
+    await gate.overrides.set({
+      subject: 'user:42',
+      limits: { 'log-1m': 5 },
+      ttl: '1h',
+      by: 'ada',
+      reason: 'sale',
+    })
+    expect(await gate.overrides.read()).toHaveLength(1)
+    expect(await admitted(gate, 6)).toBe(5)
+    await expect(gate.control.read()).rejects.toThrow('WRONGTYPE')
   })
 
   it('control of another prefix is another fleet', async () => {
@@ -225,6 +246,37 @@ describe('overrides in Redis', () => {
     await gate.control.set({ multiplier: 2 })
     expect(gate.explain({ subject: 'user:42' }).levels[0]?.limits).toEqual(['sliding-window-log 10 in 1m'])
     await waitUntil('its end', () => gate.overrides.list().length === 0)
+  })
+
+  it('overrides and switches that are stored are in force at once, whatever becomes of Redis then', async () => {
+    const { port } = await server()
+    const proxy = await startTcpProxy({ port })
+    cleanUps.push(() => proxy.close())
+    const store = redisStore(onPort(proxy.port))
+    /** Redis is cut off as soon as it has answered a change. */
+    const thenCutOff =
+      <Args extends unknown[], Result>(change: (...args: Args) => Eventually<Result>) =>
+      async (...args: Args) => {
+        proxy.forward()
+        const result = await change(...args)
+        proxy.blackhole()
+        return result
+      }
+    const control = {
+      ...store.control,
+      setControl: thenCutOff(store.control.setControl),
+      putOverride: thenCutOff(store.control.putOverride),
+      removeOverride: thenCutOff(store.control.removeOverride),
+    }
+    const gate = createGate({ config: configOf(API), store: { ...store, control }, onWarning: () => {} })
+    cleanUps.push(() => gate.close())
+    await gate.ready()
+    await gate.overrides.set({ subject: 'user:42', limits: { 'log-1m': 5 }, ttl: '1h', ...why })
+    expect(gate.overrides.list()).toHaveLength(1)
+    expect(await gate.overrides.remove({ subject: 'user:42' })).toBe(true)
+    expect(gate.overrides.list()).toEqual([])
+    await gate.control.set({ multiplier: 2 })
+    expect(gate.control.get().multiplier).toBe(2)
   })
 
   it('overrides of tenants are kept apart, and hold no secret', async () => {

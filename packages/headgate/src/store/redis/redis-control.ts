@@ -42,6 +42,7 @@ export function redisControl(options: RedisControlOptions): ControlStore {
     revision: '',
     entries: new Map(),
   }
+  const watchers = new Set<(reading: Partial<ControlReading>) => void>()
 
   /** Nobody waits for these but operators: a connection that is being made is waited for. */
   function run(script: Script, key: string, args: string[]): Promise<unknown> {
@@ -78,25 +79,35 @@ export function redisControl(options: RedisControlOptions): ControlStore {
   async function read(): Promise<ControlReading> {
     const unread = (error: unknown) => (error instanceof Error ? error : new Error(String(error)))
     const [control, found] = await Promise.all([
-      readControl(),
+      readControl().catch(unread),
       overrides('read').then(({ stored }) => stored, unread),
     ])
+    if (control instanceof Error && found instanceof Error) throw control
     return { control, overrides: found }
+  }
+
+  /** The reply to a change says how things are now: a look that fails afterwards must not hide what was done. */
+  function tell(reading: Partial<ControlReading>): void {
+    for (const watcher of watchers) watcher(reading)
   }
 
   return {
     fleet: { prefix, tenant, service },
     read,
     async setControl(fields) {
-      await readControl(Object.entries(fields).flat())
+      tell({ control: await readControl(Object.entries(fields).flat()) })
     },
     async putOverride(target, text, ttlMs) {
-      await overrides('put', target, text, ttlMs)
+      const { stored } = await overrides('put', target, text, ttlMs)
+      tell({ overrides: stored })
     },
     async removeOverride(target) {
-      return (await overrides('remove', target)).wasThere
+      const { stored, wasThere } = await overrides('remove', target)
+      tell({ overrides: stored })
+      return wasThere
     },
     watch(onChange, onError) {
+      watchers.add(onChange)
       let stopped = false
       let callOff = () => {}
       const look = async () => {
@@ -112,6 +123,7 @@ export function redisControl(options: RedisControlOptions): ControlStore {
       else timers.start(() => void look())
       return () => {
         stopped = true
+        watchers.delete(onChange)
         callOff()
       }
     },
