@@ -192,6 +192,12 @@ describe('POST /v1/release', () => {
   })
 })
 
+const OVERRIDE = { tier: 'pro', ttl: '1h', by: 'ada', reason: 'launch' }
+const put = async (url: string, body: unknown) => {
+  const headers = { 'Content-Type': 'application/json' }
+  return fetch(`${url}/v1/overrides`, { method: 'PUT', headers, body: JSON.stringify(body) })
+}
+
 describe('POST /v1/reset', () => {
   it('a reset forgets what was used of one policy, or of all', async () => {
     const { ask } = await api()
@@ -215,6 +221,18 @@ describe('POST /v1/reset', () => {
     expect(trail).not.toContain('canary')
   })
 
+  it('a reset and an override of a type that the file calls secret are written without its id', async () => {
+    const gate = createGate({ config: { ...CONFIG, secretTypes: ['license'] } })
+    const { ask, url, logged } = await api(gate)
+    await ask('/v1/reset', { subject: 'license:canary' })
+    await put(url, { subject: 'license:canary', ...OVERRIDE })
+    const about = { headers: { 'Content-Type': 'application/json' }, body: '{"subject":"license:canary"}' }
+    await fetch(`${url}/v1/overrides`, { method: 'DELETE', ...about })
+    const trail = `${await (await fetch(`${url}/v1/changes`)).text()}${logged.join('\n')}`
+    expect(trail.match(/ of license:~/g)).toHaveLength(6)
+    expect(trail).not.toContain('canary')
+  })
+
   it('a reset refuses a scope alone, which might mean anything', async () => {
     const { ask } = await api()
     expect(await ask('/v1/reset', { subject: 'user:42', scope: 'upload' })).toMatchObject({
@@ -223,12 +241,6 @@ describe('POST /v1/reset', () => {
     })
   })
 })
-
-const OVERRIDE = { tier: 'pro', ttl: '1h', by: 'ada', reason: 'launch' }
-const put = async (url: string, body: unknown) => {
-  const headers = { 'Content-Type': 'application/json' }
-  return fetch(`${url}/v1/overrides`, { method: 'PUT', headers, body: JSON.stringify(body) })
-}
 
 describe('PUT /v1/overrides', () => {
   it('an override that is set is told of as set and kept in the trail, also if the store is away a moment later', async () => {

@@ -92,6 +92,8 @@ export interface Gate<PolicyName extends string = string, TierName extends strin
   inspect(subject: SubjectInput, options?: InspectOptions): Promise<Inspection>
   /** Says which rules a request matches and why; asks and charges nothing. */
   explain(facts: RequestFacts<TierName>): Explanation
+  /** The name a subject is stored under: a digest where the policy file or its type says that its id is a secret. */
+  nameOf(subject: SubjectInput): string
   /** Puts another policy file in force, at once and as a whole. What subjects have used is kept. */
   reload(config: Config): void
   /**
@@ -357,6 +359,7 @@ export function createGate(options: GateOptions): Gate {
       comparison.reset(states)
       await stage.reset(states)
     },
+    nameOf: subject => nameSubject(subject),
     reload(newConfig) {
       const { steps, finish } = beginReload(newConfig)
       finish(runAtOnce(steps))

@@ -83,7 +83,7 @@ export function decisionEndpoints(gate: Gate, log: Log): readonly Endpoint[] {
       : parseNamed(body, '', names())
     await gate.reset(subject, ask)
     const of = ask === undefined ? 'everything' : (ask.policy ?? `tier ${ask.tier}`)
-    const change = `reset ${of} of ${shownName(typeof subject === 'string' ? subject : subject.type)}`
+    const change = `reset ${of} of ${shownName(gate.nameOf(subject))}`
     return { ...jsonAnswer(200, { reset: true }), change }
   }
 

@@ -3,7 +3,7 @@
  * request.
  */
 import type { IncomingMessage } from 'node:http'
-import type { Gate, OverrideOptions, RequestFacts } from 'headgate'
+import type { Gate, OverrideOptions, RequestFacts, SubjectInput } from 'headgate'
 import { mismatch, shownName } from 'headgate/config'
 import { administers, type Caller, type Endpoint, reads } from '../admin/endpoint.js'
 import { readJson } from '../admin/read-json.js'
@@ -37,13 +37,13 @@ export function operatorEndpoints(gate: Gate): readonly Endpoint[] {
         const overrides = await gate.overrides.read().catch(() => gate.overrides.list())
         return {
           ...jsonAnswer(200, { overrides }),
-          change: `set an override of ${targetWords(asked)} for ${asked.ttl}: ${asked.reason}`,
+          change: `set an override of ${targetWords(gate, asked)} for ${asked.ttl}: ${asked.reason}`,
         }
       }),
       DELETE: administers(async req => {
         const target = targetOf(await readFields(req, ['subject', 'rule']))
         const removed = await gate.overrides.remove(target)
-        const change = `removed the override of ${targetWords(target)}`
+        const change = `removed the override of ${targetWords(gate, target)}`
         return { ...jsonAnswer(200, { removed }), ...(removed && { change }) }
       }),
     },
@@ -96,8 +96,8 @@ function refuseNonText(fields: Fields, names: readonly string[]): void {
 }
 
 /** Whose override it is. Ids of secrets are not shown. */
-function targetWords({ subject, rule }: Fields): string {
-  return shownName(typeof subject === 'string' ? subject : `rule ${rule}`)
+function targetWords(gate: Gate, { subject, rule }: Fields): string {
+  return shownName(typeof subject === 'string' ? gate.nameOf(subject as SubjectInput) : `rule ${rule}`)
 }
 
 function targetOf({ subject, rule }: Fields): { subject: string } | { rule: string } {
