@@ -1,7 +1,7 @@
 import { type HeadgateError, isHeadgateError } from 'headgate'
 import type { Log } from '../gateway/throttled-log.js'
 import { type HttpAnswer, problemAnswer } from '../http/problem.js'
-import { isCallersMistake, isStoreFailure } from '../operators/failure-kind.js'
+import { isCallersMistake, isStoreFailure } from '../operators/operator-errors.js'
 import { RequestError } from './request-error.js'
 
 /** A store that is back is found again within a second. */

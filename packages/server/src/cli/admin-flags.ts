@@ -5,7 +5,7 @@ import { type Environment, mismatch } from 'headgate/config'
 import { ROLES, type Role } from '../admin/endpoint.js'
 import type { Token } from '../admin/tokens.js'
 import type { AdminOptions } from '../service.js'
-import { parsePort } from './parse-port.js'
+import { parsePort } from './number-options.js'
 import { checkedSecret, secretFromFile } from './read-secret.js'
 import { UsageError } from './usage-error.js'
 

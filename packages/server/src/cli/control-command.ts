@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import type { Control } from 'headgate'
-import { numberOf } from './number-of.js'
+import { numberOf } from './number-options.js'
 import { answer, at, type PlaceFlags, withOperatorClient } from './place.js'
 import type { Terminal } from './terminal.js'
 import { UsageError } from './usage-error.js'

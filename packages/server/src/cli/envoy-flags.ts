@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import type { EnvoyOptions } from '../envoy/start-envoy.js'
-import { parsePort } from './parse-port.js'
+import { parsePort } from './number-options.js'
 import { UsageError } from './usage-error.js'
 
 /** The flags of Envoy's rate limit service, as they were typed. */

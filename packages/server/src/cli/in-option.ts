@@ -1,7 +1,6 @@
 /** Translates a refusal into the words of the command line. */
 import { isHeadgateError } from 'headgate'
-import { isStoreFailure } from '../operators/failure-kind.js'
-import { RefusedError, UnavailableError } from '../operators/operator-errors.js'
+import { isStoreFailure, RefusedError, UnavailableError } from '../operators/operator-errors.js'
 import { UsageError } from './usage-error.js'
 
 /** The option of the command line for each field of the decision API. */

@@ -1,8 +1,12 @@
 import { Command, CommanderError, Option } from 'commander'
 import { isHeadgateError } from 'headgate'
 import { shownName } from 'headgate/config'
-import { isCallersMistake, isStoreFailure } from '../operators/failure-kind.js'
-import { NotHeadgateError, UnavailableError } from '../operators/operator-errors.js'
+import {
+  isCallersMistake,
+  isStoreFailure,
+  NotHeadgateError,
+  UnavailableError,
+} from '../operators/operator-errors.js'
 import { addAdminFlags } from './admin-flags.js'
 import { addAlertFlags } from './alert-flags.js'
 import { addBoundFlags } from './bound-flags.js'
@@ -13,8 +17,8 @@ import { addEnvoyFlags } from './envoy-flags.js'
 import { inVariable, takeFlagsFrom } from './flags-from-environment.js'
 import { addFunctionsCommand } from './functions-command.js'
 import { addInitCommand } from './init-command.js'
+import { parsePort, wholeNumber } from './number-options.js'
 import { addOverrideCommand } from './override-command.js'
-import { parsePort } from './parse-port.js'
 import { addRedisFlags } from './redis-flags.js'
 import { addRulesCommands } from './rules-commands.js'
 import type { ServeFlags } from './serve.js'
@@ -24,7 +28,6 @@ import { createTerminal, type Terminal } from './terminal.js'
 import { UsageError } from './usage-error.js'
 import { readVersion } from './version.js'
 import { addWatchCommands } from './watch-commands.js'
-import { wholeNumber } from './whole-number.js'
 
 /** Exit codes tell a script how a command ended; `docs/reference/cli.md` explains them. */
 const EXIT = { ok: 0, failure: 1, usage: 2, unavailable: 3, notHeadgate: 4, denied: 5 }

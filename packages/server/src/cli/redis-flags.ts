@@ -2,9 +2,9 @@
 import type { Command } from 'commander'
 import { mismatch } from 'headgate/config'
 import type { RedisStoreOptions } from 'headgate/redis'
+import { wholeNumber } from './number-options.js'
 import { readPem } from './read-pem.js'
 import { UsageError } from './usage-error.js'
-import { wholeNumber } from './whole-number.js'
 
 /** As they were typed. */
 export interface RedisFlags {
