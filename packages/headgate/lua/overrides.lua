@@ -64,10 +64,8 @@ for i = 1, #entries, 2 do
   end
 end
 
-if ARGV[3] == 'put' then
-  if count >= tonumber(ARGV[7]) then
-    return { now, 'full', was_there }
-  end
+local is_full = ARGV[3] == 'put' and count >= tonumber(ARGV[7])
+if ARGV[3] == 'put' and not is_full then
   local expires = now + tonumber(ARGV[6])
   local entry = string.format('%.0f %.0f ', now, expires) .. ARGV[5]
   redis.call('HSET', key, ARGV[4], entry)
@@ -87,6 +85,10 @@ if changed then
   end
 end
 
+-- Not before: what has ended was dropped, and readers must learn when the next one ends.
+if is_full then
+  return { now, 'full', was_there }
+end
 if ARGV[2] ~= '' and revision == ARGV[2] then
   return { now, revision, was_there, 'same' }
 end

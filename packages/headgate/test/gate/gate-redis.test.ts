@@ -6,6 +6,7 @@ import type { Config } from '../../src/policy/config.js'
 import type { RedisClient } from '../../src/store/redis/connection-of.js'
 import type { RedisStoreOptions } from '../../src/store/redis/redis-options.js'
 import { redisStore } from '../../src/store/redis/redis-store.js'
+import { scripts } from '../../src/store/redis/scripts.gen.js'
 import type { Eventually } from '../../src/store/store.js'
 import { configOf, perMinute, ruleOf } from '../support/gate-config.ts'
 import { startCluster } from '../support/redis-cluster.ts'
@@ -277,6 +278,18 @@ describe('overrides in Redis', () => {
     expect(gate.overrides.list()).toEqual([])
     await gate.control.set({ multiplier: 2 })
     expect(gate.control.get().multiplier).toBe(2)
+  })
+
+  it('overrides that take no other one still say when the next of them ends', async () => {
+    const { port } = await server()
+    const putAt = (atMs: number, target: string, ttlMs: number, most: number) => {
+      const args = [`${atMs}000`, '', 'put', target, '{}', `${ttlMs}`, `${most}`]
+      return sendCommand(port, 'EVAL', scripts.overrides.text, '1', 'ratelimit:overrides', ...args)
+    }
+    await putAt(1_000_000, 'subject user:1', 1_000, 2)
+    await putAt(1_000_000, 'subject user:2', 50_000, 2)
+    expect(await putAt(1_002_000, 'subject user:3', 60_000, 1)).toEqual([1_002_000, 'full', 0])
+    expect(await sendCommand(port, 'HGET', 'ratelimit:overrides', '#next-end')).toBe('1050000')
   })
 
   it('overrides of tenants are kept apart, and hold no secret', async () => {
