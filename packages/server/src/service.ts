@@ -73,7 +73,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const stop = async () => {
     stopping = true
     // In the reverse order of opening: what others depend on closes last.
-    for (const close of closers.reverse()) await close()
+    for (const close of closers.splice(0).reverse()) await close()
   }
 
   try {

@@ -1,8 +1,9 @@
 import { slidingWindowLog } from 'headgate'
 import { type Config, defineConfig } from 'headgate/config'
 import { afterEach, describe, expect, it } from 'vitest'
+import { startFront } from '../src/front.js'
 import { DEFAULT_RULES } from '../src/observe/alert-rules.js'
-import { type Service, startService } from '../src/service.js'
+import { type Service, type ServiceOptions, startService } from '../src/service.js'
 import { type HeadgateProcess, runHeadgate, serveHeadgate } from './support/headgate-process.js'
 import { lines, rawRequest } from './support/raw-http.js'
 import { startRawUpstream } from './support/raw-upstream.js'
@@ -53,18 +54,16 @@ describe('the decision API', () => {
   })
 })
 
-it('a configuration that cannot be put in force changes nothing, not even where requests go', async () => {
-  const first = await startRawUpstream()
-  const second = await startRawUpstream()
-  closers.push(first.close, second.close)
-  const config = (upstream: string) =>
-    defineConfig({
-      policies: { api: slidingWindowLog({ limit: 100, window: '1m' }) },
-      default: { policy: 'api' },
-      upstream,
-    })
-  const service: Service = await startService({
-    config: config(first.url),
+const config = (upstream: string) =>
+  defineConfig({
+    policies: { api: slidingWindowLog({ limit: 100, window: '1m' }) },
+    default: { policy: 'api' },
+    upstream,
+  })
+
+function startedWith(options: Pick<ServiceOptions, 'config' | 'openFront'>): Promise<Service> {
+  return startService({
+    ...options,
     host: '127.0.0.1',
     port: 0,
     alerts: { rules: DEFAULT_RULES, budget: { opsPerSecond: null, memoryBytes: null }, webhook: null },
@@ -75,6 +74,35 @@ it('a configuration that cannot be put in force changes nothing, not even where 
     log: () => {},
     configState: () => ({ config: 'current', refusedConfigs: 0 }),
   })
+}
+
+it('a service that is stopped again closes nothing again', async () => {
+  const upstream = await startRawUpstream()
+  closers.push(upstream.close)
+  let stops = 0
+  const service = await startedWith({
+    config: config(upstream.url),
+    async openFront(deciding, options) {
+      const front = await startFront(deciding, options)
+      return {
+        ...front,
+        stop() {
+          stops++
+          return front.stop()
+        },
+      }
+    },
+  })
+  await service.stop()
+  await service.stop()
+  expect(stops).toBe(1)
+})
+
+it('a configuration that cannot be put in force changes nothing, not even where requests go', async () => {
+  const first = await startRawUpstream()
+  const second = await startRawUpstream()
+  closers.push(first.close, second.close)
+  const service = await startedWith({ config: config(first.url) })
   closers.push(service.stop)
   const broken = { ...config(second.url), tiers: undefined } as unknown as Config
   await expect(service.apply(broken)).rejects.toThrow('config: expected')
