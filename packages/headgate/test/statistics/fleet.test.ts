@@ -31,7 +31,8 @@ function process(service: string, prefix = 'ratelimit') {
   const { timers, tick } = seconds()
   const statistics = createStatistics({ timers })
   const client = createClient({ url: `redis://127.0.0.1:${redis.port}` })
-  const store = redisStore(client, { statistics, logger, service, prefix })
+  // However busy the machine is, Redis decides.
+  const store = redisStore(client, { statistics, logger, service, prefix, deadlineMs: 5_000 })
   const limiter = createLimiter({ store, policies })
   return { store, limiter, tick, statistics }
 }
