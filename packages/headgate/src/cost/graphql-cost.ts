@@ -6,7 +6,7 @@ import { type CountedFields, type Definition, readDefinitions } from './graphql-
 import { GraphqlTokens } from './graphql-tokens.js'
 
 export interface GraphqlCostOptions {
-  /** Which fields count: those an operation begins with (`root`, the default), or every one (`all`). */
+  /** The fields that count: those an operation begins with (`root`, the default), or every one (`all`). */
   readonly fields?: CountedFields
   /** Units of a request that names a stored document instead of sending one. Default 1. */
   readonly stored?: number

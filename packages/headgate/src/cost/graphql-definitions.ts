@@ -1,4 +1,4 @@
-/** What the operations and fragments of a GraphQL document ask for, without the types that would say what it means. */
+/** Reads what the operations and fragments of a GraphQL document ask for, without the types that would say what it means. */
 import { GraphqlTokens, type Token } from './graphql-tokens.js'
 
 /** An operation or a fragment. */
@@ -12,7 +12,7 @@ export interface Definition {
   readonly spreads: string[]
 }
 
-/** Which fields count: those an operation begins with, or all below them, too. */
+/** The fields that count: those an operation begins with, or all below them, too. */
 export type CountedFields = 'root' | 'all'
 
 const OPERATIONS = ['query', 'mutation', 'subscription']

@@ -5,7 +5,7 @@ import { type Log, throttledLog } from './throttled-log.js'
 
 export interface EnforceOptions<Native> {
   readonly gate: Gate
-  /** Who is asking, by the file of the moment. */
+  /** Finds who is asking, by the file that is in force. */
   identify(): Identify
   readonly log: Log
   /** The request that is decided on. */
