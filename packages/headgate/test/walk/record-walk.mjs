@@ -11,7 +11,7 @@ import { Redis } from 'ioredis'
 
 const [url, kind] = process.argv.slice(2)
 const client = new Redis(url)
-const store = redisStore(client, { processes: 1 })
+const store = redisStore(client, { processes: 1, deadlineMs: 5_000 })
 const api = slidingWindowCounter({ limit: 1_000, window: '1h' })
 const limiter = createLimiter({ store, policies: { api } })
 const rules = [{ match: { method: 'GET', path: '/things/:id' }, policy: 'api' }]
