@@ -72,9 +72,13 @@ function testsPass(tests, mutation) {
   const args = [bin('vitest/vitest.mjs'), 'run', '--config', config, '--bail=1', '--reporter=dot', ...tests]
   const env = { ...process.env, ...(mutation && { HEADGATE_MUTATION: JSON.stringify(mutation) }) }
   return new Promise(resolve => {
-    const child = spawn(process.execPath, args, { cwd: root, env, stdio: 'ignore' })
+    const child = spawn(process.execPath, args, {
+      cwd: root,
+      env,
+      stdio: mutation ? 'ignore' : ['ignore', 'ignore', 2],
+    })
     // A change that makes a loop endless is noticed by nobody's assertion, and noticed all the same.
-    const timer = setTimeout(() => child.kill('SIGKILL'), 180_000)
+    const timer = setTimeout(() => child.kill('SIGKILL'), 600_000)
     child.on('close', code => {
       clearTimeout(timer)
       resolve(code === 0)

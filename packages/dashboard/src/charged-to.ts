@@ -13,7 +13,7 @@ export function chargedTo({
   return tier === null ? '' : tierNamed(tier)
 }
 
-export function tierNamed(tier: string): string {
+function tierNamed(tier: string): string {
   return `${OF_TIERS} ${tier}`
 }
 

@@ -2,8 +2,8 @@
 // the same types, marked as CommonJS for compilers that refuse to import ESM from it. Node never loads these files.
 // Puts the page that errors point to beside it.
 
-import { copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { basename, dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { transform } from 'esbuild'
 
@@ -11,6 +11,8 @@ const DIST = fileURLToPath(new URL('../dist/', import.meta.url))
 const CJS = fileURLToPath(new URL('../cjs/', import.meta.url))
 const ERRORS = fileURLToPath(new URL('../../../docs/reference/errors.md', import.meta.url))
 const PUBLISHED_DOCS = fileURLToPath(new URL('../docs/', import.meta.url))
+/** On the same disk as what is written, and packed by nobody. */
+const UNFINISHED = fileURLToPath(new URL('../node_modules/.cjs/', import.meta.url))
 const FILE_URL = "const fileUrl = require('node:url').pathToFileURL(__filename).href"
 
 async function toCommonJs(source) {
@@ -25,21 +27,32 @@ async function toCommonJs(source) {
   return code
 }
 
+/**
+ * Writes a file that is not as it should be, in one go: two packings at once, as tests make them, read whole files alone.
+ */
+async function put(path, text) {
+  if ((await readFile(path, 'utf8').catch(() => null)) === text) return
+  await mkdir(UNFINISHED, { recursive: true })
+  await mkdir(dirname(path), { recursive: true })
+  const unfinished = join(UNFINISHED, `${process.pid}-${basename(path)}`)
+  await writeFile(unfinished, text)
+  await rename(unfinished, path)
+}
+
 async function build() {
-  await rm(CJS, { recursive: true, force: true })
+  const wanted = new Set(['package.json'])
   for (const name of await readdir(DIST, { recursive: true })) {
-    const target = join(CJS, name)
-    if (name.endsWith('.d.ts')) {
-      await mkdir(dirname(target), { recursive: true })
-      await copyFile(join(DIST, name), target)
-    } else if (name.endsWith('.js')) {
-      await mkdir(dirname(target), { recursive: true })
-      await writeFile(target, await toCommonJs(await readFile(join(DIST, name), 'utf8')))
-    }
+    if (!/\.(?:d\.ts|js)$/.test(name)) continue
+    wanted.add(name)
+    const text = await readFile(join(DIST, name), 'utf8')
+    await put(join(CJS, name), name.endsWith('.js') ? await toCommonJs(text) : text)
   }
-  await writeFile(join(CJS, 'package.json'), '{ "type": "commonjs" }\n')
-  await mkdir(PUBLISHED_DOCS, { recursive: true })
-  await copyFile(ERRORS, join(PUBLISHED_DOCS, 'errors.md'))
+  await put(join(CJS, 'package.json'), '{ "type": "commonjs" }\n')
+  await put(join(PUBLISHED_DOCS, 'errors.md'), await readFile(ERRORS, 'utf8'))
+  for (const entry of await readdir(CJS, { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath, entry.name)
+    if (entry.isFile() && !wanted.has(relative(CJS, path))) await rm(path, { force: true })
+  }
 }
 
 await build()

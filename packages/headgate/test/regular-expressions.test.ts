@@ -76,8 +76,9 @@ async function builtOnLoad(): Promise<Expression[]> {
   return built
 }
 
+/** Without a limit of time, which would decide by the machine. */
 const isSlow = ({ pattern, flags }: Expression): boolean =>
-  checkSync(pattern, flags, { timeout: 60_000 }).status !== 'safe'
+  checkSync(pattern, flags, { timeout: null }).status !== 'safe'
 
 afterEach(() => void vi.unstubAllGlobals())
 
@@ -86,7 +87,7 @@ describe('regular expressions', () => {
     const { written } = await expressions()
     expect(written.length).toBeGreaterThan(80)
     expect(written.filter(isSlow)).toEqual([])
-  }, 120_000)
+  }, 300_000)
 
   it('a regular expression is put together of our own words alone', async () => {
     expect((await expressions()).builders.sort()).toEqual(FROM_OUR_OWN_WORDS)

@@ -21,7 +21,7 @@ let folder: string
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'headgate-published-'))
   for (const name of PACKAGES) await unpackInto(join(folder, name), name)
-})
+}, 180_000)
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
 const read = (name: string, file: string): Promise<string> => readFile(join(folder, name, file), 'utf8')

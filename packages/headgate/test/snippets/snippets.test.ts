@@ -27,13 +27,16 @@ async function pages(): Promise<string[]> {
   return ['README.md', 'CONTRIBUTING.md', 'packages/headgate/README.md', ...ofDocs]
 }
 
-/** A page names it, and it is not installed here. */
+/** What pages name, and is not installed here. */
 const ELSEWHERE = `declare module '@valkey/valkey-glide' {
   interface GlideClient {
     customCommand(args: string[]): Promise<unknown>
     close(): void
   }
   type GlideClusterClient = GlideClient
+}
+declare module 'your-framework' {
+  type Call = any
 }
 `
 

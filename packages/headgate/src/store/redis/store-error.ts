@@ -6,7 +6,7 @@ import { printable } from '../../errors/shown-text.js'
  * before them. Errors about the node carry the name of the script too, but at their end.
  */
 const ABOUT_ONE_KEY =
-  /\bWRONGTYPE |value is not (?:an integer|a valid float)|\bERR (?:Error running script \(call to \w{1,50}\): )?user_(?:script|function):\s?\d+: /
+  /\bWRONGTYPE |value is not (?:an integer|a valid float)|\bERR (?:Error running script \(call to f_[0-9a-f]{40}\): )?user_(?:script|function): ?\d{1,9}: /
 
 /**
  * A failure as the store's own. Clients hang commands on their errors, a password among them, or put the whole script

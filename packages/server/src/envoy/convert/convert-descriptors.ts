@@ -159,7 +159,7 @@ function nameOf(entries: readonly Entry[]): string {
 
 /** Of the letters that a name may have, and unlike those that are taken. */
 function freeName(wanted: string, taken: Set<string>): string {
-  const slug = wanted.replace(/[^A-Za-z0-9_]+/g, '-').replace(/^-+|-+$/g, '') || 'limit'
+  const slug = wanted.replace(/[^A-Za-z0-9_]+/g, '-').replace(/^-|-$/g, '') || 'limit'
   const base = slug === 'tier' ? 'tier-limit' : slug
   let name = base.slice(0, MAX_NAME)
   for (let next = 2; taken.has(name); next++) name = `${base.slice(0, MAX_NAME - 4)}-${next}`
