@@ -1,3 +1,5 @@
+import { createGate } from 'headgate'
+import { defineConfig } from 'headgate/config'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { Bounds } from '../src/gateway/bounds.js'
 import { openClient, type RawClient, statusesIn } from './support/raw-client.js'
@@ -140,6 +142,21 @@ it('the upstream has as many requests as it may; one more is 503', async () => {
   const refused = send(GET)
   await until(() => statusesIn(refused.text())).toEqual([503])
   expect(upstream.sockets.size).toBe(2)
+})
+
+it('a request that fails in the gateway gives its place back', async () => {
+  const gate = createGate({ config: defineConfig({}) })
+  const refund = () => {
+    throw new Error('broken')
+  }
+  await start({ maxClientRequests: 2, maxUpstreamConnections: 1 }, { gate: { ...gate, refund } })
+  upstream.fallSilent()
+  send(GET)
+  await until(() => upstream.received.filter(Boolean).length).toBe(1)
+  for (let request = 0; request < 2; request++) {
+    const failed = send(GET)
+    await until(() => statusesIn(failed.text())).toEqual([500])
+  }
 })
 
 describe('connections of one client', () => {

@@ -81,46 +81,46 @@ export function createAdmit({ gate, serving, bounds, log, onNoPlace }: AdmitOpti
     const address = limitedAddress(origin.path[0])
     const leaveClient = clients.enter(`${address}`)
     if (leaveClient === null) return refused(TOO_MANY_AT_ONCE)
-    const pool = findRoute(host, req.url as string)
-    // From before the decision: another configuration may come while it is waited for.
-    const letGo = pool?.hold()
-    const leaveUndecided = () => {
-      leaveClient()
-      letGo?.()
+    const leavers: Refused['leave'][] = [leaveClient]
+    const leave: Refused['leave'] = status => {
+      for (const leaveOne of leavers) leaveOne(status)
     }
-    const outcome = await enforce(req)
-    if (!outcome.allowed) {
-      const { status, decision } = outcome
-      logDenial(`${address}`, () => denialWords(status, `ip:${address}`, decision))
-      return { answer: outcome, leave: leaveUndecided }
-    }
-    const leaveDecided: Refused['leave'] = status => {
-      leaveUndecided()
-      outcome.ended?.(status)
-    }
-    if (pool === null) return refused(NO_ROUTE, leaveDecided)
-    const place = enterUpstream(pool)
-    if ('reason' in place) {
-      onNoPlace?.(place)
-      // It was never asked of the upstream, so it costs its caller nothing.
-      if (outcome.decision !== null) gate.refund(outcome.decision).catch(() => {})
-      return refused(place.refusal, leaveDecided)
-    }
-    const id = requestId(req, origin)
-    const named: HeaderField = ['X-Request-Id', id]
-    return {
-      answer: null,
-      pool,
-      place,
-      id,
-      host,
-      isPeerTrusted: origin.isPeerTrusted,
-      introduction: [...forwardedHeaders(origin, clientAddress.header), named],
-      headers: [...outcome.headers, named],
-      leave(status) {
-        leaveDecided(status)
-        place.leave()
-      },
+    try {
+      const pool = findRoute(host, req.url as string)
+      // From before the decision: another configuration may come while it is waited for.
+      if (pool !== null) leavers.push(pool.hold())
+      const outcome = await enforce(req)
+      if (!outcome.allowed) {
+        const { status, decision } = outcome
+        logDenial(`${address}`, () => denialWords(status, `ip:${address}`, decision))
+        return { answer: outcome, leave }
+      }
+      if (outcome.ended !== null) leavers.push(outcome.ended)
+      if (pool === null) return refused(NO_ROUTE, leave)
+      const place = enterUpstream(pool)
+      if ('reason' in place) {
+        onNoPlace?.(place)
+        // It was never asked of the upstream, so it costs its caller nothing.
+        if (outcome.decision !== null) gate.refund(outcome.decision).catch(() => {})
+        return refused(place.refusal, leave)
+      }
+      leavers.push(place.leave)
+      const id = requestId(req, origin)
+      const named: HeaderField = ['X-Request-Id', id]
+      return {
+        answer: null,
+        pool,
+        place,
+        id,
+        host,
+        isPeerTrusted: origin.isPeerTrusted,
+        introduction: [...forwardedHeaders(origin, clientAddress.header), named],
+        headers: [...outcome.headers, named],
+        leave,
+      }
+    } catch (error) {
+      leave(null)
+      throw error
     }
   }
 }
