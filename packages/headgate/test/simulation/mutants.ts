@@ -127,6 +127,7 @@ const forGood = (limit: Limit): Limit =>
     : { ...limit, windowUs: 10 * limit.windowUs }
 
 const BATCHED: Shape = { batch: true, leased: [] }
+const LASTING: Shape = { batch: true, leased: [], lasting: true }
 const LEASED_BUCKET: Shape = { batch: true, leased: ['leasedBucket'] }
 const LEASED: Shape = { batch: true, leased: ['leasedLog'] }
 
@@ -227,5 +228,62 @@ export const mutants: readonly Mutant[] = [
     wiring: withLimits(forGood),
     ...{ mode: 'liveness', shape: LEASED },
     complaint: /of which nothing was used any more/,
+  },
+  {
+    fault: 'places are not given back',
+    wiring: withRemote(remote => ({
+      refund(refunds) {
+        const others = refunds.filter(({ check }) => check.limit.algorithm !== 'concurrency')
+        return others.length === 0 ? Promise.resolve(refunds.map(() => 0)) : remote.refund(others)
+      },
+    })),
+    ...{ mode: 'liveness', shape: LASTING },
+    complaint: /places of .* was never given back/,
+  },
+  {
+    fault: 'places are not renewed',
+    wiring: withRemote(() => ({ renew: async renewals => renewals.map(() => true) })),
+    ...{ mode: 'liveness', shape: LASTING },
+    complaint: /places of .* expired while it was held/,
+  },
+  {
+    fault: 'places are renewed when their request is over',
+    wiring: withRemote(remote => {
+      const renewed: Parameters<typeof remote.renew>[0][number][] = []
+      return {
+        renew(renewals) {
+          const stale = renewed.slice(0, 1)
+          renewed.push(...renewals)
+          return remote.renew([...renewals, ...stale])
+        },
+      }
+    }),
+    ...{ mode: 'liveness', shape: LASTING },
+    complaint: /although its request was over/,
+  },
+  {
+    fault: 'one place more is given away than there is',
+    wiring: withLimits(limit =>
+      limit.algorithm === 'concurrency' ? { ...limit, limit: limit.limit + 1 } : limit,
+    ),
+    ...{ mode: 'safety', shape: LASTING },
+    complaint: /4 places were held at once/,
+  },
+  {
+    fault: 'an estimate is settled twice',
+    wiring: withRemote(remote => ({
+      async refund(refunds) {
+        await remote.refund(refunds)
+        return remote.refund(refunds)
+      },
+    })),
+    ...{ mode: 'safety', shape: LASTING },
+    complaint: /settled -?\d+ units of .* for nobody, or twice/,
+  },
+  {
+    fault: 'an estimate is never settled',
+    wiring: withRemote(() => ({ refund: async refunds => refunds.map(() => 0) })),
+    ...{ mode: 'liveness', shape: LASTING },
+    complaint: /estimated of .* was never settled/,
   },
 ]

@@ -1,7 +1,7 @@
 /** The policies of a run. The leased ones have keys hot enough to be leased, and time enough for a lease to be lost. */
 import type { Lease } from '../../src/engine/lease.ts'
 import type { Limit } from '../../src/engine/limit.ts'
-import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../src/policy/limits.ts'
+import { concurrency, slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../src/policy/limits.ts'
 import { type NamedLimit, parsePolicies } from '../../src/policy/policies.ts'
 import { redisKey } from '../../src/subject/key.ts'
 import type { Dice } from './dice.ts'
@@ -32,12 +32,21 @@ const LEASED = {
   },
 } as const
 
-export const POLICIES = { ...PLAIN, ...LEASED }
+/** Of requests that last: places that are held, and estimates that are settled afterwards. */
+const LASTING = {
+  places: concurrency({ limit: 3, holdFor: '1s' }),
+  estimated: slidingWindowLog({ limit: 60, window: '1s' }),
+} as const
+
+export const POLICIES = { ...PLAIN, ...LEASED, ...LASTING }
 export type PlainPolicyName = keyof typeof PLAIN
 export type LeasedPolicyName = keyof typeof LEASED
-export type PolicyName = PlainPolicyName | LeasedPolicyName
+export type LastingPolicyName = keyof typeof LASTING
+export type PolicyName = PlainPolicyName | LeasedPolicyName | LastingPolicyName
 export const PLAIN_NAMES = Object.keys(PLAIN) as [PlainPolicyName, ...PlainPolicyName[]]
 const LEASED_NAMES = Object.keys(LEASED) as [LeasedPolicyName, ...LeasedPolicyName[]]
+
+const LASTING_NAMES = Object.keys(LASTING)
 
 const PARSED = parsePolicies(POLICIES)
 const KEYS = new Map<string, readonly string[]>()
@@ -48,6 +57,8 @@ export interface Shape {
   readonly batch: boolean
   /** Policies whose hot keys are asked for; none where nothing is leased. */
   readonly leased: readonly LeasedPolicyName[]
+  /** Whether there are requests beside the others that last: with a place, or settled when they are over. */
+  readonly lasting?: boolean
 }
 
 /** Every request is a call of its own, so that a call is known to be made for one request. */
@@ -55,9 +66,19 @@ export const ONE_CALL_EACH: Shape = { batch: false, leased: [] }
 
 export function rollShape(dice: Dice): Shape {
   const batch = dice.chance(0.5)
-  if (dice.chance(0.5)) return { batch, leased: [] }
+  const leased = rollLeased(dice)
+  return { batch, leased, lasting: dice.chance(0.3) }
+}
+
+function rollLeased(dice: Dice): readonly LeasedPolicyName[] {
+  if (dice.chance(0.5)) return []
   const one = dice.pick(LEASED_NAMES)
-  return { batch, leased: dice.chance(0.7) ? [one] : [...new Set([one, dice.pick(LEASED_NAMES)])] }
+  return dice.chance(0.7) ? [one] : [...new Set([one, dice.pick(LEASED_NAMES)])]
+}
+
+/** Whether a key is of a policy whose requests last. */
+export function isLasting(key: string): boolean {
+  return LASTING_NAMES.some(name => key.includes(`:${name}.`))
 }
 
 /** Whether a call can be told to be made for one request. */

@@ -96,8 +96,8 @@ export function replyOf(question: Question, answer: Answer, nowUs: number): unkn
 /** What is left, where it was charged at the time of the call. */
 function replyToCheck(verdict: Verdict, { limit }: Check, nowUs: number): unknown {
   const { retryAfterUs, remaining, resetAfterUs, chargedAtUs } = verdict
-  // The engine does not say how many micro-tokens are left, and a list says all there is to say.
-  const isTold = limit.algorithm !== 'sliding-window-buckets' && limit.algorithm !== 'token-bucket'
+  // The engine does not say how many micro-tokens are left, and a list says all there is to say; of places it always does.
+  const isTold = limit.algorithm === 'sliding-window-log' || limit.algorithm === 'sliding-window-counter'
   if (isTold && chargedAtUs === nowUs) return remaining
   return [retryAfterUs === NEVER ? -1 : retryAfterUs, remaining, resetAfterUs, chargedAtUs ?? -1]
 }

@@ -1,5 +1,6 @@
 import { createDice } from './dice.ts'
 import { createHistory, noHistory } from './history.ts'
+import { lastingProblems, lastingRecoveryProblems } from './lasting-laws.ts'
 import { recoveryProblems, safetyProblems } from './laws.ts'
 import { givesBackWhatIsLeft, isGivenTheWhole, untouchedFromUs } from './lease-laws.ts'
 import { accountsOf } from './ledger.ts'
@@ -113,7 +114,11 @@ export async function simulate(seed: number, mode: Mode, options: SimulationOpti
     await time.runUntil(time.nowUs() + CLOSED_AFTER_US)
     const accounts = accountsOf(all, redis.records)
     problems.push(...safetyProblems(shape, all, redis, accounts))
-    if (mode === 'liveness') problems.push(...givesBackWhatIsLeft(accounts, recoveredUs))
+    problems.push(...lastingProblems(all, redis.lasting))
+    if (mode === 'liveness') {
+      problems.push(...givesBackWhatIsLeft(accounts, recoveredUs))
+      problems.push(...lastingRecoveryProblems(all, redis.lasting, recoveredUs))
+    }
     for (const each of all.filter(({ host }) => !host.dead)) {
       const timers = time.waiting(each.host, 'timer')
       if (timers > 0) problems.push(`${each.host.name} is closed and still has ${timers} timers`)

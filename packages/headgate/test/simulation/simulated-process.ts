@@ -2,6 +2,7 @@
 import type { Decision } from '../../src/decision/decision.ts'
 import { createLimiter } from '../../src/limiter/limiter.ts'
 import type { GuardEvent } from '../../src/store/guard/guard-event.ts'
+import { type LastingRecord, startLasting } from './lasting-load.ts'
 import type { Asked, Load } from './load.ts'
 import { leaseOf, POLICIES, type Shape } from './policies.ts'
 import {
@@ -46,6 +47,8 @@ export interface SimulatedProcess {
   readonly startedAtUs: number
   readonly connection: SimulatedConnection
   readonly checks: readonly CheckRecord[]
+  /** Requests that last; none where the run has no such. */
+  readonly lasting: readonly LastingRecord[]
   readonly stalls: readonly Stall[]
   readonly sent: readonly SentCall[]
   readonly events: readonly { readonly event: GuardEvent; readonly atUs: number }[]
@@ -119,7 +122,14 @@ export function startProcess(name: string, parts: ProcessParts): SimulatedProces
       if (event.type === 'breaker') history.write(name, () => `breaker ${event.state}`)
     },
   })
-  const limiter = createLimiter({ store, clock: world.clock, policies: POLICIES })
+  const limiter = createLimiter({ store, clock: world.clock, timers: world.timers, policies: POLICIES })
+  const lasting = parts.shape.lasting
+    ? startLasting({
+        ...{ time, history, host, limiter },
+        dice: dice.fork('lasting'),
+        isLoaded: () => loaded,
+      })
+    : []
 
   function request(asked: Asked): CheckRecord {
     const record: CheckRecord = {
@@ -211,7 +221,7 @@ export function startProcess(name: string, parts: ProcessParts): SimulatedProces
   }
 
   const process: SimulatedProcess = {
-    ...{ host, startedAtUs: time.nowUs(), connection, checks, stalls, sent, events },
+    ...{ host, startedAtUs: time.nowUs(), connection, checks, lasting, stalls, sent, events },
     breakers: () => Object.keys(store.health().breakers),
     liveProcesses: () => store.health().liveProcesses,
     stall(us) {

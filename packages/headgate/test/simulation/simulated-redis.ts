@@ -6,6 +6,7 @@ import type { Limit } from '../../src/engine/limit.ts'
 import type { Answer, Question } from '../../src/engine/question.ts'
 import { memoryStore } from '../../src/store/memory/memory-store.ts'
 import type { scripts } from '../../src/store/redis/scripts.gen.ts'
+import { isLasting } from './policies.ts'
 import { readDecisions, readQuestions, readRefunds, readRenewals, readReset, replyOf } from './script-call.ts'
 
 export type ScriptName = keyof typeof scripts
@@ -22,7 +23,7 @@ export interface ServerCall {
 
 /** Something that happened to a key, as the laws want to know it. */
 export interface KeyRecord {
-  readonly what: 'charge' | 'refund' | 'reset'
+  readonly what: 'charge' | 'refund' | 'reset' | 'renewal'
   readonly key: string
   readonly limit: Limit
   /** Of a refund, those that came back, of those that were to. */
@@ -68,6 +69,8 @@ const READS_STILL = /^(?:OOM|READONLY|NOREPLICAS|MISCONF)/
 
 export class SimulatedRedis {
   readonly records: KeyRecord[] = []
+  /** The same of places and of what is settled afterwards. */
+  readonly lasting: KeyRecord[] = []
   readonly beats: HeardBeat[] = []
   /** What every call is refused with, if anything. */
   refusal: string | null = null
@@ -141,7 +144,11 @@ export class SimulatedRedis {
     const { reply, records } = this.#execute(call, this.poisonedKeys)
     const when = { serverUs: this.#nowUs, trueUs: this.#trueUs() }
     this.#done.push({ call, ...when, poisoned: this.poisonedKeys, records })
-    this.records.push(...records)
+    for (const record of records) {
+      // A probe may be of a place, too, and nobody holds it.
+      if (isLasting(record.key)) this.lasting.push(record)
+      else if (record.limit.algorithm !== 'concurrency') this.records.push(record)
+    }
     if (call.script === 'heartbeat') {
       this.beats.push({ process: call.process, ...when, clockEpoch: this.#clockEpoch, lostAtUs: null })
     }
@@ -171,8 +178,14 @@ export class SimulatedRedis {
         return { reply: checks.length, records }
       }
       case 'renew': {
-        const held = this.#store.renew(readRenewals(call.keys, call.args)) as readonly boolean[]
-        return { reply: held.map(Number), records: [] }
+        const renewals = readRenewals(call.keys, call.args)
+        const held = this.#store.renew(renewals) as readonly boolean[]
+        const records = renewals
+          .filter((_, index) => held[index])
+          .map(({ check, takenAtUs }) =>
+            this.#record('renewal', check, { chargedAtUs: takenAtUs, units: check.cost }, call),
+          )
+        return { reply: held.map(Number), records }
       }
       case 'heartbeat':
         return { reply: this.#heartbeat(call.args), records: [] }

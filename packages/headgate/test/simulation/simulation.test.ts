@@ -16,6 +16,8 @@ const COMES_ACROSS: Readonly<Record<string, number>> = {
   ...{ 'breaker open': 100, 'breaker half-open': 100, 'breaker closed': 100 },
   ...{ 'shared calls': 500, 'leased allowed': 5_000, 'leases given back': 500, 'grants in part': 10 },
   ...{ 'crashes with a lease': 5, 'closed with a lease': 5, resets: 100 },
+  ...{ 'places: charge': 200, 'places: renewal': 100, 'places: refund': 100 },
+  ...{ 'estimates: charge': 500, 'estimates: refund': 100 },
 }
 
 const ONE_EACH: SimulationOptions = { shape: ONE_CALL_EACH }

@@ -41,6 +41,10 @@ export function tallyOf(
   for (const { what, alternative } of redis.records) {
     if (what === 'charge' && alternative > 0) count('grants in part')
   }
+  for (const { what, limit } of redis.lasting) {
+    const kind = limit.algorithm === 'concurrency' ? 'places' : 'estimates'
+    count(`${kind}: ${what}`)
+  }
   for (const { spendings, refunds } of accounts) {
     if (refunds.length > 0 && spendings.some(({ lease }) => lease !== null)) count('leases given back')
   }
