@@ -120,7 +120,7 @@ describe('headgate init --from', () => {
       '/else',
       '-c',
       converted,
-      '-s',
+      '--subject',
       'ip:192.0.2.1',
     ])
     expect(explained.out).toContain('policy remote_address')

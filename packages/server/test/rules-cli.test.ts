@@ -127,3 +127,25 @@ it.each([
   expect(reference).toContain(`headgate ${command.join(' ')}`)
   for (const [flag] of out.matchAll(/--[a-z-]+/g)) expect(reference).toContain(`\`${flag}`)
 })
+
+it('a short flag means the same in every command', async () => {
+  const commands = [
+    ['serve'],
+    ['rules', 'explain'],
+    ['check'],
+    ['inspect'],
+    ['reset'],
+    ['init'],
+    ['simulate'],
+  ]
+  const others = [['top'], ['doctor'], ['control', 'set'], ['override', 'set'], ['functions', 'load']]
+  const meanings = new Map<string, Set<string>>()
+  for (const command of [...commands, ...others]) {
+    const { out } = await runInProcess([...command, '--help'])
+    for (const [, short = '', long = ''] of out.matchAll(/^ {2}(-\w), (--[\w-]+)/gm)) {
+      meanings.set(short, (meanings.get(short) ?? new Set()).add(long))
+    }
+  }
+  expect([...meanings.keys()]).toContain('-s')
+  for (const [short, longs] of meanings) expect([short, ...longs]).toHaveLength(2)
+})

@@ -42,7 +42,7 @@ export function addRulesCommands(program: Command, terminal: Terminal): void {
     .argument('<method>', 'the method of the request')
     .argument('<path>', 'its path')
     .option('-c, --config <file>', 'policy file', DEFAULT_FILE)
-    .option('-s, --subject <type:id...>', 'who asks, from the most specific to the least', [SOMEBODY])
+    .option('--subject <type:id...>', 'who asks, from the most specific to the least', [SOMEBODY])
     .option('-t, --tier <name>', "the caller's tier, as a session or a key would tell it")
     .option('--scope <name>', 'what is asked for, where the path does not say')
     .allowExcessArguments(false)
