@@ -70,9 +70,17 @@ ${formatTable(
   ]),
 )}
 
-${fleet
-  .filter(({ why }) => why !== 'the limit')
-  .map(({ name, why }) => `The bound of “${name}” is ${why}.`)
-  .join(' ')}
+${boundsInWords(fleet)}
 `
+}
+
+/** Why bounds are not the limit. @param {readonly Simulated[]} fleet */
+function boundsInWords(fleet) {
+  const reasons = new Set(fleet.map(({ why }) => why).filter(why => why !== 'the limit'))
+  return [...reasons]
+    .map(reason => {
+      const names = fleet.filter(({ why }) => why === reason).map(({ name }) => `“${name}”`)
+      return `The bound of ${names.join(' and ')} is ${reason}.`
+    })
+    .join('\n')
 }
