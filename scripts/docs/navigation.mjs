@@ -33,7 +33,9 @@ export const NAVIGATION = [
   },
   {
     title: 'Redis and operation',
-    pages: ['redis', 'speed', 'failure', 'operate', 'upgrade'].map(name => `guide/${name}.md`),
+    pages: ['redis', 'speed', 'how-far-does-it-go', 'failure', 'operate', 'upgrade'].map(
+      name => `guide/${name}.md`,
+    ),
   },
   { title: 'Reference', folder: 'reference/' },
   { title: 'Decisions', folder: 'adr/' },
