@@ -42,10 +42,6 @@ export class Debts {
     this.#untilUs.set(keyOf(check), this.#clock.nowUs() + forUs)
   }
 
-  forget(check: Check): void {
-    this.#untilUs.delete(keyOf(check))
-  }
-
   /** Not for every request that finds no room: it looks at all of them. */
   #sweep(): void {
     const nowUs = this.#clock.nowUs()

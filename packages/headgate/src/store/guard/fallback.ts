@@ -124,11 +124,7 @@ export function withFallback(next: Stage, options: FallbackOptions): Stage {
     async renew(renewals) {
       return renewals.some(isHere) ? apart(renewals, local.renew, renewInStore) : renewInStore(renewals)
     },
-    async reset(checks) {
-      // Also where the store cannot be asked: whoever resets a caller means it to start anew here, too.
-      local.reset(checks)
-      await next.reset(checks)
-    },
+    reset: next.reset,
     close: next.close,
   }
 }

@@ -68,15 +68,6 @@ describe("a process's share", () => {
     expect(share.decide(question).verdicts[0]?.[0]?.remaining).toBe(24)
   })
 
-  it('a share starts anew for whoever is reset', () => {
-    const share = createLocalShare(manualClock(), () => 4)
-    const [dear, cheap] = [20, 1].map(cost => ask(slidingWindowLog({ limit: 40, window: '1m' }), cost))
-    expect(share.decide(dear as Question).charged).toBe(0)
-    expect(share.decide(cheap as Question).charged).toBe(-1)
-    share.reset((dear as Question).alternatives[0] as readonly Check[])
-    expect(share.decide(dear as Question).charged).toBe(0)
-  })
-
   it('a share takes a cost above itself but within the limit while untouched, as debt', () => {
     const clock = manualClock()
     const share = createLocalShare(clock, () => 10)

@@ -24,8 +24,6 @@ export interface LocalShare {
   renew(renewals: readonly Renewal[]): readonly boolean[]
   /** Notes what the store said is left, for when it cannot be asked. */
   remember(question: Question, answer: Answer): void
-  /** Forgets what is known and was given away here of these. */
-  reset(checks: readonly Check[]): void
 }
 
 interface Known {
@@ -122,12 +120,8 @@ export function createLocalShare(clock: Clock, liveProcesses: () => number): Loc
     return debts.leftUs(check) > 0 || !debts.hasRoom() ? NEVER : share.limit
   }
 
-  function ofShare(check: Check): Check {
-    return { ...check, limit: shareOf(check.limit, liveProcesses()) }
-  }
-
   function toOwn<Held extends Refund | Renewal>(held: Held): Held {
-    return { ...held, check: ofShare(held.check) }
+    return { ...held, check: { ...held.check, limit: shareOf(held.check.limit, liveProcesses()) } }
   }
 
   function ask(question: Question, how: 'decide' | 'peek'): Answer {
@@ -169,13 +163,6 @@ export function createLocalShare(clock: Clock, liveProcesses: () => number): Loc
     refund: refunds => local.refund(refunds.map(toOwn)) as readonly number[],
     renew: renewals => local.renew(renewals.map(toOwn)) as readonly boolean[],
     remember,
-    reset(checks) {
-      void local.reset(checks.map(ofShare))
-      for (const check of checks) {
-        known.delete(check)
-        debts.forget(check)
-      }
-    },
   }
 }
 
