@@ -1,6 +1,7 @@
 /** An endpoint of the admin port: its path, its methods, and the role that each of them needs. */
 import type { IncomingMessage } from 'node:http'
 import type { HttpAnswer } from '../http/problem.js'
+import type { Fields } from './read-fields.js'
 
 /** A role lets its caller ask for decisions, see what there is, or do everything. */
 export type Role = 'check' | 'read' | 'administer'
@@ -57,4 +58,11 @@ export function administers(answer: Answerer): Method {
 /** Answers everybody. */
 export function open(answer: OpenAnswerer): Method {
   return { needs: null, answer }
+}
+
+/** A caller with a token sets it under the token's name, and may say on whose behalf: `ada (ci)`. */
+export function signed(fields: Fields, { name }: Caller): Fields {
+  if (name === null) return fields
+  const { by = name } = fields
+  return { ...fields, by: typeof by === 'string' && by !== name ? `${by} (${name})` : by }
 }

@@ -12,10 +12,10 @@ import type {
 } from 'headgate'
 import { printable } from 'headgate/config'
 import { handleOf, isHandle } from 'headgate/statistics'
-import { administers, type Endpoint, reads } from '../admin/endpoint.js'
+import { administers, type Endpoint, reads, signed } from '../admin/endpoint.js'
+import { readFields, readObject } from '../admin/read-fields.js'
 import { RequestError } from '../admin/request-error.js'
 import { jsonAnswer } from '../http/problem.js'
-import { readFields, readObject, signed } from '../operators/operator-endpoints.js'
 import type { Figures } from './figures.js'
 import type { ShownViolation } from './violation-log.js'
 

@@ -2,9 +2,9 @@ import { isHeadgateError } from 'headgate'
 import { ConfigError, type PolicyInput } from 'headgate/config'
 import type { ArrivalSample } from 'headgate/statistics'
 import { type Endpoint, reads } from '../admin/endpoint.js'
+import { readFields } from '../admin/read-fields.js'
 import { RequestError } from '../admin/request-error.js'
 import { jsonAnswer } from '../http/problem.js'
-import { readFields } from '../operators/operator-endpoints.js'
 import { playWhatIf } from './what-if.js'
 
 export function whatIfEndpoint(arrivals: () => Promise<ArrivalSample>): Endpoint {

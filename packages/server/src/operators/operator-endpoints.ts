@@ -2,15 +2,12 @@
  * Lets operators see and change the fleet's switches and overrides over HTTP, and explains which rule speaks for a
  * request.
  */
-import type { IncomingMessage } from 'node:http'
 import type { Gate, OverrideOptions, RequestFacts, SubjectInput } from 'headgate'
 import { mismatch, shownName } from 'headgate/config'
-import { administers, type Caller, type Endpoint, reads } from '../admin/endpoint.js'
-import { readJson } from '../admin/read-json.js'
+import { administers, type Endpoint, reads, signed } from '../admin/endpoint.js'
+import { type Fields, readFields, readObject } from '../admin/read-fields.js'
 import { RequestError } from '../admin/request-error.js'
 import { jsonAnswer } from '../http/problem.js'
-
-type Fields = Readonly<Record<string, unknown>>
 
 export function operatorEndpoints(gate: Gate): readonly Endpoint[] {
   const control: Endpoint = {
@@ -63,26 +60,6 @@ export function operatorEndpoints(gate: Gate): readonly Endpoint[] {
     methods: { GET: reads(() => jsonAnswer(200, gate.counts())) },
   }
   return [control, overrides, explain, counts]
-}
-
-/** A caller with a token sets it under the token's name, and may say on whose behalf: `ada (ci)`. */
-export function signed(fields: Fields, { name }: Caller): Fields {
-  if (name === null) return fields
-  const { by = name } = fields
-  return { ...fields, by: typeof by === 'string' && by !== name ? `${by} (${name})` : by }
-}
-
-export async function readObject(req: IncomingMessage): Promise<Fields> {
-  const body = await readJson(req)
-  if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body as Fields
-  throw new RequestError(400, 'body', 'expected a JSON object')
-}
-
-export async function readFields(req: IncomingMessage, known: readonly string[]): Promise<Fields> {
-  const fields = await readObject(req)
-  const unknown = Object.keys(fields).find(key => !known.includes(key))
-  if (unknown === undefined) return fields
-  throw new RequestError(400, shownName(unknown), `expected one of ${known.join(', ')}`)
 }
 
 function refuseNonText(fields: Fields, names: readonly string[]): void {
