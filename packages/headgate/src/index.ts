@@ -57,6 +57,7 @@ export type { ClientAddress, ClientAddressOptions, ForwardedHeader } from './sub
 export { createClientAddress, limitedAddress, peerAddress } from './subject/client-address.js'
 export type {
   Ipv6Networks,
+  StoredSubject,
   Subject,
   SubjectInput,
   SubjectOptions,

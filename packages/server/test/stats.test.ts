@@ -169,25 +169,32 @@ describe('a violator', () => {
     expect((await get('/v1/violations?policy=other')).body).toMatchObject({ violations: [] })
   })
 
-  it('a violator can be inspected, overridden and reset by the handle alone', async () => {
-    const caller = { subject: 'ip:198.51.100.7' } as const
-    for (let index = 0; index < 9; index++) await gate.request(caller)
-    tick()
-    const other = handleOf(caller.subject)
-    const { body } = await get(`/v1/subjects/${other}`)
-    expect(body).toMatchObject({ subject: 'ip:198.51.…', handle: other, override: null })
-    expect(body.limits).toContainEqual(expect.objectContaining({ name: 'tier.log-1m', remaining: 0 }))
-    const override = { tier: 'big', ttl: '10m', reason: 'appeal', by: 'ada' }
-    expect((await send('PUT', `/v1/subjects/${other}/override`, override)).status).toBe(200)
-    expect((await gate.request(caller)).allowed).toBe(true)
-    const stats = (await get('/v1/stats')).body
-    expect(stats).toMatchObject({ overrides: 1 })
-    expect(stats.violators).toContainEqual(expect.objectContaining({ handle: other, overridden: true }))
-    expect((await send('DELETE', `/v1/subjects/${other}/override`)).body).toEqual({ removed: true })
-    expect((await gate.request(caller)).allowed).toBe(false)
-    expect((await send('POST', `/v1/subjects/${other}/reset`)).body).toEqual({ reset: true })
-    expect((await gate.request(caller)).allowed).toBe(true)
-  })
+  it.each([
+    ['ip:198.51.100.7', 'ip:198.51.…'],
+    // Kept as a digest, which the handle leads to.
+    ['apikey:k-1234567890', expect.stringMatching(/^apikey:/)],
+  ] as const)(
+    'a violator can be inspected, overridden and reset by the handle alone: %s',
+    async (subject, shown) => {
+      const caller = { subject }
+      for (let index = 0; index < 9; index++) await gate.request(caller)
+      tick()
+      const other = handleOf(gate.nameOf(subject))
+      const { body } = await get(`/v1/subjects/${other}`)
+      expect(body).toMatchObject({ subject: shown, handle: other, override: null })
+      expect(body.limits).toContainEqual(expect.objectContaining({ name: 'tier.log-1m', remaining: 0 }))
+      const override = { tier: 'big', ttl: '10m', reason: 'appeal', by: 'ada' }
+      expect((await send('PUT', `/v1/subjects/${other}/override`, override)).status).toBe(200)
+      expect((await gate.request(caller)).allowed).toBe(true)
+      const stats = (await get('/v1/stats')).body
+      expect(stats).toMatchObject({ overrides: 1 })
+      expect(stats.violators).toContainEqual(expect.objectContaining({ handle: other, overridden: true }))
+      expect((await send('DELETE', `/v1/subjects/${other}/override`)).body).toEqual({ removed: true })
+      expect((await gate.request(caller)).allowed).toBe(false)
+      expect((await send('POST', `/v1/subjects/${other}/reset`)).body).toEqual({ reset: true })
+      expect((await gate.request(caller)).allowed).toBe(true)
+    },
+  )
 
   it('a violator is found by its name just as well; a handle nobody has is not found', async () => {
     expect((await get('/v1/subjects/user%3A7')).body).toMatchObject({ subject: 'user:…' })

@@ -33,9 +33,11 @@ import type { Action } from '../store/stage.js'
 import type { Store } from '../store/store.js'
 import {
   createSubjectNamer,
+  type StoredSubject,
   type SubjectInput,
   type SubjectNamer,
   type SubjectOptions,
+  storedName,
 } from '../subject/subject.js'
 import { type Clock, systemClock } from '../time/clock.js'
 import { runAtOnce, runInSlices } from '../time/steps.js'
@@ -87,9 +89,9 @@ export interface Gate<PolicyName extends string = string, TierName extends strin
   /** Says what `request` would and changes nothing; `remaining` is what is left before the request. */
   peekRequest(facts: RequestFacts<TierName>): Promise<Decision>
   /** Forgets what the subject has used: of what is asked, or of all that the file keeps about it alone. */
-  reset(subject: SubjectInput, ask?: Omit<Ask<PolicyName, TierName>, 'cost'>): Promise<void>
+  reset(subject: SubjectInput | StoredSubject, ask?: Omit<Ask<PolicyName, TierName>, 'cost'>): Promise<void>
   /** All limits of a subject and their state, read from the store: rejects while that cannot be asked. */
-  inspect(subject: SubjectInput, options?: InspectOptions): Promise<Inspection>
+  inspect(subject: SubjectInput | StoredSubject, options?: InspectOptions): Promise<Inspection>
   /** Says which rules a request matches and why; asks and charges nothing. */
   explain(facts: RequestFacts<TierName>): Explanation
   /** The name a subject is stored under: a digest where the policy file or its type says that its id is a secret. */
@@ -144,6 +146,8 @@ export function createGate(options: GateOptions): Gate {
   let configLoadedAtMs = clock.unixMs()
   let nameSubject = namerFor(config)
   const nameText = (subject: string): string => nameSubject(subject as SubjectInput)
+  /** The name of a subject that an operator means. */
+  const nameMeant = (subject: unknown): string => storedName(subject) ?? nameSubject(subject as SubjectInput)
   const defaultFailure = store.onStoreFailure ?? 'local'
   const overrides = new OverrideCache(clock, warn, stored => emit?.({ type: 'override', stored }))
   let active = activateConfig(runAtOnce(compileConfig(config, nameText)), {
@@ -167,7 +171,7 @@ export function createGate(options: GateOptions): Gate {
 
   const operators = createOperators({
     store: store.control ?? memoryControl(clock),
-    nameSubject: nameText,
+    nameSubject: nameMeant,
     active: () => active,
     onControl(control) {
       const isNews = JSON.stringify(control) !== JSON.stringify(active.control)
@@ -221,10 +225,10 @@ export function createGate(options: GateOptions): Gate {
     return ask
   }
 
-  function resolveAsked(subject: SubjectInput, ask: Ask<string, string>, cost: number): Resolution {
+  function resolveAsked(subject: string, ask: Ask<string, string>, cost: number): Resolution {
     const also = parseAlso(ask).map(one => ({ subject: nameSubject(one.subject), charge: chargeOf(one) }))
     const asked = {
-      subject: nameSubject(subject),
+      subject,
       charge: chargeOf(ask),
       scope: parseScope(ask.scope),
       cost,
@@ -299,7 +303,7 @@ export function createGate(options: GateOptions): Gate {
     subjectOf: subject => subject as string,
     resolve(subject, ask) {
       const cost = ask?.cost === undefined ? 1 : parseCost(ask.cost)
-      return resolvedBy(resolveAsked(subject, ask, cost))
+      return resolvedBy(resolveAsked(nameSubject(subject), ask, cost))
     },
   })
 
@@ -336,7 +340,7 @@ export function createGate(options: GateOptions): Gate {
       door.refuseClosed()
       if (options.tier !== undefined) chargeOf({ tier: options.tier })
       const inspector = { active, budgets, stage, nowUs: clock.nowUs(), fleet: store.control?.fleet }
-      return inspect(inspector, nameSubject(subject), options)
+      return inspect(inspector, nameMeant(subject), options)
     },
     async refund(decision, units) {
       door.refuseClosed()
@@ -354,8 +358,8 @@ export function createGate(options: GateOptions): Gate {
       door.refuseClosed()
       const states =
         ask === undefined
-          ? ownStates({ active, nowUs: clock.nowUs() }, nameSubject(subject))
-          : resolveAsked(subject, ask as Ask<string, string>, 0).levels.flatMap(statesOf)
+          ? ownStates({ active, nowUs: clock.nowUs() }, nameMeant(subject))
+          : resolveAsked(nameMeant(subject), ask as Ask<string, string>, 0).levels.flatMap(statesOf)
       comparison.reset(states)
       await stage.reset(states)
     },

@@ -7,9 +7,9 @@ import type { ActiveConfig } from '../policy/active-config.js'
 import type { ConfiguredPolicy } from '../policy/configured-policy.js'
 import { type Control, controlFields, NORMAL, readControl } from '../policy/control.js'
 import {
+  type MeantTarget,
   type Override,
   type OverrideOptions,
-  type OverrideTarget,
   parseOverride,
   parseTarget,
   targetKey,
@@ -37,12 +37,12 @@ export interface OverridesApi {
   /** For every process, within a second; in this one at once. Takes the place of an older one for the same target. */
   set(override: OverrideOptions): Promise<void>
   /** Whether there was one. */
-  remove(target: OverrideTarget): Promise<boolean>
+  remove(target: MeantTarget): Promise<boolean>
 }
 
 export interface OperatorsOptions {
   readonly store: ControlStore
-  readonly nameSubject: (subject: string) => string
+  readonly nameSubject: (subject: unknown) => string
   /** The active configuration, which says which names exist. */
   readonly active: () => ActiveConfig
   /** Told of other switches than before. */

@@ -1,5 +1,6 @@
 import { type HeadgateError, unexpected } from '../errors/headgate-error.js'
 import { shownName } from '../errors/shown-text.js'
+import type { StoredSubject } from '../subject/subject.js'
 import type { Duration } from './durations.js'
 import { parseDurationUs } from './durations.js'
 import { parseUnits } from './limits.js'
@@ -17,8 +18,11 @@ export type Replacement =
 /** Whose numbers are replaced: a subject's on the caller's level, or a rule's on its own. */
 export type OverrideTarget = { readonly subject: string } | { readonly rule: string }
 
+/** The same as an operator may write it. */
+export type MeantTarget = { readonly subject: string | StoredSubject } | { readonly rule: string }
+
 /** An override as it is asked for. It always ends by itself. */
-export type OverrideOptions = OverrideTarget &
+export type OverrideOptions = MeantTarget &
   Replacement & {
     readonly ttl: Duration
     /** The operator who set it. */
@@ -45,7 +49,7 @@ const FIELDS = ['subject', 'rule', ...KINDS, 'ttl', 'by', 'reason']
 /** Turns an override into what is stored, and for how long; refuses mistakes by name. */
 export function parseOverride(
   options: OverrideOptions,
-  nameSubject: (subject: string) => string,
+  nameSubject: (subject: unknown) => string,
 ): { readonly target: string; readonly stored: StoredOverride; readonly ttlMs: number } {
   const given = (typeof options === 'object' && options !== null ? options : {}) as Record<string, unknown>
   const unknown = Object.keys(given).find(key => !FIELDS.includes(key))
@@ -85,13 +89,13 @@ export function targetKey(target: OverrideTarget): string {
 /** The target of an override: a subject, by the name it is stored under, or a rule. */
 export function parseTarget(
   given: Readonly<Record<string, unknown>>,
-  nameSubject: (subject: string) => string,
+  nameSubject: (subject: unknown) => string,
 ): OverrideTarget {
   const { subject, rule } = given
   if ((subject === undefined) === (rule === undefined)) {
     throw invalid('target', 'either a subject or a rule', subject === undefined ? 'neither' : 'both')
   }
-  if (subject !== undefined) return { subject: nameSubject(subject as string) }
+  if (subject !== undefined) return { subject: nameSubject(subject) }
   return { rule: parseText(rule, 'rule') }
 }
 

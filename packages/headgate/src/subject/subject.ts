@@ -13,6 +13,20 @@ export interface Subject {
 /** A subject as it may be written: `{ type: 'user', id: '42' }` or `'user:42'`. */
 export type SubjectInput = Subject | `${string}:${string}`
 
+/**
+ * A subject by the name it is stored under, as `nameOf` gives it. For operators alone: whoever could ask by it would act
+ * as the subject of any digest they know.
+ */
+export interface StoredSubject {
+  readonly stored: string
+}
+
+/** The name in a `StoredSubject`; null for anything else. */
+export function storedName(subject: unknown): string | null {
+  const stored = subject instanceof Object && 'stored' in subject ? subject.stored : undefined
+  return typeof stored === 'string' && stored.indexOf(':') > 0 ? stored : null
+}
+
 export interface SubjectOptions {
   /** Key of the hash under which secrets are stored; give every process the same one. */
   readonly secret?: string

@@ -8,6 +8,7 @@ import type {
   InspectOptions,
   Override,
   OverrideOptions,
+  StoredSubject,
   SubjectInput,
 } from 'headgate'
 import { printable } from 'headgate/config'
@@ -30,16 +31,16 @@ const PATH = /^\/v1\/subjects\/([^/?]+)(?:\/(reset|override))?(?:\?|$)/
 const SHOWN_VIOLATIONS = 20
 
 export function subjectEndpoints(gate: Gate, figures: Figures): readonly Endpoint[] {
-  /** Reads the subject in a path. Throws where the path is not for `action`. */
-  function subjectOf(req: IncomingMessage, action: 'reset' | 'override' | undefined): SubjectInput {
+  /** Reads the subject in a path, by the name it is stored under. Throws where the path is not for `action`. */
+  function subjectOf(req: IncomingMessage, action: 'reset' | 'override' | undefined): StoredSubject {
     const [, name, asked] = PATH.exec(req.url ?? '') ?? []
     if (name === undefined || asked !== action) {
       const expected = `/v1/subjects/<subject>${action === undefined ? '' : `/${action}`}`
       throw new RequestError(404, 'path', `expected ${expected}`)
     }
     const text = decoded(name)
-    const subject = figures.subjectOf(text)
-    if (subject !== null) return subject as SubjectInput
+    const stored = isHandle(text) ? figures.subjectOf(text) : gate.nameOf(text as SubjectInput)
+    if (stored !== null) return { stored }
     throw new RequestError(404, 'subject', `no subject of handle ${text} has been denied lately`)
   }
 
@@ -61,7 +62,7 @@ export function subjectEndpoints(gate: Gate, figures: Figures): readonly Endpoin
 
   async function inspect(req: IncomingMessage) {
     const asked = subjectOf(req, undefined)
-    const { subject, text, ...inspection } = await gate.inspect(asked, lastTier(handleOf(asked as string)))
+    const { subject, text, ...inspection } = await gate.inspect(asked, lastTier(handleOf(asked.stored)))
     const handle = handleOf(subject)
     const override = gate.overrides.list().find(one => 'subject' in one && one.subject === subject) ?? null
     const shown: ShownSubject = {
@@ -83,7 +84,7 @@ export function subjectEndpoints(gate: Gate, figures: Figures): readonly Endpoin
           const subject = subjectOf(req, 'reset')
           const ask = await readFields(req, ['policy', 'tier', 'scope'])
           await gate.reset(subject, Object.keys(ask).length === 0 ? undefined : (ask as Ask<string, string>))
-          return { ...jsonAnswer(200, { reset: true }), change: `reset ${figures.show(subject as string)}` }
+          return { ...jsonAnswer(200, { reset: true }), change: `reset ${figures.show(subject.stored)}` }
         }),
         PUT: administers(async (req, caller) => {
           const subject = subjectOf(req, 'override')
@@ -91,14 +92,14 @@ export function subjectEndpoints(gate: Gate, figures: Figures): readonly Endpoin
             Record<string, unknown>
           >
           await gate.overrides.set(asked as unknown as OverrideOptions)
-          const shown = figures.show(subject as string)
+          const shown = figures.show(subject.stored)
           const change = `set an override of ${shown} for ${asked.ttl}: ${asked.reason}`
           return { ...jsonAnswer(200, { override: { ...asked, subject: shown } }), change }
         }),
         DELETE: administers(async req => {
           const subject = subjectOf(req, 'override')
-          const removed = await gate.overrides.remove({ subject: subject as string })
-          const change = `removed the override of ${figures.show(subject as string)}`
+          const removed = await gate.overrides.remove({ subject })
+          const change = `removed the override of ${figures.show(subject.stored)}`
           return { ...jsonAnswer(200, { removed }), ...(removed && { change }) }
         }),
       },
