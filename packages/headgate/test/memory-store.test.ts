@@ -19,6 +19,8 @@ import type { Store } from '../src/store/store.js'
 import type { SubjectInput } from '../src/subject/subject.js'
 import { CASES_START_US, manualClock } from '../src/testing/manual-clock.js'
 
+const MANY_KEYS = process.env.HEADGATE_LONG === '1' ? 10_000_000 : 2_000_000
+
 const LIMITS = {
   'a.log': slidingWindowLog({ limit: 4, window: '1s' }),
   'a.counter': slidingWindowCounter({ limit: 5, window: '1s' }),
@@ -440,7 +442,7 @@ describe('in a process of its own, the embedded store', () => {
     return stdout
   }
 
-  it('the embedded store stays within 250 MB through ten million keys', async () => {
+  it('the embedded store stays within 250 MB through millions of keys', async () => {
     const out = await script(`
       let nowUs = ${CASES_START_US}
       const store = memoryStore({ clock: { nowUs: () => nowUs, unixMs: () => 0 } })
@@ -450,7 +452,7 @@ describe('in a process of its own, the embedded store', () => {
         slidingWindowLog({ limit: 5, window: '1s' }),
       ]
       let largest = 0
-      for (let count = 0; count < 10_000_000; count++) {
+      for (let count = 0; count < ${MANY_KEYS}; count++) {
         // Half as many keys live in a window as there are places.
         if (count % 10 === 0) nowUs += 200
         const limit = limits[count % 3]

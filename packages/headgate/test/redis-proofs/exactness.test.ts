@@ -21,7 +21,7 @@ import {
 import { runWorkers, type SaturateReport } from './workers.ts'
 
 const LONG = process.env.HEADGATE_LONG === '1'
-const DURATION_MS = LONG ? 60_000 : 10_000
+const DURATION_MS = LONG ? 60_000 : 6_000
 const PROCESSES = 8
 const IN_FLIGHT = 16
 /** How much of what the windows after the first admission could have held was used. */

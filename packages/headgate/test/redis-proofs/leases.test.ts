@@ -11,7 +11,7 @@ import { type RedisProcess, startRedis } from '../support/redis-process.ts'
 import { mostInAnyWindow } from './bounds.ts'
 import { type LeaseReport, runWorkers } from './workers.ts'
 
-const DURATION_MS = process.env.HEADGATE_LONG === '1' ? 60_000 : 16_000
+const DURATION_MS = process.env.HEADGATE_LONG === '1' ? 60_000 : 10_000
 const PROCESSES = 8
 const WINDOW_US = 4_000_000
 const UNITS = 2_000
