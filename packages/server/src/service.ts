@@ -52,6 +52,8 @@ export interface ServiceOptions extends FrontOptions, DecidingOptions {
 /** A gateway and a decision API that are listening. */
 export interface Service extends Pick<Front, 'gatewayUrl' | 'grpcAddress' | 'upstreamUrl' | 'apply'> {
   readonly adminUrl: string
+  /** Null where the page has not been built. */
+  readonly dashboardUrl: string | null
   /** The decision that a client would get with its first request. */
   readonly example: Decision
   /** Stops accepting, finishes what is under way and closes everything, within five seconds. */
@@ -102,13 +104,15 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     closers.push(() => closeApi(API_STOP_WITHIN_MS), front.stop)
     const adminPort = await listen(api, { ...admin, hostFlag: '--admin-host', portFlag: '--admin-port' })
     const { gatewayUrl, grpcAddress, upstreamUrl } = front
+    const adminUrl = urlOf(admin.host, adminPort)
     return {
       ...{ gatewayUrl, grpcAddress, upstreamUrl, stop },
       async apply(changed) {
         await front.apply(changed)
         inForce = changed
       },
-      adminUrl: urlOf(admin.host, adminPort),
+      adminUrl,
+      dashboardUrl: page.length === 0 ? null : `${adminUrl}/`,
       example: await gate.peek(NOBODY, config.default),
     }
   } catch (error) {

@@ -171,6 +171,7 @@ describe('headgate serve', () => {
       `prometheus:read:file:${join(folder, 'read')}`,
     )
     expect(stdout()).toMatch(/decision API +http:\/\/0\.0\.0\.0:\d+ {2}\(with a token\)/)
+    expect(stdout()).toContain(`  dashboard     ${adminUrl}/\n`)
     const server = ['--server', adminUrl.replace('0.0.0.0', '127.0.0.1')]
     const set = [
       'override',

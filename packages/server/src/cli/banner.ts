@@ -26,6 +26,7 @@ export function banner(service: Service, { isDemo, limits, isOpen, workers }: Ba
     '',
     `  gateway       ${service.gatewayUrl}  ->  ${service.upstreamUrl}${isDemo ? ' (built-in demo)' : ''}`,
     `  decision API  ${service.adminUrl}  (${isOpen ? 'this machine only' : 'with a token'})`,
+    ...(service.dashboardUrl === null ? [] : [`  dashboard     ${service.dashboardUrl}`]),
     ...(service.grpcAddress === null ? [] : [`  Envoy gRPC    ${service.grpcAddress}`]),
     `  limits        each client address: ${ruleWords(example)}`,
     '',

@@ -37,6 +37,8 @@ export interface Parts {
 }
 
 const CONNECT_WITHIN_MS = 5_000
+/** A Redis that takes longer is told of: whoever started the server sees why it does not listen yet. */
+const SILENT_FOR_MS = 300
 
 /** Opens them as the flags say. `worker` is the number of the one this process is; null if it is none. */
 export async function openParts(
@@ -76,7 +78,9 @@ export async function openParts(
       logger,
     })
     if (store === undefined) return { live, isDemo, limits: 'kept in this process', options }
-    return { live, isDemo, limits: await firstConnection(store), options: { ...options, store } }
+    // The supervisor of workers says it once for all.
+    const tell = worker === null ? log : () => {}
+    return { live, isDemo, limits: await firstConnection(store, tell), options: { ...options, store } }
   } catch (error) {
     live.close()
     throw error
@@ -91,9 +95,12 @@ function hasUpstream({ upstream, routes }: Config): boolean {
  * Waits for Redis, so that the first requests are decided there. A Redis that is away holds nobody up for long: until it
  * comes, each request is decided by its failure mode.
  */
-async function firstConnection(store: RedisStore): Promise<string> {
-  if (await store.ready({ timeoutMs: CONNECT_WITHIN_MS })) return 'shared through Redis'
-  return `shared through Redis, which has not answered within ${CONNECT_WITHIN_MS / 1000} s: until it does, each request is decided without it`
+async function firstConnection(store: RedisStore, tell: (message: string) => void): Promise<string> {
+  const shared = 'shared through Redis'
+  if (await store.ready({ timeoutMs: SILENT_FOR_MS })) return shared
+  tell(`waiting up to ${CONNECT_WITHIN_MS / 1000} s for Redis, which has not answered yet`)
+  if (await store.ready({ timeoutMs: CONNECT_WITHIN_MS - SILENT_FOR_MS })) return shared
+  return `${shared}, which has not answered within ${CONNECT_WITHIN_MS / 1000} s: until it does, each request is decided without it`
 }
 
 /** Where the flag, then the environment, says Redis is. Null: the limits are kept in this process. */
