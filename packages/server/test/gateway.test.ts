@@ -71,7 +71,7 @@ describe('what the limiter says', () => {
     expect(await denied.json()).toMatchObject({ status: 429, 'violated-policies': ['api.log-1m'] })
     // Three denials, one line.
     expect(logged).toEqual([
-      expect.stringMatching(/^429 for ip:127\.0\.0\.1: api allows 2 a minute; next in \d+ s$/),
+      expect.stringMatching(/^429 for ip:127\.0\.0\.1: policy api allows 2 a minute; next in \d+ s$/),
     ])
   })
 

@@ -40,7 +40,7 @@ describe('headgate serve with the quickstart', () => {
     expect(Number(denied.headers.get('retry-after'))).toBeGreaterThan(0)
     expect(await denied.json()).toMatchObject({ status: 429, tier: 'anonymous', remaining: 0 })
     expect(stdout()).toMatch(
-      /^429 for ip:127\.0\.0\.1: anonymous allows 10 a minute, 20 at once; next in \d+ s$/m,
+      /^429 for ip:127\.0\.0\.1: tier anonymous allows 10 a minute, 20 at once; next in \d+ s$/m,
     )
 
     const checked = await fetch(`${adminUrl}/v1/check`, {

@@ -64,6 +64,15 @@ describe.each(places)('at %s', place => {
     expect((await run(place, ...login)).code).toBe(5)
   })
 
+  it('check blames the policy of the rule that denied, not the tier of the caller', async () => {
+    const login = ['check', 'user:4', '--method', 'POST', '--path', '/login', '--tier', 'free']
+    expect((await run(place, ...login)).code).toBe(0)
+    expect(await run(place, ...login)).toMatchObject({
+      code: 5,
+      out: expect.stringMatching(/^denied by policy login: limit-exceeded, next in \d+ s\n$/),
+    })
+  })
+
   it('inspect says what is used and under which key, and reset forgets it', async () => {
     await run(place, 'check', 'user:3', '--policy', 'api')
     const { code, out } = await run(place, 'inspect', 'user:3')

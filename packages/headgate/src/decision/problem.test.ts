@@ -1,7 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { parseList } from 'structured-headers'
 import { describe, expect, it } from 'vitest'
+import { defineConfig } from '../config.js'
 import {
+  concurrency,
+  createGate,
   createLimiter,
   decisionHeaders,
   decisionProblem,
@@ -101,6 +104,32 @@ describe('the problem of a denial', () => {
     const { body } = decisionProblem(await limiter.check('ip:192.0.2.1', { tier: 'anonymous' }))
     expect(body.detail).toBe('Limit of 10 requests per 1m for tier anonymous is used up; try again in 60 s.')
     expect(body).toMatchObject({ policy: 'tier', tier: 'anonymous', limit: 10, remaining: 0 })
+  })
+
+  it('the problem blames the policy of the rule that denied, and not the tier of the caller', async () => {
+    const config = defineConfig({
+      policies: { login: slidingWindowLog({ limit: 1, window: '1m' }), uploads: concurrency({ limit: 1 }) },
+      rules: [
+        { match: { path: '/login' }, policy: 'login' },
+        { match: { path: '/uploads' }, policy: 'uploads' },
+      ],
+    })
+    const gate = createGate({ config })
+    const denialOf = async (path: string) => {
+      const request = { subject: 'ip:192.0.2.1', method: 'POST', path } as const
+      await gate.request(request)
+      return gate.request(request)
+    }
+    const login = await denialOf('/login')
+    expect(login).toMatchObject({ policy: 'login', tier: 'anonymous' })
+    expect(decisionProblem(login).body.detail).toMatch(
+      /^Limit of 1 requests per 1m for policy login is used up/,
+    )
+    expect(decisionProblem(login, { hide: ['policy'] }).body.detail).toContain('for this caller is used up')
+    expect(decisionProblem(login, { hide: ['tier'] }).body.detail).toContain('for policy login is used up')
+    expect(decisionProblem(await denialOf('/uploads')).body.detail).toMatch(
+      /^1 request is under way, as many as policy uploads allows at once/,
+    )
   })
 
   it('the problem says that no waiting helps a cost above the capacity, or a ban', async () => {

@@ -1,5 +1,6 @@
 import { HeadgateError } from '../errors/headgate-error.js'
 import { formatDurationUs } from '../policy/durations.js'
+import { TIER_POLICY } from '../policy/policies.js'
 import { advertisedLimit, retryAfterSeconds } from './advertised.js'
 import type { Decision } from './decision.js'
 import { type HeaderField, printable } from './header-field.js'
@@ -121,8 +122,9 @@ function exceededDetail(
 }
 
 function whoseLimit({ policy, tier }: Decision, hide: readonly HideableName[]): string {
-  if (hide.includes(tier === null ? 'policy' : 'tier')) return 'this caller'
-  return tier === null ? `policy ${policy}` : `tier ${tier}`
+  const isOfTier = policy === TIER_POLICY
+  if (hide.includes(isOfTier ? 'tier' : 'policy')) return 'this caller'
+  return isOfTier ? `tier ${tier}` : `policy ${policy}`
 }
 
 function advice(decision: Decision, { laterByMs }: Required<ResponseOptions>): string {

@@ -43,7 +43,7 @@ export interface NamedLimit {
 // Printable in an HTTP structured header and in a Redis key without any escaping.
 const NAME = /^[A-Za-z0-9_-]{1,32}$/
 /** All tiers share it, so that a caller who changes tier keeps what was used. */
-const TIER_POLICY = 'tier'
+export const TIER_POLICY = 'tier'
 
 const ALGORITHMS: ReadonlySet<unknown> = new Set<Limit['algorithm']>([
   'sliding-window-log',

@@ -1,5 +1,5 @@
 import type { Decision } from 'headgate'
-import { quotaWords } from '../gateway/quota-words.js'
+import { limitOwner, quotaWords } from '../gateway/quota-words.js'
 import type { Service } from '../service.js'
 import { readVersion } from './version.js'
 
@@ -36,10 +36,9 @@ export function banner(service: Service, { isDemo, limits, isOpen, workers }: Ba
 }
 
 function ruleWords(example: Decision): string {
-  const rule = example.tier === null ? `policy ${example.policy}` : `tier ${example.tier}`
   // A burst is two limits with one quota; it is told once.
   const quotas = new Set(example.verdicts.map(verdict => quotaWords(verdict.quota)))
-  return `${rule}, ${[...quotas].join('; ') || 'unlimited'}`
+  return `${limitOwner(example)}, ${[...quotas].join('; ') || 'unlimited'}`
 }
 
 function trial(url: string, example: Decision): string[] {

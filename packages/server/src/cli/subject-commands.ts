@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import type { Ask, SubjectInput } from 'headgate'
 import { printable } from 'headgate/config'
 import { isHandle } from 'headgate/statistics'
+import { limitOwner } from '../gateway/quota-words.js'
 import type { DecisionValue, Question } from '../operators/operator-client.js'
 import { numberOf } from './number-options.js'
 import { answer, at, type PlaceFlags, withOperatorClient } from './place.js'
@@ -128,17 +129,9 @@ function questionOf(subject: SubjectInput, flags: CheckFlags): Question {
 }
 
 /** `allowed: 9 of 10 left by policy api, whole again in 60 s`. */
-function decisionWords({
-  allowed,
-  limit,
-  remaining,
-  retryAfterMs,
-  resetAfterMs,
-  policy,
-  tier,
-  reason,
-}: DecisionValue): string {
-  const whose = tier === null ? `policy ${policy}` : `tier ${tier}`
+function decisionWords(decision: DecisionValue): string {
+  const { allowed, limit, remaining, retryAfterMs, resetAfterMs, reason } = decision
+  const whose = limitOwner(decision)
   if (allowed) {
     if (limit === null || !Number.isFinite(limit)) return `allowed: ${reason}`
     return `allowed: ${remaining} of ${limit} left by ${whose}, whole again in ${seconds(resetAfterMs)}`

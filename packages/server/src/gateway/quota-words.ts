@@ -15,9 +15,12 @@ export function quotaWords({ limit, windowUs, burst, unit }: Quota): string {
   return `${limit.toLocaleString('en')} ${period}${atOnce}`
 }
 
-/** Names the tier or the policy that set the limit. */
-function ruleName({ tier, policy }: Pick<Decision, 'tier' | 'policy'>): string {
-  return tier ?? policy
+/** The limits of all tiers have this policy. */
+const OF_TIERS = 'tier'
+
+/** Names whose limit decided: `tier free`, or `policy login` of a rule, whichever tier the caller has. */
+export function limitOwner({ tier, policy }: Pick<Decision, 'tier' | 'policy'>): string {
+  return policy === OF_TIERS ? `tier ${tier}` : `policy ${policy}`
 }
 
 /** Why a subject was denied with this status, on one line. */
@@ -25,5 +28,5 @@ export function denialWords(status: number, subject: string, decision: Decision)
   const { binding, retryAfterMs } = decision
   const allows = binding === null ? 'cannot be checked at the moment' : `allows ${quotaWords(binding.quota)}`
   const next = retryAfterMs === null ? 'no waiting helps' : `next in ${Math.ceil(retryAfterMs / 1000)} s`
-  return `${status} for ${subject}: ${ruleName(decision)} ${allows}; ${next}`
+  return `${status} for ${subject}: ${limitOwner(decision)} ${allows}; ${next}`
 }
