@@ -10,12 +10,15 @@ import { parseArgs } from 'node:util'
 import { measureHeap } from './measure/heap.js'
 import { IN_FLIGHT } from './measure/loops.js'
 import { measureSpeed } from './measure/speed.js'
+import { helpIfAsked } from './report/help.js'
 import { toMarkdown } from './report/markdown.js'
 import { createProgress } from './report/progress.js'
 import { toSpeedResult } from './report/results.js'
 import { judge } from './report/targets.js'
 import { writeResults } from './report/write.js'
 import { WORKLOAD_IDS, WORKLOADS } from './workloads.js'
+
+helpIfAsked(import.meta.url)
 
 const FULL = { rounds: 15, scale: 1, heapKeys: 1_000_000 }
 const QUICK = { rounds: 3, scale: 0.2, heapKeys: 125_000 }

@@ -10,7 +10,10 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { helpIfAsked } from './report/help.js'
 import { ratioOf, spreadOf } from './report/statistics.js'
+
+helpIfAsked(import.meta.url)
 
 const { values: options } = parseArgs({ options: { quick: { type: 'boolean', default: false } } })
 const ROUNDS = options.quick ? 9 : 31

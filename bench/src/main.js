@@ -10,6 +10,9 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { helpIfAsked } from './report/help.js'
+
+helpIfAsked(import.meta.url)
 
 const PARTS = {
   embedded: './embedded.js',

@@ -9,7 +9,10 @@
 import { parseArgs } from 'node:util'
 import { createGate, createLimiter, slidingWindowCounter } from 'headgate'
 import { defineConfig } from 'headgate/config'
+import { helpIfAsked } from './report/help.js'
 import { ratioOf, spreadOf } from './report/statistics.js'
+
+helpIfAsked(import.meta.url)
 
 const { values: options } = parseArgs({ options: { quick: { type: 'boolean', default: false } } })
 const ROUNDS = options.quick ? 9 : 41

@@ -13,7 +13,10 @@ import { redisStore } from 'headgate/redis'
 import { createStatistics } from 'headgate/statistics'
 import { createClient } from 'redis'
 import { startServer } from './redis/server.js'
+import { helpIfAsked } from './report/help.js'
 import { ratioOf, spreadOf } from './report/statistics.js'
+
+helpIfAsked(import.meta.url)
 
 const { values: options } = parseArgs({ options: { quick: { type: 'boolean', default: false } } })
 const PAIRS = options.quick ? 2 : 8

@@ -12,7 +12,10 @@ import { adaptiveConcurrency } from 'headgate/outbound'
 import { redisStore } from 'headgate/redis'
 import { createClient } from 'redis'
 import { startServer } from './redis/server.js'
+import { helpIfAsked } from './report/help.js'
 import { ratioOf, spreadOf } from './report/statistics.js'
+
+helpIfAsked(import.meta.url)
 
 const { values: options } = parseArgs({ options: { quick: { type: 'boolean', default: false } } })
 const ROUNDS = options.quick ? 9 : 29

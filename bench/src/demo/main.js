@@ -2,12 +2,13 @@
  * `npm run demo`: two gateways with one Redis in front of three apps, callers who behave and callers who do not, and a
  * Redis that is frozen on the way. Ends by itself and leaves nothing running.
  *
- *   npm run demo                    about a minute
- *   npm run demo -- --seconds 300   longer, to look around in the dashboard
- *   npm run demo -- --no-open       does not open a browser
+ *   npm run demo                              about a minute
+ *   npm run demo -- --seconds 300             longer, to look around in the dashboard: from 6 to 3600, otherwise 50
+ *   npm run demo -- --seconds 12 --no-open    a short one that does not open a browser
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
+import { helpIfAsked } from '../report/help.js'
 import { CLIENTS, WARM_UP } from './cast.js'
 import { coloursFor } from './colours.js'
 import { openBrowser } from './open-browser.js'
@@ -17,6 +18,8 @@ import { setUp } from './stage.js'
 import { summaryText, verdicts } from './summary.js'
 import { Tally } from './tally.js'
 import { runTraffic } from './traffic.js'
+
+helpIfAsked(import.meta.url)
 
 const [LEAST_SECONDS, MOST_SECONDS] = [6, 3_600]
 const DRAW_EVERY_MS = 250

@@ -9,9 +9,12 @@ import { register } from 'node:module'
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
 import { redisVersion } from '../redis/server.js'
+import { helpIfAsked } from '../report/help.js'
 import { formatTable } from '../report/table.js'
 import { CONTESTANTS } from './contestants.js'
 import { FAULT_MS, RULE, SUBJECTS, throughFault } from './measure.js'
+
+helpIfAsked(import.meta.url)
 
 // The servers and the proxy of the tests, which are TypeScript.
 register('../../../packages/headgate/test/faults/ts-loader.mjs', import.meta.url)

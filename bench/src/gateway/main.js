@@ -1,11 +1,17 @@
 /**
  * `npm run bench:gateway`: the gateway beside the plainest proxy Node has and beside nginx, before one upstream. Rounds
- * are interleaved, shares are taken within a round. Writes docs/reference/gateway-bench.md; `--quick` for a first look.
+ * are interleaved, shares are taken within a round.
+ *
+ *   npm run bench:gateway              a minute and a half; writes docs/reference/gateway-bench.md
+ *   npm run bench:gateway -- --quick   a first look
  */
 import { writeFileSync } from 'node:fs'
 import { cpus, loadavg } from 'node:os'
 import { Child } from '../measure/child.js'
+import { helpIfAsked } from '../report/help.js'
 import { startGateway, startNginx, startNode } from './proxies.js'
+
+helpIfAsked(import.meta.url)
 
 /** @typedef {{ rps: number, p99Ms: number, cpuUs: number }} Round */
 

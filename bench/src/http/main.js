@@ -10,12 +10,15 @@
 import { availableParallelism, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
 import { redisVersion, startServer } from '../redis/server.js'
+import { helpIfAsked } from '../report/help.js'
 import { createProgress } from '../report/progress.js'
 import { writeResults } from '../report/write.js'
 import { httpChart } from './chart.js'
 import { toMarkdown } from './markdown.js'
 import { judge, toRows } from './results.js'
 import { loadInRounds } from './rounds.js'
+
+helpIfAsked(import.meta.url)
 
 const FULL = { rounds: 5, seconds: 0.5, warmUpRequests: 20_000 }
 const QUICK = { rounds: 1, seconds: 0.5, warmUpRequests: 5_000 }

@@ -6,16 +6,26 @@
  *   npm run load -- --connections 10000
  *   npm run load -- --seconds 5           a first look: prints, and writes only the report that --html names
  *
+ *   --seconds      2 to 3600, otherwise 60; measured after a warm-up
+ *   --rate         requests a second in all: 20 to 50000, otherwise 2000 or as many as keep the connections open
+ *   --users        20 to 10000, otherwise 1000
+ *   --connections  20 to 20000, otherwise one for each user
+ *   --gateways     processes that share the Redis: 1 to 16, otherwise 1
+ *   --html         the file that the report is written to
+ *
  * Exit code 1 if a target was missed.
  */
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { availableParallelism, loadavg } from 'node:os'
 import { redisVersion } from '../redis/server.js'
+import { helpIfAsked } from '../report/help.js'
 import { createProgress } from '../report/progress.js'
 import { htmlReport } from './html.js'
 import { loadPage } from './markdown.js'
 import { readOptions } from './options.js'
 import { runLoad } from './run.js'
+
+helpIfAsked(import.meta.url)
 
 /** A shorter one says too little to be kept. */
 const KEPT_FROM_SECONDS = 60

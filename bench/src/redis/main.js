@@ -8,6 +8,7 @@
  */
 import { availableParallelism, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
+import { helpIfAsked } from '../report/help.js'
 import { createProgress } from '../report/progress.js'
 import { writeResults } from '../report/write.js'
 import { measureArrivals } from './arrivals.js'
@@ -24,6 +25,8 @@ import { Field, runRounds } from './rounds.js'
 import { measureScaling } from './scaling.js'
 import { redisVersion, startServer } from './server.js'
 import { TITLES, WORKLOAD_IDS } from './workloads.js'
+
+helpIfAsked(import.meta.url)
 
 /** With 512 in flight every client is shown; with fewer, the one that each library is quickest with. */
 const FULL = {

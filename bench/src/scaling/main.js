@@ -13,9 +13,12 @@ import { availableParallelism, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
 import { HEADGATE, measureCluster, measureTarget } from '../redis/scaling.js'
 import { redisVersion, startServer } from '../redis/server.js'
+import { helpIfAsked } from '../report/help.js'
 import { createProgress } from '../report/progress.js'
 import { scalingPage } from './markdown.js'
 import { simulateAll } from './simulate.js'
+
+helpIfAsked(import.meta.url)
 
 const PAGE = new URL('../../../docs/reference/scaling.md', import.meta.url)
 const PRIMARIES = [1, 2, 3]

@@ -14,10 +14,13 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { latenciesOf } from '../redis/latencies.js'
 import { redisVersion, startServer } from '../redis/server.js'
+import { helpIfAsked } from '../report/help.js'
 import { ratioOf, spreadOf } from '../report/statistics.js'
 import { writeResults } from '../report/write.js'
 import { grpcCaller, loadGrpc, loadHttp, openLoop, rateLimitRequest } from './loads.js'
 import { toMarkdown } from './markdown.js'
+
+helpIfAsked(import.meta.url)
 
 const { values: options } = parseArgs({
   options: { quick: { type: 'boolean', default: false }, strict: { type: 'boolean', default: false } },

@@ -2,7 +2,7 @@
  * `npm run soak`: the gateway under steady traffic by callers who come and go, with a fault of Redis every 30 s, and a look at what grows.
  *
  *   npm run soak                   an hour
- *   npm run soak -- --minutes 480  a night
+ *   npm run soak -- --minutes 480  a night: from 0.1 to 1440
  *
  * Writes docs/reference/soak.md from five minutes on. Exit code 1 if something was missed.
  */
@@ -10,9 +10,12 @@ import { writeFile } from 'node:fs/promises'
 import { availableParallelism, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
 import { redisVersion } from '../redis/server.js'
+import { helpIfAsked } from '../report/help.js'
 import { formatTable } from '../report/table.js'
 import { soak } from './rounds.js'
 import { verdictsOf } from './verdicts.js'
+
+helpIfAsked(import.meta.url)
 
 const PAGE = new URL('../../../docs/reference/soak.md', import.meta.url)
 const ROUND_MS = 30_000

@@ -1,0 +1,21 @@
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
+const HEADER = /^\/\*\*\n((?: \*.*\n)+?) \*\/\n/
+
+/**
+ * With `--help` or `-h`, prints the comment that the program's file begins with, where its options stand, and ends the process.
+ *
+ * @param {string} url The program's `import.meta.url`.
+ */
+export function helpIfAsked(url) {
+  if (!process.argv.slice(2).some(arg => arg === '--help' || arg === '-h')) return
+  process.stdout.write(helpOf(url))
+  process.exit(0)
+}
+
+/** @param {string} url */
+function helpOf(url) {
+  const [, comment = ''] = HEADER.exec(readFileSync(fileURLToPath(url), 'utf8')) ?? []
+  return comment.replaceAll(/^ \* ?/gm, '')
+}
