@@ -77,6 +77,7 @@ interface BelievedHeaderInput<Tier extends string> {
 /** A source as in the file: its name, or a map of its name to its settings. */
 export type SourceInput<Tier extends string> =
   | 'ip'
+  | 'apikey'
   | 'fingerprint'
   | { readonly ip: { readonly tier?: Tier } }
   | { readonly fingerprint: { readonly headers?: readonly string[] } }

@@ -2,13 +2,14 @@ const MAX_LENGTH = 40
 /** A hint is not worth more. */
 const MAX_COMPARED = 500
 
-/** The known name that takes fewest changed letters, if those are few against its length; else null. */
+/** The known name that takes fewest changed letters, if those are few against its length; else null. Never the name itself. */
 export function nearestName(name: unknown, known: Iterable<string>): string | null {
   if (typeof name !== 'string' || name.length > MAX_LENGTH) return null
   let nearest: string | null = null
   let fewest = Number.POSITIVE_INFINITY
   let compared = 0
   for (const candidate of known) {
+    if (candidate === name) return null
     const tolerated = Math.ceil(candidate.length / 3)
     // A letter more or less is a change by itself.
     if (candidate.length > MAX_LENGTH || Math.abs(candidate.length - name.length) > tolerated) continue

@@ -19,6 +19,11 @@ describe('what a policy file says', () => {
     expect(policies.login?.lease).toBe('off')
   })
 
+  it('a policy file names a source that needs no setting by a bare word', async () => {
+    const { identify } = await parseFixture('identify-by-name.yaml')
+    expect(identify).toEqual([{ source: 'apikey' }, { source: 'fingerprint' }, { source: 'ip' }])
+  })
+
   it('a policy file can say everything there is to say', async () => {
     const config = await parseFixture('environment-of-an-api.yaml')
     expect(config).toMatchObject({

@@ -93,12 +93,14 @@ export const sourceFields = {
 
 type SourceName = keyof typeof sourceFields
 const NAMES = Object.keys(sourceFields) as SourceName[]
+/** The sources that need no setting: their name alone will do. */
+export const bareSources: readonly SourceName[] = NAMES.filter(name => schemaOf(name).required === undefined)
 
 const source: Shape<SourceConfig> = {
-  words: 'ip, or a map of one source',
+  words: 'the name of a source, or a map of one',
   schema: {
     anyOf: [
-      { enum: ['ip', 'fingerprint'] },
+      { enum: bareSources },
       {
         type: 'object',
         additionalProperties: false,
@@ -109,13 +111,16 @@ const source: Shape<SourceConfig> = {
     ],
   },
   read(value, place) {
-    if (value === 'ip' || value === 'fingerprint') return { source: value }
+    if (isName(value)) return readSource(value, null, place.below(value))
     if (!isMapLike(value)) return refuseName(value, place)
     const [[name, given] = ['', null], ...more] = readMap(value, place) ?? []
     if (more.length > 0) return place.refuse({ expected: 'one source', got: `${more.length + 1} of them` })
-    if (!NAMES.includes(name as SourceName)) return refuseName(name, place)
-    return readSource(name as SourceName, given, place.below(name))
+    return isName(name) ? readSource(name, given, place.below(name)) : refuseName(name, place)
   },
+}
+
+function isName(value: unknown): value is SourceName {
+  return NAMES.includes(value as SourceName)
 }
 
 function schemaOf(name: SourceName): JsonSchema {
