@@ -48,12 +48,28 @@ describe('headgate rules validate', () => {
     })
     const strict = await runInProcess(['rules', 'validate', '--strict', '--json', file])
     expect(strict.code).toBe(2)
-    expect(strict.err).toContain(
-      '--strict: expected a file that takes effect as a whole; got 1 part that never does',
-    )
+    expect(strict.err).toContain('--strict: expected a file without warnings; got 1 warning')
     expect(JSON.parse(strict.out)).toMatchObject({
       warnings: [
         { code: 'WARN_HEADGATE_LIMIT_NEVER_BINDS', line: 2, column: 16, path: 'tiers.anonymous.minute' },
+      ],
+    })
+  })
+
+  it('rules validate tells of every window that looks like milliseconds, with its place', async () => {
+    const file = join(folder, 'milliseconds.yaml')
+    const limit = (window: number) => `{ algorithm: sliding-window-log, limit: 1, window: ${window} }`
+    writeFileSync(
+      file,
+      `policies:\n  a: ${limit(60_000)}\n  b: ${limit(900_000)}\nlevels: all\ndefault: { policy: a }\nglobal: { policy: b }\n`,
+    )
+    const { code, out, err } = await runInProcess(['rules', 'validate', '--strict', '--json', file])
+    expect(code).toBe(2)
+    expect(err).toContain('--strict: expected a file without warnings; got 2 warnings')
+    expect(JSON.parse(out)).toMatchObject({
+      warnings: [
+        { code: 'WARN_HEADGATE_WINDOW_IN_SECONDS', line: 2, path: 'policies.a.window' },
+        { code: 'WARN_HEADGATE_WINDOW_IN_SECONDS', line: 3, path: 'policies.b.window' },
       ],
     })
   })

@@ -28,7 +28,7 @@ export interface ConfigIssue {
   readonly message: string
 }
 
-/** A part of a policy file that is sound and never takes effect. */
+/** A part of a policy file that is sound and hardly meant: it never takes effect, or says something else than it seems to. */
 export interface ConfigWarning {
   readonly code: ConfigWarningCode
   /** Counted from 1. Null where there is no text. */
@@ -44,8 +44,9 @@ export type ConfigWarningCode =
   | 'WARN_HEADGATE_LIMIT_NEVER_BINDS'
   | 'WARN_HEADGATE_POLICY_NEVER_CHARGED'
   | 'WARN_HEADGATE_SUBJECT_NEVER_FOUND'
+  | 'WARN_HEADGATE_WINDOW_IN_SECONDS'
 
-/** Notes that the part at a path never takes effect. */
+/** Notes that the part at a path is hardly meant. */
 export type Warn = (path: Path, code: ConfigWarningCode, message: string) => void
 
 /** A policy file that cannot be used, with every mistake in it, or so many that nobody reads on. */

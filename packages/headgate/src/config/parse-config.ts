@@ -9,7 +9,7 @@ import { readJson } from './text/read-json.js'
 export const MAX_BYTES = 1024 * 1024
 
 export interface ReadOptions {
-  /** Told of every part that is sound and never takes effect. */
+  /** Told of every part that is sound and hardly meant. */
   readonly onWarning?: (warning: ConfigWarning) => void
 }
 

@@ -1,4 +1,5 @@
 import type { Config } from '../policy/config.js'
+import { withoutWindowWarning } from '../policy/durations.js'
 import { defaultTiers } from '../policy/tiers.js'
 import type { Warn } from './config-error.js'
 import { findContradictions } from './contradictions.js'
@@ -8,6 +9,7 @@ import { peekMap } from './shape/maps.js'
 import { type Names, Place, type Report } from './shape/shape.js'
 import { ANONYMOUS, toConfig } from './to-config.js'
 import { findUnreachableSubjects } from './unreachable-subjects.js'
+import { findWindowsInMilliseconds } from './windows-in-milliseconds.js'
 
 /**
  * Reads the values of a policy file, and reports every mistake in them; the result means nothing if there was one,
@@ -15,7 +17,8 @@ import { findUnreachableSubjects } from './unreachable-subjects.js'
  */
 export function readConfig(value: unknown, report: Report, warn: Warn | null = null): Config {
   const top = new Place([], namesIn(value), report)
-  const file = policyFile.read(value, top) ?? {}
+  const read = () => policyFile.read(value, top) ?? {}
+  const file = warn === null ? read() : withoutWindowWarning(read)
   if (
     file.default === undefined &&
     top.names.tiers?.has(ANONYMOUS) === false &&
@@ -26,7 +29,10 @@ export function readConfig(value: unknown, report: Report, warn: Warn | null = n
   }
   findContradictions(file, top)
   findUnreachableSubjects(file, top)
-  if (warn !== null) findNeverEffective(file, value, warn)
+  if (warn !== null) {
+    findNeverEffective(file, value, warn)
+    findWindowsInMilliseconds(value, warn)
+  }
   return toConfig(file)
 }
 

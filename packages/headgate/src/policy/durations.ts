@@ -46,6 +46,17 @@ export function formatDurationUs(us: number): string {
   return unit === undefined ? `${us}us` : `${us / UNIT_US[unit]}${unit}`
 }
 
+/** The same for a reader: `16h40m`. */
+function spellDurationUs(us: number): string {
+  const units: readonly Unit[] = ['d', 'h', 'm', 's']
+  let left = us
+  return units.reduce((text, unit) => {
+    const whole = Math.floor(left / UNIT_US[unit])
+    left -= whole * UNIT_US[unit]
+    return whole === 0 ? text : `${text}${whole}${unit}`
+  }, '')
+}
+
 let hasWarned = false
 
 /**
@@ -54,15 +65,32 @@ let hasWarned = false
  */
 export function parseWindowUs(window: Duration): number {
   const us = parseDurationUs(window, 'window')
-  if (typeof window === 'number' && window >= 1_000 && window % 1_000 === 0) warnOfMilliseconds(window, us)
+  const doubt = doubtOfWindow(window)
+  if (doubt !== null && !hasWarned) {
+    hasWarned = true
+    console.warn(`[headgate] ${WINDOW_IN_SECONDS}: window: ${doubt}`)
+  }
   return us
 }
 
-function warnOfMilliseconds(seconds: number, us: number): void {
-  if (hasWarned) return
-  hasWarned = true
-  console.warn(
-    `[headgate] WARN_HEADGATE_WINDOW_IN_SECONDS: window: ${seconds} is a number of seconds, ${formatDurationUs(us)}. ` +
-      `If milliseconds were meant, write '${seconds / 1_000}s'; if not, '${seconds}s' says so without this warning.`,
+export const WINDOW_IN_SECONDS = 'WARN_HEADGATE_WINDOW_IN_SECONDS'
+
+/** Says of a window that looks like milliseconds how it is taken, and what to write; null of any other. */
+export function doubtOfWindow(window: unknown): string | null {
+  if (typeof window !== 'number' || window < 1_000 || window % 1_000 !== 0) return null
+  return (
+    `${window} is a number of seconds, ${spellDurationUs(window * UNIT_US.s)}. ` +
+    `If milliseconds were meant, write '${window / 1_000}s'; if not, '${window}s' says so without this warning.`
   )
+}
+
+/** Reads what has windows in it without the warning, for a caller who tells of each of them with its place. */
+export function withoutWindowWarning<T>(read: () => T): T {
+  const before = hasWarned
+  hasWarned = true
+  try {
+    return read()
+  } finally {
+    hasWarned = before
+  }
 }

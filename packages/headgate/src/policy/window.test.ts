@@ -16,7 +16,9 @@ describe('a window that looks like milliseconds', () => {
     expect(warn.mock.calls).toEqual([
       [expect.stringMatching(/^\[headgate\] WARN_HEADGATE_WINDOW_IN_SECONDS: window: 60000 /)],
     ])
-    expect(warn.mock.calls[0]?.[0]).toContain("write '60s'")
+    expect(warn.mock.calls[0]?.[0]).toContain(
+      "60000 is a number of seconds, 16h40m. If milliseconds were meant, write '60s'",
+    )
   })
 
   it.each([60, 900, 3_600, 86_400, 604_800, 1_500, '60000s', '1000ms'] as const)(

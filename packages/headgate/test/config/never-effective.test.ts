@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { expect, it } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import { type ConfigWarning, formatIssue, parseConfig } from '../../src/config.js'
 
 const IDLE = new URL('../fixtures/config/idle/', import.meta.url)
@@ -16,6 +16,16 @@ it.each(readdirSync(IDLE))('what never takes effect is told of with its place an
   expect(expected).not.toEqual([])
   const warnings = await warningsOf(text, name)
   expect(warnings.map(warning => `${formatIssue(warning)} ${warning.code}`)).toEqual(expected)
+})
+
+it('a window that looks like milliseconds is told of once to whoever listens, and not on the console', async () => {
+  const said = vi.spyOn(console, 'warn').mockImplementation(() => {})
+  const text = readFileSync(new URL('windows-in-milliseconds.yaml', IDLE), 'utf8')
+  expect(await warningsOf(text, 'a.yaml')).toHaveLength(3)
+  expect(said).not.toHaveBeenCalled()
+  await parseConfig(text, 'a.yaml')
+  expect(said).toHaveBeenCalledOnce()
+  said.mockRestore()
 })
 
 it('the default tiers and a file of nothing are told of nothing', async () => {

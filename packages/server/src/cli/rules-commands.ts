@@ -28,7 +28,7 @@ export function addRulesCommands(program: Command, terminal: Terminal): void {
     .command('validate')
     .description('Report every mistake in a policy file at once, and what in it never takes effect.')
     .argument('[file]', 'the policy file', DEFAULT_FILE)
-    .option('--strict', 'end with 2 if something never takes effect')
+    .option('--strict', 'end with 2 if there are warnings')
     .option('--json', 'print the answer as JSON')
     .allowExcessArguments(false)
     .addHelpText(
@@ -78,7 +78,7 @@ async function validate(file: string, { strict, json }: ValidateFlags, terminal:
   }
   if (strict && warnings.length > 0) {
     throw new UsageError(
-      `--strict: expected a file that takes effect as a whole; got ${count(warnings.length, 'part')} that never does`,
+      `--strict: expected a file without warnings; got ${count(warnings.length, 'warning')}`,
     )
   }
 }
