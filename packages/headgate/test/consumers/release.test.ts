@@ -1,5 +1,9 @@
 /** What the workflows rely on: one version everywhere, actions that cannot change under us, scripts that exist. */
-import { readdirSync, readFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
 import { parse } from 'yaml'
 import workspace from '../../../../package.json' with { type: 'json' }
@@ -47,3 +51,20 @@ it('every script that a workflow runs exists', () => {
   expect(names.length).toBeGreaterThan(5)
   expect(names.filter(name => !(name in workspace.scripts))).toEqual([])
 })
+
+it.each(['headgate', 'server'])(
+  '%s cannot be packed in a clone that was not built, and says what to do',
+  name => {
+    const root = fileURLToPath(new URL('../../../../', import.meta.url))
+    const clone = mkdtempSync(join(tmpdir(), 'headgate-unbuilt-'))
+    const folder = join(clone, 'packages', name)
+    mkdirSync(folder, { recursive: true })
+    cpSync(join(root, 'scripts', 'require-build.mjs'), join(clone, 'scripts', 'require-build.mjs'))
+    cpSync(join(root, 'packages', name, 'package.json'), join(folder, 'package.json'))
+    const { status, stderr } = spawnSync('npm', ['pack'], { cwd: folder, encoding: 'utf8' })
+    expect(status).not.toBe(0)
+    expect(stderr).toContain('run npm run build first')
+    expect(readdirSync(folder)).toEqual(['package.json'])
+    rmSync(clone, { recursive: true })
+  },
+)
