@@ -47,7 +47,7 @@ describe.each(['ioredis', 'node-redis'] as const)('a Redis that dies and comes b
     expect(lines.filter(line => line.includes('calls in'))).toEqual([
       expect.stringMatching(
         new RegExp(
-          `^warn: ${place} has failed 5 calls in \\d+ ms \\(.+\\): deciding here, at 1/3 of each limit, until it does$`,
+          `^warn: ${place} has failed 5 calls in \\d+ ms \\(.+\\): deciding here, at 1/3 of each limit, until it answers$`,
         ),
       ),
     ])

@@ -30,7 +30,7 @@ it('the log says what the store did and what becomes of requests, and afterwards
   time.nowMs = 2_340
   turn('closed')
   expect(lines).toEqual([
-    'warn: Redis 10.0.0.5:6379 has not answered 5 calls in 210 ms: deciding here, at 1/3 of each limit, until it does',
+    'warn: Redis 10.0.0.5:6379 has not answered 5 calls in 210 ms: deciding here, at 1/3 of each limit, until it answers',
     'info: Redis 10.0.0.5:6379 answers again: it was not asked for 2.3 s, in which 17 decisions were made without it',
   ])
   expect(fields).toEqual([
@@ -40,9 +40,9 @@ it('the log says what the store did and what becomes of requests, and afterwards
 })
 
 it.each([
-  ['local', 1, 'deciding here, at the whole of each limit, until it does'],
-  ['open', 3, 'letting requests pass until it does'],
-  ['closed', 3, 'refusing requests with 503 until it does'],
+  ['local', 1, 'deciding here, at the whole of each limit, until it answers'],
+  ['open', 3, 'letting requests pass until it answers'],
+  ['closed', 3, 'refusing requests with 503 until it answers'],
 ] as const)('the log says the consequence of mode %s among %i', (mode, among, consequence) => {
   const { lines, turn } = setUp({ mode, sharedAmong: () => among })
   turn('open')
@@ -55,7 +55,7 @@ it('the log gives the reason of a node that said one', () => {
   turn('open', '127.0.0.1:7000', 'refused')
   expect(lines).toEqual([
     'warn: ERR_HEADGATE_STORE: redis: gone: deciding here, at 1/3 of each limit, for now',
-    'warn: Redis 127.0.0.1:7000 has failed 5 calls in 210 ms (redis: gone): deciding here, at 1/3 of each limit, until it does',
+    'warn: Redis 127.0.0.1:7000 has failed 5 calls in 210 ms (redis: gone): deciding here, at 1/3 of each limit, until it answers',
   ])
 })
 

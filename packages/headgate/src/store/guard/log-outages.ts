@@ -54,7 +54,7 @@ export function logOutages(options: OutageLogOptions): OnGuardEvent {
         : `has failed ${calls} calls in ${spanOf(withinMs)}${lastMessage && ` (${lastMessage})`}`
     logger.warn(
       { event: 'breaker', state: 'open', node, failure, calls, withinMs },
-      `${nameOf(node)} ${failed}: ${consequence()} until it does${andMore(leftOut)}`,
+      `${nameOf(node)} ${failed}: ${consequence()} until it answers${andMore(leftOut)}`,
     )
   }
 
