@@ -1,10 +1,13 @@
 /** A request for which its upstream has no place. */
+import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { concurrency, slidingWindowLog } from 'headgate'
 import { defineConfig } from 'headgate/config'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { serveHeadgate } from './support/headgate-process.js'
 import { startQueueingServer } from './support/queueing-server.js'
 import { startGateway } from './support/test-gateway.js'
@@ -46,6 +49,37 @@ describe('a request for which the upstream has no place', () => {
       expect(answered.headers.get('x-ratelimit-remaining')).toBe('8')
     } finally {
       await gateway.close()
+      upstream.close()
+    }
+  })
+
+  it('bodies that take their time keep nobody out: a place is taken when there is something to answer', async () => {
+    let arrived = 0
+    const upstream = createServer((req, res) => {
+      arrived++
+      req.resume().on('end', () => res.end('done'))
+    }).listen(0, '127.0.0.1')
+    await once(upstream, 'listening')
+    const url = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`
+    const config = defineConfig({
+      policies: { api: slidingWindowLog({ limit: 100, window: '1m' }) },
+      default: { policy: 'api' },
+      upstream: { urls: [url], concurrency: { floor: 2, ceiling: 2 } },
+    })
+    const gateway = await startGateway(null, { config })
+    const slow = Array.from({ length: 2 }, () =>
+      request(gateway.url, { method: 'POST', headers: { 'Content-Length': '100' } }).on('error', () => {}),
+    )
+    try {
+      for (const one of slow) one.write('x')
+      await vi.waitFor(() => expect(arrived).toBe(2))
+      const { status } = await fetch(gateway.url)
+      const posted = await fetch(gateway.url, { method: 'POST', body: 'whole' })
+      expect([status, posted.status]).toEqual([200, 200])
+    } finally {
+      for (const one of slow) one.destroy()
+      await gateway.close()
+      upstream.closeAllConnections()
       upstream.close()
     }
   })

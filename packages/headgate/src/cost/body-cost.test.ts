@@ -78,6 +78,13 @@ describe('graphqlCost', () => {
     expect(graphqlCost(`{ ...F0 } ${chain.join(' ')} fragment F20000 on Q { a }`)).toBe(20_001)
   })
 
+  it('graphqlCost knows no bound for spreads in what it cannot read, nor the cheaper of two documents', () => {
+    const doubling = 'query { ...A } fragment A on Q { b ...A($x: 1) }'
+    expect(graphqlCost(doubling)).toBe(2 ** 32 - 1)
+    expect(graphqlCost({ query: '{ a }', documentId: 'x' }, { stored: 10 })).toBe(10)
+    expect(graphqlCost({ query: '{ a }' }, { stored: 10 })).toBe(1)
+  })
+
   it('graphqlCost takes time in proportion to the text: a million hostile characters, read again for each, would never end', () => {
     const hostile: ((size: number) => string)[] = [
       size => '{a'.repeat(size),
@@ -90,6 +97,11 @@ describe('graphqlCost', () => {
       size => `{ ${'"\n'.repeat(size)}`,
       size => `{ a ${'@a('.repeat(size)}`,
       size => `{ ${'...F '.repeat(size)} } fragment F on Q { ${'a '.repeat(size)} }`,
+      size => {
+        const parts = Array.from({ length: size / 25 }, (_, index) => index)
+        const chain = parts.map(index => `fragment P${index} on Q { ...X ...P${index + 1} }`)
+        return `{ ...P0 } ${chain.join(' ')} fragment X on Q { ${parts.map(index => `...Y${index}`).join(' ')} }`
+      },
     ]
     for (const make of hostile) expect(graphqlCost(make(250_000))).toBeGreaterThan(0)
   })

@@ -212,7 +212,7 @@ function inspected(rule: string, check: Check, verdict: Verdict, key: string | n
     ...{ rule, name, scope, subject, algorithm: limit.algorithm, limit: limit.limit },
     used: Math.max(0, limit.limit - remaining),
     ...{ remaining, retryAfterMs, resetAfterMs, key },
-    text: `  ${name} by ${rule}, scope ${scope}, of ${subject}: ${limitWords(limit)}, ${stateWords(verdict)}`,
+    text: `  ${name} by ${rule}, scope ${scope}, of ${printable(subject)}: ${limitWords(limit)}, ${stateWords(verdict)}`,
   }
 }
 

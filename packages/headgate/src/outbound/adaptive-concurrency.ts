@@ -25,8 +25,12 @@ export interface AdaptiveConcurrency {
   /** How many may be under way at once, now. */
   readonly limit: number
   readonly underWay: number
+  /** Whether a request that comes now would get a place: nobody waits, and the limit is not reached. */
+  readonly hasRoom: boolean
   /** Takes a place; null when there is none. Never passes those who wait. */
   enter(): LeaveUpstream | null
+  /** Takes a place, also above the limit: for what was let in before it had anything for the upstream to do. */
+  begin(): LeaveUpstream
   /** Waits for a place, in the order of asking. Null when the time is up; rejects with the signal's reason. */
   acquire(patience: {
     readonly timeoutMs: number
@@ -69,8 +73,10 @@ export function adaptiveConcurrency(options: AdaptiveConcurrencyOptions): Adapti
     }
   }
 
+  const hasRoom = (): boolean => waiting.size === 0 && underWay < gradient.limit
+
   function enter(): LeaveUpstream | null {
-    return waiting.size > 0 || underWay >= gradient.limit ? null : take()
+    return hasRoom() ? take() : null
   }
 
   return {
@@ -80,7 +86,11 @@ export function adaptiveConcurrency(options: AdaptiveConcurrencyOptions): Adapti
     get underWay() {
       return underWay
     },
+    get hasRoom() {
+      return hasRoom()
+    },
     enter,
+    begin: take,
     async acquire({ timeoutMs, signal }) {
       signal?.throwIfAborted()
       const leave = enter()

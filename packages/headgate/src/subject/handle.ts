@@ -5,8 +5,8 @@ const LENGTH = 12
 
 /**
  * Twelve characters that stand for a subject where its name is not to be shown: in a refusal, so that whoever was refused
- * can say which it was, and in what operators look at. The same in every process; nobody can work the name out of it, nor
- * make another subject with the same one.
+ * can say which it was, and in what operators look at. The same in every process, and nobody can make another subject with
+ * the same one. It is no secret: whoever can guess a name can find out whether a handle is its.
  */
 export function handleOf(subject: string): string {
   const hex = digest('headgate handle', subject)

@@ -97,7 +97,7 @@ export function createAdmit({ gate, serving, bounds, log, onNoPlace }: AdmitOpti
       }
       if (outcome.ended !== null) leavers.push(outcome.ended)
       if (pool === null) return refused(NO_ROUTE, leave)
-      const place = enterUpstream(pool)
+      const place = enterUpstream(pool, req)
       if ('reason' in place) {
         onNoPlace?.(place)
         // It was never asked of the upstream, so it costs its caller nothing.

@@ -1,7 +1,9 @@
-import { type HowItEnded, howAnswered, type LeaveUpstream } from 'headgate/outbound'
+import type { IncomingMessage } from 'node:http'
+import { type AdaptiveConcurrency, type HowItEnded, howAnswered, type LeaveUpstream } from 'headgate/outbound'
 import { countInFlight } from '../http/count-in-flight.js'
 import type { Refusal } from '../http/problem.js'
 import type { Bounds } from './bounds.js'
+import { hasBody } from './end-to-end-headers.js'
 import { poolName, type UpstreamPool } from './upstream-pool.js'
 
 /** A request's place at an upstream. */
@@ -28,15 +30,33 @@ const DETAILS = {
 /** Makes what gives requests a place at their upstream. */
 export function createEnterUpstream(
   bounds: Pick<Bounds, 'maxUpstreamConnections'>,
-): (pool: UpstreamPool) => UpstreamPlace | UpstreamRefusal {
+): (pool: UpstreamPool, req: IncomingMessage) => UpstreamPlace | UpstreamRefusal {
   const connections = countInFlight(bounds.maxUpstreamConnections)
-  return pool => {
+  return (pool, req) => {
     const leaveConnections = connections.enter(pool.config.urls[0] as string)
     if (leaveConnections === null) return noPlace(pool, 'upstream-connections')
-    const leaveAdaptive = pool.concurrency === null ? () => {} : pool.concurrency.enter()
+    const leaveAdaptive = pool.concurrency === null ? () => {} : enterAdaptive(pool.concurrency, req)
     if (leaveAdaptive !== null) return placeOf(leaveConnections, leaveAdaptive)
     leaveConnections()
     return noPlace(pool, 'upstream-capacity')
+  }
+}
+
+/**
+ * A request takes its place when its body has come whole. Until then the upstream has nothing to do, and how slowly it
+ * comes is the client's choice: a few that take their time would keep everybody else out.
+ */
+function enterAdaptive(concurrency: AdaptiveConcurrency, req: IncomingMessage): LeaveUpstream | null {
+  if (!hasBody(req)) return concurrency.enter()
+  if (!concurrency.hasRoom) return null
+  let leave: LeaveUpstream | null = null
+  let isOver = false
+  req.once('end', () => {
+    if (!isOver) leave = concurrency.begin()
+  })
+  return ended => {
+    isOver = true
+    leave?.(ended)
   }
 }
 

@@ -25,7 +25,8 @@ export function createChanges(log: Log, fleet: ChangeTrail | null, unixMs: () =>
   return {
     async add(change) {
       own = [{ atMs: unixMs(), ...change }, ...own].slice(0, MAX_KEPT)
-      log(`${change.by ?? 'this machine'} ${change.what}`)
+      // One line, whatever an operator wrote: a break in a reason would look like somebody else's change.
+      log(`${change.by ?? 'this machine'} ${change.what.replaceAll(/[\n\r]+/g, ' ')}`)
       try {
         await fleet?.add(change)
       } catch (error) {

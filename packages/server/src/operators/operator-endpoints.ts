@@ -29,6 +29,7 @@ export function operatorEndpoints(gate: Gate): readonly Endpoint[] {
       PUT: administers(async (req, caller) => {
         // The gate checks every field and names the bad one; the types cannot.
         const asked = signed(await readObject(req), caller)
+        refuseNonText(asked, ['subject', 'rule'])
         await gate.overrides.set(asked as unknown as OverrideOptions)
         // It is set: that the others cannot be read now must not look like a failure.
         const overrides = await gate.overrides.read().catch(() => gate.overrides.list())
