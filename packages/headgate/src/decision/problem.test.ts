@@ -9,6 +9,7 @@ import {
   decisionHeaders,
   decisionProblem,
   defaultTiers,
+  graphqlCost,
   memoryStore,
   type Source,
   slidingWindowCounter,
@@ -139,6 +140,11 @@ describe('the problem of a denial', () => {
       'The request costs 301, more than the 300 that tier pro allows at once; no waiting helps.',
     )
     expect(dear).toMatchObject({ status: 429, retryAfterMs: null, remaining: 300 })
+    const endless = graphqlCost('query { ...f } fragment f on Query { a ...f }')
+    const uncounted = decisionProblem(await limiter.check('user:1', { tier: 'pro', cost: endless })).body
+    expect(uncounted.detail).toBe(
+      'The request cannot be counted, and costs more than the 300 that tier pro allows at once; no waiting helps.',
+    )
     const banned = decisionProblem(await limiter.check('user:1', { policy: 'banned' })).body
     expect(banned.detail).toBe('No requests are allowed for policy banned; no waiting helps.')
   })

@@ -1,5 +1,6 @@
 import { HeadgateError } from '../errors/headgate-error.js'
 import { formatDurationUs } from '../policy/durations.js'
+import { MAX_UNITS } from '../policy/limits.js'
 import { TIER_POLICY } from '../policy/policies.js'
 import { advertisedLimit, retryAfterSeconds } from './advertised.js'
 import type { Decision } from './decision.js'
@@ -106,9 +107,10 @@ function exceededDetail(
   const { cost } = decision
   const whose = whoseLimit(decision, options.hide)
   if (decision.reason === 'exceeds-capacity') {
-    return binding.limit === 0
-      ? `No requests are allowed for ${whose}; ${advice(decision, options)}.`
-      : `The request costs ${cost}, more than the ${binding.limit} that ${whose} allows at once; ${advice(decision, options)}.`
+    if (binding.limit === 0) return `No requests are allowed for ${whose}; ${advice(decision, options)}.`
+    // The highest cost there is stands for one without end, such as that of a GraphQL fragment that spreads itself.
+    const costs = cost === MAX_UNITS ? 'cannot be counted, and costs' : `costs ${cost},`
+    return `The request ${costs} more than the ${binding.limit} that ${whose} allows at once; ${advice(decision, options)}.`
   }
   if (binding.quota.unit === 'concurrent-requests') {
     const many = binding.quota.limit === 1 ? '1 request is' : `${binding.quota.limit} requests are`
