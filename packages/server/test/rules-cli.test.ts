@@ -86,6 +86,12 @@ describe('headgate rules validate', () => {
 describe('headgate rules explain', () => {
   const explain = (...args: string[]) => runHeadgate(['rules', 'explain', '--config', EXAMPLE, ...args])
 
+  it('rules explain stores nothing, and is silent about the secret of what it would store', async () => {
+    const { code, stdout, stderr } = await explain('GET', '/', '--subject', 'apikey:sk_1')
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).not.toContain('WARN_HEADGATE')
+  })
+
   it('rules explain says which rule a request matches, and what it costs', async () => {
     const { code, stdout } = await explain(
       'post',

@@ -193,9 +193,11 @@ describe('the secret', () => {
     expect(new Set([name, other, none, undefined]).size).toBe(4)
   })
 
-  it('a missing secret is warned of', async () => {
+  it('a missing secret is warned of, with how to set it', async () => {
     const { stdout } = await serve({})
-    expect(stdout()).toContain('WARN_HEADGATE_DEFAULT_SECRET: subject.secret: none is set')
+    expect(stdout()).toMatch(
+      /WARN_HEADGATE_DEFAULT_SECRET: subject\.secret: none is set.* --subject-secret-file or HEADGATE_SUBJECT_SECRET/,
+    )
   })
 
   it('the secret is used by commands on Redis itself, so that servers obey them', async () => {

@@ -143,7 +143,7 @@ export function createSubjectNamer(options: SubjectOptions = {}): SubjectNamer {
     mayWarn = false
     warn(options.onWarning, {
       code: 'WARN_HEADGATE_DEFAULT_SECRET',
-      message: `subject.secret: none is set, so ${show(type)} ids are hashed with a key that everybody knows, and who can read the store can try ids out; set the same one in every process`,
+      message: `subject.secret: none is set, so ${show(type)} ids are hashed with a key that everybody knows, and who can read the store can try ids out; set the same one in every process, for the headgate command by --subject-secret-file or HEADGATE_SUBJECT_SECRET`,
     })
   }
 

@@ -106,7 +106,8 @@ async function explain(method: string, path: string, flags: ExplainFlags): Promi
   }
   if (flags.scope === '') throw new UsageError('--scope: expected a non-empty string; got ""')
   const { createGate } = await import('headgate')
-  const gate = createGate({ config })
+  // Nothing is stored, so that nobody needs to hear under which secret it would be.
+  const gate = createGate({ config, onWarning: () => {} })
   const facts: RequestFacts = {
     method,
     path,
