@@ -112,9 +112,13 @@ describe('POST /v1/check answers 400 and names the bad field', () => {
     ['body', '{"subject":', 'body: expected JSON; got something else'],
     ['body', [], 'body: expected a JSON object; got a list of 0'],
     ['body', 'null', 'body: expected a JSON object; got nothing'],
-    ['subject', { policy: 'api' }, 'subject: expected "type:id"'],
-    ['subject', { ...sound, subject: 'user' }, 'subject: expected "type:id"'],
-    ['subject', { ...sound, subject: { type: 'a:b', id: 'c' } }, 'subject: expected "type:id"'],
+    ['subject', { policy: 'api' }, 'no ":" in the type; got none'],
+    ['subject', { ...sound, subject: 'user' }, 'no ":" in the type; got a string of 4 characters'],
+    [
+      'subject',
+      { ...sound, subject: { type: 'a:b', id: 'c' } },
+      'subject: expected "type:id" or { "type", "id" }, both non-empty and no ":" in the type; got an object',
+    ],
     [
       'policy',
       { subject: 'user:1' },

@@ -27,7 +27,7 @@ describe('headgate init', () => {
     expect(await runInProcess(['init', file])).toEqual({
       code: 2,
       out: '',
-      err: `headgate: ${file}: expected no such file; got one, which --force would replace\n`,
+      err: `headgate: ${file}: exists already; --force replaces it\n`,
     })
     expect(readFileSync(file, 'utf8')).toBe('mine')
     expect(await runInProcess(['init', file, '--force', '--json'])).toMatchObject({

@@ -116,6 +116,8 @@ describe('headgate rules explain', () => {
   it.each([
     [['GET', '/', '--tier', 'gold'], '--tier: expected one of anonymous, free'],
     [['GET', '/', '--subject', 'canary'], "subject: expected 'type:id'"],
+    [['/login', 'POST'], 'method: expected one such as GET, then the path; got "/login"'],
+    [['POST', 'login'], 'path: expected one that begins with /; got "login"'],
     [['GET'], "missing required argument 'path'"],
   ])('rules explain %j ends with 2', async (args, message) => {
     const { code, stderr } = await explain(...args)

@@ -96,7 +96,7 @@ describe.each(places)('at %s', place => {
   })
 
   it.each([
-    [['check', 'user:1'], '--policy: expected one of --policy and --tier'],
+    [['check', 'user:1'], '--policy: expected --policy, --tier, or --method and --path'],
     [['check', 'user:1', '--policy', 'nope'], 'expected one of'],
     [['check', 'user:1', '--method', 'GET'], '--path: expected together with --method'],
     [['check', 'user:1', '--path', '/', '--policy', 'api'], '--policy: expected without --path'],
@@ -148,5 +148,12 @@ describe('headgate completion', () => {
 
   it('completion refuses other shells', async () => {
     expect(await runInProcess(['completion', 'cmd'])).toMatchObject({ code: 2, out: '' })
+  })
+})
+
+it('a policy is asked for in Redis itself with the file that has it', async () => {
+  expect(await runInProcess(['check', 'user:42', '--policy', 'login', '--redis', redis.url])).toMatchObject({
+    code: 2,
+    err: 'headgate: --config: expected the policy file that has the policy, beside --redis; got none\n',
   })
 })

@@ -60,7 +60,7 @@ async function write(file: string, text: string, force: boolean): Promise<void> 
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     if (code === 'EEXIST') {
-      throw new UsageError(`${file}: expected no such file; got one, which --force would replace`)
+      throw new UsageError(`${file}: exists already; --force replaces it`)
     }
     throw new UsageError(`${file}: expected a place for a file; got ${code ?? message}`)
   }

@@ -100,6 +100,9 @@ function count(number: number, one: string, many = `${one}s`): string {
 }
 
 async function explain(method: string, path: string, flags: ExplainFlags): Promise<string> {
+  if (method.startsWith('/'))
+    throw new UsageError(`method: ${mismatch('one such as GET, then the path', method)}`)
+  if (!path.startsWith('/')) throw new UsageError(`path: ${mismatch('one that begins with /', path)}`)
   const config = await load(flags.config)
   if (flags.tier !== undefined && !Object.hasOwn(config.tiers, flags.tier)) {
     throw new UsageError(`--tier: ${mismatch(`one of ${Object.keys(config.tiers).join(', ')}`, flags.tier)}`)

@@ -42,7 +42,11 @@ export function addSimulateCommand(program: Command, terminal: Terminal): void {
     .addOption(
       new Option('--format <name>', 'of the log (default: told by its first line)').choices(LOG_FORMATS),
     )
-    .addOption(new Option('--synthetic <pattern>', 'made-up traffic instead of a log').choices(PATTERNS))
+    .addOption(
+      new Option('--synthetic <pattern>', 'made-up traffic instead of a log: GET / from addresses').choices(
+        PATTERNS,
+      ),
+    )
     .option('--rate <number>', 'with --synthetic: requests a second in all', parseCount, 50)
     .option('--callers <number>', 'with --synthetic: how many addresses they come from', parseCount, 100)
     .option('--seconds <number>', 'with --synthetic: for how long', parseCount, 600)

@@ -45,7 +45,14 @@ export function subjectOf(value: unknown, field: string): SubjectInput {
   const colon = text.indexOf(':')
   if (colon > 0 && colon < text.length - 1) return text as SubjectInput
   const expected = 'expected "type:id" or { "type", "id" }, both non-empty and no ":" in the type'
-  throw new RequestError(400, field, expected)
+  throw new RequestError(400, field, `${expected}; got ${kindOf(value)}`)
+}
+
+function kindOf(value: unknown): string {
+  if (typeof value === 'string') return `a string of ${value.length} characters`
+  if (value === undefined) return 'none'
+  if (value === null || Array.isArray(value)) return value === null ? 'null' : 'a list'
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`
 }
 
 function subjectText(value: unknown): string {

@@ -45,7 +45,7 @@ function trialLines(trial: Trial, requests: number, { top }: ReportOptions): rea
     '  by limit',
     ...rows(limits.map(([limit, count]) => [limit, number(count), percent(count, denied)])),
     '',
-    `  who (${number(violators.size)} callers in all)`,
+    `  who was denied (${number(violators.size)} callers in all)`,
     ...rows(
       violators
         .top(top)
