@@ -105,6 +105,7 @@ export function policyFilePage({
     table(match.fields),
     `\n## Identify\n\nEach of \`identify\` is ${bareSources.map(name => `\`${name}\``).join(', ')}, or a map of one of these names to its settings.`,
     ' [What each is good for](../guide/who-is-asking.md).\n',
+    'The server goes by it, and so does an adapter that is given a gate and is not told otherwise who is asking.\n',
     ...Object.entries(sourceFields).map(([name, { fields }]) => `\n### ${name}\n${table(fields)}`),
     '\n## Global\n',
     table(globalBudget.fields),

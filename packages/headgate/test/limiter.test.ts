@@ -1,5 +1,7 @@
 import { describe, expect, expectTypeOf, it } from 'vitest'
+import { defineConfig } from '../src/config.js'
 import {
+  createGate,
   createLimiter,
   type Decision,
   defaultTiers,
@@ -340,6 +342,21 @@ describe('mistakes', () => {
     expect(neither.message).toBe('ask: expected one of { policy } and { tier }; got "neither"')
     const both = await refusal(limiter.check('user:42', { policy: 'api', tier: 'free' } as never))
     expect(both.message).toBe('ask: expected one of { policy } and { tier }; got "both"')
+  })
+
+  it('an option that is misspelt is refused by name, with the one that was meant', () => {
+    const policies = { api: slidingWindowLog({ limit: 1, window: '1m' }) }
+    const misspelt = { policies, stroe: memoryStore() } as object
+    const refused = expect.objectContaining({
+      code: 'ERR_HEADGATE_INVALID_OPTION',
+      message: expect.stringMatching(
+        /^stroe: expected an option that there is \(.*\); did you mean store\?$/,
+      ),
+    })
+    expect(() => createLimiter(misspelt)).toThrow(refused)
+    const config = defineConfig({})
+    expect(() => createGate({ config, stroe: memoryStore() } as { config: typeof config })).toThrow(refused)
+    createLimiter({ policies, stroe: undefined } as object)
   })
 
   it('bad scopes and subjects are refused by name', async () => {

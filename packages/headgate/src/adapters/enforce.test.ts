@@ -2,11 +2,14 @@
 import { describe, expect, it, vi } from 'vitest'
 import { configOf, perMinute, ruleOf } from '../../test/support/gate-config.ts'
 import { keepLines } from '../../test/support/kept-lines.ts'
+import { defineConfig } from '../config/define-config.js'
 import { createGate } from '../gate/gate.js'
 import { createLimiter } from '../limiter/limiter.js'
 import { slidingWindowLog } from '../policy/limits.js'
 import { defaultTiers } from '../policy/tiers.js'
 import { memoryStore } from '../store/memory/memory-store.js'
+import { createIdentify } from '../subject/identify.js'
+import { ip } from '../subject/sources.js'
 import { faultyStore } from '../testing/faulty-store.js'
 import { createEnforce, type Framework, type Outcome } from './enforce.js'
 import type { AnyOptions, RateLimitOptions } from './options.js'
@@ -388,6 +391,61 @@ describe('a fault', () => {
     expect(statusOf(await whole({ method: 'POST', url: '/login' }))).toBe(200)
     const claimed = { method: 'GET', url: '/login', headers: { 'x-http-method-override': 'POST' } }
     expect(statusOf(await whole(claimed))).toBe(429)
+  })
+})
+
+describe('a gate that is told nothing of who is asking', () => {
+  const anonymous = { minute: 1 }
+  const fileOf = (more: object) =>
+    defineConfig({
+      tiers: { anonymous, pro: { minute: 3 } },
+      default: { tier: 'anonymous' },
+      ...more,
+    })
+  const file = fileOf({ subjects: { 'apikey:pro-key-456': { tier: 'pro' } }, trustedProxies: ['10.0.0.0/8'] })
+  const subject = { secret: 'a secret of the test' }
+  const withKey = from('192.0.2.1', { headers: { 'x-api-key': 'pro-key-456' } })
+  const forwarded = from('10.0.0.1', { headers: { 'x-forwarded-for': '192.0.2.9' } })
+
+  function setUpGate(config = file) {
+    const gate = createGate({ config, subject })
+    const requestNow = vi.spyOn(gate, 'requestNow')
+    async function whoAsks(request: Plain, options: object = {}): Promise<unknown> {
+      const { decision } = await enforceWith({ gate, ...options })({ ...request })
+      return [requestNow.mock.lastCall?.[0].subject, decision?.tier]
+    }
+    return { gate, whoAsks }
+  }
+
+  it('an adapter finds callers by the keys and proxies of the gate’s file, and by those of the next', async () => {
+    const { gate, whoAsks } = setUpGate()
+    expect(await whoAsks(withKey)).toEqual([['apikey:pro-key-456', 'ip:192.0.2.1'], 'pro'])
+    expect(await whoAsks(forwarded)).toEqual(['ip:192.0.2.9', 'anonymous'])
+    gate.reload(fileOf({}))
+    expect(await whoAsks(withKey)).toEqual(['ip:192.0.2.1', 'anonymous'])
+    expect(await whoAsks(forwarded)).toEqual(['ip:10.0.0.1', 'anonymous'])
+  })
+
+  it('an adapter that is told who is asking does not look into the gate’s file', async () => {
+    const { whoAsks } = setUpGate()
+    const identify = createIdentify({ sources: [ip()] })
+    expect(await whoAsks(withKey, { subject: 'user:1' })).toEqual(['user:1', 'anonymous'])
+    expect(await whoAsks(withKey, { identify })).toEqual(['ip:192.0.2.1', 'anonymous'])
+    expect(await whoAsks(withKey, { trustedProxies: [] })).toEqual(['ip:192.0.2.1', 'anonymous'])
+  })
+
+  it('a file that verifies tokens asks for its sources at the start, and at a reload where those of the gate are in use', () => {
+    const jwt = { secretFile: '/no/such/file', algorithms: ['HS256'], issuer: 'i', audience: 'a' }
+    const broken = fileOf({ identify: [{ jwt }] })
+    const refused = /^identify: expected identifyByConfig\(config\)/
+    const { gate } = setUpGate(broken)
+    expect(() => enforceWith({ gate })).toThrow(refused)
+    enforceWith({ gate, subject: 'user:1' })
+    gate.reload(file)
+    gate.reload(broken)
+    gate.reload(file)
+    enforceWith({ gate })
+    expect(() => gate.reload(broken)).toThrow(refused)
   })
 })
 

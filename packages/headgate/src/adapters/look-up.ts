@@ -74,16 +74,18 @@ function toFound([who, tier, cost, scope, also]: Parts): Found {
 
 type Who = Pick<Found, 'subject' | 'tier'>
 
-/** Finds who is asking: by the sources, by `subject`, or by the client's address. */
+/** Finds who is asking: by sources, those of the gate's file among them, by `subject`, or by the client's address. */
 function createWhoIs<Native>(
   options: AnyOptions<Native>,
   read: (native: Native) => HttpRequest,
 ): (native: Native) => Eventually<Who> {
-  const { identify, gate, limiter } = options
+  const { gate, limiter } = options
+  const identify = options.identify ?? identifyOfFile(options)
   if (identify !== undefined) {
     // A gate finds out which of the subjects a rule means, and what to do about a tier that it does not know.
     const toWho = ({ subjects, tier }: Identity): Who => {
-      if (gate !== undefined) return { subject: subjects, tier }
+      if (gate !== undefined)
+        return { subject: subjects.length === 1 ? (subjects[0] as SubjectInput) : subjects, tier }
       const isKnown = tier !== undefined && limiter?.tierNames.includes(tier)
       return { subject: subjects[0] as SubjectInput, tier: isKnown ? tier : undefined }
     }
@@ -97,6 +99,13 @@ function createWhoIs<Native>(
     const who = find<Native, Found['subject']>(subject, native)
     return isPromise(who) ? who.then(toSubject) : toSubject(who)
   }
+}
+
+/** The sources of the gate's file, where nothing else is said of who is asking. */
+function identifyOfFile<Native>(options: AnyOptions<Native>): AnyOptions<Native>['identify'] {
+  const { gate, subject, trustedProxies, forwardedHeader } = options
+  if (subject !== undefined || trustedProxies !== undefined || forwardedHeader !== undefined) return undefined
+  return gate?.identify
 }
 
 function toSubject(subject: Found['subject']): Who {

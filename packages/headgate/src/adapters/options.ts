@@ -89,7 +89,7 @@ export interface GateOptions<Native, TierName extends string> extends CommonOpti
   readonly limiter?: undefined
   /** The rules of a file say it. */
   readonly also?: undefined
-  /** Says who is asking, from the most specific to the least, or one alone. Left out: the address of the client. */
+  /** Says who is asking, from the most specific to the least, or one alone. Left out: what the policy file says. */
   readonly subject?: Of<Native, RequestFacts['subject']>
   /** The caller's tier, where a session or a key has told it. */
   readonly tier?: Of<Native, NoInfer<TierName> | undefined>

@@ -1,6 +1,7 @@
 /** Options are judged when a middleware is made: one that cannot limit anybody would let every request pass. */
 import { refuseHeaderMistakes } from '../decision/headers.js'
-import { HeadgateError, unexpected } from '../errors/headgate-error.js'
+import { unexpected } from '../errors/headgate-error.js'
+import { refuseUnknown } from '../errors/refuse-unknown.js'
 import type { Limiter } from '../limiter/limiter.js'
 import { parseFailureMode } from '../policy/config.js'
 import { createSubjectNamer } from '../subject/subject.js'
@@ -46,16 +47,6 @@ export function refuseMistakes<Native>(options: AnyOptions<Native>, knowsPeer: b
 
 function refuse(field: string, expected: string, got: unknown): never {
   throw unexpected('ERR_HEADGATE_INVALID_OPTION', field, expected, got)
-}
-
-function refuseUnknown(options: object, known: readonly string[]): void {
-  for (const name of Object.keys(options)) {
-    if (known.includes(name) || (options as Record<string, unknown>)[name] === undefined) continue
-    throw new HeadgateError(
-      'ERR_HEADGATE_INVALID_OPTION',
-      `${name}: expected an option that there is (${known.join(', ')})`,
-    )
-  }
 }
 
 function refuseLimits<Native>(options: LimiterOptions<Native, string, string>): void {

@@ -1,5 +1,5 @@
+import { nearestName } from '../errors/nearest-name.js'
 import { describeValue } from './describe-value.js'
-import { nearestName } from './nearest-name.js'
 
 /**
  * Says in one line why a value from outside is refused: what was expected, what came, and the known name it resembles.

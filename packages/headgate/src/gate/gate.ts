@@ -19,6 +19,7 @@ import { warnSparingly } from '../observe/sparingly.js'
 import { watchGate } from '../observe/statistics/attached.js'
 import type { Statistics } from '../observe/statistics/statistics.js'
 import { activateConfig } from '../policy/active-config.js'
+import { methodsOf } from '../policy/claimed-methods.js'
 import { type CompiledConfig, compileConfig } from '../policy/compiled-config.js'
 import { type Charge, type Config, parseFailureMode } from '../policy/config.js'
 import { NORMAL } from '../policy/control.js'
@@ -46,11 +47,12 @@ import { versionOf } from './config-version.js'
 import { createCounter, type GateCounts } from './counts.js'
 import { decidedPolicy } from './decided-policy.js'
 import { type Explanation, explain } from './explanation.js'
+import { createFileCallers, type FileCallers } from './file-callers.js'
 import { createGivenLimits, type GivenLimitDecider } from './given-limits.js'
 import { type Inspection, type InspectOptions, inspect, ownStates } from './inspection.js'
 import { type ControlApi, createOperators, type OverridesApi } from './operators.js'
 import { OverrideCache } from './override-cache.js'
-import { refuseMovedFleet, refuseNoConfig, refuseNonText, refuseOtherFleet } from './refusals.js'
+import { refuseNonText, refuseOptions, refuseOtherFleet, refuseReload } from './refusals.js'
 
 export interface GateOptions<PolicyName extends string = string, TierName extends string = string> {
   /** From `loadConfig` or `defineConfig`. */
@@ -79,7 +81,8 @@ export interface GateOptions<PolicyName extends string = string, TierName extend
  */
 export interface Gate<PolicyName extends string = string, TierName extends string = string>
   extends Limiter<PolicyName, TierName>,
-    GivenLimitDecider {
+    GivenLimitDecider,
+    FileCallers {
   /** Decides a request by the rules. A denial is a decision, never an error. */
   request(facts: RequestFacts<TierName>): Promise<Decision>
   /**
@@ -123,7 +126,7 @@ export function createGate<PolicyName extends string = string, TierName extends 
   options: GateOptions<PolicyName, TierName>,
 ): Gate<PolicyName, TierName>
 export function createGate(options: GateOptions): Gate {
-  refuseNoConfig(options?.config)
+  refuseOptions(options)
   const clock = options.clock ?? systemClock
   const counter = createCounter()
   const logger = parseLogger(options.logger)
@@ -148,6 +151,7 @@ export function createGate(options: GateOptions): Gate {
   const nameText = (subject: string): string => nameSubject(subject as SubjectInput)
   /** The name of a subject that an operator means. */
   const nameMeant = (subject: unknown): string => storedName(subject) ?? nameSubject(subject as SubjectInput)
+  const callers = createFileCallers(() => config)
   const defaultFailure = store.onStoreFailure ?? 'local'
   const overrides = new OverrideCache(clock, warn, stored => emit?.({ type: 'override', stored }))
   let active = activateConfig(runAtOnce(compileConfig(config, nameText)), {
@@ -273,8 +277,8 @@ export function createGate(options: GateOptions): Gate {
 
   /** The steps to a file that is ready, and what puts it in force unless a later one is already. */
   function beginReload(newConfig: Config) {
-    refuseNoConfig(newConfig)
-    refuseMovedFleet(newConfig, options.config, store)
+    refuseReload(newConfig, options.config, store)
+    callers.refuseUnusable(newConfig)
     const reload = ++reloadsBegun
     const newNamer = namerFor(newConfig)
     const steps = compileConfig(newConfig, subject => newNamer(subject as SubjectInput))
@@ -363,6 +367,9 @@ export function createGate(options: GateOptions): Gate {
       comparison.reset(states)
       await stage.reset(states)
     },
+    get identify() {
+      return callers.identify
+    },
     nameOf: subject => nameSubject(subject),
     reload(newConfig) {
       const { steps, finish } = beginReload(newConfig)
@@ -388,10 +395,4 @@ export function createGate(options: GateOptions): Gate {
       await door.close()
     },
   }
-}
-
-function methodsOf({ method, claimedMethods = [] }: RequestFacts): CanonicalFacts['methods'] {
-  const sent = method?.toUpperCase() ?? null
-  if (claimedMethods.length === 0) return [sent]
-  return [...new Set([sent, ...claimedMethods.map(claimed => claimed.toUpperCase())])]
 }

@@ -1,5 +1,6 @@
 /** Refusals of input that a gate does not accept, before anything is asked or put in force. */
 import { unexpected } from '../errors/headgate-error.js'
+import { refuseUnknown } from '../errors/refuse-unknown.js'
 import type { Config } from '../policy/config.js'
 import type { RequestFacts } from '../policy/request-facts.js'
 import type { Store } from '../store/store.js'
@@ -29,15 +30,28 @@ function notText(field: string, got: unknown): Error {
   return unexpected('ERR_HEADGATE_INVALID_OPTION', field, 'a string, or nothing', got)
 }
 
-/** Also for what a program hands to `reload`, past the types. */
-export function refuseNoConfig(config: unknown): void {
+const OPTIONS = ['config', 'store', 'subject', 'clock', 'logger', 'onEvent', 'statistics', 'onWarning']
+
+export function refuseOptions(options: { readonly config?: unknown } | undefined): void {
+  // What is missing is named before what is too much: both may be one misspelt name.
+  if (options?.config !== undefined) refuseUnknown(options, OPTIONS)
+  refuseNoConfig(options?.config)
+}
+
+/** Judges what a program hands to `reload`, past the types. */
+export function refuseReload(config: Config, started: Config, store: Store): void {
+  refuseNoConfig(config)
+  refuseMovedFleet(config, started, store)
+}
+
+function refuseNoConfig(config: unknown): void {
   if (typeof (config as Config | undefined)?.tiers === 'object') return
   const expected = 'what loadConfig() or defineConfig() returns'
   throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'config', expected, config)
 }
 
 /** Keys are made from them when the process starts: a file that changes one would go on counting under the old. */
-export function refuseMovedFleet(config: Config, started: Config, { control }: Store): void {
+function refuseMovedFleet(config: Config, started: Config, { control }: Store): void {
   for (const [field, leftOut] of [
     ['prefix', 'ratelimit'],
     ['tenant', ''],

@@ -1,6 +1,7 @@
 import type { Decision } from '../decision/decision.js'
 import type { Check, FailureMode, Question } from '../engine/question.js'
 import { HeadgateError, unexpected } from '../errors/headgate-error.js'
+import { refuseUnknown } from '../errors/refuse-unknown.js'
 import { SingleLimitPolicy } from '../fast-path/single-limit-policy.js'
 import { SingleQuestion } from '../fast-path/single-question.js'
 import { emitterOf } from '../observe/emit.js'
@@ -101,6 +102,17 @@ export interface LimiterCounts {
   readonly faults: number
 }
 
+const OPTIONS = [
+  'store',
+  'policies',
+  'tiers',
+  'subject',
+  'logger',
+  'onEvent',
+  'statistics',
+  'clock',
+  'timers',
+]
 const NO_CHECKS: readonly Check[] = []
 
 /** Builds a limiter. Policy and tier names that do not exist do not compile, and throw where types are not checked. */
@@ -111,6 +123,7 @@ export function createLimiter<
   if (typeof options !== 'object' || options === null) {
     throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'options', 'an object with policies or tiers', options)
   }
+  refuseUnknown(options, OPTIONS)
   const policies = parsePolicies(options.policies ?? {})
   const tiers = parseTiers(options.tiers ?? {})
   if (policies.size + tiers.size === 0) {

@@ -3,6 +3,7 @@
  * claims such a server would believe cannot be known here, so a request is held to the rules of every one of them.
  */
 import { percentDecoded } from '../subject/percent-decoding.js'
+import type { CanonicalFacts, RequestFacts } from './request-facts.js'
 
 const HEADERS = ['x-http-method-override', 'x-http-method', 'x-method-override']
 /** `_method`, and the lists that parsers of nested queries make of `_method[]` and `_method[0]`. */
@@ -53,4 +54,11 @@ function splitOnce(part: string): readonly string[] {
 
 function decode(text: string): string {
   return percentDecoded(text.replaceAll('+', ' ')) ?? text
+}
+
+/** The method a request came with, null where none is known, and those it claims. */
+export function methodsOf({ method, claimedMethods = [] }: RequestFacts): CanonicalFacts['methods'] {
+  const sent = method?.toUpperCase() ?? null
+  if (claimedMethods.length === 0) return [sent]
+  return [...new Set([sent, ...claimedMethods.map(claimed => claimed.toUpperCase())])]
 }

@@ -1,7 +1,9 @@
 import { createServer } from 'node:http'
 import express from 'express'
 import { expect, it } from 'vitest'
+import { defineConfig } from '../../src/config.ts'
 import { rateLimit } from '../../src/express.ts'
+import { createGate } from '../../src/gate/gate.ts'
 import { createLimiter } from '../../src/limiter/limiter.ts'
 import { slidingWindowLog } from '../../src/policy/limits.ts'
 import { listening } from './listening.ts'
@@ -27,6 +29,22 @@ it('the middleware takes the user that one before it has found, and keeps the he
   const denied = await ask('1')
   expect([denied.status, denied.headers.get('access-control-allow-origin')]).toEqual([429, '*'])
   expect((await ask('2')).status).toBe(200)
+  await close()
+})
+
+it('the middleware of a gate gives the key that the policy file names its tier', async () => {
+  const config = defineConfig({
+    tiers: { anonymous: { minute: 1 }, pro: { minute: 7 } },
+    subjects: { 'apikey:pro-key-456': { tier: 'pro' } },
+  })
+  const gate = createGate({ config, subject: { secret: 'a secret of the test' } })
+  const app = express()
+  app.use(rateLimit({ gate }))
+  app.get('/', (_, res) => void res.send('hello'))
+  const { url, close } = await listening(createServer(app))
+  const limitOf = async (key: string) =>
+    (await fetch(url, { headers: { 'x-api-key': key } })).headers.get('x-ratelimit-limit')
+  expect([await limitOf('pro-key-456'), await limitOf('made-up')]).toEqual(['7', '1'])
   await close()
 })
 

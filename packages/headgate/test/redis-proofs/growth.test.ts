@@ -24,7 +24,7 @@ const BOUNDS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'config/file/identify.ts': { read: CONFIGURATION },
   'config/file/limit.ts': { MAKERS: CONSTANT, algorithms: CONSTANT },
   'config/file/policy.ts': { ids: CALL },
-  'config/identify-by-config.ts': { known: CONFIGURATION },
+  'subject/identify-by-sources.ts': { known: CONFIGURATION },
   'config/never-effective.ts': { charged: CALL },
   'config/config-error.ts': { issues: CALL },
   'config/settings.ts': { SWITCH: CONSTANT },

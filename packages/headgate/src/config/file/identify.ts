@@ -1,6 +1,6 @@
+import { nearestName } from '../../errors/nearest-name.js'
 import type { JwtSourceConfig, SourceConfig } from '../../subject/source-config.js'
 import { describeValue } from '../describe-value.js'
-import { nearestName } from '../nearest-name.js'
 import { listOf, oneOrMore, sound } from '../shape/lists.js'
 import { type Fields, isMapLike, readMap, record } from '../shape/maps.js'
 import { choice, NAME, nameOf, text, wholeNumber } from '../shape/scalars.js'

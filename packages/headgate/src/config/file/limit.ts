@@ -1,4 +1,5 @@
 import type { Limit } from '../../engine/limit.js'
+import { nearestName } from '../../errors/nearest-name.js'
 import {
   type ConcurrencyOptions,
   type CounterOptions,
@@ -13,7 +14,6 @@ import {
 } from '../../policy/limits.js'
 import { parsePolicies } from '../../policy/policies.js'
 import { describeValue } from '../describe-value.js'
-import { nearestName } from '../nearest-name.js'
 import { type Fields, peekMap, readKnown, readMap, recordSchema } from '../shape/maps.js'
 import { objectionTo } from '../shape/objection.js'
 import { NAME } from '../shape/scalars.js'

@@ -1,5 +1,5 @@
+import { nearestName } from '../../errors/nearest-name.js'
 import { describeValue } from '../describe-value.js'
-import { nearestName } from '../nearest-name.js'
 import { choice, text } from '../shape/scalars.js'
 import type { Shape } from '../shape/shape.js'
 

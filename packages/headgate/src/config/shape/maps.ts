@@ -1,6 +1,6 @@
+import { nearestName } from '../../errors/nearest-name.js'
 import { type Complaint, formatPath } from '../config-error.js'
 import { describeValue } from '../describe-value.js'
-import { nearestName } from '../nearest-name.js'
 import { type JsonSchema, Place, type Shape } from './shape.js'
 
 /** One key of a map. */

@@ -1,5 +1,5 @@
+import { nearestName } from '../../errors/nearest-name.js'
 import { describeValue } from '../describe-value.js'
-import { nearestName } from '../nearest-name.js'
 import { type Names, type Shape, scalar } from './shape.js'
 
 /** One of a few words. */

@@ -1,0 +1,15 @@
+import { HeadgateError } from './headgate-error.js'
+import { nearestName } from './nearest-name.js'
+
+/** Throws for the first option that is not among the known: one that is misspelt would be left out in silence. */
+export function refuseUnknown(options: object, known: readonly string[]): void {
+  for (const name of Object.keys(options)) {
+    if (known.includes(name) || (options as Record<string, unknown>)[name] === undefined) continue
+    const nearest = nearestName(name, known)
+    const hint = nearest === null ? '' : `; did you mean ${nearest}?`
+    throw new HeadgateError(
+      'ERR_HEADGATE_INVALID_OPTION',
+      `${name}: expected an option that there is (${known.join(', ')})${hint}`,
+    )
+  }
+}
