@@ -228,6 +228,13 @@ describe('over HTTP', () => {
     ['PUT', '/v1/overrides', [], 'body', 'expected a JSON object'],
     ['PUT', '/v1/overrides', { 'apikey:canary': 1 }, 'apikey:*', 'expected one of subject, rule'],
     ['PUT', '/v1/overrides', { subject: 'canary', tier: 'pro', ...why }, 'subject', "expected 'type:id'"],
+    [
+      'PUT',
+      '/v1/overrides',
+      { subject: { stored: 'user:1' }, tier: 'pro', ...why },
+      'subject',
+      'expected a non-empty string',
+    ],
     ['PUT', '/v1/overrides', { rule: 'nope', tier: 'pro', ...why }, 'rule', 'expected one of login, reports'],
     ['PUT', '/v1/overrides', { rule: 'login', tier: 'gold', ...why }, 'tier', 'expected one of anonymous'],
     ['PUT', '/v1/overrides', { rule: 'login', tier: 'pro', ...why, ttl: '32d' }, 'ttl', "to '31d'"],

@@ -196,6 +196,15 @@ describe('a violator', () => {
     },
   )
 
+  it('a mask holds also for a name with characters that are shown as something else', async () => {
+    const subject = 'user:ann\u0001e@example.com'
+    for (let index = 0; index < 9; index++) await gate.request({ subject })
+    tick()
+    const { body } = await get(`/v1/subjects/${handleOf(subject)}`)
+    expect(body.limits).toContainEqual(expect.objectContaining({ subject: 'user:an…' }))
+    expect(JSON.stringify(body)).not.toContain('example.com')
+  })
+
   it('a violator is found by its name just as well; a handle nobody has is not found', async () => {
     expect((await get('/v1/subjects/user%3A7')).body).toMatchObject({ subject: 'user:…' })
     expect((await get('/v1/subjects/aaaaaaaaaaaa')).status).toBe(404)

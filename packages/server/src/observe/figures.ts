@@ -7,7 +7,6 @@ import type { Masks } from 'headgate/config'
 import type { FleetReading, ProcessReport, StatisticsStore } from 'headgate/redis'
 import {
   type GateReading,
-  isHandle,
   latencyQuantileMs,
   type ProcessStatistics,
   type Report,
@@ -51,8 +50,8 @@ export interface Figures {
   violations(query: ViolationQuery): readonly ShownViolation[]
   /** Those that fire or are pending, then those that are over. */
   alerts(): readonly Alert[]
-  /** The subject a handle stands for, as far as it has been denied lately; a subject is itself. */
-  subjectOf(handleOrSubject: string): string | null
+  /** The name under which the subject of a handle is stored; null if it has not been denied lately. */
+  subjectOf(handle: string): string | null
   /** A subject as it may be shown. */
   show(subject: string): string
   /** Calls `listener` after every second, until stopped. */
@@ -179,10 +178,7 @@ export function createFigures(options: FiguresOptions): Figures {
     history: seconds => history.last(seconds),
     violations: query => log.find(query, show),
     alerts: () => alerts.list(),
-    subjectOf(text) {
-      if (!isHandle(text)) return text
-      return violators.subjectOf(text) ?? log.subjectOf(text)
-    },
+    subjectOf: handle => violators.subjectOf(handle) ?? log.subjectOf(handle),
     show,
     onSnapshot(listener) {
       listeners.add(listener)
