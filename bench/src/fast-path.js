@@ -33,7 +33,11 @@ const TRICKS = [
     trick: 'a question of one check as one object',
     workload: costOfTwo,
     changes: [
-      { file: 'limiter/limiter.js', from: 'limits.length === 1 && also', to: 'limits.length === -1 && also' },
+      {
+        file: 'limiter/named-policies.js',
+        from: 'limits.length === 1 && also',
+        to: 'limits.length === -1 && also',
+      },
     ],
   },
   {

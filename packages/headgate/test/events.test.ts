@@ -55,7 +55,9 @@ describe('a limiter', () => {
     const seen: (string | undefined)[] = []
     const onEvent = (): void => void seen.push(context.getStore())
     const limiter = context.run('the app', () => {
-      const store = redisStore(new Redis({ port: server.port, lazyConnect: true }), { onEvent })
+      // A missed deadline would be told of, too.
+      const client = new Redis({ port: server.port, lazyConnect: true })
+      const store = redisStore(client, { onEvent, deadlineMs: 5_000 })
       return createLimiter({ store, policies, onEvent })
     })
     cleanUps.push(() => limiter.close())

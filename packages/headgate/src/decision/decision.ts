@@ -1,5 +1,4 @@
 import { NEVER } from '../engine/limit.js'
-import type { Answer, Question, Verdict } from '../engine/question.js'
 import { keepV8Shape } from '../fast-path/keep-v8-shape.js'
 import { SingleAnswer, SingleQuestion } from '../fast-path/single-question.js'
 import type { HeaderStyle } from '../policy/config.js'
@@ -8,38 +7,16 @@ import { includesStatus } from '../policy/statuses.js'
 import type { Source } from '../store/store.js'
 import { handleOf } from '../subject/handle.js'
 import type { Clock } from '../time/clock.js'
+import { type DecisionValue, decisionValue } from './decision-value.js'
+import { type Reason, reasonOf } from './reason.js'
 import {
-  asksForPlaces,
   bindingOf,
   type HeldPlace,
   type HeldPlaces,
   LazyVerdicts,
   type LimitVerdict,
   policyOf,
-  toMs,
-  toWaitMs,
 } from './verdicts.js'
-
-/** Why a decision came out as it did. */
-export type Reason =
-  /** Every limit had room. */
-  | 'within-limit'
-  /** A limit is used up; `retryAfterMs` says when there is room again. */
-  | 'limit-exceeded'
-  /** The cost is above what the limit could ever give: no waiting helps. */
-  | 'exceeds-capacity'
-  /** Nothing limits this caller. */
-  | 'unlimited'
-  /** The fleet's switch is off: everything passes. */
-  | 'disabled'
-  /** The fleet's multiplier is 0: everything passes. */
-  | 'paused'
-  /** The policy file says that such requests are not limited. */
-  | 'skipped'
-  /** Every limit that applies is in shadow: `shadow` says what they would have answered. */
-  | 'shadow'
-  /** The store, or anything at all, could not be asked; the failure mode let the request pass or refused it. */
-  | 'store-unavailable'
 
 const REMAINING = Symbol('remaining')
 const RETRY_AFTER_MS = Symbol('retryAfterMs')
@@ -49,9 +26,6 @@ const POLICY = Symbol('policy')
 const CONTEXT = Symbol('context')
 const AT_US = Symbol('atUs')
 const VERDICTS = Symbol('verdicts')
-
-/** A store that is back is found within a second. */
-const CLOSED_RETRY_AFTER_MS = 1_000
 
 const RELEASED: Promise<void> = Promise.resolve()
 
@@ -109,32 +83,6 @@ export class Decision {
     // every number from then on. A field that has held something else takes small numbers as they are.
     const shape = new Decision('', policy, context, 0, 0, 0, 0.5)
     keepV8Shape(Object.assign(shape, { [REMAINING]: null, [RETRY_AFTER_MS]: null, [RESET_AFTER_MS]: null }))
-  }
-
-  /** The decision that an answer amounts to. */
-  static on(
-    question: Question,
-    answer: Answer,
-    policy: Policy | DecidedPolicy,
-    cost: number,
-    context: DecisionContext,
-  ): Decision {
-    const binding = bindingOf(answer)
-    const verdicts = new LazyVerdicts(question, answer, cost)
-    const decision = new Decision(
-      verdicts,
-      policy,
-      context,
-      binding?.remaining ?? Number.POSITIVE_INFINITY,
-      retryAfterMsOf(answer, binding, answer.source ?? context.source),
-      toMs(binding?.resetAfterUs ?? 0),
-      answer.nowUs ?? context.clock.nowUs(),
-    )
-    if (context.places !== undefined && asksForPlaces(question)) {
-      const { places } = verdicts
-      if (places.length > 0) verdicts.held = context.places.hold(decision, places)
-    }
-    return decision
   }
 
   private get [VERDICTS](): LazyVerdicts {
@@ -296,12 +244,7 @@ export class Decision {
   }
 
   toJSON(): DecisionValue {
-    const { allowed, limit, remaining, resetAt, resetAfterMs, retryAfterMs, cost, policy, tier } = this
-    const { rule, source, leased, reason, binding, verdicts, shadow } = this
-    return {
-      ...{ allowed, limit, remaining, resetAt, resetAfterMs, retryAfterMs, cost, policy, tier },
-      ...{ rule, source, leased, reason, binding, verdicts, shadow },
-    }
+    return decisionValue(this)
   }
 
   /** The value that `console.log` shows in Node. */
@@ -333,37 +276,4 @@ export class Decision {
   static chargesOf(decision: Decision): LazyVerdicts['charges'] {
     return decision[VERDICTS].charges
   }
-}
-
-/** A decision as a plain object. */
-export type DecisionValue = Pick<
-  Decision,
-  | 'allowed'
-  | 'limit'
-  | 'remaining'
-  | 'resetAt'
-  | 'resetAfterMs'
-  | 'retryAfterMs'
-  | 'cost'
-  | 'policy'
-  | 'tier'
-  | 'rule'
-  | 'source'
-  | 'leased'
-  | 'reason'
-  | 'binding'
-  | 'verdicts'
-  | 'shadow'
->
-
-function retryAfterMsOf({ charged }: Answer, binding: Verdict | undefined, source: Source): number | null {
-  if (source === 'closed') return CLOSED_RETRY_AFTER_MS
-  // A denial always has a wait of at least a millisecond: 0 means allowed.
-  return charged >= 0 ? 0 : toWaitMs(Math.max(1, binding?.retryAfterUs ?? 0))
-}
-
-function reasonOf(allowed: boolean, binding: Verdict | undefined): Reason {
-  if (binding === undefined) return 'unlimited'
-  if (allowed) return 'within-limit'
-  return binding.retryAfterUs === NEVER ? 'exceeds-capacity' : 'limit-exceeded'
 }

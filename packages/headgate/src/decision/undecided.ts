@@ -1,7 +1,8 @@
 import type { FailureMode } from '../engine/question.js'
 import type { Recorder } from '../observe/statistics/recorder.js'
 import type { DecidedPolicy } from '../policy/policies.js'
-import { Decision, type DecisionContext } from './decision.js'
+import { decideOn } from './decide-on.js'
+import type { Decision, DecisionContext } from './decision.js'
 
 const NO_POLICY: DecidedPolicy = {
   name: '',
@@ -24,7 +25,7 @@ export function undecided(
 ): Decision {
   const question = { alternatives: [[]], shadow: [] }
   const answer = { charged: source === 'open' ? 0 : -1, verdicts: [[]], shadow: [], source }
-  const decision = Decision.on(question, answer, NO_POLICY, 1, context)
+  const decision = decideOn(question, answer, NO_POLICY, 1, context)
   const asked = { question, policy: NO_POLICY, beganUs: 0, labels: null }
   recorder?.decided(asked, { answer, decision, atUs: 0, isImmediate: true }, source)
   return decision

@@ -3,6 +3,7 @@
  * object that waits for the answer. Here the request itself is the only one: it is its own question, it waits, and the
  * stages are found once, when the policy is compiled.
  */
+import { decideOn } from '../decision/decide-on.js'
 import { Decision, type DecisionContext } from '../decision/decision.js'
 import type { Limit } from '../engine/limit.js'
 import type { Answer } from '../engine/question.js'
@@ -100,7 +101,7 @@ export class AskedUnit extends SingleQuestion implements Waiter<Answer> {
 
   private decide(answer: Answer): void {
     const { policy, context, recorder } = this.of
-    const decision = Decision.on(this, answer, policy, 1, context)
+    const decision = decideOn(this, answer, policy, 1, context)
     if (recorder !== null) this.count(recorder, answer, decision)
     this.decided = decision
     this.resolve?.(decision)

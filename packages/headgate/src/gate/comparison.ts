@@ -1,5 +1,6 @@
 /** Mode `compare`: this process decides, and the store is asked beside it, to see whether the two agree. */
 
+import { decideOn } from '../decision/decide-on.js'
 import { Decision, type DecisionContext } from '../decision/decision.js'
 import type { Answer, Check, Question } from '../engine/question.js'
 import { PendingDecision } from '../limiter/pending-decision.js'
@@ -92,7 +93,7 @@ export function createComparison(options: ComparisonOptions): Comparison {
       const answer = local[action](question) as Answer
       const decision = late.on(answer) as Decision
       const charged = (beside: Answer | null) =>
-        beside === null || beside.charged < 0 ? null : Decision.on(question, beside, policy, cost, context)
+        beside === null || beside.charged < 0 ? null : decideOn(question, beside, policy, cost, context)
       if (action === 'decide') keepBeside(decision, compareBeside(question, answer).then(charged))
       return decision
     },

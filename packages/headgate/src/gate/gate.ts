@@ -5,46 +5,30 @@
 
 import type { Decision } from '../decision/decision.js'
 import type { Answer, Question } from '../engine/question.js'
-import { show, unexpected } from '../errors/headgate-error.js'
 import { SingleLimitRequests } from '../fast-path/single-limit-requests.js'
-import { type Ask, namesOf, parseAlso, parseCost, parseScope, unknownName } from '../limiter/ask.js'
+import { type Ask, parseCost } from '../limiter/ask.js'
+import { asksByName } from '../limiter/asks-by-name.js'
 import { createFrontDoor, type Resolved } from '../limiter/front-door.js'
 import type { FaultFacts, Limiter } from '../limiter/limiter.js'
-import { reservationOf } from '../limiter/reservation.js'
-import { budgetOf } from '../limiter/turns.js'
 import { emitterOf } from '../observe/emit.js'
 import type { DecisionEvent, GateEvent } from '../observe/event.js'
 import { type Logger, parseLogger } from '../observe/logger.js'
 import { warnSparingly } from '../observe/sparingly.js'
 import { watchGate } from '../observe/statistics/attached.js'
 import type { Statistics } from '../observe/statistics/statistics.js'
-import { activateConfig } from '../policy/active-config.js'
-import { methodsOf } from '../policy/claimed-methods.js'
-import { type CompiledConfig, compileConfig } from '../policy/compiled-config.js'
-import { type Charge, type Config, parseFailureMode } from '../policy/config.js'
-import { NORMAL } from '../policy/control.js'
-import { Ipv6Budgets } from '../policy/ipv6-budgets.js'
-import { targetKey } from '../policy/override.js'
-import { pathReadings } from '../policy/path-readings.js'
+import type { Config } from '../policy/config.js'
 import { statesOf } from '../policy/question-of.js'
-import type { CanonicalFacts, RequestFacts } from '../policy/request-facts.js'
-import { type Resolution, resolve, resolveAsk } from '../policy/resolve.js'
+import type { RequestFacts } from '../policy/request-facts.js'
+import type { Resolution } from '../policy/resolve.js'
 import { memoryControl } from '../store/memory/memory-control.js'
 import type { Action } from '../store/stage.js'
 import type { Store } from '../store/store.js'
-import {
-  createSubjectNamer,
-  type StoredSubject,
-  type SubjectInput,
-  type SubjectNamer,
-  type SubjectOptions,
-  storedName,
-} from '../subject/subject.js'
+import { type StoredSubject, type SubjectInput, type SubjectOptions, storedName } from '../subject/subject.js'
 import { type Clock, systemClock } from '../time/clock.js'
-import { runAtOnce, runInSlices } from '../time/steps.js'
 import { createComparison } from './comparison.js'
 import { versionOf } from './config-version.js'
 import { createCounter, type GateCounts } from './counts.js'
+import { CurrentConfig } from './current-config.js'
 import { decidedPolicy } from './decided-policy.js'
 import { type Explanation, explain } from './explanation.js'
 import { createFileCallers, type FileCallers } from './file-callers.js'
@@ -52,7 +36,8 @@ import { createGivenLimits, type GivenLimitDecider } from './given-limits.js'
 import { type Inspection, type InspectOptions, inspect, ownStates } from './inspection.js'
 import { type ControlApi, createOperators, type OverridesApi } from './operators.js'
 import { OverrideCache } from './override-cache.js'
-import { refuseNonText, refuseOptions, refuseOtherFleet, refuseReload } from './refusals.js'
+import { refuseOptions, refuseOtherFleet } from './refusals.js'
+import { Resolver } from './resolver.js'
 
 export interface GateOptions<PolicyName extends string = string, TierName extends string = string> {
   /** From `loadConfig` or `defineConfig`. */
@@ -119,9 +104,6 @@ export interface Gate<PolicyName extends string = string, TierName extends strin
   underWay(): Promise<unknown> | null
 }
 
-/** Stands for a caller of whom nothing is known. */
-const NOBODY: SubjectInput = 'nobody:unknown'
-
 export function createGate<PolicyName extends string = string, TierName extends string = string>(
   options: GateOptions<PolicyName, TierName>,
 ): Gate<PolicyName, TierName>
@@ -136,118 +118,45 @@ export function createGate(options: GateOptions): Gate {
   const { store, stage, context, recorder, statistics } = door
   refuseOtherFleet(options.config, store)
   const warn = warnSparingly(options.onWarning ?? (message => logger.warn({}, message)), clock)
-  const comparison = createComparison({
-    ...{ clock, stage, context, recorder, warn, onAnswer: countShadow, onDivergence: counter.divergence },
-  })
-  const namerFor = ({ secretTypes }: Config): SubjectNamer =>
-    createSubjectNamer({
-      onWarning: ({ code, message }) => warn(`${code}: ${message}`),
-      ...options.subject,
-      secretTypes: [...(options.subject?.secretTypes ?? []), ...secretTypes],
-    })
-  let config = options.config
-  let configLoadedAtMs = clock.unixMs()
-  let nameSubject = namerFor(config)
-  const nameText = (subject: string): string => nameSubject(subject as SubjectInput)
-  /** The name of a subject that an operator means. */
-  const nameMeant = (subject: unknown): string => storedName(subject) ?? nameSubject(subject as SubjectInput)
-  const callers = createFileCallers(() => config)
-  const defaultFailure = store.onStoreFailure ?? 'local'
   const overrides = new OverrideCache(clock, warn, stored => emit?.({ type: 'override', stored }))
-  let active = activateConfig(runAtOnce(compileConfig(config, nameText)), {
-    control: NORMAL,
+  const callers = createFileCallers(() => current.now.config)
+  const current = new CurrentConfig({
+    config: options.config,
+    subject: options.subject,
+    store,
+    clock,
     overrides,
-    defaultFailure,
-  })
-  let budgets = budgetsFor(config)
-  const singleLimitRequests = () =>
-    new SingleLimitRequests(active, stage, { ...context, recorder }, nameSubject)
-  let plain = singleLimitRequests()
-  let reloadsBegun = 0
-  let activeReload = 0
-
-  function budgetsFor({ ipv6Networks }: Config): Ipv6Budgets {
-    const isOverridden = (subject: string): boolean =>
-      overrides.size > 0 && overrides.find(targetKey({ subject }), clock.nowUs()) !== null
-    const isNamed = (subject: string): boolean => active.subjects.has(subject) || isOverridden(subject)
-    return new Ipv6Budgets(options.subject?.ipv6Networks ?? ipv6Networks, isNamed)
-  }
-
-  const operators = createOperators({
-    store: store.control ?? memoryControl(clock),
-    nameSubject: nameMeant,
-    active: () => active,
-    onControl(control) {
-      const isNews = JSON.stringify(control) !== JSON.stringify(active.control)
-      if (isNews) emit?.({ type: 'control', control })
-      active = activateConfig(active, { control, overrides, defaultFailure })
-      plain = singleLimitRequests()
-    },
-    overrides,
+    singleLimits: (active, nameSubject) =>
+      new SingleLimitRequests(active, stage, { ...context, recorder }, nameSubject),
     warn,
+    refuse: callers.refuseUnusable,
+    onReload({ rules }) {
+      counter.reload()
+      emit?.({ type: 'reload', rules: rules.length })
+    },
+  })
+  const { onStoreFailure } = store
+  const resolver = new Resolver(current, { clock, onStoreFailure, warn })
+  const onDivergence = counter.divergence
+  const comparison = createComparison({
+    clock,
+    stage,
+    context,
+    recorder,
+    warn,
+    onAnswer: countShadow,
+    onDivergence,
   })
 
-  function canonical(facts: RequestFacts): CanonicalFacts {
-    refuseNonText(facts)
-    const given = Array.isArray(facts.subject)
-      ? (facts.subject as SubjectInput[])
-      : [facts.subject as SubjectInput]
-    if (given.length === 0) {
-      throw unexpected('ERR_HEADGATE_INVALID_SUBJECT', 'subject', 'at least one', given)
-    }
-    return {
-      subjects: given.map(nameSubject),
-      methods: methodsOf(facts),
-      path: facts.path === undefined ? null : (pathReadings(facts.path) ?? 'too-many'),
-      tier: knownTier(facts.tier),
-      scope: facts.scope ?? null,
-      cost: facts.cost === undefined ? null : parseCost(facts.cost),
-    }
+  /** Counts the requests that shadow limits would have denied. */
+  function countShadow(question: Question, answer: Answer): void {
+    if (answer.shadow.length > 0) counter.shadow(question, answer)
   }
 
-  /** A session may name a tier that the file has lost; its caller is limited like one without. */
-  function knownTier(tier: string | undefined): string | null {
-    if (tier === undefined) return null
-    if (active.tiers.has(tier)) return tier
-    const named = show(tier)
-    warn(
-      `tier: a request named ${named}, which the policy file does not define; its caller is treated as one without`,
-      'tier',
-    )
-    return null
-  }
-
-  /** Checks that the file has the policy or tier that an ask names. */
-  function chargeOf(ask: Charge): Charge {
-    if (typeof ask !== 'object' || ask === null || (ask.policy === undefined) === (ask.tier === undefined)) {
-      throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'ask', 'one of { policy } and { tier }', namesOf(ask))
-    }
-    const { policies, tiers } = active
-    if (ask.policy !== undefined && !policies.has(ask.policy))
-      throw unknownName('policy', ask.policy, policies)
-    if (ask.tier !== undefined && !tiers.has(ask.tier)) throw unknownName('tier', ask.tier, tiers)
-    return ask
-  }
-
-  function resolveAsked(subject: string, ask: Ask<string, string>, cost: number): Resolution {
-    const also = parseAlso(ask).map(one => ({ subject: nameSubject(one.subject), charge: chargeOf(one) }))
-    const asked = {
-      subject,
-      charge: chargeOf(ask),
-      scope: parseScope(ask.scope),
-      cost,
-      also,
-    }
-    const resolution = resolveAsk(active, asked, clock.nowUs())
-    if (ask.onStoreFailure === undefined) return resolution
-    const { alternatives, shadow } = resolution.question
-    const onStoreFailure = parseFailureMode(ask.onStoreFailure)
-    return { ...resolution, question: { alternatives, shadow, onStoreFailure } }
-  }
-
-  function resolvedBy(resolution: Resolution): Resolved {
+  /** A resolution as the front door takes it; in mode `compare` the process decides. */
+  function toResolved(resolution: Resolution): Resolved {
     const { cost, compare } = resolution
-    const question = budgets.widen(resolution.question)
+    const question = current.now.budgets.widen(resolution.question)
     const policy = decidedPolicy(resolution)
     const decideHere = compare
       ? (action: Action) => comparison.decide(action, question, policy, cost)
@@ -255,94 +164,78 @@ export function createGate(options: GateOptions): Gate {
     return { question, policy, cost, onAnswer: countShadow, ...(decideHere && { decideHere }) }
   }
 
-  /** Counts the requests that shadow limits would have denied. */
-  function countShadow(question: Question, answer: Answer): void {
-    if (answer.shadow.length > 0) counter.shadow(question, answer)
+  /** The name of a subject that an operator means. */
+  function nameMeant(subject: unknown): string {
+    return storedName(subject) ?? current.now.nameSubject(subject as SubjectInput)
   }
-
-  /** Whether a request that could not be asked about is to be refused. What the rules let pass unasked still passes. */
-  function refusesFault({ onStoreFailure, method, path }: Parameters<Gate['decideFault']>[0] = {}): boolean {
-    if (onStoreFailure !== undefined) return onStoreFailure === 'closed'
-    const byDefault = config.onStoreFailure ?? store.onStoreFailure
-    try {
-      const facts = { subject: NOBODY, ...(method && { method }), ...(path && { path }) }
-      const { question } = resolve(active, canonical(facts), clock.nowUs())
-      const isAsked = question.alternatives.every(checks => checks.length > 0)
-      return isAsked && (question.onStoreFailure ?? byDefault) === 'closed'
-    } catch {
-      // The facts themselves may be what failed.
-      return byDefault === 'closed'
-    }
-  }
-
-  /** The steps to a file that is ready, and what puts it in force unless a later one is already. */
-  function beginReload(newConfig: Config) {
-    refuseReload(newConfig, options.config, store)
-    callers.refuseUnusable(newConfig)
-    const reload = ++reloadsBegun
-    const newNamer = namerFor(newConfig)
-    const steps = compileConfig(newConfig, subject => newNamer(subject as SubjectInput))
-    const finish = (compiled: CompiledConfig) => {
-      if (reload < activeReload) return
-      activeReload = reload
-      active = activateConfig(compiled, active)
-      nameSubject = newNamer
-      config = newConfig
-      configLoadedAtMs = clock.unixMs()
-      budgets = budgetsFor(config)
-      plain = singleLimitRequests()
-      counter.reload()
-      emit?.({ type: 'reload', rules: config.rules.length })
-    }
-    return { steps, finish }
-  }
-
-  const requests = door.through<RequestFacts, undefined>({
-    single: facts => plain.policyFor(facts),
-    subjectOf: facts => facts.subject as string,
-    resolve: facts => resolvedBy(resolve(active, canonical(facts), clock.nowUs())),
-  })
-  const asks = door.through<SubjectInput, Ask<string, string>>({
-    single: () => null,
-    subjectOf: subject => subject as string,
-    resolve(subject, ask) {
-      const cost = ask?.cost === undefined ? 1 : parseCost(ask.cost)
-      return resolvedBy(resolveAsked(nameSubject(subject), ask, cost))
-    },
-  })
-
-  const givenLimits = createGivenLimits(stage, emit, () => {
-    door.refuseClosed()
-    const { control } = active
-    return { nameSubject, control, onStoreFailure: config.onStoreFailure, decision: context }
-  })
-  const unwatch = watchGate(statistics, () => ({
-    ...counter.counts(),
-    control: active.control,
-    overrides: overrides.size,
-    configVersion: versionOf(config),
-    configLoadedAtMs,
-  }))
 
   async function settle(decision: Decision, actual: number): Promise<void> {
     await (comparison.settle(decision, actual) ?? door.settle(decision, actual))
   }
 
+  const requests = door.through<RequestFacts, undefined>({
+    single: facts => current.now.singleLimits.policyFor(facts),
+    subjectOf: facts => facts.subject as string,
+    resolve: facts => toResolved(resolver.request(facts)),
+  })
+  const asks = asksByName(
+    door,
+    {
+      single: () => null,
+      subjectOf: subject => subject as string,
+      resolve(subject, ask) {
+        const cost = ask?.cost === undefined ? 1 : parseCost(ask.cost)
+        return toResolved(resolver.ask(current.now.nameSubject(subject), ask, cost))
+      },
+    },
+    settle,
+  )
+  const givenLimits = createGivenLimits(stage, emit, () => {
+    door.refuseClosed()
+    const { nameSubject, active, config } = current.now
+    return {
+      nameSubject,
+      control: active.control,
+      onStoreFailure: config.onStoreFailure,
+      decision: context,
+    }
+  })
+  const operators = createOperators({
+    store: store.control ?? memoryControl(clock),
+    nameSubject: nameMeant,
+    active: () => current.now.active,
+    onControl(control) {
+      const isNews = JSON.stringify(control) !== JSON.stringify(current.now.active.control)
+      if (isNews) emit?.({ type: 'control', control })
+      current.setControl(control)
+    },
+    overrides,
+    warn,
+  })
+  const unwatch = watchGate(statistics, () => ({
+    ...counter.counts(),
+    control: current.now.active.control,
+    overrides: overrides.size,
+    configVersion: versionOf(current.now.config),
+    configLoadedAtMs: current.now.loadedAtMs,
+  }))
+
   return {
     get policyNames() {
-      return [...active.policies.keys()]
+      return [...current.now.active.policies.keys()]
     },
     get tierNames() {
-      return [...active.tiers.keys()]
+      return [...current.now.active.tiers.keys()]
     },
     ...asks,
     request: facts => requests.check(facts, undefined),
     requestNow: facts => requests.checkNow(facts, undefined),
     peekRequest: facts => requests.peek(facts, undefined),
-    explain: facts => explain(resolve(active, canonical(facts), clock.nowUs()), budgets),
+    explain: facts => explain(resolver.request(facts), current.now.budgets),
     async inspect(subject, options = {}) {
       door.refuseClosed()
-      if (options.tier !== undefined) chargeOf({ tier: options.tier })
+      if (options.tier !== undefined) resolver.policyOrTier({ tier: options.tier })
+      const { active, budgets } = current.now
       const inspector = { active, budgets, stage, nowUs: clock.nowUs(), fleet: store.control?.fleet }
       return inspect(inspector, nameMeant(subject), options)
     },
@@ -350,41 +243,29 @@ export function createGate(options: GateOptions): Gate {
       door.refuseClosed()
       return comparison.refund(decision, units) ?? door.refund(decision, units)
     },
-    acquire: (subject, { timeoutMs, signal, ...ask }) =>
-      door.turns.wait(budgetOf(subject, ask), () => asks.check(subject, ask as Ask<string, string>), {
-        ...(timeoutMs !== undefined && { timeoutMs }),
-        ...(signal && { signal }),
-      }),
-    settle,
-    reserve: async (subject, ask) => reservationOf(await asks.check(subject, ask), settle),
     ...givenLimits,
     async reset(subject, ask) {
       door.refuseClosed()
+      const name = nameMeant(subject)
       const states =
         ask === undefined
-          ? ownStates({ active, nowUs: clock.nowUs() }, nameMeant(subject))
-          : resolveAsked(nameMeant(subject), ask as Ask<string, string>, 0).levels.flatMap(statesOf)
+          ? ownStates({ active: current.now.active, nowUs: clock.nowUs() }, name)
+          : resolver.ask(name, ask as Ask<string, string>, 0).levels.flatMap(statesOf)
       comparison.reset(states)
       await stage.reset(states)
     },
     get identify() {
       return callers.identify
     },
-    nameOf: subject => nameSubject(subject),
-    reload(newConfig) {
-      const { steps, finish } = beginReload(newConfig)
-      finish(runAtOnce(steps))
-    },
-    async reloadInBackground(newConfig) {
-      const { steps, finish } = beginReload(newConfig)
-      finish(await runInSlices(steps))
-    },
+    nameOf: subject => current.now.nameSubject(subject),
+    reload: config => current.reload(config),
+    reloadInBackground: config => current.reloadInBackground(config),
     ready: operators.ready,
     control: operators.control,
     overrides: operators.overrides,
     decideFault(about) {
       counter.fault()
-      return door.decideFault(refusesFault(about) ? 'closed' : 'open')
+      return door.decideFault(resolver.refusesFault(about) ? 'closed' : 'open')
     },
     counts: counter.counts,
     underWay: () => store.underWay?.() ?? null,

@@ -2,7 +2,8 @@
  * Limits that are not in the policy file: protocols such as Envoy's bring their own. They are decided as all others
  * are, under the same switches, by the same store.
  */
-import { Decision, type DecisionContext } from '../decision/decision.js'
+import { decideOn } from '../decision/decide-on.js'
+import type { Decision, DecisionContext } from '../decision/decision.js'
 import { type LimitVerdict, toLimitVerdict } from '../decision/verdicts.js'
 import type { Limit } from '../engine/limit.js'
 import type { Answer, Check, FailureMode, Question, Refund } from '../engine/question.js'
@@ -115,7 +116,7 @@ function askGivenLimits(given: GivenLimits, context: GivenLimitsContext): GivenQ
       }
       const looked = answered === null ? 1 : answer.verdicts.length
       return {
-        decision: Decision.on(question ?? NO_QUESTION, answer, policy, cost, context.decision),
+        decision: decideOn(question ?? NO_QUESTION, answer, policy, cost, context.decision),
         charged: answer.charged,
         verdicts: alternatives
           .slice(0, looked)

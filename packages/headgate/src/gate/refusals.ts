@@ -1,34 +1,8 @@
-/** Refusals of input that a gate does not accept, before anything is asked or put in force. */
+/** Refusals of options and policy files that a gate does not accept, before anything is put in force. */
 import { unexpected } from '../errors/headgate-error.js'
 import { refuseUnknown } from '../errors/refuse-unknown.js'
 import type { Config } from '../policy/config.js'
-import type { RequestFacts } from '../policy/request-facts.js'
 import type { Store } from '../store/store.js'
-
-/** Facts come past the types too: a path that is none must not pass for a request without one, which meets no rule. */
-export function refuseNonText(facts: RequestFacts): void {
-  if (typeof facts !== 'object' || facts === null) {
-    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'facts', 'an object with a subject', facts)
-  }
-  const { method, path, claimedMethods } = facts
-  if (method !== undefined && typeof method !== 'string') throw notText('method', method)
-  if (
-    claimedMethods !== undefined &&
-    (!Array.isArray(claimedMethods) || claimedMethods.some(claimed => typeof claimed !== 'string'))
-  ) {
-    throw unexpected(
-      'ERR_HEADGATE_INVALID_OPTION',
-      'claimedMethods',
-      'a list of strings, or nothing',
-      claimedMethods,
-    )
-  }
-  if (path !== undefined && typeof path !== 'string') throw notText('path', path)
-}
-
-function notText(field: string, got: unknown): Error {
-  return unexpected('ERR_HEADGATE_INVALID_OPTION', field, 'a string, or nothing', got)
-}
 
 const OPTIONS = ['config', 'store', 'subject', 'clock', 'logger', 'onEvent', 'statistics', 'onWarning']
 

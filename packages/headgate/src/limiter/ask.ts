@@ -36,10 +36,22 @@ export function parseScope(scope: unknown): string {
   throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'scope', 'a non-empty string', scope)
 }
 
-/** Says for a message whether an ask names both or neither. */
-export function namesOf(ask: unknown): unknown {
-  if (typeof ask !== 'object' || ask === null) return ask
-  return 'policy' in ask && 'tier' in ask ? 'both' : 'neither'
+/** Checks that one policy or one tier is named, and that there is one of that name. */
+export function parsePolicyOrTier<
+  Named extends { readonly policy?: string | undefined; readonly tier?: string | undefined },
+>(
+  named: Named,
+  known: { readonly policies: ReadonlyMap<string, unknown>; readonly tiers: ReadonlyMap<string, unknown> },
+): Named {
+  const isObject = typeof named === 'object' && named !== null
+  if (!isObject || (named.policy === undefined) === (named.tier === undefined)) {
+    const got = !isObject ? named : 'policy' in named && 'tier' in named ? 'both' : 'neither'
+    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'ask', 'one of { policy } and { tier }', got)
+  }
+  const { policy, tier } = named
+  if (policy !== undefined && !known.policies.has(policy)) throw unknownName('policy', policy, known.policies)
+  if (tier !== undefined && !known.tiers.has(tier)) throw unknownName('tier', tier, known.tiers)
+  return named
 }
 
 /** The further subjects of an ask. */
@@ -58,7 +70,7 @@ export function parseCost(cost: unknown, field = 'cost'): number {
   throw unexpected('ERR_HEADGATE_INVALID_COST', field, `a whole number from 0 to ${MAX_COST}`, cost)
 }
 
-export function unknownName(
+function unknownName(
   kind: 'policy' | 'tier',
   got: unknown,
   known: ReadonlyMap<string, unknown>,

@@ -1,26 +1,24 @@
 import type { Decision } from '../decision/decision.js'
-import type { Check, FailureMode, Question } from '../engine/question.js'
-import { HeadgateError, unexpected } from '../errors/headgate-error.js'
+import type { FailureMode } from '../engine/question.js'
+import { unexpected } from '../errors/headgate-error.js'
 import { refuseUnknown } from '../errors/refuse-unknown.js'
-import { SingleLimitPolicy } from '../fast-path/single-limit-policy.js'
-import { SingleQuestion } from '../fast-path/single-question.js'
+import { SingleLimitPolicies } from '../fast-path/single-limit-policies.js'
 import { emitterOf } from '../observe/emit.js'
 import type { DecisionEvent } from '../observe/event.js'
 import { type Logger, parseLogger } from '../observe/logger.js'
 import type { Statistics } from '../observe/statistics/statistics.js'
-import { parseFailureMode } from '../policy/config.js'
 import { Ipv6Budgets } from '../policy/ipv6-budgets.js'
-import { type Policy, type PolicyOptions, parsePolicies, parseTiers } from '../policy/policies.js'
-import { makeQuestion, withoutRepeats } from '../policy/question-of.js'
+import type { PolicyOptions } from '../policy/policies.js'
 import type { TierOptions } from '../policy/tiers.js'
-import { unitsTaken } from '../policy/units-taken.js'
 import type { Store } from '../store/store.js'
 import { createSubjectNamer, type SubjectInput, type SubjectOptions } from '../subject/subject.js'
 import type { Clock, Timers } from '../time/clock.js'
-import { type Ask, namesOf, parseAlso, parseCost, parseScope, unknownName } from './ask.js'
+import { type Ask, parseCost } from './ask.js'
+import { type AsksByName, asksByName } from './asks-by-name.js'
 import { createFrontDoor } from './front-door.js'
-import { type Reservation, reservationOf } from './reservation.js'
-import { budgetOf, type Patience } from './turns.js'
+import { NamedPolicies } from './named-policies.js'
+import type { Reservation } from './refunds.js'
+import type { Patience } from './turns.js'
 
 export interface LimiterOptions<
   Policies extends Record<string, PolicyOptions>,
@@ -113,7 +111,6 @@ const OPTIONS = [
   'clock',
   'timers',
 ]
-const NO_CHECKS: readonly Check[] = []
 
 /** Builds a limiter. Policy and tier names that do not exist do not compile, and throw where types are not checked. */
 export function createLimiter<
@@ -124,128 +121,45 @@ export function createLimiter<
     throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'options', 'an object with policies or tiers', options)
   }
   refuseUnknown(options, OPTIONS)
-  const policies = parsePolicies(options.policies ?? {})
-  const tiers = parseTiers(options.tiers ?? {})
-  if (policies.size + tiers.size === 0) {
-    throw new HeadgateError(
-      'ERR_HEADGATE_INVALID_OPTION',
-      'policies: expected at least one policy or tier; got none',
-    )
-  }
   const logger = parseLogger(options.logger)
-  const emit = emitterOf<DecisionEvent>(options.onEvent)
-  const { store, clock, timers, statistics } = options
-  const door = createFrontDoor({ store, clock, timers, statistics, emit })
-  const { stage, context, recorder } = door
   const nameSubject = createSubjectNamer({
     onWarning: ({ code, message }) => logger.warn({ code }, `${code}: ${message}`),
     ...options.subject,
   })
+  const named = new NamedPolicies(options, nameSubject)
+  const emit = emitterOf<DecisionEvent>(options.onEvent)
+  const { store, clock, timers, statistics } = options
+  const door = createFrontDoor({ store, clock, timers, statistics, emit })
+  const { stage, context, recorder } = door
   const budgets = new Ipv6Budgets(options.subject?.ipv6Networks)
+  const { isOwnName } = nameSubject
+  const singleLimits = new SingleLimitPolicies(named.policies, stage, context, recorder, isOwnName)
   let faults = 0
 
-  type AnyAsk = Ask<string, string>
-
-  function policyOf(ask: {
-    readonly policy?: string | undefined
-    readonly tier?: string | undefined
-  }): Policy {
-    if (typeof ask !== 'object' || ask === null || (ask.policy === undefined) === (ask.tier === undefined)) {
-      throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'ask', 'one of { policy } and { tier }', namesOf(ask))
-    }
-    const policy = ask.policy === undefined ? tiers.get(ask.tier as string) : policies.get(ask.policy)
-    if (policy !== undefined) return policy
-    if (ask.policy !== undefined) throw unknownName('policy', ask.policy, policies)
-    throw unknownName('tier', ask.tier, tiers)
-  }
-
-  function questionOf(policy: Policy, subjectInput: SubjectInput, ask: AnyAsk, cost: number): Question {
-    const subject = nameSubject(subjectInput)
-    const scope = parseScope(ask.scope)
-    const { limits } = policy
-    const [first] = limits
-    const also = parseAlso(ask)
-    if (first !== undefined && limits.length === 1 && also.length === 0 && ask.onStoreFailure === undefined) {
-      return new SingleQuestion(subject, scope, first.name, first.limit, unitsTaken(first.limit, cost))
-    }
-    const own = limits.map(({ name, limit }) => ({
-      subject,
-      scope,
-      name,
-      limit,
-      cost: unitsTaken(limit, cost),
-    }))
-    const checks = also.length === 0 ? own : withoutRepeats([...own, ...othersOf(also, scope, cost)])
-    const onStoreFailure = ask.onStoreFailure === undefined ? null : parseFailureMode(ask.onStoreFailure)
-    return makeQuestion([checks], NO_CHECKS, onStoreFailure)
-  }
-
-  /** The checks of the further subjects. */
-  function othersOf(also: NonNullable<AnyAsk['also']>, scope: string, cost: number): Check[] {
-    return also.flatMap(one => {
-      const subject = nameSubject(one.subject)
-      return policyOf(one).limits.map(({ name, limit }) => ({
-        subject,
-        scope,
-        name,
-        limit,
-        cost: unitsTaken(limit, cost),
-      }))
-    })
-  }
-
-  const singleLimitPolicies = new Map<string, SingleLimitPolicy>()
-  for (const [name, policy] of policies) {
-    const [only, more] = policy.limits
-    if (only === undefined || more !== undefined) continue
-    const oneUnit = stage.oneUnit?.(only.name, only.limit, nameSubject.isOwnName)
-    const counted = recorder?.plain(policy, context.source) ?? null
-    if (oneUnit !== undefined)
-      singleLimitPolicies.set(name, new SingleLimitPolicy(policy, oneUnit, context, counted))
-  }
-  let lastName: string | undefined
-  let lastPolicy: SingleLimitPolicy | undefined
-
-  /** The policy of an ask that is nothing but its name. */
-  function singleLimitPolicy(ask: AnyAsk): SingleLimitPolicy | undefined {
-    if (typeof ask !== 'object' || ask === null) return
-    if (ask.tier !== undefined || ask.scope !== undefined || ask.cost !== undefined) return
-    if (ask.onStoreFailure !== undefined || ask.also !== undefined) return
-    const name = ask.policy
-    if (name !== lastName) {
-      lastName = name
-      lastPolicy = singleLimitPolicies.get(name)
-    }
-    return lastPolicy
-  }
-
-  const decisions = door.through<SubjectInput, AnyAsk>({
-    single: (subject, ask) => (typeof subject === 'string' ? singleLimitPolicy(ask) : undefined),
-    subjectOf: subject => subject as string,
-    resolve(subject, ask) {
-      const policy = policyOf(ask)
-      const cost = ask.cost === undefined ? 1 : parseCost(ask.cost)
-      return { question: budgets.widen(questionOf(policy, subject, ask, cost)), policy, cost }
+  const asks = asksByName(
+    door,
+    {
+      single: (subject, ask) => (typeof subject === 'string' ? singleLimits.policyFor(ask) : undefined),
+      subjectOf: subject => subject as string,
+      resolve(subject, ask) {
+        const policy = named.find(ask)
+        const cost = ask.cost === undefined ? 1 : parseCost(ask.cost)
+        return { question: budgets.widen(named.question(policy, subject, ask, cost)), policy, cost }
+      },
     },
-  }) as Pick<Limiter<keyof Policies & string, keyof Tiers & string>, 'check' | 'checkNow' | 'peek'>
+    door.settle,
+  )
 
   return {
-    policyNames: [...policies.keys()] as (keyof Policies & string)[],
-    tierNames: [...tiers.keys()] as (keyof Tiers & string)[],
-    ...decisions,
+    policyNames: [...named.policies.keys()] as (keyof Policies & string)[],
+    tierNames: [...named.tiers.keys()] as (keyof Tiers & string)[],
+    ...(asks as Pick<Limiter<keyof Policies & string, keyof Tiers & string>, keyof AsksByName>),
     refund: door.refund,
-    acquire: (subject, { timeoutMs, signal, ...ask }) =>
-      door.turns.wait(budgetOf(subject, ask), () => decisions.check(subject, ask as typeof ask & AnyAsk), {
-        ...(timeoutMs !== undefined && { timeoutMs }),
-        ...(signal && { signal }),
-      }),
-    settle: door.settle,
-    reserve: async (subject, ask) => reservationOf(await decisions.check(subject, ask), door.settle),
 
-    async reset(subject, options) {
+    async reset(subject, ask) {
       door.refuseClosed()
-      const policy = policyOf(options as AnyAsk)
-      await stage.reset(questionOf(policy, subject, options as AnyAsk, 0).alternatives.flat())
+      const charged = ask as Ask<string, string>
+      await stage.reset(named.question(named.find(charged), subject, charged, 0).alternatives.flat())
     },
 
     decideFault(about) {

@@ -1,3 +1,4 @@
+import { decideOn } from '../decision/decide-on.js'
 import { Decision, type DecisionContext } from '../decision/decision.js'
 import type { Answer, Question } from '../engine/question.js'
 import { keepV8Shape } from '../fast-path/keep-v8-shape.js'
@@ -42,7 +43,7 @@ export class PendingDecision extends LazyPromise<Decision> implements Waiter<Ans
 
   private decide(answer: Answer, isImmediate: boolean): Decision {
     this.onAnswer?.(this.question, answer)
-    const decision = Decision.on(this.question, answer, this.policy, this.cost, this.context)
+    const decision = decideOn(this.question, answer, this.policy, this.cost, this.context)
     if (this.recorder !== null) {
       const atUs = Decision.atUsOf(decision)
       const source = answer.source ?? this.context.source

@@ -1,0 +1,70 @@
+/** The facts of a request as rules are matched against them: subjects named, the path read in every way servers read it. */
+import { show, unexpected } from '../errors/headgate-error.js'
+import { parseCost } from '../limiter/ask.js'
+import { methodsOf } from '../policy/claimed-methods.js'
+import { pathReadings } from '../policy/path-readings.js'
+import type { CanonicalFacts, RequestFacts } from '../policy/request-facts.js'
+import type { SubjectInput, SubjectNamer } from '../subject/subject.js'
+
+export interface CanonicalFactsOptions {
+  readonly nameSubject: SubjectNamer
+  /** The tiers of the policy file. */
+  readonly tiers: Pick<ReadonlySet<string>, 'has'>
+  /** Told of a tier that the file does not define. */
+  warn(message: string, about: string): void
+}
+
+export function canonicalFacts(facts: RequestFacts, options: CanonicalFactsOptions): CanonicalFacts {
+  refuseNonText(facts)
+  const given = Array.isArray(facts.subject)
+    ? (facts.subject as SubjectInput[])
+    : [facts.subject as SubjectInput]
+  if (given.length === 0) {
+    throw unexpected('ERR_HEADGATE_INVALID_SUBJECT', 'subject', 'at least one', given)
+  }
+  return {
+    subjects: given.map(options.nameSubject),
+    methods: methodsOf(facts),
+    path: facts.path === undefined ? null : (pathReadings(facts.path) ?? 'too-many'),
+    tier: knownTier(facts.tier, options),
+    scope: facts.scope ?? null,
+    cost: facts.cost === undefined ? null : parseCost(facts.cost),
+  }
+}
+
+/** A session may name a tier that the file has lost; its caller is limited like one without. */
+function knownTier(tier: string | undefined, { tiers, warn }: CanonicalFactsOptions): string | null {
+  if (tier === undefined) return null
+  if (tiers.has(tier)) return tier
+  const named = show(tier)
+  warn(
+    `tier: a request named ${named}, which the policy file does not define; its caller is treated as one without`,
+    'tier',
+  )
+  return null
+}
+
+/** Facts come past the types too: a path that is none must not pass for a request without one, which meets no rule. */
+function refuseNonText(facts: RequestFacts): void {
+  if (typeof facts !== 'object' || facts === null) {
+    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'facts', 'an object with a subject', facts)
+  }
+  const { method, path, claimedMethods } = facts
+  if (method !== undefined && typeof method !== 'string') throw notText('method', method)
+  if (
+    claimedMethods !== undefined &&
+    (!Array.isArray(claimedMethods) || claimedMethods.some(claimed => typeof claimed !== 'string'))
+  ) {
+    throw unexpected(
+      'ERR_HEADGATE_INVALID_OPTION',
+      'claimedMethods',
+      'a list of strings, or nothing',
+      claimedMethods,
+    )
+  }
+  if (path !== undefined && typeof path !== 'string') throw notText('path', path)
+}
+
+function notText(field: string, got: unknown): Error {
+  return unexpected('ERR_HEADGATE_INVALID_OPTION', field, 'a string, or nothing', got)
+}

@@ -1,0 +1,71 @@
+import type { FailureMode } from '../engine/question.js'
+import { type Ask, parseAlso, parsePolicyOrTier, parseScope } from '../limiter/ask.js'
+import type { FaultFacts } from '../limiter/limiter.js'
+import { type Charge, parseFailureMode } from '../policy/config.js'
+import type { RequestFacts } from '../policy/request-facts.js'
+import { type Resolution, resolve, resolveAsk } from '../policy/resolve.js'
+import type { SubjectInput } from '../subject/subject.js'
+import type { Clock } from '../time/clock.js'
+import { canonicalFacts } from './canonical-facts.js'
+import type { CurrentConfig } from './current-config.js'
+
+/** Stands for a caller of whom nothing is known. */
+const NOBODY: SubjectInput = 'nobody:unknown'
+
+export interface ResolverOptions {
+  readonly clock: Clock
+  /** The failure mode where the file names none. */
+  readonly onStoreFailure: FailureMode | undefined
+  warn(message: string, about?: string): void
+}
+
+/** Finds out which limits a request meets, by the policy file, the overrides and the switches of the moment. */
+export class Resolver {
+  constructor(
+    private readonly current: CurrentConfig,
+    private readonly options: ResolverOptions,
+  ) {}
+
+  /** By the rules. */
+  request(facts: RequestFacts): Resolution {
+    const { active, nameSubject } = this.current.now
+    const { clock, warn } = this.options
+    return resolve(active, canonicalFacts(facts, { nameSubject, tiers: active.tiers, warn }), clock.nowUs())
+  }
+
+  /** By the policy or tier that is named, past the rules. */
+  ask(subject: string, ask: Ask<string, string>, cost: number): Resolution {
+    const { active, nameSubject } = this.current.now
+    const also = parseAlso(ask).map(one => ({
+      subject: nameSubject(one.subject),
+      charge: this.policyOrTier(one),
+    }))
+    const charge = this.policyOrTier(ask)
+    const scope = parseScope(ask.scope)
+    const resolution = resolveAsk(active, { subject, charge, scope, cost, also }, this.options.clock.nowUs())
+    if (ask.onStoreFailure === undefined) return resolution
+    const { alternatives, shadow } = resolution.question
+    const onStoreFailure = parseFailureMode(ask.onStoreFailure)
+    return { ...resolution, question: { alternatives, shadow, onStoreFailure } }
+  }
+
+  /** Throws for a name that the file does not have. */
+  policyOrTier(named: Charge): Charge {
+    return parsePolicyOrTier(named, this.current.now.active)
+  }
+
+  /** Whether a request that could not be asked about is to be refused. One that the rules let pass unasked still passes. */
+  refusesFault({ onStoreFailure, method, path }: FaultFacts & Partial<RequestFacts> = {}): boolean {
+    if (onStoreFailure !== undefined) return onStoreFailure === 'closed'
+    const byDefault = this.current.now.config.onStoreFailure ?? this.options.onStoreFailure
+    try {
+      const facts = { subject: NOBODY, ...(method && { method }), ...(path && { path }) }
+      const { question } = this.request(facts)
+      const isAsked = question.alternatives.every(checks => checks.length > 0)
+      return isAsked && (question.onStoreFailure ?? byDefault) === 'closed'
+    } catch {
+      // The facts themselves may be what failed.
+      return byDefault === 'closed'
+    }
+  }
+}

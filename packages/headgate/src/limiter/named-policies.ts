@@ -1,0 +1,68 @@
+import type { Check, Question } from '../engine/question.js'
+import { HeadgateError } from '../errors/headgate-error.js'
+import { SingleQuestion } from '../fast-path/single-question.js'
+import { parseFailureMode } from '../policy/config.js'
+import { type Policy, type PolicyOptions, parsePolicies, parseTiers } from '../policy/policies.js'
+import { makeQuestion, withoutRepeats } from '../policy/question-of.js'
+import type { TierOptions } from '../policy/tiers.js'
+import { unitsTaken } from '../policy/units-taken.js'
+import type { SubjectInput, SubjectNamer } from '../subject/subject.js'
+import { type Ask, parseAlso, parsePolicyOrTier, parseScope } from './ask.js'
+
+export interface NamedPoliciesOptions {
+  readonly policies?: Readonly<Record<string, PolicyOptions>> | undefined
+  readonly tiers?: Readonly<Record<string, TierOptions>> | undefined
+}
+
+const NO_CHECKS: readonly Check[] = []
+
+/** The policies and tiers that a limiter was made with. An ask names one, and they make its question. */
+export class NamedPolicies {
+  readonly policies: ReadonlyMap<string, Policy>
+  readonly tiers: ReadonlyMap<string, Policy>
+
+  /** Throws where there is none, and for numbers that are none. */
+  constructor(
+    options: NamedPoliciesOptions,
+    private readonly nameSubject: SubjectNamer,
+  ) {
+    this.policies = parsePolicies(options.policies ?? {})
+    this.tiers = parseTiers(options.tiers ?? {})
+    if (this.policies.size + this.tiers.size === 0) {
+      throw new HeadgateError(
+        'ERR_HEADGATE_INVALID_OPTION',
+        'policies: expected at least one policy or tier; got none',
+      )
+    }
+  }
+
+  /** The policy or tier of that name; throws where there is none. */
+  find(named: { readonly policy?: string | undefined; readonly tier?: string | undefined }): Policy {
+    const { policy, tier } = parsePolicyOrTier(named, this)
+    return (policy === undefined ? this.tiers.get(tier as string) : this.policies.get(policy)) as Policy
+  }
+
+  question(policy: Policy, subjectInput: SubjectInput, ask: Ask<string, string>, cost: number): Question {
+    const subject = this.nameSubject(subjectInput)
+    const scope = parseScope(ask.scope)
+    const { limits } = policy
+    const [first] = limits
+    const also = parseAlso(ask)
+    if (first !== undefined && limits.length === 1 && also.length === 0 && ask.onStoreFailure === undefined) {
+      return new SingleQuestion(subject, scope, first.name, first.limit, unitsTaken(first.limit, cost))
+    }
+    const own = checksOf(policy, subject, scope, cost)
+    const checks = also.length === 0 ? own : withoutRepeats([...own, ...this.others(also, scope, cost)])
+    const onStoreFailure = ask.onStoreFailure === undefined ? null : parseFailureMode(ask.onStoreFailure)
+    return makeQuestion([checks], NO_CHECKS, onStoreFailure)
+  }
+
+  /** The checks of the further subjects. */
+  private others(also: ReturnType<typeof parseAlso>, scope: string, cost: number): Check[] {
+    return also.flatMap(one => checksOf(this.find(one), this.nameSubject(one.subject), scope, cost))
+  }
+}
+
+function checksOf({ limits }: Policy, subject: string, scope: string, cost: number): Check[] {
+  return limits.map(({ name, limit }) => ({ subject, scope, name, limit, cost: unitsTaken(limit, cost) }))
+}
