@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { createMinifier } from './minify-lua.mjs'
 
 const luaDir = new URL('../lua/', import.meta.url)
 const target = new URL('../src/store/redis/scripts.gen.ts', import.meta.url)
@@ -45,34 +46,39 @@ function bodyOf(path) {
 }
 
 /**
- * Puts together the text of one script. A file is included once; a fragment is put in place as often as it is asked
- * for.
+ * Puts together one script as a tree: a part is a list of lines and of parts. A file is included once; a fragment is put in
+ * place as often as it is asked for.
  */
 function createFlattener(fragments) {
   const included = new Set()
 
-  function flatten(lines, chain) {
-    return lines.flatMap(line => {
+  function flatten(name, lines, chain) {
+    const parts = lines.flatMap(line => {
       const include = INCLUDE.exec(line)
-      if (include !== null) return flattenFile(`include/${include[1]}.lua`, chain, include[2])
+      if (include !== null) return flattenFile(`include/${include[1]}.lua`, chain, include[2]) ?? []
       const inline = INLINE.exec(line)?.[1]
       if (inline !== undefined) return flattenFragment(inline, chain)
       return /^\s*(--.*)?$/.test(line) ? [] : [line.trim()]
     })
+    return { name, parts }
   }
 
   function flattenFile(path, parents, word) {
     const chain = longer(parents, path)
-    if (included.has(path)) return []
+    if (included.has(path)) return undefined
     included.add(path)
     const lines = bodyOf(path)
-    return flatten(word === undefined ? lines : lines.map(line => line.replace(PLACEHOLDER, word)), chain)
+    return flatten(
+      path,
+      word === undefined ? lines : lines.map(line => line.replace(PLACEHOLDER, word)),
+      chain,
+    )
   }
 
   function flattenFragment(name, parents) {
     const lines = fragments.get(name)
     if (lines === undefined) throw new Error(`no fragment is called ${name}`)
-    return flatten(lines, longer(parents, name))
+    return flatten(name, lines, longer(parents, name))
   }
 
   return flattenFile
@@ -87,21 +93,89 @@ function sha1(text) {
   return createHash('sha1').update(text).digest('hex')
 }
 
+const isPart = part => typeof part !== 'string'
+
+/** Every line of a part and of its parts. */
+function linesIn({ parts }) {
+  return parts.flatMap(part => (isPart(part) ? linesIn(part) : [part]))
+}
+
+function textOf(part) {
+  return linesIn(part).join('\n')
+}
+
+/** A part whose lines were shortened. */
+function shortened({ name, parts }, shorten) {
+  return { name, parts: parts.map(part => (isPart(part) ? shortened(part, shorten) : shorten(part))) }
+}
+
 function buildScripts() {
   const names = readdirSync(luaDir).filter(file => file.endsWith('.lua'))
   const fragments = readFragments()
-  return names.sort().map(file => {
-    const text = createFlattener(fragments)(file, []).join('\n')
-    return { name: file.slice(0, -'.lua'.length), text, sha: sha1(text) }
+  const trees = names.sort().map(file => createFlattener(fragments)(file, []))
+  const shorten = createMinifier(trees.flatMap(linesIn))
+  return trees.map(tree => {
+    const short = shortened(tree, shorten)
+    return { name: tree.name.slice(0, -'.lua'.length), tree: short, sha: sha1(textOf(short)) }
   })
+}
+
+/**
+ * Writes scripts as template literals. A part that stands in several places is written once, as a constant: what two parts
+ * have in common is the text they come to.
+ */
+function createWriter(trees) {
+  const uses = new Map()
+  const constants = new Map()
+  const declarations = []
+
+  function count({ parts }) {
+    for (const part of parts.filter(isPart)) {
+      const text = textOf(part)
+      uses.set(text, (uses.get(text) ?? 0) + 1)
+      // A constant is written once, and so is all that stands in it.
+      if (uses.get(text) === 1) count(part)
+    }
+  }
+  trees.forEach(count)
+
+  function write({ parts }) {
+    return parts
+      .map(part => (isPart(part) ? writePart(part) : part.replace(/[`\\]|\$\{/g, '\\$&')))
+      .filter(text => text !== '')
+      .join('\n')
+  }
+
+  function writePart(part) {
+    const text = textOf(part)
+    if (text === '' || uses.get(text) === 1) return write(part)
+    if (!constants.has(text)) {
+      const literal = write(part)
+      const constant = constantOf(part.name, [...constants.values()])
+      constants.set(text, constant)
+      declarations.push(`const ${constant} = \`${literal}\``)
+    }
+    return `\${${constants.get(text)}}`
+  }
+
+  return { write, declarations }
+}
+
+/** A name for a constant: `log.load` and `include/fields.lua` become `log_load` and `fields`. */
+function constantOf(name, taken) {
+  const plain = name.replace(/^include\/|\.lua$/g, '').replaceAll('.', '_')
+  let constant = plain
+  for (let nth = 2; taken.includes(constant); nth++) constant = `${plain}_${nth}`
+  return constant
 }
 
 /** Names of functions and their library carry a hash of the code, so that two versions can live on one server. */
 function render(scripts) {
   const library = `headgate_${sha1(scripts.map(script => script.sha).join('')).slice(0, 8)}`
+  const { write, declarations } = createWriter(scripts.map(({ tree }) => tree))
   const entries = scripts.map(
-    ({ name, text, sha }) =>
-      `  ${name}: {\n    sha: '${sha}',\n    functionName: '${library}_${name}',\n    text: ${JSON.stringify(text)},\n  },`,
+    ({ name, tree, sha }) =>
+      `  ${name}: {\n    sha: '${sha}',\n    functionName: '${library}_${name}',\n    text: \`${write(tree)}\`,\n  },`,
   )
   return `// Built by scripts/build-lua.mjs from lua/*.lua. Do not edit: change the Lua and run \`npm run lua\`.
 
@@ -113,6 +187,8 @@ export interface Script {
 }
 
 export const functionLibrary = '${library}'
+
+${declarations.join('\n\n')}
 
 export const scripts = {
 ${entries.join('\n')}

@@ -27,15 +27,21 @@ async function build(root: string, ...args: string[]): Promise<string> {
   return stdout
 }
 
-/** A copy of what the builder needs, with some files written over. */
-async function copyWith(name: string, files: Readonly<Record<string, string>>): Promise<string> {
+/** The builder, with some files written over those it builds from, or with them alone. */
+async function copyWith(
+  name: string,
+  files: Readonly<Record<string, string>>,
+  parts = ['lua', 'scripts', GENERATED],
+): Promise<string> {
   const root = join(folder, name)
-  for (const part of ['lua', 'scripts', GENERATED])
-    await cp(join(PACKAGE, part), join(root, part), { recursive: true })
+  for (const part of parts) await cp(join(PACKAGE, part), join(root, part), { recursive: true })
   await mkdir(join(root, 'lua', 'include'), { recursive: true })
   for (const [path, text] of Object.entries(files)) await writeFile(join(root, 'lua', path), text)
   return root
 }
+
+const onlyWith = (name: string, files: Readonly<Record<string, string>>) =>
+  copyWith(name, files, ['scripts', GENERATED])
 
 /** The scripts in a generated file, read by the language itself. */
 async function generatedScripts(root: string): Promise<Record<string, Script>> {
@@ -82,28 +88,24 @@ describe('the builder', () => {
   })
 
   it('the builder includes a file once, however many ask for it', async () => {
-    const root = await copyWith('twice', {
+    const root = await onlyWith('twice', {
       'twice.lua': '-- @include left\n-- @include right\nreturn shared\n',
       'include/left.lua': '-- @include shared\nlocal left = shared\n',
       'include/right.lua': '-- @include shared\nlocal right = shared\n',
       'include/shared.lua': 'local shared = 1\n',
     })
     await build(root)
-    expect((await generatedScripts(root)).twice?.text).toBe(
-      'local shared = 1\nlocal left = shared\nlocal right = shared\nreturn shared',
-    )
+    expect((await generatedScripts(root)).twice?.text).toBe('local a=1\nlocal b=a\nlocal c=a\nreturn a')
   })
 
   it('the builder puts a fragment in place as often as it is asked for, and leaves it out of its file', async () => {
-    const root = await copyWith('fragments', {
+    const root = await onlyWith('fragments', {
       'parts.lua': '-- @include count(left)\n-- @inline count.up\nreturn left\n',
       'include/count.lua':
         'local ALGORITHM = 0\n-- @inline count.up\n-- @fragment count.up\nleft = left + 1\n',
     })
     await build(root)
-    expect((await generatedScripts(root)).parts?.text).toBe(
-      'local left = 0\nleft = left + 1\nleft = left + 1\nreturn left',
-    )
+    expect((await generatedScripts(root)).parts?.text).toBe('local a=0\na=a+1\na=a+1\nreturn a')
   })
 
   it('the builder refuses fragments that hold each other, one that is nowhere, and two of one name', async () => {
@@ -124,8 +126,45 @@ describe('the builder', () => {
     await expect(build(twice)).rejects.toThrow('two fragments are called same.name')
   })
 
+  it('the builder shortens names it knows to be ours alike everywhere, and leaves those of Redis and of Lua', async () => {
+    const root = await onlyWith('names', {
+      'names.lua': `local fields, floor, err = { fields = 1, kept = - -2 }, 3, 4 -- fields
+local function sum(first, ...)
+  for index, other in ipairs({ ... }) do
+    first = first .. '--fields' .. other .. 1 .. index
+  end
+  return first
+end
+local reply = redis.pcall('GET', KEYS[1])
+return { sum(fields.fields, fields.kept), math.floor(floor + 0.5), err, reply.err and 'no fields' }
+`,
+    })
+    await build(root)
+    const text = (await generatedScripts(root)).names?.text ?? ''
+    expect(text).toBe(
+      [
+        'local a,floor,err={a=1,kept=- -2},3,4',
+        'local function f(b,...)',
+        'for c,d in ipairs({...})do',
+        "b=b..'--fields'..d..1 ..c",
+        'end',
+        'return b',
+        'end',
+        "local e=redis.pcall('GET',KEYS[1])",
+        "return{f(a.a,a.kept),math.floor(floor+0.5),err,e.err and'no fields'}",
+      ].join('\n'),
+    )
+    await connection.send('HSET', 'a hash', 'field', 'value')
+    expect(await connection.send('EVAL', text, 1, 'a hash')).toEqual(['1--fields211', 3, 4, 'no fields'])
+  })
+
+  it('the builder refuses Lua it cannot shorten', async () => {
+    const root = await copyWith('long-text', { 'long.lua': 'return [[\nlong\n]]\n' })
+    await expect(build(root)).rejects.toThrow('cannot shorten [[ in: return [[')
+  })
+
   it('the builder carries backticks, template braces, backslashes and quotes over unchanged', async () => {
-    const line = `return '\`tick\` \${brace} $$ \\\\ \\n \\'quote\\' "double" æ \\226\\128\\168'`
+    const line = `return'\`tick\` \${brace} $$ \\\\ \\n \\'quote\\' "double" æ \\226\\128\\168'`
     const root = await copyWith('escapes', { 'escapes.lua': `${line}\n` })
     await build(root)
     const script = (await generatedScripts(root)).escapes

@@ -7,72 +7,1354 @@ export interface Script {
   readonly text: string
 }
 
-export const functionLibrary = 'headgate_51295d98'
+export const functionLibrary = 'headgate_16735270'
+
+const clock_read = `local d,S=aY,0
+if d and d~=''then
+d,S=tonumber(d),600000
+else
+local aA=redis.call('TIME')
+d=aA[1]*1000000+aA[2]
+end`
+
+const clock_text = `local function L(ag)
+return string.format('%d',ag)
+end
+local function ar(c,ap)
+redis.call('PEXPIRE',c,L(math.ceil(ap/1000)+S))
+end`
+
+const timed = `local aY=ARGV[1]
+${clock_read}
+${clock_text}`
+
+const fields = `local aG,aD=math.huge,9007199254740991
+local E='HEADGATE_BAD_STATE the key holds something Headgate did not write'
+local function M(P)
+return P and#P<=16 and string.find(P,'^%d+$')and tonumber(P)or nil
+end`
+
+const counter_locals = `local aC,aU,u,r,m,as,R`
+
+const bucket_locals = `local q,T,ah,Q,aR,Z,ac`
+
+const log_locals = `local o,h,F,U,aa,t,ai,aI,aK`
+
+const check_open = `c,b,i=KEYS[bZ+aq],bO[aq],bK[aq]
+local ag=4*b-1
+I,f,g=bl[ag],bl[ag+1],bl[ag+2]
+Y=ARGV[ag+1]`
+
+const counter_prepare = `aC=d-d%g
+aU=string.format('%d',aC)`
+
+const hash_empty = `if k.err then
+j=k.err
+elseif redis.call('EXISTS',c)==1 then
+j=E
+end`
+
+const fraction_floor = `local H=aE*aP
+if H<=aD then
+H=math.floor(H/al)
+else
+local aS,az,K=0,aE,268435456
+H=0
+while K>=1 do
+local aQ=math.floor(az/K)
+az=az-aQ*K
+local aT=aS*128+aQ*aP
+local G=math.floor(aT/al)
+H=H*128+G
+aS=aT-G*al
+K=K/128
+end
+end`
+
+const counter_load = `local k=redis.pcall('HMGET',c,'start','current','previous')
+local ba=k[1]
+e,m,u,r,as=d,aC,0,0,true
+if ba==aU then
+u=k[2]and#k[2]<=16 and string.find(k[2],'^%d+$')and tonumber(k[2])
+r,as=k[3]=='0'and 0 or M(k[3]),false
+if not(u and r)then
+j=E
+end
+elseif ba then
+local v,N,aH=M(ba),M(k[2]),M(k[3])
+if not(v and N and aH)then
+j=E
+else
+if v>d and v-d<=g-math.ceil(g/f)then
+e,m=v,v-v%g
+end
+if v==m then
+u,r,as=N,aH,false
+elseif v+g==m then
+r=N
+end
+end
+else
+${hash_empty}
+end
+if not j then
+R=0
+if r>0 then
+local s=e-m
+R=r*(g-s)
+if R<=aD then
+R=math.ceil(R/g)
+else
+local aE,aP,al=r,s,g
+${fraction_floor}
+R=r-H
+end
+end
+end`
+
+const counter_wait = `local bT=f-u-i
+if R<=bT then
+z=0
+elseif i>f then
+z=aG
+else
+local aE,aP,al=bT,g,r
+z=m-d
+if bT<0 then
+aE,al,z=f-i,u,z+g
+end
+if al>aE then
+${fraction_floor}
+z=z+g-H
+end
+end`
+
+const clock_now_text = `A=A or string.format('%d',d)`
+
+const bucket_prepare = `Z=f*1000000
+${clock_now_text}
+ac=string.format('%d',2000*math.ceil(f/g)+S)`
+
+const bucket_load = `local k=redis.pcall('HMGET',c,'tokens','lastRefill','capacity')
+local D=k[1]
+q,T,ah,e,Q,aR=0,0,0,d,k[3],false
+if D then
+local bm=#D<=17 and string.find(D,'^%d+%.?%d*$')and tonumber(D)
+local ao,bk=M(k[2]),Q==Y and f or M(Q)
+if not(bm and ao and bk)then
+j=E
+elseif ao<=d or ao-d<=(f-1)*1000000/g then
+ah,e=ao,ao>d and ao or d
+T=bk*1000000-math.floor(bm*1000000+0.5)
+if T>Z then
+T,aR=Z,true
+end
+q=T-math.floor((e-ah)*g)
+if q<0 then
+q=0
+end
+end
+else
+${hash_empty}
+end`
+
+const bucket_refill = `local s=math.ceil(ax/g)
+while math.floor(s*g)<ax do
+s=s+1
+end
+while s>0 and math.floor((s-1)*g)>=ax do
+s=s-1
+end`
+
+const bucket_wait = `local bS=(f-i)*1000000
+if q<=bS then
+z=0
+elseif bS<0 then
+z=aG
+else
+local ax=T-bS
+${bucket_refill}
+z=ah+s-d
+end`
+
+const log_prepare = `${clock_now_text}
+aI=string.format('%d',d-g)
+aK=string.format('%d',math.ceil(g/1000)+S)`
+
+const log_load = `local N=redis.pcall('ZRANGE',c,'-1','-1','WITHSCORES')
+o,h,F,U,aa,t,ai,e=0,0,0,nil,false,nil,false,d
+if N.err then
+j=N.err
+elseif N[1]then
+o,t=#N[1]==13 and M(N[1]),tonumber(N[2])
+if not(o and t>=0 and t<=aD and t%1==0)then
+j=E
+elseif t>d+g then
+o,ai=0,true
+else
+if t>d then
+e=t
+end
+if t<=e-g then
+F,U,aa=o,t,true
+else
+local bd=e==d and aI or string.format('%d',e-g)
+local at=redis.call('ZREVRANGEBYSCORE',c,bd,'-inf','WITHSCORES','LIMIT','0','2')
+if at[1]then
+F,U,aa=#at[1]==13 and M(at[1]),tonumber(at[2]),at[3]
+if not F then
+j=E
+end
+end
+end
+h=o-(F or 0)
+end
+end`
+
+const log_wait = `if i>f then
+z=aG
+elseif h+i<=f then
+z=0
+else
+local aZ=o+i-f
+local aL=redis.call('ZCOUNT',c,'-inf',string.format('%d',e-g))
+local bn=redis.call('ZRANGE',c,aL,aL,'WITHSCORES')
+local bb=M(bn[1])
+if bb and bb<aZ then
+local bM=redis.call('ZCARD',c)-1
+aL=aL+1
+while bb and aL<bM do
+local bD=math.floor((aL+bM)/2)
+bb=M(redis.call('ZRANGE',c,bD,bD)[1])
+if bb and bb>=aZ then
+bM=bD
+else
+aL=bD+1
+end
+end
+bn=redis.call('ZRANGE',c,aL,aL,'WITHSCORES')
+end
+if bb then
+z=tonumber(bn[2])+g-d
+else
+j=E
+end
+end`
+
+const sliding_window_buckets = `local function cb()
+local x={}
+function x.load(c,b)
+local k=redis.pcall('HMGET',c,'start','counts')
+local j
+if not k[1]then
+${hash_empty}
+end
+if j then
+return nil,j
+end
+local G=math.ceil(b.window_us/b.x)
+local a={c=c,G=G,y={},h=0}
+local v,P=0,''
+if k[1]then
+v,P=M(k[1]),k[2]
+if not(v and P and string.find(P,'^%d[%d,]*$'))then
+return nil,E
+end
+end
+local e=d
+local bh=v-d>2*b.window_us-(b.x+1)*G
+if v>d and not bh then
+e=v
+end
+a.e,a.m=e,e-e%G
+a.is_new_part=a.m~=v
+local bE=bh and b.x+1 or(a.m-v)/G
+if bE<=b.x then
+for B=1,bE do
+a.y[B]=0
+end
+local y,ab,h=a.y,#a.y,0
+for am in string.gmatch(P,'%d+')do
+if ab==b.x+1 then
+break
+end
+ab=ab+1
+am=tonumber(am)
+y[ab],h=am,h+am
+end
+a.h=h
+end
+if a.h>aD then
+return nil,E
+end
+return a
+end
+local function bA(b,a,B)
+return a.m+(b.x+1-B)*a.G
+end
+function x.z(b,a,i)
+if i>b.b then
+return aG
+end
+local aO=a.h+i-b.b
+if aO<=0 then
+return 0
+end
+local B=#a.y-1
+while B>0 do
+aO=aO-a.y[B+1]
+if aO<=0 then
+break
+end
+B=B-1
+end
+return bA(b,a,B)-d
+end
+function x.tell(b,a)
+local O=0
+for C,am in ipairs(a.y)do
+if am>0 then
+O=bA(b,a,C-1)-d
+break
+end
+end
+return math.max(0,b.b-a.h),O
+end
+local function bF(b,a)
+redis.call('HSET',a.c,'start',L(a.m),'counts',table.concat(a.y,','))
+if a.is_new_part then
+ar(a.c,math.max(0,a.m-d)+2*b.window_us)
+end
+end
+function x.charge(b,a,i)
+a.y[1]=(a.y[1]or 0)+i
+a.h=a.h+i
+bF(b,a)
+return a.e
+end
+function x.charge_beyond(b,a,f)
+local i=math.min(f,bH(b,a.h))
+if i>0 then
+x.charge(b,a,i)
+end
+end
+function x.refund(b,a,f,p)
+local bV=p and(a.m-(p-p%a.G))/a.G
+local l=f
+for B=#a.y-1,0,-1 do
+if not p or bV==B then
+local w=math.min(l,a.y[B+1])
+a.y[B+1]=a.y[B+1]-w
+l=l-w
+end
+end
+if l<f then
+bF(b,a)
+end
+return f-l
+end
+return x
+end`
+
+const concurrency = `local function cc()
+local ad={}
+local bs,be=1000000,2
+local function ak(n,aB)
+return aB==0 and string.format('%016d',n)or string.format('%016d.%d',n,aB)
+end
+local function bg(aM)
+return tonumber(string.match(aM,'^(%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d)$')
+or string.match(aM,'^(%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d)%.%d+$'))
+end
+function ad.load(c,b)
+local ae=redis.pcall('ZRANGE',c,0,0,'WITHSCORES')
+if ae.err then
+return nil,ae.err
+end
+local a={c=c,h=0,O=0,e=d,av='('..L(d)}
+a.au=d+be*b.window_us
+a.aF=L(a.au)
+if not ae[1]then
+return a
+end
+local aX=string.match(ae[1],'^reset:(%d+)$')
+a.O=aX and tonumber(aX)or 0
+if not(aX or bg(ae[1]))then
+return nil,E
+end
+a.h=redis.call('ZCOUNT',c,a.av,a.aF)
+a.dead=redis.call('ZCARD',c)-a.h>(aX and 1 or 0)
+return a
+end
+function ad.z(b,a,i)
+if i>b.b then
+return aG
+end
+local aZ=a.h+i-b.b
+if aZ<=0 then
+return 0
+end
+local K=redis.call('ZRANGEBYSCORE',a.c,a.av,a.aF,'WITHSCORES','LIMIT',aZ-1,1)
+return K[2]and math.min(bs,tonumber(K[2])-d)or bs
+end
+function ad.tell(b,a)
+if a.h==0 then
+return b.b,0
+end
+local aV=redis.call('ZREVRANGEBYSCORE',a.c,a.aF,a.av,'WITHSCORES','LIMIT',0,1)
+return math.max(0,b.b-a.h),tonumber(aV[2])-d
+end
+local function bw(a)
+if a.dead then
+redis.call('ZREMRANGEBYSCORE',a.c,0,L(d))
+redis.call('ZREMRANGEBYSCORE',a.c,'('..a.aF,'+inf')
+a.dead=false
+end
+end
+local function by(b,a,n,f)
+local an=L(d+b.window_us)
+for aB=0,f-1 do
+redis.call('ZADD',a.c,an,ak(n,aB))
+end
+ar(a.c,be*b.window_us)
+end
+function ad.charge(b,a,i)
+bw(a)
+local n=math.max(d,a.O+1)
+while redis.call('ZSCORE',a.c,ak(n,0))do
+n=n+1
+end
+by(b,a,n,i)
+a.h=a.h+i
+return n
+end
+local function bx(a,n,f)
+local J=0
+while redis.call('ZSCORE',a.c,ak(n,J))do
+J=J+1
+end
+local w=math.min(f,J)
+for aB=J-w,J-1 do
+redis.call('ZREM',a.c,ak(n,aB))
+end
+return w
+end
+function ad.charge_beyond()end
+local function bY(a,n)
+local an=tonumber(redis.call('ZSCORE',a.c,ak(n,0))or nil)
+return an and an>d and an<=a.au
+end
+function ad.refund(bt,a,f,n)
+if n then
+return bY(a,n)and bx(a,n,f)or 0
+end
+local l=math.min(f,a.h)
+local w=l
+while l>0 do
+local ae=redis.call('ZRANGEBYSCORE',a.c,a.av,a.aF,'LIMIT',0,1)
+l=l-bx(a,bg(ae[1]),l)
+end
+return w
+end
+function ad.renew(b,a,f,n)
+bw(a)
+local J=0
+while redis.call('ZSCORE',a.c,ak(n,J))do
+J=J+1
+end
+if J==0 and a.h+f>b.b then
+return 0
+end
+by(b,a,n,J>0 and J or f)
+return 1
+end
+function ad.start_new_life(b,a)
+local au=a.O
+for bt,aM in ipairs(redis.call('ZRANGE',a.c,0,-1))do
+au=math.max(au,bg(aM)or 0)
+end
+redis.call('DEL',a.c)
+redis.call('ZADD',a.c,-1,'reset:'..L(au))
+ar(a.c,be*b.window_us)
+end
+return ad
+end`
+
+const counter_charge = `u=u+i
+if as then
+local cF=m==aC and aU or string.format('%d',m)
+local cB=r==0 and'0'or string.format('%d',r)
+redis.call('HSET',c,'start',cF,'current',string.format('%d',u),'previous',cB)
+local ap=(m>d and m-d or 0)+2*g
+redis.call('PEXPIRE',c,string.format('%d',math.ceil(ap/1000)+S))
+else
+redis.call('HSET',c,'current',string.format('%d',u))
+end`
+
+const counter_left = `l=f-u-R`
+
+const bucket_save = `T,ah=q,e
+local aw=Z-q
+local ay=aw%1000000
+local D,W,aj=nil,A,ac
+if ay==0 then
+D=string.format('%d',aw/1000000)
+else
+D=string.format('%d.%06d',(aw-ay)/1000000,ay)
+end
+if e~=d then
+W=string.format('%d',e)
+aj=string.format('%d',ac+math.ceil((e-d)/1000))
+end
+if Q==Y then
+redis.call('HSET',c,'tokens',D,'lastRefill',W)
+else
+redis.call('HSET',c,'tokens',D,'lastRefill',W,'capacity',Y)
+Q=Y
+end
+redis.call('PEXPIRE',c,aj)`
+
+const bucket_charge = `q=q+i*1000000
+${bucket_save}`
+
+const bucket_left = `l=Z-q`
+
+const log_charge = `if ai then
+redis.call('ZADD',c,'0','0000000000000')
+redis.call('DEL',c)
+ai=false
+elseif o+i>9999999999999 then
+local X=redis.call('ZRANGEBYSCORE',c,'('..string.format('%d',e-g),'+inf','WITHSCORES')
+redis.call('ZADD',c,'0','0000000000000')
+redis.call('DEL',c)
+for C=1,#X,2 do
+local bL=(tonumber(X[C])or F)-F
+redis.call('ZADD',c,X[C+1],string.format('%013d',bL))
+end
+o,F,U,aa=h,0,nil,false
+end
+o,h,t=o+i,h+i,e
+local W,aj=A,aK
+if e~=d then
+W=string.format('%d',e)
+aj=string.format('%d',math.ceil((e-d+g)/1000)+S)
+end
+redis.call('ZADD',c,W,string.format('%013d',o))
+if aa then
+redis.call('ZREMRANGEBYSCORE',c,'-inf','('..string.format('%d',U))
+end
+redis.call('PEXPIRE',c,aj)`
+
+const log_left = `l=f-h`
+
+const counter_tell = `aN=f-u-R
+if aN<0 then
+aN=0
+end
+if u>0 then
+O=m+2*g-d
+elseif r>0 then
+O=m+g-d
+else
+O=0
+end`
+
+const bucket_tell = `aN,O=f,0
+if q>0 then
+local ax=T
+${bucket_refill}
+aN,O=f-math.ceil(q/1000000),ah+s-d
+end`
+
+const log_tell = `aN=h<f and f-h or 0
+O=h==0 and 0 or t+g-d`
+
+const questions = `local bi,bo,ck,bI,bU=1,2,3,4,5
+local aY=ARGV[1]
+${clock_read}
+${fields}
+local c,b,i,I,f,Y,g
+local e,j,z,l,aN,O,A
+${counter_locals}
+${bucket_locals}
+${log_locals}
+local aJ,cs,cr,bG,cl={},{},{},{},{}
+local cq,cp,bq,bc,br
+local cG={}
+local bl,V={0,0},3+4*ARGV[2]
+for C=3,V-1 do
+bl[C]=tonumber(ARGV[C])
+end
+local bO,bK,ca,bj,cm,bf={},{},{},0,0,0
+local af,ab,bZ={d},1,0
+while ARGV[V]do
+local bQ=tonumber(ARGV[V])
+local co=bQ<=0
+V=V+1
+if co then
+bO[1],bK[1],ca[1]=-bQ,1,1
+if bQ==0 then
+bO[1],bK[1]=tonumber(ARGV[V]),tonumber(ARGV[V+1])
+V=V+2
+end
+bQ,bj,cm,bf=1,1,1,1
+else
+bj,bf=tonumber(ARGV[V]),0
+for bp=1,bj+1 do
+local cz=tonumber(ARGV[V+1])
+V=V+1
+for cQ=1,cz do
+bf=bf+1
+bO[bf],bK[bf]=tonumber(ARGV[V+1]),tonumber(ARGV[V+2])
+V=V+2
+if bp>bj then
+ca[bj+cQ]=bf
+end
+end
+if bp>bj then
+cm=bj+cz
+else
+ca[bp]=bf
+end
+end
+V=V+1
+end
+for bt=1,bQ do
+local cd,bJ,aV=ab+1,-1,0
+if not co then
+ab=cd
+end
+for bp=1,cm do
+local ae,bW,cn=aV+1,true,bp>bj
+aV=ca[bp]
+if cn or bJ<0 then
+j=nil
+for aq=ae,aV do
+${check_open}
+if I==bo then
+aC,aU=cs[b],cr[b]
+if not aC then
+${counter_prepare}
+cs[b],cr[b]=aC,aU
+end
+${counter_load}
+if not j then
+${counter_wait}
+end
+elseif I==bI then
+Z,ac=f*1000000,bG[b]
+if not ac then
+${bucket_prepare}
+bG[b]=ac
+end
+${bucket_load}
+if not j then
+${bucket_wait}
+end
+elseif I==bi then
+aI,aK=cl[b],bG[b]
+if not aI then
+${log_prepare}
+cl[b],bG[b]=aI,aK
+end
+${log_load}
+if not j then
+${log_wait}
+end
+else
+if not cq then
+${clock_text}
+${sliding_window_buckets}
+${concurrency}
+cq,cp={[ck]=cb(),[bU]=cc()},{}
+end
+bq,bc=cq[I],cp[b]
+if not bc then
+bc={b=f,window_us=g,x=bl[ag+3]}
+cp[b]=bc
+end
+br,j=bq.load(c,bc)
+if br then
+z=bq.z(bc,br,i)
+end
+end
+if j then
+break
+end
+bW=bW and z==0
+if ae<aV then
+if I==bo then
+aJ[aq]={u,r,m,as,R,e}
+elseif I==bI then
+aJ[aq]={q,T,ah,Q,e}
+elseif I==bi then
+aJ[aq]={o,h,F,U or false,aa,t or false,ai,e}
+else
+aJ[aq]={bq,bc,br}
+end
+cG[aq]=z
+end
+end
+if j and not cn then
+for C=ab,cd,-1 do
+af[C]=nil
+end
+bJ,ab={j},cd
+af[ab]=bJ
+break
+elseif j then
+ab=ab+1
+af[ab]={0,0,0,-1}
+else
+for aq=ae,aV do
+if ae<aV then
+${check_open}
+if I==bo then
+aC,aU=cs[b],cr[b]
+local a=aJ[aq]
+u,r,m,as,R,e=a[1],a[2],a[3],a[4],a[5],a[6]
+elseif I==bI then
+Z,ac=f*1000000,bG[b]
+local a=aJ[aq]
+q,T,ah,Q,e=a[1],a[2],a[3],a[4],a[5]
+elseif I==bi then
+aI,aK=cl[b],bG[b]
+local a=aJ[aq]
+o,h,F,U,aa=a[1],a[2],a[3],a[4],a[5]
+t,ai,e=a[6],a[7],a[8]
+else
+bq,bc,br=aJ[aq][1],aJ[aq][2],aJ[aq][3]
+end
+z=cG[aq]
+end
+ab=ab+1
+local p=-1
+if bW and cJ and i>0 then
+l=nil
+if I==bo then
+${counter_charge}
+${counter_left}
+elseif I==bI then
+${bucket_charge}
+${bucket_left}
+elseif I==bi then
+${log_charge}
+${log_left}
+else
+e=bq.charge(bc,br,i)
+end
+p=e
+end
+if p==d and l then
+af[ab]=l
+else
+if I==bo then
+${counter_tell}
+elseif I==bI then
+${bucket_tell}
+elseif I==bi then
+${log_tell}
+else
+aN,O=bq.tell(bc,br)
+end
+af[ab]={z==aG and-1 or z,aN,O,p}
+end
+end
+if bW and not cn then
+bJ=bp-1
+end
+end
+end
+end
+bZ=bZ+bf
+if not co then
+af[cd]=bJ
+end
+end
+end
+return af`
+
+const checks = `${fields}
+local function bH(b,h)
+return math.max(0,math.min(2*b.b,4294967295)-h)
+end
+local function cw()
+local bC={}
+function bC.load(c,b)
+local g,e,j,A=b.window_us,nil,nil,nil
+${log_locals}
+${log_prepare}
+${log_load}
+if j then
+return nil,j
+end
+return{
+c=c,
+o=o,
+h=h,
+aa=aa,
+F=F,
+U=U,
+t=t,
+ai=ai,
+e=e,
+}
+end
+local function ak(o)
+return string.format('%013d',o)
+end
+function bC.charge_beyond(b,a,f)
+local i,c,g,e=math.min(f,bH(b,a.h)),a.c,b.window_us,a.e
+local o,h,F,U=a.o,a.h,a.F,a.U
+local aa,t,ai=a.aa,a.t,a.ai
+local A,aI,aK
+if i>0 then
+${log_prepare}
+${log_charge}
+end
+end
+function bC.refund(b,a,f,p)
+if a.h==0 then
+return 0
+end
+local bd=a.e-b.window_us
+if p and p<=bd then
+return 0
+end
+local av=p and L(p)or'('..L(bd)
+local X=redis.call('ZRANGEBYSCORE',a.c,av,'+inf','WITHSCORES')
+if#X==0 or(p and tonumber(X[2])~=p)then
+return 0
+end
+local bR=redis.call('ZRANK',a.c,X[1])
+local aH=bR>0 and tonumber(redis.call('ZRANGE',a.c,bR-1,bR-1)[1])or 0
+if p and tonumber(X[1])==aH then
+return 0
+end
+local l,bN,cg=f,aH,aH
+redis.call('ZREMRANGEBYSCORE',a.c,av,'+inf')
+if a.U then
+redis.call('ZREMRANGEBYSCORE',a.c,'-inf',a.U)
+redis.call('ZADD',a.c,0,ak(a.F))
+end
+for C=1,#X,2 do
+local o,cj=tonumber(X[C]),tonumber(X[C+1])
+local i=o-cg
+local w=0
+if not p or cj==p then
+w=math.min(l,i)
+end
+cg=o
+l=l-w
+if w<i or i==0 then
+bN=bN+i-w
+redis.call('ZADD',a.c,cj,ak(bN))
+end
+end
+ar(a.c,math.max(0,a.t-d)+b.window_us)
+return f-l
+end
+return bC
+end
+local function cv()
+local bv={}
+function bv.load(c,b)
+local f,g,e,j=b.b,b.window_us,nil,nil
+${counter_locals}
+${counter_prepare}
+${counter_load}
+if j then
+return nil,j
+end
+return{
+c=c,
+u=u,
+r=r,
+R=R,
+e=e,
+m=m,
+as=as,
+}
+end
+local function ci(b,a)
+local m,u,r=L(a.m),L(a.u),L(a.r)
+redis.call('HSET',a.c,'start',m,'current',u,'previous',r)
+if a.as then
+ar(a.c,math.max(0,a.m-d)+2*b.window_us)
+end
+end
+function bv.charge_beyond(b,a,f)
+local i=math.min(f,bH(b,a.u+a.R))
+if i>0 then
+a.u=a.u+i
+ci(b,a)
+end
+end
+function bv.refund(b,a,f,p)
+local cf=p and p-p%b.window_us
+local l=f
+if not p or cf==a.m-b.window_us then
+local w=math.min(l,a.r)
+a.r,l=a.r-w,l-w
+end
+if not p or cf==a.m then
+local w=math.min(l,a.u)
+a.u,l=a.u-w,l-w
+end
+if l<f then
+ci(b,a)
+end
+return f-l
+end
+return bv
+end
+${sliding_window_buckets}
+local function cu()
+local bu={}
+function bu.load(c,b)
+local f,Y,g,e,j=b.b,b.limit_text,b.refill_per_second,nil,nil
+local A
+${bucket_locals}
+${bucket_prepare}
+${bucket_load}
+if j then
+return nil,j
+end
+b.ap=2000000*math.ceil(f/g)
+return{c=c,q=q,e=e,Q=Q,aR=aR}
+end
+function bu.charge_beyond(b,a,cy)
+local c,e,Q,q=a.c,a.e,a.Q,a.q+cy*1000000
+local f,Y,g,T,ah=b.b,b.limit_text,b.refill_per_second
+local Z,A,ac
+if f==0 then
+return
+end
+${bucket_prepare}
+if q>f*1000000 then
+local ax=q-f*1000000
+${bucket_refill}
+e=d+math.min(math.floor((f-1)*1000000/g),e-d+s)
+q=f*1000000
+end
+${bucket_save}
+end
+function bu.refund(b,a,f,p,bX)
+if a.aR or(p and d-p>=b.ap)then
+return 0
+end
+local cD=math.max(0,d-bX)*b.refill_per_second
+local w=math.min(math.max(0,f-math.ceil(cD/1000000))*1000000,a.q)
+if w>0 then
+local c,e,Q,q=a.c,a.e,a.Q,a.q-w
+local f,Y,g,T,ah=b.b,b.limit_text,b.refill_per_second
+local Z,A,ac
+${bucket_prepare}
+${bucket_save}
+end
+return math.ceil(w/1000000)
+end
+return bu
+end
+${concurrency}
+local V=1
+local function aW()
+V=V+1
+return tonumber(ARGV[V])
+end
+local function cC()
+local cx,bP,bB={cw,cv,cb,cu,cc},{},{}
+for C=1,aW()do
+local I,f,ag,cA=aW(),aW(),aW(),aW()
+bP[I]=bP[I]or cx[I]()
+bB[C]={
+I=I,
+algorithm=bP[I],
+b=f,
+limit_text=ARGV[V-2],
+window_us=ag,
+refill_per_second=ag,
+x=cA,
+}
+end
+return bB
+end`
+
+const new_life = `local bi,bo,ck,bU=1,2,3,5
+local function cE(c)
+return M(redis.call('HMGET',c,'reset')[1])or 0
+end
+local function cU(b,c,p)
+return b.I~=bi and b.I~=bU and p and p<=cE(c)
+end
+local function cS(b)
+if b.I==bo then
+return'start','0','current','0','previous','0'
+elseif b.I==ck then
+return'start','0','counts','0'
+end
+return'tokens',b.limit_text,'lastRefill','0','capacity',b.limit_text
+end
+local function start_new_life(b,c,a)
+if b.I==bU then
+return b.algorithm.start_new_life(b,a)
+end
+local ct=math.max(0,a.e-d)
+if b.I~=bi then
+local cR=math.max(a.e,cE(c))
+redis.call('DEL',c)
+redis.call('HSET',c,'reset',L(cR),cS(b))
+ar(c,ct+(b.ap or 2*b.window_us))
+return
+end
+redis.call('DEL',c)
+if not a.ai and a.t>a.e-b.window_us then
+redis.call('ZADD',c,L(a.e),string.format('%013d',0))
+ar(c,ct+b.window_us)
+end
+end`
 
 export const scripts = {
   changes: {
-    sha: '3b6e8ef94adc824a71aa84c4dda13371f01bf040',
-    functionName: 'headgate_51295d98_changes',
-    text: "local clock = ARGV[1]\nlocal now, grace_ms = clock, 0\nif now and now ~= '' then\nnow, grace_ms = tonumber(now), 600000\nelse\nlocal time = redis.call('TIME')\nnow = time[1] * 1000000 + time[2]\nend\nlocal function text_of(number)\nreturn string.format('%d', number)\nend\nlocal function expire_after(key, keep_us)\nredis.call('PEXPIRE', key, text_of(math.ceil(keep_us / 1000) + grace_ms))\nend\nif ARGV[2] ~= '' then\nredis.call('LPUSH', KEYS[1], string.format('%.0f ', math.floor(now / 1000)) .. ARGV[2])\nredis.call('LTRIM', KEYS[1], 0, tonumber(ARGV[3]) - 1)\nexpire_after(KEYS[1], tonumber(ARGV[4]))\nend\nreturn redis.call('LRANGE', KEYS[1], 0, -1)",
+    sha: '6b0ea392f489c7b5ffb60547775932fd143ebc97',
+    functionName: 'headgate_16735270_changes',
+    text: `${timed}
+if ARGV[2]~=''then
+redis.call('LPUSH',KEYS[1],string.format('%.0f ',math.floor(d/1000))..ARGV[2])
+redis.call('LTRIM',KEYS[1],0,tonumber(ARGV[3])-1)
+ar(KEYS[1],tonumber(ARGV[4]))
+end
+return redis.call('LRANGE',KEYS[1],0,-1)`,
   },
   control: {
-    sha: 'c9133a9df9e4d648d46ac18f39214f752201686b',
-    functionName: 'headgate_51295d98_control',
-    text: "for i = 1, #ARGV, 2 do\nredis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1])\nend\nlocal fields = { 'enabled', 'multiplier' }\nlocal values = redis.call('HMGET', KEYS[1], fields[1], fields[2])\nlocal reply = {}\nfor i, field in ipairs(fields) do\nif values[i] then\nreply[#reply + 1] = field\nreply[#reply + 1] = values[i]\nend\nend\nreturn reply",
+    sha: 'd36956d3569b79306d6fe497b6f996ca398fca00',
+    functionName: 'headgate_16735270_control',
+    text: `for bz=1,#ARGV,2 do
+redis.call('HSET',KEYS[1],ARGV[bz],ARGV[bz+1])
+end
+local k={'enabled','multiplier'}
+local db=redis.call('HMGET',KEYS[1],k[1],k[2])
+local af={}
+for bz,dc in ipairs(k)do
+if db[bz]then
+af[#af+1]=dc
+af[#af+1]=db[bz]
+end
+end
+return af`,
   },
   decide: {
-    sha: '4b2b64e04fae70d18254bfa0c1e559092375d945',
-    functionName: 'headgate_51295d98_decide',
-    text: "local CHARGES = true\nlocal LOG, COUNTER, BUCKETS, BUCKET, CONCURRENCY = 1, 2, 3, 4, 5\nlocal clock = ARGV[1]\nlocal now, grace_ms = clock, 0\nif now and now ~= '' then\nnow, grace_ms = tonumber(now), 600000\nelse\nlocal time = redis.call('TIME')\nnow = time[1] * 1000000 + time[2]\nend\nlocal NEVER, MAX_SAFE = math.huge, 9007199254740991\nlocal BAD_STATE = 'HEADGATE_BAD_STATE the key holds something Headgate did not write'\nlocal function whole(text)\nreturn text and #text <= 16 and string.find(text, '^%d+$') and tonumber(text) or nil\nend\nlocal key, limit, cost, which, units, units_text, span\nlocal at, failure, wait_us, left, remaining, reset_us, now_text\nlocal window_start, window_start_text, current, previous, start, is_new_window, faded\nlocal missing, stored_missing, refilled_us, capacity_text, is_larger, full, bucket_keep_text\nlocal total, used, base_total, base_us, has_older, last_us, is_forgotten, edge_text, log_keep_text\nlocal kept, window_starts, window_start_texts, keep_texts, edge_texts = {}, {}, {}, {}, {}\nlocal others, other_limits, other, other_limit, other_state\nlocal waits = {}\nlocal numbers, position = { 0, 0 }, 3 + 4 * ARGV[2]\nfor index = 3, position - 1 do\nnumbers[index] = tonumber(ARGV[index])\nend\nlocal limit_of, cost_of, last_of, alternatives, groups, checks = {}, {}, {}, 0, 0, 0\nlocal reply, size, key_at = { now }, 1, 0\nwhile ARGV[position] do\nlocal questions = tonumber(ARGV[position])\nlocal is_single = questions <= 0\nposition = position + 1\nif is_single then\nlimit_of[1], cost_of[1], last_of[1] = -questions, 1, 1\nif questions == 0 then\nlimit_of[1], cost_of[1] = tonumber(ARGV[position]), tonumber(ARGV[position + 1])\nposition = position + 2\nend\nquestions, alternatives, groups, checks = 1, 1, 1, 1\nelse\nalternatives, checks = tonumber(ARGV[position]), 0\nfor group = 1, alternatives + 1 do\nlocal of_group = tonumber(ARGV[position + 1])\nposition = position + 1\nfor nth = 1, of_group do\nchecks = checks + 1\nlimit_of[checks], cost_of[checks] = tonumber(ARGV[position + 1]), tonumber(ARGV[position + 2])\nposition = position + 2\nif group > alternatives then\nlast_of[alternatives + nth] = checks\nend\nend\nif group > alternatives then\ngroups = alternatives + of_group\nelse\nlast_of[group] = checks\nend\nend\nposition = position + 1\nend\nfor _ = 1, questions do\nlocal question_at, charged, last = size + 1, -1, 0\nif not is_single then\nsize = question_at\nend\nfor group = 1, groups do\nlocal first, fits, is_shadow = last + 1, true, group > alternatives\nlast = last_of[group]\nif is_shadow or charged < 0 then\nfailure = nil\nfor check = first, last do\nkey, limit, cost = KEYS[key_at + check], limit_of[check], cost_of[check]\nlocal number = 4 * limit - 1\nwhich, units, span = numbers[number], numbers[number + 1], numbers[number + 2]\nunits_text = ARGV[number + 1]\nif which == COUNTER then\nwindow_start, window_start_text = window_starts[limit], window_start_texts[limit]\nif not window_start then\nwindow_start = now - now % span\nwindow_start_text = string.format('%d', window_start)\nwindow_starts[limit], window_start_texts[limit] = window_start, window_start_text\nend\nlocal fields = redis.pcall('HMGET', key, 'start', 'current', 'previous')\nlocal stored_text = fields[1]\nat, start, current, previous, is_new_window = now, window_start, 0, 0, true\nif stored_text == window_start_text then\ncurrent = fields[2] and #fields[2] <= 16 and string.find(fields[2], '^%d+$') and tonumber(fields[2])\nprevious, is_new_window = fields[3] == '0' and 0 or whole(fields[3]), false\nif not (current and previous) then\nfailure = BAD_STATE\nend\nelseif stored_text then\nlocal stored, newest, before = whole(stored_text), whole(fields[2]), whole(fields[3])\nif not (stored and newest and before) then\nfailure = BAD_STATE\nelse\nif stored > now and stored - now <= span - math.ceil(span / units) then\nat, start = stored, stored - stored % span\nend\nif stored == start then\ncurrent, previous, is_new_window = newest, before, false\nelseif stored + span == start then\nprevious = newest\nend\nend\nelse\nif fields.err then\nfailure = fields.err\nelseif redis.call('EXISTS', key) == 1 then\nfailure = BAD_STATE\nend\nend\nif not failure then\nfaded = 0\nif previous > 0 then\nlocal elapsed = at - start\nfaded = previous * (span - elapsed)\nif faded <= MAX_SAFE then\nfaded = math.ceil(faded / span)\nelse\nlocal a, b, c = previous, elapsed, span\nlocal quotient = a * b\nif quotient <= MAX_SAFE then\nquotient = math.floor(quotient / c)\nelse\nlocal remainder, rest, place = 0, a, 268435456\nquotient = 0\nwhile place >= 1 do\nlocal digit = math.floor(rest / place)\nrest = rest - digit * place\nlocal step = remainder * 128 + digit * b\nlocal part = math.floor(step / c)\nquotient = quotient * 128 + part\nremainder = step - part * c\nplace = place / 128\nend\nend\nfaded = previous - quotient\nend\nend\nend\nif not failure then\nlocal spare = units - current - cost\nif faded <= spare then\nwait_us = 0\nelseif cost > units then\nwait_us = NEVER\nelse\nlocal a, b, c = spare, span, previous\nwait_us = start - now\nif spare < 0 then\na, c, wait_us = units - cost, current, wait_us + span\nend\nif c > a then\nlocal quotient = a * b\nif quotient <= MAX_SAFE then\nquotient = math.floor(quotient / c)\nelse\nlocal remainder, rest, place = 0, a, 268435456\nquotient = 0\nwhile place >= 1 do\nlocal digit = math.floor(rest / place)\nrest = rest - digit * place\nlocal step = remainder * 128 + digit * b\nlocal part = math.floor(step / c)\nquotient = quotient * 128 + part\nremainder = step - part * c\nplace = place / 128\nend\nend\nwait_us = wait_us + span - quotient\nend\nend\nend\nelseif which == BUCKET then\nfull, bucket_keep_text = units * 1000000, keep_texts[limit]\nif not bucket_keep_text then\nfull = units * 1000000\nnow_text = now_text or string.format('%d', now)\nbucket_keep_text = string.format('%d', 2000 * math.ceil(units / span) + grace_ms)\nkeep_texts[limit] = bucket_keep_text\nend\nlocal fields = redis.pcall('HMGET', key, 'tokens', 'lastRefill', 'capacity')\nlocal tokens_text = fields[1]\nmissing, stored_missing, refilled_us, at, capacity_text, is_larger = 0, 0, 0, now, fields[3], false\nif tokens_text then\nlocal tokens = #tokens_text <= 17 and string.find(tokens_text, '^%d+%.?%d*$') and tonumber(tokens_text)\nlocal written, capacity = whole(fields[2]), capacity_text == units_text and units or whole(capacity_text)\nif not (tokens and written and capacity) then\nfailure = BAD_STATE\nelseif written <= now or written - now <= (units - 1) * 1000000 / span then\nrefilled_us, at = written, written > now and written or now\nstored_missing = capacity * 1000000 - math.floor(tokens * 1000000 + 0.5)\nif stored_missing > full then\nstored_missing, is_larger = full, true\nend\nmissing = stored_missing - math.floor((at - refilled_us) * span)\nif missing < 0 then\nmissing = 0\nend\nend\nelse\nif fields.err then\nfailure = fields.err\nelseif redis.call('EXISTS', key) == 1 then\nfailure = BAD_STATE\nend\nend\nif not failure then\nlocal room = (units - cost) * 1000000\nif missing <= room then\nwait_us = 0\nelseif room < 0 then\nwait_us = NEVER\nelse\nlocal micro = stored_missing - room\nlocal elapsed = math.ceil(micro / span)\nwhile math.floor(elapsed * span) < micro do\nelapsed = elapsed + 1\nend\nwhile elapsed > 0 and math.floor((elapsed - 1) * span) >= micro do\nelapsed = elapsed - 1\nend\nwait_us = refilled_us + elapsed - now\nend\nend\nelseif which == LOG then\nedge_text, log_keep_text = edge_texts[limit], keep_texts[limit]\nif not edge_text then\nnow_text = now_text or string.format('%d', now)\nedge_text = string.format('%d', now - span)\nlog_keep_text = string.format('%d', math.ceil(span / 1000) + grace_ms)\nedge_texts[limit], keep_texts[limit] = edge_text, log_keep_text\nend\nlocal newest = redis.pcall('ZRANGE', key, '-1', '-1', 'WITHSCORES')\ntotal, used, base_total, base_us, has_older, last_us, is_forgotten, at = 0, 0, 0, nil, false, nil, false, now\nif newest.err then\nfailure = newest.err\nelseif newest[1] then\ntotal, last_us = #newest[1] == 13 and whole(newest[1]), tonumber(newest[2])\nif not (total and last_us >= 0 and last_us <= MAX_SAFE and last_us % 1 == 0) then\nfailure = BAD_STATE\nelseif last_us > now + span then\ntotal, is_forgotten = 0, true\nelse\nif last_us > now then\nat = last_us\nend\nif last_us <= at - span then\nbase_total, base_us, has_older = total, last_us, true\nelse\nlocal edge = at == now and edge_text or string.format('%d', at - span)\nlocal gone = redis.call('ZREVRANGEBYSCORE', key, edge, '-inf', 'WITHSCORES', 'LIMIT', '0', '2')\nif gone[1] then\nbase_total, base_us, has_older = #gone[1] == 13 and whole(gone[1]), tonumber(gone[2]), gone[3]\nif not base_total then\nfailure = BAD_STATE\nend\nend\nend\nused = total - (base_total or 0)\nend\nend\nif not failure then\nif cost > units then\nwait_us = NEVER\nelseif used + cost <= units then\nwait_us = 0\nelse\nlocal needed = total + cost - units\nlocal low = redis.call('ZCOUNT', key, '-inf', string.format('%d', at - span))\nlocal entry = redis.call('ZRANGE', key, low, low, 'WITHSCORES')\nlocal total_then = whole(entry[1])\nif total_then and total_then < needed then\nlocal high = redis.call('ZCARD', key) - 1\nlow = low + 1\nwhile total_then and low < high do\nlocal middle = math.floor((low + high) / 2)\ntotal_then = whole(redis.call('ZRANGE', key, middle, middle)[1])\nif total_then and total_then >= needed then\nhigh = middle\nelse\nlow = middle + 1\nend\nend\nentry = redis.call('ZRANGE', key, low, low, 'WITHSCORES')\nend\nif total_then then\nwait_us = tonumber(entry[2]) + span - now\nelse\nfailure = BAD_STATE\nend\nend\nend\nelse\nif not others then\nlocal function text_of(number)\nreturn string.format('%d', number)\nend\nlocal function expire_after(key, keep_us)\nredis.call('PEXPIRE', key, text_of(math.ceil(keep_us / 1000) + grace_ms))\nend\nlocal function make_buckets()\nlocal buckets = {}\nfunction buckets.load(key, limit)\nlocal fields = redis.pcall('HMGET', key, 'start', 'counts')\nlocal failure\nif not fields[1] then\nif fields.err then\nfailure = fields.err\nelseif redis.call('EXISTS', key) == 1 then\nfailure = BAD_STATE\nend\nend\nif failure then\nreturn nil, failure\nend\nlocal part = math.ceil(limit.window_us / limit.buckets)\nlocal state = { key = key, part = part, counts = {}, used = 0 }\nlocal stored, text = 0, ''\nif fields[1] then\nstored, text = whole(fields[1]), fields[2]\nif not (stored and text and string.find(text, '^%d[%d,]*$')) then\nreturn nil, BAD_STATE\nend\nend\nlocal at = now\nlocal forgotten = stored - now > 2 * limit.window_us - (limit.buckets + 1) * part\nif stored > now and not forgotten then\nat = stored\nend\nstate.at, state.start = at, at - at % part\nstate.is_new_part = state.start ~= stored\nlocal passed = forgotten and limit.buckets + 1 or (state.start - stored) / part\nif passed <= limit.buckets then\nfor age = 1, passed do\nstate.counts[age] = 0\nend\nlocal counts, size, used = state.counts, #state.counts, 0\nfor count in string.gmatch(text, '%d+') do\nif size == limit.buckets + 1 then\nbreak\nend\nsize = size + 1\ncount = tonumber(count)\ncounts[size], used = count, used + count\nend\nstate.used = used\nend\nif state.used > MAX_SAFE then\nreturn nil, BAD_STATE\nend\nreturn state\nend\nlocal function leaves_at(limit, state, age)\nreturn state.start + (limit.buckets + 1 - age) * state.part\nend\nfunction buckets.wait_us(limit, state, cost)\nif cost > limit.limit then\nreturn NEVER\nend\nlocal excess = state.used + cost - limit.limit\nif excess <= 0 then\nreturn 0\nend\nlocal age = #state.counts - 1\nwhile age > 0 do\nexcess = excess - state.counts[age + 1]\nif excess <= 0 then\nbreak\nend\nage = age - 1\nend\nreturn leaves_at(limit, state, age) - now\nend\nfunction buckets.tell(limit, state)\nlocal reset_us = 0\nfor index, count in ipairs(state.counts) do\nif count > 0 then\nreset_us = leaves_at(limit, state, index - 1) - now\nbreak\nend\nend\nreturn math.max(0, limit.limit - state.used), reset_us\nend\nlocal function save_buckets(limit, state)\nredis.call('HSET', state.key, 'start', text_of(state.start), 'counts', table.concat(state.counts, ','))\nif state.is_new_part then\nexpire_after(state.key, math.max(0, state.start - now) + 2 * limit.window_us)\nend\nend\nfunction buckets.charge(limit, state, cost)\nstate.counts[1] = (state.counts[1] or 0) + cost\nstate.used = state.used + cost\nsave_buckets(limit, state)\nreturn state.at\nend\nfunction buckets.charge_beyond(limit, state, units)\nlocal cost = math.min(units, room_beyond(limit, state.used))\nif cost > 0 then\nbuckets.charge(limit, state, cost)\nend\nend\nfunction buckets.refund(limit, state, units, charged_at)\nlocal charged_age = charged_at and (state.start - (charged_at - charged_at % state.part)) / state.part\nlocal left = units\nfor age = #state.counts - 1, 0, -1 do\nif not charged_at or charged_age == age then\nlocal back = math.min(left, state.counts[age + 1])\nstate.counts[age + 1] = state.counts[age + 1] - back\nleft = left - back\nend\nend\nif left < units then\nsave_buckets(limit, state)\nend\nreturn units - left\nend\nreturn buckets\nend\nlocal function make_concurrency()\nlocal concurrency = {}\nlocal MOST_WAIT_US, MOST_HOLDS = 1000000, 2\nlocal function member_of(taken_us, unit)\nreturn unit == 0 and string.format('%016d', taken_us) or string.format('%016d.%d', taken_us, unit)\nend\nlocal function taken_of(member)\nreturn tonumber(string.match(member, '^(%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d)$')\nor string.match(member, '^(%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d)%.%d+$'))\nend\nfunction concurrency.load(key, limit)\nlocal first = redis.pcall('ZRANGE', key, 0, 0, 'WITHSCORES')\nif first.err then\nreturn nil, first.err\nend\nlocal state = { key = key, used = 0, reset_us = 0, at = now, from = '(' .. text_of(now) }\nstate.latest = now + MOST_HOLDS * limit.window_us\nstate.to = text_of(state.latest)\nif not first[1] then\nreturn state\nend\nlocal reset = string.match(first[1], '^reset:(%d+)$')\nstate.reset_us = reset and tonumber(reset) or 0\nif not (reset or taken_of(first[1])) then\nreturn nil, BAD_STATE\nend\nstate.used = redis.call('ZCOUNT', key, state.from, state.to)\nstate.dead = redis.call('ZCARD', key) - state.used > (reset and 1 or 0)\nreturn state\nend\nfunction concurrency.wait_us(limit, state, cost)\nif cost > limit.limit then\nreturn NEVER\nend\nlocal needed = state.used + cost - limit.limit\nif needed <= 0 then\nreturn 0\nend\nlocal place = redis.call('ZRANGEBYSCORE', state.key, state.from, state.to, 'WITHSCORES', 'LIMIT', needed - 1, 1)\nreturn place[2] and math.min(MOST_WAIT_US, tonumber(place[2]) - now) or MOST_WAIT_US\nend\nfunction concurrency.tell(limit, state)\nif state.used == 0 then\nreturn limit.limit, 0\nend\nlocal last = redis.call('ZREVRANGEBYSCORE', state.key, state.to, state.from, 'WITHSCORES', 'LIMIT', 0, 1)\nreturn math.max(0, limit.limit - state.used), tonumber(last[2]) - now\nend\nlocal function drop_dead(state)\nif state.dead then\nredis.call('ZREMRANGEBYSCORE', state.key, 0, text_of(now))\nredis.call('ZREMRANGEBYSCORE', state.key, '(' .. state.to, '+inf')\nstate.dead = false\nend\nend\nlocal function hold(limit, state, taken_us, units)\nlocal expires = text_of(now + limit.window_us)\nfor unit = 0, units - 1 do\nredis.call('ZADD', state.key, expires, member_of(taken_us, unit))\nend\nexpire_after(state.key, MOST_HOLDS * limit.window_us)\nend\nfunction concurrency.charge(limit, state, cost)\ndrop_dead(state)\nlocal taken_us = math.max(now, state.reset_us + 1)\nwhile redis.call('ZSCORE', state.key, member_of(taken_us, 0)) do\ntaken_us = taken_us + 1\nend\nhold(limit, state, taken_us, cost)\nstate.used = state.used + cost\nreturn taken_us\nend\nlocal function give_back(state, taken_us, units)\nlocal held = 0\nwhile redis.call('ZSCORE', state.key, member_of(taken_us, held)) do\nheld = held + 1\nend\nlocal back = math.min(units, held)\nfor unit = held - back, held - 1 do\nredis.call('ZREM', state.key, member_of(taken_us, unit))\nend\nreturn back\nend\nfunction concurrency.charge_beyond() end\nlocal function is_live(state, taken_us)\nlocal expires = tonumber(redis.call('ZSCORE', state.key, member_of(taken_us, 0)) or nil)\nreturn expires and expires > now and expires <= state.latest\nend\nfunction concurrency.refund(_, state, units, taken_us)\nif taken_us then\nreturn is_live(state, taken_us) and give_back(state, taken_us, units) or 0\nend\nlocal left = math.min(units, state.used)\nlocal back = left\nwhile left > 0 do\nlocal first = redis.call('ZRANGEBYSCORE', state.key, state.from, state.to, 'LIMIT', 0, 1)\nleft = left - give_back(state, taken_of(first[1]), left)\nend\nreturn back\nend\nfunction concurrency.renew(limit, state, units, taken_us)\ndrop_dead(state)\nlocal held = 0\nwhile redis.call('ZSCORE', state.key, member_of(taken_us, held)) do\nheld = held + 1\nend\nif held == 0 and state.used + units > limit.limit then\nreturn 0\nend\nhold(limit, state, taken_us, held > 0 and held or units)\nreturn 1\nend\nfunction concurrency.start_new_life(limit, state)\nlocal latest = state.reset_us\nfor _, member in ipairs(redis.call('ZRANGE', state.key, 0, -1)) do\nlatest = math.max(latest, taken_of(member) or 0)\nend\nredis.call('DEL', state.key)\nredis.call('ZADD', state.key, -1, 'reset:' .. text_of(latest))\nexpire_after(state.key, MOST_HOLDS * limit.window_us)\nend\nreturn concurrency\nend\nothers, other_limits = { [BUCKETS] = make_buckets(), [CONCURRENCY] = make_concurrency() }, {}\nend\nother, other_limit = others[which], other_limits[limit]\nif not other_limit then\nother_limit = { limit = units, window_us = span, buckets = numbers[number + 3] }\nother_limits[limit] = other_limit\nend\nother_state, failure = other.load(key, other_limit)\nif other_state then\nwait_us = other.wait_us(other_limit, other_state, cost)\nend\nend\nif failure then\nbreak\nend\nfits = fits and wait_us == 0\nif first < last then\nif which == COUNTER then\nkept[check] = { current, previous, start, is_new_window, faded, at }\nelseif which == BUCKET then\nkept[check] = { missing, stored_missing, refilled_us, capacity_text, at }\nelseif which == LOG then\nkept[check] = { total, used, base_total, base_us or false, has_older, last_us or false, is_forgotten, at }\nelse\nkept[check] = { other, other_limit, other_state }\nend\nwaits[check] = wait_us\nend\nend\nif failure and not is_shadow then\nfor index = size, question_at, -1 do\nreply[index] = nil\nend\ncharged, size = { failure }, question_at\nreply[size] = charged\nbreak\nelseif failure then\nsize = size + 1\nreply[size] = { 0, 0, 0, -1 }\nelse\nfor check = first, last do\nif first < last then\nkey, limit, cost = KEYS[key_at + check], limit_of[check], cost_of[check]\nlocal number = 4 * limit - 1\nwhich, units, span = numbers[number], numbers[number + 1], numbers[number + 2]\nunits_text = ARGV[number + 1]\nif which == COUNTER then\nwindow_start, window_start_text = window_starts[limit], window_start_texts[limit]\nlocal state = kept[check]\ncurrent, previous, start, is_new_window, faded, at = state[1], state[2], state[3], state[4], state[5], state[6]\nelseif which == BUCKET then\nfull, bucket_keep_text = units * 1000000, keep_texts[limit]\nlocal state = kept[check]\nmissing, stored_missing, refilled_us, capacity_text, at = state[1], state[2], state[3], state[4], state[5]\nelseif which == LOG then\nedge_text, log_keep_text = edge_texts[limit], keep_texts[limit]\nlocal state = kept[check]\ntotal, used, base_total, base_us, has_older = state[1], state[2], state[3], state[4], state[5]\nlast_us, is_forgotten, at = state[6], state[7], state[8]\nelse\nother, other_limit, other_state = kept[check][1], kept[check][2], kept[check][3]\nend\nwait_us = waits[check]\nend\nsize = size + 1\nlocal charged_at = -1\nif fits and CHARGES and cost > 0 then\nleft = nil\nif which == COUNTER then\ncurrent = current + cost\nif is_new_window then\nlocal start_text = start == window_start and window_start_text or string.format('%d', start)\nlocal previous_text = previous == 0 and '0' or string.format('%d', previous)\nredis.call('HSET', key, 'start', start_text, 'current', string.format('%d', current), 'previous', previous_text)\nlocal keep_us = (start > now and start - now or 0) + 2 * span\nredis.call('PEXPIRE', key, string.format('%d', math.ceil(keep_us / 1000) + grace_ms))\nelse\nredis.call('HSET', key, 'current', string.format('%d', current))\nend\nleft = units - current - faded\nelseif which == BUCKET then\nmissing = missing + cost * 1000000\nstored_missing, refilled_us = missing, at\nlocal left_micro = full - missing\nlocal part_micro = left_micro % 1000000\nlocal tokens_text, at_text, keep_text = nil, now_text, bucket_keep_text\nif part_micro == 0 then\ntokens_text = string.format('%d', left_micro / 1000000)\nelse\ntokens_text = string.format('%d.%06d', (left_micro - part_micro) / 1000000, part_micro)\nend\nif at ~= now then\nat_text = string.format('%d', at)\nkeep_text = string.format('%d', bucket_keep_text + math.ceil((at - now) / 1000))\nend\nif capacity_text == units_text then\nredis.call('HSET', key, 'tokens', tokens_text, 'lastRefill', at_text)\nelse\nredis.call('HSET', key, 'tokens', tokens_text, 'lastRefill', at_text, 'capacity', units_text)\ncapacity_text = units_text\nend\nredis.call('PEXPIRE', key, keep_text)\nleft = full - missing\nelseif which == LOG then\nif is_forgotten then\nredis.call('ZADD', key, '0', '0000000000000')\nredis.call('DEL', key)\nis_forgotten = false\nelseif total + cost > 9999999999999 then\nlocal entries = redis.call('ZRANGEBYSCORE', key, '(' .. string.format('%d', at - span), '+inf', 'WITHSCORES')\nredis.call('ZADD', key, '0', '0000000000000')\nredis.call('DEL', key)\nfor index = 1, #entries, 2 do\nlocal counted = (tonumber(entries[index]) or base_total) - base_total\nredis.call('ZADD', key, entries[index + 1], string.format('%013d', counted))\nend\ntotal, base_total, base_us, has_older = used, 0, nil, false\nend\ntotal, used, last_us = total + cost, used + cost, at\nlocal at_text, keep_text = now_text, log_keep_text\nif at ~= now then\nat_text = string.format('%d', at)\nkeep_text = string.format('%d', math.ceil((at - now + span) / 1000) + grace_ms)\nend\nredis.call('ZADD', key, at_text, string.format('%013d', total))\nif has_older then\nredis.call('ZREMRANGEBYSCORE', key, '-inf', '(' .. string.format('%d', base_us))\nend\nredis.call('PEXPIRE', key, keep_text)\nleft = units - used\nelse\nat = other.charge(other_limit, other_state, cost)\nend\ncharged_at = at\nend\nif charged_at == now and left then\nreply[size] = left\nelse\nif which == COUNTER then\nremaining = units - current - faded\nif remaining < 0 then\nremaining = 0\nend\nif current > 0 then\nreset_us = start + 2 * span - now\nelseif previous > 0 then\nreset_us = start + span - now\nelse\nreset_us = 0\nend\nelseif which == BUCKET then\nremaining, reset_us = units, 0\nif missing > 0 then\nlocal micro = stored_missing\nlocal elapsed = math.ceil(micro / span)\nwhile math.floor(elapsed * span) < micro do\nelapsed = elapsed + 1\nend\nwhile elapsed > 0 and math.floor((elapsed - 1) * span) >= micro do\nelapsed = elapsed - 1\nend\nremaining, reset_us = units - math.ceil(missing / 1000000), refilled_us + elapsed - now\nend\nelseif which == LOG then\nremaining = used < units and units - used or 0\nreset_us = used == 0 and 0 or last_us + span - now\nelse\nremaining, reset_us = other.tell(other_limit, other_state)\nend\nreply[size] = { wait_us == NEVER and -1 or wait_us, remaining, reset_us, charged_at }\nend\nend\nif fits and not is_shadow then\ncharged = group - 1\nend\nend\nend\nend\nkey_at = key_at + checks\nif not is_single then\nreply[question_at] = charged\nend\nend\nend\nreturn reply",
+    sha: 'fd18cc2dd5b0ec4587fcb6f4db0f25a5b4d7cebd',
+    functionName: 'headgate_16735270_decide',
+    text: `local cJ=true
+${questions}`,
   },
   decide_bucket: {
-    sha: '4c3fe2587a5990e9f74cb2ae456645b2091978e9',
-    functionName: 'headgate_51295d98_decide_bucket',
-    text: "local units_text, clock = ARGV[1], ARGV[4]\nlocal units, span, cost = tonumber(units_text), tonumber(ARGV[2]), tonumber(ARGV[3])\nlocal now, grace_ms = clock, 0\nif now and now ~= '' then\nnow, grace_ms = tonumber(now), 600000\nelse\nlocal time = redis.call('TIME')\nnow = time[1] * 1000000 + time[2]\nend\nlocal NEVER, MAX_SAFE = math.huge, 9007199254740991\nlocal BAD_STATE = 'HEADGATE_BAD_STATE the key holds something Headgate did not write'\nlocal function whole(text)\nreturn text and #text <= 16 and string.find(text, '^%d+$') and tonumber(text) or nil\nend\nlocal reply = { now }\nlocal at, failure, wait_us, left, remaining, reset_us, now_text\nlocal missing, stored_missing, refilled_us, capacity_text, is_larger, full, bucket_keep_text\nfull = units * 1000000\nnow_text = now_text or string.format('%d', now)\nbucket_keep_text = string.format('%d', 2000 * math.ceil(units / span) + grace_ms)\nfor index = 1, #KEYS do\nlocal key = KEYS[index]\nfailure = nil\nlocal fields = redis.pcall('HMGET', key, 'tokens', 'lastRefill', 'capacity')\nlocal tokens_text = fields[1]\nmissing, stored_missing, refilled_us, at, capacity_text, is_larger = 0, 0, 0, now, fields[3], false\nif tokens_text then\nlocal tokens = #tokens_text <= 17 and string.find(tokens_text, '^%d+%.?%d*$') and tonumber(tokens_text)\nlocal written, capacity = whole(fields[2]), capacity_text == units_text and units or whole(capacity_text)\nif not (tokens and written and capacity) then\nfailure = BAD_STATE\nelseif written <= now or written - now <= (units - 1) * 1000000 / span then\nrefilled_us, at = written, written > now and written or now\nstored_missing = capacity * 1000000 - math.floor(tokens * 1000000 + 0.5)\nif stored_missing > full then\nstored_missing, is_larger = full, true\nend\nmissing = stored_missing - math.floor((at - refilled_us) * span)\nif missing < 0 then\nmissing = 0\nend\nend\nelse\nif fields.err then\nfailure = fields.err\nelseif redis.call('EXISTS', key) == 1 then\nfailure = BAD_STATE\nend\nend\nif not failure then\nlocal room = (units - cost) * 1000000\nif missing <= room then\nwait_us = 0\nelseif room < 0 then\nwait_us = NEVER\nelse\nlocal micro = stored_missing - room\nlocal elapsed = math.ceil(micro / span)\nwhile math.floor(elapsed * span) < micro do\nelapsed = elapsed + 1\nend\nwhile elapsed > 0 and math.floor((elapsed - 1) * span) >= micro do\nelapsed = elapsed - 1\nend\nwait_us = refilled_us + elapsed - now\nend\nleft = nil\nif wait_us == 0 then\nmissing = missing + cost * 1000000\nstored_missing, refilled_us = missing, at\nlocal left_micro = full - missing\nlocal part_micro = left_micro % 1000000\nlocal tokens_text, at_text, keep_text = nil, now_text, bucket_keep_text\nif part_micro == 0 then\ntokens_text = string.format('%d', left_micro / 1000000)\nelse\ntokens_text = string.format('%d.%06d', (left_micro - part_micro) / 1000000, part_micro)\nend\nif at ~= now then\nat_text = string.format('%d', at)\nkeep_text = string.format('%d', bucket_keep_text + math.ceil((at - now) / 1000))\nend\nif capacity_text == units_text then\nredis.call('HSET', key, 'tokens', tokens_text, 'lastRefill', at_text)\nelse\nredis.call('HSET', key, 'tokens', tokens_text, 'lastRefill', at_text, 'capacity', units_text)\ncapacity_text = units_text\nend\nredis.call('PEXPIRE', key, keep_text)\nif at == now then\nleft = full - missing\nend\nend\nif left then\nreply[index + 1] = left\nelse\nremaining, reset_us = units, 0\nif missing > 0 then\nlocal micro = stored_missing\nlocal elapsed = math.ceil(micro / span)\nwhile math.floor(elapsed * span) < micro do\nelapsed = elapsed + 1\nend\nwhile elapsed > 0 and math.floor((elapsed - 1) * span) >= micro do\nelapsed = elapsed - 1\nend\nremaining, reset_us = units - math.ceil(missing / 1000000), refilled_us + elapsed - now\nend\nreply[index + 1] = { wait_us == NEVER and -1 or wait_us, remaining, reset_us, wait_us == 0 and at or -1 }\nend\nelse\nreply[index + 1] = { failure }\nend\nend\nreturn reply",
+    sha: '8f182bcc941d7bd8b69469cdc3e0d6434be124aa',
+    functionName: 'headgate_16735270_decide_bucket',
+    text: `local Y,aY=ARGV[1],ARGV[4]
+local f,g,i=tonumber(Y),tonumber(ARGV[2]),tonumber(ARGV[3])
+${clock_read}
+${fields}
+local af={d}
+local e,j,z,l,aN,O,A
+${bucket_locals}
+${bucket_prepare}
+for C=1,#KEYS do
+local c=KEYS[C]
+j=nil
+${bucket_load}
+if not j then
+${bucket_wait}
+l=nil
+if z==0 then
+${bucket_charge}
+if e==d then
+${bucket_left}
+end
+end
+if l then
+af[C+1]=l
+else
+${bucket_tell}
+af[C+1]={z==aG and-1 or z,aN,O,z==0 and e or-1}
+end
+else
+af[C+1]={j}
+end
+end
+return af`,
   },
   decide_counter: {
-    sha: '7a088ef365e931c854b62221b36fa8a65a73a181',
-    functionName: 'headgate_51295d98_decide_counter',
-    text: "local units_text, clock = ARGV[1], ARGV[4]\nlocal units, span, cost = tonumber(units_text), tonumber(ARGV[2]), tonumber(ARGV[3])\nlocal now, grace_ms = clock, 0\nif now and now ~= '' then\nnow, grace_ms = tonumber(now), 600000\nelse\nlocal time = redis.call('TIME')\nnow = time[1] * 1000000 + time[2]\nend\nlocal NEVER, MAX_SAFE = math.huge, 9007199254740991\nlocal BAD_STATE = 'HEADGATE_BAD_STATE the key holds something Headgate did not write'\nlocal function whole(text)\nreturn text and #text <= 16 and string.find(text, '^%d+$') and tonumber(text) or nil\nend\nlocal reply = { now }\nlocal at, failure, wait_us, left, remaining, reset_us, now_text\nlocal window_start, window_start_text, current, previous, start, is_new_window, faded\nwindow_start = now - now % span\nwindow_start_text = string.format('%d', window_start)\nfor index = 1, #KEYS do\nlocal key = KEYS[index]\nfailure = nil\nlocal fields = redis.pcall('HMGET', key, 'start', 'current', 'previous')\nlocal stored_text = fields[1]\nat, start, current, previous, is_new_window = now, window_start, 0, 0, true\nif stored_text == window_start_text then\ncurrent = fields[2] and #fields[2] <= 16 and string.find(fields[2], '^%d+$') and tonumber(fields[2])\nprevious, is_new_window = fields[3] == '0' and 0 or whole(fields[3]), false\nif not (current and previous) then\nfailure = BAD_STATE\nend\nelseif stored_text then\nlocal stored, newest, before = whole(stored_text), whole(fields[2]), whole(fields[3])\nif not (stored and newest and before) then\nfailure = BAD_STATE\nelse\nif stored > now and stored - now <= span - math.ceil(span / units) then\nat, start = stored, stored - stored % span\nend\nif stored == start then\ncurrent, previous, is_new_window = newest, before, false\nelseif stored + span == start then\nprevious = newest\nend\nend\nelse\nif fields.err then\nfailure = fields.err\nelseif redis.call('EXISTS', key) == 1 then\nfailure = BAD_STATE\nend\nend\nif not failure then\nfaded = 0\nif previous > 0 then\nlocal elapsed = at - start\nfaded = previous * (span - elapsed)\nif faded <= MAX_SAFE then\nfaded = math.ceil(faded / span)\nelse\nlocal a, b, c = previous, elapsed, span\nlocal quotient = a * b\nif quotient <= MAX_SAFE then\nquotient = math.floor(quotient / c)\nelse\nlocal remainder, rest, place = 0, a, 268435456\nquotient = 0\nwhile place >= 1 do\nlocal digit = math.floor(rest / place)\nrest = rest - digit * place\nlocal step = remainder * 128 + digit * b\nlocal part = math.floor(step / c)\nquotient = quotient * 128 + part\nremainder = step - part * c\nplace = place / 128\nend\nend\nfaded = previous - quotient\nend\nend\nend\nif not failure then\nlocal spare = units - current - cost\nif faded <= spare then\nwait_us = 0\nelseif cost > units then\nwait_us = NEVER\nelse\nlocal a, b, c = spare, span, previous\nwait_us = start - now\nif spare < 0 then\na, c, wait_us = units - cost, current, wait_us + span\nend\nif c > a then\nlocal quotient = a * b\nif quotient <= MAX_SAFE then\nquotient = math.floor(quotient / c)\nelse\nlocal remainder, rest, place = 0, a, 268435456\nquotient = 0\nwhile place >= 1 do\nlocal digit = math.floor(rest / place)\nrest = rest - digit * place\nlocal step = remainder * 128 + digit * b\nlocal part = math.floor(step / c)\nquotient = quotient * 128 + part\nremainder = step - part * c\nplace = place / 128\nend\nend\nwait_us = wait_us + span - quotient\nend\nend\nleft = nil\nif wait_us == 0 then\ncurrent = current + cost\nif is_new_window then\nlocal start_text = start == window_start and window_start_text or string.format('%d', start)\nlocal previous_text = previous == 0 and '0' or string.format('%d', previous)\nredis.call('HSET', key, 'start', start_text, 'current', string.format('%d', current), 'previous', previous_text)\nlocal keep_us = (start > now and start - now or 0) + 2 * span\nredis.call('PEXPIRE', key, string.format('%d', math.ceil(keep_us / 1000) + grace_ms))\nelse\nredis.call('HSET', key, 'current', string.format('%d', current))\nend\nif at == now then\nleft = units - current - faded\nend\nend\nif left then\nreply[index + 1] = left\nelse\nremaining = units - current - faded\nif remaining < 0 then\nremaining = 0\nend\nif current > 0 then\nreset_us = start + 2 * span - now\nelseif previous > 0 then\nreset_us = start + span - now\nelse\nreset_us = 0\nend\nreply[index + 1] = { wait_us == NEVER and -1 or wait_us, remaining, reset_us, wait_us == 0 and at or -1 }\nend\nelse\nreply[index + 1] = { failure }\nend\nend\nreturn reply",
+    sha: '66547f8ff04a860beff1f40e584238877864ec61',
+    functionName: 'headgate_16735270_decide_counter',
+    text: `local Y,aY=ARGV[1],ARGV[4]
+local f,g,i=tonumber(Y),tonumber(ARGV[2]),tonumber(ARGV[3])
+${clock_read}
+${fields}
+local af={d}
+local e,j,z,l,aN,O,A
+${counter_locals}
+${counter_prepare}
+for C=1,#KEYS do
+local c=KEYS[C]
+j=nil
+${counter_load}
+if not j then
+${counter_wait}
+l=nil
+if z==0 then
+${counter_charge}
+if e==d then
+${counter_left}
+end
+end
+if l then
+af[C+1]=l
+else
+${counter_tell}
+af[C+1]={z==aG and-1 or z,aN,O,z==0 and e or-1}
+end
+else
+af[C+1]={j}
+end
+end
+return af`,
   },
   decide_log: {
-    sha: 'a83c79b6cc1626878c2be0e4cdf70a06dc9d1997',
-    functionName: 'headgate_51295d98_decide_log',
-    text: "local units_text, clock = ARGV[1], ARGV[4]\nlocal units, span, cost = tonumber(units_text), tonumber(ARGV[2]), tonumber(ARGV[3])\nlocal now, grace_ms = clock, 0\nif now and now ~= '' then\nnow, grace_ms = tonumber(now), 600000\nelse\nlocal time = redis.call('TIME')\nnow = time[1] * 1000000 + time[2]\nend\nlocal NEVER, MAX_SAFE = math.huge, 9007199254740991\nlocal BAD_STATE = 'HEADGATE_BAD_STATE the key holds something Headgate did not write'\nlocal function whole(text)\nreturn text and #text <= 16 and string.find(text, '^%d+$') and tonumber(text) or nil\nend\nlocal reply = { now }\nlocal at, failure, wait_us, left, remaining, reset_us, now_text\nlocal total, used, base_total, base_us, has_older, last_us, is_forgotten, edge_text, log_keep_text\nnow_text = now_text or string.format('%d', now)\nedge_text = string.format('%d', now - span)\nlog_keep_text = string.format('%d', math.ceil(span / 1000) + grace_ms)\nfor index = 1, #KEYS do\nlocal key = KEYS[index]\nfailure = nil\nlocal newest = redis.pcall('ZRANGE', key, '-1', '-1', 'WITHSCORES')\ntotal, used, base_total, base_us, has_older, last_us, is_forgotten, at = 0, 0, 0, nil, false, nil, false, now\nif newest.err then\nfailure = newest.err\nelseif newest[1] then\ntotal, last_us = #newest[1] == 13 and whole(newest[1]), tonumber(newest[2])\nif not (total and last_us >= 0 and last_us <= MAX_SAFE and last_us % 1 == 0) then\nfailure = BAD_STATE\nelseif last_us > now + span then\ntotal, is_forgotten = 0, true\nelse\nif last_us > now then\nat = last_us\nend\nif last_us <= at - span then\nbase_total, base_us, has_older = total, last_us, true\nelse\nlocal edge = at == now and edge_text or string.format('%d', at - span)\nlocal gone = redis.call('ZREVRANGEBYSCORE', key, edge, '-inf', 'WITHSCORES', 'LIMIT', '0', '2')\nif gone[1] then\nbase_total, base_us, has_older = #gone[1] == 13 and whole(gone[1]), tonumber(gone[2]), gone[3]\nif not base_total then\nfailure = BAD_STATE\nend\nend\nend\nused = total - (base_total or 0)\nend\nend\nif not failure then\nif cost > units then\nwait_us = NEVER\nelseif used + cost <= units then\nwait_us = 0\nelse\nlocal needed = total + cost - units\nlocal low = redis.call('ZCOUNT', key, '-inf', string.format('%d', at - span))\nlocal entry = redis.call('ZRANGE', key, low, low, 'WITHSCORES')\nlocal total_then = whole(entry[1])\nif total_then and total_then < needed then\nlocal high = redis.call('ZCARD', key) - 1\nlow = low + 1\nwhile total_then and low < high do\nlocal middle = math.floor((low + high) / 2)\ntotal_then = whole(redis.call('ZRANGE', key, middle, middle)[1])\nif total_then and total_then >= needed then\nhigh = middle\nelse\nlow = middle + 1\nend\nend\nentry = redis.call('ZRANGE', key, low, low, 'WITHSCORES')\nend\nif total_then then\nwait_us = tonumber(entry[2]) + span - now\nelse\nfailure = BAD_STATE\nend\nend\nleft = nil\nif wait_us == 0 then\nif is_forgotten then\nredis.call('ZADD', key, '0', '0000000000000')\nredis.call('DEL', key)\nis_forgotten = false\nelseif total + cost > 9999999999999 then\nlocal entries = redis.call('ZRANGEBYSCORE', key, '(' .. string.format('%d', at - span), '+inf', 'WITHSCORES')\nredis.call('ZADD', key, '0', '0000000000000')\nredis.call('DEL', key)\nfor index = 1, #entries, 2 do\nlocal counted = (tonumber(entries[index]) or base_total) - base_total\nredis.call('ZADD', key, entries[index + 1], string.format('%013d', counted))\nend\ntotal, base_total, base_us, has_older = used, 0, nil, false\nend\ntotal, used, last_us = total + cost, used + cost, at\nlocal at_text, keep_text = now_text, log_keep_text\nif at ~= now then\nat_text = string.format('%d', at)\nkeep_text = string.format('%d', math.ceil((at - now + span) / 1000) + grace_ms)\nend\nredis.call('ZADD', key, at_text, string.format('%013d', total))\nif has_older then\nredis.call('ZREMRANGEBYSCORE', key, '-inf', '(' .. string.format('%d', base_us))\nend\nredis.call('PEXPIRE', key, keep_text)\nif at == now then\nleft = units - used\nend\nend\nif left then\nreply[index + 1] = left\nelse\nremaining = used < units and units - used or 0\nreset_us = used == 0 and 0 or last_us + span - now\nreply[index + 1] = { wait_us == NEVER and -1 or wait_us, remaining, reset_us, wait_us == 0 and at or -1 }\nend\nelse\nreply[index + 1] = { failure }\nend\nend\nreturn reply",
+    sha: '87ed0054a900cf1454f06d29404c1078d19f10e8',
+    functionName: 'headgate_16735270_decide_log',
+    text: `local Y,aY=ARGV[1],ARGV[4]
+local f,g,i=tonumber(Y),tonumber(ARGV[2]),tonumber(ARGV[3])
+${clock_read}
+${fields}
+local af={d}
+local e,j,z,l,aN,O,A
+${log_locals}
+${log_prepare}
+for C=1,#KEYS do
+local c=KEYS[C]
+j=nil
+${log_load}
+if not j then
+${log_wait}
+l=nil
+if z==0 then
+${log_charge}
+if e==d then
+${log_left}
+end
+end
+if l then
+af[C+1]=l
+else
+${log_tell}
+af[C+1]={z==aG and-1 or z,aN,O,z==0 and e or-1}
+end
+else
+af[C+1]={j}
+end
+end
+return af`,
   },
   heartbeat: {
-    sha: '291883bf0ba976377e4c1cbdfeaabce2744fded0',
-    functionName: 'headgate_51295d98_heartbeat',
-    text: "local clock = ARGV[1]\nlocal now, grace_ms = clock, 0\nif now and now ~= '' then\nnow, grace_ms = tonumber(now), 600000\nelse\nlocal time = redis.call('TIME')\nnow = time[1] * 1000000 + time[2]\nend\nlocal function text_of(number)\nreturn string.format('%d', number)\nend\nlocal function expire_after(key, keep_us)\nredis.call('PEXPIRE', key, text_of(math.ceil(keep_us / 1000) + grace_ms))\nend\nlocal keep_us = tonumber(ARGV[3])\nlocal remember_us = tonumber(ARGV[4])\nlocal service = ARGV[5]\nlocal before = redis.call('ZSCORE', KEYS[1], ARGV[2])\nredis.call('ZADD', KEYS[1], now, ARGV[2])\nredis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - remember_us)\nredis.call('ZREMRANGEBYSCORE', KEYS[1], now + keep_us, '+inf')\nexpire_after(KEYS[1], remember_us)\nlocal function count(from, to)\nif service == '' then return redis.call('ZCOUNT', KEYS[1], from, to) end\nlocal found = 0\nfor _, member in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], from, to)) do\nlocal slash = string.find(member, '/', 1, true)\nif not slash or string.sub(member, 1, slash - 1) == service then found = found + 1 end\nend\nreturn found\nend\nlocal live = count(now - keep_us, '+inf')\nlocal missed = count('-inf', '(' .. string.format('%.0f', now - keep_us))\nreturn { live, string.format('%.0f', now), before or '', live + missed, redis.call('ZCARD', KEYS[1]) }",
+    sha: '31ce00380a8d52a814e54f33e094b93040adecd2',
+    functionName: 'headgate_16735270_heartbeat',
+    text: `${timed}
+local ap=tonumber(ARGV[3])
+local cY=tonumber(ARGV[4])
+local cZ=ARGV[5]
+local aH=redis.call('ZSCORE',KEYS[1],ARGV[2])
+redis.call('ZADD',KEYS[1],d,ARGV[2])
+redis.call('ZREMRANGEBYSCORE',KEYS[1],'-inf',d-cY)
+redis.call('ZREMRANGEBYSCORE',KEYS[1],d+ap,'+inf')
+ar(KEYS[1],cY)
+local function am(av,aF)
+if cZ==''then return redis.call('ZCOUNT',KEYS[1],av,aF)end
+local cO=0
+for bt,aM in ipairs(redis.call('ZRANGEBYSCORE',KEYS[1],av,aF))do
+local da=string.find(aM,'/',1,true)
+if not da or string.sub(aM,1,da-1)==cZ then cO=cO+1 end
+end
+return cO
+end
+local cW=am(d-ap,'+inf')
+local de=am('-inf','('..string.format('%.0f',d-ap))
+return{cW,string.format('%.0f',d),aH or'',cW+de,redis.call('ZCARD',KEYS[1])}`,
   },
   overrides: {
-    sha: 'b684c1e0ebfba41158900a001c7e34590b63e094',
-    functionName: 'headgate_51295d98_overrides',
-    text: "local clock = ARGV[1]\nlocal now, grace_ms = clock, 0\nif now and now ~= '' then\nnow, grace_ms = tonumber(now), 600000\nelse\nlocal time = redis.call('TIME')\nnow = time[1] * 1000000 + time[2]\nend\nlocal function text_of(number)\nreturn string.format('%d', number)\nend\nlocal function expire_after(key, keep_us)\nredis.call('PEXPIRE', key, text_of(math.ceil(keep_us / 1000) + grace_ms))\nend\nlocal now_us = now\nlocal now = math.floor(now_us / 1000)\nlocal key = KEYS[1]\nlocal REVISION = '#revision'\nlocal NEXT_END = '#next-end'\nif ARGV[3] == 'read' and ARGV[2] ~= '' then\nlocal known = redis.call('HMGET', key, REVISION, NEXT_END)\nif known[1] == ARGV[2] and now < (tonumber(known[2] or '0') or 0) then\nreturn { now, known[1], 0, 'same' }\nend\nend\nlocal entries = redis.call('HGETALL', key)\nlocal kept = {}\nlocal count = 0\nlocal revision = ''\nlocal was_there = 0\nlocal changed = false\nlocal earliest = math.huge\nlocal latest = now\nlocal function keep(target, entry, expires)\nkept[#kept + 1] = target\nkept[#kept + 1] = entry\nearliest = math.min(earliest, expires)\nlatest = math.max(latest, expires)\nend\nfor i = 1, #entries, 2 do\nlocal target = entries[i]\nif target == REVISION then\nrevision = entries[i + 1]\nelseif target ~= NEXT_END then\nlocal expires = tonumber(string.match(entries[i + 1], '^%d+ (%d+) ') or '0')\nif expires > 8.64e15 then expires = 0 end\nif target == ARGV[4] and expires > now then was_there = 1 end\nlocal removed = target == ARGV[4] and ARGV[3] == 'remove'\nif expires <= now or removed then\nredis.call('HDEL', key, target)\nchanged = true\nelseif not (target == ARGV[4] and ARGV[3] == 'put') then\nkeep(target, entries[i + 1], expires)\ncount = count + 1\nend\nend\nend\nlocal is_full = ARGV[3] == 'put' and count >= tonumber(ARGV[7])\nif ARGV[3] == 'put' and not is_full then\nlocal expires = now + tonumber(ARGV[6])\nlocal entry = string.format('%.0f %.0f ', now, expires) .. ARGV[5]\nredis.call('HSET', key, ARGV[4], entry)\nkeep(ARGV[4], entry, expires)\nchanged = true\nend\nif changed then\nrevision = string.format('%.0f', math.max(now_us, (tonumber(revision) or 0) + 1))\nif #kept > 0 then\nredis.call('HSET', key, REVISION, revision, NEXT_END, string.format('%.0f', earliest))\nexpire_after(key, (latest - now) * 1000)\nelse\nredis.call('DEL', key)\nrevision = ''\nend\nend\nif is_full then\nreturn { now, 'full', was_there }\nend\nif ARGV[2] ~= '' and revision == ARGV[2] then\nreturn { now, revision, was_there, 'same' }\nend\nlocal reply = { now, revision, was_there }\nfor i = 1, #kept do reply[#reply + 1] = kept[i] end\nreturn reply",
+    sha: 'b2c27f0c59072c2afd5ef6cf35b71e68c959e76e',
+    functionName: 'headgate_16735270_overrides',
+    text: `${timed}
+local cX=d
+local d=math.floor(cX/1000)
+local c=KEYS[1]
+local cL='#revision'
+local cK='#next-end'
+if ARGV[3]=='read'and ARGV[2]~=''then
+local cP=redis.call('HMGET',c,cL,cK)
+if cP[1]==ARGV[2]and d<(tonumber(cP[2]or'0')or 0)then
+return{d,cP[1],0,'same'}
+end
+end
+local X=redis.call('HGETALL',c)
+local aJ={}
+local am=0
+local ch=''
+local cI=0
+local cM=false
+local cN=math.huge
+local au=d
+local function cV(ce,bn,an)
+aJ[#aJ+1]=ce
+aJ[#aJ+1]=bn
+cN=math.min(cN,an)
+au=math.max(au,an)
+end
+for bz=1,#X,2 do
+local ce=X[bz]
+if ce==cL then
+ch=X[bz+1]
+elseif ce~=cK then
+local an=tonumber(string.match(X[bz+1],'^%d+ (%d+) ')or'0')
+if an>8.64e15 then an=0 end
+if ce==ARGV[4]and an>d then cI=1 end
+local dg=ce==ARGV[4]and ARGV[3]=='remove'
+if an<=d or dg then
+redis.call('HDEL',c,ce)
+cM=true
+elseif not(ce==ARGV[4]and ARGV[3]=='put')then
+cV(ce,X[bz+1],an)
+am=am+1
+end
+end
+end
+local cT=ARGV[3]=='put'and am>=tonumber(ARGV[7])
+if ARGV[3]=='put'and not cT then
+local an=d+tonumber(ARGV[6])
+local bn=string.format('%.0f %.0f ',d,an)..ARGV[5]
+redis.call('HSET',c,ARGV[4],bn)
+cV(ARGV[4],bn,an)
+cM=true
+end
+if cM then
+ch=string.format('%.0f',math.max(cX,(tonumber(ch)or 0)+1))
+if#aJ>0 then
+redis.call('HSET',c,cL,ch,cK,string.format('%.0f',cN))
+ar(c,(au-d)*1000)
+else
+redis.call('DEL',c)
+ch=''
+end
+end
+if cT then
+return{d,'full',cI}
+end
+if ARGV[2]~=''and ch==ARGV[2]then
+return{d,ch,cI,'same'}
+end
+local af={d,ch,cI}
+for bz=1,#aJ do af[#af+1]=aJ[bz]end
+return af`,
   },
   peek: {
-    sha: '75ba964ca7e5c7d96eaf25ea6c3b4c9140ec6e16',
-    functionName: 'headgate_51295d98_peek',
-    text: "local CHARGES = false\nlocal LOG, COUNTER, BUCKETS, BUCKET, CONCURRENCY = 1, 2, 3, 4, 5\nlocal clock = ARGV[1]\nlocal now, grace_ms = clock, 0\nif now and now ~= '' then\nnow, grace_ms = tonumber(now), 600000\nelse\nlocal time = redis.call('TIME')\nnow = time[1] * 1000000 + time[2]\nend\nlocal NEVER, MAX_SAFE = math.huge, 9007199254740991\nlocal BAD_STATE = 'HEADGATE_BAD_STATE the key holds something Headgate did not write'\nlocal function whole(text)\nreturn text and #text <= 16 and string.find(text, '^%d+$') and tonumber(text) or nil\nend\nlocal key, limit, cost, which, units, units_text, span\nlocal at, failure, wait_us, left, remaining, reset_us, now_text\nlocal window_start, window_start_text, current, previous, start, is_new_window, faded\nlocal missing, stored_missing, refilled_us, capacity_text, is_larger, full, bucket_keep_text\nlocal total, used, base_total, base_us, has_older, last_us, is_forgotten, edge_text, log_keep_text\nlocal kept, window_starts, window_start_texts, keep_texts, edge_texts = {}, {}, {}, {}, {}\nlocal others, other_limits, other, other_limit, other_state\nlocal waits = {}\nlocal numbers, position = { 0, 0 }, 3 + 4 * ARGV[2]\nfor index = 3, position - 1 do\nnumbers[index] = tonumber(ARGV[index])\nend\nlocal limit_of, cost_of, last_of, alternatives, groups, checks = {}, {}, {}, 0, 0, 0\nlocal reply, size, key_at = { now }, 1, 0\nwhile ARGV[position] do\nlocal questions = tonumber(ARGV[position])\nlocal is_single = questions <= 0\nposition = position + 1\nif is_single then\nlimit_of[1], cost_of[1], last_of[1] = -questions, 1, 1\nif questions == 0 then\nlimit_of[1], cost_of[1] = tonumber(ARGV[position]), tonumber(ARGV[position + 1])\nposition = position + 2\nend\nquestions, alternatives, groups, checks = 1, 1, 1, 1\nelse\nalternatives, checks = tonumber(ARGV[position]), 0\nfor group = 1, alternatives + 1 do\nlocal of_group = tonumber(ARGV[position + 1])\nposition = position + 1\nfor nth = 1, of_group do\nchecks = checks + 1\nlimit_of[checks], cost_of[checks] = tonumber(ARGV[position + 1]), tonumber(ARGV[position + 2])\nposition = position + 2\nif group > alternatives then\nlast_of[alternatives + nth] = checks\nend\nend\nif group > alternatives then\ngroups = alternatives + of_group\nelse\nlast_of[group] = checks\nend\nend\nposition = position + 1\nend\nfor _ = 1, questions do\nlocal question_at, charged, last = size + 1, -1, 0\nif not is_single then\nsize = question_at\nend\nfor group = 1, groups do\nlocal first, fits, is_shadow = last + 1, true, group > alternatives\nlast = last_of[group]\nif is_shadow or charged < 0 then\nfailure = nil\nfor check = first, last do\nkey, limit, cost = KEYS[key_at + check], limit_of[check], cost_of[check]\nlocal number = 4 * limit - 1\nwhich, units, span = numbers[number], numbers[number + 1], numbers[number + 2]\nunits_text = ARGV[number + 1]\nif which == COUNTER then\nwindow_start, window_start_text = window_starts[limit], window_start_texts[limit]\nif not window_start then\nwindow_start = now - now % span\nwindow_start_text = string.format('%d', window_start)\nwindow_starts[limit], window_start_texts[limit] = window_start, window_start_text\nend\nlocal fields = redis.pcall('HMGET', key, 'start', 'current', 'previous')\nlocal stored_text = fields[1]\nat, start, current, previous, is_new_window = now, window_start, 0, 0, true\nif stored_text == window_start_text then\ncurrent = fields[2] and #fields[2] <= 16 and string.find(fields[2], '^%d+$') and tonumber(fields[2])\nprevious, is_new_window = fields[3] == '0' and 0 or whole(fields[3]), false\nif not (current and previous) then\nfailure = BAD_STATE\nend\nelseif stored_text then\nlocal stored, newest, before = whole(stored_text), whole(fields[2]), whole(fields[3])\nif not (stored and newest and before) then\nfailure = BAD_STATE\nelse\nif stored > now and stored - now <= span - math.ceil(span / units) then\nat, start = stored, stored - stored % span\nend\nif stored == start then\ncurrent, previous, is_new_window = newest, before, false\nelseif stored + span == start then\nprevious = newest\nend\nend\nelse\nif fields.err then\nfailure = fields.err\nelseif redis.call('EXISTS', key) == 1 then\nfailure = BAD_STATE\nend\nend\nif not failure then\nfaded = 0\nif previous > 0 then\nlocal elapsed = at - start\nfaded = previous * (span - elapsed)\nif faded <= MAX_SAFE then\nfaded = math.ceil(faded / span)\nelse\nlocal a, b, c = previous, elapsed, span\nlocal quotient = a * b\nif quotient <= MAX_SAFE then\nquotient = math.floor(quotient / c)\nelse\nlocal remainder, rest, place = 0, a, 268435456\nquotient = 0\nwhile place >= 1 do\nlocal digit = math.floor(rest / place)\nrest = rest - digit * place\nlocal step = remainder * 128 + digit * b\nlocal part = math.floor(step / c)\nquotient = quotient * 128 + part\nremainder = step - part * c\nplace = place / 128\nend\nend\nfaded = previous - quotient\nend\nend\nend\nif not failure then\nlocal spare = units - current - cost\nif faded <= spare then\nwait_us = 0\nelseif cost > units then\nwait_us = NEVER\nelse\nlocal a, b, c = spare, span, previous\nwait_us = start - now\nif spare < 0 then\na, c, wait_us = units - cost, current, wait_us + span\nend\nif c > a then\nlocal quotient = a * b\nif quotient <= MAX_SAFE then\nquotient = math.floor(quotient / c)\nelse\nlocal remainder, rest, place = 0, a, 268435456\nquotient = 0\nwhile place >= 1 do\nlocal digit = math.floor(rest / place)\nrest = rest - digit * place\nlocal step = remainder * 128 + digit * b\nlocal part = math.floor(step / c)\nquotient = quotient * 128 + part\nremainder = step - part * c\nplace = place / 128\nend\nend\nwait_us = wait_us + span - quotient\nend\nend\nend\nelseif which == BUCKET then\nfull, bucket_keep_text = units * 1000000, keep_texts[limit]\nif not bucket_keep_text then\nfull = units * 1000000\nnow_text = now_text or string.format('%d', now)\nbucket_keep_text = string.format('%d', 2000 * math.ceil(units / span) + grace_ms)\nkeep_texts[limit] = bucket_keep_text\nend\nlocal fields = redis.pcall('HMGET', key, 'tokens', 'lastRefill', 'capacity')\nlocal tokens_text = fields[1]\nmissing, stored_missing, refilled_us, at, capacity_text, is_larger = 0, 0, 0, now, fields[3], false\nif tokens_text then\nlocal tokens = #tokens_text <= 17 and string.find(tokens_text, '^%d+%.?%d*$') and tonumber(tokens_text)\nlocal written, capacity = whole(fields[2]), capacity_text == units_text and units or whole(capacity_text)\nif not (tokens and written and capacity) then\nfailure = BAD_STATE\nelseif written <= now or written - now <= (units - 1) * 1000000 / span then\nrefilled_us, at = written, written > now and written or now\nstored_missing = capacity * 1000000 - math.floor(tokens * 1000000 + 0.5)\nif stored_missing > full then\nstored_missing, is_larger = full, true\nend\nmissing = stored_missing - math.floor((at - refilled_us) * span)\nif missing < 0 then\nmissing = 0\nend\nend\nelse\nif fields.err then\nfailure = fields.err\nelseif redis.call('EXISTS', key) == 1 then\nfailure = BAD_STATE\nend\nend\nif not failure then\nlocal room = (units - cost) * 1000000\nif missing <= room then\nwait_us = 0\nelseif room < 0 then\nwait_us = NEVER\nelse\nlocal micro = stored_missing - room\nlocal elapsed = math.ceil(micro / span)\nwhile math.floor(elapsed * span) < micro do\nelapsed = elapsed + 1\nend\nwhile elapsed > 0 and math.floor((elapsed - 1) * span) >= micro do\nelapsed = elapsed - 1\nend\nwait_us = refilled_us + elapsed - now\nend\nend\nelseif which == LOG then\nedge_text, log_keep_text = edge_texts[limit], keep_texts[limit]\nif not edge_text then\nnow_text = now_text or string.format('%d', now)\nedge_text = string.format('%d', now - span)\nlog_keep_text = string.format('%d', math.ceil(span / 1000) + grace_ms)\nedge_texts[limit], keep_texts[limit] = edge_text, log_keep_text\nend\nlocal newest = redis.pcall('ZRANGE', key, '-1', '-1', 'WITHSCORES')\ntotal, used, base_total, base_us, has_older, last_us, is_forgotten, at = 0, 0, 0, nil, false, nil, false, now\nif newest.err then\nfailure = newest.err\nelseif newest[1] then\ntotal, last_us = #newest[1] == 13 and whole(newest[1]), tonumber(newest[2])\nif not (total and last_us >= 0 and last_us <= MAX_SAFE and last_us % 1 == 0) then\nfailure = BAD_STATE\nelseif last_us > now + span then\ntotal, is_forgotten = 0, true\nelse\nif last_us > now then\nat = last_us\nend\nif last_us <= at - span then\nbase_total, base_us, has_older = total, last_us, true\nelse\nlocal edge = at == now and edge_text or string.format('%d', at - span)\nlocal gone = redis.call('ZREVRANGEBYSCORE', key, edge, '-inf', 'WITHSCORES', 'LIMIT', '0', '2')\nif gone[1] then\nbase_total, base_us, has_older = #gone[1] == 13 and whole(gone[1]), tonumber(gone[2]), gone[3]\nif not base_total then\nfailure = BAD_STATE\nend\nend\nend\nused = total - (base_total or 0)\nend\nend\nif not failure then\nif cost > units then\nwait_us = NEVER\nelseif used + cost <= units then\nwait_us = 0\nelse\nlocal needed = total + cost - units\nlocal low = redis.call('ZCOUNT', key, '-inf', string.format('%d', at - span))\nlocal entry = redis.call('ZRANGE', key, low, low, 'WITHSCORES')\nlocal total_then = whole(entry[1])\nif total_then and total_then < needed then\nlocal high = redis.call('ZCARD', key) - 1\nlow = low + 1\nwhile total_then and low < high do\nlocal middle = math.floor((low + high) / 2)\ntotal_then = whole(redis.call('ZRANGE', key, middle, middle)[1])\nif total_then and total_then >= needed then\nhigh = middle\nelse\nlow = middle + 1\nend\nend\nentry = redis.call('ZRANGE', key, low, low, 'WITHSCORES')\nend\nif total_then then\nwait_us = tonumber(entry[2]) + span - now\nelse\nfailure = BAD_STATE\nend\nend\nend\nelse\nif not others then\nlocal function text_of(number)\nreturn string.format('%d', number)\nend\nlocal function expire_after(key, keep_us)\nredis.call('PEXPIRE', key, text_of(math.ceil(keep_us / 1000) + grace_ms))\nend\nlocal function make_buckets()\nlocal buckets = {}\nfunction buckets.load(key, limit)\nlocal fields = redis.pcall('HMGET', key, 'start', 'counts')\nlocal failure\nif not fields[1] then\nif fields.err then\nfailure = fields.err\nelseif redis.call('EXISTS', key) == 1 then\nfailure = BAD_STATE\nend\nend\nif failure then\nreturn nil, failure\nend\nlocal part = math.ceil(limit.window_us / limit.buckets)\nlocal state = { key = key, part = part, counts = {}, used = 0 }\nlocal stored, text = 0, ''\nif fields[1] then\nstored, text = whole(fields[1]), fields[2]\nif not (stored and text and string.find(text, '^%d[%d,]*$')) then\nreturn nil, BAD_STATE\nend\nend\nlocal at = now\nlocal forgotten = stored - now > 2 * limit.window_us - (limit.buckets + 1) * part\nif stored > now and not forgotten then\nat = stored\nend\nstate.at, state.start = at, at - at % part\nstate.is_new_part = state.start ~= stored\nlocal passed = forgotten and limit.buckets + 1 or (state.start - stored) / part\nif passed <= limit.buckets then\nfor age = 1, passed do\nstate.counts[age] = 0\nend\nlocal counts, size, used = state.counts, #state.counts, 0\nfor count in string.gmatch(text, '%d+') do\nif size == limit.buckets + 1 then\nbreak\nend\nsize = size + 1\ncount = tonumber(count)\ncounts[size], used = count, used + count\nend\nstate.used = used\nend\nif state.used > MAX_SAFE then\nreturn nil, BAD_STATE\nend\nreturn state\nend\nlocal function leaves_at(limit, state, age)\nreturn state.start + (limit.buckets + 1 - age) * state.part\nend\nfunction buckets.wait_us(limit, state, cost)\nif cost > limit.limit then\nreturn NEVER\nend\nlocal excess = state.used + cost - limit.limit\nif excess <= 0 then\nreturn 0\nend\nlocal age = #state.counts - 1\nwhile age > 0 do\nexcess = excess - state.counts[age + 1]\nif excess <= 0 then\nbreak\nend\nage = age - 1\nend\nreturn leaves_at(limit, state, age) - now\nend\nfunction buckets.tell(limit, state)\nlocal reset_us = 0\nfor index, count in ipairs(state.counts) do\nif count > 0 then\nreset_us = leaves_at(limit, state, index - 1) - now\nbreak\nend\nend\nreturn math.max(0, limit.limit - state.used), reset_us\nend\nlocal function save_buckets(limit, state)\nredis.call('HSET', state.key, 'start', text_of(state.start), 'counts', table.concat(state.counts, ','))\nif state.is_new_part then\nexpire_after(state.key, math.max(0, state.start - now) + 2 * limit.window_us)\nend\nend\nfunction buckets.charge(limit, state, cost)\nstate.counts[1] = (state.counts[1] or 0) + cost\nstate.used = state.used + cost\nsave_buckets(limit, state)\nreturn state.at\nend\nfunction buckets.charge_beyond(limit, state, units)\nlocal cost = math.min(units, room_beyond(limit, state.used))\nif cost > 0 then\nbuckets.charge(limit, state, cost)\nend\nend\nfunction buckets.refund(limit, state, units, charged_at)\nlocal charged_age = charged_at and (state.start - (charged_at - charged_at % state.part)) / state.part\nlocal left = units\nfor age = #state.counts - 1, 0, -1 do\nif not charged_at or charged_age == age then\nlocal back = math.min(left, state.counts[age + 1])\nstate.counts[age + 1] = state.counts[age + 1] - back\nleft = left - back\nend\nend\nif left < units then\nsave_buckets(limit, state)\nend\nreturn units - left\nend\nreturn buckets\nend\nlocal function make_concurrency()\nlocal concurrency = {}\nlocal MOST_WAIT_US, MOST_HOLDS = 1000000, 2\nlocal function member_of(taken_us, unit)\nreturn unit == 0 and string.format('%016d', taken_us) or string.format('%016d.%d', taken_us, unit)\nend\nlocal function taken_of(member)\nreturn tonumber(string.match(member, '^(%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d)$')\nor string.match(member, '^(%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d)%.%d+$'))\nend\nfunction concurrency.load(key, limit)\nlocal first = redis.pcall('ZRANGE', key, 0, 0, 'WITHSCORES')\nif first.err then\nreturn nil, first.err\nend\nlocal state = { key = key, used = 0, reset_us = 0, at = now, from = '(' .. text_of(now) }\nstate.latest = now + MOST_HOLDS * limit.window_us\nstate.to = text_of(state.latest)\nif not first[1] then\nreturn state\nend\nlocal reset = string.match(first[1], '^reset:(%d+)$')\nstate.reset_us = reset and tonumber(reset) or 0\nif not (reset or taken_of(first[1])) then\nreturn nil, BAD_STATE\nend\nstate.used = redis.call('ZCOUNT', key, state.from, state.to)\nstate.dead = redis.call('ZCARD', key) - state.used > (reset and 1 or 0)\nreturn state\nend\nfunction concurrency.wait_us(limit, state, cost)\nif cost > limit.limit then\nreturn NEVER\nend\nlocal needed = state.used + cost - limit.limit\nif needed <= 0 then\nreturn 0\nend\nlocal place = redis.call('ZRANGEBYSCORE', state.key, state.from, state.to, 'WITHSCORES', 'LIMIT', needed - 1, 1)\nreturn place[2] and math.min(MOST_WAIT_US, tonumber(place[2]) - now) or MOST_WAIT_US\nend\nfunction concurrency.tell(limit, state)\nif state.used == 0 then\nreturn limit.limit, 0\nend\nlocal last = redis.call('ZREVRANGEBYSCORE', state.key, state.to, state.from, 'WITHSCORES', 'LIMIT', 0, 1)\nreturn math.max(0, limit.limit - state.used), tonumber(last[2]) - now\nend\nlocal function drop_dead(state)\nif state.dead then\nredis.call('ZREMRANGEBYSCORE', state.key, 0, text_of(now))\nredis.call('ZREMRANGEBYSCORE', state.key, '(' .. state.to, '+inf')\nstate.dead = false\nend\nend\nlocal function hold(limit, state, taken_us, units)\nlocal expires = text_of(now + limit.window_us)\nfor unit = 0, units - 1 do\nredis.call('ZADD', state.key, expires, member_of(taken_us, unit))\nend\nexpire_after(state.key, MOST_HOLDS * limit.window_us)\nend\nfunction concurrency.charge(limit, state, cost)\ndrop_dead(state)\nlocal taken_us = math.max(now, state.reset_us + 1)\nwhile redis.call('ZSCORE', state.key, member_of(taken_us, 0)) do\ntaken_us = taken_us + 1\nend\nhold(limit, state, taken_us, cost)\nstate.used = state.used + cost\nreturn taken_us\nend\nlocal function give_back(state, taken_us, units)\nlocal held = 0\nwhile redis.call('ZSCORE', state.key, member_of(taken_us, held)) do\nheld = held + 1\nend\nlocal back = math.min(units, held)\nfor unit = held - back, held - 1 do\nredis.call('ZREM', state.key, member_of(taken_us, unit))\nend\nreturn back\nend\nfunction concurrency.charge_beyond() end\nlocal function is_live(state, taken_us)\nlocal expires = tonumber(redis.call('ZSCORE', state.key, member_of(taken_us, 0)) or nil)\nreturn expires and expires > now and expires <= state.latest\nend\nfunction concurrency.refund(_, state, units, taken_us)\nif taken_us then\nreturn is_live(state, taken_us) and give_back(state, taken_us, units) or 0\nend\nlocal left = math.min(units, state.used)\nlocal back = left\nwhile left > 0 do\nlocal first = redis.call('ZRANGEBYSCORE', state.key, state.from, state.to, 'LIMIT', 0, 1)\nleft = left - give_back(state, taken_of(first[1]), left)\nend\nreturn back\nend\nfunction concurrency.renew(limit, state, units, taken_us)\ndrop_dead(state)\nlocal held = 0\nwhile redis.call('ZSCORE', state.key, member_of(taken_us, held)) do\nheld = held + 1\nend\nif held == 0 and state.used + units > limit.limit then\nreturn 0\nend\nhold(limit, state, taken_us, held > 0 and held or units)\nreturn 1\nend\nfunction concurrency.start_new_life(limit, state)\nlocal latest = state.reset_us\nfor _, member in ipairs(redis.call('ZRANGE', state.key, 0, -1)) do\nlatest = math.max(latest, taken_of(member) or 0)\nend\nredis.call('DEL', state.key)\nredis.call('ZADD', state.key, -1, 'reset:' .. text_of(latest))\nexpire_after(state.key, MOST_HOLDS * limit.window_us)\nend\nreturn concurrency\nend\nothers, other_limits = { [BUCKETS] = make_buckets(), [CONCURRENCY] = make_concurrency() }, {}\nend\nother, other_limit = others[which], other_limits[limit]\nif not other_limit then\nother_limit = { limit = units, window_us = span, buckets = numbers[number + 3] }\nother_limits[limit] = other_limit\nend\nother_state, failure = other.load(key, other_limit)\nif other_state then\nwait_us = other.wait_us(other_limit, other_state, cost)\nend\nend\nif failure then\nbreak\nend\nfits = fits and wait_us == 0\nif first < last then\nif which == COUNTER then\nkept[check] = { current, previous, start, is_new_window, faded, at }\nelseif which == BUCKET then\nkept[check] = { missing, stored_missing, refilled_us, capacity_text, at }\nelseif which == LOG then\nkept[check] = { total, used, base_total, base_us or false, has_older, last_us or false, is_forgotten, at }\nelse\nkept[check] = { other, other_limit, other_state }\nend\nwaits[check] = wait_us\nend\nend\nif failure and not is_shadow then\nfor index = size, question_at, -1 do\nreply[index] = nil\nend\ncharged, size = { failure }, question_at\nreply[size] = charged\nbreak\nelseif failure then\nsize = size + 1\nreply[size] = { 0, 0, 0, -1 }\nelse\nfor check = first, last do\nif first < last then\nkey, limit, cost = KEYS[key_at + check], limit_of[check], cost_of[check]\nlocal number = 4 * limit - 1\nwhich, units, span = numbers[number], numbers[number + 1], numbers[number + 2]\nunits_text = ARGV[number + 1]\nif which == COUNTER then\nwindow_start, window_start_text = window_starts[limit], window_start_texts[limit]\nlocal state = kept[check]\ncurrent, previous, start, is_new_window, faded, at = state[1], state[2], state[3], state[4], state[5], state[6]\nelseif which == BUCKET then\nfull, bucket_keep_text = units * 1000000, keep_texts[limit]\nlocal state = kept[check]\nmissing, stored_missing, refilled_us, capacity_text, at = state[1], state[2], state[3], state[4], state[5]\nelseif which == LOG then\nedge_text, log_keep_text = edge_texts[limit], keep_texts[limit]\nlocal state = kept[check]\ntotal, used, base_total, base_us, has_older = state[1], state[2], state[3], state[4], state[5]\nlast_us, is_forgotten, at = state[6], state[7], state[8]\nelse\nother, other_limit, other_state = kept[check][1], kept[check][2], kept[check][3]\nend\nwait_us = waits[check]\nend\nsize = size + 1\nlocal charged_at = -1\nif fits and CHARGES and cost > 0 then\nleft = nil\nif which == COUNTER then\ncurrent = current + cost\nif is_new_window then\nlocal start_text = start == window_start and window_start_text or string.format('%d', start)\nlocal previous_text = previous == 0 and '0' or string.format('%d', previous)\nredis.call('HSET', key, 'start', start_text, 'current', string.format('%d', current), 'previous', previous_text)\nlocal keep_us = (start > now and start - now or 0) + 2 * span\nredis.call('PEXPIRE', key, string.format('%d', math.ceil(keep_us / 1000) + grace_ms))\nelse\nredis.call('HSET', key, 'current', string.format('%d', current))\nend\nleft = units - current - faded\nelseif which == BUCKET then\nmissing = missing + cost * 1000000\nstored_missing, refilled_us = missing, at\nlocal left_micro = full - missing\nlocal part_micro = left_micro % 1000000\nlocal tokens_text, at_text, keep_text = nil, now_text, bucket_keep_text\nif part_micro == 0 then\ntokens_text = string.format('%d', left_micro / 1000000)\nelse\ntokens_text = string.format('%d.%06d', (left_micro - part_micro) / 1000000, part_micro)\nend\nif at ~= now then\nat_text = string.format('%d', at)\nkeep_text = string.format('%d', bucket_keep_text + math.ceil((at - now) / 1000))\nend\nif capacity_text == units_text then\nredis.call('HSET', key, 'tokens', tokens_text, 'lastRefill', at_text)\nelse\nredis.call('HSET', key, 'tokens', tokens_text, 'lastRefill', at_text, 'capacity', units_text)\ncapacity_text = units_text\nend\nredis.call('PEXPIRE', key, keep_text)\nleft = full - missing\nelseif which == LOG then\nif is_forgotten then\nredis.call('ZADD', key, '0', '0000000000000')\nredis.call('DEL', key)\nis_forgotten = false\nelseif total + cost > 9999999999999 then\nlocal entries = redis.call('ZRANGEBYSCORE', key, '(' .. string.format('%d', at - span), '+inf', 'WITHSCORES')\nredis.call('ZADD', key, '0', '0000000000000')\nredis.call('DEL', key)\nfor index = 1, #entries, 2 do\nlocal counted = (tonumber(entries[index]) or base_total) - base_total\nredis.call('ZADD', key, entries[index + 1], string.format('%013d', counted))\nend\ntotal, base_total, base_us, has_older = used, 0, nil, false\nend\ntotal, used, last_us = total + cost, used + cost, at\nlocal at_text, keep_text = now_text, log_keep_text\nif at ~= now then\nat_text = string.format('%d', at)\nkeep_text = string.format('%d', math.ceil((at - now + span) / 1000) + grace_ms)\nend\nredis.call('ZADD', key, at_text, string.format('%013d', total))\nif has_older then\nredis.call('ZREMRANGEBYSCORE', key, '-inf', '(' .. string.format('%d', base_us))\nend\nredis.call('PEXPIRE', key, keep_text)\nleft = units - used\nelse\nat = other.charge(other_limit, other_state, cost)\nend\ncharged_at = at\nend\nif charged_at == now and left then\nreply[size] = left\nelse\nif which == COUNTER then\nremaining = units - current - faded\nif remaining < 0 then\nremaining = 0\nend\nif current > 0 then\nreset_us = start + 2 * span - now\nelseif previous > 0 then\nreset_us = start + span - now\nelse\nreset_us = 0\nend\nelseif which == BUCKET then\nremaining, reset_us = units, 0\nif missing > 0 then\nlocal micro = stored_missing\nlocal elapsed = math.ceil(micro / span)\nwhile math.floor(elapsed * span) < micro do\nelapsed = elapsed + 1\nend\nwhile elapsed > 0 and math.floor((elapsed - 1) * span) >= micro do\nelapsed = elapsed - 1\nend\nremaining, reset_us = units - math.ceil(missing / 1000000), refilled_us + elapsed - now\nend\nelseif which == LOG then\nremaining = used < units and units - used or 0\nreset_us = used == 0 and 0 or last_us + span - now\nelse\nremaining, reset_us = other.tell(other_limit, other_state)\nend\nreply[size] = { wait_us == NEVER and -1 or wait_us, remaining, reset_us, charged_at }\nend\nend\nif fits and not is_shadow then\ncharged = group - 1\nend\nend\nend\nend\nkey_at = key_at + checks\nif not is_single then\nreply[question_at] = charged\nend\nend\nend\nreturn reply",
+    sha: '0df7286f0f7e33faacfbe996a19338fc7afe17ae',
+    functionName: 'headgate_16735270_peek',
+    text: `local cJ=false
+${questions}`,
   },
   refund: {
-    sha: '893280a9c850a5e093a8695e4dcd2b5d38ed3919',
-    functionName: 'headgate_51295d98_refund',
-    text: "local clock = ARGV[1]\nlocal now, grace_ms = clock, 0\nif now and now ~= '' then\nnow, grace_ms = tonumber(now), 600000\nelse\nlocal time = redis.call('TIME')\nnow = time[1] * 1000000 + time[2]\nend\nlocal function text_of(number)\nreturn string.format('%d', number)\nend\nlocal function expire_after(key, keep_us)\nredis.call('PEXPIRE', key, text_of(math.ceil(keep_us / 1000) + grace_ms))\nend\nlocal NEVER, MAX_SAFE = math.huge, 9007199254740991\nlocal BAD_STATE = 'HEADGATE_BAD_STATE the key holds something Headgate did not write'\nlocal function whole(text)\nreturn text and #text <= 16 and string.find(text, '^%d+$') and tonumber(text) or nil\nend\nlocal function room_beyond(limit, used)\nreturn math.max(0, math.min(2 * limit.limit, 4294967295) - used)\nend\nlocal function make_log()\nlocal log = {}\nfunction log.load(key, limit)\nlocal span, at, failure, now_text = limit.window_us, nil, nil, nil\nlocal total, used, base_total, base_us, has_older, last_us, is_forgotten, edge_text, log_keep_text\nnow_text = now_text or string.format('%d', now)\nedge_text = string.format('%d', now - span)\nlog_keep_text = string.format('%d', math.ceil(span / 1000) + grace_ms)\nlocal newest = redis.pcall('ZRANGE', key, '-1', '-1', 'WITHSCORES')\ntotal, used, base_total, base_us, has_older, last_us, is_forgotten, at = 0, 0, 0, nil, false, nil, false, now\nif newest.err then\nfailure = newest.err\nelseif newest[1] then\ntotal, last_us = #newest[1] == 13 and whole(newest[1]), tonumber(newest[2])\nif not (total and last_us >= 0 and last_us <= MAX_SAFE and last_us % 1 == 0) then\nfailure = BAD_STATE\nelseif last_us > now + span then\ntotal, is_forgotten = 0, true\nelse\nif last_us > now then\nat = last_us\nend\nif last_us <= at - span then\nbase_total, base_us, has_older = total, last_us, true\nelse\nlocal edge = at == now and edge_text or string.format('%d', at - span)\nlocal gone = redis.call('ZREVRANGEBYSCORE', key, edge, '-inf', 'WITHSCORES', 'LIMIT', '0', '2')\nif gone[1] then\nbase_total, base_us, has_older = #gone[1] == 13 and whole(gone[1]), tonumber(gone[2]), gone[3]\nif not base_total then\nfailure = BAD_STATE\nend\nend\nend\nused = total - (base_total or 0)\nend\nend\nif failure then\nreturn nil, failure\nend\nreturn {\nkey = key,\ntotal = total,\nused = used,\nhas_older = has_older,\nbase_total = base_total,\nbase_us = base_us,\nlast_us = last_us,\nis_forgotten = is_forgotten,\nat = at,\n}\nend\nlocal function member_of(total)\nreturn string.format('%013d', total)\nend\nfunction log.charge_beyond(limit, state, units)\nlocal cost, key, span, at = math.min(units, room_beyond(limit, state.used)), state.key, limit.window_us, state.at\nlocal total, used, base_total, base_us = state.total, state.used, state.base_total, state.base_us\nlocal has_older, last_us, is_forgotten = state.has_older, state.last_us, state.is_forgotten\nlocal now_text, edge_text, log_keep_text\nif cost > 0 then\nnow_text = now_text or string.format('%d', now)\nedge_text = string.format('%d', now - span)\nlog_keep_text = string.format('%d', math.ceil(span / 1000) + grace_ms)\nif is_forgotten then\nredis.call('ZADD', key, '0', '0000000000000')\nredis.call('DEL', key)\nis_forgotten = false\nelseif total + cost > 9999999999999 then\nlocal entries = redis.call('ZRANGEBYSCORE', key, '(' .. string.format('%d', at - span), '+inf', 'WITHSCORES')\nredis.call('ZADD', key, '0', '0000000000000')\nredis.call('DEL', key)\nfor index = 1, #entries, 2 do\nlocal counted = (tonumber(entries[index]) or base_total) - base_total\nredis.call('ZADD', key, entries[index + 1], string.format('%013d', counted))\nend\ntotal, base_total, base_us, has_older = used, 0, nil, false\nend\ntotal, used, last_us = total + cost, used + cost, at\nlocal at_text, keep_text = now_text, log_keep_text\nif at ~= now then\nat_text = string.format('%d', at)\nkeep_text = string.format('%d', math.ceil((at - now + span) / 1000) + grace_ms)\nend\nredis.call('ZADD', key, at_text, string.format('%013d', total))\nif has_older then\nredis.call('ZREMRANGEBYSCORE', key, '-inf', '(' .. string.format('%d', base_us))\nend\nredis.call('PEXPIRE', key, keep_text)\nend\nend\nfunction log.refund(limit, state, units, charged_at)\nif state.used == 0 then\nreturn 0\nend\nlocal edge = state.at - limit.window_us\nif charged_at and charged_at <= edge then\nreturn 0\nend\nlocal from = charged_at and text_of(charged_at) or '(' .. text_of(edge)\nlocal entries = redis.call('ZRANGEBYSCORE', state.key, from, '+inf', 'WITHSCORES')\nif #entries == 0 or (charged_at and tonumber(entries[2]) ~= charged_at) then\nreturn 0\nend\nlocal rank = redis.call('ZRANK', state.key, entries[1])\nlocal before = rank > 0 and tonumber(redis.call('ZRANGE', state.key, rank - 1, rank - 1)[1]) or 0\nif charged_at and tonumber(entries[1]) == before then\nreturn 0\nend\nlocal left, kept_total, original = units, before, before\nredis.call('ZREMRANGEBYSCORE', state.key, from, '+inf')\nif state.base_us then\nredis.call('ZREMRANGEBYSCORE', state.key, '-inf', state.base_us)\nredis.call('ZADD', state.key, 0, member_of(state.base_total))\nend\nfor index = 1, #entries, 2 do\nlocal total, time_us = tonumber(entries[index]), tonumber(entries[index + 1])\nlocal cost = total - original\nlocal back = 0\nif not charged_at or time_us == charged_at then\nback = math.min(left, cost)\nend\noriginal = total\nleft = left - back\nif back < cost or cost == 0 then\nkept_total = kept_total + cost - back\nredis.call('ZADD', state.key, time_us, member_of(kept_total))\nend\nend\nexpire_after(state.key, math.max(0, state.last_us - now) + limit.window_us)\nreturn units - left\nend\nreturn log\nend\nlocal function make_counter()\nlocal counter = {}\nfunction counter.load(key, limit)\nlocal units, span, at, failure = limit.limit, limit.window_us, nil, nil\nlocal window_start, window_start_text, current, previous, start, is_new_window, faded\nwindow_start = now - now % span\nwindow_start_text = string.format('%d', window_start)\nlocal fields = redis.pcall('HMGET', key, 'start', 'current', 'previous')\nlocal stored_text = fields[1]\nat, start, current, previous, is_new_window = now, window_start, 0, 0, true\nif stored_text == window_start_text then\ncurrent = fields[2] and #fields[2] <= 16 and string.find(fields[2], '^%d+$') and tonumber(fields[2])\nprevious, is_new_window = fields[3] == '0' and 0 or whole(fields[3]), false\nif not (current and previous) then\nfailure = BAD_STATE\nend\nelseif stored_text then\nlocal stored, newest, before = whole(stored_text), whole(fields[2]), whole(fields[3])\nif not (stored and newest and before) then\nfailure = BAD_STATE\nelse\nif stored > now and stored - now <= span - math.ceil(span / units) then\nat, start = stored, stored - stored % span\nend\nif stored == start then\ncurrent, previous, is_new_window = newest, before, false\nelseif stored + span == start then\nprevious = newest\nend\nend\nelse\nif fields.err then\nfailure = fields.err\nelseif redis.call('EXISTS', key) == 1 then\nfailure = BAD_STATE\nend\nend\nif not failure then\nfaded = 0\nif previous > 0 then\nlocal elapsed = at - start\nfaded = previous * (span - elapsed)\nif faded <= MAX_SAFE then\nfaded = math.ceil(faded / span)\nelse\nlocal a, b, c = previous, elapsed, span\nlocal quotient = a * b\nif quotient <= MAX_SAFE then\nquotient = math.floor(quotient / c)\nelse\nlocal remainder, rest, place = 0, a, 268435456\nquotient = 0\nwhile place >= 1 do\nlocal digit = math.floor(rest / place)\nrest = rest - digit * place\nlocal step = remainder * 128 + digit * b\nlocal part = math.floor(step / c)\nquotient = quotient * 128 + part\nremainder = step - part * c\nplace = place / 128\nend\nend\nfaded = previous - quotient\nend\nend\nend\nif failure then\nreturn nil, failure\nend\nreturn {\nkey = key,\ncurrent = current,\nprevious = previous,\nfaded = faded,\nat = at,\nstart = start,\nis_new_window = is_new_window,\n}\nend\nlocal function save(limit, state)\nlocal start, current, previous = text_of(state.start), text_of(state.current), text_of(state.previous)\nredis.call('HSET', state.key, 'start', start, 'current', current, 'previous', previous)\nif state.is_new_window then\nexpire_after(state.key, math.max(0, state.start - now) + 2 * limit.window_us)\nend\nend\nfunction counter.charge_beyond(limit, state, units)\nlocal cost = math.min(units, room_beyond(limit, state.current + state.faded))\nif cost > 0 then\nstate.current = state.current + cost\nsave(limit, state)\nend\nend\nfunction counter.refund(limit, state, units, charged_at)\nlocal charged_start = charged_at and charged_at - charged_at % limit.window_us\nlocal left = units\nif not charged_at or charged_start == state.start - limit.window_us then\nlocal back = math.min(left, state.previous)\nstate.previous, left = state.previous - back, left - back\nend\nif not charged_at or charged_start == state.start then\nlocal back = math.min(left, state.current)\nstate.current, left = state.current - back, left - back\nend\nif left < units then\nsave(limit, state)\nend\nreturn units - left\nend\nreturn counter\nend\nlocal function make_buckets()\nlocal buckets = {}\nfunction buckets.load(key, limit)\nlocal fields = redis.pcall('HMGET', key, 'start', 'counts')\nlocal failure\nif not fields[1] then\nif fields.err then\nfailure = fields.err\nelseif redis.call('EXISTS', key) == 1 then\nfailure = BAD_STATE\nend\nend\nif failure then\nreturn nil, failure\nend\nlocal part = math.ceil(limit.window_us / limit.buckets)\nlocal state = { key = key, part = part, counts = {}, used = 0 }\nlocal stored, text = 0, ''\nif fields[1] then\nstored, text = whole(fields[1]), fields[2]\nif not (stored and text and string.find(text, '^%d[%d,]*$')) then\nreturn nil, BAD_STATE\nend\nend\nlocal at = now\nlocal forgotten = stored - now > 2 * limit.window_us - (limit.buckets + 1) * part\nif stored > now and not forgotten then\nat = stored\nend\nstate.at, state.start = at, at - at % part\nstate.is_new_part = state.start ~= stored\nlocal passed = forgotten and limit.buckets + 1 or (state.start - stored) / part\nif passed <= limit.buckets then\nfor age = 1, passed do\nstate.counts[age] = 0\nend\nlocal counts, size, used = state.counts, #state.counts, 0\nfor count in string.gmatch(text, '%d+') do\nif size == limit.buckets + 1 then\nbreak\nend\nsize = size + 1\ncount = tonumber(count)\ncounts[size], used = count, used + count\nend\nstate.used = used\nend\nif state.used > MAX_SAFE then\nreturn nil, BAD_STATE\nend\nreturn state\nend\nlocal function leaves_at(limit, state, age)\nreturn state.start + (limit.buckets + 1 - age) * state.part\nend\nfunction buckets.wait_us(limit, state, cost)\nif cost > limit.limit then\nreturn NEVER\nend\nlocal excess = state.used + cost - limit.limit\nif excess <= 0 then\nreturn 0\nend\nlocal age = #state.counts - 1\nwhile age > 0 do\nexcess = excess - state.counts[age + 1]\nif excess <= 0 then\nbreak\nend\nage = age - 1\nend\nreturn leaves_at(limit, state, age) - now\nend\nfunction buckets.tell(limit, state)\nlocal reset_us = 0\nfor index, count in ipairs(state.counts) do\nif count > 0 then\nreset_us = leaves_at(limit, state, index - 1) - now\nbreak\nend\nend\nreturn math.max(0, limit.limit - state.used), reset_us\nend\nlocal function save_buckets(limit, state)\nredis.call('HSET', state.key, 'start', text_of(state.start), 'counts', table.concat(state.counts, ','))\nif state.is_new_part then\nexpire_after(state.key, math.max(0, state.start - now) + 2 * limit.window_us)\nend\nend\nfunction buckets.charge(limit, state, cost)\nstate.counts[1] = (state.counts[1] or 0) + cost\nstate.used = state.used + cost\nsave_buckets(limit, state)\nreturn state.at\nend\nfunction buckets.charge_beyond(limit, state, units)\nlocal cost = math.min(units, room_beyond(limit, state.used))\nif cost > 0 then\nbuckets.charge(limit, state, cost)\nend\nend\nfunction buckets.refund(limit, state, units, charged_at)\nlocal charged_age = charged_at and (state.start - (charged_at - charged_at % state.part)) / state.part\nlocal left = units\nfor age = #state.counts - 1, 0, -1 do\nif not charged_at or charged_age == age then\nlocal back = math.min(left, state.counts[age + 1])\nstate.counts[age + 1] = state.counts[age + 1] - back\nleft = left - back\nend\nend\nif left < units then\nsave_buckets(limit, state)\nend\nreturn units - left\nend\nreturn buckets\nend\nlocal function make_bucket()\nlocal bucket = {}\nfunction bucket.load(key, limit)\nlocal units, units_text, span, at, failure = limit.limit, limit.limit_text, limit.refill_per_second, nil, nil\nlocal now_text\nlocal missing, stored_missing, refilled_us, capacity_text, is_larger, full, bucket_keep_text\nfull = units * 1000000\nnow_text = now_text or string.format('%d', now)\nbucket_keep_text = string.format('%d', 2000 * math.ceil(units / span) + grace_ms)\nlocal fields = redis.pcall('HMGET', key, 'tokens', 'lastRefill', 'capacity')\nlocal tokens_text = fields[1]\nmissing, stored_missing, refilled_us, at, capacity_text, is_larger = 0, 0, 0, now, fields[3], false\nif tokens_text then\nlocal tokens = #tokens_text <= 17 and string.find(tokens_text, '^%d+%.?%d*$') and tonumber(tokens_text)\nlocal written, capacity = whole(fields[2]), capacity_text == units_text and units or whole(capacity_text)\nif not (tokens and written and capacity) then\nfailure = BAD_STATE\nelseif written <= now or written - now <= (units - 1) * 1000000 / span then\nrefilled_us, at = written, written > now and written or now\nstored_missing = capacity * 1000000 - math.floor(tokens * 1000000 + 0.5)\nif stored_missing > full then\nstored_missing, is_larger = full, true\nend\nmissing = stored_missing - math.floor((at - refilled_us) * span)\nif missing < 0 then\nmissing = 0\nend\nend\nelse\nif fields.err then\nfailure = fields.err\nelseif redis.call('EXISTS', key) == 1 then\nfailure = BAD_STATE\nend\nend\nif failure then\nreturn nil, failure\nend\nlimit.keep_us = 2000000 * math.ceil(units / span)\nreturn { key = key, missing = missing, at = at, capacity_text = capacity_text, is_larger = is_larger }\nend\nfunction bucket.charge_beyond(limit, state, more)\nlocal key, at, capacity_text, missing = state.key, state.at, state.capacity_text, state.missing + more * 1000000\nlocal units, units_text, span, stored_missing, refilled_us = limit.limit, limit.limit_text, limit.refill_per_second\nlocal full, now_text, bucket_keep_text\nif units == 0 then\nreturn\nend\nfull = units * 1000000\nnow_text = now_text or string.format('%d', now)\nbucket_keep_text = string.format('%d', 2000 * math.ceil(units / span) + grace_ms)\nif missing > units * 1000000 then\nlocal micro = missing - units * 1000000\nlocal elapsed = math.ceil(micro / span)\nwhile math.floor(elapsed * span) < micro do\nelapsed = elapsed + 1\nend\nwhile elapsed > 0 and math.floor((elapsed - 1) * span) >= micro do\nelapsed = elapsed - 1\nend\nat = now + math.min(math.floor((units - 1) * 1000000 / span), at - now + elapsed)\nmissing = units * 1000000\nend\nstored_missing, refilled_us = missing, at\nlocal left_micro = full - missing\nlocal part_micro = left_micro % 1000000\nlocal tokens_text, at_text, keep_text = nil, now_text, bucket_keep_text\nif part_micro == 0 then\ntokens_text = string.format('%d', left_micro / 1000000)\nelse\ntokens_text = string.format('%d.%06d', (left_micro - part_micro) / 1000000, part_micro)\nend\nif at ~= now then\nat_text = string.format('%d', at)\nkeep_text = string.format('%d', bucket_keep_text + math.ceil((at - now) / 1000))\nend\nif capacity_text == units_text then\nredis.call('HSET', key, 'tokens', tokens_text, 'lastRefill', at_text)\nelse\nredis.call('HSET', key, 'tokens', tokens_text, 'lastRefill', at_text, 'capacity', units_text)\ncapacity_text = units_text\nend\nredis.call('PEXPIRE', key, keep_text)\nend\nfunction bucket.refund(limit, state, units, charged_at, held_since)\nif state.is_larger or (charged_at and now - charged_at >= limit.keep_us) then\nreturn 0\nend\nlocal refilled = math.max(0, now - held_since) * limit.refill_per_second\nlocal back = math.min(math.max(0, units - math.ceil(refilled / 1000000)) * 1000000, state.missing)\nif back > 0 then\nlocal key, at, capacity_text, missing = state.key, state.at, state.capacity_text, state.missing - back\nlocal units, units_text, span, stored_missing, refilled_us = limit.limit, limit.limit_text, limit.refill_per_second\nlocal full, now_text, bucket_keep_text\nfull = units * 1000000\nnow_text = now_text or string.format('%d', now)\nbucket_keep_text = string.format('%d', 2000 * math.ceil(units / span) + grace_ms)\nstored_missing, refilled_us = missing, at\nlocal left_micro = full - missing\nlocal part_micro = left_micro % 1000000\nlocal tokens_text, at_text, keep_text = nil, now_text, bucket_keep_text\nif part_micro == 0 then\ntokens_text = string.format('%d', left_micro / 1000000)\nelse\ntokens_text = string.format('%d.%06d', (left_micro - part_micro) / 1000000, part_micro)\nend\nif at ~= now then\nat_text = string.format('%d', at)\nkeep_text = string.format('%d', bucket_keep_text + math.ceil((at - now) / 1000))\nend\nif capacity_text == units_text then\nredis.call('HSET', key, 'tokens', tokens_text, 'lastRefill', at_text)\nelse\nredis.call('HSET', key, 'tokens', tokens_text, 'lastRefill', at_text, 'capacity', units_text)\ncapacity_text = units_text\nend\nredis.call('PEXPIRE', key, keep_text)\nend\nreturn math.ceil(back / 1000000)\nend\nreturn bucket\nend\nlocal function make_concurrency()\nlocal concurrency = {}\nlocal MOST_WAIT_US, MOST_HOLDS = 1000000, 2\nlocal function member_of(taken_us, unit)\nreturn unit == 0 and string.format('%016d', taken_us) or string.format('%016d.%d', taken_us, unit)\nend\nlocal function taken_of(member)\nreturn tonumber(string.match(member, '^(%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d)$')\nor string.match(member, '^(%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d)%.%d+$'))\nend\nfunction concurrency.load(key, limit)\nlocal first = redis.pcall('ZRANGE', key, 0, 0, 'WITHSCORES')\nif first.err then\nreturn nil, first.err\nend\nlocal state = { key = key, used = 0, reset_us = 0, at = now, from = '(' .. text_of(now) }\nstate.latest = now + MOST_HOLDS * limit.window_us\nstate.to = text_of(state.latest)\nif not first[1] then\nreturn state\nend\nlocal reset = string.match(first[1], '^reset:(%d+)$')\nstate.reset_us = reset and tonumber(reset) or 0\nif not (reset or taken_of(first[1])) then\nreturn nil, BAD_STATE\nend\nstate.used = redis.call('ZCOUNT', key, state.from, state.to)\nstate.dead = redis.call('ZCARD', key) - state.used > (reset and 1 or 0)\nreturn state\nend\nfunction concurrency.wait_us(limit, state, cost)\nif cost > limit.limit then\nreturn NEVER\nend\nlocal needed = state.used + cost - limit.limit\nif needed <= 0 then\nreturn 0\nend\nlocal place = redis.call('ZRANGEBYSCORE', state.key, state.from, state.to, 'WITHSCORES', 'LIMIT', needed - 1, 1)\nreturn place[2] and math.min(MOST_WAIT_US, tonumber(place[2]) - now) or MOST_WAIT_US\nend\nfunction concurrency.tell(limit, state)\nif state.used == 0 then\nreturn limit.limit, 0\nend\nlocal last = redis.call('ZREVRANGEBYSCORE', state.key, state.to, state.from, 'WITHSCORES', 'LIMIT', 0, 1)\nreturn math.max(0, limit.limit - state.used), tonumber(last[2]) - now\nend\nlocal function drop_dead(state)\nif state.dead then\nredis.call('ZREMRANGEBYSCORE', state.key, 0, text_of(now))\nredis.call('ZREMRANGEBYSCORE', state.key, '(' .. state.to, '+inf')\nstate.dead = false\nend\nend\nlocal function hold(limit, state, taken_us, units)\nlocal expires = text_of(now + limit.window_us)\nfor unit = 0, units - 1 do\nredis.call('ZADD', state.key, expires, member_of(taken_us, unit))\nend\nexpire_after(state.key, MOST_HOLDS * limit.window_us)\nend\nfunction concurrency.charge(limit, state, cost)\ndrop_dead(state)\nlocal taken_us = math.max(now, state.reset_us + 1)\nwhile redis.call('ZSCORE', state.key, member_of(taken_us, 0)) do\ntaken_us = taken_us + 1\nend\nhold(limit, state, taken_us, cost)\nstate.used = state.used + cost\nreturn taken_us\nend\nlocal function give_back(state, taken_us, units)\nlocal held = 0\nwhile redis.call('ZSCORE', state.key, member_of(taken_us, held)) do\nheld = held + 1\nend\nlocal back = math.min(units, held)\nfor unit = held - back, held - 1 do\nredis.call('ZREM', state.key, member_of(taken_us, unit))\nend\nreturn back\nend\nfunction concurrency.charge_beyond() end\nlocal function is_live(state, taken_us)\nlocal expires = tonumber(redis.call('ZSCORE', state.key, member_of(taken_us, 0)) or nil)\nreturn expires and expires > now and expires <= state.latest\nend\nfunction concurrency.refund(_, state, units, taken_us)\nif taken_us then\nreturn is_live(state, taken_us) and give_back(state, taken_us, units) or 0\nend\nlocal left = math.min(units, state.used)\nlocal back = left\nwhile left > 0 do\nlocal first = redis.call('ZRANGEBYSCORE', state.key, state.from, state.to, 'LIMIT', 0, 1)\nleft = left - give_back(state, taken_of(first[1]), left)\nend\nreturn back\nend\nfunction concurrency.renew(limit, state, units, taken_us)\ndrop_dead(state)\nlocal held = 0\nwhile redis.call('ZSCORE', state.key, member_of(taken_us, held)) do\nheld = held + 1\nend\nif held == 0 and state.used + units > limit.limit then\nreturn 0\nend\nhold(limit, state, taken_us, held > 0 and held or units)\nreturn 1\nend\nfunction concurrency.start_new_life(limit, state)\nlocal latest = state.reset_us\nfor _, member in ipairs(redis.call('ZRANGE', state.key, 0, -1)) do\nlatest = math.max(latest, taken_of(member) or 0)\nend\nredis.call('DEL', state.key)\nredis.call('ZADD', state.key, -1, 'reset:' .. text_of(latest))\nexpire_after(state.key, MOST_HOLDS * limit.window_us)\nend\nreturn concurrency\nend\nlocal position = 1\nlocal function next_number()\nposition = position + 1\nreturn tonumber(ARGV[position])\nend\nlocal function read_limits()\nlocal makers, made, limits = { make_log, make_counter, make_buckets, make_bucket, make_concurrency }, {}, {}\nfor index = 1, next_number() do\nlocal which, units, number, parts = next_number(), next_number(), next_number(), next_number()\nmade[which] = made[which] or makers[which]()\nlimits[index] = {\nwhich = which,\nalgorithm = made[which],\nlimit = units,\nlimit_text = ARGV[position - 2],\nwindow_us = number,\nrefill_per_second = number,\nbuckets = parts,\n}\nend\nreturn limits\nend\nlocal LOG, COUNTER, BUCKETS, CONCURRENCY = 1, 2, 3, 5\nlocal function reset_time_of(key)\nreturn whole(redis.call('HMGET', key, 'reset')[1]) or 0\nend\nlocal function is_of_former_life(limit, key, charged_at)\nreturn limit.which ~= LOG and limit.which ~= CONCURRENCY and charged_at and charged_at <= reset_time_of(key)\nend\nlocal function unused_fields(limit)\nif limit.which == COUNTER then\nreturn 'start', '0', 'current', '0', 'previous', '0'\nelseif limit.which == BUCKETS then\nreturn 'start', '0', 'counts', '0'\nend\nreturn 'tokens', limit.limit_text, 'lastRefill', '0', 'capacity', limit.limit_text\nend\nlocal function start_new_life(limit, key, state)\nif limit.which == CONCURRENCY then\nreturn limit.algorithm.start_new_life(limit, state)\nend\nlocal catch_up_us = math.max(0, state.at - now)\nif limit.which ~= LOG then\nlocal reset_at = math.max(state.at, reset_time_of(key))\nredis.call('DEL', key)\nredis.call('HSET', key, 'reset', text_of(reset_at), unused_fields(limit))\nexpire_after(key, catch_up_us + (limit.keep_us or 2 * limit.window_us))\nreturn\nend\nredis.call('DEL', key)\nif not state.is_forgotten and state.last_us > state.at - limit.window_us then\nredis.call('ZADD', key, text_of(state.at), string.format('%013d', 0))\nexpire_after(key, catch_up_us + limit.window_us)\nend\nend\nlocal limits = read_limits()\nlocal reply = {}\nfor index, key in ipairs(KEYS) do\nlocal limit, units, charged_at, held_since = limits[next_number()], next_number(), next_number(), next_number()\nif charged_at == -1 then\ncharged_at = nil\nend\nif held_since == -1 then\nheld_since = now\nend\nlocal state = limit.algorithm.load(key, limit)\nif not state then\nreply[index] = -2\nelseif units < 0 then\nlimit.algorithm.charge_beyond(limit, state, -units)\nreply[index] = 0\nelseif is_of_former_life(limit, key, charged_at) then\nreply[index] = 0\nelse\nreply[index] = limit.algorithm.refund(limit, state, units, charged_at, held_since)\nend\nend\nreturn reply",
+    sha: '76a908ec08fd8247c5a0522c77a27bfeabdcbceb',
+    functionName: 'headgate_16735270_refund',
+    text: `${timed}
+${checks}
+${new_life}
+local bB=cC()
+local af={}
+for C,c in ipairs(KEYS)do
+local b,f,p,bX=bB[aW()],aW(),aW(),aW()
+if p==-1 then
+p=nil
+end
+if bX==-1 then
+bX=d
+end
+local a=b.algorithm.load(c,b)
+if not a then
+af[C]=-2
+elseif f<0 then
+b.algorithm.charge_beyond(b,a,-f)
+af[C]=0
+elseif cU(b,c,p)then
+af[C]=0
+else
+af[C]=b.algorithm.refund(b,a,f,p,bX)
+end
+end
+return af`,
   },
   renew: {
-    sha: 'efe81860d21a9e6e9746fa57f53e25158af86fbf',
-    functionName: 'headgate_51295d98_renew',
-    text: "local clock = ARGV[1]\nlocal now, grace_ms = clock, 0\nif now and now ~= '' then\nnow, grace_ms = tonumber(now), 600000\nelse\nlocal time = redis.call('TIME')\nnow = time[1] * 1000000 + time[2]\nend\nlocal function text_of(number)\nreturn string.format('%d', number)\nend\nlocal function expire_after(key, keep_us)\nredis.call('PEXPIRE', key, text_of(math.ceil(keep_us / 1000) + grace_ms))\nend\nlocal NEVER, MAX_SAFE = math.huge, 9007199254740991\nlocal BAD_STATE = 'HEADGATE_BAD_STATE the key holds something Headgate did not write'\nlocal function whole(text)\nreturn text and #text <= 16 and string.find(text, '^%d+$') and tonumber(text) or nil\nend\nlocal function room_beyond(limit, used)\nreturn math.max(0, math.min(2 * limit.limit, 4294967295) - used)\nend\nlocal function make_log()\nlocal log = {}\nfunction log.load(key, limit)\nlocal span, at, failure, now_text = limit.window_us, nil, nil, nil\nlocal total, used, base_total, base_us, has_older, last_us, is_forgotten, edge_text, log_keep_text\nnow_text = now_text or string.format('%d', now)\nedge_text = string.format('%d', now - span)\nlog_keep_text = string.format('%d', math.ceil(span / 1000) + grace_ms)\nlocal newest = redis.pcall('ZRANGE', key, '-1', '-1', 'WITHSCORES')\ntotal, used, base_total, base_us, has_older, last_us, is_forgotten, at = 0, 0, 0, nil, false, nil, false, now\nif newest.err then\nfailure = newest.err\nelseif newest[1] then\ntotal, last_us = #newest[1] == 13 and whole(newest[1]), tonumber(newest[2])\nif not (total and last_us >= 0 and last_us <= MAX_SAFE and last_us % 1 == 0) then\nfailure = BAD_STATE\nelseif last_us > now + span then\ntotal, is_forgotten = 0, true\nelse\nif last_us > now then\nat = last_us\nend\nif last_us <= at - span then\nbase_total, base_us, has_older = total, last_us, true\nelse\nlocal edge = at == now and edge_text or string.format('%d', at - span)\nlocal gone = redis.call('ZREVRANGEBYSCORE', key, edge, '-inf', 'WITHSCORES', 'LIMIT', '0', '2')\nif gone[1] then\nbase_total, base_us, has_older = #gone[1] == 13 and whole(gone[1]), tonumber(gone[2]), gone[3]\nif not base_total then\nfailure = BAD_STATE\nend\nend\nend\nused = total - (base_total or 0)\nend\nend\nif failure then\nreturn nil, failure\nend\nreturn {\nkey = key,\ntotal = total,\nused = used,\nhas_older = has_older,\nbase_total = base_total,\nbase_us = base_us,\nlast_us = last_us,\nis_forgotten = is_forgotten,\nat = at,\n}\nend\nlocal function member_of(total)\nreturn string.format('%013d', total)\nend\nfunction log.charge_beyond(limit, state, units)\nlocal cost, key, span, at = math.min(units, room_beyond(limit, state.used)), state.key, limit.window_us, state.at\nlocal total, used, base_total, base_us = state.total, state.used, state.base_total, state.base_us\nlocal has_older, last_us, is_forgotten = state.has_older, state.last_us, state.is_forgotten\nlocal now_text, edge_text, log_keep_text\nif cost > 0 then\nnow_text = now_text or string.format('%d', now)\nedge_text = string.format('%d', now - span)\nlog_keep_text = string.format('%d', math.ceil(span / 1000) + grace_ms)\nif is_forgotten then\nredis.call('ZADD', key, '0', '0000000000000')\nredis.call('DEL', key)\nis_forgotten = false\nelseif total + cost > 9999999999999 then\nlocal entries = redis.call('ZRANGEBYSCORE', key, '(' .. string.format('%d', at - span), '+inf', 'WITHSCORES')\nredis.call('ZADD', key, '0', '0000000000000')\nredis.call('DEL', key)\nfor index = 1, #entries, 2 do\nlocal counted = (tonumber(entries[index]) or base_total) - base_total\nredis.call('ZADD', key, entries[index + 1], string.format('%013d', counted))\nend\ntotal, base_total, base_us, has_older = used, 0, nil, false\nend\ntotal, used, last_us = total + cost, used + cost, at\nlocal at_text, keep_text = now_text, log_keep_text\nif at ~= now then\nat_text = string.format('%d', at)\nkeep_text = string.format('%d', math.ceil((at - now + span) / 1000) + grace_ms)\nend\nredis.call('ZADD', key, at_text, string.format('%013d', total))\nif has_older then\nredis.call('ZREMRANGEBYSCORE', key, '-inf', '(' .. string.format('%d', base_us))\nend\nredis.call('PEXPIRE', key, keep_text)\nend\nend\nfunction log.refund(limit, state, units, charged_at)\nif state.used == 0 then\nreturn 0\nend\nlocal edge = state.at - limit.window_us\nif charged_at and charged_at <= edge then\nreturn 0\nend\nlocal from = charged_at and text_of(charged_at) or '(' .. text_of(edge)\nlocal entries = redis.call('ZRANGEBYSCORE', state.key, from, '+inf', 'WITHSCORES')\nif #entries == 0 or (charged_at and tonumber(entries[2]) ~= charged_at) then\nreturn 0\nend\nlocal rank = redis.call('ZRANK', state.key, entries[1])\nlocal before = rank > 0 and tonumber(redis.call('ZRANGE', state.key, rank - 1, rank - 1)[1]) or 0\nif charged_at and tonumber(entries[1]) == before then\nreturn 0\nend\nlocal left, kept_total, original = units, before, before\nredis.call('ZREMRANGEBYSCORE', state.key, from, '+inf')\nif state.base_us then\nredis.call('ZREMRANGEBYSCORE', state.key, '-inf', state.base_us)\nredis.call('ZADD', state.key, 0, member_of(state.base_total))\nend\nfor index = 1, #entries, 2 do\nlocal total, time_us = tonumber(entries[index]), tonumber(entries[index + 1])\nlocal cost = total - original\nlocal back = 0\nif not charged_at or time_us == charged_at then\nback = math.min(left, cost)\nend\noriginal = total\nleft = left - back\nif back < cost or cost == 0 then\nkept_total = kept_total + cost - back\nredis.call('ZADD', state.key, time_us, member_of(kept_total))\nend\nend\nexpire_after(state.key, math.max(0, state.last_us - now) + limit.window_us)\nreturn units - left\nend\nreturn log\nend\nlocal function make_counter()\nlocal counter = {}\nfunction counter.load(key, limit)\nlocal units, span, at, failure = limit.limit, limit.window_us, nil, nil\nlocal window_start, window_start_text, current, previous, start, is_new_window, faded\nwindow_start = now - now % span\nwindow_start_text = string.format('%d', window_start)\nlocal fields = redis.pcall('HMGET', key, 'start', 'current', 'previous')\nlocal stored_text = fields[1]\nat, start, current, previous, is_new_window = now, window_start, 0, 0, true\nif stored_text == window_start_text then\ncurrent = fields[2] and #fields[2] <= 16 and string.find(fields[2], '^%d+$') and tonumber(fields[2])\nprevious, is_new_window = fields[3] == '0' and 0 or whole(fields[3]), false\nif not (current and previous) then\nfailure = BAD_STATE\nend\nelseif stored_text then\nlocal stored, newest, before = whole(stored_text), whole(fields[2]), whole(fields[3])\nif not (stored and newest and before) then\nfailure = BAD_STATE\nelse\nif stored > now and stored - now <= span - math.ceil(span / units) then\nat, start = stored, stored - stored % span\nend\nif stored == start then\ncurrent, previous, is_new_window = newest, before, false\nelseif stored + span == start then\nprevious = newest\nend\nend\nelse\nif fields.err then\nfailure = fields.err\nelseif redis.call('EXISTS', key) == 1 then\nfailure = BAD_STATE\nend\nend\nif not failure then\nfaded = 0\nif previous > 0 then\nlocal elapsed = at - start\nfaded = previous * (span - elapsed)\nif faded <= MAX_SAFE then\nfaded = math.ceil(faded / span)\nelse\nlocal a, b, c = previous, elapsed, span\nlocal quotient = a * b\nif quotient <= MAX_SAFE then\nquotient = math.floor(quotient / c)\nelse\nlocal remainder, rest, place = 0, a, 268435456\nquotient = 0\nwhile place >= 1 do\nlocal digit = math.floor(rest / place)\nrest = rest - digit * place\nlocal step = remainder * 128 + digit * b\nlocal part = math.floor(step / c)\nquotient = quotient * 128 + part\nremainder = step - part * c\nplace = place / 128\nend\nend\nfaded = previous - quotient\nend\nend\nend\nif failure then\nreturn nil, failure\nend\nreturn {\nkey = key,\ncurrent = current,\nprevious = previous,\nfaded = faded,\nat = at,\nstart = start,\nis_new_window = is_new_window,\n}\nend\nlocal function save(limit, state)\nlocal start, current, previous = text_of(state.start), text_of(state.current), text_of(state.previous)\nredis.call('HSET', state.key, 'start', start, 'current', current, 'previous', previous)\nif state.is_new_window then\nexpire_after(state.key, math.max(0, state.start - now) + 2 * limit.window_us)\nend\nend\nfunction counter.charge_beyond(limit, state, units)\nlocal cost = math.min(units, room_beyond(limit, state.current + state.faded))\nif cost > 0 then\nstate.current = state.current + cost\nsave(limit, state)\nend\nend\nfunction counter.refund(limit, state, units, charged_at)\nlocal charged_start = charged_at and charged_at - charged_at % limit.window_us\nlocal left = units\nif not charged_at or charged_start == state.start - limit.window_us then\nlocal back = math.min(left, state.previous)\nstate.previous, left = state.previous - back, left - back\nend\nif not charged_at or charged_start == state.start then\nlocal back = math.min(left, state.current)\nstate.current, left = state.current - back, left - back\nend\nif left < units then\nsave(limit, state)\nend\nreturn units - left\nend\nreturn counter\nend\nlocal function make_buckets()\nlocal buckets = {}\nfunction buckets.load(key, limit)\nlocal fields = redis.pcall('HMGET', key, 'start', 'counts')\nlocal failure\nif not fields[1] then\nif fields.err then\nfailure = fields.err\nelseif redis.call('EXISTS', key) == 1 then\nfailure = BAD_STATE\nend\nend\nif failure then\nreturn nil, failure\nend\nlocal part = math.ceil(limit.window_us / limit.buckets)\nlocal state = { key = key, part = part, counts = {}, used = 0 }\nlocal stored, text = 0, ''\nif fields[1] then\nstored, text = whole(fields[1]), fields[2]\nif not (stored and text and string.find(text, '^%d[%d,]*$')) then\nreturn nil, BAD_STATE\nend\nend\nlocal at = now\nlocal forgotten = stored - now > 2 * limit.window_us - (limit.buckets + 1) * part\nif stored > now and not forgotten then\nat = stored\nend\nstate.at, state.start = at, at - at % part\nstate.is_new_part = state.start ~= stored\nlocal passed = forgotten and limit.buckets + 1 or (state.start - stored) / part\nif passed <= limit.buckets then\nfor age = 1, passed do\nstate.counts[age] = 0\nend\nlocal counts, size, used = state.counts, #state.counts, 0\nfor count in string.gmatch(text, '%d+') do\nif size == limit.buckets + 1 then\nbreak\nend\nsize = size + 1\ncount = tonumber(count)\ncounts[size], used = count, used + count\nend\nstate.used = used\nend\nif state.used > MAX_SAFE then\nreturn nil, BAD_STATE\nend\nreturn state\nend\nlocal function leaves_at(limit, state, age)\nreturn state.start + (limit.buckets + 1 - age) * state.part\nend\nfunction buckets.wait_us(limit, state, cost)\nif cost > limit.limit then\nreturn NEVER\nend\nlocal excess = state.used + cost - limit.limit\nif excess <= 0 then\nreturn 0\nend\nlocal age = #state.counts - 1\nwhile age > 0 do\nexcess = excess - state.counts[age + 1]\nif excess <= 0 then\nbreak\nend\nage = age - 1\nend\nreturn leaves_at(limit, state, age) - now\nend\nfunction buckets.tell(limit, state)\nlocal reset_us = 0\nfor index, count in ipairs(state.counts) do\nif count > 0 then\nreset_us = leaves_at(limit, state, index - 1) - now\nbreak\nend\nend\nreturn math.max(0, limit.limit - state.used), reset_us\nend\nlocal function save_buckets(limit, state)\nredis.call('HSET', state.key, 'start', text_of(state.start), 'counts', table.concat(state.counts, ','))\nif state.is_new_part then\nexpire_after(state.key, math.max(0, state.start - now) + 2 * limit.window_us)\nend\nend\nfunction buckets.charge(limit, state, cost)\nstate.counts[1] = (state.counts[1] or 0) + cost\nstate.used = state.used + cost\nsave_buckets(limit, state)\nreturn state.at\nend\nfunction buckets.charge_beyond(limit, state, units)\nlocal cost = math.min(units, room_beyond(limit, state.used))\nif cost > 0 then\nbuckets.charge(limit, state, cost)\nend\nend\nfunction buckets.refund(limit, state, units, charged_at)\nlocal charged_age = charged_at and (state.start - (charged_at - charged_at % state.part)) / state.part\nlocal left = units\nfor age = #state.counts - 1, 0, -1 do\nif not charged_at or charged_age == age then\nlocal back = math.min(left, state.counts[age + 1])\nstate.counts[age + 1] = state.counts[age + 1] - back\nleft = left - back\nend\nend\nif left < units then\nsave_buckets(limit, state)\nend\nreturn units - left\nend\nreturn buckets\nend\nlocal function make_bucket()\nlocal bucket = {}\nfunction bucket.load(key, limit)\nlocal units, units_text, span, at, failure = limit.limit, limit.limit_text, limit.refill_per_second, nil, nil\nlocal now_text\nlocal missing, stored_missing, refilled_us, capacity_text, is_larger, full, bucket_keep_text\nfull = units * 1000000\nnow_text = now_text or string.format('%d', now)\nbucket_keep_text = string.format('%d', 2000 * math.ceil(units / span) + grace_ms)\nlocal fields = redis.pcall('HMGET', key, 'tokens', 'lastRefill', 'capacity')\nlocal tokens_text = fields[1]\nmissing, stored_missing, refilled_us, at, capacity_text, is_larger = 0, 0, 0, now, fields[3], false\nif tokens_text then\nlocal tokens = #tokens_text <= 17 and string.find(tokens_text, '^%d+%.?%d*$') and tonumber(tokens_text)\nlocal written, capacity = whole(fields[2]), capacity_text == units_text and units or whole(capacity_text)\nif not (tokens and written and capacity) then\nfailure = BAD_STATE\nelseif written <= now or written - now <= (units - 1) * 1000000 / span then\nrefilled_us, at = written, written > now and written or now\nstored_missing = capacity * 1000000 - math.floor(tokens * 1000000 + 0.5)\nif stored_missing > full then\nstored_missing, is_larger = full, true\nend\nmissing = stored_missing - math.floor((at - refilled_us) * span)\nif missing < 0 then\nmissing = 0\nend\nend\nelse\nif fields.err then\nfailure = fields.err\nelseif redis.call('EXISTS', key) == 1 then\nfailure = BAD_STATE\nend\nend\nif failure then\nreturn nil, failure\nend\nlimit.keep_us = 2000000 * math.ceil(units / span)\nreturn { key = key, missing = missing, at = at, capacity_text = capacity_text, is_larger = is_larger }\nend\nfunction bucket.charge_beyond(limit, state, more)\nlocal key, at, capacity_text, missing = state.key, state.at, state.capacity_text, state.missing + more * 1000000\nlocal units, units_text, span, stored_missing, refilled_us = limit.limit, limit.limit_text, limit.refill_per_second\nlocal full, now_text, bucket_keep_text\nif units == 0 then\nreturn\nend\nfull = units * 1000000\nnow_text = now_text or string.format('%d', now)\nbucket_keep_text = string.format('%d', 2000 * math.ceil(units / span) + grace_ms)\nif missing > units * 1000000 then\nlocal micro = missing - units * 1000000\nlocal elapsed = math.ceil(micro / span)\nwhile math.floor(elapsed * span) < micro do\nelapsed = elapsed + 1\nend\nwhile elapsed > 0 and math.floor((elapsed - 1) * span) >= micro do\nelapsed = elapsed - 1\nend\nat = now + math.min(math.floor((units - 1) * 1000000 / span), at - now + elapsed)\nmissing = units * 1000000\nend\nstored_missing, refilled_us = missing, at\nlocal left_micro = full - missing\nlocal part_micro = left_micro % 1000000\nlocal tokens_text, at_text, keep_text = nil, now_text, bucket_keep_text\nif part_micro == 0 then\ntokens_text = string.format('%d', left_micro / 1000000)\nelse\ntokens_text = string.format('%d.%06d', (left_micro - part_micro) / 1000000, part_micro)\nend\nif at ~= now then\nat_text = string.format('%d', at)\nkeep_text = string.format('%d', bucket_keep_text + math.ceil((at - now) / 1000))\nend\nif capacity_text == units_text then\nredis.call('HSET', key, 'tokens', tokens_text, 'lastRefill', at_text)\nelse\nredis.call('HSET', key, 'tokens', tokens_text, 'lastRefill', at_text, 'capacity', units_text)\ncapacity_text = units_text\nend\nredis.call('PEXPIRE', key, keep_text)\nend\nfunction bucket.refund(limit, state, units, charged_at, held_since)\nif state.is_larger or (charged_at and now - charged_at >= limit.keep_us) then\nreturn 0\nend\nlocal refilled = math.max(0, now - held_since) * limit.refill_per_second\nlocal back = math.min(math.max(0, units - math.ceil(refilled / 1000000)) * 1000000, state.missing)\nif back > 0 then\nlocal key, at, capacity_text, missing = state.key, state.at, state.capacity_text, state.missing - back\nlocal units, units_text, span, stored_missing, refilled_us = limit.limit, limit.limit_text, limit.refill_per_second\nlocal full, now_text, bucket_keep_text\nfull = units * 1000000\nnow_text = now_text or string.format('%d', now)\nbucket_keep_text = string.format('%d', 2000 * math.ceil(units / span) + grace_ms)\nstored_missing, refilled_us = missing, at\nlocal left_micro = full - missing\nlocal part_micro = left_micro % 1000000\nlocal tokens_text, at_text, keep_text = nil, now_text, bucket_keep_text\nif part_micro == 0 then\ntokens_text = string.format('%d', left_micro / 1000000)\nelse\ntokens_text = string.format('%d.%06d', (left_micro - part_micro) / 1000000, part_micro)\nend\nif at ~= now then\nat_text = string.format('%d', at)\nkeep_text = string.format('%d', bucket_keep_text + math.ceil((at - now) / 1000))\nend\nif capacity_text == units_text then\nredis.call('HSET', key, 'tokens', tokens_text, 'lastRefill', at_text)\nelse\nredis.call('HSET', key, 'tokens', tokens_text, 'lastRefill', at_text, 'capacity', units_text)\ncapacity_text = units_text\nend\nredis.call('PEXPIRE', key, keep_text)\nend\nreturn math.ceil(back / 1000000)\nend\nreturn bucket\nend\nlocal function make_concurrency()\nlocal concurrency = {}\nlocal MOST_WAIT_US, MOST_HOLDS = 1000000, 2\nlocal function member_of(taken_us, unit)\nreturn unit == 0 and string.format('%016d', taken_us) or string.format('%016d.%d', taken_us, unit)\nend\nlocal function taken_of(member)\nreturn tonumber(string.match(member, '^(%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d)$')\nor string.match(member, '^(%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d)%.%d+$'))\nend\nfunction concurrency.load(key, limit)\nlocal first = redis.pcall('ZRANGE', key, 0, 0, 'WITHSCORES')\nif first.err then\nreturn nil, first.err\nend\nlocal state = { key = key, used = 0, reset_us = 0, at = now, from = '(' .. text_of(now) }\nstate.latest = now + MOST_HOLDS * limit.window_us\nstate.to = text_of(state.latest)\nif not first[1] then\nreturn state\nend\nlocal reset = string.match(first[1], '^reset:(%d+)$')\nstate.reset_us = reset and tonumber(reset) or 0\nif not (reset or taken_of(first[1])) then\nreturn nil, BAD_STATE\nend\nstate.used = redis.call('ZCOUNT', key, state.from, state.to)\nstate.dead = redis.call('ZCARD', key) - state.used > (reset and 1 or 0)\nreturn state\nend\nfunction concurrency.wait_us(limit, state, cost)\nif cost > limit.limit then\nreturn NEVER\nend\nlocal needed = state.used + cost - limit.limit\nif needed <= 0 then\nreturn 0\nend\nlocal place = redis.call('ZRANGEBYSCORE', state.key, state.from, state.to, 'WITHSCORES', 'LIMIT', needed - 1, 1)\nreturn place[2] and math.min(MOST_WAIT_US, tonumber(place[2]) - now) or MOST_WAIT_US\nend\nfunction concurrency.tell(limit, state)\nif state.used == 0 then\nreturn limit.limit, 0\nend\nlocal last = redis.call('ZREVRANGEBYSCORE', state.key, state.to, state.from, 'WITHSCORES', 'LIMIT', 0, 1)\nreturn math.max(0, limit.limit - state.used), tonumber(last[2]) - now\nend\nlocal function drop_dead(state)\nif state.dead then\nredis.call('ZREMRANGEBYSCORE', state.key, 0, text_of(now))\nredis.call('ZREMRANGEBYSCORE', state.key, '(' .. state.to, '+inf')\nstate.dead = false\nend\nend\nlocal function hold(limit, state, taken_us, units)\nlocal expires = text_of(now + limit.window_us)\nfor unit = 0, units - 1 do\nredis.call('ZADD', state.key, expires, member_of(taken_us, unit))\nend\nexpire_after(state.key, MOST_HOLDS * limit.window_us)\nend\nfunction concurrency.charge(limit, state, cost)\ndrop_dead(state)\nlocal taken_us = math.max(now, state.reset_us + 1)\nwhile redis.call('ZSCORE', state.key, member_of(taken_us, 0)) do\ntaken_us = taken_us + 1\nend\nhold(limit, state, taken_us, cost)\nstate.used = state.used + cost\nreturn taken_us\nend\nlocal function give_back(state, taken_us, units)\nlocal held = 0\nwhile redis.call('ZSCORE', state.key, member_of(taken_us, held)) do\nheld = held + 1\nend\nlocal back = math.min(units, held)\nfor unit = held - back, held - 1 do\nredis.call('ZREM', state.key, member_of(taken_us, unit))\nend\nreturn back\nend\nfunction concurrency.charge_beyond() end\nlocal function is_live(state, taken_us)\nlocal expires = tonumber(redis.call('ZSCORE', state.key, member_of(taken_us, 0)) or nil)\nreturn expires and expires > now and expires <= state.latest\nend\nfunction concurrency.refund(_, state, units, taken_us)\nif taken_us then\nreturn is_live(state, taken_us) and give_back(state, taken_us, units) or 0\nend\nlocal left = math.min(units, state.used)\nlocal back = left\nwhile left > 0 do\nlocal first = redis.call('ZRANGEBYSCORE', state.key, state.from, state.to, 'LIMIT', 0, 1)\nleft = left - give_back(state, taken_of(first[1]), left)\nend\nreturn back\nend\nfunction concurrency.renew(limit, state, units, taken_us)\ndrop_dead(state)\nlocal held = 0\nwhile redis.call('ZSCORE', state.key, member_of(taken_us, held)) do\nheld = held + 1\nend\nif held == 0 and state.used + units > limit.limit then\nreturn 0\nend\nhold(limit, state, taken_us, held > 0 and held or units)\nreturn 1\nend\nfunction concurrency.start_new_life(limit, state)\nlocal latest = state.reset_us\nfor _, member in ipairs(redis.call('ZRANGE', state.key, 0, -1)) do\nlatest = math.max(latest, taken_of(member) or 0)\nend\nredis.call('DEL', state.key)\nredis.call('ZADD', state.key, -1, 'reset:' .. text_of(latest))\nexpire_after(state.key, MOST_HOLDS * limit.window_us)\nend\nreturn concurrency\nend\nlocal position = 1\nlocal function next_number()\nposition = position + 1\nreturn tonumber(ARGV[position])\nend\nlocal function read_limits()\nlocal makers, made, limits = { make_log, make_counter, make_buckets, make_bucket, make_concurrency }, {}, {}\nfor index = 1, next_number() do\nlocal which, units, number, parts = next_number(), next_number(), next_number(), next_number()\nmade[which] = made[which] or makers[which]()\nlimits[index] = {\nwhich = which,\nalgorithm = made[which],\nlimit = units,\nlimit_text = ARGV[position - 2],\nwindow_us = number,\nrefill_per_second = number,\nbuckets = parts,\n}\nend\nreturn limits\nend\nlocal limits = read_limits()\nlocal reply = {}\nfor index, key in ipairs(KEYS) do\nlocal limit, units, taken_us = limits[next_number()], next_number(), next_number()\nlocal state = limit.algorithm.load(key, limit)\nreply[index] = state and limit.algorithm.renew(limit, state, units, taken_us) or -2\nend\nreturn reply",
+    sha: '852df0399a6346ed805e8ed7504c339e29333d40',
+    functionName: 'headgate_16735270_renew',
+    text: `${timed}
+${checks}
+local bB=cC()
+local af={}
+for C,c in ipairs(KEYS)do
+local b,f,n=bB[aW()],aW(),aW()
+local a=b.algorithm.load(c,b)
+af[C]=a and b.algorithm.renew(b,a,f,n)or-2
+end
+return af`,
   },
   reset: {
-    sha: '53d0c70c9ba2827edac53a6f77937414dae11fc8',
-    functionName: 'headgate_51295d98_reset',
-    text: "local clock = ARGV[1]\nlocal now, grace_ms = clock, 0\nif now and now ~= '' then\nnow, grace_ms = tonumber(now), 600000\nelse\nlocal time = redis.call('TIME')\nnow = time[1] * 1000000 + time[2]\nend\nlocal function text_of(number)\nreturn string.format('%d', number)\nend\nlocal function expire_after(key, keep_us)\nredis.call('PEXPIRE', key, text_of(math.ceil(keep_us / 1000) + grace_ms))\nend\nlocal NEVER, MAX_SAFE = math.huge, 9007199254740991\nlocal BAD_STATE = 'HEADGATE_BAD_STATE the key holds something Headgate did not write'\nlocal function whole(text)\nreturn text and #text <= 16 and string.find(text, '^%d+$') and tonumber(text) or nil\nend\nlocal function room_beyond(limit, used)\nreturn math.max(0, math.min(2 * limit.limit, 4294967295) - used)\nend\nlocal function make_log()\nlocal log = {}\nfunction log.load(key, limit)\nlocal span, at, failure, now_text = limit.window_us, nil, nil, nil\nlocal total, used, base_total, base_us, has_older, last_us, is_forgotten, edge_text, log_keep_text\nnow_text = now_text or string.format('%d', now)\nedge_text = string.format('%d', now - span)\nlog_keep_text = string.format('%d', math.ceil(span / 1000) + grace_ms)\nlocal newest = redis.pcall('ZRANGE', key, '-1', '-1', 'WITHSCORES')\ntotal, used, base_total, base_us, has_older, last_us, is_forgotten, at = 0, 0, 0, nil, false, nil, false, now\nif newest.err then\nfailure = newest.err\nelseif newest[1] then\ntotal, last_us = #newest[1] == 13 and whole(newest[1]), tonumber(newest[2])\nif not (total and last_us >= 0 and last_us <= MAX_SAFE and last_us % 1 == 0) then\nfailure = BAD_STATE\nelseif last_us > now + span then\ntotal, is_forgotten = 0, true\nelse\nif last_us > now then\nat = last_us\nend\nif last_us <= at - span then\nbase_total, base_us, has_older = total, last_us, true\nelse\nlocal edge = at == now and edge_text or string.format('%d', at - span)\nlocal gone = redis.call('ZREVRANGEBYSCORE', key, edge, '-inf', 'WITHSCORES', 'LIMIT', '0', '2')\nif gone[1] then\nbase_total, base_us, has_older = #gone[1] == 13 and whole(gone[1]), tonumber(gone[2]), gone[3]\nif not base_total then\nfailure = BAD_STATE\nend\nend\nend\nused = total - (base_total or 0)\nend\nend\nif failure then\nreturn nil, failure\nend\nreturn {\nkey = key,\ntotal = total,\nused = used,\nhas_older = has_older,\nbase_total = base_total,\nbase_us = base_us,\nlast_us = last_us,\nis_forgotten = is_forgotten,\nat = at,\n}\nend\nlocal function member_of(total)\nreturn string.format('%013d', total)\nend\nfunction log.charge_beyond(limit, state, units)\nlocal cost, key, span, at = math.min(units, room_beyond(limit, state.used)), state.key, limit.window_us, state.at\nlocal total, used, base_total, base_us = state.total, state.used, state.base_total, state.base_us\nlocal has_older, last_us, is_forgotten = state.has_older, state.last_us, state.is_forgotten\nlocal now_text, edge_text, log_keep_text\nif cost > 0 then\nnow_text = now_text or string.format('%d', now)\nedge_text = string.format('%d', now - span)\nlog_keep_text = string.format('%d', math.ceil(span / 1000) + grace_ms)\nif is_forgotten then\nredis.call('ZADD', key, '0', '0000000000000')\nredis.call('DEL', key)\nis_forgotten = false\nelseif total + cost > 9999999999999 then\nlocal entries = redis.call('ZRANGEBYSCORE', key, '(' .. string.format('%d', at - span), '+inf', 'WITHSCORES')\nredis.call('ZADD', key, '0', '0000000000000')\nredis.call('DEL', key)\nfor index = 1, #entries, 2 do\nlocal counted = (tonumber(entries[index]) or base_total) - base_total\nredis.call('ZADD', key, entries[index + 1], string.format('%013d', counted))\nend\ntotal, base_total, base_us, has_older = used, 0, nil, false\nend\ntotal, used, last_us = total + cost, used + cost, at\nlocal at_text, keep_text = now_text, log_keep_text\nif at ~= now then\nat_text = string.format('%d', at)\nkeep_text = string.format('%d', math.ceil((at - now + span) / 1000) + grace_ms)\nend\nredis.call('ZADD', key, at_text, string.format('%013d', total))\nif has_older then\nredis.call('ZREMRANGEBYSCORE', key, '-inf', '(' .. string.format('%d', base_us))\nend\nredis.call('PEXPIRE', key, keep_text)\nend\nend\nfunction log.refund(limit, state, units, charged_at)\nif state.used == 0 then\nreturn 0\nend\nlocal edge = state.at - limit.window_us\nif charged_at and charged_at <= edge then\nreturn 0\nend\nlocal from = charged_at and text_of(charged_at) or '(' .. text_of(edge)\nlocal entries = redis.call('ZRANGEBYSCORE', state.key, from, '+inf', 'WITHSCORES')\nif #entries == 0 or (charged_at and tonumber(entries[2]) ~= charged_at) then\nreturn 0\nend\nlocal rank = redis.call('ZRANK', state.key, entries[1])\nlocal before = rank > 0 and tonumber(redis.call('ZRANGE', state.key, rank - 1, rank - 1)[1]) or 0\nif charged_at and tonumber(entries[1]) == before then\nreturn 0\nend\nlocal left, kept_total, original = units, before, before\nredis.call('ZREMRANGEBYSCORE', state.key, from, '+inf')\nif state.base_us then\nredis.call('ZREMRANGEBYSCORE', state.key, '-inf', state.base_us)\nredis.call('ZADD', state.key, 0, member_of(state.base_total))\nend\nfor index = 1, #entries, 2 do\nlocal total, time_us = tonumber(entries[index]), tonumber(entries[index + 1])\nlocal cost = total - original\nlocal back = 0\nif not charged_at or time_us == charged_at then\nback = math.min(left, cost)\nend\noriginal = total\nleft = left - back\nif back < cost or cost == 0 then\nkept_total = kept_total + cost - back\nredis.call('ZADD', state.key, time_us, member_of(kept_total))\nend\nend\nexpire_after(state.key, math.max(0, state.last_us - now) + limit.window_us)\nreturn units - left\nend\nreturn log\nend\nlocal function make_counter()\nlocal counter = {}\nfunction counter.load(key, limit)\nlocal units, span, at, failure = limit.limit, limit.window_us, nil, nil\nlocal window_start, window_start_text, current, previous, start, is_new_window, faded\nwindow_start = now - now % span\nwindow_start_text = string.format('%d', window_start)\nlocal fields = redis.pcall('HMGET', key, 'start', 'current', 'previous')\nlocal stored_text = fields[1]\nat, start, current, previous, is_new_window = now, window_start, 0, 0, true\nif stored_text == window_start_text then\ncurrent = fields[2] and #fields[2] <= 16 and string.find(fields[2], '^%d+$') and tonumber(fields[2])\nprevious, is_new_window = fields[3] == '0' and 0 or whole(fields[3]), false\nif not (current and previous) then\nfailure = BAD_STATE\nend\nelseif stored_text then\nlocal stored, newest, before = whole(stored_text), whole(fields[2]), whole(fields[3])\nif not (stored and newest and before) then\nfailure = BAD_STATE\nelse\nif stored > now and stored - now <= span - math.ceil(span / units) then\nat, start = stored, stored - stored % span\nend\nif stored == start then\ncurrent, previous, is_new_window = newest, before, false\nelseif stored + span == start then\nprevious = newest\nend\nend\nelse\nif fields.err then\nfailure = fields.err\nelseif redis.call('EXISTS', key) == 1 then\nfailure = BAD_STATE\nend\nend\nif not failure then\nfaded = 0\nif previous > 0 then\nlocal elapsed = at - start\nfaded = previous * (span - elapsed)\nif faded <= MAX_SAFE then\nfaded = math.ceil(faded / span)\nelse\nlocal a, b, c = previous, elapsed, span\nlocal quotient = a * b\nif quotient <= MAX_SAFE then\nquotient = math.floor(quotient / c)\nelse\nlocal remainder, rest, place = 0, a, 268435456\nquotient = 0\nwhile place >= 1 do\nlocal digit = math.floor(rest / place)\nrest = rest - digit * place\nlocal step = remainder * 128 + digit * b\nlocal part = math.floor(step / c)\nquotient = quotient * 128 + part\nremainder = step - part * c\nplace = place / 128\nend\nend\nfaded = previous - quotient\nend\nend\nend\nif failure then\nreturn nil, failure\nend\nreturn {\nkey = key,\ncurrent = current,\nprevious = previous,\nfaded = faded,\nat = at,\nstart = start,\nis_new_window = is_new_window,\n}\nend\nlocal function save(limit, state)\nlocal start, current, previous = text_of(state.start), text_of(state.current), text_of(state.previous)\nredis.call('HSET', state.key, 'start', start, 'current', current, 'previous', previous)\nif state.is_new_window then\nexpire_after(state.key, math.max(0, state.start - now) + 2 * limit.window_us)\nend\nend\nfunction counter.charge_beyond(limit, state, units)\nlocal cost = math.min(units, room_beyond(limit, state.current + state.faded))\nif cost > 0 then\nstate.current = state.current + cost\nsave(limit, state)\nend\nend\nfunction counter.refund(limit, state, units, charged_at)\nlocal charged_start = charged_at and charged_at - charged_at % limit.window_us\nlocal left = units\nif not charged_at or charged_start == state.start - limit.window_us then\nlocal back = math.min(left, state.previous)\nstate.previous, left = state.previous - back, left - back\nend\nif not charged_at or charged_start == state.start then\nlocal back = math.min(left, state.current)\nstate.current, left = state.current - back, left - back\nend\nif left < units then\nsave(limit, state)\nend\nreturn units - left\nend\nreturn counter\nend\nlocal function make_buckets()\nlocal buckets = {}\nfunction buckets.load(key, limit)\nlocal fields = redis.pcall('HMGET', key, 'start', 'counts')\nlocal failure\nif not fields[1] then\nif fields.err then\nfailure = fields.err\nelseif redis.call('EXISTS', key) == 1 then\nfailure = BAD_STATE\nend\nend\nif failure then\nreturn nil, failure\nend\nlocal part = math.ceil(limit.window_us / limit.buckets)\nlocal state = { key = key, part = part, counts = {}, used = 0 }\nlocal stored, text = 0, ''\nif fields[1] then\nstored, text = whole(fields[1]), fields[2]\nif not (stored and text and string.find(text, '^%d[%d,]*$')) then\nreturn nil, BAD_STATE\nend\nend\nlocal at = now\nlocal forgotten = stored - now > 2 * limit.window_us - (limit.buckets + 1) * part\nif stored > now and not forgotten then\nat = stored\nend\nstate.at, state.start = at, at - at % part\nstate.is_new_part = state.start ~= stored\nlocal passed = forgotten and limit.buckets + 1 or (state.start - stored) / part\nif passed <= limit.buckets then\nfor age = 1, passed do\nstate.counts[age] = 0\nend\nlocal counts, size, used = state.counts, #state.counts, 0\nfor count in string.gmatch(text, '%d+') do\nif size == limit.buckets + 1 then\nbreak\nend\nsize = size + 1\ncount = tonumber(count)\ncounts[size], used = count, used + count\nend\nstate.used = used\nend\nif state.used > MAX_SAFE then\nreturn nil, BAD_STATE\nend\nreturn state\nend\nlocal function leaves_at(limit, state, age)\nreturn state.start + (limit.buckets + 1 - age) * state.part\nend\nfunction buckets.wait_us(limit, state, cost)\nif cost > limit.limit then\nreturn NEVER\nend\nlocal excess = state.used + cost - limit.limit\nif excess <= 0 then\nreturn 0\nend\nlocal age = #state.counts - 1\nwhile age > 0 do\nexcess = excess - state.counts[age + 1]\nif excess <= 0 then\nbreak\nend\nage = age - 1\nend\nreturn leaves_at(limit, state, age) - now\nend\nfunction buckets.tell(limit, state)\nlocal reset_us = 0\nfor index, count in ipairs(state.counts) do\nif count > 0 then\nreset_us = leaves_at(limit, state, index - 1) - now\nbreak\nend\nend\nreturn math.max(0, limit.limit - state.used), reset_us\nend\nlocal function save_buckets(limit, state)\nredis.call('HSET', state.key, 'start', text_of(state.start), 'counts', table.concat(state.counts, ','))\nif state.is_new_part then\nexpire_after(state.key, math.max(0, state.start - now) + 2 * limit.window_us)\nend\nend\nfunction buckets.charge(limit, state, cost)\nstate.counts[1] = (state.counts[1] or 0) + cost\nstate.used = state.used + cost\nsave_buckets(limit, state)\nreturn state.at\nend\nfunction buckets.charge_beyond(limit, state, units)\nlocal cost = math.min(units, room_beyond(limit, state.used))\nif cost > 0 then\nbuckets.charge(limit, state, cost)\nend\nend\nfunction buckets.refund(limit, state, units, charged_at)\nlocal charged_age = charged_at and (state.start - (charged_at - charged_at % state.part)) / state.part\nlocal left = units\nfor age = #state.counts - 1, 0, -1 do\nif not charged_at or charged_age == age then\nlocal back = math.min(left, state.counts[age + 1])\nstate.counts[age + 1] = state.counts[age + 1] - back\nleft = left - back\nend\nend\nif left < units then\nsave_buckets(limit, state)\nend\nreturn units - left\nend\nreturn buckets\nend\nlocal function make_bucket()\nlocal bucket = {}\nfunction bucket.load(key, limit)\nlocal units, units_text, span, at, failure = limit.limit, limit.limit_text, limit.refill_per_second, nil, nil\nlocal now_text\nlocal missing, stored_missing, refilled_us, capacity_text, is_larger, full, bucket_keep_text\nfull = units * 1000000\nnow_text = now_text or string.format('%d', now)\nbucket_keep_text = string.format('%d', 2000 * math.ceil(units / span) + grace_ms)\nlocal fields = redis.pcall('HMGET', key, 'tokens', 'lastRefill', 'capacity')\nlocal tokens_text = fields[1]\nmissing, stored_missing, refilled_us, at, capacity_text, is_larger = 0, 0, 0, now, fields[3], false\nif tokens_text then\nlocal tokens = #tokens_text <= 17 and string.find(tokens_text, '^%d+%.?%d*$') and tonumber(tokens_text)\nlocal written, capacity = whole(fields[2]), capacity_text == units_text and units or whole(capacity_text)\nif not (tokens and written and capacity) then\nfailure = BAD_STATE\nelseif written <= now or written - now <= (units - 1) * 1000000 / span then\nrefilled_us, at = written, written > now and written or now\nstored_missing = capacity * 1000000 - math.floor(tokens * 1000000 + 0.5)\nif stored_missing > full then\nstored_missing, is_larger = full, true\nend\nmissing = stored_missing - math.floor((at - refilled_us) * span)\nif missing < 0 then\nmissing = 0\nend\nend\nelse\nif fields.err then\nfailure = fields.err\nelseif redis.call('EXISTS', key) == 1 then\nfailure = BAD_STATE\nend\nend\nif failure then\nreturn nil, failure\nend\nlimit.keep_us = 2000000 * math.ceil(units / span)\nreturn { key = key, missing = missing, at = at, capacity_text = capacity_text, is_larger = is_larger }\nend\nfunction bucket.charge_beyond(limit, state, more)\nlocal key, at, capacity_text, missing = state.key, state.at, state.capacity_text, state.missing + more * 1000000\nlocal units, units_text, span, stored_missing, refilled_us = limit.limit, limit.limit_text, limit.refill_per_second\nlocal full, now_text, bucket_keep_text\nif units == 0 then\nreturn\nend\nfull = units * 1000000\nnow_text = now_text or string.format('%d', now)\nbucket_keep_text = string.format('%d', 2000 * math.ceil(units / span) + grace_ms)\nif missing > units * 1000000 then\nlocal micro = missing - units * 1000000\nlocal elapsed = math.ceil(micro / span)\nwhile math.floor(elapsed * span) < micro do\nelapsed = elapsed + 1\nend\nwhile elapsed > 0 and math.floor((elapsed - 1) * span) >= micro do\nelapsed = elapsed - 1\nend\nat = now + math.min(math.floor((units - 1) * 1000000 / span), at - now + elapsed)\nmissing = units * 1000000\nend\nstored_missing, refilled_us = missing, at\nlocal left_micro = full - missing\nlocal part_micro = left_micro % 1000000\nlocal tokens_text, at_text, keep_text = nil, now_text, bucket_keep_text\nif part_micro == 0 then\ntokens_text = string.format('%d', left_micro / 1000000)\nelse\ntokens_text = string.format('%d.%06d', (left_micro - part_micro) / 1000000, part_micro)\nend\nif at ~= now then\nat_text = string.format('%d', at)\nkeep_text = string.format('%d', bucket_keep_text + math.ceil((at - now) / 1000))\nend\nif capacity_text == units_text then\nredis.call('HSET', key, 'tokens', tokens_text, 'lastRefill', at_text)\nelse\nredis.call('HSET', key, 'tokens', tokens_text, 'lastRefill', at_text, 'capacity', units_text)\ncapacity_text = units_text\nend\nredis.call('PEXPIRE', key, keep_text)\nend\nfunction bucket.refund(limit, state, units, charged_at, held_since)\nif state.is_larger or (charged_at and now - charged_at >= limit.keep_us) then\nreturn 0\nend\nlocal refilled = math.max(0, now - held_since) * limit.refill_per_second\nlocal back = math.min(math.max(0, units - math.ceil(refilled / 1000000)) * 1000000, state.missing)\nif back > 0 then\nlocal key, at, capacity_text, missing = state.key, state.at, state.capacity_text, state.missing - back\nlocal units, units_text, span, stored_missing, refilled_us = limit.limit, limit.limit_text, limit.refill_per_second\nlocal full, now_text, bucket_keep_text\nfull = units * 1000000\nnow_text = now_text or string.format('%d', now)\nbucket_keep_text = string.format('%d', 2000 * math.ceil(units / span) + grace_ms)\nstored_missing, refilled_us = missing, at\nlocal left_micro = full - missing\nlocal part_micro = left_micro % 1000000\nlocal tokens_text, at_text, keep_text = nil, now_text, bucket_keep_text\nif part_micro == 0 then\ntokens_text = string.format('%d', left_micro / 1000000)\nelse\ntokens_text = string.format('%d.%06d', (left_micro - part_micro) / 1000000, part_micro)\nend\nif at ~= now then\nat_text = string.format('%d', at)\nkeep_text = string.format('%d', bucket_keep_text + math.ceil((at - now) / 1000))\nend\nif capacity_text == units_text then\nredis.call('HSET', key, 'tokens', tokens_text, 'lastRefill', at_text)\nelse\nredis.call('HSET', key, 'tokens', tokens_text, 'lastRefill', at_text, 'capacity', units_text)\ncapacity_text = units_text\nend\nredis.call('PEXPIRE', key, keep_text)\nend\nreturn math.ceil(back / 1000000)\nend\nreturn bucket\nend\nlocal function make_concurrency()\nlocal concurrency = {}\nlocal MOST_WAIT_US, MOST_HOLDS = 1000000, 2\nlocal function member_of(taken_us, unit)\nreturn unit == 0 and string.format('%016d', taken_us) or string.format('%016d.%d', taken_us, unit)\nend\nlocal function taken_of(member)\nreturn tonumber(string.match(member, '^(%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d)$')\nor string.match(member, '^(%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d)%.%d+$'))\nend\nfunction concurrency.load(key, limit)\nlocal first = redis.pcall('ZRANGE', key, 0, 0, 'WITHSCORES')\nif first.err then\nreturn nil, first.err\nend\nlocal state = { key = key, used = 0, reset_us = 0, at = now, from = '(' .. text_of(now) }\nstate.latest = now + MOST_HOLDS * limit.window_us\nstate.to = text_of(state.latest)\nif not first[1] then\nreturn state\nend\nlocal reset = string.match(first[1], '^reset:(%d+)$')\nstate.reset_us = reset and tonumber(reset) or 0\nif not (reset or taken_of(first[1])) then\nreturn nil, BAD_STATE\nend\nstate.used = redis.call('ZCOUNT', key, state.from, state.to)\nstate.dead = redis.call('ZCARD', key) - state.used > (reset and 1 or 0)\nreturn state\nend\nfunction concurrency.wait_us(limit, state, cost)\nif cost > limit.limit then\nreturn NEVER\nend\nlocal needed = state.used + cost - limit.limit\nif needed <= 0 then\nreturn 0\nend\nlocal place = redis.call('ZRANGEBYSCORE', state.key, state.from, state.to, 'WITHSCORES', 'LIMIT', needed - 1, 1)\nreturn place[2] and math.min(MOST_WAIT_US, tonumber(place[2]) - now) or MOST_WAIT_US\nend\nfunction concurrency.tell(limit, state)\nif state.used == 0 then\nreturn limit.limit, 0\nend\nlocal last = redis.call('ZREVRANGEBYSCORE', state.key, state.to, state.from, 'WITHSCORES', 'LIMIT', 0, 1)\nreturn math.max(0, limit.limit - state.used), tonumber(last[2]) - now\nend\nlocal function drop_dead(state)\nif state.dead then\nredis.call('ZREMRANGEBYSCORE', state.key, 0, text_of(now))\nredis.call('ZREMRANGEBYSCORE', state.key, '(' .. state.to, '+inf')\nstate.dead = false\nend\nend\nlocal function hold(limit, state, taken_us, units)\nlocal expires = text_of(now + limit.window_us)\nfor unit = 0, units - 1 do\nredis.call('ZADD', state.key, expires, member_of(taken_us, unit))\nend\nexpire_after(state.key, MOST_HOLDS * limit.window_us)\nend\nfunction concurrency.charge(limit, state, cost)\ndrop_dead(state)\nlocal taken_us = math.max(now, state.reset_us + 1)\nwhile redis.call('ZSCORE', state.key, member_of(taken_us, 0)) do\ntaken_us = taken_us + 1\nend\nhold(limit, state, taken_us, cost)\nstate.used = state.used + cost\nreturn taken_us\nend\nlocal function give_back(state, taken_us, units)\nlocal held = 0\nwhile redis.call('ZSCORE', state.key, member_of(taken_us, held)) do\nheld = held + 1\nend\nlocal back = math.min(units, held)\nfor unit = held - back, held - 1 do\nredis.call('ZREM', state.key, member_of(taken_us, unit))\nend\nreturn back\nend\nfunction concurrency.charge_beyond() end\nlocal function is_live(state, taken_us)\nlocal expires = tonumber(redis.call('ZSCORE', state.key, member_of(taken_us, 0)) or nil)\nreturn expires and expires > now and expires <= state.latest\nend\nfunction concurrency.refund(_, state, units, taken_us)\nif taken_us then\nreturn is_live(state, taken_us) and give_back(state, taken_us, units) or 0\nend\nlocal left = math.min(units, state.used)\nlocal back = left\nwhile left > 0 do\nlocal first = redis.call('ZRANGEBYSCORE', state.key, state.from, state.to, 'LIMIT', 0, 1)\nleft = left - give_back(state, taken_of(first[1]), left)\nend\nreturn back\nend\nfunction concurrency.renew(limit, state, units, taken_us)\ndrop_dead(state)\nlocal held = 0\nwhile redis.call('ZSCORE', state.key, member_of(taken_us, held)) do\nheld = held + 1\nend\nif held == 0 and state.used + units > limit.limit then\nreturn 0\nend\nhold(limit, state, taken_us, held > 0 and held or units)\nreturn 1\nend\nfunction concurrency.start_new_life(limit, state)\nlocal latest = state.reset_us\nfor _, member in ipairs(redis.call('ZRANGE', state.key, 0, -1)) do\nlatest = math.max(latest, taken_of(member) or 0)\nend\nredis.call('DEL', state.key)\nredis.call('ZADD', state.key, -1, 'reset:' .. text_of(latest))\nexpire_after(state.key, MOST_HOLDS * limit.window_us)\nend\nreturn concurrency\nend\nlocal position = 1\nlocal function next_number()\nposition = position + 1\nreturn tonumber(ARGV[position])\nend\nlocal function read_limits()\nlocal makers, made, limits = { make_log, make_counter, make_buckets, make_bucket, make_concurrency }, {}, {}\nfor index = 1, next_number() do\nlocal which, units, number, parts = next_number(), next_number(), next_number(), next_number()\nmade[which] = made[which] or makers[which]()\nlimits[index] = {\nwhich = which,\nalgorithm = made[which],\nlimit = units,\nlimit_text = ARGV[position - 2],\nwindow_us = number,\nrefill_per_second = number,\nbuckets = parts,\n}\nend\nreturn limits\nend\nlocal LOG, COUNTER, BUCKETS, CONCURRENCY = 1, 2, 3, 5\nlocal function reset_time_of(key)\nreturn whole(redis.call('HMGET', key, 'reset')[1]) or 0\nend\nlocal function is_of_former_life(limit, key, charged_at)\nreturn limit.which ~= LOG and limit.which ~= CONCURRENCY and charged_at and charged_at <= reset_time_of(key)\nend\nlocal function unused_fields(limit)\nif limit.which == COUNTER then\nreturn 'start', '0', 'current', '0', 'previous', '0'\nelseif limit.which == BUCKETS then\nreturn 'start', '0', 'counts', '0'\nend\nreturn 'tokens', limit.limit_text, 'lastRefill', '0', 'capacity', limit.limit_text\nend\nlocal function start_new_life(limit, key, state)\nif limit.which == CONCURRENCY then\nreturn limit.algorithm.start_new_life(limit, state)\nend\nlocal catch_up_us = math.max(0, state.at - now)\nif limit.which ~= LOG then\nlocal reset_at = math.max(state.at, reset_time_of(key))\nredis.call('DEL', key)\nredis.call('HSET', key, 'reset', text_of(reset_at), unused_fields(limit))\nexpire_after(key, catch_up_us + (limit.keep_us or 2 * limit.window_us))\nreturn\nend\nredis.call('DEL', key)\nif not state.is_forgotten and state.last_us > state.at - limit.window_us then\nredis.call('ZADD', key, text_of(state.at), string.format('%013d', 0))\nexpire_after(key, catch_up_us + limit.window_us)\nend\nend\nlocal limits = read_limits()\nlocal forgotten = 0\nfor _, key in ipairs(KEYS) do\nlocal limit = limits[next_number()]\nlocal state = limit.algorithm.load(key, limit)\nif state and redis.call('EXISTS', key) == 1 then\nstart_new_life(limit, key, state)\nforgotten = forgotten + 1\nend\nend\nreturn forgotten",
+    sha: '94d9416fbe75a945004671186b6d28b316672155',
+    functionName: 'headgate_16735270_reset',
+    text: `${timed}
+${checks}
+${new_life}
+local bB=cC()
+local bh=0
+for bt,c in ipairs(KEYS)do
+local b=bB[aW()]
+local a=b.algorithm.load(c,b)
+if a and redis.call('EXISTS',c)==1 then
+start_new_life(b,c,a)
+bh=bh+1
+end
+end
+return bh`,
   },
   statistics: {
-    sha: 'd86ee23aff27fef5a8cb022639ad537bb3ad6e24',
-    functionName: 'headgate_51295d98_statistics',
-    text: "local clock = ARGV[1]\nlocal now, grace_ms = clock, 0\nif now and now ~= '' then\nnow, grace_ms = tonumber(now), 600000\nelse\nlocal time = redis.call('TIME')\nnow = time[1] * 1000000 + time[2]\nend\nlocal function text_of(number)\nreturn string.format('%d', number)\nend\nlocal function expire_after(key, keep_us)\nredis.call('PEXPIRE', key, text_of(math.ceil(keep_us / 1000) + grace_ms))\nend\nlocal keep_us = tonumber(ARGV[4])\nlocal name = ARGV[2]\nlocal gone = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now - keep_us)\nfor _, member in ipairs(gone) do redis.call('HDEL', KEYS[2], member) end\nif #gone > 0 then redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - keep_us) end\nif name == '' then\nreturn { text_of(now), redis.call('HGETALL', KEYS[2]), redis.call('ZRANGE', KEYS[3], 0, -1) }\nend\nlocal is_known = redis.call('ZSCORE', KEYS[1], name)\nif is_known or redis.call('ZCARD', KEYS[1]) < tonumber(ARGV[6]) then\nredis.call('ZADD', KEYS[1], now, name)\nredis.call('HSET', KEYS[2], name, ARGV[3])\nexpire_after(KEYS[1], keep_us)\nexpire_after(KEYS[2], keep_us)\nend\nlocal most = tonumber(ARGV[7])\nfor i = 8, #ARGV do redis.call('ZADD', KEYS[3], now, ARGV[i]) end\nif #ARGV >= 8 then\nredis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', now - tonumber(ARGV[5]))\nlocal excess = redis.call('ZCARD', KEYS[3]) - most\nif excess > 0 then\nlocal last = redis.call('ZRANGE', KEYS[3], excess - 1, excess - 1, 'WITHSCORES')\nredis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', last[2])\nend\nexpire_after(KEYS[3], tonumber(ARGV[5]))\nend\nreturn { text_of(now) }",
+    sha: '4a9c3d3930121dc5470555393c7e0a44d1433be7',
+    functionName: 'headgate_16735270_statistics',
+    text: `${timed}
+local ap=tonumber(ARGV[4])
+local cH=ARGV[2]
+local at=redis.call('ZRANGEBYSCORE',KEYS[1],'-inf',d-ap)
+for bt,aM in ipairs(at)do redis.call('HDEL',KEYS[2],aM)end
+if#at>0 then redis.call('ZREMRANGEBYSCORE',KEYS[1],'-inf',d-ap)end
+if cH==''then
+return{L(d),redis.call('HGETALL',KEYS[2]),redis.call('ZRANGE',KEYS[3],0,-1)}
+end
+local dd=redis.call('ZSCORE',KEYS[1],cH)
+if dd or redis.call('ZCARD',KEYS[1])<tonumber(ARGV[6])then
+redis.call('ZADD',KEYS[1],d,cH)
+redis.call('HSET',KEYS[2],cH,ARGV[3])
+ar(KEYS[1],ap)
+ar(KEYS[2],ap)
+end
+local df=tonumber(ARGV[7])
+for bz=8,#ARGV do redis.call('ZADD',KEYS[3],d,ARGV[bz])end
+if#ARGV>=8 then
+redis.call('ZREMRANGEBYSCORE',KEYS[3],'-inf',d-tonumber(ARGV[5]))
+local aO=redis.call('ZCARD',KEYS[3])-df
+if aO>0 then
+local aV=redis.call('ZRANGE',KEYS[3],aO-1,aO-1,'WITHSCORES')
+redis.call('ZREMRANGEBYSCORE',KEYS[3],'-inf',aV[2])
+end
+ar(KEYS[3],tonumber(ARGV[5]))
+end
+return{L(d)}`,
   },
 } as const satisfies Record<string, Script>
