@@ -15,6 +15,7 @@ import { isSettled } from './slices.js'
  * @property {number} overheadP99Ms
  * @property {number} answersPerSecond In the time that was measured.
  * @property {number} requestsPerSecond That were due.
+ * @property {readonly { status: number, count: number }[]} failures How many of each status were neither an answer nor a refusal; 0 is no answer.
  * @property {Percentiles} late How late the generator itself sent.
  * @property {Second[]} seconds
  */
@@ -49,9 +50,21 @@ export function figuresOf(requests, slices, { fromMs, toMs }) {
     overheadP99Ms: overhead(p99s.map(({ p99Ms }) => p99Ms)),
     answersPerSecond: answeredInTime.length / lengthSeconds,
     requestsPerSecond: measured.length / lengthSeconds,
+    failures: failuresOf(requests, measured),
     late: percentilesOf(measured.map(index => requests.lateMs[index] ?? Number.NaN)),
     seconds: secondsOf(requests, fromMs, Math.round(lengthSeconds)),
   }
+}
+
+/** @param {Requests} requests @param {readonly number[]} members @returns {{ status: number, count: number }[]} */
+function failuresOf({ status }, members) {
+  /** @type {Map<number, number>} */
+  const failures = new Map()
+  for (const index of members) {
+    const seen = status[index] ?? 0
+    if (seen !== 200 && seen !== 429) failures.set(seen, (failures.get(seen) ?? 0) + 1)
+  }
+  return Array.from(failures, ([status, count]) => ({ status, count }))
 }
 
 /** Slices come in pairs of on and off. @param {readonly number[]} values */

@@ -34,7 +34,12 @@ it('an answer that never came is a failure, and does not make the others look sl
   const requests = requestsOf(4_000, () => 1)
   requests.latencyMs[3_999] = Number.NaN
   requests.status[3_999] = 0
-  const { off } = figuresOf(requests, slicesOf(0, 4_000), { fromMs: 0, toMs: 4_000 })
-  expect(off.failed).toBe(1)
+  requests.status[3_998] = 503
+  const { off, failures } = figuresOf(requests, slicesOf(0, 4_000), { fromMs: 0, toMs: 4_000 })
+  expect(off.failed).toBe(2)
+  expect(failures).toEqual([
+    { status: 503, count: 1 },
+    { status: 0, count: 1 },
+  ])
   expect(off.latency.maxMs).toBe(1)
 })

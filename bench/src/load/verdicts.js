@@ -19,16 +19,18 @@ const MOST_WITHOUT_REDIS = 0.001
  * @returns {Verdict[]}
  */
 export function verdictsOf(figures, { faultyRefusals, faults }, { connections, fewestOpen }) {
-  const { on, off, overheadP99Ms, answersPerSecond, requestsPerSecond } = figures
+  const { on, overheadP99Ms, answersPerSecond, requestsPerSecond } = figures
   const success = on.allowed / on.requests
-  const lost = on.failed + off.failed
+  const lost = figures.failures.map(
+    ({ status, count }) => `${count} ${status === 0 ? 'without an answer' : `with ${status}`}`,
+  )
   return [
     verdict(
       'about 95 % succeed',
       `${(success * 100).toFixed(1)} %`,
       success >= LEAST_SUCCESS && success <= MOST_SUCCESS,
     ),
-    verdict('none is lost', String(lost), lost === 0),
+    verdict('none is lost', lost.length === 0 ? '0' : lost.join(', '), lost.length === 0),
     verdict(
       'every refusal is a proper 429',
       faultyRefusals === 0

@@ -4,6 +4,7 @@ import { readAnswer } from '../http/answer.js'
 /** @typedef {{ readonly status: number, readonly head: string, readonly body: string }} Answer Status 0: there was none. */
 /** @typedef {{ readonly request: Buffer, readonly done: (answer: Answer) => void, sends: number }} Asked */
 
+const REQUEST_TIMEOUT = 'HTTP/1.1 408 '
 const NONE = Object.freeze({ status: 0, head: '', body: '' })
 
 /**
@@ -16,7 +17,8 @@ export class Connection {
   /** @type {import('node:net').Socket | null} */
   #socket = null
   #received = ''
-  #wasUsed = false
+  /** Whether it was open before the request under way was written. */
+  #wasIdle = false
   /** @type {Asked | null} */
   #underWay = null
   /** @type {Asked[]} */
@@ -59,6 +61,7 @@ export class Connection {
   /** @param {Asked} asked */
   #send(asked) {
     asked.sends++
+    this.#wasIdle = this.#socket !== null
     this.#connected().write(asked.request)
   }
 
@@ -67,7 +70,6 @@ export class Connection {
     const socket = connect({ port: this.#port, host: '127.0.0.1', noDelay: true })
     this.#socket = socket
     this.#received = ''
-    this.#wasUsed = false
     socket.setEncoding('latin1')
     socket.on('data', chunk => this.#read(String(chunk)))
     // Lost requests are told when the connection closes.
@@ -77,7 +79,9 @@ export class Connection {
       if (this.#socket !== socket) return
       this.#socket = null
       const asked = this.#underWay
-      if (asked?.sends === 1 && this.#wasUsed && this.#received === '') this.#send(asked)
+      const metIdleEnd =
+        this.#wasIdle && (this.#received === '' || this.#received.startsWith(REQUEST_TIMEOUT))
+      if (asked?.sends === 1 && metIdleEnd) this.#send(asked)
       else this.#answered(NONE)
     })
     return socket
@@ -86,13 +90,14 @@ export class Connection {
   /** @param {string} chunk */
   #read(chunk) {
     this.#received += chunk
+    // A server sends it before it closes a connection on which nothing came: an answer to no request.
+    if (this.#received.startsWith(REQUEST_TIMEOUT)) return
     const answer = readAnswer(this.#received)
     if (answer === null) return
     const { status, headLength, length } = answer
     const head = this.#received.slice(0, headLength)
     const body = this.#received.slice(headLength, length)
     this.#received = this.#received.slice(length)
-    this.#wasUsed = true
     if (/\r\nconnection: close/i.test(head)) {
       this.#socket?.destroy()
       this.#socket = null
