@@ -47,7 +47,7 @@ function serverFamilies({ config, refusedConfigs }: ConfigCounts): readonly Fami
         labels: [],
         samples: one(config === 'stale' ? 1 : 0),
       },
-      help: '1 while the policy file cannot be used and the last good one holds.',
+      help: '1 while the policy file cannot be used and the last good one is in force.',
     },
   ]
 }

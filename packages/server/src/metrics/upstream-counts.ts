@@ -96,14 +96,14 @@ export function upstreamFamilies(readings: readonly UpstreamReading[]): readonly
   return [
     {
       ...{ name: 'rate_limit_upstream_requests_total', type: 'counter', labels: ['upstream', 'status'] },
-      help: 'Requests sent to an upstream, by the class of the answer; one that is sent again counts again.',
+      help: 'Requests sent to an upstream, by class of response; a repeated request counts again.',
       samples: readings.flatMap(({ upstream, byOutcome }) =>
         Object.entries(byOutcome).map(([status, value]) => ({ labels: { upstream, status }, value })),
       ),
     },
     {
       ...{ name: 'rate_limit_upstream_latency_seconds', type: 'histogram', labels: ['upstream'] },
-      help: 'How long an upstream took until the head of its answer was there, or it had failed.',
+      help: 'How long an upstream took until its response headers arrived, or it failed.',
       samples: readings.map(({ upstream, buckets, sumSeconds }) => ({
         labels: { upstream },
         value: { boundsSeconds: BOUNDS_SECONDS, counts: buckets, sumSeconds, exemplars: [] },
@@ -111,21 +111,21 @@ export function upstreamFamilies(readings: readonly UpstreamReading[]): readonly
     },
     {
       ...{ name: 'rate_limit_upstream_refused_total', type: 'counter', labels: ['upstream', 'reason'] },
-      help: 'Requests that were refused because their upstream had no place for them, by why.',
+      help: 'Requests denied because their upstream had no room, by cause.',
       samples: readings.flatMap(({ upstream, refusedBy }) =>
         Object.entries(refusedBy).map(([reason, value]) => ({ labels: { upstream, reason }, value })),
       ),
     },
     {
       ...{ name: 'rate_limit_upstream_capacity', type: 'gauge', labels: ['upstream'] },
-      help: 'How many requests an upstream can take at once, as its answers show.',
+      help: 'How many requests an upstream can handle at once, estimated from its response times.',
       samples: readings.flatMap(({ upstream, capacity }) =>
         capacity === null ? [] : [{ labels: { upstream }, value: capacity }],
       ),
     },
     {
       ...{ name: 'rate_limit_upstream_waiting', type: 'gauge', labels: ['upstream'] },
-      help: 'Requests under way at an upstream whose answer has not begun, where its capacity is found out.',
+      help: 'Requests in progress at an upstream whose response has not begun, if its capacity is being measured.',
       samples: readings.flatMap(({ upstream, waiting }) =>
         waiting === null ? [] : [{ labels: { upstream }, value: waiting }],
       ),

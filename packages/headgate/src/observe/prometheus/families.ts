@@ -43,17 +43,17 @@ function decisionFamilies(read: ProcessStatistics): Family[] {
   return [
     counter(
       'rate_limit_allowed_total',
-      'Requests that were let pass.',
+      'Requests that passed.',
       sum(({ allowed }) => allowed),
     ),
     counter(
       'rate_limit_blocked_total',
-      'Requests that were refused.',
+      'Requests that were denied.',
       sum(({ denied }) => denied),
     ),
     {
       ...{ name: 'rate_limit_rejections_total', type: 'counter', labels: ['reason'] },
-      help: 'Requests that were refused, by who decided: this process, the shared store, or nobody, because it failed.',
+      help: 'Denied requests, by who denied them: this process, the shared store, or the failure mode.',
       samples: Object.entries(rejections(decisions)).map(([reason, value]) => ({
         labels: { reason },
         value,
@@ -70,7 +70,7 @@ function decisionFamilies(read: ProcessStatistics): Family[] {
     },
     {
       ...{ name: 'rate_limit_near_limit_total', type: 'counter', labels: ['policy'] },
-      help: 'Requests that were let pass with a tenth of a limit left, or less.',
+      help: 'Requests that passed with a tenth of a limit left, or less.',
       samples: sumBy(decisions, ({ policy }) => policy).map(([policy, tallies]) => ({
         labels: { policy },
         value: tallies.reduce((all, { nearLimit }) => all + nearLimit, 0),
@@ -78,7 +78,7 @@ function decisionFamilies(read: ProcessStatistics): Family[] {
     },
     {
       ...{ name: 'rate_limit_latency_seconds', type: 'histogram', labels: ['source'] },
-      help: 'How long deciding took. Of the decisions in the process one in 64 is timed, and counts as 64.',
+      help: 'How long decisions took. One in 64 of the decisions made in the process is timed, and counts as 64.',
       samples: sumBy(decisions, ({ source }) => source).map(([source, tallies]) => ({
         labels: { source },
         value: histogramOf(
@@ -89,14 +89,14 @@ function decisionFamilies(read: ProcessStatistics): Family[] {
     },
     {
       ...{ name: 'rate_limit_tokens_remaining', type: 'gauge', labels: ['scope'] },
-      help: 'Units left as they were last seen: of a limit for everything, and of a narrower one.',
+      help: 'Units left when last seen: of a global limit, and of a narrower one.',
       samples: Object.entries(remaining).flatMap(([scope, value]) =>
         value === null ? [] : [{ labels: { scope }, value }],
       ),
     },
     counter(
       'rate_limit_shadow_denied_total',
-      'Requests that limits in shadow would have refused.',
+      'Requests that shadow limits would have denied.',
       read.shadowDenied,
     ),
   ]
@@ -112,18 +112,18 @@ function storeFamilies({ store }: ProcessStatistics): Family[] {
     ),
     {
       ...{ name: 'rate_limit_backend_errors_by_kind_total', type: 'counter', labels: ['kind'] },
-      help: 'The same by why.',
+      help: 'The same, by cause.',
       samples: FAILURE_KINDS.map(kind => ({ labels: { kind }, value: failures[kind] })),
     },
     counter('rate_limit_store_calls_total', 'Calls to the store.', store.calls),
     counter(
       'rate_limit_store_failed_calls_total',
-      'Calls that were not answered, or with an error.',
+      'Calls that got no answer, or an error.',
       store.failedCalls,
     ),
     counter(
       'rate_limit_store_checks_total',
-      'Checks that the calls carried: with the calls, the size of batches.',
+      'Checks sent in those calls; divided by the calls, the size of a batch.',
       store.checks,
     ),
     {
@@ -133,12 +133,12 @@ function storeFamilies({ store }: ProcessStatistics): Family[] {
     },
     {
       ...{ name: 'rate_limit_breaker_open', type: 'gauge', labels: ['node'] },
-      help: '1 while a node is not asked, because it has stopped answering; 0 again when it is.',
+      help: '1 while a node is not asked because it has stopped answering, otherwise 0.',
       samples: breakers.map(({ node, state }) => ({ labels: { node }, value: state === 'closed' ? 0 : 1 })),
     },
     {
       ...{ name: 'rate_limit_fallback_total', type: 'counter', labels: ['outcome'] },
-      help: 'Requests that were decided without the store, by their failure mode.',
+      help: 'Requests decided without the store, by their failure mode.',
       samples: [
         { labels: { outcome: 'allowed' }, value: store.fallbackAllowed },
         { labels: { outcome: 'denied' }, value: store.fallbackDenied },
@@ -146,19 +146,15 @@ function storeFamilies({ store }: ProcessStatistics): Family[] {
     },
     counter(
       'rate_limit_deny_cache_hits_total',
-      'Refusals that this process remembered: no call was made.',
+      'Denials answered from the process, without a call.',
       store.denyCache,
     ),
-    counter(
-      'rate_limit_leased_total',
-      'Requests let pass from units that were taken in advance.',
-      store.leased,
-    ),
-    counter('rate_limit_leases_total', 'How often units were taken in advance.', store.leases),
-    counter('rate_limit_lease_units_total', 'Units that were taken in advance.', store.leaseUnits),
+    counter('rate_limit_leased_total', 'Requests that passed on leased units.', store.leased),
+    counter('rate_limit_leases_total', 'Leases taken.', store.leases),
+    counter('rate_limit_lease_units_total', 'Units leased.', store.leaseUnits),
     counter(
       'rate_limit_state_rewinds_total',
-      'How often a node had forgotten what it had acknowledged.',
+      'How often a node had lost writes it had acknowledged.',
       store.rewinds,
     ),
   ]
@@ -171,14 +167,14 @@ function gateFamilies(gates: readonly GateReading[]): Family[] {
   return [
     counter(
       'rate_limit_shadow_divergence_total',
-      'Decisions of mode compare in which process and store differed.',
+      'Decisions in mode compare in which the process and the store differed.',
       sum(({ shadowDivergence }) => shadowDivergence),
     ),
-    wouldBe('rate_limit_shadow_total', 'What limits in shadow would have done.', gates, 'shadow'),
-    wouldBe('rate_limit_candidate_total', 'What candidates would have done.', gates, 'candidates'),
+    wouldBe('rate_limit_shadow_total', 'Decisions that shadow limits would have made.', gates, 'shadow'),
+    wouldBe('rate_limit_candidate_total', 'Decisions that candidates would have made.', gates, 'candidates'),
     counter(
       'rate_limit_faults_total',
-      'Requests about which nothing could be asked, because something threw.',
+      'Requests that could not be checked because something threw.',
       sum(({ faults }) => faults),
     ),
     counter(
@@ -188,15 +184,15 @@ function gateFamilies(gates: readonly GateReading[]): Family[] {
     ),
     gauge(
       'rate_limit_control_enabled',
-      '0 while the fleet is switched off and everything passes.',
+      '0 while limits are switched off and everything passes.',
       first.control.enabled ? 1 : 0,
     ),
     gauge(
       'rate_limit_control_multiplier',
-      'What all limits are multiplied by; 0 pauses them.',
+      'The factor applied to all limits; 0 pauses them.',
       first.control.multiplier,
     ),
-    gauge('rate_limit_overrides', 'Overrides that are stored.', first.overrides),
+    gauge('rate_limit_overrides', 'Overrides stored.', first.overrides),
     {
       ...{ name: 'rate_limit_config_info', type: 'gauge', labels: ['version'] },
       help: 'The version of the policy file in force.',
