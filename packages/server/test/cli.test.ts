@@ -29,32 +29,33 @@ it('--help lists the commands', async () => {
     Commands:
       serve [options]              Stand in front of an HTTP service and let through
                                    what the policy file allows.
-      init [options] [file]        Write a policy file to begin with, in which
-                                   comments explain every part.
+      init [options] [file]        Write a first policy file, with comments that
+                                   explain every part.
       control                      See and change the switches of a whole fleet.
       override                     Replace the numbers of a subject or a rule for a
                                    time.
-      top [options]                Show who is refused most, once a second.
-      watch [options]              Show decisions, refusals and latency, once a
+      top [options]                Show who is denied most, once a second.
+      watch [options]              Show decisions, denials and latency, once a
                                    second.
-      doctor [options]             Look whether a Redis is fit for limits: version,
+      doctor [options]             Check whether a Redis is fit for limits: version,
                                    eviction, latency, clock, rights, functions.
-      rules                        Check a policy file, and ask what it says.
+      rules                        Check a policy file, or see what it does to a
+                                   request.
       schema                       Print the JSON Schema of a policy file, for
                                    editors.
-      simulate [options] [log]     Play an access log through a policy file, and say
-                                   who would have been denied, when, how often.
+      simulate [options] [log]     Replay an access log against a policy file, and
+                                   show who would have been denied, when and how
+                                   often.
       check [options] <subject>    Ask for a decision, as an app would, and charge
                                    it.
-      inspect [options] <subject>  Say what a subject has used of each of its
-                                   limits, when it is free again, and where that is
-                                   kept.
-      reset [options] <subject>    Forget what a subject has used: of everything, or
-                                   of one policy or tier.
-      functions                    Redis Functions, for stores that use them in
-                                   place of scripts.
-      completion <shell>           Print a script with which a shell completes
-                                   commands and flags.
+      inspect [options] <subject>  Show what a subject has used of each limit, when
+                                   it is free again, and where that is stored.
+      reset [options] <subject>    Clear what a subject has used: everything, or one
+                                   policy or tier.
+      functions                    Manage Redis Functions, for stores that use them
+                                   instead of scripts.
+      completion <shell>           Print a script that completes commands and flags
+                                   in your shell.
       help [command]               print the help of a command
     "
   `)
@@ -78,67 +79,67 @@ it('serve --help lists the flags, all of which the reference explains', async ()
       --workers <number>                   processes that serve the gateway and
                                            Envoy; more than one needs --redis
                                            (default: 1)
-      --tls-cert <file>                    certificate of the gateway, with those
-                                           that lead to its authority, in PEM
+      --tls-cert <file>                    certificate of the gateway, with its
+                                           chain, in PEM
       --tls-key <file>                     its key, in PEM
-      -u, --upstream <url>                 where requests go; takes the place of the
-                                           one in the file
-      --upstream-ca <file>                 an authority to trust of https upstreams,
-                                           in PEM
-      --service <name>                     the program these gateways are, where
-                                           several programs share a Redis
-      --subject-secret-file <file>         a secret of 16 characters or more that
-                                           API keys are stored under
+      -u, --upstream <url>                 where requests go; replaces the one in
+                                           the file
+      --upstream-ca <file>                 an authority to trust for https
+                                           upstreams, in PEM
+      --service <name>                     the name of this program, if several
+                                           programs share a Redis
+      --subject-secret-file <file>         file with the secret for hashing API
+                                           keys, 16 characters or more
       --log-format <format>                lines for people, or JSON (choices:
                                            "text", "json", default: "text")
       --access-log                         write a line for every request
       --demo                               use the small built-in upstream if none
                                            is configured
-      --redis <url>                        share the limits through Redis; left out:
-                                           they are kept in this process
-      --redis-ca <file>                    an authority to trust of rediss://, in
+      --redis <url>                        share the limits through Redis (default:
+                                           keep them in this process)
+      --redis-ca <file>                    an authority to trust for rediss://, in
                                            PEM
-      --deadline <ms>                      how long Redis may take for a decision
-                                           before it is made without it (default:
-                                           30)
+      --deadline <ms>                      how long Redis may take before a request
+                                           is decided without it (default: 30)
       --breaker-failures <number>          failed calls in a row after which Redis
                                            is not asked for a while (default: 5)
       --probe-after <ms>                   the longest time until it is tried again
                                            (default: 500)
-      --max-calls <number>                 calls a second to Redis at most, where
-                                           they are paid for; what is beyond is
-                                           decided without it
+      --max-calls <number>                 the most calls to Redis per second;
+                                           requests beyond that are decided without
+                                           it
       --share <part/of>                    this region's part of every limit, such
-                                           as 1/3, where each has a Redis of its own
-      --functions                          run as Redis Functions instead of scripts
+                                           as 1/3, if each region has its own Redis
+      --functions                          use Redis Functions instead of scripts
                                            (Redis 7)
-      --admin-host <address>               address of the admin port; others than
-                                           loopback need a token (default:
+      --admin-host <address>               address of the admin port; any but
+                                           loopback needs a token (default:
                                            "127.0.0.1")
-      --admin-port <number>                port of decisions, operators and probes;
-                                           0: a free one (default: 8082)
+      --admin-port <number>                port for decisions, operators and probes;
+                                           0 chooses a free one (default: 8082)
       --admin-token <name:role:source...>  who may call the admin port: role check,
                                            read or administer; secret from file:path
                                            or env:VARIABLE
-      --admin-name <name...>               host names by which the admin port may be
-                                           called, beside addresses
+      --admin-name <name...>               host names under which the admin port may
+                                           be called, beside addresses
       --metrics-public                     metrics need no token
-      --show-subjects                      show operators who was refused, instead
-                                           of masked names
+      --show-subjects                      show operators full names instead of
+                                           masked ones
       --alert <name=threshold...>          another threshold, or off:
                                            violation-rate=0.1 latency=50
                                            store-down=60 spike=5; budgets:
                                            budget-operations, budget-memory; how
-                                           long it is held and quiet before it fires
-                                           and is over: latency=50,60s,120s
-      --alert-webhook <source>             tell a webhook in the JSON of Slack; its
-                                           address from file:path or env:VARIABLE
-      --ratelimit-config <path>            answer Envoy's rate limit protocol by
-                                           this file of envoyproxy/ratelimit, or a
+                                           long it must be exceeded to fire and kept
+                                           to end: latency=50,60s,120s
+      --alert-webhook <source>             call a webhook in Slack's JSON format;
+                                           its address from file:path or
+                                           env:VARIABLE
+      --ratelimit-config <path>            answer Envoy's rate limit protocol from
+                                           this envoyproxy/ratelimit file, or a
                                            folder of them
       --ratelimit-shadow                   tell Envoy that every request may pass,
                                            whatever its limits say
-      --ratelimit-headers                  have Envoy add RateLimit-Limit,
+      --ratelimit-headers                  make Envoy add RateLimit-Limit,
                                            -Remaining and -Reset to responses
       --ratelimit-metadata                 return the question and the metadata of
                                            its limits to Envoy
@@ -146,29 +147,30 @@ it('serve --help lists the flags, all of which the reference explains', async ()
                                            listens on (default: "127.0.0.1")
       --grpc-port <number>                 port Envoy's rate limit service listens
                                            on; 0 chooses a free one (default: 8081)
-      --grpc-tls-cert <file>               certificate of the rate limit service,
-                                           PEM; left out: no TLS
+      --grpc-tls-cert <file>               certificate of the rate limit service, in
+                                           PEM (default: no TLS)
       --grpc-tls-key <file>                its private key
       --grpc-client-ca <file>              authority that must have signed the
-                                           certificates of those who call it
-      --max-headers <number>               headers of a request; more are 431; 0: no
+                                           certificates of clients
+      --max-headers <number>               headers of a request; more get 431; 0: no
                                            bound (default: 100)
-      --max-client-connections <number>    connections of one address that is no
-                                           trusted proxy; more are closed; 0: no
+      --max-client-connections <number>    connections of one address, except
+                                           trusted proxies; more are closed; 0: no
                                            bound (default: 256)
-      --max-client-requests <number>       requests of one client under way at once;
-                                           more are 429; 0: no bound (default: 128)
-      --max-pipelined <number>             requests of one connection under way at
+      --max-client-requests <number>       requests of one client in progress at
+                                           once; more get 429; 0: no bound (default:
+                                           128)
+      --max-pipelined <number>             requests of one connection in progress at
                                            once; it closes after them; 0: no bound
                                            (default: 16)
-      --max-upstream-connections <number>  requests under way at the upstream at
-                                           once; more are 503; 0: no bound (default:
+      --max-upstream-connections <number>  requests in progress at the upstream at
+                                           once; more get 503; 0: no bound (default:
                                            512)
-      --min-body-rate <number>             bytes a second of a body; slower for 10 s
-                                           is 408; 0: no bound (default: 256)
-      --response-timeout <seconds>         how long a client may not read its
-                                           response before it is cut off; 0: no
-                                           bound (default: 30)
+      --min-body-rate <number>             bytes per second of a body; slower for 10
+                                           s gets 408; 0: no bound (default: 256)
+      --response-timeout <seconds>         how long a client may leave its response
+                                           unread before it is cut off; 0: no bound
+                                           (default: 30)
       -h, --help                           print this help
 
     Every flag may be set in the environment: --admin-port as HEADGATE_ADMIN_PORT.

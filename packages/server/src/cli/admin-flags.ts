@@ -30,12 +30,12 @@ export function addAdminFlags(command: Command): void {
   command
     .option(
       '--admin-host <address>',
-      'address of the admin port; others than loopback need a token',
+      'address of the admin port; any but loopback needs a token',
       '127.0.0.1',
     )
     .option(
       '--admin-port <number>',
-      'port of decisions, operators and probes; 0: a free one',
+      'port for decisions, operators and probes; 0 chooses a free one',
       parsePort,
       8082,
     )
@@ -43,9 +43,9 @@ export function addAdminFlags(command: Command): void {
       '--admin-token <name:role:source...>',
       'who may call the admin port: role check, read or administer; secret from file:path or env:VARIABLE',
     )
-    .option('--admin-name <name...>', 'host names by which the admin port may be called, beside addresses')
+    .option('--admin-name <name...>', 'host names under which the admin port may be called, beside addresses')
     .option('--metrics-public', 'metrics need no token')
-    .option('--show-subjects', 'show operators who was refused, instead of masked names')
+    .option('--show-subjects', 'show operators full names instead of masked ones')
 }
 
 /** Reads the flags, and the secrets they name. */

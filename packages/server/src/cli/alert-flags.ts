@@ -28,11 +28,11 @@ export function addAlertFlags(command: Command): void {
   command
     .option(
       '--alert <name=threshold...>',
-      'another threshold, or off: violation-rate=0.1 latency=50 store-down=60 spike=5; budgets: budget-operations, budget-memory; how long it is held and quiet before it fires and is over: latency=50,60s,120s',
+      'another threshold, or off: violation-rate=0.1 latency=50 store-down=60 spike=5; budgets: budget-operations, budget-memory; how long it must be exceeded to fire and kept to end: latency=50,60s,120s',
     )
     .option(
       '--alert-webhook <source>',
-      'tell a webhook in the JSON of Slack; its address from file:path or env:VARIABLE',
+      "call a webhook in Slack's JSON format; its address from file:path or env:VARIABLE",
     )
 }
 

@@ -14,35 +14,35 @@ export interface BoundFlags extends Omit<Bounds, 'bodyGraceMs' | 'responseTimeou
 export function addBoundFlags(command: Command): void {
   const { responseTimeoutMs, ...bounds } = DEFAULT_BOUNDS
   const flags: readonly (readonly [flags: string, text: string, value: number])[] = [
-    ['--max-headers <number>', 'headers of a request; more are 431', bounds.maxHeaders],
+    ['--max-headers <number>', 'headers of a request; more get 431', bounds.maxHeaders],
     [
       '--max-client-connections <number>',
-      'connections of one address that is no trusted proxy; more are closed',
+      'connections of one address, except trusted proxies; more are closed',
       bounds.maxClientConnections,
     ],
     [
       '--max-client-requests <number>',
-      'requests of one client under way at once; more are 429',
+      'requests of one client in progress at once; more get 429',
       bounds.maxClientRequests,
     ],
     [
       '--max-pipelined <number>',
-      'requests of one connection under way at once; it closes after them',
+      'requests of one connection in progress at once; it closes after them',
       bounds.maxPipelined,
     ],
     [
       '--max-upstream-connections <number>',
-      'requests under way at the upstream at once; more are 503',
+      'requests in progress at the upstream at once; more get 503',
       bounds.maxUpstreamConnections,
     ],
     [
       '--min-body-rate <number>',
-      `bytes a second of a body; slower for ${bounds.bodyGraceMs / MS} s is 408`,
+      `bytes per second of a body; slower for ${bounds.bodyGraceMs / MS} s gets 408`,
       bounds.minBodyRate,
     ],
     [
       '--response-timeout <seconds>',
-      'how long a client may not read its response before it is cut off',
+      'how long a client may leave its response unread before it is cut off',
       responseTimeoutMs / MS,
     ],
   ]

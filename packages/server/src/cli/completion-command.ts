@@ -18,7 +18,7 @@ Examples:
 export function addCompletionCommand(program: Command, terminal: Terminal): void {
   program
     .command('completion')
-    .description('Print a script with which a shell completes commands and flags.')
+    .description('Print a script that completes commands and flags in your shell.')
     .addArgument(new Argument('<shell>', 'for which shell').choices(SHELLS))
     .allowExcessArguments(false)
     .addHelpText('after', HOW_TO)

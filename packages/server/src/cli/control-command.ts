@@ -38,15 +38,15 @@ export function addControlCommand(program: Command, terminal: Terminal): void {
     .action((flags: PlaceFlags) => change(flags, { enabled: false }))
   at(control.command('multiplier'))
     .description('Scale every limit of every process.')
-    .argument('<number>', '0 to 1000; 0 pauses throttling, but for bans')
+    .argument('<number>', '0 to 1000; 0 pauses throttling, except for bans')
     .action((number: string, flags: PlaceFlags) =>
       change(flags, { multiplier: numberOf('multiplier', number) }),
     )
   at(control.command('set'))
-    .description('Change them for every process, within a second.')
+    .description('Change the switches for every process, within a second.')
     .option('--on', 'limits are enforced')
     .option('--off', 'everything passes, and every decision says so')
-    .option('-m, --multiplier <number>', 'scale every limit, 0 to 1000; 0 pauses throttling, but for bans')
+    .option('-m, --multiplier <number>', 'scale every limit, 0 to 1000; 0 pauses throttling, except for bans')
     .addHelpText('after', EXAMPLES)
     .action((flags: PlaceFlags & ControlFlags) => change(flags, controlOf(flags)))
 }

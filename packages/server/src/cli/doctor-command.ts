@@ -28,9 +28,9 @@ export function addDoctorCommand(program: Command, terminal: Terminal): void {
   program
     .command('doctor')
     .description(
-      'Look whether a Redis is fit for limits: version, eviction, latency, clock, rights, functions.',
+      'Check whether a Redis is fit for limits: version, eviction, latency, clock, rights, functions.',
     )
-    .option('--redis <url>', 'the Redis to look at (default: RATE_LIMIT_REDIS_URL)')
+    .option('--redis <url>', 'the Redis to check (default: RATE_LIMIT_REDIS_URL)')
     .option('-c, --config <file>', 'the policy file whose prefix and tenant are used')
     .option('--json', 'print it as JSON')
     .allowExcessArguments(false)

@@ -23,10 +23,10 @@ export function addEnvoyFlags(command: Command): void {
   command
     .option(
       '--ratelimit-config <path>',
-      "answer Envoy's rate limit protocol by this file of envoyproxy/ratelimit, or a folder of them",
+      "answer Envoy's rate limit protocol from this envoyproxy/ratelimit file, or a folder of them",
     )
     .option('--ratelimit-shadow', 'tell Envoy that every request may pass, whatever its limits say')
-    .option('--ratelimit-headers', 'have Envoy add RateLimit-Limit, -Remaining and -Reset to responses')
+    .option('--ratelimit-headers', 'make Envoy add RateLimit-Limit, -Remaining and -Reset to responses')
     .option('--ratelimit-metadata', 'return the question and the metadata of its limits to Envoy')
     .option(
       '--grpc-host <address>',
@@ -37,12 +37,9 @@ export function addEnvoyFlags(command: Command): void {
       `port Envoy's rate limit service listens on; 0 chooses a free one (default: ${DEFAULT_PORT})`,
       parsePort,
     )
-    .option('--grpc-tls-cert <file>', 'certificate of the rate limit service, PEM; left out: no TLS')
+    .option('--grpc-tls-cert <file>', 'certificate of the rate limit service, in PEM (default: no TLS)')
     .option('--grpc-tls-key <file>', 'its private key')
-    .option(
-      '--grpc-client-ca <file>',
-      'authority that must have signed the certificates of those who call it',
-    )
+    .option('--grpc-client-ca <file>', 'authority that must have signed the certificates of clients')
 }
 
 /** Null where there is to be no rate limit service. */

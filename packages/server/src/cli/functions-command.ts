@@ -14,7 +14,7 @@ interface LoadFlags {
 export function addFunctionsCommand(program: Command, terminal: Terminal): void {
   const functions = program
     .command('functions')
-    .description('Redis Functions, for stores that use them in place of scripts.')
+    .description('Manage Redis Functions, for stores that use them instead of scripts.')
   functions
     .command('load')
     .description('Load the library into every node of a Redis, with the rights of this user.')

@@ -16,12 +16,12 @@ interface InitFlags {
 export function addInitCommand(program: Command, terminal: Terminal): void {
   program
     .command('init')
-    .description('Write a policy file to begin with, in which comments explain every part.')
-    .argument('[file]', 'where to; what is there already is kept', 'headgate.yaml')
+    .description('Write a first policy file, with comments that explain every part.')
+    .argument('[file]', 'file to write; an existing one is kept', 'headgate.yaml')
     .option('--from <path>', 'convert a file of envoyproxy/ratelimit, or a folder of them')
-    .option('--force', 'replace a file that is there')
+    .option('--force', 'replace an existing file')
     .option('--stdout', 'print it instead')
-    .option('--json', 'say as JSON what was written')
+    .option('--json', 'print the result as JSON')
     .allowExcessArguments(false)
     .addHelpText(
       'after',

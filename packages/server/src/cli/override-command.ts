@@ -48,13 +48,13 @@ export function addOverrideCommand(program: Command, terminal: Terminal): void {
     .description('Put an override in force in every process, within a second. It ends by itself.')
     .option('--tier <name>', 'another tier')
     .option('--limit <id=units...>', 'other numbers for limits of the policy that applies: log-1m=500')
-    .option('--minute <units>', 'a tier of its own: units in a minute (also --hour, --day, --burst)')
+    .option('--minute <units>', 'a custom tier: units per minute (also --hour, --day, --burst)')
     .option('--hour <units>')
     .option('--day <units>')
     .option('--burst <factor>')
-    .requiredOption('--ttl <duration>', 'how long it holds: 30m, 2h, at most 31d')
+    .requiredOption('--ttl <duration>', 'how long it lasts: 30m, 2h, at most 31d')
     .requiredOption('--reason <text>', 'why')
-    .option('--by <name>', 'who; left out: the name you are logged in with')
+    .option('--by <name>', 'who (default: the name you are logged in with)')
     .addHelpText('after', EXAMPLES)
     .action(async (flags: PlaceFlags & SetFlags) => {
       const options = overrideOf(flags)
@@ -75,7 +75,7 @@ export function addOverrideCommand(program: Command, terminal: Terminal): void {
 }
 
 function target(command: Command): Command {
-  return command.option('--subject <type:id>', 'whose').option('--rule <name>', 'or which rule')
+  return command.option('--subject <type:id>', 'whose numbers').option('--rule <name>', 'or which rule')
 }
 
 function targetOf({ subject, rule }: TargetFlags): OverrideTarget {

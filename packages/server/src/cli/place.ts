@@ -22,9 +22,9 @@ export function at(command: Command): Command {
       'the decision API of a running headgate serve (default: http://127.0.0.1:8082)',
     )
     .option('--token-file <file>', "with --server: the token to call it with (default: HEADGATE_TOKEN's)")
-    .option('--redis <url>', 'in Redis itself, without a server')
-    .option('-c, --config <file>', 'with --redis: the policy file whose names may be used')
-    .option('--subject-secret-file <file>', 'with --redis: the secret under which the servers store API keys')
+    .option('--redis <url>', 'work on Redis directly, without a server')
+    .option('-c, --config <file>', 'with --redis: the policy file that gives the names')
+    .option('--subject-secret-file <file>', "with --redis: the servers' secret for hashing API keys")
     .option('--json', 'print the answer as JSON')
 }
 

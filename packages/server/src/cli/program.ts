@@ -82,14 +82,14 @@ function buildProgram(terminal: Terminal): Command {
       wholeNumber(1, 64),
       1,
     )
-    .option('--tls-cert <file>', 'certificate of the gateway, with those that lead to its authority, in PEM')
+    .option('--tls-cert <file>', 'certificate of the gateway, with its chain, in PEM')
     .option('--tls-key <file>', 'its key, in PEM')
-    .option('-u, --upstream <url>', 'where requests go; takes the place of the one in the file')
-    .option('--upstream-ca <file>', 'an authority to trust of https upstreams, in PEM')
-    .option('--service <name>', 'the program these gateways are, where several programs share a Redis')
+    .option('-u, --upstream <url>', 'where requests go; replaces the one in the file')
+    .option('--upstream-ca <file>', 'an authority to trust for https upstreams, in PEM')
+    .option('--service <name>', 'the name of this program, if several programs share a Redis')
     .option(
       '--subject-secret-file <file>',
-      'a secret of 16 characters or more that API keys are stored under',
+      'file with the secret for hashing API keys, 16 characters or more',
     )
     .addOption(
       new Option('--log-format <format>', 'lines for people, or JSON')

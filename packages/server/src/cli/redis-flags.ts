@@ -28,11 +28,11 @@ const SHARE = /^(\d{1,7})\/(\d{1,7})$/
 
 export function addRedisFlags(command: Command): void {
   command
-    .option('--redis <url>', 'share the limits through Redis; left out: they are kept in this process')
-    .option('--redis-ca <file>', 'an authority to trust of rediss://, in PEM')
+    .option('--redis <url>', 'share the limits through Redis (default: keep them in this process)')
+    .option('--redis-ca <file>', 'an authority to trust for rediss://, in PEM')
     .option(
       '--deadline <ms>',
-      'how long Redis may take for a decision before it is made without it',
+      'how long Redis may take before a request is decided without it',
       wholeNumber(1, 60_000),
       30,
     )
@@ -45,14 +45,14 @@ export function addRedisFlags(command: Command): void {
     .option('--probe-after <ms>', 'the longest time until it is tried again', wholeNumber(10, 30_000), 500)
     .option(
       '--max-calls <number>',
-      'calls a second to Redis at most, where they are paid for; what is beyond is decided without it',
+      'the most calls to Redis per second; requests beyond that are decided without it',
       wholeNumber(1, 1_000_000_000),
     )
     .option(
       '--share <part/of>',
-      "this region's part of every limit, such as 1/3, where each has a Redis of its own",
+      "this region's part of every limit, such as 1/3, if each region has its own Redis",
     )
-    .option('--functions', 'run as Redis Functions instead of scripts (Redis 7)')
+    .option('--functions', 'use Redis Functions instead of scripts (Redis 7)')
 }
 
 export async function redisSettings(flags: RedisFlags): Promise<RedisSettings> {

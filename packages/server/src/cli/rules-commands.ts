@@ -23,12 +23,12 @@ interface ValidateFlags {
 
 /** Adds `headgate rules` and `headgate schema`. */
 export function addRulesCommands(program: Command, terminal: Terminal): void {
-  const rules = program.command('rules').description('Check a policy file, and ask what it says.')
+  const rules = program.command('rules').description('Check a policy file, or see what it does to a request.')
   rules
     .command('validate')
-    .description('Report every mistake in a policy file at once, and what in it never takes effect.')
+    .description('Report every mistake in a policy file at once, and everything that never takes effect.')
     .argument('[file]', 'the policy file', DEFAULT_FILE)
-    .option('--strict', 'end with 2 if there are warnings')
+    .option('--strict', 'exit with 2 if there are warnings')
     .option('--json', 'print the answer as JSON')
     .allowExcessArguments(false)
     .addHelpText(
@@ -38,13 +38,13 @@ export function addRulesCommands(program: Command, terminal: Terminal): void {
     .action((file: string, flags: ValidateFlags) => validate(file, flags, terminal))
   rules
     .command('explain')
-    .description('Say which rule a request matches, and why. Asks and charges nothing.')
+    .description('Show which rule a request matches, and why. Asks no store and charges nothing.')
     .argument('<method>', 'the method of the request')
     .argument('<path>', 'its path')
     .option('-c, --config <file>', 'policy file', DEFAULT_FILE)
-    .option('--subject <type:id...>', 'who asks, from the most specific to the least', [SOMEBODY])
-    .option('-t, --tier <name>', "the caller's tier, as a session or a key would tell it")
-    .option('--scope <name>', 'what is asked for, where the path does not say')
+    .option('--subject <type:id...>', 'who is asking, from the most specific to the least', [SOMEBODY])
+    .option('-t, --tier <name>', "the caller's tier, if a session or a key would name it")
+    .option('--scope <name>', 'the scope, if the path does not give it')
     .allowExcessArguments(false)
     .action(async (method: string, path: string, flags: ExplainFlags) =>
       terminal.print(await explain(method, path, flags)),

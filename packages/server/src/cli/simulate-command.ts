@@ -34,16 +34,18 @@ export function addSimulateCommand(program: Command, terminal: Terminal): void {
   program
     .command('simulate')
     .description(
-      'Play an access log through a policy file, and say who would have been denied, when, how often.',
+      'Replay an access log against a policy file, and show who would have been denied, when and how often.',
     )
     .argument('[log]', 'an access log, or - for standard input')
     .option('-c, --config <file>', 'policy file', 'headgate.yaml')
     .option('--against <file>', 'another policy file, to compare')
     .addOption(
-      new Option('--format <name>', 'of the log (default: told by its first line)').choices(LOG_FORMATS),
+      new Option('--format <name>', 'format of the log (default: detected from its first line)').choices(
+        LOG_FORMATS,
+      ),
     )
     .addOption(
-      new Option('--synthetic <pattern>', 'made-up traffic instead of a log: GET / from addresses').choices(
+      new Option('--synthetic <pattern>', 'generated traffic instead of a log: GET / from addresses').choices(
         PATTERNS,
       ),
     )

@@ -31,10 +31,10 @@ export class DeniedError extends Error {}
 export function addSubjectCommands(program: Command, terminal: Terminal): void {
   asked(at(program.command('check')))
     .description('Ask for a decision, as an app would, and charge it.')
-    .argument('<subject>', 'who asks: type:id, such as user:42')
-    .option('--method <name>', 'of a request that the rules speak for')
-    .option('--path <path>', 'of a request that the rules speak for')
-    .option('--cost <units>', 'units the request takes (default: 1, or what the rules say)')
+    .argument('<subject>', 'who is asking: type:id, such as user:42')
+    .option('--method <name>', 'of a request, for which the rules choose the limits')
+    .option('--path <path>', 'of a request, for which the rules choose the limits')
+    .option('--cost <units>', 'units the request takes (default: 1, or as the rules say)')
     .option('--peek', 'only look: charge nothing')
     .allowExcessArguments(false)
     .addHelpText(
@@ -44,10 +44,10 @@ export function addSubjectCommands(program: Command, terminal: Terminal): void {
     .action((subject: string, flags: PlaceFlags & CheckFlags) => check(subject, flags, terminal))
   at(program.command('inspect'))
     .description(
-      'Say what a subject has used of each of its limits, when it is free again, and where that is kept.',
+      'Show what a subject has used of each limit, when it is free again, and where that is stored.',
     )
-    .argument('<subject>', 'who: type:id, such as user:42, or the reference of a refusal')
-    .option('-t, --tier <name>', "the caller's tier, as a session or a key would tell it")
+    .argument('<subject>', 'type:id, such as user:42, or the reference of a denial')
+    .option('-t, --tier <name>', "the caller's tier, if a session or a key would name it")
     .option('--scope <name>', 'one more scope to look at')
     .allowExcessArguments(false)
     .addHelpText(
@@ -69,8 +69,8 @@ export function addSubjectCommands(program: Command, terminal: Terminal): void {
       }),
     )
   asked(at(program.command('reset')))
-    .description('Forget what a subject has used: of everything, or of one policy or tier.')
-    .argument('<subject>', 'who: type:id, such as user:42')
+    .description('Clear what a subject has used: everything, or one policy or tier.')
+    .argument('<subject>', 'type:id, such as user:42')
     .allowExcessArguments(false)
     .addHelpText('after', '\nExamples:\n  headgate reset user:42\n  headgate reset user:42 --policy login')
     .action((subject: string, flags: PlaceFlags & AskFlags) =>

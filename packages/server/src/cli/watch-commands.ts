@@ -30,12 +30,12 @@ export function addWatchCommands(program: Command, terminal: Terminal): void {
   const add = (name: 'top' | 'watch', description: string, words: (snapshot: Snapshot) => string) => {
     at(program.command(name))
       .description(description)
-      .option('-n, --count <number>', 'how many times, once a second; left out: until Ctrl-C')
+      .option('-n, --count <number>', 'how many times, once a second (default: until Ctrl-C)')
       .addHelpText('after', EXAMPLES[name])
       .action((flags: WatchFlags) => watch(flags, terminal, words))
   }
-  add('top', 'Show who is refused most, once a second.', topWords)
-  add('watch', 'Show decisions, refusals and latency, once a second.', watchWords)
+  add('top', 'Show who is denied most, once a second.', topWords)
+  add('watch', 'Show decisions, denials and latency, once a second.', watchWords)
 }
 
 async function watch(
