@@ -1,4 +1,4 @@
-import { createServer, request, type Server } from 'node:http'
+import { createServer, request, type Server, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createGate, type Gate, memoryStore, type Store, slidingWindowLog } from 'headgate'
@@ -198,6 +198,38 @@ describe('between client and upstream', () => {
     let rest = ''
     for await (const chunk of answer) rest += chunk
     expect(rest).toBe('second')
+  })
+
+  it('the head of an answer is passed on while its body is still to come, and each part of that as it comes', async () => {
+    let answer: ServerResponse | null = null
+    const upstream = await httpUpstream((_, res) => {
+      answer = res
+      res.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
+    })
+    const gateway = await gatewayTo(upstream.url)
+    const response = await fetch(gateway.url)
+    expect(response.headers.get('content-type')).toBe('text/event-stream')
+    const reader = (response.body as ReadableStream<Uint8Array>).getReader()
+    const read = async () => Buffer.from((await reader.read()).value ?? []).toString('latin1')
+    const events = answer as unknown as ServerResponse
+    events.write('data: 1\n\n')
+    expect(await read()).toBe('data: 1\n\n')
+    events.end('data: \xff\n\n', 'latin1')
+    expect(await read()).toBe('data: \xff\n\n')
+    expect((await reader.read()).done).toBe(true)
+  })
+
+  it('a small body of every byte arrives as it was sent', async () => {
+    const bytes = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte))
+    const upstream = await httpUpstream((req, res) => {
+      if (req.url === '/chunked') res.write(bytes)
+      res.end(req.url === '/chunked' ? undefined : bytes)
+    })
+    const gateway = await gatewayTo(upstream.url)
+    for (const path of ['/', '/chunked']) {
+      const body = Buffer.from(await (await fetch(gateway.url + path)).arrayBuffer())
+      expect(body.equals(bytes), path).toBe(true)
+    }
   })
 
   it('a large body arrives whole', async () => {

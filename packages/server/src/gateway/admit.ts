@@ -1,13 +1,15 @@
 import type { IncomingMessage } from 'node:http'
-import { type Gate, type HeaderField, limitedAddress } from 'headgate'
+import { type Eventually, type Gate, type HeaderField, limitedAddress } from 'headgate'
+import type { Outcome } from 'headgate/adapter'
 import { countInFlight } from '../http/count-in-flight.js'
 import { httpRequest } from '../http/http-request.js'
 import { type HttpAnswer, problemAnswer, type Refusal } from '../http/problem.js'
 import type { Serving } from '../serving.js'
 import type { Bounds } from './bounds.js'
+import type { Introduction } from './end-to-end-headers.js'
 import { enforceRequests } from './enforce-requests.js'
 import { createEnterUpstream, type UpstreamPlace, type UpstreamRefusal } from './enter-upstream.js'
-import { forwardedHeaders, originOf } from './forwarded-headers.js'
+import { forwardedHeaders, type Origin, originOf } from './forwarded-headers.js'
 import { denialWords } from './quota-words.js'
 import { refuseRequest } from './refuse-request.js'
 import { requestId } from './request-id.js'
@@ -30,7 +32,7 @@ export interface AdmitOptions {
  */
 export type Admission = Admitted | Refused
 
-export interface Admitted {
+export interface Admitted extends Introduction {
   readonly answer: null
   readonly pool: UpstreamPool
   /** Its place at the upstream. */
@@ -38,9 +40,6 @@ export interface Admitted {
   readonly id: string
   /** The name the client asked for. */
   readonly host: string
-  readonly isPeerTrusted: boolean
-  /** Headers the upstream gets beside those of the client. */
-  readonly introduction: readonly HeaderField[]
   /** Headers the response carries beside those of the upstream. */
   readonly headers: readonly HeaderField[]
   leave(status: number | null): void
@@ -59,8 +58,23 @@ const TOO_MANY_AT_ONCE: Refusal = {
 }
 const NO_ROUTE: Refusal = { status: 404, detail: 'No route is for this host and path.' }
 
+/** A request that is being decided on. */
+interface Entering {
+  readonly req: IncomingMessage
+  /** The name the client asked for. */
+  readonly host: string
+  readonly origin: Origin
+  readonly pool: UpstreamPool | null
+  /** The network that its client is limited by. */
+  readonly address: string | null
+  /** What it has taken so far. */
+  readonly leavers: Refused['leave'][]
+  readonly leave: Refused['leave']
+}
+
 /**
- * Makes the function that decides on a request before anything else is done with it. Null: the client has gone already.
+ * Makes the function that decides on a request before anything else is done with it, at once where that is known in the
+ * process. Null: the client has gone already.
  */
 export function createAdmit({ gate, serving, bounds, log, onNoPlace }: AdmitOptions) {
   const clients = countInFlight(bounds.maxClientRequests)
@@ -71,7 +85,41 @@ export function createAdmit({ gate, serving, bounds, log, onNoPlace }: AdmitOpti
     ...{ gate, log, identify: () => serving().identify, read: httpRequest },
   })
 
-  return async (req: IncomingMessage): Promise<Admission | null> => {
+  function decided(entering: Entering, outcome: Outcome): Admission {
+    const { req, host, origin, pool, address, leavers, leave } = entering
+    if (!outcome.allowed) {
+      const { status, decision } = outcome
+      logDenial(`${address}`, () => denialWords(status, `ip:${address}`, decision))
+      return { answer: outcome, leave }
+    }
+    if (outcome.ended !== null) leavers.push(outcome.ended)
+    if (pool === null) return refused(NO_ROUTE, leave)
+    const place = enterUpstream(pool, req)
+    if ('reason' in place) {
+      onNoPlace?.(place)
+      // It was never asked of the upstream, so it costs its caller nothing.
+      if (outcome.decision !== null) gate.refund(outcome.decision).catch(() => {})
+      return refused(place.refusal, leave)
+    }
+    leavers.push(place.leave)
+    const id = requestId(req, origin)
+    const introduction = forwardedHeaders(origin)
+    introduction.push('X-Request-Id', id)
+    const headers: HeaderField[] = [...outcome.headers, ['X-Request-Id', id]]
+    return {
+      answer: null,
+      pool,
+      place,
+      id,
+      host,
+      isPeerTrusted: origin.isPeerTrusted,
+      introduction,
+      headers,
+      leave,
+    }
+  }
+
+  return (req: IncomingMessage): Eventually<Admission | null> => {
     const objection = refuseRequest(req, bounds.maxHeaders)
     if (objection !== null) return refused(objection)
     const { clientAddress, findRoute } = serving()
@@ -85,42 +133,20 @@ export function createAdmit({ gate, serving, bounds, log, onNoPlace }: AdmitOpti
     const leave: Refused['leave'] = status => {
       for (const leaveOne of leavers) leaveOne(status)
     }
+    const giveUp = (error: unknown): never => {
+      leave(null)
+      throw error
+    }
     try {
       const pool = findRoute(host, req.url as string)
       // From before the decision: another configuration may come while it is waited for.
       if (pool !== null) leavers.push(pool.hold())
-      const outcome = await enforce(req)
-      if (!outcome.allowed) {
-        const { status, decision } = outcome
-        logDenial(`${address}`, () => denialWords(status, `ip:${address}`, decision))
-        return { answer: outcome, leave }
-      }
-      if (outcome.ended !== null) leavers.push(outcome.ended)
-      if (pool === null) return refused(NO_ROUTE, leave)
-      const place = enterUpstream(pool, req)
-      if ('reason' in place) {
-        onNoPlace?.(place)
-        // It was never asked of the upstream, so it costs its caller nothing.
-        if (outcome.decision !== null) gate.refund(outcome.decision).catch(() => {})
-        return refused(place.refusal, leave)
-      }
-      leavers.push(place.leave)
-      const id = requestId(req, origin)
-      const named: HeaderField = ['X-Request-Id', id]
-      return {
-        answer: null,
-        pool,
-        place,
-        id,
-        host,
-        isPeerTrusted: origin.isPeerTrusted,
-        introduction: [...forwardedHeaders(origin, clientAddress.header), named],
-        headers: [...outcome.headers, named],
-        leave,
-      }
+      const entering = { req, host, origin, pool, address, leavers, leave }
+      const outcome = enforce(req)
+      if (!('then' in outcome)) return decided(entering, outcome)
+      return outcome.then(known => decided(entering, known)).catch(giveUp)
     } catch (error) {
-      leave(null)
-      throw error
+      return giveUp(error)
     }
   }
 }

@@ -29,13 +29,24 @@ const NOT_OF_CLIENTS = new Set([...HOP_BY_HOP, ...REPLACED, ...TARGET_CLAIMS])
 const NOT_OF_STRANGERS = new Set([...NOT_OF_CLIENTS, ...ADDRESS_CLAIMS])
 const NOT_OF_UPSTREAMS = new Set(HOP_BY_HOP)
 
+/** The words that go before a client's own. */
+export interface Introduction {
+  /** Names and values in turn. */
+  readonly introduction: readonly string[]
+  /** Whether the connection's peer is a proxy whose word about the client is taken. */
+  readonly isPeerTrusted: boolean
+}
+
 /** The headers a request goes to the upstream with, as a flat list of names and values: ours first. */
 export function requestHeaders(
   req: IncomingMessage,
-  ours: readonly HeaderField[],
-  { isPeerTrusted }: { readonly isPeerTrusted: boolean },
+  host: string,
+  { introduction, isPeerTrusted }: Introduction,
 ): string[] {
-  const headers = flat(ours)
+  const headers = ['Host', host, ...introduction]
+  // The body's length is told in the way it came in; without it the client writes chunks.
+  const length = req.headers['content-length']
+  if (length !== undefined && hasBody(req)) headers.push('Content-Length', length)
   const dropped = isPeerTrusted ? NOT_OF_CLIENTS : NOT_OF_STRANGERS
   const named = namedByConnection(req)
   const { rawHeaders } = req
@@ -61,7 +72,8 @@ export interface AnswerHead {
 /** The headers an upstream's answer goes to the client with. Ours take the place of its own of the same name. */
 export function responseHeaders(answer: AnswerHead, ours: readonly HeaderField[]): string[] {
   const { rawHeaders, status } = answer
-  const headers = flat(ours)
+  const headers: string[] = []
+  for (const [name, value] of ours) headers.push(name, value)
   const named = namedByConnection(answer)
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
     const name = rawHeaders[index] as string
@@ -69,7 +81,7 @@ export function responseHeaders(answer: AnswerHead, ours: readonly HeaderField[]
     if (NOT_OF_UPSTREAMS.has(plain) || named?.includes(plain)) continue
     // Whoever believes it waits for a body that must not come (RFC 9110, 8.6).
     if (status === NO_CONTENT && plain === 'content-length') continue
-    if (ours.some(([own]) => own.length === plain.length && own.toLowerCase() === plain)) continue
+    if (isAmong(ours, plain)) continue
     headers.push(name, rawHeaders[index + 1] as string)
   }
   return headers
@@ -90,8 +102,7 @@ function namedByConnection(message: Pick<IncomingMessage, 'rawHeaders'>): string
   return tokens.length === 0 ? null : tokens.map(plainName)
 }
 
-function flat(fields: readonly HeaderField[]): string[] {
-  const list: string[] = []
-  for (const [name, value] of fields) list.push(name, value)
-  return list
+function isAmong(fields: readonly HeaderField[], plain: string): boolean {
+  for (const [name] of fields) if (name.length === plain.length && name.toLowerCase() === plain) return true
+  return false
 }

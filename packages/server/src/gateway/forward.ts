@@ -1,31 +1,23 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { PassThrough } from 'node:stream'
-import type { HeaderField } from 'headgate'
 import { problemAnswer } from '../http/problem.js'
 import { sendAnswer } from '../http/send-answer.js'
 import { isGone } from '../http/write-head.js'
 import type { UpstreamAttempt } from '../metrics/upstream-counts.js'
+import type { Admitted } from './admit.js'
 import { hasBody, requestHeaders } from './end-to-end-headers.js'
-import { relayAnswer } from './relay-answer.js'
+import { AnswerRelay } from './relay-answer.js'
 import { poolName, type UpstreamPool, type UpstreamServer } from './upstream-pool.js'
 
 /** One request on its way through the gateway. */
 export interface Exchange {
   readonly req: IncomingMessage
   readonly res: ServerResponse
-  /** Headers the upstream gets beside those of the client. */
-  readonly introduction: readonly HeaderField[]
-  /** The name the client asked for. */
-  readonly host: string
-  /** Whether the connection's peer is a proxy whose word about the client is taken. */
-  readonly isPeerTrusted: boolean
-  /** Headers the decision adds to the response. */
-  readonly headers: readonly HeaderField[]
+  readonly admitted: Admitted
 }
 
-/** The way to an upstream. */
-export interface Route {
-  readonly pool: UpstreamPool
+/** Those who are told how requests fare at upstreams. */
+export interface Listeners {
   /** Told when the upstream did not answer; the client gets no more than a status. */
   onFailure(reason: string): void
   /** Told of every attempt, when the upstream has answered or failed. */
@@ -52,21 +44,24 @@ const MOST_TRIES = 3
  * other. The upstream failing before it answers is 502 or 504; after that the client's connection is cut, since a
  * shorter body must not look like a whole one.
  */
-export function forward(exchange: Exchange, route: Route): void {
-  send(exchange, route, [])
+export function forward(exchange: Exchange, listeners: Listeners): void {
+  send(exchange, listeners, [])
 }
 
-function send(exchange: Exchange, route: Route, tried: readonly UpstreamServer[]): void {
-  const { req, res } = exchange
-  const { pool } = route
+function send(exchange: Exchange, listeners: Listeners, tried: readonly UpstreamServer[]): void {
+  const { req, res, admitted } = exchange
+  const { pool, place } = admitted
   // A request that is asked again goes to another server if there is one.
   const server = pool.choose(tried) ?? (tried[0] as UpstreamServer)
   const asked = [...tried, server]
   const body = hasBody(req) ? new PassThrough() : null
   const beganMs = performance.now()
-  const attempted = (status: number | null) =>
-    route.onAttempt?.({ upstream: poolName(pool), status, seconds: (performance.now() - beganMs) / 1000 })
-  const handler = relayAnswer(exchange, {
+  const attempted = (status: number | null) => {
+    place.answered(status)
+    const seconds = (performance.now() - beganMs) / 1000
+    listeners.onAttempt?.({ upstream: poolName(pool), status, seconds })
+  }
+  const relay = new AnswerRelay(exchange, {
     onConnect() {
       // Not before: what was read of it could not be sent to another server.
       if (body !== null) req.pipe(body)
@@ -79,32 +74,25 @@ function send(exchange: Exchange, route: Route, tried: readonly UpstreamServer[]
       if (isGone(res) || res.headersSent) return
       server.health.failed(performance.now())
       attempted(null)
-      if (mayAskAgain(exchange, pool, asked, cause)) send(exchange, route, asked)
-      else fail(exchange, route, server, cause)
+      if (mayAskAgain(req, pool, asked, cause)) send(exchange, listeners, asked)
+      else fail(exchange, listeners, server, cause)
     },
   })
   server.inFlight++
-  const host: HeaderField = ['Host', pool.config.host === 'keep' ? exchange.host : server.upstream.authority]
-  const introduction = [host, ...exchange.introduction, ...lengthOf(req)]
+  const host = pool.config.host === 'keep' ? admitted.host : server.upstream.authority
   server.connections.dispatch(
     {
       path: req.url as string,
       method: req.method as 'GET',
-      headers: requestHeaders(req, introduction, exchange),
+      headers: requestHeaders(req, host, admitted),
       body,
     },
-    handler,
+    relay,
   )
 }
 
-/** The body's length is told in the way it came in; without it the client writes chunks. */
-function lengthOf(req: IncomingMessage): HeaderField[] {
-  const length = req.headers['content-length']
-  return length === undefined || !hasBody(req) ? [] : [['Content-Length', length]]
-}
-
 function mayAskAgain(
-  { req }: Exchange,
+  req: IncomingMessage,
   pool: UpstreamPool,
   asked: readonly UpstreamServer[],
   { code = '', message }: Cause,
@@ -130,13 +118,13 @@ export function explainFailure({ code = '', message }: Cause): {
 }
 
 function fail(
-  { req, res, headers }: Exchange,
-  { onFailure }: Route,
+  { req, res, admitted }: Exchange,
+  { onFailure }: Listeners,
   { upstream }: UpstreamServer,
   cause: Cause,
 ): void {
   const { status, what } = explainFailure(cause)
   const reason = cause.code === undefined || cause.code === 'UNSENDABLE' ? cause.message : cause.code
   onFailure(`${status}: upstream ${upstream.origin} ${what} (${reason})`)
-  sendAnswer(req, res, problemAnswer({ status, detail: `The upstream ${what}.`, headers }))
+  sendAnswer(req, res, problemAnswer({ status, detail: `The upstream ${what}.`, headers: admitted.headers }))
 }

@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage } from 'node:http'
 import { isIPv6 } from 'node:net'
-import type { ClientAddress, HeaderField } from 'headgate'
+import type { ClientAddress } from 'headgate'
 import { headerValues } from '../http/raw-headers.js'
 import { HOST } from './refuse-request.js'
 
@@ -18,6 +18,8 @@ export interface Origin {
   readonly proto: string
   /** The name the client asked for. */
   readonly host: string
+  /** The header in which the proxies in front tell it. */
+  readonly header: ClientAddress['header']
 }
 
 const PROTO = /^(?:https?|wss?)$/
@@ -25,12 +27,13 @@ const PROTO = /^(?:https?|wss?)$/
 /** Null for a request whose client has gone already. */
 export function originOf(req: IncomingMessage, clientAddress: ClientAddress, host: string): Origin | null {
   const peer = req.socket.remoteAddress
+  const { header } = clientAddress
   const isPeerTrusted = clientAddress.readsHeader && clientAddress.trusts(peer)
-  const forwarded = isPeerTrusted ? headerValues(req, clientAddress.header) : []
+  const forwarded = isPeerTrusted ? headerValues(req, header) : []
   const path = clientAddress.path(peer, forwarded)
   if (path === null) return null
   const own = 'encrypted' in req.socket && req.socket.encrypted ? 'https' : 'http'
-  if (!isPeerTrusted) return { path, isPeerTrusted, proto: own, host }
+  if (!isPeerTrusted) return { path, isPeerTrusted, proto: own, host, header }
   const proto = headerValues(req, 'x-forwarded-proto')
   const given = headerValues(req, 'x-forwarded-host')
   return {
@@ -38,20 +41,17 @@ export function originOf(req: IncomingMessage, clientAddress: ClientAddress, hos
     isPeerTrusted,
     proto: proto.length === 1 && PROTO.test(proto[0] as string) ? (proto[0] as string) : own,
     host: given.length === 1 && HOST.test(given[0] as string) ? (given[0] as string) : host,
+    header,
   }
 }
 
-/** `Forwarded` only where the proxies in front speak it: others need not read two headers that say the same. */
-export function forwardedHeaders(
-  { path, proto, host }: Origin,
-  header: ClientAddress['header'],
-): HeaderField[] {
-  const fields: HeaderField[] = [
-    ['X-Forwarded-For', path.join(', ')],
-    ['X-Forwarded-Proto', proto],
-    ['X-Forwarded-Host', host],
-  ]
-  if (header === 'forwarded') fields.push(['Forwarded', forwardedList(path, proto, host)])
+/**
+ * Names and values in turn. `Forwarded` only where the proxies in front speak it: others need not read two headers that
+ * say the same.
+ */
+export function forwardedHeaders({ path, proto, host, header }: Origin): string[] {
+  const fields = ['X-Forwarded-For', path.join(', '), 'X-Forwarded-Proto', proto, 'X-Forwarded-Host', host]
+  if (header === 'forwarded') fields.push('Forwarded', forwardedList(path, proto, host))
   return fields
 }
 

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Http2Server } from 'node:http2'
 import type { Socket } from 'node:net'
-import { limitedAddress, peerAddress } from 'headgate'
+import { type Eventually, limitedAddress, peerAddress } from 'headgate'
 import { printable } from 'headgate/config'
 import { boundConnections } from '../http/bound-connections.js'
 import { partWith } from '../http/part-with.js'
@@ -10,7 +10,7 @@ import { sendAnswer } from '../http/send-answer.js'
 import { isGone } from '../http/write-head.js'
 import { type Admission, type AdmitOptions, createAdmit } from './admit.js'
 import { type Bounds, DEFAULT_BOUNDS } from './bounds.js'
-import { forward, type Route } from './forward.js'
+import { forward, type Listeners } from './forward.js'
 import { createHttp2Front } from './http2-front.js'
 import { isWebSocket } from './is-web-socket.js'
 import { refuseUpgrade } from './refuse-request.js'
@@ -34,7 +34,7 @@ export interface GatewayOptions extends Omit<AdmitOptions, 'bounds'> {
   /** Told of every request when it has ended. */
   readonly onAccess?: ((entry: AccessEntry) => void) | undefined
   /** Told of every attempt to have a request answered by an upstream. */
-  readonly onAttempt?: Route['onAttempt']
+  readonly onAttempt?: Listeners['onAttempt']
   /** Those that are left out are `DEFAULT_BOUNDS`. */
   readonly bounds?: Partial<Bounds>
 }
@@ -76,30 +76,34 @@ export function createGateway(options: GatewayOptions): Gateway {
     logFault('gateway', () => `request failed: ${cause}`, { level: 'error', cause, consequence: '500' })
   }
 
-  async function handle(req: IncomingMessage, res: ServerResponse): Promise<void> {
+  const listeners: Listeners = { onFailure, onAttempt }
+
+  function handle(req: IncomingMessage, res: ServerResponse): Eventually<void> {
     // Behind an offer of another protocol may stand bytes of that protocol.
     if (req.headers.upgrade !== undefined && req.httpVersionMajor === 1) res.shouldKeepAlive = false
     const beganMs = onAccess === undefined ? 0 : performance.now()
-    const admission = await admit(req)
+    const admission = admit(req)
+    if (admission !== null && 'then' in admission)
+      return admission.then(known => proceed(req, res, known, beganMs))
+    proceed(req, res, admission, beganMs)
+  }
+
+  function proceed(
+    req: IncomingMessage,
+    res: ServerResponse,
+    admission: Admission | null,
+    beganMs: number,
+  ): void {
     // The client has already gone.
     if (admission === null) return void req.socket.destroy()
-    if (isGone(res)) return admission.leave(null)
-    res.once('close', () => admission.leave(res.headersSent ? res.statusCode : null))
-    if (onAccess !== undefined)
-      res.once('close', () => onAccess(accessEntry(req, res.statusCode, admission, beganMs)))
-    if (admission.answer !== null) return sendAnswer(req, res, admission.answer)
+    if (isGone(res)) return void admission.leave(null)
+    res.once('close', () => {
+      admission.leave(res.headersSent ? res.statusCode : null)
+      onAccess?.(accessEntry(req, res.statusCode, admission, beganMs))
+    })
+    if (admission.answer !== null) return void sendAnswer(req, res, admission.answer)
     if (req.httpVersion === '1.1' && req.headers.expect !== undefined) res.writeContinue()
-    const { pool, place } = admission
-    forward(
-      { req, res, ...admission },
-      {
-        ...{ pool, onFailure },
-        onAttempt(attempt) {
-          place.answered(attempt.status)
-          onAttempt?.(attempt)
-        },
-      },
-    )
+    forward({ req, res, admitted: admission }, listeners)
   }
 
   async function upgrade(req: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
@@ -129,11 +133,16 @@ export function createGateway(options: GatewayOptions): Gateway {
     serving().clientAddress.trusts(remoteAddress) ? null : limitedAddress(remoteAddress)
   const connections = boundConnections(server, bounds, whose)
   const serve = (req: IncomingMessage, res: ServerResponse) => {
-    handle(req, res).catch(error => {
+    const answerFault = (error: unknown) => {
       onFault(error)
       if (res.headersSent) res.destroy()
       else sendAnswer(req, res, FAILED)
-    })
+    }
+    try {
+      handle(req, res)?.catch(answerFault)
+    } catch (error) {
+      answerFault(error)
+    }
   }
   const onRequest = connections.bound(serve)
   server.on('request', onRequest).on('checkContinue', onRequest).on('checkExpectation', onRequest)

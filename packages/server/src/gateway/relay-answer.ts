@@ -17,6 +17,8 @@ export interface Progress {
 
 const BODILESS = [204, 304]
 const LENGTH_MISMATCH = 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH'
+/** Above this, copying a body costs more than writing it beside its head. */
+const MOST_HELD_BYTES = 8_192
 
 /** An answer of the upstream that two clients could read in two ways. */
 class UnsendableError extends Error {
@@ -26,69 +28,107 @@ class UnsendableError extends Error {
 /**
  * Writes what the upstream answers to the client, no faster than that reads. A client that leaves ends the request to
  * the upstream; an answer that breaks off breaks the client's connection.
+ *
+ * Most answers are small and come whole. Their body is held until the upstream's bytes are read to their end, and goes
+ * out in one piece with the head; what has not ended by then is passed on as it comes.
  */
-export function relayAnswer({ req, res, headers }: Exchange, progress: Progress): Dispatcher.DispatchHandler {
-  let abort: ((cause?: Error) => void) | null = null
-  let isBodiless = false
-  let isOver = false
+export class AnswerRelay implements Dispatcher.DispatchHandler {
+  private abort: ((cause?: Error) => void) | null = null
+  private resume: (() => void) | null = null
+  private held: Buffer | null = null
+  private isFlowing = false
+  private isBodiless = false
+  private isOver = false
+
+  constructor(
+    private readonly exchange: Exchange,
+    private readonly progress: Progress,
+  ) {
+    exchange.res.on('close', this.onClose)
+  }
 
   // Also while there is no connection yet: then it is given up as soon as there is one.
-  const leave = () => abort?.(new Error('the client has left'))
-  const onDrain = () => resume?.()
-  let resume: (() => void) | null = null
-  res.once('close', leave)
-  const end = (cause: Cause | null) => {
-    if (isOver) return
-    isOver = true
-    res.off('close', leave).off('drain', onDrain)
-    progress.onEnd(cause)
+  private readonly onClose = () => this.abort?.(new Error('the client has left'))
+
+  onConnect(abort: (cause?: Error) => void): void {
+    if (isGone(this.exchange.res)) return void abort(new Error('the client has left'))
+    this.abort = abort
+    this.progress.onConnect()
   }
 
-  return {
-    onConnect(given) {
-      if (isGone(res)) return given(new Error('the client has left'))
-      abort = given
-      progress.onConnect()
-    },
-    onHeaders(status, rawHeaders, given, reason) {
-      if (status >= 100 && status < 200) return true
-      isBodiless = BODILESS.includes(status)
-      resume = given
-      const answer: AnswerHead = {
-        status,
-        reason,
-        rawHeaders: rawHeaders.map(text => text.toString('latin1')),
-      }
-      const objection = refuseAnswer(answer)
-      if (objection !== null) throw new UnsendableError(objection)
-      // Answered by ourselves meanwhile, because the rest of the body came too slowly.
-      if (res.headersSent) throw new Error('answered already')
-      progress.onAnswer(status)
-      writeHead(res, status, reason, responseHeaders(answer, headers))
-      res.on('drain', onDrain)
+  onHeaders(status: number, raw: Buffer[], resume: () => void, reason: string): boolean {
+    if (status >= 100 && status < 200) return true
+    const { res, admitted } = this.exchange
+    this.isBodiless = BODILESS.includes(status)
+    this.resume = resume
+    const answer: AnswerHead = { status, reason, rawHeaders: raw.map(text => text.toString('latin1')) }
+    const objection = refuseAnswer(answer)
+    if (objection !== null) throw new UnsendableError(objection)
+    // Answered by ourselves meanwhile, because the rest of the body came too slowly.
+    if (res.headersSent) throw new Error('answered already')
+    this.progress.onAnswer(status)
+    writeHead(res, status, reason, responseHeaders(answer, admitted.headers))
+    process.nextTick(flow, this)
+    return true
+  }
+
+  onData(chunk: Buffer): boolean {
+    const { res } = this.exchange
+    if (!this.isFlowing && this.held === null && chunk.length <= MOST_HELD_BYTES) {
+      this.held = chunk
       return true
-    },
-    onData(chunk) {
-      return res.write(chunk)
-    },
-    onComplete: complete,
-    onError(cause) {
-      // A length beside no body is what a body would have had; undici misses it.
-      if (isBodiless && res.headersSent && (cause as Cause).code === LENGTH_MISMATCH) return complete(null)
-      if (res.headersSent && !res.writableEnded) res.destroy()
-      end(cause)
-    },
+    }
+    this.flow()
+    if (res.write(chunk)) return true
+    res.once('drain', this.resume as () => void)
+    return false
   }
 
-  function complete(trailers: readonly (string | Buffer)[] | null): void {
+  onComplete(trailers: readonly (string | Buffer)[] | null): void {
+    const { req, res } = this.exchange
     if (trailers !== null && trailers.length > 0)
       res.addTrailers(isHttp2(res) ? Object.fromEntries(pairs(trailers)) : pairs(trailers))
-    res.end()
+    // Node joins the head with text alone; a buffer would be a second piece.
+    if (this.held === null) res.end()
+    else res.end(this.held.toString('latin1'), 'latin1')
+    this.held = null
     // Answered before it had the whole body. The rest is of no use to anybody.
     if (!req.complete && !req.destroyed)
       drain(req, () => (isHttp2(res) ? req.destroy() : req.socket.destroySoon()))
-    end(null)
+    this.end(null)
   }
+
+  onError(cause: Cause): void {
+    const { res } = this.exchange
+    // A length beside no body is what a body would have had; undici misses it.
+    if (this.isBodiless && res.headersSent && cause.code === LENGTH_MISMATCH)
+      return void this.onComplete(null)
+    if (res.headersSent && !res.writableEnded) res.destroy()
+    this.end(cause)
+  }
+
+  /** Passes on what has come so far, and from here on what comes: somebody may be waiting for the head of a stream. */
+  flow(): void {
+    if (this.isFlowing || this.isOver) return
+    const { res } = this.exchange
+    this.isFlowing = true
+    if (this.held !== null) res.write(this.held)
+    else if (!isHttp2(res)) res.flushHeaders()
+    this.held = null
+  }
+
+  private end(cause: Cause | null): void {
+    if (this.isOver) return
+    this.isOver = true
+    const { res } = this.exchange
+    res.off('close', this.onClose)
+    if (this.resume !== null) res.off('drain', this.resume)
+    this.progress.onEnd(cause)
+  }
+}
+
+function flow(relay: AnswerRelay): void {
+  relay.flow()
 }
 
 function pairs(list: readonly (string | Buffer)[]): [string, string][] {

@@ -33,7 +33,7 @@ export function openTunnel(
   admitted: Admitted,
   onFailure: (reason: string) => void,
 ): void {
-  const { pool, headers, introduction } = admitted
+  const { pool, headers } = admitted
   if (head.length > 0) return void refuse(EARLY)
   const server = pool.choose([])
   if (server === null) return void socket.destroy()
@@ -97,7 +97,7 @@ export function openTunnel(
       refuse({ status, detail: `The upstream ${what}.` })
     },
   }
-  const fields = requestHeaders(req, [['Host', host], ...introduction], admitted)
+  const fields = requestHeaders(req, host, admitted)
   server.connections.dispatch(
     { path: req.url as string, method: 'GET', headers: fields, upgrade: 'websocket' },
     handler,

@@ -4,36 +4,48 @@ import type { IncomingMessage } from 'node:http'
  * Headers as they came. The parsed `headers` join or drop duplicates, and with them the difference between one `Host`
  * and two.
  */
+type WithHeaders = Pick<IncomingMessage, 'rawHeaders'>
+
+/** Most headers that are asked for are not there, and a request is asked for a dozen. */
+const NONE: readonly string[] = Object.freeze([])
 
 /** Every value of a header, in order. `name` is in lower case. */
-export function headerValues({ rawHeaders }: Pick<IncomingMessage, 'rawHeaders'>, name: string): string[] {
-  const values: string[] = []
-  for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
-    const key = rawHeaders[index] as string
-    if (key.length === name.length && key.toLowerCase() === name) values.push(rawHeaders[index + 1] as string)
-  }
-  return values
+export function headerValues(message: WithHeaders, name: string): readonly string[] {
+  return valuesOf(message, name, lowerCase)
 }
 
 /** The members of a comma-separated header, in lower case. */
-export function headerTokens(message: Pick<IncomingMessage, 'rawHeaders'>, name: string): string[] {
-  return headerValues(message, name)
+export function headerTokens(message: WithHeaders, name: string): readonly string[] {
+  const values = headerValues(message, name)
+  if (values.length === 0) return NONE
+  return values
     .flatMap(value => value.split(','))
     .map(token => token.trim().toLowerCase())
     .filter(token => token !== '')
 }
 
 /** Every value of a header that servers may take for `name`, in order. */
-export function similarHeaderValues(
-  { rawHeaders }: Pick<IncomingMessage, 'rawHeaders'>,
+export function similarHeaderValues(message: WithHeaders, name: string): readonly string[] {
+  return valuesOf(message, name, plainName)
+}
+
+function valuesOf(
+  { rawHeaders }: WithHeaders,
   name: string,
-): string[] {
-  const values: string[] = []
+  spelling: (key: string) => string,
+): readonly string[] {
+  let values: string[] | null = null
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
     const key = rawHeaders[index] as string
-    if (key.length === name.length && plainName(key) === name) values.push(rawHeaders[index + 1] as string)
+    if (key.length !== name.length || spelling(key) !== name) continue
+    values ??= []
+    values.push(rawHeaders[index + 1] as string)
   }
-  return values
+  return values ?? NONE
+}
+
+function lowerCase(name: string): string {
+  return name.toLowerCase()
 }
 
 const PLAIN = /^[a-z0-9-]+$/
