@@ -172,6 +172,14 @@ describe('tiers', () => {
       ['user:42 global api.log-1m 100'],
     ])
   })
+
+  it('a policy of the caller’s own goes before the rules for callers of its type', () => {
+    const subjects = new Map([['user:42', { policy: 'api' }]])
+    const users = ruleOf({ name: 'users', match: { subjects: ['user'] }, charge: { policy: 'login' } })
+    const config = { policies: POLICIES, subjects, rules: [users] }
+    expect(asked(config, { subjects: ['user:42'] })).toEqual([['user:42 global api.log-1m 100']])
+    expect(asked(config, { subjects: ['user:7'] })).toEqual([['user:7 global login.log-1m 5']])
+  })
 })
 
 describe('levels', () => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Breaker, type BreakerState, createBreaker, type Pass } from './breaker.js'
+import { type Breaker, type BreakerState, createBreaker, type Evidence, type Pass } from './breaker.js'
 
 const OPTIONS = { failures: 5, silenceMs: 100, probeAfterMs: 500, quickMs: 15 }
 const CALM_MS = 10_000
@@ -9,7 +9,6 @@ const CALM_MS = 10_000
 interface Model {
   nowMs: number
   state: BreakerState
-  /** Outcomes of the calls begun since the last change of state. */
   /** When the calls that failed in a row were made, the earliest failure first. */
   failedInARow: number[]
   lastFailedAtMs: number
@@ -222,6 +221,71 @@ describe('the breaker', () => {
     const passes = Array.from({ length: 50 }, () => breaker.enter(0) as Pass)
     for (const [index, pass] of passes.entries()) breaker.failed(pass, index, 'refused')
     expect(breaker.probeAtMs).toBe(4 + 500)
+  })
+
+  /** Five calls in a row, the first made at `fromMs`, all silent until `toMs`. Returns the breaker and why it opened. */
+  function silentFor(fromMs: number, toMs: number): { breaker: Breaker; because: Evidence | null } {
+    let because: Evidence | null = null
+    const breaker = createBreaker(
+      OPTIONS,
+      () => 1,
+      (_, evidence) => {
+        because = evidence
+      },
+    )
+    const passes = Array.from({ length: 5 }, (_, nth) => breaker.enter(fromMs + nth) as Pass)
+    for (const pass of passes) breaker.failed(pass, toMs, 'silent')
+    return { breaker, because }
+  }
+
+  it('the breaker opens for a silence that has lasted, to the millisecond and at any time, and says for how long', () => {
+    expect(silentFor(7_000, 7_000 + OPTIONS.silenceMs - 1).breaker.state).toBe('closed')
+    const { breaker, because } = silentFor(7_000, 7_000 + OPTIONS.silenceMs)
+    expect(breaker.state).toBe('open')
+    expect(because).toEqual({ calls: 5, withinMs: OPTIONS.silenceMs, failure: 'silent' })
+  })
+
+  it('the breaker lets the next call try a node under suspicion when the one before failed or was not made', () => {
+    const { breaker } = silentFor(0, 30)
+    const first = breaker.enter(31) as Pass
+    breaker.withdrawn(first)
+    const second = breaker.enter(32) as Pass
+    // Nobody waits for the first any more: what comes of it says nothing about the second.
+    breaker.withdrawn(first)
+    expect(breaker.enter(33)).toBeNull()
+    breaker.failed(second, 62, 'silent')
+    expect(breaker.enter(63)).not.toBeNull()
+    expect(breaker.enter(63)).toBeNull()
+  })
+
+  it('the breaker lets everybody try a node whose last failure is as old as a silence that counts', () => {
+    const { breaker } = silentFor(0, 30)
+    const lastMs = 30 + OPTIONS.silenceMs
+    expect(breaker.enter(lastMs - 1)).not.toBeNull()
+    expect(breaker.enter(lastMs - 1)).toBeNull()
+    expect([breaker.enter(lastMs), breaker.enter(lastMs)]).not.toContain(null)
+  })
+
+  /** A breaker that closed at 500 ms and opened again at `againMs`, after a probe that was answered within `tookMs`. */
+  function probedAgain(againMs: number, tookMs: number, probedMs = againMs + 500): BreakerState {
+    const breaker = createBreaker(OPTIONS, () => 1)
+    const refuse = (nowMs: number): void => {
+      for (let time = 0; time < 5; time++) breaker.failed(breaker.enter(nowMs) as Pass, nowMs, 'refused')
+    }
+    refuse(0)
+    breaker.probeSucceeded(breaker.enterProbe(500) as Pass, 500, 2)
+    refuse(againMs)
+    breaker.probeSucceeded(breaker.enterProbe(probedMs) as Pass, probedMs, tookMs)
+    return breaker.state
+  }
+
+  it('the breaker that opened again within ten seconds closes for a quick answer, or when they are over', () => {
+    const { quickMs } = OPTIONS
+    expect(probedAgain(2_000, quickMs)).toBe('closed')
+    expect(probedAgain(2_000, quickMs + 1)).toBe('open')
+    expect(probedAgain(2_000, quickMs + 1, 500 + CALM_MS - 1)).toBe('open')
+    expect(probedAgain(2_000, quickMs + 1, 500 + CALM_MS)).toBe('closed')
+    expect(probedAgain(500 + CALM_MS, quickMs + 1)).toBe('closed')
   })
 
   /** A node that pauses while calls are made every `everyMs`: each is given up after 30 ms. Returns when it opened. */
