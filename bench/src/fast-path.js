@@ -32,13 +32,7 @@ const TRICKS = [
   {
     trick: 'a question of one check as one object',
     workload: costOfTwo,
-    changes: [
-      {
-        file: 'limiter/named-policies.js',
-        from: 'limits.length === 1 && also',
-        to: 'limits.length === -1 && also',
-      },
-    ],
+    changes: [{ file: 'policy/question-of.js', from: 'if (!isSingle ||', to: 'if (true ||' }],
   },
   {
     trick: 'wait, charge, remaining and reset in one pass',
@@ -72,20 +66,15 @@ const TRICKS = [
     ],
   },
   {
-    trick: 'a lane for one unit, to a remote store',
+    trick: 'one unit asked for without being resolved',
     workload: remote,
     changes: [
       {
         file: 'fast-path/single-limit-policy.js',
-        from: 'asked?.lane.isFor(subject)',
-        to: 'false && asked?.lane.isFor(subject)',
+        from: '!this.isOwnName(subject)',
+        to: 'this.isOwnName(subject) || true',
       },
     ],
-  },
-  {
-    trick: 'keys of plain subjects in three pieces',
-    workload: remote,
-    changes: [{ file: 'fast-path/plain-key.js', from: "scope !== 'global'", to: "scope !== ''" }],
   },
 ]
 

@@ -1,8 +1,5 @@
-import type { DecisionContext } from '../decision/decision.js'
-import type { Recorder } from '../observe/statistics/recorder.js'
 import type { Policy } from '../policy/policies.js'
-import type { Stage } from '../store/stage.js'
-import { type IsOwnName, SingleLimitPolicy } from './single-limit-policy.js'
+import { type IsOwnName, SingleLimitPolicy, type UnitDoor } from './single-limit-policy.js'
 
 /** An ask that can be nothing but the name of a policy. */
 interface NamedAsk {
@@ -20,20 +17,9 @@ export class SingleLimitPolicies {
   private lastName: string | undefined
   private lastPolicy: SingleLimitPolicy | undefined
 
-  constructor(
-    policies: ReadonlyMap<string, Policy>,
-    stage: Stage,
-    context: DecisionContext,
-    recorder: Recorder | null,
-    isOwnName: IsOwnName,
-  ) {
+  constructor(policies: ReadonlyMap<string, Policy>, door: UnitDoor, isOwnName: IsOwnName) {
     for (const [name, policy] of policies) {
-      const [only, more] = policy.limits
-      if (only === undefined || more !== undefined) continue
-      const oneUnit = stage.oneUnit?.(only.name, only.limit, isOwnName)
-      const counted = recorder?.plain(policy, context.source) ?? null
-      if (oneUnit !== undefined)
-        this.byName.set(name, new SingleLimitPolicy(policy, oneUnit, context, counted))
+      if (policy.limits.length === 1) this.byName.set(name, new SingleLimitPolicy(policy, door, isOwnName))
     }
   }
 

@@ -3,10 +3,12 @@
 import { Decision, type DecisionContext } from '../decision/decision.js'
 import { toMs, toWaitMs } from '../decision/verdicts.js'
 import { Admission } from '../engine/algorithm.js'
-import type { PlainRecorder } from '../observe/statistics/recorder.js'
-import type { Policy } from '../policy/policies.js'
+import type { Question } from '../engine/question.js'
+import type { PlainRecorder, Recorder } from '../observe/statistics/recorder.js'
+import type { DecidedPolicy, NamedLimit, Policy } from '../policy/policies.js'
+import type { Action, Stage } from '../store/stage.js'
 import type { KeptDenial } from './kept-denial.js'
-import { AskedUnit, type UnitLane, type UnitPolicy } from './unit-lane.js'
+import { SingleQuestion } from './single-question.js'
 
 /** One unit of a limit, asked by the text of a subject. */
 export interface OneUnit {
@@ -15,36 +17,54 @@ export interface OneUnit {
    * tell from the text alone: then the question has to be asked in full.
    */
   take(subject: string, admission: Admission): KeptDenial | boolean
-  /** The way to ask for what `take` cannot tell, where it is shorter than asking in full. */
-  readonly lane?: UnitLane | undefined
 }
+
+/** Stages that know nothing of a unit before it is asked for. */
+const UNKNOWN: OneUnit = { take: () => false }
 
 /** Whether a text names its subject as it stands: nothing in it has to be hashed or spelled differently. */
 export type IsOwnName = (text: string) => boolean
 
+/** The front door as a policy of one limit needs it. */
+export interface UnitDoor {
+  readonly stage: Stage
+  readonly context: DecisionContext
+  /** Where decisions are counted; null where they are not. */
+  readonly recorder: Recorder | null
+  ask(
+    action: Action,
+    asked: {
+      readonly question: Question
+      readonly policy: Policy | DecidedPolicy
+      readonly cost: number
+    },
+  ): Decision | Promise<Decision>
+}
+
 /**
- * A policy of one limit, asked for one unit: by far the commonest question. Nothing is made for it but the decision,
- * and in a flood not even that.
+ * A policy of one limit, asked for one unit: by far the commonest question. Where the stage can tell, nothing is made for
+ * it but the decision, and in a flood not even that. Where it cannot, the question is asked without being resolved again.
  */
 export class SingleLimitPolicy {
   private readonly admission = new Admission()
-  /** Null where a unit has to be asked for in full. */
-  private readonly asked: UnitPolicy | null
+  private readonly only: NamedLimit
+  private readonly oneUnit: OneUnit
+  private readonly context: DecisionContext
+  private readonly recorder: PlainRecorder | null
 
   constructor(
-    private readonly policy: Policy,
-    private readonly oneUnit: OneUnit,
-    private readonly context: DecisionContext,
-    /** Where its decisions are counted; null where they are not. */
-    private readonly recorder: PlainRecorder | null = null,
+    private readonly policy: Policy | DecidedPolicy,
+    private readonly door: UnitDoor,
+    private readonly isOwnName: IsOwnName,
   ) {
-    const [only] = policy.limits
-    const { lane } = oneUnit
-    const shared = { policy, context, recorder: recorder?.recorder ?? null }
-    this.asked = lane === undefined || only === undefined ? null : { ...only, ...shared, lane }
+    const { stage, context, recorder } = door
+    this.only = policy.limits[0] as NamedLimit
+    this.oneUnit = stage.oneUnit?.(this.only.name, this.only.limit, isOwnName) ?? UNKNOWN
+    this.context = context
+    this.recorder = recorder?.plain(policy, context.source) ?? null
   }
 
-  /** Null, with nothing changed, where the question has to be asked in full. */
+  /** Null, with nothing changed, where the request has to be resolved. */
   check(subject: string): Promise<Decision> | null {
     const known = this.take(subject)
     if (known === false) return promised(this.ask(subject))
@@ -59,8 +79,10 @@ export class SingleLimitPolicy {
   }
 
   private ask(subject: string): Decision | Promise<Decision> | null {
-    const { asked } = this
-    return asked?.lane.isFor(subject) ? new AskedUnit(subject, asked).ask() : null
+    if (!this.isOwnName(subject)) return null
+    const { policy, only } = this
+    const question = new SingleQuestion(subject, 'global', only.name, only.limit, 1)
+    return this.door.ask('decide', { question, policy, cost: 1 })
   }
 
   private take(subject: string): KeptDenial | boolean {

@@ -3,8 +3,6 @@
  * limit to ask one unit of. It needs no question, only the policy that answers it, and that is the same for all
  * callers.
  */
-import type { DecisionContext } from '../decision/decision.js'
-import type { Recorder } from '../observe/statistics/recorder.js'
 import type { ActiveConfig } from '../policy/active-config.js'
 import type { Asked } from '../policy/candidates.js'
 import type { RuleConfig } from '../policy/config.js'
@@ -17,10 +15,9 @@ import { plainPath } from '../policy/path-readings.js'
 import type { DecidedPolicy } from '../policy/policies.js'
 import type { RequestFacts } from '../policy/request-facts.js'
 import { BoundedMap } from '../store/bounded-map.js'
-import type { Stage } from '../store/stage.js'
 import { isIPv6Caller } from '../subject/ip-network.js'
 import type { SubjectNamer } from '../subject/subject.js'
-import { SingleLimitPolicy } from './single-limit-policy.js'
+import { SingleLimitPolicy, type UnitDoor } from './single-limit-policy.js'
 
 /** Every way to read `/`: to some servers its one segment is an empty parameter. */
 const ROOT: readonly PathView[] = [
@@ -70,14 +67,13 @@ export class SingleLimitRequests {
 
   constructor(
     private readonly active: ActiveConfig,
-    private readonly stage: Stage,
-    private readonly context: DecisionContext & { readonly recorder: Recorder | null },
+    private readonly door: UnitDoor,
     private readonly nameSubject: SubjectNamer,
   ) {
     const { control, config, hasCapitals } = active
     const isOn = control.enabled && control.multiplier > 0
     // A pattern with a capital leads servers to different rules, also from a path that has none.
-    this.isPossible = isOn && !hasCapitals && config.levels === 'most-specific' && stage.oneUnit !== undefined
+    this.isPossible = isOn && !hasCapitals && config.levels === 'most-specific'
   }
 
   /** The policy that decides a request; null for one that has to be resolved in full. */
@@ -122,7 +118,9 @@ export class SingleLimitRequests {
     if (isIPv6Caller(subject)) return true
     if (subjects.size === 0 && overrides.size === 0) return false
     if (!this.nameSubject.isOwnName(subject) || subjects.has(subject)) return true
-    return overrides.size > 0 && overrides.find(targetKey({ subject }), this.context.clock.nowUs()) !== null
+    return (
+      overrides.size > 0 && overrides.find(targetKey({ subject }), this.door.context.clock.nowUs()) !== null
+    )
   }
 
   /** The rule of the route, or null; undefined where more than a rule speaks. */
@@ -133,7 +131,8 @@ export class SingleLimitRequests {
     if (isSkipped(this.active, view, asked.method)) return undefined
     if (view !== null && !costs.isEmpty && costs.find(view, asked) !== null) return undefined
     if (rule === null || overrides.size === 0) return rule
-    const isOverridden = overrides.find(targetKey({ rule: rule.name }), this.context.clock.nowUs()) !== null
+    const isOverridden =
+      overrides.find(targetKey({ rule: rule.name }), this.door.context.clock.nowUs()) !== null
     return isOverridden ? undefined : rule
   }
 
@@ -158,16 +157,13 @@ export class SingleLimitRequests {
   }
 
   private makePolicy(rule: RuleConfig | null, asked: Asked): SingleLimitPolicy | null {
-    const { active, context, nameSubject } = this
-    const nowUs = context.clock.nowUs()
+    const { active, door, nameSubject } = this
+    const nowUs = door.context.clock.nowUs()
     const caller = findCaller(active, { subjects: [], tier: asked.tier }, nowUs)
     const level =
       rule === null ? callerLevel(active, asked, caller, nowUs) : routeLevel(active, rule, caller, nowUs)
+    if (!asksOneUnit(level)) return null
     const { name, limits } = level.configured.policy
-    const [only] = limits
-    if (only === undefined || !asksOneUnit(level)) return null
-    const oneUnit = this.stage.oneUnit?.(only.name, only.limit, nameSubject.isOwnName)
-    if (oneUnit === undefined) return null
     const { headers, refundIf } = level
     const decided: DecidedPolicy = {
       name,
@@ -178,8 +174,7 @@ export class SingleLimitRequests {
       headers,
       refundIf,
     }
-    const recorder = context.recorder?.plain(decided, context.source) ?? null
-    return new SingleLimitPolicy(decided, oneUnit, context, recorder)
+    return new SingleLimitPolicy(decided, door, nameSubject.isOwnName)
   }
 }
 

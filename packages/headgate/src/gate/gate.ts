@@ -126,8 +126,7 @@ export function createGate(options: GateOptions): Gate {
     store,
     clock,
     overrides,
-    singleLimits: (active, nameSubject) =>
-      new SingleLimitRequests(active, stage, { ...context, recorder }, nameSubject),
+    singleLimits: (active, nameSubject) => new SingleLimitRequests(active, door, nameSubject),
     warn,
     refuse: callers.refuseUnusable,
     onReload({ rules }) {

@@ -14,6 +14,7 @@ import type { Recorder } from '../observe/statistics/recorder.js'
 import type { Statistics } from '../observe/statistics/statistics.js'
 import type { DecidedPolicy, Policy } from '../policy/policies.js'
 import { memoryStore } from '../store/memory/memory-store.js'
+import { singleCheckOf } from '../store/question-checks.js'
 import { type Action, type Stage, toStage } from '../store/stage.js'
 import type { Store } from '../store/store.js'
 import { type Clock, systemClock, systemTimers, type Timers } from '../time/clock.js'
@@ -58,6 +59,8 @@ export interface FrontDoor {
   readonly recorder: Recorder | null
   readonly statistics: Statistics | undefined
   through<First, Second>(way: Way<First, Second>): Decisions<First, Second>
+  /** Asks what was resolved already. */
+  ask(action: Action, resolved: Resolved): Decision | Promise<Decision>
   /** The queue of callers who would rather wait than be denied. */
   readonly turns: Turns
   refund(decision: Decision, units?: number): Promise<number>
@@ -149,6 +152,7 @@ export function createFrontDoor(options: FrontDoorOptions): FrontDoor {
     recorder,
     statistics,
     through,
+    ask,
     turns,
     async refund(decision, units) {
       refuseClosed()
@@ -180,6 +184,8 @@ function storeOf({ store, clock }: FrontDoorOptions): Store {
 const NOBODY_ASKED: Answer = { charged: 0, verdicts: [[]], shadow: [], source: 'none' }
 
 /** Whether nothing limits the request: then nobody is asked. */
-function asksNothing({ alternatives, shadow }: Question): boolean {
+function asksNothing(question: Question): boolean {
+  if (singleCheckOf(question) !== null) return false
+  const { alternatives, shadow } = question
   return shadow.length === 0 && alternatives.some(checks => checks.length === 0)
 }

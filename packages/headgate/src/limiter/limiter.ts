@@ -130,10 +130,9 @@ export function createLimiter<
   const emit = emitterOf<DecisionEvent>(options.onEvent)
   const { store, clock, timers, statistics } = options
   const door = createFrontDoor({ store, clock, timers, statistics, emit })
-  const { stage, context, recorder } = door
+  const { stage } = door
   const budgets = new Ipv6Budgets(options.subject?.ipv6Networks)
-  const { isOwnName } = nameSubject
-  const singleLimits = new SingleLimitPolicies(named.policies, stage, context, recorder, isOwnName)
+  const singleLimits = new SingleLimitPolicies(named.policies, door, nameSubject.isOwnName)
   let faults = 0
 
   const asks = asksByName(

@@ -1,6 +1,5 @@
 import type { Check, Question } from '../engine/question.js'
 import { HeadgateError } from '../errors/headgate-error.js'
-import { SingleQuestion } from '../fast-path/single-question.js'
 import { parseFailureMode } from '../policy/config.js'
 import { type Policy, type PolicyOptions, parsePolicies, parseTiers } from '../policy/policies.js'
 import { makeQuestion, withoutRepeats } from '../policy/question-of.js'
@@ -45,12 +44,7 @@ export class NamedPolicies {
   question(policy: Policy, subjectInput: SubjectInput, ask: Ask<string, string>, cost: number): Question {
     const subject = this.nameSubject(subjectInput)
     const scope = parseScope(ask.scope)
-    const { limits } = policy
-    const [first] = limits
     const also = parseAlso(ask)
-    if (first !== undefined && limits.length === 1 && also.length === 0 && ask.onStoreFailure === undefined) {
-      return new SingleQuestion(subject, scope, first.name, first.limit, unitsTaken(first.limit, cost))
-    }
     const own = checksOf(policy, subject, scope, cost)
     const checks = also.length === 0 ? own : withoutRepeats([...own, ...this.others(also, scope, cost)])
     const onStoreFailure = ask.onStoreFailure === undefined ? null : parseFailureMode(ask.onStoreFailure)

@@ -13,12 +13,11 @@ import { slotSubject } from './ip-network.js'
 const STATE_VERSION = 'v1'
 const MAX_PART_LENGTH = 96
 const PLAIN = /^[A-Za-z0-9_.-]*$/
+const PLAIN_SUBJECT = /^[A-Za-z0-9_.-]*:[A-Za-z0-9_.-]*$/
 const DIGEST_KEY = 'headgate.key'
 
-export interface KeyParts {
-  readonly prefix: string
-  /** Left out of the key when empty. */
-  readonly tenant: string
+/** The state that a key is of. */
+export interface KeyedState {
   /** `type:id`. */
   readonly subject: string
   readonly scope: string
@@ -26,18 +25,46 @@ export interface KeyParts {
   readonly name: string
 }
 
+export interface KeyParts extends KeyedState {
+  readonly prefix: string
+  /** Left out of the key when empty. */
+  readonly tenant: string
+}
+
 /** The Redis key of a state. Injective: two keys are equal only if all their parts are. */
 export function redisKey(parts: KeyParts): string {
-  const slot = slotSubject(parts.subject)
-  const colon = slot.indexOf(':')
-  const type = encodePart(slot.slice(0, colon), /[%{}:/~\p{Cc}\p{Cs}]/gu)
+  return createKeyWriter(parts.prefix, parts.tenant)(parts)
+}
+
+/** Makes the function that writes the keys of one prefix and tenant. */
+export function createKeyWriter(prefix: string, tenant: string): (state: KeyedState) => string {
+  const start = `${prefix}:${STATE_VERSION}:{${tenant === '' ? '' : `${encodeTenant(tenant)}/`}`
+  // Most keys end as the last one did. A key stays in its pieces until it is written to the socket, where joining ten of
+  // them takes longer than writing them.
+  let scope = ''
+  let name = ''
+  let end = ''
+  return state => {
+    if (state.scope !== scope || state.name !== name) {
+      scope = state.scope
+      name = state.name
+      end = `:${encodePart(scope, /[%{}:\p{Cc}\p{Cs}]/gu)}:${name}`
+    }
+    const { subject } = state
+    const slot = slotSubject(subject)
+    // Only behind the braces of an IPv6 network stands anything but a colon.
+    const within = slot === subject ? '' : subject.slice(slot.indexOf(':') + 1)
+    return `${start}${encodeSubject(slot)}}${within}${end}`
+  }
+}
+
+function encodeSubject(subject: string): string {
+  if (subject.length <= MAX_PART_LENGTH && PLAIN_SUBJECT.test(subject)) return subject
+  const colon = subject.indexOf(':')
+  const type = encodePart(subject.slice(0, colon), /[%{}:/~\p{Cc}\p{Cs}]/gu)
   // Colons stay in an id, so that an IPv6 address can be read: the type before it has none.
-  const id = encodePart(slot.slice(colon + 1), /[%{}\p{Cc}\p{Cs}]/gu)
-  // Only behind the braces of an IPv6 network stands anything but a colon.
-  const within = slot === parts.subject ? '' : parts.subject.slice(colon + 1)
-  const tenant = parts.tenant === '' ? '' : `${encodeTenant(parts.tenant)}/`
-  const scope = encodePart(parts.scope, /[%{}:\p{Cc}\p{Cs}]/gu)
-  return `${parts.prefix}:${STATE_VERSION}:{${tenant}${type}:${id}}${within}:${scope}:${parts.name}`
+  const id = encodePart(subject.slice(colon + 1), /[%{}\p{Cc}\p{Cs}]/gu)
+  return `${type}:${id}`
 }
 
 /** A tenant as it may stand in a key. */

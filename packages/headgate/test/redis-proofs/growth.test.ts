@@ -40,7 +40,6 @@ const BOUNDS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'gate/explanation.ts': { all: CALL },
   'gate/inspection.ts': { byState: CALL, known: CALL },
   'gate/operators.ts': { ids: CALL },
-  'fast-path/plain-key.ts': { byName: 'MAX_NAMES' },
   'fast-path/single-limit-requests.ts': {
     policies: CONFIGURATION,
     byTier: CONFIGURATION,

@@ -189,8 +189,7 @@ export class PlainRecorder {
   private readonly isRemembered: boolean
 
   constructor(
-    /** Where decisions are counted that were waited for. */
-    readonly recorder: Recorder,
+    private readonly recorder: Recorder,
     private readonly tally: Tally,
     limit: number,
   ) {

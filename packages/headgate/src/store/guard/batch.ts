@@ -8,7 +8,6 @@
 
 import type { Answer, Check, Question } from '../../engine/question.js'
 import { isHeadgateError } from '../../errors/headgate-error.js'
-import type { OneUnit } from '../../fast-path/single-limit-policy.js'
 import type { Timers } from '../../time/clock.js'
 import { countChecks, firstCheckOf } from '../question-checks.js'
 import type { Action, Stage } from '../stage.js'
@@ -27,9 +26,6 @@ export interface BatchOptions {
   /** Called when the last call is over. */
   close(): Eventually<void>
 }
-
-/** Nothing is known of a unit before it is asked for. */
-const IN_FULL: OneUnit = { take: () => false }
 
 /** The stage at which questions become calls. */
 export function withBatching(remote: Remote, send: Send, options: BatchOptions): Stage {
@@ -146,21 +142,6 @@ export function withBatching(remote: Remote, send: Send, options: BatchOptions):
   return {
     source: remote.source,
     ask,
-    oneUnit: (_name, limit, isOwnName) =>
-      // A place is held by its decision, and given back.
-      limit.algorithm === 'concurrency'
-        ? IN_FULL
-        : {
-            ...IN_FULL,
-            lane: {
-              isFor: isOwnName,
-              ask: unit => void ask('decide', unit, unit),
-              answered() {},
-              failed(_, error) {
-                throw error
-              },
-            },
-          },
     refund: refunds =>
       sendAfter(
         refunds.map(({ check }) => check),

@@ -14,7 +14,6 @@ import { type Limit, NEVER } from '../../engine/limit.js'
 import type { Answer, Check, Question, Verdict } from '../../engine/question.js'
 import { KeptDenial } from '../../fast-path/kept-denial.js'
 import { SingleAnswer, SingleQuestion } from '../../fast-path/single-question.js'
-import type { UnitLane } from '../../fast-path/unit-lane.js'
 import { slotSubject } from '../../subject/ip-network.js'
 import { isNameOnly } from '../../subject/subject.js'
 import type { Clock } from '../../time/clock.js'
@@ -101,23 +100,6 @@ export function withDenyCache(next: Stage, options: DenyCacheOptions): Stage {
     }
   }
 
-  /** The same for one unit. */
-  function recorded(lane: UnitLane): UnitLane {
-    return {
-      ...lane,
-      ask(unit) {
-        unit.askedAtUs = clock.nowUs()
-        unit.epoch = epochs
-        lane.ask(unit)
-      },
-      answered(unit, answer) {
-        lane.answered(unit, answer)
-        if (answer.charged < 0 && answer.source === undefined)
-          remember(unit, unit.askedAtUs, answer, unit.epoch)
-      },
-    }
-  }
-
   function remember(question: Question, sentAtUs: number, answer: Answer, epoch: number): void {
     const subject = subjectOf(question)
     if (subject === null || (unsettled.get(subject) ?? forgottenBefore) > epoch) return
@@ -168,13 +150,7 @@ export function withDenyCache(next: Stage, options: DenyCacheOptions): Stage {
     renew: next.renew,
     reset: checks => ending(checks, () => next.reset(checks)),
     close: next.close,
-    oneUnit(name, limit, isOwnName) {
-      const lane = next.oneUnit?.(name, limit, isOwnName).lane
-      return {
-        take: subject => knownDenial(subject, name, limit) ?? false,
-        lane: lane && recorded(lane),
-      }
-    },
+    oneUnit: (name, limit) => ({ take: subject => knownDenial(subject, name, limit) ?? false }),
   }
 }
 

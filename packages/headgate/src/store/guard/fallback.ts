@@ -1,6 +1,5 @@
 import type { Answer, FailureMode, Question } from '../../engine/question.js'
 import { isHeadgateError } from '../../errors/headgate-error.js'
-import type { UnitLane } from '../../fast-path/unit-lane.js'
 import type { Action, Stage } from '../stage.js'
 import type { Eventually } from '../store.js'
 import { settle, type Waiter } from '../waiter.js'
@@ -69,26 +68,6 @@ export function withFallback(next: Stage, options: FallbackOptions): Stage {
     }
   }
 
-  /** The same for one unit. */
-  function guarded(lane: UnitLane): UnitLane {
-    return {
-      ...lane,
-      ask(unit) {
-        try {
-          lane.ask(unit)
-        } catch (error) {
-          unit.failed(error)
-        }
-      },
-      answered: (unit, answer) => local.remember(unit, answer),
-      failed(unit, error) {
-        if (!isStoreFailure(error)) throw error
-        failure(error)
-        return withoutStore(unit, 'decide')
-      },
-    }
-  }
-
   /** Whether it was done is not known when the store fails, and doing it again might give back twice. */
   async function orNone<Result>(work: () => Eventually<readonly Result[]>, none: () => readonly Result[]) {
     try {
@@ -114,10 +93,6 @@ export function withFallback(next: Stage, options: FallbackOptions): Stage {
   return {
     source: next.source,
     ask: askOrDecide,
-    oneUnit(name, limit, isOwnName) {
-      const { take, lane } = next.oneUnit?.(name, limit, isOwnName) ?? { take: () => false }
-      return { take, lane: lane && guarded(lane) }
-    },
     async refund(refunds) {
       return refunds.some(isHere) ? apart(refunds, local.refund, refundInStore) : refundInStore(refunds)
     },

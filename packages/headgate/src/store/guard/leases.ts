@@ -279,8 +279,6 @@ export function withLeases(next: Stage, options: LeaseStageOptions): Stage {
   return {
     source: next.source,
     ask: askOrSpend,
-    oneUnit: (name, limit, isOwnName) =>
-      (limit.lease ? undefined : next.oneUnit?.(name, limit, isOwnName)) ?? { take: () => false },
     refund: next.refund,
     renew: next.renew,
     reset(checks) {

@@ -1,12 +1,10 @@
-import type { Check } from '../../engine/question.js'
 import { HeadgateError } from '../../errors/headgate-error.js'
-import { createKeyWriter } from '../../fast-path/plain-key.js'
+import { createKeyWriter } from '../../subject/key.js'
 import type { ChangeTrail } from '../change-trail.js'
 import type { ControlStore } from '../control-store.js'
 import type { World } from '../guard/pipeline.js'
 import { parseWhole } from '../guard/pipeline-options.js'
 import type { Remote } from '../guard/remote.js'
-
 import { firstCheckOf } from '../question-checks.js'
 import type { StatisticsStore } from '../statistics-store.js'
 
@@ -58,7 +56,7 @@ export function createRedisRemote(
   const runSettled = isSplit ? retryTryAgain(runOnce, timing) : runOnce
   const run = retryReadOnly(runSettled, connection, timing)
   const clockUs = (): string => (testClockUs === null ? '' : String(testClockUs()))
-  const keyOf: (check: Check) => string = createKeyWriter(prefix, tenant)
+  const keyOf = createKeyWriter(prefix, tenant)
   const connected = async (): Promise<void> => connection.ready?.()
   const inspection = createInspection({ connection, run, warn: settings.warn, clock })
   const firstConnection = connection.onDemand

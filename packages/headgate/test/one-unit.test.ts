@@ -1,4 +1,4 @@
-/** One unit of one limit takes a lane of its own to a remote store; it must lead to the same place as the way of all others. */
+/** One unit of one limit reaches a remote store without being resolved first; it must be decided as every other question is. */
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import type { Decision } from '../src/decision/decision.js'
@@ -100,7 +100,7 @@ function setUp(onStoreFailure: 'local' | 'open' | 'throw') {
 
 type World = ReturnType<typeof setUp>
 
-/** Saying what is the default anyway is enough to be led the way of all others. */
+/** Saying what is the default anyway is enough to be resolved. */
 async function play(world: World, policy: PolicyName, history: readonly Step[], isPlain: boolean) {
   const { limiter, clock } = world
   const told: unknown[] = []
@@ -134,7 +134,7 @@ function codeOf(error: unknown): string {
 }
 
 it.each(Object.keys(POLICIES) as PolicyName[])(
-  'the lane of one unit decides and remembers as the way of all others: %s',
+  'one unit asked without being resolved is decided and remembered as every other question: %s',
   async policy => {
     const seen = { calls: 0, denied: 0, local: 0 }
     await fc.assert(
