@@ -111,7 +111,7 @@ export type Charge =
   | { readonly tier: string; readonly policy?: undefined }
   | { readonly policy: string; readonly tier?: undefined }
 
-/** How far a limit is enforced. What is left out is decided one level up. */
+/** How far a limit is enforced. What is left out is inherited. */
 export interface Enforcement {
   readonly mode?: Mode
   readonly enforcePercent?: number
@@ -119,7 +119,7 @@ export interface Enforcement {
 
 export interface PolicyConfig extends Enforcement {
   readonly limits: readonly Limit[]
-  /** Limits to try: evaluated beside the live ones in the same call and reported, never enforced. */
+  /** Limits to try: evaluated in the same call as the live ones and reported, never enforced. */
   readonly candidate?: readonly Limit[]
   readonly onStoreFailure?: FailureMode
   /** How units of hot keys may be taken in advance. Left out: not at all. */
@@ -178,9 +178,9 @@ export interface CostConfig {
 
 /** Requests that are not limited. A request that a rule names by its path is never among them. */
 export interface SkipConfig {
-  /** Whole segments: `/_next` is `/_next` and what is below it, not `/_nextgen`. */
+  /** Whole segments: `/_next` covers `/_next` and everything below it, not `/_nextgen`. */
   readonly prefixes: readonly string[]
-  /** Of GET and HEAD requests for files: `css`, without the dot. */
+  /** File extensions of GET and HEAD requests: `css`, without the dot. */
   readonly extensions: readonly string[]
 }
 

@@ -3,18 +3,18 @@ import { choice, percentage } from '../shape/scalars.js'
 
 const mode = choice(['enforce', 'shadow', 'compare'])
 export const storeFailure = choice(FAILURE_MODES)
-const ONE_LEVEL_UP = 'decided one level up'
+const ONE_LEVEL_UP = 'inherited'
 
 /** How far a limit is enforced: the same words wherever they may be said. */
 export const enforcement = {
   mode: {
     shape: mode,
-    text: '`enforce` denies. `shadow` evaluates, counts and lets pass. `compare` decides in the process and evaluates the store beside it.',
+    text: '`enforce` denies. `shadow` evaluates, counts and lets pass. `compare` decides in the process and asks the store as well, to count differences.',
     leftOut: ONE_LEVEL_UP,
   },
   enforce: {
     shape: percentage,
-    text: 'How many of 100 subjects are limited; the others are in shadow. A subject is always on the same side. Only with the mode `enforce`.',
+    text: 'The share of subjects that is limited; the others are in shadow. A subject is always on the same side. Only with mode `enforce`.',
     leftOut: ONE_LEVEL_UP,
   },
 }
@@ -22,7 +22,7 @@ export const enforcement = {
 export const failure = {
   onStoreFailure: {
     shape: storeFailure,
-    text: 'What decides when the store cannot be asked.',
+    text: 'What happens when the store does not answer.',
     leftOut: ONE_LEVEL_UP,
   },
 }

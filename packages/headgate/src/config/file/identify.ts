@@ -18,12 +18,12 @@ const ALGORITHMS = [
   ...(['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'] as const),
 ]
 
-const tier = { shape: nameOf('tiers'), text: 'The tier of whoever it finds.' }
+const tier = { shape: nameOf('tiers'), text: 'The tier of callers it finds.' }
 const believedHeader = {
   header: { shape: header, text: 'The header that names it.', required: true },
   from: {
     shape: believedPeers,
-    text: 'Whose word is taken: addresses and networks the connection must come from, or `everybody`.',
+    text: 'Who is believed: addresses and networks the connection must come from, or `everybody`.',
     required: true,
   },
   tier,
@@ -36,11 +36,11 @@ export const sourceFields = {
     header: { shape: header, text: 'The header that holds the key.', leftOut: 'x-api-key' },
     scheme: {
       shape: text('a word', /^[A-Za-z-]{1,32}$/),
-      text: 'What stands before the key, such as `Bearer`.',
+      text: 'The word before the key, such as `Bearer`.',
     },
     unverified: {
       shape: aloud,
-      text: 'Takes every value for a caller of its own: whoever makes keys up gets a new budget with each.',
+      text: 'Accepts every value as a caller: somebody who makes up keys gets a new budget with each.',
       leftOut: 'only keys named in `subjects` are callers',
     },
     tier,
@@ -50,20 +50,24 @@ export const sourceFields = {
     secretFile: { shape: path, text: 'a file with the secret, of at least 32 characters.' },
     algorithms: {
       shape: oneOrMore(choice(ALGORITHMS)),
-      text: 'Those that are accepted: HS ones with a secret, the others with public keys.',
+      text: 'The accepted algorithms: HS… with a secret, the others with public keys.',
       required: true,
     },
-    issuer: { shape: someText, text: 'Who must have issued the token.', required: true },
-    audience: { shape: someText, text: 'Whom it must be for.', required: true },
-    header: { shape: header, text: 'Where it is, behind `Bearer` or alone.', leftOut: 'authorization' },
-    cookie: { shape: cookie, text: 'The cookie it is in instead.' },
-    claim: { shape: claim, text: 'The claim that says who asks.', leftOut: 'sub' },
+    issuer: { shape: someText, text: 'The issuer the token must have.', required: true },
+    audience: { shape: someText, text: 'The audience it must be for.', required: true },
+    header: {
+      shape: header,
+      text: 'The header with the token, after `Bearer` or alone.',
+      leftOut: 'authorization',
+    },
+    cookie: { shape: cookie, text: 'Instead: the cookie with the token.' },
+    claim: { shape: claim, text: 'The claim that identifies the caller.', leftOut: 'sub' },
     type: { shape: text('a subject type', NAME), text: 'The type of that subject.', leftOut: 'user' },
     tenantClaim: {
       shape: claim,
-      text: 'The claim that names the organisation, a further subject of type `tenant`.',
+      text: 'The claim with the organisation, a further subject of type `tenant`.',
     },
-    tierClaim: { shape: claim, text: 'The claim that names the tier.' },
+    tierClaim: { shape: claim, text: 'The claim with the tier.' },
     clockToleranceSeconds: {
       shape: wholeNumber(0, 300),
       text: 'How far the issuer’s clock may be off.',
@@ -75,7 +79,7 @@ export const sourceFields = {
     cookie: { shape: cookie, text: 'The cookie that holds the id.', required: true },
     unverified: {
       shape: aloud,
-      text: 'Must be said: whoever makes ids up gets a new budget with each. In code a `lookUp` can tell.',
+      text: 'Required, because somebody who makes up ids gets a new budget with each. In code, use `lookUp` instead.',
       required: true,
     },
     tier,

@@ -46,11 +46,11 @@ export const duration = told('a duration such as `500ms`, `10s`, `1m`, `1h`, `1d
 })
 const NAME_FIELD = {
   shape: told('up to 32 letters, digits, `-` or `_`', { type: 'string', pattern: NAME.source }),
-  text: 'Tells two limits of one kind and window apart.',
+  text: 'Distinguishes two limits of the same kind and window.',
 }
 const COUNTS_FIELD = {
   shape: told('one of `cost`, `requests`', { enum: ['cost', 'requests'] }),
-  text: 'What a request takes: its cost, or `requests` one whatever it costs. Default `cost`.',
+  text: 'What a request takes: `cost`, the default, or with `requests` one unit whatever it costs.',
 }
 const LIMIT_FIELD = { shape: units, text: 'Units in a window; 0 is a ban.', required: true }
 const WINDOW_FIELD = { shape: duration, text: 'How long a unit counts.', required: true }
@@ -73,7 +73,7 @@ const MAKERS = new Map<unknown, Maker>([
         window: WINDOW_FIELD,
         buckets: {
           shape: told('a whole number from 1 to 1000', { type: 'integer', minimum: 1, maximum: 1_000 }),
-          text: 'Cuts the window into parts and counts the oldest whole: exact in any window, slightly stricter.',
+          text: 'Divides the window into parts and counts the oldest as a whole: exact in any window, slightly stricter.',
         },
         counts: COUNTS_FIELD,
         name: NAME_FIELD,
@@ -113,12 +113,12 @@ const MAKERS = new Map<unknown, Maker>([
             minimum: 0,
             maximum: MAX_PLACES,
           }),
-          text: 'Requests under way at once, whatever they cost; 0 is a ban.',
+          text: 'Requests in progress at once, whatever they cost; 0 is a ban.',
           required: true,
         },
         holdFor: {
           shape: duration,
-          text: 'How long a place is kept for a request whose process is lost, from `1s` to `1h`. Default `30s`.',
+          text: 'How long a place is kept after its process has died, from `1s` to `1h`. Default `30s`.',
         },
         name: NAME_FIELD,
       },

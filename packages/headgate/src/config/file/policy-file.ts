@@ -15,7 +15,7 @@ import { route, upstream } from './upstream.js'
 export const skip = record({
   prefixes: {
     shape: listOf('a list of the beginnings of paths', pathPrefix),
-    text: 'Whole segments: `/_next` is `/_next` and what is below it, not `/_nextgen`.',
+    text: 'Whole segments: `/_next` covers `/_next` and everything below it, not `/_nextgen`.',
     leftOut: 'none',
   },
   extensions: {
@@ -23,7 +23,7 @@ export const skip = record({
       'a list of extensions',
       text('an extension in lower case and without the dot, such as css', /^[a-z0-9]{1,16}$/),
     ),
-    text: 'Of GET and HEAD requests for files: `css`, without the dot.',
+    text: 'File extensions of GET and HEAD requests: `css`, without the dot.',
     leftOut: 'none',
   },
 })
@@ -42,7 +42,7 @@ export const policyFile = record({
   },
   service: {
     shape: text('up to 64 letters, digits, _ . or -', /^[A-Za-z0-9_.-]{1,64}$/),
-    text: 'The program these processes are. While Redis is away a process takes its share of each limit among those of its own name.',
+    text: 'The name of this program. While Redis is away, the processes of one service share each limit.',
     leftOut: 'the tenant',
   },
   tiers: {
@@ -57,39 +57,39 @@ export const policyFile = record({
   },
   levels: {
     shape: choice(['most-specific', 'all', 'first-available']),
-    text: 'How the levels route, caller and global combine: the most specific that has a rule decides; every one must admit; or the first that has room is charged.',
+    text: 'How the levels route, caller and global combine: the most specific one with a rule decides; all must admit; or the first with room is charged.',
     leftOut: 'most-specific',
   },
   mode: { ...enforcement.mode, leftOut: 'enforce' },
   enforce: { ...enforcement.enforce, leftOut: '100%' },
   default: {
     shape: charge,
-    text: 'What a caller is charged to about whom nothing else is said: a tier or a policy.',
+    text: 'The tier or policy of callers for whom nothing else is set.',
     leftOut: '{ tier: anonymous }',
   },
   global: {
     shape: globalBudget,
-    text: 'One budget that all callers share, the least specific level. Not with `levels: most-specific`, which would never ask it.',
+    text: 'One budget that all callers share, the least specific level. Not with `levels: most-specific`, which would never use it.',
     leftOut: 'none',
   },
   rules: {
     shape: listOf('a list of rules', rule),
-    text: 'What applies to which requests. The first rule that matches on its level is taken.',
+    text: 'Which limits apply to which requests. The first matching rule of a level is used.',
     leftOut: 'none',
   },
   identify: {
     shape: identify,
-    text: 'Who is asking: sources in the order in which they are tried. All that are found are subjects of the request, the first is charged unless a rule says otherwise. Requests of whom nothing is found share one budget.',
+    text: 'Sources that find the caller, in the order they are tried. Everything they find is a subject of the request; the first is charged unless a rule says otherwise. Requests without a subject share one budget.',
     leftOut: '[apikey, ip]',
   },
   subjects: {
     shape: mapOf('a map of subjects', { keys: subjectKeys, values: charge }),
-    text: 'Callers named one by one, by `type:id`: their tier, or a policy of their own. No message ever shows an id.',
+    text: 'Single callers by `type:id`, with their tier or policy. No message ever shows an id.',
     leftOut: 'none',
   },
   secretTypes: {
     shape: listOf('a list of subject types', subjectType),
-    text: 'Subject types whose ids are kept only as a keyed hash, beside `apikey`, `session`, `token` and all that have such a word in them.',
+    text: 'Further subject types whose ids are stored only as a keyed hash, like `apikey`, `session`, `token` and all types that contain such a word.',
     leftOut: 'none',
   },
   masks: {
@@ -99,48 +99,48 @@ export const policyFile = record({
   },
   ipv6Networks: {
     shape: ipv6Networks,
-    text: 'How many times a limit all callers of a wider network have together, by its size from /48 to /63. A caller is charged to its /64 and to these, all or none. `off` for the /64 alone.',
+    text: 'How many times the limit all callers of a wider network get together, by its size from /48 to /63. A caller is charged to its /64 and to these, all or none. `off` charges the /64 alone.',
     leftOut: '{ /56: 4, /48: 16 }',
   },
   costs: {
     shape: mapOf('a map of costs', { keys: costKeys, values: cost }),
-    text: 'Units a request takes, by `METHOD /path` or `/path`, where its rule does not say. The first that matches is taken.',
+    text: 'Units a request takes, by `METHOD /path` or `/path`, unless its rule sets a cost. The first match is used.',
     leftOut: 'none',
   },
   skip: {
     shape: skip,
-    text: 'Requests that are not limited, unless a rule names them by their path.',
+    text: 'Requests that are not limited, unless a rule names their path.',
     leftOut: 'none',
   },
   trustedProxies: {
     shape: trustedProxies,
-    text: 'Proxies whose word about the client’s address is taken: addresses and networks. `everybody` lets callers choose their address unless a proxy in front overwrites what they write; `{ hops: 2 }` counts proxies, and is safe only where every request has passed as many.',
+    text: 'Proxies to believe about the client’s address: addresses and networks. `everybody` lets callers choose their address unless a proxy in front overwrites the header; `{ hops: 2 }` counts proxies, and is safe only if every request has passed that many.',
     leftOut: 'none: the peer of the connection is the client',
   },
   forwardedHeader: {
     shape: choice(['x-forwarded-for', 'forwarded']),
-    text: 'The header in which these proxies say it. The other one is not read.',
+    text: 'The header these proxies write. The other one is ignored.',
     leftOut: 'x-forwarded-for',
   },
   onStoreFailure: {
     shape: storeFailure,
-    text: 'What decides when the store cannot be asked: this process at its share, nobody (all pass), or 503 for all.',
+    text: 'What happens when the store does not answer: this process decides at its share, all requests pass, or all get 503.',
     leftOut: 'local',
   },
   headers: { shape: headerStyle, text: 'Which headers responses carry.', leftOut: 'legacy' },
   upstream: {
     shape: upstream,
-    text: 'Where the gateway sends what it lets through and no route is for: a URL, several that do the same, or the long form.',
+    text: 'Where the gateway sends admitted requests without a route: a URL, several equivalent ones, or the long form.',
     leftOut: '`--upstream` or `--demo`',
   },
   routes: {
     shape: listOf('a list of routes', route),
-    text: 'Which requests the gateway sends elsewhere, by host and path. The most specific is taken: a host by its name, then by `*.`, then any; among them the longest path.',
+    text: 'Requests the gateway sends elsewhere, by host and path. The most specific is used: an exact host before `*.`, that before any host, then the longest path.',
     leftOut: 'none',
   },
   $schema: {
     shape: text('the address of a JSON Schema', /^\S+$/),
-    text: 'Where an editor finds the schema of this file. Headgate does not look.',
+    text: 'Where an editor finds the schema of this file. Headgate ignores it.',
   },
 })
 

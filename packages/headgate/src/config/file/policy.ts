@@ -47,12 +47,12 @@ const longForm = record({
   limits: { shape: limits, text: 'Charged together, or not at all.', required: true },
   lease: {
     shape: lease,
-    text: 'Lets hot keys take units in advance and spend them in the process: `auto`, or `max` units for `ttl` at most.',
+    text: 'Lets hot keys take units in advance and spend them in the process: `auto`, or at most `max` units for `ttl`.',
   },
   ...enforcement,
   candidate: {
     shape: limits,
-    text: 'Limits to try: evaluated beside the live ones in the same call and reported, never enforced.',
+    text: 'Limits to try: evaluated in the same call as the live ones and reported, never enforced.',
   },
   ...failure,
 })

@@ -32,11 +32,11 @@ const matchFields = record({
   },
   subject: {
     shape: oneOrMore(subjectType),
-    text: 'The type of a subject of the request, in upper or lower case, or a list of them. The first subject that has one of them is charged.',
+    text: 'The type of a subject of the request, in upper or lower case, or a list of them. The first such subject is charged.',
     leftOut: 'any',
   },
   tier: { shape: oneOrMore(nameOf('tiers')), text: "The caller's tier, or a list of them.", leftOut: 'any' },
-  scope: { shape: oneOrMore(scope), text: 'What is asked for, or a list of it.', leftOut: 'any' },
+  scope: { shape: oneOrMore(scope), text: 'The scope, or a list of them.', leftOut: 'any' },
 })
 
 /** When a rule applies. One that applied always would leave nothing to `default`. */
@@ -86,7 +86,7 @@ function isOneCharge({ tier, policy }: ReadCharge, place: Place): boolean {
 export const globalBudget = record({
   policy: {
     shape: nameOf('policies'),
-    text: 'The limits of the budget that all callers share.',
+    text: 'The limits of the shared budget.',
     required: true,
   },
   ...enforcement,
@@ -104,9 +104,9 @@ const ruleFields = record({
     text: 'Names the rule in explanations, overrides and metrics.',
     leftOut: 'what it matches',
   },
-  match: { shape: match, text: 'When it applies: all that is given must hold.', required: true },
-  policy: { shape: nameOf('policies'), text: 'What is charged: this policy …' },
-  tier: { shape: nameOf('tiers'), text: '… or the limits of this tier.', leftOut: "the caller's" },
+  match: { shape: match, text: 'When it applies: all conditions must match.', required: true },
+  policy: { shape: nameOf('policies'), text: 'The policy to charge …' },
+  tier: { shape: nameOf('tiers'), text: '… or the tier.', leftOut: "the caller's" },
   cost: { shape: cost, text: 'Units a request takes.', leftOut: 'from `costs`, or 1' },
   per: {
     shape: choice(['caller', 'everyone']),
@@ -120,12 +120,12 @@ const ruleFields = record({
   },
   also: {
     shape: listOf('a list of { subject, policy }', also, { atLeast: 1 }),
-    text: 'Further subjects of the request, by their type, that are charged with it by policies of their own, all or none: the organisation of a user. Where the request has no such subject, nothing is charged for it.',
+    text: 'Further subjects of the request to charge with it, by type, each with its own policy, all or none: the organisation of a user. A request without such a subject is charged without it.',
     leftOut: 'none',
   },
   refundIf: {
     shape: refundedStatuses,
-    text: 'Statuses of responses that give back what their request took: `[2xx, 3xx]` lets only failed logins count, `304` makes what is not modified free.',
+    text: 'Response statuses that give back what the request took: `[2xx, 3xx]` counts only failed logins, `304` makes unmodified responses free.',
     leftOut: 'none',
   },
   ...enforcement,

@@ -72,27 +72,27 @@ export const upstreamConcurrency: typeof concurrencyFields = {
 export const upstreamServers = record({
   urls: {
     shape: urls,
-    text: 'Servers that do the same. A request goes to the one with the fewest under way; one that fails is left alone for a while.',
+    text: 'Equivalent servers. A request goes to the one with the fewest in progress; a failing one is left out for a while.',
     required: true,
   },
   host: {
     shape: choice(['replace', 'keep']),
-    text: 'The `Host` that they are sent: their own name, or the one the client asked for.',
+    text: "The `Host` they receive: their own name, or the client's.",
     leftOut: 'replace',
   },
   timeout: {
     shape: timeout,
-    text: 'How long they may be silent before they begin to answer; then it is 504.',
+    text: 'How long they may take to begin a response; then the client gets 504.',
     leftOut: '30s',
   },
   connectTimeout: {
     shape: timeout,
-    text: 'How long connecting may take; then another one is tried, if there is one.',
+    text: 'How long connecting may take; then another server is tried, if there is one.',
     leftOut: '2s',
   },
   concurrency: {
     shape: upstreamConcurrency,
-    text: 'Requests under way at them until they begin to answer: as many as their answers show that they can take, between `floor` and `ceiling`. Others are 503.',
+    text: 'Bounds the requests in progress to what their response times show they can handle, between `floor` and `ceiling`. Others get 503.',
     leftOut: 'any number',
   },
 })
@@ -142,12 +142,12 @@ const routePath = text(
 const matchFields = record({
   host: {
     shape: oneOrMore(hostPattern),
-    text: 'Names in `Host`, without port. `*.example.com` is every name below it.',
+    text: 'Names in `Host`, without port. `*.example.com` covers every name below it.',
     leftOut: 'any',
   },
   path: {
     shape: routePath,
-    text: 'The beginning of the path: `/api` is `/api` and what is below it, not `/apis`.',
+    text: 'The beginning of the path: `/api` covers `/api` and everything below it, not `/apis`.',
     leftOut: 'any',
   },
 })
@@ -165,7 +165,7 @@ export const routeMatch: typeof matchFields = {
 }
 
 export const route = record({
-  match: { shape: routeMatch, text: 'Which requests.', required: true },
+  match: { shape: routeMatch, text: 'The requests to send there.', required: true },
   upstream: { shape: upstream, text: 'Where they go.', required: true },
 })
 
