@@ -23,7 +23,6 @@ export { watchConfig } from './config/watch-config.js'
 export type { FailureMode } from './engine/question.js'
 export { printable, shownName } from './errors/shown-text.js'
 export type {
-  Charge,
   Config,
   CostConfig,
   Enforcement,
@@ -35,6 +34,7 @@ export type {
   MatchConfig,
   Mode,
   PolicyConfig,
+  PolicyOrTier,
   RouteConfig,
   RuleConfig,
   SkipConfig,

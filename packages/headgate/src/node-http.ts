@@ -1,2 +1,3 @@
+export { drain, endUnread, MAX_DRAINED_BYTES } from './adapters/answer-unread.js'
 export type { NodeHttpOptions, NodeLimit } from './adapters/node-http.js'
-export { rateLimit } from './adapters/node-http.js'
+export { endSocket, rateLimit } from './adapters/node-http.js'

@@ -6,11 +6,12 @@ import type { Endpoint } from './admin/endpoint.js'
 import { createDemoUpstream } from './demo-upstream.js'
 import { type Envoy, type EnvoyOptions, startEnvoy } from './envoy/start-envoy.js'
 import type { Bounds } from './gateway/bounds.js'
-import { type AccessEntry, createGateway, type Gateway } from './gateway/gateway.js'
-import type { Log } from './gateway/throttled-log.js'
+import { createGateway, type Gateway } from './gateway/gateway.js'
 import { gracefulClose } from './http/close-gracefully.js'
 import { hostAndPort, listen, urlOf } from './http/listen.js'
 import { type CertificateFiles, createTlsFront, type TlsFront } from './http/tls-front.js'
+import type { AccessEntry } from './log/server-log.js'
+import type { WriteLine } from './log/write-line.js'
 import { UpstreamCounts, type UpstreamReading } from './metrics/upstream-counts.js'
 import { closeUnused, createServing } from './serving.js'
 
@@ -53,7 +54,7 @@ export interface FrontOptions {
   readonly upstreamCa?: string
   /** Whether the small upstream that is built in answers if there is no other. */
   readonly demo: boolean
-  readonly log: Log
+  readonly log: WriteLine
   /** Where the gateway's certificate and key are. Left out: it speaks HTTP alone. */
   readonly tls?: CertificateFiles | undefined
   /** Told of every request when it has ended. */
@@ -149,7 +150,7 @@ async function openEnvoyPort(gate: Gate, { envoy, log }: FrontOptions): Promise<
   return envoy === undefined ? null : startEnvoy(envoy, gate, log)
 }
 
-function startTls(files: CertificateFiles, { server, http2 }: Gateway, log: Log): Promise<TlsFront> {
+function startTls(files: CertificateFiles, { server, http2 }: Gateway, log: WriteLine): Promise<TlsFront> {
   return createTlsFront({
     files,
     http1: server,

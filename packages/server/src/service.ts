@@ -5,15 +5,15 @@ import { createStatistics } from 'headgate/statistics'
 import { adminEndpoints } from './admin/admin-endpoints.js'
 import { createAdminServer } from './admin/admin-server.js'
 import type { Token } from './admin/tokens.js'
-import type { AlertOptions } from './cli/alert-flags.js'
 import { pageEndpoints } from './dashboard/page-endpoints.js'
 import { readPageFiles } from './dashboard/page-files.js'
 import { forwardAuthEndpoint } from './forward-auth/forward-auth-endpoint.js'
 import { type Deciding, type Front, type FrontOptions, startFront } from './front.js'
-import type { Log } from './gateway/throttled-log.js'
 import { gracefulClose } from './http/close-gracefully.js'
 import { listen, urlOf } from './http/listen.js'
+import type { WriteLine } from './log/write-line.js'
 import type { ConfigCounts } from './metrics/config-counts.js'
+import type { AlertOptions } from './observe/alert-rules.js'
 import { startFigures } from './observe/start-figures.js'
 
 /** The port for decisions, operators, probes and metrics. */
@@ -33,7 +33,7 @@ export interface AdminOptions {
 /** The parts by which a process decides requests. */
 export interface DecidingOptions {
   readonly config: Config
-  readonly log: Log
+  readonly log: WriteLine
   /** Where the limits are kept. Left out: in this process. */
   readonly store?: Store | RedisStore
   /** How callers become names in the store. */

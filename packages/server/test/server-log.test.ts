@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, it } from 'vitest'
-import { createServerLog } from '../src/cli/server-log.js'
+import { createServerLog } from '../src/log/server-log.js'
 import { serveHeadgate } from './support/headgate-process.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'headgate-log-'))
@@ -69,7 +69,6 @@ it('the log lets through neither passwords in URLs, nor fields that are called s
       print: line => {
         text += `${line}\n`
       },
-      complain() {},
     })
     log('failed at redis://user:canary@host', { level: 'error', cause: 'redis://:canary@host is gone' })
     logger.warn({ token: 'canary', inner: { password: 'canary' } }, 'odd \u001b[2J')

@@ -4,12 +4,12 @@ import { claimedMethods } from '../policy/claimed-methods.js'
 import type { RequestFacts } from '../policy/request-facts.js'
 import type { Eventually } from '../store/store.js'
 import type { HttpRequest } from '../subject/http-request.js'
-import type { Charge } from './charged-once.js'
+import type { ChargeKey } from './charged-once.js'
 import type { Found } from './look-up.js'
 import type { AnyOptions, LimiterOptions } from './options.js'
 
 /** Describes a charge, so that two of the same are found: the limiter or gate that is asked, and the question. */
-export function createChargeOf<Native>(options: AnyOptions<Native>): (found: Found) => Charge {
+export function createChargeKeyOf<Native>(options: AnyOptions<Native>): (found: Found) => ChargeKey {
   const asked = options.gate ?? options.limiter
   const policy = options.gate === undefined ? options.policy : undefined
   return ({ subject, tier, scope, cost, also }) => ({

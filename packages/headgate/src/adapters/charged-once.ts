@@ -2,7 +2,7 @@ import type { Decision } from '../decision/decision.js'
 import type { Eventually } from '../store/store.js'
 
 /** The charge that a middleware made on behalf of a request. */
-export interface Charge {
+export interface ChargeKey {
   /** The limiter or gate that was asked. */
   readonly asked: object
   readonly subject: unknown
@@ -15,7 +15,7 @@ export interface Charge {
 
 /** A decision that was made for a request, or is being made. */
 export interface Charged {
-  readonly charge: Charge
+  readonly charge: ChargeKey
   decision: Eventually<Decision>
   readonly earlier: Charged | undefined
 }
@@ -26,7 +26,7 @@ const CHARGED = Symbol.for('headgate.charged')
 type Marked = { [CHARGED]?: Charged }
 
 /** The decision on the same charge, if one was made for this request before: by a middleware further out. */
-export function earlierDecision(request: object, charge: Charge): Eventually<Decision> | null {
+export function earlierDecision(request: object, charge: ChargeKey): Eventually<Decision> | null {
   for (let charged = (request as Marked)[CHARGED]; charged !== undefined; charged = charged.earlier) {
     if (isSame(charged.charge, charge)) return charged.decision
   }
@@ -34,7 +34,11 @@ export function earlierDecision(request: object, charge: Charge): Eventually<Dec
 }
 
 /** Remembers a decision with its request, for as long as that lives. */
-export function rememberDecision(request: object, charge: Charge, decision: Eventually<Decision>): Charged {
+export function rememberDecision(
+  request: object,
+  charge: ChargeKey,
+  decision: Eventually<Decision>,
+): Charged {
   const marked = request as Marked
   const charged = { charge, decision, earlier: marked[CHARGED] }
   if (Object.isExtensible(request)) marked[CHARGED] = charged
@@ -51,7 +55,7 @@ export function isLastDecision(request: object, decision: Decision | null): bool
  * Another cost is another charge: an expensive request must not pass for the cheap one that an outer middleware
  * charged.
  */
-function isSame(one: Charge, other: Charge): boolean {
+function isSame(one: ChargeKey, other: ChargeKey): boolean {
   return (
     one.asked === other.asked &&
     one.policy === other.policy &&

@@ -12,7 +12,7 @@ import { parseLogger } from '../observe/logger.js'
 import type { Eventually } from '../store/store.js'
 import type { HttpRequest } from '../subject/http-request.js'
 import { isPromise } from '../subject/source.js'
-import { createAsk, createChargeOf } from './ask-for.js'
+import { createAsk, createChargeKeyOf } from './ask-for.js'
 import { earlierDecision, rememberDecision } from './charged-once.js'
 import { createLookUp, type Found } from './look-up.js'
 import type { AnyOptions, LimiterOptions } from './options.js'
@@ -63,14 +63,14 @@ export function createEnforce<Native>(
   const headerOptions = headerOptionsOf(options)
   const read = (native: Native) => framework.read(native)
   const lookUp = createLookUp(options, read)
-  const chargeOf = createChargeOf(options)
+  const chargeKeyOf = createChargeKeyOf(options)
   const ask = createAsk(options, read)
   const logger = parseLogger(options.logger)
   const onError = options.onError ?? logFaults(logger)
 
   function decide(native: Native, found: Found): Eventually<Outcome> {
     const origin = framework.origin(native)
-    const charge = chargeOf(found)
+    const charge = chargeKeyOf(found)
     const earlier = earlierDecision(origin, charge)
     if (isPromise(earlier)) {
       return earlier.then(

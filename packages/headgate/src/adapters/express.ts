@@ -1,7 +1,7 @@
 import type { Request, RequestHandler } from 'express'
 import { createEnforce, type Framework } from './enforce.js'
 import { NodeRequest, routeText } from './node-request.js'
-import { settle } from './node-response.js'
+import { applyOutcome } from './node-response.js'
 import type { AnyOptions, RateLimitOptions } from './options.js'
 
 export type ExpressOptions<PolicyName extends string, TierName extends string> = RateLimitOptions<
@@ -28,5 +28,5 @@ export function rateLimit<PolicyName extends string, TierName extends string>(
   options: ExpressOptions<PolicyName, TierName>,
 ): RequestHandler {
   const enforce = createEnforce(options as AnyOptions<Request>, framework)
-  return (req, res, next) => settle(enforce(req), req, res, next)
+  return (req, res, next) => applyOutcome(enforce(req), req, res, next)
 }

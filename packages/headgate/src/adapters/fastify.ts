@@ -1,8 +1,9 @@
 import type { FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify'
 import { isPromise } from '../subject/source.js'
+import { hasLongBody } from './answer-unread.js'
 import type { Enforce, Framework, Outcome, Refused } from './enforce.js'
 import { NodeRequest } from './node-request.js'
-import { hasLongBody, sendRefusal } from './node-response.js'
+import { sendRefusal } from './node-response.js'
 import type { AnyOptions, RateLimitOptions } from './options.js'
 import { createOwnLimits, type OwnLimit } from './own-limits.js'
 import { endOnClose } from './response-end.js'
@@ -59,8 +60,8 @@ export function rateLimit<PolicyName extends string, TierName extends string>(
     app.addHook('onRoute', ({ config }) => void enforceOf(config?.rateLimit))
     app.addHook('onRequest', (request, reply, go) => {
       const outcome = enforceLoaded(request.routeOptions.config.rateLimit, app)(request)
-      if (isPromise(outcome)) outcome.then(known => settle(known, request, reply, go))
-      else settle(outcome, request, reply, go)
+      if (isPromise(outcome)) outcome.then(known => applyOutcome(known, request, reply, go))
+      else applyOutcome(outcome, request, reply, go)
     })
     done()
   }
@@ -72,7 +73,12 @@ export function rateLimit<PolicyName extends string, TierName extends string>(
 }
 
 /** Goes on with a request that passes, and refuses any other. */
-export function settle(outcome: Outcome, { raw }: FastifyRequest, reply: FastifyReply, go: () => void): void {
+export function applyOutcome(
+  outcome: Outcome,
+  { raw }: FastifyRequest,
+  reply: FastifyReply,
+  go: () => void,
+): void {
   for (const [name, value] of outcome.headers) reply.header(name, value)
   if (outcome.allowed) {
     endOnClose(outcome.ended, reply.raw)

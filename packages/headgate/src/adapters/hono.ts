@@ -2,10 +2,10 @@ import type { ServerResponse } from 'node:http'
 import type { Context, MiddlewareHandler, Next } from 'hono'
 import type { HeaderField } from '../decision/header-field.js'
 import { isPromise } from '../subject/source.js'
+import { hasLongBody } from './answer-unread.js'
 import { createEnforce, type Framework, type Outcome, type Passed } from './enforce.js'
 import { HonoRequest, incomingOf, lifetimeOf, routeOf } from './hono-request.js'
 import { NodeRequest } from './node-request.js'
-import { hasLongBody } from './node-response.js'
 import type { AnyOptions, RateLimitOptions } from './options.js'
 import { createOutlive } from './outlive.js'
 import { endOnClose, endWhenRead } from './response-end.js'
@@ -41,25 +41,25 @@ export function rateLimit<PolicyName extends string, TierName extends string>(
   const outlive = createOutlive(options as AnyOptions<Context>)
   return (context, next) => {
     const outcome = enforce(context)
-    if (!isPromise(outcome)) return settle(outcome, context, next)
+    if (!isPromise(outcome)) return applyOutcome(outcome, context, next)
     return outcome.then(known => {
       outlive(() => lifetimeOf(context))
-      return settle(known, context, next)
+      return applyOutcome(known, context, next)
     })
   }
 }
 
-function settle(outcome: Outcome, context: Context, next: Next): Promise<Response | undefined> {
+function applyOutcome(outcome: Outcome, context: Context, next: Next): Promise<Response | undefined> {
   if (!outcome.allowed) return Promise.resolve(refuse(context, outcome))
   const { headers, ended } = outcome
-  if (ended !== null) return settleToEnd(context, next, outcome)
+  if (ended !== null) return passToEnd(context, next, outcome)
   if (headers.length === 0) return next() as Promise<undefined>
   for (const [name, value] of headers) context.header(name, value)
   return next().then(() => addMissing(context, headers))
 }
 
 /** A response whose end somebody waits for; on Node the connection tells of it. */
-async function settleToEnd(context: Context, next: Next, { ended, headers }: Passed): Promise<undefined> {
+async function passToEnd(context: Context, next: Next, { ended, headers }: Passed): Promise<undefined> {
   const outgoing: ServerResponse | undefined = context.env?.outgoing
   if (outgoing !== undefined) endOnClose(ended, outgoing)
   for (const [name, value] of headers) context.header(name, value)

@@ -1,8 +1,9 @@
 import type { Context, Middleware, Next } from 'koa'
 import { isPromise } from '../subject/source.js'
+import { hasLongBody } from './answer-unread.js'
 import { createEnforce, type Framework, type Outcome } from './enforce.js'
 import { NodeRequest, routeText } from './node-request.js'
-import { hasLongBody, sendRefusal } from './node-response.js'
+import { sendRefusal } from './node-response.js'
 import type { AnyOptions, RateLimitOptions } from './options.js'
 import { endOnClose } from './response-end.js'
 
@@ -31,11 +32,13 @@ export function rateLimit<PolicyName extends string, TierName extends string>(
   const enforce = createEnforce(options as AnyOptions<Context>, framework)
   return (ctx, next) => {
     const outcome = enforce(ctx)
-    return isPromise(outcome) ? outcome.then(known => settle(known, ctx, next)) : settle(outcome, ctx, next)
+    return isPromise(outcome)
+      ? outcome.then(known => applyOutcome(known, ctx, next))
+      : applyOutcome(outcome, ctx, next)
   }
 }
 
-function settle(outcome: Outcome, ctx: Context, next: Next): Promise<unknown> | undefined {
+function applyOutcome(outcome: Outcome, ctx: Context, next: Next): Promise<unknown> | undefined {
   for (const [name, value] of outcome.headers) ctx.set(name, value)
   if (outcome.allowed) {
     endOnClose(outcome.ended, ctx.res)

@@ -4,8 +4,8 @@ import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException } from '
 import type { Request } from 'express'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Outcome, Refused } from './enforce.js'
-import { settle as settleFastify } from './fastify.js'
-import { settle as settleNode } from './node-response.js'
+import { applyOutcome as applyToFastify } from './fastify.js'
+import { applyOutcome as applyToNode } from './node-response.js'
 
 /** A request that is refused, with all that `RateLimitFilter` answers. Its response is the problem of the denial. */
 export class RateLimitException extends HttpException {
@@ -17,17 +17,17 @@ export class RateLimitException extends HttpException {
 /** Answers refusals as every adapter does. A filter of the app's own for `RateLimitException` comes before it. */
 export class RateLimitFilter implements ExceptionFilter<RateLimitException> {
   catch({ refusal }: RateLimitException, host: ArgumentsHost): void {
-    settle(host, refusal)
+    applyOutcome(host, refusal)
   }
 }
 Catch(RateLimitException)(RateLimitFilter)
 
 /** Writes headers down, or a whole refusal, on either platform. */
-export function settle(host: ArgumentsHost, outcome: Outcome): void {
+export function applyOutcome(host: ArgumentsHost, outcome: Outcome): void {
   const request = requestOf(host)
   const response = host.switchToHttp().getResponse<ServerResponse | FastifyReply>()
-  if (isFastify(request)) settleFastify(outcome, request, response as FastifyReply, goOn)
-  else settleNode(outcome, request, response as ServerResponse, goOn)
+  if (isFastify(request)) applyToFastify(outcome, request, response as FastifyReply, goOn)
+  else applyToNode(outcome, request, response as ServerResponse, goOn)
 }
 
 /** Nest goes on by itself when the guard has returned. */

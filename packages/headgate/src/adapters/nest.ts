@@ -3,7 +3,7 @@ import { type DiscoveryService, MetadataScanner, Reflector } from '@nestjs/core'
 import type { Enforce, Framework } from './enforce.js'
 import { framework as onExpress } from './express.js'
 import { framework as onFastify } from './fastify.js'
-import { isFastify, RateLimitException, requestOf, settle } from './nest-answers.js'
+import { applyOutcome, isFastify, RateLimitException, requestOf } from './nest-answers.js'
 import type { AnyOptions, RateLimitOptions } from './options.js'
 import { createOwnLimits, type OwnLimit } from './own-limits.js'
 
@@ -64,7 +64,7 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
     const own = reflector.getAllAndOverride(OWN_LIMIT, [context.getHandler(), context.getClass()])
     const outcome = await this.enforceOf(own)(context)
     if (!outcome.allowed) throw new RateLimitException(outcome)
-    settle(context, outcome)
+    applyOutcome(context, outcome)
     return true
   }
 }

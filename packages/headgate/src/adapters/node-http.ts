@@ -1,9 +1,11 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
+import type { HeaderField } from '../decision/header-field.js'
 import { isPromise } from '../subject/source.js'
-import { createEnforce, type Framework, type Refused } from './enforce.js'
+import { drain } from './answer-unread.js'
+import { createEnforce, type Framework } from './enforce.js'
 import { NodeRequest } from './node-request.js'
-import { drain, settle } from './node-response.js'
+import { applyOutcome } from './node-response.js'
 import type { AnyOptions, RateLimitOptions } from './options.js'
 import { endOnClose } from './response-end.js'
 
@@ -40,18 +42,18 @@ export function rateLimit<PolicyName extends string, TierName extends string>(
 ): NodeLimit {
   const enforce = createEnforce(options as AnyOptions<IncomingMessage>, framework)
   const limited = (listener: RequestListener): RequestListener => {
-    return (req, res) => settle(enforce(req), req, res, () => listener(req, res))
+    return (req, res) => applyOutcome(enforce(req), req, res, () => listener(req, res))
   }
   const upgrade = (listener: UpgradeListener): UpgradeListener => {
     return (req, socket, head) => {
-      const settleUpgrade = (outcome: Awaited<ReturnType<typeof enforce>>) => {
-        if (!outcome.allowed) return refuseUpgrade(socket, outcome)
+      const applyToUpgrade = (outcome: Awaited<ReturnType<typeof enforce>>) => {
+        if (!outcome.allowed) return endSocket(socket, outcome)
         endOnClose(outcome.ended, socket)
         listener(req, socket, head)
       }
       const outcome = enforce(req)
       if (!isPromise(outcome)) {
-        settleUpgrade(outcome)
+        applyToUpgrade(outcome)
         return
       }
       // node:http has let go of the socket: an error that nobody hears while we wait would end the process.
@@ -59,7 +61,7 @@ export function rateLimit<PolicyName extends string, TierName extends string>(
       socket.on('error', onError)
       outcome.then(known => {
         socket.off('error', onError)
-        if (!socket.destroyed) settleUpgrade(known)
+        if (!socket.destroyed) applyToUpgrade(known)
         else if (known.allowed) known.ended?.(null)
       })
     }
@@ -67,16 +69,22 @@ export function rateLimit<PolicyName extends string, TierName extends string>(
   return Object.assign(limited, { upgrade })
 }
 
-/** There is no response to write to, and nobody but us to close the socket, whether the client does or not. */
-function refuseUpgrade(socket: Duplex, { status, headers, body }: Refused): void {
-  const text = Buffer.from(body)
+/**
+ * Answers on a socket that `node:http` has handed over, and is done with it, whether its client is or not: there is no
+ * response to write to, and nobody else to close it.
+ */
+export function endSocket(
+  socket: Duplex & { destroySoon?(): void },
+  answer: { readonly status: number; readonly headers: readonly HeaderField[]; readonly body: string },
+): void {
+  const { status, headers, body } = answer
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     ...headers.map(([name, value]) => `${name}: ${value}`),
-    `Content-Length: ${text.length}`,
+    `Content-Length: ${Buffer.byteLength(body)}`,
     'Connection: close',
   ]
   socket.on('error', () => socket.destroy())
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
-  drain(socket, () => socket.destroy())
+  drain(socket, () => (socket.destroySoon ? socket.destroySoon() : socket.destroy()))
 }

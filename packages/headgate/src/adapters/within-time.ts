@@ -11,7 +11,6 @@ export function withinTime<T>(work: Promise<T>, ms: number): Promise<T> {
         ),
       )
     }, ms)
-    const settle = () => clearTimeout(timer)
-    work.finally(settle).then(resolve, reject)
+    work.finally(() => clearTimeout(timer)).then(resolve, reject)
   })
 }

@@ -43,7 +43,7 @@ export type PolicyInput =
       readonly onStoreFailure?: FailureMode
     } & EnforcementInput)
 
-type ChargeInput<Policy extends string, Tier extends string> =
+type PolicyOrTierInput<Policy extends string, Tier extends string> =
   | { readonly tier: Tier; readonly policy?: undefined }
   | { readonly policy: Policy; readonly tier?: undefined }
 
@@ -128,11 +128,11 @@ export interface ConfigOptions<
   readonly tiers?: T
   readonly policies?: Policies
   readonly levels?: Levels
-  readonly default?: NoInfer<ChargeInput<Policy, Tier>>
+  readonly default?: NoInfer<PolicyOrTierInput<Policy, Tier>>
   readonly global?: NoInfer<{ readonly policy: Policy } & EnforcementInput>
   readonly rules?: readonly NoInfer<RuleInput<Policy, Tier>>[]
   readonly identify?: readonly NoInfer<SourceInput<Tier>>[]
-  readonly subjects?: Readonly<Record<`${string}:${string}`, NoInfer<ChargeInput<Policy, Tier>>>>
+  readonly subjects?: Readonly<Record<`${string}:${string}`, NoInfer<PolicyOrTierInput<Policy, Tier>>>>
   readonly secretTypes?: readonly string[]
   readonly masks?: Mask | Readonly<Record<string, Mask>>
   readonly ipv6Networks?: Ipv6Networks

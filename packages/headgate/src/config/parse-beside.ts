@@ -3,7 +3,7 @@ import { type ErrorCode, HeadgateError } from '../errors/headgate-error.js'
 import type { Config, CostConfig, PolicyConfig, RuleConfig } from '../policy/config.js'
 import { ConfigError } from './config-error.js'
 import { parseConfig } from './parse-config.js'
-import type { ConfigPart, ParseReply, ParseRequest, Refused } from './parse-worker.js'
+import type { ConfigPart, ParseRefusal, ParseReply, ParseRequest } from './parse-worker.js'
 
 /** Shorter texts are read before a thread would have started. */
 const SHORT = 4_096
@@ -65,7 +65,7 @@ function joined(parts: readonly ConfigPart[]): Config | null {
 }
 
 /** Errors lose their class on the way. */
-function errorOf({ code, message, issues, unlisted }: Refused, fileName: string): HeadgateError {
+function errorOf({ code, message, issues, unlisted }: ParseRefusal, fileName: string): HeadgateError {
   if (issues !== null) return new ConfigError(fileName, issues, unlisted)
   return new HeadgateError(code as ErrorCode, message)
 }

@@ -14,7 +14,7 @@ export type ParseRequest = { readonly text: string; readonly fileName: string } 
 /** Its answer: a piece of the configuration, or why there is none. */
 export type ParseReply =
   | { readonly part: ConfigPart; readonly isLast: boolean }
-  | { readonly refused: Refused }
+  | { readonly refused: ParseRefusal }
 
 /** Everything but what may be long in the first piece, then that. */
 export interface ConfigPart {
@@ -24,7 +24,7 @@ export interface ConfigPart {
   readonly costs?: readonly CostConfig[]
 }
 
-export interface Refused {
+export interface ParseRefusal {
   readonly code: string
   readonly message: string
   /** Of a file that was read and cannot be used. */

@@ -1,11 +1,11 @@
 import type {
   AlsoConfig,
-  Charge,
   Config,
   Enforcement,
   GlobalConfig,
   MatchConfig,
   PolicyConfig,
+  PolicyOrTier,
   RouteConfig,
   RuleConfig,
 } from '../policy/config.js'
@@ -36,14 +36,14 @@ export function toConfig(file: ReadFile): Config {
     levels: file.levels ?? 'most-specific',
     mode: file.mode ?? 'enforce',
     enforcePercent: file.enforce ?? 100,
-    default: toCharge(file.default ?? {}) ?? { tier: ANONYMOUS },
+    default: toPolicyOrTier(file.default ?? {}) ?? { tier: ANONYMOUS },
     global: file.global === undefined ? null : toGlobal(file.global),
     rules: sound(file.rules).map(toRule),
     identify: file.identify === undefined ? null : sound(file.identify),
     subjects: new Map(
       [...(file.subjects ?? [])].map(([subject, charge]) => [
         subject,
-        toCharge(charge) ?? { tier: ANONYMOUS },
+        toPolicyOrTier(charge) ?? { tier: ANONYMOUS },
       ]),
     ),
     secretTypes: sound(file.secretTypes),
@@ -84,7 +84,7 @@ function toRule(rule: ReadRule): RuleConfig {
   return {
     name: ruleName(rule),
     match: toMatch(rule.match ?? {}),
-    charge: toCharge(rule),
+    charge: toPolicyOrTier(rule),
     per: rule.per ?? 'caller',
     scope: rule.scope ?? 'global',
     ...pick(rule, 'cost'),
@@ -111,7 +111,7 @@ function toMatch({ method, path, subject, tier, scope }: NonNullable<ReadRule['m
   }
 }
 
-function toCharge({ tier, policy }: ReadCharge): Charge | null {
+function toPolicyOrTier({ tier, policy }: ReadCharge): PolicyOrTier | null {
   if (tier !== undefined) return { tier }
   return policy === undefined ? null : { policy }
 }

@@ -4,11 +4,11 @@
  * callers.
  */
 import type { ActiveConfig } from '../policy/active-config.js'
-import type { Asked } from '../policy/candidates.js'
+import type { RuleQuery } from '../policy/candidates.js'
 import type { RuleConfig } from '../policy/config.js'
 import { callerLevel, findCaller, routeLevel } from '../policy/find-levels.js'
+import { isSkipped } from '../policy/found-routes.js'
 import type { Level } from '../policy/level.js'
-import { isSkipped } from '../policy/outcomes.js'
 import { targetKey } from '../policy/override.js'
 import type { PathView } from '../policy/path-index.js'
 import { plainPath } from '../policy/path-readings.js'
@@ -124,7 +124,7 @@ export class SingleLimitRequests {
   }
 
   /** The rule of the route, or null; undefined where more than a rule speaks. */
-  private ruleFor(view: PathView | null, asked: Asked): RuleConfig | null | undefined {
+  private ruleFor(view: PathView | null, asked: RuleQuery): RuleConfig | null | undefined {
     const { routeRules, callerRules, costs, overrides } = this.active
     const rule = routeRules.find(view, asked)?.value ?? null
     if (rule === null && !callerRules.isEmpty) return undefined
@@ -137,12 +137,12 @@ export class SingleLimitRequests {
   }
 
   /** The same where every reading of `/` leads to it. */
-  private ruleOfRoot(asked: Asked): RuleConfig | null | undefined {
+  private ruleOfRoot(asked: RuleQuery): RuleConfig | null | undefined {
     const [first, ...others] = ROOT.map(view => this.ruleFor(view, asked))
     return others.every(rule => rule === first) ? first : undefined
   }
 
-  private policyOf(rule: RuleConfig | null, asked: Asked): SingleLimitPolicy | null {
+  private policyOf(rule: RuleConfig | null, asked: RuleQuery): SingleLimitPolicy | null {
     let byTier = this.policies.get(rule)
     if (byTier === undefined) {
       byTier = new Map()
@@ -156,7 +156,7 @@ export class SingleLimitRequests {
     return policy
   }
 
-  private makePolicy(rule: RuleConfig | null, asked: Asked): SingleLimitPolicy | null {
+  private makePolicy(rule: RuleConfig | null, asked: RuleQuery): SingleLimitPolicy | null {
     const { active, door, nameSubject } = this
     const nowUs = door.context.clock.nowUs()
     const caller = findCaller(active, { subjects: [], tier: asked.tier }, nowUs)

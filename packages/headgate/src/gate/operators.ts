@@ -64,16 +64,16 @@ export function createOperators(options: OperatorsOptions): Operators {
   const { store, warn } = options
   let control = NORMAL
   let seenControl: string | null = null
-  let settle = () => {}
+  let markRead = () => {}
   const first = new Promise<void>(resolve => {
-    settle = resolve
+    markRead = resolve
   })
 
   /** Warnings and rebuilding are for what changed, not for every look. */
   function apply({ control: fields, overrides: stored }: Partial<ControlReading>): void {
     if (fields !== undefined) takeControl(fields)
     if (stored !== undefined) takeOverrides(stored)
-    if (fields !== undefined && stored !== undefined) settle()
+    if (fields !== undefined && stored !== undefined) markRead()
   }
 
   function takeControl(fields: ControlReading['control']): void {
@@ -96,7 +96,7 @@ export function createOperators(options: OperatorsOptions): Operators {
   }
 
   const stop = store.watch(apply, error => {
-    settle()
+    markRead()
     warnOfControl(error as Error)
   })
 

@@ -1,7 +1,7 @@
 import type { FailureMode } from '../engine/question.js'
 import { type Ask, parseAlso, parsePolicyOrTier, parseScope } from '../limiter/ask.js'
 import type { FaultFacts } from '../limiter/limiter.js'
-import { type Charge, parseFailureMode } from '../policy/config.js'
+import { type PolicyOrTier, parseFailureMode } from '../policy/config.js'
 import type { RequestFacts } from '../policy/request-facts.js'
 import { type Resolution, resolve, resolveAsk } from '../policy/resolve.js'
 import type { SubjectInput } from '../subject/subject.js'
@@ -50,7 +50,7 @@ export class Resolver {
   }
 
   /** Throws for a name that the file does not have. */
-  policyOrTier(named: Charge): Charge {
+  policyOrTier(named: PolicyOrTier): PolicyOrTier {
     return parsePolicyOrTier(named, this.current.now.active)
   }
 

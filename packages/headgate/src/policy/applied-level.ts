@@ -1,7 +1,7 @@
 import type { ConfiguredPolicy } from './configured-policy.js'
 import { isInShare } from './enforced-share.js'
+import type { RequestReading } from './found-routes.js'
 import type { Level } from './level.js'
-import type { RequestReading } from './outcomes.js'
 
 /** No real subject has this name: an id that begins with a tilde is digested. */
 const EVERYONE = 'global:~all'

@@ -17,7 +17,7 @@ export interface Entry<Value> {
 }
 
 /** The words of a request that the lists are compared with; a list matches when one of its words does. */
-export interface Asked {
+export interface RuleQuery {
   readonly method: string | null
   readonly tier: string | null
   readonly scope: string | null
@@ -48,7 +48,7 @@ function setOf(words: readonly string[] | null): ReadonlySet<string> | null {
 }
 
 /** Whether a request is what the lists ask for. Frameworks answer HEAD with the handler of GET. */
-function matchesLists({ methods, subjects, tiers, scopes }: Lists, asked: Asked): boolean {
+function matchesLists({ methods, subjects, tiers, scopes }: Lists, asked: RuleQuery): boolean {
   const { method, tier, scope } = asked
   return (
     (methods === null || (method !== null && isListed(methods, method))) &&
@@ -125,7 +125,7 @@ export class Candidates<Value> {
   }
 
   /** The first entry that matches a request, if it stands before `best`; else `best`. */
-  first(asked: Asked, best: Entry<Value> | null): Entry<Value> | null {
+  first(asked: RuleQuery, best: Entry<Value> | null): Entry<Value> | null {
     let found = firstOf(this.always, asked, best)
     if (this.keyed === null) return found
     const { scope, tier, subject, method } = this.keyed
@@ -161,7 +161,7 @@ export class Candidates<Value> {
 
 function firstOf<Value>(
   entries: readonly Entry<Value>[] | undefined,
-  asked: Asked,
+  asked: RuleQuery,
   best: Entry<Value> | null,
 ): Entry<Value> | null {
   if (entries === undefined) return best

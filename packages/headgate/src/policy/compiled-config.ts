@@ -4,7 +4,7 @@
  */
 import type { Steps } from '../time/steps.js'
 import { type Entry, listsOf } from './candidates.js'
-import type { Charge, Config, MatchConfig, RuleConfig } from './config.js'
+import type { Config, MatchConfig, PolicyOrTier, RuleConfig } from './config.js'
 import { PathIndex } from './path-index.js'
 import { compilePattern } from './path-pattern.js'
 import { foldCase } from './path-readings.js'
@@ -76,7 +76,7 @@ export function* compileConfig(
     tiers.set(name, parseTier(name, options))
     yield
   }
-  const subjects = new Map<string, Charge>()
+  const subjects = new Map<string, PolicyOrTier>()
   for (const [subject, charge] of config.subjects) {
     subjects.set(nameSubject(subject), charge)
     yield

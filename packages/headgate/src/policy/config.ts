@@ -29,7 +29,7 @@ export interface Config<PolicyName extends string = string, TierName extends str
   /** Of 100 subjects, how many are limited; the others are in shadow. Only beside the mode `enforce`. */
   readonly enforcePercent: number
   /** The policy or tier of callers about whom nothing else is said. */
-  readonly default: Charge
+  readonly default: PolicyOrTier
   /** One budget that all callers share, the least specific level. */
   readonly global: GlobalConfig | null
   readonly rules: readonly RuleConfig[]
@@ -39,7 +39,7 @@ export interface Config<PolicyName extends string = string, TierName extends str
    */
   readonly identify: readonly SourceConfig[] | null
   /** Callers named one by one, by `type:id`: their tier, or a policy of their own. */
-  readonly subjects: ReadonlyMap<string, Charge>
+  readonly subjects: ReadonlyMap<string, PolicyOrTier>
   /** Subject types whose ids are kept only as a keyed hash, beside those that look like secrets. */
   readonly secretTypes: readonly string[]
   /** How operators are shown subjects. */
@@ -107,7 +107,7 @@ export type HeaderStyle = (typeof HEADER_STYLES)[number]
 export const HEADER_STYLES = ['legacy', 'ietf', 'both', 'none'] as const
 
 /** The limits to charge: a tier's or a policy's. */
-export type Charge =
+export type PolicyOrTier =
   | { readonly tier: string; readonly policy?: undefined }
   | { readonly policy: string; readonly tier?: undefined }
 
@@ -136,7 +136,7 @@ export interface RuleConfig extends Enforcement {
   readonly name: string
   readonly match: MatchConfig
   /** Left out: the caller's tier, so that a rule may set a cost or a mode alone. */
-  readonly charge: Charge | null
+  readonly charge: PolicyOrTier | null
   readonly cost?: number
   /** Whose budget: each caller's own (the default), or one that all callers share. */
   readonly per: 'caller' | 'everyone'

@@ -5,9 +5,9 @@
 
 import type { ActiveConfig } from './active-config.js'
 import type { ActiveOverride } from './active-override.js'
-import type { Asked } from './candidates.js'
+import type { RuleQuery } from './candidates.js'
 import { isRouteRule } from './compiled-config.js'
-import type { Charge, RuleConfig } from './config.js'
+import type { PolicyOrTier, RuleConfig } from './config.js'
 import type { ConfiguredPolicy } from './configured-policy.js'
 import { Level, type Speaker } from './level.js'
 import { targetKey } from './override.js'
@@ -55,7 +55,7 @@ export function findCaller(
 export function askedBy(
   { subjects, scope }: Pick<CanonicalFacts, 'subjects' | 'scope'>,
   tier: string | null,
-): Omit<Asked, 'method'> {
+): Omit<RuleQuery, 'method'> {
   return { tier, scope, subjectTypes: subjects.length === 0 ? NO_TYPES : subjects.map(typeOf) }
 }
 
@@ -67,7 +67,7 @@ export function routeLevel(active: ActiveConfig, rule: RuleConfig, caller: Calle
 
 export function callerLevel(
   active: ActiveConfig,
-  asked: Omit<Asked, 'method'>,
+  asked: Omit<RuleQuery, 'method'>,
   caller: Caller,
   nowUs: number,
 ): Level {
@@ -113,7 +113,7 @@ export function globalLevel(active: ActiveConfig): Level | null {
 /** The one level of a caller that is asked about by the name of a policy or a tier. */
 export function askedLevel(
   active: ActiveConfig,
-  asked: { readonly subject: string; readonly charge: Charge; readonly scope: string },
+  asked: { readonly subject: string; readonly charge: PolicyOrTier; readonly scope: string },
   nowUs: number,
 ): Level {
   const { subject, charge, scope } = asked
@@ -179,7 +179,11 @@ function cached({ levels }: ActiveConfig, speaker: object, tier: string | null, 
 }
 
 /** A tier known for the caller goes before the tier that is meant for those without one. */
-function policyNamed(active: ActiveConfig, charge: Charge, tierOfCaller: string | null): ConfiguredPolicy {
+function policyNamed(
+  active: ActiveConfig,
+  charge: PolicyOrTier,
+  tierOfCaller: string | null,
+): ConfiguredPolicy {
   const { configuredTiers, configuredPolicies } = active
   if (tierOfCaller !== null) return configuredTiers.get(tierOfCaller) as ConfiguredPolicy
   const configured =
@@ -187,7 +191,7 @@ function policyNamed(active: ActiveConfig, charge: Charge, tierOfCaller: string 
   return configured as ConfiguredPolicy
 }
 
-function findEntry({ subjects }: ActiveConfig, names: readonly string[]): Charge | undefined {
+function findEntry({ subjects }: ActiveConfig, names: readonly string[]): PolicyOrTier | undefined {
   if (subjects.size === 0) return undefined
   for (const name of names) {
     const charge = subjects.get(name)

@@ -2,7 +2,7 @@
  * Entries of the policy file by their path: a trie of segments, in which finding the first entry for a path takes steps
  * for its segments, not for the entries.
  */
-import { type Asked, Candidates, type Entry, type Lists } from './candidates.js'
+import { Candidates, type Entry, type Lists, type RuleQuery } from './candidates.js'
 import type { PathPattern } from './path-pattern.js'
 import { foldCase, spellingsOf } from './path-readings.js'
 
@@ -52,7 +52,7 @@ export class PathIndex<Value> {
   }
 
   /** The first entry for a request; without a path those that ask for none. */
-  find(view: PathView | null, asked: Asked): Entry<Value> | null {
+  find(view: PathView | null, asked: RuleQuery): Entry<Value> | null {
     const best = this.pathless.first(asked, null)
     if (view === null) return best
     return search(view.ignoresCase ? this.folded : this.exact, { view, asked }, 0, best)
@@ -67,7 +67,7 @@ export class PathIndex<Value> {
 
 interface Look {
   readonly view: PathView
-  readonly asked: Asked
+  readonly asked: RuleQuery
 }
 
 /**

@@ -8,7 +8,7 @@
 import type { Question } from '../engine/question.js'
 import type { ActiveConfig } from './active-config.js'
 import { AppliedLevel } from './applied-level.js'
-import type { Charge, HeaderStyle } from './config.js'
+import type { HeaderStyle, PolicyOrTier } from './config.js'
 import {
   askedBy,
   askedLevel,
@@ -18,7 +18,7 @@ import {
   globalLevel,
   routeLevel,
 } from './find-levels.js'
-import { findOutcomes, type Outcome } from './outcomes.js'
+import { type FoundRoute, findRoutes } from './found-routes.js'
 import { type Decider, levelsOf, questionOf } from './question-of.js'
 import type { CanonicalFacts } from './request-facts.js'
 import { commonStatuses, type Statuses } from './statuses.js'
@@ -51,15 +51,15 @@ export function resolve(active: ActiveConfig, facts: CanonicalFacts, nowUs: numb
   const caller = findCaller(active, facts, nowUs)
   if (facts.path === 'too-many') return resolveUnreadable(active, facts, caller)
   const asked = askedBy(facts, caller.tier)
-  const outcomes = findOutcomes(active, facts, asked)
+  const routes = findRoutes(active, facts, asked)
   const ofCaller = new AppliedLevel(callerLevel(active, asked, caller, nowUs), facts.subjects)
   const everybodys = globalLevel(active)
   const common = everybodys === null ? [ofCaller] : [ofCaller, new AppliedLevel(everybodys, facts.subjects)]
-  const readings = outcomes.map(outcome => {
-    const { rule } = outcome
+  const readings = routes.map(found => {
+    const { rule } = found
     const route =
       rule === null ? null : new AppliedLevel(routeLevel(active, rule, caller, nowUs), facts.subjects)
-    return resolveOutcome(active, outcome, route === null ? common : [route, ...common])
+    return resolveRoute(active, found, route === null ? common : [route, ...common])
   })
   const isSkipped = readings.every(({ skipped }) => skipped)
   return conclude(active, readings, {
@@ -75,11 +75,11 @@ export function resolveAsk(
   active: ActiveConfig,
   asked: {
     readonly subject: string
-    readonly charge: Charge
+    readonly charge: PolicyOrTier
     readonly scope: string
     readonly cost: number
     /** Further subjects that are charged, all or none. */
-    readonly also: readonly { readonly subject: string; readonly charge: Charge }[]
+    readonly also: readonly { readonly subject: string; readonly charge: PolicyOrTier }[]
   },
   nowUs: number,
 ): Resolution {
@@ -113,9 +113,9 @@ interface ResolvedReading extends Decider {
   readonly skipped: boolean
 }
 
-function resolveOutcome(
+function resolveRoute(
   active: ActiveConfig,
-  { rule, isSkippable, listedCost, readings }: Outcome,
+  { rule, isSkippable, listedCost, readings }: FoundRoute,
   levels: readonly AppliedLevel[],
 ): ResolvedReading {
   const namedByPath = rule !== null && rule.match.path !== null

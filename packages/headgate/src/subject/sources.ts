@@ -164,12 +164,12 @@ function secretSource(
   }
   function lookUpFirst([secret, ...others]: readonly string[], request: HttpRequest): Found {
     if (lookUp === undefined || secret === undefined) return null
-    const settle = (known: Known | null | undefined): Found =>
+    const toFound = (known: Known | null | undefined): Found =>
       known === null || known === undefined
         ? lookUpFirst(others, request)
         : { subject: known.subject ?? `${type}:${secret}`, tier: known.tier ?? tier }
     const known = lookUp(secret, request)
-    return isPromise(known) ? known.then(settle) : settle(known)
+    return isPromise(known) ? known.then(toFound) : toFound(known)
   }
   return {
     types: lookUp === undefined ? [type] : null,

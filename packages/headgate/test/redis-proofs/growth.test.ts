@@ -46,7 +46,6 @@ const BOUNDS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     resolved: '4,096 paths of 256 characters',
   },
   'gate/override-cache.ts': { entries: '10,000 overrides' },
-  'limiter/limiter.ts': { singleLimitPolicies: CONFIGURATION },
   'observe/prometheus/families.ts': { byName: CALL, policies: CALL },
   'observe/statistics/arrivals.ts': { kept: 'MAX_ARRIVALS', subjects: 'MAX_SUBJECTS' },
   'observe/statistics/heavy-hitters.ts': { bySubject: 'room: 64 subjects' },
@@ -75,7 +74,7 @@ const BOUNDS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'policy/find-levels.ts': { byTier: CONFIGURATION },
   'policy/active-config.ts': { levels: CONFIGURATION, configured: CONFIGURATION },
   'policy/ipv6-budgets.ts': { byTimes: CONFIGURATION },
-  'policy/outcomes.ts': { seen: CALL },
+  'policy/found-routes.ts': { seen: CALL },
   'policy/path-index.ts': { literals: CONFIGURATION },
   'policy/path-readings.ts': { texts: CALL, all: CALL },
   'policy/policies.ts': { ALGORITHMS: CONSTANT, parsed: CONFIGURATION, seen: CALL },
@@ -96,6 +95,7 @@ const BOUNDS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'store/memory/columns.ts': {
     ...{ NO_PAGE: CONSTANT, page: 'one entry a row that was reset', pages: 'maxKeys', states: 'maxKeys' },
   },
+  'fast-path/single-limit-policies.ts': { byName: CONFIGURATION },
   'fast-path/kept-denials.ts': { denials: '64' },
   'store/memory/memory-control.ts': { entries: '10,000 overrides', watchers: CONFIGURATION },
   'store/memory/memory-store.ts': { tables: CONFIGURATION, overflow: CONFIGURATION },
@@ -131,7 +131,7 @@ const BOUNDS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'server: http/bound-connections.ts': { connections: 'open sockets', responses: 'requests of a socket' },
   'server: http/close-gracefully.ts': { sockets: 'open sockets', sessions: 'open sessions' },
   'server: http/count-in-flight.ts': { counts: 'requests under way' },
-  'server: gateway/throttled-log.ts': { writtenAtMs: '1,000 subjects' },
+  'server: log/write-line.ts': { writtenAtMs: '1,000 subjects' },
   'server: metrics/upstream-counts.ts': {
     ...{ byUpstream: 'MAX_UPSTREAMS', counted: 'classes of a status' },
     ...{ adaptive: CALL, merged: CALL, names: CALL },
@@ -153,7 +153,7 @@ const BOUNDS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'server: simulate/replay.ts': { byLimit: CONFIGURATION },
   'server: simulate/timeline.ts': { denied: 'MAX_STEPS', requests: 'MAX_STEPS' },
   'server: simulate/violators.ts': { kept: 'MAX_KEPT' },
-  'server: workers/ask-workers.ts': { open: CONFIGURATION },
+  'server: workers/arrival-collector.ts': { open: CONFIGURATION },
   'server: workers/worker-counts.ts': { live: CONFIGURATION, waiting: CONSTANT },
   'server: gateway/end-to-end-headers.ts': {
     NOT_OF_CLIENTS: CONSTANT,

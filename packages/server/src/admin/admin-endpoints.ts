@@ -2,7 +2,7 @@ import type { Gate } from 'headgate'
 import type { ArrivalSample, Statistics } from 'headgate/statistics'
 import { decisionEndpoints } from '../decision-api/decision-endpoints.js'
 import { openApiEndpoint } from '../decision-api/openapi/openapi-endpoint.js'
-import type { Log } from '../gateway/throttled-log.js'
+import type { WriteLine } from '../log/write-line.js'
 import { metricsEndpoints } from '../metrics/metrics-endpoints.js'
 import type { UpstreamReading } from '../metrics/upstream-counts.js'
 import type { Figures } from '../observe/figures.js'
@@ -22,7 +22,7 @@ export interface AdminEndpointsOptions extends Health {
   readonly upstreams: { read(): readonly UpstreamReading[] }
   /** Whether metrics need no token. */
   readonly metricsPublic: boolean
-  readonly log: Log
+  readonly log: WriteLine
 }
 
 /** Everything there is on the admin port. */

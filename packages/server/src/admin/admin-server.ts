@@ -2,10 +2,10 @@ import { createServer, type IncomingMessage, type Server } from 'node:http'
 import { limitedAddress } from 'headgate'
 import type { ChangeTrail } from 'headgate/redis'
 import { DEFAULT_BOUNDS } from '../gateway/bounds.js'
-import { type Log, throttledLog } from '../gateway/throttled-log.js'
 import { boundConnections } from '../http/bound-connections.js'
 import { type HttpAnswer, problemAnswer, type Refusal } from '../http/problem.js'
 import { sendAnswer } from '../http/send-answer.js'
+import { throttledLog, type WriteLine } from '../log/write-line.js'
 import { changesEndpoint, createChanges } from '../operators/changes.js'
 import { API_HEADER, API_VERSION } from './api-header.js'
 import { createAuthenticate, TOKEN_MISSING } from './authenticate.js'
@@ -20,7 +20,7 @@ export interface AdminServerOptions {
   readonly tokens: readonly Token[]
   /** Names by which it may be called beside addresses, in lower case. */
   readonly names: readonly string[]
-  readonly log: Log
+  readonly log: WriteLine
   /** Where the changes of all servers are kept; null where there is only this one. */
   readonly trail?: ChangeTrail | null
 }

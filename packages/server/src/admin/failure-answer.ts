@@ -1,6 +1,6 @@
 import { type HeadgateError, isHeadgateError } from 'headgate'
-import type { Log } from '../gateway/throttled-log.js'
 import { type HttpAnswer, problemAnswer } from '../http/problem.js'
+import type { WriteLine } from '../log/write-line.js'
 import { isCallersMistake, isStoreFailure } from '../operators/operator-errors.js'
 import { RequestError } from './request-error.js'
 
@@ -8,7 +8,7 @@ import { RequestError } from './request-error.js'
 const RETRY_AFTER_SECONDS = '1'
 
 /** The answer to a request that could not be served: 400 for the caller's mistake, 503 while the store is away. */
-export function failureAnswer(error: unknown, log: Log): HttpAnswer {
+export function failureAnswer(error: unknown, log: WriteLine): HttpAnswer {
   if (error instanceof RequestError) {
     return problemAnswer({ status: error.status, detail: error.message, field: error.field })
   }

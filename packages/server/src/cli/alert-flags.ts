@@ -1,8 +1,13 @@
 /** The flags of `headgate serve` for alerts: their thresholds, budgets, and who is told. */
 import type { Command } from 'commander'
 import { type Environment, mismatch } from 'headgate/config'
-import { ALERT_NAMES, type AlertName, type AlertRules, DEFAULT_RULES } from '../observe/alert-rules.js'
-import type { Budget } from '../observe/redis-figures.js'
+import {
+  ALERT_NAMES,
+  type AlertName,
+  type AlertOptions,
+  type AlertRules,
+  DEFAULT_RULES,
+} from '../observe/alert-rules.js'
 import { secretFromFile } from './read-secret.js'
 import { UsageError } from './usage-error.js'
 
@@ -10,13 +15,6 @@ import { UsageError } from './usage-error.js'
 export interface AlertFlags {
   readonly alert?: readonly string[]
   readonly alertWebhook?: string
-}
-
-export interface AlertOptions {
-  readonly rules: AlertRules
-  readonly budget: Budget
-  /** Whom to tell; null where only the log and the figures do. */
-  readonly webhook: string | null
 }
 
 const SETTING = /^([a-z-]+)=(?:(off)|(\d+(?:\.\d+)?)(?:,(\d{1,5})s(?:,(\d{1,5})s)?)?)$/

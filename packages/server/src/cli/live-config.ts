@@ -6,7 +6,7 @@ import {
   type WatchedConfig,
   watchConfig,
 } from 'headgate/config'
-import type { Log } from '../gateway/throttled-log.js'
+import type { WriteLine } from '../log/write-line.js'
 import type { ConfigCounts } from '../metrics/config-counts.js'
 import { UsageError } from './usage-error.js'
 
@@ -25,7 +25,7 @@ export interface ConfigSources {
   /** Whether there need not be any file. */
   readonly demo: boolean
   readonly settings: Settings
-  readonly log: Log
+  readonly log: WriteLine
 }
 
 const DEFAULT_FILE = 'headgate.yaml'
@@ -47,7 +47,7 @@ export async function openConfig({ file, demo, settings, log }: ConfigSources): 
   return watched(path, settings, log)
 }
 
-async function watched(path: string, settings: Settings, log: Log): Promise<LiveConfig> {
+async function watched(path: string, settings: Settings, log: WriteLine): Promise<LiveConfig> {
   let apply: ((config: Config) => Promise<void>) | null = null
   let refused = 0
   const watcher: WatchedConfig = await watchConfig(path, {

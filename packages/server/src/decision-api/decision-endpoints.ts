@@ -5,8 +5,8 @@ import { shownName } from 'headgate/config'
 import { administers, checks, type Endpoint, reads } from '../admin/endpoint.js'
 import { readJson } from '../admin/read-json.js'
 import { RequestError } from '../admin/request-error.js'
-import { type Log, throttledLog } from '../gateway/throttled-log.js'
 import { type HttpAnswer, jsonAnswer } from '../http/problem.js'
+import { throttledLog, type WriteLine } from '../log/write-line.js'
 import { isCallersMistake } from '../operators/operator-errors.js'
 import { objectOf, refuseUnknown, subjectOf, textOf, unitsOf } from './body-fields.js'
 import { decisionAnswer } from './decision-answer.js'
@@ -15,7 +15,7 @@ import { createReferences } from './references.js'
 
 const FAULT_LINE_EVERY_MS = 60_000
 
-export function decisionEndpoints(gate: Gate, log: Log): readonly Endpoint[] {
+export function decisionEndpoints(gate: Gate, log: WriteLine): readonly Endpoint[] {
   const logFault = throttledLog(log, FAULT_LINE_EVERY_MS)
   const references = createReferences()
   const names = (): Names => ({ policies: new Set(gate.policyNames), tiers: new Set(gate.tierNames) })

@@ -1,6 +1,6 @@
 import type { Gate } from 'headgate'
 import type { Endpoint } from '../admin/endpoint.js'
-import type { Log } from '../gateway/throttled-log.js'
+import type { WriteLine } from '../log/write-line.js'
 import { watchDescriptors } from './config/watch-descriptors.js'
 import type { GrpcTls } from './grpc/grpc-server.js'
 import { jsonEndpoint } from './json-endpoint.js'
@@ -34,7 +34,7 @@ export interface Envoy {
 }
 
 /** Loads the limits; rejects if it cannot. */
-export async function openRateLimits(options: EnvoyOptions, gate: Gate, log: Log): Promise<RateLimits> {
+export async function openRateLimits(options: EnvoyOptions, gate: Gate, log: WriteLine): Promise<RateLimits> {
   const { configPath, shadow, headers, metadata } = options
   const limits = await watchDescriptors(configPath, log)
   const service = createRateLimitService({ gate, config: limits.current, shadow, headers, metadata })
@@ -42,7 +42,7 @@ export async function openRateLimits(options: EnvoyOptions, gate: Gate, log: Log
 }
 
 /** Loads the limits and starts listening; rejects if it cannot. */
-export async function startEnvoy(options: EnvoyOptions, gate: Gate, log: Log): Promise<Envoy> {
+export async function startEnvoy(options: EnvoyOptions, gate: Gate, log: WriteLine): Promise<Envoy> {
   const { host, port, tls } = options
   const { service, endpoint, close } = await openRateLimits(options, gate, log)
   // Loaded only when it is needed: gRPC takes longer to load than all the rest.

@@ -5,15 +5,15 @@ import type { HttpRequest, Identify } from 'headgate/identify'
 import { checks, type Endpoint } from '../admin/endpoint.js'
 import { RequestError } from '../admin/request-error.js'
 import { enforceRequests } from '../gateway/enforce-requests.js'
-import type { Log } from '../gateway/throttled-log.js'
 import type { HttpAnswer } from '../http/problem.js'
+import type { WriteLine } from '../log/write-line.js'
 import { originalRequest } from './original-request.js'
 
 export interface ForwardAuthOptions {
   readonly gate: Gate
   /** Finds who is asking, by the file that is in force. */
   identify(): Identify
-  readonly log: Log
+  readonly log: WriteLine
 }
 
 /** Carries the status the client should get, whatever the proxy makes of ours. */

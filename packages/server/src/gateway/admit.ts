@@ -4,6 +4,7 @@ import type { Outcome } from 'headgate/adapter'
 import { countInFlight } from '../http/count-in-flight.js'
 import { httpRequest } from '../http/http-request.js'
 import { type HttpAnswer, problemAnswer, type Refusal } from '../http/problem.js'
+import { throttledLog, type WriteLine } from '../log/write-line.js'
 import type { Serving } from '../serving.js'
 import type { Bounds } from './bounds.js'
 import type { Introduction } from './end-to-end-headers.js'
@@ -13,7 +14,6 @@ import { forwardedHeaders, type Origin, originOf } from './forwarded-headers.js'
 import { denialWords } from './quota-words.js'
 import { refuseRequest } from './refuse-request.js'
 import { requestId } from './request-id.js'
-import { type Log, throttledLog } from './throttled-log.js'
 import type { UpstreamPool } from './upstream-pool.js'
 
 export interface AdmitOptions {
@@ -21,7 +21,7 @@ export interface AdmitOptions {
   /** Returns the configuration in force. Called once for a request, which is then served by it to its end. */
   serving(): Serving
   readonly bounds: Bounds
-  readonly log: Log
+  readonly log: WriteLine
   /** Told of every request for which its upstream had no place. */
   onNoPlace?: ((refusal: UpstreamRefusal) => void) | undefined
 }
@@ -30,7 +30,7 @@ export interface AdmitOptions {
  * The way to go on with a request. `leave` is told the status of its response when it is over, and gives its places
  * back.
  */
-export type Admission = Admitted | Refused
+export type Admission = Admitted | NotAdmitted
 
 export interface Admitted extends Introduction {
   readonly answer: null
@@ -45,7 +45,7 @@ export interface Admitted extends Introduction {
   leave(status: number | null): void
 }
 
-export interface Refused {
+export interface NotAdmitted {
   readonly answer: HttpAnswer
   leave(status: number | null): void
 }
@@ -129,8 +129,8 @@ export function createAdmit({ gate, serving, bounds, log, onNoPlace }: AdmitOpti
     const address = limitedAddress(origin.path[0])
     const leaveClient = clients.enter(`${address}`)
     if (leaveClient === null) return refused(TOO_MANY_AT_ONCE)
-    const leavers: Refused['leave'][] = [leaveClient]
-    const leave: Refused['leave'] = status => {
+    const leavers: NotAdmitted['leave'][] = [leaveClient]
+    const leave: NotAdmitted['leave'] = status => {
       for (const leaveOne of leavers) leaveOne(status)
     }
     const giveUp = (error: unknown): never => {
@@ -151,6 +151,6 @@ export function createAdmit({ gate, serving, bounds, log, onNoPlace }: AdmitOpti
   }
 }
 
-function refused(refusal: Refusal, leave: Refused['leave'] = () => {}): Refused {
+function refused(refusal: Refusal, leave: NotAdmitted['leave'] = () => {}): NotAdmitted {
   return { answer: problemAnswer(refusal), leave }
 }

@@ -1,13 +1,13 @@
 import { type Decision, decisionProblem, type Gate } from 'headgate'
 import { createEnforce, type Enforce, type HttpRequest } from 'headgate/adapter'
 import type { Identify } from 'headgate/identify'
-import { type Log, throttledLog } from './throttled-log.js'
+import { throttledLog, type WriteLine } from '../log/write-line.js'
 
 export interface EnforceOptions<Native> {
   readonly gate: Gate
   /** Finds who is asking, by the file that is in force. */
   identify(): Identify
-  readonly log: Log
+  readonly log: WriteLine
   /** The request that is decided on. */
   read(native: Native): HttpRequest
 }

@@ -3,32 +3,21 @@ import type { Http2Server } from 'node:http2'
 import type { Socket } from 'node:net'
 import { type Eventually, limitedAddress, peerAddress } from 'headgate'
 import { printable } from 'headgate/config'
+import { endSocket } from 'headgate/node-http'
 import { boundConnections } from '../http/bound-connections.js'
-import { partWith } from '../http/part-with.js'
 import { problemAnswer } from '../http/problem.js'
 import { sendAnswer } from '../http/send-answer.js'
 import { isGone } from '../http/write-head.js'
+import type { AccessEntry } from '../log/server-log.js'
+import { throttledLog } from '../log/write-line.js'
 import { type Admission, type AdmitOptions, createAdmit } from './admit.js'
 import { type Bounds, DEFAULT_BOUNDS } from './bounds.js'
 import { forward, type Listeners } from './forward.js'
 import { createHttp2Front } from './http2-front.js'
 import { isWebSocket } from './is-web-socket.js'
 import { refuseUpgrade } from './refuse-request.js'
-import { throttledLog } from './throttled-log.js'
 import { openTunnel } from './websocket.js'
 import { withoutOffer } from './without-offer.js'
-
-/** One line of the access log: a request that has ended. */
-export interface AccessEntry {
-  readonly id: string | null
-  readonly client: string | null
-  readonly method: string
-  /** Without the query, which may hold secrets. */
-  readonly path: string
-  readonly status: number
-  readonly durationMs: number
-  readonly upstream: string | null
-}
 
 export interface GatewayOptions extends Omit<AdmitOptions, 'bounds'> {
   /** Told of every request when it has ended. */
@@ -113,7 +102,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       return void socket.destroy()
     }
     socket.once('close', () => admission.leave(null))
-    if (admission.answer !== null) partWith(socket, admission.answer)
+    if (admission.answer !== null) endSocket(socket, admission.answer)
     else openTunnel({ req, socket, head }, admission, onFailure)
   }
 
@@ -147,18 +136,18 @@ export function createGateway(options: GatewayOptions): Gateway {
   const onRequest = connections.bound(serve)
   server.on('request', onRequest).on('checkContinue', onRequest).on('checkExpectation', onRequest)
   // A tunnel would carry requests that nobody counts.
-  server.on('connect', (_req, socket) => partWith(socket as Socket, NO_TUNNELS))
+  server.on('connect', (_req, socket) => endSocket(socket as Socket, NO_TUNNELS))
   server.on('upgrade', (req, stream, head) => {
     const socket = stream as Socket
     socket.on('error', () => socket.destroy())
     // Answers that are still due would be written into what follows.
     if (!connections.handOver(socket)) return void socket.destroy()
     const objection = refuseUpgrade(req)
-    if (objection !== null) return partWith(socket, problemAnswer(objection))
+    if (objection !== null) return endSocket(socket, problemAnswer(objection))
     if (!isWebSocket(req)) return withoutOffer(server, { req, socket, head })
     upgrade(req, socket, head).catch(error => {
       onFault(error)
-      partWith(socket, FAILED)
+      endSocket(socket, FAILED)
     })
   })
   return { server, http2: createHttp2Front(bounds, whose, serve) }

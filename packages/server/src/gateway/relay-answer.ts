@@ -1,5 +1,5 @@
+import { drain } from 'headgate/node-http'
 import type { Dispatcher } from 'undici'
-import { drain } from '../http/drain.js'
 import { isGone, isHttp2, writeHead } from '../http/write-head.js'
 import { type AnswerHead, responseHeaders } from './end-to-end-headers.js'
 import type { Cause, Exchange } from './forward.js'

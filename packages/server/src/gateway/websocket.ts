@@ -6,9 +6,8 @@
 import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { drain, endSocket } from 'headgate/node-http'
 import type { Dispatcher } from 'undici'
-import { drain } from '../http/drain.js'
-import { partWith } from '../http/part-with.js'
 import { problemAnswer, type Refusal } from '../http/problem.js'
 import { headerTokens } from '../http/raw-headers.js'
 import type { Admitted } from './admit.js'
@@ -105,7 +104,7 @@ export function openTunnel(
 
   function refuse(refusal: Refusal): void {
     socket.off('data', onEarly)
-    partWith(socket, problemAnswer({ ...refusal, headers: [...(refusal.headers ?? []), ...headers] }))
+    endSocket(socket, problemAnswer({ ...refusal, headers: [...(refusal.headers ?? []), ...headers] }))
   }
 }
 

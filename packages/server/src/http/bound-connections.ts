@@ -5,8 +5,8 @@
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { MAX_DRAINED_BYTES } from 'headgate/node-http'
 import { countInFlight } from './count-in-flight.js'
-import { MAX_DRAINED_BYTES } from './drain.js'
 import { problemAnswer } from './problem.js'
 import { createRateFloor, type RateFloor } from './rate-floor.js'
 import { sendAnswer } from './send-answer.js'

@@ -1,12 +1,9 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
-import { drain, MAX_DRAINED_BYTES } from './drain.js'
+import { endUnread } from 'headgate/node-http'
 import type { HttpAnswer } from './problem.js'
 import { isGone, isHttp2, writeHead } from './write-head.js'
 
-/**
- * Sends an answer of our own. The request's body is not wanted: what is left of a small one is read past, and of
- * any other at most 64 KB, after which the connection is closed.
- */
+/** Sends an answer of our own, whatever the client still sends: the request's body is not wanted. */
 export function sendAnswer(req: IncomingMessage, res: ServerResponse, answer: HttpAnswer): void {
   if (isGone(res) || res.headersSent) return
   if (answer.stream !== undefined) {
@@ -15,28 +12,12 @@ export function sendAnswer(req: IncomingMessage, res: ServerResponse, answer: Ht
     return
   }
   const body = Buffer.from(answer.body)
-  const headers = answer.headers.flat()
-  headers.push('Content-Length', String(body.length))
+  const headers = [...answer.headers.flat(), 'Content-Length', String(body.length)]
   // Without a reason of ours, Node would send the one that was tried last.
   const reason = STATUS_CODES[answer.status] ?? ''
-  if (req.complete || hasSmallBody(req) || isHttp2(res)) {
-    writeHead(res, answer.status, reason, headers)
-    res.end(req.method === 'HEAD' ? undefined : body)
-    // Of HTTP/2 the stream alone is over, and not the connection.
-    if (isHttp2(res)) req.resume()
-    return
-  }
-  // Closing at once would reset the connection, and the client could lose the answer it has not read yet. So the
-  // answer goes out whole, and only its end, which closes, waits for the client to stop sending.
-  res.writeHead(answer.status, reason, [...headers, 'Connection', 'close'])
-  if (req.method === 'HEAD') res.flushHeaders()
-  else res.write(body)
-  drain(req, () => res.end())
-}
-
-/** A client that waits for 100 Continue may never send the body it announced, so its end cannot be waited for. */
-function hasSmallBody(req: IncomingMessage): boolean {
-  if (req.headers.expect !== undefined) return false
-  const length = req.headers['content-length']
-  return length !== undefined && Number(length) <= MAX_DRAINED_BYTES
+  endUnread(req, res, body, closes =>
+    writeHead(res, answer.status, reason, closes ? [...headers, 'Connection', 'close'] : headers),
+  )
+  // Of HTTP/2 the stream alone is over, and not the connection.
+  if (isHttp2(res)) req.resume()
 }

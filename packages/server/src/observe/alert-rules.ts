@@ -2,6 +2,7 @@
  * When operators are called. Each alert is a value and the threshold it must not pass; it fires when it has been beyond
  * it for as long as it is held, and is over when it has been within for as long as it takes to believe that.
  */
+import type { Budget } from './redis-figures.js'
 
 export const ALERT_NAMES = [
   'violation-rate',
@@ -36,6 +37,14 @@ export const DEFAULT_RULES: AlertRules = {
   /** Operations a second, and bytes, of Redis: only where a budget is set. */
   'budget-operations': null,
   'budget-memory': null,
+}
+
+/** When operators are called, and how. */
+export interface AlertOptions {
+  readonly rules: AlertRules
+  readonly budget: Budget
+  /** Whom to tell; null where only the log and the figures do. */
+  readonly webhook: string | null
 }
 
 /** The figure each alert watches; null where it is not known, which neither begins an alert nor ends it. */

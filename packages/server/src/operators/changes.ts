@@ -1,8 +1,8 @@
 /** The audit trail of the fleet: what operators have changed, also written to the log. */
 import type { Change, ChangeTrail } from 'headgate/redis'
 import { type Endpoint, reads } from '../admin/endpoint.js'
-import type { Log } from '../gateway/throttled-log.js'
 import { jsonAnswer } from '../http/problem.js'
+import type { WriteLine } from '../log/write-line.js'
 
 /** The trail as it is shown. */
 export interface ShownChanges {
@@ -20,7 +20,7 @@ export interface Changes {
 const MAX_KEPT = 500
 
 /** Kept in the fleet's store where there is one. Those of this server are kept beside it, to be shown while that is away. */
-export function createChanges(log: Log, fleet: ChangeTrail | null, unixMs: () => number): Changes {
+export function createChanges(log: WriteLine, fleet: ChangeTrail | null, unixMs: () => number): Changes {
   let own: readonly Change[] = []
   return {
     async add(change) {

@@ -25,7 +25,7 @@ export interface Trial {
 }
 
 /** The result of a replay. */
-export interface Outcome {
+export interface ReplayResult {
   readonly requests: number
   /** Lines that told of no request. */
   readonly unread: number
@@ -123,7 +123,7 @@ export class Replay {
     if (second && first === false) this.onlySecond++
   }
 
-  outcome(): Outcome {
+  outcome(): ReplayResult {
     const { requests, unread, outOfOrder, fromMs, trials, onlyFirst, onlySecond } = this
     const differences = trials.length === 2 ? { onlyFirst, onlySecond } : null
     return { requests, unread, outOfOrder, fromMs, toMs: this.clock.atMs, trials, differences }

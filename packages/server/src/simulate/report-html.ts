@@ -1,5 +1,5 @@
 /** The outcome of a replay as a page of its own, which needs nothing from anywhere else. */
-import type { Outcome, Trial } from './replay.js'
+import type { ReplayResult, Trial } from './replay.js'
 import type { ReportOptions } from './report-text.js'
 import { duration, instant, number, percent, remarks, subjectName } from './report-words.js'
 import type { TimeStep } from './timeline.js'
@@ -15,7 +15,7 @@ table { border-collapse: collapse; margin: 1rem 0; } th, td { padding: .2rem 1.2
 td.number { text-align: right; font-variant-numeric: tabular-nums; } caption { text-align: left; font-weight: 600; }
 `
 
-export function htmlReport(outcome: Outcome, options: ReportOptions): string {
+export function htmlReport(outcome: ReplayResult, options: ReportOptions): string {
   const { requests, fromMs, toMs, trials, differences } = outcome
   const span =
     requests === 0

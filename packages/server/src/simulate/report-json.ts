@@ -1,9 +1,9 @@
-import type { Outcome } from './replay.js'
+import type { ReplayResult } from './replay.js'
 import type { ReportOptions } from './report-text.js'
 import { subjectName } from './report-words.js'
 
 /** The outcome of a replay for scripts. */
-export function jsonReport(outcome: Outcome, { top }: ReportOptions): object {
+export function jsonReport(outcome: ReplayResult, { top }: ReportOptions): object {
   const { requests, unread, outOfOrder, fromMs, toMs, trials, differences } = outcome
   return {
     ...{ requests, unread, outOfOrder },

@@ -1,5 +1,5 @@
 /** The outcome of a replay for a terminal. */
-import type { Outcome, Trial } from './replay.js'
+import type { ReplayResult, Trial } from './replay.js'
 import { duration, instant, number, percent, remarks, subjectName } from './report-words.js'
 import type { TimeStep } from './timeline.js'
 
@@ -11,7 +11,7 @@ export interface ReportOptions {
   readonly top: number
 }
 
-export function textReport(outcome: Outcome, options: ReportOptions): string {
+export function textReport(outcome: ReplayResult, options: ReportOptions): string {
   const { requests, fromMs, toMs, trials, differences } = outcome
   if (requests === 0) return ['no request was found', ...remarks(outcome)].join('\n')
   const [first, second] = trials

@@ -1,6 +1,6 @@
 /** Numbers, times and names as the reports show them. */
 import { shownName } from 'headgate/config'
-import type { Outcome } from './replay.js'
+import type { ReplayResult } from './replay.js'
 
 export function number(value: number): string {
   return value.toLocaleString('en')
@@ -36,7 +36,7 @@ export function subjectName(subject: string): string {
 }
 
 /** Says which lines were left out or put right, so that nobody takes the figures for more than they are. */
-export function remarks({ unread, outOfOrder, trials }: Outcome): readonly string[] {
+export function remarks({ unread, outOfOrder, trials }: ReplayResult): readonly string[] {
   return [
     ...(unread > 0 ? [`${number(unread)} lines told of no request and were passed over`] : []),
     ...(outOfOrder > 0

@@ -1,6 +1,6 @@
 /** Starts the workers of a server, and another in the place of each that ends. */
 import cluster, { type Worker } from 'node:cluster'
-import type { Log } from '../gateway/throttled-log.js'
+import type { WriteLine } from '../log/write-line.js'
 import type { FromWorker, Listening, ToWorker } from './messages.js'
 import { restartDelayMs } from './restart-delay.js'
 
@@ -9,7 +9,7 @@ export const NUMBER_VARIABLE = 'HEADGATE_WORKER_NUMBER'
 
 export interface SuperviseOptions {
   readonly count: number
-  readonly log: Log
+  readonly log: WriteLine
   /** Told of every message; `worker` is its number, from 1. */
   onMessage(worker: number, message: FromWorker): void
   onEnd(worker: number): void

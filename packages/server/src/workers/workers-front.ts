@@ -2,7 +2,7 @@ import { identifyByConfig } from 'headgate/identify'
 import { mergeArrivals } from 'headgate/statistics'
 import { openRateLimits } from '../envoy/start-envoy.js'
 import type { Deciding, Front, FrontOptions } from '../front.js'
-import { createAsked } from './ask-workers.js'
+import { createArrivalCollector } from './arrival-collector.js'
 import type { FromWorker } from './messages.js'
 import { type Supervisor, superviseWorkers } from './supervise.js'
 import { createAllCounts } from './worker-counts.js'
@@ -15,10 +15,10 @@ export function frontOfWorkers(count: number): (deciding: Deciding, options: Fro
   return async ({ gate, statistics }, { config, envoy, log }) => {
     let supervisor: Supervisor | null = null
     const counts = createAllCounts(statistics)
-    const asked = createAsked(worker => supervisor?.send(worker, { type: 'arrivals' }))
+    const collector = createArrivalCollector(worker => supervisor?.send(worker, { type: 'arrivals' }))
 
     function onMessage(worker: number, message: FromWorker): void {
-      if (message.type === 'arrivals') asked.answered(worker, message.sample)
+      if (message.type === 'arrivals') collector.answered(worker, message.sample)
       if (message.type === 'second') counts.passed(message.report)
       if (message.type === 'second' || message.type === 'last') counts.heard(worker, message.counts)
     }
@@ -39,7 +39,7 @@ export function frontOfWorkers(count: number): (deciding: Deciding, options: Fro
       statistics: counts.statistics,
       upstreams: counts.upstreams,
       async arrivals() {
-        return mergeArrivals([statistics.arrivals(), ...(await asked.ask(workers.ready()))])
+        return mergeArrivals([statistics.arrivals(), ...(await collector.ask(workers.ready()))])
       },
       identify: () => identify,
       endpoints: rateLimits === null ? [] : [rateLimits.endpoint],

@@ -28,7 +28,7 @@ export const GLOBAL = 0
 export const ROUTE = 1
 
 /** A decision that was waited for, or could have been. */
-export interface Asked {
+export interface CountedAsk {
   readonly question: Question
   readonly policy: Policy | DecidedPolicy
   /** The value that `begin` returned. */
@@ -37,7 +37,7 @@ export interface Asked {
   readonly labels: ExemplarLabels | null
 }
 
-export interface Answered {
+export interface CountedAnswer {
   readonly answer: Answer
   readonly decision: Decision
   /** Reading of the clock when it was there. */
@@ -108,7 +108,7 @@ export class Recorder {
     return this.options.exemplar === null ? null : this.options.exemplar()
   }
 
-  decided(asked: Asked, answered: Answered, source: Source): void {
+  decided(asked: CountedAsk, answered: CountedAnswer, source: Source): void {
     const { policy, question, beganUs, labels } = asked
     const { answer, decision, atUs, isImmediate } = answered
     const rule = 'rule' in policy ? policy.rule : null

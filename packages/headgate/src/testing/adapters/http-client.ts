@@ -1,14 +1,14 @@
 /** Asks a server one thing on a connection of its own, also what `fetch` would not: HEAD with a body, upgrades, half a body. */
 import { same } from '../laws/law.js'
 
-export interface Asked {
+export interface RequestToSend {
   readonly path?: string
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
 }
 
-export interface Answered {
+export interface ReceivedResponse {
   readonly status: number
   readonly body: string
   /** Undefined for a header that was not sent. */
@@ -24,7 +24,7 @@ const MAX_UNWANTED_BYTES = 512 * 1024 ** 2
 const nodeHttp = () => import('node:http')
 const nodeNet = () => import('node:net')
 
-export async function send(url: string, asked: Asked = {}): Promise<Answered> {
+export async function send(url: string, asked: RequestToSend = {}): Promise<ReceivedResponse> {
   const { request } = await nodeHttp()
   const { path = '/hello', method = 'GET', headers = {}, body } = asked
   return new Promise((resolve, reject) => {
@@ -52,7 +52,7 @@ export async function send(url: string, asked: Asked = {}): Promise<Answered> {
 /** A request of which only half the body was sent. */
 export interface Begun {
   /** Sends the rest; resolves with the answer. */
-  finish(): Promise<Pick<Answered, 'status'>>
+  finish(): Promise<Pick<ReceivedResponse, 'status'>>
   /** Breaks the connection off. */
   abandon(): void
 }
@@ -63,7 +63,7 @@ export async function beginRequest(url: string): Promise<Begun> {
     ...{ method: 'POST', path: '/hello', agent: false, timeout: PATIENCE_MS },
     headers: { 'content-length': '4', 'content-type': 'application/octet-stream' },
   })
-  const answered = new Promise<Pick<Answered, 'status'>>((resolve, reject) => {
+  const answered = new Promise<Pick<ReceivedResponse, 'status'>>((resolve, reject) => {
     sent.on('error', reject).on('response', response => {
       response.resume().on('end', () => resolve({ status: response.statusCode ?? 0 }))
     })
@@ -80,7 +80,7 @@ export async function beginRequest(url: string): Promise<Begun> {
 }
 
 /** The statuses of several requests, one after the other. */
-export async function statuses(url: string, asked: readonly Asked[]): Promise<number[]> {
+export async function statuses(url: string, asked: readonly RequestToSend[]): Promise<number[]> {
   const found: number[] = []
   for (const one of asked) found.push((await send(url, one)).status)
   return found
@@ -118,6 +118,6 @@ export async function sendEndlessBody(url: string): Promise<string> {
 }
 
 /** Throws unless these headers are there, or not there. */
-export function sameHeaders(answer: Answered, names: readonly string[], isThere: boolean): void {
+export function sameHeaders(answer: ReceivedResponse, names: readonly string[], isThere: boolean): void {
   for (const name of names) same(answer.header(name) !== undefined, isThere, name)
 }

@@ -1,4 +1,4 @@
-import type { Log } from '../../gateway/throttled-log.js'
+import type { WriteLine } from '../../log/write-line.js'
 import type { DescriptorConfig } from './descriptor-tree.js'
 import { loadDescriptors, stampOf } from './load-descriptors.js'
 
@@ -14,7 +14,7 @@ const LOOK_EVERY_MS = 1_000
  * Looks at the files once a second rather than waiting to be told: a folder that Kubernetes mounts is swapped as a whole,
  * of which watchers hear nothing. Files that cannot be used leave the last good ones in force. Rejects if the first ones cannot be used.
  */
-export async function watchDescriptors(path: string, log: Log): Promise<WatchedDescriptors> {
+export async function watchDescriptors(path: string, log: WriteLine): Promise<WatchedDescriptors> {
   let current = await loadDescriptors(path)
   let stamp = await stampOf(path)
   async function load(): Promise<void> {

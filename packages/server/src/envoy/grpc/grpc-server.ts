@@ -8,8 +8,8 @@ import {
   type sendUnaryData,
   status,
 } from '@grpc/grpc-js'
-import { type Log, throttledLog } from '../../gateway/throttled-log.js'
 import { listen } from '../../http/listen.js'
+import { throttledLog, type WriteLine } from '../../log/write-line.js'
 import { AskError } from '../descriptor.js'
 import { type RateLimitService, UnavailableError } from '../rate-limit-service.js'
 import { type AcceptorBounds, createAcceptor, DEFAULT_ACCEPTOR_BOUNDS } from './grpc-acceptor.js'
@@ -29,7 +29,7 @@ export interface GrpcServerOptions {
   readonly host: string
   readonly port: number
   readonly tls: GrpcTls | null
-  readonly log: Log
+  readonly log: WriteLine
   /** Those that are left out are `DEFAULT_ACCEPTOR_BOUNDS`. */
   readonly bounds?: Partial<AcceptorBounds>
 }

@@ -8,10 +8,10 @@ import {
 } from '@grpc/grpc-js'
 import { loadMethod } from './load-proto.js'
 
-interface Asked {
+interface HealthCheckRequest {
   readonly service?: string
 }
-interface Told {
+interface HealthCheckResponse {
   readonly status: number
 }
 
@@ -26,8 +26,8 @@ const FILE = 'health.proto'
 const NAME = 'grpc.health.v1.Health'
 
 export const HEALTH_METHODS = {
-  Check: loadMethod<Asked, Told>(FILE, NAME, 'Check'),
-  Watch: loadMethod<Asked, Told>(FILE, NAME, 'Watch'),
+  Check: loadMethod<HealthCheckRequest, HealthCheckResponse>(FILE, NAME, 'Check'),
+  Watch: loadMethod<HealthCheckRequest, HealthCheckResponse>(FILE, NAME, 'Watch'),
 }
 
 export interface Health {
@@ -37,18 +37,22 @@ export interface Health {
 }
 
 export function createHealth(): Health {
-  let now: Told = SERVING
-  const watchers = new Set<ServerWritableStream<Asked, Told>>()
-  const statusOf = ({ service = '' }: Asked): Told => (SERVICES.includes(service) ? now : SERVICE_UNKNOWN)
+  let now: HealthCheckResponse = SERVING
+  const watchers = new Set<ServerWritableStream<HealthCheckRequest, HealthCheckResponse>>()
+  const statusOf = ({ service = '' }: HealthCheckRequest): HealthCheckResponse =>
+    SERVICES.includes(service) ? now : SERVICE_UNKNOWN
 
-  function check({ request }: ServerUnaryCall<Asked, Told>, answer: sendUnaryData<Told>): void {
+  function check(
+    { request }: ServerUnaryCall<HealthCheckRequest, HealthCheckResponse>,
+    answer: sendUnaryData<HealthCheckResponse>,
+  ): void {
     const told = statusOf(request)
     if (told === SERVICE_UNKNOWN)
       answer({ code: status.NOT_FOUND, details: 'service: expected one that is here' })
     else answer(null, told)
   }
 
-  function watch(call: ServerWritableStream<Asked, Told>): void {
+  function watch(call: ServerWritableStream<HealthCheckRequest, HealthCheckResponse>): void {
     if (watchers.size >= MAX_WATCHERS) {
       call.emit('error', { code: status.RESOURCE_EXHAUSTED, details: 'health: too many are watching' })
       return

@@ -1,10 +1,10 @@
 /**
- * The outcomes of a request, in each way a server may read it: its method as it was sent or as it claims to be, its path in
- * every reading. Readings that lead to the same rule are one outcome, and almost every request has one.
+ * The routes a request leads to, in each way a server may read it: its method as it was sent or as it claims to be, its
+ * path in every reading. Readings that lead to the same rule are one, and almost every request has one.
  */
 
 import type { ActiveConfig } from './active-config.js'
-import type { Asked } from './candidates.js'
+import type { RuleQuery } from './candidates.js'
 import type { FoundRule } from './compiled-config.js'
 import type { PathView } from './path-index.js'
 import type { PathReading } from './path-readings.js'
@@ -16,8 +16,8 @@ export interface RequestReading {
   readonly segments: readonly string[] | null
 }
 
-/** The result of one or several readings of a request. */
-export interface Outcome {
+/** The rule that one or several readings of a request lead to. */
+export interface FoundRoute {
   /** The rule of the route, or null where none matches. */
   readonly rule: FoundRule['value'] | null
   /** Whether the file skips such requests. */
@@ -27,16 +27,16 @@ export interface Outcome {
   readonly readings: readonly RequestReading[]
 }
 
-interface Growing extends Outcome {
+interface Growing extends FoundRoute {
   listedCost: number
   readonly readings: RequestReading[]
 }
 
-export function findOutcomes(
+export function findRoutes(
   active: ActiveConfig,
   facts: Pick<CanonicalFacts, 'methods' | 'path'>,
-  asked: Omit<Asked, 'method'>,
-): readonly Outcome[] {
+  asked: Omit<RuleQuery, 'method'>,
+): readonly FoundRoute[] {
   const path = facts.path === 'too-many' ? null : facts.path
   const found: Growing[] = []
   for (const method of distinctMethods(facts.methods, active.namedMethods)) {
@@ -88,11 +88,11 @@ function distinctMethods(
   })
 }
 
-function costOf({ costs }: ActiveConfig, view: PathView, query: Asked): number {
+function costOf({ costs }: ActiveConfig, view: PathView, query: RuleQuery): number {
   return costs.isEmpty ? 1 : (costs.find(view, query)?.value ?? 1)
 }
 
-const NOBODY: Asked = { method: null, tier: null, scope: null, subjectTypes: [] }
+const NOBODY: RuleQuery = { method: null, tier: null, scope: null, subjectTypes: [] }
 
 /** Whether the file skips such a request, unless a rule names its path. */
 export function isSkipped(active: ActiveConfig, view: PathView | null, method: string | null): boolean {

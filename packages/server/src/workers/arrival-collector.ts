@@ -1,6 +1,6 @@
 import type { ArrivalSample } from 'headgate/statistics'
 
-export interface Asked {
+export interface ArrivalCollector {
   /** Asks them, and resolves to what those say that answer in time. */
   ask(workers: readonly number[]): Promise<readonly ArrivalSample[]>
   answered(worker: number, sample: ArrivalSample): void
@@ -9,25 +9,25 @@ export interface Asked {
 const ANSWER_WITHIN_MS = 1_000
 
 /** Has workers send their samples of who asked. Questions to a worker that has not answered the last one share its answer. */
-export function createAsked(send: (worker: number) => void): Asked {
+export function createArrivalCollector(send: (worker: number) => void): ArrivalCollector {
   const open = new Map<
     number,
-    { readonly answer: Promise<ArrivalSample | null>; settle(sample: ArrivalSample | null): void }
+    { readonly answer: Promise<ArrivalSample | null>; deliver(sample: ArrivalSample | null): void }
   >()
 
   function askOne(worker: number): Promise<ArrivalSample | null> {
     const before = open.get(worker)
     if (before !== undefined) return before.answer
-    let settle: (sample: ArrivalSample | null) => void = () => {}
+    let deliver: (sample: ArrivalSample | null) => void = () => {}
     const answer = new Promise<ArrivalSample | null>(resolve => {
-      const timer = setTimeout(() => settle(null), ANSWER_WITHIN_MS)
-      settle = sample => {
+      const timer = setTimeout(() => deliver(null), ANSWER_WITHIN_MS)
+      deliver = sample => {
         clearTimeout(timer)
         open.delete(worker)
         resolve(sample)
       }
     })
-    open.set(worker, { answer, settle })
+    open.set(worker, { answer, deliver })
     send(worker)
     return answer
   }
@@ -37,6 +37,6 @@ export function createAsked(send: (worker: number) => void): Asked {
       const answers = await Promise.all(workers.map(askOne))
       return answers.filter(answer => answer !== null)
     },
-    answered: (worker, sample) => open.get(worker)?.settle(sample),
+    answered: (worker, sample) => open.get(worker)?.deliver(sample),
   }
 }

@@ -1,5 +1,5 @@
 /** The fields of a line, for machines. They never name a caller whose name is a secret. */
-export interface LogFields {
+export interface LineFields {
   /** `info` if left out. */
   readonly level?: 'info' | 'warn' | 'error'
   /** Why it happened. */
@@ -9,7 +9,7 @@ export interface LogFields {
 }
 
 /** Writes one line for people, and with it fields for machines where these read. */
-export type Log = (line: string, fields?: LogFields) => void
+export type WriteLine = (line: string, fields?: LineFields) => void
 
 const REMEMBERED = 1_000
 const LINES_A_SECOND = 10
@@ -20,9 +20,9 @@ const SECOND_MS = 1_000
  * not become a flood of lines, whoever sends it. How many were left out is said when the second is over.
  */
 export function throttledLog(
-  log: Log,
+  log: WriteLine,
   everyMs: number,
-): (subject: string, line: () => string, fields?: LogFields) => void {
+): (subject: string, line: () => string, fields?: LineFields) => void {
   const writtenAtMs = new Map<string, number>()
   let written = 0
   let leftOut = 0

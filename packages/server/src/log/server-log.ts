@@ -1,18 +1,33 @@
 /** Where a server writes: lines for people, or JSON for machines, one object a line. */
 import type { Logger } from 'headgate'
-import { printable } from 'headgate/config'
 import { pino } from 'pino'
-import type { AccessEntry } from '../gateway/gateway.js'
-import type { Log, LogFields } from '../gateway/throttled-log.js'
-import type { Terminal } from './terminal.js'
+import { cleanText } from './clean-text.js'
+import type { LineFields, WriteLine } from './write-line.js'
 
 export type LogFormat = 'text' | 'json'
 
 export interface ServerLog {
-  readonly log: Log
+  readonly log: WriteLine
   /** For the library. */
   readonly logger: Logger
   access(entry: AccessEntry): void
+}
+
+/** One line of the access log: a request that has ended. */
+export interface AccessEntry {
+  readonly id: string | null
+  readonly client: string | null
+  readonly method: string
+  /** Without the query, which may hold secrets. */
+  readonly path: string
+  readonly status: number
+  readonly durationMs: number
+  readonly upstream: string | null
+}
+
+/** The part of a terminal that lines are written to. */
+interface Printer {
+  print(text: string): void
 }
 
 /** Should one ever be among the fields. */
@@ -27,30 +42,27 @@ const SECRETS = [
   '*.token',
   '*.password',
 ]
-/** `redis://user:password@host` without what stands before the @. */
-const CREDENTIALS = /(\/\/)[^/\s'"]*@/g
-
 /** `worker` is the number of the one that writes, for the lines of several; null if there is only one process. */
 export function createServerLog(
   format: LogFormat,
-  terminal: Terminal,
+  printer: Printer,
   worker: number | null = null,
 ): ServerLog {
-  return format === 'json' ? jsonLog(terminal, worker) : textLog(terminal, worker)
+  return format === 'json' ? jsonLog(printer, worker) : textLog(printer, worker)
 }
 
-function textLog({ print }: Terminal, worker: number | null): ServerLog {
+function textLog({ print }: Printer, worker: number | null): ServerLog {
   const who = worker === null ? '' : `worker ${worker}: `
-  const write = (_fields: unknown, message: string) => print(`${who}${clean(message)}`)
+  const write = (_fields: unknown, message: string) => print(`${who}${cleanText(message)}`)
   return {
-    log: line => print(`${who}${clean(line)}`),
+    log: line => print(`${who}${cleanText(line)}`),
     logger: { info: write, warn: write, error: write },
     access: ({ id, client, method, path, status, durationMs }) =>
       print(`${client ?? '-'} ${method} ${path} ${status} ${durationMs} ms ${id ?? '-'}`),
   }
 }
 
-function jsonLog({ print }: Terminal, worker: number | null): ServerLog {
+function jsonLog({ print }: Printer, worker: number | null): ServerLog {
   const json = pino(
     {
       base: worker === null ? null : { worker },
@@ -65,10 +77,14 @@ function jsonLog({ print }: Terminal, worker: number | null): ServerLog {
     level: 'info' | 'warn' | 'error',
     fields: Readonly<Record<string, unknown>>,
     message: string,
-  ) => json[level](fields, clean(message))
+  ) => json[level](fields, cleanText(message))
   return {
-    log: (line, { level = 'info', ...fields }: LogFields = {}) =>
-      write(level, Object.fromEntries(Object.entries(fields).map(([key, text]) => [key, clean(text)])), line),
+    log: (line, { level = 'info', ...fields }: LineFields = {}) =>
+      write(
+        level,
+        Object.fromEntries(Object.entries(fields).map(([key, text]) => [key, cleanText(text)])),
+        line,
+      ),
     logger: {
       info: (fields, message) => write('info', fields, message),
       warn: (fields, message) => write('warn', fields, message),
@@ -76,8 +92,4 @@ function jsonLog({ print }: Terminal, worker: number | null): ServerLog {
     },
     access: entry => json.info(entry, 'request'),
   }
-}
-
-function clean(text: string): string {
-  return text.replace(CREDENTIALS, '$1***@').split('\n').map(printable).join('\n')
 }
