@@ -3,6 +3,7 @@
  * in them come from outside and are shown as text only.
  */
 export type { Override } from 'headgate'
+export type { ShownChanges } from '../../server/src/admin/changes.js'
 export type { Alert } from '../../server/src/observe/alert-rules.js'
 export type { Point } from '../../server/src/observe/history.js'
 export type { Row } from '../../server/src/observe/second.js'
@@ -11,4 +12,3 @@ export type { ShownSubject } from '../../server/src/observe/subject-endpoints.js
 export type { ShownViolation } from '../../server/src/observe/violation-log.js'
 export type { ShownViolator } from '../../server/src/observe/violators.js'
 export type { WhatIf } from '../../server/src/observe/what-if.js'
-export type { ShownChanges } from '../../server/src/operators/changes.js'

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { createChanges } from '../src/operators/changes.js'
+import { createChanges } from '../src/admin/changes.js'
 
 it('a change is one line of the log, whatever breaks an operator wrote into its reason', async () => {
   const lines: string[] = []

@@ -1,7 +1,7 @@
 import { createGate } from 'headgate'
 import { defineConfig } from 'headgate/config'
 import { afterEach, describe, expect, it } from 'vitest'
-import type { Bounds } from '../src/gateway/bounds.js'
+import type { Bounds } from '../src/http/bounds.js'
 import { openClient, type RawClient, statusesIn } from './support/raw-client.js'
 import { lines } from './support/raw-http.js'
 import { type RawUpstream, startRawUpstream } from './support/raw-upstream.js'

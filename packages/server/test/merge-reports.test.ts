@@ -1,7 +1,7 @@
 import { createStatistics, mergeArrivals, type ProcessStatistics } from 'headgate/statistics'
 import { expect, it } from 'vitest'
 import { countsAlone, mergeStatistics } from '../src/observe/merge-reports.js'
-import { restartDelayMs } from '../src/workers/restart-delay.js'
+import { restartDelayMs } from '../src/workers/supervise.js'
 
 const empty = createStatistics().read()
 const latency = (...counts: number[]) => ({ counts, sumUs: counts.length })

@@ -160,7 +160,10 @@ const BOUNDS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     NOT_OF_STRANGERS: CONSTANT,
     NOT_OF_UPSTREAMS: CONSTANT,
   },
-  'server: serving.ts': { earlier: 'upstreams of the policy file', pools: 'upstreams of the policy file' },
+  'server: gateway/serving.ts': {
+    earlier: 'upstreams of the policy file',
+    pools: 'upstreams of the policy file',
+  },
 }
 
 /** Collections that are given a name: variables, fields and properties that hold a Map or Set, and arrays of classes. */

@@ -1,7 +1,7 @@
 /** An endpoint of the admin port: its path, its methods, and the role that each of them needs. */
 import type { IncomingMessage } from 'node:http'
 import type { HttpAnswer } from '../http/problem.js'
-import type { Fields } from './read-fields.js'
+import type { Fields } from './body-fields.js'
 
 /** A role lets its caller ask for decisions, see what there is, or do everything. */
 export type Role = 'check' | 'read' | 'administer'
@@ -66,3 +66,20 @@ export function signed(fields: Fields, { name }: Caller): Fields {
   const { by = name } = fields
   return { ...fields, by: typeof by === 'string' && by !== name ? `${by} (${name})` : by }
 }
+
+/** A request to the decision API that cannot be answered with a decision. Names the field that is wrong. */
+export class RequestError extends Error {
+  readonly status: number
+  readonly field: string
+
+  constructor(status: number, field: string, expectation: string) {
+    super(`${field}: ${expectation}`)
+    this.name = 'RequestError'
+    this.status = status
+    this.field = field
+  }
+}
+
+/** Every answer of the decision API carries it, so that a client can tell the API from whatever else has the port. */
+export const API_HEADER = 'Headgate-Api'
+export const API_VERSION = 'v1'

@@ -1,8 +1,7 @@
 import { type HeadgateError, isHeadgateError } from 'headgate'
 import { type HttpAnswer, problemAnswer } from '../http/problem.js'
 import type { WriteLine } from '../log/write-line.js'
-import { isCallersMistake, isStoreFailure } from '../operators/operator-errors.js'
-import { RequestError } from './request-error.js'
+import { RequestError } from './endpoint.js'
 
 /** A store that is back is found again within a second. */
 const RETRY_AFTER_SECONDS = '1'
@@ -40,4 +39,14 @@ function requestField({ field }: HeadgateError): string | null {
 
 function unavailableWords({ code, message }: HeadgateError): string {
   return code === 'ERR_HEADGATE_STORE_TIMEOUT' ? `${message}; a change may still be made` : message
+}
+
+/** Whether the caller has to change something. */
+export function isCallersMistake({ code }: HeadgateError): boolean {
+  return /^ERR_HEADGATE_(?:INVALID|UNKNOWN|UNREADABLE)_/.test(code)
+}
+
+/** Whether the store could not be asked, and the same may work in a moment. */
+export function isStoreFailure({ code }: HeadgateError): boolean {
+  return /^ERR_HEADGATE_(?:STORE|CLOSED)/.test(code)
 }

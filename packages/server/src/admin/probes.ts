@@ -1,6 +1,5 @@
 /** Two probes tell an orchestrator whether the process is alive, and whether to send it requests. */
 import { type HttpAnswer, jsonAnswer } from '../http/problem.js'
-import type { ConfigCounts } from '../metrics/config-counts.js'
 import { type Caller, type Endpoint, may, open } from './endpoint.js'
 
 export interface Health {
@@ -31,4 +30,10 @@ export function probes({ isServing, workers, configState }: Health): readonly En
     { path: '/readyz', methods: { GET: ready, HEAD: ready } },
     { path: '/healthz', methods: { GET: ready, HEAD: ready } },
   ]
+}
+
+/** Counts rejected policy files, and says whether the last good one is in use instead of the present one. */
+export interface ConfigCounts {
+  readonly config: 'current' | 'stale'
+  readonly refusedConfigs: number
 }

@@ -4,9 +4,9 @@ import type { Command } from 'commander'
 import { type Environment, mismatch } from 'headgate/config'
 import { ROLES, type Role } from '../admin/endpoint.js'
 import type { Token } from '../admin/tokens.js'
-import type { AdminOptions } from '../service.js'
+import type { AdminOptions } from '../service/service.js'
 import { parsePort } from './number-options.js'
-import { checkedSecret, secretFromFile } from './read-secret.js'
+import { checkedSecret, secretFromFile } from './read-secrets.js'
 import { UsageError } from './usage-error.js'
 
 /** As they were typed. */

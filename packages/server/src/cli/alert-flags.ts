@@ -8,7 +8,7 @@ import {
   type AlertRules,
   DEFAULT_RULES,
 } from '../observe/alert-rules.js'
-import { secretFromFile } from './read-secret.js'
+import { secretFromFile } from './read-secrets.js'
 import { UsageError } from './usage-error.js'
 
 /** As they were typed. */

@@ -1,6 +1,6 @@
 import type { Decision } from 'headgate'
 import { limitOwner, quotaWords } from '../gateway/quota-words.js'
-import type { Service } from '../service.js'
+import type { Service } from '../service/service.js'
 import { readVersion } from './version.js'
 
 const EXTRA_REQUESTS = 5

@@ -1,6 +1,6 @@
 /** The flags of `headgate serve` for what one client, one connection and the upstream may take of the gateway. */
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { type Bounds, DEFAULT_BOUNDS } from '../gateway/bounds.js'
+import { type Bounds, DEFAULT_BOUNDS } from '../http/bounds.js'
 
 const MOST = 2 ** 31 - 1
 const MS = 1_000

@@ -1,6 +1,7 @@
 /** Translates a refusal into the words of the command line. */
 import { isHeadgateError } from 'headgate'
-import { isStoreFailure, RefusedError, UnavailableError } from '../operators/operator-errors.js'
+import { isStoreFailure } from '../admin/failure-answer.js'
+import { RefusedError, UnavailableError } from '../operators/operator-errors.js'
 import { UsageError } from './usage-error.js'
 
 /** The option of the command line for each field of the decision API. */

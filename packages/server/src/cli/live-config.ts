@@ -6,8 +6,8 @@ import {
   type WatchedConfig,
   watchConfig,
 } from 'headgate/config'
+import type { ConfigCounts } from '../admin/probes.js'
 import type { WriteLine } from '../log/write-line.js'
-import type { ConfigCounts } from '../metrics/config-counts.js'
 import { UsageError } from './usage-error.js'
 
 /** The configuration of a running server. */

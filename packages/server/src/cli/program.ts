@@ -1,12 +1,8 @@
 import { Command, CommanderError, Option } from 'commander'
 import { isHeadgateError } from 'headgate'
 import { shownName } from 'headgate/config'
-import {
-  isCallersMistake,
-  isStoreFailure,
-  NotHeadgateError,
-  UnavailableError,
-} from '../operators/operator-errors.js'
+import { isCallersMistake, isStoreFailure } from '../admin/failure-answer.js'
+import { NotHeadgateError, UnavailableError } from '../operators/operator-errors.js'
 import { addAdminFlags } from './admin-flags.js'
 import { addAlertFlags } from './alert-flags.js'
 import { addBoundFlags } from './bound-flags.js'

@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { mismatch } from 'headgate/config'
 import type { RedisStoreOptions } from 'headgate/redis'
 import { wholeNumber } from './number-options.js'
-import { readPem } from './read-pem.js'
+import { readPem } from './read-secrets.js'
 import { UsageError } from './usage-error.js'
 
 /** As they were typed. */

@@ -1,5 +1,5 @@
-import { startFront } from '../front.js'
-import { createDeciding } from '../service.js'
+import { startFront } from '../service/front.js'
+import { createDeciding } from '../service/service.js'
 import type { FromWorker, ToWorker, WorkerCounts } from '../workers/messages.js'
 import { NUMBER_VARIABLE } from '../workers/supervise.js'
 import { openParts } from './open-parts.js'

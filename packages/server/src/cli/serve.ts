@@ -1,7 +1,7 @@
 import cluster from 'node:cluster'
 import { loadSettings } from 'headgate/config'
 import type { LogFormat } from '../log/server-log.js'
-import { startService } from '../service.js'
+import { startService } from '../service/service.js'
 import { type AdminFlags, adminOptions } from './admin-flags.js'
 import { type AlertFlags, alertOptions } from './alert-flags.js'
 import { banner } from './banner.js'

@@ -4,10 +4,9 @@ import type { Ask, SubjectInput } from 'headgate'
 import { printable } from 'headgate/config'
 import { isHandle } from 'headgate/statistics'
 import { limitOwner } from '../gateway/quota-words.js'
-import type { DecisionValue, Question } from '../operators/operator-client.js'
+import type { DecisionValue, Question, RefusedSubject } from '../operators/operator-client.js'
 import { numberOf } from './number-options.js'
 import { answer, at, type PlaceFlags, withOperatorClient } from './place.js'
-import { refusedWords } from './refused-words.js'
 import type { Terminal } from './terminal.js'
 import { UsageError } from './usage-error.js'
 
@@ -150,4 +149,14 @@ function decisionWords(decision: DecisionValue): string {
 
 function seconds(ms: number): string {
   return `${Math.ceil(ms / 1000)} s`
+}
+
+/** Tells in lines who was refused, what is left of its limits, and why. */
+function refusedWords({ subject, handle, tier, limits, violations }: RefusedSubject): string {
+  const refused = violations.map(
+    ({ atMs, policy, limit, reason }) =>
+      `refused ${new Date(atMs).toISOString()}: ${reason}, ${limit ?? `policy ${policy}`}`,
+  )
+  const head = `${subject}, handle ${handle}, tier ${tier ?? 'none'}`
+  return [head, ...limits.map(({ text }) => `  ${text}`), ...refused].map(line => printable(line)).join('\n')
 }

@@ -1,15 +1,13 @@
 /** The decision API: limits over HTTP, for whoever does not run Node. */
 import type { IncomingMessage } from 'node:http'
-import { type Decision, type Gate, isHeadgateError } from 'headgate'
+import { type Decision, decisionHeaders, decisionProblem, type Gate, isHeadgateError } from 'headgate'
 import { shownName } from 'headgate/config'
-import { administers, checks, type Endpoint, reads } from '../admin/endpoint.js'
-import { readJson } from '../admin/read-json.js'
-import { RequestError } from '../admin/request-error.js'
+import { objectOf, refuseUnknown, subjectOf, textOf, unitsOf } from '../admin/body-fields.js'
+import { administers, checks, type Endpoint, RequestError, reads } from '../admin/endpoint.js'
+import { isCallersMistake } from '../admin/failure-answer.js'
+import { readJson } from '../admin/read-body.js'
 import { type HttpAnswer, jsonAnswer } from '../http/problem.js'
 import { throttledLog, type WriteLine } from '../log/write-line.js'
-import { isCallersMistake } from '../operators/operator-errors.js'
-import { objectOf, refuseUnknown, subjectOf, textOf, unitsOf } from './body-fields.js'
-import { decisionAnswer } from './decision-answer.js'
 import { type AskedCheck, type Names, parseChecks, parseNamed } from './parse-checks.js'
 import { createReferences } from './references.js'
 
@@ -115,4 +113,23 @@ function ask(gate: Gate, action: 'check' | 'peek', asked: AskedCheck): Promise<D
 /** Only units that the store itself charged can be given back. */
 function canBeRefunded({ allowed, cost, binding, source }: Decision): boolean {
   return allowed && cost > 0 && binding !== null && (source === 'redis' || source === 'memory')
+}
+
+/** A decision as the API tells it: its own fields, and the response that a service would give its client by it. */
+type DecisionAnswer = ReturnType<Decision['toJSON']> & {
+  /** 200, 429, or 503 where limits could not be looked at and such requests are refused. */
+  readonly status: 200 | 429 | 503
+  /** By their names: ready to be copied to the response. */
+  readonly headers: Readonly<Record<string, string>>
+  /** The reference for `/v1/refund`, where it was asked for, and for `/v1/release`, where a place was taken. */
+  readonly reference?: string
+}
+
+function decisionAnswer(decision: Decision, reference: string | null): DecisionAnswer {
+  return {
+    ...decision.toJSON(),
+    status: decision.allowed ? 200 : decisionProblem(decision).status,
+    headers: Object.fromEntries(decisionHeaders(decision)),
+    ...(reference !== null && { reference }),
+  }
 }

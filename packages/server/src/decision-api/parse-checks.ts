@@ -3,7 +3,6 @@
  * file. A body with a `method`, a `path` or a list of subjects is about a request.
  */
 import { type Ask, claimedMethods, type RequestFacts, type SubjectInput } from 'headgate'
-import { RequestError } from '../admin/request-error.js'
 import {
   bad,
   booleanOf,
@@ -13,7 +12,8 @@ import {
   subjectOf,
   textOf,
   unitsOf,
-} from './body-fields.js'
+} from '../admin/body-fields.js'
+import { RequestError } from '../admin/endpoint.js'
 
 /** The names that may be asked for. */
 export interface Names {

@@ -1,8 +1,8 @@
 /** `POST /json`: the same question and answer as over gRPC, in the JSON that protocol buffers have. */
-import { checks, type Endpoint } from '../admin/endpoint.js'
-import { readJson } from '../admin/read-json.js'
-import { RequestError } from '../admin/request-error.js'
-import { bad, type Fields, objectOf } from '../decision-api/body-fields.js'
+
+import { bad, type Fields, objectOf } from '../admin/body-fields.js'
+import { checks, type Endpoint, RequestError } from '../admin/endpoint.js'
+import { readJson } from '../admin/read-body.js'
 import { type HttpAnswer, jsonAnswer, problemAnswer, type Refusal } from '../http/problem.js'
 import { AskError, type Descriptor, type RateLimitAsk, UNITS, type Unit } from './descriptor.js'
 import {

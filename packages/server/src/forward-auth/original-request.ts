@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage } from 'node:http'
 import type { HttpRequest } from 'headgate/identify'
-import { RequestError } from '../admin/request-error.js'
+import { RequestError } from '../admin/endpoint.js'
 import { httpRequest } from '../http/http-request.js'
 import { headerValues, similarHeaderValues } from '../http/raw-headers.js'
 

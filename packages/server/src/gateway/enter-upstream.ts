@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import { type AdaptiveConcurrency, type HowItEnded, howAnswered, type LeaveUpstream } from 'headgate/outbound'
+import type { Bounds } from '../http/bounds.js'
 import { countInFlight } from '../http/count-in-flight.js'
 import type { Refusal } from '../http/problem.js'
-import type { Bounds } from './bounds.js'
 import { hasBody } from './end-to-end-headers.js'
 import { poolName, type UpstreamPool } from './upstream-pool.js'
 

@@ -3,7 +3,6 @@ import { PassThrough } from 'node:stream'
 import { problemAnswer } from '../http/problem.js'
 import { sendAnswer } from '../http/send-answer.js'
 import { isGone } from '../http/write-head.js'
-import type { UpstreamAttempt } from '../metrics/upstream-counts.js'
 import type { Admitted } from './admit.js'
 import { hasBody, requestHeaders } from './end-to-end-headers.js'
 import { AnswerRelay } from './relay-answer.js'
@@ -14,6 +13,16 @@ export interface Exchange {
   readonly req: IncomingMessage
   readonly res: ServerResponse
   readonly admitted: Admitted
+}
+
+/** An attempt to have a request answered by an upstream. */
+export interface UpstreamAttempt {
+  /** Host and port of the upstream's first server, as the policy file has them. */
+  readonly upstream: string
+  /** Of the answer; null where none came. */
+  readonly status: number | null
+  /** Until the head of the answer was there, or it was clear that none comes. */
+  readonly seconds: number
 }
 
 /** Those who are told how requests fare at upstreams. */

@@ -2,6 +2,7 @@
  * Tells the upstream where a request comes from. Entries that trusted proxies have added are kept and
  * extended; what anybody else writes is not passed on.
  */
+import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { isIPv6 } from 'node:net'
 import type { ClientAddress } from 'headgate'
@@ -58,4 +59,15 @@ export function forwardedHeaders({ path, proto, host, header }: Origin): string[
 function forwardedList(path: readonly string[], proto: string, host: string): string {
   const nodes = path.map(address => `for=${isIPv6(address) ? `"[${address}]"` : address}`)
   return [`${nodes[0]};proto=${proto};host="${host}"`, ...nodes.slice(1)].join(', ')
+}
+
+const ID = /^[\w.:/+=@-]{1,128}$/
+
+/** Names a request for the logs of everybody it passes: as a trusted proxy named it, or by a name of ours. */
+export function requestId(req: IncomingMessage, { isPeerTrusted }: Origin): string {
+  if (isPeerTrusted) {
+    const given = headerValues(req, 'x-request-id')
+    if (given.length === 1 && ID.test(given[0] as string)) return given[0] as string
+  }
+  return randomUUID()
 }

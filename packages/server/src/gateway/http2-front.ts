@@ -5,10 +5,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { constants, createServer, type Http2Server, type Http2ServerRequest } from 'node:http2'
 import type { Socket } from 'node:net'
+import type { Bounds } from '../http/bounds.js'
 import { countInFlight } from '../http/count-in-flight.js'
 import { problemAnswer } from '../http/problem.js'
 import { sendAnswer } from '../http/send-answer.js'
-import type { Bounds } from './bounds.js'
 
 type Handler = (req: IncomingMessage, res: ServerResponse) => void
 

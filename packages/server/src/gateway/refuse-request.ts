@@ -5,7 +5,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Refusal } from '../http/problem.js'
 import { headerTokens, headerValues } from '../http/raw-headers.js'
-import { isWebSocket } from './is-web-socket.js'
+import { isWebSocket } from './websocket.js'
 
 const VERSIONS = ['1.0', '1.1']
 // A name or an address in brackets, and a port. No user, no path, nothing a URL could hide in.

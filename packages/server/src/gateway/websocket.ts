@@ -9,7 +9,7 @@ import type { Duplex } from 'node:stream'
 import { drain, endSocket } from 'headgate/node-http'
 import type { Dispatcher } from 'undici'
 import { problemAnswer, type Refusal } from '../http/problem.js'
-import { headerTokens } from '../http/raw-headers.js'
+import { headerTokens, headerValues } from '../http/raw-headers.js'
 import type { Admitted } from './admit.js'
 import { type AnswerHead, requestHeaders, responseHeaders } from './end-to-end-headers.js'
 import { explainFailure } from './forward.js'
@@ -128,4 +128,19 @@ function join(client: Duplex, upstream: Duplex): void {
     one.on('error', () => other.destroy()).on('close', () => other.destroy())
     one.pipe(other)
   }
+}
+
+/** Whether a request is the handshake of a WebSocket, whole and alone. */
+export function isWebSocket(req: IncomingMessage): boolean {
+  const protocols = headerTokens(req, 'upgrade')
+  return (
+    req.method === 'GET' &&
+    req.httpVersion === '1.1' &&
+    headerTokens(req, 'connection').includes('upgrade') &&
+    protocols.length === 1 &&
+    protocols[0] === 'websocket' &&
+    headerValues(req, 'sec-websocket-key').length === 1 &&
+    headerValues(req, 'content-length').length === 0 &&
+    headerValues(req, 'transfer-encoding').length === 0
+  )
 }

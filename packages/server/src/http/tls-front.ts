@@ -1,6 +1,5 @@
 /** TLS in front of a server: HTTP/2 or HTTP/1.1 as the client prefers, with certificate files that may be replaced. */
-import type { FSWatcher } from 'node:fs'
-import { watch } from 'node:fs'
+import { type FSWatcher, watch } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import type { Server as HttpServer } from 'node:http'
 import type { Http2Server } from 'node:http2'

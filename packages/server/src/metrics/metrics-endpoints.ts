@@ -1,8 +1,8 @@
 import { type Family, prometheus } from 'headgate/prometheus'
 import type { Statistics } from 'headgate/statistics'
 import { type Endpoint, open, reads } from '../admin/endpoint.js'
+import type { ConfigCounts } from '../admin/probes.js'
 import type { HttpAnswer } from '../http/problem.js'
-import type { ConfigCounts } from './config-counts.js'
 import { type UpstreamReading, upstreamFamilies } from './upstream-counts.js'
 
 export interface MetricsOptions {

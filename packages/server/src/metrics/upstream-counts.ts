@@ -1,16 +1,7 @@
 import type { Family } from 'headgate/prometheus'
 import type { UpstreamRefusal } from '../gateway/enter-upstream.js'
+import type { UpstreamAttempt } from '../gateway/forward.js'
 import { poolName, type UpstreamPool } from '../gateway/upstream-pool.js'
-
-/** An attempt to have a request answered by an upstream. */
-export interface UpstreamAttempt {
-  /** Host and port of the upstream's first server, as the policy file has them. */
-  readonly upstream: string
-  /** Of the answer; null where none came. */
-  readonly status: number | null
-  /** Until the head of the answer was there, or it was clear that none comes. */
-  readonly seconds: number
-}
 
 /** Counts of one upstream, as plain data. */
 export interface UpstreamReading {

@@ -12,7 +12,7 @@ import {
   type Report,
   type Statistics,
 } from 'headgate/statistics'
-import type { ConfigCounts } from '../metrics/config-counts.js'
+import type { ConfigCounts } from '../admin/probes.js'
 import type { Alert } from './alert-rules.js'
 import type { AlertNote, AlertWatch, Looked } from './alert-watch.js'
 import { FleetSeconds } from './fleet-seconds.js'

@@ -1,6 +1,5 @@
 /** The counts of one second, by this process or by the fleet, and sums of them. */
-import type { Report } from 'headgate/statistics'
-import { addLatencies, latencyQuantileMs } from 'headgate/statistics'
+import { addLatencies, latencyQuantileMs, type Report } from 'headgate/statistics'
 
 export interface Second extends Report {
   /** Unix time in milliseconds at its end. */

@@ -1,6 +1,6 @@
 /** The figures as they travel: what `GET /v1/stats` answers, and what the dashboard reads. */
 import type { GateReading } from 'headgate/statistics'
-import type { ConfigCounts } from '../metrics/config-counts.js'
+import type { ConfigCounts } from '../admin/probes.js'
 import type { Alert } from './alert-rules.js'
 import type { Processes } from './processes.js'
 import type { Budget, RedisFigures } from './redis-figures.js'

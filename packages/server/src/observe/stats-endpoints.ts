@@ -1,7 +1,6 @@
 /** The figures over HTTP: once, as a stream, and what was counted and written down before. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type Endpoint, reads } from '../admin/endpoint.js'
-import { RequestError } from '../admin/request-error.js'
+import { type Endpoint, RequestError, reads } from '../admin/endpoint.js'
 import { type HttpAnswer, jsonAnswer } from '../http/problem.js'
 import type { Alert } from './alert-rules.js'
 import type { Figures } from './figures.js'

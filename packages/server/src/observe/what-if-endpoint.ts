@@ -1,9 +1,8 @@
 import { isHeadgateError } from 'headgate'
 import { ConfigError, type PolicyInput } from 'headgate/config'
 import type { ArrivalSample } from 'headgate/statistics'
-import { type Endpoint, reads } from '../admin/endpoint.js'
-import { readFields } from '../admin/read-fields.js'
-import { RequestError } from '../admin/request-error.js'
+import { type Endpoint, RequestError, reads } from '../admin/endpoint.js'
+import { readFields } from '../admin/read-body.js'
 import { jsonAnswer } from '../http/problem.js'
 import { playWhatIf } from './what-if.js'
 

@@ -1,6 +1,6 @@
 import type { Override } from 'headgate'
 import { shownName } from 'headgate/config'
-import { API_HEADER } from '../admin/api-header.js'
+import { API_HEADER } from '../admin/endpoint.js'
 import type { OperatorClient } from './operator-client.js'
 import { NotHeadgateError, RefusedError, UnavailableError } from './operator-errors.js'
 

@@ -4,9 +4,9 @@
  */
 import type { Gate, OverrideOptions, RequestFacts, SubjectInput } from 'headgate'
 import { mismatch, shownName } from 'headgate/config'
-import { administers, type Endpoint, reads, signed } from '../admin/endpoint.js'
-import { type Fields, readFields, readObject } from '../admin/read-fields.js'
-import { RequestError } from '../admin/request-error.js'
+import type { Fields } from '../admin/body-fields.js'
+import { administers, type Endpoint, RequestError, reads, signed } from '../admin/endpoint.js'
+import { readFields, readObject } from '../admin/read-body.js'
 import { jsonAnswer } from '../http/problem.js'
 
 export function operatorEndpoints(gate: Gate): readonly Endpoint[] {

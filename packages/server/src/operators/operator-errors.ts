@@ -1,5 +1,4 @@
 /** Why a client could not do what was asked, and whose fault that is. */
-import type { HeadgateError } from 'headgate'
 
 /** The server or the store refused the request; `field` names the wrong part, as the decision API calls it. */
 export class RefusedError extends Error {
@@ -20,14 +19,4 @@ export class UnavailableError extends Error {
 /** Something answers, and it is not Headgate. */
 export class NotHeadgateError extends Error {
   override readonly name = 'NotHeadgateError'
-}
-
-/** Whether the caller has to change something. */
-export function isCallersMistake({ code }: HeadgateError): boolean {
-  return /^ERR_HEADGATE_(?:INVALID|UNKNOWN|UNREADABLE)_/.test(code)
-}
-
-/** Whether the store could not be asked, and the same may work in a moment. */
-export function isStoreFailure({ code }: HeadgateError): boolean {
-  return /^ERR_HEADGATE_(?:STORE|CLOSED)/.test(code)
 }

@@ -2,7 +2,6 @@
 import cluster, { type Worker } from 'node:cluster'
 import type { WriteLine } from '../log/write-line.js'
 import type { FromWorker, Listening, ToWorker } from './messages.js'
-import { restartDelayMs } from './restart-delay.js'
 
 /** The variable with the number of a worker; it is not set where the process is none. */
 export const NUMBER_VARIABLE = 'HEADGATE_WORKER_NUMBER'
@@ -133,4 +132,12 @@ export async function superviseWorkers(options: SuperviseOptions): Promise<Super
     await stop()
     throw error
   }
+}
+
+const FIRST_MS = 100
+const LONGEST_MS = 10_000
+
+/** How long to wait before a worker is started in the place of one that ended: longer each time, if that happens again. */
+export function restartDelayMs(endedInARow: number): number {
+  return Math.min(LONGEST_MS, FIRST_MS * 2 ** Math.max(0, endedInARow - 1))
 }

@@ -1,7 +1,7 @@
 import { identifyByConfig } from 'headgate/identify'
 import { mergeArrivals } from 'headgate/statistics'
 import { openRateLimits } from '../envoy/start-envoy.js'
-import type { Deciding, Front, FrontOptions } from '../front.js'
+import type { Deciding, Front, FrontOptions } from '../service/front.js'
 import { createArrivalCollector } from './arrival-collector.js'
 import type { FromWorker } from './messages.js'
 import { type Supervisor, superviseWorkers } from './supervise.js'

@@ -1,10 +1,10 @@
 import type { Gate } from 'headgate'
 import { createStatistics } from 'headgate/statistics'
-import { adminEndpoints } from '../../src/admin/admin-endpoints.js'
 import { createAdminServer } from '../../src/admin/admin-server.js'
 import type { Token } from '../../src/admin/tokens.js'
 import { listen } from '../../src/http/listen.js'
 import { UpstreamCounts } from '../../src/metrics/upstream-counts.js'
+import { adminEndpoints } from '../../src/service/admin-endpoints.js'
 import { figuresOf } from './test-figures.js'
 
 /** The admin port of a gate, listening on a free port. */

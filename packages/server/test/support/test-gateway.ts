@@ -1,9 +1,9 @@
 import { createGate, type ForwardedHeader, type Gate, slidingWindowLog, type TrustedProxies } from 'headgate'
 import { type Config, defineConfig, upstreamOf } from 'headgate/config'
-import type { Bounds } from '../../src/gateway/bounds.js'
 import { createGateway } from '../../src/gateway/gateway.js'
+import { createServing } from '../../src/gateway/serving.js'
+import type { Bounds } from '../../src/http/bounds.js'
 import { listen } from '../../src/http/listen.js'
-import { createServing } from '../../src/serving.js'
 
 export interface TestGateway {
   readonly url: string

@@ -1,4 +1,6 @@
 /** Describes the decision API as an OpenAPI 3.1 document. A test holds it to what the API really takes and gives. */
+import { type Endpoint, reads } from '../../admin/endpoint.js'
+import { jsonAnswer } from '../../http/problem.js'
 import { ref, SCHEMAS } from './schemas.js'
 
 type Json = Readonly<Record<string, unknown>>
@@ -128,4 +130,10 @@ function operation({ summary, body, answer, problems = {} }: Described): Json {
       ...Object.fromEntries(refusals),
     },
   }
+}
+
+/** The document by which clients are generated, and people look things up. */
+export const openApiEndpoint: Endpoint = {
+  path: '/v1/openapi.json',
+  methods: { GET: reads(() => jsonAnswer(200, OPENAPI_DOCUMENT)) },
 }

@@ -1,8 +1,8 @@
 import { type ClientAddress, createClientAddress } from 'headgate'
 import type { Config, UpstreamConfig } from 'headgate/config'
 import { type Identify, identifyByConfig } from 'headgate/identify'
-import { createFindRoute, type FindRoute } from './gateway/routes.js'
-import { createUpstreamPool, type UpstreamPool, type UpstreamSettings } from './gateway/upstream-pool.js'
+import { createFindRoute, type FindRoute } from './routes.js'
+import { createUpstreamPool, type UpstreamPool, type UpstreamSettings } from './upstream-pool.js'
 
 /** Everything that requests are forwarded by until the next configuration: replaced whole, never changed. */
 export interface Serving {

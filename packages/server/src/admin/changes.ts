@@ -1,8 +1,8 @@
 /** The audit trail of the fleet: what operators have changed, also written to the log. */
 import type { Change, ChangeTrail } from 'headgate/redis'
-import { type Endpoint, reads } from '../admin/endpoint.js'
 import { jsonAnswer } from '../http/problem.js'
 import type { WriteLine } from '../log/write-line.js'
+import { type Endpoint, reads } from './endpoint.js'
 
 /** The trail as it is shown. */
 export interface ShownChanges {

@@ -1,7 +1,9 @@
 import type { Gate } from 'headgate'
 import type { ArrivalSample, Statistics } from 'headgate/statistics'
+import type { Endpoint } from '../admin/endpoint.js'
+import { type Health, probes } from '../admin/probes.js'
 import { decisionEndpoints } from '../decision-api/decision-endpoints.js'
-import { openApiEndpoint } from '../decision-api/openapi/openapi-endpoint.js'
+import { openApiEndpoint } from '../decision-api/openapi/openapi-document.js'
 import type { WriteLine } from '../log/write-line.js'
 import { metricsEndpoints } from '../metrics/metrics-endpoints.js'
 import type { UpstreamReading } from '../metrics/upstream-counts.js'
@@ -10,8 +12,6 @@ import { statsEndpoints } from '../observe/stats-endpoints.js'
 import { subjectEndpoints } from '../observe/subject-endpoints.js'
 import { whatIfEndpoint } from '../observe/what-if-endpoint.js'
 import { operatorEndpoints } from '../operators/operator-endpoints.js'
-import type { Endpoint } from './endpoint.js'
-import { type Health, probes } from './probes.js'
 
 export interface AdminEndpointsOptions extends Health {
   readonly gate: Gate

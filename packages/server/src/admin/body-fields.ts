@@ -3,7 +3,7 @@
  */
 import type { SubjectInput } from 'headgate'
 import { mismatch, shownName } from 'headgate/config'
-import { RequestError } from '../admin/request-error.js'
+import { RequestError } from './endpoint.js'
 
 /** A JSON object, of which nothing else is known. */
 export type Fields = Readonly<Record<string, unknown>>

@@ -1,5 +1,7 @@
 import type { IncomingMessage } from 'node:http'
-import { RequestError } from './request-error.js'
+import { shownName } from 'headgate/config'
+import type { Fields } from './body-fields.js'
+import { RequestError } from './endpoint.js'
 
 const MAX_BODY_BYTES = 64 * 1024
 const JSON_TYPE = /^application\/json[ \t]*(?:;|$)/i
@@ -40,4 +42,19 @@ function readText(req: IncomingMessage): Promise<string> {
 
 function tooLarge(): RequestError {
   return new RequestError(413, 'body', `expected at most ${MAX_BODY_BYTES} bytes; got more`)
+}
+
+/** Reads a body that is a JSON object; throws a `RequestError` for any other. */
+export async function readObject(req: IncomingMessage): Promise<Fields> {
+  const body = await readJson(req)
+  if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body as Fields
+  throw new RequestError(400, 'body', 'expected a JSON object')
+}
+
+/** The same for one that may have these fields and no others. */
+export async function readFields(req: IncomingMessage, known: readonly string[]): Promise<Fields> {
+  const fields = await readObject(req)
+  const unknown = Object.keys(fields).find(key => !known.includes(key))
+  if (unknown === undefined) return fields
+  throw new RequestError(400, shownName(unknown), `expected one of ${known.join(', ')}`)
 }
