@@ -66,9 +66,9 @@ interface Entering {
   readonly pool: UpstreamPool | null
   /** The network that its client is limited by. */
   readonly address: string | null
-  /** What it has taken so far. */
-  readonly leavers: Refused['leave'][]
-  readonly leave: Refused['leave']
+  /** Everything it has taken so far. */
+  readonly leavers: NotAdmitted['leave'][]
+  readonly leave: NotAdmitted['leave']
 }
 
 /**
