@@ -1,17 +1,17 @@
 /** The policy file that `headgate init` writes: what is in force stands plain, what one may want next behind `# `. */
 export const POLICY_TEMPLATE = `# yaml-language-server: $schema=./node_modules/headgate/headgate.schema.json
 
-## Who may ask how often. Lines behind one # are examples to switch on, lines behind two explain.
-## Check it with: headgate rules validate. Ask it with: headgate rules explain POST /login
+## Rate limits. Lines with one # are examples to switch on; lines with two explain.
+## Check the file with: headgate rules validate. See its effect with: headgate rules explain POST /login
 
-## Where headgate serve sends what it lets through.
+## Where headgate serve sends admitted requests.
 # upstream: http://127.0.0.1:3000
 
 ## Classes of caller. "default" is anonymous, free, pro, enterprise and internal; anonymous has 10 requests a minute
 ## with 20 at once, 100 an hour and 1,000 a day.
 tiers: default
 
-## What a caller is charged to about whom nothing else is said.
+## The tier or policy of all other callers.
 default: { tier: anonymous }
 
 ## Watch first: with "shadow" everything is counted and nobody is denied.
@@ -24,24 +24,24 @@ policies:
     - { algorithm: sliding-window-counter, limit: 20, window: 1h }
 #   uploads: { algorithm: token-bucket, capacity: 20, refillPerSecond: 0.5 }
 
-## What applies to which requests; the first rule that matches is taken. Paths: /users/:id is any one segment,
-## /files/* any rest. "closed" refuses while Redis is away instead of deciding in this process.
+## Which limits apply to which requests; the first matching rule is used. Paths: :id is any one segment, /* any rest.
+## "closed" denies while Redis is away instead of deciding in this process.
 rules:
   - { name: login, match: { method: POST, path: /login, subject: ip }, policy: login, onStoreFailure: closed }
 #   - { name: uploads, match: { method: [POST, PUT], path: /uploads/* }, policy: uploads, mode: shadow }
 
-## Callers named one by one.
+## Single callers.
 # subjects:
 #   "user:42": { tier: pro }
 
-## Units a request takes; 1 if nothing is said.
+## Units a request takes; the default is 1.
 # costs:
 #   POST /reports: 10
 
 ## Not limited at all, unless a rule names the path.
 # skip: { prefixes: [/assets], extensions: [css, js, png, svg] }
 
-## Proxies in front of this one whose X-Forwarded-For is believed. Nobody else's is.
+## Proxies in front whose X-Forwarded-For is believed.
 # trustedProxies: [10.0.0.0/8]
 
 ## Keeps the limits of several products on one Redis apart.
