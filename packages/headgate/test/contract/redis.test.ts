@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, it } from 'vitest'
 import type { RedisClient } from '../../src/store/redis/connection-of.js'
 import { storeContract } from '../../src/testing/store-contract.js'
 import { directRedisStore } from '../support/direct-store.ts'
+import { lendStores } from '../support/lent-stores.ts'
 import { startCluster } from '../support/redis-cluster.ts'
 import { startRedis } from '../support/redis-process.ts'
 import { startSentinel } from '../support/redis-sentinel.ts'
@@ -59,16 +60,11 @@ for (const start of [single, cluster, sentinel]) {
     for (const library of ['ioredis', 'nodeRedis'] as const) {
       for (const use of ['scripts', 'functions'] as const) {
         describe(`${library}, ${use}`, () => {
-          const tests = storeContract({
-            shared: true,
-            async open(clock) {
-              const client = topology[library]()
-              const store = directRedisStore(client, { use, deadlineMs: 5_000, testClockUs: clock.nowUs })
-              await store.ready()
-              return store
-            },
-          })
-          for (const { name, run } of tests) it(name, run)
+          const stores = lendStores(testClockUs =>
+            directRedisStore(topology[library](), { use, deadlineMs: 5_000, testClockUs }),
+          )
+          afterAll(stores.close)
+          for (const { name, run } of storeContract({ shared: true, open: stores.lend })) it(name, run)
         })
       }
     }

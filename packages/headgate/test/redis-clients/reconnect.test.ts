@@ -51,7 +51,8 @@ describe('the delay before connecting again', () => {
   })
 })
 
-it.each(LIBRARIES)(
+// Side by side: each has a server of its own, and most of it is waiting.
+it.concurrent.each(LIBRARIES)(
   '%s asks a server that takes connections and then resets them no more often than one that refuses',
   async library => {
     const attemptsMs: number[] = []
