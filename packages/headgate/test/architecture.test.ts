@@ -1,27 +1,13 @@
 /** Who may import whom, as a table without exceptions. A new folder needs a row. */
-import { readFileSync, writeFileSync } from 'node:fs'
-import { dirname, join, sep } from 'node:path'
+import { readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { ImportTable, pageWith, type Row } from './support/import-table.js'
 import { importsOf, impuritiesOf, readsClock, sourcesOf } from './support/sources.js'
 
 const LIBRARY = join(import.meta.dirname, '../src')
 const SERVER = join(import.meta.dirname, '../../server/src')
 const MAX_LINES = 310
-
-interface Row {
-  /** What is in it. */
-  readonly holds: string
-  /** The stage it is a part of: whoever may import that may import this. */
-  readonly partOf?: string
-  /** Stages whose values and types may be imported. A stage may always import itself. */
-  readonly may?: readonly string[]
-  /** Stages of which only types may be imported. */
-  readonly types?: readonly string[]
-  /** Packages whose types may be used; `*` is any. */
-  readonly packageTypes?: readonly string[]
-  /** Packages that may be used at run time. */
-  readonly packages?: readonly string[]
-}
 
 /** The library's stages in the order a request passes them. What is not said here is forbidden. */
 const STAGES: Readonly<Record<string, Row>> = {
@@ -206,44 +192,7 @@ const STAGES: Readonly<Record<string, Row>> = {
 /** Files the package exports: they name what others may use and may reach any stage. */
 const ENTRY_POINTS = entryPoints()
 
-/** The row a file belongs to: the longest that is its folder or its name. */
-function stageOf(file: string): string | undefined {
-  const path = file.replace(/\.ts$/, '')
-  return Object.keys(STAGES)
-    .filter(stage => path === stage || path.startsWith(`${stage}/`))
-    .toSorted((one, other) => other.length - one.length)[0]
-}
-
-/** What a file of the library does that the table does not allow. */
-function violationsOf(file: string, source: string): string[] {
-  if (ENTRY_POINTS.has(file)) return []
-  const stage = stageOf(file)
-  if (stage === undefined) return [`${file} is in no stage: give its folder a row in the table`]
-  return importsOf(source).flatMap(({ specifier, typeOnly }) => {
-    const complaint = `${file} imports ${typeOnly ? 'types of ' : ''}${specifier}`
-    if (!specifier.startsWith('.')) return mayUsePackage(stage, specifier, typeOnly) ? [] : [complaint]
-    const target = join(dirname(file), specifier).split(sep).join('/').replace(/\.js$/, '.ts')
-    return mayUseStage(stage, stageOf(target), typeOnly) ? [] : [complaint]
-  })
-}
-
-function mayUseStage(stage: string, target: string | undefined, typeOnly: boolean): boolean {
-  const row = STAGES[stage] as Row
-  if (target === undefined) return false
-  const targets = [target, STAGES[target]?.partOf ?? target]
-  return targets.some(
-    one => one === stage || row.may?.includes(one) || (typeOnly && row.types?.includes(one)) || false,
-  )
-}
-
-function mayUsePackage(stage: string, specifier: string, typeOnly: boolean): boolean {
-  const row = STAGES[stage] as Row
-  const names = (list: readonly string[] = []) =>
-    list.some(
-      name => name === '*' || name === specifier || (name === 'node:*' && specifier.startsWith('node:')),
-    )
-  return names(row.packages) || (typeOnly && names(row.packageTypes))
-}
+const table = new ImportTable(STAGES, ENTRY_POINTS)
 
 function entryPoints(): ReadonlySet<string> {
   const text = readFileSync(join(import.meta.dirname, '../package.json'), 'utf8')
@@ -258,7 +207,7 @@ const server = sourcesOf(SERVER)
 describe('the library', () => {
   it('the library imports what the table allows, and nothing else', () => {
     expect(library.length).toBeGreaterThan(20)
-    expect(library.flatMap(({ file, source }) => violationsOf(file, source))).toEqual([])
+    expect(library.flatMap(({ file, source }) => table.violationsOf(file, source))).toEqual([])
   })
 
   it('the engine has no clocks, timers or promises', () => {
@@ -337,30 +286,10 @@ describe('files', () => {
   })
 })
 
-/** The table as ARCHITECTURE.md shows it. */
-function renderTable(): string {
-  const list = (names: readonly string[] = []) => names.map(name => `\`${name}\``).join(', ')
-  const rows = Object.entries(STAGES).map(([stage, { holds, may, types, packages, packageTypes }]) =>
-    [
-      `\`${stage}\`: ${holds}`,
-      list(may) || 'nothing',
-      list(types),
-      [list(packages), packageTypes ? `types of ${list(packageTypes)}` : ''].filter(Boolean).join('; '),
-    ].join(' | '),
-  )
-  const head = ['| folder | may import | of these only types | packages |', '|---|---|---|---|']
-  return [...head, ...rows.map(row => `| ${row} |`)].join('\n')
-}
-
 describe('ARCHITECTURE.md', () => {
-  const PAGE = join(import.meta.dirname, '../../../ARCHITECTURE.md')
-  const TABLE = /(<!-- import table: .* -->\n)[\s\S]*?(<!-- end of the import table -->)/
-
   it('ARCHITECTURE.md shows the table that is enforced', () => {
-    const page = readFileSync(PAGE, 'utf8')
-    const wanted = page.replace(TABLE, (_, begin, end) => `${begin}\n${renderTable()}\n\n${end}`)
-    if (process.env.HEADGATE_WRITE === '1') writeFileSync(PAGE, wanted)
-    else expect(page).toBe(wanted)
+    const { page, wanted } = pageWith('import table', table)
+    expect(page).toBe(wanted)
     expect(wanted).toContain('| `engine`:')
   })
 })
@@ -390,7 +319,7 @@ describe('the table is enforced', () => {
     ['utils/strings.ts', ''],
     ['engine/decide.ts', `import { x } from '../elsewhere/x.js'`],
   ])('the table forbids %s to import: %s', (file, source) => {
-    expect(violationsOf(file, source)).toHaveLength(1)
+    expect(table.violationsOf(file, source)).toHaveLength(1)
   })
 
   it.each([
@@ -403,7 +332,7 @@ describe('the table is enforced', () => {
     ['adapters/express.ts', `import type { Limiter } from '../limiter/limiter.js'`],
     ['index.ts', `export { redisStore } from './store/redis/redis-store.js'`],
   ])('the table allows %s to import: %s', (file, source) => {
-    expect(violationsOf(file, source)).toEqual([])
+    expect(table.violationsOf(file, source)).toEqual([])
   })
 
   it('an engine that is not pure is found', () => {

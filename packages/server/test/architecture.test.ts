@@ -1,0 +1,128 @@
+/** Who may import whom in the server, as a table without exceptions. A new folder needs a row. */
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { ImportTable, pageWith, type Row } from '../../headgate/test/support/import-table.js'
+import { sourcesOf } from '../../headgate/test/support/sources.js'
+
+const HEADGATE = [
+  'headgate',
+  'headgate/adapter',
+  'headgate/config',
+  'headgate/identify',
+  'headgate/node-http',
+  'headgate/outbound',
+  'headgate/prometheus',
+  'headgate/redis',
+  'headgate/statistics',
+]
+
+/** From what knows least to what starts it all. What is not said here is forbidden. */
+const FOLDERS: Readonly<Record<string, Row>> = {
+  log: { holds: 'lines for people and machines, and how many are too many', packages: ['pino'] },
+  http: { holds: 'servers, bounds and answers of HTTP' },
+  redis: { holds: 'connecting to Redis by a URL', packages: ['redis'] },
+  gateway: {
+    holds: 'the reverse proxy: a request is admitted, then forwarded',
+    may: ['http', 'log'],
+    packages: ['undici'],
+  },
+  admin: { holds: 'the admin port: endpoints, tokens, bodies, probes', may: ['http', 'log'] },
+  'decision-api': { holds: 'decisions over HTTP', may: ['admin', 'http', 'log'] },
+  'forward-auth': {
+    holds: 'decisions for proxies that ask before they forward',
+    may: ['admin', 'gateway', 'http'],
+    types: ['log'],
+  },
+  envoy: {
+    holds: "Envoy's rate limit service",
+    may: ['admin', 'http', 'log'],
+    packages: ['@grpc/grpc-js', '@grpc/proto-loader', 'yaml'],
+  },
+  observe: { holds: 'figures, alerts and what-if for operators', may: ['admin', 'http'] },
+  operators: {
+    holds: 'what operators do, over HTTP or on Redis',
+    may: ['admin', 'http'],
+    types: ['observe'],
+  },
+  metrics: { holds: 'Prometheus, and how upstreams answer', may: ['admin', 'gateway'], types: ['http'] },
+  dashboard: { holds: 'the page', may: ['admin'], types: ['http'] },
+  simulate: { holds: 'logs replayed against policy files' },
+  service: {
+    holds: 'the ports of one process, opened and closed together',
+    may: [
+      'admin',
+      'dashboard',
+      'decision-api',
+      'envoy',
+      'forward-auth',
+      'gateway',
+      'http',
+      'metrics',
+      'observe',
+      'operators',
+    ],
+    types: ['log'],
+  },
+  workers: {
+    holds: 'several processes behind the same ports',
+    may: ['envoy', 'metrics', 'observe'],
+    types: ['log', 'service'],
+  },
+  cli: {
+    holds: 'commands, flags, and what people read',
+    may: [
+      'admin',
+      'envoy',
+      'gateway',
+      'http',
+      'log',
+      'observe',
+      'operators',
+      'redis',
+      'service',
+      'simulate',
+      'workers',
+    ],
+    packages: ['commander'],
+  },
+}
+
+const everywhere = (row: Row): Row => ({ ...row, packages: [...(row.packages ?? []), 'node:*', ...HEADGATE] })
+const rows = Object.fromEntries(Object.entries(FOLDERS).map(([folder, row]) => [folder, everywhere(row)]))
+const table = new ImportTable(rows, new Set(['main.ts']))
+const shown = new ImportTable(FOLDERS, new Set())
+const sources = sourcesOf(join(import.meta.dirname, '../src'))
+
+describe('the server', () => {
+  it('the server imports what its table allows, and nothing else', () => {
+    expect(sources.length).toBeGreaterThan(100)
+    expect(sources.flatMap(({ file, source }) => table.violationsOf(file, source))).toEqual([])
+  })
+
+  it('the table of the server allows nothing that no file needs', () => {
+    expect(table.unusedOf(sources)).toEqual([])
+  })
+
+  it('the table of the server has no circle: each folder imports those above it', () => {
+    const names = Object.keys(FOLDERS)
+    const circles = Object.entries(FOLDERS).flatMap(([folder, { may = [], types = [] }]) =>
+      [...may, ...types].filter(other => names.indexOf(other) > names.indexOf(folder)),
+    )
+    expect(circles).toEqual([])
+  })
+
+  it('the table of the server is shown in ARCHITECTURE.md as it is enforced', () => {
+    const { page, wanted } = pageWith('import table of the server', shown)
+    expect(page).toBe(wanted)
+    expect(wanted).toContain('| `gateway`:')
+  })
+
+  it.each([
+    ['gateway/admit.ts', `import { startService } from '../service/service.js'`],
+    ['http/listen.ts', `import type { WriteLine } from '../log/write-line.js'`],
+    ['gateway/forward.ts', `import { Command } from 'commander'`],
+    ['elsewhere/x.ts', ''],
+  ])('the table of the server forbids %s to import: %s', (file, source) => {
+    expect(table.violationsOf(file, source)).toHaveLength(1)
+  })
+})
