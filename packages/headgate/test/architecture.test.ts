@@ -50,7 +50,7 @@ const STAGES: Readonly<Record<string, Row>> = {
     may: ['errors', 'engine', 'fast-path', 'observe', 'store', 'store/memory', 'subject', 'time'],
     types: ['policy'],
   },
-  // Its arithmetic is the script's: of the engine it knows only what things are called.
+  // The arithmetic is the script's: of the engine it knows only names and types.
   'store/redis': {
     holds: 'sending to Redis, Valkey and KeyDB',
     may: [
@@ -109,7 +109,7 @@ const STAGES: Readonly<Record<string, Row>> = {
     ],
     types: ['engine'],
   },
-  // Reads what operators write. Without files, timers and YAML until one of them is asked for.
+  // Reads what operators write. Loads files, timers and YAML only on demand.
   config: {
     holds: 'reading policy files and the environment',
     may: ['errors', 'observe', 'policy', 'subject', 'time'],
@@ -123,7 +123,7 @@ const STAGES: Readonly<Record<string, Row>> = {
     packageTypes: ['*'],
     packages: ['node:*'],
   },
-  // A limit that is written beside its handler has nobody to make a limiter for it.
+  // A limit written beside its handler has no other place to create its limiter.
   'adapters/inline-limit': {
     holds: 'a limit written beside its handler, which has nobody else to make a limiter',
     may: ['errors', 'limiter', 'policy'],
@@ -189,7 +189,7 @@ const STAGES: Readonly<Record<string, Row>> = {
   },
 }
 
-/** Files the package exports: they name what others may use and may reach any stage. */
+/** Files the package exports. They may import from any stage. */
 const ENTRY_POINTS = entryPoints()
 
 const table = new ImportTable(STAGES, ENTRY_POINTS)
@@ -233,7 +233,7 @@ describe('the library', () => {
 })
 
 describe('the server', () => {
-  /** Only what the library's package offers; never a path into its sources or its build. */
+  /** Finds imports of anything but the library's public entry points. */
   function trespasses(file: string, source: string): string[] {
     const offered = new Set(
       Object.keys(JSON.parse(readFileSync(join(LIBRARY, '../package.json'), 'utf8')).exports).map(path =>

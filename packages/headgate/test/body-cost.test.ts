@@ -1,4 +1,4 @@
-/** Requests that are many in one: charged by what their body asks for, on real servers. */
+/** Requests that contain many operations, charged by their body on real servers. */
 import { createServer } from 'node:http'
 import express from 'express'
 import { describe, expect, it } from 'vitest'
@@ -16,7 +16,7 @@ const call = (id: number) => ({ jsonrpc: '2.0', method: 'login', params: [id], i
 const many = <Item>(count: number, item: (index: number) => Item): Item[] =>
   Array.from({ length: count }, (_, index) => item(index))
 
-/** Bodies of so many operations each. */
+/** Bodies with `count` operations each. */
 const KINDS: Readonly<Record<string, (count: number) => { path: string; body: unknown }>> = {
   'GraphQL aliases': count => ({ path: '/graphql', body: { query: aliases(count) } }),
   'a GraphQL batch': count => ({ path: '/graphql', body: many(count, () => ({ query: '{ me }' })) }),
@@ -34,7 +34,7 @@ async function startExpress() {
   return listening(createServer(app))
 }
 
-/** A fetch handler, asked without a server. The body is read once, before the limit. */
+/** Creates a fetch handler, called without a server. The body is read once, before the limit. */
 function createFetchHandler() {
   const limiter = createLimiter({ policies })
   const bodies = new WeakMap<Request, unknown>()

@@ -1,4 +1,7 @@
-/** `checkNow` and `requestNow`: what `check` and `request` say, without a promise where nothing has to be waited for. */
+/**
+ * `checkNow` and `requestNow` answer what `check` and `request` do, without a promise where nothing has to be
+ * awaited.
+ */
 import { createClient } from 'redis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Decision } from '../src/decision/decision.js'

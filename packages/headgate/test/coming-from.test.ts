@@ -1,4 +1,4 @@
-/** Runs the code of the pages about other limiters, as it stands there: what came before and what comes after limit the same. */
+/** Runs the programs of the pages about other limiters as they are: before and after, they limit the same. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { NestFactory } from '@nestjs/core'
@@ -23,14 +23,14 @@ afterAll(async () => {
   await redis.stop()
 })
 
-/** What the program below `Before:` or `After:` of a page exports. */
+/** Returns the exports of the program below `Before:` or `After:` on a page. */
 function run<Exports>(page: string, side: 'Before' | 'After'): Promise<Exports> {
   return runShown(`coming-from/${page}.md`, `\n${side}:\n`)
 }
 
 type Ask = (path: string, init?: RequestInit) => Promise<Response>
 
-/** Asks what an app answers to user 1 and user 2 on three routes. */
+/** Returns an app's answers to user 1 and user 2 on three routes. */
 async function answersOf(ask: Ask): Promise<unknown> {
   const statuses = async (user: string, requests: readonly (readonly [string, string])[]) => {
     const found: number[] = []

@@ -1,6 +1,6 @@
 /**
- * Random histories of one process against a store that answers late, in order, and by the engine. Whenever the cache
- * answers by itself, the store is looked at as it is at that moment: it would have denied, too, and for as long.
+ * Random histories of one process against a store that answers late, in order, and by the engine. Whenever the
+ * cache answers by itself, the store's state at that moment is checked: it would have denied too, and for as long.
  */
 import { describe, expect, it } from 'vitest'
 import { Admission } from '../src/engine/algorithm.js'
@@ -19,7 +19,7 @@ import { slowStore } from './support/slow-store.ts'
 
 const HISTORIES = 100_000
 const STEPS = 16
-/** Histories that share an engine, each with subjects of its own. */
+/** How many histories share an engine, each with subjects of its own. */
 const PER_ENGINE = 500
 
 /** Limits by family; those of one family share a state. */
@@ -43,7 +43,7 @@ interface Tally {
 
 type Random = (below: number) => number
 
-/** What one history asks: of one or two states of a subject, mostly for one unit. */
+/** The questions of one history: about one or two states of a subject, mostly for one unit. */
 function asker(random: Random, seed: number): () => Question {
   const families = [random(FAMILIES.length), random(FAMILIES.length)]
   const check = (which: number): Check => {
@@ -78,7 +78,7 @@ async function play(seed: number, engine: Store, clock: ManualClock, tally: Tall
     else if (what === 12 && charges.length > 0)
       void cached.refund([charges[random(charges.length)] as Refund])
     else if (what === 13 && random(3) === 0) void cached.reset(questionOf().alternatives.flat())
-    // Often everything is answered at once, as on a fast network; often some of it is still under way.
+    // Often everything is answered at once, as on a fast network; often some calls are still in flight.
     if (random(4) > 0) late.letThrough(random(3) === 0 ? 1 : 100)
     await settled()
   }
@@ -90,7 +90,7 @@ async function play(seed: number, engine: Store, clock: ManualClock, tally: Tall
       tally.fromShortWay++
       if (known.charged >= 0) tally.wrongAdmissions++
       if (now.charged >= 0) tally.wrongDenials++
-      // One answer is given for as long as it reads the same in milliseconds.
+      // An answer is reused for as long as it reads the same in milliseconds.
       if (Math.ceil(waitUs(known) / 1000) > Math.ceil(waitUs(now) / 1000)) tally.wrongWaits++
     }
     const answer = cached.decide(question)
@@ -110,7 +110,7 @@ async function play(seed: number, engine: Store, clock: ManualClock, tally: Tall
     if (waitUs(answer) > waitUs(now)) tally.wrongWaits++
   }
 
-  /** As the limiter asks for one unit of one limit. */
+  /** Asks as the limiter does for one unit of one limit. */
   function askShortly(question: Question): Answer | null {
     if (!(question instanceof SingleQuestion) || question.cost !== 1) return null
     const { subject, name, limit } = question
@@ -154,7 +154,7 @@ describe('the deny cache', () => {
   const asking = (cost = 1, numbers: Limit = limit): SingleQuestion =>
     new SingleQuestion('user:1', 'global', 'p.log', numbers, cost)
 
-  /** A cache over a store that counts how often it is asked and answers at once. */
+  /** Creates a cache over a store that answers at once and counts how often it is asked. */
   async function denied() {
     const clock = manualClock()
     const engine = memoryStore({ clock })

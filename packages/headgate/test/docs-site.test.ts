@@ -1,4 +1,4 @@
-/** Builds the site of the documentation, and looks at it as a reader without a network would. */
+/** Builds the documentation site, and reads it as a reader without a network would. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -43,7 +43,7 @@ it('search finds the section that speaks of what was typed', () => {
   expect(found('ERR_HEADGATE_CLOSED').join()).toContain('reference/errors.html')
 })
 
-it('a link to a page, a heading or a file that is not there is told by page', () => {
+it('a link to a page, a heading or a file that is not there is reported by page', () => {
   const page = {
     path: 'docs/guide/x.md',
     address: 'guide/x.html',

@@ -1,4 +1,4 @@
-/** Every TypeScript snippet of the README and the docs compiles as it stands, after the names its page takes for granted. */
+/** Every TypeScript snippet of the README and the docs compiles as it stands, given the names its page assumes. */
 import { execFile } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -24,7 +24,7 @@ const COMPILER_OPTIONS = {
   types: ['node'],
 }
 
-/** A snippet goes on where its page has begun: these names come from the parts before it, or are the reader's own. */
+/** A snippet continues its page: these names come from earlier parts of it, or belong to the reader. */
 const TAKEN_FOR_GRANTED: Readonly<Record<string, string>> = {
   createLimiter: `import { createLimiter } from 'headgate'`,
   createClientAddress: `import { createClientAddress } from 'headgate'`,
@@ -87,7 +87,7 @@ declare namespace Express {
   interface Request { user: { id: string; organisation: string } }
 }
 `
-/** The app and router that a page has made, by the adapter that a snippet imports. */
+/** The app and router that a page has created, by the adapter that a snippet imports. */
 const APPS: Readonly<Record<string, string>> = {
   fastify: `declare const app: import('fastify').FastifyInstance`,
   hono: `declare const app: import('hono').Hono`,
@@ -96,7 +96,7 @@ const APPS: Readonly<Record<string, string>> = {
   express: `declare const app: import('express').Express`,
 }
 
-/** Shows that what does not compile is found. */
+/** Shows that a snippet that does not compile is found. */
 const WRONG = { page: 'wrong.md', line: 7, code: `limiter.chekc('user:1', { policy: 'api' })\n` }
 
 it('every TypeScript snippet of the README and the docs compiles', async () => {
@@ -128,9 +128,9 @@ function snippetsOf(page: string): Snippet[] {
   }))
 }
 
-/** The complaints of the compiler, each with the snippet's page and line in the name of its file. */
+/** Returns the compiler's errors, each with the snippet's page and line in the file name. */
 async function compile(snippets: readonly Snippet[]): Promise<string> {
-  // Below node_modules, where the packages of the repository are found.
+  // Below node_modules, so that the repository's packages are found.
   mkdirSync(join(REPOSITORY, 'node_modules/.cache'), { recursive: true })
   const folder = mkdtempSync(join(REPOSITORY, 'node_modules/.cache/snippets-'))
   try {

@@ -5,10 +5,10 @@ import { describe, expect, it } from 'vitest'
 
 const SOURCE = fileURLToPath(new URL('../src/', import.meta.url))
 
-/** Globals that only Node has; a variable of our own may have such a name. */
+/** Globals that only Node has; one of our own variables may have such a name. */
 const NODE_ONLY = /\brequire\(|\bprocess\.\w+|\bBuffer\.\w+|\b__dirname\b|\bsetImmediate\(/
 
-/** What an edge runtime would be given: everything in one file, and the modules that are asked for at run time. */
+/** Bundles as for an edge runtime: everything in one file, and the modules requested at run time. */
 async function bundle(code: string, platform: Platform): Promise<{ text: string; asked: string[] }> {
   const asked: string[] = []
   const result = await build({
@@ -22,7 +22,7 @@ async function bundle(code: string, platform: Platform): Promise<{ text: string;
       {
         name: 'note-what-is-not-ours',
         setup(esbuild) {
-          // Sources name each other by the built file's name.
+          // Sources import each other by the name of the built file.
           esbuild.onResolve({ filter: /^\.{1,2}\// }, ({ path, resolveDir }) => ({
             path: fileURLToPath(new URL(path.replace(/\.js$/, '.ts'), `file://${resolveDir}/`)),
           }))

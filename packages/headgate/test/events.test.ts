@@ -1,4 +1,4 @@
-/** One stream of typed events, told in the context of whoever listens, and free where nobody does. */
+/** One stream of typed events, delivered in the listener's context, and free without a listener. */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { readFileSync } from 'node:fs'
 import { Redis } from 'ioredis'
@@ -27,7 +27,7 @@ function keepEvents() {
 }
 
 describe('a limiter', () => {
-  it('a limiter tells of every decision once, as a decision or a denial, and names no subject', async () => {
+  it('a limiter emits every decision once, as a decision or a denial, and names no subject', async () => {
     const { events, onEvent } = keepEvents()
     const limiter = createLimiter({ policies, onEvent })
     await limiter.check('user:canary', API)
@@ -48,14 +48,14 @@ describe('a limiter', () => {
     expect(JSON.stringify(events)).not.toContain('canary')
   })
 
-  it('a limiter tells in the async context it was made in, never in that of a request', async () => {
+  it('a limiter emits in the async context it was made in, never in that of a request', async () => {
     const server = await startRedis()
     cleanUps.push(() => server.stop())
     const context = new AsyncLocalStorage<string>()
     const seen: (string | undefined)[] = []
     const onEvent = (): void => void seen.push(context.getStore())
     const limiter = context.run('the app', () => {
-      // A missed deadline would be told of, too.
+      // A missed deadline would emit an event too.
       const client = new Redis({ port: server.port, lazyConnect: true })
       const store = redisStore(client, { onEvent, deadlineMs: 5_000 })
       return createLimiter({ store, policies, onEvent })
@@ -67,7 +67,7 @@ describe('a limiter', () => {
     expect(new Set(seen)).toEqual(new Set(['the app']))
   })
 
-  it('a limiter decides while a listener throws, and refuses one that is none', async () => {
+  it('a limiter decides while a listener throws, and refuses a listener that is not a function', async () => {
     const onEvent = () => {
       throw new Error('mine')
     }
@@ -86,7 +86,7 @@ describe('a limiter', () => {
 })
 
 describe('a gate', () => {
-  it('a gate tells of decisions with their rule, of reloads, control and overrides', async () => {
+  it('a gate emits decisions with their rule, reloads, control and overrides', async () => {
     const { events, onEvent } = keepEvents()
     const config = configOf({
       policies: { api: perMinute(2) },
@@ -118,7 +118,7 @@ describe('a gate', () => {
   })
 })
 
-it('a store tells of what it takes in advance', async () => {
+it('a store emits the leases it takes', async () => {
   const server = await startRedis()
   cleanUps.push(() => server.stop())
   const { events, onEvent } = keepEvents()

@@ -1,4 +1,4 @@
-/** The commonest question takes a shorter way through limiter and store; it must lead to the same place. */
+/** The commonest question takes a faster path through limiter and store, with the same results. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Decision } from '../src/decision/decision.js'
@@ -90,14 +90,14 @@ describe('the short way', () => {
             } else if (step.kind === 'reset') {
               for (const { limiter } of [short, long]) await limiter.reset(step.subject, { policy })
             } else {
-              // Saying what is the default anyway is enough to be led the long way.
+              // Passing the default explicitly is enough to take the general path.
               const cost = step.kind === 'costly' ? step.cost : 1
               const ask = step.kind === 'costly' ? { policy, cost } : { policy }
               const by = step.kind === 'costly' ? 'limiter' : step.by
               const one = await short[by].check(step.subject, ask)
               const other = await long[by].check(step.subject, { policy, scope: 'global', cost })
               expect(shown(one)).toEqual(shown(other))
-              // A denial that is given again may have been made earlier in the same millisecond.
+              // A reused denial may have been made earlier in the same millisecond.
               expect(Math.abs(one.resetAt - other.resetAt)).toBeLessThanOrEqual(one.allowed ? 0 : 1)
               tally.denials += one.allowed ? 0 : 1
               tally.again += seen.has(one) ? 1 : 0
@@ -125,7 +125,7 @@ describe('the short way', () => {
     expect((await check()).allowed).toBe(true)
   })
 
-  it('the fast path is not found by what is no subject, however it is written', async () => {
+  it('the fast path refuses everything that is not a subject, however it is written', async () => {
     const { limiter } = setUp()
     await limiter.check('user:1', { policy: 'log', scope: 'edge' })
     await limiter.check('apikey:secret', { policy: 'log' })
@@ -136,7 +136,7 @@ describe('the short way', () => {
     expect((await limiter.peek('user:1', { policy: 'log', scope: 'edge' })).remaining).toBe(2)
   })
 
-  it('the fast path gives decisions that nobody can change for the next caller', async () => {
+  it('the fast path returns decisions that cannot be changed for the next caller', async () => {
     const { limiter } = setUp()
     const check = () => limiter.check('user:1', { policy: 'log' })
     for (let count = 0; count < 3; count++) await check()
@@ -157,7 +157,7 @@ describe('the short way', () => {
       }
       const none = createLimiter({ store, policies: { log: slidingWindowLog({ limit: 0, window: '20ms' }) } })
       for (let index = 0; index < 40; index++) await none.check(`new:${index}`, { policy: 'log' })
-      // The one that had room was forgotten to look at them, and none of them was put in its place.
+      // The one that had room was forgotten to look at them, and none of them took its place.
       expect(store.size).toBe(keys - 1)
       for (let index = 0; index < keys; index++) {
         if (index === free) continue
@@ -188,7 +188,7 @@ describe('the short way', () => {
     expect(store.size).toBe(1)
   })
 
-  it('the fast path takes the name of the policy once', async () => {
+  it('the fast path reads the name of the policy once', async () => {
     const { limiter } = setUp()
     const names = ['log', 'log', 'counter', 'counter']
     const ask = {
@@ -214,7 +214,7 @@ describe('the short way', () => {
     }
   })
 
-  it('the fast path is not a way to pass for a subject whose id was digested', async () => {
+  it('the fast path lets nobody pass for a subject whose id was digested', async () => {
     const { limiter } = setUp()
     const secret = await limiter.check('apikey:secret', { policy: 'log' })
     expect(secret.remaining).toBe(2)
@@ -227,13 +227,13 @@ describe('the short way', () => {
   })
 })
 
-/** A decision without what depends on the moment it is read. */
+/** Returns a decision without the fields that depend on the moment of reading. */
 function shown(decision: Decision) {
   const { resetAt: _, ...rest } = decision.toJSON()
   return rest
 }
 
-/** As Redis answers: in its own time. */
+/** Answers as Redis does: in its own time. */
 function withoutTime(answer: Answer): Answer {
   const { remaining, retryAfterUs, resetAfterUs, chargedAtUs } = answer as SingleAnswer
   return new SingleAnswer(remaining, retryAfterUs, resetAfterUs, chargedAtUs, undefined)

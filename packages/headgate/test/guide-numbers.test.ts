@@ -7,7 +7,7 @@ import { manualClock } from '../src/testing/index.js'
 
 const STEP_MS = 100
 
-/** When a caller who asks as often as it helps at every tenth of a second is let in, for an hour, in milliseconds. */
+/** Returns when a caller who asks every tenth of a second is admitted within an hour, in milliseconds. */
 async function admissions(limit: Limit): Promise<number[]> {
   const clock = manualClock()
   const limiter = createLimiter({ clock, policies: { api: limit } })
@@ -54,7 +54,7 @@ const ROWS: [
 it.each(ROWS)('the guide is right about a %s', async (name, limit, { second, minute, hour }) => {
   const times = await admissions(limit)
   expect(times.filter(time => time < 1_000)).toHaveLength(second)
-  // A counter's worst minute takes better timing than asking all the time; its bound is a law of its own.
+  // The worst minute of a counter takes better timing than asking all the time; its bound is a law of its own.
   const most = mostWithin(times, 60_000)
   if (name === 'counter') expect(most).toBeLessThanOrEqual(minute)
   else expect(most).toBe(minute)

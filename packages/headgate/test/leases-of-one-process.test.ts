@@ -1,4 +1,4 @@
-/** What one process takes in advance, spends, looks at and gives back, step by step, over an engine that answers late. */
+/** What one process leases, spends, peeks at and gives back, step by step, over an engine that answers late. */
 import { describe, expect, it } from 'vitest'
 import { hasSameNumbers, type Limit } from '../src/engine/limit.js'
 import type { Answer } from '../src/engine/question.js'
@@ -57,7 +57,7 @@ describe('leases', () => {
     }
   })
 
-  it('leases save most calls for a hot key, and say what this process knows', async () => {
+  it('leases save most calls for a hot key, and the answers report what this process knows', async () => {
     const { late, ask } = oneProcess(roomy)
     let fromLease = 0
     for (let times = 1; times <= 2_000; times++) {
@@ -120,11 +120,11 @@ describe('leases', () => {
     expect(reset.left()).toBe(9_999)
   })
 
-  it('leases are looked at, and not spent, by who only looks', async () => {
+  it('a peek looks at leases without spending them', async () => {
     const { engine, late, store, ask, left } = oneProcess(roomy)
     for (let times = 0; times < 60; times++) await ask()
     const question = new SingleQuestion('user:1', 'global', `p.${roomy.id}`, roomy, 1)
-    // Somebody else takes all that the store has left: what is held here is still good.
+    // Another process takes all that the store has left; what is held here is still good.
     const check = { subject: 'user:1', scope: 'global', name: `p.${roomy.id}`, limit: roomy, cost: left() }
     void engine.decide({ alternatives: [[check]], shadow: [] })
     expect(left()).toBe(0)
@@ -153,7 +153,7 @@ describe('leases', () => {
     }
     const held = 120 - 36 - left()
     expect(held).toBeGreaterThan(5)
-    // This process is busy; the bucket is full again, and another takes all there is.
+    // This process is busy; the bucket is full again, and another process empties it.
     clock.advanceUs(10_000_000)
     const all = {
       subject: 'user:1',
@@ -179,7 +179,7 @@ describe('leases', () => {
     const check = { subject: 'user:1', scope: 'global', name: 'p.bucket', limit: bucket, cost: 1 }
     const take = (cost: number): Answer =>
       engine.decide({ alternatives: [[{ ...check, cost }]], shadow: [] }) as Answer
-    // Each takes just before the one before it gives back, well within the time of its lease, as it would.
+    // Each takes just before the previous one gives back, well within the time of its lease, as in reality.
     const held = 400
     let chargedAtUs = take(held).verdicts[0]?.[0]?.chargedAtUs ?? null
     for (let hand = 0; hand < 40; hand++) {
@@ -202,7 +202,7 @@ describe('leases', () => {
     for (let times = 0; times < 20; times++) await ask()
     const first = store.decide(new SingleQuestion('user:1', 'global', `p.${small.id}`, small, 1))
     await settled()
-    // It is decided now and heard of later; meanwhile there is room again.
+    // Decided now and received later; in the meantime there is room again.
     const decided = late.decideNow()
     clock.advanceUs(1_100_000)
     const second = store.decide(new SingleQuestion('user:1', 'global', `p.${small.id}`, small, 1))
@@ -241,7 +241,7 @@ describe('leases', () => {
     const { late, store, ask, left } = oneProcess(roomy)
     let spent = 0
     let answer: Eventually<Answer> | null = null
-    // Until a grant is under way that takes more than the request that waits for it.
+    // Until a grant is in flight that takes more than the request that waits for it.
     while (answer === null) {
       const calls = late.calls()
       const asked = store.decide(new SingleQuestion('user:1', 'global', `p.${roomy.id}`, roomy, 1))
@@ -295,7 +295,7 @@ describe('leases', () => {
   it('leases take one deadline for the grant and what comes after it', async () => {
     const { clock, late, store, ask, ticking } = oneProcess(roomy)
     for (let times = 0; times < 60; times++) await ask()
-    // More than a grant can be: those who find nothing left ask for themselves.
+    // More than a grant can cover: those who find nothing left ask for themselves.
     const answers = Array.from({ length: 300 }, () =>
       Promise.resolve(store.decide(new SingleQuestion('user:1', 'global', `p.${roomy.id}`, roomy, 1))).then(
         ({ charged }) => charged,
@@ -310,7 +310,7 @@ describe('leases', () => {
     ticking.run()
     const outcomes = await Promise.all(answers)
     expect(new Set(outcomes)).toEqual(new Set([0, 'ERR_HEADGATE_STORE_TIMEOUT']))
-    // Redis decides them all the same: an outcome that nobody knows is neither repeated nor taken back.
+    // Redis decides them all the same: an unknown outcome is neither repeated nor taken back.
     const calls = late.calls()
     late.letThrough()
     await settled()
@@ -337,7 +337,7 @@ describe('leases', () => {
     expect(() => createLimiter({ policies })).toThrow(`policies.api.${field}: expected ${expected}`)
   })
 
-  it('leases make a bucket smaller by what is refilled in the time of a lease, also for those who are told', () => {
+  it('leases make a bucket smaller by what is refilled in the time of a lease, also in what callers are told', () => {
     const [limit] = leaseLimits('lease', [tokenBucket({ capacity: 100, refillPerSecond: 50 })], {
       max: 5,
       ttl: '60ms',

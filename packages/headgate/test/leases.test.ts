@@ -1,6 +1,6 @@
 /**
- * Leases in a fleet of processes over one engine that answers late: whatever they take, spend, give back or lose in a
- * crash, what is admitted keeps the promise of the limit as it was asked for.
+ * Leases in a fleet of processes over one engine that answers late: whatever they take, spend, give back or lose in
+ * a crash, the admissions keep the promise of the limit.
  */
 import { describe, expect, it } from 'vitest'
 import type { Limit } from '../src/engine/limit.js'
@@ -32,7 +32,7 @@ const LIMITS: readonly Limit[] = [
 
 const leased = (limit: Limit): Limit => leaseLimits('lease', [limit], { max: 40, ttl: '50ms' })[0] as Limit
 
-/** A fleet that asks for one key as fast as it can. Returns what was admitted, and when. */
+/** Plays a fleet that asks for one key as fast as it can. Returns the admissions and their times. */
 async function play(
   seed: number,
   limits: readonly Limit[],
@@ -60,7 +60,7 @@ async function play(
   const note = (answer: Answer, cost: number): void => {
     if (answer.charged < 0) return
     if (answer.leased) leasedOnes++
-    // From a lease it is spent now; else it was charged when the engine said.
+    // A leased unit is spent now; any other was charged when the engine said.
     const atUs = answer.leased ? clock.nowUs() : (answer.verdicts[0]?.[0]?.chargedAtUs ?? clock.nowUs())
     admissions.push({ atUs, cost })
   }
@@ -87,7 +87,7 @@ async function play(
     await settled()
     if (random(2) === 0) clock.advanceUs(random(8) === 0 ? random(200_000) : random(4_000))
     if (random(10) === 0) ticking.run()
-    // What a process held when it died is gone with it.
+    // What a process held when it died is lost.
     if (random(60) === 0) fleet[which] = start()
     if (random(60) === 0) {
       const closing = fleet[which] as Store

@@ -77,7 +77,7 @@ describe('check', () => {
       retryAfterMs: 60_000,
       remaining: 0,
     })
-    // The hour was not charged by the denied request: exactly two are left of it.
+    // The hour was not charged for the denied request: exactly two are left of it.
     clock.advanceUs(MINUTE_US)
     expect((await limiter.check('user:42', { policy: 'api', cost: 2 })).allowed).toBe(true)
     expect((await limiter.check('user:42', { policy: 'api' })).allowed).toBe(false)
@@ -261,7 +261,7 @@ describe('close', () => {
 })
 
 describe('the anonymous tier: 10 a minute, burst 2×', () => {
-  /** Asks every second; returns when each admission was, in seconds. */
+  /** Asks every second; returns the times of admission in seconds. */
   async function hammer(limiter: Limiter<string, string>, clock: ManualClock, seconds: number) {
     const admitted: number[] = []
     for (let second = 0; second < seconds; second++) {
@@ -349,9 +349,7 @@ describe('mistakes', () => {
     const misspelt = { policies, stroe: memoryStore() } as object
     const refused = expect.objectContaining({
       code: 'ERR_HEADGATE_INVALID_OPTION',
-      message: expect.stringMatching(
-        /^stroe: expected an option that there is \(.*\); did you mean store\?$/,
-      ),
+      message: expect.stringMatching(/^stroe: expected one of .*; did you mean store\?$/),
     })
     expect(() => createLimiter(misspelt)).toThrow(refused)
     const config = defineConfig({})
@@ -363,7 +361,7 @@ describe('mistakes', () => {
     const { limiter } = setUp()
     for (const scope of ['', 5, null, {}]) {
       const asked = limiter.check('user:42', { policy: 'api', scope: scope as string })
-      // Null is taken for nothing said.
+      // Null counts as unset.
       if (scope === null) expect((await asked).allowed).toBe(true)
       else expect((await refusal(asked)).message).toMatch(/^scope: expected a non-empty string; got /)
     }
@@ -371,7 +369,7 @@ describe('mistakes', () => {
     expect(error.code).toBe('ERR_HEADGATE_INVALID_SUBJECT')
   })
 
-  it('a limiter of something else is refused', () => {
+  it('a limiter with an invalid store is refused', () => {
     expect(() => createLimiter(undefined as never)).toThrow(/^options: expected an object/)
     const policies = { api: slidingWindowLog({ limit: 1, window: '1m' }) }
     expect(() => createLimiter({ store: {} as never, policies })).toThrow(/^store: expected what memoryStore/)

@@ -14,7 +14,7 @@ import { keepLines } from './support/kept-lines.ts'
 
 const policies = { api: slidingWindowLog({ limit: 10, window: '1m' }) }
 
-it('the logger hears from a limiter of a subject that is hashed without a secret', async () => {
+it('a limiter logs that a subject is hashed without a secret', async () => {
   const { logger, lines, fields } = keepLines()
   const limiter = createLimiter({ policies, logger })
   await limiter.check('apikey:canary-1234', { policy: 'api' })
@@ -23,7 +23,7 @@ it('the logger hears from a limiter of a subject that is hashed without a secret
   expect(lines.join()).not.toContain('canary')
 })
 
-it('the logger hears from a gate of a tier nobody defined, once a minute', async () => {
+it('a gate logs an undefined tier, once a minute', async () => {
   const { logger, lines } = keepLines()
   const gate = createGate({ config: configOf(), logger })
   for (let time = 0; time < 3; time++) await gate.request({ subject: 'user:1', tier: 'gone' })
@@ -33,7 +33,7 @@ it('the logger hears from a gate of a tier nobody defined, once a minute', async
   ])
 })
 
-it('the logger hears from an adapter why a request could not be limited', async () => {
+it('an adapter logs why a request could not be limited', async () => {
   const { logger, lines, fields } = keepLines()
   const error = new Error('no session')
   const enforce = createEnforce(
@@ -54,7 +54,7 @@ it('the logger hears from an adapter why a request could not be limited', async 
   expect(fields).toEqual([{ err: error }])
 })
 
-it('the logger hears from a watched policy file why a change is not in force', async () => {
+it('a watched policy file logs why a change is not in force', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'headgate-logger-'))
   const file = join(folder, 'headgate.yaml')
   writeFileSync(file, 'tenant: one\n')
@@ -75,7 +75,7 @@ it('the logger hears from a watched policy file why a change is not in force', a
   }
 })
 
-it('the logger is the console where it is left out', async () => {
+it('the default logger is the console', async () => {
   const said = vi.spyOn(console, 'warn').mockImplementation(() => {})
   const limiter = createLimiter({ policies })
   await limiter.check('apikey:canary-1234', { policy: 'api' })
@@ -83,7 +83,7 @@ it('the logger is the console where it is left out', async () => {
   said.mockRestore()
 })
 
-it('a logger is refused where it cannot write', () => {
+it('a logger that cannot write is refused', () => {
   const logger = { warn() {} } as unknown as Logger
   const refusal = expect.objectContaining({ code: 'ERR_HEADGATE_INVALID_OPTION', field: 'logger' })
   expect(() => createLimiter({ policies, logger })).toThrow(refusal)

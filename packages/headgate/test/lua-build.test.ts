@@ -21,13 +21,13 @@ beforeAll(async () => {
 })
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
-/** Runs the builder of a package; rejects with what it said when it fails. */
+/** Runs the builder of a package; rejects with its output if it fails. */
 async function build(root: string, ...args: string[]): Promise<string> {
   const { stdout } = await promisify(execFile)(process.execPath, [join(root, BUILDER), ...args])
   return stdout
 }
 
-/** The builder, with some files written over those it builds from, or with them alone. */
+/** Copies the builder, with some files overwritten or with only those. */
 async function copyWith(
   name: string,
   files: Readonly<Record<string, string>>,
@@ -43,7 +43,7 @@ async function copyWith(
 const onlyWith = (name: string, files: Readonly<Record<string, string>>) =>
   copyWith(name, files, ['scripts', GENERATED])
 
-/** The scripts in a generated file, read by the language itself. */
+/** Imports the scripts of a generated file. */
 async function generatedScripts(root: string): Promise<Record<string, Script>> {
   const file = join(root, GENERATED)
   const text = await readFile(file, 'utf8')

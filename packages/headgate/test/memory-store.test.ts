@@ -34,7 +34,7 @@ function check(subject: string, limit: Limit, rest: Partial<Check> = {}): Check 
   return { subject, scope: 'global', name: `p.${limit.id}`, limit, cost: 1, ...rest }
 }
 const ask = (...checks: Check[]): Question => ({ alternatives: [checks], shadow: [] })
-/** The embedded store answers at once. */
+/** The embedded store answers synchronously. */
 const now = <T>(eventually: T | Promise<T>): T => eventually as T
 const allowed = (answer: Answer | Promise<Answer>) => now(answer).charged === 0
 const remaining = (store: Store, one: Check) => now(store.peek(ask(one))).verdicts[0]?.[0]?.remaining
@@ -204,7 +204,7 @@ describe('below its bound, the embedded store', () => {
       store.decide(ask(check('user:1', limit, { cost: limit.limit })))
       expect(allowed(store.decide(ask(check('user:1', limit))))).toBe(false)
       store.reset([check('user:1', limit), check('user:unknown', limit)])
-      // That it was reset is kept: what was charged before must not come back to what is charged now.
+      // The reset itself is kept: what was charged before it must not come back to what is charged now.
       expect(store.size).toBe(1)
       expect(allowed(store.decide(ask(check('user:2', limit, { cost: limit.limit }))))).toBe(true)
       expect(allowed(store.decide(ask(check('user:1', limit, { cost: limit.limit }))))).toBe(true)
@@ -237,7 +237,7 @@ describe('at its bound, the embedded store', () => {
       for (let count = 0; count < 50; count++) if (allowed(store.decide(question('user:1')))) admitted++
       expect(admitted).toBe(limit.limit)
       expect(store.size).toBe(1)
-      // What user:1 used is not met by another key that takes its place.
+      // Another key that takes its place does not find the usage of user:1.
       store.reset([check('user:1', limit)])
       expect(now(store.decide(ask(check('user:2', limit)))).verdicts[0]?.[0]?.remaining).toBe(limit.limit - 1)
     },
@@ -292,7 +292,7 @@ describe('at its bound, the embedded store', () => {
         }
       }
       expect(store.size).toBe(2_000)
-      // When nothing of them counts any more everybody has the whole limit again.
+      // When nothing of it counts any more, everybody has the whole limit again.
       clock.advanceUs(2_000_000)
       for (let count = 0; count < 1_000; count++)
         expect(allowed(store.decide(ask(check(`user:${count}`, limit, { cost: all }))))).toBe(true)
@@ -434,7 +434,7 @@ describe('in a process of its own, the embedded store', () => {
   })
   afterAll(() => rm(folder, { recursive: true, force: true }))
 
-  /** Runs a script with the store in scope, and with the garbage collector at hand. */
+  /** Runs a script with the store and the garbage collector in scope. */
   async function script(body: string): Promise<string> {
     const names = 'memoryStore, slidingWindowLog, slidingWindowCounter, tokenBucket'
     const source = `import { ${names} } from ${JSON.stringify(join(folder, 'store.mjs'))}\n${body}`

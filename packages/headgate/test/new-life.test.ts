@@ -1,4 +1,4 @@
-/** A reset starts a new life of a key: what was charged before it never comes back to what is charged after it. */
+/** A reset starts a new life of a key: nothing charged before it comes back to what is charged after it. */
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import {
@@ -13,7 +13,7 @@ import { redisStore } from '../src/redis.js'
 import type { Store } from '../src/store/store.js'
 import { type RedisProcess, startRedis } from './support/redis-process.ts'
 
-/** A limit of each kind, of so many units. */
+/** Returns a limit of each kind with this many units. */
 const limitsOf = (limit: number) => ({
   log: slidingWindowLog({ limit, window: '1h' }),
   counter: slidingWindowCounter({ limit, window: '1h' }),

@@ -1,4 +1,4 @@
-/** A store over HTTP, as at the edge: nothing runs before, between or after requests but for one of them. */
+/** A store over HTTP, as at the edge: nothing runs outside of requests. */
 import { Redis } from '@upstash/redis'
 import { Hono } from 'hono'
 import { describe, expect, it, vi } from 'vitest'
@@ -11,7 +11,7 @@ import { configOf } from './support/gate-config.ts'
 import { startRedis } from './support/redis-process.ts'
 import { startRestFront } from './support/rest-front.ts'
 
-/** A connection that keeps what it is sent and answers when told to. */
+/** Creates a connection that keeps what it is sent and answers on command. */
 function slowConnection() {
   const sent: { answer(reply: unknown): void; fail(error: Error): void }[] = []
   const send = () =>
@@ -35,7 +35,7 @@ it('a store on demand sends nothing and sets no timer before the first request, 
   expect([sent.length, ...[...timers, random].map(spy => spy.mock.calls.length)]).toEqual([0, 0, 0, 0])
   vi.restoreAllMocks()
   expect((await limiter.check('user:1', { policy: 'api' })).source).toBe('local')
-  // The question, and that this process is there.
+  // The question, and the heartbeat of this process.
   expect(sent.length).toBeGreaterThan(1)
   await limiter.close()
   await gate.close()
@@ -67,7 +67,7 @@ it('a store on demand finds Redis again by the requests that come, without a tim
 })
 
 describe('a call that missed its deadline is handed to waitUntil', () => {
-  /** What became of a request to a limited handler, and the work the runtime was told of. */
+  /** Returns the outcome of a request to a limited handler, and the work the runtime was told about. */
   async function ask(handle: (lifetime: { waitUntil(work: Promise<unknown>): void }) => Promise<Response>) {
     const works: Promise<unknown>[] = []
     const response = await handle({ waitUntil: work => void works.push(work) })

@@ -1,4 +1,4 @@
-/** One unit of one limit reaches a remote store without being resolved first; it must be decided as every other question is. */
+/** One unit of one limit reaches a remote store without being resolved first, with the same results as any other question. */
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import type { Decision } from '../src/decision/decision.js'
@@ -30,7 +30,7 @@ const step = fc.oneof(
     weight: 12,
     arbitrary: fc.record({
       kind: fc.constant('checks' as const),
-      // The costs of others share the call.
+      // Questions with other costs share the call.
       asks: fc.array(fc.record({ subject, cost: fc.constantFrom(1, 1, 1, 1, 2, 0) }), {
         minLength: 1,
         maxLength: 8,
@@ -79,7 +79,7 @@ function setUp(onStoreFailure: 'local' | 'open' | 'throw') {
       close() {},
     },
     parsePipelineOptions({ processes: 1, onStoreFailure, logger: silent }),
-    // Nobody looks for the store but on a new connection.
+    // The store is probed only on a new connection.
     { clock, timers: { ...systemTimers, inBackground: () => () => {} }, random: () => 0.5 },
   )
   const limiter = createLimiter({
@@ -100,7 +100,7 @@ function setUp(onStoreFailure: 'local' | 'open' | 'throw') {
 
 type World = ReturnType<typeof setUp>
 
-/** Saying what is the default anyway is enough to be resolved. */
+/** Passing the default explicitly is enough for the question to be resolved. */
 async function play(world: World, policy: PolicyName, history: readonly Step[], isPlain: boolean) {
   const { limiter, clock } = world
   const told: unknown[] = []
@@ -161,7 +161,7 @@ it.each(Object.keys(POLICIES) as PolicyName[])(
   },
 )
 
-it('a unit is decided at once where there is nothing to wait for', async () => {
+it('a unit is decided synchronously if there is nothing to wait for', async () => {
   const world = setUp('local')
   world.down()
   const ask = { policy: 'counter' } as const
@@ -170,7 +170,7 @@ it('a unit is decided at once where there is nothing to wait for', async () => {
   expect(decision).toMatchObject({ allowed: true, source: 'local' })
 })
 
-it('a failure that nobody decides on is handed on', async () => {
+it('a failure without a failure mode is passed on', async () => {
   const world = setUp('throw')
   world.down()
   await expect(world.limiter.check('user:1', { policy: 'log' })).rejects.toMatchObject({

@@ -51,7 +51,7 @@ describe('acquire', () => {
     expect(never.retryAfterMs).toBeNull()
   })
 
-  it('acquire gives up when it is told to, and lets the next one go', async () => {
+  it('acquire gives up when aborted, and lets the next one go', async () => {
     const limiter = createLimiter({ policies })
     await limiter.acquire('host:a', { policy: 'api' })
     const giveUp = new AbortController()
@@ -62,7 +62,7 @@ describe('acquire', () => {
     expect((await second).allowed).toBe(true)
   })
 
-  it('acquire gives back what was charged for somebody who gave up meanwhile', async () => {
+  it('acquire refunds a charge for a caller who has given up', async () => {
     const store = memoryStore()
     const giveUp = new AbortController()
     const late: typeof store = {
@@ -80,7 +80,7 @@ describe('acquire', () => {
     expect(remaining).toBe(limit)
   })
 
-  it('acquire waits for a place that somebody gives back', async () => {
+  it('acquire waits for a place to be released', async () => {
     const limiter = createLimiter({ policies })
     const held = await limiter.acquire('host:a', { policy: 'places' })
     const next = limiter.acquire('host:a', { policy: 'places' })
@@ -88,7 +88,7 @@ describe('acquire', () => {
     expect((await next).allowed).toBe(true)
   })
 
-  it('acquire refuses a time that is none', async () => {
+  it('acquire refuses an invalid timeout', async () => {
     const limiter = createLimiter({ policies })
     await expect(limiter.acquire('host:a', { policy: 'api', timeoutMs: -1 })).rejects.toThrow(
       'timeoutMs: expected a number of milliseconds from 0; got -1',
@@ -96,7 +96,7 @@ describe('acquire', () => {
   })
 })
 
-describe('what the other side says', () => {
+describe('headers of the other side', () => {
   const NOW_MS = 1_800_000_000_000
   it.each([
     [{ 'retry-after': '7' }, 7_000],
@@ -165,7 +165,7 @@ describe('limitFetch', () => {
     expect((await limited(url)).status).toBe(200)
   })
 
-  it('limitFetch keeps no more calls under way than the host can take, and lets the others wait in order', async () => {
+  it('limitFetch keeps no more calls in flight than the host can sustain, and lets the others wait in order', async () => {
     const waiting: (() => void)[] = []
     let most = 0
     const slow = (async () => {
@@ -181,7 +181,7 @@ describe('limitFetch', () => {
       code: 'ERR_HEADGATE_NO_TURN',
       message: expect.stringContaining('as many calls as it can take (1)'),
     })
-    // What was not sent took nothing of the quota: there is one left.
+    // The call that was not sent used no quota: there is one left.
     const third = limited('http://a.example/3')
     waiting.pop()?.()
     await first
@@ -194,7 +194,7 @@ describe('limitFetch', () => {
     )
   })
 
-  it('limitFetch refuses a policy that is not there', () => {
+  it('limitFetch refuses an unknown policy', () => {
     const limiter = createLimiter({ policies })
     expect(() => limitFetch(fetch, { limiter, policy: 'ap' as 'api' })).toThrow(
       'policy: expected one of api, one',
@@ -202,7 +202,7 @@ describe('limitFetch', () => {
   })
 })
 
-/** Calls as much as it may for so many milliseconds, and says what became of it. */
+/** Calls as often as it may for so many milliseconds, and reports the outcomes. */
 const CALLER = `
   import { Redis } from 'ioredis'
   import { createLimiter, slidingWindowLog } from './dist/index.js'
@@ -231,7 +231,7 @@ const CALLER = `
 describe('four processes that call an API which itself limits', () => {
   const QUOTA = 1_000
   const WINDOW_MS = 10_000
-  /** Longer than the other side's: a call may be on its way for longer than the one whose place it takes. */
+  /** Longer than the other side's window: a call may be in flight for longer than the one whose place it takes. */
   const OWN_WINDOW = '10350ms'
   const FOR_MS = 11_500
   let redis: RedisProcess

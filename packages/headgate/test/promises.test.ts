@@ -1,4 +1,4 @@
-/** Holds docs/reference/promises.md to what there is: its numbers, its files, its tests and its scripts. */
+/** Checks docs/reference/promises.md against reality: its numbers, files, tests and scripts. */
 import { existsSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import workspace from '../../../package.json' with { type: 'json' }
@@ -25,7 +25,7 @@ function rowsOf(page: string): Row[] {
   })
 }
 
-/** A cell is a list of `[shown](file) “title”, “title”, script`. */
+/** Parses a cell, which is a list of `[shown](file) “title”, “title”, script`. */
 function proofsOf({ number, cells }: Row): Proof[] {
   return (cells[3] ?? '').split('<br>').map(text => ({
     number,
@@ -35,7 +35,7 @@ function proofsOf({ number, cells }: Row): Proof[] {
   }))
 }
 
-/** A title is found as it stands in the source, between quotes of any kind. */
+/** Whether a source contains a title, between quotes of any kind. */
 function holds(source: string, title: string): boolean {
   return ["'", '"', '`'].some(quote => source.includes(`${quote}${title}${quote}`))
 }

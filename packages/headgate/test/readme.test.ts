@@ -1,4 +1,4 @@
-/** Runs what the READMEs show first, and holds their figures to the runs they are from. */
+/** Runs the first programs of the READMEs, and compares their figures with the runs they are from. */
 import { readFileSync } from 'node:fs'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -26,7 +26,7 @@ it.each(['README.md', 'packages/headgate/README.md'])(
     for (let asked = 0; asked < 101; asked++) statuses.push((await fetch(`http://127.0.0.1:${port}/`)).status)
     server.closeAllConnections()
     server.close()
-    // The app has no route: what passes the limit is not found.
+    // The app has no route, so a request that passes the limit gets a 404.
     expect(statuses).toEqual([...Array.from({ length: 100 }, () => 404), 429])
   },
 )

@@ -1,4 +1,4 @@
-/** Every regular expression of the product takes linear time, so that no text from outside can make one slow. */
+/** Every regular expression of the product takes linear time, so that no text from outside can slow one down. */
 import { fileURLToPath } from 'node:url'
 import { transform } from 'esbuild'
 import { checkSync } from 'recheck'
@@ -16,7 +16,7 @@ interface Expression {
 
 const PACKAGES = ['headgate', 'server'] as const
 
-/** Sources that build one from text of ours, never from a client's. */
+/** Sources that build one from our own text, never from a client's. */
 const FROM_OUR_OWN_WORDS = [
   'headgate/config/file/path-pattern.ts',
   'headgate/subject/percent-decoding.ts',
@@ -57,7 +57,7 @@ async function expressions() {
   return { written: [...written.values()], builders: [...builders] }
 }
 
-/** Those that modules of the library build as they load. */
+/** Returns those that modules of the library build as they load. */
 async function builtOnLoad(): Promise<Expression[]> {
   const built: Expression[] = []
   const Original = RegExp
@@ -76,7 +76,7 @@ async function builtOnLoad(): Promise<Expression[]> {
   return built
 }
 
-/** Without a limit of time, which would decide by the machine. */
+/** Without a time limit, which would depend on the machine. */
 const isSlow = ({ pattern, flags }: Expression): boolean =>
   checkSync(pattern, flags, { timeout: null }).status !== 'safe'
 
@@ -99,7 +99,7 @@ describe('regular expressions', () => {
     expect(built.filter(isSlow)).toEqual([])
   })
 
-  it('a regular expression that takes longer would be noticed', () => {
+  it('a regular expression with superlinear time is found', () => {
     expect(isSlow({ pattern: '^(a+)+$', flags: '' })).toBe(true)
   })
 })

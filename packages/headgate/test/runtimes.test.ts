@@ -18,7 +18,8 @@ let folder: string
 let redis: RedisProcess
 let front: RestFront
 
-// What is made at module scope must set no timer, send nothing and ask for no random number there: workerd allows none.
+// Code at module scope must set no timer, send nothing and use no random number, because workerd forbids all of
+// them.
 const APP = `
 import { Redis } from '@upstash/redis/cloudflare'
 import { createLimiter, memoryStore, slidingWindowLog } from './index.ts'
@@ -101,8 +102,8 @@ it.each([
 )
 
 /**
- * The executable in the package for this platform, the one of the runtime's optional packages that is installed, or in the
- * runtime's own, where an install script has moved it.
+ * Returns the executable for this platform: in the optional package that is installed, or in the runtime's own
+ * package if an install script has moved it there.
  */
 function binaryOf(runtime: string, path: string, placed: string): string {
   const require = createRequire(import.meta.url)
@@ -114,7 +115,7 @@ function binaryOf(runtime: string, path: string, placed: string): string {
       const binary = join(folder, name === runtime ? placed : path)
       if (existsSync(binary)) return binary
     } catch {
-      // Another platform's.
+      // For another platform.
     }
   }
   throw new Error(`${runtime} has no package for this platform`)

@@ -80,7 +80,7 @@ describe('a reservation', () => {
     await expect(settle(5)).resolves.toBeUndefined()
   })
 
-  it('a reservation refuses a cost that is none', async () => {
+  it('a reservation refuses an invalid cost', async () => {
     const limiter = createLimiter({ policies })
     const { settle } = await limiter.reserve('user:1', { policy: 'tokens', cost: 10 })
     await expect(settle(-1)).rejects.toThrow('actual: expected a whole number from 0 to 4294967295; got -1')

@@ -1,4 +1,4 @@
-/** Tests are all called by one word, and named by sentences that say by themselves who does what. */
+/** Tests are all declared with one word, and their names are complete sentences. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
@@ -7,7 +7,7 @@ import { withoutComments } from './support/sources.js'
 const REPOSITORY = join(import.meta.dirname, '../../..')
 const SKIPPED = new Set(['node_modules', 'dist', 'cjs', '.git'])
 
-/** Words that only go on with a sentence that a `describe` has begun. */
+/** Words that only continue a sentence begun by a `describe`. */
 const CONTINUATIONS = new Set(
   [
     'is are was has have had may can cannot must does do did will would should stays stay stands becomes',
@@ -22,17 +22,17 @@ const CONTINUATIONS = new Set(
     'spreads starts stops sums survives switches takes tells throws tries turns uses waits warns works writes',
   ].flatMap(words => words.split(' ')),
 )
-/** Words of that kind which are also the subjects of sentences: "answers are counted", "limits hold". */
+/** Words of that kind that can also be the subject of a sentence: "answers are counted", "limits hold". */
 const SUBJECTS = new Set(['answers', 'counts', 'limits', 'names', 'costs', 'shares'])
 
-it('every test is called it', () => {
+it('every test is declared with it', () => {
   const others = tests().filter(({ source }) =>
     /import \{[^}]*\btest\b[^}]*\} from '(vitest|node:test)'/.test(source),
   )
   expect(others.map(({ path }) => path)).toEqual([])
 })
 
-it('no name of a test needs its describe to be understood', () => {
+it('every test name can be understood without its describe', () => {
   const names = tests().flatMap(({ path, source }) => namesOf(source).map(name => ({ path, name })))
   expect(names.length).toBeGreaterThan(1_000)
   expect(names.filter(({ name }) => continues(name))).toEqual([])
@@ -44,7 +44,7 @@ it.each([
   ['it.each(CASES)(\n  "%s",\n  () => {})', true],
   ["it('a limit of 0 is refused by name', () => {})", false],
   ["it.each([\n  ['a', 1],\n  ['b', 2],\n])('%s', () => {})", true],
-])('a name that only goes on is found: %j', (source, found) => {
+])('a name that only continues a sentence is found: %j', (source, found) => {
   expect(namesOf(source).map(continues)).toEqual([found])
 })
 
@@ -53,7 +53,7 @@ function continues(name: string): boolean {
   return /^%\w$/.test(name) || (CONTINUATIONS.has(first) && !SUBJECTS.has(first))
 }
 
-/** The names written out in a source. A table may stand between `it` and the name. */
+/** Returns the names written out in a source. A table may come between `it` and the name. */
 function namesOf(source: string): string[] {
   const calls = /^( *)it\b(?:[^'"`\n]*\n(?:\1 .*\n)*\1[^\n(]*\)|[^\n]*?)\(\s*(['"`])((?:\\.|(?!\2).)*)\2,/gm
   return [...withoutComments(source).matchAll(calls)].map(([, , , name = '']) => name)

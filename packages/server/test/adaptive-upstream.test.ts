@@ -12,7 +12,7 @@ import { serveHeadgate } from './support/headgate-process.js'
 import { startQueueingServer } from './support/queueing-server.js'
 import { startGateway } from './support/test-gateway.js'
 
-/** The statuses of those that are answered first. */
+/** Returns the statuses of those that are answered first. */
 async function firstOf(answers: readonly Promise<Response>[], count: number): Promise<number[]> {
   const statuses: number[] = []
   return new Promise((resolve, reject) => {
@@ -36,7 +36,7 @@ describe('a request for which the upstream has no place', () => {
     try {
       const answers = Array.from({ length: 10 }, () => fetch(gateway.url))
       const one = await Promise.race(answers)
-      // Nine of them are refused, whichever was first.
+      // Nine of them are refused, whichever came first.
       await firstOf(answers, 9)
       expect(one.status).toBe(503)
       expect(one.headers.get('retry-after')).toBe('1')
@@ -53,7 +53,7 @@ describe('a request for which the upstream has no place', () => {
     }
   })
 
-  it('bodies that take their time keep nobody out: a place is taken when there is something to answer', async () => {
+  it('slow bodies keep nobody out: a place is taken only when the body is complete', async () => {
     let arrived = 0
     const upstream = createServer((req, res) => {
       arrived++
@@ -95,7 +95,7 @@ describe('a request for which the upstream has no place', () => {
     try {
       const served = fetch(headgate.gatewayUrl)
       const refused = Array.from({ length: 4 }, () => fetch(headgate.gatewayUrl))
-      // Whichever of them is first has the place.
+      // Whichever comes first gets the place.
       const statuses = await firstOf([served, ...refused], 4)
       expect(statuses).toEqual([503, 503, 503, 503])
       upstream.setWorkers(1)

@@ -1,4 +1,4 @@
-/** Alerts: when they begin and end, who tells of them, and that a receiver hears each once. */
+/** Alerts: when they begin and end, which server sends them, and that a receiver gets each once. */
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { describe, expect, it, vi } from 'vitest'
@@ -19,7 +19,7 @@ const QUIET: Observation = {
   ...{ 'budget-operations': null, 'budget-memory': null },
 }
 
-/** Looks once a second at what `observe` says, and tells what changed when. */
+/** Evaluates the observations once a second, and returns what changed when. */
 function history(seconds: number, observe: (second: number) => Partial<Observation>): string[] {
   let alerts: readonly Alert[] = []
   const told: string[] = []
@@ -131,7 +131,7 @@ describe('of several servers', () => {
     return { watch, told, look }
   }
 
-  it('one of several servers tells, another shows what that one found, and takes over where it left off', () => {
+  it('one of several servers sends alerts, another shows what that one found, and takes over where it left off', () => {
     const [first, second] = [server('a'), server('b')]
     for (let atMs = 0; atMs <= 90_000; atMs += 1_000) {
       first.look(atMs, { others: new Map([['b', second.watch.note()]]) })
@@ -144,7 +144,7 @@ describe('of several servers', () => {
     expect(second.watch.list()).toMatchObject([{ name: 'violation-rate', state: 'resolved' }])
   })
 
-  it('a server that is started later, or was not heard at first, tells nobody again', () => {
+  it('a server that starts later, or was not heard at first, repeats no alert', () => {
     const [first, later] = [server('b'), server('a')]
     for (let atMs = 0; atMs <= 90_000; atMs += 1_000) {
       first.look(atMs)
@@ -157,7 +157,7 @@ describe('of several servers', () => {
     expect(later.watch.firing()).toMatchObject([{ name: 'violation-rate' }])
   })
 
-  it('each server tells of a store that is away, and of nothing else that it cannot know then', () => {
+  it('each server alerts to an unreachable store, and to nothing else that it cannot know then', () => {
     const [first, second] = [server('a'), server('b')]
     first.look(0)
     second.look(0, { others: new Map([['a', first.watch.note()]]) })
@@ -181,7 +181,7 @@ describe('a webhook', () => {
     sinceMs: 0,
   } as Alert
 
-  it('a webhook is told in what Slack takes, tried again when it fails, and once when it works', async () => {
+  it('a webhook is called in Slack’s format, again when it fails, and once when it works', async () => {
     const bodies: { text: string; attachments: unknown[] }[] = []
     let failures = 2
     const receiver = createServer((req, res) => {

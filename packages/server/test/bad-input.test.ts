@@ -1,4 +1,4 @@
-/** Every command and option with what it does not take: the exit code, and a message that names option and expectation. */
+/** Every command and option with invalid input: the exit code, and a message that names option and expectation. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer } from 'node:net'
@@ -35,7 +35,7 @@ afterAll(async () => {
 
 type Row = readonly [command: string, code: number, message: string]
 
-/** What is wrong whoever is asked. `why` stands for what `override set` cannot do without. */
+/** Input that is wrong for every place. `why` stands for the options that `override set` requires. */
 const anywhere: readonly Row[] = [
   ['control', 2, 'Usage: headgate control'],
   ['control frob', 2, "unknown command 'frob'"],
@@ -308,7 +308,7 @@ describe('what answers is not Headgate', () => {
     ],
     ['a redirect', 302, { Location: 'http://127.0.0.1:9/' }, ''],
     ['a page', 404, { 'Content-Type': 'text/html' }, '<h1>canary</h1>'],
-  ])('an answer that is not Headgate’s is told as such: %s', async (_name, status, headers, body) => {
+  ])('an answer that is not Headgate’s is reported as such: %s', async (_name, status, headers, body) => {
     const url = await answering(status, headers, body)
     await expectRefusal(
       ['control', 'get', '--server', url],
@@ -322,7 +322,7 @@ describe('what answers is not Headgate', () => {
     )
   })
 
-  it('a port that does not speak HTTP is told as such', async () => {
+  it('a port that does not speak HTTP is reported as such', async () => {
     const server = createTcpServer(socket => socket.end('-ERR what?\r\n'))
     await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`

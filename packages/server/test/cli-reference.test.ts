@@ -1,10 +1,10 @@
-/** Holds the reference of the command line to the commands and flags that there are. */
+/** Compares the reference of the command line with the existing commands and flags. */
 import { readFileSync } from 'node:fs'
 import { beforeAll, expect, it } from 'vitest'
 import { runInProcess } from './support/run-in-process.js'
 
 const PAGE = readFileSync(new URL('../../../docs/reference/cli.md', import.meta.url), 'utf8')
-/** Everybody's, explained once. */
+/** Common to all commands, explained once. */
 const EVERYWHERE = ['--help', '--version']
 
 interface Found {
@@ -12,7 +12,7 @@ interface Found {
   readonly flags: readonly string[]
 }
 
-/** A command and those below it, as `--help` tells of them. */
+/** Returns a command and its subcommands, as `--help` lists them. */
 async function walk(command: readonly string[]): Promise<Found[]> {
   const { out } = await runInProcess([...command, '--help'])
   const [head = '', below = ''] = out.split(/^Commands:$/m)

@@ -184,7 +184,7 @@ it('serve --help lists the flags, all of which the reference explains', async ()
   for (const [flag] of stdout.matchAll(/--[a-z-]+/g)) expect(reference).toContain(`\`${flag}`)
 })
 
-describe('what was typed wrongly ends with exit code 2 and a message that says what to type', () => {
+describe('a mistyped command ends with exit code 2 and a message that says what to type', () => {
   it.each<[string[], string]>([
     [[], 'Usage: headgate'],
     [['sevre'], "unknown command 'sevre'\n(Did you mean serve?)"],
@@ -227,7 +227,7 @@ describe('what was typed wrongly ends with exit code 2 and a message that says w
   })
 })
 
-describe('what fails as it starts ends with exit code 1', () => {
+describe('a failing start ends with exit code 1', () => {
   async function withTakenPort<T>(work: (port: number) => Promise<T>): Promise<T> {
     const server = createServer()
     await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))

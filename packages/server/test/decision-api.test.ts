@@ -87,7 +87,7 @@ describe('POST /v1/check answers 200 with the decision', () => {
     expect(await elsewhere.json()).toMatchObject({ remaining: 4 })
   })
 
-  it('a decision has null for what has no limit', async () => {
+  it('a decision has null for unlimited figures', async () => {
     const answer = await post({ subject: 'user:9', tier: 'staff' })
     expect(await answer.json()).toMatchObject({
       allowed: true,
@@ -158,7 +158,7 @@ describe('POST /v1/check answers 400 and names the bad field', () => {
   })
 })
 
-describe('what is not a question is refused', () => {
+describe('invalid requests are refused', () => {
   it('a body above 64 KB is 413, whether or not its length is told', async () => {
     const body = JSON.stringify({ subject: `user:${'x'.repeat(70_000)}`, policy: 'api' })
     expect((await post(body)).status).toBe(413)

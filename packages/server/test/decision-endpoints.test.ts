@@ -243,7 +243,7 @@ describe('POST /v1/reset', () => {
 })
 
 describe('PUT /v1/overrides', () => {
-  it('an override that is set is told of as set and kept in the trail, also if the store is away a moment later', async () => {
+  it('an override is reported as set and kept in the trail, even if the store is away a moment later', async () => {
     const gate = createGate({ config: CONFIG })
     const read = () => Promise.reject(new Error('the store is away'))
     const { url } = await api({ ...gate, overrides: { ...gate.overrides, read } })

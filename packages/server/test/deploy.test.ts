@@ -1,4 +1,4 @@
-/** The files under deploy/ start this version: their flags exist, their ports agree, and they run without rights. */
+/** The files under deploy/ start this version: their flags exist, their ports agree, and they run unprivileged. */
 import { readFileSync } from 'node:fs'
 import { parseConfig } from 'headgate/config'
 import { afterAll, describe, expect, it } from 'vitest'
@@ -12,7 +12,7 @@ const VARIABLES = new Set(
   [...FLAGS].map(flag => `HEADGATE_${flag.slice(2).replaceAll('-', '_').toUpperCase()}`),
 )
 
-/** Every flag and variable of ours in a text. */
+/** Returns every flag and variable of ours in a text. */
 function used(text: string): { readonly flags: string[]; readonly variables: string[] } {
   return {
     flags: [...text.matchAll(/(?<![\w-])--(?:config|host|port|admin|redis|upstream)[a-z-]*/g)].map(String),

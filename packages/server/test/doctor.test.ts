@@ -16,7 +16,7 @@ const doctor = (url: string, ...args: string[]) => runInProcess(['doctor', '--re
 const urlOf = (user: string) => redis.url.replace('redis://', `redis://${user}:canary@`)
 
 describe('headgate doctor', () => {
-  it('doctor finds a Redis sound, by a line for each check, and leaves nothing behind for long', async () => {
+  it('doctor finds a Redis healthy, with a line for each check, and leaves nothing behind for long', async () => {
     const { code, out, err } = await doctor(redis.url)
     expect({ code, err }).toEqual({ code: 0, err: '' })
     const checks = [...out.matchAll(/^ok {4}\S+ +(\S+) /gm)].map(([, check]) => check)

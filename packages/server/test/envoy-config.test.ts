@@ -1,4 +1,4 @@
-/** Files of envoyproxy/ratelimit: what is refused, with the place, and how descriptors meet patterns. */
+/** Files of envoyproxy/ratelimit: what is refused, with its place, and how descriptors match patterns. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** Envoy's rate limit service over gRPC and JSON, asked by clients that are made from Envoy's own protos. */
+/** Envoy's rate limit service over gRPC and JSON, asked by clients made from Envoy's own protos. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -99,7 +99,7 @@ describe('GET /v1/forward-auth', () => {
     expect(await statuses({ 'X-Api-Key': 'k1' })).toEqual([200, 200, 429])
     expect(await statuses({ 'X-Api-Key': 'k2' })).toEqual([200, 200, 429])
     expect(await statuses({})).toEqual([200, 200, 429])
-    // What stands before the last address is the client's word, unless that address is a trusted proxy's.
+    // Everything before the last address is the client's word, unless that address is a trusted proxy's.
     expect(await status({ 'X-Forwarded-For': '198.51.100.9, 192.0.2.1' })).toBe(429)
     expect(await status({ 'X-Forwarded-For': '192.0.2.1, 10.0.0.1' })).toBe(429)
     expect(await status({ 'X-Forwarded-For': '192.0.2.77, 10.0.0.1' })).toBe(200)
@@ -181,7 +181,7 @@ async function proxy(kind: 'nginx' | 'caddy', options: Parameters<typeof auth>[0
 }
 
 describe.each(['nginx', 'caddy'] as const)('%s, as the guide configures it', kind => {
-  it('the proxy passes requests and headers on, and says 429 with when to come back', async () => {
+  it('the proxy passes requests and headers on, and answers 429 with Retry-After', async () => {
     const { url } = await proxy(kind)
     const first = await fetch(`${url}/a?b=c`, { headers: { 'X-Forwarded-For': '203.0.113.7' } })
     expect([first.status, await first.text()]).toEqual([200, 'GET /a?b=c'])
@@ -211,7 +211,7 @@ describe.each(['nginx', 'caddy'] as const)('%s, as the guide configures it', kin
     expect((await fetch(`${url}/forbidden`, { headers: { 'X-Api-Key': 'k3' } })).status).toBe(403)
   })
 
-  it('the proxy says 503 where limits cannot be looked at', async () => {
+  it('the proxy answers 503 where limits cannot be checked', async () => {
     const { url } = await proxy(kind, { isBroken: true })
     expect((await fetch(`${url}/shut`)).status).toBe(503)
   })

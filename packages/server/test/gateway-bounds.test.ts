@@ -23,14 +23,14 @@ async function start(bounds: Partial<Bounds>, options: TestGatewayOptions = {}):
   gateway = await startGateway(upstream.url, { ...options, bounds })
 }
 
-/** Sends bytes and goes on listening. */
+/** Sends bytes and keeps listening. */
 function send(bytes: string): RawClient {
   const client = openClient(gateway.url, bytes)
   clients.push(client)
   return client
 }
 
-/** A busy machine is later than the second that `expect.poll` waits. */
+/** A busy machine needs longer than the second that `expect.poll` waits. */
 function until<Value>(read: () => Value | Promise<Value>) {
   return expect.poll(read, { timeout: 10_000 })
 }
@@ -182,7 +182,7 @@ describe('connections of one client', () => {
   })
 })
 
-it('bytes that an upstream sends unasked are given to nobody as an answer', async () => {
+it('bytes that an upstream sends unasked reach nobody as an answer', async () => {
   await start({})
   const first = send(GET)
   await until(() => statusesIn(first.text())).toEqual([200])
@@ -193,7 +193,7 @@ it('bytes that an upstream sends unasked are given to nobody as an answer', asyn
   expect(first.text()).not.toContain('poison')
 })
 
-it('CONNECT is refused, what follows it is read past and the socket closed', async () => {
+it('CONNECT is refused, the bytes after it are discarded and the socket closed', async () => {
   await start({})
   const client = send(`${lines('CONNECT x:1 HTTP/1.1', 'Host: x:1')}${'x'.repeat(100_000)}`)
   await client.closed

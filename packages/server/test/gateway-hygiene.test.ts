@@ -132,7 +132,7 @@ describe('a request is written anew for the upstream', () => {
     ])
   })
 
-  it('a request reaches the upstream with our word about the client and not its own', async () => {
+  it('a request reaches the upstream with our forwarding headers and not the client’s own', async () => {
     await rawRequest(
       gateway.url,
       lines(
@@ -153,7 +153,7 @@ describe('a request is written anew for the upstream', () => {
     expect(request).not.toMatch(/6\.6\.6\.6|8\.8\.8\.8|evil/)
   })
 
-  it('our word about the client comes before anything of its own, however many headers there are', async () => {
+  it('our forwarding headers come before any of the client’s own, however many there are', async () => {
     const many = Array.from({ length: 99 }, (_, index) => `x${index}: y`)
     expect((await rawRequest(gateway.url, lines('GET / HTTP/1.1', 'Host: a', ...many))).status).toBe(200)
     const names = upstream.received[0]?.split('\r\n').map(line => line.split(':')[0])
@@ -162,7 +162,7 @@ describe('a request is written anew for the upstream', () => {
     expect(names).toContain('x98')
   })
 
-  it('a request reaches the upstream without what a stranger claims about its address, or about where it was sent', async () => {
+  it('a request reaches the upstream without a stranger’s claims about its address or its target', async () => {
     const claims = [
       'CF-Connecting-IP',
       'True-Client-IP',
@@ -269,7 +269,7 @@ describe('an answer is written anew for the client', () => {
     upstream.answerWith(lines('HTTP/1.1 204 No Content', 'Content-Length: 5'))
     const empty = await rawRequest(gateway.url, lines('GET / HTTP/1.1', 'Host: a'))
     expect([empty.status, empty.header('Content-Length')]).toEqual([204, undefined])
-    // What a GET would have brought; RFC 9110 allows it.
+    // The length of what a GET would have returned; RFC 9110 allows it.
     upstream.answerWith(lines('HTTP/1.1 304 Not Modified', 'Content-Length: 5'))
     const unchanged = await rawRequest(gateway.url, lines('GET / HTTP/1.1', 'Host: a'))
     expect([unchanged.status, unchanged.header('Content-Length')]).toEqual([304, '5'])
@@ -279,7 +279,7 @@ describe('an answer is written anew for the client', () => {
     ['a control byte in its reason', lines('HTTP/1.1 200 a\x01b', 'Content-Length: 0')],
     ['a status that is none', lines('HTTP/1.1 099 OK', 'Content-Length: 0')],
     ['another transfer coding', lines('HTTP/1.1 200 OK', 'Transfer-Encoding: gzip, chunked')],
-  ])('an answer with %s is a bad gateway, of which the log tells', async (_name, answer) => {
+  ])('an answer with %s is a bad gateway, and logged', async (_name, answer) => {
     upstream.answerWith(answer)
     const reply = await rawRequest(gateway.url, lines('GET / HTTP/1.1', 'Host: a'))
     expect(reply.text).toMatch(/^HTTP\/1\.1 502 Bad Gateway\r\n/)

@@ -1,4 +1,4 @@
-/** The gateway finds out who is asking as the policy file says. */
+/** The gateway identifies callers as the policy file says. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -61,7 +61,7 @@ it('known keys and verified tokens are callers of their own, everything else is 
   const ada = `Authorization: Bearer ${await token('ada')}`
   expect([await statusWith(ada), await statusWith(ada)]).toEqual([200, 429])
   expect(await statusWith(`Authorization: Bearer ${await token('bob')}`)).toBe(200)
-  // None of these is known: they are one address, whatever they make up.
+  // None of these is known: they are one address, whatever they invent.
   const forged = `Authorization: Bearer ${await token('eve', 'another secret of thirty-two characters')}`
   expect([await statusWith(forged), await statusWith('X-Api-Key: made-up'), await statusWith()]).toEqual([
     200, 429, 429,

@@ -55,12 +55,12 @@ it('a flood of denials does not keep an upstream that is down out of the log', a
   closers.push(gateway.close)
   const ask = (path: string, address: string) =>
     fetch(`${gateway.url}${path}`, { headers: { 'X-Forwarded-For': address } })
-  // More than have lines in a second.
+  // More than are logged in a second.
   const denied = await Promise.all(
     Array.from({ length: 20 }, (_, index) => ask('/banned', `203.0.113.${index}`)),
   )
   expect(new Set(denied.map(({ status }) => status))).toEqual(new Set([429]))
-  // The tier of these callers is another one than the rule's policy, which denied.
+  // These callers' tier is another one than the rule's policy, which denied.
   expect(gateway.logged[0]).toMatch(/^429 for ip:203\.0\.113\.\d+: policy ban allows 0 a minute; /)
   expect((await ask('/', '198.51.100.1')).status).toBe(502)
   expect(gateway.logged.filter(line => line.startsWith('502: upstream'))).toHaveLength(1)

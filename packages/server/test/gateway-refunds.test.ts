@@ -41,7 +41,7 @@ describe('refundIf of a rule', () => {
     return remaining
   }
 
-  it('the gateway gives back what a login charged that did not fail, and keeps what a failed one did', async () => {
+  it('the gateway refunds a successful login, and keeps the charge of a failed one', async () => {
     for (let time = 0; time < 3; time++) {
       for (const status of [200, 204, 303]) {
         expect((await ask(`/login/${status}`)).status).toBe(status)
@@ -52,7 +52,7 @@ describe('refundIf of a rule', () => {
     expect((await ask('/login/200')).status).toBe(429)
   })
 
-  it('the gateway gives back only what every reading of the path does: another spelling is not better off', async () => {
+  it('the gateway refunds only what every reading of the path would: another spelling is not better off', async () => {
     expect((await ask('/Files/304', 'GET')).status).toBe(304)
     await expect.poll(() => leftOf('files')).toBe(2)
     const facts = { subject: 'ip:192.0.2.9', method: 'GET', path: '/files/304' } as const

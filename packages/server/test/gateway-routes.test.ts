@@ -1,4 +1,4 @@
-/** Which server a request goes to, and what happens when that one fails. */
+/** Which server a request goes to, and what happens if that one fails. */
 
 import { createServer, type RequestListener } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
@@ -127,7 +127,7 @@ describe('servers that do the same', () => {
     expect(logged).toEqual([])
   })
 
-  it('servers are not asked again what was sent and may have been done', async () => {
+  it('a request that may have been executed is not sent to another server', async () => {
     const breaking = await startRawUpstream()
     closers.push(breaking.close)
     breaking.answerBy((_request, socket) => void socket.destroy())

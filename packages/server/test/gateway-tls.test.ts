@@ -54,7 +54,7 @@ function session(url: string): ClientHttp2Session {
   return client
 }
 
-/** Asks over HTTP/2, and resolves to status, headers and body. */
+/** Sends a request over HTTP/2; resolves to status, headers and body. */
 function ask(client: ClientHttp2Session, headers: Record<string, string>, body?: string) {
   return new Promise<{ status: number; headers: Record<string, unknown>; text: string }>(
     (resolve, reject) => {
@@ -75,7 +75,7 @@ function ask(client: ClientHttp2Session, headers: Record<string, string>, body?:
   )
 }
 
-it('HTTP/2 requests go the way of all others: decided, introduced, answered', async () => {
+it('HTTP/2 requests are handled like all others: decided, forwarded, answered', async () => {
   const { gatewayUrl, end } = await serve(3)
   expect(gatewayUrl).toMatch(/^https:/)
   const client = session(gatewayUrl)
@@ -102,7 +102,7 @@ it('HTTP/2 requests go the way of all others: decided, introduced, answered', as
   expect((await end('SIGTERM')).stderr).toBe('')
 })
 
-it('HTTP/1.1 is spoken to whoever does not offer HTTP/2', async () => {
+it('a client that does not offer HTTP/2 gets HTTP/1.1', async () => {
   const { gatewayUrl } = await serve(10)
   const answer = await new Promise<string>((resolve, reject) => {
     const asked = request(gatewayUrl, { ca, agent: false }, response => {
@@ -174,7 +174,7 @@ it('a header that never ends ends the connection', async () => {
   socket.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
   socket.write(frame(SETTINGS, 0, ''))
   socket.write(frame(HEADERS, 1, '\x82\x87\x84'))
-  // Each a literal header that is not kept: nothing of it counts against the table of HPACK.
+  // Each a literal header without indexing, so that nothing of it counts against HPACK's table.
   const field = `\x00\x01a\x7f\x81\x00${'x'.repeat(256)}`
   for (let sent = 0; sent < 5_000 && !socket.destroyed; sent++) {
     if (!socket.write(frame(CONTINUATION, 1, field.repeat(8)))) {
@@ -185,7 +185,7 @@ it('a header that never ends ends the connection', async () => {
   expect((await fetch(`${adminUrl}/livez`)).status).toBe(200)
 })
 
-/** A frame of HTTP/2 without flags, so that a header goes on in the next. */
+/** Builds an HTTP/2 frame without flags, so that a header continues in the next. */
 function frame(type: number, stream: number, payload: string): Buffer {
   const bytes = Buffer.from(payload, 'latin1')
   const head = Buffer.alloc(9)

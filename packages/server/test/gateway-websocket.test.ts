@@ -25,7 +25,7 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close()
 })
 
-/** A server that agrees, and sends back every byte. */
+/** A server that accepts the upgrade and echoes every byte. */
 async function echo(agree = true): Promise<{ url: string; asked: IncomingMessage[]; open: Set<Duplex> }> {
   const asked: IncomingMessage[] = []
   const open = new Set<Duplex>()
@@ -178,7 +178,7 @@ describe('an offer of HTTP/2 is passed over', () => {
     expect(upstream.received[0]).not.toMatch(/h2c|http2-settings|x-secret/i)
   })
 
-  it('bytes behind an offer of HTTP/2 are nobody’s', async () => {
+  it('bytes after an offer of HTTP/2 reach nobody', async () => {
     const upstream = await startRawUpstream()
     closers.push(upstream.close)
     const { url } = await gatewayTo(upstream.url)

@@ -40,7 +40,7 @@ async function httpUpstream(
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, server }
 }
 
-/** One whose store throws what no store should, so that nothing guards it. */
+/** A gate whose store throws synchronously, as no store should, so that nothing guards it. */
 function brokenGate(onStoreFailure?: 'closed'): Gate {
   const store: Store = {
     ...memoryStore(),
@@ -55,7 +55,7 @@ function brokenGate(onStoreFailure?: 'closed'): Gate {
   return createGate({ config, store })
 }
 
-describe('what the limiter says', () => {
+describe('the limiter in the gateway', () => {
   it('headers of the limiter go with every answer, and a denial never reaches the upstream', async () => {
     const upstream = await rawUpstream()
     const { url, logged } = await gatewayTo(upstream.url, { limit: 2 })
@@ -121,7 +121,7 @@ describe('what the limiter says', () => {
     await closed
     expect(reply).toMatch(/^HTTP\/1\.1 429 /)
     expect(reply).toMatch(/^Connection: close\r$/m)
-    // 64 KB, and what the two kernels between us held.
+    // 64 KB, and what the two kernels between us buffered.
     expect(socket.bytesWritten).toBeLessThan(16 * 1024 * 1024)
     expect(upstream.received).toEqual([])
   })

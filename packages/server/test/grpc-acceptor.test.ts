@@ -25,7 +25,7 @@ async function acceptor(bounds: { maxClientConnections: number; firstBytesWithin
   return { accepted, port: (server.address() as AddressInfo).port }
 }
 
-it('one address has so many connections to the rate limit service, and another when one of them closes', async () => {
+it('an address has a bounded number of connections to the rate limit service, and gets another when one closes', async () => {
   const { accepted, port } = await acceptor({ maxClientConnections: 2, firstBytesWithinMs: 60_000 })
   const [first] = [open(port), open(port)]
   await expect.poll(() => accepted.length).toBe(2)
@@ -37,7 +37,7 @@ it('one address has so many connections to the rate limit service, and another w
   await expect.poll(() => accepted.length).toBe(3)
 })
 
-it('a connection that says nothing to the rate limit service is closed, one that speaks is not', async () => {
+it('an idle connection to the rate limit service is closed, an active one is not', async () => {
   const { accepted, port } = await acceptor({ maxClientConnections: 9, firstBytesWithinMs: 100 })
   const speaks = open(port)
   speaks.write('PRI * HTTP/2.0\r\n')

@@ -48,13 +48,13 @@ it('counts of processes are added, by their labels', () => {
   expect(remaining).toEqual({ global: 3, route: 9 })
 })
 
-it('a node that one of them cannot reach is told of, whoever is asked first', () => {
+it('a node that one of them cannot reach is reported, whichever is asked first', () => {
   for (const all of [[one, other] as const, [other, one] as const]) {
     expect(mergeStatistics(all).store.breakers).toEqual(other.store.breakers)
   }
 })
 
-it('whoever is gone leaves counts behind, and nothing about how things stand', () => {
+it('a process that is gone leaves its counts behind, but no current state', () => {
   const { decisions, remaining, store } = mergeStatistics([one, countsAlone(other)])
   expect(decisions[0]?.allowed).toBe(11)
   expect(remaining).toEqual({ global: 7, route: null })
@@ -77,6 +77,6 @@ it('samples of arrivals are those of the subjects that every process kept', () =
   expect(times).toEqual(times.toSorted((a, b) => a - b))
 })
 
-it('a worker that keeps ending is started after ever longer, up to ten seconds', () => {
+it('a worker that keeps ending is restarted after ever longer delays, up to ten seconds', () => {
   expect([1, 2, 3, 7, 8, 99].map(restartDelayMs)).toEqual([100, 200, 400, 6_400, 10_000, 10_000])
 })

@@ -1,4 +1,4 @@
-/** The OpenAPI document is true: what it lists is there and nothing else, and bodies and answers are as it says. */
+/** The OpenAPI document is true: it lists exactly the existing operations, and bodies and answers match it. */
 import { createRequire } from 'node:module'
 import { createGate } from 'headgate'
 import { defineConfig } from 'headgate/config'
@@ -99,7 +99,7 @@ async function send(method: string, path: string, body: unknown): Promise<Respon
   })
 }
 
-describe('what is sound to the document is sound to the API, and its answer is as described', () => {
+describe('bodies that the document allows are accepted by the API, and its answers are as described', () => {
   it.each(SOUND)(
     'a call that is sound to the document is sound to the API, and its answer is as described: %s %s %j',
     async (method, path, body) => {
@@ -151,7 +151,7 @@ describe('what is sound to the document is sound to the API, and its answer is a
   })
 })
 
-describe('what the API refuses the document refuses, and the problem is as described', () => {
+describe('bodies that the API refuses are forbidden by the document, and the problem is as described', () => {
   it.each<[string, string, unknown]>([
     ['post', '/v1/check', {}],
     ['post', '/v1/check', { subject: 'user:1' }],

@@ -52,7 +52,7 @@ async function serve(...args: string[]) {
   return { ...served, statuses, server: ['--server', served.adminUrl] }
 }
 
-/** One for the tests that leave it as it was. */
+/** Shared by the tests that leave it as it was. */
 let sharedServer: HeadgateProcess | undefined
 async function shared(): Promise<HeadgateProcess> {
   sharedServer ??= await serveHeadgate('--config', file, '--demo')
@@ -297,7 +297,7 @@ describe('over HTTP', () => {
     expect((await fetch(`${adminUrl}/v1/control`, foreign)).status).toBe(403)
   })
 
-  it('operators get 503 and when to come back while Redis is away, and mistakes stay mistakes', async () => {
+  it('operators get 503 with Retry-After while Redis is away, and mistakes stay mistakes', async () => {
     const redis = await startRedis()
     cleanUps.push(() => redis.stop())
     const { adminUrl } = await serve('--redis', redis.url)

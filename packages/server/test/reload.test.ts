@@ -25,7 +25,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** As editors do it: whole, under another name, then renamed. */
+/** As editors do it: written completely under another name, then renamed. */
 function put(text: string): void {
   writeFileSync(`${file}.new`, text)
   renameSync(`${file}.new`, file)
@@ -39,7 +39,7 @@ async function healthOf({ adminUrl }: HeadgateProcess): Promise<Record<string, u
   return (await (await fetch(`${adminUrl}/healthz`)).json()) as Record<string, unknown>
 }
 
-/** Asks over few connections, one request after the other on each, until told to stop. */
+/** Sends requests over few connections, one after the other on each, until stopped. */
 function load(url: string) {
   const agent = new Agent({ keepAlive: true, maxSockets: 8 })
   const statuses = new Map<number | string, number>()
@@ -71,7 +71,7 @@ function load(url: string) {
 }
 
 describe('a policy file that changes while the gateway serves', () => {
-  it('a policy file that changes is in use soon, and what was used counts on', async () => {
+  it('a policy file that changes is in use soon, and usage carries over', async () => {
     put(limitOf(3))
     running = await serveHeadgate('--config', file, '--demo')
     const { gatewayUrl } = running

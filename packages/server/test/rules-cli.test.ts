@@ -36,7 +36,7 @@ describe('headgate rules validate', () => {
     ])
   })
 
-  it('rules validate tells of what never takes effect, and ends with 2 if that is asked for', async () => {
+  it('rules validate reports parts that never take effect, and ends with 2 under --strict', async () => {
     const file = join(folder, 'idle.yaml')
     writeFileSync(file, 'tiers:\n  anonymous: { minute: 100, hour: 50 }\n')
     const line = `${file}:2:16 tiers.anonymous.minute: never takes effect: 50 in 1h beside it leaves nothing for it to deny`
@@ -56,7 +56,7 @@ describe('headgate rules validate', () => {
     })
   })
 
-  it('rules validate tells of every window that looks like milliseconds, with its place', async () => {
+  it('rules validate reports every window that looks like milliseconds, with its place', async () => {
     const file = join(folder, 'milliseconds.yaml')
     const limit = (window: number) => `{ algorithm: sliding-window-log, limit: 1, window: ${window} }`
     writeFileSync(

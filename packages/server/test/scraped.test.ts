@@ -1,4 +1,6 @@
-/** A real Prometheus scrapes a real server; every panel of the Grafana dashboard and every alert rule is asked of it. */
+/**
+ * A real Prometheus scrapes a real server; every panel of the Grafana dashboard and every alert rule is queried.
+ */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** A canary that is used as API key everywhere one can be named, and must come out nowhere. */
+/** A canary that is used as an API key everywhere one can be named, and must not appear anywhere. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -50,7 +50,7 @@ async function serve(env: Record<string, string>, ...args: string[]): Promise<He
   return started
 }
 
-/** Everything Redis is told from now on. */
+/** Records everything Redis is sent from now on. */
 async function monitor(port: number): Promise<{ readonly heard: () => string; readonly socket: Socket }> {
   let heard = ''
   const socket = connect(port, '127.0.0.1', () => socket.write('MONITOR\r\n'))
@@ -61,7 +61,7 @@ async function monitor(port: number): Promise<{ readonly heard: () => string; re
   return { heard: () => heard, socket }
 }
 
-/** Everything Redis has: keys and what they hold. */
+/** Returns everything in Redis: keys and values. */
 async function everythingStored(url: string): Promise<string> {
   const client = await createClient({ url }).connect()
   let dump = ''
@@ -94,7 +94,7 @@ async function ask(adminUrl: string, method: string, path: string, body?: unknow
   return `${answer.status} ${JSON.stringify([...answer.headers])} ${await answer.text()}`
 }
 
-it('an API key and the secret come out nowhere: SCAN, MONITOR, logs, metrics, answers, dashboard, command line', async () => {
+it('an API key and the secret appear nowhere: SCAN, MONITOR, logs, metrics, answers, dashboard, command line', async () => {
   const { heard, socket } = await monitor(redis.port)
   const server = await serve({}, '--subject-secret-file', secretFile)
   const { adminUrl } = server
@@ -110,7 +110,7 @@ it('an API key and the secret come out nowhere: SCAN, MONITOR, logs, metrics, an
   await see('POST', '/v1/explain', { subject, path: '/' })
   await see('PUT', '/v1/overrides', { subject, tier: 'pro', ...why })
   await see('GET', '/v1/overrides')
-  // What a client gets wrong.
+  // Mistakes of a client.
   await see('POST', '/v1/check', { subject, policy: subject })
   await see('POST', '/v1/check', { subject, policy: 'api', cost: subject })
   await see('POST', '/v1/check', { subject: CANARY, policy: 'api' })
@@ -148,7 +148,7 @@ it('an API key and the secret come out nowhere: SCAN, MONITOR, logs, metrics, an
       seen.push(out, err)
     }
   }
-  // A file in which the key stands where it does not belong.
+  // A file with the key where it does not belong.
   writeFileSync(policyFile, `"${subject}": { policy: api }\n${POLICY}\ndefault: { policy: "${subject}" }\n`)
   await waitUntil('the bad file', async () => server.stdout().includes('NOT in use'))
   const validated = await runInProcess(['rules', 'validate', policyFile])
@@ -174,7 +174,7 @@ describe('the secret', () => {
   const change = ['--limit', 'log-1h=7', '--ttl', '1h', '--reason', 'test', '--by', 'ada']
   const onRedis = (...args: string[]) => runInProcess([...args, '--redis', redis.url, '--config', policyFile])
 
-  /** What a command with these settings calls the caller. */
+  /** Returns the name of the caller in a command with these settings. */
   async function nameWith(env: Record<string, string>, ...args: string[]): Promise<string | undefined> {
     for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value)
     await sendCommand(redis.port, 'FLUSHALL')
@@ -193,10 +193,10 @@ describe('the secret', () => {
     expect(new Set([name, other, none, undefined]).size).toBe(4)
   })
 
-  it('a missing secret is warned of, with how to set it', async () => {
+  it('a missing secret causes a warning that says how to set it', async () => {
     const { stdout } = await serve({})
     expect(stdout()).toMatch(
-      /WARN_HEADGATE_DEFAULT_SECRET: subject\.secret: none is set.* --subject-secret-file or HEADGATE_SUBJECT_SECRET/,
+      /WARN_HEADGATE_DEFAULT_SECRET: subject\.secret: not set.* --subject-secret-file or HEADGATE_SUBJECT_SECRET/,
     )
   })
 

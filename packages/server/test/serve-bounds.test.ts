@@ -76,7 +76,7 @@ function startedWith(options: Pick<ServiceOptions, 'config' | 'openFront'>): Pro
   })
 }
 
-it('a service that is stopped again closes nothing again', async () => {
+it('stopping a service twice closes everything once', async () => {
   const upstream = await startRawUpstream()
   closers.push(upstream.close)
   let stops = 0

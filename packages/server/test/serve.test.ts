@@ -70,7 +70,7 @@ describe('Ctrl-C and SIGTERM', () => {
     'a server ends with 0 on %s, idle connections or not',
     async signal => {
       const { gatewayUrl, end } = await serve('--demo', '--config', QUICKSTART)
-      // One connection that is kept after its answer, and one that never says anything.
+      // One connection that is kept after its answer, and one that never sends anything.
       await fetch(gatewayUrl)
       const silent = connect(Number(new URL(gatewayUrl).port), '127.0.0.1')
       silent.on('error', () => {})

@@ -8,7 +8,7 @@ import { serveHeadgate } from './support/headgate-process.js'
 const folder = mkdtempSync(join(tmpdir(), 'headgate-log-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-/** What was written, one parsed line each. */
+/** Returns what was written, one parsed line each. */
 function written(text: string): Record<string, unknown>[] {
   return text
     .trimEnd()
@@ -62,7 +62,7 @@ it('every line of the JSON log has a level, a time and a message, and failures a
   expect(text).not.toContain('canary')
 })
 
-it('the log lets through neither passwords in URLs, nor fields that are called secret, nor what a terminal would obey', () => {
+it('the log lets through neither passwords in URLs, nor fields that are called secret, nor control characters', () => {
   for (const format of ['text', 'json'] as const) {
     let text = ''
     const { log, logger } = createServerLog(format, {

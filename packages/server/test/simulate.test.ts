@@ -97,7 +97,7 @@ describe('headgate simulate', () => {
     expect(out).toMatch(/ip:192\.0\.2\.1 +2 +first at 2026-11-17 09:00:30/)
   })
 
-  it('simulate counts what limits in shadow would have denied beside what is denied', async () => {
+  it('simulate counts shadow denials beside real ones', async () => {
     const shadow = file('shadow.yaml', policy(3, 'mode: shadow\n'))
     const { files } = await simulateJson(file('access.log', COMBINED), '-c', shadow)
     expect(files).toMatchObject([{ denied: 0, deniedInShadow: 2 }])
@@ -113,7 +113,7 @@ describe('headgate simulate', () => {
     })
   })
 
-  it('simulate passes over lines that tell of no request, and says how many there were', async () => {
+  it('simulate skips lines without a request, and reports how many', async () => {
     const log = file('torn.log', `${COMBINED}garbage\n\u0000\u0001 [ ] "\n{}\n`)
     expect(await simulateJson(log, '-c', THREE)).toMatchObject({ requests: 8, unread: 3 })
   })
@@ -144,7 +144,7 @@ describe('headgate simulate', () => {
     expect(out).not.toContain('canary')
   })
 
-  it('simulate makes traffic up where there is no log, the same for the same seed', async () => {
+  it('simulate generates traffic if there is no log, the same for the same seed', async () => {
     const args = ['--synthetic', 'abuse', '--rate', '20', '--seconds', '60', '--callers', '50', '-c', THREE]
     const first = await simulateJson(...args)
     expect(first).toEqual(await simulateJson(...args))

@@ -1,4 +1,4 @@
-/** The figures over HTTP, of a gate in this process whose seconds are over when the test says so. */
+/** The figures over HTTP, of a gate in this process whose seconds elapse on command. */
 import { PassThrough } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import { createGate, createLimiter, slidingWindowLog } from 'headgate'
@@ -118,7 +118,7 @@ describe('GET /v1/stats', () => {
     await reader.cancel()
   })
 
-  it('the stream tells of an alert once when it begins and once when it is over', async () => {
+  it('the stream reports an alert once when it begins and once when it is over', async () => {
     let ownTick = (): void => {}
     const keepOwn = (_: number, next: () => void) => {
       ownTick = next

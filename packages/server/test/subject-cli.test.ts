@@ -1,4 +1,7 @@
-/** `headgate check`, `inspect`, `reset`, `control`, `functions` and `completion`, at a running server and in Redis itself. */
+/**
+ * `headgate check`, `inspect`, `reset`, `control`, `functions` and `completion`, on a running server and on Redis
+ * itself.
+ */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -41,7 +44,7 @@ const at = (place: Place) =>
 const run = (place: Place, ...args: string[]) => runInProcess([...args, ...at(place)])
 
 describe.each(places)('at %s', place => {
-  it('check charges and says what is left, and ends with 5 when it is denied', async () => {
+  it('check charges and reports what is left, and ends with 5 when it is denied', async () => {
     expect(await run(place, 'check', 'user:1', '--policy', 'api')).toMatchObject({
       code: 0,
       out: expect.stringMatching(/^allowed: 1 of 2 left by policy api, whole again in 3600 s\n$/),

@@ -1,4 +1,4 @@
-/** The process that watches over workers outlives whatever becomes of them. */
+/** The process that watches over workers survives whatever happens to them. */
 import cluster from 'node:cluster'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -30,7 +30,7 @@ it('a message to a worker that is just ending is lost with it, and another worke
   await expect.poll(() => lines.at(-1), { timeout: 10_000 }).toBe('worker 1 takes requests again')
 })
 
-it('a worker that cannot be started is told of by name', async () => {
+it('a worker that cannot be started is reported by name', async () => {
   cluster.setupPrimary({ exec, execArgv: [], cwd: join(tmpdir(), 'headgate-no-such-folder') })
   const supervised = superviseWorkers({ count: 1, log: () => {}, onMessage: () => {}, onEnd: () => {} })
   await expect(supervised).rejects.toThrow('worker 1 ended with ENOENT before it listened')

@@ -9,7 +9,7 @@ import { runInProcess } from './support/run-in-process.js'
 let redis: RedisProcess
 let servers: readonly HeadgateProcess[] = []
 
-/** Lines that a webhook was told. */
+/** Lines that a webhook received. */
 const told: string[] = []
 const webhook = createServer((req, res) => {
   let text = ''
@@ -27,7 +27,7 @@ async function serve(): Promise<HeadgateProcess> {
   return serveHeadgateIn(
     { env: { HOOK: `http://127.0.0.1:${port}/` } },
     ...['--demo', '--redis', `redis://127.0.0.1:${redis.port}`, '--service', 'shop', '--max-calls', '900'],
-    // What is asked here has an answer, however busy the machine is.
+    // A deadline long enough for a busy machine.
     ...[
       '--deadline',
       '2000',

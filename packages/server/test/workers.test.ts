@@ -45,7 +45,9 @@ async function serve(env: Record<string, string>, ...args: string[]): Promise<He
   return started
 }
 
-/** Of a client's requests, on a connection of its own each, which go to the workers in turn. */
+/**
+ * Returns the statuses of a client's requests, on a connection of its own each, which go to the workers in turn.
+ */
 async function statusesOf(client: string, count: number): Promise<number[]> {
   const statuses: number[] = []
   for (let index = 0; index < count; index++) {

@@ -8,7 +8,10 @@ import type { ChargeKey } from './charged-once.js'
 import type { Found } from './look-up.js'
 import type { AnyOptions, LimiterOptions } from './options.js'
 
-/** Describes a charge, so that two of the same are found: the limiter or gate that is asked, and the question. */
+/**
+ * Creates the function that describes a charge, so that a repeated one is recognised: the limiter or gate asked,
+ * and the question.
+ */
 export function createChargeKeyOf<Native>(options: AnyOptions<Native>): (found: Found) => ChargeKey {
   const asked = options.gate ?? options.limiter
   const policy = options.gate === undefined ? options.policy : undefined
@@ -17,7 +20,7 @@ export function createChargeKeyOf<Native>(options: AnyOptions<Native>): (found: 
   })
 }
 
-/** Makes the function that asks, and answers at once where that is known in the process. */
+/** Creates the function that asks. It answers synchronously if the process already knows the answer. */
 export function createAsk<Native>(
   options: AnyOptions<Native>,
   read: (native: Native) => HttpRequest,

@@ -1,7 +1,7 @@
 import type { Decision } from '../decision/decision.js'
 import type { Eventually } from '../store/store.js'
 
-/** The charge that a middleware made on behalf of a request. */
+/** The charge that a middleware made for a request. */
 export interface ChargeKey {
   /** The limiter or gate that was asked. */
   readonly asked: object
@@ -20,12 +20,12 @@ export interface Charged {
   readonly earlier: Charged | undefined
 }
 
-// The same for every copy of this library in a process: one may have come by `import`, one by `require`.
+// Shared by every copy of this library in a process: one may have been imported, another required.
 const CHARGED = Symbol.for('headgate.charged')
 
 type Marked = { [CHARGED]?: Charged }
 
-/** The decision on the same charge, if one was made for this request before: by a middleware further out. */
+/** Returns the decision on the same charge, if an outer middleware has already made one for this request. */
 export function earlierDecision(request: object, charge: ChargeKey): Eventually<Decision> | null {
   for (let charged = (request as Marked)[CHARGED]; charged !== undefined; charged = charged.earlier) {
     if (isSame(charged.charge, charge)) return charged.decision
@@ -33,7 +33,7 @@ export function earlierDecision(request: object, charge: ChargeKey): Eventually<
   return null
 }
 
-/** Remembers a decision with its request, for as long as that lives. */
+/** Remembers a decision for as long as its request lives. */
 export function rememberDecision(
   request: object,
   charge: ChargeKey,
@@ -45,7 +45,7 @@ export function rememberDecision(
   return charged
 }
 
-/** Whether no other limiter has decided on this request since: further in, where more is known of it. */
+/** Whether no inner limiter, which knows more about the request, has decided on it since. */
 export function isLastDecision(request: object, decision: Decision | null): boolean {
   const last = (request as Marked)[CHARGED]
   return last === undefined || last.decision === decision

@@ -1,4 +1,4 @@
-/** The work of every adapter, on requests that belong to no framework. */
+/** The adapters' common core, tested on requests that belong to no framework. */
 import { describe, expect, it, vi } from 'vitest'
 import { configOf, perMinute, ruleOf } from '../../test/support/gate-config.ts'
 import { keepLines } from '../../test/support/kept-lines.ts'
@@ -39,40 +39,40 @@ function setUp() {
   })
 }
 
-/** Options past the types, as a program without them might give. */
+/** Options that bypass the types, as a JavaScript program might pass. */
 const enforceWith = (options: object) => createEnforce(options as AnyOptions<Plain>, plain)
 const from = (peer: string, more: Plain = {}): Plain => ({ peer, ...more })
-/** Long enough for Node to tell of a promise that nobody listens to. */
+/** Long enough for Node to report an unhandled rejection. */
 const nextTurn = () => new Promise(resolve => setImmediate(resolve))
 const statusOf = (outcome: Outcome): number => (outcome.allowed ? 200 : outcome.status)
 const headersOf = ({ headers }: Outcome): Record<string, string> => Object.fromEntries(headers)
 
 describe('a request', () => {
-  it('a request is charged to the address of its client unless somebody else is named, and decided at once', () => {
+  it('a request is charged to the address of its client unless another subject is given, and decided synchronously', () => {
     const enforce = enforceWith({ limiter: setUp(), policy: 'api' })
     const ask = (peer: string) => statusOf(enforce(from(peer)) as Outcome)
     expect(['192.0.2.1', '192.0.2.1', '::ffff:192.0.2.1', '192.0.2.2'].map(ask)).toEqual([200, 200, 429, 200])
     expect(['2001:db8::1', '2001:db8::2', '2001:db8::3'].map(ask)).toEqual([200, 200, 429])
   })
 
-  it('a request is charged to the client a trusted proxy names, and to nobody another header names', () => {
+  it('a request is charged to the client a trusted proxy names, and not to one that an untrusted header names', () => {
     const trusting = enforceWith({ limiter: setUp(), policy: 'api', trustedProxies: ['10.0.0.0/8'] })
     const ask = (peer: string, forwarded: string) =>
       statusOf(trusting(from(peer, { headers: { 'x-forwarded-for': forwarded } })) as Outcome)
     expect([1, 2, 3].map(id => ask('10.0.0.1', `192.0.2.${id}`))).toEqual([200, 200, 200])
     expect([1, 2, 3].map(id => ask('198.51.100.1', `192.0.2.${id}`))).toEqual([200, 200, 429])
-    // The address read for one is never taken for another's, however it is spelt.
+    // The address read for one request is never taken for another's, however it is spelt.
     expect([1, 2, 3, 4].map(id => ask('10.0.0.1', `192.0.2.${id}`))).toEqual([200, 200, 200, 200])
     expect(ask('10.0.0.1', '198.51.100.9, ::ffff:192.0.2.1')).toBe(429)
     expect(ask('10.0.0.1', `${'198.51.100.9, '.repeat(100)}192.0.2.2`)).toBe(429)
   })
 
-  it('a request without a connection to be known by shares one budget with all others like it', () => {
+  it('a request without a peer address shares one budget with all others like it', () => {
     const enforce = enforceWith({ limiter: setUp(), policy: 'api' })
     expect([{}, {}, {}].map(request => statusOf(enforce(request) as Outcome))).toEqual([200, 200, 429])
   })
 
-  it('a request takes subject, tier, cost and scope from functions, and waits only for those that wait', async () => {
+  it('a request takes subject, tier, cost and scope from functions, and waits only for asynchronous ones', async () => {
     const limiter = setUp()
     const options: RateLimitOptions<Plain, 'api', keyof typeof defaultTiers> = {
       limiter,
@@ -97,7 +97,7 @@ describe('a request', () => {
     expect([undefined, undefined, undefined].map(ask)).toEqual([200, 200, 429])
   })
 
-  it('a request that is skipped is neither charged nor told about', async () => {
+  it('a skipped request is neither charged nor reported', async () => {
     const onDecision = vi.fn()
     const limiter = setUp()
     for (const skip of [() => true, async () => true]) {
@@ -164,7 +164,7 @@ describe('a refusal', () => {
     expect(page.body).toMatch(/^<!doctype html>[\s\S]*<h1>Quota exceeded<\/h1>/)
   })
 
-  it('a refusal says what the app says instead: text, JSON, or a type of its own', () => {
+  it('a refusal carries the body of the app instead: text, JSON, or a type of its own', () => {
     const text = deny({ body: () => 'slow down' })
     expect([text.body, headersOf(text)['Content-Type']]).toEqual(['slow down', 'text/plain; charset=utf-8'])
     const json = deny(
@@ -186,16 +186,16 @@ describe('a refusal', () => {
         throw new Error('mine')
       },
     ],
-    ['returns what is no JSON', () => undefined],
+    ['returns a value that JSON cannot express', () => undefined],
     ['returns a promise', async () => 'later'],
-  ])('a refusal falls back to our words when a body %s', (_, body) => {
+  ])('a refusal falls back to the default body if the own one %s', (_, body) => {
     const errors: unknown[] = []
     const { status, headers } = deny({ body, onError: (error: unknown) => errors.push(error) })
     expect([status, new Map(headers).get('Content-Type')]).toEqual([429, 'application/problem+json'])
     expect(errors).toHaveLength(1)
   })
 
-  it('refusals spread the clients they send away', () => {
+  it('refusals spread their Retry-After at random', () => {
     const limiter = setUp()
     const enforce = enforceWith({ limiter, policy: 'api', subject: 'user:1', retryAfterJitterMs: 60_000 })
     enforce({})
@@ -206,7 +206,7 @@ describe('a refusal', () => {
     expect(Math.max(...waits)).toBeLessThanOrEqual(120)
   })
 
-  it('a refusal gives no hidden names away, and carries the headers it is told to', () => {
+  it('a refusal reveals no hidden names, and carries the chosen headers', () => {
     const hidden = deny({ hide: ['policy', 'tier'], headers: 'both' })
     expect(JSON.stringify(hidden.headers) + hidden.body).not.toContain('api')
     expect(Object.keys(headersOf(deny({ headers: { style: 'ietf' } })))).toContain('RateLimit')
@@ -218,7 +218,7 @@ describe('a refusal', () => {
   })
 })
 
-describe('who listens', () => {
+describe('listeners', () => {
   it('a listener hears every decision, and every denial, with its request; what it throws changes nothing', async () => {
     const errors: unknown[] = []
     const heard: string[] = []
@@ -242,7 +242,7 @@ describe('who listens', () => {
     expect(errors.sort()).toEqual(['decided', 'decided', 'decided', 'denied'])
   })
 
-  it('the log tells of a fault once a minute, with the number of the others', () => {
+  it('a fault is logged once a minute, with the number of those left out', () => {
     const { logger, lines, fields } = keepLines()
     let nowUs = 0
     const report = logFaults(logger, { nowUs: () => nowUs, unixMs: () => 0 })
@@ -279,7 +279,7 @@ describe('a fault', () => {
   ]
 
   it.each(FAULTS)(
-    'a fault that %s is decided by the failure mode, counted and told once; nothing is charged',
+    'a fault that %s is decided by the failure mode, counted and reported once; nothing is charged',
     async (_, options) => {
       for (const [onStoreFailure, status] of [
         ['open', 200],
@@ -300,7 +300,7 @@ describe('a fault', () => {
     },
   )
 
-  it('a subject that fails too late charges nobody', async () => {
+  it('a subject that resolves too late charges nobody', async () => {
     const limiter = setUp()
     let late: (subject: string) => void = () => {}
     const subject = () =>
@@ -314,7 +314,7 @@ describe('a fault', () => {
     expect((await limiter.peek('user:1', { policy: 'api' })).remaining).toBe(2)
   })
 
-  it('functions that fail one after the other are one fault, and none of them ends the process', async () => {
+  it('several functions that fail for one request are one fault, and none of them ends the process', async () => {
     const fails = () => Promise.reject(new Error('first'))
     const throws = () => {
       throw new Error('second')
@@ -327,7 +327,7 @@ describe('a fault', () => {
     await nextTurn()
   })
 
-  it('listeners and bodies that fail later than they return end no process', async () => {
+  it('listeners and bodies that reject later do not end the process', async () => {
     const fails = () => Promise.reject(new Error('mine'))
     const limiter = setUp()
     const enforce = enforceWith({ limiter, policy: 'api', subject: 'user:1', body: fails, onError: fails })
@@ -349,7 +349,7 @@ describe('a fault', () => {
     expect(gate.counts().faults).toBe(1)
   })
 
-  it('a fault of the store is one of the limiter, and a listener that throws makes no other', async () => {
+  it('a failing store counts as a fault of the limiter, and a throwing listener adds no other', async () => {
     const store = faultyStore(memoryStore())
     const limiter = createLimiter({ store, policies: { api: slidingWindowLog({ limit: 2, window: '1m' }) } })
     const onError = () => {
@@ -394,7 +394,7 @@ describe('a fault', () => {
   })
 })
 
-describe('a gate that is told nothing of who is asking', () => {
+describe('a gate without a subject option', () => {
   const anonymous = { minute: 1 }
   const fileOf = (more: object) =>
     defineConfig({
@@ -426,7 +426,7 @@ describe('a gate that is told nothing of who is asking', () => {
     expect(await whoAsks(forwarded)).toEqual(['ip:10.0.0.1', 'anonymous'])
   })
 
-  it('an adapter that is told who is asking does not look into the gate’s file', async () => {
+  it('an adapter with a subject of its own ignores the sources of the gate’s file', async () => {
     const { whoAsks } = setUpGate()
     const identify = createIdentify({ sources: [ip()] })
     expect(await whoAsks(withKey, { subject: 'user:1' })).toEqual(['user:1', 'anonymous'])
@@ -434,7 +434,7 @@ describe('a gate that is told nothing of who is asking', () => {
     expect(await whoAsks(withKey, { trustedProxies: [] })).toEqual(['ip:192.0.2.1', 'anonymous'])
   })
 
-  it('a file that verifies tokens asks for its sources at the start, and at a reload where those of the gate are in use', () => {
+  it('a file that verifies tokens is refused without identifyByConfig, at the start and at a reload', () => {
     const jwt = { secretFile: '/no/such/file', algorithms: ['HS256'], issuer: 'i', audience: 'a' }
     const broken = fileOf({ identify: [{ jwt }] })
     const refused = /^identify: expected identifyByConfig\(config\)/

@@ -1,6 +1,6 @@
 /**
- * The work of all adapters, without a framework: look up who is asking, ask the limiter or the gate, and say what the
- * response carries. An adapter only shows its request (`Framework`) and writes down the outcome.
+ * The framework-free core of all adapters: identifies the caller, asks the limiter or gate, and says what the
+ * response carries. An adapter only converts its request (`Framework`) and writes the outcome.
  */
 import type { Decision } from '../decision/decision.js'
 import type { HeaderField } from '../decision/header-field.js'
@@ -21,12 +21,12 @@ import { refuseMistakes } from './refuse-mistakes.js'
 import { logFaults } from './report-fault.js'
 import type { Ended } from './response-end.js'
 
-/** Shows the core a framework's request. */
+/** Converts a framework's request for the core. */
 export interface Framework<Native> {
-  /** Whether it says who is connected; otherwise `subject` must be given. */
+  /** Whether requests reveal the peer address; otherwise `subject` is required. */
   readonly knowsPeer: boolean
   read(native: Native): HttpRequest
-  /** The object that is the same wherever in the framework a request is met. */
+  /** Returns an object that is the same wherever in the framework a request appears. */
   origin(native: Native): object
 }
 
@@ -37,9 +37,9 @@ export interface Passed {
   readonly allowed: true
   /** Null for a request that is not limited. */
   readonly decision: Decision | null
-  /** The headers of its response, whoever writes it. */
+  /** The headers to add to its response. */
   readonly headers: readonly HeaderField[]
-  /** Must be called when the response is over; null where nobody needs to know. */
+  /** Must be called when the response has ended; null if nothing depends on it. */
   readonly ended: Ended | null
 }
 
@@ -48,12 +48,12 @@ export interface Refused extends Refusal {
   readonly decision: Decision
 }
 
-/** Decides a request: at once where that is known in the process. Never throws and never rejects. */
+/** Decides a request, synchronously if possible. Never throws and never rejects. */
 export type Enforce<Native> = (native: Native) => Eventually<Outcome>
 
 const SKIPPED: Passed = { allowed: true, decision: null, headers: [], ended: null }
 
-/** Makes the function that an adapter calls for every request. Wrong options throw here, by name. */
+/** Creates the function that an adapter calls for every request. Throws for invalid options, by name. */
 export function createEnforce<Native>(
   options: AnyOptions<Native>,
   framework: Framework<Native>,
@@ -102,7 +102,7 @@ export function createEnforce<Native>(
       const headers = decisionHeaders(decision, headerOptions)
       return { allowed: true, decision, headers, ended: endedOf(decision, native) }
     }
-    // A shadow limit may have taken a place for the request, which ends here.
+    // A shadow limit may hold a place for the request, which ends here.
     if (decision.isHeld) void decision.release()
     const laterByMs = Math.floor(Math.random() * (retryAfterJitterMs + 1))
     const options = laterByMs === 0 ? headerOptions : { ...headerOptions, laterByMs }
@@ -110,7 +110,7 @@ export function createEnforce<Native>(
     return { allowed: false, decision, ...refusal }
   }
 
-  /** Its place is free then, and what it charged comes back if its status says so. */
+  /** Frees the request's place, and refunds its charge if the status calls for it. */
   function endedOf(decision: Decision, native: Native): Ended | null {
     if (refundIf === undefined && !decision.isRefundable) {
       return decision.isHeld ? () => void decision.release() : null
@@ -138,7 +138,7 @@ export function createEnforce<Native>(
     return body === undefined ? framework.read(native).header('accept') : undefined
   }
 
-  /** A body of the app that fails is no reason to answer with an error: ours takes its place. */
+  /** A failing body must not turn the refusal into an error, so the default body takes its place. */
   function ownBody(decision: Decision, native: Native): OwnBody | null {
     if (body === undefined) return null
     try {
@@ -160,7 +160,7 @@ export function createEnforce<Native>(
     return null
   }
 
-  /** When nothing can be asked about a request, its failure mode decides. */
+  /** If nothing can be asked about a request, the failure mode decides. */
   function answerFault(native: Native, error: unknown): Outcome {
     const decision = decideFault(native)
     report(error, decision)
@@ -175,7 +175,7 @@ export function createEnforce<Native>(
     return options.gate.decideFault(ruleFacts(native))
   }
 
-  /** The facts its rule is found by; none of a request that cannot even be read. */
+  /** The facts by which the rule is found; undefined for a request that cannot even be read. */
   function ruleFacts(native: Native): Parameters<Gate['decideFault']>[0] {
     try {
       const { method, url } = framework.read(native)
@@ -185,7 +185,7 @@ export function createEnforce<Native>(
     }
   }
 
-  /** Calls somebody else's function; if it throws, now or later, that is reported and changes nothing. */
+  /** Calls a listener. If it throws or rejects, that is reported and changes nothing. */
   function notify(
     listener: ((decision: Decision, native: Native) => unknown) | undefined,
     decision: Decision,
@@ -204,7 +204,7 @@ export function createEnforce<Native>(
     try {
       letFail(onError(error, decision))
     } catch {
-      // A listener for faults that fails must not add another.
+      // A failing error handler must not cause another fault.
     }
   }
 

@@ -8,24 +8,25 @@ import { createSubjectNamer, type SubjectInput, type SubjectOptions } from '../s
 import { systemClock } from '../time/clock.js'
 
 export interface RateLimitStoreOptions {
-  /** Where hits are kept: `memoryStore()` or `redisStore(client)`. Several middlewares may share one. */
+  /** Where hits are counted: `memoryStore()` or `redisStore(client)`. Several middlewares may share one. */
   readonly store: Store
-  /** Tells the budgets of two middlewares apart. Default: `express-rate-limit`. */
+  /** Separates the budgets of two middlewares. Default `express-rate-limit`. */
   readonly name?: string
-  /** How keys that are not addresses are hashed: they may be secrets. */
+  /** How keys that are not addresses are hashed; they may be secrets. */
   readonly subject?: SubjectOptions
 }
 
 const NAME = /^[A-Za-z0-9_-]{1,64}$/
 const IPV4 = /^\d{1,3}(?:\.\d{1,3}){3}$/
-/** An IPv6 address or, as express-rate-limit names its callers, the network around it. */
+/** An IPv6 address, or the network around it as express-rate-limit names its callers. */
 const IPV6 = /^(?=[\da-f.]*:)[\da-f:.]+(?:\/\d{1,3})?$/i
-/** Every request of a window is remembered up to this limit; above it two numbers are. */
+/** Up to this limit every request of a window is stored; above it only two numbers are. */
 const MAX_LOGGED = 1_000
 
 /**
- * A store for express-rate-limit 8: an app keeps its middleware and its options, and hits are counted in a sliding window,
- * in this process or in Redis. A request that is denied costs nothing, unless the middleware may take hits back.
+ * Creates a store for express-rate-limit 8: an app keeps its middleware and options, and hits are counted in a
+ * sliding window, in this process or in Redis. A denied request costs nothing, unless the middleware may take hits
+ * back.
  */
 export function rateLimitStore(options: RateLimitStoreOptions): HitStore {
   const { store, name = 'express-rate-limit' } = options
@@ -95,8 +96,8 @@ export function rateLimitStore(options: RateLimitStoreOptions): HitStore {
 }
 
 /**
- * The limit of the middleware itself, so that what it denies is not counted. Where its limit depends on the request, or
- * where it takes hits back, also those it denied, every hit is counted and the middleware compares.
+ * Uses the middleware's own limit, so that denied requests are not counted. If the limit depends on the request, or
+ * the middleware takes hits back (including denied ones), every hit is counted and the middleware compares.
  */
 function limitOf({ limit, windowMs, skipFailedRequests, skipSuccessfulRequests }: Options): Limit {
   const window = `${windowMs}ms` as const
@@ -106,7 +107,7 @@ function limitOf({ limit, windowMs, skipFailedRequests, skipSuccessfulRequests }
   return limit <= MAX_LOGGED ? slidingWindowLog({ limit, window }) : slidingWindowCounter({ limit, window })
 }
 
-/** Whatever is not an address may be an API key or a session: it is stored as a digest only. */
+/** Anything but an address may be an API key or a session, so it is stored only as a digest. */
 function subjectOf(key: string): SubjectInput {
   if (IPV4.test(key)) return { type: 'ip', id: key }
   return { type: IPV6.test(key) ? 'network' : 'apikey', id: key }

@@ -10,16 +10,16 @@ export type ExpressOptions<PolicyName extends string, TierName extends string> =
   TierName
 >
 
-/** Shows the core a request of Express. */
+/** Converts a request of Express. */
 export const framework: Framework<Request> = {
   knowsPeer: true,
-  // Without what the router is mounted on: that is the client's spelling, and may hold its ids.
+  // Without the mount path, which is in the client's spelling and may contain its ids.
   read: req => new NodeRequest(req, req.originalUrl ?? req.url, () => routeText(req.route?.path)),
   origin: req => req,
 }
 
 /**
- * Middleware that limits an Express app, a router or a route; Express 5 and 4.
+ * Creates middleware that limits an Express app, a router or a route. Works with Express 5 and 4.
  *
  * @example
  * app.use(rateLimit({ limiter, policy: 'api' }))

@@ -14,7 +14,7 @@ export type FastifyOptions<PolicyName extends string, TierName extends string> =
   TierName
 >
 
-/** The value of `config.rateLimit` on a route: options that take the place of the plugin's, or `false` for no limit. */
+/** The value of `config.rateLimit` on a route: options that replace the plugin's, or `false` for no limit. */
 export type RouteLimit = OwnLimit<FastifyRequest>
 
 declare module 'fastify' {
@@ -23,7 +23,7 @@ declare module 'fastify' {
   }
 }
 
-/** Shows the core a request of Fastify. */
+/** Converts a request of Fastify. */
 export const framework: Framework<FastifyRequest> = {
   knowsPeer: true,
   read: request => new NodeRequest(request.raw, request.originalUrl, () => request.routeOptions.url),
@@ -31,7 +31,7 @@ export const framework: Framework<FastifyRequest> = {
 }
 
 /**
- * Makes the plugin that limits a Fastify app: every route of the context it is registered in, and what matches none.
+ * Creates the plugin that limits a Fastify app: every route of the context it is registered in, and unmatched requests.
  *
  * @example
  * await app.register(rateLimit({ limiter, policy: 'api' }))
@@ -43,7 +43,7 @@ export function rateLimit<PolicyName extends string, TierName extends string>(
   const enforceOf = createOwnLimits(options as AnyOptions<FastifyRequest>, framework)
   const unusable = new WeakSet<object>()
 
-  /** For routes that were made before the plugin was loaded, of which `onRoute` is not told. */
+  /** Covers routes made before the plugin was loaded, for which `onRoute` is not called. */
   function enforceLoaded(own: RouteLimit | undefined, { log }: FastifyInstance): Enforce<FastifyRequest> {
     if (typeof own === 'object' && unusable.has(own)) return enforceOf(undefined)
     try {
@@ -56,7 +56,7 @@ export function rateLimit<PolicyName extends string, TierName extends string>(
   }
 
   const plugin: FastifyPluginCallback = (app, _options, done) => {
-    // The options of a route are checked when it is made, not at its first request.
+    // Validates the options of a route when it is made, not at its first request.
     app.addHook('onRoute', ({ config }) => void enforceOf(config?.rateLimit))
     app.addHook('onRequest', (request, reply, go) => {
       const outcome = enforceLoaded(request.routeOptions.config.rateLimit, app)(request)
@@ -65,14 +65,14 @@ export function rateLimit<PolicyName extends string, TierName extends string>(
     })
     done()
   }
-  // As fastify-plugin does it: the hooks are for the context that the plugin is registered in, not for one of its own.
+  // As in fastify-plugin: the hooks belong to the context that registers the plugin, not to one of its own.
   return Object.assign(plugin, {
     [Symbol.for('skip-override')]: true,
     [Symbol.for('fastify.display-name')]: 'headgate',
   })
 }
 
-/** Goes on with a request that passes, and refuses any other. */
+/** Continues a request that passes, and refuses any other. */
 export function applyOutcome(
   outcome: Outcome,
   { raw }: FastifyRequest,
@@ -87,7 +87,10 @@ export function applyOutcome(
   else refuseRaw(outcome, raw, reply)
 }
 
-/** Past Fastify, which would end the response before the client has stopped sending; with the headers it knows of. */
+/**
+ * Bypasses Fastify, which would end the response before the client has stopped sending, but keeps the headers set
+ * on it.
+ */
 function refuseRaw(outcome: Refused, raw: FastifyRequest['raw'], reply: FastifyReply): void {
   reply.hijack()
   for (const [name, value] of Object.entries(reply.getHeaders())) {

@@ -1,6 +1,6 @@
 import type { HttpRequest } from '../subject/http-request.js'
 
-/** A `Request` as the core sees it. `url` is the target where that is not the request's own. */
+/** Shows a `Request` to the core. `url` overrides the request's own target. */
 export class FetchRequest implements HttpRequest {
   readonly peer = undefined
   readonly route = undefined

@@ -39,7 +39,7 @@ describe('a limited fetch handler', () => {
     expect(ran).toBe(2)
   })
 
-  it('a limited fetch handler takes tier and cost from the request, and hands on what else the runtime gives', async () => {
+  it('a limited fetch handler takes tier and cost from the request, and passes on the runtime’s further arguments', async () => {
     const limited = rateLimit({
       limiter: setUp(),
       subject: async ({ headers }) => ({ type: 'user', id: headers.get('x-user') ?? 'none' }),
@@ -62,7 +62,7 @@ describe('a limited fetch handler', () => {
     expect(redirected.headers.get('x-ratelimit-limit')).toBe('2')
   })
 
-  it('a limited fetch handler lets the request pass when the limiter is at fault, and tells', async () => {
+  it('a limited fetch handler lets the request pass when the limiter is at fault, and reports the fault', async () => {
     const errors: unknown[] = []
     const subject = (): never => {
       throw new Error('no session')
@@ -138,8 +138,8 @@ describe('a limited fetch handler', () => {
     expect(limiter.counts()).toEqual({ faults: 12 })
   })
 
-  it('a response that cannot be copied is handed on as it is: a switch of protocols, an error, an empty answer', async () => {
-    // Node refuses to make one, as it refuses to copy one from a runtime that does.
+  it('a response that cannot be copied is passed on as it is: a switch of protocols, an error, an empty answer', async () => {
+    // Node refuses to create such a response, as it refuses to copy one from a runtime that does.
     const switching = Object.defineProperty(new Response(null), 'status', { value: 101 })
     for (const response of [switching, Response.error()]) {
       const limited = rateLimit({ limiter: setUp(), policy: 'api', subject: () => 'user:1' })
@@ -152,7 +152,7 @@ describe('a limited fetch handler', () => {
     }
   })
 
-  it('a limited fetch handler leaves the faults of the handler to the handler', async () => {
+  it('a limited fetch handler passes on errors of the handler', async () => {
     const limited = rateLimit({ limiter: setUp(), policy: 'api', subject: () => 'user:1' })
     const handler = limited(() => Promise.reject(new Error('mine')))
     await expect(handler(request())).rejects.toThrow('mine')

@@ -6,13 +6,13 @@ import type { AnyOptions, NamesCaller, RateLimitOptions } from './options.js'
 import { createOutlive, isLifetime } from './outlive.js'
 import { endIfThrown, endWhenRead } from './response-end.js'
 
-/** Anything that answers a `Request` with a `Response`, with whatever else the runtime hands it. */
+/** A function that answers a `Request`, with further arguments of the runtime. */
 export type Handler<Native extends Request, Rest extends readonly unknown[]> = (
   request: Native,
   ...rest: Rest
 ) => Response | Promise<Response>
 
-/** The runtime does not say with a `Request` who is connected, so it must be said here who is asking. */
+/** A `Request` does not reveal who is connected, so `subject` or `identify` is required. */
 export type FetchOptions<PolicyName extends string, TierName extends string> = RateLimitOptions<
   Request,
   PolicyName,
@@ -27,7 +27,7 @@ const fetchFramework: Framework<Request> = {
 }
 
 /**
- * Limits a fetch handler: a request that is denied is answered before the handler runs, all others get the decision's
+ * Limits a fetch handler: a denied request is answered before the handler runs, and all others get the decision's
  * headers. A fault of the limiter never becomes a 500: the failure mode decides.
  *
  * @example
@@ -43,7 +43,7 @@ export function rateLimit<PolicyName extends string, TierName extends string>(
   return handler => limitHandler(handler)
 }
 
-/** Makes the function that wraps a handler, which then runs only for requests that pass. */
+/** Creates the function that wraps a handler, which then runs only for requests that pass. */
 export function createLimitHandler<Native extends Request>(
   options: AnyOptions<Native>,
   framework: Framework<Native>,
@@ -65,8 +65,8 @@ export function createLimitHandler<Native extends Request>(
 }
 
 /**
- * A copy: the headers of a response that was fetched cannot be changed. One that cannot be copied, such as the 101 of a
- * WebSocket, goes out as it is.
+ * Copies the response, because the headers of a fetched one are immutable. One that cannot be copied, such as the
+ * 101 of a WebSocket, is returned as it is.
  */
 function withHeaders(response: Response, headers: readonly HeaderField[]): Response {
   if (headers.length === 0) return response
@@ -79,7 +79,7 @@ function withHeaders(response: Response, headers: readonly HeaderField[]): Respo
   }
 }
 
-/** A refusal as a `Response`. */
+/** Converts a refusal to a `Response`. */
 function refusalResponse({ status, headers, body }: Refused): Response {
   return new Response(body, { status, headers: headers as [string, string][] })
 }

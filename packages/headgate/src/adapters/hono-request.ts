@@ -3,12 +3,12 @@ import type { Context } from 'hono'
 import { HeadgateError } from '../errors/headgate-error.js'
 import type { HttpRequest } from '../subject/http-request.js'
 
-/** Where @hono/node-server keeps the request it was given. */
+/** Returns the Node request behind a context of @hono/node-server. */
 export function incomingOf({ env }: Context): IncomingMessage | undefined {
   return env?.incoming
 }
 
-/** The execution context of the runtime; Hono throws where it was handed none. */
+/** Returns the runtime's execution context; Hono throws if there is none. */
 export function lifetimeOf(context: Context): unknown {
   try {
     return context.executionCtx
@@ -17,12 +17,12 @@ export function lifetimeOf(context: Context): unknown {
   }
 }
 
-/** The pattern of the last handler; it comes after every middleware. */
+/** Returns the pattern of the last handler, which comes after every middleware. */
 export function routeOf({ req }: Context): string | undefined {
   return req.matchedRoutes.at(-1)?.path
 }
 
-/** A request outside Node, as the core sees it. */
+/** Shows a request outside Node to the core. */
 export class HonoRequest implements HttpRequest {
   constructor(private readonly context: Context) {}
 

@@ -20,7 +20,7 @@ const framework: Framework<Context> = {
   knowsPeer: true,
   read(context) {
     const incoming = incomingOf(context)
-    // Node's own headers, because those of a `Request` are made when the first is read.
+    // Node's own headers, because a `Request` builds its headers on first access.
     return incoming === undefined
       ? new HonoRequest(context)
       : new NodeRequest(incoming, incoming.url ?? '', () => routeOf(context))
@@ -29,7 +29,7 @@ const framework: Framework<Context> = {
 }
 
 /**
- * Middleware that limits a Hono app or a route.
+ * Creates middleware that limits a Hono app or a route.
  *
  * @example
  * app.use(rateLimit({ limiter, policy: 'api' }))
@@ -58,7 +58,7 @@ function applyOutcome(outcome: Outcome, context: Context, next: Next): Promise<R
   return next().then(() => addMissing(context, headers))
 }
 
-/** A response whose end somebody waits for; on Node the connection tells of it. */
+/** Continues a request whose end must be noticed; on Node the connection reports it. */
 async function passToEnd(context: Context, next: Next, { ended, headers }: Passed): Promise<undefined> {
   const outgoing: ServerResponse | undefined = context.env?.outgoing
   if (outgoing !== undefined) endOnClose(ended, outgoing)
@@ -73,7 +73,7 @@ async function passToEnd(context: Context, next: Next, { ended, headers }: Passe
   if (outgoing === undefined) context.res = endWhenRead(ended, context.res)
 }
 
-/** A response that the handler made by itself knows nothing of what was set on the context before. */
+/** A response that the handler built itself lacks the headers set on the context before. */
 function addMissing(context: Context, headers: readonly HeaderField[]): undefined {
   const [first] = headers
   if (first === undefined || context.res.headers.has(first[0])) return
@@ -82,7 +82,7 @@ function addMissing(context: Context, headers: readonly HeaderField[]): undefine
 
 function refuse(context: Context, outcome: Extract<Outcome, { allowed: false }>): Response {
   const incoming = incomingOf(context)
-  // The rest of a long body is not read to its end.
+  // The rest of a long body is not read.
   const close: HeaderField[] =
     incoming !== undefined && hasLongBody(incoming) ? [['Connection', 'close']] : []
   return context.newResponse(outcome.body, {

@@ -11,13 +11,13 @@ export interface InlineLimit<Native>
     Pick<LimiterOptions<Native, string, string>, 'subject' | 'onStoreFailure'> {
   /** Requests that may pass in any `window`. */
   readonly limit: number
-  /** A number is in seconds. */
+  /** A bare number is seconds. */
   readonly window: Duration
   /** The scope of the limit. Handlers that share a store and a scope share a budget. */
   readonly scope: Of<Native, string>
-  /** The name that headers and refusals give the limit. Default `route`. */
+  /** The name of the limit in headers and refusals. Default `route`. */
   readonly tier?: string
-  /** Where the limit is kept. Left out: in this process. */
+  /** Where the limit is kept. Default: in this process. */
   readonly store?: Store
   readonly limiter?: undefined
   readonly gate?: undefined
@@ -25,7 +25,7 @@ export interface InlineLimit<Native>
 
 const DEFAULT_NAME = 'route'
 
-/** Options with a limiter of their own in place of an inline limit; any others as they are. */
+/** Replaces an inline limit by a limiter; returns any other options unchanged. */
 export function toOptions<Native>(options: InlineLimit<Native> | AnyOptions<Native>): AnyOptions<Native> {
   if (!isInline(options)) return options
   const { limit, window, tier = DEFAULT_NAME, store, ...others } = options

@@ -15,13 +15,13 @@ export type KoaOptions<PolicyName extends string, TierName extends string> = Rat
 
 const framework: Framework<Context> = {
   knowsPeer: true,
-  // The route is @koa/router's.
+  // Set by @koa/router.
   read: ctx => new NodeRequest(ctx.req, ctx.originalUrl, () => routeText(ctx._matchedRoute)),
   origin: ctx => ctx.req,
 }
 
 /**
- * Middleware that limits a Koa app or a router.
+ * Creates middleware that limits a Koa app or a router.
  *
  * @example
  * app.use(rateLimit({ limiter, policy: 'api' }))
@@ -45,7 +45,7 @@ function applyOutcome(outcome: Outcome, ctx: Context, next: Next): Promise<unkno
     return next()
   }
   if (ctx.headerSent || hasLongBody(ctx.req)) {
-    // Past Koa, which would end the response before the client has stopped sending.
+    // Bypasses Koa, which would end the response before the client has stopped sending.
     ctx.respond = false
     sendRefusal(ctx.req, ctx.res, outcome)
     return

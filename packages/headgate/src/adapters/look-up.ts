@@ -1,4 +1,4 @@
-/** Looks up for one request whether it is limited at all, who asks, for what and how much. */
+/** Finds out for one request whether it is limited, who asks, for what, and at what cost. */
 import { letFail } from '../errors/let-fail.js'
 import type { AlsoAsked } from '../limiter/ask.js'
 import type { Eventually } from '../store/store.js'
@@ -10,7 +10,7 @@ import type { SubjectInput } from '../subject/subject.js'
 import type { AnyOptions, Of } from './options.js'
 import { withinTime } from './within-time.js'
 
-/** The facts found about a request. Not checked yet: functions return what they like. */
+/** The facts found about a request. Not validated yet, because functions may return anything. */
 export interface Found {
   readonly subject: SubjectInput | readonly SubjectInput[]
   readonly tier: string | undefined
@@ -23,10 +23,13 @@ export interface Found {
 type Also = AlsoAsked<string, string>
 
 const LOOKUP_TIMEOUT_MS = 1_000
-/** Requests that no route matched share a budget: their paths are the client's to choose. */
+/** Requests that match no route share a budget, because the client chooses their paths. */
 const NO_ROUTE = 'unmatched'
 
-/** Makes the function that looks a request up: null for one that is not limited. Waits only where a function does. */
+/**
+ * Creates the function that looks a request up: null for one that is not limited. Asynchronous only if one of the
+ * functions is.
+ */
 export function createLookUp<Native>(
   options: AnyOptions<Native>,
   read: (native: Native) => HttpRequest,
@@ -74,7 +77,10 @@ function toFound([who, tier, cost, scope, also]: Parts): Found {
 
 type Who = Pick<Found, 'subject' | 'tier'>
 
-/** Finds who is asking: by sources, those of the gate's file among them, by `subject`, or by the client's address. */
+/**
+ * Creates the function that identifies the caller: by sources (including those of the gate's file), by `subject`,
+ * or by the client's address.
+ */
 function createWhoIs<Native>(
   options: AnyOptions<Native>,
   read: (native: Native) => HttpRequest,
@@ -82,7 +88,7 @@ function createWhoIs<Native>(
   const { gate, limiter } = options
   const identify = options.identify ?? identifyOfFile(options)
   if (identify !== undefined) {
-    // A gate finds out which of the subjects a rule means, and what to do about a tier that it does not know.
+    // A gate works out which of the subjects a rule means, and handles unknown tiers.
     const toWho = ({ subjects, tier }: Identity): Who => {
       if (gate !== undefined)
         return { subject: subjects.length === 1 ? (subjects[0] as SubjectInput) : subjects, tier }
@@ -101,7 +107,7 @@ function createWhoIs<Native>(
   }
 }
 
-/** The sources of the gate's file, where nothing else is said of who is asking. */
+/** Returns the sources of the gate's file, unless the options identify the caller. */
 function identifyOfFile<Native>(options: AnyOptions<Native>): AnyOptions<Native>['identify'] {
   const { gate, subject, trustedProxies, forwardedHeader } = options
   if (subject !== undefined || trustedProxies !== undefined || forwardedHeader !== undefined) return undefined
@@ -116,7 +122,7 @@ function find<Native, T>(of: Of<Native, T>, native: Native): Eventually<T> {
   return typeof of === 'function' ? (of as (request: Native) => Eventually<T>)(native) : of
 }
 
-/** The client's address. Those whose connection is already gone, or has none, share a budget. */
+/** Identifies callers by address. Those whose connection is closed or has no address share a budget. */
 function addressOf<Native>(
   { trustedProxies, forwardedHeader }: AnyOptions<Native>,
   read: (native: Native) => HttpRequest,

@@ -1,4 +1,4 @@
-/** Writes down what was decided about a request of Nest, on Express or on Fastify. */
+/** Writes outcomes to a Nest response, on Express or on Fastify. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException } from '@nestjs/common'
 import type { Request } from 'express'
@@ -7,14 +7,17 @@ import type { Outcome, Refused } from './enforce.js'
 import { applyOutcome as applyToFastify } from './fastify.js'
 import { applyOutcome as applyToNode } from './node-response.js'
 
-/** A request that is refused, with all that `RateLimitFilter` answers. Its response is the problem of the denial. */
+/**
+ * Thrown for a refused request. Carries everything `RateLimitFilter` answers; its response is the problem of the
+ * denial.
+ */
 export class RateLimitException extends HttpException {
   constructor(readonly refusal: Refused) {
     super(refusal.body, refusal.status)
   }
 }
 
-/** Answers refusals as every adapter does. A filter of the app's own for `RateLimitException` comes before it. */
+/** Answers refusals as every adapter does. A filter of the app's own for `RateLimitException` takes precedence. */
 export class RateLimitFilter implements ExceptionFilter<RateLimitException> {
   catch({ refusal }: RateLimitException, host: ArgumentsHost): void {
     applyOutcome(host, refusal)
@@ -22,7 +25,7 @@ export class RateLimitFilter implements ExceptionFilter<RateLimitException> {
 }
 Catch(RateLimitException)(RateLimitFilter)
 
-/** Writes headers down, or a whole refusal, on either platform. */
+/** Writes headers, or a whole refusal, on either platform. */
 export function applyOutcome(host: ArgumentsHost, outcome: Outcome): void {
   const request = requestOf(host)
   const response = host.switchToHttp().getResponse<ServerResponse | FastifyReply>()
@@ -30,7 +33,7 @@ export function applyOutcome(host: ArgumentsHost, outcome: Outcome): void {
   else applyToNode(outcome, request, response as ServerResponse, goOn)
 }
 
-/** Nest goes on by itself when the guard has returned. */
+/** Nest continues by itself after the guard returns. */
 function goOn(): void {}
 
 export function requestOf(host: ArgumentsHost): Request | FastifyRequest {

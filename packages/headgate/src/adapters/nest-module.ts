@@ -3,7 +3,7 @@ import { APP_FILTER, APP_GUARD, DiscoveryModule, DiscoveryService } from '@nestj
 import { type NestOptions, RateLimitGuard } from './nest.js'
 import { RateLimitFilter } from './nest-answers.js'
 
-/** How the options are made where they need something that Nest injects. */
+/** Creates the options from providers that Nest injects. */
 export interface AsyncNestOptions<PolicyName extends string, TierName extends string>
   extends Pick<ModuleMetadata, 'imports'> {
   readonly inject?: InjectionToken[]
@@ -15,7 +15,7 @@ export interface AsyncNestOptions<PolicyName extends string, TierName extends st
 const OPTIONS = Symbol('headgate.options')
 
 /**
- * Limits every route of a Nest app, by a guard.
+ * Limits every route of a Nest app, through a guard.
  *
  * @example
  * @Module({ imports: [RateLimitModule.forRoot({ limiter, policy: 'api' })] })

@@ -17,7 +17,7 @@ const OWN_LIMIT = 'headgate.rate-limit'
 const reflector = new Reflector()
 
 /**
- * The limit of a controller or one of its methods: options that take the place of the module's, or `false`.
+ * Sets the limit of a controller or one of its methods: options that replace the module's, or `false`.
  *
  * @example
  * @RateLimit({ policy: 'login' })
@@ -38,7 +38,7 @@ const framework: Framework<ExecutionContext> = {
   },
 }
 
-/** Lets the requests of HTTP controllers pass that their limits have room for; denies others by `RateLimitException`. */
+/** Admits requests of HTTP controllers that their limits have room for; denies others with `RateLimitException`. */
 export class RateLimitGuard implements CanActivate, OnModuleInit {
   private readonly enforceOf: (own: OwnLimit<ExecutionContext> | undefined) => Enforce<ExecutionContext>
 
@@ -49,7 +49,7 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
     this.enforceOf = createOwnLimits(options as AnyOptions<ExecutionContext>, framework)
   }
 
-  /** Checks decorators when the app starts, not when a route is first asked for. */
+  /** Validates decorators when the app starts, not when a route is first requested. */
   onModuleInit(): void {
     for (const { metatype } of this.discovery?.getControllers() ?? []) {
       if (typeof metatype !== 'function') continue

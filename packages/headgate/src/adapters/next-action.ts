@@ -9,12 +9,15 @@ import { endAfter } from './response-end.js'
 
 /** A call of a server action. */
 export interface ActionCall<Args extends readonly unknown[] = readonly unknown[]> {
-  /** Of the request that made the call. */
+  /** The headers of the request that made the call. */
   readonly headers: Pick<Headers, 'get' | 'has'>
   readonly args: Args
 }
 
-/** Next.js tells an action neither who is connected nor a path: `subject` or `identify` must be given, and there is no gate. */
+/**
+ * Options for server actions. Next.js reveals neither the peer nor a path, so `subject` or `identify` is required
+ * and gates are not supported.
+ */
 export type ActionOptions<
   Args extends readonly unknown[],
   PolicyName extends string,
@@ -25,7 +28,7 @@ export type ActionOptions<
   'body' | 'contentType' | 'perRoute' | 'trustedProxies' | 'forwardedHeader'
 > &
   NamesCaller & {
-    /** Makes the return value of a denied call. Default: the problem of the denial. */
+    /** Returns the value of a denied call. Default: the problem of the denial. */
     readonly body?: (decision: Decision, call: ActionCall<Args>) => Refusal
   }
 
@@ -36,8 +39,8 @@ const framework: Framework<ActionCall> = {
 }
 
 /**
- * Limits a server action. An action has no status to answer with: a call that is denied returns the problem of the
- * denial, whose `status` is 429 or 503, or what `body` makes of it.
+ * Limits a server action. An action has no status to answer with, so a denied call returns the problem of the denial,
+ * whose `status` is 429 or 503, or what `body` makes of it.
  *
  * @example
  * export const login = limitAction(checkPassword, { limiter, policy: 'login', subject })
@@ -63,7 +66,7 @@ export function limitAction<
   }
 }
 
-/** A body as a value again: the core writes text as it is and everything else as JSON. */
+/** Converts a body back to a value: the core writes text as it is and everything else as JSON. */
 function toValue<Refusal>({ headers, body }: Refused): Refusal {
   const isText = headers.some(([name, value]) => name === 'Content-Type' && value.startsWith('text/'))
   return isText ? (body as Refusal) : JSON.parse(body)
@@ -77,7 +80,7 @@ class ActionRequest implements HttpRequest {
 
   constructor(private readonly call: ActionCall) {}
 
-  /** A form that is sent without JavaScript asks for a page, but what is returned here is a value. */
+  /** Hides `accept`: a form sent without JavaScript asks for a page, but the result here is a value. */
   header(name: string): string | undefined {
     return name === 'accept' ? undefined : (this.call.headers.get(name) ?? undefined)
   }

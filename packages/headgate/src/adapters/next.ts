@@ -6,7 +6,7 @@ import { type InlineLimit, toOptions } from './inline-limit.js'
 import { isStaticAsset } from './next-assets.js'
 import type { AnyOptions, NamesCaller, RateLimitOptions } from './options.js'
 
-/** Next.js does not say with a request who is connected, so `subject` or `identify` must be given. */
+/** Next.js does not reveal the peer of a request, so `subject` or `identify` is required. */
 export type NextOptions<PolicyName extends string, TierName extends string> = RateLimitOptions<
   NextRequest,
   PolicyName,
@@ -16,14 +16,15 @@ export type NextOptions<PolicyName extends string, TierName extends string> = Ra
 
 const framework: Framework<NextRequest> = {
   knowsPeer: false,
-  // The path as the router takes it: without a base path, a locale and what the router's own requests are marked with.
+  // The path as the router sees it: without base path, locale and the marks of the router's own requests.
   read: request => new FetchRequest(request, request.nextUrl.pathname + request.nextUrl.search),
   origin: request => request,
 }
 
 /**
- * Makes the `proxy` of `proxy.ts` (`middleware` of `middleware.ts`) that limits a Next.js app. Without `skip`, static
- * assets pass. What a proxy sees depends on Next.js's routing: limit what must be limited with `withRateLimit` as well.
+ * Creates the `proxy` of `proxy.ts` (`middleware` of `middleware.ts`) that limits a Next.js app. Without `skip`, static
+ * assets pass. Which requests a proxy sees depends on Next.js's routing: protect critical handlers with `withRateLimit`
+ * as well.
  *
  * @example
  * export const proxy = rateLimit({ limiter, policy: 'api', subject })

@@ -18,7 +18,7 @@ export type NodeHttpOptions<PolicyName extends string, TierName extends string> 
 type RequestListener = (req: IncomingMessage, res: ServerResponse) => void
 type UpgradeListener = (req: IncomingMessage, socket: Duplex, head: Buffer) => void
 
-/** Limits a listener of `request`; with `upgrade`, one of that event, which never reaches the other. */
+/** Limits a `request` listener; with `upgrade`, a listener of that event, which bypasses the other. */
 export interface NodeLimit {
   (listener: RequestListener): RequestListener
   upgrade(listener: UpgradeListener): UpgradeListener
@@ -31,7 +31,7 @@ const framework: Framework<IncomingMessage> = {
 }
 
 /**
- * Limits a server of `node:http`. A request that is denied is answered before the listener runs.
+ * Limits a server of `node:http`. A denied request is answered before the listener runs.
  *
  * @example
  * const limited = rateLimit({ limiter, policy: 'api' })
@@ -56,7 +56,7 @@ export function rateLimit<PolicyName extends string, TierName extends string>(
         applyToUpgrade(outcome)
         return
       }
-      // node:http has let go of the socket: an error that nobody hears while we wait would end the process.
+      // node:http has let go of the socket, so an unhandled error while we wait would end the process.
       const onError = () => void socket.destroy()
       socket.on('error', onError)
       outcome.then(known => {
@@ -70,8 +70,8 @@ export function rateLimit<PolicyName extends string, TierName extends string>(
 }
 
 /**
- * Answers on a socket that `node:http` has handed over, and is done with it, whether its client is or not: there is no
- * response to write to, and nobody else to close it.
+ * Answers on a socket that `node:http` has handed over, and closes it whether or not the client does: there is no
+ * response object, and nobody else would.
  */
 export function endSocket(
   socket: Duplex & { destroySoon?(): void },

@@ -1,13 +1,13 @@
 import type { IncomingMessage } from 'node:http'
 import type { HttpRequest } from '../subject/http-request.js'
 
-/** A request of Node's own server, below whichever framework. */
+/** Shows a request of Node's own server to the core, below any framework. */
 export class NodeRequest implements HttpRequest {
   constructor(
     private readonly req: IncomingMessage,
-    /** As the client wrote it: frameworks cut off what a router is mounted on. */
+    /** As the client wrote it: frameworks cut off the mount path of a router. */
     readonly url: string,
-    /** Asked only where somebody wants to know: some frameworks make a new object for it. */
+    /** Called only when needed, because some frameworks build a new object for it. */
     private readonly routeOf: () => string | undefined = noRoute,
   ) {}
 
@@ -31,7 +31,7 @@ export class NodeRequest implements HttpRequest {
 
 function noRoute(): undefined {}
 
-/** A route as a framework has it, which may be a list or an expression, as text. */
+/** Converts a framework's route, which may be a list or an expression, to text. */
 export function routeText(route: unknown): string | undefined {
   return route === undefined || route === null ? undefined : String(route)
 }

@@ -1,4 +1,4 @@
-/** Writes outcomes to a response of Node's own server, below whichever framework. */
+/** Writes outcomes to a response of Node's own server, below any framework. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { HeaderField } from '../decision/header-field.js'
 import type { Eventually } from '../store/store.js'
@@ -8,7 +8,7 @@ import type { Outcome } from './enforce.js'
 import type { Refusal } from './refusal.js'
 import { endOnClose } from './response-end.js'
 
-/** Goes on with a request that passes, at once if that is known, and refuses any other. */
+/** Continues a request that passes, synchronously if possible, and refuses any other. */
 export function applyOutcome(
   outcome: Eventually<Outcome>,
   req: IncomingMessage,
@@ -23,13 +23,16 @@ export function applyOutcome(
   } else sendRefusal(req, res, outcome)
 }
 
-/** Nothing can be added to a response that somebody else has begun. */
+/** Headers cannot be added to a response that has already begun. */
 function addHeaders(res: ServerResponse, headers: readonly HeaderField[]): void {
   if (res.headersSent) return
   for (const [name, value] of headers) res.setHeader(name, value)
 }
 
-/** Answers a request that is refused, beside whatever headers others have set. */
+/**
+ * Answers a refused request, keeping headers that others have set. The rest of a small body is read and discarded;
+ * of a larger one at most 64 KB, after which the connection is closed.
+ */
 export function sendRefusal(
   req: IncomingMessage,
   res: ServerResponse,
@@ -48,7 +51,7 @@ export function sendRefusal(
   })
 }
 
-/** Cuts off a response that somebody else began and nobody will end: half an answer must not look like a whole one. */
+/** Aborts a response that somebody else began and nobody will end: half an answer must not look complete. */
 function cutOff(res: ServerResponse): void {
   if (!res.writableEnded) res.destroy()
 }

@@ -1,4 +1,4 @@
-/** The options of every adapter, whatever the framework: `Native` is the framework's own request. */
+/** The options of every adapter. `Native` is the framework's own request. */
 
 import type { Decision } from '../decision/decision.js'
 import type { HeaderOptions, HideableName } from '../decision/headers.js'
@@ -19,79 +19,83 @@ import type { TrustedProxies } from '../subject/trusted-proxies.js'
 export type Of<Native, T> = T | ((request: Native) => Eventually<T>)
 
 export interface CommonOptions<Native> {
-  /** Units a request takes. Default 1; with a gate what the rules say. */
+  /** The cost of a request. Default 1; with a gate, what the rules say. */
   readonly cost?: Of<Native, number>
   /** The scope. Default `global`: one budget for everything. */
   readonly scope?: Of<Native, string>
-  /** A budget for each route that the framework's router knows, whatever the spelling of the path. */
+  /** Gives each route of the framework's router a budget of its own, whatever the spelling of the path. */
   readonly perRoute?: boolean
-  /** Requests that are neither charged nor told about. */
+  /** Requests that are neither charged nor reported. */
   readonly skip?: (request: Native) => Eventually<boolean>
-  /** Told every decision, once. */
+  /** Called once for every decision. */
   readonly onDecision?: (decision: Decision, request: Native) => void
-  /** Told every request that is about to be refused. */
+  /** Called before a request is refused. */
   readonly onDenied?: (decision: Decision, request: Native) => void
   /**
-   * Whether a response of this status gives back what its request charged: `status => status < 400` lets only failures
-   * count, `status => status === 304` makes what is not modified free.
+   * Whether a response with this status gives back the charge: with `status => status < 400` only failures count,
+   * with `status => status === 304` unmodified responses are free.
    */
   readonly refundIf?: (status: number, request: Native) => boolean
-  /** The headers a response carries. Default `legacy`: `X-RateLimit-*`; with a gate as the rules say. */
+  /** The headers a response carries. Default `legacy`: `X-RateLimit-*`; with a gate, what the rules say. */
   readonly headers?: HeaderStyle | Pick<HeaderOptions, 'style' | 'draft'>
-  /** Names that stay in the house: left out of headers and bodies. */
+  /** Names to leave out of headers and bodies. */
   readonly hide?: readonly HideableName[]
-  /** The body of a refusal instead of ours: a string is sent as text, anything else as JSON. */
+  /** Returns the body of a refusal, instead of the default one. A string is sent as text, anything else as JSON. */
   readonly body?: (decision: Decision, request: Native) => unknown
-  /** The type of that body, where it is neither `text/plain` nor `application/json`. */
+  /** The type of that body, if it is neither `text/plain` nor `application/json`. */
   readonly contentType?: string
   /**
-   * Most that `Retry-After` is made later by, at random, so that those who were refused together do not come back
+   * The most by which `Retry-After` is randomly delayed, so that clients refused together do not come back
    * together.
    */
   readonly retryAfterJitterMs?: number
-  /** Proxies whose word about the client's address is believed. For when `subject` is left out. */
+  /** Proxies whose word about the client's address is taken. Only used without `subject`. */
   readonly trustedProxies?: TrustedProxies
-  /** The header in which they say it. Default `x-forwarded-for`. */
+  /** The header in which they name the client. Default `x-forwarded-for`. */
   readonly forwardedHeader?: ForwardedHeader
-  /** Finds out who is asking, and the tier, from sources: what `createIdentify()` or `identifyByConfig()` returns. */
+  /** Identifies the caller and its tier by sources: what `createIdentify()` or `identifyByConfig()` returns. */
   readonly identify?: (request: HttpRequest) => Eventually<Identity>
   /** How long `identify`, `skip`, `subject`, `tier`, `cost` and `scope` may take together. Default 1,000. */
   readonly lookupTimeoutMs?: number
   /** Where lines are written. Default: the console. */
   readonly logger?: Logger
   /**
-   * Told whatever threw instead of a decision, and the one that the failure mode made then; or what a listener or
-   * `body` threw, without one. Default: the logger, once a minute.
+   * Called with an error that prevented a decision, and the decision that the failure mode made; or with an error
+   * of a listener or `body`, without a decision. Default: logs it, at most once a minute.
    */
   readonly onError?: (error: unknown, decision?: Decision) => void
 }
 
-/** Limits that are named here. */
+/** Options for limits that are named here. */
 export interface LimiterOptions<Native, PolicyName extends string, TierName extends string>
   extends CommonOptions<Native>,
     Pick<Ask<PolicyName, TierName>, 'onStoreFailure'> {
   readonly limiter: Limiter<PolicyName, TierName>
   readonly gate?: undefined
-  /** Says who is asking. Left out: the address of the client. */
+  /** Identifies the caller. Default: the client's address. */
   readonly subject?: Of<Native, SubjectInput>
-  /** This, or `tier`. */
+  /** The policy to charge. Give either this or `tier`. */
   readonly policy?: NoInfer<PolicyName>
   readonly tier?: Of<Native, NoInfer<TierName>>
   /**
-   * Further subjects that are charged, each by a policy or tier of its own, all or none: the organisation of a user.
+   * Further subjects, such as a user's organisation, that are charged under a policy or tier of their own, all or
+   * none.
    */
   readonly also?: Of<Native, readonly AlsoAsked<NoInfer<PolicyName>, NoInfer<TierName>>[]>
 }
 
-/** Limits that the rules of a policy file find. */
+/** Options for limits that the rules of a policy file find. */
 export interface GateOptions<Native, TierName extends string> extends CommonOptions<Native> {
   readonly gate: Gate<string, TierName>
   readonly limiter?: undefined
-  /** The rules of a file say it. */
+  /** Not with a gate: the rules of its file say it. */
   readonly also?: undefined
-  /** Says who is asking, from the most specific to the least, or one alone. Left out: what the policy file says. */
+  /**
+   * Identifies the caller, from the most specific subject to the least, or by one alone. Default: by the policy
+   * file.
+   */
   readonly subject?: Of<Native, RequestFacts['subject']>
-  /** The caller's tier, where a session or a key has told it. */
+  /** The caller's tier, if a session or a key told it. */
   readonly tier?: Of<Native, NoInfer<TierName> | undefined>
 }
 
@@ -99,8 +103,8 @@ export type RateLimitOptions<Native, PolicyName extends string, TierName extends
   | LimiterOptions<Native, PolicyName, TierName>
   | GateOptions<Native, TierName>
 
-/** For runtimes that do not say who is connected: one of these must be given. */
+/** For runtimes that do not reveal the peer: one of these is required. */
 export type NamesCaller = { readonly subject: unknown } | { readonly identify: Identify }
 
-/** The same with the names of policies and tiers forgotten, for what only passes them on. */
+/** The options without the names of policies and tiers, for code that only passes them on. */
 export type AnyOptions<Native> = RateLimitOptions<Native, string, string>

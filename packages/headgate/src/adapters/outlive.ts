@@ -1,13 +1,13 @@
 import type { AnyOptions } from './options.js'
 
-/** The part of a runtime's context that lets work go on when the response is out. */
+/** The part of a runtime's context that keeps work alive after the response. */
 interface Lifetime {
   waitUntil(work: Promise<unknown>): void
 }
 
 /**
- * Makes the function that tells a runtime of what is still under way after a decision, such as a call that missed its
- * deadline: it would be cut off with the response, and those who share the call with it.
+ * Creates the function that tells a runtime about work still in flight after a decision, such as a call that missed
+ * its deadline. Otherwise the runtime would cut it off with the response, along with everybody who shares the call.
  */
 export function createOutlive<Native>({ gate, limiter }: AnyOptions<Native>): (given: () => unknown) => void {
   const asked = gate ?? limiter

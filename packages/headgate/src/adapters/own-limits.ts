@@ -1,7 +1,7 @@
 import { createEnforce, type Enforce, type Framework, type Outcome } from './enforce.js'
 import type { AnyOptions, GateOptions, LimiterOptions } from './options.js'
 
-/** The limit of a route: options that take the place of the app's, or `false` for none. */
+/** The limit of a route: options that replace the app's, or `false` for none. */
 export type OwnLimit<Native> =
   | Partial<LimiterOptions<Native, string, string>>
   | Partial<GateOptions<Native, string>>
@@ -10,7 +10,7 @@ export type OwnLimit<Native> =
 const PASSES: Outcome = { allowed: true, decision: null, headers: [], ended: null }
 const unlimited = (): Outcome => PASSES
 
-/** Options that cannot stand beside another. */
+/** Options that a route's option displaces, because they exclude each other. */
 const IN_PLACE_OF: Readonly<Record<string, readonly string[]>> = {
   limiter: ['gate'],
   gate: ['limiter', 'policy', 'onStoreFailure', 'also'],
@@ -24,7 +24,7 @@ const IN_PLACE_OF: Readonly<Record<string, readonly string[]>> = {
   forwardedHeader: ['subject', 'identify'],
 }
 
-/** Makes the function that finds what decides a route's requests. What a route says wrongly throws, by name. */
+/** Creates the function that finds the enforcement of a route. Throws for invalid options of the route, by name. */
 export function createOwnLimits<Native>(
   options: AnyOptions<Native>,
   framework: Framework<Native>,

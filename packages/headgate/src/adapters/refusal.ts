@@ -3,20 +3,23 @@ import type { HeaderField } from '../decision/header-field.js'
 import { decisionHeaders, type HeaderOptions } from '../decision/headers.js'
 import { decisionProblem } from '../decision/problem.js'
 
-/** The whole answer to a request that is refused. */
+/** The complete answer to a refused request. */
 export interface Refusal {
   readonly status: 429 | 503
   readonly headers: readonly HeaderField[]
   readonly body: string
 }
 
-/** The body of a refusal that takes the place of ours. */
+/** The body of a refusal that replaces the default one. */
 export interface OwnBody {
   readonly body: string
   readonly contentType: string
 }
 
-/** The answer to a denied request: `own`, or a page for a browser that asks for one, or `application/problem+json`. */
+/**
+ * Returns the answer to a denied request: `own`, a page for a browser that asks for one, or
+ * `application/problem+json`.
+ */
 export function refusalOf(
   decision: Decision,
   options: HeaderOptions,
@@ -33,7 +36,7 @@ export function refusalOf(
   return { status, headers: [...decided, ...about], body: page.body }
 }
 
-/** Programs that take anything, or JSON too, are better off with the problem. */
+/** Programs that accept anything, or JSON as well, are better served by the problem. */
 function wantsPage(accept: string | undefined): boolean {
   return accept?.includes('text/html') === true && !accept.includes('json')
 }

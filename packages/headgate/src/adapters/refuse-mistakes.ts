@@ -1,4 +1,7 @@
-/** Options are judged when a middleware is made: one that cannot limit anybody would let every request pass. */
+/**
+ * Options are validated when a middleware is created, because one that cannot limit anybody would let every request
+ * pass.
+ */
 import { refuseHeaderMistakes } from '../decision/headers.js'
 import { unexpected } from '../errors/headgate-error.js'
 import { refuseUnknown } from '../errors/refuse-unknown.js'
@@ -29,7 +32,7 @@ const CONTENT_TYPE = /^[\w.+-]+\/[\w.+-]+(?:; ?[\w.=+-]+)*$/
 /** The longest a timer of Node can wait. */
 const MAX_TIMER_MS = 2 ** 31 - 1
 
-/** Throws for the first option that is not as promised, by name. */
+/** Throws for the first invalid option, by name. */
 export function refuseMistakes<Native>(options: AnyOptions<Native>, knowsPeer: boolean): void {
   if (typeof options !== 'object' || options === null)
     refuse('options', 'an object with a limiter or a gate', options)

@@ -4,7 +4,7 @@ import { type Clock, systemClock } from '../time/clock.js'
 
 const SAY_EVERY_MS = 60_000
 
-/** Logs why a request could not be limited, once a minute, with the number of those that were left out. */
+/** Logs why a request could not be limited, at most once a minute, with the number of faults left out. */
 export function logFaults(logger: Logger, clock: Clock = systemClock): (error: unknown) => void {
   const due = sparingly(SAY_EVERY_MS, () => clock.nowUs() / 1000)
   return error => {

@@ -1,9 +1,12 @@
-/** Tells when a response is over, whichever way that comes about: sent, failed, or the client gone. */
+/** Notices the end of a response, however it comes about: sent, failed, or the client gone. */
 
-/** Hears the status of a response that is over; null where there is none, or it was never begun. Only the first time counts. */
+/**
+ * Called with the status of a response that has ended; null if it has none or never began. Only the first call
+ * counts.
+ */
 export type Ended = (status: number | null) => void
 
-/** The part of a Node response that tells when it is over. */
+/** The part of a Node response that reveals its end. */
 interface Closing {
   readonly closed?: boolean
   readonly destroyed: boolean
@@ -12,7 +15,7 @@ interface Closing {
   once(event: 'close', listener: () => void): unknown
 }
 
-/** For a response of Node's own server, or the socket of an upgrade. */
+/** Watches a response of Node's own server, or the socket of an upgrade. */
 export function endOnClose(ended: Ended | null, response: Closing): void {
   if (ended === null) return
   const end = () => ended(response.headersSent === true ? (response.statusCode ?? null) : null)
@@ -20,7 +23,7 @@ export function endOnClose(ended: Ended | null, response: Closing): void {
   else response.once('close', end)
 }
 
-/** For a call that has a result instead of a response. */
+/** Watches a call that has a result instead of a response. */
 export async function endAfter<Result>(ended: Ended | null, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work()
@@ -29,7 +32,7 @@ export async function endAfter<Result>(ended: Ended | null, work: () => Promise<
   }
 }
 
-/** For what may fail before there is a response. */
+/** Ends at once if `work` fails before there is a response. */
 export async function endIfThrown<Result>(
   ended: Ended | null,
   work: () => Result | Promise<Result>,
@@ -42,7 +45,7 @@ export async function endIfThrown<Result>(
   }
 }
 
-/** For a `Response`: the same one, whose body tells when it was read to its end, failed, or is not wanted any more. */
+/** Watches a `Response`: returns it with a body that notices when it was read, failed or was cancelled. */
 export function endWhenRead(ended: Ended | null, response: Response): Response {
   if (ended === null) return response
   const { body, status } = response
@@ -54,7 +57,7 @@ export function endWhenRead(ended: Ended | null, response: Response): Response {
   return asAnswered(new Response(tellEnd(body, end), response), response)
 }
 
-/** A copy cannot be made with these, and callers of `fetch` read them. */
+/** Copies the properties that the constructor cannot set but callers of `fetch` read. */
 function asAnswered(copy: Response, { url, redirected, type }: Response): Response {
   const value = (of: unknown) => ({ value: of, enumerable: true })
   return Object.defineProperties(copy, {

@@ -6,17 +6,17 @@ import { createEnforce, type Framework, type Refused } from './enforce.js'
 import type { AnyOptions, GateOptions, LimiterOptions } from './options.js'
 import { endAfter } from './response-end.js'
 
-/** A call of a procedure, as tRPC tells its middleware of it. */
+/** A call of a procedure, as tRPC shows it to middleware. */
 export interface ProcedureCall<Context> {
   readonly ctx: Context
   readonly path: string
   readonly type: 'query' | 'mutation' | 'subscription'
-  /** Null or undefined before a parser of the procedure has run. */
+  /** Null or undefined before an input parser of the procedure has run. */
   readonly input: unknown
   readonly getRawInput: () => Promise<unknown>
 }
 
-/** tRPC does not say who is connected and answers in its own words. */
+/** Options that do not apply, because tRPC does not reveal the peer and answers in its own format. */
 type Elsewhere = 'body' | 'contentType' | 'identify' | 'trustedProxies' | 'forwardedHeader'
 
 export type TrpcOptions<Context, PolicyName extends string, TierName extends string> = (
@@ -29,7 +29,7 @@ export type TrpcMiddleware<Context> = <Result>(
   call: ProcedureCall<Context> & { readonly next: () => Promise<Result> },
 ) => Promise<Result>
 
-/** Why a call was refused; the `cause` of its `TRPCError`. */
+/** The `cause` of the `TRPCError` of a refused call. */
 export class RateLimitError extends Error {
   override readonly name = 'RateLimitError'
 
@@ -51,13 +51,14 @@ const framework: Framework<ProcedureCall<unknown>> = {
     peer: undefined,
     header: () => undefined,
   }),
-  // The calls of a batch share their context; this is each one's own, whichever middleware it is in.
+  // The calls of a batch share their context; this function is unique to each call, and the same in every
+  // middleware.
   origin: ({ getRawInput }) => getRawInput,
 }
 
 /**
- * Middleware that limits tRPC procedures. A call that is denied fails with `TOO_MANY_REQUESTS`, or with
- * `SERVICE_UNAVAILABLE` where the failure mode is `closed`; `rateLimitOf` tells what to say about it.
+ * Creates middleware that limits tRPC procedures. A denied call fails with `TOO_MANY_REQUESTS`, or with
+ * `SERVICE_UNAVAILABLE` if the failure mode is `closed`; `rateLimitOf` returns the details.
  *
  * @example
  * const limited = t.procedure.use(rateLimit({ limiter, policy: 'api', subject: ({ ctx }) => `user:${ctx.userId}` }))
@@ -76,18 +77,18 @@ export function rateLimit<Context, PolicyName extends string, TierName extends s
 function errorOf({ status, headers, body }: Refused): TRPCError {
   const cause = new RateLimitError(
     JSON.parse(body),
-    // The response has a body of tRPC's own.
+    // The response has tRPC's own body.
     headers.filter(([name]) => name !== 'Content-Type'),
   )
   return new TRPCError({ code: status === 429 ? 'TOO_MANY_REQUESTS' : 'SERVICE_UNAVAILABLE', cause })
 }
 
-/** The problem of a refusal, for `errorFormatter`; null for any other error. */
+/** Returns the problem of a refusal, for `errorFormatter`; null for any other error. */
 export function rateLimitOf({ cause }: TRPCError): ProblemBody | null {
   return cause instanceof RateLimitError ? cause.problem : null
 }
 
-/** Headers of the refusal that takes longest to pass, for `responseMeta`; none where nothing was refused. */
+/** Returns the headers of the refusal with the longest wait, for `responseMeta`; empty if nothing was refused. */
 export function rateLimitHeaders(errors: readonly TRPCError[]): Record<string, string> {
   const refusals = errors.flatMap(({ cause }) => (cause instanceof RateLimitError ? [cause] : []))
   const waitMs = ({ problem }: RateLimitError) => problem.retryAfterMs ?? Number.POSITIVE_INFINITY

@@ -1,13 +1,13 @@
 import { HeadgateError } from '../errors/headgate-error.js'
 
-/** Waits for `work`, at most `ms`; after that it fails, and a later result is dropped. */
+/** Waits for `work`, at most `ms`. After that it rejects, and a later result is dropped. */
 export function withinTime<T>(work: Promise<T>, ms: number): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
       reject(
         new HeadgateError(
           'ERR_HEADGATE_LOOKUP_TIMEOUT',
-          `subject: expected who is asking, the tier, the cost and the scope within ${ms} ms; got no answer`,
+          `subject: expected identify, skip, subject, tier, cost and scope to settle within ${ms} ms; got no answer`,
         ),
       )
     }, ms)

@@ -2,10 +2,10 @@ import { HeadgateError } from '../errors/headgate-error.js'
 import { printable, shownName } from '../errors/shown-text.js'
 import { mismatchText } from './mismatch.js'
 
-/** Where in the file a value stands: keys and list positions from the top. */
+/** The position of a value in the file: keys and list indexes from the top. */
 export type Path = readonly (string | number)[]
 
-/** A complaint about a value. */
+/** Why a value is refused. */
 export interface Complaint {
   readonly expected: string
   readonly got: string
@@ -15,7 +15,7 @@ export interface Complaint {
 
 /** One mistake in a policy file, a configuration in code, or the environment. */
 export interface ConfigIssue {
-  /** Counted from 1. Null where there is no text: in code and in the environment. */
+  /** Counted from 1. Null if there is no text, as in code and in the environment. */
   readonly line: number | null
   readonly column: number | null
   /** As it would be written in code: `policies.api[0].limit`. Empty for the file as a whole. */
@@ -24,35 +24,39 @@ export interface ConfigIssue {
   readonly got: string
   /** The known name that was probably meant. */
   readonly suggestion: string | null
-  /** All of it but the place, in a sentence. */
+  /** A sentence that says everything except the position. */
   readonly message: string
 }
 
-/** A part of a policy file that is sound and hardly meant: it never takes effect, or says something else than it seems to. */
+/**
+ * A valid part of a policy file that is probably a mistake: it never takes effect, or means something else than it
+ * seems to.
+ */
 export interface ConfigWarning {
   readonly code: ConfigWarningCode
-  /** Counted from 1. Null where there is no text. */
+  /** Counted from 1. Null if there is no text. */
   readonly line: number | null
   readonly column: number | null
   /** As it would be written in code: `policies.api[0]`. */
   readonly path: string
-  /** All of it but the place, in a sentence. */
+  /** A sentence that says everything except the position. */
   readonly message: string
 }
 
+/** The stable codes of warnings about a policy file. */
 export type ConfigWarningCode =
   | 'WARN_HEADGATE_LIMIT_NEVER_BINDS'
   | 'WARN_HEADGATE_POLICY_NEVER_CHARGED'
   | 'WARN_HEADGATE_SUBJECT_NEVER_FOUND'
   | 'WARN_HEADGATE_WINDOW_IN_SECONDS'
 
-/** Notes that the part at a path is hardly meant. */
+/** Records a warning about the part at a path. */
 export type Warn = (path: Path, code: ConfigWarningCode, message: string) => void
 
-/** A policy file that cannot be used, with every mistake in it, or so many that nobody reads on. */
+/** Thrown for a policy file that cannot be used. Lists every mistake in it, up to a limit. */
 export class ConfigError extends HeadgateError {
   readonly issues: readonly ConfigIssue[]
-  /** How many more there were. */
+  /** How many more mistakes there were. */
   readonly unlisted: number
 
   constructor(source: string, issues: readonly ConfigIssue[], unlisted = 0) {
@@ -76,13 +80,16 @@ export class IssueList {
   readonly #issues: ConfigIssue[] = []
   #unlisted = 0
 
-  /** Finding a place takes a walk from the top; a file of nothing but mistakes must not take one for each. */
+  /**
+   * Records a mistake. Locating one takes a walk from the top, so a file full of mistakes must not need one for
+   * each.
+   */
   add(path: Path, complaint: Complaint, locate: () => { line: number; column: number } | null): void {
     if (this.#issues.length === MAX_LISTED) this.#unlisted++
     else this.#issues.push(toIssue(path, complaint, locate()))
   }
 
-  /** Throws a `ConfigError` if there is any problem. */
+  /** Throws a `ConfigError` if there are any issues. */
   throwIfAny(source: string): void {
     if (this.#issues.length === 0) return
     const inOrder = this.#issues.toSorted(
@@ -92,7 +99,7 @@ export class IssueList {
   }
 }
 
-/** The problem of a complaint about the value at a path. */
+/** Describes a complaint about the value at a path as an issue. */
 export function toIssue(
   path: Path,
   { expected, got, suggestion = null }: Complaint,
@@ -109,7 +116,7 @@ export function toIssue(
   }
 }
 
-/** `line:column path: message`, without what is not known. */
+/** Formats `line:column path: message`, leaving out what is unknown. */
 export function formatIssue({
   line,
   column,
@@ -122,7 +129,10 @@ export function formatIssue({
 
 const SUBJECT_TYPE = /^(ip|user|apikey|session|internal|tenant):/
 
-/** Never shows the id of a subject: it may be a secret. That of an API key may also stand where it does not belong. */
+/**
+ * Formats a path. Never shows the id of a subject, which may be a secret; an API key may even be where none
+ * belongs.
+ */
 export function formatPath(path: Path): string {
   return path.reduce<string>((text, part, index) => {
     if (typeof part === 'number') return `${text}[${part}]`

@@ -1,6 +1,6 @@
 /**
- * Settings that are sound one by one and cannot all be meant: what contradicts another, and what could never have an
- * effect. A file that says more than it does is worse than one that is refused.
+ * Finds settings that are valid one by one but cannot all be meant, because they contradict each other or could
+ * never take effect. A file that seems to do more than it does is worse than one that is refused.
  */
 
 import type { Mode } from '../policy/config.js'
@@ -33,7 +33,7 @@ interface Enforced {
   readonly onStoreFailure?: unknown
 }
 
-/** Where no mode is said beside it, a percentage says one: `enforce`. */
+/** A percentage without a mode implies `enforce`. */
 function checkEnforcement({ mode, enforce, onStoreFailure }: Enforced, place: Place): void {
   if (enforce !== undefined && mode !== undefined && mode !== 'enforce') {
     place.below('enforce').refuse({ expected: 'mode: enforce beside it, or no mode', got: `mode: ${mode}` })
@@ -55,7 +55,7 @@ function checkGlobal(file: ReadFile, place: Place): void {
 
 function checkRules(file: ReadFile, place: Place): void {
   const mostOf = mostByName(file)
-  // Rules of the route and of the caller are on two levels, which do not hide each other.
+  // Route rules and caller rules are on different levels, so they do not hide each other.
   const above = { route: new PathIndex<string>(false), caller: new PathIndex<string>(false) }
   const names = new Set<string>()
   for (const [index, rule] of (file.rules ?? []).entries()) {
@@ -89,7 +89,7 @@ function checkRule(rule: ReadRule, place: Place, mostOf: MostByName): void {
   }
 }
 
-/** The first key that matches is taken, so a wider one above leaves nothing. */
+/** The first matching key wins, so a wider one above hides it. */
 function checkCosts(file: ReadFile, place: Place): void {
   const above = new PathIndex<string>(false)
   for (const key of file.costs?.keys() ?? []) {
@@ -104,7 +104,7 @@ function checkCosts(file: ReadFile, place: Place): void {
   }
 }
 
-/** The most specific route is taken, whatever their order; so two for the same requests cannot both be meant. */
+/** The most specific route wins whatever the order, so two for the same requests cannot both be meant. */
 function checkRoutes(file: ReadFile, place: Place): void {
   const seen = new Set<string>()
   for (const [index, route] of (file.routes ?? []).entries()) {
@@ -123,7 +123,7 @@ function checkRoutes(file: ReadFile, place: Place): void {
   }
 }
 
-/** Levels that decide together are asked in one place: in this process, as compare has it, or in the store. */
+/** Levels that decide together are decided in one place: in this process (compare) or in the store. */
 function checkOneDecider(file: ReadFile, top: Place): void {
   const parts: readonly (readonly [Enforced, Place])[] = [
     [file.mode === undefined ? { mode: 'enforce' } : file, top],
@@ -146,13 +146,13 @@ function checkOneDecider(file: ReadFile, top: Place): void {
   }
 }
 
-/** The most that can ever be used at once, worked out once for all rules. */
+/** The most that can ever be used at once, computed once for all rules. */
 interface MostByName {
   readonly policies: ReadonlyMap<string, number>
   readonly tiers: ReadonlyMap<string, number>
-  /** Of what the file charges by default, where that is a policy; else 0. */
+  /** That of the file's default if it is a policy, else 0. */
   readonly byDefault: number
-  /** Of any tier and of the default. */
+  /** The highest of all tiers and the default. */
   readonly any: number
 }
 
@@ -167,7 +167,7 @@ function mostByName(file: ReadFile): MostByName {
   return { policies, tiers, byDefault, any: mostOf([...tiers.values(), byDefault]) }
 }
 
-/** The most of what a rule charges, and what that is. */
+/** Returns the most that a rule's requests can use, and the words for what bounds it. */
 function mostFor({ policy, tier, match }: ReadRule, found: MostByName): { most: number; words: string } {
   const unlimited = Number.POSITIVE_INFINITY
   if (policy !== undefined)
@@ -188,7 +188,7 @@ function leastOf(numbers: readonly number[]): number {
   return numbers.reduce((least, number) => Math.min(least, number), Number.POSITIVE_INFINITY)
 }
 
-/** The units that can be used at once; more is never admitted. A ban is meant to admit nothing. */
+/** Returns the units that can be used at once; more is never admitted. A ban is meant to admit nothing. */
 function capacityOf(policy: ReadPolicy | undefined): number {
   return leastOf(sound(policy?.limits).map(limit => limit.limit))
 }

@@ -18,7 +18,7 @@ import type { TrustedProxies } from '../subject/trusted-proxies.js'
 import { IssueList } from './config-error.js'
 import { readConfig } from './read-config.js'
 
-/** A limit as `slidingWindowLog()` and its like make it, or written as in the file. */
+/** A limit as `slidingWindowLog()` and the other functions return it, or written as in the file. */
 export type LimitInput =
   | Limit
   | ({ readonly algorithm: 'sliding-window-log' } & WindowOptions)
@@ -115,7 +115,7 @@ export interface RouteInput {
 type Tiers = 'default' | Readonly<Record<string, TierOptions>>
 type TierNameOf<T extends Tiers> = T extends 'default' ? keyof typeof defaultTiers : keyof T & string
 
-/** A policy file, in code. Names of policies and tiers that do not exist do not compile. */
+/** A policy file in code. Names of policies and tiers that do not exist fail to compile. */
 export interface ConfigOptions<
   Policies extends Readonly<Record<string, PolicyInput>>,
   T extends Tiers,
@@ -147,8 +147,8 @@ export interface ConfigOptions<
 }
 
 /**
- * A configuration in code: the same fields as the policy file, held to the same rules. Throws a `ConfigError` with
- * every mistake by its path.
+ * Validates a configuration in code: the same fields as the policy file, under the same rules. Throws a
+ * `ConfigError` that lists every mistake with its path.
  */
 export function defineConfig<
   const Policies extends Readonly<Record<string, PolicyInput>> = Record<never, PolicyInput>,

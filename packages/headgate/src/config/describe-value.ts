@@ -1,6 +1,6 @@
 import { quoted } from '../errors/shown-text.js'
 
-/** Names a value from a file or a request: short, on one line, never a long secret. */
+/** Describes a value from a file or a request for a message: short, on one line, and never a long secret. */
 export function describeValue(value: unknown): string {
   if (value === undefined || value === null) return 'nothing'
   if (typeof value === 'string') return quoted(value)

@@ -8,8 +8,9 @@ import type { SubjectSource } from '../subject/source.js'
 import type { JwtSourceConfig } from '../subject/source-config.js'
 
 /**
- * Makes what `identify` of a policy file stands for: without it, the API keys it names in `subjects`, then the client's
- * address. Reads the files it names. Where it verifies tokens, await its `ready()`: the package `jose` is loaded meanwhile.
+ * Creates the identification that a policy file describes. Without an `identify` section: the API keys listed in
+ * `subjects`, then the client's address. Reads the files it names. If it verifies tokens, await its `ready()`,
+ * because `jose` is loaded in the background.
  */
 export function identifyByConfig(config: Config, options: Pick<IdentifyOptions, 'tierOf'> = {}): Identify {
   return identifyBySources(config, jwtSource, options)

@@ -10,7 +10,7 @@ export async function loadConfig(file: string, options: ReadOptions = {}): Promi
   return parseConfig(await readConfigText(file), file, options)
 }
 
-/** The text of a policy file. */
+/** Reads the text of a policy file, refusing one that is too large or not UTF-8. */
 export async function readConfigText(file: string): Promise<string> {
   try {
     return decode(await readAtMost(file, MAX_BYTES + 1), file)
@@ -20,9 +20,9 @@ export async function readConfigText(file: string): Promise<string> {
   }
 }
 
-/** One byte more than allowed is enough to know; a file without end must not fill the memory. */
+/** Reads one byte more than allowed, to notice a file that is too large without filling the memory with it. */
 async function readAtMost(file: string, length: number): Promise<Uint8Array> {
-  // Asked for only here, so that a configuration in code also works where there are no files.
+  // Imported only here, so that a configuration in code also works where there are no files.
   const { open } = await import('node:fs/promises')
   const handle = await open(file, 'r')
   try {

@@ -1,6 +1,6 @@
 /**
- * Parts of a file that are sound and never take effect, as far as the file itself can tell. They are not refused: an app may
- * charge a policy by its name, or say itself who is asking.
+ * Finds valid parts of a file that never take effect, as far as the file itself can tell. They are not refused,
+ * because an app may charge a policy by name or identify callers itself.
  */
 import type { Limit } from '../engine/limit.js'
 import { formatDurationUs } from '../policy/durations.js'
@@ -11,17 +11,17 @@ import type { ReadFile } from './file/policy-file.js'
 import { sound } from './shape/lists.js'
 import { isMapLike, peekMap } from './shape/maps.js'
 
-/** A limit, or what a number of a tier stands for, and where it is written. */
+/** A limit, or the limits of one number of a tier, and its position in the file. */
 interface Part {
   readonly path: Path
   readonly limits: readonly Limit[]
 }
 
 const TIER_NUMBERS = ['minute', 'hour', 'day'] as const
-/** The types that are found where a file does not say who is asking. */
+/** The types that are found if a file has no `identify`. */
 const FOUND_BY_DEFAULT = ['apikey', 'ip']
 
-/** `value` is the file before it was read. */
+/** Warns about every part that never takes effect. `value` is the file before it was read. */
 export function findNeverEffective(file: ReadFile, value: unknown, warn: Warn): void {
   const written = peekMap(peekMap(value)?.get('policies'))
   for (const [name, policy] of file.policies ?? []) {
@@ -46,7 +46,7 @@ function tierParts(name: string, tier: TierOptions): Part[] {
   })
 }
 
-/** Of two that rule each other out, the one that is written first stands. */
+/** If two limits make each other redundant, the first one written is kept. */
 function warnOfIdleLimits(parts: readonly Part[], warn: Warn): void {
   for (const [index, part] of parts.entries()) {
     const stricter = parts.find(
@@ -69,7 +69,10 @@ function leavesNothing(stricter: Part, part: Part): boolean {
   )
 }
 
-/** Whether all that a limit admits, over a time that is not shorter, the other admits as well. A ban speaks for itself. */
+/**
+ * Whether the stricter limit denies everything the other would, over a window that is not shorter. Bans are left
+ * alone.
+ */
 function covers(stricter: Limit, limit: Limit): boolean {
   if (stricter.limit === 0 || limit.limit === 0 || stricter.counts !== limit.counts) return false
   if (stricter.algorithm === 'concurrency' || limit.algorithm === 'concurrency') return false

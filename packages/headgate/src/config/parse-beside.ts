@@ -5,12 +5,12 @@ import { ConfigError } from './config-error.js'
 import { parseConfig } from './parse-config.js'
 import type { ConfigPart, ParseRefusal, ParseReply, ParseRequest } from './parse-worker.js'
 
-/** Shorter texts are read before a thread would have started. */
+/** Shorter texts are parsed before a thread would have started. */
 const SHORT = 4_096
 
 /**
- * As `parseConfig`, without holding up the event loop: a text that takes long is read in a thread of its own. Where none
- * can be had, as in a bundle that left the thread's file out, it is read here.
+ * Parses like `parseConfig`, but without blocking the event loop: a long text is parsed in a thread. If no thread
+ * can be started, as in a bundle without the worker's file, it is parsed here.
  */
 export async function parseBeside(text: string, fileName: string): Promise<Config> {
   if (text.length <= SHORT) return parseConfig(text, fileName)
@@ -34,7 +34,7 @@ async function startWorker(): Promise<Worker | null> {
   }
 }
 
-/** The configuration, or null if the thread ended without an answer. */
+/** Returns the configuration, or null if the thread ended without an answer. */
 function askWorker(worker: Worker, text: string, fileName: string): Promise<Config | null> {
   const ask = (request: ParseRequest) => worker.postMessage(request)
   const parts: ConfigPart[] = []
@@ -64,7 +64,7 @@ function joined(parts: readonly ConfigPart[]): Config | null {
   return base === undefined ? null : { ...base, policies: Object.fromEntries(policies), rules, costs }
 }
 
-/** Errors lose their class on the way. */
+/** Errors lose their class between threads. */
 function errorOf({ code, message, issues, unlisted }: ParseRefusal, fileName: string): HeadgateError {
   if (issues !== null) return new ConfigError(fileName, issues, unlisted)
   return new HeadgateError(code as ErrorCode, message)

@@ -9,13 +9,13 @@ import { readJson } from './text/read-json.js'
 export const MAX_BYTES = 1024 * 1024
 
 export interface ReadOptions {
-  /** Told of every part that is sound and hardly meant. */
+  /** Called for every part that is valid but probably a mistake. */
   readonly onWarning?: (warning: ConfigWarning) => void
 }
 
 /**
- * Reads the text of a policy file, JSON if `fileName` ends so, else YAML. Throws a `ConfigError` with every mistake
- * in it, each with its line and column. YAML needs the package `yaml`.
+ * Parses the text of a policy file: JSON if `fileName` ends in `.json`, else YAML. Throws a `ConfigError` that
+ * lists every mistake with line and column. YAML needs the package `yaml`.
  */
 export async function parseConfig(
   text: string,
@@ -39,7 +39,7 @@ export async function parseConfig(
   return config
 }
 
-/** A policy file that could not be read at all. */
+/** The error for a policy file that could not be read at all. */
 export function unreadable(fileName: string, message: string): HeadgateError {
   return new HeadgateError('ERR_HEADGATE_UNREADABLE_CONFIG', `${fileName}: ${message}`)
 }
@@ -50,7 +50,7 @@ async function readText(text: string, fileName: string): Promise<LocatedText> {
   return readYaml(text)
 }
 
-/** Not before a YAML text is to be read: those who configure in code need not install the parser. */
+/** Imported only when a YAML text is read, so that those who configure in code need not install the parser. */
 async function loadYaml(fileName: string): Promise<typeof import('./text/read-yaml.js')> {
   try {
     return await import('./text/read-yaml.js')

@@ -1,6 +1,6 @@
 /**
- * Reads policy files in a thread of its own, so that a large one does not hold requests up: parsing takes a second for a
- * megabyte of YAML. What was read goes back in pieces, each asked for, because receiving it takes time as well.
+ * Parses policy files in a thread, so that a large one does not hold requests up: a megabyte of YAML takes a
+ * second. The result is sent back in pieces on request, because receiving it takes time as well.
  */
 import { parentPort } from 'node:worker_threads'
 import { isHeadgateError } from '../errors/headgate-error.js'
@@ -8,7 +8,7 @@ import type { Config, CostConfig, PolicyConfig, RuleConfig } from '../policy/con
 import { ConfigError, type ConfigIssue } from './config-error.js'
 import { parseConfig } from './parse-config.js'
 
-/** The request to the thread. */
+/** A request to the thread. */
 export type ParseRequest = { readonly text: string; readonly fileName: string } | 'more'
 
 /** Its answer: a piece of the configuration, or why there is none. */
@@ -16,7 +16,7 @@ export type ParseReply =
   | { readonly part: ConfigPart; readonly isLast: boolean }
   | { readonly refused: ParseRefusal }
 
-/** Everything but what may be long in the first piece, then that. */
+/** A piece of a configuration: first everything but the long lists, then those in slices. */
 export interface ConfigPart {
   readonly base?: Config
   readonly policies?: readonly (readonly [string, PolicyConfig])[]
@@ -27,12 +27,12 @@ export interface ConfigPart {
 export interface ParseRefusal {
   readonly code: string
   readonly message: string
-  /** Of a file that was read and cannot be used. */
+  /** Set if the file could be read but not used. */
   readonly issues: readonly ConfigIssue[] | null
   readonly unlisted: number
 }
 
-/** So many take about a millisecond to receive. */
+/** About as many as can be received in a millisecond. */
 const AT_ONCE = 250
 
 let parts: Iterator<ConfigPart, undefined> = [].values()

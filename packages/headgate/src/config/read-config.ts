@@ -12,8 +12,8 @@ import { findUnreachableSubjects } from './unreachable-subjects.js'
 import { findWindowsInMilliseconds } from './windows-in-milliseconds.js'
 
 /**
- * Reads the values of a policy file, and reports every mistake in them; the result means nothing if there was one,
- * and neither do the warnings.
+ * Reads the values of a policy file and reports every mistake in them. If there was one, neither the result nor the
+ * warnings mean anything.
  */
 export function readConfig(value: unknown, report: Report, warn: Warn | null = null): Config {
   const top = new Place([], namesIn(value), report)
@@ -36,7 +36,7 @@ export function readConfig(value: unknown, report: Report, warn: Warn | null = n
   return toConfig(file)
 }
 
-/** The names are known before anything is read, so that every part may use them. */
+/** Collects the names before anything is read, so that every part may refer to them. */
 function namesIn(value: unknown): Names {
   const fields = peekMap(value)
   const given = fields?.get('tiers')

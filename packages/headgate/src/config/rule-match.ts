@@ -5,7 +5,7 @@ import { type ReadList, sound } from './shape/lists.js'
 
 type Match = NonNullable<ReadRule['match']>
 
-/** A rule's name, or what it matches in one line. */
+/** Returns a rule's name, or else its conditions in one line. */
 export function ruleName({ name, match = {} }: Pick<ReadRule, 'name' | 'match'>): string {
   if (name !== undefined) return name
   const methods = match.method === undefined ? [] : [sound(match.method).join('|')]
@@ -16,7 +16,7 @@ export function ruleName({ name, match = {} }: Pick<ReadRule, 'name' | 'match'>)
   return [...methods, ...path, ...others].join(' ')
 }
 
-/** A match ready to be compared with others on its level. */
+/** Compiles a rule's conditions for comparison with others on the same level. */
 export function compileMatch({ method, path, subject, tier, scope }: Match): {
   readonly level: 'route' | 'caller'
   readonly pattern: PathPattern | null

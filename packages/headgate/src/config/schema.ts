@@ -2,7 +2,10 @@ import { limit } from './file/limit.js'
 import { policyFile } from './file/policy-file.js'
 import type { JsonSchema } from './shape/shape.js'
 
-/** The JSON Schema of a policy file, for editors. It knows every field and number, but not which names are defined. */
+/**
+ * Returns the JSON Schema of a policy file, for editors. It knows every field and number, but not which names are
+ * defined.
+ */
 export function configSchema(): JsonSchema {
   return {
     $schema: 'http://json-schema.org/draft-07/schema#',
@@ -12,7 +15,7 @@ export function configSchema(): JsonSchema {
   }
 }
 
-/** Limits stand in many places; each would say all there is to say about them. */
+/** Limits appear in many places, so they are defined once and referenced. */
 function withReferences(schema: unknown): unknown {
   if (schema === limit.schema) return { $ref: '#/definitions/limit' }
   if (Array.isArray(schema)) return schema.map(withReferences)

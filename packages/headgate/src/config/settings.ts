@@ -1,6 +1,6 @@
 /**
- * Settings from the environment, mapped onto the configuration that a policy file gives. They are fewer and simpler:
- * one limit for every caller, and where Redis is.
+ * Settings from the environment, which add to or replace a policy file. They are fewer and simpler: one limit for
+ * every caller, and where Redis is.
  */
 import type { Limit } from '../engine/limit.js'
 import type { Config, PolicyConfig } from '../policy/config.js'
@@ -13,15 +13,15 @@ import { objectionTo } from './shape/objection.js'
 export interface Settings {
   /** Whether limits are shared through Redis. */
   readonly distributed: boolean
-  /** Where Redis is; a password may be in it. */
+  /** The URL of Redis; may contain a password. */
   readonly redisUrl: string | null
-  /** The policy file. */
+  /** The path of the policy file. */
   readonly rulesPath: string | null
-  /** The limit of every caller about whom nothing else is said. */
+  /** The limit of every caller that nothing else covers. */
   readonly policy: PolicyConfig | null
 }
 
-/** Variables by name, as `process.env` has them. */
+/** Variables by name, as in `process.env`. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
 const SOURCE = 'environment'
@@ -38,8 +38,8 @@ const SWITCH = new Map([
 const REDIS_URL = /^rediss?(-cluster|-sentinel)?:\/\/./
 
 /**
- * Reads the settings of the environment. Throws a `ConfigError` with every bad one by its name. A variable that is
- * empty counts as not set.
+ * Reads the settings of the environment. An empty variable counts as unset. Throws a `ConfigError` that lists every
+ * bad variable by name.
  */
 export function loadSettings(environment: Environment): Settings {
   const issues = new IssueList()
@@ -55,9 +55,8 @@ export function loadSettings(environment: Environment): Settings {
 }
 
 /**
- * The configuration that the environment and a policy file come to: a limit in the environment takes the place of the
- * file's default. Without a file and without a limit, callers who share Redis have 60 requests, refilled at one a
- * second.
+ * Combines the environment with a policy file: a limit in the environment replaces the file's default. With Redis
+ * but neither a file nor a limit, callers get 60 requests, refilled at one per second.
  */
 export function configWithSettings(settings: Settings, file: Config | null): Config {
   const policy = settings.policy ?? (file === null && settings.distributed ? defaultPolicy() : null)
@@ -141,7 +140,7 @@ function readWindow(given: Given, refuse: Refuse): readonly Limit[] | null {
   return withBurst({ limit, window, burst })
 }
 
-/** Both numbers are kept, as with a tier: what may come at once, and what is sustained. */
+/** Keeps both numbers, as a tier does: the burst, and the sustained rate. */
 function withBurst({ limit, window, burst }: Record<'limit' | 'window' | 'burst', number>): readonly Limit[] {
   const counter = slidingWindowCounter({ limit: Math.max(limit, burst), window })
   // A ban has nothing to refill.
@@ -154,7 +153,7 @@ function withBurst({ limit, window, burst }: Record<'limit' | 'window' | 'burst'
   ]
 }
 
-/** A text that is no number stays what it is, and the library says what it thinks of it. */
+/** A text that is not a number is returned as it is, and the library refuses it. */
 function readNumber(text: string | undefined, leftOut?: number | null): unknown {
   if (text === undefined) return leftOut
   return /^\d+(\.\d+)?$/.test(text) ? Number(text) : text

@@ -20,10 +20,10 @@ import type { ReadRoute } from './file/upstream.js'
 import { ruleName } from './rule-match.js'
 import { type ReadList, sound } from './shape/lists.js'
 
-/** The tier of callers about whom nothing is said, if the file does not name another. */
+/** The default tier, if the file does not name another. */
 export const ANONYMOUS = 'anonymous'
 
-/** The configuration a sound file stands for: what it leaves out is filled in. */
+/** Converts a valid file to a configuration, filling in defaults. */
 export function toConfig(file: ReadFile): Config {
   return {
     ...(file.prefix !== undefined && { prefix: file.prefix }),
@@ -120,7 +120,7 @@ function toEnforcement({ mode, enforce }: Pick<ReadRule, 'mode' | 'enforce'>): E
   return { ...(mode !== undefined && { mode }), ...(enforce !== undefined && { enforcePercent: enforce }) }
 }
 
-/** A field alone, or nothing: what was left out has no key. */
+/** Returns an object with just this field, or without it if it is undefined. */
 function pick<T extends object, const Key extends keyof T>(
   value: T,
   key: Key,

@@ -1,4 +1,4 @@
-/** Reports callers and rules that name a type which no source of `identify` ever finds: they would never match. */
+/** Reports callers and rules with a type that no source of `identify` finds: they would never match. */
 import { typesOf } from '../subject/source-config.js'
 import { foldType } from '../subject/subject-type.js'
 import type { ReadFile } from './file/policy-file.js'
@@ -6,7 +6,7 @@ import { sound } from './shape/lists.js'
 import type { Place } from './shape/shape.js'
 
 export function findUnreachableSubjects(file: ReadFile, top: Place): void {
-  // A source that was wrong may have been meant to find anybody.
+  // An invalid source may have been meant to find any type.
   if (file.identify === undefined || file.identify.includes(undefined)) return
   const types = new Set(sound(file.identify).flatMap(typesOf).map(foldType))
   const expected = `a type that identify finds (${[...types].join(', ')})`

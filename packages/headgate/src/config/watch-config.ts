@@ -8,16 +8,13 @@ import { parseBeside } from './parse-beside.js'
 import { parseConfig } from './parse-config.js'
 
 export interface WatchOptions {
-  /**
-   * Told each new configuration; a promise it returns is waited for. What it throws or rejects with counts as a mistake
-   * in the file.
-   */
+  /** Called with each new configuration. If it throws or rejects, the file is treated as invalid. */
   onConfig(config: Config): unknown
-  /** Told why a changed file cannot be used; the last good configuration stays. Default: the logger. */
+  /** Called if a changed file cannot be used, in which case the last good configuration stays. Default: logs it. */
   onError?(error: unknown): void
   /** Where lines are written. Default: the console. */
   readonly logger?: Logger
-  /** How often the file is looked at in case the system does not say that it changed. Default 2000. */
+  /** How often the file is checked, in case the system does not report a change. Default 2000. */
   readonly pollMs?: number
   readonly timers?: Timers
 }
@@ -26,20 +23,20 @@ export interface WatchOptions {
 export interface WatchedConfig {
   /** The last good configuration. */
   readonly config: Config
-  /** Whether the file has changed since into one that cannot be used. */
+  /** Whether the file has since changed to one that cannot be used. */
   readonly isStale: boolean
-  /** Reads the file now, changed or not, and resolves when its outcome has been told. */
+  /** Reads the file now, changed or not. Resolves when the outcome has been reported. */
   reload(): Promise<void>
   close(): void
 }
 
 const POLL_MS = 2_000
-/** Writing a file is several changes; the first is waited on for the others. */
+/** Writing a file causes several events; after the first we wait for the others. */
 const SETTLE_MS = 100
 
 /**
- * Loads a policy file and watches it. Rejects if it cannot be used at first; after that, a broken file is told to
- * `onError` once and the last good configuration holds. Does not keep the process alive.
+ * Loads a policy file and watches it. Rejects if it cannot be used at first. Later, a broken file is reported to
+ * `onError` once and the last good configuration stays. Does not keep the process alive.
  */
 export async function watchConfig(file: string, options: WatchOptions): Promise<WatchedConfig> {
   const { watch } = await import('node:fs')
@@ -47,11 +44,11 @@ export async function watchConfig(file: string, options: WatchOptions): Promise<
   const { dirname } = await import('node:path')
   const logger = parseLogger(options.logger)
   const { onConfig, onError = logError, pollMs = POLL_MS, timers = systemTimers } = options
-  // Taken before the file is read: whoever replaces it meanwhile is noticed at the next look.
+  // Taken before the file is read, so that a replacement in between is noticed at the next check.
   let seen = await signature()
   let text = await readConfigText(file)
   let config = await parseConfig(text, file)
-  /** The last complaint about the file, so that it is not repeated at every look. */
+  /** The last complaint about the file, so that it is not repeated at every check. */
   let objection: string | null = null
   let closed = false
   let underWay: Promise<void> = Promise.resolve()
@@ -62,7 +59,7 @@ export async function watchConfig(file: string, options: WatchOptions): Promise<
     logger.error({ err: error }, `the last good policy file stays in force, because ${why}`)
   }
 
-  /** Changes with the file's content, also when an editor or an orchestrator puts another file in its place. */
+  /** Changes with the file's content, even if an editor or orchestrator replaces the file. */
   async function signature(): Promise<string> {
     try {
       const { ino, mtimeMs, size } = await stat(file)
@@ -77,7 +74,7 @@ export async function watchConfig(file: string, options: WatchOptions): Promise<
     if (closed || (!force && now === seen)) return
     try {
       const latest = await readConfigText(file)
-      // Not before: a file that could not be read, for want of descriptors or rights, is tried again until it can be.
+      // Only now: a file that could not be read, for lack of descriptors or permissions, must be tried again.
       seen = now
       if (!force && latest === text && objection === null) return
       const changed = await parseBeside(latest, file)
@@ -94,7 +91,7 @@ export async function watchConfig(file: string, options: WatchOptions): Promise<
     }
   }
 
-  /** Whoever cannot be told must not keep the file from being watched. */
+  /** A failing handler must not stop the watching. */
   function tell(error: unknown): void {
     try {
       letFail(onError(error))
@@ -103,7 +100,7 @@ export async function watchConfig(file: string, options: WatchOptions): Promise<
     }
   }
 
-  /** One after the other, so that an older file cannot overtake a newer one. */
+  /** One at a time, so that an older file cannot overtake a newer one. */
   function enqueue(force: boolean): Promise<void> {
     underWay = underWay.then(() => look(force))
     return underWay
@@ -125,7 +122,7 @@ export async function watchConfig(file: string, options: WatchOptions): Promise<
   }
 
   /**
-   * We watch the folder: when another file is renamed to this name, a watch on the file would stay with the old one.
+   * Watches the folder, because a watch on the file would stay with the old one when another is renamed over it.
    */
   function watchFolder(): FSWatcher | null {
     try {
@@ -133,7 +130,7 @@ export async function watchConfig(file: string, options: WatchOptions): Promise<
       watcher.on('error', () => watcher.close())
       return watcher
     } catch {
-      // The system has no watch left to give; looking from time to time is the net for that.
+      // The system has no watch left to give; polling covers for that.
       return null
     }
   }

@@ -21,11 +21,11 @@ describe('graphqlCost', () => {
     ['fragments', 'query { ...F x } fragment F on Query { a ...G } fragment G on Query { b c }', 4],
     ['a fragment spread twice', '{ ...F ...F } fragment F on Query { a b }', 4],
     ['a directive that skips', '{ a @skip(if: true) b }', 2],
-    ['the dearest of several operations', 'query A { a } query B { b c }', 2],
+    ['the most expensive of several operations', 'query A { a } query B { b c }', 2],
     ['nothing to execute', 'fragment F on Query { a b c }', 1],
     ['commas and a byte order mark', '\ufeff{ a, b,, c }', 3],
     ['a description', '"""what it does""" query A { a b }', 2],
-  ])('graphqlCost counts what an operation begins with: %s', (_, document, cost) => {
+  ])('graphqlCost counts the root fields of an operation: %s', (_, document, cost) => {
     expect(graphqlCost({ query: document })).toBe(cost)
     expect(graphqlCost(document)).toBe(cost)
   })
@@ -44,14 +44,14 @@ describe('graphqlCost', () => {
     ).toBe(7)
   })
 
-  it('graphqlCost adds up a batch, and takes what has no document as stored', () => {
+  it('graphqlCost adds up a batch, and takes a request without a document as a stored one', () => {
     expect(graphqlCost(Array.from({ length: 1_000 }, () => ({ query: '{ a }' })))).toBe(1_000)
     expect(graphqlCost([{ query: '{ a b }' }, { documentId: 'x' }, null, 7])).toBe(5)
     expect(graphqlCost([{ documentId: 'x' }, { query: '{ a }' }], { stored: 10 })).toBe(11)
     for (const nothing of [undefined, null, 7, [], {}, { query: 7 }, '']) expect(graphqlCost(nothing)).toBe(1)
   })
 
-  it('graphqlCost costs as many as it has names where it cannot be read: no less than any server finds in it', () => {
+  it('graphqlCost counts the names of a document it cannot parse, which is never less than what a server finds in it', () => {
     for (const document of [
       '{ a b c',
       '{ a b c )',
@@ -64,7 +64,7 @@ describe('graphqlCost', () => {
     }
   })
 
-  it('graphqlCost has no end for fragments that spread themselves, or each other twice for long', () => {
+  it('graphqlCost is the maximum for fragments that spread themselves, or that double too often', () => {
     expect(graphqlCost('{ ...A } fragment A on Q { a ...B } fragment B on Q { b ...A }')).toBe(MOST)
     const doubling = Array.from(
       { length: 60 },
@@ -78,7 +78,7 @@ describe('graphqlCost', () => {
     expect(graphqlCost(`{ ...F0 } ${chain.join(' ')} fragment F20000 on Q { a }`)).toBe(20_001)
   })
 
-  it('graphqlCost knows no bound for spreads in what it cannot read, nor the cheaper of two documents', () => {
+  it('graphqlCost is the maximum for spreads in a document it cannot parse, and takes the more expensive of two documents', () => {
     const doubling = 'query { ...A } fragment A on Q { b ...A($x: 1) }'
     expect(graphqlCost(doubling)).toBe(2 ** 32 - 1)
     expect(graphqlCost({ query: '{ a }', documentId: 'x' }, { stored: 10 })).toBe(10)

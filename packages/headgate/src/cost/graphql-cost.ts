@@ -1,28 +1,28 @@
 /**
- * Units that a GraphQL request takes: one for every field its operation begins with. A request of a thousand aliases is a
- * thousand calls to whoever resolves them, and so is a batch of a thousand requests in one array.
+ * The cost of a GraphQL request: one unit for every root field of its operation. A request with a thousand aliases
+ * makes a thousand resolver calls, and so does a batch of a thousand requests in one array.
  */
 import { type CountedFields, type Definition, readDefinitions } from './graphql-definitions.js'
 import { GraphqlTokens } from './graphql-tokens.js'
 
 export interface GraphqlCostOptions {
-  /** The fields that count: those an operation begins with (`root`, the default), or every one (`all`). */
+  /** The fields that count: those at the root of an operation (`root`, the default), or every one (`all`). */
   readonly fields?: CountedFields
   /** Units of a request that names a stored document instead of sending one. Default 1. */
   readonly stored?: number
 }
 
-/** How requests name a document that the server has. */
+/** The fields in which requests name a stored document. */
 const STORED_NAMES = ['id', 'documentId', 'doc_id', 'extensions']
 
-/** The highest cost there is: a request of more is refused by every limit. */
+/** The highest cost there is; every limit refuses it. */
 const MAX_COST = 2 ** 32 - 1
 
 /**
- * Units that a GraphQL request takes, from its parsed body (a request, or an array of them) or the text of its document; at
- * least 1. Fragments count as often as they are spread, and no directive makes a field free. Of several operations the one
- * that `operationName` names counts, or the dearest. A document that cannot be read costs as many as it has names, and more than
- * any limit has where it spreads fragments. Takes time in proportion to the length of the text, whatever it says, and never throws.
+ * Returns the cost of a GraphQL request, at least 1, from its parsed body (a request or an array of them) or the text of
+ * its document. Fragments count as often as they are spread, and no directive makes a field free. Of several operations
+ * the one named by `operationName` counts, or else the most expensive. A document that cannot be parsed costs as much as
+ * it has names, and the maximum if it spreads fragments. Takes time linear in the length of the text, and never throws.
  *
  * @example
  * app.post('/graphql', express.json(), rateLimit({ limiter, policy: 'graphql', cost: req => graphqlCost(req.body) }))
@@ -40,7 +40,7 @@ function costOfRequest(request: unknown, { fields = 'root', stored = 1 }: Graphq
   const { query, operationName } = given
   if (typeof query !== 'string') return stored
   const cost = costOfDocument(query, typeof operationName === 'string' ? operationName : null, fields)
-  // Which of the two a server runs is not known here.
+  // We cannot know which of the two a server runs.
   return STORED_NAMES.some(name => given[name] !== undefined) ? Math.max(cost, stored) : cost
 }
 
@@ -54,16 +54,16 @@ function costOfDocument(document: string, operationName: string | null, fields: 
   return asked.reduce((dearest, operation) => Math.max(dearest, totals.get(operation) ?? 1), 1)
 }
 
-/** Fields of every definition with those of the fragments it spreads. One that spreads itself has no end. */
+/** Counts the fields of every definition, including those of the fragments it spreads. A cycle gets the maximum. */
 function totalsOf(definitions: readonly Definition[]): ReadonlyMap<Definition, number> {
   const fragments = new Map<string, Definition>()
   for (const one of definitions) if (one.kind === 'fragment') fragments.set(one.name, one)
   const totals = new Map<Definition, number>()
   const begun = new Set<Definition>()
-  // Depth first with a list in place of recursion: how deep fragments lead is a stranger's choice.
+  // Depth first with an explicit stack, because an attacker chooses how deeply fragments nest.
   const pending = [...definitions]
   for (let definition = pending.at(-1); definition !== undefined; definition = pending.at(-1)) {
-    // A fragment may be pending as often as others spread it: its own spreads are looked at twice, however often that is.
+    // A fragment may be pending as often as others spread it, but its own spreads are walked only twice.
     if (totals.has(definition)) {
       pending.pop()
       continue
@@ -84,7 +84,7 @@ function totalsOf(definitions: readonly Definition[]): ReadonlyMap<Definition, n
   return totals
 }
 
-/** As many as there are names: no server finds more fields, unless fragments are spread, of which there is no telling. */
+/** Counts the names: no server finds more fields than that, unless fragments are spread. */
 function costUnread(document: string): number {
   const tokens = new GraphqlTokens(document)
   let names = 0

@@ -1,24 +1,24 @@
-/** Reads what the operations and fragments of a GraphQL document ask for, without the types that would say what it means. */
+/** Parses the operations and fragments of a GraphQL document without knowing its schema. */
 import { GraphqlTokens, type Token } from './graphql-tokens.js'
 
 /** An operation or a fragment. */
 export interface Definition {
   readonly kind: 'operation' | 'fragment'
-  /** Empty for an operation without one. */
+  /** Empty for an unnamed operation. */
   readonly name: string
-  /** Fields it selects that count. */
+  /** The number of selected fields that count. */
   fields: number
-  /** Names of the fragments whose fields are its own, as often as they stand there. */
+  /** Names of the fragments it spreads, as often as they occur. */
   readonly spreads: string[]
 }
 
-/** The fields that count: those an operation begins with, or all below them, too. */
+/** The fields that count: those at the root of an operation, or all below them too. */
 export type CountedFields = 'root' | 'all'
 
 const OPERATIONS = ['query', 'mutation', 'subscription']
 const CLOSING = { '(': ')', '[': ']', '{': '}' } as const
 
-/** The definitions of a document; null for one that is none. Linear in its length, whatever it is. */
+/** Parses the definitions of a document; null if it is malformed. Takes time linear in its length. */
 export function readDefinitions(document: string, counted: CountedFields): readonly Definition[] | null {
   const tokens = new GraphqlTokens(document)
   const definitions: Definition[] = []
@@ -31,7 +31,7 @@ export function readDefinitions(document: string, counted: CountedFields): reado
 }
 
 function readDefinition(tokens: GraphqlTokens, counted: CountedFields): Definition | null {
-  // A description may stand before it.
+  // A description may precede it.
   skip(tokens, 'string')
   const head = readHead(tokens)
   if (head === null || !skipDirectives(tokens) || !skip(tokens, '{')) return null
@@ -52,9 +52,9 @@ function readHead(tokens: GraphqlTokens): Pick<Definition, 'kind' | 'name'> | nu
   return skipArguments(tokens) ? { kind: 'operation', name } : null
 }
 
-/** Reads to the end of the selection set that has begun. No recursion: how deep it goes is a stranger's choice. */
+/** Reads to the end of the current selection set. Not recursive, because an attacker chooses how deep it goes. */
 function readSelections(tokens: GraphqlTokens, definition: Definition, counted: CountedFields): boolean {
-  /** Of every set that is open, whether its fields count. */
+  /** For every open set, whether its fields count. */
   const open = [true]
   while (open.length > 0) {
     const counts = open.at(-1) as boolean
@@ -86,7 +86,7 @@ function skipDirectives(tokens: GraphqlTokens): boolean {
   return true
 }
 
-/** Skips what stands in brackets, if they begin here. */
+/** Skips arguments in brackets, if they start here. */
 function skipArguments(tokens: GraphqlTokens): boolean {
   if (!skip(tokens, '(')) return true
   const closing: Token[] = [')']

@@ -1,7 +1,9 @@
-/** The words and signs of a GraphQL document, in one pass and without regular expressions: its text is a stranger's. */
+/**
+ * Splits a GraphQL document into tokens in one pass, without regular expressions, because the text is untrusted.
+ */
 
 export type Token = 'name' | 'string' | 'end' | Sign
-/** One character that means something by itself, or the three of a spread. */
+/** A character with a meaning of its own, or the three of a spread. */
 export type Sign = '{' | '}' | '(' | ')' | '[' | ']' | ':' | '@' | '...' | 'other'
 
 const QUOTE = '"'
@@ -11,19 +13,19 @@ const SIGNS = '{}()[]:@'
 
 /** Reads forwards only: every character is looked at a bounded number of times. */
 export class GraphqlTokens {
-  /** The token that is read next. */
+  /** The current token. */
   token: Token = 'end'
-  /** Its text, of a name. */
+  /** The text of a name. */
   text = ''
   #at = 0
-  /** Before this place a string has been found to have no end. */
+  /** No string that starts before this offset has an end. */
   #endless = 0
 
   constructor(readonly document: string) {
     this.advance()
   }
 
-  /** Goes on to the next token. */
+  /** Moves on to the next token. */
   advance(): void {
     this.#skipIgnored()
     const { document } = this
@@ -42,7 +44,7 @@ export class GraphqlTokens {
     this.#at += length
   }
 
-  /** Space, line ends, commas, the byte order mark and comments stand for nothing. */
+  /** Skips space, line ends, commas, the byte order mark and comments. */
   #skipIgnored(): void {
     const { document } = this
     for (; this.#at < document.length; this.#at++) {
@@ -60,8 +62,9 @@ export class GraphqlTokens {
   }
 
   /**
-   * One without an end is a sign that means nothing here: what stands behind it is still read. As far as was looked for its
-   * end, no other string is looked for, or a text of quotes would be read once for each of them.
+   * Reads a string. One without an end becomes a meaningless token, and reading continues after the quote. Up to
+   * where its end was searched for, no other string is searched, or else a text full of quotes would be scanned
+   * once for each of them.
    */
   #readString(start: number): void {
     const { document } = this

@@ -1,6 +1,5 @@
 /**
- * Units that a JSON-RPC request takes, from its parsed body: one for every call in it, notifications and what is none
- * included; at least 1.
+ * Returns the cost of a JSON-RPC request from its parsed body: one unit for every entry of a batch, at least 1.
  *
  * @example
  * app.post('/rpc', express.json(), rateLimit({ limiter, policy: 'rpc', cost: req => jsonRpcCost(req.body) }))

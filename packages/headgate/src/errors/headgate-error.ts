@@ -1,10 +1,10 @@
 import { quoted } from './shown-text.js'
 
 const BRAND = Symbol.for('headgate.error')
-/** The page is published with the package. */
+/** Published with the package. */
 const HELP_PAGE = 'https://unpkg.com/headgate/docs/errors.md'
 
-/** Every code an error of this library can carry; match on these, never on messages. */
+/** The codes an error of this library can carry. Match on these, never on messages. */
 export type ErrorCode =
   | 'ERR_HEADGATE_INVALID_LIMIT'
   | 'ERR_HEADGATE_INVALID_POLICY'
@@ -33,9 +33,9 @@ export type ErrorCode =
  */
 export class HeadgateError extends Error {
   readonly code: ErrorCode
-  /** The address at which the code is explained, with what to do about it. */
+  /** The address of the page that explains the code and what to do about it. */
   readonly help: string
-  /** The option or field that is not as expected, where the error is about one. */
+  /** The option or field the error is about, if any. */
   readonly field: string | null
 
   constructor(code: ErrorCode, message: string, options?: ErrorOptions & { readonly field?: string }) {
@@ -48,17 +48,17 @@ export class HeadgateError extends Error {
   }
 }
 
-/** The error of a value that is not accepted: names the field, what was expected and what came. */
+/** Creates the error for an unacceptable value: names the field, what was expected and what came. */
 export function unexpected(code: ErrorCode, field: string, expected: string, got: unknown): HeadgateError {
   return new HeadgateError(code, `${field}: expected ${expected}; got ${show(got)}`, { field })
 }
 
-/** Recognises errors of any copy of this library, where `instanceof` would only know its own. */
+/** Recognises errors of any copy of this library, where `instanceof` only recognises its own. */
 export function isHeadgateError(value: unknown): value is HeadgateError {
   return value instanceof Error && (value as { [BRAND]?: unknown })[BRAND] === true
 }
 
-/** How a rejected value is shown in a message: short, on one line, and never a long secret. */
+/** Shows a rejected value in a message: short, on one line, and never a long secret. */
 export function show(value: unknown): string {
   if (typeof value === 'string') return quoted(value)
   if (typeof value === 'number' || typeof value === 'boolean' || value == null) return String(value)

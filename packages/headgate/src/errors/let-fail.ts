@@ -1,6 +1,6 @@
 /**
- * Keeps a promise that fails from ending the process, where its failure is nobody's to hear: somebody else has failed
- * before it, or a listener has failed at listening. Anything else is left alone.
+ * Keeps a rejected promise from ending the process if nobody needs to hear of it: something else failed before it,
+ * or it came from a listener. Ignores values that are not promises.
  */
 export function letFail(begun: unknown): void {
   if (begun instanceof Object && 'then' in begun && typeof begun.then === 'function') {

@@ -1,8 +1,11 @@
 const MAX_LENGTH = 40
-/** A hint is not worth more. */
+/** More comparisons than this are not worth a hint. */
 const MAX_COMPARED = 500
 
-/** The known name that takes fewest changed letters, if those are few against its length; else null. Never the name itself. */
+/**
+ * Returns the known name with the fewest changed letters, if they are few for its length, else null. Never returns
+ * the name itself.
+ */
 export function nearestName(name: unknown, known: Iterable<string>): string | null {
   if (typeof name !== 'string' || name.length > MAX_LENGTH) return null
   let nearest: string | null = null
@@ -11,7 +14,7 @@ export function nearestName(name: unknown, known: Iterable<string>): string | nu
   for (const candidate of known) {
     if (candidate === name) return null
     const tolerated = Math.ceil(candidate.length / 3)
-    // A letter more or less is a change by itself.
+    // A difference in length is at least that many changes.
     if (candidate.length > MAX_LENGTH || Math.abs(candidate.length - name.length) > tolerated) continue
     if (++compared > MAX_COMPARED) break
     const changes = changesBetween(name.toLowerCase(), candidate.toLowerCase())
@@ -23,7 +26,10 @@ export function nearestName(name: unknown, known: Iterable<string>): string | nu
   return nearest
 }
 
-/** Letters put in, left out, replaced or swapped with their neighbour. Three rows of the table at a time. */
+/**
+ * Counts the letters inserted, left out, replaced or swapped with their neighbour. Keeps three rows of the table at
+ * a time.
+ */
 function changesBetween(from: string, to: string): number {
   let before: number[] = []
   let row = Array.from({ length: to.length + 1 }, (_, column) => column)

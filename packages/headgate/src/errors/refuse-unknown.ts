@@ -1,7 +1,7 @@
 import { HeadgateError } from './headgate-error.js'
 import { nearestName } from './nearest-name.js'
 
-/** Throws for the first option that is not among the known: one that is misspelt would be left out in silence. */
+/** Throws for the first unknown option, because a misspelt one would otherwise be ignored silently. */
 export function refuseUnknown(options: object, known: readonly string[]): void {
   for (const name of Object.keys(options)) {
     if (known.includes(name) || (options as Record<string, unknown>)[name] === undefined) continue
@@ -9,7 +9,7 @@ export function refuseUnknown(options: object, known: readonly string[]): void {
     const hint = nearest === null ? '' : `; did you mean ${nearest}?`
     throw new HeadgateError(
       'ERR_HEADGATE_INVALID_OPTION',
-      `${name}: expected an option that there is (${known.join(', ')})${hint}`,
+      `${name}: expected one of ${known.join(', ')}${hint}`,
     )
   }
 }

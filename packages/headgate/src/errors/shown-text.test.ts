@@ -13,7 +13,7 @@ describe('printable', () => {
     ['Zoë 🌊 東京', 'Zoë 🌊 東京'],
   ])('text is made printable: %j', (text, shown) => expect(printable(text)).toBe(shown))
 
-  it('printable text has nothing that a terminal obeys, whatever comes', () => {
+  it('printable text contains no control sequence of a terminal, whatever the input', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), text => {
         expect(printable(text)).not.toMatch(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u)
@@ -30,7 +30,7 @@ describe('printable', () => {
   })
 })
 
-describe('what looks like a secret is not shown', () => {
+describe('text that looks like a secret', () => {
   it.each([
     ['apikey:sk_live', 'apikey:*'],
     ['ApiKey:sk_live', 'ApiKey:*'],

@@ -3,22 +3,23 @@ import { unexpected } from '../errors/headgate-error.js'
 import { letFail } from '../errors/let-fail.js'
 import { type DecisionEvent, decisionEvent } from './event.js'
 
+/** Emits an event. */
 export type Emit<Event> = (event: Event) => void
 
-/** Tells a listener without letting its own faults reach the request. */
+/** Wraps a listener so that its faults do not reach the request. */
 export function safely<Event>(onEvent: Emit<Event>): Emit<Event> {
   return event => {
     try {
       letFail(onEvent(event))
     } catch {
-      // A listener that throws has failed at listening; the decision stands.
+      // A failing listener does not change the decision.
     }
   }
 }
 
 /**
- * Hands events on in the async context this was called in. They happen in that of whichever request sent a call or was
- * answered, which is seldom the one they are about; a listener that looks for a request there would find the wrong one.
+ * Delivers events in the async context of this call. They occur in the context of whichever request happened to
+ * send a call or receive an answer, so a listener that looked up its request there would find the wrong one.
  */
 export function inThisContext<Event>(onEvent: Emit<Event>): Emit<Event> {
   const events: Event[] = []
@@ -39,14 +40,16 @@ export function inThisContext<Event>(onEvent: Emit<Event>): Emit<Event> {
   }
 }
 
-/** Emits to the listener of an `onEvent` option; null where there is none. */
+/** Returns the emitter for an `onEvent` option; null without one. */
 export function emitterOf<Event>(onEvent: unknown): Emit<Event> | null {
   if (onEvent === undefined) return null
   if (typeof onEvent === 'function') return inThisContext(safely(onEvent as Emit<Event>))
   throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'onEvent', 'a function', onEvent)
 }
 
-/** The same function, which tells of its decisions. Without a listener it is the function itself, and costs nothing. */
+/**
+ * Wraps a function so that it reports its decisions. Without a listener it returns the function itself, at no cost.
+ */
 export function emitting<Args extends unknown[], Result extends Decision | Promise<Decision>>(
   decide: (...args: Args) => Result,
   emit: Emit<DecisionEvent> | null,

@@ -2,7 +2,7 @@ import type { Decision } from '../decision/decision.js'
 import type { Control } from '../policy/control.js'
 import type { GuardEvent } from '../store/guard/guard-event.js'
 
-/** A request was decided: a `decision` let it pass, a `denial` refused it. Each is told as one of the two. */
+/** A request was decided: `decision` if it passed, `denial` if it was refused. */
 export interface DecisionEvent
   extends Pick<
     Decision,
@@ -20,18 +20,19 @@ export interface DecisionEvent
   readonly type: 'decision' | 'denial'
 }
 
-/** A change of what a gate decides by, as this process sees it. */
+/** A change in a gate's settings, as seen by this process. */
 export type GateEvent =
   /** Another policy file is in force. */
   | { readonly type: 'reload'; readonly rules: number }
   /** The fleet's switches have changed. */
   | { readonly type: 'control'; readonly control: Control }
-  /** Overrides were set or removed; so many are stored now. */
+  /** Overrides were set or removed; `stored` is their number now. */
   | { readonly type: 'override'; readonly stored: number }
 
-/** Everything the library tells an `onEvent`. Nothing in it names a subject. */
+/** Every event the library passes to `onEvent`. None of them names a subject. */
 export type HeadgateEvent = DecisionEvent | GateEvent | GuardEvent
 
+/** Creates the event of a decision. */
 export function decisionEvent(decision: Decision): DecisionEvent {
   const { allowed, policy, tier, rule, cost, remaining, retryAfterMs, reason, source, leased } = decision
   return {

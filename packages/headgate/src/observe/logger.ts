@@ -1,6 +1,6 @@
 import { unexpected } from '../errors/headgate-error.js'
 
-/** Where the library writes: the shape of pino and bunyan, so that `logger: pino()` is enough. */
+/** Where the library writes log lines: the shape of pino and bunyan, so that `logger: pino()` is enough. */
 export interface Logger {
   info(fields: Readonly<Record<string, unknown>>, message: string): void
   warn(fields: Readonly<Record<string, unknown>>, message: string): void
@@ -9,14 +9,14 @@ export interface Logger {
 
 const LEVELS = ['info', 'warn', 'error'] as const satisfies (keyof Logger)[]
 
-/** Nothing to standard output, which belongs to the program. */
+/** Writes nothing to standard output, which belongs to the program. */
 const consoleLogger: Logger = {
   info: (_fields, message) => console.warn(`[headgate] ${message}`),
   warn: (_fields, message) => console.warn(`[headgate] ${message}`),
   error: (_fields, message) => console.error(`[headgate] ${message}`),
 }
 
-/** The logger of an option, the console where it is left out. One that throws changes no decision. */
+/** Validates a `logger` option; the default is the console. A logger that throws changes no decision. */
 export function parseLogger(given: unknown): Logger {
   if (given === undefined) return consoleLogger
   const isLogger =
@@ -32,7 +32,7 @@ export function parseLogger(given: unknown): Logger {
       try {
         logger[level](fields, message)
       } catch {
-        // A line that cannot be written is lost; the request is not.
+        // A line that cannot be written is lost, but the request goes on.
       }
     }
   }

@@ -1,14 +1,14 @@
-/** Lines that are written sparingly: what is wrong is mostly wrong for every request, and news only once. */
+/** Limits how often a topic is logged: a problem usually affects every request, but is news only once. */
 
 import type { Clock } from '../time/clock.js'
 
-/** How many lines of a topic were left out since its last one, or null while it is too early for another. */
+/** Returns how many lines of a topic were left out since its last one, or null if it is too early for another. */
 export type Sparingly = (topic: string) => number | null
 
-/** Topics are few; some carry the text of an error, and those could be many. */
+/** Topics are few, except that some contain the text of an error. */
 const MAX_TOPICS = 100
 
-/** Lets each topic speak once in `everyMs`: what is wrong is mostly wrong for every request, and news only once. */
+/** Allows each topic once in `everyMs`. */
 export function sparingly(everyMs: number, nowMs: () => number): Sparingly {
   const topics = new Map<string, { quietUntilMs: number; leftOut: number }>()
   return topic => {
@@ -23,16 +23,20 @@ export function sparingly(everyMs: number, nowMs: () => number): Sparingly {
   }
 }
 
-/** The end of a line that stands for others, too. */
+/** Formats the end of a line that stands for others too. */
 export function andMore(leftOut: number): string {
   return leftOut === 0 ? '' : ` (and ${leftOut} more since the last time)`
 }
 
 const WARN_EVERY_MS = 60_000
 
-/** Warns of a topic once a minute. Without one the message is its own topic: it must then not repeat what clients sent. */
+/**
+ * Warns about a topic at most once a minute. The topic defaults to the message, which must then not contain text
+ * from clients.
+ */
 export type Warn = (message: string, topic?: string) => void
 
+/** Limits a warning function to one message a minute per topic. */
 export function warnSparingly(warn: (message: string) => void, clock: Clock): Warn {
   const due = sparingly(WARN_EVERY_MS, () => clock.nowUs() / 1000)
   return (message, topic = message) => {
@@ -40,7 +44,7 @@ export function warnSparingly(warn: (message: string) => void, clock: Clock): Wa
     try {
       warn(message)
     } catch {
-      // A warning that cannot be given must not stop a request.
+      // A failing warning handler must not fail the request.
     }
   }
 }

@@ -1,2 +1,2 @@
-/** The version of this package, as metrics and reports tell it; a test holds it to package.json. */
+/** The version of this package, for metrics and reports. A test compares it with package.json. */
 export const VERSION = '0.1.0'

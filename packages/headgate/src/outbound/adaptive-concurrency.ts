@@ -1,37 +1,39 @@
-/** Requests under way at an upstream, at most as many as its answers show that it can take. Of this process alone. */
+/**
+ * Limits the requests in flight to an upstream to what its answers show it can sustain. Counts this process alone.
+ */
 import { unexpected } from '../errors/headgate-error.js'
 import { type Clock, systemClock, systemTimers, type Timers } from '../time/clock.js'
 import { LatencyGradient } from './latency-gradient.js'
 
 export interface AdaptiveConcurrencyOptions {
-  /** The limit is never below it. */
+  /** The lowest the limit may get. */
   readonly floor: number
-  /** The limit is never above it. */
+  /** The highest the limit may get. */
   readonly ceiling: number
   readonly clock?: Clock
   readonly timers?: Timers
 }
 
 /**
- * `answered`: the time it took counts. `failed`: no answer came, or one that says that there is too much to do.
- * `abandoned`: given up here before there was an answer. `unknown`: the answer says nothing about how much there is to do.
+ * How a request ended. `answered`: its latency counts. `failed`: no answer came, or one that signals overload.
+ * `abandoned`: given up here before an answer. `unknown`: the answer says nothing about load.
  */
 export type HowItEnded = 'answered' | 'failed' | 'abandoned' | 'unknown'
 
-/** Gives a place back. Only the first time counts. */
+/** Gives a place back. Only the first call counts. */
 export type LeaveUpstream = (ended: HowItEnded) => void
 
 export interface AdaptiveConcurrency {
-  /** How many may be under way at once, now. */
+  /** How many may be in flight at once now. */
   readonly limit: number
   readonly underWay: number
-  /** Whether a request that comes now would get a place: nobody waits, and the limit is not reached. */
+  /** Whether a request would get a place now: nobody waits, and the limit is not reached. */
   readonly hasRoom: boolean
-  /** Takes a place; null when there is none. Never passes those who wait. */
+  /** Takes a place; null if there is none. Never overtakes those who wait. */
   enter(): LeaveUpstream | null
-  /** Takes a place, also above the limit: for what was let in before it had anything for the upstream to do. */
+  /** Takes a place even above the limit, for requests that were admitted before they had work for the upstream. */
   begin(): LeaveUpstream
-  /** Waits for a place, in the order of asking. Null when the time is up; rejects with the signal's reason. */
+  /** Waits for a place, first come, first served. Null after the timeout; rejects with the signal's reason. */
   acquire(patience: {
     readonly timeoutMs: number
     readonly signal?: AbortSignal
@@ -44,7 +46,7 @@ const MOST_TIMEOUT_MS = 2 ** 31 - 1
 
 type Waiting = (leave: LeaveUpstream | null) => void
 
-/** Makes what counts the requests under way at one upstream and finds out how many it can take. */
+/** Creates the limit of one upstream, which adapts to what it can sustain. */
 export function adaptiveConcurrency(options: AdaptiveConcurrencyOptions): AdaptiveConcurrency {
   const { clock = systemClock, timers = systemTimers } = options
   refuseMistakes(options)

@@ -7,21 +7,21 @@ import {
   type LeaveUpstream,
 } from './adaptive-concurrency.js'
 
-/** The bounds of what a host is found to take. */
+/** The bounds of a host's adaptive limit. */
 export type AdaptiveBounds = Pick<AdaptiveConcurrencyOptions, 'floor' | 'ceiling'>
 
-/** Waits for a place among the calls to a host. Rejects when there is none in time. */
+/** Waits for a place among the calls to a host. Rejects if there is none in time. */
 export type EnterHost = (
   host: string,
   patience: { readonly timeoutMs: number; readonly signal?: AbortSignal },
 ) => Promise<LeaveUpstream>
 
-/** Hosts whose capacity is known; beyond it that of the first is found out anew. */
+/** How many hosts are tracked; beyond that, the oldest starts over. */
 const MAX_HOSTS = 1_000
-/** How a host says that it has too much to do. */
+/** The statuses with which a host signals overload. */
 const TOO_MUCH = [429, 503]
 
-/** Makes what finds out by itself how many calls each host can take. Options that are wrong throw here. */
+/** Creates the limits of calls per host, each adapting by itself. Throws for invalid options. */
 export function createAdaptiveHosts(bounds: AdaptiveBounds): EnterHost {
   adaptiveConcurrency(bounds)
   const hosts = new Map<string, AdaptiveConcurrency>()
@@ -62,7 +62,7 @@ export async function inPlace(
   }
 }
 
-/** By the status of an answer. Errors may come quicker than answers, and would make these look slow. */
+/** Classifies an answer by its status. Errors may come faster than answers and would make these look slow. */
 export function howAnswered(status: number): HowItEnded {
   if (TOO_MUCH.includes(status)) return 'failed'
   return status >= 500 ? 'unknown' : 'answered'

@@ -1,4 +1,4 @@
-/** An upstream in virtual time, whose capacity is known: what the limit makes of it. */
+/** An upstream of known capacity in virtual time, and what the limit makes of it. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { fixedLimit, type Limiting, type Phase, playUpstream } from '../../test/support/queueing-upstream.js'
@@ -8,7 +8,7 @@ import { LatencyGradient } from './latency-gradient.js'
 const FIXED = [2, 8, 20, 32, 64, 150]
 const WHOLE = { workers: 20, serviceMs: 50 }
 
-/** Well, a tenth of it, and well again, ten seconds each. */
+/** Full capacity, a tenth of it, and full capacity again, ten seconds each. */
 function dipTo(tenth: Omit<Phase, 'fromMs'>, whole: Omit<Phase, 'fromMs'> = WHOLE): Phase[] {
   return [
     { fromMs: 0, ...whole },
@@ -43,15 +43,15 @@ describe('an upstream whose capacity drops to a tenth and comes back', () => {
     }
   })
 
-  it('those who get an answer in the dip do not wait for ten times as long', () => {
+  it('answers during the dip do not take ten times as long', () => {
     const phases = dipTo({ workers: 2, serviceMs: 50 })
     const { limits } = play(new LatencyGradient({ floor: 1, ceiling: 1_000 }, 0), phases, 3)
-    // Two at once and as many again in the row; it takes a few windows to find out.
+    // Two at once and as many again in the queue; it takes a few windows to find out.
     expect(Math.max(...limits.slice(160, 200))).toBeLessThan(10)
   })
 })
 
-it('a steady upstream is given what it can take, whatever is asked of it', () => {
+it('a steady upstream gets the load it can sustain, whatever is offered', () => {
   for (const load of [1.3, 3, 10]) {
     const limiting = new LatencyGradient({ floor: 1, ceiling: 1_000 }, 0)
     const { limits, usefulAtMs } = play(limiting, [{ fromMs: 0, ...WHOLE }], load)
@@ -91,7 +91,7 @@ describe('windows', () => {
     expect([limit.limit, limit.restUs]).toEqual([8, 10_000])
   })
 
-  it('a failure lowers the limit by its share, a request given up by how long it was waited for', () => {
+  it('a failure lowers the limit by its share, an abandoned request by how long it waited', () => {
     const failing = new LatencyGradient({ floor: 1, ceiling: 100 }, 0)
     for (let at = 1; at < 8; at++) window(failing, at * 100_000, 10_000, failing.limit)
     expect(failing.limit).toBe(100)
@@ -120,7 +120,7 @@ describe('windows', () => {
   })
 })
 
-it('the limit, whatever comes, stays between floor and ceiling, and is never stuck below what is quick', () => {
+it('the limit always stays between floor and ceiling, and never gets stuck while answers are fast', () => {
   const step = fc.record({
     kind: fc.constantFrom('answered', 'failed', 'abandoned'),
     latencyUs: fc.oneof(fc.integer({ min: 0, max: 1_000 }), fc.integer({ min: 0, max: 60_000_000 })),
@@ -146,7 +146,7 @@ it('the limit, whatever comes, stays between floor and ceiling, and is never stu
           expect(limit.limit).toBeGreaterThanOrEqual(floor)
           expect(limit.limit).toBeLessThanOrEqual(ceiling)
         }
-        // A hundred good windows under full load, and it is at its ceiling but for a look.
+        // After a hundred good windows under full load it has reached the ceiling, except while probing.
         let highest = 0
         for (let good = 0; good < 1_500; good++) {
           nowUs += 20_000

@@ -1,44 +1,43 @@
 /**
- * How many requests an upstream may have under way at once, found out from how long it takes to answer.
+ * Finds how many requests an upstream may have in flight at once, from how long it takes to answer.
  *
- * An upstream that has room answers in the same time however many ask; one that has none lets them wait, and answers take
- * as much longer as there are more of them. So the limit follows the gradient between how long an answer takes when
- * nobody waits (`restUs`) and how long answers take now: `limit × tolerance × rest / now`, never less than half at a time,
- * and a few more so that new room is found. Netflix's concurrency-limits and Envoy's adaptive concurrency have the idea;
- * here the time at rest needs no schedule of its own:
+ * An upstream with spare capacity answers in the same time however many ask. Without it, requests queue, and answers take
+ * longer in proportion. So the limit follows the gradient between the latency without queueing (`restUs`) and the latency
+ * now: `limit × tolerance × rest / now`, at least half of it at a time, plus a little to find new room. The idea is that
+ * of Netflix's concurrency-limits and Envoy's adaptive concurrency; here the latency at rest needs no schedule of its own:
  *
- * - A time below it takes its place at once.
- * - When the load has halved and answers take as long as before, they did not wait for each other: the upstream itself
- *   has become slower, and that is its time at rest from now on.
- * - Where the load does not halve by itself for long, the limit is halved for one window to see.
+ * - A lower latency replaces it at once.
+ * - If the load has halved and answers take as long as before, they were not queueing: the upstream itself has become
+ *   slower, and this is its new latency at rest.
+ * - If the load does not halve by itself for long, the limit is halved for one window as a probe.
  *
- * Invariant: `floor ≤ limit ≤ ceiling`. No clock, no timers: times are handed in, in microseconds.
+ * Invariant: `floor ≤ limit ≤ ceiling`. No clock, no timers: times are passed in, in microseconds.
  */
 
 export interface LatencyGradientOptions {
-  /** The limit is never below it. */
+  /** The lowest the limit may get. */
   readonly floor: number
-  /** The limit is never above it. */
+  /** The highest the limit may get. */
   readonly ceiling: number
 }
 
-/** Answers may take so much longer than at rest before the limit falls: times vary without anybody waiting. */
+/** How much longer than at rest answers may take before the limit falls: latency varies without any queueing. */
 const TOLERANCE = 1.5
 const LEAST_GRADIENT = 0.5
-/** A limit that is used less than that is not what holds anybody back, and does not grow. */
+/** A limit that is used less than this holds nobody back, and does not grow. */
 const USED = 0.8
-/** At half the load, times that are still so much of what they were had another cause than the load. */
+/** If latency at half the load is still at least this share of what it was, the load was not the cause. */
 const UNCHANGED = 0.8
-/** A window is long enough for its mean to mean something. */
+/** Makes a window long enough for its mean to be meaningful. */
 const LEAST_SAMPLES = 10
 const LEAST_WINDOW_US = 100_000
-/** However few the answers: a quiet upstream is judged once a second. */
+/** Closes a window however few the answers, so that a quiet upstream is judged once a second. */
 const ENOUGH_WINDOW_US = 1_000_000
 const WINDOWS_BETWEEN_PROBES = 64
-/** After the time at rest was raised by more than times vary. */
+/** Used after the latency at rest was raised by more than the usual variation. */
 const WINDOWS_TO_MAKE_SURE = 8
 
-/** A window's requests: those that began in it, all under the same limit. */
+/** The requests that began in one window, all under the same limit. */
 interface Window {
   /** Requests that began before it say nothing about it. */
   readonly number: number
@@ -46,11 +45,11 @@ interface Window {
   answered: number
   failed: number
   sumUs: number
-  /** The most that were under way when one began. */
+  /** The most requests in flight when one began. */
   load: number
 }
 
-/** Times under a load that has made them longer. */
+/** The latency under a load that has increased it. */
 interface Mark {
   readonly load: number
   readonly latencyUs: number
@@ -61,12 +60,12 @@ export class LatencyGradient {
   readonly #ceiling: number
   #limit: number
   #restUs = Number.POSITIVE_INFINITY
-  /** Until answers took longer for the first time, the limit doubles. */
+  /** The limit doubles until answers take longer for the first time. */
   #isSettled = false
   #window: Window
   #mark: Mark | null = null
   #windowsUntilProbe = WINDOWS_BETWEEN_PROBES
-  /** The limit to go back to, while it is halved to see. */
+  /** The limit to return to after a probe. */
   #probedFrom: number | null = null
 
   constructor({ floor, ceiling }: LatencyGradientOptions, nowUs: number) {
@@ -76,23 +75,23 @@ export class LatencyGradient {
     this.#window = openWindow(0, nowUs)
   }
 
-  /** How many may be under way at once. */
+  /** How many may be in flight at once. */
   get limit(): number {
     return Math.floor(this.#limit)
   }
 
-  /** How long an answer takes when nobody waits, in microseconds; infinite before the first. */
+  /** The latency without queueing, in microseconds; infinite before the first answer. */
   get restUs(): number {
     return this.#restUs
   }
 
-  /** A request begins, beside which `underWay` are under way, itself included. Returns the window it belongs to. */
+  /** Records the start of a request, with `underWay` in flight including itself. Returns its window. */
   begin(underWay: number): number {
     this.#window.load = Math.max(this.#window.load, underWay)
     return this.#window.number
   }
 
-  /** A request of a window was answered. */
+  /** Records an answer to a request of a window. */
   answered(window: number, latencyUs: number, nowUs: number): void {
     if (window !== this.#window.number) return
     this.#window.answered++
@@ -100,16 +99,16 @@ export class LatencyGradient {
     this.#closeWindow(nowUs)
   }
 
-  /** A request of a window was not answered, or with the word that there is too much to do. */
+  /** Records that a request of a window failed or signalled overload. */
   failed(window: number, nowUs: number): void {
     if (window !== this.#window.number) return
     this.#window.failed++
     this.#closeWindow(nowUs)
   }
 
-  /** A request of a window was given up after a time: an answer takes at least that long. */
+  /** Records that a request of a window was given up: an answer takes at least that long. */
   abandoned(window: number, afterUs: number, nowUs: number): void {
-    // Of those who leave early nothing is known.
+    // An early departure says nothing.
     if (afterUs > TOLERANCE * this.#restUs) this.answered(window, afterUs, nowUs)
   }
 
@@ -119,7 +118,7 @@ export class LatencyGradient {
     const latencyUs = answered === 0 ? null : sumUs / answered
     if (lastedUs < LEAST_WINDOW_US) return
     if (answered + failed < LEAST_SAMPLES && lastedUs < ENOUGH_WINDOW_US) return
-    // Quick answers come first: of a window that is too short only they would be counted.
+    // Fast answers come first, and too short a window would count only those.
     if (latencyUs !== null && lastedUs < 2 * latencyUs) return
     this.#window = openWindow(number + 1, nowUs)
     const failedShare = failed / (answered + failed)
@@ -139,15 +138,15 @@ export class LatencyGradient {
     if (gradient >= 1) this.#mark = null
     else this.#mark ??= { load, latencyUs }
     this.#follow(gradient, load)
-    // A load that the limit does not hold back changes by itself, which is as good.
+    // A load below the limit varies by itself, which works as well as a probe.
     if (this.#windowsUntilProbe-- <= 0 && load >= USED * this.limit) this.#probe(latencyUs, load)
   }
 
-  /** Holds the times against those under a load that was twice as much. */
+  /** Compares the latency with that under twice the load. */
   #learn(latencyUs: number, load: number): void {
     const mark = this.#mark
     if (mark !== null && latencyUs * UNCHANGED > mark.latencyUs) {
-      // It has become worse meanwhile, so that nothing can be said yet.
+      // It has become worse in the meantime, so nothing can be concluded yet.
       this.#mark = { load, latencyUs }
     } else if (mark !== null && load <= Math.max(this.#floor, mark.load / 2)) {
       const isUnchanged = latencyUs > UNCHANGED * mark.latencyUs
@@ -169,7 +168,7 @@ export class LatencyGradient {
     if (gradient < 1) this.#isSettled = true
     const room = this.#isSettled ? Math.sqrt(limit) : limit
     const next = limit * Math.min(1, Math.max(LEAST_GRADIENT, gradient)) + room
-    // A limit that nobody uses up is no evidence that a higher one would do.
+    // An unused limit is no evidence that a higher one would work.
     if (next <= limit || load >= USED * this.limit) this.#setLimit(next)
   }
 
@@ -180,7 +179,7 @@ export class LatencyGradient {
     this.#setLimit(this.#limit / 2)
   }
 
-  /** Halves again for as long as that makes answers quicker. */
+  /** Keeps halving for as long as that makes answers faster. */
   #goOnProbing(from: number): void {
     if (this.#mark !== null && this.#limit > this.#floor) {
       this.#setLimit(this.#limit / 2)

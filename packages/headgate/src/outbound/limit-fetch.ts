@@ -1,4 +1,6 @@
-/** Calls somebody else's API without being refused: each waits for its turn, and for as long as the other side asks. */
+/**
+ * Calls an external API within its limits: each call waits for its turn, and for as long as the other side asks.
+ */
 import { endIfThrown, endWhenRead } from '../adapters/response-end.js'
 import type { Decision } from '../decision/decision.js'
 import { HeadgateError, unexpected } from '../errors/headgate-error.js'
@@ -12,15 +14,15 @@ export interface LimitFetchOptions<PolicyName extends string, TierName extends s
   readonly limiter: Limiter<PolicyName, TierName>
   /** The policy with the limits of the other side. */
   readonly policy: NoInfer<PolicyName>
-  /** Whose budget a call takes from. Left out: that of the host, `host:api.example.com`. */
+  /** Whose budget a call is charged to. Default: the host's, `host:api.example.com`. */
   readonly subject?: (url: URL) => SubjectInput
-  /** Units a call takes. Default 1. */
+  /** The cost of a call. Default 1. */
   readonly cost?: number | ((url: URL, init: RequestInit | undefined) => number)
-  /** How long a call waits for its turn. Default 30,000. */
+  /** How long a call may wait for its turn. Default 30,000. */
   readonly timeoutMs?: number
   /**
-   * Calls of this process under way at a host until its answer begins: as many as its answers show that it can take,
-   * between `floor` and `ceiling`. Left out: any number.
+   * Limits this process's calls waiting for a host's answer to what the host is measured to sustain, between
+   * `floor` and `ceiling`. Default: unlimited.
    */
   readonly adaptive?: AdaptiveBounds
 }
@@ -29,13 +31,13 @@ type Fetch = typeof globalThis.fetch
 
 const nowMs = (): number => systemClock.nowUs() / 1_000
 
-/** Hosts that asked to be left alone at once; beyond it the first of them are forgotten. */
+/** How many paused hosts are remembered; beyond that the oldest is forgotten. */
 const MAX_PAUSED = 1_000
 
 /**
- * The same `fetch` under a limit, shared by all processes whose limiter has the same store. A call waits for its turn, and
- * for a host that said so by `Retry-After` or that its quota is used up. It rejects when that would take too long, and
- * when its signal is aborted. What was answered is returned as it is, also a refusal.
+ * Wraps `fetch` in a limit, shared by all processes whose limiters use the same store. A call waits for its turn, and for
+ * a host that sent `Retry-After` or whose quota is used up. It rejects if that would take too long, or if its signal is
+ * aborted. Every response is returned as it is, even a refusal.
  *
  * @example
  * const fetchModel = limitFetch(fetch, { limiter, policy: 'model-api' })
@@ -63,7 +65,7 @@ export function limitFetch<PolicyName extends string, TierName extends string>(
     if (pausedUntilMs.size > MAX_PAUSED) pausedUntilMs.delete(pausedUntilMs.keys().next().value as string)
   }
 
-  /** Settles when the host may be called again; a later answer may have made it later. */
+  /** Settles when the host may be called again. Loops, because a later answer may have extended the pause. */
   async function unlessPaused(
     host: string,
     deadlineMs: number,
@@ -103,7 +105,7 @@ export function limitFetch<PolicyName extends string, TierName extends string>(
     })
   }
 
-  /** A call that is not sent has taken nothing of the other side's quota. */
+  /** A call that is not sent has used nothing of the other side's quota. */
   async function orGiveBack<Result>(decision: Decision, work: () => Promise<Result>): Promise<Result> {
     try {
       return await work()

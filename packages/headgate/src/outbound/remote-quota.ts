@@ -1,22 +1,19 @@
-/**
- * Reads from a response, in either family of headers, what quota its sender has left us, and how long to leave it
- * alone.
- */
+/** Reads the remaining quota from a response, in either family of headers, and how long to pause. */
 
 type Headers = Pick<globalThis.Headers, 'get'>
 
-/** A number above it is a time of the clock, in seconds; any smaller one counts from now. */
+/** A larger number is a Unix time in seconds; a smaller one is a duration. */
 const LEAST_UNIX_SECONDS = 1_000_000_000
-/** No server is believed that wants to be left alone for longer. */
+/** No server is believed that asks for a longer pause. */
 const MOST_PAUSE_MS = 3_600_000
 
-/** How long nothing should be sent, by what was just answered: 0 when there is quota left, or nothing is said of it. */
+/** Returns how long to send nothing after a response: 0 if there is quota left, or nothing is known about it. */
 export function pauseAfterMs(headers: Headers, nowMs: number): number {
   const pauses = [retryAfterMs(headers.get('retry-after'), nowMs), usedUpMs(headers, nowMs)]
   return Math.min(MOST_PAUSE_MS, Math.max(0, ...pauses))
 }
 
-/** Seconds, or a date. */
+/** Parses seconds or a date. */
 function retryAfterMs(value: string | null, nowMs: number): number {
   if (value === null) return 0
   if (/^\d{1,9}(\.\d+)?$/.test(value.trim())) return Number(value) * 1_000
@@ -24,7 +21,7 @@ function retryAfterMs(value: string | null, nowMs: number): number {
   return Number.isNaN(date) ? 0 : Math.max(0, date - nowMs)
 }
 
-/** Until there is quota again, where none is left. */
+/** Returns the time until there is quota again, if none is left. */
 function usedUpMs(headers: Headers, nowMs: number): number {
   const draft = headers.get('ratelimit')
   const [left, again] =
@@ -40,7 +37,7 @@ function numberIn(headers: Headers, name: 'remaining' | 'reset'): number | null 
   return text !== null && /^\s*\d+(\.\d+)?\s*$/.test(text) ? Number(text) : null
 }
 
-/** `"api";r=0;t=30` of the latest drafts, `limit=10, remaining=0, reset=30` of the ones before. */
+/** Parses `"api";r=0;t=30` of the latest drafts, and `limit=10, remaining=0, reset=30` of earlier ones. */
 function parameterOf(field: string, names: readonly string[]): number | null {
   for (const part of field.split(/[;,]/)) {
     const [name = '', value = ''] = part.split('=')

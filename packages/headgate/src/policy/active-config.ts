@@ -1,7 +1,7 @@
 /**
- * Everything that decides which limits apply at the moment: the policy file, the fleet's switches and the overrides.
- * Made anew when one of the three changes and put in the place of the old one as a whole, so that no request sees half a
- * change. Making it is cheap: what takes long was compiled with the file.
+ * Everything that currently decides which limits apply: the policy file, the control switches and the overrides.
+ * When one of them changes, a new one replaces the old one as a whole, so that no request sees half a change.
+ * Building it is cheap, because the expensive part was compiled with the file.
  */
 
 import type { FailureMode } from '../engine/question.js'
@@ -17,21 +17,26 @@ export interface ActiveConfig extends CompiledConfig {
   readonly configuredPolicies: ReadonlyMap<string, ConfiguredPolicy>
   readonly configuredTiers: ReadonlyMap<string, ConfiguredPolicy>
   readonly overrides: ActiveOverrides
-  /** The failure mode where neither rule, policy nor file names one. */
+  /** The failure mode if neither the rule, nor the policy, nor the file names one. */
   readonly defaultFailure: FailureMode
-  /** Levels without overrides, made when they are first needed. */
+  /** Levels without overrides, built on first use. */
   readonly levels: LevelCache
 }
 
-/** Levels by what speaks: a rule, or a part of the file. Then by the caller's tier, which may be what is charged. */
+/**
+ * Levels by the rule or part of the file they come from, then by the caller's tier, whose limits may be the ones
+ * charged.
+ */
 export type LevelCache = Map<object, Map<string | null, Level>>
 
+/** The settings that change at run time, beside the policy file. */
 export interface AtRunTime {
   readonly control: Control
   readonly overrides: ActiveOverrides
   readonly defaultFailure: FailureMode
 }
 
+/** Combines a compiled policy file with the settings that change at run time. */
 export function activateConfig(
   compiled: CompiledConfig,
   { control, overrides, defaultFailure }: AtRunTime,

@@ -3,23 +3,25 @@ import type { ConfiguredPolicy } from './configured-policy.js'
 import type { Override } from './override.js'
 import { type Policy, parseTier } from './policies.js'
 
-/** The overrides of the moment, by their target. */
+/** The overrides in force, by their target. */
 export interface ActiveOverrides {
   readonly size: number
-  /** The one for a target (`targetKey`) that has not ended, or null. */
+  /** Returns the unexpired override of a target (`targetKey`), or null. */
   find(target: string, nowUs: number): ActiveOverride | null
 }
 
-/** An override ready to take the place of what the file says. */
+/** An override in the form that is applied to policies. */
 export class ActiveOverride {
-  /** For numbers of its own: the tier they make. */
+  /** For an override with its own numbers: the tier made of them. */
   private tier: Policy | null = null
-  /** The policies it was applied to, with the result: for a busy subject that work must not be done for every request. */
+  /** Results by policy, so that the work is not repeated for every request of a busy subject. */
   private readonly replaced = new WeakMap<ConfiguredPolicy, ConfiguredPolicy>()
 
   constructor(readonly override: Override) {}
 
-  /** The policy as this override has it. Tiers that the file has lost, and ids it does not have, change nothing. */
+  /**
+   * Returns the policy with this override applied. Tiers and limit ids that the file no longer has change nothing.
+   */
   replace(configured: ConfiguredPolicy, tiers: ReadonlyMap<string, ConfiguredPolicy>): ConfiguredPolicy {
     const { override } = this
     if ('tier' in override) return tiers.get(override.tier) ?? configured

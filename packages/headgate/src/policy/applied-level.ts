@@ -3,16 +3,16 @@ import { isInShare } from './enforced-share.js'
 import type { RequestReading } from './found-routes.js'
 import type { Level } from './level.js'
 
-/** No real subject has this name: an id that begins with a tilde is digested. */
+/** No real subject can have this name, because an id that starts with a tilde is digested. */
 const EVERYONE = 'global:~all'
 
-/** A level as it applies to one request: whose budget it speaks of, and what becomes of it. */
+/** A level as it applies to one request: whose budget it charges, and whether it decides. */
 export class AppliedLevel {
-  /** Whether it decides, is evaluated in shadow, or gives way to a more specific one. */
+  /** Whether it decides, is evaluated in shadow, or yields to a more specific level. */
   part: 'decides' | 'shadow' | 'unused' = 'unused'
   /** The readings of the request that lead to it. */
   readonly readings: RequestReading[] = []
-  /** Whose budget. */
+  /** The subject whose budget is charged. */
   readonly subject: string
   /** Further subjects of the request that are charged with it. */
   readonly also: readonly { readonly subject: string; readonly configured: ConfiguredPolicy }[]
@@ -25,7 +25,7 @@ export class AppliedLevel {
     const asking = askingOf(level, subjects)
     this.subject = level.per === 'everyone' ? EVERYONE : asking
     this.also = level.also.length === 0 ? NOBODY_ELSE : othersOf(level, subjects)
-    // By who asks, also where the budget is everyone's.
+    // Decided by who is asking, even where everyone shares the budget.
     this.isShadow =
       level.mode === 'shadow' || (level.mode === 'enforce' && !isInShare(asking, level.enforcePercent))
   }

@@ -1,7 +1,7 @@
-/** The conditions of a policy file's entry beside its path, and a quick way from a request to such entries. */
+/** Indexes entries of a policy file by their conditions other than the path. */
 import type { MatchConfig } from './config.js'
 
-/** The lists of a match, as sets: a long list must not be walked for every request. */
+/** The lists of a match as sets, because a long list must not be scanned for every request. */
 export interface Lists {
   readonly methods: ReadonlySet<string> | null
   readonly subjects: ReadonlySet<string> | null
@@ -9,14 +9,14 @@ export interface Lists {
   readonly scopes: ReadonlySet<string> | null
 }
 
-/** An entry and its place in the file: of several that match, the first is taken. */
+/** An entry and its position in the file. Of several that match, the first wins. */
 export interface Entry<Value> {
   readonly order: number
   readonly lists: Lists
   readonly value: Value
 }
 
-/** The words of a request that the lists are compared with; a list matches when one of its words does. */
+/** The attributes of a request that the lists are compared with. A list matches if it contains one of them. */
 export interface RuleQuery {
   readonly method: string | null
   readonly tier: string | null
@@ -24,10 +24,11 @@ export interface RuleQuery {
   readonly subjectTypes: readonly string[]
 }
 
-/** Most lists hold one word or a few, and many rules the same. */
+/** Most lists have a single word, and many rules use the same one, so those sets are shared. */
 const MAX_SHARED = 1_000
 const shared = new Map<string, ReadonlySet<string>>()
 
+/** Converts the lists of a match into sets. */
 export function listsOf({ methods, subjects, tiers, scopes }: Omit<MatchConfig, 'path'>): Lists {
   if (methods === null && subjects === null && tiers === null && scopes === null) return NO_LISTS
   return { methods: setOf(methods), subjects: setOf(subjects), tiers: setOf(tiers), scopes: setOf(scopes) }
@@ -47,7 +48,10 @@ function setOf(words: readonly string[] | null): ReadonlySet<string> | null {
   return set
 }
 
-/** Whether a request is what the lists ask for. Frameworks answer HEAD with the handler of GET. */
+/**
+ * Whether the lists match a request. A list with GET matches HEAD, because frameworks answer HEAD with GET's
+ * handler.
+ */
 function matchesLists({ methods, subjects, tiers, scopes }: Lists, asked: RuleQuery): boolean {
   const { method, tier, scope } = asked
   return (
@@ -58,7 +62,7 @@ function matchesLists({ methods, subjects, tiers, scopes }: Lists, asked: RuleQu
   )
 }
 
-/** Whether whatever the second lists match, the first do too. */
+/** Whether the first lists match every request that the second ones match. */
 function coversLists(first: Lists, second: Lists): boolean {
   return (
     holdsAll(first.subjects, second.subjects) &&
@@ -82,19 +86,19 @@ function holdsAll(first: ReadonlySet<string> | null, second: ReadonlySet<string>
 
 type Key = 'scope' | 'tier' | 'subject' | 'method'
 
-/** So many entries are looked through one by one. */
+/** Up to this many entries are scanned one by one. */
 const FEW = 4
 
 /**
- * Entries for the same paths. Where they are many, each is kept under the words of one of its lists, so that finding
- * the first does not take longer for every entry that is about another scope, tier, subject or method.
+ * Entries that share a path. Once there are many, each is indexed under the words of one of its lists, so that
+ * entries for other scopes, tiers, subjects or methods do not slow the search down.
  */
 export class Candidates<Value> {
-  /** In the order of the file: all of them while they are few, then those without any list. */
+  /** In file order: all entries while there are few, then only those without any list. */
   private always: Entry<Value>[] = []
   private keyed: Record<Key, Map<string, Entry<Value>[]>> | null = null
 
-  /** Entries are added in the order of the file. */
+  /** Adds an entry. Must be called in file order. */
   add(entry: Entry<Value>): void {
     if (this.keyed === null && this.always.length < FEW) this.always.push(entry)
     else this.addByList(entry)
@@ -124,7 +128,7 @@ export class Candidates<Value> {
     }
   }
 
-  /** The first entry that matches a request, if it stands before `best`; else `best`. */
+  /** Returns the first matching entry that precedes `best` in the file, or else `best`. */
   first(asked: RuleQuery, best: Entry<Value> | null): Entry<Value> | null {
     let found = firstOf(this.always, asked, best)
     if (this.keyed === null) return found
@@ -138,7 +142,7 @@ export class Candidates<Value> {
     return asked.method === 'HEAD' ? firstOf(method.get('GET'), asked, found) : found
   }
 
-  /** The first entry that hides any later one with these lists, or null. */
+  /** Returns the first entry that hides every later one with these lists, or null. */
   cover(lists: Lists): Entry<Value> | null {
     const covers = (list: readonly Entry<Value>[] | undefined) =>
       list?.find(entry => coversLists(entry.lists, lists))

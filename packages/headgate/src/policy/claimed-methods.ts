@@ -1,19 +1,19 @@
 /**
- * Some servers take a request for another method than it came with, if a header or the query says so. Which of several
- * claims such a server would believe cannot be known here, so a request is held to the rules of every one of them.
+ * Some servers treat a request as having another method if a header or the query says so. We cannot know which of
+ * several claims a server would believe, so the request is held to the rules of all of them.
  */
 import { percentDecoded } from '../subject/percent-decoding.js'
 import type { CanonicalFacts, RequestFacts } from './request-facts.js'
 
 const HEADERS = ['x-http-method-override', 'x-http-method', 'x-method-override']
-/** `_method`, and the lists that parsers of nested queries make of `_method[]` and `_method[0]`. */
+/** `_method`, and the lists that parsers of nested queries read from `_method[]` and `_method[0]`. */
 const QUERY_NAME = /^_method(?:\[[^\]]*\])*$/
-/** Where a query begins or goes on: some servers begin it at a semicolon. */
+/** Characters that start or continue a query; some servers start it at a semicolon. */
 const QUERY_SEPARATORS = /[?&;#]/
 
 /**
- * The methods a request claims to be, in upper case and each once. A header may hold a list, and may come several
- * times: hand in all its values. A form's `_method` is in the body, which is not read.
+ * Returns the methods a request claims to have, in upper case, each once. A header may contain a list and may be
+ * sent several times: pass all its values. A form's `_method` is in the body, which is not read.
  */
 export function claimedMethods(
   header: (name: string) => string | readonly string[] | null | undefined,
@@ -56,7 +56,7 @@ function decode(text: string): string {
   return percentDecoded(text.replaceAll('+', ' ')) ?? text
 }
 
-/** The method a request came with, null where none is known, and those it claims. */
+/** Returns the method a request was sent with, or null if unknown, followed by those it claims. */
 export function methodsOf({ method, claimedMethods = [] }: RequestFacts): CanonicalFacts['methods'] {
   const sent = method?.toUpperCase() ?? null
   if (claimedMethods.length === 0) return [sent]

@@ -1,6 +1,6 @@
 /**
- * The policy file, ready to be looked up by requests. It depends on the file alone and is built once for it;
- * what operators change at run time is put beside it (`active-config.ts`).
+ * The policy file, indexed for lookup by requests. It depends on the file alone and is built once per file;
+ * `active-config.ts` adds what operators change at run time.
  */
 import type { Steps } from '../time/steps.js'
 import { type Entry, listsOf } from './candidates.js'
@@ -12,30 +12,33 @@ import { type Policy, parsePolicy, parseTier } from './policies.js'
 
 export interface CompiledConfig {
   readonly config: Config
-  /** As the file has them, before any multiplier. */
+  /** As in the file, before any multiplier. */
   readonly policies: ReadonlyMap<string, Policy>
   readonly tiers: ReadonlyMap<string, Policy>
   /** Rules that look at the request itself. */
   readonly routeRules: PathIndex<RuleConfig>
-  /** Rules that look only at who sent it. */
+  /** Rules that look only at the caller. */
   readonly callerRules: PathIndex<RuleConfig>
   readonly rulesByName: ReadonlyMap<string, RuleConfig>
   readonly costs: PathIndex<number>
   readonly skippedPrefixes: PathIndex<true>
   readonly skippedExtensions: ReadonlySet<string>
   readonly subjects: Config['subjects']
-  /** Methods that make a difference. To all others the same applies. */
+  /** Methods that some rule or cost names. All others are treated alike. */
   readonly namedMethods: ReadonlySet<string>
-  /** Whether any path of the file has a capital, so that it makes a difference who tells case apart. */
+  /** Whether any path in the file has a capital letter, so that case sensitivity makes a difference. */
   readonly hasCapitals: boolean
 }
 
-/** A rule that was found, with its place in the file. */
+/** A rule and its position in the file. */
 export type FoundRule = Entry<RuleConfig>
 
 const ANY: Omit<MatchConfig, 'path'> = { methods: null, subjects: null, tiers: null, scopes: null }
 
-/** A step for each entry of the file. `nameSubject` turns the subjects of the file into what requests are known by. */
+/**
+ * Compiles a policy file, yielding after each entry. `nameSubject` converts the file's subjects to the names
+ * requests are known by.
+ */
 export function* compileConfig(
   config: Config,
   nameSubject: (subject: string) => string,
@@ -97,7 +100,7 @@ export function* compileConfig(
   }
 }
 
-/** A rule that looks at the request itself, not only at who sent it. */
+/** Whether a rule looks at the request itself, not only at the caller. */
 export function isRouteRule({ match }: RuleConfig): boolean {
   return match.path !== null || match.methods !== null
 }
@@ -110,7 +113,7 @@ function namedMethods({ rules, costs, skip }: Config): ReadonlySet<string> {
   const named = new Set<string>(skip.extensions.length > 0 ? ['GET'] : [])
   for (const { match } of rules) for (const method of match.methods ?? []) named.add(method)
   for (const { method } of costs) if (method !== null) named.add(method)
-  // A rule for GET is one for HEAD too.
+  // A rule for GET also applies to HEAD.
   if (named.has('GET')) named.add('HEAD')
   return named
 }

@@ -10,57 +10,57 @@ import type { Statuses } from './statuses.js'
 import type { TierOptions } from './tiers.js'
 
 /**
- * A policy file, checked: every name in it exists, every number is in range. Made by `loadConfig` or `defineConfig`;
- * plain data, so that it can be compared, printed and sent.
+ * A validated policy file: every name in it exists, every number is in range. `loadConfig` and `defineConfig` make
+ * it. It is plain data, so it can be compared, printed and sent.
  */
 export interface Config<PolicyName extends string = string, TierName extends string = string> {
-  /** First part of every Redis key. */
+  /** The first part of every Redis key. */
   readonly prefix?: string
-  /** Keeps the limits of several products on one Redis apart. */
+  /** Separates the limits of several products on one Redis. */
   readonly tenant?: string
-  /** The program these processes are: a process shares the limits with those of its own name while Redis is away. */
+  /**
+   * The program these processes run. While Redis is unreachable, a process shares the limits only with processes of
+   * the same service.
+   */
   readonly service?: string
   readonly tiers: Readonly<Record<TierName, TierOptions>>
   readonly policies: Readonly<Record<PolicyName, PolicyConfig>>
   /** How the levels route, caller and global combine. */
   readonly levels: Levels
-  /** For every rule and policy that says nothing itself. */
+  /** The mode of every rule and policy that does not set its own. */
   readonly mode: Mode
-  /** Of 100 subjects, how many are limited; the others are in shadow. Only beside the mode `enforce`. */
+  /** The percentage of subjects that are limited; the others are in shadow. Only valid with mode `enforce`. */
   readonly enforcePercent: number
-  /** The policy or tier of callers about whom nothing else is said. */
+  /** The policy or tier of callers that nothing else in the file covers. */
   readonly default: PolicyOrTier
-  /** One budget that all callers share, the least specific level. */
+  /** One budget shared by all callers; the least specific level. */
   readonly global: GlobalConfig | null
   readonly rules: readonly RuleConfig[]
-  /**
-   * Sources that find who is asking, in the order in which they are tried. Null where the file leaves that to the
-   * program.
-   */
+  /** The sources that find who is asking, in order. Null if the file leaves that to the program. */
   readonly identify: readonly SourceConfig[] | null
-  /** Callers named one by one, by `type:id`: their tier, or a policy of their own. */
+  /** Individual callers by `type:id`, each with a tier or a policy. */
   readonly subjects: ReadonlyMap<string, PolicyOrTier>
-  /** Subject types whose ids are kept only as a keyed hash, beside those that look like secrets. */
+  /** Subject types whose ids are stored only as a keyed hash, in addition to those that look like secrets. */
   readonly secretTypes: readonly string[]
-  /** How operators are shown subjects. */
+  /** How subjects are shown to operators. */
   readonly masks: Masks
-  /** Budgets beside that of an IPv6 caller's /64. */
+  /** Budgets of the networks around an IPv6 caller's /64. */
   readonly ipv6Networks: Ipv6Networks
-  /** Units a request takes, by `METHOD /path`, where its rule does not say. */
+  /** The cost of a request by `METHOD /path`, if its rule does not set one. */
   readonly costs: readonly CostConfig[]
   readonly skip: SkipConfig
-  /** Whose word about the client's address is taken. */
+  /** The proxies whose word about the client's address is taken. */
   readonly trustedProxies: TrustedProxies
-  /** The header in which they say it. */
+  /** The header in which they name the client. */
   readonly forwardedHeader: ForwardedHeader
   readonly onStoreFailure?: FailureMode
   readonly headers?: HeaderStyle
-  /** Where the gateway sends what it lets through and no route is for. */
+  /** Where the gateway sends admitted requests that match no route. */
   readonly upstream: UpstreamConfig | null
   readonly routes: readonly RouteConfig[]
 }
 
-/** Of a subject's id: its beginning, all of it, or nothing. */
+/** How much of a subject's id is shown: its beginning, all of it, or nothing. */
 export type Mask = 'part' | 'whole' | 'hidden'
 
 export interface Masks {
@@ -69,23 +69,25 @@ export interface Masks {
   readonly others: Mask
 }
 
-/** Servers that do the same. */
+/** A group of interchangeable servers. */
 export interface UpstreamConfig {
   readonly urls: readonly string[]
-  /** Whose name `Host` has: the server's own, or the one the client asked for. */
+  /** The `Host` that is sent: the server's own name, or the one the client asked for. */
   readonly host: 'replace' | 'keep'
-  /** How long they may be silent before they begin to answer. */
+  /** How long a server may take to start answering. */
   readonly timeoutMs: number
   readonly connectTimeoutMs: number
-  /** The bounds of how many requests may be under way at them; left out, there are none. */
+  /** Bounds on the requests in flight to them. Default: unbounded. */
   readonly concurrency?: { readonly floor: number; readonly ceiling: number }
 }
 
-/** Sends some requests to an upstream of their own. The most specific is taken: by host, then by the longest path. */
+/**
+ * Sends some requests to an upstream of their own. The most specific route wins: by host, then by the longest path.
+ */
 export interface RouteConfig {
-  /** Names, or `*.` and the end of names; null is any. */
+  /** Host names, or `*.` followed by the end of one; null matches any. */
   readonly hosts: readonly string[] | null
-  /** The beginning of paths, in whole segments; null is any. */
+  /** The beginning of the path, in whole segments; null matches any. */
   readonly path: string | null
   readonly upstream: UpstreamConfig
 }
@@ -106,12 +108,12 @@ export type Mode = 'enforce' | 'shadow' | 'compare'
 export type HeaderStyle = (typeof HEADER_STYLES)[number]
 export const HEADER_STYLES = ['legacy', 'ietf', 'both', 'none'] as const
 
-/** The limits to charge: a tier's or a policy's. */
+/** The limits to charge: those of a tier or of a policy. */
 export type PolicyOrTier =
   | { readonly tier: string; readonly policy?: undefined }
   | { readonly policy: string; readonly tier?: undefined }
 
-/** How far a limit is enforced. What is left out is inherited. */
+/** How strictly a limit is enforced. Settings left out come from the level above. */
 export interface Enforcement {
   readonly mode?: Mode
   readonly enforcePercent?: number
@@ -119,10 +121,10 @@ export interface Enforcement {
 
 export interface PolicyConfig extends Enforcement {
   readonly limits: readonly Limit[]
-  /** Limits to try: evaluated in the same call as the live ones and reported, never enforced. */
+  /** Limits on trial: evaluated and reported in the same call as the live ones, never enforced. */
   readonly candidate?: readonly Limit[]
   readonly onStoreFailure?: FailureMode
-  /** How units of hot keys may be taken in advance. Left out: not at all. */
+  /** How units of hot keys may be taken in advance. Default: not at all. */
   readonly lease?: LeaseOptions
 }
 
@@ -130,40 +132,43 @@ export interface GlobalConfig extends Enforcement {
   readonly policy: string
 }
 
-/** When a request matches: what it is charged to, and how. The first rule that matches on its level is taken. */
+/** Says which requests match, and what they are charged to. On each level the first matching rule wins. */
 export interface RuleConfig extends Enforcement {
-  /** Names the rule in explanations, overrides and metrics. Default: method and path as they are written. */
+  /** The name used in explanations, overrides and metrics. Default: method and path as written. */
   readonly name: string
   readonly match: MatchConfig
-  /** Left out: the caller's tier, so that a rule may set a cost or a mode alone. */
+  /** The limits to charge. Null: those of the caller's tier, so that a rule may set only a cost or a mode. */
   readonly charge: PolicyOrTier | null
   readonly cost?: number
-  /** Whose budget: each caller's own (the default), or one that all callers share. */
+  /** Whose budget is charged: each caller's own (the default), or one shared by all callers. */
   readonly per: 'caller' | 'everyone'
-  /** The budget of the policy; `global` is one for all routes. */
+  /** The scope of the budget; `global` is one budget for all routes. */
   readonly scope: string
   readonly onStoreFailure?: FailureMode
   readonly headers?: HeaderStyle
-  /** Statuses of responses that give back what their request took. */
+  /** Response statuses that give back what the request was charged. */
   readonly refundIf?: readonly Statuses[]
   /** Further subjects of the request that are charged with it, all or none. */
   readonly also?: readonly AlsoConfig[]
 }
 
-/** The subject of a type, where the request has one, and what it is charged to. */
+/** Charges the request's subject of this type, if it has one, to a policy. */
 export interface AlsoConfig {
   /** A subject type. */
   readonly subject: string
   readonly policy: string
 }
 
-/** All that is given must hold. A rule with a method or a path is on the route level, another on the caller's. */
+/**
+ * The conditions of a rule, all of which must hold. A rule with a method or a path is on the route level, any other
+ * on the caller level.
+ */
 export interface MatchConfig {
   /** Upper case. */
   readonly methods: readonly string[] | null
-  /** `/users/:id/posts`; `*` at the end matches any rest. */
+  /** A pattern such as `/users/:id/posts`; a final `*` matches any rest. */
   readonly path: string | null
-  /** Subject types; the rule is charged to the first subject of the request that has one of them. */
+  /** Subject types. The rule charges the request's first subject of one of these types. */
   readonly subjects: readonly string[] | null
   readonly tiers: readonly string[] | null
   readonly scopes: readonly string[] | null
@@ -176,16 +181,17 @@ export interface CostConfig {
   readonly cost: number
 }
 
-/** Requests that are not limited. A request that a rule names by its path is never among them. */
+/** Requests that are not limited, unless a rule matches their path. */
 export interface SkipConfig {
-  /** Whole segments: `/_next` covers `/_next` and everything below it, not `/_nextgen`. */
+  /** Whole segments: `/_next` covers `/_next` and everything below it, but not `/_nextgen`. */
   readonly prefixes: readonly string[]
-  /** File extensions of GET and HEAD requests: `css`, without the dot. */
+  /** File extensions without the dot, such as `css`. Apply to GET and HEAD only. */
   readonly extensions: readonly string[]
 }
 
 export const FAILURE_MODES = ['local', 'open', 'closed'] as const satisfies readonly FailureMode[]
 
+/** Validates a failure mode. */
 export function parseFailureMode(mode: unknown): FailureMode {
   if (FAILURE_MODES.includes(mode as FailureMode)) return mode as FailureMode
   throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'onStoreFailure', "'local', 'open' or 'closed'", mode)

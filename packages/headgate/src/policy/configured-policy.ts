@@ -4,16 +4,16 @@ import type { PolicyConfig } from './config.js'
 import { leaseChangedLimits } from './leases.js'
 import type { NamedLimit, Policy } from './policies.js'
 
-/** The file's settings for enforcing a policy. */
+/** How the file wants a policy enforced. */
 export type PolicySettings = Omit<PolicyConfig, 'limits'>
 
-/** A policy as the fleet's multiplier has it. Scaled when it is first asked for: most of a large file is not. */
+/** A policy scaled by the fleet's multiplier. Scaled on first use, because most of a large file is never used. */
 export class ConfiguredPolicy {
   private scaledPolicy: Policy | null = null
   private scaledCandidate: readonly NamedLimit[] | null = null
 
   constructor(
-    /** As the file has it. */
+    /** As in the file. */
     readonly unscaled: Policy,
     readonly settings: PolicySettings,
     private readonly factor: number,
@@ -24,14 +24,14 @@ export class ConfiguredPolicy {
     return this.scaledPolicy
   }
 
-  /** The limits of its candidate, under names of their own. */
+  /** The limits on trial, under names of their own. */
   get candidate(): readonly NamedLimit[] {
     this.scaledCandidate ??=
       this.factor === 0 ? [] : (this.settings.candidate ?? []).map(this.nameCandidate, this)
     return this.scaledCandidate
   }
 
-  /** Other limits under the same settings. Those of a tier have neither leases nor candidates. */
+  /** Returns other limits under the same settings. The limits of a tier have neither leases nor candidates. */
   with(policy: Policy): ConfiguredPolicy {
     const { lease: _lease, candidate: _candidate, ...enforced } = this.settings
     const isOwn = policy.name === this.unscaled.name
@@ -39,19 +39,19 @@ export class ConfiguredPolicy {
   }
 
   private nameCandidate(limit: Limit): NamedLimit {
-    // No policy can have a plus in its name: a candidate never meets a live limit's state.
+    // No policy name contains a plus, so a candidate never shares state with a live limit.
     return { name: `${this.unscaled.name}+candidate.${limit.id}`, limit: scaleLimit(limit, this.factor) }
   }
 }
 
 /**
- * A multiplier of 0 pauses throttling, so nothing is left to ask but bans: a limit of 0 is not there to slow anybody
- * down, and a caller who was shut out must not come back in because the others are given room.
+ * A multiplier of 0 pauses throttling, so that only bans remain: a limit of 0 is not meant to slow anybody down,
+ * and a banned caller must not be let in because the others are given room.
  */
 function scaled(policy: Policy, factor: number, { lease }: PolicySettings): Policy {
   if (factor === 0) return { ...policy, limits: policy.limits.filter(({ limit }) => limit.limit === 0) }
   if (factor === 1 && lease === undefined) return policy
-  // Leases are of the numbers in force.
+  // Leases are sized by the scaled numbers.
   const limits = leaseChangedLimits(
     policy.limits.map(({ limit }) => scaleLimit(limit, factor)),
     lease,

@@ -2,24 +2,24 @@ import { show, unexpected } from '../errors/headgate-error.js'
 
 /** The switches of a whole fleet. */
 export interface Control {
-  /** Off: everything passes, and every decision says so. */
+  /** If false, everything passes, and every decision says so. */
   readonly enabled: boolean
   /** Scales every limit: 1.5 gives headroom, 0 pauses throttling. */
   readonly multiplier: number
 }
 
-/** The switches while nobody has set any. */
+/** The switches if nobody has set any. */
 export const NORMAL: Control = { enabled: true, multiplier: 1 }
 
 const MAX_MULTIPLIER = 1_000
 const ON = ['true', '1', 'on', 'yes']
 const OFF = ['false', '0', 'off', 'no']
-// Neither '' nor '0x0' nor '1e3': what a hand wrote by mistake must not become a number, least of all 0.
+// Strict on purpose: '', '0x0' or '1e3', written by mistake, must not become a number, least of all 0.
 const DECIMAL = /^\d{1,4}(?:\.\d{1,6})?$/
 
 /**
- * Control from the fields of its hash, which people also edit by hand. What cannot be understood counts as not said,
- * so that all processes agree, and is told to `warn`.
+ * Reads control from the fields of its hash, which people also edit by hand. A field that cannot be understood is
+ * treated as unset, so that all processes agree, and reported to `warn`.
  */
 export function readControl(
   fields: Readonly<Record<string, string>>,
@@ -53,7 +53,7 @@ function readMultiplier(text: string, warn: (message: string) => void): number |
   return null
 }
 
-/** The fields of the hash for a change made by a program; refuses what it could not read back. */
+/** Returns the hash fields for a change, refusing whatever `readControl` could not read back. */
 export function controlFields(change: Partial<Control>): Record<string, string> {
   const isChange = typeof change === 'object' && change !== null
   const unknown = isChange ? Object.keys(change).find(name => !Object.hasOwn(NORMAL, name)) : ''
@@ -69,7 +69,7 @@ export function controlFields(change: Partial<Control>): Record<string, string> 
     fields.enabled = String(change.enabled)
   }
   if (change.multiplier !== undefined) {
-    // An object may have a toString that cannot be called.
+    // An object may have a toString that throws.
     const text = typeof change.multiplier === 'number' ? String(change.multiplier) : ''
     if (readMultiplier(text, () => {}) === null) {
       const expected = `a number from 0 to ${MAX_MULTIPLIER} with at most 6 decimals`

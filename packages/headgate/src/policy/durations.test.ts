@@ -48,7 +48,7 @@ describe('a duration', () => {
     )
   })
 
-  it('a duration is written so that it reads back as the same', () => {
+  it('formatting a duration and parsing it again gives the same duration', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 366 * 86_400_000 }), ms => {
         const text = formatDurationUs(ms * 1_000)
@@ -62,7 +62,7 @@ describe('a duration', () => {
     expect(formatDurationUs(1_500)).toBe('1500us')
   })
 
-  it('two durations are written differently wherever they are different', () => {
+  it('different durations are written differently', () => {
     const texts = new Set<string>()
     for (let us = 1_000; us < 101_000; us++) texts.add(formatDurationUs(us))
     expect(texts.size).toBe(100_000)
@@ -123,7 +123,7 @@ describe('a duration', () => {
     { toString: () => '1m' },
     new Date(60),
   ]
-  it.each(refused.map(value => [value]))('a duration that is none is refused: case %#', value => {
+  it.each(refused.map(value => [value]))('a value that is not a duration is refused: case %#', value => {
     const error = errorOf(value)
     expect(error.code).toBe('ERR_HEADGATE_INVALID_LIMIT')
     expect(error.message).toMatch(/^window: expected a duration from '1ms' to '366d'.*; got ./)

@@ -17,7 +17,9 @@ const PATTERN = /^(\d{1,12}(?:\.\d{1,6})?)(ms|s|m|h|d)$/
 const MIN_US = UNIT_US.ms
 const MAX_US = 366 * UNIT_US.d
 
-/** Microseconds of a duration from 1 ms to 366 days, or to `maxUs`; refuses anything else and names `field`. */
+/**
+ * Parses a duration from 1 ms to 366 days, or to `maxUs`, into microseconds. Refuses anything else, naming `field`.
+ */
 export function parseDurationUs(value: unknown, field: string, maxUs = MAX_US): number {
   const us = typeof value === 'number' ? toWhole(value * UNIT_US.s) : textUs(value)
   if (us === null || !Number.isInteger(us) || us < MIN_US || us > maxUs) {
@@ -33,20 +35,23 @@ function textUs(value: unknown): number | null {
   return toWhole(Number(match[1]) * UNIT_US[match[2] as Unit])
 }
 
-/** 1.001 seconds are not a whole number of microseconds in binary; what was meant is. Others stay as they are. */
+/**
+ * Rounds a product that misses a whole number only by binary rounding, such as 1.001 s in microseconds. Leaves
+ * others as they are.
+ */
 export function toWhole(product: number): number {
   const whole = Math.round(product)
   return Math.abs(product - whole) <= 2 * Number.EPSILON * whole ? whole : product
 }
 
-/** The shortest exact way to write a duration, in the largest unit that divides it. */
+/** Formats a duration exactly, in the largest unit that divides it. */
 export function formatDurationUs(us: number): string {
   const units: readonly Unit[] = ['d', 'h', 'm', 's', 'ms']
   const unit = units.find(candidate => us % UNIT_US[candidate] === 0)
   return unit === undefined ? `${us}us` : `${us / UNIT_US[unit]}${unit}`
 }
 
-/** The same for a reader: `16h40m`. */
+/** Spells a duration out for a reader: `16h40m`. */
 function spellDurationUs(us: number): string {
   const units: readonly Unit[] = ['d', 'h', 'm', 's']
   let left = us
@@ -60,8 +65,8 @@ function spellDurationUs(us: number): string {
 let hasWarned = false
 
 /**
- * Microseconds of a limit's window. Other limiters take milliseconds, and a bare number is seconds here: one that looks
- * like milliseconds is taken at its word, with one warning a process.
+ * Parses a limit's window into microseconds. A bare number is seconds here but milliseconds in other limiters, so a
+ * number that looks like milliseconds is accepted with a warning, once per process.
  */
 export function parseWindowUs(window: Duration): number {
   const us = parseDurationUs(window, 'window')
@@ -75,7 +80,9 @@ export function parseWindowUs(window: Duration): number {
 
 export const WINDOW_IN_SECONDS = 'WARN_HEADGATE_WINDOW_IN_SECONDS'
 
-/** Says of a window that looks like milliseconds how it is taken, and what to write; null of any other. */
+/**
+ * Explains how a window that looks like milliseconds is taken and what to write instead; null for any other window.
+ */
 export function doubtOfWindow(window: unknown): string | null {
   if (typeof window !== 'number' || window < 1_000 || window % 1_000 !== 0) return null
   return (
@@ -84,7 +91,7 @@ export function doubtOfWindow(window: unknown): string | null {
   )
 }
 
-/** Reads what has windows in it without the warning, for a caller who tells of each of them with its place. */
+/** Runs `read` without that warning, for a caller that reports each window with its place in the file. */
 export function withoutWindowWarning<T>(read: () => T): T {
   const before = hasWarned
   hasWarned = true

@@ -1,6 +1,6 @@
 /**
- * Finds the rule that speaks on each level, from the most specific to the least: the route, the caller, everybody.
- * How the levels combine is the next step (`resolve.ts`); here each is found by itself.
+ * Finds the rule that applies on each level, from the most specific to the least: route, caller, global.
+ * `resolve.ts` combines the levels.
  */
 
 import type { ActiveConfig } from './active-config.js'
@@ -13,17 +13,17 @@ import { Level, type Speaker } from './level.js'
 import { targetKey } from './override.js'
 import type { CanonicalFacts } from './request-facts.js'
 
-/** The caller, as far as the file and the overrides know it. */
+/** A caller, as the file and the overrides know it. */
 export interface Caller {
   readonly tier: string | null
-  /** A policy of the caller's own. */
+  /** A policy set for this caller alone. */
   readonly policy: string | null
   readonly override: ActiveOverride | null
-  /** The rule or the part of the file that said so. */
+  /** The rule or part of the file that this comes from. */
   readonly because: Speaker
 }
 
-/** One budget for all routes. */
+/** The scope of a budget for all routes. */
 const GLOBAL = 'global'
 const BY_DEFAULT = ofCaller('default')
 const BY_SUBJECT = ofCaller('subjects')
@@ -34,6 +34,7 @@ function ofCaller(rule: string): Speaker {
   return { level: 'caller', rule, scope: GLOBAL, per: 'caller', subjectTypes: null }
 }
 
+/** Finds the caller's tier, policy and override: an override's tier comes first, then the file's, then the request's. */
 export function findCaller(
   active: ActiveConfig,
   { subjects, tier }: Pick<CanonicalFacts, 'subjects' | 'tier'>,
@@ -51,7 +52,7 @@ export function findCaller(
   }
 }
 
-/** The words of a request that the lists of rules are compared with, but for its method. */
+/** Returns the attributes of a request that rules are compared with, except its method. */
 export function askedBy(
   { subjects, scope }: Pick<CanonicalFacts, 'subjects' | 'scope'>,
   tier: string | null,
@@ -59,12 +60,14 @@ export function askedBy(
   return { tier, scope, subjectTypes: subjects.length === 0 ? NO_TYPES : subjects.map(typeOf) }
 }
 
+/** Returns the level of a rule that matched the request. */
 export function routeLevel(active: ActiveConfig, rule: RuleConfig, caller: Caller, nowUs: number): Level {
   const override = findRuleOverride(active, rule, nowUs)
-  // An override for a caller holds on the caller's level, not on a route's.
+  // A caller's override applies on the caller level, not on a route's.
   return ruleLevel(active, rule, caller.tier, override === null ? [] : [override])
 }
 
+/** Returns the caller's level: a policy of its own, the first matching caller rule, or the default. */
 export function callerLevel(
   active: ActiveConfig,
   asked: Omit<RuleQuery, 'method'>,
@@ -76,7 +79,7 @@ export function callerLevel(
     const rule = active.callerRules.find(null, { ...asked, method: null })?.value
     if (rule !== undefined) {
       const ofRule = findRuleOverride(active, rule, nowUs)
-      // The caller's own replaces what the rule's has replaced, and is the one that is told of.
+      // The caller's override is applied after the rule's, and is the one that gets reported.
       return ruleLevel(
         active,
         rule,
@@ -90,10 +93,11 @@ export function callerLevel(
   const make = (overrides: readonly ActiveOverride[]) =>
     makeLevel(active, because, policyNamed(active, charge, tierOfCaller), overrides)
   if (override !== null) return make([override])
-  // Only what the file says of all callers can be kept for the next one.
+  // Only a level that holds for all callers can be reused for the next one.
   return policy === null ? cached(active, because, tier, () => make([])) : make([])
 }
 
+/** Returns the level shared by all callers, or null if the file has none. */
 export function globalLevel(active: ActiveConfig): Level | null {
   const { global } = active.config
   if (global === null) return null
@@ -110,7 +114,7 @@ export function globalLevel(active: ActiveConfig): Level | null {
   })
 }
 
-/** The one level of a caller that is asked about by the name of a policy or a tier. */
+/** Returns the single level of a check that names its policy or tier. */
 export function askedLevel(
   active: ActiveConfig,
   asked: { readonly subject: string; readonly charge: PolicyOrTier; readonly scope: string },
@@ -118,7 +122,7 @@ export function askedLevel(
 ): Level {
   const { subject, charge, scope } = asked
   const found = findOverride(active, [subject], nowUs)
-  // Another tier, or numbers that make one, are no answer to a question about a policy.
+  // An override to another tier does not apply to a check that names a policy.
   const holds = found !== null && (charge.tier !== undefined || 'limits' in found.override)
   const speaker = scope === GLOBAL ? AS_ASKED : { ...AS_ASKED, scope }
   return makeLevel(active, speaker, policyNamed(active, charge, null), holds ? [found] : [])
@@ -178,7 +182,7 @@ function cached({ levels }: ActiveConfig, speaker: object, tier: string | null, 
   return level
 }
 
-/** A tier known for the caller goes before the tier that is meant for those without one. */
+/** The caller's own tier takes precedence over the tier for callers without one. */
 function policyNamed(
   active: ActiveConfig,
   charge: PolicyOrTier,

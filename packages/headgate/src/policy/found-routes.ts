@@ -1,6 +1,7 @@
 /**
- * The routes a request leads to, in each way a server may read it: its method as it was sent or as it claims to be, its
- * path in every reading. Readings that lead to the same rule are one, and almost every request has one.
+ * Resolves every way in which a server may read a request: with the method it was sent with or one it claims, and
+ * with its path in every reading. Readings that lead to the same rule are one route, and almost every request has
+ * only one.
  */
 
 import type { ActiveConfig } from './active-config.js'
@@ -16,13 +17,13 @@ export interface RequestReading {
   readonly segments: readonly string[] | null
 }
 
-/** The rule that one or several readings of a request lead to. */
+/** The rule and cost that one or several readings of a request lead to. */
 export interface FoundRoute {
-  /** The rule of the route, or null where none matches. */
+  /** The route's rule, or null if none matches. */
   readonly rule: FoundRule['value'] | null
   /** Whether the file skips such requests. */
   readonly isSkippable: boolean
-  /** Units by the list of costs; the most of these readings. */
+  /** The highest cost that the file's list of costs gives these readings. */
   readonly listedCost: number
   readonly readings: readonly RequestReading[]
 }
@@ -32,6 +33,7 @@ interface Growing extends FoundRoute {
   readonly readings: RequestReading[]
 }
 
+/** Finds the distinct routes of a request. */
 export function findRoutes(
   active: ActiveConfig,
   facts: Pick<CanonicalFacts, 'methods' | 'path'>,
@@ -59,7 +61,7 @@ export function findRoutes(
   return found
 }
 
-/** The ways in which servers that read a path so may still differ in where it leads. */
+/** The ways in which servers with this reading may still disagree about where it leads. */
 function viewsOf(
   { segments, folded, hasEmpty }: PathReading,
   { hasCapitals }: ActiveConfig,
@@ -73,7 +75,10 @@ function viewsOf(
   return views
 }
 
-/** One of all the methods that no rule names: the same applies to them. A claim may be any text. */
+/**
+ * Keeps one representative of the methods that no rule names, since they are all treated alike. A claimed method
+ * may be any text.
+ */
 function distinctMethods(
   methods: readonly (string | null)[],
   named: ReadonlySet<string>,
@@ -94,7 +99,7 @@ function costOf({ costs }: ActiveConfig, view: PathView, query: RuleQuery): numb
 
 const NOBODY: RuleQuery = { method: null, tier: null, scope: null, subjectTypes: [] }
 
-/** Whether the file skips such a request, unless a rule names its path. */
+/** Whether the file skips such a request, unless a rule matches its path. */
 export function isSkipped(active: ActiveConfig, view: PathView | null, method: string | null): boolean {
   const { skippedPrefixes, skippedExtensions } = active
   if (view === null) return false

@@ -1,7 +1,7 @@
 /**
- * A household or a rented server has 256 or 65,536 networks of /64, and each would have a budget of its own. So an IPv6
- * caller is charged to wider networks too, whose limits are a few times its own: enough for the neighbours that may be
- * among them, and an end to the supply of fresh callers.
+ * A household or a rented server has 256 or 65,536 networks of /64, each of which would have a budget of its own.
+ * So an IPv6 caller is also charged to wider networks, whose limits are a few times its own: enough for the
+ * neighbours that may share them, but not an endless supply of fresh callers.
  */
 import type { Limit } from '../engine/limit.js'
 import type { Check, Question } from '../engine/question.js'
@@ -24,18 +24,21 @@ interface WiderNetwork {
 const MAX_TIMES = 2 ** (CALLER_BITS - WIDEST_BITS)
 const FORMS = "off, or a map of networks such as { '/56': 4, '/48': 16 }"
 
-/** The budgets around IPv6 callers. */
+/** Adds the budgets of the networks around IPv6 callers to questions. */
 export class Ipv6Budgets {
   readonly #networks: readonly WiderNetwork[]
   readonly #isExempt: (subject: string) => boolean
 
-  /** Exempt are callers whose limits were set for them alone: what they use is not their neighbours'. */
+  /** Callers whose limits were set for them alone are exempt: their use must not count against their neighbours. */
   constructor(networks: Ipv6Networks | undefined, isExempt: (subject: string) => boolean = () => false) {
     this.#networks = parseNetworks(networks)
     this.#isExempt = isExempt
   }
 
-  /** The question with the checks of the networks around each caller in it; the same one where there are none. */
+  /**
+   * Returns the question with the checks of the networks around each caller added, or the same question if there
+   * are none.
+   */
   widen(question: Question): Question {
     if (question instanceof SingleQuestion) {
       if (!this.#isWidened(question.subject)) return question
@@ -47,7 +50,7 @@ export class Ipv6Budgets {
     return makeQuestion(alternatives, shadow, question.onStoreFailure)
   }
 
-  /** The networks around a caller, each with the limits it has there. */
+  /** Returns the networks around a caller, each with its limits. */
   around(subject: string, limits: readonly NamedLimit[]): readonly { network: string; limits: Limit[] }[] {
     if (!this.#isWidened(subject)) return []
     return this.#networks.map(({ bits, times }) => ({
@@ -83,10 +86,12 @@ export class Ipv6Budgets {
   }
 }
 
-/** Stores know a limit by its object. */
+/** Stores identify a limit by its object, so each scaled limit is made once. */
 const widened = new WeakMap<Limit, Map<number, Limit>>()
 
-/** The limit of all callers of a network together. It is never leased: what is taken in advance is one caller's. */
+/**
+ * Returns the limit that all callers of a network share. It is never leased, because a lease belongs to one caller.
+ */
 function widerLimit(limit: Limit, times: number): Limit {
   let byTimes = widened.get(limit)
   if (byTimes === undefined) {
@@ -102,7 +107,7 @@ function widerLimit(limit: Limit, times: number): Limit {
   return wider
 }
 
-/** The narrowest first. */
+/** Sorted from the narrowest to the widest. */
 function parseNetworks(value: unknown = DEFAULT_IPV6_NETWORKS): readonly WiderNetwork[] {
   if (value === 'off') return []
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw refusal('', FORMS, value)

@@ -8,18 +8,20 @@ export type LeaseOptions =
   | 'auto'
   | 'off'
   | {
-      /** Units taken at once, at most. */
+      /** The most units taken at once. */
       readonly max: number
       /** How long they may be spent: at most a twentieth of the window, or of the time a bucket takes to fill. */
       readonly ttl: Duration
     }
 
-/** A second is long enough to save a thousand calls and short enough to see changes elsewhere. */
+/** Long enough to save a thousand calls, short enough to notice changes elsewhere. */
 const AUTO_TTL_US = 1_000_000
-/** Below it a lease would be over before it arrives. */
+/** A shorter lease would expire before it arrives. */
 const LEAST_TTL_US = 1_000
 
-/** The limits as they must be for units to be leased; refuses, by name, what could admit more than they promise. */
+/**
+ * Returns the limits adjusted for leasing. Refuses, by name, options that could admit more than the limits promise.
+ */
 export function leaseLimits(
   field: string,
   limits: readonly Limit[],
@@ -32,8 +34,8 @@ export function leaseLimits(
 }
 
 /**
- * The same for numbers that were changed after the options were found to suit: a multiplier or an override may leave
- * less to lease, never more than the limits promise.
+ * Does the same after a multiplier or an override changed numbers for which the options had been validated. May
+ * lease less than asked for, never more than the limits promise.
  */
 export function leaseChangedLimits(
   limits: readonly Limit[],
@@ -49,7 +51,7 @@ function withLease(limits: readonly Limit[], lease: Lease | null): readonly Limi
   return lease === null ? limits : limits.map(limit => Object.freeze(leasedLimit(limit, lease)))
 }
 
-/** Half of the longest, so that little of the limit is given up for it; none where that is too short to be of use. */
+/** Half the longest allowed, to give up little of the limit; null if that is too short to be useful. */
 function autoLease(limits: readonly Limit[]): Lease | null {
   const ttlUs = Math.min(AUTO_TTL_US, ...limits.map(limit => Math.floor(longestLeaseUs(limit) / 2)))
   const max = Math.floor(Math.min(...limits.map(({ limit }) => limit)) / LEASE_PARTS)

@@ -4,17 +4,18 @@ import type { Config, Enforcement, HeaderStyle, Mode } from './config.js'
 import type { ConfiguredPolicy } from './configured-policy.js'
 import type { Statuses } from './statuses.js'
 
+/** The levels a limit can apply on, from the most specific to the least. */
 export type LevelName = 'route' | 'caller' | 'global'
 
-/** The rule or tier that speaks on a level, and whose budget it speaks about. */
+/** The rule or tier behind a level, and whose budget it charges. */
 export interface Speaker extends Enforcement {
   readonly level: LevelName
-  /** The rule that speaks: its name, or the part of the file that does. */
+  /** The name of the rule, or of the part of the file. */
   readonly rule: string
   readonly scope: string
-  /** Whether one budget is all callers', or each has its own. */
+  /** Whether all callers share one budget or each has its own. */
   readonly per: 'caller' | 'everyone'
-  /** The types of subject it is about; the first of the request that has one of them is charged. */
+  /** The subject types it is about; the request's first subject of one of them is charged. */
   readonly subjectTypes: readonly string[] | null
   readonly cost?: number
   readonly onStoreFailure?: FailureMode
@@ -24,7 +25,7 @@ export interface Speaker extends Enforcement {
   readonly also?: readonly Also[]
 }
 
-/** A type of subject and what it is charged to. */
+/** A subject type and the policy it is charged to. */
 export interface Also {
   readonly type: string
   readonly configured: ConfiguredPolicy
@@ -32,7 +33,10 @@ export interface Also {
 
 const NOBODY_ELSE: readonly Also[] = []
 
-/** The settings of one level, whoever asks. A rule comes before its policy, and the policy before the file. */
+/**
+ * The settings of one level, independent of the request. A rule's settings come before its policy's, and those
+ * before the file's.
+ */
 export class Level {
   readonly level: LevelName
   readonly rule: string
@@ -60,7 +64,7 @@ export class Level {
     this.scope = speaker.scope
     this.per = speaker.per
     this.subjectTypes = speaker.subjectTypes
-    // A percentage speaks of enforcing: together with the mode above it, it would say two things.
+    // A percentage implies enforcing, so it is never combined with a mode from the level above.
     this.mode = speaks === null ? config.mode : (speaks.mode ?? 'enforce')
     this.enforcePercent = speaks === null ? config.enforcePercent : (speaks.enforcePercent ?? 100)
     this.cost = speaker.cost ?? null

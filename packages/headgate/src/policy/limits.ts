@@ -13,7 +13,7 @@ import { type Duration, formatDurationUs, parseDurationUs, parseWindowUs } from 
 /** The largest limit or capacity. */
 export const MAX_UNITS = 2 ** 32 - 1
 const MAX_BUCKETS = 1_000
-// A bucket that takes longer to fill would leave the range in which microseconds are exact.
+// Filling a bucket more slowly would leave the range in which microseconds are exact.
 const MAX_FILL_US = 2 ** 52
 const MAX_REFILL_PER_SECOND = MAX_UNITS * 1_000
 /** Each place is an entry in Redis. */
@@ -23,47 +23,50 @@ const LEAST_HOLD_US = 1_000_000
 const MOST_HOLD_US = 3_600_000_000
 const NAME = /^[A-Za-z0-9_-]{1,32}$/
 
-/** The options that any limit may have besides its numbers. */
+/** Options that every kind of limit has. */
 interface Named {
-  /** Tells two limits of one policy apart where algorithm and window do not. */
+  /** Distinguishes two limits of one policy that have the same algorithm and window. */
   readonly name?: string
 }
 
-/** A limit over time may count requests instead of units. */
+/** Limits over time can count requests instead of units. */
 interface Counting {
-  /** `requests`: each takes one, whatever it costs, beside limits that take the cost. Default `cost`. */
+  /** `requests`: each request takes one unit whatever it costs. Default `cost`. */
   readonly counts?: 'cost' | 'requests'
 }
 
 export interface WindowOptions extends Named, Counting {
-  /** Units in a window; 0 is a ban. */
+  /** Units per window; 0 is a ban. */
   readonly limit: number
-  /** `'1m'`, `'500ms'`; a bare number is seconds, not milliseconds. */
+  /** Such as `'1m'` or `'500ms'`; a bare number is seconds, not milliseconds. */
   readonly window: Duration
 }
 
 export interface CounterOptions extends WindowOptions {
-  /** Cut the window into this many parts and count the oldest whole: exact in any window, slightly stricter. */
+  /**
+   * Cuts the window into this many parts and counts the oldest one whole: exact in any window, and slightly
+   * stricter.
+   */
   readonly buckets?: number
 }
 
 export interface TokenBucketOptions extends Named, Counting {
-  /** Tokens in a full bucket: what can be used at once. */
+  /** Tokens in a full bucket: the most that can be used at once. */
   readonly capacity: number
   readonly refillPerSecond: number
 }
 
 export interface ConcurrencyOptions extends Named {
-  /** Requests under way at once; 0 is a ban. */
+  /** Requests in flight at once; 0 is a ban. */
   readonly limit: number
   /**
-   * A place comes free after this time unless it is renewed, so that a lost process costs none for longer. Default 30
+   * A place frees itself after this time unless it is renewed, so that a lost process does not keep it. Default 30
    * s.
    */
   readonly holdFor?: Duration
 }
 
-/** At most `limit` in any window, exactly. Remembers every request of the window. */
+/** Creates a limit that admits at most `limit` in any window, exactly. Stores every request of the window. */
 export function slidingWindowLog(options: WindowOptions): LogLimit {
   refuseUnknown(options, 'slidingWindowLog', ['limit', 'window', 'counts', 'name'])
   const limit = parseUnits(options.limit, 'limit')
@@ -77,7 +80,10 @@ export function slidingWindowLog(options: WindowOptions): LogLimit {
   })
 }
 
-/** About `limit` in any window from two numbers a subject; with `buckets` at most `limit`, exactly. */
+/**
+ * Creates a limit that admits about `limit` in any window from two stored numbers; with `buckets`, at most `limit`,
+ * exactly.
+ */
 export function slidingWindowCounter(
   options: CounterOptions & { readonly buckets: number },
 ): BucketedCounterLimit
@@ -98,7 +104,7 @@ export function slidingWindowCounter(options: CounterOptions): CounterLimit | Bu
   return Object.freeze({ algorithm: 'sliding-window-buckets', ...named, ...numbers, buckets })
 }
 
-/** Bursts of up to `capacity`, and `refillPerSecond` sustained. */
+/** Creates a limit that admits bursts of up to `capacity`, and `refillPerSecond` sustained. */
 export function tokenBucket(options: TokenBucketOptions): TokenBucketLimit {
   refuseUnknown(options, 'tokenBucket', ['capacity', 'refillPerSecond', 'counts', 'name'])
   const capacity = parseUnits(options.capacity, 'capacity')
@@ -113,14 +119,16 @@ export function tokenBucket(options: TokenBucketOptions): TokenBucketLimit {
   })
 }
 
-/** At most `limit` requests under way at once, over all processes. A request takes one place, whatever it costs. */
+/**
+ * Creates a limit on requests in flight at once, over all processes. A request takes one place whatever it costs.
+ */
 export function concurrency(options: ConcurrencyOptions): ConcurrencyLimit {
   refuseUnknown(options, 'concurrency', ['limit', 'holdFor', 'name'])
   const limit = parsePlaces(options.limit)
   const holdForUs = parseHoldForUs(options.holdFor ?? DEFAULT_HOLD_FOR)
   return Object.freeze({
     algorithm: 'concurrency',
-    // Without the time: what is under way stays so when that is changed.
+    // The hold time is not part of the id, so that changing it keeps the places taken.
     id: limitId(options.name, 'concurrency'),
     limit,
     holdForUs,
@@ -132,7 +140,7 @@ function quota(limit: number, windowUs: number): Quota {
   return Object.freeze({ limit, windowUs, burst: null })
 }
 
-/** The name of a limit over time, which is another one where it counts requests, and what it counts. */
+/** Returns the limit's id and what it counts. Counting requests is part of the id. */
 function counted({ name, counts = 'cost' }: Named & Counting, kind: string): Pick<Limit, 'id' | 'counts'> {
   if (counts !== 'cost' && counts !== 'requests')
     throw unexpected('ERR_HEADGATE_INVALID_LIMIT', 'counts', "'cost' or 'requests'", counts)
@@ -141,7 +149,7 @@ function counted({ name, counts = 'cost' }: Named & Counting, kind: string): Pic
     : { id: limitId(name, `requests-${kind}`), counts: 'requests' }
 }
 
-/** Algorithm and window are always part of it: changing either must not meet the other's state. */
+/** Algorithm and window are always part of the id, so that changing either does not meet the other's state. */
 function limitId(name: string | undefined, kind: string): string {
   if (name === undefined) return kind
   if (typeof name !== 'string' || !NAME.test(name)) {
@@ -150,7 +158,7 @@ function limitId(name: string | undefined, kind: string): string {
   return `${name}-${kind}`
 }
 
-/** A limit or capacity; refuses anything else and names `field`. */
+/** Validates a limit or capacity, naming `field` in the refusal. */
 export function parseUnits(value: unknown, field: string): number {
   if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_UNITS) return value
   throw unexpected('ERR_HEADGATE_INVALID_LIMIT', field, `a whole number from 0 to ${MAX_UNITS}`, value)
@@ -192,7 +200,7 @@ function parseRate(value: unknown, capacity: number): number {
   return value
 }
 
-/** The nearest rate that a bucket of this capacity may have. */
+/** Returns the nearest refill rate that a bucket of this capacity may have. */
 export function boundedRate(refillPerSecond: number, capacity: number): number {
   return Math.min(MAX_REFILL_PER_SECOND, Math.max(refillPerSecond, (capacity * 1e6) / MAX_FILL_US))
 }

@@ -6,7 +6,7 @@ import { parseDurationUs } from './durations.js'
 import { parseUnits } from './limits.js'
 import { type TierOptions, tierLimits } from './tiers.js'
 
-/** The values that an override puts in the place of the policy file's. */
+/** The numbers that an override puts in place of the policy file's. */
 export type Replacement =
   /** Another tier. */
   | { readonly tier: string }
@@ -15,13 +15,13 @@ export type Replacement =
   /** Other numbers for limits of the policy that applies, by their id: `{ 'log-1m': 500 }`. */
   | { readonly limits: Readonly<Record<string, number>> }
 
-/** Whose numbers are replaced: a subject's on the caller's level, or a rule's on its own. */
+/** Whose numbers are replaced: a subject's on the caller level, or a rule's on its own level. */
 export type OverrideTarget = { readonly subject: string } | { readonly rule: string }
 
-/** The same as an operator may write it. */
+/** A target as an operator may write it. */
 export type MeantTarget = { readonly subject: string | StoredSubject } | { readonly rule: string }
 
-/** An override as it is asked for. It always ends by itself. */
+/** An override as an operator requests it. It always expires. */
 export type OverrideOptions = MeantTarget &
   Replacement & {
     readonly ttl: Duration
@@ -30,7 +30,7 @@ export type OverrideOptions = MeantTarget &
     readonly reason: string
   }
 
-/** An override that is in force. Secrets in `subject` have been replaced by their digest. */
+/** An override in force. Secrets in `subject` have been replaced by their digest. */
 export type Override = OverrideTarget &
   Replacement & {
     readonly by: string
@@ -40,13 +40,13 @@ export type Override = OverrideTarget &
     readonly expiresAt: number
   }
 
-/** Anything longer belongs into the policy file. */
+/** A longer override belongs in the policy file. */
 const MAX_TTL_US = 31 * 86_400_000_000
 const MAX_TEXT = 200
 const KINDS = ['tier', 'numbers', 'limits']
 const FIELDS = ['subject', 'rule', ...KINDS, 'ttl', 'by', 'reason']
 
-/** Turns an override into what is stored, and for how long; refuses mistakes by name. */
+/** Validates an override, and returns the form it is stored in and for how long. Refuses mistakes by name. */
 export function parseOverride(
   options: OverrideOptions,
   nameSubject: (subject: unknown) => string,
@@ -62,10 +62,10 @@ export function parseOverride(
   return { target: targetKey(target), stored, ttlMs: Math.ceil(ttlUs / 1000) }
 }
 
-/** The part of an override that is written down as JSON; its times stand beside it. */
+/** The part of an override that is stored as JSON; its times are stored beside it. */
 export type StoredOverride = OverrideTarget & Replacement & { readonly by: string; readonly reason: string }
 
-/** An override that somebody wrote, or null for one that cannot be understood: then the policy file holds. */
+/** Parses a stored override. Null if it cannot be understood, in which case the policy file applies. */
 export function readStoredOverride(text: string): StoredOverride | null {
   try {
     const value = JSON.parse(text) as Record<string, unknown>
@@ -81,12 +81,12 @@ export function readStoredOverride(text: string): StoredOverride | null {
   }
 }
 
-/** One override a target; a newer one takes the place of the older. */
+/** Returns the key of a target. There is one override per target, and a newer one replaces the older. */
 export function targetKey(target: OverrideTarget): string {
   return 'subject' in target ? `subject ${target.subject}` : `rule ${target.rule}`
 }
 
-/** The target of an override: a subject, by the name it is stored under, or a rule. */
+/** Parses the target of an override: a subject, by the name it is stored under, or a rule. */
 export function parseTarget(
   given: Readonly<Record<string, unknown>>,
   nameSubject: (subject: unknown) => string,

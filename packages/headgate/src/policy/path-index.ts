@@ -1,12 +1,14 @@
 /**
- * Entries of the policy file by their path: a trie of segments, in which finding the first entry for a path takes steps
- * for its segments, not for the entries.
+ * Indexes entries of the policy file by path. The index is a trie of segments, so that a search takes steps for the
+ * segments of the path, not for the entries.
  */
 import { Candidates, type Entry, type Lists, type RuleQuery } from './candidates.js'
 import type { PathPattern } from './path-pattern.js'
 import { foldCase, spellingsOf } from './path-readings.js'
 
-/** How one server reads a path: one reading, and whether it tells case apart and lets parameters be empty. */
+/**
+ * One way in which a server reads a path: the segments, whether case matters, and whether parameters may be empty.
+ */
 export interface PathView {
   readonly segments: readonly string[]
   readonly ignoresCase: boolean
@@ -16,23 +18,26 @@ export interface PathView {
 class Node<Value> {
   literals: Map<string, Node<Value>> | null = null
   parameter: Node<Value> | null = null
-  /** Entries whose pattern ends here, and those that take any rest from here. */
+  /** Entries whose pattern ends here, and those that accept any rest from here. */
   closed: Candidates<Value> | null = null
   open: Candidates<Value> | null = null
 
-  /** `firstOrder`: no entry here or below stands before this one in the file. */
+  /** `firstOrder`: the lowest position in the file of any entry here or below. */
   constructor(readonly firstOrder: number) {}
 }
 
-/** Entries with and without a path, found by requests. They are added in the order of the file. */
+/** Entries with and without a path, added in file order and searched by requests. */
 export class PathIndex<Value> {
-  /** For servers that ignore case, and for the others: one trie while no pattern has a capital. */
+  /**
+   * One trie for servers that ignore case and one for those that do not; the same one while no pattern has a
+   * capital.
+   */
   private readonly folded = new Node<Value>(0)
   private readonly exact: Node<Value>
   private readonly pathless = new Candidates<Value>()
   private size = 0
 
-  /** `hasCapitals`: whether it makes a difference to any pattern that a server tells case apart. */
+  /** `hasCapitals`: whether case sensitivity makes a difference to any pattern. */
   constructor(hasCapitals: boolean) {
     this.exact = hasCapitals ? new Node(0) : this.folded
   }
@@ -51,14 +56,14 @@ export class PathIndex<Value> {
     return this.size === 0
   }
 
-  /** The first entry for a request; without a path those that ask for none. */
+  /** Returns the first entry for a request. Without a path, only entries that need none can match. */
   find(view: PathView | null, asked: RuleQuery): Entry<Value> | null {
     const best = this.pathless.first(asked, null)
     if (view === null) return best
     return search(view.ignoresCase ? this.folded : this.exact, { view, asked }, 0, best)
   }
 
-  /** The entry that hides any later one with this pattern and these lists; or null. */
+  /** Returns the entry that hides every later one with this pattern and these lists, or null. */
   cover(pattern: PathPattern | null, lists: Lists): Entry<Value> | null {
     const pathless = this.pathless.cover(lists)
     return pathless ?? (pattern === null ? null : findCover(this.folded, pattern, lists, 0))
@@ -71,8 +76,8 @@ interface Look {
 }
 
 /**
- * The first entry at a node or below it that stands before `best`; else `best`. A node all of whose entries stand
- * behind it is passed by.
+ * Returns the first entry at a node or below it that precedes `best` in the file, or else `best`. Skips nodes whose
+ * entries all come after it.
  */
 function search<Value>(
   node: Node<Value>,
@@ -131,7 +136,7 @@ function childOf<Value>(node: Node<Value>, literal: string, order: number): Node
   return child
 }
 
-/** The node behind a literal that can be spelt in several ways, found by each of them. */
+/** Returns the node of a literal that has several spellings, reachable under each of them. */
 function childUnderAll<Value>(node: Node<Value>, spellings: readonly string[], order: number): Node<Value> {
   const known = spellings.find(spelling => node.literals?.has(spelling))
   const child = childOf(node, known ?? spellings[0] ?? '', order)
@@ -139,7 +144,7 @@ function childUnderAll<Value>(node: Node<Value>, spellings: readonly string[], o
   return child
 }
 
-/** A parameter above covers a literal below, but no literal a parameter. */
+/** A parameter covers a literal, but a literal never covers a parameter. */
 function findCover<Value>(
   node: Node<Value>,
   pattern: PathPattern,

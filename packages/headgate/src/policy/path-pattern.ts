@@ -1,18 +1,19 @@
 /**
- * The paths a rule is about: `/users/:id/posts`, with `*` as the last segment for any rest, also none.
- * Compared with the readings of a path, segment by segment; there are no regular expressions to make slow.
+ * Parses the path pattern of a rule: `/users/:id/posts`, where a final `*` matches any rest, including an empty
+ * one. Patterns are compared segment by segment with the readings of a path. There are no regular expressions that
+ * an attacker could slow down.
  */
 
-/** A pattern ready to be compared: segments, `null` for a parameter. */
+/** A parsed pattern: its segments, with `null` for a parameter. */
 export interface PathPattern {
   readonly segments: readonly (string | null)[]
   /** Whether any rest may follow. */
   readonly open: boolean
-  /** Whether it is written with a slash at its end, and so is about the path with and without one. */
+  /** Whether it is written with a trailing slash, and so matches the path both with and without one. */
   readonly slashAtEnd: boolean
 }
 
-/** A pattern from how it is written. What may stand in one is the policy file's to check. */
+/** Parses a pattern that the policy file has already validated. */
 export function compilePattern(text: string): PathPattern {
   const parts = text.split('/').filter(part => part !== '')
   const open = parts.at(-1) === '*'

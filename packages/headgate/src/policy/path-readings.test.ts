@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { pathReadings } from './path-readings.js'
 
-/** Every reading as a path, in capitals and small letters. */
+/** Returns every reading as a path, in its own case and folded. */
 function readingsOf(target: string): string[] {
   const readings = pathReadings(target) ?? []
   return [
@@ -13,11 +13,11 @@ function readingsOf(target: string): string[] {
 }
 
 describe('the readings of a path', () => {
-  it('the readings of a path have slashes merged before dots are resolved, and after', () => {
+  it('the readings of a path include slashes merged both before and after dots are resolved', () => {
     expect(readingsOf('/a//..//login')).toEqual(expect.arrayContaining(['/login', '/a/login', '/a//login']))
   })
 
-  // Every spelling that some server routes to /login.
+  // Spellings that some server routes to /login.
   it.each([
     '/login',
     '/login/',
@@ -77,7 +77,7 @@ describe('the readings of a path', () => {
     expect(new Set(readingsOf(target))).toEqual(new Set(paths))
   })
 
-  it('the readings of a path are few, and found soon, or there are none at all', () => {
+  it('the readings of a path are bounded in number, or there are none at all', () => {
     const piece = fc.constantFrom(
       'a',
       'B',

@@ -1,36 +1,41 @@
 /**
  * Every way some server could read the path of a request, as segments.
  *
- * Servers differ in what they fold together: case, slashes at the end or doubled, encoded letters, dot segments, path
- * parameters, fragments, encoded slashes. Each of these is a choice that matters only where the path has the characters
- * it is about, and a reading is one combination of choices. Almost every request has one reading. A request is held to
- * what each of its readings leads to (`resolve.ts`), so that no spelling is better off than another.
+ * Servers differ in what they normalise: case, trailing or doubled slashes, encoded letters, dot segments, path
+ * parameters, fragments, encoded slashes. Each of these is a choice that matters only if the path contains the
+ * characters concerned, and a reading is one combination of choices. Almost every request has a single reading. A
+ * request is held to what each of its readings leads to (`resolve.ts`), so that no spelling is better off than another.
  */
 import { percentDecoded } from '../subject/percent-decoding.js'
 
 /** A path as one server reads it. */
 export interface PathReading {
   readonly segments: readonly string[]
-  /** The same for servers that ignore case: the same list where that changes nothing. */
+  /** The segments for servers that ignore case; the same list if that changes nothing. */
   readonly folded: readonly string[]
-  /** Whether some segment is empty: to some servers a parameter may be. */
+  /** Whether a segment is empty. Some servers let a parameter be empty. */
   readonly hasEmpty: boolean
 }
 
-/** Letters that mean themselves to every server, in segments that are not dots. */
+/** Segments that every server reads the same way. */
 const PLAIN = /^(?:\/[a-z0-9_~!$&'()*+,:=@-][a-z0-9_~!$&'()*+,:=@.-]*)+$/
-/** No client that means well writes a path that can be read in so many ways, or so long a one in several. */
+/**
+ * No honest client writes a path that can be read in so many ways, or such a long one that can be read in several.
+ */
 const MAX_READINGS = 100
 const MAX_WORK = 50_000
 
-/** The readings of a request target: a path, one with a query, or an absolute URL. Null for more than anybody may ask for. */
+/**
+ * Returns the readings of a request target: a path, a path with a query, or an absolute URL. Null if there are too
+ * many.
+ */
 export function pathReadings(target: string): readonly PathReading[] | null {
   const plain = plainPath(target)
   if (plain !== null) return [new OneReading(plain, plain, false)]
   return unusualReadings(target)
 }
 
-/** The segments of a path that every server reads alike; null for one that needs a closer look. */
+/** Returns the segments of a path that every server reads alike; null for one that needs a closer look. */
 export function plainPath(target: string): readonly string[] | null {
   const query = target.indexOf('?')
   const path = query < 0 ? target : target.slice(0, query)
@@ -76,12 +81,12 @@ function chosen(
 /** The changes that servers make to a path before they split it, in order. */
 const CHOICES: readonly ((text: string) => readonly string[])[] = [
   text => (text.startsWith('/') ? [text] : withoutOrigin(text)),
-  // The fragment never belongs into a request; some servers cut it off, some take it for part of the path.
+  // A fragment does not belong in a request; some servers cut it off, others take it for part of the path.
   text => (text.includes('#') ? [cutAt(text, /#/), text] : [text]),
-  // Path parameters stay, end the path like a query does, or are dropped from each segment.
+  // Servers keep path parameters, end the path at them as at a query, or drop them from each segment.
   text => (text.includes(';') ? [text, cutAt(text, /;/), text.replace(/;[^/\\]*/g, '')] : [text]),
   text => (text.includes('%') ? [upperHex(text), decode(text, RESERVED), ...decodedWhole(text)] : [text]),
-  // `new URL(target, base)` takes what follows two slashes for a host, and the path begins after it.
+  // `new URL(target, base)` takes the text after two slashes for a host, and the path starts after it.
   text => {
     const afterHost = AUTHORITY.exec(text)?.[1]
     return afterHost === undefined ? [text] : [text, afterHost]
@@ -90,7 +95,7 @@ const CHOICES: readonly ((text: string) => readonly string[])[] = [
 ]
 
 const AUTHORITY = /^[/\\]{2,}[^/\\]*(.*)$/s
-/** The characters that `decodeURI` leaves as they are. */
+/** The characters that `decodeURI` leaves encoded. */
 const RESERVED = /[;/?:@&=+$,#]/g
 const NOTHING = /(?!)/g
 
@@ -100,7 +105,10 @@ function decodedWhole(text: string): readonly string[] {
   return /[?#;]/.test(decoded) ? [decoded, cutAt(decoded, /[?#;]/)] : [decoded]
 }
 
-/** An absolute URL without its origin, or what Fastify makes of `*path`: it takes any first character for the slash. */
+/**
+ * Returns an absolute URL without its origin. Also covers `*path`, because Fastify takes any first character for
+ * the slash.
+ */
 function withoutOrigin(target: string): readonly string[] {
   if (target.startsWith('*')) return [target, `/${target.slice(1)}`]
   const afterHost = ABSOLUTE.exec(target)?.[1]
@@ -109,7 +117,7 @@ function withoutOrigin(target: string): readonly string[] {
 }
 
 const ABSOLUTE = /^[a-z][a-z0-9+.-]*:\/\/[^/?#\\]*(.*)$/is
-/** `new URL` passes over any number of slashes: the host of `http:///a/b` is a. */
+/** `new URL` skips any number of slashes: the host of `http:///a/b` is a. */
 const LENIENT_ABSOLUTE = /^[a-z][a-z0-9+.-]*:[/\\]*[^/?#\\]*(.*)$/is
 
 function cutAt(text: string, where: RegExp): string {
@@ -121,7 +129,7 @@ function upperHex(text: string): string {
   return text.replace(/%[0-9a-f]{2}/gi, escaped => escaped.toUpperCase())
 }
 
-/** Once: `%25` must not become a second turn. */
+/** Decodes once only, so that `%252f` does not become a slash. */
 function decode(text: string, kept: RegExp): string {
   return text.replace(/(?:%[0-9a-f]{2})+/gi, escapes => {
     const decoded = percentDecoded(escapes) ?? decodeBytes(escapes)
@@ -133,7 +141,9 @@ function decodeBytes(escapes: string): string {
   return escapes.replace(/%(..)/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
 }
 
-/** The segments of a text with and without what may be folded: doubled slashes, dots, a slash at the end. */
+/**
+ * Returns the segments with and without everything that servers normalise: doubled slashes, dots, trailing slashes.
+ */
 function foldings(text: string): readonly (readonly string[])[] {
   const segments = text.split('/')
   if (text.startsWith('/')) segments.shift()
@@ -146,7 +156,7 @@ function foldings(text: string): readonly (readonly string[])[] {
   return all
 }
 
-/** As it is, and without slashes at its end: to many servers they mean nothing. */
+/** Adds the list as it is and without trailing slashes, which many servers ignore. */
 function addWithoutEnd(all: (readonly string[])[], segments: readonly string[]): void {
   all.push(segments)
   if (segments.at(-1) !== '') return
@@ -156,12 +166,15 @@ function addWithoutEnd(all: (readonly string[])[], segments: readonly string[]):
   if (end < segments.length - 1) all.push(segments.slice(0, -1))
 }
 
-/** As it is, and with one slash for several: some servers do this before they resolve dots, some after, some never. */
+/**
+ * Returns the list as it is and with doubled slashes merged. Some servers do this before resolving dots, some
+ * after, some never.
+ */
 function withMerged(segments: readonly string[]): readonly (readonly string[])[] {
   return segments.slice(0, -1).includes('') ? [segments, merge(segments)] : [segments]
 }
 
-/** One slash for several; one at the end stays. */
+/** Merges doubled slashes; a trailing one stays. */
 function merge(segments: readonly string[]): readonly string[] {
   return segments.filter((segment, index) => segment !== '' || index === segments.length - 1)
 }
@@ -179,7 +192,7 @@ function resolveDots(segments: readonly string[]): readonly string[] {
     if (DOTS.test(segment)) resolved.pop()
     else if (!DOT.test(segment)) resolved.push(segment)
   }
-  // `/login/.` is the folder login, with a slash at its end.
+  // `/login/.` is the folder login, with a trailing slash.
   if (isDots(segments.at(-1) ?? '')) resolved.push('')
   return resolved
 }
@@ -192,13 +205,16 @@ function readingOf(segments: readonly string[]): PathReading {
 
 const MAY_FOLD = /[A-Z\u0080-\uffff]/
 
-/** As `toLowerCase` has it, and regular expressions that ignore case: these also take a long s for an s. */
+/**
+ * Folds case as `toLowerCase` does and as case-insensitive regular expressions do, which also match a long s with
+ * an s.
+ */
 export function foldCase(segment: string): string {
   if (!MAY_FOLD.test(segment)) return segment
   return segment.toLowerCase().replaceAll('\u017f', 's')
 }
 
-/** A literal segment of a pattern as the readings of a path may have it: as it is written, and decoded. */
+/** Returns a literal segment of a pattern in every form a reading may have: as written, and decoded. */
 export function spellingsOf(literal: string): readonly string[] {
   if (!literal.includes('%')) return [literal]
   return [...new Set([upperHex(literal), decode(literal, RESERVED), decode(literal, NOTHING)])]

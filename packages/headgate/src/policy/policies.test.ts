@@ -43,7 +43,7 @@ describe('policies', () => {
     expect(policyError({ tier: log }).message).toContain("expected a name other than 'tier'")
   })
 
-  it('policies take names that objects know for ordinary names', () => {
+  it('policies may be named like properties that every object has', () => {
     const names = ['__proto__', 'constructor', 'toString', 'hasOwnProperty', '0']
     const policies = parsePolicies(Object.fromEntries(names.map(name => [name, log])))
     expect([...policies.keys()].toSorted()).toEqual(names.toSorted())

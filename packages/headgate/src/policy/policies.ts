@@ -5,32 +5,32 @@ import { type LeaseOptions, leaseLimits } from './leases.js'
 import type { Statuses } from './statuses.js'
 import { type TierOptions, tierLimits } from './tiers.js'
 
-/** A named list of limits, charged together, all or none. A single limit may stand for a list of one. */
+/** A named list of limits, charged together, all or none. A single limit stands for a list of one. */
 export type PolicyOptions = Limit | readonly Limit[] | LeasedPolicyOptions
 
 /** A policy whose hot keys may take units in advance. */
 export interface LeasedPolicyOptions {
   readonly limits: Limit | readonly Limit[]
-  /** `auto`, or units at once and for how long at most; `off`, the default, never takes any in advance. */
+  /** `auto`, or a maximum size and duration; `off`, the default, never takes units in advance. */
   readonly lease?: LeaseOptions
 }
 
-/** A policy ready to be asked: its limits, each with the name its state is kept under. */
+/** A validated policy: its limits, each with the name its state is kept under. */
 export interface Policy {
   readonly name: string
   readonly tier: string | null
   readonly limits: readonly NamedLimit[]
 }
 
-/** The facts that a gate knows about a decision beyond the limits it asked. */
+/** A policy with the facts that only a gate knows about a decision. */
 export interface DecidedPolicy extends Policy {
-  /** The rule that spoke. */
+  /** The rule that applied. */
   readonly rule: string | null
-  /** Why no limit was asked, where none was. */
+  /** Why no limit was asked; null if one was. */
   readonly unasked: 'disabled' | 'paused' | 'skipped' | 'shadow' | null
-  /** How quotas are to be advertised, where the policy file says so. */
+  /** How quotas are advertised, if the policy file says so. */
   readonly headers: HeaderStyle | null
-  /** Statuses of responses that give back what was charged; null where none does. */
+  /** Response statuses that give back what was charged; null if none does. */
   readonly refundIf: readonly Statuses[] | null
 }
 
@@ -40,9 +40,9 @@ export interface NamedLimit {
   readonly limit: Limit
 }
 
-// Printable in an HTTP structured header and in a Redis key without any escaping.
+// Needs no escaping in an HTTP structured header or a Redis key.
 const NAME = /^[A-Za-z0-9_-]{1,32}$/
-/** All tiers share it, so that a caller who changes tier keeps what was used. */
+/** The name all tiers share, so that a caller who changes tier keeps its usage. */
 export const TIER_POLICY = 'tier'
 
 const ALGORITHMS: ReadonlySet<unknown> = new Set<Limit['algorithm']>([
@@ -53,7 +53,7 @@ const ALGORITHMS: ReadonlySet<unknown> = new Set<Limit['algorithm']>([
   'concurrency',
 ])
 
-/** Turns named policies into ones that can be asked; refuses duplicate limits and names that cannot be a key. */
+/** Validates named policies. Refuses duplicate limits and names that cannot be part of a key. */
 export function parsePolicies(
   policies: Readonly<Record<string, PolicyOptions>>,
 ): ReadonlyMap<string, Policy> {
@@ -62,7 +62,7 @@ export function parsePolicies(
   return parsed
 }
 
-/** One of them. */
+/** Validates one policy. */
 export function parsePolicy(name: string, options: PolicyOptions): Policy {
   refuseName('policies', name)
   if (name === TIER_POLICY)
@@ -82,14 +82,14 @@ function limitsOf(field: string, options: PolicyOptions): readonly Limit[] {
   return leaseLimits(`${field}.lease`, limitsOf(field, options.limits), options.lease)
 }
 
-/** Turns named tiers into policies. A tier without any limit is unlimited. */
+/** Validates named tiers and turns them into policies. A tier without limits is unlimited. */
 export function parseTiers(tiers: Readonly<Record<string, TierOptions>>): ReadonlyMap<string, Policy> {
   const parsed = new Map<string, Policy>()
   for (const [tier, options] of Object.entries(tiers)) parsed.set(tier, parseTier(tier, options))
   return parsed
 }
 
-/** One of them. */
+/** Validates one tier. */
 export function parseTier(tier: string, options: TierOptions): Policy {
   refuseName('tiers', tier)
   const limits = nameLimits(`tiers.${tier}`, TIER_POLICY, tierLimits(options))

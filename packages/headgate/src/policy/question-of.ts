@@ -1,6 +1,4 @@
-/**
- * The question that the levels of a request amount to: alternatives of checks that bind, and checks that only watch.
- */
+/** Turns the levels of a request into a question: alternatives of binding checks, and shadow checks. */
 import type { Check, FailureMode, Question } from '../engine/question.js'
 import { SingleQuestion } from '../fast-path/single-question.js'
 import type { ActiveConfig } from './active-config.js'
@@ -8,7 +6,7 @@ import type { AppliedLevel } from './applied-level.js'
 import type { NamedLimit } from './policies.js'
 import { unitsTaken } from './units-taken.js'
 
-/** One reading of a request: the levels found, the most specific first, and those that decide. */
+/** The levels of one reading of a request, the most specific first, and those that decide. */
 export interface Decider {
   readonly levels: readonly AppliedLevel[]
   readonly deciding: readonly AppliedLevel[]
@@ -22,7 +20,7 @@ export interface Cost {
 
 const NO_CHECKS: readonly Check[] = []
 
-/** The question of these checks. Most requests meet one limit, and stores answer a single check by the fast path. */
+/** Makes a question of checks. Most requests meet a single limit, which stores answer on the fast path. */
 export function makeQuestion(
   alternatives: readonly (readonly Check[])[],
   shadow: readonly Check[],
@@ -36,6 +34,7 @@ export function makeQuestion(
   return new SingleQuestion(check.subject, check.scope, check.name, check.limit, check.cost)
 }
 
+/** Makes the question of a request from the levels that its readings lead to. */
 export function questionOf(active: ActiveConfig, readings: readonly Decider[], costs: Cost): Question {
   const { cost } = costs
   const onStoreFailure = failureModeOf(active, readings)
@@ -45,7 +44,7 @@ export function questionOf(active: ActiveConfig, readings: readonly Decider[], c
   return makeQuestion(alternatives, watched, onStoreFailure)
 }
 
-/** The checks of a level: for its own subject, and for the further subjects that are charged with it. */
+/** Returns the checks of a level, for its own subject and for the further subjects charged with it. */
 function liveChecks(applied: AppliedLevel, cost: number): Check[] {
   const own = checksOf(applied, applied.level.configured.policy.limits, cost)
   if (applied.also.length === 0) return own
@@ -66,7 +65,7 @@ function checksOf(
   return limits.map(({ name, limit }) => ({ subject, scope, name, limit, cost: unitsTaken(limit, cost) }))
 }
 
-/** Everything a level keeps about its subject, whether it binds or not. */
+/** Returns a check for every state a level keeps about its subject, whether it binds or not. */
 export function statesOf(level: AppliedLevel): Check[] {
   const { policy, candidate } = level.level.configured
   return checksOf(level, [...policy.limits, ...candidate], 0)
@@ -74,7 +73,7 @@ export function statesOf(level: AppliedLevel): Check[] {
 
 const LEVELS = ['route', 'caller', 'global'] as const
 
-/** Every alternative must satisfy every reading: we do not know which of them the server has in mind. */
+/** Every alternative must satisfy every reading, because we do not know which of them the server uses. */
 function alternativesOf(
   { config }: ActiveConfig,
   readings: readonly Decider[],
@@ -82,18 +81,18 @@ function alternativesOf(
 ): readonly (readonly Check[])[] {
   const [only, ...others] = readings
   const [first, ...more] = only?.deciding ?? []
-  // One level of one reading, which most requests have, holds nothing twice.
+  // Shortcut for most requests: one level of one reading has no repeated states.
   if (first !== undefined && more.length === 0 && others.length === 0) return [liveChecks(first, cost)]
   const together = (levels: readonly AppliedLevel[]) =>
     withoutRepeats(mostSpecificFirst(levels).flatMap(level => liveChecks(level, cost)))
   if (config.levels !== 'first-available') return [together(readings.flatMap(({ deciding }) => deciding))]
   const steps = LEVELS.filter(name => readings.some(({ deciding }) => deciding.some(isOn(name))))
   if (steps.length === 0) return [[]]
-  // A reading without a rule for the route stands there with what it begins with.
+  // A reading without a rule on this level takes part with its next less specific one.
   return steps.map(name => together(readings.flatMap(({ deciding }) => levelAt(deciding, name))))
 }
 
-/** Each level once, also where several readings lead to it. */
+/** Each level once, even if several readings lead to it. */
 function mostSpecificFirst(levels: readonly AppliedLevel[]): readonly AppliedLevel[] {
   return [...new Set(levels)].toSorted(
     (one, other) => LEVELS.indexOf(one.level.level) - LEVELS.indexOf(other.level.level),
@@ -104,7 +103,7 @@ function isOn(name: string) {
   return ({ level }: AppliedLevel) => level.level === name
 }
 
-/** The level a reading is asked at a step: the one of that name, or the next less specific one it has. */
+/** Returns the level a reading is asked at: the one of that name, or the next less specific one it has. */
 function levelAt(deciding: readonly AppliedLevel[], name: (typeof LEVELS)[number]): readonly AppliedLevel[] {
   const from = LEVELS.indexOf(name)
   const found = deciding.find(({ level }) => LEVELS.indexOf(level.level) >= from)
@@ -116,13 +115,13 @@ function shadowChecks(
   readings: readonly Decider[],
   { given, cost }: Cost,
 ): readonly Check[] {
-  // Throttling is paused: what would have been throttled is not asked either.
+  // While throttling is paused, shadow limits are not asked either.
   if (active.control.multiplier === 0) return NO_CHECKS
   let checks: readonly Check[] = NO_CHECKS
   for (const level of levelsOf(readings)) {
     const isShadow = level.part === 'shadow'
     const { configured, cost: costOfRule } = level.level
-    // As it would be if the rule were in force; what is in force is charged as if it were not there.
+    // A shadow level is charged as if it were enforced; the enforced ones are charged as if it did not exist.
     const ownCost = isShadow ? (given ?? costOfRule ?? cost) : cost
     if (isShadow) checks = [...checks, ...liveChecks(level, ownCost)]
     const { candidate } = configured
@@ -132,7 +131,7 @@ function shadowChecks(
   return checks
 }
 
-/** All levels that a request leads to. */
+/** Returns all levels that a request leads to. */
 export function levelsOf(readings: readonly Decider[]): readonly AppliedLevel[] {
   const [only] = readings
   if (only !== undefined && readings.length === 1) return only.levels
@@ -141,7 +140,7 @@ export function levelsOf(readings: readonly Decider[]): readonly AppliedLevel[] 
 
 const STRICTEST_FIRST: readonly FailureMode[] = ['closed', 'local', 'open']
 
-/** The strictest of what the readings ask for; null where nobody says anything. */
+/** Returns the strictest failure mode that the readings ask for; null if none does. */
 function failureModeOf({ defaultFailure }: ActiveConfig, readings: readonly Decider[]): FailureMode | null {
   const said = readings.map(
     ({ levels, deciding }) => (deciding[0] ?? levels[0])?.level.onStoreFailure ?? null,
@@ -151,13 +150,13 @@ function failureModeOf({ defaultFailure }: ActiveConfig, readings: readonly Deci
   return STRICTEST_FIRST.find(mode => said.some(one => (one ?? defaultFailure) === mode)) ?? null
 }
 
-/** Leaves out states that a binding check charges already: in shadow they would be charged twice. */
+/** Drops states that a binding check already charges: in shadow they would be charged twice. */
 function withoutLive(shadow: readonly Check[], alternatives: readonly (readonly Check[])[]): Check[] {
   const live = new Set(alternatives.flat().map(stateOf))
   return withoutRepeats(shadow).filter(check => !live.has(stateOf(check)))
 }
 
-/** Two levels may lead to one budget; it is charged once, as the stricter of them says. */
+/** Charges a budget that several levels lead to only once, by the strictest of them. */
 export function withoutRepeats(checks: readonly Check[]): Check[] {
   const byState = new Map<string, Check>()
   for (const check of checks) {

@@ -4,29 +4,31 @@ import type { PathReading } from './path-readings.js'
 /** The facts of a request that rules look at. Framework types stop before this. */
 export interface RequestFacts<TierName extends string = string> {
   /**
-   * The subjects that ask, from the most specific to the least: `['apikey:k1', 'user:42', 'ip:192.0.2.1']`, or one
-   * alone.
+   * The subjects of the request, from the most specific to the least: `['apikey:k1', 'user:42', 'ip:192.0.2.1']`. A
+   * single one needs no list.
    */
   readonly subject: SubjectInput | readonly SubjectInput[]
   readonly method?: string
-  /** The methods it claims to be in headers or the query (`claimedMethods`): the rules of all hold. */
+  /** The methods it claims in headers or the query (`claimedMethods`). The rules of all of them apply. */
   readonly claimedMethods?: readonly string[]
-  /** The request's target as it came: a path, with a query or without. */
+  /** The request's target as received: a path with or without a query. */
   readonly path?: string
-  /** The caller's tier, where a session or a key has told it. */
+  /** The caller's tier, if a session or a key told it. */
   readonly tier?: TierName
-  /** The scope, where the path does not say it. */
+  /** The scope, if the path does not determine it. */
   readonly scope?: string
-  /** Units the request takes; what the rules say when left out. */
+  /** The cost of the request. Default: what the rules say. */
   readonly cost?: number
 }
 
-/** Request facts with their subjects named for the store, the methods in one spelling, the path in all its readings. */
+/**
+ * Request facts with the subjects named for the store, the methods in upper case and the path in all its readings.
+ */
 export interface CanonicalFacts {
   readonly subjects: readonly string[]
-  /** As it was sent, where that is known, and all it claims to be. At least one; null for one that is not known. */
+  /** The method it was sent with, then all it claims. Never empty; null stands for an unknown method. */
   readonly methods: readonly (string | null)[]
-  /** Null: not known. `too-many`: a path that can be read in more ways than anybody may ask for. */
+  /** Null: not known. `too-many`: the path can be read in more ways than we are willing to look at. */
   readonly path: readonly PathReading[] | 'too-many' | null
   readonly tier: string | null
   readonly scope: string | null

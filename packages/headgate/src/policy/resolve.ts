@@ -1,9 +1,9 @@
 /**
- * Request facts, the policy file, overrides and control become checks: which limits a request is asked against, whose
- * they are, and which of them bind. One pure function; nothing else decides what applies.
+ * Turns request facts, the policy file, overrides and control into checks: which limits a request is asked against,
+ * whose they are, and which of them bind. One pure function; nothing else decides what applies.
  *
- * A request that servers read in several ways is resolved in each by itself, and held to everything this leads to: every
- * limit, the highest cost, the strictest failure mode. So no spelling is better off than any other.
+ * A request that servers may read in several ways is resolved in each of them and held to everything this leads to:
+ * every limit, the highest cost, the strictest failure mode. So no spelling is better off than another.
  */
 import type { Question } from '../engine/question.js'
 import type { ActiveConfig } from './active-config.js'
@@ -24,23 +24,23 @@ import type { CanonicalFacts } from './request-facts.js'
 import { commonStatuses, type Statuses } from './statuses.js'
 import { unreadableLevel } from './unreadable-path.js'
 
-/** Why nothing is asked: the switch is off, the multiplier is 0, or the file skips the request. */
+/** Why no limit is asked: limiting is switched off, the multiplier is 0, or the file skips the request. */
 export type Unasked = 'disabled' | 'paused' | 'skipped'
 
-/** A request resolved: the question to ask, and how to read its answer. */
+/** A resolved request: the question to ask, and how to read its answer. */
 export interface Resolution {
-  /** Null: the question below is to be asked. */
+  /** Null: `question` must be asked. */
   readonly unasked: Unasked | null
   readonly question: Question
   /** Whether this process decides and the store's decision is only compared with it. */
   readonly compare: boolean
   readonly cost: number
-  /** The caller's tier, where there is one. */
+  /** The caller's tier, if it has one. */
   readonly tier: string | null
-  /** The levels that were found, the most specific first, with what becomes of each. */
+  /** The levels found, the most specific first, each with the part it plays. */
   readonly levels: readonly AppliedLevel[]
   readonly headers: HeaderStyle | null
-  /** Statuses of responses that give back what the request took; null where none does. */
+  /** Response statuses that give back the charge; null if none does. */
   readonly refundIf: readonly Statuses[] | null
 }
 
@@ -70,7 +70,7 @@ export function resolve(active: ActiveConfig, facts: CanonicalFacts, nowUs: numb
   })
 }
 
-/** Resolves a check that names a policy or a tier, past the rules. */
+/** Resolves a check that names a policy or a tier, bypassing the rules. */
 export function resolveAsk(
   active: ActiveConfig,
   asked: {
@@ -87,13 +87,13 @@ export function resolveAsk(
   const applied = [{ subject, charge: asked.charge }, ...also].map(
     one => new AppliedLevel(askedLevel(active, { ...one, scope }, nowUs), [one.subject]),
   )
-  // Like the readings of one request: each of them has to be satisfied.
+  // Treated like several readings of one request: each must be satisfied.
   const readings = applied.map(level => ({ ...assignParts(active, [level]), cost, skipped: false }))
   const tier = applied[0]?.level.configured.policy.tier ?? null
   return conclude(active, readings, { tier, given: cost, cost, isSkipped: false })
 }
 
-/** More readings than anybody may ask for: what they lead to cannot be told, so the request is turned away. */
+/** Denies a request with too many readings, because what they lead to cannot be worked out. */
 function resolveUnreadable(active: ActiveConfig, facts: CanonicalFacts, { tier }: Caller): Resolution {
   const level = new AppliedLevel(unreadableLevel(active), facts.subjects)
   level.part = 'decides'
@@ -107,7 +107,7 @@ function resolveUnreadable(active: ActiveConfig, facts: CanonicalFacts, { tier }
   })
 }
 
-/** One reading of a request, resolved. */
+/** One resolved reading of a request. */
 interface ResolvedReading extends Decider {
   readonly cost: number
   readonly skipped: boolean
@@ -120,7 +120,7 @@ function resolveRoute(
 ): ResolvedReading {
   const namedByPath = rule !== null && rule.match.path !== null
   const [route] = levels
-  // A rule that names a path means it, whatever a file of that name would look like; one on trial only watches it.
+  // A rule for a path takes precedence over skipping; in shadow it only watches, and the request is still skipped.
   const onTrial = isSkippable && namedByPath && route?.isShadow === true
   const skipped = isSkippable && !namedByPath
   const spoken = onTrial ? levels.slice(0, 1) : levels
@@ -129,7 +129,9 @@ function resolveRoute(
   return { ...decider, levels: spoken, skipped, cost: costOf(spoken, decider.deciding) ?? listedCost }
 }
 
-/** Shadow levels step aside and the next one decides, so that a rule on trial does not switch off what was in force. */
+/**
+ * Shadow levels step aside and the next one decides, so that a rule on trial does not switch off the rule in force.
+ */
 function assignParts({ config }: ActiveConfig, levels: readonly AppliedLevel[]): Decider {
   const binding = levels.filter(level => !level.isShadow)
   const deciding = config.levels === 'most-specific' ? binding.slice(0, 1) : binding
@@ -138,7 +140,7 @@ function assignParts({ config }: ActiveConfig, levels: readonly AppliedLevel[]):
   return { levels, deciding }
 }
 
-/** The cost by the most specific rule that is asked; where all are on trial, by any of them. */
+/** Returns the cost set by the most specific deciding level; if all are in shadow, by any of them. */
 function costOf(levels: readonly AppliedLevel[], deciding: readonly AppliedLevel[]): number | null {
   const speaking = deciding.length === 0 ? levels : deciding
   return speaking.find(({ level }) => level.cost !== null)?.level.cost ?? null
@@ -167,7 +169,7 @@ function conclude(
     tier,
     cost,
     question: asked,
-    // Limits of the store are never decided here because another reading of the request would be.
+    // One reading in compare mode must not make the limits of another reading be decided locally.
     compare: deciding.length > 0 && deciding.every(({ level }) => level.mode === 'compare'),
     levels,
     headers: speaks?.headers ?? null,
@@ -175,7 +177,9 @@ function conclude(
   }
 }
 
-/** By the most specific rule that decides; where servers may read the request differently, what all of these say. */
+/**
+ * Returns the statuses of the most specific deciding rule; with several readings, only what all of them give back.
+ */
 function refundedBy(readings: readonly Decider[]): readonly Statuses[] | null {
   let common: readonly Statuses[] | null = null
   for (const { levels, deciding } of readings) {
@@ -186,7 +190,7 @@ function refundedBy(readings: readonly Decider[]): readonly Statuses[] | null {
   return common
 }
 
-/** While paused only bans are asked, and for most requests there is none. */
+/** While paused only bans are asked, and most requests meet none. */
 function unaskedBecause(
   { control }: ActiveConfig,
   isSkipped: boolean,

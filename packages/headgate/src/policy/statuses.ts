@@ -1,16 +1,17 @@
-/** Statuses of responses that give back what their request took. */
+/** Response statuses that give back what a request was charged. */
 
-/** From one status to another, both included: `304` alone, `2xx` as 200 to 299. */
+/** An inclusive range: `304` alone, or `2xx` as 200 to 299. */
 export interface Statuses {
   readonly from: number
   readonly to: number
 }
 
+/** Whether a status is in one of the ranges. */
 export function includesStatus(list: readonly Statuses[], status: number): boolean {
   return list.some(({ from, to }) => status >= from && status <= to)
 }
 
-/** The statuses in both lists: where we do not know which of two rules holds, only what both give back comes back. */
+/** Returns the statuses in both lists: where either of two rules may apply, only what both give back comes back. */
 export function commonStatuses(one: readonly Statuses[], other: readonly Statuses[]): readonly Statuses[] {
   return one.flatMap(range =>
     other
@@ -19,7 +20,7 @@ export function commonStatuses(one: readonly Statuses[], other: readonly Statuse
   )
 }
 
-/** As it is written in a file. */
+/** Formats a range as it is written in a file. */
 export function statusesWords({ from, to }: Statuses): string {
   return from === to ? `${from}` : `${from / 100}xx`
 }

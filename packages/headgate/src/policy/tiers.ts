@@ -3,7 +3,7 @@ import { type HeadgateError, unexpected } from '../errors/headgate-error.js'
 import { toWhole } from './durations.js'
 import { MAX_UNITS, parseUnits, slidingWindowCounter, slidingWindowLog, tokenBucket } from './limits.js'
 
-/** The numbers of a class of caller. What is left out, or `'unlimited'`, is not limited. */
+/** The numbers of a class of caller. A window left out, or `'unlimited'`, is not limited. */
 export interface TierOptions {
   readonly minute?: number | 'unlimited'
   readonly hour?: number | 'unlimited'
@@ -12,7 +12,7 @@ export interface TierOptions {
   readonly burst?: number
 }
 
-/** The five classes of caller a public API starts with. */
+/** The five classes of caller that a public API starts with. */
 export const defaultTiers = {
   anonymous: { minute: 10, hour: 100, day: 1_000, burst: 2 },
   free: { minute: 30, hour: 500, day: 5_000, burst: 2 },
@@ -23,7 +23,7 @@ export const defaultTiers = {
 
 const FIELDS = ['minute', 'hour', 'day', 'burst']
 
-/** The limits a tier stands for, charged together. */
+/** Returns the limits of a tier, which are charged together. */
 export function tierLimits(tier: TierOptions): readonly Limit[] {
   // A number in place of the object would otherwise be a tier without limits.
   if (typeof tier !== 'object' || tier === null || Array.isArray(tier)) {
@@ -37,13 +37,13 @@ export function tierLimits(tier: TierOptions): readonly Limit[] {
   const limits: Limit[] = []
   if (minute !== null) limits.push(...minuteLimits(minute, tier.burst))
   else if (tier.burst !== undefined) throw invalid('burst', 'a minute limit to multiply', tier.burst)
-  // A log of 50,000 entries a caller would be too much to remember; the counter needs three numbers.
+  // A log of 50,000 entries per caller would take too much memory; the counter needs three numbers.
   if (hour !== null) limits.push(slidingWindowCounter({ limit: hour, window: '1h' }))
   if (day !== null) limits.push(slidingWindowCounter({ limit: day, window: '1d' }))
   return limits
 }
 
-/** Null for what is not limited. Checked before any arithmetic, in which the text '10' would pass for a number. */
+/** Returns null if not limited. Validated before any arithmetic, in which the text '10' would pass for a number. */
 function parseQuota(value: unknown, field: string): number | null {
   return value === undefined || value === 'unlimited' ? null : parseUnits(value, `tier ${field}`)
 }

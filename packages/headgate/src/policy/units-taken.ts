@@ -5,7 +5,7 @@ export function countsRequests({ algorithm, counts }: Limit): boolean {
   return counts === 'requests' || algorithm === 'concurrency'
 }
 
-/** The units that a request of this cost takes of a limit. */
+/** Returns the units that a request of this cost takes from a limit. */
 export function unitsTaken(limit: Limit, cost: number): number {
   return countsRequests(limit) ? 1 : cost
 }

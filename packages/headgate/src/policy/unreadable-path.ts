@@ -4,8 +4,8 @@ import { Level } from './level.js'
 import { slidingWindowLog } from './limits.js'
 
 /**
- * The limit of a path that can be read in more ways than `pathReadings` looks at: a ban. To work out what each of
- * them leads to would cost the process more than the request, and no client that means well sends one.
+ * Returns the level of a path that can be read in more ways than `pathReadings` considers: a ban. Working out what
+ * each reading leads to would cost the process more than the request did, and no honest client sends one.
  */
 export function unreadableLevel({ config }: ActiveConfig): Level {
   return new Level(
@@ -23,7 +23,7 @@ export function unreadableLevel({ config }: ActiveConfig): Level {
   )
 }
 
-// No policy can have a plus in its name: it never meets the state of one.
+// No policy name contains a plus, so this never shares state with one.
 const NAME = 'unreadable+path'
 const limit = slidingWindowLog({ limit: 0, window: '1s' })
 const BAN = new ConfiguredPolicy(

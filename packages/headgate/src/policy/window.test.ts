@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 
 const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
 beforeEach(() => {
-  // Once a process: every test is one of its own.
+  // The warning is given once per process, so every test loads the module anew.
   vi.resetModules()
   warn.mockClear()
 })

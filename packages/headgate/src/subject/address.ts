@@ -1,6 +1,6 @@
 /**
- * Addresses in one spelling. Different spellings of one address would be different budgets, so every address is read
- * into the same eight numbers: IPv4 is the IPv6 address that stands for it (`::ffff:0:0/96`).
+ * Reads every spelling of an address into the same eight numbers, because two spellings of one address would be
+ * two budgets. IPv4 is kept as the IPv6 address that maps to it (`::ffff:0:0/96`).
  */
 
 /** Eight groups of 16 bits. */
@@ -10,7 +10,10 @@ const MAX_LENGTH = 64
 const GROUP = /^[0-9a-fA-F]{1,4}$/
 const [DOT, ZERO, NINE] = [0x2e, 0x30, 0x39]
 
-/** An address without its zone, or null for what is none. Octal, hexadecimal and short forms of IPv4 are none. */
+/**
+ * Parses an address and drops its zone; null if the text is not an address. Octal, hexadecimal and short forms
+ * of IPv4 are refused.
+ */
 export function parseAddress(text: string): Address | null {
   if (text.length > MAX_LENGTH) return null
   const zone = text.indexOf('%')
@@ -28,14 +31,14 @@ export function parseAddress(text: string): Address | null {
   return [...before, ...new Array<number>(8 - before.length - after.length).fill(0), ...after]
 }
 
-/** The shortest spelling: dots for IPv4, RFC 5952 for the rest. */
+/** Formats an address in its shortest spelling: dotted for IPv4, RFC 5952 for IPv6. */
 export function formatAddress(address: Address): string {
   if (!isIPv4(address)) return compress(address)
   const [, , , , , , high = 0, low = 0] = address
   return `${high >> 8}.${high & 0xff}.${low >> 8}.${low & 0xff}`
 }
 
-/** `::ffff:0:0/96`, and nothing else that has dots in it. */
+/** Whether an address lies in `::ffff:0:0/96`. Dots alone do not make an address IPv4. */
 export function isIPv4(address: Address): boolean {
   if (address[5] !== 0xffff) return false
   for (let index = 0; index < 5; index++) if (address[index] !== 0) return false
@@ -55,11 +58,11 @@ function parseGroups(text: string, mayEndInIPv4: boolean): number[] | null {
   return groups
 }
 
-/** The two groups of four octets. Every request's address comes by here, so its digits are read one by one. */
+/** Packs four octets into two groups. Reads digit by digit, because every request's address passes here. */
 function parseOctets(text: string): [number, number] | null {
   let read = 0
   let dots = 0
-  // Not begun below 0. A zero takes no further digit: servers disagree on whether 010 is eight or ten.
+  // -1 until the first digit. A leading zero takes no further digit: servers disagree on whether 010 is eight or ten.
   let octet = -1
   for (let index = 0; index < text.length; index++) {
     const code = text.charCodeAt(index)
@@ -78,7 +81,7 @@ function parseOctets(text: string): [number, number] | null {
   return [Math.floor(read / 256), (read % 256) * 256 + octet]
 }
 
-/** Lower case, and the longest run of at least two zero groups left out. */
+/** Formats in lower case, with the longest run of at least two zero groups left out. */
 function compress(groups: Address): string {
   const text = groups.map(group => group.toString(16))
   let best = { start: 0, length: 1 }

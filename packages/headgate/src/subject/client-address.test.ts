@@ -34,7 +34,7 @@ describe('one client has one address, however it is spelt', () => {
   })
 })
 
-it('text that is no address is read as none', () => {
+it('text that is no address yields no address', () => {
   for (const text of [
     undefined,
     '',
@@ -51,7 +51,7 @@ it('text that is no address is read as none', () => {
   }
 })
 
-it('the addresses we read are those the system takes for addresses', () => {
+it('we accept exactly the texts that Node takes for addresses', () => {
   const part = fc.oneof(
     fc.constantFrom(':', '::', '.', '0', 'ffff', '1.2.3.4', '255', '256', '01', 'g', '12345'),
     fc.stringMatching(/^[0-9a-fA-F]{1,4}$/),
@@ -111,7 +111,7 @@ describe('who a request comes from', () => {
     expect(behindProxies(PROXY, header)).toBe(expected)
   })
 
-  it('the client is the peer when that is none of our proxies', () => {
+  it('the client is the peer when the peer is not one of our proxies', () => {
     expect(behindProxies('203.0.113.1', '198.51.100.1')).toBe('203.0.113.1')
   })
 
@@ -121,7 +121,7 @@ describe('who a request comes from', () => {
     ['empty', ','.repeat(10_000), PROXY],
     ['one, without end', '1'.repeat(100_000), PROXY],
   ])(
-    'a peer is told in less than a millisecond with 10,000 entries that are %s',
+    'a client is found in less than a millisecond with 10,000 entries that are %s',
     (_name, header, expected) => {
       const tookMs = Array.from({ length: 20 }, () => {
         const began = performance.now()
@@ -199,7 +199,7 @@ describe('who a request comes from', () => {
     )
   })
 
-  it('the client is told of a peer alone, too', () => {
+  it('trusts() tells which peers are our proxies', () => {
     const { trusts } = createClientAddress({ trustedProxies: ['10.0.0.0/8'] })
     expect(['10.1.1.1', '::ffff:10.1.1.1', '11.1.1.1', 'x', undefined].map(trusts)).toEqual([
       true,
@@ -211,7 +211,7 @@ describe('who a request comes from', () => {
     expect(createClientAddress().trusts('10.1.1.1')).toBe(false)
   })
 
-  it('the client is what everybody says, when that was said aloud', () => {
+  it('the client is the leftmost entry if everybody is trusted', () => {
     const clientAddress = createClientAddress({ trustedProxies: 'everybody' })
     expect(clientAddress('203.0.113.1', '198.51.100.1, 192.0.2.1')).toBe('198.51.100.1')
     expect(clientAddress('203.0.113.1', undefined)).toBe('203.0.113.1')
@@ -221,7 +221,7 @@ describe('who a request comes from', () => {
   it.each([
     [1, '1.1.1.1, 2.2.2.2, 3.3.3.3', '3.3.3.3'],
     [2, '1.1.1.1, 2.2.2.2, 3.3.3.3', '2.2.2.2'],
-    // Whoever went past the first proxy is whom the second one saw.
+    // A request that bypassed the first proxy is attributed to the address the second one saw.
     [3, '2.2.2.2, 3.3.3.3', '2.2.2.2'],
     [1, '', '203.0.113.1'],
   ])('a client behind %i proxies by number: %s is %s', (hops, header, expected) => {
@@ -246,7 +246,7 @@ describe('Forwarded', () => {
     ['unknown', 'for=unknown', PROXY],
     ['nobody', 'proto=https', PROXY],
     ['twice in one', 'for=1.1.1.1;for=203.0.113.9', PROXY],
-    // The host is the client's text: none of it may pass for an element of its own.
+    // The client chooses the host, so no part of it may pass for an element of its own.
     ['a host with an element in it', 'for=203.0.113.9;host="x, for=6.6.6.6"', PROXY],
     ['and more after it', 'for=203.0.113.9;host="x, for=6.6.6.6;y="', PROXY],
     ['and a quote escaped', 'for=203.0.113.9;host="x, for=6.6.6.6;y=\\""', PROXY],

@@ -1,7 +1,7 @@
 /**
- * Finds the client a request comes from. `X-Forwarded-For` and `Forwarded` are what anybody may write; only an entry
- * that a proxy of one's own has added says something. Such entries are at the right end, so that is where reading
- * begins, and it ends at the first address that is no proxy of one's own.
+ * Finds the client a request comes from. Anybody can write `X-Forwarded-For` and `Forwarded`, so only the
+ * entries that your own proxies added can be believed. Those are at the right end: reading starts there and
+ * stops at the first address that is not one of your proxies.
  */
 import { unexpected } from '../errors/headgate-error.js'
 import { type Address, formatAddress, isIPv4, parseAddress } from './address.js'
@@ -9,35 +9,38 @@ import { forwardedFor } from './forwarded.js'
 import { networkOf } from './network.js'
 import { MAX_PROXIES, parseTrustedProxies, type TrustedProxies } from './trusted-proxies.js'
 
-/** The header in which proxies say whom they got a request from. */
+/** The header in which proxies name the client. */
 export type ForwardedHeader = 'x-forwarded-for' | 'forwarded'
 
 export interface ClientAddressOptions {
-  /** Left out: nobody is believed, and the peer of the connection is the client. */
+  /** Default: no proxy is trusted, and the peer of the connection is the client. */
   readonly trustedProxies?: TrustedProxies
-  /** The header the proxies write; the other one is a stranger's and is not read. Default `x-forwarded-for`. */
+  /**
+   * The header your proxies write. The other one is ignored, because any client could have sent it. Default
+   * `x-forwarded-for`.
+   */
   readonly forwardedHeader?: ForwardedHeader
 }
 
-/** The lines of a header as a server hands them out. */
+/** The lines of a header as a server passes them on. */
 type HeaderLines = string | readonly string[] | null | undefined
 
 export interface ClientAddress {
   /**
-   * The client of a request, given the peer of its connection and the lines of `header`. Null if the peer is no
-   * address. Where the header cannot be read, the peer is taken.
+   * Returns the client of a request, given the peer of its connection and the lines of `header`. Falls back to
+   * the peer where the header cannot be read; null if the peer is not an address.
    */
   (peer: string | undefined, forwarded: HeaderLines): string | null
   /**
-   * The same with the proxies it came through: addresses from the client to the peer, in the order of the header. Only
-   * entries that a trusted proxy has added are among them.
+   * Returns the addresses from the client to the peer, in the order of the header. Includes only entries that a
+   * trusted proxy added.
    */
   path(peer: string | undefined, forwarded: HeaderLines): readonly string[] | null
-  /** The header to hand over. */
+  /** The header to pass in. */
   readonly header: ForwardedHeader
-  /** Whether there is anybody whose word is taken; if not, there is no need to hand it over. */
+  /** Whether any proxy is trusted. If not, the header need not be passed in. */
   readonly readsHeader: boolean
-  /** Whether a peer is one of the proxies whose word is taken. */
+  /** Whether a peer is a trusted proxy. */
   trusts(peer: string | undefined): boolean
 }
 
@@ -46,7 +49,7 @@ const READERS: Readonly<Record<ForwardedHeader, (entry: string) => string | null
   forwarded: forwardedFor,
 }
 
-/** Makes the function that says which client a request comes from. */
+/** Creates the function that finds the client of a request. */
 export function createClientAddress(options: ClientAddressOptions = {}): ClientAddress {
   const isTrusted = parseTrustedProxies(options.trustedProxies ?? [])
   const { forwardedHeader = 'x-forwarded-for' } = options
@@ -86,15 +89,18 @@ export function createClientAddress(options: ClientAddressOptions = {}): ClientA
   })
 }
 
-/** An address in its shortest spelling, without zone; IPv4 written as IPv6 is IPv4. Null if it is none. */
+/**
+ * Returns an address in its shortest spelling, without its zone, and IPv4-mapped IPv6 as IPv4; null if the text
+ * is not an address.
+ */
 export function peerAddress(text: string | undefined): string | null {
   const address = parseAddress(text ?? '')
   return address === null ? null : formatAddress(address)
 }
 
 /**
- * The network that is limited together with an address: itself, or its /64 for IPv6, of which a household or a rented
- * server has one at least. Null if the text is no address.
+ * Returns the network that shares one budget with an address: the address itself for IPv4, its /64 for IPv6,
+ * because every household and rented server has at least a /64. Null if the text is not an address.
  */
 export function limitedAddress(text: string | null | undefined): string | null {
   const address = parseAddress(text ?? '')
@@ -102,7 +108,10 @@ export function limitedAddress(text: string | null | undefined): string | null {
   return `${formatAddress(networkOf(address, 64))}/64`
 }
 
-/** One at a time: the left end may be long, and nobody needs it. Lines are one list, in their order. */
+/**
+ * Yields lazily, because the left end may be long and is rarely needed. Several lines count as one list, in
+ * their order.
+ */
 function* entriesFromTheRight(lines: HeaderLines): Generator<string> {
   const all = typeof lines === 'string' ? [lines] : (lines ?? [])
   for (let index = all.length - 1; index >= 0; index--) {
@@ -116,7 +125,10 @@ function* entriesFromTheRight(lines: HeaderLines): Generator<string> {
   }
 }
 
-/** `1.2.3.4`, `1.2.3.4:80`, `2001:db8::1`, `[2001:db8::1]` or `[2001:db8::1]:80`; null for anything else. */
+/**
+ * Accepts `1.2.3.4`, `1.2.3.4:80`, `2001:db8::1`, `[2001:db8::1]` and `[2001:db8::1]:80`; null for anything
+ * else.
+ */
 function parseNode(node: string | null): Address | null {
   if (node === null) return null
   const bracketed = /^\[([^\]]*)\](?::\d{1,5})?$/.exec(node)

@@ -1,6 +1,6 @@
 import { percentDecoded } from './percent-decoding.js'
 
-/** Every value of a cookie in a `Cookie` header, as servers read it: without quotes, and percent-decoded. */
+/** Returns every value of a cookie in a `Cookie` header as servers read it: unquoted and percent-decoded. */
 export function cookieValues(header: string, name: string): readonly string[] {
   const values: string[] = []
   for (const pair of header.split(';')) {
@@ -10,9 +10,9 @@ export function cookieValues(header: string, name: string): readonly string[] {
       .slice(equals + 1)
       .trim()
       .replace(/^"(.*)"$/, '$1')
-    // A space or a comma belongs to a value only if it is encoded; bare, it separates several.
+    // Within a value, spaces and commas must be encoded; a bare one separates several values.
     if (value === '' || /[\s,]/.test(value)) continue
-    // Otherwise one session would have as many names as there are ways to encode it.
+    // Without decoding, one session would have a name for every way of encoding it.
     values.push(percentDecoded(value) ?? value)
   }
   return values

@@ -2,11 +2,12 @@ import { findNativeHmac, type NativeHmac } from './native-hmac.js'
 import { hmacSha256 } from './sha256.js'
 
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))
-/** 128 bits: no two identifiers will ever share one by chance. */
+/** 128 bits are enough that two identifiers never collide by chance. */
 const DIGEST_BYTES = 16
 /**
- * Longer texts are hashed as the two bytes of each code unit, which the runtime has at hand: to look through a megabyte
- * for lone surrogates takes longer than to hash it. Under a key of their own, so that no shorter text has the same bytes.
+ * Texts longer than this are hashed as UTF-16, the form the runtime already holds: scanning a megabyte for lone
+ * surrogates takes longer than hashing it. They get a key of their own, so that no shorter text can produce the
+ * same bytes.
  */
 const LONG = 4_096
 const LONG_KEY = '\0long'
@@ -14,19 +15,21 @@ const LONE_SURROGATE = /\p{Cs}/u
 
 const nativeHmac = findNativeHmac()
 
-/** A keyed one-way name for `text`: 32 hexadecimal digits, the same in every process with the same key. */
+/**
+ * Hashes `text` under `key` into 32 hexadecimal digits, the same in every process with the same key. One-way.
+ */
 export const digest: (key: string, text: string) => string =
   nativeHmac === null ? ownDigest : digestWith(nativeHmac)
 
 function digestWith(hmac: NativeHmac): typeof digest {
-  // As a text it would have every lone surrogate replaced by the same character.
+  // Encoding as UTF-8 text would replace every lone surrogate by the same character.
   const exact = (text: string): string | Uint8Array => (LONE_SURROGATE.test(text) ? bytes(text) : text)
   const whole = (key: string, text: string): string =>
     text.length > LONG ? hmac(exact(key + LONG_KEY), text, 'utf16le') : hmac(exact(key), exact(text))
   return (key, text) => whole(key, text).slice(0, 2 * DIGEST_BYTES)
 }
 
-/** The same digest without the runtime's help. */
+/** Computes the same digest without native crypto. */
 export function ownDigest(key: string, text: string): string {
   const isLong = text.length > LONG
   const mac = hmacSha256(bytes(isLong ? key + LONG_KEY : key), isLong ? codeUnits(text) : bytes(text))
@@ -35,7 +38,7 @@ export function ownDigest(key: string, text: string): string {
   return hex
 }
 
-/** UTF-16, the lower byte of a code unit first. */
+/** Encodes as UTF-16, low byte first. */
 function codeUnits(text: string): Uint8Array {
   const out = new Uint8Array(text.length * 2)
   for (let index = 0; index < text.length; index++) {
@@ -47,8 +50,8 @@ function codeUnits(text: string): Uint8Array {
 }
 
 /**
- * UTF-8, except that a lone surrogate keeps its own three bytes: TextEncoder would replace every one of them by the
- * same character, and two different identifiers would share a budget.
+ * Encodes as UTF-8, except that a lone surrogate keeps its own three bytes. TextEncoder would replace all of
+ * them by the same character, and two different identifiers would share a budget.
  */
 function bytes(text: string): Uint8Array {
   // A code unit takes three bytes at most; a pair of them takes four.

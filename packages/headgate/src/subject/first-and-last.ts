@@ -1,7 +1,7 @@
 /**
- * The first and the last of several values, each once. A server that is sent several takes one of the two, and which one
- * cannot be known here. So a credential that can be verified is looked for in both places: adding rubbish beside it must
- * not turn a known caller into nobody.
+ * Returns the first and the last of several values, each once. A server that receives several uses one of the
+ * two, and we cannot know which. Credentials are therefore tried in both places, so that adding junk beside one
+ * does not turn a known caller into an unknown one.
  */
 export function firstAndLast(values: readonly string[]): readonly string[] {
   const [first] = values

@@ -1,11 +1,14 @@
 /**
- * `Forwarded` (RFC 7239): one element for each proxy, such as `for="[2001:db8::9]:4711";proto=https`. An element that
- * is not wholly well-formed says nothing: a host name in it is the client's text, and must not pass for another `for`.
+ * Parses `Forwarded` (RFC 7239): one element per proxy, such as `for="[2001:db8::9]:4711";proto=https`. An
+ * element that is not entirely well-formed is ignored, because the client chooses the host name in it, which
+ * must not pass for another `for`.
  */
 
 const PAIR = /\s*([\w!#$%&'*+.^`|~-]+)=(?:([^\s";,]+)|"((?:[^"\\]|\\.)*)")\s*(;|$)/y
 
-/** The address that an element names, in the spelling of `X-Forwarded-For`; null where it names none. */
+/**
+ * Returns the node that an element names in its `for`, spelt as in `X-Forwarded-For`; null if it names none.
+ */
 export function forwardedFor(element: string): string | null {
   PAIR.lastIndex = 0
   let node: string | null = null

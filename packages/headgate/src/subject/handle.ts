@@ -4,14 +4,15 @@ const DIGITS = 'abcdefghijklmnopqrstuvwxyz234567'
 const LENGTH = 12
 
 /**
- * Twelve characters that stand for a subject where its name is not to be shown: in a refusal, so that whoever was refused
- * can say which it was, and in what operators look at. The same in every process, and nobody can make another subject with
- * the same one. It is no secret: whoever can guess a name can find out whether a handle is its.
+ * Returns twelve characters that stand for a subject where its name must not be shown: in a refusal, so that
+ * the caller can quote it, and in what operators see. Every process computes the same handle, and nobody can
+ * construct a second subject with it. It is not a secret: anyone who guesses a name can check it against a
+ * handle.
  */
 export function handleOf(subject: string): string {
   const hex = digest('headgate handle', subject)
   let handle = ''
-  // Five bits a character: four of its own hexadecimal digit, one of a digit behind those.
+  // Five bits per character: four from its own hexadecimal digit, one from a digit further on.
   for (let index = 0; index < LENGTH; index++) {
     const four = Number.parseInt(hex[index] as string, 16)
     const one = Number.parseInt(hex[LENGTH + index] as string, 16) & 1
@@ -22,7 +23,7 @@ export function handleOf(subject: string): string {
 
 const HANDLE = /^[a-z2-7]{12}$/
 
-/** Whether a text can be a handle. A subject has a colon. */
+/** Whether a text can be a handle. It never is one if it contains a colon, as every subject does. */
 export function isHandle(text: string): boolean {
   return HANDLE.test(text)
 }

@@ -1,14 +1,25 @@
-/** A request as every adapter shows it to whoever wants to know who is asking. Framework types stop before this. */
+/**
+ * The one form in which every adapter shows a request to the code that identifies callers. Framework types stop
+ * here.
+ */
 export interface HttpRequest {
   readonly method: string
-  /** The target as it came: a path with its query, or a whole URL. */
+  /** The target as received: a path with its query, or a whole URL. */
   readonly url: string
-  /** The address at the other end of the connection; undefined when it is gone, or has none. */
+  /**
+   * The address at the other end of the connection; undefined if the connection is closed or has no address.
+   */
   readonly peer: string | undefined
-  /** The pattern that the framework's router has matched; undefined before it has, and where it does not say. */
+  /**
+   * The pattern the framework's router matched; undefined before routing, and in frameworks that do not expose
+   * it.
+   */
   readonly route: string | undefined
-  /** The value of a header by its name in lower case, several lines joined by commas; undefined when there is none. */
+  /** Returns a header by its lower-case name, several lines joined by commas; undefined if it is missing. */
   header(name: string): string | undefined
-  /** Every value of the headers that a server behind this one may take for `name`. Left out: `header` tells all. */
+  /**
+   * Returns every value of the headers that a server behind this one may take for `name`. Optional: without it,
+   * `header` alone is used.
+   */
   similarHeaders?(name: string): readonly string[]
 }

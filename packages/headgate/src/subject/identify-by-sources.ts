@@ -6,7 +6,7 @@ import { apiKey, fingerprint, internal, ip, session, tenant, user } from './sour
 import { foldType } from './subject-type.js'
 import type { TrustedProxies } from './trusted-proxies.js'
 
-/** The parts of a policy file that say who is asking. */
+/** The parts of a policy file that identify callers. */
 export interface CallerConfig {
   readonly identify: readonly SourceConfig[] | null
   readonly subjects: ReadonlyMap<string, unknown>
@@ -16,13 +16,22 @@ export interface CallerConfig {
 
 const HEADER_SOURCES = { user, tenant, internal }
 
-/** Of the usual order, services, keys, users, sessions, addresses, those that need nothing said about whom to believe. */
+/**
+ * The usual order is services, keys, users, sessions, addresses. By default only those two apply that need no
+ * decision about whom to trust.
+ */
 const DEFAULT_SOURCES: readonly SourceConfig[] = [{ source: 'apikey' }, { source: 'ip' }]
 
-/** Makes the source of verified tokens, which needs files and a package: not everybody has them. */
+/**
+ * Creates the source of verified tokens. Passed in, because it needs files and the `jose` package, which not
+ * everybody has.
+ */
 export type JwtSourceOf = (described: JwtSourceConfig) => SubjectSource
 
-/** Makes what `identify` of a policy file stands for: without it, the API keys it names in `subjects`, then the address. */
+/**
+ * Creates the identification that a policy file describes. Without an `identify` section: the API keys listed
+ * in `subjects`, then the address.
+ */
 export function identifyBySources(
   config: CallerConfig,
   jwtSource: JwtSourceOf,
@@ -57,7 +66,7 @@ function toSource(described: SourceConfig, config: CallerConfig, jwtSource: JwtS
   }
 }
 
-/** The keys that the file names among its subjects; their tiers are for the rules to find there. */
+/** Accepts the keys listed among the file's subjects; the rules find their tiers there. */
 function knownIn({ subjects }: CallerConfig): (key: string) => object | null {
   const known = new Set<string>()
   for (const subject of subjects.keys()) {

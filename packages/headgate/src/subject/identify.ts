@@ -1,7 +1,7 @@
 /**
- * Finds who is asking: every source is tried in its order, and whoever they find are the subjects of the request, from
- * the most specific to the least. A request of whom no source knows anything is charged to a budget that all such
- * requests share, so that leaving out what identifies a caller frees nobody.
+ * Finds who is asking. Every source is tried in order, and the subjects they find are those of the request,
+ * from the most specific to the least. Requests that no source can identify share one budget, so that omitting
+ * credentials gains nothing.
  */
 import { HeadgateError, unexpected } from '../errors/headgate-error.js'
 import { letFail } from '../errors/let-fail.js'
@@ -9,30 +9,36 @@ import type { HttpRequest } from './http-request.js'
 import { type Finding, isPromise, type SubjectSource } from './source.js'
 import { createSubjectNamer, type SubjectInput } from './subject.js'
 
-/** The subjects that ask, from the most specific to the least, and the tier one of the sources or the look-up knows. */
+/**
+ * The subjects of a request, from the most specific to the least, and the tier if a source or the look-up knows
+ * it.
+ */
 export interface Identity {
   readonly subjects: readonly SubjectInput[]
   readonly tier: string | undefined
 }
 
 export interface Identify {
-  /** Finds out who is asking; at once where no source has to wait. Fails as its sources do. */
+  /** Identifies the caller: synchronously if no source has to wait. Rejects if a source does. */
   (request: HttpRequest): Identity | Promise<Identity>
-  /** Settles when every source has what it needs, such as a package; rejects when one cannot have it. */
+  /** Settles when every source has what it needs, such as a package; rejects if one cannot get it. */
   ready(): Promise<void>
 }
 
 export interface IdentifyOptions {
   /** Tried in this order. */
   readonly sources: readonly SubjectSource[]
-  /** The tier of a subject, where no source has told one; asked for each in its order until one has a tier. */
+  /**
+   * Looks up the tier of a subject if no source named one. Called for each subject in order until one has a
+   * tier.
+   */
   readonly tierOf?: (
     subject: SubjectInput,
     request: HttpRequest,
   ) => string | null | undefined | Promise<string | null | undefined>
 }
 
-/** The subject of requests whose caller is not known at all. */
+/** The subject shared by all requests whose caller is unknown. */
 const NOBODY: SubjectInput = 'nobody:unknown'
 
 export function createIdentify(options: IdentifyOptions): Identify {
@@ -47,10 +53,10 @@ export function createIdentify(options: IdentifyOptions): Identify {
   if (tierOf !== undefined && typeof tierOf !== 'function') {
     throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'tierOf', 'a function of a subject', tierOf)
   }
-  // Only to see whether what a source returns is a subject; what it is called is for the limiter to say.
+  // Used only to check that a source returned a subject; the limiter does the naming.
   const refuseRubbish = createSubjectNamer({ onWarning: () => {} })
 
-  /** One that throws must not leave another's failure to nobody. */
+  /** If one source throws, the promises of the others must not reject unhandled. */
   function askAll(request: HttpRequest): ReturnType<SubjectSource['find']>[] {
     const findings: ReturnType<SubjectSource['find']>[] = []
     try {
@@ -115,7 +121,7 @@ function readTier(tier: unknown): string | undefined {
   throw rubbish('tier', 'the name of a tier, or nothing', tier)
 }
 
-/** Says what came by its kind alone: it may be a secret. */
+/** Shows only the type of the value: the value may be a secret. */
 function rubbish(field: string, expected: string, got: unknown): Error {
   return new HeadgateError(
     'ERR_HEADGATE_INVALID_SUBJECT',

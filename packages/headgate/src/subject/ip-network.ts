@@ -1,22 +1,25 @@
 /**
- * The names of IPv6 callers. A caller has the /64 of its address; whoever has one /64 can often have 256 of them, so the
- * /56 and the /48 around it may have budgets of their own. Names are written with all four groups that matter,
- * `ip:2001:db8:0:1::/64`, so that the network around one is found by cutting it off.
+ * Names of IPv6 callers. A caller is the /64 of its address; whoever has one /64 can often get 256 of them, so
+ * the /56 and /48 around it may have budgets of their own. Names spell out all four groups, as in
+ * `ip:2001:db8:0:1::/64`, so that the surrounding network is found by truncation.
  */
 import { type Address, formatAddress, isIPv4, parseAddress } from './address.js'
 import { networkOf } from './network.js'
 
 const PREFIX = 'ip:'
-/** The widest network that is ever charged together: its name chooses the slot of all within it. */
+/** The widest network that is charged together. Its name determines the slot of everything inside it. */
 export const WIDEST_BITS = 48
 /** The size of one caller's network. */
 export const CALLER_BITS = 64
 const WIDEST_GROUPS = WIDEST_BITS / 16
-/** Nothing in it has to be encoded in a key. */
+/** Contains no character that a key would have to encode. */
 const NAME = /^ip:[0-9a-f:]+::\/(?:4[89]|5\d|6[0-4])$/
 const NETWORK = /^([^/]+)\/(\d{2})$/
 
-/** The name of an `ip` subject by its id; null for an id that is neither an IPv6 address nor a network of /48 to /64. */
+/**
+ * Returns the name of an `ip` subject by its id; null if the id is neither an IPv6 address nor a network from
+ * /48 to /64.
+ */
 export function ipName(id: string): string | null {
   const [, text = id, length] = NETWORK.exec(id) ?? []
   const bits = length === undefined ? CALLER_BITS : Number(length)
@@ -26,24 +29,28 @@ export function ipName(id: string): string | null {
   return networkName(address, bits)
 }
 
-/** Whether a name is that of an IPv6 caller, around which there are wider networks. */
+/** Whether a name is that of an IPv6 caller, which wider networks surround. */
 export function isIPv6Caller(name: string): boolean {
   return isIPv6Name(name) && name.endsWith(`/${CALLER_BITS}`)
 }
 
-/** Whether a name is made of an IPv6 network, and so may differ from what the caller wrote. */
+/** Whether a name is that of an IPv6 network, and may therefore differ from what the caller wrote. */
 export function isIPv6Name(name: string): boolean {
-  // Most subjects differ in the first letter, and addresses of IPv4 in the last but two.
+  // Cheap tests first: most subjects differ in the first letter, and IPv4 addresses in the third-last
+  // character.
   return name.charCodeAt(0) === 105 && name.charCodeAt(name.length - 3) === 47 && NAME.test(name)
 }
 
-/** The name of the network of `bits` around an IPv6 caller. */
+/** Returns the name of the network of `bits` around an IPv6 caller. */
 export function networkAround(caller: string, bits: number): string {
   const groups = groupsOf(caller).map(group => Number.parseInt(group, 16))
   return networkName([...groups, 0, 0, 0, 0], bits)
 }
 
-/** The name that chooses the slot of a subject's keys: for IPv6 the /48, so that the networks around a caller lie with it. */
+/**
+ * Returns the name that determines the slot of a subject's keys: for IPv6 the /48, so that a caller and the
+ * networks around it share a slot.
+ */
 export function slotSubject(name: string): string {
   if (!isIPv6Name(name)) return name
   return `${PREFIX}${groupsOf(name).slice(0, WIDEST_GROUPS).join(':')}::/${WIDEST_BITS}`

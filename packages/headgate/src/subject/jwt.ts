@@ -1,6 +1,6 @@
 /**
- * A claim of a JSON Web Token, verified by `jose`. A token that is not signed by one of the keys with one of the
- * algorithms, or not for us, or not now, identifies nobody: it is as if it were not there.
+ * Identifies callers by a claim of a JSON Web Token, verified by `jose`. A token with a wrong signature,
+ * algorithm, issuer, audience or lifetime is treated as if it were absent.
  */
 import type { JSONWebKeySet, JWTPayload, JWTVerifyGetKey, JWTVerifyOptions } from 'jose'
 import { HeadgateError, unexpected } from '../errors/headgate-error.js'
@@ -11,37 +11,37 @@ import type { Finding, SubjectSource } from './source.js'
 import type { SubjectInput } from './subject.js'
 
 export interface JwtOptions {
-  /** The keys that may have signed a token: a JSON Web Key Set of public keys … */
+  /** The public keys that may have signed a token, as a JSON Web Key Set. Give either this or `secret`. */
   readonly jwks?: JSONWebKeySet
-  /** … or a secret of at least 32 characters that only you and the issuer know. */
+  /** A secret of at least 32 characters shared with the issuer. Give either this or `jwks`. */
   readonly secret?: string
-  /** Those that are accepted, such as `['RS256']`; a token does not choose. */
+  /** The accepted algorithms, such as `['RS256']`. The token does not get to choose. */
   readonly algorithms: readonly string[]
   readonly issuer: string
   readonly audience: string
-  /** Where the token is. Default: `authorization`, behind `Bearer`. */
+  /** The header the token is in. Default `authorization`, after `Bearer`. */
   readonly header?: string
   readonly cookie?: string
-  /** The claim that says who asks. Default `sub`. */
+  /** The claim that identifies the caller. Default `sub`. */
   readonly claim?: string
-  /** The type of that subject. Default `user`. */
+  /** The type of the subject found. Default `user`. */
   readonly type?: string
-  /** The claim that names the caller's organisation, which becomes a further subject of type `tenant`. */
+  /** The claim that names the caller's organisation, which becomes an additional subject of type `tenant`. */
   readonly tenantClaim?: string
   /** The claim that names the caller's tier. */
   readonly tierClaim?: string
-  /** How far the issuer's clock may be off. Default 0. */
+  /** The clock skew allowed between us and the issuer. Default 0. */
   readonly clockToleranceSeconds?: number
 }
 
 const SYMMETRIC = /^HS(256|384|512)$/
 const ASYMMETRIC = /^((RS|PS|ES)(256|384|512)|EdDSA|Ed25519)$/
 const MIN_SECRET_LENGTH = 32
-/** No issuer needs more, and nobody should make us parse it. */
+/** No issuer needs more, and nobody should be able to make us parse it. */
 const MAX_TOKEN_LENGTH = 8_192
 const MAX_TOLERANCE_SECONDS = 300
 
-/** Makes the source. `jose` is loaded in the background; `ready()` says whether it could be. */
+/** Creates the source. `jose` is loaded in the background; `ready()` rejects if it is missing. */
 export function jwt(options: JwtOptions): SubjectSource {
   refuseMistakes(options)
   const { claim = 'sub', type = 'user', tenantClaim, tierClaim, issuer, audience } = options
@@ -52,7 +52,7 @@ export function jwt(options: JwtOptions): SubjectSource {
     requiredClaims: ['exp', claim],
     clockTolerance: options.clockToleranceSeconds ?? 0,
   })
-  // Told to whoever waits for it; a process must not end because nobody does.
+  // The failure reaches those who await it; it must not end the process as an unhandled rejection.
   verifier.catch(() => {})
 
   function toFinding(payload: JWTPayload): Finding | null {
@@ -98,7 +98,7 @@ async function loadVerifier({ jwks, secret }: JwtOptions, checks: JWTVerifyOptio
       return (await jwtVerify(token, key, checks)).payload
     } catch (error) {
       if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error
-      // A token need not name its key: while an issuer changes keys, any of several may have signed it.
+      // A token need not name its key: during a key rotation any of several may have signed it.
       for await (const candidate of error) {
         const result = await jwtVerify(token, candidate, checks).catch(() => null)
         if (result !== null) return result.payload
@@ -109,8 +109,8 @@ async function loadVerifier({ jwks, secret }: JwtOptions, checks: JWTVerifyOptio
 }
 
 /**
- * The texts that may be the token. Servers are lenient about what stands around it (`Bearer<tab>token`, `Bearer token rest`, the
- * header twice), and whoever they let in is known here too.
+ * Collects the texts that may be the token. Servers tolerate odd forms (`Bearer<tab>token`, `Bearer token
+ * rest`, the header sent twice), and a caller whom they accept must be recognised here too.
  */
 function tokensOf(request: HttpRequest, { header = 'authorization', cookie }: JwtOptions): readonly string[] {
   const words =
@@ -149,14 +149,15 @@ function refuseMistakes(options: JwtOptions): void {
   if (jwks !== undefined && !(Array.isArray(jwks?.keys) && jwks.keys.length > 0)) {
     throw refusal('jwks', 'a JSON Web Key Set with at least one key', jwks)
   }
-  // Never shown: it is the secret.
+  // The value is the secret, so it is never shown.
   if (secret !== undefined && (typeof secret !== 'string' || secret.length < MIN_SECRET_LENGTH)) {
     throw new HeadgateError(
       'ERR_HEADGATE_INVALID_OPTION',
       `jwt secret: expected at least ${MIN_SECRET_LENGTH} characters`,
     )
   }
-  // A public key taken for a secret has let everybody sign: each kind of key has its own algorithms.
+  // Accepting a public key as an HMAC secret would let everybody sign tokens, so each kind of key has its own
+  // algorithms.
   const allowed = jwks === undefined ? SYMMETRIC : ASYMMETRIC
   if (!Array.isArray(algorithms) || algorithms.length === 0 || !algorithms.every(one => allowed.test(one))) {
     const names = jwks === undefined ? 'HS256, HS384 and HS512' : 'RS256, PS256, ES256, EdDSA and the like'

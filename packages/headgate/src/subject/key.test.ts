@@ -4,7 +4,7 @@ import { digest } from './digest.js'
 import { type KeyParts, redisKey } from './key.js'
 import { createSubjectNamer } from './subject.js'
 
-/** Characters that end a part somewhere, and those around them in which an encoding could be forged. */
+/** Characters that end some part of a key, and those that could help to forge an encoding. */
 const HOSTILE = [
   ':',
   '{',
@@ -56,7 +56,7 @@ const parts: fc.Arbitrary<KeyParts> = fc.record({
 const identity = (parts: KeyParts) =>
   JSON.stringify([parts.prefix, parts.tenant, parts.subject, parts.scope, parts.name])
 
-/** The part of a key that chooses its slot, as Redis Cluster finds it. */
+/** Extracts the hash tag as Redis Cluster does. */
 function hashTag(key: string): string {
   const open = key.indexOf('{')
   if (open === -1) return key
@@ -76,7 +76,7 @@ describe('a Redis key', () => {
     expect(key).toBe('ratelimit:v1:{ip:2001:db8::1}:global:api.log-1m')
   })
 
-  it('the key of an IPv6 caller lies in the slot of its /48, with those of the networks around it', () => {
+  it('the key of an IPv6 caller is in the slot of its /48, with those of the networks around it', () => {
     const keyOf = (subject: string) =>
       redisKey({ prefix: 'ratelimit', tenant: 't', subject, scope: 'global', name: 'api.log-1m' })
     expect(keyOf('ip:2001:db8:1:2::/64')).toBe(
@@ -86,11 +86,11 @@ describe('a Redis key', () => {
       'ratelimit:v1:{t/ip:2001:db8:1::/48}2001:db8:1:0::/56:global:api.log-1m',
     )
     expect(keyOf('ip:2001:db8:1::/48')).toBe('ratelimit:v1:{t/ip:2001:db8:1::/48}:global:api.log-1m')
-    // Only names of ours: what somebody writes that looks like one is encoded as ever.
+    // Only names we made ourselves: text that merely looks like one is encoded as usual.
     expect(keyOf('ip:}{::/64')).toBe('ratelimit:v1:{t/ip:%7d%7b::/64}:global:api.log-1m')
   })
 
-  it('a key is another for other parts: over 100,000 hostile tuples, each with its neighbours', () => {
+  it('different parts give different keys: over 100,000 hostile tuples, each with its neighbours', () => {
     const seen = new Map<string, string>()
     const see = (parts: KeyParts) => {
       const key = redisKey(parts)
@@ -101,7 +101,7 @@ describe('a Redis key', () => {
     fc.assert(
       fc.property(parts, parts => {
         see(parts)
-        // The same text, cut elsewhere: what a careless encoding confuses.
+        // The same text cut at another place, which a careless encoding would confuse.
         const [type = '', ...rest] = parts.subject.split(':')
         const id = rest.join(':')
         if (parts.tenant !== '')
@@ -115,7 +115,7 @@ describe('a Redis key', () => {
     expect(seen.size).toBeGreaterThan(100_000)
   }, 120_000)
 
-  it('a key is the same for the same parts, and told apart where only one lone surrogate differs', () => {
+  it('a key is the same for the same parts, and differs where only one lone surrogate does', () => {
     const of = (id: string) =>
       redisKey({ prefix: 'p', tenant: '', subject: `user:${id}`, scope: 's', name: 'a.b' })
     expect(of('x')).toBe(of('x'))
@@ -135,14 +135,14 @@ describe('a Redis key', () => {
     expect(new Set(keys.map(key => Buffer.from(key).toString('hex'))).size).toBe(ids.length)
   })
 
-  it('a key lets nobody choose its slot: the hash tag is the braces part, whatever the text', () => {
+  it('no text can choose the slot of a key: the hash tag is always the part in braces', () => {
     fc.assert(
       fc.property(parts, parts => {
         const key = redisKey(parts)
         const tag = hashTag(key)
         if (tag === '' || tag === key) throw new Error(`no hash tag in ${key}`)
         if (!key.startsWith(`ratelimit:v1:{${tag}}:`)) throw new Error(`the tag of ${key} is ${tag}`)
-        // Scope and name do not move it, so all limits of a subject share a slot.
+        // Neither scope nor name moves it, so all limits of a subject share a slot.
         const other = hashTag(redisKey({ ...parts, scope: '{x}', name: 'other.limit' }))
         if (other !== tag) throw new Error(`${tag} became ${other}`)
       }),
@@ -196,7 +196,7 @@ describe('a Redis key', () => {
     expect(of(`{${'x'.repeat(94)}`)).toMatch(/^%~[0-9a-f]{32}$/)
   })
 
-  it('a key is bounded whatever comes in: each part is a digest before it grows long', () => {
+  it('a key is bounded whatever comes in: long parts become digests', () => {
     const long = '{:\ud800'.repeat(100_000)
     const key = redisKey({
       prefix: 'p',

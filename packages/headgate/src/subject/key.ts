@@ -1,15 +1,16 @@
 /**
  * `<prefix>:v1:{<tenant>/<type>:<id>}:<scope>:<policy>.<limit>`
  *
- * The braces are Redis Cluster's hash tag: only what stands between them chooses the slot, so all limits of a subject
- * live together and can be charged by one script. Those of an IPv6 caller live with its /48, and the key goes on with its own
- * network behind the braces: `{ip:2001:db8:1::/48}2001:db8:1:2::/64:global:api.log-1m`. Whatever could end a part early is percent-encoded, so different
- * parts always give different keys and no user data can choose a slot. Long parts are replaced by a digest.
+ * The braces are Redis Cluster's hash tag: only the text between them chooses the slot, so all limits of a subject live
+ * together and one script can charge them. The keys of an IPv6 caller use the tag of its /48, and its own network
+ * follows the braces: `{ip:2001:db8:1::/48}2001:db8:1:2::/64:global:api.log-1m`. Every character that could end a part
+ * early is percent-encoded, so different parts always give different keys and no user data can choose a slot. Long parts
+ * are replaced by a digest.
  */
 import { digest } from './digest.js'
 import { slotSubject } from './ip-network.js'
 
-/** Changes with the layout of the stored state; limits start afresh once when it does. */
+/** Bumped when the layout of the stored state changes, which restarts all limits once. */
 const STATE_VERSION = 'v1'
 const MAX_PART_LENGTH = 96
 const PLAIN = /^[A-Za-z0-9_.-]*$/
@@ -21,7 +22,7 @@ export interface KeyedState {
   /** `type:id`. */
   readonly subject: string
   readonly scope: string
-  /** `<policy>.<limit id>`: names without any character that needs encoding. */
+  /** `<policy>.<limit id>`: contains no character that needs encoding. */
   readonly name: string
 }
 
@@ -31,16 +32,16 @@ export interface KeyParts extends KeyedState {
   readonly tenant: string
 }
 
-/** The Redis key of a state. Injective: two keys are equal only if all their parts are. */
+/** Returns the Redis key of a state. Injective: two keys are equal only if all their parts are. */
 export function redisKey(parts: KeyParts): string {
   return createKeyWriter(parts.prefix, parts.tenant)(parts)
 }
 
-/** Makes the function that writes the keys of one prefix and tenant. */
+/** Creates the function that writes the keys of one prefix and tenant. */
 export function createKeyWriter(prefix: string, tenant: string): (state: KeyedState) => string {
   const start = `${prefix}:${STATE_VERSION}:{${tenant === '' ? '' : `${encodeTenant(tenant)}/`}`
-  // Most keys end as the last one did. A key stays in its pieces until it is written to the socket, where joining ten of
-  // them takes longer than writing them.
+  // Most keys end like the last one. The runtime joins the pieces of a key only when it is written to the socket, and
+  // joining ten of them would take longer than writing them.
   let scope = ''
   let name = ''
   let end = ''
@@ -52,7 +53,7 @@ export function createKeyWriter(prefix: string, tenant: string): (state: KeyedSt
     }
     const { subject } = state
     const slot = slotSubject(subject)
-    // Only behind the braces of an IPv6 network stands anything but a colon.
+    // Only an IPv6 network puts anything but a colon after the braces.
     const within = slot === subject ? '' : subject.slice(slot.indexOf(':') + 1)
     return `${start}${encodeSubject(slot)}}${within}${end}`
   }
@@ -62,22 +63,22 @@ function encodeSubject(subject: string): string {
   if (subject.length <= MAX_PART_LENGTH && PLAIN_SUBJECT.test(subject)) return subject
   const colon = subject.indexOf(':')
   const type = encodePart(subject.slice(0, colon), /[%{}:/~\p{Cc}\p{Cs}]/gu)
-  // Colons stay in an id, so that an IPv6 address can be read: the type before it has none.
+  // Colons stay in an id, to keep IPv6 addresses readable; this is unambiguous because the type has none.
   const id = encodePart(subject.slice(colon + 1), /[%{}\p{Cc}\p{Cs}]/gu)
   return `${type}:${id}`
 }
 
-/** A tenant as it may stand in a key. */
+/** Encodes a tenant for use in a key. */
 export function encodeTenant(tenant: string): string {
   return encodePart(tenant, /[%{}:/~\p{Cc}\p{Cs}]/gu)
 }
 
 function encodePart(part: string, unsafe: RegExp): string {
-  // Nearly all parts: letters, digits and a few marks, which nothing has to be done to.
+  // Nearly all parts consist of letters, digits and a few marks, and need no encoding.
   if (part.length <= MAX_PART_LENGTH && PLAIN.test(part)) return part
   const encoded = part.replace(unsafe, percentEncode)
   if (encoded.length <= MAX_PART_LENGTH) return encoded
-  // '%~' cannot come out of the encoding, so a digest never equals an encoded part.
+  // The encoding never produces '%~', so a digest cannot equal an encoded part.
   return `%~${digest(DIGEST_KEY, part)}`
 }
 

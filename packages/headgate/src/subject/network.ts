@@ -1,27 +1,30 @@
 import { type HeadgateError, unexpected } from '../errors/headgate-error.js'
 import { type Address, formatAddress, isIPv4, parseAddress } from './address.js'
 
-/** The addresses that begin with the same bits. */
+/** All addresses that share their first `bits` bits. */
 export interface Network {
   readonly address: Address
-  /** Of 128; those of IPv4 begin at 96. */
+  /** Out of 128; IPv4 addresses start at bit 96. */
   readonly bits: number
 }
 
 const FORMS = 'an address or a network, such as 10.0.0.5, 10.0.0.0/8 or fd00::/8'
 const IPV4_BITS = 96
 const ALL_IPV4: Network = { address: [0, 0, 0, 0, 0, 0xffff, 0, 0], bits: IPV4_BITS }
-/** Nobody outside can have an address in these, so they may be trusted whole. */
+/** Nobody outside can have an address in these, so they may be trusted as a whole. */
 const LOCAL: readonly Network[] = [
   { address: [0xfc00, 0, 0, 0, 0, 0, 0, 0], bits: 7 },
   { address: [0xfe80, 0, 0, 0, 0, 0, 0, 0], bits: 10 },
 ]
-/** The widest network one owner has: anything wider is a mistake or an open door. */
+/** The widest network a single owner has. Trusting anything wider is a mistake, or lets everybody in. */
 const WIDEST = { ipv4: 8, ipv6: 16 }
 
 const ALOUD = '(to trust everybody, write: trustedProxies: everybody)'
 
-/** Reads a network to trust. Refuses one that holds strangers, and one that programs read in two ways. */
+/**
+ * Parses a network to trust. Refuses networks that include strangers, and spellings that programs read in two
+ * ways.
+ */
 export function parseNetwork(value: unknown): Network {
   if (typeof value !== 'string') throw refusal(FORMS, value)
   const [text = '', length, ...rest] = value.split('/')
@@ -29,7 +32,8 @@ export function parseNetwork(value: unknown): Network {
   if (address === null || rest.length > 0) throw refusal(FORMS, value)
   if (length === undefined) return { address, bits: 128 }
   const family = isIPv4(address) ? 'ipv4' : 'ipv6'
-  // Whether /8 counts from the first bit or from that of the IPv4 address: libraries have trusted the world over it.
+  // It is ambiguous whether /8 counts from the first bit or from the start of the IPv4 address; libraries have
+  // trusted the whole world over it.
   if (family === 'ipv4' && text.includes(':')) throw refusal('an IPv4 network written with dots', value)
   const longest = family === 'ipv4' ? 32 : 128
   if (!/^\d{1,3}$/.test(length) || Number(length) > longest) throw refusal(FORMS, value)
@@ -51,7 +55,7 @@ export function parseNetwork(value: unknown): Network {
   return network
 }
 
-/** Whether an address is one of a network's. */
+/** Whether a network contains an address. */
 export function isWithin(address: Address, network: Network): boolean {
   for (let index = 0; index < 8; index++) {
     const mask = maskOf(index, network.bits)
@@ -61,7 +65,7 @@ export function isWithin(address: Address, network: Network): boolean {
   return true
 }
 
-/** The first address of the network of `bits` that an address is in. */
+/** Returns the first address of the network of `bits` around an address. */
 export function networkOf(address: Address, bits: number): Address {
   return address.map((group, index) => group & maskOf(index, bits))
 }
@@ -74,7 +78,7 @@ function holds(network: Network, other: Network): boolean {
   return network.bits <= other.bits && isWithin(other.address, network)
 }
 
-/** A mask of the bits of a group that belong to the first `bits` of an address. */
+/** Returns the mask of the bits in one group that belong to the first `bits` of an address. */
 function maskOf(index: number, bits: number): number {
   const own = Math.min(16, Math.max(0, bits - index * 16))
   return (0xffff << (16 - own)) & 0xffff

@@ -14,7 +14,7 @@ describe('SHA-256', () => {
     expect(hex(sha256(Buffer.from(text)))).toBe(expected)
   })
 
-  it("SHA-256 is Node's for every length up to 300", () => {
+  it("SHA-256 equals Node's for every length up to 300", () => {
     for (let length = 0; length <= 300; length++) {
       for (const message of [randomBytes(length), Buffer.alloc(length, 0xff), Buffer.alloc(length)]) {
         expect(hex(sha256(message))).toBe(createHash('sha256').update(message).digest('hex'))
@@ -22,14 +22,14 @@ describe('SHA-256', () => {
     }
   })
 
-  it("SHA-256 is Node's for a megabyte", () => {
+  it("SHA-256 equals Node's for a megabyte", () => {
     const message = randomBytes(1_000_001)
     expect(hex(sha256(message))).toBe(createHash('sha256').update(message).digest('hex'))
   })
 })
 
 describe('HMAC-SHA-256', () => {
-  it("HMAC-SHA-256 is Node's for random keys and messages", () => {
+  it("HMAC-SHA-256 equals Node's for random keys and messages", () => {
     const bytes = fc.uint8Array({ maxLength: 300 })
     fc.assert(
       fc.property(bytes, bytes, (key, message) => {
@@ -39,7 +39,7 @@ describe('HMAC-SHA-256', () => {
     )
   })
 
-  it.each([63, 64, 65, 127, 128])('HMAC-SHA-256 is Node’s where the key is %i bytes long', length => {
+  it.each([63, 64, 65, 127, 128])('HMAC-SHA-256 equals Node’s for a key of %i bytes', length => {
     const key = randomBytes(length)
     expect(hex(hmacSha256(key, key))).toBe(createHmac('sha256', key).update(key).digest('hex'))
   })
@@ -56,17 +56,17 @@ describe('a digest', () => {
     )
   })
 
-  it('a digest tells lone surrogates apart, which UTF-8 would all replace by one character', () => {
+  it('a digest tells lone surrogates apart, which UTF-8 would all replace by the same character', () => {
     const texts = ['\ud800', '\ud801', '\udfff', '\ufffd', '\udc00\ud800', '\ud800\ud800', '\ud800\udc00']
     expect(new Set(texts.map(text => digest('key', text))).size).toBe(texts.length)
   })
 
-  it('a digest is another under another key', () => {
+  it('another key gives another digest', () => {
     expect(digest('one', 'text')).not.toBe(digest('other', 'text'))
   })
 })
 
-it('the digest is the same with the help of the runtime and without', () => {
+it('the digest is the same with native crypto and without', () => {
   const text = fc.oneof(
     fc.string({ unit: fc.constantFrom('a', 'é', '€', '\ud800', '\udc00', '\ud83d\ude00'), maxLength: 40 }),
     fc

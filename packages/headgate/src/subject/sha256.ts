@@ -1,9 +1,9 @@
 /**
- * SHA-256 and HMAC (FIPS 180-4, RFC 2104) in plain JavaScript: synchronous on every runtime, which WebCrypto is not,
- * and without importing a Node module, so that the core also runs at the edge.
+ * SHA-256 and HMAC (FIPS 180-4, RFC 2104) in plain JavaScript. Synchronous on every runtime, which WebCrypto is
+ * not, and free of Node imports, so that the core also runs at the edge.
  */
 
-// Signed: words above 2^31 would otherwise leave the range of small integers, at four times the price.
+// Signed, because words above 2^31 would leave the range of small integers and take four times as long.
 const ROUND = Int32Array.from({ length: 64 }, (_, index) => fraction(Math.cbrt(prime(index))))
 const INITIAL = Int32Array.from({ length: 8 }, (_, index) => fraction(Math.sqrt(prime(index))))
 const BLOCK = 64
@@ -19,7 +19,7 @@ function prime(index: number): number {
   return candidate
 }
 
-/** The first 32 bits behind the point. */
+/** Returns the first 32 bits of the fractional part. */
 function fraction(root: number): number {
   return Math.floor((root - Math.floor(root)) * 2 ** 32)
 }

@@ -1,6 +1,6 @@
 import type { BelievedPeers } from './sources.js'
 
-/** A source as a policy file has it. */
+/** A source as a policy file describes it. */
 export type SourceConfig =
   | { readonly source: 'ip'; readonly tier?: string }
   | {
@@ -25,12 +25,12 @@ export type SourceConfig =
   | { readonly source: 'fingerprint'; readonly headers?: readonly string[] }
   | JwtSourceConfig
 
-/** Keys are in files, never in the policy file itself. */
+/** A source of verified tokens. The keys are in files, never in the policy file itself. */
 export interface JwtSourceConfig {
   readonly source: 'jwt'
   /** Path of a JSON Web Key Set. */
   readonly jwks?: string
-  /** Path of a file that holds nothing but the secret. */
+  /** Path of a file that contains nothing but the secret. */
   readonly secretFile?: string
   readonly algorithms: readonly string[]
   readonly issuer: string
@@ -44,7 +44,7 @@ export interface JwtSourceConfig {
   readonly clockToleranceSeconds?: number
 }
 
-/** The types of the subjects that a source may find. */
+/** Returns the subject types that a source may find. */
 export function typesOf(config: SourceConfig): readonly string[] {
   if (config.source !== 'jwt') return [config.source]
   const type = config.type ?? 'user'

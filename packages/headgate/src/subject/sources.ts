@@ -1,4 +1,4 @@
-/** Ready-made sources. What a request merely claims identifies nobody unless that is said aloud. */
+/** The built-in sources. A mere claim in a request identifies nobody unless the options say so. */
 import { unexpected } from '../errors/headgate-error.js'
 import { parseAddress } from './address.js'
 import { type ClientAddressOptions, createClientAddress, limitedAddress } from './client-address.js'
@@ -10,25 +10,29 @@ import { rememberClients } from './remember-clients.js'
 import { type Finding, isPromise, type SubjectSource } from './source.js'
 import { parseTrustedProxies } from './trusted-proxies.js'
 
-/** Whom a header is believed: addresses and networks of your own proxies, or `'everybody'`. */
+/** The peers whose header is believed: addresses and networks of your own proxies, or `'everybody'`. */
 export type BelievedPeers = readonly string[] | 'everybody'
 
-/** The owner of a secret, or null for a secret you do not know. */
+/** Finds the owner of a secret; null for an unknown secret. */
 export type LookUp = (
   secret: string,
   request: HttpRequest,
 ) => Known | null | undefined | Promise<Known | null | undefined>
 
 export interface Known {
-  /** The owner of the key; left out, the secret itself is the subject, and leaves the process only as a hash. */
+  /**
+   * The owner of the key. If left out, the secret itself is the subject, and leaves the process only as a hash.
+   */
   readonly subject?: Finding['subject']
   readonly tier?: string
 }
 
 export interface SecretOptions {
-  /** Says whether a secret is one of yours. Without it `unverified: true` must be said. */
+  /** Looks up whether a secret is one of yours. Without it, `unverified: true` is required. */
   readonly lookUp?: LookUp
-  /** Takes every value for a caller of its own: whoever makes values up gets a new budget with each. */
+  /**
+   * Takes every value for a caller of its own, so that a client can get a new budget by inventing a new value.
+   */
   readonly unverified?: boolean
   readonly tier?: string
 }
@@ -46,13 +50,13 @@ export interface SessionOptions extends SecretOptions {
 
 export interface HeaderSourceOptions {
   readonly header: string
-  /** Whose word is taken: the peer of the connection must be one of these. */
+  /** The peers to believe: the connection must come from one of these. */
   readonly from: BelievedPeers
   readonly tier?: string
 }
 
 export interface FingerprintOptions extends ClientAddressOptions {
-  /** Headers that stay the same for a client. Default `user-agent`, `accept-language`. */
+  /** Headers that stay the same for one client. Default `user-agent`, `accept-language`. */
   readonly headers?: readonly string[]
 }
 
@@ -60,12 +64,14 @@ const GONE = 'ip:unknown'
 const HEADER = /^[\w!#$%&'*+.^`|~-]+$/
 const FINGERPRINT_KEY = 'headgate.fingerprint'
 
-/** A source that knows at once, and always somebody. */
+/** A source that always finds a subject, synchronously. */
 export interface AddressSource extends SubjectSource {
   find(request: HttpRequest): { readonly subject: `ip:${string}`; readonly tier?: string | undefined }
 }
 
-/** The client's address. Requests whose connection is gone, or has none, share a budget. */
+/**
+ * Identifies callers by their address. Requests whose connection is closed or has no address share one budget.
+ */
 export function ip(options: ClientAddressOptions & { readonly tier?: string } = {}): AddressSource {
   const { tier, ...addressOptions } = options
   const clientAddress = createClientAddress(addressOptions)
@@ -84,7 +90,7 @@ export function ip(options: ClientAddressOptions & { readonly tier?: string } = 
   }
 }
 
-/** An API key in a header. */
+/** Identifies callers by an API key in a header. */
 export function apiKey(options: ApiKeyOptions): SubjectSource {
   const { header = 'x-api-key', scheme } = options ?? {}
   refuseHeader('header', header)
@@ -97,7 +103,7 @@ export function apiKey(options: ApiKeyOptions): SubjectSource {
   })
 }
 
-/** A session id in a cookie. */
+/** Identifies callers by a session id in a cookie. */
 export function session(options: SessionOptions): SubjectSource {
   const { cookie } = options ?? {}
   if (typeof cookie !== 'string' || !HEADER.test(cookie))
@@ -105,24 +111,27 @@ export function session(options: SessionOptions): SubjectSource {
   return secretSource('session', options, request => cookieValues(request.header('cookie') ?? '', cookie))
 }
 
-/** The user that a proxy of your own has authenticated and names in a header. */
+/** Identifies the user whom your own proxy authenticated and names in a header. */
 export function user(options: HeaderSourceOptions): SubjectSource {
   return headerSource('user', options)
 }
 
-/** The organisation that a proxy of your own names in a header. */
+/** Identifies the organisation that your own proxy names in a header. */
 export function tenant(options: HeaderSourceOptions): SubjectSource {
   return headerSource('tenant', options)
 }
 
-/** A service of your own that names itself in a header, believed where it connects from. */
+/**
+ * Identifies one of your own services, which names itself in a header; believed by the address it connects
+ * from.
+ */
 export function internal(options: HeaderSourceOptions): SubjectSource {
   return headerSource('internal', options)
 }
 
 /**
- * Address and headers together, to tell apart callers behind one address. A client chooses its headers: charge it
- * beside the address, never alone.
+ * Identifies callers by address and headers together, to tell apart those behind one address. A client chooses
+ * its headers, so charge this beside the address, never alone.
  */
 export function fingerprint(options: FingerprintOptions = {}): SubjectSource {
   const { headers = ['user-agent', 'accept-language'], ...addressOptions } = options
@@ -140,7 +149,10 @@ export function fingerprint(options: FingerprintOptions = {}): SubjectSource {
   }
 }
 
-/** Whatever your own function finds; null for nobody. `types` says which types that may be, where you know. */
+/**
+ * Identifies callers by a function of your own, which returns null for an unknown caller. `types` lists the
+ * subject types it may return, if known.
+ */
 export function custom(
   find: (request: HttpRequest) => Finding | null | Promise<Finding | null>,
   types: readonly string[] | null = null,
@@ -177,7 +189,7 @@ function secretSource(
       const secrets = read(request)
       if (lookUp !== undefined) return lookUpFirst(firstAndLast(secrets), request)
       const [secret] = secrets
-      // Nobody can tell which of several is the one that counts, and a made-up one would be a new budget.
+      // We cannot tell which of several counts, and an invented one would be a new budget.
       return secret === undefined || secrets.length > 1 ? null : { subject: `${type}:${secret}`, tier }
     },
   }
@@ -197,7 +209,7 @@ function headerSource(type: string, options: HeaderSourceOptions): SubjectSource
     find(request) {
       const peer = parseAddress(request.peer ?? '')
       if (from !== 'everybody' && (peer === null || !isBelieved(peer, 0))) return null
-      // Two lines are joined by a comma: one of them may be the client's own, which the proxy left there.
+      // Two lines are joined by a comma, and one of them may be the client's own that the proxy left in.
       const id = request.header(name)?.trim() ?? ''
       return id === '' || id.includes(',') ? null : { subject: { type, id }, tier }
     },

@@ -1,4 +1,4 @@
-/** A type in the one spelling in which it is compared and stored: without regard to the case of A to Z. */
+/** Returns the spelling in which a type is compared and stored: A to Z in lower case. */
 export function foldType(type: string): string {
   return type.replace(/[A-Z]/g, letter => letter.toLowerCase())
 }

@@ -63,7 +63,7 @@ describe('the name of a subject', () => {
     ['ip:64:ff9b::1.2.3.4', 'ip:64:ff9b:0:0::/64'],
     ['ip:2001:db8:1:2ff::/56', 'ip:2001:db8:1:200::/56'],
     ['ip:2001:db8:1:2::/48', 'ip:2001:db8:1::/48'],
-    // Text that is no address, or no network that one caller has, stays as it is.
+    // Text that is not an address, or not a network that one caller has, stays as it is.
     ['ip:2001:db8::/32', 'ip:2001:db8::/32'],
     ['ip:::ffff:1.2.3.4/64', 'ip:::ffff:1.2.3.4/64'],
     ['ip:a:b', 'ip:a:b'],
@@ -75,7 +75,7 @@ describe('the name of a subject', () => {
     expect(nameSubject(name as SubjectInput)).toBe(name)
   })
 
-  it('the name of a subject is the same for a type in another case, and for no other difference', () => {
+  it('subjects whose types differ only in case have the same name, and no others do', () => {
     const nameSubject = createSubjectNamer()
     expect(nameSubject('User:Ada')).toBe('user:Ada')
     expect(nameSubject({ type: 'USER', id: 'Ada' })).toBe('user:Ada')
@@ -86,7 +86,7 @@ describe('the name of a subject', () => {
     expect(nameSubject('iP:1.2.3.4')).toBe('ip:1.2.3.4')
   })
 
-  it('the name of a subject is another for another subject: 100,000 hostile ones', () => {
+  it('different subjects have different names: 100,000 hostile ones', () => {
     const nameSubject = createSubjectNamer()
     const seen = new Map<string, string>()
     fc.assert(
@@ -164,7 +164,7 @@ describe('a secret', () => {
     expect(createSubjectNamer({ secret: 's' })(`${type.toLowerCase()}:${CANARY}`)).toBe(name)
   })
 
-  it('a secret may be of a type of your own, in any case, beside those', () => {
+  it('secretTypes adds types of your own, in any case, to the built-in ones', () => {
     const nameSubject = createSubjectNamer({ secret: 's', secretTypes: ['License'] })
     expect(nameSubject(`license:${CANARY}`)).not.toContain(CANARY)
     expect(nameSubject(`LICENSE:${CANARY}`)).toBe(nameSubject(`license:${CANARY}`))
@@ -191,7 +191,7 @@ describe('a secret', () => {
     }
   })
 
-  it('a secret without a key of your own is told once, with a code', () => {
+  it('hashing a secret without a key of your own warns once, with a code', () => {
     const told: SubjectWarning[] = []
     const nameSubject = createSubjectNamer({ onWarning: warning => told.push(warning) })
     nameSubject('user:42')

@@ -4,46 +4,52 @@ import { digest } from './digest.js'
 import { ipName, isIPv6Name } from './ip-network.js'
 import { foldType } from './subject-type.js'
 
-/** The party that is asking. `type` is `ip`, `user`, `apikey`, `session`, `internal`, `tenant` or one of your own. */
+/**
+ * The party that is asking. `type` is `ip`, `user`, `apikey`, `session`, `internal`, `tenant` or one of your
+ * own.
+ */
 export interface Subject {
   readonly type: string
   readonly id: string
 }
 
-/** A subject as it may be written: `{ type: 'user', id: '42' }` or `'user:42'`. */
+/** A subject as callers may write it: `{ type: 'user', id: '42' }` or `'user:42'`. */
 export type SubjectInput = Subject | `${string}:${string}`
 
 /**
- * A subject by the name it is stored under, as `nameOf` gives it. For operators alone: whoever could ask by it would act
- * as the subject of any digest they know.
+ * A subject by the name it is stored under, as `nameOf` returns it. For operators only: a caller who could ask
+ * by it would act as any subject whose digest it knows.
  */
 export interface StoredSubject {
   readonly stored: string
 }
 
-/** The name in a `StoredSubject`; null for anything else. */
+/** Returns the name in a `StoredSubject`; null for anything else. */
 export function storedName(subject: unknown): string | null {
   const stored = subject instanceof Object && 'stored' in subject ? subject.stored : undefined
   return typeof stored === 'string' && stored.indexOf(':') > 0 ? stored : null
 }
 
 export interface SubjectOptions {
-  /** Key of the hash under which secrets are stored; give every process the same one. */
+  /** The key with which secrets are hashed before they are stored. Give every process the same one. */
   readonly secret?: string
   /**
-   * Types whose ids are secrets and leave the process only as a keyed hash, beside those that look like it: `apikey`,
-   * `session`, `token` and every type with such a word in it.
+   * Types whose ids are secrets and leave the process only as a keyed hash, in addition to the types that look
+   * like secrets: `apikey`, `session`, `token` and every type that contains such a word.
    */
   readonly secretTypes?: readonly string[]
-  /** Budgets beside that of an IPv6 caller's /64. Default `{ '/56': 4, '/48': 16 }`, in a gate what the file says. */
+  /**
+   * Budgets of the networks around an IPv6 caller's /64. Default `{ '/56': 4, '/48': 16 }`; in a gate, the
+   * policy file's.
+   */
   readonly ipv6Networks?: Ipv6Networks
-  /** Told once when a secret is hashed without a `secret`. Default: `console.warn`. */
+  /** Called once, when a secret is hashed without a `secret`. Default `console.warn`. */
   readonly onWarning?: (warning: SubjectWarning) => void
 }
 
 /**
- * How many times a limit all callers of a wider IPv6 network have together, by the network's size from /48 to /63. A
- * caller is charged to its /64 and to these, all or none.
+ * How many times a caller's limit all callers of a wider IPv6 network have together, by the size of the network
+ * from /48 to /63. A caller is charged to its /64 and to these, all or none.
  */
 export type Ipv6Networks = Readonly<Record<`/${number}`, number>> | 'off'
 
@@ -55,30 +61,36 @@ export interface SubjectWarning {
 const DEFAULT_SECRET = 'headgate'
 const MAX_ID_LENGTH = 64
 const IP = 'ip'
-/** Marks an id that is a digest. An id that really begins so is digested too, so none can pass for another. */
+/**
+ * Marks an id that is a digest. An id that already starts with it is digested too, so that no id can pass for a
+ * digest.
+ */
 const DIGEST_MARK = '~'
 const DIGEST_MARK_CODE = DIGEST_MARK.charCodeAt(0)
 const DIGEST_START = `:${DIGEST_MARK}`
 const REMEMBERED_NAMES = 10_000
-/** Longer ones are digested each time: remembering them would let callers fill the memory with their text. */
+/** Longer texts are digested each time: remembering them would let callers fill the memory. */
 const REMEMBERED_LENGTH = 512
 
-/** Names a subject for the store: `type:id`, with secrets and long ids replaced by their digest, IPv6 by its /64. */
+/**
+ * Names a subject for the store: `type:id`, with secrets and long ids replaced by their digest and IPv6
+ * addresses by their /64.
+ */
 export interface SubjectNamer {
   (subject: SubjectInput): string
-  /** Whether a text is a subject, and its own name. */
+  /** Whether a text is a subject whose name is the text itself. */
   isOwnName(text: string): boolean
 }
 
 /**
- * Whether a name must not be taken for the text of a subject. Whoever knows a digest must not be able to act as the
- * subject it was made from, and an IPv6 caller is charged to more than its own name.
+ * Whether a name must not be accepted as a subject. A caller who knows a digest must not be able to act as the
+ * subject behind it, and an IPv6 caller is charged to more than its own name.
  */
 export function isNameOnly(name: string): boolean {
   return name.includes(DIGEST_START) || isIPv6Name(name)
 }
 
-/** Makes the function that names subjects. Different callers always get different names. */
+/** Creates the function that names subjects. Different callers always get different names. */
 export function createSubjectNamer(options: SubjectOptions = {}): SubjectNamer {
   const secret = options.secret ?? DEFAULT_SECRET
   if (typeof secret !== 'string' || secret === '') throw invalidOption('subject.secret', 'a non-empty string')
@@ -88,9 +100,12 @@ export function createSubjectNamer(options: SubjectOptions = {}): SubjectNamer {
   }
   const ownSecretTypes = new Set(secretTypes.map(foldType))
   const isSecret = (type: string): boolean => ownSecretTypes.has(type) || looksSecret(type)
-  /** Names that took some work to find. */
+  /** Caches the names that took some work. */
   const names = new Map<string, string>()
-  /** By the first letter, the last type seen that is in lower case and no secret: most requests have one of a few. */
+  /**
+   * The last type seen for each first letter that is in lower case and not secret: most requests have one of a
+   * few types.
+   */
   const plainPrefixes: (string | undefined)[] = new Array(128).fill(undefined)
   let mayWarn = options.secret === undefined
 
@@ -98,7 +113,10 @@ export function createSubjectNamer(options: SubjectOptions = {}): SubjectNamer {
     return `${type}:${DIGEST_MARK}${digest(secret, text)}`
   }
 
-  /** Forgetting all at once is rare and needs no order of use; a name is only a few microseconds to make again. */
+  /**
+   * Clearing the whole cache is rare and needs no tracking of use; making a name again takes a few
+   * microseconds.
+   */
   function remember(text: string, name: string): string {
     if (text.length > REMEMBERED_LENGTH) return name
     if (names.size >= REMEMBERED_NAMES) names.clear()
@@ -132,7 +150,7 @@ export function createSubjectNamer(options: SubjectOptions = {}): SubjectNamer {
     return remember(text, name ?? digestOf(folded, type))
   }
 
-  /** The text itself, if it may be stored as it is. */
+  /** Returns the text itself if it may be stored as it is. */
   function readable(text: string, colon: number): string | null {
     const id = text.length - colon - 1
     if (id > MAX_ID_LENGTH || text.charCodeAt(colon + 1) === DIGEST_MARK_CODE) return null
@@ -143,7 +161,7 @@ export function createSubjectNamer(options: SubjectOptions = {}): SubjectNamer {
     mayWarn = false
     warn(options.onWarning, {
       code: 'WARN_HEADGATE_DEFAULT_SECRET',
-      message: `subject.secret: none is set, so ${show(type)} ids are hashed with a key that everybody knows, and who can read the store can try ids out; set the same one in every process, for the headgate command by --subject-secret-file or HEADGATE_SUBJECT_SECRET`,
+      message: `subject.secret: not set, so ${show(type)} ids are hashed with a key that everybody knows, and anybody who can read the store can guess ids; set the same secret in every process (for the headgate command: --subject-secret-file or HEADGATE_SUBJECT_SECRET)`,
     })
   }
 
@@ -170,11 +188,11 @@ function warn(
   try {
     onWarning(warning)
   } catch {
-    // A warning that fails does not stop a request.
+    // A failing warning handler must not fail the request.
   }
 }
 
-/** Whether there is something on both sides of the colon. */
+/** Whether there is text on both sides of the colon. */
 function isBetween(text: string, colon: number): boolean {
   return colon > 0 && colon < text.length - 1
 }
@@ -185,7 +203,7 @@ function subjectText(subject: Subject): string {
   return `${subject.type}:${subject.id}`
 }
 
-/** Never shows the id: it may be a secret. */
+/** Never shows the id, which may be a secret. */
 function invalidSubject(subject: unknown): HeadgateError {
   const got = typeof subject === 'string' ? `a string of ${subject.length} characters` : show(subject)
   return new HeadgateError(

@@ -3,19 +3,20 @@ import type { Address } from './address.js'
 import { isWithin, parseNetwork } from './network.js'
 
 /**
- * Whose word about a client's address is taken: addresses and networks; `'everybody'`, which lets any caller choose its
- * address unless a proxy in front overwrites what callers write; or the proxies a request has passed, by their number.
+ * The proxies whose word about a client's address is taken: a list of addresses and networks; the number of
+ * proxies a request passes through; or `'everybody'`, which lets any caller choose its address unless a proxy
+ * in front overwrites the header.
  */
 export type TrustedProxies = readonly string[] | 'everybody' | { readonly hops: number }
 
-/** Whether to believe an address that stands behind `passed` proxies, counted from this end. */
+/** Whether to believe the entry written by `address`, which is `passed` proxies away from this process. */
 export type IsTrusted = (address: Address, passed: number) => boolean
 
 const FORMS = 'a list of addresses and networks, everybody, or { hops }'
-/** A longer chain of one's own proxies is a loop or an attack. */
+/** A longer chain of your own proxies is a loop or an attack. */
 export const MAX_PROXIES = 32
 
-/** Makes the function that says whom to believe; null where nobody is believed. */
+/** Creates the function that tells whom to believe; null if nobody is believed. */
 export function parseTrustedProxies(value: unknown): IsTrusted | null {
   if (value === 'everybody') return () => true
   if (Array.isArray(value)) {

@@ -5,7 +5,7 @@ import { placeLaws } from './adapters/place-laws.js'
 import type { ContractTest } from './store-contract.js'
 
 /**
- * Everything an adapter must do, as tests on a real listener that pass or reject with what was expected and what came.
+ * Returns the contract of adapters as tests on a real listener, which reject with what was expected and what came.
  *
  * @example
  * for (const { name, run } of adapterContract(myAdapter)) it(name, run)

@@ -92,7 +92,7 @@ describe('a faulty store', () => {
     expect(await used()).toBe(2)
   })
 
-  it('a faulty store lets nothing hang on when it is closed', async () => {
+  it('closing a faulty store ends the calls that hang', async () => {
     const { faults, ask, limiter } = bare()
     faults.always({ type: 'hang' })
     const hanging = ask()
@@ -100,7 +100,7 @@ describe('a faulty store', () => {
     expect(await hanging).toBe('ERR_HEADGATE_STORE')
   })
 
-  it('a faulty store draws the same faults for the same seed, about as many as it is told', async () => {
+  it('a faulty store draws the same faults for the same seed, about as often as asked', async () => {
     const outcomes = async (seed: number): Promise<string> => {
       const { faults, ask } = bare(seed)
       faults.randomly([
@@ -150,7 +150,7 @@ describe('a faulty store', () => {
 })
 
 describe('a guarded store', () => {
-  it('a guarded store decides every request while the store behind it hangs, and by the store again when it goes on', async () => {
+  it('a guarded store decides every request while the store behind it hangs, and asks the store again afterwards', async () => {
     const { faults, ask, store, lines } = guarded()
     expect(await ask()).toBe('memory')
     faults.always({ type: 'hang' })
@@ -162,14 +162,14 @@ describe('a guarded store', () => {
     expect(await ask()).toBe('memory')
   })
 
-  it.each(['open', 'closed'] as const)('a guarded store falls back to %s when it is told so', async mode => {
+  it.each(['open', 'closed'] as const)('a guarded store falls back to %s when configured to', async mode => {
     const { faults, ask, limiter } = guarded({ onStoreFailure: mode })
     faults.always({ type: 'error' })
     expect(await ask()).toBe(mode)
     await limiter.close()
   })
 
-  it('a guarded store charges once what it was not told about', async () => {
+  it('a guarded store does not repeat a charge whose reply was lost', async () => {
     const { faults, ask, limiter } = guarded()
     faults.next(1, { type: 'lost-reply' })
     expect(await ask()).toBe('local')

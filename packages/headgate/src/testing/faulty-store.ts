@@ -1,4 +1,4 @@
-/** A store that fails on demand, to find out what an app does when its real one fails. */
+/** A fault of a store that fails on demand, to test how an app copes when its real one fails. */
 
 import { HeadgateError, unexpected } from '../errors/headgate-error.js'
 import type { Eventually, Store } from '../store/store.js'
@@ -6,32 +6,36 @@ import { systemTimers } from '../time/clock.js'
 import { seededRandom } from './seeded-random.js'
 
 export type Fault =
-  /** Fails before the store is asked: nothing is charged. `error` takes the place of a lost connection. */
+  /**
+   * Fails before the store is asked, so that nothing is charged. `error` replaces the error of a lost connection.
+   */
   | { readonly type: 'error'; readonly error?: Error }
-  /** The store carries the call out, and the caller never hears of it. */
+  /** The store executes the call, but the caller never gets the reply. */
   | { readonly type: 'lost-reply' }
   /** Reaches the store this much later, and is answered then. */
   | { readonly type: 'delay'; readonly ms: number }
-  /** Reaches the store when the faults stop, as with a server that was frozen; not before. */
+  /** Reaches the store only when the faults stop, as with a frozen server. */
   | { readonly type: 'hang' }
 
-/** A fault and how many of the calls meet it, from 0 to 1. */
+/** A fault, and the share of calls that meet it, from 0 to 1. */
 export interface FaultOdds {
   readonly fault: Fault
   readonly probability: number
 }
 
-/** The switches of a faulty store; they can be thrown at any time. */
+/** Controls the faults of a store, at any time. */
 export interface Faults {
-  /** The next `count` calls meet this fault, after those that were set before, whatever else is set. */
+  /** Makes the next `count` calls meet this fault, after earlier ones set this way and before any others. */
   next(count: number, fault: Fault): void
-  /** Every call meets this fault, until it is changed. */
+  /** Makes every call meet this fault, until changed. */
   always(fault: Fault): void
-  /** Calls meet these faults at random, the same ones for the same seed. Together at most 1. */
+  /**
+   * Makes calls meet these faults at random, the same ones for the same seed. Probabilities add up to at most 1.
+   */
   randomly(odds: readonly FaultOdds[]): void
-  /** No fault any more; calls that hang go on. */
+  /** Ends all faults; hanging calls continue. */
   stop(): void
-  /** How many calls met each kind of fault. */
+  /** Returns how many calls met each kind of fault. */
   injected(): Readonly<Record<Fault['type'], number>>
 }
 
@@ -40,15 +44,15 @@ export interface FaultyStore extends Store {
 }
 
 export interface FaultyStoreOptions {
-  /** For `faults.randomly`. Default 1. */
+  /** The seed of `faults.randomly`. Default 1. */
   readonly seed?: number
 }
 
 const KINDS: readonly unknown[] = ['error', 'lost-reply', 'delay', 'hang'] satisfies Fault['type'][]
 
 /**
- * Puts faults before a store: calls pass until a fault is set. Wrap it in `guardedStore` to see what the guards of
- * `redisStore` make of them.
+ * Puts faults in front of a store. Calls pass until a fault is set. Wrap it in `guardedStore` to see how the guards
+ * of `redisStore` handle them.
  */
 export function faultyStore(store: Store, options: FaultyStoreOptions = {}): FaultyStore {
   if (typeof store?.decide !== 'function') {
@@ -174,7 +178,7 @@ function parseOdds(odds: unknown): readonly FaultOdds[] {
     }
     total += probability
   }
-  // Ten times a tenth is a little more than 1.
+  // Ten times a tenth is slightly more than 1.
   if (total > 1 + 1e-9) {
     throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'odds', 'probabilities of 1 together at most', total)
   }

@@ -7,12 +7,12 @@ import { toStore } from '../store/stage.js'
 import type { Store } from '../store/store.js'
 import { systemClock, systemTimers } from '../time/clock.js'
 
-/** The options `redisStore` has for when Redis does not answer. `processes` is 1 when left out. */
+/** The options of `redisStore` for when Redis does not answer. `processes` defaults to 1. */
 export type GuardedStoreOptions = PipelineOptions
 
 /**
- * Puts any store in the place of Redis at the end of the pipeline of `redisStore`: the same breaker, deadline, leases and
- * fallback, with every question a call of its own. They wait in real time, whatever clock the store decides by.
+ * Puts any store in the place of Redis behind the pipeline of `redisStore`: the same breaker, deadline, leases and
+ * fallback, with one call per question. The pipeline waits in real time, whatever clock the store uses.
  */
 export function guardedStore(
   store: Store,

@@ -9,15 +9,15 @@ import { timeLaws } from './laws/time-laws.js'
 import { useLaws } from './laws/use-laws.js'
 import { type ManualClock, manualClock } from './manual-clock.js'
 
-/** A store to be held to the contract. */
+/** A store to be tested against the contract. */
 export interface StoreUnderTest {
-  /** A new store that takes its time from `clock`. */
+  /** Opens a new store that takes its time from `clock`. */
   open(clock: ManualClock): Eventually<Store>
   /** Whether two stores opened with the same clock see each other's charges. */
   readonly shared: boolean
 }
 
-/** One entry of the contract, to be run by whatever test runner is at hand. */
+/** One test of the contract, to be run by any test runner. */
 export interface ContractTest {
   readonly name: string
   run(): Promise<void>
@@ -34,7 +34,7 @@ const laws: readonly Law[] = [
 ]
 
 /**
- * Everything a store must do, as tests that pass or reject with what was expected and what came.
+ * Returns the contract of stores as tests, which reject with what was expected and what came.
  *
  * @example
  * for (const { name, run } of storeContract({ open: clock => myStore({ clock }), shared: true })) it(name, run)

@@ -1,4 +1,4 @@
-/** The app of the adapter contract, in every framework there is an adapter for. */
+/** The app of the adapter contract, in every framework that has an adapter. */
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
 import { serve } from '@hono/node-server'
 import Router from '@koa/router'
@@ -143,7 +143,7 @@ function serveNest(adapterOf: () => AbstractHttpAdapter): AdapterUnderTest['serv
   }
 }
 
-/** Leaves bodies to the handler. */
+/** Creates a Nest adapter on Fastify that leaves bodies to the handler. */
 function fastifyAdapter(): FastifyAdapter {
   const adapter = new FastifyAdapter()
   adapter.getInstance().addContentTypeParser('*', (_, payload, done) => done(null, payload))
@@ -166,7 +166,7 @@ function serveFetch(app: AppUnderTest): Promise<ServerUnderTest> {
   )
 }
 
-/** Handlers alone: Next.js builds its apps, so that none can be made for a test. examples/next is one. */
+/** Only handlers: Next.js builds its apps, so none can be created in a test. examples/next is one. */
 function serveNext(app: AppUnderTest): Promise<ServerUnderTest> {
   const handler = app.limits.reduceRight<(request: NextRequest) => Promise<Response>>(
     (inner, options) => withRateLimit(inner, options as NextOptions<string, string>),

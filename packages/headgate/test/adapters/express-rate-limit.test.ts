@@ -20,7 +20,7 @@ const STORES: readonly [string, () => Store][] = [
   ['on Redis', () => redisStore(createClient({ url: redis.url }), { deadlineMs: 2_000 })],
 ]
 
-/** An app with the middleware as its users have it, and only the store replaced. */
+/** Starts an app with the middleware as its users have it, with only the store replaced. */
 async function start(store: Store, options: Partial<Options>) {
   const hits = rateLimitStore({
     store,
@@ -82,7 +82,7 @@ describe.each(STORES)('a store for express-rate-limit, %s', (_, open) => {
     }
   })
 
-  it('a store for express-rate-limit tells what a key has used, and forgets it', async () => {
+  it('a store for express-rate-limit tells what a key has used, and resets it', async () => {
     const { get, middleware, stop } = await start(open(), {})
     try {
       expect(await middleware.getKey('a-key')).toBeUndefined()
@@ -118,7 +118,7 @@ describe.each(STORES)('a store for express-rate-limit, %s', (_, open) => {
   })
 })
 
-it('a store for express-rate-limit refuses a store and a name that are none', () => {
+it('a store for express-rate-limit refuses an invalid store and an invalid name', () => {
   const wrong = (options: unknown) => () => rateLimitStore(options as { store: Store })
   expect(wrong({ store: {} })).toThrow(expect.objectContaining({ field: 'store' }))
   expect(wrong({ store: memoryStore(), name: 'a:b' })).toThrow(expect.objectContaining({ field: 'name' }))

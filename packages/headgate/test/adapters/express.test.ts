@@ -13,7 +13,7 @@ const policies = {
   login: slidingWindowLog({ limit: 1, window: '1m' }),
 }
 
-it('the middleware takes the user that one before it has found, and keeps the headers others have set', async () => {
+it('the middleware uses the user that an earlier one found, and keeps headers that others have set', async () => {
   const limiter = createLimiter({ policies })
   const app = express()
   app.use((req, res, next) => {
@@ -68,7 +68,7 @@ it('a route has one budget, whatever its router is mounted under', async () => {
   await close()
 })
 
-it('an error of a handler reaches Express, also after a decision that had to be waited for', async () => {
+it('an error of a handler reaches Express, also after an asynchronous decision', async () => {
   const limiter = createLimiter({ policies })
   const app = express()
   app.use(rateLimit({ limiter, policy: 'api', subject: async () => 'user:1' as const }))

@@ -27,7 +27,7 @@ it('the Hono middleware adds its headers to a response of the handler, also to o
   expect((await app.request('/own')).headers.get('x-own')).toBe('yes')
 })
 
-it('the Hono middleware outside Node asks who is asking: the request passes, and the fault is counted and told', async () => {
+it('the Hono middleware outside Node needs a subject: without one the request passes, and the fault is counted and reported', async () => {
   const limiter = setUp()
   const errors: Error[] = []
   const app = new Hono()

@@ -2,13 +2,13 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { ServerUnderTest } from '../../src/testing/index.ts'
 
-/** Lets a server of Node listen on a free port. */
+/** Starts a Node server on a free port. */
 export async function listening(server: Server): Promise<ServerUnderTest> {
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   return underTest(server)
 }
 
-/** One that listens already. */
+/** Wraps a server that already listens. */
 export function underTest(server: Server): ServerUnderTest {
   const { port } = server.address() as AddressInfo
   return {
@@ -20,7 +20,7 @@ export function underTest(server: Server): ServerUnderTest {
   }
 }
 
-/** A body to its end. */
+/** Reads a body to its end. */
 export async function textOf(body: AsyncIterable<Buffer>): Promise<string> {
   const chunks: Buffer[] = []
   for await (const chunk of body) chunks.push(chunk)

@@ -1,4 +1,4 @@
-/** Compiles examples/nest and runs it, with the NestJS the workspace has or with an older one. */
+/** Compiles examples/nest and runs it, with the workspace's NestJS or an older one. */
 import { execFile, spawn } from 'node:child_process'
 import { cp, mkdir, mkdtemp, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -34,7 +34,7 @@ export async function startNestExample(version: '12' | '11', platform: string): 
   throw new Error('the example ended before it listened')
 }
 
-/** A folder in which the app and the library find NestJS 11, as in an app that has installed it. */
+/** Creates a folder in which the app and the library find NestJS 11, as in an app that installed it. */
 async function besideNest11(built: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'headgate-nest-11-'))
   const modules = join(folder, 'node_modules')

@@ -28,7 +28,10 @@ const setUp = () =>
     },
   })
 
-/** A controller with GET routes that say this for themselves. Decorators are functions; here they are called as such. */
+/**
+ * Creates a controller with GET routes that have these limits. Decorators are functions, and are called as such
+ * here.
+ */
 function controllerOf(own: Readonly<Record<string, Parameters<typeof RateLimit>[0] | undefined>>): Type {
   class Routes {}
   Controller()(Routes)

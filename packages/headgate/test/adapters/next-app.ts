@@ -26,7 +26,7 @@ export async function startNextApp(): Promise<ServerUnderTest> {
     url ||= /http:\/\/127\.0\.0\.1:\d+/.exec(line)?.[0] ?? ''
     if (line.includes('Ready')) break
   }
-  // What it says later must not fill the pipe.
+  // Later output must not fill the pipe.
   server.stdout.resume()
   if (url === '') throw new Error('next start ended before it listened')
   return { url, close }

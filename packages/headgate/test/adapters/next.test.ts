@@ -17,7 +17,7 @@ interface Answer {
   readonly body: string
 }
 
-/** Ways past a proxy or its matcher, by headers and by targets; `fetch` would not send all of them. */
+/** Ways past a proxy or its matcher, by headers and by targets; `fetch` refuses to send some of them. */
 const SUBREQUEST = ['proxy', 'src/proxy', 'middleware', 'src/middleware', 'pages/_middleware']
 const HEADERS: readonly Record<string, string>[] = [
   ...SUBREQUEST.map(name => ({ 'x-middleware-subrequest': Array(5).fill(name).join(':') })),
@@ -37,7 +37,7 @@ describe('an app that is built and started', () => {
   }, 240_000)
   afterAll(() => app?.close())
 
-  /** Asks on behalf of a client that nobody else has asked for. */
+  /** Asks on behalf of a client that has not asked before. */
   function newClient() {
     const address = `192.0.2.${++client}`
     return (
@@ -63,7 +63,7 @@ describe('an app that is built and started', () => {
       })
   }
 
-  it('a route handler is limited by what stands beside it, for each client', async () => {
+  it('a route handler is limited by its inline limit, for each client', async () => {
     const ask = newClient()
     for (let left = 4; left >= 0; left--) {
       const { status, headers, body } = await ask('/api/structures/1abc')
@@ -98,7 +98,7 @@ describe('an app that is built and started', () => {
     for (const [target, headers] of ways) answers.push(await ask(target, headers))
     expect(answers.filter(({ body }) => body.startsWith('{"id":'))).toHaveLength(5)
     expect(answers.filter(({ status }) => status === 429).length).toBeGreaterThan(10)
-    // The others found no handler: Next.js answers a prefetch itself, redirects, or knows no such path.
+    // The others found no handler: Next.js answers a prefetch itself, redirects, or has no such path.
     expect(
       answers.filter(({ status, body }) => ![308, 404, 429].includes(status) && body === '{}'),
     ).toHaveLength(1)
@@ -124,7 +124,7 @@ describe('an app that is built and started', () => {
     }
   })
 
-  it('a server action returns what stands for a refusal', async () => {
+  it('a denied server action returns the problem', async () => {
     const ask = newClient()
     const { body: page } = await ask('/login')
     const form = new FormData()

@@ -1,4 +1,4 @@
-/** Whatever spelling a framework takes for a route is charged to the budget of that route, where `perRoute` is set. */
+/** With `perRoute`, every spelling that a framework routes to a handler is charged to that route's budget. */
 import { request } from 'node:http'
 import { expect, it } from 'vitest'
 import { createLimiter } from '../../src/limiter/limiter.ts'
@@ -32,7 +32,7 @@ const TARGETS = [
 ]
 const METHODS = ['GET', 'POST', 'HEAD', 'OPTIONS', 'PUT', 'PROPFIND', 'TRACE']
 
-/** The status of a target just as it is written. */
+/** Returns the status of a target sent exactly as written. */
 function ask(url: string, method: string, path: string): Promise<number> {
   const { hostname, port } = new URL(url)
   return new Promise((resolve, reject) => {

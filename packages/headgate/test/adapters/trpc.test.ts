@@ -26,7 +26,7 @@ const limiterOf = (limit: number) =>
   createLimiter({ policies: { api: slidingWindowLog({ limit, window: '1m' }) } })
 const subject = ({ ctx }: { ctx: Context }): `user:${string}` => `user:${ctx.user}`
 
-/** A server with two procedures behind these middlewares, and what was answered to a user's calls. */
+/** Starts a server with two procedures behind these middlewares; returns the answers to a user's calls. */
 async function serve(...limits: readonly TrpcMiddleware<Context>[]) {
   const limited = limits.reduce((procedure, limit) => procedure.use(limit), t.procedure)
   const router = t.router({
@@ -45,7 +45,7 @@ async function serve(...limits: readonly TrpcMiddleware<Context>[]) {
   return { url, clientOf }
 }
 
-/** What calls came to: their data, or the code of their error. */
+/** The outcomes of calls: their data, or the code of their error. */
 async function outcomes(...calls: readonly Promise<string>[]): Promise<string[]> {
   const settled = await Promise.allSettled(calls)
   return settled.map(one => (one.status === 'fulfilled' ? one.value : one.reason.data.code))
@@ -141,7 +141,7 @@ it('the failure mode decides where the store or the subject is at fault', async 
   }
 })
 
-it('the tRPC middleware refuses wrong options when it is made, and has nothing to say of other errors', async () => {
+it('the tRPC middleware refuses wrong options when it is made, and ignores other errors', async () => {
   const limiter = limiterOf(1)
   expect(() => rateLimit({ limiter, policy: 'api' } as never)).toThrow(/^subject: expected a function/)
   expect(() => rateLimit({ limiter, policy: 'apo' as 'api', subject })).toThrow(

@@ -30,7 +30,7 @@ function limiterOn(options: Parameters<typeof redisStore>[1] = {}) {
 
 const SILENT = { info() {}, warn() {}, error() {} }
 
-/** Takes a place of policy `one` for `user:lost` and says so; then lasts until it is killed. */
+/** Takes a place of policy `one` for `user:lost`, reports it, and lives until it is killed. */
 const HOLDER = `
   import { Redis } from 'ioredis'
   import { concurrency, createLimiter } from './dist/index.js'
@@ -95,7 +95,7 @@ describe('places shared by processes', () => {
 
   it('places taken just before Redis freezes are not lost for longer than holdFor', async () => {
     const limiter = limiterOn({ deadlineMs: 30, probeAfterMs: 100, onStoreFailure: 'closed' })
-    // Sent, frozen before it is answered: nobody here knows that it was taken.
+    // Sent, and frozen before the answer: nobody here knows that the place was taken.
     const asked = limiter.check('user:frozen', { policy: 'one' })
     await new Promise(resolve => setImmediate(resolve))
     process.kill(server.pid, 'SIGSTOP')

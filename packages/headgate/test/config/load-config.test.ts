@@ -40,7 +40,7 @@ describe('a file that cannot be read is refused', () => {
   })
 })
 
-describe('a text that is cheap to write and dear to read ends with a typed error, soon', () => {
+describe('a text that is cheap to write and expensive to read ends with a typed error, soon', () => {
   const bomb = `${Array.from({ length: 9 }, (_, level) =>
     level === 0
       ? 'a0: &a0 [x, x, x, x, x, x, x, x, x]'
@@ -66,7 +66,7 @@ describe('a text that is cheap to write and dear to read ends with a typed error
     'a text that is cheap to write and dear to read ends with a typed error, soon: %s',
     async (_name, file, text) => {
       const tookMs: number[] = []
-      // The best of three: the machine has other things to do.
+      // The best of three, because the machine is busy.
       for (let time = 0; time < 3; time++) {
         const began = performance.now()
         const error: unknown = await parseConfig(text, file).catch((error: unknown) => error)

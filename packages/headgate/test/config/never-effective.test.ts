@@ -10,15 +10,18 @@ async function warningsOf(text: string, fileName: string): Promise<readonly Conf
   return warnings
 }
 
-it.each(readdirSync(IDLE))('what never takes effect is told of with its place and code: %s', async name => {
-  const text = readFileSync(new URL(name, IDLE), 'utf8')
-  const expected = [...text.matchAll(/^# expect: (.*)$/gm)].map(match => match[1])
-  expect(expected).not.toEqual([])
-  const warnings = await warningsOf(text, name)
-  expect(warnings.map(warning => `${formatIssue(warning)} ${warning.code}`)).toEqual(expected)
-})
+it.each(readdirSync(IDLE))(
+  'a part that never takes effect is reported with its place and code: %s',
+  async name => {
+    const text = readFileSync(new URL(name, IDLE), 'utf8')
+    const expected = [...text.matchAll(/^# expect: (.*)$/gm)].map(match => match[1])
+    expect(expected).not.toEqual([])
+    const warnings = await warningsOf(text, name)
+    expect(warnings.map(warning => `${formatIssue(warning)} ${warning.code}`)).toEqual(expected)
+  },
+)
 
-it('a window that looks like milliseconds is told of once to whoever listens, and not on the console', async () => {
+it('a window that looks like milliseconds is reported once to the listener, and not on the console', async () => {
   const said = vi.spyOn(console, 'warn').mockImplementation(() => {})
   const text = readFileSync(new URL('windows-in-milliseconds.yaml', IDLE), 'utf8')
   expect(await warningsOf(text, 'a.yaml')).toHaveLength(3)
@@ -28,7 +31,7 @@ it('a window that looks like milliseconds is told of once to whoever listens, an
   said.mockRestore()
 })
 
-it('the default tiers and a file of nothing are told of nothing', async () => {
+it('the default tiers and a file of nothing cause no warnings', async () => {
   expect(await warningsOf('{}', 'a.yaml')).toEqual([])
   expect(await warningsOf('tiers: default', 'a.yaml')).toEqual([])
 })

@@ -15,7 +15,9 @@ async function issuesOf(text: string, fileName: string): Promise<string[]> {
   return []
 }
 
-/** What a fixture expects: in the comments on top, or for JSON, which has none, in a file beside it. */
+/**
+ * Returns what a fixture expects: from the comments at its top, or for JSON, which has none, from a file beside it.
+ */
 function expectationsOf(name: string): string[] {
   const beside = name.endsWith('.json') ? name.replace(/\.json$/, '.expect.txt') : name
   const text = readFileSync(new URL(beside, REJECTED), 'utf8')

@@ -58,8 +58,8 @@ describe('the schema agrees with the reader', () => {
     expect(accepts.errors ?? []).toEqual([])
   })
 
-  // What a schema cannot know is said in the fixture: names that are not defined, settings that contradict each other,
-  // and what is only wrong about the text.
+  // What a schema cannot know is noted in the fixture: undefined names, contradicting settings, and mistakes in the
+  // text alone.
   const rejected = readdirSync(new URL('../fixtures/config/rejected/', import.meta.url)).filter(
     name => !name.startsWith('yaml-') && !name.startsWith('json-'),
   )

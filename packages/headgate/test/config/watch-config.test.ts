@@ -8,7 +8,10 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { type WatchedConfig, type WatchOptions, watchConfig } from '../../src/config.js'
 
 const LIBRARY = new URL('../../dist/config.js', import.meta.url).href
-/** Takes every descriptor, writes the file, and gives them back when that was told. Prints what was told. */
+/**
+ * Takes every descriptor, writes the file, and releases the descriptors when the failure was reported. Prints the
+ * reports.
+ */
 const WITHOUT_DESCRIPTORS = `
   import { closeSync, openSync, writeFileSync } from 'node:fs'
   const [file, library] = process.argv.slice(1)
@@ -47,7 +50,9 @@ afterEach(() => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** A watch on `headgate.yaml` in the folder, and what it has told: tenants of good files, messages of bad ones. */
+/**
+ * Watches `headgate.yaml` in the folder, and keeps what was reported: tenants of good files, messages of bad ones.
+ */
 async function watchFile(options: Partial<WatchOptions> = {}) {
   const told: string[] = []
   const file = join(folder, 'headgate.yaml')
@@ -72,7 +77,7 @@ describe('a policy file that is watched', () => {
     await expect(watchFile()).rejects.toThrow('did you mean "tenant"?')
   })
 
-  it('a watched file is told when it is written, and not when only its time changes', async () => {
+  it('a watched file is reported when it is written, and not when only its time changes', async () => {
     write('one')
     const { told, watched } = await watchFile()
     expect(watched.config.tenant).toBe('one')
@@ -84,7 +89,7 @@ describe('a policy file that is watched', () => {
     expect(told).toEqual(['two'])
   })
 
-  it('a watched file is told when another file takes its name, again and again', async () => {
+  it('a watched file is reported when another file takes its name, again and again', async () => {
     write('one')
     const { file, told } = await watchFile()
     for (const tenant of ['two', 'three', 'four']) {
@@ -93,7 +98,7 @@ describe('a policy file that is watched', () => {
     }
   })
 
-  it('a watched file is told when a link to its folder moves on, as in a mounted ConfigMap', async () => {
+  it('a watched file is reported when a link to its folder moves on, as in a mounted ConfigMap', async () => {
     for (const version of ['v1', 'v2']) {
       mkdirSync(join(folder, version))
       write(version, `${version}/headgate.yaml`)

@@ -1,4 +1,4 @@
-/** As built: a thread needs a file to run. */
+/** Runs the built library, because a thread needs a file to run. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -35,7 +35,7 @@ it('a large file that changed is read beside the requests, to the same configura
     const began = performance.now()
     await watched.reload()
     delay.disable()
-    // Read on this thread, it would be held up all the time.
+    // Parsed on this thread, the delay would be the whole time.
     expect(delay.max / 1e6).toBeLessThan((performance.now() - began) / 2)
     expect(told.at(-1)).toEqual(await parseConfig(fileOf(3_000), file))
     writeFileSync(file, `${fileOf(3_000)}brocken: 1\n`)

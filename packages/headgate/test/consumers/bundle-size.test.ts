@@ -1,4 +1,4 @@
-/** Holds the page of sizes to its word: what an app that bundles the library carries, minified and compressed. */
+/** Checks the page of bundle sizes: what an app that bundles the library carries, minified and compressed. */
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
@@ -8,7 +8,7 @@ import { expect, it } from 'vitest'
 const SRC = fileURLToPath(new URL('../../src/', import.meta.url))
 const PAGE = readFileSync(new URL('../../../../docs/reference/bundle-size.md', import.meta.url), 'utf8')
 
-/** The rows of the page: what is imported, and at most how many kilobytes it comes to. */
+/** The rows of the page: the import, and its maximum in kilobytes. */
 const ROWS = [...PAGE.matchAll(/^\| `(import .+)` \| ≤ (\d+) \|/gm)].map(
   ([, imports = '', most = '']) => [imports, Number(most)] as const,
 )
@@ -16,7 +16,7 @@ const ADAPTER = Number(/≤ (\d+) kB on top/.exec(PAGE)?.[1])
 const ADAPTERS = ['express', 'fastify', 'hono', 'koa', 'next', 'nest', 'trpc', 'node-http', 'fetch']
 
 async function kilobytesOf(imports: string): Promise<number> {
-  // What is exported again is kept by the bundler, whether or not it is used.
+  // The bundler keeps everything that is exported again, used or not.
   const contents = imports
     .replaceAll('import ', 'export ')
     .replaceAll("'headgate/", "'./")
@@ -32,7 +32,7 @@ async function kilobytesOf(imports: string): Promise<number> {
 it.each(ROWS)('%s is at most %i kB', async (imports, most) => {
   const size = await kilobytesOf(imports)
   expect(size).toBeLessThanOrEqual(most)
-  // A bound that is far away says nothing.
+  // A bound far above the actual size would be meaningless.
   expect(size).toBeGreaterThan(most * 0.8)
 })
 

@@ -12,7 +12,7 @@ const ENTRY_POINTS = Object.keys(manifest.exports)
   .filter(path => !path.endsWith('.json'))
   .map(path => `headgate${path.slice(1)}`)
 
-// The second check is denied, and a wrong option must be an error: types that resolve to `any` would let it pass.
+// The second check is denied, and wrong options must be errors: types that resolve to `any` would accept them.
 const APP = `
 import { createLimiter, slidingWindowLog } from 'headgate'
 import { loadConfig } from 'headgate/config'
@@ -90,7 +90,7 @@ describe('TypeScript', () => {
   )
 })
 
-/** A store that counts in a Map, written with nothing but what the package exports, and a gate with names of its own. */
+/** A store that counts in a Map, written with only what the package exports, and a gate with names of its own. */
 const CUSTOM_STORE = `
 import { createGate, createLimiter, slidingWindowLog } from 'headgate'
 import type { Answer, Check, ControlStore, FailureMode, Question, Refund, Store, Verdict } from 'headgate'
@@ -163,7 +163,7 @@ it('the package exports what a store of your own is written with, and the compil
   expect(await consumer.run('out/store.js', [])).toContain('true false pro')
 })
 
-// A text this long is read in a thread, whose file has to be found.
+// A text this long is parsed in a thread, whose file has to be found.
 const LIMIT = { algorithm: 'sliding-window-log', limit: 1, window: '1m' }
 const LONG_POLICY_FILE = JSON.stringify({ policies: { api: LIMIT } }) + ' '.repeat(5_000)
 

@@ -54,14 +54,14 @@ export async function installPacked(): Promise<Consumer> {
   }
 }
 
-/** The JavaScript behind a command of a package that the workspace has installed. */
+/** Returns the JavaScript of a command of an installed package. */
 export function tool(path: string): string {
   return join(ROOT, 'node_modules', path)
 }
 
 /**
- * TypeScript 5, which still has `moduleResolution: node10`: the one that attw brings along. As a dependency of ours its
- * `tsc` would take the place of the current one.
+ * Returns TypeScript 5, which still has `moduleResolution: node10`: the copy that attw depends on. As a dependency
+ * of our own, its `tsc` would replace the current one.
  */
 export function typescript5(): string {
   const attw = createRequire(tool('@arethetypeswrong/cli/package.json')).resolve('@arethetypeswrong/core')

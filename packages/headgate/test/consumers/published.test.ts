@@ -1,4 +1,4 @@
-/** What is in the tarballs of both packages. `npm run check` installs them and loads every entry point. */
+/** The contents of both packages' tarballs. `npm run check` installs them and loads every entry point. */
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

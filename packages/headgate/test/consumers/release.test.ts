@@ -1,4 +1,4 @@
-/** What the workflows rely on: one version everywhere, actions that cannot change under us, scripts that exist. */
+/** The assumptions of the workflows: one version everywhere, immutable actions, existing scripts. */
 import { spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -9,7 +9,7 @@ import { startCluster } from '../support/redis-cluster.ts'
 import { startRedis } from '../support/redis-process.ts'
 import { startSentinel } from '../support/redis-sentinel.ts'
 
-/** How a client of some library reaches a topology; the store makes connections of its own from it. */
+/** How a client library reaches a topology; the store makes its own connections from it. */
 interface Topology {
   readonly ioredis: () => Redis | Cluster
   readonly nodeRedis: () => RedisClient

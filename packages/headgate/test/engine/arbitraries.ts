@@ -13,7 +13,7 @@ export const MAX_UNITS = 2 ** 32 - 1
 const MAX_WINDOW_MS = 366 * 86_400_000
 export const MAX_RATE = MAX_UNITS * 1_000
 
-/** Whole numbers that dwell on the edges of the range. */
+/** Whole numbers, with emphasis on the edges of the range. */
 const units = fc.oneof(
   { weight: 4, arbitrary: fc.integer({ min: 1, max: 12 }) },
   { weight: 2, arbitrary: fc.integer({ min: 1, max: 2_000 }) },
@@ -54,7 +54,7 @@ export const tokenLimit: fc.Arbitrary<TokenBucketLimit> = fc
 
 export const anyLimit: fc.Arbitrary<Limit> = fc.oneof(logLimit, counterLimit, bucketsLimit, tokenLimit)
 
-/** The time in which a limit comes back: its window, or how long the bucket takes to fill. */
+/** Returns the time in which a limit recovers: its window, or the time the bucket takes to fill. */
 export function periodUs(limit: Limit): number {
   if (limit.algorithm === 'concurrency') return limit.holdForUs
   return limit.algorithm === 'token-bucket'
@@ -62,7 +62,7 @@ export function periodUs(limit: Limit): number {
     : limit.windowUs
 }
 
-/** How long before the next request: nothing, a moment, a share of the period, or right at its edge. */
+/** How long before the next request: nothing, a moment, a share of the period, or exactly at its edge. */
 export type Gap =
   | { readonly us: number }
   | { readonly share: number }
@@ -78,7 +78,7 @@ export const gap: fc.Arbitrary<Gap> = fc.oneof(
   },
 )
 
-/** Microseconds stay exact up to the year 2255, and the slowest bucket takes 142 years: lives end in 2096. */
+/** Microseconds are exact up to the year 2255, and the slowest bucket takes 142 years, so lives end in 2096. */
 const LAST_US = 4e15
 
 export function after(nowUs: number, limit: Limit, gap: Gap): number {
@@ -91,7 +91,7 @@ function gapUs(limit: Limit, gap: Gap): number {
   return gap.us
 }
 
-/** What a request costs: one, a share of the limit, all of it, or too much. */
+/** The cost of a request: one unit, a share of the limit, all of it, or too much. */
 export type Cost = { readonly units: number } | { readonly share: number }
 
 export const cost: fc.Arbitrary<Cost> = fc.oneof(
@@ -136,11 +136,11 @@ export const step: fc.Arbitrary<Step> = fc.oneof(
   },
 )
 
-/** The limit scaled as a multiplier or an override does it. */
+/** Scales a limit as a multiplier or an override does. */
 export function scaled<L extends Limit>(limit: L, percent: number): L {
   const scaledLimit = Math.min(MAX_UNITS, Math.max(1, Math.floor((limit.limit / 100) * percent)))
   return { ...limit, limit: scaledLimit }
 }
 
-/** A time at which servers run: whole microseconds around 2023 and later. */
+/** A realistic time: whole microseconds around 2023 and later. */
 export const startUs = fc.integer({ min: 1_700_000_000_000_000, max: 1_900_000_000_000_000 })

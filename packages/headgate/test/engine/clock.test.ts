@@ -1,4 +1,4 @@
-/** R15: what a clock that jumps may do, and that forgetting a state in time changes nothing. */
+/** R15: the effects of a clock that jumps, and that forgetting a state in time changes nothing. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { algorithmOf } from '../../src/engine/algorithms.js'
@@ -29,7 +29,7 @@ const windowed: [string, fc.Arbitrary<Limit>][] = [
 ]
 const all: [string, fc.Arbitrary<Limit>][] = [...windowed, ['token bucket', tokenLimit]]
 
-/** The longest a single unit may be denied: two windows, or the time an empty bucket takes to fill. */
+/** Returns the longest a single unit may be denied: two windows, or the time an empty bucket takes to fill. */
 function longestWaitUs(limit: Limit): number {
   return limit.algorithm === 'token-bucket' ? periodUs(limit) : 2 * periodUs(limit)
 }
@@ -65,7 +65,7 @@ describe('a clock that steps back', () => {
           const before = algorithm.remaining(limit, state, nowUs)
           const backUs = Math.floor((periodUs(limit) / 1_000) * share)
           const after = algorithm.remaining(limit, state, nowUs - backUs)
-          // Either the state still counts, and then nothing came back, or it is forgotten whole.
+          // Either the state still counts, and then nothing came back, or it is forgotten as a whole.
           expect(after <= before || after === limit.limit).toBe(true)
         }),
         { numRuns: 4_000 },
@@ -73,7 +73,8 @@ describe('a clock that steps back', () => {
     },
   )
 
-  // Found by search. The difference window − window ÷ limit is rounded in doubles, here to a whole microsecond more.
+  // Found by search. The difference window − window ÷ limit is rounded in doubles, here to a whole microsecond
+  // more.
   it.each([
     [3 * 86_400_000_000, 188_086],
     [25_716_374_981_237, 4_238],
@@ -142,7 +143,10 @@ describe('a clock that steps', () => {
     )
   })
 
-  /** Net of the last window, or of every interval of a bucket, with one burst for each jump inside it. */
+  /**
+   * Compares the net charges of the last window, or of every interval of a bucket, with one burst for each jump
+   * inside it.
+   */
   function expectWithinBursts(
     limit: Limit,
     admissions: readonly { trueUs: number; units: number; jumps: number }[],

@@ -1,9 +1,9 @@
-/** Puts requests to an algorithm the way a store does. */
+/** Asks an algorithm the way a store does. */
 import { algorithmOf, type State } from '../../src/engine/algorithms.js'
 import type { Limit } from '../../src/engine/limit.js'
 import { after, type Cost, costUnits, type Gap } from './arbitraries.js'
 
-/** Charges the cost if it fits. Returns the wait, 0 when it was charged, and the time the charge counts at. */
+/** Charges the cost if it fits. Returns the wait, 0 if it was charged, and the time at which the charge counts. */
 export function request(
   limit: Limit,
   state: State,
@@ -16,7 +16,7 @@ export function request(
   return { waitUs, chargedAtUs }
 }
 
-/** Lives a steady life and returns the time and state it ended with. */
+/** Plays a steady life and returns the time and state it ended with. */
 export function live(
   limit: Limit,
   startUs: number,

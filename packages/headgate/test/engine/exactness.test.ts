@@ -1,4 +1,4 @@
-/** Random lives of a key, judged by an oracle that remembers every admission and never rounds. */
+/** Random lives of a key, checked against an oracle that remembers every admission and never rounds. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { algorithmOf } from '../../src/engine/algorithms.js'
@@ -26,7 +26,7 @@ const lives = fc.array(step, { maxLength: 40 })
 const requests = fc.array(checkStep, { maxLength: 60 })
 const bursts = fc.array(fc.record({ gap, cost }), { maxLength: 40 })
 
-/** Lives the steps on the engine and on the oracle; `judge` sees the limit in force after every admission. */
+/** Plays the steps on the engine and on the oracle; `judge` sees the limit in force after every admission. */
 function liveBoth<L extends Limit>(
   original: L,
   oracle: Oracle,
@@ -71,7 +71,7 @@ function liveBoth<L extends Limit>(
 }
 
 describe('sliding-window log', () => {
-  it('the log decides as one who remembers everything, and never admits more than the limit in any window', () => {
+  it('the log decides as an exact record of all requests would, and never admits more than the limit in any window', () => {
     fc.assert(
       fc.property(logLimit, startUs, lives, (limit, startUs, steps) => {
         const oracle = new LogOracle(limit.windowUs)
@@ -130,7 +130,7 @@ describe('sliding-window counter', () => {
 })
 
 describe('sliding-window counter in buckets', () => {
-  it('the counter in buckets decides as one who remembers everything, and keeps the limit in any window', () => {
+  it('the counter in buckets decides as an exact record of all requests would, and keeps the limit in any window', () => {
     fc.assert(
       fc.property(bucketsLimit, startUs, lives, (limit, startUs, steps) => {
         const oracle = new BucketsOracle(limit.windowUs, limit.buckets)
@@ -164,8 +164,8 @@ describe('sliding-window counter in buckets', () => {
 
 describe('token bucket', () => {
   /**
-   * The rate is a double and elapsed × rate is rounded once, to nearest: the refill of an interval may be too large by
-   * one part in 2^52 of itself, never by more. That is the only slack.
+   * The rate is a double, and elapsed × rate is rounded once, to nearest: the refill of an interval may be too
+   * large by one part in 2^52 of itself, never by more. That is the only slack.
    */
   function allowed(limit: TokenBucketLimit, elapsedUs: bigint): bigint {
     const { numerator, denominator } = exactRate(limit.refillPerSecond)

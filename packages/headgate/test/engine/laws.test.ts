@@ -1,4 +1,4 @@
-/** The laws every algorithm keeps: denial and peek write nothing, refund undoes, changed numbers keep the use. */
+/** The laws every algorithm keeps: denial and peek write nothing, refund undoes, changed numbers keep the usage. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { algorithmOf, type State } from '../../src/engine/algorithms.js'
@@ -11,7 +11,7 @@ const life = fc.array(fc.record({ gap, cost }), { maxLength: 20 })
 const NOW_US = 1_700_000_040_000_000
 const UNLIMITED_UNITS = 2 ** 32 - 1
 
-/** Units that count now, as a limit with ample room sees them. */
+/** Returns the units that count now, as a limit with ample room sees them. */
 function used(limit: Limit, state: State, nowUs: number): number {
   const ample = { ...limit, limit: UNLIMITED_UNITS }
   return UNLIMITED_UNITS - algorithmOf(limit).remaining(ample, state, nowUs)
@@ -45,7 +45,7 @@ describe('a denial and a look', () => {
     )
   })
 
-  it('a cost above the capacity is told NEVER, and every other a time', () => {
+  it('a cost above the capacity gets NEVER, and any other cost a time', () => {
     fc.assert(
       fc.property(anyLimit, startUs, life, cost, (limit, startUs, requests, cost) => {
         const { state, nowUs } = live(limit, startUs, requests)
@@ -133,7 +133,7 @@ describe('a refund', () => {
         const before = structuredClone(state)
         algorithmOf(limit).refund(limit, state, costUnits(limit, cost), null, nowUs)
         const steppedUs = nowUs - Math.floor((periodUs(limit) / 1_000) * back)
-        // Not for a state too far ahead to be believed: what is forgotten is not used.
+        // Except for a state too far ahead to be believed: what is forgotten is not used.
         const usedBefore = used(limit, before, steppedUs)
         if (usedBefore > 0) expect(used(limit, state, steppedUs)).toBeLessThanOrEqual(usedBefore)
       }),
@@ -148,7 +148,7 @@ describe('a refund', () => {
     const later = request(limit, state, 4, NOW_US + 15_000_000)
     expect(algorithm.refund(limit, state, 4, later.chargedAtUs, NOW_US + 16_000_000)).toBe(4)
     expect(used(limit, state, NOW_US + 16_000_000)).toBe(3)
-    // What is left is the older charge: it leaves at its own time.
+    // The older charge is left: it leaves at its own time.
     expect(algorithm.refund(limit, state, 9, NOW_US, NOW_US + 16_000_000)).toBe(3)
     expect(algorithm.resetAfterUs(limit, state, NOW_US + 16_000_000)).toBe(0)
   })
@@ -159,7 +159,7 @@ describe('a refund', () => {
     request(limit, state, 3, NOW_US)
     request(limit, state, 4, NOW_US + 35_000_000)
     expect(algorithm.refund(limit, state, 5, null, NOW_US + 35_000_000)).toBe(5)
-    // The rest is of the newer charge and still counts when the older one would have left.
+    // The rest belongs to the newer charge, and still counts when the older one would have left.
     expect(used(limit, state, NOW_US + 61_000_000)).toBe(2)
   })
 
@@ -214,7 +214,7 @@ describe('a refund', () => {
     const limit = slidingWindowLog({ limit: 1_000, window: '1s' })
     const algorithm = algorithmOf(limit)
     const state = algorithm.empty()
-    // Enough entries that some have left, some are compacted away and the middle one is given back.
+    // Enough entries that some have left, some are compacted away, and the middle one is given back.
     let nowUs = NOW_US
     for (let count = 0; count < 300; count++, nowUs += 5_000) request(limit, state, 2, nowUs)
     const middleUs = nowUs - 500_000
@@ -279,7 +279,7 @@ describe('changed numbers', () => {
   })
 })
 
-/** A bucket that lacks less than a token still lacks something. */
+/** Whether a bucket is full; one that lacks less than a token is not. */
 function isFull(state: State, nowUs: number, limit: Limit): boolean {
   return algorithmOf(limit).refund(limit, structuredClone(state), 1, null, nowUs) === 0
 }

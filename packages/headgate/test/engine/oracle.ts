@@ -1,6 +1,6 @@
 /**
- * What the engine is judged by: every admission is remembered, every sum is made anew, in whole numbers of any size.
- * The clock is steady. Nothing here is shared with the engine, and nothing is clever.
+ * The oracle that the engine is compared with. It remembers every admission and recomputes every sum, in whole
+ * numbers of any size. The clock is steady. It shares nothing with the engine, and nothing in it is clever.
  */
 
 interface Admission {
@@ -20,7 +20,7 @@ export interface Oracle {
   admittedWithin(lengthUs: number, nowUs: number): bigint
 }
 
-/** Math.min knows no whole numbers of this size. */
+/** Math.min does not take bigints. */
 function least(one: bigint, other: bigint): bigint {
   if (one < other) return one
   return other
@@ -65,7 +65,7 @@ abstract class Remembering implements Oracle {
   }
 }
 
-/** Units of the last window, whatever they were asked for. */
+/** Counts the units of the last window. */
 export class LogOracle extends Remembering {
   readonly #windowUs: bigint
 
@@ -88,7 +88,7 @@ export class LogOracle extends Remembering {
   }
 }
 
-/** The current aligned window, and of the previous one the exact overlapping share, rounded up. */
+/** Counts the current aligned window, and the exact overlapping share of the previous one, rounded up. */
 export class CounterOracle extends Remembering {
   readonly #windowUs: bigint
 
@@ -106,7 +106,7 @@ export class CounterOracle extends Remembering {
     return current + (previous * overlapUs + this.#windowUs - 1n) / this.#windowUs
   }
 
-  /** Units admitted in the aligned window of now. */
+  /** Units admitted in the current aligned window. */
   inAlignedWindow(nowUs: number): bigint {
     const index = BigInt(nowUs) / this.#windowUs
     return this.sum(({ atUs }) => atUs / this.#windowUs === index)
@@ -121,7 +121,7 @@ export class CounterOracle extends Remembering {
   }
 }
 
-/** The current part of the window and as many before it as make up a window, all counted whole. */
+/** Counts the current part of the window, and as many before it as make up a window, all of them whole. */
 export class BucketsOracle extends Remembering {
   readonly #partUs: bigint
   readonly #buckets: bigint
@@ -146,7 +146,7 @@ export class BucketsOracle extends Remembering {
   }
 }
 
-/** A rate as what it is: a double is a whole number times a power of two. */
+/** Returns a rate exactly: a double is a whole number times a power of two. */
 export function exactRate(refillPerSecond: number): {
   readonly numerator: bigint
   readonly denominator: bigint
@@ -160,7 +160,7 @@ export function exactRate(refillPerSecond: number): {
   return { numerator: BigInt(numerator), denominator }
 }
 
-/** Micro-tokens missing from a bucket whose refill is never rounded, times the rate's denominator. */
+/** The micro-tokens missing from a bucket whose refill is never rounded, times the rate's denominator. */
 export class ExactBucket {
   readonly #rate: { readonly numerator: bigint; readonly denominator: bigint }
   #missing = 0n

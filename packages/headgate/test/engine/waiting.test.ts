@@ -1,4 +1,4 @@
-/** Law 3: who waits exactly as long as told gets in, and a millisecond less is not enough. */
+/** Law 3: waiting exactly as long as told admits, and a millisecond less does not. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { algorithmOf, type State } from '../../src/engine/algorithms.js'

@@ -12,7 +12,7 @@ import { sendCommand } from '../support/resp.ts'
 import { play, type Step, step } from './history.ts'
 import { regressions } from './regressions.ts'
 
-/** What both must agree on; the embedded store also says when it decided. */
+/** The part of an answer that both must agree on; the embedded store also says when it decided. */
 function comparable(answer: unknown): unknown {
   if (typeof answer !== 'object' || answer === null || !('verdicts' in answer)) return answer
   const { charged, verdicts, shadow } = answer as Answer
@@ -29,7 +29,7 @@ const STEPS = 160
 describe('the Lua scripts are the engine', () => {
   let server: RedisProcess
   let client: Redis
-  /** Questions of a call that differ take the general script; alone, one unit takes the script of its algorithm. */
+  /** Differing questions of a call use the general script; a single unit uses the script of its algorithm. */
   let together: RedisStore
   let alone: RedisStore
   let clock: ManualClock = manualClock()
@@ -42,7 +42,7 @@ describe('the Lua scripts are the engine', () => {
     const options = { deadlineMs: 60_000, testClockUs: () => clock.nowUs() }
     together = directRedisStore(client, options)
     alone = directRedisStore(client, { ...options, batch: false })
-    // The first call of a script is sent twice, by hash and by text; from then on calls stay in the order of sending.
+    // The first call of a script is sent twice, by hash and by text; from then on calls keep their order.
     for (const script of Object.values(scripts)) await sendCommand(server.port, 'SCRIPT', 'LOAD', script.text)
     await Promise.all([together.ready(), alone.ready()])
   })
@@ -59,7 +59,7 @@ describe('the Lua scripts are the engine', () => {
     const answers = await Promise.all(outcomes.flat())
     for (let index = 0; index < answers.length; index += 2) {
       const [engine, lua] = [comparable(answers[index]), comparable(answers[index + 1])]
-      // Comparing text first: the matcher takes longer than both stores together.
+      // Compares text first, because the matcher takes longer than both stores together.
       if (JSON.stringify(lua) !== JSON.stringify(engine)) {
         expect(lua, `answer ${index / 2} of the history`).toEqual(engine)
       }

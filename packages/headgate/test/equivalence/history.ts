@@ -6,7 +6,7 @@ import { concurrency, slidingWindowCounter, slidingWindowLog, tokenBucket } from
 import type { Eventually, Store } from '../../src/store/store.js'
 import type { ManualClock } from '../../src/testing/manual-clock.js'
 
-/** One thing that happens to a store. Numbers choose among what there is, so that every history can be shrunk. */
+/** One event of a store's history. Numbers choose among what exists, so that every history can be shrunk. */
 export type Step =
   | { readonly kind: 'decide' | 'peek'; readonly alternatives: Pick[][]; readonly shadow: Pick[] }
   | {
@@ -58,7 +58,7 @@ const pick: fc.Arbitrary<Pick> = fc.record({
   scope: fc.nat({ max: 1 }),
   cost,
 })
-/** One check of each family at most: a question never names a state twice. */
+/** At most one check of each family: a question never names a state twice. */
 const checks = (minLength: number, maxLength: number): fc.Arbitrary<Pick[]> =>
   fc.uniqueArray(pick, { minLength, maxLength, selector: ({ family, scope }) => `${family}/${scope}` })
 const alternatives = fc.oneof(
@@ -112,7 +112,7 @@ export const step: fc.Arbitrary<Step> = fc.oneof(
 )
 
 /**
- * Plays a history against both stores and returns what each answered, in order. The calls to the second are all sent
+ * Plays a history against both stores and returns the answers of each, in order. All calls to the second are sent
  * before the first is awaited; one connection keeps them in order.
  */
 export function play(history: readonly Step[], stores: [Store, Store], clock: ManualClock, subject: string) {
@@ -120,7 +120,7 @@ export function play(history: readonly Step[], stores: [Store, Store], clock: Ma
   const charges: Refund[] = []
   for (const one of history) {
     if (one.kind === 'wait') {
-      // The clock of a server never shows a time before 1970.
+      // A server's clock never shows a time before 1970.
       clock.advanceUs(Math.max(one.us, -clock.nowUs()))
       continue
     }
@@ -150,14 +150,14 @@ function actionOf(one: Exclude<Step, { kind: 'wait' }>, charges: readonly Refund
   return (store: Store) => (one.kind === 'decide' ? store.decide(question) : store.peek(question))
 }
 
-/** Of a place that was taken, whether it is still there or not. */
+/** Renews a place that was taken, whether it still exists or not. */
 function renewalOf(charges: readonly Refund[], which: number): Renewal[] {
   const places = charges.filter(({ check }) => check.limit.algorithm === 'concurrency')
   const { check, chargedAtUs } = places[which % places.length] ?? {}
   return check === undefined || chargedAtUs == null ? [] : [{ check, takenAtUs: chargedAtUs }]
 }
 
-/** Of what was charged, or of what was held in advance for a while. */
+/** Refunds a charge, or units that were held in advance for a while. */
 function refundOf(charge: Refund, one: Extract<Step, { kind: 'refund' }>): Refund {
   const { units, byTime, heldForUs = -1 } = one
   const heldSinceUs = heldForUs === -1 ? undefined : (charge.chargedAtUs ?? 0) + heldForUs

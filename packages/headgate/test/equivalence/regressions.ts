@@ -1,6 +1,6 @@
 import type { Step } from './history.ts'
 
-/** Histories on which the scripts and the engine once differed. A new one is added here with what it showed. */
+/** Histories on which the scripts and the engine once differed. Add new ones with what they showed. */
 export const regressions: readonly { readonly name: string; readonly history: readonly Step[] }[] = [
   {
     name: 'a refund of the newest entry does not bring back what had left the window when the clock then steps back',
@@ -48,7 +48,7 @@ export const regressions: readonly { readonly name: string; readonly history: re
   },
 ]
 
-/** A request of one limit: its family and variant in history.ts, and the cost. */
+/** Creates a request of one limit: its family and variant in history.ts, and the cost. */
 function decide(family: number, cost: number, variant = 0): Step {
   return { kind: 'decide', alternatives: [[{ family, variant, scope: 0, cost }]], shadow: [] }
 }

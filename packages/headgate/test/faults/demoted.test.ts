@@ -46,7 +46,7 @@ it.each([
     await store.ready()
     const ask = async () => (await limiter.check('user:1', { policy: 'api' })).source
     for (let call = 0; call < 5; call++) expect(await ask()).toBe('redis')
-    // A connection that is new and leads to a replica is not replaced for a call.
+    // A new connection that leads to a replica is not replaced for a call.
     await new Promise(resolve => setTimeout(resolve, 1_100))
     await waitUntil(
       'the replica has it all',

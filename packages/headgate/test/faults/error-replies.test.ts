@@ -1,7 +1,7 @@
 /**
- * Every error reply that Redis can give to a script, brought about on a real server: each request is decided, what
- * says something about the node opens the breaker, what says something about one key does not, and when the cause is
- * gone Redis decides again by itself.
+ * Every error reply that Redis can give to a script, produced on a real server. Each request is decided; replies
+ * about the node open the breaker, replies about one key do not; and when the cause is gone, Redis decides again by
+ * itself.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
@@ -42,7 +42,7 @@ async function start({ onTestFinished }: TestContext, args?: readonly string[]) 
 async function limiterOn(client: RedisClient, { onTestFinished }: TestContext) {
   const events: GuardEvent[] = []
   const store = redisStore(client, {
-    // Long enough for a machine that is busy with other tests, so that it is the reply that decides and not the clock.
+    // Long enough for a busy machine, so that the reply decides and not the clock.
     deadlineMs: 1_000,
     probeAfterMs: 100,
     logEveryMs: 86_400_000,
@@ -75,7 +75,7 @@ describe.each(LIBRARIES)('with %s, an error reply about the node opens its break
       const opened = events.findIndex(event => event.type === 'breaker')
       const before = failures(events.slice(0, opened + 1))
       expect(states(events)[0]).toBe('open')
-      // The fifth failure is what opens it.
+      // The fifth failure opens it.
       expect(before).toHaveLength(4)
       expect(before.map(({ code }) => code)).not.toContain('ERR_HEADGATE_STORE_KEY')
       for (const { message } of before) expect(message).toMatch(fault.says)
@@ -120,7 +120,7 @@ describe.each(LIBRARIES)('with %s, an error reply that is no fault of the node',
   })
 })
 
-/** Scripts that fail over what a key holds, in every way a script can. The key holds the string `x`. */
+/** Scripts that fail over the value of a key, in every way a script can. The key holds the string `x`. */
 const KEY_FAILURES = {
   'a wrong type': "return redis.call('HSET', KEYS[1], 'a', '1')",
   'not an integer': "return redis.call('INCR', KEYS[1])",

@@ -14,11 +14,11 @@ import { anyOf, ms, openLimiterOn, openLoop } from './measure.mjs'
 import { atMost, exactly, info, moreThan, share, time } from './rows.mjs'
 
 const NODE_TIMEOUT_MS = 2_000
-/** By default every node refuses everything while one shard has no primary: then there are no healthy ones. */
+/** By default every node refuses everything while one shard has no primary, and then none would be healthy. */
 const SERVE_ON = ['--cluster-require-full-coverage', 'no']
 const SUBJECTS_PER_SHARD = 20
 
-/** From `fromMs` until the store, once lost, decided for these subjects again. */
+/** Returns the time from `fromMs` until the store, once lost, decided for these subjects again. */
 function backAfterLossMs(results, subjects, fromMs) {
   const since = results.filter(({ subject, sentMs }) => sentMs >= fromMs && subjects.has(subject))
   since.sort((a, b) => a.sentMs - b.sentMs)
@@ -28,7 +28,7 @@ function backAfterLossMs(results, subjects, fromMs) {
   return back === undefined ? Number.POSITIVE_INFINITY : back.doneMs - fromMs
 }
 
-/** Rounds of a random primary killed or frozen under load, each until it is back as a replica. */
+/** Kills or freezes a random primary under load, round by round, each until it is back as a replica. */
 export async function clusterFailover(library, { long, rounds = long ? 20 : 5 }) {
   const cluster = await startCluster({ nodeTimeoutMs: NODE_TIMEOUT_MS, args: SERVE_ON })
   const shards = await Promise.all(
@@ -53,7 +53,7 @@ export async function clusterFailover(library, { long, rounds = long ? 20 : 5 })
     await waitUntil(
       'the shard decides again',
       () => {
-        // Only what came since: going through all of it each time would hold up the very decisions that are timed.
+        // Only the latest: scanning all of it each time would delay the decisions being timed.
         const since = loop.results.slice(settledBefore)
         const backMs = backAfterLossMs(since, shard.subjects, fromMs)
         return backMs > 0 && Number.isFinite(backMs)
@@ -64,7 +64,7 @@ export async function clusterFailover(library, { long, rounds = long ? 20 : 5 })
     await sleep(500)
     if (isKill) restarted.push(await restart(shard, victim))
     else victim.kill('SIGCONT')
-    // A cluster that does not heal by itself ends the rounds: that is its own affair, and stands in the report.
+    // A cluster that does not heal by itself ends the rounds; the report says so.
     if (!(await settled(shards))) break
   }
   const { results, rejected } = await loop.stop()
@@ -89,7 +89,7 @@ export async function clusterFailover(library, { long, rounds = long ? 20 : 5 })
       healthy.length,
       99.9,
     ),
-    // Seven servers share the cores with this process; how late it was itself stands below.
+    // Seven servers share the cores with this process; its own delay is reported below.
     info('longest decision', ms(Math.max(...results.map(result => result.ms)))),
     atMost('subjects charged more often than they asked', overcharged(counts, results), 0),
   ]
@@ -112,18 +112,18 @@ async function primaryOf({ nodes }) {
   throw new Error('the shard has no primary')
 }
 
-/** Where it was and with what it knew of the cluster. */
+/** Restarts a node where it was, with what it knew of the cluster. */
 async function restart(shard, victim) {
   await victim.exited
   const args = ['--cluster-enabled', 'yes', '--cluster-node-timeout', String(NODE_TIMEOUT_MS), ...SERVE_ON]
   const { dir } = victim
-  // With the place it works in: who it is stands there, and it may have to be restarted once more.
+  // Keeps its folder, which holds its identity, because it may have to be restarted once more.
   const node = { ...(await startRedis({ port: victim.port, args: [...args, '--dir', dir] })), dir }
   shard.nodes = shard.nodes.map(each => (each === victim ? node : each))
   return node
 }
 
-/** Whether every shard is whole again in time. */
+/** Whether every shard is complete again in time. */
 async function settled(shards) {
   return waitUntil(
     'every shard has a primary and a replica in sync',
@@ -144,7 +144,7 @@ async function settled(shards) {
   )
 }
 
-/** The primary behind sentinels is lost, dead or frozen. */
+/** Kills or freezes the primary behind sentinels. */
 export async function sentinelFailover(library, { signals = ['SIGKILL', 'SIGSTOP'] }) {
   const rows = []
   for (const signal of signals) {
@@ -185,14 +185,14 @@ async function promotedAfterMs(replicas, fromMs) {
 
 const LIMIT = 50
 
-/** The replica has not heard of the last two seconds when the primary dies and it takes its place. */
+/** Kills a primary whose replica has missed the last two seconds and takes its place. */
 export async function lostWrites(library) {
   const primary = await startRedis()
   const link = await startTcpProxy({ port: primary.port })
   const replica = await startRedis({ args: ['--replicaof', '127.0.0.1', String(link.port)] })
   await waitUntil('the replica is in sync', () => isReplicaInSync(replica.port))
   const front = await startTcpProxy({ port: primary.port })
-  // Longer than the default: what is asked is what the failover costs, not what a busy machine does.
+  // Longer than the default, to measure the cost of the failover, not of a busy machine.
   const opened = await openLimiterOn(singleClient(front.port)(library).client, { deadlineMs: 1_000 })
   const subjects = Array.from({ length: 20 }, (_, id) => `user:${id}`)
   const loop = openLoop(opened, 1_000, { policy: 'replicated', pick: anyOf(subjects) })

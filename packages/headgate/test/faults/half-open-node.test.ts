@@ -1,4 +1,4 @@
-/** One node of a cluster is cut off without a word: its connection is replaced, and the other nodes decide on. */
+/** One node of a cluster is silently cut off: its connection is replaced, and the other nodes keep deciding. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createLimiter } from '../../src/limiter/limiter.js'
 import { slidingWindowLog } from '../../src/policy/limits.js'
@@ -21,7 +21,7 @@ afterAll(async () => {
 })
 
 describe.each(LIBRARIES)('with %s', library => {
-  it('a node that nothing arrives from is replaced, and found again when the way is clear', async () => {
+  it('a silent node’s connection is replaced, and the node is found again when the network is back', async () => {
     const through = Object.fromEntries(
       cluster.nodes.map((node, index) => [
         `${node.host}:${node.port}`,

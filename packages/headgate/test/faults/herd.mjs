@@ -6,14 +6,14 @@ import { startTcpProxy } from '../support/tcp-proxy.ts'
 import { backAfterMs, openLimiter, openLoop } from './measure.mjs'
 import { atMost, info, time } from './rows.mjs'
 
-/** Clients whose server takes connections and closes them at once; after a while it answers again. */
+/** Clients whose server accepts connections and closes them at once; after a while it answers again. */
 export async function herd(library, { quick }) {
   const clients = 200
   const server = await startRedis()
   const proxy = await startTcpProxy({ port: server.port })
   const opened = await Promise.all(Array.from({ length: clients }, () => openLimiter(library, proxy.port)))
-  // Everybody asks all the time, so that breakers open and connections are replaced as they would be. One loop for all:
-  // two hundred would keep the process so busy that it could not tell when who came.
+  // Everybody asks all the time, so that breakers open and connections are replaced as usual. One loop serves all:
+  // two hundred would keep the process too busy to measure arrival times.
   const fleet = inTurn(opened)
   const loop = openLoop(fleet, 5 * clients)
   await sleep(500)
@@ -41,7 +41,8 @@ export async function herd(library, { quick }) {
   const settled = attempts.filter(atMs => atMs >= fromMs + 5_000)
   const crowds = new Map()
   for (const atMs of settled) crowds.set(sliceOf(atMs), (crowds.get(sliceOf(atMs)) ?? 0) + 1)
-  // What was due while this process stood still comes all at once; two hundred processes would not stand still together.
+  // Work that was due while this process stood still happens all at once; two hundred processes would not stand
+  // still together.
   const late = stalls.slices().filter(slice => crowds.delete(slice))
   const seconds = (outageMs - 5_000) / 1000
   return [
@@ -59,7 +60,7 @@ const TICK_MS = 5
 const STALL_MS = 20
 const sliceOf = atMs => Math.floor(atMs / SLICE_MS)
 
-/** Notes when this process did not come round for a while. */
+/** Records when this process was stalled for a while. */
 function watchStalls() {
   const late = new Set()
   let lastMs = performance.now()
@@ -73,7 +74,7 @@ function watchStalls() {
   return { slices: () => [...late], stop: () => clearInterval(timer) }
 }
 
-/** Many limiters as one, each asked in turn and named by the decision's client. */
+/** Combines many limiters into one that asks each in turn and adds the client to the decision. */
 function inTurn(opened) {
   let next = 0
   const check = async (subject, ask) => {

@@ -5,15 +5,15 @@ import { redisStore } from '../../dist/redis.js'
 import { singleClient } from '../redis-clients/topologies.ts'
 
 export const DEADLINE_MS = 30
-/** Some subjects hot, most of them not: what an app sees. */
+/** A few hot subjects and many cold ones, as an app sees them. */
 const someSubject = () => `user:${Math.floor(1_000 * Math.random() ** 3)}`
-/** All of them alike. */
+/** All subjects equally often. */
 export const anyOf = subjects => () => subjects[Math.floor(subjects.length * Math.random())]
 
 const POLICIES = {
   roomy: tokenBucket({ capacity: 1_000_000, refillPerSecond: 1_000_000 }),
   log: slidingWindowLog({ limit: 100, window: '2s' }),
-  /** What is charged to it can be counted on the server afterwards. */
+  /** Its charges can be counted on the server afterwards. */
   countable: slidingWindowLog({ limit: 1_000_000, window: '1h' }),
   /** Two keys for each subject: in the middle of a move they are on both sides. */
   twoKeys: [
@@ -23,7 +23,7 @@ const POLICIES = {
   replicated: slidingWindowLog({ limit: 50, window: '1m' }),
 }
 
-/** A limiter with the defaults, on one server, with the client library asked for. */
+/** Opens a limiter with the defaults on one server, with the given client library. */
 export function openLimiter(library, port, options = {}, login = {}) {
   return openLimiterOn(singleClient(port, login)(library).client, options)
 }
@@ -46,8 +46,8 @@ export async function openLimiterOn(client, options = {}) {
 }
 
 /**
- * Sends `rps` requests a second whether or not earlier ones were answered, and notes for each how long it took from
- * the moment it was sent and who decided. Runs until `stop` is called.
+ * Sends `rps` requests a second whether or not earlier ones were answered, and records for each who decided and how
+ * long it took from sending. Runs until `stop` is called.
  */
 export function openLoop({ limiter }, rps, { policy = 'roomy', pick = someSubject } = {}) {
   const results = []
@@ -106,7 +106,7 @@ export function percentile(numbers, p) {
   return sorted[Math.min(sorted.length - 1, Math.ceil((p / 100) * sorted.length) - 1)]
 }
 
-/** How long after `fromMs` Redis decided a request that was sent after it. */
+/** Returns how long after `fromMs` Redis decided a request that was sent after it. */
 export function backAfterMs(results, fromMs) {
   const first = results.find(({ sentMs, source }) => sentMs >= fromMs && source === 'redis')
   return first === undefined ? Number.POSITIVE_INFINITY : first.doneMs - fromMs

@@ -35,7 +35,7 @@ export async function outOfMemory(library) {
   ]
 }
 
-/** Limits of a thousand subjects, then more of a cache than memory has room for. */
+/** Limits of a thousand subjects, then more cache entries than memory has room for. */
 export async function eviction(library) {
   const rows = []
   for (const policy of POLICIES) {

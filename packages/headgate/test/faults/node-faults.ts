@@ -1,4 +1,4 @@
-/** Every error reply that says something about a node, and how a real server is brought to give it. */
+/** Every error reply that says something about a node, and how a real server is made to give it. */
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { findFreePort } from '../support/free-port.ts'
@@ -8,7 +8,7 @@ import { waitUntil } from '../support/wait-until.ts'
 
 export const USER = { username: 'app', password: 'app-password' }
 
-/** A server with a user of its own, whose rights can be taken away. */
+/** Starts a server with a user of its own, whose rights can be revoked. */
 export async function startWithUser(args: readonly string[] = []): Promise<RedisProcess> {
   const server = await startRedis({ args })
   await sendCommand(server.port, 'ACL', 'SETUSER', 'app', 'on', `>${USER.password}`, '~*', '&*', '+@all')
@@ -16,7 +16,7 @@ export async function startWithUser(args: readonly string[] = []): Promise<Redis
 }
 
 export interface NodeFault {
-  /** The words that reach the one who logs failures. */
+  /** The words in the log. */
   readonly says: string | RegExp
   readonly args?: readonly string[]
   /** Without a user and password. */
@@ -34,7 +34,7 @@ async function replicate({ port }: RedisProcess): Promise<void> {
   await sendCommand(port, 'REPLICAOF', '127.0.0.1', await findFreePort())
 }
 
-/** Fails by what stands where the file is to go: root may write anywhere. */
+/** Makes saving fail by putting a folder where the file should go, because root may write anywhere. */
 async function backUp(server: RedisProcess, expected: 'ok' | 'err'): Promise<void> {
   await sendCommand(server.port, 'BGSAVE')
   await waitUntil(`a backup that ends ${expected}`, async () => {

@@ -24,7 +24,7 @@ function latencies(during, deadlineMs = DEADLINE_MS) {
   ]
 }
 
-/** Warm, then the fault for a while, then without it: what the requests saw. */
+/** Warms up, applies the fault for a while, lifts it, and returns what the requests saw. */
 async function throughFault(library, port, { cause, lift, faultMs, afterMs = 3_000 }) {
   const opened = await openLimiter(library, port)
   const loop = openLoop(opened, RPS)
@@ -58,7 +58,7 @@ export async function frozen(library) {
   return rows
 }
 
-/** Frozen for so long that whatever is kept for an answer that never comes would be seen in the memory. */
+/** Frozen for so long that anything kept for an answer that never comes would show in the memory. */
 export async function frozenForLong(library, { quick, long }) {
   const server = await startRedis()
   const opened = await openLimiter(library, server.port)
@@ -77,7 +77,7 @@ export async function frozenForLong(library, { quick, long }) {
   let settledBytes = 0
   for (let elapsedMs = 0; elapsedMs < lastsMs; elapsedMs = performance.now() - fromMs) {
     while (outcome.asked < elapsedMs) send()
-    // The first seconds bring the code and the local states that every later one uses.
+    // The first seconds load the code and the local states that every later one uses.
     if (settledBytes === 0 && elapsedMs > lastsMs / 3) settledBytes = process.memoryUsage().rss
     await sleep(1)
   }
@@ -111,7 +111,7 @@ export async function killed(library) {
   return rows
 }
 
-/** One busy subject, far above its limit of 100 in two seconds, over the death of Redis and its return, empty. */
+/** One busy subject, far above its limit of 100 in two seconds, over the death of Redis and its empty return. */
 export async function admitted(library) {
   const server = await startRedis()
   const opened = await openLimiter(library, server.port)

@@ -1,5 +1,5 @@
 /**
- * The short part of the fault report: what it counts must be right on any machine. What it times is in the report, which
+ * The short part of the fault report: its counts must be right on any machine. Its times are in the report that
  * `npm run test:faults` writes.
  */
 import { beforeAll, describe, expect, it, vi } from 'vitest'

@@ -18,7 +18,7 @@ const BETWEEN_KEYS_MS = 10
 export async function resharding(library, { quick, rounds = quick ? 1 : 5, slots = SLOTS }) {
   const cluster = await startCluster({ replicasPerPrimary: 0 })
   const [first, second] = cluster.primaries
-  // Longer than the default: what is asked is how long it takes, not whether the fallback is in time.
+  // Longer than the default, to measure how long it takes, not whether the fallback is in time.
   const opened = await openLimiterOn(clusterClient(cluster)(library).client, { deadlineMs: 1_000 })
   const moving = Array.from({ length: slots }, (_, index) => first.slots[0] + index)
   const loop = openLoop(opened, RPS, { policy: 'twoKeys', pick: anyOf(subjectsIn(moving)) })
@@ -47,7 +47,7 @@ export async function resharding(library, { quick, rounds = quick ? 1 : 5, slots
   ]
 }
 
-/** Subjects whose limits are in these slots. */
+/** Returns subjects whose limits are in these slots. */
 function subjectsIn(slots) {
   const wanted = new Set(slots)
   const subjects = []
@@ -58,7 +58,7 @@ function subjectsIn(slots) {
   return subjects
 }
 
-/** What the servers say they have answered. */
+/** Returns the errors that the servers have counted. */
 async function refusalsOf(nodes) {
   const counts = new Map()
   for (const { port } of nodes) {

@@ -1,7 +1,7 @@
 // The rows of the report: figure, value, target, and whether it was met.
 import { ms } from './measure.mjs'
 
-/** Times depend on the machine as counts do not: they are figures of the report and do not fail it. */
+/** Times depend on the machine, unlike counts, so they do not fail the report. */
 export const time = (figure, value, targetMs) => ({
   figure,
   value: ms(value),
@@ -27,7 +27,7 @@ export const exactly = (figure, value, expected) => ({
   target: String(expected),
   met: value === expected,
 })
-/** A part of a whole that is to be at least so many percent of it. */
+/** A part that should be at least a percentage of the whole. */
 export const share = (figure, part, whole, leastPercent) => ({
   figure,
   value: `${((100 * part) / whole).toFixed(2)} %`,

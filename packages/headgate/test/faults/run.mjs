@@ -64,7 +64,7 @@ console.log(`\nmissed: ${missedCounts} counts, ${missedTimes} times`)
 if (!quick && only === undefined) await writeDocument(table)
 process.exit(missedCounts > 0 || (strict && missedTimes > 0) ? 1 : 0)
 
-/** What was timed includes what this process was late itself; how late it was at worst stands beside it. */
+/** Measured times include this process's own delays, so the longest of those is shown beside them. */
 async function withLoopDelay(work) {
   const delays = monitorEventLoopDelay({ resolution: 1 })
   delays.enable()

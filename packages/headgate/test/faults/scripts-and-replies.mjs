@@ -34,7 +34,7 @@ export async function flushedScripts(library) {
   ]
 }
 
-/** The limits on a server, without the keys that hold none. */
+/** Returns the limits on a server, without other keys. */
 async function chargesOf(port) {
   return new Map([...(await countCharges([port]))].filter(([key]) => key.includes(':countable.')))
 }
@@ -42,7 +42,7 @@ async function chargesOf(port) {
 const ROUNDS = 20
 const CALLS = 50
 
-/** Requests are carried out, replies are not; then the connection is reset. */
+/** Requests are executed but replies are lost; then the connection is reset. */
 export async function lostReplies(library) {
   const server = await startRedis()
   const proxy = await startTcpProxy({ port: server.port })
@@ -74,7 +74,7 @@ export async function lostReplies(library) {
   ]
 }
 
-/** Every error reply that says something about the node. Those about one key are asserted in `npm test`. */
+/** Every error reply about the node. `npm test` asserts those about one key. */
 export async function errorReplies(library) {
   const took = []
   const wrong = []

@@ -1,4 +1,4 @@
-/** What lies between a process and Redis goes wrong: every request is decided, and nothing stays broken afterwards. */
+/** Faults between a process and Redis: every request is decided, and nothing stays broken afterwards. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { createClient } from 'redis'
@@ -43,7 +43,7 @@ async function setUp(library: 'ioredis' | 'node-redis', options: RedisStoreOptio
   return { server, proxy, states, source }
 }
 
-/** The connections that Redis has answered a script on, by their numbers, which are never given twice. */
+/** Returns the connections on which Redis answered a script, by their ids, which are never reused. */
 async function scriptClients(port: number): Promise<string[]> {
   const list = String(await sendCommand(port, 'CLIENT', 'LIST'))
   return list.split('\n').flatMap(line => {
@@ -94,7 +94,7 @@ describe.each(['ioredis', 'node-redis'] as const)('with %s', library => {
     await waitUntil('Redis decides again', async () => (await source()) === 'redis', { timeoutMs: 5_000 })
   })
 
-  it('replies of one byte at a time are as good as whole replies', async () => {
+  it('replies that arrive one byte at a time are understood', async () => {
     const { proxy, states, source } = await setUp(library, { deadlineMs: 2_000 })
     proxy.slice({ bytes: 1 })
     for (let time = 0; time < 10; time++) expect(await source()).toBe('redis')

@@ -38,7 +38,7 @@ function gateOn(client: RedisClient, config: Partial<Config> = API, options: Red
   return { gate, store, warnings }
 }
 
-/** What the promise says: within a second. */
+/** Waits for at most a second, as promised. */
 const seen = (what: string, probe: () => boolean | Promise<boolean>) =>
   waitUntil(what, probe, { timeoutMs: SEEN_WITHIN_MS })
 
@@ -364,7 +364,7 @@ describe('on Redis as on memory', () => {
     expect((await commandCount(port)) - before).toBeLessThan(5 + 10)
   })
 
-  /** Scripts run so far; the watch of control and overrides adds a few a second. */
+  /** Returns the number of scripts run so far; watching control and overrides adds a few a second. */
   async function commandCount(port: number): Promise<number> {
     const info = String(await sendCommand(port, 'INFO', 'commandstats'))
     return Number(/cmdstat_evalsha:calls=(\d+)/.exec(info)?.[1] ?? 0)

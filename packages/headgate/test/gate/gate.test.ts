@@ -32,7 +32,7 @@ const STORES = {
     redisStore(new Redis({ port: redis.port, lazyConnect: true }), {
       deadlineMs: 5_000,
       testClockUs: clock.nowUs,
-      // It holds a denial for a second of real time, in which this clock may go on by a minute.
+      // It holds a denial for a second of real time, in which this clock may advance by a minute.
       denyCache: false,
     }),
 }
@@ -267,7 +267,7 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
         expect(modes).toEqual(['open', 'closed'])
       })
 
-      it('a request is turned away where there are more readings than anybody may ask for', async () => {
+      it('a request with too many readings is denied', async () => {
         const { gate } = await setUp({ policies, default: { policy: 'api' } })
         const path = `/${'%2e;\\#//..'.repeat(2_000)}`
         expect(await gate.request({ subject: 'user:42', path })).toMatchObject({
@@ -578,7 +578,7 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
       expect(gate.counts().reloads).toBe(2)
     })
 
-    it('a reload refuses what is no configuration, and goes on with the last one', async () => {
+    it('a reload refuses an invalid configuration, and keeps the last one', async () => {
       const { gate } = await setUp(API)
       expect(() => gate.reload(undefined as never)).toThrow(/^config: expected what loadConfig/)
       const broken = configOf({ ...API, policies: { 'no name': perMinute(1) } })

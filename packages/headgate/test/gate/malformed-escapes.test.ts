@@ -1,4 +1,4 @@
-/** What is encoded badly costs about what the same costs encoded well: nobody makes a request dear by it. */
+/** Malformed encoding costs about as much as valid encoding: nobody can make a request expensive with it. */
 import { expect, it } from 'vitest'
 import { claimedMethods } from '../../src/policy/claimed-methods.js'
 import { pathReadings } from '../../src/policy/path-readings.js'
@@ -7,7 +7,7 @@ import { cookieValues } from '../../src/subject/cookie.js'
 const TIMES = 2_000
 const RUNS = 15
 
-/** The shortest of several runs: what others do on this machine only adds to it. */
+/** The shortest of several runs, because other load on the machine only adds to it. */
 function shortestMs(work: () => unknown): number {
   let shortest = Number.POSITIVE_INFINITY
   for (let run = 0; run < RUNS; run++) {

@@ -1,4 +1,6 @@
-/** What a large file costs grows with its size, and a request's look-up not at all. Steps are counted, not timed. */
+/**
+ * The cost of a large file grows with its size, that of a request's lookup does not. Steps are counted, not timed.
+ */
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { defineConfig, parseConfig } from '../../src/config.js'
 import { createGate } from '../../src/gate/gate.js'
@@ -28,7 +30,7 @@ function configWith(count: number, match: (index: number) => Match) {
   })
 }
 
-/** Everything is found in maps and sets, or by walking a list of words. */
+/** Counts lookups in maps and sets, and steps through lists. */
 function stepsOf(work: () => void): number {
   const spies = [
     vi.spyOn(Map.prototype, 'get'),

@@ -1,4 +1,4 @@
-/** A large reload beside requests. What is done between two turns of the event loop is counted, not timed. */
+/** A large reload beside requests. The work between two turns of the event loop is counted, not timed. */
 import { afterEach, expect, it, vi } from 'vitest'
 import { defineConfig } from '../../src/config.js'
 import { createGate, type Gate } from '../../src/gate/gate.js'
@@ -22,7 +22,7 @@ function fileOf(rules: number, limit: number) {
 
 const limitOf = (gate: Gate) => gate.explain({ subject: 'user:1', path: '/' }).levels[0]?.limits
 
-/** The most calls of `spy` in one turn of the event loop while `work` is under way. */
+/** Returns the most calls of `spy` in one turn of the event loop while `work` is in progress. */
 async function mostInOneTurn(
   spy: { readonly mock: { readonly calls: readonly unknown[] } },
   work: () => Promise<unknown>,
@@ -57,7 +57,7 @@ it('a large file is made ready in slices, and is in force as a whole at the end'
   expect(set.mock.calls.length).toBeGreaterThan(20_000)
   // A hundred entries at a time, each of which is put into a few maps.
   expect(most).toBeLessThan(1_000)
-  // By the old file in every turn, until the new one takes its place in the last.
+  // Decided by the old file in every turn, until the new one takes its place in the last.
   expect(seen.size).toBe(2)
   expect(gate.counts().reloads).toBe(1)
 })

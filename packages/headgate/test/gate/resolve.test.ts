@@ -49,7 +49,7 @@ function resolved(
   )
 }
 
-/** `subject scope name limit` of every check, by alternative. */
+/** Returns `subject scope name limit` of every check, by alternative. */
 function asked(config: Partial<Config>, facts: Facts, extra?: Parameters<typeof resolved>[2]) {
   const { alternatives } = resolved(config, facts, extra).question
   return alternatives.map(checks =>
@@ -274,7 +274,7 @@ describe('what is skipped', () => {
     expect(unasked({ method: 'POST', path: '/site.css' })).toBeNull()
     expect(unasked({ method: 'GET', path: '/v1.2/users' })).toBeNull()
     expect(unasked({ method: 'GET', path: '/.css' })).toBeNull()
-    // A server that does not resolve dots sees something else: it is limited.
+    // A server that does not resolve dots sees something else, so it is limited.
     expect(unasked({ method: 'GET', path: '/users/../_next/x' })).toBeNull()
     expect(unasked({ method: 'GET', path: '/users/1;.css' })).toBeNull()
     expect(unasked({ method: 'GET', path: '/users%2fa.css' })).toBe('skipped')
@@ -538,7 +538,7 @@ describe('a request that claims another method', () => {
     ).toBeNull()
   })
 
-  it('a request that claims another method costs the dearer of the two', () => {
+  it('a request that claims another method costs the higher of the two', () => {
     const costs = [{ method: 'DELETE', path: '/a', cost: 7 }]
     expect(resolved({ costs }, { method: 'POST', claimedMethods: ['DELETE'], path: '/a' }).cost).toBe(7)
     expect(resolved({ costs }, { method: 'DELETE', claimedMethods: ['POST'], path: '/a' }).cost).toBe(7)

@@ -47,7 +47,7 @@ const facts: fc.Arbitrary<RequestFacts> = fc.record(
 
 const why = { by: 'ada', reason: 'launch' } as const
 
-/** Two gates that differ in nothing but the way a request takes: a copy of a store has no short one. */
+/** Creates two gates that differ only in the path a request takes: a copy of a store has no fast path. */
 function bothWays() {
   const clock = manualClock()
   const gates = [memoryStore({ clock }), { ...memoryStore({ clock }) }].map(store =>
@@ -76,7 +76,7 @@ it('a request is decided alike by the fast path and in full', async () => {
   )
 })
 
-/** Where overrides that end, other switches and another file follow each other, on few paths, so that they meet. */
+/** Expiring overrides, switches and files follow each other on few paths, so that they meet. */
 const step: fc.Arbitrary<RequestFacts | ((gate: Gate) => unknown)> = fc.oneof(
   fc
     .constantFrom('/login', '/mine/7', '/elsewhere')

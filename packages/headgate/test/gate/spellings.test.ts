@@ -1,7 +1,7 @@
 /**
- * No spelling of a path is better off than the route it leads to. Spellings are sent to real servers as they are, and
- * whichever route a server takes one for, the request must be held to all that holds for that route, at no lower cost,
- * whatever rules there are and in whatever order they stand.
+ * No spelling of a path is better off than the route it leads to. Spellings are sent to real servers as they are,
+ * and whichever route a server takes one for, the request must be held to everything that applies to that route, at
+ * no lower cost, whatever the rules and their order.
  */
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
@@ -19,17 +19,17 @@ import { HIT, ROUTES, type Route, SERVERS } from '../support/server-setups.ts'
 import { SPELLINGS, type Spelling } from '../support/spellings.ts'
 
 const isLong = process.env.HEADGATE_LONG === '1'
-/** All of them take a minute; the short selection takes another part of them for each server. */
+/** All of them take a minute; the short selection takes a different part of them for each server. */
 const [EVERY, RULE_SETS] = isLong ? [1, 200] : [4, 40]
 
-/** What rules may be about; none of them leaves nothing to another, wherever it stands. */
+/** The paths of rules; none of them hides another, in any order. */
 const PATHS = [
   ...['/login', '/token/', '/health', '/users/:id', '/users/:id/export', '/search/:query', '/public/*'],
   ...['/Keys/:key/uses', '/users/*', '/:page', '/*', '/search/*'],
 ]
 const POLICIES = Object.fromEntries(PATHS.map((_, index) => [`p${index}`, perMinute(index + 1)]))
 
-/** A rule for each path, or for some of them, in any order, on some methods, costing something or nothing of their own. */
+/** A rule for each path, or for some of them, in any order, with or without methods and costs of their own. */
 const ruleSets = fc.record({
   rules: fc
     .shuffledSubarray(PATHS, { minLength: 1 })
@@ -80,7 +80,7 @@ const ruleSetsToTry: readonly ActiveConfig[] = fc
     ),
   )
 
-/** What a request is held to: the states that must have room, alternative by alternative, and the units of each. */
+/** Returns what a request is held to: the states that must have room, per alternative, and the units of each. */
 function heldTo(active: ActiveConfig, target: string) {
   const facts = { subjects: ['ip:192.0.2.1'], methods: ['GET'], tier: null, scope: null, cost: null }
   const { question, unasked } = resolve(active, { ...facts, path: pathReadings(target) ?? 'too-many' }, 0)
@@ -94,7 +94,7 @@ function heldTo(active: ActiveConfig, target: string) {
   }
 }
 
-/** Whether whatever admits the spelling would also admit the plain path, and charges no less. */
+/** Whether everything that admits the spelling would also admit the plain path, and charges no less. */
 function isNoBetterOff(active: ActiveConfig, spelling: string, plain: string): boolean {
   const spelt = heldTo(active, spelling)
   if (spelt.isTurnedAway) return true
@@ -130,7 +130,7 @@ describe.each(Object.entries(SERVERS))('%s', (name, app) => {
   })
 })
 
-/** Sent by hand: every client would tidy the target up. */
+/** Sent by hand, because every client would normalise the target. */
 function hitOf(server: Server, { target }: Spelling): Promise<Route | null> {
   const { port } = server.address() as AddressInfo
   return new Promise((resolve, reject) => {

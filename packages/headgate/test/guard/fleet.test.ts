@@ -24,7 +24,7 @@ async function ask<Message>(child: ChildProcess, message: string): Promise<Messa
   return answer
 }
 
-/** What the fleet admits in one window of even load, when Redis dies after part of it. */
+/** Returns what the fleet admits in one window of even load if Redis dies after part of it. */
 async function admittedWhenRedisDies(afterMs: number, requestsEach: number): Promise<string[]> {
   const server = await startRedis()
   const job = JSON.stringify({ url: server.url, limit: LIMIT, windowMs: WINDOW_MS, requests: requestsEach })

@@ -1,4 +1,4 @@
-/** What operators read when a real Redis goes and comes back. */
+/** The log lines when a real Redis goes and comes back. */
 import { Writable } from 'node:stream'
 import { fastify } from 'fastify'
 import { Redis } from 'ioredis'
@@ -86,7 +86,7 @@ it('an outage is written by pino as it is, with fields to search for', async () 
   })
 })
 
-it('a store does not start with a logger that cannot write', () => {
+it('a store refuses a logger that cannot write', () => {
   const redis = new Redis({ lazyConnect: true })
   expect(() => redisStore(redis, { logger: console.log as never })).toThrow(
     /^logger: expected an object with info, warn and error; got a value of type function$/,

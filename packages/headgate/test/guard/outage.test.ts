@@ -40,7 +40,7 @@ async function limiterOn(
       : createClient({ url: server.url })
   const events: string[] = []
   const store = redisStore(client, {
-    // Long enough for a machine that is busy with other tests; what is shown here does not depend on it.
+    // Long enough for a busy machine; the result does not depend on it.
     deadlineMs: 200,
     onEvent: event => events.push(event.type === 'breaker' ? event.state : event.type),
     ...options,
@@ -114,7 +114,7 @@ describe('the failure mode', () => {
     expect(decisionHeaders(denied).map(([name]) => name)).toEqual(['Retry-After'])
   })
 
-  it('a refund gives nothing back in Redis for what Redis did not charge, and does not fail for asking', async () => {
+  it('a refund of a charge that Redis did not make changes nothing in Redis, and does not fail', async () => {
     const { server, limiter } = await setUp('ioredis')
     const charged = await limiter.check('user:1', { policy: 'api' })
     server.kill('SIGKILL')
@@ -147,7 +147,7 @@ describe('the failure mode', () => {
 describe('the guards', () => {
   it('the guards take a stall of this process for what it is: no breaker opens', async () => {
     const { events, source } = await setUp('ioredis', { deadlineMs: 60 })
-    // The first call of a script needs two journeys.
+    // The first call of a script needs two round trips.
     await waitUntil('Redis knows the script', async () => (await source()) === 'redis')
     events.length = 0
     for (let time = 0; time < 8; time++) {
@@ -159,7 +159,7 @@ describe('the guards', () => {
     expect(events).toEqual([])
   })
 
-  it('the guards tell observers in the async context of the store, not in that of a request', async () => {
+  it('the guards emit events in the async context of the store, not in that of a request', async () => {
     const context = new AsyncLocalStorage<string>()
     const seen: (string | undefined)[] = []
     const onEvent = (): void => void seen.push(context.getStore())
@@ -191,7 +191,7 @@ describe('the guards', () => {
     )
     await third.limiter.close()
     await waitUntil('one is gone', async () => store.health().liveProcesses === 2, { timeoutMs: 10_000 })
-    // What it admitted by itself may still count: the shares of the others do not grow yet.
+    // Its local admissions may still count, so the shares of the others do not grow yet.
     expect(store.health().sharedAmong).toBe(3)
   })
 
@@ -214,7 +214,7 @@ describe('the guards', () => {
   })
 
   it('the guards admit the limit and one share in the window of a switch back, however often Redis comes and goes', async () => {
-    // A breaker that opens replaces the connection, so that nothing given up is carried out when Redis goes on.
+    // A breaker that opens replaces the connection, so that no abandoned call is executed when Redis continues.
     const opening = { batch: false, breakerSilenceMs: 0 } as const
     const { server, limiter } = await setUp('ioredis', { processes: 4, deadlineMs: 100, ...opening })
     const admitted = async (): Promise<number> => {

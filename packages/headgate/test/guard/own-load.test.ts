@@ -1,4 +1,4 @@
-/** What this process does to itself, or Redis does for a moment, is not held against Redis. */
+/** This process's own load, or a short pause of Redis, does not count as a failure of Redis. */
 import { Redis } from 'ioredis'
 import { createClient } from 'redis'
 import { afterEach, describe, expect, it } from 'vitest'
@@ -69,7 +69,7 @@ describe.each(LIBRARIES)('with %s', library => {
     expect(breaker).toEqual([])
   })
 
-  it('more checks than may be unanswered at once are refused to us, not by Redis', async () => {
+  it('more checks than may be unanswered at once are refused by this process, not by Redis', async () => {
     const { breaker, source } = await warmedUp(library)
     await Promise.all(Array.from({ length: 25_000 }, (_, id) => source(id)))
     expect(breaker).toEqual([])
@@ -136,7 +136,7 @@ describe.each(LIBRARIES)('with %s', library => {
     expect(await source()).toBe('local')
   })
 
-  it('closing finishes what is under way', async () => {
+  it('closing finishes calls in flight', async () => {
     const { limiter, breaker, source } = await warmedUp(library, { deadlineMs: 5_000 })
     const sources = Array.from({ length: 20 }, (_, id) => source(id))
     await limiter.close()

@@ -1,6 +1,6 @@
 /**
- * Four processes whose Redis comes and goes, for one of them not even that, and at last is gone: their shares never add up
- * to more than the limit.
+ * Four processes whose Redis comes and goes, and finally stays away (for one of them from the start): their shares
+ * never add up to more than the limit.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -18,7 +18,7 @@ const GONE_MS = 2_500
 const PROCESSES = 4
 const LIMIT = 100
 const WINDOW_MS = 1_000
-/** When an admission is noted, other than when it was decided: that much less than a window is looked at. */
+/** How much later than its decision an admission may be recorded; windows are shortened by it. */
 const LATE_MS = 100
 
 interface Admission {
@@ -52,7 +52,7 @@ async function comeAndGo(server: RedisProcess, seed: number): Promise<void> {
   }
 }
 
-/** Until every one of them takes so many for live. */
+/** Waits until every process counts `expected` live ones. */
 async function waitForCount(children: readonly ChildProcess[], expected: number): Promise<void> {
   await waitUntil(`they count ${expected}`, async () => {
     const counts = await Promise.all(children.map(child => ask<{ live: number }>(child, 'count')))
@@ -60,7 +60,7 @@ async function waitForCount(children: readonly ChildProcess[], expected: number)
   })
 }
 
-/** The most admissions in any window. */
+/** Returns the most admissions in any window. */
 function worstWindow(admissions: readonly Admission[]): number {
   const times = admissions.map(({ atMs }) => atMs).toSorted((one, other) => one - other)
   let worst = 0

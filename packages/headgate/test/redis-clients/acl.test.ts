@@ -13,7 +13,7 @@ const GUIDE = new URL('../../../../docs/guide/redis.md', import.meta.url)
 const LUA = new URL('../../lua/', import.meta.url)
 const USER = { username: 'headgate', password: 'PASSWORD' }
 
-/** The line of the guide, as an operator would paste it. */
+/** Returns the line of the guide, as an operator would paste it. */
 function publishedLine(): string[] {
   const line = readFileSync(GUIDE, 'utf8')
     .split('\n')
@@ -106,7 +106,7 @@ describe('the published user', () => {
         expect((await store.peek(all(...checks))).charged).toBe(0)
         await store.decide(all(...checks))
         await store.reset(checks)
-        // A window that is full is searched for the time when there is room again.
+        // A full window is searched for the time when there is room again.
         const small = { ...LOG, limit: 2 }
         const tight = [check(`user:${library}-${use}`, small)]
         for (let round = 0; round < 4; round++) await store.decide(all(...tight))

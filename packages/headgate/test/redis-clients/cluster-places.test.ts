@@ -1,4 +1,4 @@
-/** Places and settling on a cluster, where the subjects of a request lie in different slots. */
+/** Places and settling on a cluster, where the subjects of a request are in different slots. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { concurrency, createLimiter, slidingWindowLog, tokenBucket } from '../../src/index.ts'
 import { redisStore } from '../../src/redis.ts'
@@ -36,7 +36,7 @@ async function limiterOn(library: Library, options: Options = {}) {
   return createLimiter({ store, policies })
 }
 
-/** A subject's primary, and its slot. */
+/** Returns a subject's primary and slot. */
 async function whereIs(subject: string) {
   const [first] = cluster.primaries
   const connection = await openConnection(first?.port ?? 0)
@@ -62,7 +62,7 @@ describe.each(LIBRARIES)('on a cluster, with %s', library => {
     const decisions = await Promise.all(Array.from({ length: 60 }, (_, index) => ask(index)))
     const held = decisions.filter(({ allowed }) => allowed)
     expect(held.length).toBeLessThanOrEqual(6)
-    // What one slot took and another denied is given back: in the end all of the tenant's places can be had.
+    // What one slot took and another denied is given back: in the end the tenant can have all its places.
     await waitUntil('the tenant has six places', async () => {
       while (held.length < 6) {
         const decision = await ask(held.length)
@@ -77,7 +77,7 @@ describe.each(LIBRARIES)('on a cluster, with %s', library => {
       const left = async () =>
         (await one.peek(user, { policy: 'user' })).verdicts.map(({ remaining }) => remaining)
       await expect.poll(async () => (await left())[1]).toBe(4)
-      // Of the requests that were denied nothing is charged either.
+      // Nothing is charged for the denied requests either.
       await expect.poll(async () => (await left())[0]).toBeGreaterThanOrEqual(1_000 - held.length - 1)
     }
     await expect.poll(async () => (await one.peek(tenant, { policy: 'tenant' })).remaining).toBe(6)
@@ -113,7 +113,7 @@ describe.each(LIBRARIES)('on a cluster, with %s', library => {
     const subject = `user:${library}-frozen` as const
     const { node } = await whereIs(subject)
     const limiter = await limiterOn(library, { deadlineMs: 30, probeAfterMs: 100, onStoreFailure: 'closed' })
-    // Connected, so that what is asked now is sent now.
+    // Connected, so that the question is sent now.
     await waitUntil('the node decides', async () => {
       return (await limiter.peek(subject, { policy: 'one' })).source === 'redis'
     })

@@ -2,12 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { ClusterNode, RedisCluster } from '../support/redis-cluster.ts'
 import { openConnection, type RespConnection } from '../support/resp.ts'
 
-/** The slot in which a subject's limits live. */
+/** Returns the slot of a subject's limits. */
 export async function slotOf(connection: RespConnection, subject: string): Promise<number> {
   return Number(await connection.send('CLUSTER', 'KEYSLOT', `{${subject}}`))
 }
 
-/** `count` subjects whose limits are on this node. */
+/** Returns `count` subjects whose limits are on this node. */
 export async function subjectsOn(node: ClusterNode, count: number, name: string): Promise<string[]> {
   const connection = await openConnection(node.port)
   const subjects: string[] = []

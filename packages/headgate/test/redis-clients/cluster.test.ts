@@ -23,7 +23,7 @@ beforeAll(async () => {
 })
 afterAll(() => cluster.stop())
 
-/** A number below `below`, the same ones for the same seed. */
+/** Returns a function that yields numbers below `below`, the same ones for the same seed. */
 function randomFrom(seed: number): (below: number) => number {
   let state = seed
   return below => {
@@ -32,7 +32,7 @@ function randomFrom(seed: number): (below: number) => number {
   }
 }
 
-/** A bucket that was charged and refunded is written twice; each time a fraction of a token's millionth is rounded up. */
+/** A charged and refunded bucket is written twice, and each time a fraction of a micro-token is rounded up. */
 const ROUNDING_US = 20
 
 function expectSame(answer: Answer, expected: Answer): void {
@@ -74,7 +74,7 @@ describe.each(LIBRARIES)('questions over several slots, with %s', library => {
     let admitted = answers.filter(({ charged }) => charged === 0).length
     expect(admitted).toBeLessThanOrEqual(30)
 
-    // Requests that crossed may all have been denied; nothing of them is left, so the rest of the limit is there.
+    // Crossing requests may all have been denied; nothing of them remains, so the rest of the limit is available.
     for (let user = 300; ; user++) {
       const { charged } = await store.decide(question(user))
       if (charged !== 0) break
@@ -147,7 +147,8 @@ describe.each(LIBRARIES)('questions over several slots, with %s', library => {
     }
     const keys = [...(await countCharges(ports())).keys()].filter(key => key.startsWith(`braces-${library}:`))
     expect(keys).toHaveLength(ids.length * 2 * 2)
-    // Each key has one pair of braces, around the whole subject, so that nobody lies in the slot of `x` by writing it.
+    // Each key has one pair of braces, around the whole subject, so that nobody gets into the slot of `x` by
+    // writing it.
     for (const key of keys) expect(key).toMatch(/^[^{}]*\{[^{}]+\}[^{}]*$/)
     const connection = await openConnection(ports()[0] ?? 0)
     const slots = await Promise.all(keys.map(key => connection.send('CLUSTER', 'KEYSLOT', key)))

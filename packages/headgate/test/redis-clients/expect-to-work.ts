@@ -2,7 +2,7 @@ import { expect } from 'vitest'
 import type { Store } from '../../src/store/store.js'
 import { all, BUCKET, check, LOG } from './questions.ts'
 
-/** Charges, looks, gives back and forgets, and finds the numbers right each time. The subject must be new. */
+/** Charges, peeks, refunds and resets, and checks the numbers each time. The subject must be new. */
 export async function expectToWork(store: Store, subject: string): Promise<void> {
   const question = all(check(subject, LOG, 3), check(subject, BUCKET, 3))
   const remaining = async () =>

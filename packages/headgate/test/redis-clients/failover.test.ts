@@ -16,7 +16,7 @@ const DEADLINE_MS = 100
 const NODE_TIMEOUT_MS = 2_000
 const FOLLOWS_WITHIN_MS = 2_000
 
-/** Every client in every mode, side by side: one failover serves them all. */
+/** Opens every client in every mode, side by side, so that one failover serves them all. */
 function openStores(make: MakeClient): { name: string; store: RedisStore }[] {
   return LIBRARIES.flatMap(library =>
     MODES.map(use => ({
@@ -26,7 +26,7 @@ function openStores(make: MakeClient): { name: string; store: RedisStore }[] {
   )
 }
 
-/** How long after `sinceMs` the store decides again for each of the subjects. */
+/** Returns how long after `sinceMs` the store decides again for each of the subjects. */
 async function backAfterMs(
   { name, store }: { readonly name: string; readonly store: RedisStore },
   subjects: readonly string[],
@@ -43,7 +43,7 @@ async function backAfterMs(
   return performance.now() - sinceMs
 }
 
-/** How long after `sinceMs` the replica serves the slots of its dead primary. */
+/** Returns how long after `sinceMs` the replica serves the slots of its dead primary. */
 async function servedAfterMs(port: number, sinceMs: number): Promise<number> {
   await waitUntil('the replica is primary', async () => {
     const { cluster_state: state } = await readInfo(port, 'CLUSTER', 'INFO')
@@ -53,7 +53,7 @@ async function servedAfterMs(port: number, sinceMs: number): Promise<number> {
   return performance.now() - sinceMs
 }
 
-/** A call that was given up may have been carried out all the same, but never more often than it was made. */
+/** An abandoned call may have been executed all the same, but no more often than it was made. */
 async function expectNoMoreThanSent(
   servers: readonly { readonly port: number }[],
   stores: readonly { readonly name: string }[],
@@ -103,7 +103,7 @@ describe('when a primary of a cluster is killed under load', () => {
     const results = await Promise.all(loads.map(load => load.stop()))
     await Promise.all([...stores, ...born].map(({ store }) => store.close()))
 
-    // How long the nodes take to vote is theirs: they may have to vote twice.
+    // How long the nodes take to vote is up to them, and they may have to vote twice.
     expect(Math.max(...after) - servesAfterMs).toBeLessThan(FOLLOWS_WITHIN_MS)
     expect(results.map(({ late }) => late)).toEqual(results.map(() => 0))
     await expectNoMoreThanSent([...others, heir], stores, results)

@@ -28,9 +28,9 @@ const DEADLINE_MS = 5_000
 
 interface Servers {
   readonly make: MakeClient
-  /** The same servers behind addresses at which nothing listens until `open` is called. */
+  /** The same servers behind addresses where nothing listens until `open` is called. */
   makeLate(): Promise<{ make: MakeClient; open(): Promise<TcpProxy[]> }>
-  /** For a process of its own. */
+  /** For a separate process. */
   readonly address: object
   /** Where decisions are made. */
   readonly ports: readonly number[]
@@ -169,7 +169,7 @@ for (const start of [single, cluster, sentinel]) {
         const proxies = await open()
         await store.ready()
         expect((await store.decide(one('user:late'))).charged).toBe(0)
-        // What was given up while Redis was away is not sent when it comes back.
+        // Calls abandoned while Redis was away are not sent when it comes back.
         expect((await store.peek(one('user:early'))).verdicts[0]?.[0]?.remaining).toBe(1_000_000)
         await store.close()
         await Promise.all(proxies.map(proxy => proxy.close()))

@@ -1,7 +1,7 @@
 import type { Question } from '../../src/engine/question.js'
 import type { RedisStore } from '../../src/store/redis/redis-store.ts'
 
-/** What became of the calls of one load. */
+/** The outcomes of the calls of one load. */
 export interface LoadResult {
   sent: number
   acknowledged: number
@@ -15,7 +15,7 @@ export interface Load {
   stop(): Promise<LoadResult>
 }
 
-/** Asks the questions in turn, `perTick` every `everyMs`, whatever becomes of the earlier ones. */
+/** Asks the questions in turn, `perTick` every `everyMs`, whatever becomes of earlier ones. */
 export function startLoad(
   store: RedisStore,
   questions: readonly Question[],
@@ -67,8 +67,9 @@ const TOLERANCE_MS = 20
 const GRACE_MS = 15
 
 /**
- * Calls `onLate` unless the returned function was called before. Asks timers, not the clock: on a busy machine they are
- * late, but not out of order. The time of a call starts when it has left, which is two turns of the event loop later.
+ * Calls `onLate` unless the returned function was called before. Uses timers, not the clock: on a busy machine they
+ * are late, but not out of order. The time of a call starts when it has left, which is two turns of the event loop
+ * later.
  */
 export function watchDeadline(deadlineMs: number, onLate: () => void): () => void {
   let timer: NodeJS.Timeout | undefined

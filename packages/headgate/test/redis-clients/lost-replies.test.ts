@@ -40,7 +40,7 @@ async function settle(store: RedisStore, subject: string): Promise<Outcome> {
   return { acknowledged, late }
 }
 
-/** Sends while replies are lost and connections reset, in rounds with a pause in which the client comes back. */
+/** Sends while replies are lost and connections reset, in rounds with a pause in which the client recovers. */
 async function loseReplies(store: RedisStore, proxies: readonly TcpProxy[], who: string): Promise<Outcome[]> {
   const outcomes: Outcome[] = []
   for (let round = 0; round < ROUNDS; round++) {
@@ -127,7 +127,7 @@ for (const start of [single, cluster, sentinel]) {
       async library => {
         const store = directRedisStore(faulty.make(library).client, { deadlineMs: DEADLINE_MS })
         await store.ready()
-        // The first call would lose the news that its script is not known yet, and charge nothing.
+        // The first call would lose the reply that its script is unknown, and charge nothing.
         for (let subject = 0; subject < 9; subject++) await store.decide(one(`user:${subject}`))
         await Promise.all(faulty.ports.map(port => sendCommand(port, 'FLUSHALL')))
         const droppedBefore = faulty.proxies.reduce((sum, proxy) => sum + proxy.droppedReplies, 0)
@@ -183,7 +183,8 @@ describe('a client of the caller that is shared', () => {
     proxy.forward()
     await store.close()
     expect(client.status).toBe('ready')
-    // The bytes of the black hole are gone, so the connection owes answers for ever; a new one is the caller's affair.
+    // The black hole swallowed bytes, so the connection owes answers forever; opening a new one is up to the
+    // caller.
     expect(proxy.connections).toBe(1)
     expect(Number(id)).toBeGreaterThan(0)
     client.disconnect()

@@ -31,7 +31,7 @@ afterAll(async () => {
 })
 
 describe('iovalkey', () => {
-  it('iovalkey is taken for what it is, a fork of ioredis', () => {
+  it('iovalkey is recognised as a fork of ioredis', () => {
     for (const client of [
       new Valkey({ lazyConnect: true }),
       new ValkeyCluster([{ host: '127.0.0.1', port: 1 }], { lazyConnect: true }),
@@ -154,7 +154,7 @@ describe('an HTTP client in the dialect of Upstash and Vercel KV', () => {
     expect((await store.peek(one('user:rest-lost'))).verdicts[0]?.[0]?.remaining).toBe(999_999)
   })
 
-  it('an HTTP client says what the server said, not what was sent to it', async () => {
+  it('an HTTP client reports the server’s error, not what was sent', async () => {
     const store = open({ token: 'wrong-token', enableAutoPipelining: false })
     const error = await Promise.resolve(store.decide(one('user:rest'))).catch((reason: Error) => reason)
     expect(error).toMatchObject({

@@ -11,12 +11,12 @@ export function check(subject: string, limit: Limit = LOG, cost = 1): Check {
   return { subject, scope: 'global', name: `test.${limit.id}`, limit, cost }
 }
 
-/** All of these or none. */
+/** A question in which all of these checks are charged, or none. */
 export function all(...checks: readonly Check[]): Question {
   return { alternatives: [checks], shadow: [] }
 }
 
-/** One unit of a large log: what is charged can be counted on the server afterwards. */
+/** A question for one unit of a large log, whose charges can be counted on the server afterwards. */
 export function one(subject: string): Question {
   return all(check(subject))
 }

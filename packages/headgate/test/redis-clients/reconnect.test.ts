@@ -5,7 +5,7 @@ import { reconnectDelayMs } from '../../src/store/redis/reconnect.js'
 import { directRedisStore } from '../support/direct-store.ts'
 import { LIBRARIES, singleClient } from './topologies.ts'
 
-/** Evenly spread numbers, the same ones every time. */
+/** Returns a function that yields evenly spread numbers, the same ones every time. */
 function randomFrom(seed: number): () => number {
   let state = seed
   return () => {
@@ -71,7 +71,7 @@ it.concurrent.each(LIBRARIES)(
     server.close()
     const settled = attemptsMs.filter(atMs => atMs >= fromMs + 2_000)
     expect(settled.length).toBeGreaterThan(2)
-    // At least half a second between two; a little less when a timer of the busy machine was late before.
+    // At least half a second between two; slightly less after a timer was late on a busy machine.
     expect(settled.length).toBeLessThanOrEqual(4_000 / 500 + 1)
   },
 )

@@ -1,6 +1,6 @@
 import { openConnection } from '../support/resp.ts'
 
-/** Entries of every log on these servers, by key: what the servers were charged, whatever the clients think. */
+/** Counts the entries of every log on these servers, by key: the actual charges, whatever the clients think. */
 export async function countCharges(ports: readonly number[]): Promise<Map<string, number>> {
   const counts = new Map<string, number>()
   for (const port of ports) {

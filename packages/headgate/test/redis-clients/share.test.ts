@@ -25,7 +25,7 @@ describe('the shares of several regions', () => {
           const units = parts.map(part => createShare({ part, of })(whole).limit)
           const sum = units.reduce((total, each) => total + each, 0)
           expect(sum).toBeLessThanOrEqual(limit)
-          // Rounding costs less than one unit a region.
+          // Rounding costs less than one unit per region.
           expect(sum).toBeGreaterThan(limit - parts.length)
         }
       }),

@@ -21,7 +21,7 @@ interface Certificate {
 let dir: string
 let ca: string
 
-/** A certificate of our own authority for `host`, valid from now on for so many days: none for one that has expired. */
+/** Issues a certificate of our own authority for `host`, valid for `days` from now; 0 for an expired one. */
 async function issue(name: string, host: string, days: number): Promise<Certificate> {
   const path = (suffix: string) => join(dir, `${name}.${suffix}`)
   const openssl = (...args: string[]) => promisify(execFile)('openssl', args)
@@ -63,7 +63,7 @@ function tlsClient(port: number, library: Library, tls: { ca?: string }) {
   })(library)
 }
 
-/** What a failed decision says, in full, and all that was printed meanwhile. */
+/** Returns the full text of a failed decision, and everything printed in the meantime. */
 async function failure(port: number, library: Library, tls: { ca?: string }): Promise<string> {
   const printed = [vi.spyOn(console, 'error'), vi.spyOn(console, 'warn'), vi.spyOn(console, 'log')]
   for (const spy of printed) spy.mockImplementation(() => {})
@@ -115,7 +115,7 @@ describe('a server whose certificate is good', () => {
     },
   )
 
-  it.each(LIBRARIES)('a wrong password is refused, and %s tells nobody which', async library => {
+  it.each(LIBRARIES)('a wrong password is refused, and %s does not reveal it', async library => {
     const wrong = `${SECRET}-wrong`
     const client = singleClient(tls.server.port, {
       ioredis: { password: wrong },

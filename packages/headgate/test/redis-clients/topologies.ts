@@ -11,11 +11,11 @@ import type { RedisClient } from '../../src/store/redis/connection-of.js'
 import type { RedisCluster } from '../support/redis-cluster.ts'
 import type { SentinelSetup } from '../support/redis-sentinel.ts'
 
-/** A client of a caller: one we did not make, and must leave as it was. */
+/** A caller's client, which we did not create and must leave as it was. */
 export interface CallersClient {
   readonly client: RedisClient
   connect(): Promise<void>
-  /** Whether it is connected, or has been asked to be. */
+  /** Whether it is connected or connecting. */
   isOpen(): boolean
   ping(): Promise<unknown>
   close(): Promise<void>
@@ -25,7 +25,7 @@ export type Library = 'ioredis' | 'node-redis'
 export const LIBRARIES: readonly Library[] = ['ioredis', 'node-redis']
 export const MODES = ['scripts', 'functions'] as const
 
-/** What is tested with every client: the same servers, reached through either library. */
+/** Creates a client of either library for the same servers. */
 export type MakeClient = (library: Library) => CallersClient
 
 export function singleClient(
@@ -83,7 +83,7 @@ function fromIoredis(client: Redis | Cluster): CallersClient {
   }
 }
 
-/** What the three kinds of node-redis client have in common. */
+/** The common part of the three kinds of node-redis client. */
 interface NodeRedisClient {
   readonly isOpen: boolean
   on(event: 'error', listener: () => void): unknown

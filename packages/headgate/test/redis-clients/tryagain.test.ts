@@ -1,4 +1,7 @@
-/** A cluster refuses a script with TRYAGAIN while its keys are moving: it is sent again, for as long as the call may take. */
+/**
+ * A cluster refuses a script with TRYAGAIN while its keys are moving: it is sent again, for as long as the call may
+ * take.
+ */
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createLimiter, slidingWindowLog } from '../../src/index.js'
@@ -19,7 +22,7 @@ afterAll(async () => {
   await server?.stop()
 })
 
-/** A connection to a real Redis that refuses so many calls, and when it was asked. */
+/** Creates a connection to a real Redis that refuses some calls, and records when it was asked. */
 function movingSlots() {
   const state = { refuse: 0, askedAtMs: [] as number[] }
   const refused = <Result>(ask: () => Promise<Result>): Promise<Result> => {
@@ -53,7 +56,7 @@ it('a question that is refused to the end is decided without Redis at the deadli
   const decision = await limiter.check('user:2', { policy: 'api' })
   expect(decision).toMatchObject({ allowed: true, source: 'local' })
   await limiter.close()
-  // Its own probes aside, which ask again and are refused as quickly.
+  // Not counting its own probes, which ask again and are refused as quickly.
   const ofTheCall = state.askedAtMs.filter(atMs => atMs - beganAtMs <= DEADLINE_MS)
   expect(ofTheCall.length).toBeGreaterThan(1)
   expect(ofTheCall.length).toBeLessThanOrEqual(DEADLINE_MS / 3 + 5)

@@ -37,7 +37,7 @@ async function giveSlot(at: ClusterNode, slot: number, id: string): Promise<void
 }
 
 describe.each(LIBRARIES)('with %s', library => {
-  it(`a slot that went to a node nobody reached is found again when it comes back, with ${library}`, async () => {
+  it(`a slot that moved to a never reached node is found again when the node comes back, with ${library}`, async () => {
     const [home] = cluster.primaries as [ClusterNode]
     const store = directRedisStore(clusterClient(cluster)(library).client, { deadlineMs: 100 })
     const [near, lost] = (await subjectsOn(home, 2, library)) as [string, string]

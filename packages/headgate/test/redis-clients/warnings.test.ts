@@ -22,7 +22,7 @@ async function warningsOf(
   const warnings: StoreWarning[] = []
   const onWarning = (warning: StoreWarning) => void warnings.push(warning)
   const store = directRedisStore(make(library).client, { deadlineMs: 5_000, onWarning })
-  // However often it is asked, it looks at the server once.
+  // However often ready() is called, the server is inspected once.
   await Promise.all([store.ready(), store.ready()])
   await store.ready()
   await Promise.resolve(store.decide(one('user:1'))).catch(() => {})
@@ -30,8 +30,8 @@ async function warningsOf(
   return warnings
 }
 
-describe.each(LIBRARIES)('the look at the server, with %s', library => {
-  it('the look at the server finds nothing to say about one that is set up well', async () => {
+describe.each(LIBRARIES)('inspecting the server, with %s', library => {
+  it('inspecting a well configured server finds nothing to warn about', async () => {
     expect(await warningsOf(singleClient(server.port), library)).toEqual([])
   })
 
@@ -47,7 +47,7 @@ describe.each(LIBRARIES)('the look at the server, with %s', library => {
     },
   )
 
-  it('the look at the server warns once of a user who may not run scripts', async () => {
+  it('inspecting the server warns once of a user who may not run scripts', async () => {
     const user = { username: 'reader', password: 'secret' }
     await sendCommand(server.port, 'ACL', 'SETUSER', 'reader', 'on', '>secret', '~*', '+@all', '-@scripting')
     const warnings = await warningsOf(singleClient(server.port, { ioredis: user, nodeRedis: user }), library)
@@ -55,7 +55,7 @@ describe.each(LIBRARIES)('the look at the server, with %s', library => {
     expect(JSON.stringify(warnings)).not.toContain('secret')
   })
 
-  it('the look at the server tells the console when nobody else is told', async () => {
+  it('inspecting the server warns on the console without a logger', async () => {
     const said = vi.spyOn(console, 'warn').mockImplementation(() => {})
     await sendCommand(server.port, 'CONFIG', 'SET', 'maxmemory-policy', 'allkeys-lru')
     const store = directRedisStore(singleClient(server.port)(library).client, { deadlineMs: 5_000 })
@@ -85,17 +85,17 @@ describe('a server known by its INFO text alone', () => {
     ['6.10.1', []],
     ['7.0.15', []],
     ['10.0.0', []],
-  ])('a server is measured by its version: %s', async (version, codes) => {
+  ])('a server is judged by its version: %s', async (version, codes) => {
     expect(await warningsFor({ info: info(version) })).toEqual(codes)
   })
 
-  it('a server is passed over where it may not be looked at', async () => {
+  it('a server that may not be inspected causes no warning', async () => {
     expect(await warningsFor({})).toEqual([])
     expect(await warningsFor({ info: () => Promise.reject(new Error('NOPERM')) })).toEqual([])
     expect(await warningsFor({ info: async () => '' })).toEqual([])
   })
 
-  it('a server is not warned of while it is merely away', async () => {
+  it('a server that is merely away causes no warning', async () => {
     const away = () => Promise.reject(new Error('connect ECONNREFUSED'))
     expect(await warningsFor({ evalsha: away, eval: away, info: away })).toEqual([])
   })
@@ -104,7 +104,7 @@ describe('a server known by its INFO text alone', () => {
     "NOPERM this user has no permissions to run the 'evalsha' command",
     "ERR unknown command 'EVALSHA', with args beginning with:",
     "ERR The user executing the script can't run this command or subcommand script: 1234",
-  ])('a server is warned of when it refuses scripts: %s', async message => {
+  ])('a server that refuses scripts causes a warning: %s', async message => {
     const refuse = () => Promise.reject(new Error(message))
     expect(await warningsFor({ evalsha: refuse, eval: refuse })).toEqual(['WARN_HEADGATE_SCRIPTS_FORBIDDEN'])
   })

@@ -1,6 +1,6 @@
 /**
- * What is asked in one turn of the event loop goes out as one call, counted by the server itself; and each question of
- * it is answered as if it had been alone.
+ * Questions of one turn of the event loop are sent as one call, counted by the server itself, and each is answered
+ * as if it had been alone.
  */
 import { Redis } from 'ioredis'
 import { createClient } from 'redis'
@@ -56,7 +56,7 @@ async function open(client: RedisClient, options: RedisStoreOptions = {}) {
   return store
 }
 
-/** Script calls the server counts while `work` is done. */
+/** Counts the script calls on the server while `work` is done. */
 async function callsDuring(work: () => Promise<unknown>): Promise<number> {
   await connection.send('CONFIG', 'RESETSTAT')
   await work()
@@ -132,7 +132,7 @@ it('questions asked in one turn keep their order, whatever they are', async () =
   await store.close()
 })
 
-it('one question fails alone, also where the arithmetic stumbles over what a key holds', async () => {
+it('one question fails alone, also when the arithmetic fails on a key’s value', async () => {
   const store = await open(CLIENTS.ioredis?.() as RedisClient)
   const log = LIMITS[1] as Check['limit']
   const poisoned = newCheck()
@@ -140,7 +140,7 @@ it('one question fails alone, also where the arithmetic stumbles over what a key
   const keyOf = ({ subject, scope, name }: Check): string =>
     redisKey({ prefix: 'ratelimit', tenant: '', subject, scope, name })
   await connection.send('SET', keyOf(poisoned), 'a string')
-  // Its newest entry is ours and full; what lies between cannot be counted.
+  // Its newest entry is ours and full; the entries before it cannot be counted.
   const nowUs = Date.now() * 1000
   const entries = [String(nowUs - 5), 'ada', String(nowUs - 3), 'grace', String(nowUs), '0000000000010']
   await connection.send('ZADD', keyOf(stumbling), ...entries)
@@ -175,7 +175,7 @@ it.each(LIMITS)('a key is left as it was when the server is out of memory: $id',
   const check = newCheck(limit)
   const key = redisKey({ prefix: 'ratelimit', tenant: '', ...check })
   await store.decide(one({ ...check, cost: 2 }))
-  // Of entries that have left the window the next charge drops all but the newest.
+  // Of the entries that have left the window, the next charge drops all but the newest.
   if (limit.algorithm === 'sliding-window-log')
     await connection.send('ZADD', key, 1, '0000000000000', 2, '0000000000001')
   const digest = () => connection.send('DEBUG', 'DIGEST-VALUE', key)

@@ -1,5 +1,5 @@
-// Checks random subjects with Redis up and then gone, and reports the most entries that any Map or Set ever had, by the
-// file that filled it. Every Map is watched, not only those known to grow: one that is added later is found, too.
+// Checks random subjects with Redis up and then gone, and reports the most entries of any Map or Set, by the file
+// that filled it. Every Map is watched, not only those known to grow, so that later additions are found too.
 const peaks = {}
 watch('Map', 'set')
 watch('Set', 'add')
@@ -37,7 +37,9 @@ process.once('message', async () => {
 })
 process.send('up')
 
-/** Mostly the whole limit in one request, from one caller each; now and then a leased one, and one that is denied. */
+/**
+ * Mostly the whole limit in one request, from one caller each; now and then a leased one, and one that is denied.
+ */
 async function drive(name) {
   for (let from = 0; from < subjects; from += 500) {
     const pending = []
@@ -57,7 +59,7 @@ function watch(name, method) {
   const add = Watched.prototype[method]
   Watched.prototype[method] = function (...entry) {
     const result = add.apply(this, entry)
-    // Where it is called from is slow to find out, and a small one is of no interest.
+    // Finding the caller is slow, and small maps are of no interest.
     if (this.size >= 1_000 && this.size % 500 <= 1) {
       const [, file] =
         /(?:packages\/headgate\/dist\/|node_modules\/)([\w./@-]+)/.exec(new Error().stack) ?? []

@@ -7,14 +7,16 @@ import { startRedis } from '../support/redis-process.ts'
 /** More than any bound below; two million take minutes. */
 const SUBJECTS = process.env.HEADGATE_LONG === '1' ? 2_000_000 : 130_000
 
-/** Every map of the library that callers can grow, and the entries one of them has at most: a generation is half. */
+/**
+ * Every map of the library that callers can grow, and its maximum number of entries: a generation is half of it.
+ */
 const BOUNDS = {
   'store/check-map.js': 100_001,
   'store/bounded-map.js': 5_000,
   'store/guard/debts.js': 100_000,
   'store/memory/table.js': 100_000,
 }
-/** What requests that are under way may need: no more of them than the store lets be unanswered. */
+/** What requests in flight may need: no more of them than the store allows to be unanswered. */
 const UNDER_WAY = 10_000
 
 interface Report {
@@ -35,7 +37,7 @@ it(`every map stays within its bound for ${SUBJECTS} callers with Redis up and a
     await server.exited
     child.send('gone')
     const [{ peaks, victimAllowed, ...report }] = (await once(child, 'message')) as [Report]
-    // As many ran into debt as may: the others were refused more than the share instead of freeing one of them.
+    // As many went into debt as may: the others were refused more than the share, instead of freeing one of them.
     expect(report.fallbackAllowed).toBeGreaterThanOrEqual(BOUNDS['store/guard/debts.js'])
     expect(victimAllowed).toEqual([true, false])
     expect(report.newcomer).toMatchObject({ allowed: false, retryAfterMs: 200, reason: 'limit-exceeded' })

@@ -1,14 +1,14 @@
 import type { Limit } from '../../src/engine/limit.ts'
 
-/** A charge as the store wrote it down. */
+/** A charge as the store recorded it. */
 export interface Admission {
   readonly atUs: number
   readonly cost: number
 }
 
 /**
- * The worst the history did to the limit's promise, and the promise: over-admitted when `worst` is above `bound`.
- * The history must be in the order of time.
+ * The worst the history did to the limit's promise, and the promise: over-admitted if `worst` is above `bound`. The
+ * history must be in order of time.
  */
 export interface BoundCheck {
   readonly promise: string
@@ -16,7 +16,7 @@ export interface BoundCheck {
   readonly bound: number
 }
 
-/** Holds a history of admissions against everything its limit promises. */
+/** Checks a history of admissions against everything its limit promises. */
 export function checkBounds(limit: Limit, history: readonly Admission[]): BoundCheck[] {
   switch (limit.algorithm) {
     case 'sliding-window-log':
@@ -48,7 +48,7 @@ export function checkBounds(limit: Limit, history: readonly Admission[]): BoundC
   }
 }
 
-/** The greatest cost in any half-open interval as long as the window. */
+/** Returns the greatest cost in any half-open interval as long as the window. */
 export function mostInAnyWindow(history: readonly Admission[], windowUs: number): number {
   let most = 0
   let inside = 0
@@ -72,14 +72,14 @@ function mostInAlignedWindow(history: readonly Admission[], windowUs: number): n
   return Math.max(0, ...totals.values())
 }
 
-/** The greatest of "cost in an interval less what is refilled in it", over all intervals. */
+/** Returns the greatest "cost in an interval less what is refilled in it", over all intervals. */
 function mostAboveRate(history: readonly Admission[], refillPerSecond: number): number {
   const firstUs = history[0]?.atUs ?? 0
   let most = 0
   let total = 0
   let least = Number.POSITIVE_INFINITY
   for (const { atUs, cost } of history) {
-    // In millionths of a token, which are whole numbers for whole rates: no rounding hides an excess.
+    // In micro-tokens, which are whole numbers for whole rates: no rounding hides an excess.
     const refilled = (atUs - firstUs) * refillPerSecond
     least = Math.min(least, total * 1e6 - refilled)
     total += cost

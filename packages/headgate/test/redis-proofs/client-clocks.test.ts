@@ -9,7 +9,7 @@ import { runWorkers, type SpendReport } from './workers.ts'
 const HOUR_MS = 3_600_000
 const SHIFTS_MS = [0, HOUR_MS, -HOUR_MS]
 const UNITS = 10
-/** Each process by itself would use the limits up. */
+/** Each process alone would use up the limits. */
 const ASKS = 12
 
 // Windows longer than the shift, and ones that a shifted clock would leave again and again.

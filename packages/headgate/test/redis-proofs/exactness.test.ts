@@ -1,6 +1,6 @@
 /**
- * Eight processes hammer the same keys. Every verdict is written down with the store's own time, and replayed: what was
- * admitted against the bound each algorithm promises, and all of it through the engine, which must come to the same.
+ * Eight processes hammer the same keys. Every verdict is recorded with the store's own time and replayed: the
+ * admissions against the bound each algorithm promises, and everything through the engine, which must agree.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Limit } from '../../src/engine/limit.ts'
@@ -24,7 +24,7 @@ const LONG = process.env.HEADGATE_LONG === '1'
 const DURATION_MS = LONG ? 60_000 : 6_000
 const PROCESSES = 8
 const IN_FLIGHT = 16
-/** How much of what the windows after the first admission could have held was used. */
+/** Returns how much of the windows' capacity after the first admission was used. */
 function utilisation(limit: Limit & { windowUs: number }, history: readonly Admission[]): number {
   const firstUs = history[0]?.atUs ?? 0
   const windows = Math.floor((DURATION_MS * 1000) / limit.windowUs)

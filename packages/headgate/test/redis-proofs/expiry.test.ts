@@ -74,7 +74,7 @@ it('every key has a TTL after checks, denials, peeks, refunds and resets, and is
 
   await sleep(WINDOW_MS + 1_000)
   expect(await listKeys(redis.port)).toEqual([])
-  // What has expired is given back in the background.
+  // Redis frees expired keys in the background.
   await waitUntil(
     'the memory of expired keys is free',
     async () => (await readKeyspace(redis.port)).keys === 0,

@@ -1,7 +1,7 @@
 /**
- * Nothing that a client can make larger grows without bound. Every collection of the library and the server that has a
- * name is listed here with what bounds it; a new one has to be added. Those a client can reach are driven beyond their
- * bounds in a process of its own, with Redis there and gone, and must leave the heap as it was.
+ * Nothing that a client can make larger grows without bound. Every named collection of the library and the server
+ * is listed here with its bound; a new one has to be added. Those a client can reach are driven beyond their bounds
+ * in a separate process, with Redis there and gone, and must leave the heap as it was.
  */
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
@@ -11,14 +11,14 @@ import { findFreePort } from '../support/free-port.ts'
 import { startRedis } from '../support/redis-process.ts'
 import { sourcesOf, withoutComments } from '../support/sources.ts'
 
-/** Made of what the operator wrote, or of the nodes there are. */
+/** Made from what the operator wrote, or from the existing nodes. */
 const CONFIGURATION = 'configuration'
 /** Filled when the program starts. */
 const CONSTANT = 'constant'
-/** Gone when the call, request or file it is for is done with. */
+/** Gone when its call, request or file is finished. */
 const CALL = 'call'
 
-/** By file: the name of the collection, and what bounds it. */
+/** By file: the name of the collection, and its bound. */
 const BOUNDS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'config/contradictions.ts': { names: CALL, tiers: CALL, policies: CALL, options: CALL, seen: CALL },
   'config/file/identify.ts': { read: CONFIGURATION },
@@ -166,7 +166,7 @@ const BOUNDS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
 }
 
-/** Collections that are given a name: variables, fields and properties that hold a Map or Set, and arrays of classes. */
+/** Finds named collections: variables, fields and properties that hold a Map or Set, and arrays of classes. */
 function collectionsIn(source: string): string[] {
   const code = withoutComments(source)
   const maps =
@@ -200,7 +200,7 @@ describe('every collection', () => {
   })
 })
 
-/** Asks for subjects nobody has seen, more than any bound, and for a fifth as many again, and says what those have left. */
+/** Asks for new subjects, more than any bound, then for a fifth as many again, and reports what those have left. */
 const DRIVER = `
   import { Redis } from 'ioredis'
   import { createLimiter, memoryStore, slidingWindowCounter, slidingWindowLog, tokenBucket } from './dist/index.js'
@@ -262,7 +262,7 @@ async function drive(port: number, subjects: number) {
 
 describe('a flood of subjects nobody has seen', () => {
   const LONG = process.env.HEADGATE_LONG === '1'
-  /** What a generation of a map more or less makes. */
+  /** The size of one generation of a map. */
   const SLACK_BYTES = 16e6
 
   it('a flood of subjects nobody has seen leaves the heap as it was while Redis is gone', async () => {

@@ -7,14 +7,14 @@ export interface Keyspace {
   readonly expires: number
 }
 
-/** How many keys the server holds, and how many of them will go away by themselves. */
+/** Returns how many keys the server holds, and how many of them will expire. */
 export async function readKeyspace(port: number): Promise<Keyspace> {
   const { db0 = 'keys=0,expires=0' } = await readInfo(port, 'INFO', 'keyspace')
   const [, keys, expires] = /^keys=(\d+),expires=(\d+)/.exec(db0) ?? []
   return { keys: Number(keys), expires: Number(expires) }
 }
 
-/** The names of all keys that have not expired. */
+/** Returns the names of all unexpired keys. */
 export async function listKeys(port: number): Promise<string[]> {
   const keys = await sendCommand(port, 'KEYS', '*')
   return Array.isArray(keys) ? keys.map(String) : []

@@ -1,6 +1,6 @@
 /**
- * Eight processes lease units of the same hot keys from a real Redis. What they admitted is replayed by the time it was
- * admitted: never more than the limit promises, and nearly all of it.
+ * Eight processes lease units of the same hot keys from a real Redis. Their admissions are replayed by time: never
+ * more than the limit promises, and nearly all of it.
  */
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Limit } from '../../src/engine/limit.ts'
@@ -54,7 +54,7 @@ function admittedBy(
   return { times: times.sort((one, other) => one.atUs - other.atUs), slowestUs }
 }
 
-/** What may be admitted in any time as long as the window. */
+/** Returns the most that may be admitted in any interval as long as the window. */
 function most(limit: Limit, windowUs: number): number {
   if (limit.algorithm === 'token-bucket') return limit.limit + (limit.refillPerSecond * windowUs) / 1e6
   return limit.algorithm === 'sliding-window-counter' ? 2 * limit.limit - 1 : limit.limit
@@ -73,11 +73,11 @@ it('eight processes admit no more than the limit, and at least 95 % of it', {
   expect(leased / admitted).toBeGreaterThan(0.2)
   for (const [number, limit] of LIMITS.entries()) {
     const { times, slowestUs } = admittedBy(reports, number)
-    // An answer is there a little after the charge: a window of answers, less that little, is within one of charges.
+    // An answer arrives a little after the charge: a window of answers, less that little, is within one of charges.
     const windowUs = WINDOW_US - slowestUs
     expect(windowUs, limit.id).toBeGreaterThan(WINDOW_US / 2)
     expect(mostInAnyWindow(times, windowUs), limit.id).toBeLessThanOrEqual(most(limit, WINDOW_US))
-    // A window that counts for a TTL longer begins again that much later: the last one is not whole.
+    // A window that counts for a TTL longer begins again that much later, so the last one is incomplete.
     const firstUs = times[0]?.atUs ?? 0
     const windows = Math.floor((DURATION_MS * 1000) / WINDOW_US) - 1
     const used = times.filter(({ atUs }) => atUs < firstUs + windows * WINDOW_US).length

@@ -1,6 +1,6 @@
 /**
- * Somebody else's data under a key of ours. The question about it fails by itself with a code of its own; other
- * questions are answered, and the data stays as it was, to the byte and without a TTL, whatever is asked.
+ * Somebody else's data under one of our keys. The question about it fails alone with a code of its own; other
+ * questions are answered, and the data stays as it was, to the byte and without a TTL.
  */
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -44,7 +44,7 @@ type Poison = readonly [command: string, ...values: string[]]
 
 const GARBAGE = ['', 'abc', 'nan', 'inf', '-1', '1e3', '1e400', '0x10', ' 5 ', '99999999999999999999']
 
-/** Our fields, all but one of them well-formed. */
+/** Returns our fields, all but one of them well-formed. */
 function spoiledHashes(fields: Readonly<Record<string, string>>): Poison[] {
   return Object.keys(fields).flatMap(spoiled => [
     ['HSET', ...Object.entries(fields).flatMap(([name, value]) => (name === spoiled ? [] : [name, value]))],
@@ -91,7 +91,7 @@ const ROWS: readonly Row[] = [
         (member): Poison => ['ZADD', String(nowUs), member],
       ),
       ...['1.5', 'inf', '-inf', '-5', '1e300'].map((score): Poison => ['ZADD', score, '0000000000005']),
-      // What is counted from is foreign, what comes last is not.
+      // The entry that is counted from is foreign, the last one is not.
       ['ZADD', '7', 'ada', String(nowUs), '0000000000005'],
     ],
   },
@@ -141,7 +141,7 @@ async function poison(check: Check, [command, ...values]: Poison): Promise<void>
   expect(reply).not.toBeInstanceOf(Error)
 }
 
-/** What is under the key, as a digest of its type and value, and when it goes away. */
+/** Returns a digest of a key's type and value, and its TTL. */
 async function fingerprint(check: Check): Promise<unknown[]> {
   const key = keyOf(check)
   return [

@@ -1,4 +1,4 @@
-/** What a limit costs in Redis, by MEMORY USAGE of the whole key. */
+/** The memory of a limit in Redis, by MEMORY USAGE of the whole key. */
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Check } from '../../src/engine/question.ts'
@@ -9,7 +9,7 @@ import { directRedisStore } from '../support/direct-store.ts'
 import { type RedisProcess, startRedis } from '../support/redis-process.ts'
 import { sendCommand } from '../support/resp.ts'
 
-// The key of an IPv6 address: none of the ids that are not hashed is much longer.
+// The key of an IPv6 address; few unhashed ids are longer.
 const SUBJECT = 'ip:2001:db8:85a3::8a2e:370:7334'
 
 let redis: RedisProcess
@@ -29,7 +29,7 @@ afterAll(async () => {
   await redis?.stop()
 })
 
-/** Bytes of a key after this many requests on the server's own clock. */
+/** Returns the bytes of a key after this many requests on the server's own clock. */
 async function bytesOfLog(entries: number): Promise<number> {
   const limit = slidingWindowLog({ limit: entries, window: '1h', name: `n${entries}` })
   const check: Check = { subject: SUBJECT, scope: 'global', name: `proof.${limit.id}`, limit, cost: 1 }
@@ -58,9 +58,9 @@ it.each([
   expect(bytes).toBeLessThanOrEqual(260)
 })
 
-// Up to 128 entries Redis packs them into one string. Beyond, each has nodes of its own, and a table of twice their
-// number just after it has grown, at 257 and 1,025. The very first entry too many pays for the table and for the name
-// of the key as well, which comes to 124 to 126 bytes.
+// Up to 128 entries Redis packs them into one string. Beyond that, each has nodes of its own, and a table of twice
+// their number just after it has grown, at 257 and 1,025. The first entry above 128 also pays for the table and the
+// name of the key, which comes to 124 to 126 bytes.
 it.each([
   { entries: 10, mostBytes: 60 },
   { entries: 100, mostBytes: 40 },

@@ -1,4 +1,4 @@
-/** What every process of a fleet asks for as fast as it can, and what its verdicts come to afterwards. */
+/** The questions that every process of a fleet asks as fast as it can, and the evaluation of their verdicts. */
 import { algorithmOf } from '../../src/engine/algorithms.ts'
 import type { Limit } from '../../src/engine/limit.ts'
 import type { Check } from '../../src/engine/question.ts'
@@ -44,7 +44,9 @@ export interface LoggedVerdict {
   readonly resetAfterUs: number
 }
 
-/** The verdicts on each check in the order the store gave them: a script takes longer than a microsecond. */
+/**
+ * Returns the verdicts on each check in the order the store gave them: a script takes longer than a microsecond.
+ */
 export function histories(reports: readonly SaturateReport[]): LoggedVerdict[][] {
   const byCheck: LoggedVerdict[][] = Array.from({ length: HOT_KEYS * LIMITS.length }, () => [])
   for (const { verdicts } of reports) {
@@ -69,7 +71,7 @@ export function admissionsOf(history: readonly LoggedVerdict[]): Admission[] {
   )
 }
 
-/** Verdicts to which the engine, fed the same history, does not come. */
+/** Returns the verdicts with which the engine, fed the same history, disagrees. */
 export function differencesFromEngine(limit: Limit, history: readonly LoggedVerdict[]): unknown[] {
   const algorithm = algorithmOf(limit)
   const state = algorithm.empty()

@@ -1,6 +1,6 @@
 /**
- * A server forgets its scripts when it restarts, fails over or is told to. Nobody may notice: no call fails, and none
- * is charged twice because it was sent again.
+ * A server forgets its scripts when it restarts, fails over or is told to. Nobody may notice: no call fails, and
+ * none is charged twice because it was sent again.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
@@ -17,7 +17,7 @@ import { openConnection, sendCommand } from '../support/resp.ts'
 import { readKeyspace } from './keyspace.ts'
 
 const IN_FLIGHT = 8
-// Whether a loaded machine answers within 30 ms is another question than the one asked here.
+// Whether a loaded machine answers within 30 ms is not the question here.
 const DEADLINE_MS = 10_000
 
 const toStop: (() => unknown)[] = []
@@ -62,7 +62,7 @@ interface Beat {
   readonly fewest: number
 }
 
-/** Flushes on a fixed beat, and longer where a busy machine cannot keep it. Returns how many. */
+/** Flushes at a fixed interval, and longer if a busy machine cannot keep it. Returns how many times. */
 async function flush(port: number, { command, everyMs, forMs, fewest }: Beat): Promise<number> {
   const connection = await openConnection(port)
   const startedAt = performance.now()
@@ -105,7 +105,7 @@ async function countOnServer(port: number, subject: string): Promise<number> {
 
 it.each([
   { use: 'scripts', command: 'SCRIPT', everyMs: 5, forMs: 3_000, fewest: 400 },
-  // A library must be loaded and then called, two round trips in which another flush may come.
+  // A library must be loaded and then called: two round trips, between which another flush may come.
   { use: 'functions', command: 'FUNCTION', everyMs: 50, forMs: 2_000, fewest: 30 },
 ] as const)(
   'a server that forgets its $use every $everyMs ms costs no error and no unit',

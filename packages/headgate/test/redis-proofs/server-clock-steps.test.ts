@@ -1,7 +1,7 @@
 /**
  * The server's clock is stepped under a running store. A step back must not lock anybody out: no unit is denied for
- * longer than two windows, or than a bucket takes to fill, and the wait that is promised is the wait that is kept.
- * A step forward gives away at most what the limit is once more.
+ * longer than two windows, or than a bucket takes to fill, and the promised wait is kept. A step forward grants at
+ * most the limit once more.
  */
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -60,11 +60,11 @@ async function stepTo(atUs: number): Promise<void> {
   step(atUs - (await serverUs()))
 }
 
-// Windows and fill times shorter than a step, as long as it, a little and much longer.
+// Windows and fill times shorter than a step, as long as it, slightly and much longer.
 const LENGTHS = ['20s', '60s', '90s', '2h'] as const
 const SECONDS = { '20s': 20, '60s': 60, '90s': 90, '2h': 7200 } as const
 
-/** The limits under test, and how long the promise lets a unit be denied. */
+/** The limits under test, and how long a unit may be denied at most. */
 const LIMITS: readonly { readonly title: string; readonly limit: Limit; readonly longestUs: number }[] =
   LENGTHS.flatMap(window => {
     const windowUs = SECONDS[window] * SECOND_US
@@ -88,7 +88,7 @@ async function ask(check: Check): Promise<Verdict> {
   return answer.verdicts[0]?.[0] as Verdict
 }
 
-/** Asks until a unit is denied, and says how many were not. */
+/** Asks until a unit is denied, and returns how many were not. */
 async function askUntilDenied(check: Check): Promise<{ admitted: number; denied: Verdict }> {
   for (let admitted = 0; ; admitted++) {
     const verdict = await ask(check)
@@ -97,7 +97,7 @@ async function askUntilDenied(check: Check): Promise<{ admitted: number; denied:
   }
 }
 
-/** Goes to the moment the denial promises: just before it nothing may be admitted, at it a unit must be. */
+/** Moves to the moment the denial promises: just before it nothing may be admitted, at it a unit must be. */
 async function expectPromiseKept(check: Check): Promise<void> {
   const beforeUs = await serverUs()
   const { allowed, retryAfterUs } = await ask(check)
@@ -148,7 +148,8 @@ describe.each(LIMITS)('$title', ({ limit, longestUs }) => {
       const { denied } = await askUntilDenied(check)
       step(-stepUs)
       const { admitted, denied: after } = await askUntilDenied(check)
-      // Either the state is kept, and the wait is longer by the step; or it is forgotten, and the limit is there anew.
+      // Either the state is kept, and the wait is longer by the step; or it is forgotten, and the whole limit is
+      // available.
       if (admitted === 0) {
         expect(after.retryAfterUs).toBeGreaterThan(denied.retryAfterUs + stepUs - 5 * SECOND_US)
         expect(after.retryAfterUs).toBeLessThanOrEqual(denied.retryAfterUs + stepUs)
@@ -162,7 +163,7 @@ describe.each(LIMITS)('$title', ({ limit, longestUs }) => {
 
   it.each(STEPS_US)('a step forward of %d µs gives at most the limit once more', async stepUs => {
     const check = newCheck(limit)
-    // A window that ends by itself meanwhile would give its units in addition.
+    // A window that ends by itself in the meantime would add its units.
     expect((await askUntilDenied(check)).admitted).toBeGreaterThanOrEqual(UNITS)
     step(stepUs)
     const { admitted, denied } = await askUntilDenied(check)
@@ -179,7 +180,7 @@ describe.each(LIMITS)('$title', ({ limit, longestUs }) => {
 
   it('no unit is denied for longer than promised however often the clock is stepped', async () => {
     const check = newCheck(limit)
-    // Back and forth by amounts around the length of the limit, which is where states are kept or forgotten.
+    // Back and forth by amounts around the length of the limit, where states are kept or forgotten.
     for (const share of [-0.5, -0.5, 0.3, -0.99, -1.01, 1, -0.25, -0.25, -0.25, -2, 0.75, -0.1, 5, -5]) {
       const { denied } = await askUntilDenied(check)
       expect(denied.retryAfterUs).toBeLessThanOrEqual(longestUs)

@@ -1,6 +1,6 @@
 /**
- * What is stored are plain decimal numbers, however extreme the limits. Lua writes large numbers with an exponent and
- * a rounded mantissa unless one takes care, and an infinity or a "not a number" would lock a key for good.
+ * Stored values are plain decimal numbers, however extreme the limits. Lua writes large numbers with an exponent
+ * and a rounded mantissa unless one takes care, and an infinity or NaN would lock a key for good.
  */
 import fc from 'fast-check'
 import { Redis } from 'ioredis'
@@ -67,7 +67,7 @@ function checkFor(subject: string, limit: Limit, cost: number): Check {
   return { subject, scope: 'global', name: `proof.${limit.id}`, limit, cost }
 }
 
-/** All values under a key as [where, text], with the form each must have. */
+/** Returns all values under a key as [where, text], with the form each must have. */
 async function storedValues(key: string): Promise<{ where: string; text: string; form: RegExp }[]> {
   const type = await connection.send('TYPE', key)
   if (type === 'zset') {

@@ -1,9 +1,9 @@
-// One process of a fleet: does the job its parent sends, with the built library, and reports back.
-// Limits come as plain data, so that parent and worker cannot disagree about them.
+// One process of a fleet: does the job its parent sends, with the built library, and reports back. Limits come as
+// plain data, so that parent and worker cannot disagree about them.
 import { Cluster, Redis } from 'ioredis'
 import { createClient, createCluster } from 'redis'
 
-// What is proven is the count, not the speed: a busy machine must not turn into an unknown outcome.
+// The test proves counts, not speed: a busy machine must not cause an unknown outcome.
 const DEADLINE_MS = 20_000
 
 function connect({ client, ports, cluster }) {
@@ -25,7 +25,7 @@ function randomFrom(seed) {
   }
 }
 
-/** Asks as fast as it can for `durationMs` and writes every verdict down, with the store's time. */
+/** Asks as fast as it can for `durationMs` and records every verdict with the store's time. */
 async function saturate(store, { checks, clocks, costs, inFlight, durationMs, seed }) {
   const verdicts = []
   let decisions = 0
@@ -40,7 +40,7 @@ async function saturate(store, { checks, clocks, costs, inFlight, durationMs, se
       // One question in eight is about two limits at once: charged together or not at all.
       const picked = random(8) === 0 ? [first, (first + 1) % subject.length] : [first]
       const asked = picked.map(index => ({ ...subject[index], cost }))
-      // The shadow check is always charged, and so tells the time of the call, also of one that was denied.
+      // The shadow check is always charged, and so tells the time of the call, even of a denied one.
       const answer = await store.decide({ alternatives: [asked], shadow: [clocks[key]] })
       const nowUs = answer.shadow[0].chargedAtUs
       decisions++
@@ -75,8 +75,8 @@ async function spend(store, { checks, times }) {
 }
 
 /**
- * Asks for every check in turn for `durationMs`, and writes down what was admitted: which check, when the answer was
- * there and how long it took, on the clock all processes of a machine share.
+ * Asks for every check in turn for `durationMs`, and records each admission: the check, when the answer arrived and
+ * how long it took, on the clock all processes of a machine share.
  */
 async function lease(store, { checks, inFlight, durationMs }) {
   const admitted = []
@@ -95,7 +95,8 @@ async function lease(store, { checks, inFlight, durationMs }) {
         if (answer.leased) leased++
         if (answer.charged === 0) admitted.push(number, atUs, atUs - beganAtUs)
       }
-      // Far more than the limits allow, but not all a machine can do: eight processes that get no time to run ask nothing.
+      // Far more than the limits allow, but not all a machine can do: eight processes that get no time to run ask
+      // nothing.
       await new Promise(resolve => setTimeout(resolve, PAUSE_MS))
     }
   }
@@ -107,7 +108,7 @@ async function lease(store, { checks, inFlight, durationMs }) {
 
 const JOBS = { saturate, spend, lease }
 
-/** Connects, and returns what is to be done once all workers are connected. */
+/** Connects, and returns the work to do once all workers are connected. */
 async function prepare(job) {
   const { redisStore } = await import(job.library ?? '../../dist/redis.js')
   const given = connect(job)
@@ -116,15 +117,15 @@ async function prepare(job) {
   const warnings = []
   const onWarning = warning => warnings.push(warning.code)
   const client = job.recordCalls ? await recording(given, job, calls) : given
-  // What is proven is what Redis decides, so that every question must reach it.
+  // The test is about what Redis decides, so every question must reach it.
   const cached = { denyCache: job.job === 'lease', processes: job.processes ?? 1 }
   const store = redisStore(client, { deadlineMs: DEADLINE_MS, onStoreFailure: 'throw', onWarning, ...cached })
   await store.ready()
   return async () => ({ ...(await JOBS[job.job](store, job)), calls, warnings })
 }
 
-// First the job, then the word to begin. The listener keeps the process alive until its parent ends it: by itself it
-// could be gone before its report is read.
+// First the job, then the signal to start. The listener keeps the process alive until its parent ends it: otherwise
+// it could be gone before its report is read.
 let work = null
 process.on('message', async message => {
   if (work !== null) return process.send(await work())
@@ -133,7 +134,7 @@ process.on('message', async message => {
 })
 process.on('disconnect', () => process.exit())
 
-/** A connection that writes down what is sent. */
+/** Wraps a connection so that it records what is sent. */
 async function recording(given, { client }, calls) {
   if (client === 'node-redis') await given.connect()
   const run = (how, script, keys, args) =>

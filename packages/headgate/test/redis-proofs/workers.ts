@@ -6,18 +6,18 @@ const WORKER = fileURLToPath(new URL('worker.mjs', import.meta.url))
 const SHIFTED_CLOCK = new URL('shifted-clock.mjs', import.meta.url).href
 
 interface Job {
-  /** The module to take `redisStore` from. Left out: the one that was built. */
+  /** The module that exports `redisStore`. Default: the built one. */
   readonly library?: string
   readonly client: 'ioredis' | 'node-redis'
   readonly ports: readonly number[]
   readonly cluster: boolean
-  /** Write down every script call; on a single Redis only. */
+  /** Whether to record every script call; on a single Redis only. */
   readonly recordCalls?: boolean
   /** How far the clocks of the process are off. */
   readonly clockShiftMs?: number
 }
 
-/** A check that says which of all checks it is, for the report. */
+/** A check with its number among all checks, for the report. */
 export type NumberedCheck = Check & { readonly number: number }
 
 export interface SaturateJob extends Job {
@@ -52,7 +52,7 @@ interface Report {
   readonly warnings: readonly string[]
 }
 
-/** Seven numbers a verdict: which check, time asked, cost, time charged or −1, wait, remaining, reset. */
+/** Seven numbers per verdict: the check, time asked, cost, time charged or −1, wait, remaining, reset. */
 export interface SaturateReport extends Report {
   readonly decisions: number
   readonly verdicts: Float64Array
@@ -60,18 +60,18 @@ export interface SaturateReport extends Report {
 
 export interface SpendReport extends Report {
   readonly answers: readonly Answer[]
-  /** What the process took for the time. */
+  /** The time according to the process. */
   readonly unixMs: number
 }
 
-/** Three numbers an admission: which check, when the answer was there, and how long it took, in microseconds. */
+/** Three numbers per admission: the check, when the answer arrived, and how long it took, in microseconds. */
 export interface LeaseReport extends Report {
   readonly asked: number
   readonly leased: number
   readonly admitted: Float64Array
 }
 
-/** Does each job in a process of its own. All begin at the same moment; a process that fails fails the whole. */
+/** Does each job in a process of its own. All start at the same moment; if one fails, so does the whole. */
 export function runWorkers(jobs: readonly SaturateJob[]): Promise<SaturateReport[]>
 export function runWorkers(jobs: readonly SpendJob[]): Promise<SpendReport[]>
 export function runWorkers(jobs: readonly LeaseJob[]): Promise<LeaseReport[]>

@@ -1,7 +1,7 @@
 /**
- * No more is admitted than a limit promises: by Redis, by a process without it, by the fleet from what it took in
- * advance. A failover, a step of the server's clock and a reset each begin a new count: they may give a limit once
- * more, not more.
+ * No more is admitted than a limit promises: by Redis, by a process without it, by the fleet from its leases. A
+ * failover, a step of the server's clock and a reset each start a new count: they may grant a limit once more, not
+ * more.
  */
 import type { Limit } from '../../src/engine/limit.ts'
 import { shareOf } from '../../src/store/guard/local-share.ts'
@@ -22,7 +22,7 @@ export function keepsTheBounds(records: readonly KeyRecord[]): string[] {
   )
 }
 
-/** What the fleet admitted of leased policies, when it did, keeps the bound of the limit as it would be without leases. */
+/** What the fleet admitted of leased policies keeps the bound of the limit as it would be without leases. */
 export function leasesAddNothing(accounts: readonly Account[], records: readonly KeyRecord[]): string[] {
   const leased = accounts.filter(({ spendings }) =>
     spendings.some(({ check }) => leaseOf(check.policy) !== null),
@@ -45,8 +45,8 @@ export function leasesAddNothing(accounts: readonly Account[], records: readonly
 }
 
 /**
- * What came back to a count beyond what was never spent of it: of another count; and to a bucket, which is credited at
- * once, also what callers gave back.
+ * Units that came back to a count beyond what was never spent of it: from another count; and to a bucket, which is
+ * credited at once, also what callers gave back.
  */
 function giftsOf(
   { charges, refunds, spendings }: Account,
@@ -64,7 +64,10 @@ function giftsOf(
     .map(refund => ({ atUs: creditedAtUs(refund, counts), cost: -refund.units }))
 }
 
-/** A bucket whose clock stepped back stands still until it has caught up: what comes back meanwhile counts then. */
+/**
+ * A bucket whose clock stepped back stands still until it has caught up: what comes back in the meantime counts
+ * then.
+ */
 function creditedAtUs(refund: KeyRecord, counts: ReadonlyMap<KeyRecord, string>): number {
   let atUs = refund.atUs
   for (const [record, count] of counts) {
@@ -105,7 +108,10 @@ export function keepsItsShare({ host, checks }: SimulatedProcess): string[] {
   })
 }
 
-/** The counts a record belongs to, twice: in the state that survived every failover, and in all that was ever said. */
+/**
+ * The counts a record belongs to, twice: in the state that survived every failover, and in everything that was ever
+ * said.
+ */
 function countsOf(records: readonly KeyRecord[]): ReadonlyMap<KeyRecord, string>[] {
   return [
     countsIn(
@@ -134,8 +140,8 @@ function countsIn(
 }
 
 /**
- * Charges without what was taken back: in a bucket at the time it came back, elsewhere as if it had not been made. What
- * comes back to a count it was not charged in is a gift at that time.
+ * Returns charges without what was taken back: in a bucket at the time it came back, elsewhere as if they had not
+ * been made. What comes back to a count it was not charged in is a gift at that time.
  */
 function netOf(records: readonly KeyRecord[]): Admission[] {
   const net: { atUs: number; cost: number; process: string | null }[] = []

@@ -5,7 +5,7 @@ import { keysOf, leaseOf, limitsInForce } from './policies.ts'
 import type { CheckRecord } from './simulated-process.ts'
 import { isProbe, type KeyRecord } from './simulated-redis.ts'
 
-/** Where a call is for one request. */
+/** Applies to runs in which a call is for one request. */
 export function chargesOnce(checks: readonly CheckRecord[], records: readonly KeyRecord[]): string[] {
   const charged = new Map<string, number>()
   const perCheck = new Map<number, number>()
@@ -26,7 +26,7 @@ export function chargesOnce(checks: readonly CheckRecord[], records: readonly Ke
   return problems
 }
 
-/** Where a call is for one request. */
+/** Applies to runs in which a call is for one request. */
 export function refundsOnlyWhatWasAsked(
   checks: readonly CheckRecord[],
   records: readonly KeyRecord[],
@@ -45,8 +45,8 @@ export function refundsOnlyWhatWasAsked(
 }
 
 /**
- * Wherever the calls came from: a charge that no decision tells of was made for a request whose outcome is not known,
- * each for another, and not before it was asked. Of a key that is leased it may have been a grant.
+ * Applies to all runs: a charge that no decision reports was made for a request with an unknown outcome, each for a
+ * different one, and not before it was asked. On a leased key it may have been a grant.
  */
 export function chargesWhoAsked(accounts: readonly Account[]): string[] {
   const perKey = groupBy(accounts, ({ process, key }) => `${process.host.name} at ${key}`)
@@ -77,7 +77,10 @@ function untoldCharges({ charges, spendings }: Account): KeyRecord[] {
   return untold
 }
 
-/** What was charged before a reset does not come back after it, as long as the server has neither lost it nor its clock. */
+/**
+ * What was charged before a reset does not come back after it, unless the server lost data or its clock was
+ * stepped.
+ */
 export function givesNothingToANewLife(records: readonly KeyRecord[]): string[] {
   const resetAtUs = new Map<string, number>()
   return records.flatMap(({ what, key, atUs, chargedAtUs, units, lost, clockEpoch, lineage }) => {

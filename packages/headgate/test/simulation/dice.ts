@@ -1,6 +1,6 @@
 import { seededRandom } from '../../src/testing/seeded-random.ts'
 
-/** Everything the simulation leaves to chance, decided by the seed alone. */
+/** The randomness of the simulation, determined by the seed alone. */
 export interface Dice {
   /** From 0 up to 1. */
   roll(): number
@@ -11,7 +11,7 @@ export interface Dice {
   /** A wait with this mean, most of them short and a few long. */
   wait(mean: number): number
   pick<Item>(items: readonly [Item, ...Item[]]): Item
-  /** Dice of their own for one part, so that a roll more in another part does not change this one's. */
+  /** Separate dice for one part, so that an additional roll in another part does not change this one's. */
   fork(label: string): Dice
 }
 

@@ -1,6 +1,6 @@
 /**
- * While Redis is away the processes that have heard of each other admit no more than the limit together, whatever became of
- * the count: beats that were lost, processes that were not heard of for a while, that ended, or that took their place.
+ * While Redis is away, the processes that have heard of each other together admit no more than the limit, whatever
+ * happened to the count: lost heartbeats, processes that were silent for a while, ended, or took over.
  */
 import { checkBounds } from '../redis-proofs/bounds.ts'
 import { groupBy } from './group-by.ts'
@@ -8,13 +8,15 @@ import { limitsInForce } from './policies.ts'
 import type { CheckRecord, SimulatedProcess } from './simulated-process.ts'
 import type { HeardBeat } from './simulated-redis.ts'
 
-/** From when on a process had heard how many, and who they are. */
+/** Since when a process had heard of how many others, and who they are. */
 interface Knowledge {
   readonly atUs: number
   readonly processes: ReadonlySet<string>
 }
 
-/** A process divides the limits among all that Redis had heard of when it last told this one, and did not forget. */
+/**
+ * A process divides the limits among all processes that Redis knew when it last reported, and had not forgotten.
+ */
 export function countsWhoWasHeard(
   processes: readonly SimulatedProcess[],
   beats: readonly HeardBeat[],
@@ -29,7 +31,7 @@ export function countsWhoWasHeard(
   })
 }
 
-/** What processes admitted after each had heard of all that admit anything keeps the bound of the whole limit. */
+/** What processes admitted after each had heard of all others keeps the bound of the whole limit. */
 export function sharesAddUp(processes: readonly SimulatedProcess[], beats: readonly HeardBeat[]): string[] {
   const known = new Map(processes.map(process => [process, knowledgeOf(process, beats)]))
   const admitted = processes.flatMap(({ checks }) =>

@@ -1,4 +1,4 @@
-/** Items by name, names and items in the order in which they came. */
+/** Groups items by name, keeping the order of both. */
 export function groupBy<Item>(items: Iterable<Item>, nameOf: (item: Item) => string): Map<string, Item[]> {
   const groups = new Map<string, Item[]>()
   for (const item of items) {

@@ -1,7 +1,7 @@
-/** What happened, line by line, as it is printed for a seed. Two runs of a seed have the same text. */
+/** The events of a run, line by line, as printed for a seed. Two runs of a seed give the same text. */
 export interface History {
   readonly lines: readonly string[]
-  /** `what` is asked for only where the history is kept: most runs are never read. */
+  /** `what` is called only if the history is kept, because most runs are never read. */
   write(who: string, what: () => string): void
 }
 

@@ -1,4 +1,4 @@
-/** What must hold of places and of estimates that are settled: they are held, given back and settled once. */
+/** Laws of places and settled estimates: they are held, given back and settled once. */
 import { Decision } from '../../src/decision/decision.ts'
 import { groupBy } from './group-by.ts'
 import type { LastingRecord } from './lasting-load.ts'
@@ -7,12 +7,12 @@ import { readRenewals } from './script-call.ts'
 import { DEADLINE_MS, type SimulatedProcess } from './simulated-process.ts'
 import type { KeyRecord } from './simulated-redis.ts'
 
-/** A turn of the event loop, and a timer that is late. */
+/** A turn of the event loop, and a late timer. */
 const SOON_US = 2_000
-/** A call that fails is not made again: it arrives within its deadline, or not at all. */
+/** A call that fails is not repeated: it arrives within its deadline, or not at all. */
 const ARRIVES_US = (DEADLINE_MS + 10) * 1000
 
-/** What must never happen. */
+/** Violations of what must never happen. */
 export function lastingProblems(
   processes: readonly SimulatedProcess[],
   records: readonly KeyRecord[],
@@ -24,7 +24,7 @@ export function lastingProblems(
   ]
 }
 
-/** What must be so when the faults are over: of what began after that, every place is kept, and everything comes back. */
+/** Violations of what must hold when the faults are over: every later place is kept, and everything comes back. */
 export function lastingRecoveryProblems(
   processes: readonly SimulatedProcess[],
   records: readonly KeyRecord[],
@@ -48,7 +48,7 @@ export function lastingRecoveryProblems(
   })
 }
 
-/** Places that have neither expired nor been given back are never more than the limit. */
+/** Places that have neither expired nor been given back never exceed the limit. */
 function holdsNoMoreThanPlaces(records: readonly KeyRecord[]): string[] {
   const [limit] = limitsInForce('places')
   const lives = groupBy(
@@ -69,7 +69,7 @@ function holdsNoMoreThanPlaces(records: readonly KeyRecord[]): string[] {
   })
 }
 
-/** The place of a request that is over is not renewed any more: it would be taken anew. */
+/** The place of an ended request is not renewed any more: it would be taken anew. */
 function leavesAloneWhatIsOver({ host, lasting, sent }: SimulatedProcess): string[] {
   const overAtUs = new Map(
     lasting.map(record => {
@@ -86,7 +86,7 @@ function leavesAloneWhatIsOver({ host, lasting, sent }: SimulatedProcess): strin
   })
 }
 
-/** What Redis heard of an estimate is what was settled, once at most, whatever became of the reply. */
+/** Redis learns of an estimate exactly what was settled, once at most, whatever became of the reply. */
 function settlesOnce(processes: readonly SimulatedProcess[], records: readonly KeyRecord[]): string[] {
   const due = new Map<string, number[]>()
   for (const { host, lasting } of processes) {

@@ -1,4 +1,6 @@
-/** Requests of a process that last, beside its others: some hold a place, some settle an estimate when they are over. */
+/**
+ * Long-running requests of a process, beside its others: some hold a place, some settle an estimate when they end.
+ */
 import type { Decision } from '../../src/decision/decision.ts'
 import type { Limiter } from '../../src/limiter/limiter.ts'
 import type { Dice } from './dice.ts'
@@ -6,13 +8,13 @@ import type { History } from './history.ts'
 import type { POLICIES } from './policies.ts'
 import type { Host, VirtualTime } from './virtual-time.ts'
 
-/** A request that was admitted by Redis and lasts, or lasted. */
+/** A long-running request that Redis admitted. */
 export interface LastingRecord {
   readonly policy: 'places' | 'estimated'
   readonly subject: `user:${number}`
   readonly decision: Decision
   readonly admittedAtUs: number
-  /** Units that were too many, or by minus how many they were too few. */
+  /** Units that were too many; negative if they were too few. */
   tooMany: number
   overAtUs: number | null
 }
@@ -52,7 +54,7 @@ export function startLasting(parts: LastingParts): readonly LastingRecord[] {
     const actual = dice.whole(0, 8)
     end(record, cost - actual)
     await settle(actual)
-    // Whoever settles twice by mistake settles once.
+    // Settling twice by mistake settles once.
     if (dice.chance(0.2)) await settle(dice.whole(0, 8))
   }
 
@@ -80,7 +82,7 @@ export function startLasting(parts: LastingParts): readonly LastingRecord[] {
     time.after(dice.wait(GAP_US), 'request', host, () => {
       if (!parts.isLoaded()) return
       const subject = `user:${dice.whole(1, SUBJECTS)}` as const
-      // What fails is decided by the failure mode; a limiter that is closed refuses, and nobody waits for it.
+      // Failures are decided by the failure mode; a closed limiter refuses, and nobody waits for it.
       void (dice.chance(0.5) ? hold(subject) : reserve(subject)).catch(() => {})
       next()
     })

@@ -1,4 +1,4 @@
-/** What must hold in every run, whatever the faults were. Each law gives the ways in which it was broken. */
+/** The laws of every run, whatever the faults were. Each returns the ways in which it was broken. */
 import { keepsItsShare, keepsTheBounds, leasesAddNothing } from './bound-laws.ts'
 import {
   chargesOnce,
@@ -20,15 +20,17 @@ import {
 } from './simulated-process.ts'
 import { isProbe, type SimulatedRedis } from './simulated-redis.ts'
 
-/** A timer may be this late, and a turn of the event loop take this long. */
+/** How late a timer may be, and how long a turn of the event loop may take. */
 const TIMER_LATE_US = 1_000
 const TURN_US = 200
-/** A question waits for its batch, a call for its turn to be over, and one that is given up for the sockets to be read. */
+/**
+ * A question waits for its batch, a call for the end of its turn, and an abandoned one for the sockets to be read.
+ */
 const TURNS = 3
-/** A call leaves this long after the request entered at the latest: it waits for a connection, and for its turn. */
+/** The latest a call leaves after the request entered: it waits for a connection, and for its turn. */
 const LEAVES_WITHIN_US = (CONNECT_TIMEOUT_MS + DEADLINE_MS + 5) * 1000
 
-/** What must never happen. */
+/** Violations of what must never happen. */
 export function safetyProblems(
   shape: Shape,
   processes: readonly SimulatedProcess[],
@@ -60,7 +62,7 @@ export function safetyProblems(
   ]
 }
 
-/** What must be so again some time after the last fault. */
+/** Violations of what must hold again some time after the last fault. */
 export function recoveryProblems(processes: readonly SimulatedProcess[], fromUs: number): string[] {
   return processes.flatMap(({ host: { name }, checks, connection, ...process }) => {
     const problems = checks
@@ -79,12 +81,12 @@ export function recoveryProblems(processes: readonly SimulatedProcess[], fromUs:
 function settlesInTime(check: CheckRecord): string[] {
   const { id, process, startedAtUs, settledAtUs } = check
   const waitUs = DEADLINE_MS * 1000 + TIMER_LATE_US + TURNS * TURN_US
-  // A new process waits for its connection, and looks every deadline whether that is still worth it.
+  // A new process waits for its connection, and checks after every deadline whether that is still worth it.
   const connectedUs = process.startedAtUs + (CONNECT_TIMEOUT_MS + DEADLINE_MS) * 1000 + TIMER_LATE_US
   const isNew = startedAtUs < process.startedAtUs + CONNECT_TIMEOUT_MS * 1000
   let dueUs = (isNew ? connectedUs : startedAtUs) + waitUs
   for (const { fromUs, untilUs } of process.stalls) {
-    // What had not left when the process stalled has all its time afterwards.
+    // What had not left when the process stalled has its full time afterwards.
     const hadLeft = fromUs > startedAtUs + TURNS * TURN_US
     const overlaps = fromUs <= dueUs && untilUs > startedAtUs
     if (overlaps) dueUs = Math.max(dueUs, untilUs + (hadLeft ? TIMER_LATE_US + TURN_US : waitUs))
@@ -102,7 +104,7 @@ function isDecided({ id, decision, error, mode }: CheckRecord): string[] {
   return source === 'redis' || source === (mode ?? 'local') ? [] : [`#${id} was decided by ${source}`]
 }
 
-/** While the breaker is open, requests that begin do not reach for Redis. */
+/** While the breaker is open, requests that begin do not try Redis. */
 function leavesAnOpenNodeAlone(process: SimulatedProcess): string[] {
   const startedAt = new Map(process.checks.map(({ id, startedAtUs }) => [id, startedAtUs]))
   return process.sent.flatMap(({ call, atUs }) => {
@@ -114,10 +116,10 @@ function leavesAnOpenNodeAlone(process: SimulatedProcess): string[] {
   })
 }
 
-/** The same where a call is for several: when it has been open for longer than a request may take to leave. */
+/** The same where a call serves several: once it has been open for longer than a request may take to leave. */
 function leavesAnOpenNodeSoon(process: SimulatedProcess): string[] {
   return process.sent.flatMap(({ call, how, atUs }) => {
-    // The text of a script follows on what its hash was refused with, however late that came.
+    // The text of a script follows the refusal of its hash, however late that came.
     if (how === 'eval' || !isQuestion(call)) return []
     const openUs = openSinceUs(process, atUs + 1)
     if (openUs === null || atUs - openUs <= LEAVES_WITHIN_US) return []
@@ -130,7 +132,7 @@ function isQuestion({ script, keys }: SentCall['call']): boolean {
   return isDecision(script) && !keys.every(isProbe)
 }
 
-/** Since when the breaker had not been closed just before a time; null when it was. */
+/** Returns since when the breaker had been open just before a time; null if it was closed. */
 function openSinceUs({ events }: SimulatedProcess, atUs: number): number | null {
   let sinceUs: number | null = null
   for (const { event, atUs: changedAtUs } of events) {

@@ -1,4 +1,4 @@
-/** What must hold of units that processes take in advance, spend by themselves and give back. */
+/** Laws of units that processes lease, spend by themselves and give back. */
 import { leaseForUs } from '../../src/engine/lease.ts'
 import type { Limit } from '../../src/engine/limit.ts'
 import {
@@ -13,10 +13,13 @@ import { keysOf, limitsInForce, type PolicyName } from './policies.ts'
 import { type CheckRecord, DEADLINE_MS, type SimulatedProcess } from './simulated-process.ts'
 import type { KeyRecord } from './simulated-redis.ts'
 
-/** The deadline of giving back, and timers that are late. */
+/** The deadline of giving back, and late timers. */
 const CLOSE_US = (DEADLINE_MS + 15) * 1000
 
-/** What was charged to nobody's knowledge may be given back by nobody; what was spent, only by those who spent it. */
+/**
+ * What was charged without anybody's knowledge may be given back by nobody; what was spent, only by those who spent
+ * it.
+ */
 export function spendsWhatItTook(account: Account): string[] {
   const { process, key, chargedAtUs } = account
   const [charged, spent] = [chargedUnits(account), spentUnits(account)]
@@ -27,7 +30,7 @@ export function spendsWhatItTook(account: Account): string[] {
   return returned > most ? [`${where}: ${returned} units were given back; at most ${most} were left`] : []
 }
 
-/** A unit of a lease is spent after it was charged, within the lease's time and, of a counter, in its window. */
+/** A leased unit is spent after it was charged, within the lease's time and, for a counter, in its window. */
 export function spendsInTime({ process, key, spendings }: Account): string[] {
   return spendings.flatMap(({ check, position, lease, atUs, charge }) => {
     if (lease === null) return []
@@ -42,7 +45,7 @@ export function spendsInTime({ process, key, spendings }: Account): string[] {
   })
 }
 
-/** What was taken after recovery and left over by those who live has come back when all are closed. */
+/** Units leased after recovery and left over by live processes have come back when all are closed. */
 export function givesBackWhatIsLeft(accounts: readonly Account[], fromUs: number): string[] {
   return accounts
     .filter(account => account.process.crashedAtUs === null && refundableUnits(account) === 0)
@@ -54,7 +57,7 @@ export function givesBackWhatIsLeft(accounts: readonly Account[], fromUs: number
     )
 }
 
-/** A process that is told to end ends: one round of giving back, within the deadline. */
+/** A process that is told to end does so: one round of giving back, within the deadline. */
 export function closesInTime({ host, left, stalls }: SimulatedProcess): string[] {
   if (left === null || host.dead) return []
   if (left.error !== null) return [`${host.name} failed to close: ${left.error}`]
@@ -64,7 +67,10 @@ export function closesInTime({ host, left, stalls }: SimulatedProcess): string[]
   return [`${host.name} took ${(doneUs - fromUs) / 1000} ms to close`]
 }
 
-/** When nothing that was charged counts any more, on the server's clock: also what the dead had taken in advance. */
+/**
+ * Returns when nothing that was charged counts any more, on the server's clock, including what dead processes had
+ * leased.
+ */
 export function untouchedFromUs(records: readonly KeyRecord[], policy: PolicyName, subject: string): number {
   const keys = keysOf(policy, subject)
   const times = limitsInForce(policy).map((limit, position) => {
@@ -95,7 +101,7 @@ export function isGivenTheWhole({ id, policy, cost, decision }: CheckRecord): st
   return [`#${id} was not given ${cost} of ${policy}, of which nothing was used any more`]
 }
 
-/** How many units a process that crashed had taken in advance and could still have spent. */
+/** Returns how many units a crashed process had leased and could still have spent. */
 export function heldUnits(account: Account, atUs: number): number {
   const lease = account.spendings.find(({ lease }) => lease !== null)?.lease
   const isHeld = lease && account.charges.some(({ trueUs }) => trueUs + lease.ttlUs > atUs)

@@ -1,6 +1,6 @@
 /**
- * What each process took of each key, and what became of it. A decision says when Redis charged what it spends, and so
- * does a refund: that leads to the charge, whoever sent it with whatever else, and also to a grant that many spend.
+ * What each process took of each key, and what became of it. Decisions and refunds say when Redis charged what they
+ * concern, which leads to the charge, whoever sent it with whatever else, and also to a grant that many spend.
  */
 import { Decision } from '../../src/decision/decision.ts'
 import type { Lease } from '../../src/engine/lease.ts'
@@ -8,19 +8,21 @@ import { keysOf, leaseOf } from './policies.ts'
 import type { CheckRecord, SimulatedProcess } from './simulated-process.ts'
 import type { KeyRecord } from './simulated-redis.ts'
 
-/** One use of units of a key that Redis had charged. */
+/** One use of charged units of a key. */
 export interface Spending {
   readonly check: CheckRecord
-  /** Which of the policy's limits the key is of. */
+  /** The position of the key's limit in the policy. */
   readonly position: number
-  /** Null where a request was charged by itself. */
+  /** Null if the request was charged by itself. */
   readonly lease: Lease | null
   readonly atUs: number
-  /** The charge it is paid from: of several at the same server's time the last before it; undefined where there is none. */
+  /**
+   * The charge it is paid from: of several at the same server time the last before it; undefined if there is none.
+   */
   readonly charge: KeyRecord | undefined
 }
 
-/** Units a process took of a key at one time of the server's. */
+/** The units a process took of a key at one server time. */
 export interface Account {
   readonly process: SimulatedProcess
   readonly key: string
@@ -77,17 +79,17 @@ export function spentUnits({ spendings }: Account): number {
   return spendings.reduce((sum, { check }) => sum + check.cost, 0)
 }
 
-/** What the process asked to be taken back, as far as it arrived. */
+/** Units the process asked to be taken back, as far as that arrived. */
 export function returnedUnits({ refunds }: Account): number {
   return refunds.reduce((sum, { unitsAsked }) => sum + unitsAsked, 0)
 }
 
-/** What callers asked to be taken back of their requests, whether it arrived or not. */
+/** Units callers asked to be taken back of their requests, whether that arrived or not. */
 export function refundableUnits({ spendings }: Account): number {
   return spendings.reduce((sum, { check }) => sum + check.refundAsked, 0)
 }
 
-/** What was taken in advance and is neither spent nor given back: held, where that is still possible. */
+/** Units taken in advance and neither spent nor given back: held, if that is still possible. */
 export function unspentUnits(account: Account): number {
   if (!account.spendings.some(({ lease }) => lease !== null)) return 0
   return Math.max(0, chargedUnits(account) - spentUnits(account) - returnedUnits(account))

@@ -1,8 +1,8 @@
-/** What the requests of a process are like: drawn anew for each, as the run's shape has it. */
+/** Generates the requests of a process, as the run's shape determines. */
 import type { Dice } from './dice.ts'
 import { PLAIN_NAMES, type PolicyName, type Shape } from './policies.ts'
 
-/** A request to come. */
+/** A future request. */
 export interface Asked {
   readonly policy: PolicyName
   readonly subject: `user:${number}`
@@ -15,13 +15,17 @@ export interface Load {
   /** Mean time between the requests of a process. */
   readonly gapUs: number
   next(dice: Dice): Asked
-  /** How long a process rests before its next request, beyond the usual: a lease is left over then, a bucket fills. */
+  /**
+   * How much longer than usual a process rests before its next request: a lease is left over then, a bucket fills.
+   */
   restUs(dice: Dice): number
-  /** Whether a process forgets what its next subject has used instead. */
+  /** Whether a process resets its next subject instead. */
   resets(dice: Dice): boolean
 }
 
-/** Whom leased policies are asked for, the first far more often: only what is asked for again and again is leased. */
+/**
+ * The subjects of leased policies, the first far more frequent: only what is asked for again and again is leased.
+ */
 export const LEASED_SUBJECTS = ['user:1', 'user:2'] as const
 
 export function createLoad(dice: Dice, { leased }: Shape): Load {

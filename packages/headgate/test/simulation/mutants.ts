@@ -19,13 +19,13 @@ interface Mutant {
   readonly wiring: Wiring
   readonly mode: Mode
   readonly shape: Shape
-  /** What the simulation has to complain about. */
+  /** The violation that the simulation must report. */
   readonly complaint: RegExp
-  /** The first of the seeds that are tried. Default 1. */
+  /** The first seed to try. Default 1. */
   readonly fromSeed?: number
 }
 
-/** A client that sends a script again after a lost connection, as some do by default. */
+/** A client that resends a script after a lost connection, as some do by default. */
 function resending(connection: RedisConnection): RedisConnection {
   return {
     ...connection,
@@ -75,7 +75,7 @@ function withLimits(change: (limit: Limit) => Limit): Wiring {
   }
 }
 
-/** A store that gives back what it does not know to be charged. */
+/** A store that refunds charges whose outcome it does not know. */
 const refundsUnknownOutcomes = withRemote((remote, { timers }) => ({
   ask(action, questions, askedAt) {
     const checks = questions.flatMap(({ alternatives }) => alternatives[0] ?? [])
@@ -85,7 +85,7 @@ const refundsUnknownOutcomes = withRemote((remote, { timers }) => ({
   },
 }))
 
-/** A store that says it gave as much as was asked for first, where it gave less. */
+/** A store that claims to have granted as much as was asked for, though it granted less. */
 const grantsInWords = withRemote(remote => ({
   async ask(action, questions, askedAt) {
     const outcomes = await remote.ask(action, questions, askedAt)
@@ -100,13 +100,16 @@ const grantsInWords = withRemote(remote => ({
 const livingOn = ({ lease, ...limit }: Limit): Limit =>
   lease === undefined ? limit : { ...limit, lease: { ...lease, ttlUs: 10 * lease.ttlUs } }
 
-/** A bucket that leases as if what is granted were spent at once. */
+/** A bucket that leases as if the grant were spent at once. */
 const asIfSpentAtOnce = (limit: Limit): Limit => {
   if (limit.lease === undefined || limit.algorithm !== 'token-bucket') return limit
   return { ...limit, limit: limit.limit + (limit.refillPerSecond * limit.lease.ttlUs) / 1e6 }
 }
 
-/** Gives back whole what a bucket has refilled meanwhile: the arguments of refund.lua say nothing of being held. */
+/**
+ * Gives back units that a bucket has refilled in the meantime: the arguments of refund.lua do not say that they
+ * were held.
+ */
 function asIfNothingRefilled(connection: RedisConnection): RedisConnection {
   const forget = (args: string[]): string[] => {
     const body = 2 + 4 * Number(args[1])
@@ -120,7 +123,7 @@ function asIfNothingRefilled(connection: RedisConnection): RedisConnection {
   }
 }
 
-/** A log that never forgets what was taken in advance. */
+/** A log that never forgets what was leased. */
 const forGood = (limit: Limit): Limit =>
   limit.lease === undefined || limit.algorithm !== 'sliding-window-log'
     ? limit

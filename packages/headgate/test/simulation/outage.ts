@@ -1,15 +1,15 @@
 /**
- * A Redis that comes and goes and then is gone: frozen for 60 to 100 ms every one to two seconds, so that breakers open,
- * connections are replaced and heartbeats are lost with them, while processes end and others begin.
+ * A Redis that comes and goes and then is gone: frozen for 60 to 100 ms every one to two seconds, so that breakers
+ * open, connections are replaced and heartbeats are lost with them, while processes end and others start.
  */
 import { anyOf, type Site } from './weather.ts'
 
 const COMES_AND_GOES_US = 12_000_000
-/** Then it is gone until here: a few windows of every limit. */
+/** From then on it is gone until here: a few windows of every limit. */
 export const OUTAGE_US = 16_000_000
 
 export function comeAndGo({ time, redis, conditions, fleet, history, dice }: Site): void {
-  /** As many as are cut off at a time are not heard of for seconds, and go on. */
+  /** Processes that are cut off at a time are silent for seconds, and continue. */
   const cutOffChance = dice.between(0, 0.4)
   const endChance = dice.between(0, 0.2)
   const forgetChance = dice.between(0, 0.2)

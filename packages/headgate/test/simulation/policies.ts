@@ -1,4 +1,6 @@
-/** The policies of a run. The leased ones have keys hot enough to be leased, and time enough for a lease to be lost. */
+/**
+ * The policies of a run. The leased ones have keys hot enough to be leased, and time enough for a lease to be lost.
+ */
 import type { Lease } from '../../src/engine/lease.ts'
 import type { Limit } from '../../src/engine/limit.ts'
 import { concurrency, slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../src/policy/limits.ts'
@@ -32,7 +34,7 @@ const LEASED = {
   },
 } as const
 
-/** Of requests that last: places that are held, and estimates that are settled afterwards. */
+/** For long-running requests: places that are held, and estimates that are settled afterwards. */
 const LASTING = {
   places: concurrency({ limit: 3, holdFor: '1s' }),
   estimated: slidingWindowLog({ limit: 60, window: '1s' }),
@@ -51,17 +53,17 @@ const LASTING_NAMES = Object.keys(LASTING)
 const PARSED = parsePolicies(POLICIES)
 const KEYS = new Map<string, readonly string[]>()
 
-/** How requests travel in a run: what its seed decides beside the faults. */
+/** How requests travel in a run: what its seed decides besides the faults. */
 export interface Shape {
   /** Whether requests of the same moment share a call. */
   readonly batch: boolean
-  /** Policies whose hot keys are asked for; none where nothing is leased. */
+  /** Policies whose hot keys are asked for; empty if nothing is leased. */
   readonly leased: readonly LeasedPolicyName[]
-  /** Whether there are requests beside the others that last: with a place, or settled when they are over. */
+  /** Whether there are also long-running requests: with a place, or settled when they end. */
   readonly lasting?: boolean
 }
 
-/** Every request is a call of its own, so that a call is known to be made for one request. */
+/** Every request is a call of its own, so that each call can be attributed to one request. */
 export const ONE_CALL_EACH: Shape = { batch: false, leased: [] }
 
 export function rollShape(dice: Dice): Shape {
@@ -76,12 +78,12 @@ function rollLeased(dice: Dice): readonly LeasedPolicyName[] {
   return dice.chance(0.7) ? [one] : [...new Set([one, dice.pick(LEASED_NAMES)])]
 }
 
-/** Whether a key is of a policy whose requests last. */
+/** Whether a key belongs to a policy of long-running requests. */
 export function isLasting(key: string): boolean {
   return LASTING_NAMES.some(name => key.includes(`:${name}.`))
 }
 
-/** Whether a call can be told to be made for one request. */
+/** Whether each call can be attributed to one request. */
 export function isAttributable({ batch, leased }: Shape): boolean {
   return !batch && leased.length === 0
 }
@@ -91,7 +93,7 @@ export function limitsInForce(policy: PolicyName): readonly Limit[] {
   return namedLimits(policy).map(({ limit }) => limit)
 }
 
-/** The limits as they were asked for, which is what is promised. */
+/** The limits as configured, which is what is promised. */
 export function limitsPromised(policy: PolicyName): readonly Limit[] {
   const options = POLICIES[policy]
   const limits: Limit | readonly Limit[] = 'limits' in options ? options.limits : options

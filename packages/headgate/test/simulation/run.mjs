@@ -33,7 +33,7 @@ console.log(JSON.stringify(totals))
 console.log(`${seeds} seeds in ${modes.join(' and ')} mode: ${failed} runs failed`)
 process.exitCode = failed > 0 ? 1 : 0
 
-/** The simulation is TypeScript, which not every Node we support runs by itself. */
+/** The simulation is TypeScript, which not every supported Node version runs by itself. */
 async function loadSimulation() {
   const folder = await mkdtemp(join(tmpdir(), 'headgate-simulation-'))
   try {

@@ -1,4 +1,4 @@
-/** What a script of lua/ reads from its keys and arguments and what it replies: the other side of encode and decode. */
+/** How a script of lua/ reads its keys and arguments, and how it replies: the counterpart of encode and decode. */
 import { type Limit, NEVER } from '../../src/engine/limit.ts'
 import type { Answer, Check, Question, Refund, Renewal, Verdict } from '../../src/engine/question.ts'
 import { SingleQuestion } from '../../src/fast-path/single-question.ts'
@@ -11,7 +11,7 @@ const ALGORITHMS = [
   'concurrency',
 ] as const
 
-/** Scripts of one limit, and the algorithm of each. */
+/** Scripts for a single limit, and the algorithm of each. */
 const ONE_LIMIT = {
   decide_log: 'sliding-window-log',
   decide_counter: 'sliding-window-counter',
@@ -23,7 +23,7 @@ export function isDecision(script: string): script is keyof typeof ONE_LIMIT | '
   return script === 'decide' || script in ONE_LIMIT
 }
 
-/** What a script that charges questions is asked. */
+/** Reads the questions of a charging script. */
 export function readDecisions(
   script: keyof typeof ONE_LIMIT | 'decide',
   keys: readonly string[],
@@ -93,10 +93,10 @@ export function replyOf(question: Question, answer: Answer, nowUs: number): unkn
   return [answer.charged, ...values, ...valuesOf(answer.shadow, question.shadow)]
 }
 
-/** What is left, where it was charged at the time of the call. */
+/** Replies with what is left, if it was charged at the time of the call. */
 function replyToCheck(verdict: Verdict, { limit }: Check, nowUs: number): unknown {
   const { retryAfterUs, remaining, resetAfterUs, chargedAtUs } = verdict
-  // The engine does not say how many micro-tokens are left, and a list says all there is to say; of places it always does.
+  // The engine does not say how many micro-tokens are left, so the reply is a list; for places it always is.
   const isTold = limit.algorithm === 'sliding-window-log' || limit.algorithm === 'sliding-window-counter'
   if (isTold && chargedAtUs === nowUs) return remaining
   return [retryAfterUs === NEVER ? -1 : retryAfterUs, remaining, resetAfterUs, chargedAtUs ?? -1]
@@ -135,7 +135,9 @@ class ArgumentReader {
     return this.#position >= this.#args.length
   }
 
-  /** Minus the limit is a question of one unit, 0 one of another cost; otherwise so many of the same shape follow. */
+  /**
+   * Minus the limit is a question of one unit, 0 one of another cost; otherwise that many of the same shape follow.
+   */
   questions(): Question[] {
     const count = this.number()
     if (count < 0) return [this.#single(-count, 1)]

@@ -32,19 +32,21 @@ export type Mode = 'safety' | 'liveness' | 'outage'
 export interface Run {
   readonly seed: number
   readonly mode: Mode
-  /** Empty where it was not to be recorded. */
+  /** Empty if it was not recorded. */
   readonly history: string
   readonly problems: readonly string[]
-  /** What the run came across, to see that it is worth running. */
+  /** What the run came across, to see whether it was worth running. */
   readonly tally: Readonly<Record<string, number>>
 }
 
 const FAULTS_US = { safety: 2_500_000, liveness: 1_500_000, outage: OUTAGE_US } as const
-/** The last call fails at its deadline, late timers included; then a probe within its delay; then a way there and back. */
+/** The last call fails at its deadline, late timers included; then a probe within its delay; then a round trip. */
 const RECOVERED_AFTER_US = (DEADLINE_MS + 10 + PROBE_AFTER_MS + 1 + 3 + 10) * 1000
-/** Then requests go on for a while, to see who decides them. */
+/** How long requests continue after that, to see who decides them. */
 const LOAD_AFTER_US = 500_000
-/** Long enough for the dead to be missed: three seconds, as much again if the clock stepped back, and a heartbeat. */
+/**
+ * Long enough for the dead to be missed: three seconds, as much again if the clock stepped back, and a heartbeat.
+ */
 const CALM_US = 7_500_000
 const CLOSED_AFTER_US = 1_000_000
 
@@ -52,9 +54,9 @@ export interface SimulationOptions {
   /** Keep the history, to be read or compared. */
   readonly recorded?: boolean
   readonly wiring?: Wiring
-  /** Left out: as the seed decides. */
+  /** Default: the seed decides. */
   readonly shape?: Shape
-  /** How far the clocks on the processes' walls are off. */
+  /** How far the wall clocks of the processes are off. */
   readonly wallOffsetMs?: number
 }
 
@@ -129,13 +131,13 @@ export async function simulate(seed: number, mode: Mode, options: SimulationOpti
     process.off('unhandledRejection', onUnhandled)
   }
 
-  /** One request for the whole of each leased limit, when nothing of it counts any more. */
+  /** Asks for the whole of each leased limit, when nothing of it counts any more. */
   async function askForEverything(): Promise<CheckRecord[]> {
     const asked: CheckRecord[] = []
     for (const policy of shape.leased) {
       for (const subject of LEASED_SUBJECTS) {
         const leftUs = () => redis.untilServerUs(untouchedFromUs(redis.records, policy, subject))
-        // A straggler may still be on its way.
+        // A straggler may still be in flight.
         for (let us = leftUs(); us > 0; us = leftUs()) await time.runUntil(time.nowUs() + us)
         const cost = Math.min(...limitsInForce(policy).map(({ limit }) => limit))
         const [asker] = fleet.processes()

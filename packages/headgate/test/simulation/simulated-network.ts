@@ -1,6 +1,7 @@
 /**
- * The way between the processes and Redis. A message may be late, overtake another, or be lost in either direction; a
- * connection may break, and what it still owed is then known to be lost, though not whether it was carried out.
+ * The network between the processes and Redis. A message may be late, overtake another, or be lost in either
+ * direction. A connection may break, and its unanswered calls are then known to be lost, but not whether they were
+ * executed.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { RedisConnection } from '../../src/store/redis/connection.ts'
@@ -10,25 +11,25 @@ import type { History } from './history.ts'
 import type { ScriptName, ServerCall, SimulatedRedis } from './simulated-redis.ts'
 import type { Host, VirtualTime } from './virtual-time.ts'
 
-/** The check a call is made for, however many promises lie between, in a run where a call is made for one. */
+/** The check a call is made for, across promises, in a run where each call is made for one. */
 export const presentCheck = new AsyncLocalStorage<number>()
 
-/** How the network behaves at the moment. */
+/** The current behaviour of the network. */
 export interface Conditions {
   loseRequest: number
   loseReply: number
-  /** Mean of a message's way, in microseconds. */
+  /** Mean latency of a message, in microseconds. */
   latencyUs: number
-  /** Part of the messages that take fifty times as long, and so come after younger ones. */
+  /** The share of messages that take fifty times as long, and so arrive after younger ones. */
   straggling: number
   /** Processes that reach nobody. */
   readonly cutOff: Set<string>
-  /** When a frozen server goes on. */
+  /** When a frozen server continues. */
   frozenUntilUs: number
 }
 
 export const CALM = { loseRequest: 0, loseReply: 0, latencyUs: 300, straggling: 0 } as const
-/** When an operating system gives a silent connection up. */
+/** When an operating system gives up a silent connection. */
 const GIVE_UP_US = 20_000_000
 const RECONNECT_US = 20_000
 
@@ -37,13 +38,13 @@ const BY_SHA = new Map<string, ScriptName>(NAMES.map(name => [scripts[name].sha,
 const BY_TEXT = new Map<string, ScriptName>(NAMES.map(name => [scripts[name].text, name]))
 
 export interface SimulatedConnection extends RedisConnection {
-  /** Calls that have not been answered. */
+  /** Calls without an answer. */
   unanswered(): number
-  /** The answers to heartbeats that arrived: when, and the server's time that they give. */
+  /** The answers to heartbeats that arrived: when, and the server time in them. */
   readonly beatsAnswered: readonly BeatAnswered[]
-  /** The other side says that the connection is gone. */
+  /** The other side reports that the connection is gone. */
   reset(): void
-  /** Lets a connection that lost a message break, as it would sooner or later. */
+  /** Breaks connections that lost a message, as would happen sooner or later. */
   heal(): void
 }
 

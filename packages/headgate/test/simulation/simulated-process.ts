@@ -1,4 +1,6 @@
-/** One process of the simulated fleet: the real limiter and store, in a world of virtual time, under a random load. */
+/**
+ * One process of the simulated fleet: the real limiter and store, in a world of virtual time, under a random load.
+ */
 import type { Decision } from '../../src/decision/decision.ts'
 import { createLimiter } from '../../src/limiter/limiter.ts'
 import type { GuardEvent } from '../../src/store/guard/guard-event.ts'
@@ -24,7 +26,7 @@ export const PROBE_AFTER_MS = 500
 /** Leases are small until a few have been spent. */
 const LEASED_IN_A_ROW = 4
 
-/** One request and what became of it. */
+/** One request and its outcome. */
 export interface CheckRecord extends Asked {
   readonly id: number
   readonly process: SimulatedProcess
@@ -47,7 +49,7 @@ export interface SimulatedProcess {
   readonly startedAtUs: number
   readonly connection: SimulatedConnection
   readonly checks: readonly CheckRecord[]
-  /** Requests that last; none where the run has no such. */
+  /** Long-running requests; empty if the run has none. */
   readonly lasting: readonly LastingRecord[]
   readonly stalls: readonly Stall[]
   readonly sent: readonly SentCall[]
@@ -55,10 +57,10 @@ export interface SimulatedProcess {
   breakers(): readonly string[]
   liveProcesses(): number
   stall(us: number): void
-  /** The clock on its wall is set; no decision may depend on it. */
+  /** Sets its wall clock, on which no decision may depend. */
   stepWallClock(byMs: number): void
   crash(): void
-  /** Lets something happen to it when it most likely holds units it took in advance, if it does before then. */
+  /** Runs `work` when the process most likely holds leased units, if it does before then. */
   whenHolding(untilUs: number, work: () => void): void
   readonly crashedAtUs: number | null
   /** One request more, beside the load. */
@@ -68,7 +70,7 @@ export interface SimulatedProcess {
   stopLoad(): void
   /** Ends as a process does that is told to: with `close()`. */
   leave(): void
-  /** Of one that was told to: when it began to close and when it was done. */
+  /** When a process that was told to end began to close, and when it was done. */
   readonly left: { readonly fromUs: number; readonly doneUs: number | null; readonly error: unknown } | null
 }
 
@@ -81,10 +83,10 @@ export interface SentCall {
 export interface ProcessParts extends NetworkParts {
   readonly wiring: Wiring
   readonly shape: Shape
-  /** Whether calls can be told to be made for one check each. */
+  /** Whether each call can be attributed to one check. */
   readonly attributable: boolean
   readonly load: Load
-  /** How far the clocks on the processes' walls are off. */
+  /** How far the wall clocks of the processes are off. */
   readonly wallOffsetMs: number
   nextCheckId(): number
 }
@@ -191,7 +193,7 @@ export function startProcess(name: string, parts: ProcessParts): SimulatedProces
       await limiter.reset(subject, { policy })
       history.write(name, () => `reset ${policy} ${subject}`)
     } catch (error) {
-      // Whether it was forgotten is not known; whoever asked for it is told.
+      // Whether it was forgotten is unknown; the caller gets the error.
       history.write(name, () => `reset ${policy} ${subject}: ${error}`)
     }
   }
@@ -199,7 +201,7 @@ export function startProcess(name: string, parts: ProcessParts): SimulatedProces
   function nextRequest(): void {
     time.after(dice.wait(load.gapUs) + load.restUs(dice), 'request', host, () => {
       if (!loaded) return
-      // Requests come in bursts, too.
+      // Requests also come in bursts.
       const burst = dice.chance(0.1) ? dice.whole(2, 6) : 1
       for (let one = 0; one < burst; one++) request(load.next(dice))
       if (load.resets(dice) && resetting) void reset(load.next(dice))

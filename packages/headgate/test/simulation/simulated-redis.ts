@@ -1,6 +1,6 @@
 /**
- * A Redis of the simulation: the engine decides, by the server's clock, one call after the other. What it has done is
- * a list of calls; a failover to a replica that had not heard of the last of them does the others again from the start.
+ * A simulated Redis: the engine decides, by the server's clock, one call after the other. Its history is a list of
+ * calls; a failover to a replica that missed the last of them replays the others from the start.
  */
 import type { Limit } from '../../src/engine/limit.ts'
 import type { Answer, Question } from '../../src/engine/question.ts'
@@ -11,42 +11,42 @@ import { readDecisions, readQuestions, readRefunds, readRenewals, readReset, rep
 
 export type ScriptName = keyof typeof scripts
 
-/** A script call as it arrives, and who sent it. */
+/** A script call as it arrives, and its sender. */
 export interface ServerCall {
   readonly script: ScriptName
   readonly keys: readonly string[]
   readonly args: readonly string[]
   readonly process: string
-  /** The check it was made for; null where that was none, or may have been several. */
+  /** The check it was made for; null if there was none, or possibly several. */
   readonly checkId: number | null
 }
 
-/** Something that happened to a key, as the laws want to know it. */
+/** An event of a key, as the laws need it. */
 export interface KeyRecord {
   readonly what: 'charge' | 'refund' | 'reset' | 'renewal'
   readonly key: string
   readonly limit: Limit
-  /** Of a refund, those that came back, of those that were to. */
+  /** For a refund, the units that came back. */
   readonly units: number
   readonly unitsAsked: number
-  /** The server's time at which it counts; of a refund, at which it was made. */
+  /** The server time at which it counts; for a refund, at which it was made. */
   readonly atUs: number
-  /** Of a refund, when what comes back was charged, as the one who gives it back says. */
+  /** For a refund, when the units were charged, according to its sender. */
   readonly chargedAtUs: number | null
   /** When it happened, whatever the server's clock said. */
   readonly trueUs: number
-  /** Which of the question's alternatives was charged: not the first where there was not enough for it. */
+  /** Which of the question's alternatives was charged: not the first if there was not enough for it. */
   readonly alternative: number
   readonly process: string
   readonly checkId: number | null
-  /** Number of the epoch of the clock and of the line of primaries it happened in. */
+  /** The epoch of the clock and of the line of primaries in which it happened. */
   readonly clockEpoch: number
   readonly lineage: number
   /** Whether a failover has forgotten it. */
   lost: boolean
 }
 
-/** A process said that it is there, and Redis heard it. */
+/** A heartbeat that Redis received. */
 export interface HeardBeat {
   readonly process: string
   readonly trueUs: number
@@ -64,17 +64,17 @@ interface Done {
   readonly records: readonly KeyRecord[]
 }
 
-/** Refusals of a server that is not able to write still let it be read. */
+/** Errors of a server that cannot write but can still be read. */
 const READS_STILL = /^(?:OOM|READONLY|NOREPLICAS|MISCONF)/
 
 export class SimulatedRedis {
   readonly records: KeyRecord[] = []
-  /** The same of places and of what is settled afterwards. */
+  /** The same for places and for what is settled afterwards. */
   readonly lasting: KeyRecord[] = []
   readonly beats: HeardBeat[] = []
-  /** What every call is refused with, if anything. */
+  /** The error with which every call is refused, if any. */
   refusal: string | null = null
-  /** Keys that hold something else: a question about one of them fails by itself. */
+  /** Keys with foreign data: a question about one of them fails alone. */
   poisonedKeys: ReadonlySet<string> = new Set()
   rewinds = 0
   readonly #trueUs: () => number
@@ -131,7 +131,7 @@ export class SimulatedRedis {
     return lost.length
   }
 
-  /** How long until the server's clock shows this time; nothing when it has been. */
+  /** Returns how long until the server's clock shows this time; 0 if it has. */
   untilServerUs(serverUs: number): number {
     return Math.max(0, serverUs - this.#trueUs() - this.#offsetUs)
   }
@@ -145,7 +145,7 @@ export class SimulatedRedis {
     const when = { serverUs: this.#nowUs, trueUs: this.#trueUs() }
     this.#done.push({ call, ...when, poisoned: this.poisonedKeys, records })
     for (const record of records) {
-      // A probe may be of a place, too, and nobody holds it.
+      // A probe may also be of a place, and nobody holds it.
       if (isLasting(record.key)) this.lasting.push(record)
       else if (record.limit.algorithm !== 'concurrency') this.records.push(record)
     }
@@ -226,7 +226,7 @@ export class SimulatedRedis {
     return { reply, records }
   }
 
-  /** As heartbeat.lua counts where nobody names a service. */
+  /** Counts as heartbeat.lua does if nobody names a service. */
   #heartbeat([, member = '', keep, remember]: readonly string[]): [number, string, string, number, number] {
     const nowUs = this.#nowUs
     const before = this.#fleet.get(member) ?? ''
@@ -264,7 +264,7 @@ export class SimulatedRedis {
   }
 }
 
-/** The key with which a breaker finds out whether a node decides. */
+/** Whether it is the key with which a breaker finds out whether a node decides. */
 export function isProbe(key: string): boolean {
   return key.endsWith(':probe')
 }

@@ -3,20 +3,20 @@ import type { Dice } from './dice.ts'
 import { presentCheck } from './simulated-network.ts'
 import type { Host, VirtualTime } from './virtual-time.ts'
 
-/** A timer of Node fires up to a millisecond early by the clock that is read, and a little late. */
+/** A timer of Node fires up to a millisecond early by the clock that is read, and slightly late. */
 const TIMER_EARLY_US = 990
 const TIMER_LATE_US = 1_000
-/** What other sockets bring in the same turn of the event loop takes this long at most. */
+/** How long other sockets may take in the same turn of the event loop. */
 const TURN_US = 200
 
 interface WorldParts {
   readonly time: VirtualTime
   readonly dice: Dice
-  /** How far the clock on the wall is off. */
+  /** How far the wall clock is off. */
   wallOffsetMs(): number
 }
 
-/** Clocks, timers and chance as one process has them. */
+/** The clocks, timers and randomness of one process. */
 export function createWorld(host: Host, { time, dice, wallOffsetMs }: WorldParts): World {
   const originUs = dice.whole(0, 1_000_000_000)
   const timerDice = dice.fork('timers')

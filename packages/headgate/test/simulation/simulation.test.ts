@@ -3,13 +3,13 @@ import { mutants } from './mutants.ts'
 import { ONE_CALL_EACH } from './policies.ts'
 import { type Mode, type SimulationOptions, simulate } from './simulate.ts'
 
-/** More of them: `npm run test:simulation -- --seeds=10000`. */
+/** For more of them: `npm run test:simulation -- --seeds=10000`. */
 const SEEDS = 200
-/** Of the outages, which take six times as long as the others. */
+/** The number of outages, which take six times as long as the others. */
 const OUTAGES = 8
 const TIMEOUT_MS = 240_000
 
-/** What the seeds must come across, and how often at least: a simulation in which nothing happens proves nothing. */
+/** The least the seeds must come across: a simulation in which nothing happens proves nothing. */
 const COMES_ACROSS: Readonly<Record<string, number>> = {
   ...{ 'redis allowed': 1_000, 'redis denied': 1_000, 'local allowed': 1_000, 'local denied': 1_000 },
   ...{ 'open allowed': 100, 'closed denied': 100 },
@@ -29,7 +29,7 @@ const REGRESSIONS: readonly (readonly [number, Mode, SimulationOptions, string])
   [1011, 'safety', {}, 'a process that was alone, and is not any more, had part of its share twice'],
 ]
 
-/** What was wrong in any of the seeds, and what all of them came across. */
+/** Returns the violations of all seeds, and what they came across. */
 async function simulateAll(mode: Mode, seeds = SEEDS, options: SimulationOptions = {}) {
   const problems: string[] = []
   const seen: Record<string, number> = {}

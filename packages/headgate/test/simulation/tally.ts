@@ -4,7 +4,7 @@ import { isDecision, readDecisions } from './script-call.ts'
 import type { SimulatedProcess } from './simulated-process.ts'
 import type { SimulatedRedis } from './simulated-redis.ts'
 
-/** What a run came across, to see that it is worth running. */
+/** Counts what a run came across, to see whether it was worth running. */
 export function tallyOf(
   processes: readonly SimulatedProcess[],
   redis: SimulatedRedis,

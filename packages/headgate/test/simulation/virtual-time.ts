@@ -1,9 +1,9 @@
 /**
- * Time that passes only when there is nothing left to do: the next event is taken, and everything that follows from it
- * at once (promises included) has happened before the one after it. So a run depends on its seed and nothing else.
+ * Time that passes only when there is nothing left to do: the next event is taken, and everything that follows from
+ * it at once (promises included) happens before the one after it. So a run depends on its seed alone.
  */
 
-/** Whom an event happens to: a process that may be stalled or dead. */
+/** The process an event belongs to, which may be stalled or dead. */
 export interface Host {
   readonly name: string
   stalledUntilUs: number
@@ -11,8 +11,8 @@ export interface Host {
 }
 
 /**
- * At one instant timers run before messages are read, both before the next request arrives, and what waits for the turn
- * to be over comes last: as in Node.
+ * At one instant timers run before messages are read, both before the next request arrives, and work at the end of
+ * the turn comes last, as in Node.
  */
 const RANK = { timer: 0, message: 1, request: 2, turn: 3 } as const
 export type EventKind = keyof typeof RANK
@@ -27,7 +27,7 @@ interface Event {
 
 export interface VirtualTime {
   nowUs(): number
-  /** Lets something happen after a while; returns what calls it off. */
+  /** Schedules an event; returns a function that cancels it. */
   after(us: number, kind: EventKind, host: Host | null, work: () => void): () => void
   /** Lets time pass until then. */
   runUntil(us: number): Promise<void>
@@ -75,7 +75,7 @@ export function createVirtualTime(): VirtualTime {
       }
     },
     async runUntil(untilUs) {
-      // What was begun between two runs goes on before time does.
+      // Work started between two runs continues before time does.
       await everythingSettled()
       for (;;) {
         const next = events[0]

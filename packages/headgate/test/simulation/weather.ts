@@ -1,4 +1,4 @@
-/** The faults of a run: which there are, when each begins and when it is over, all chosen by the dice. */
+/** The faults of a run: their kinds, beginnings and ends, all chosen by the dice. */
 import type { Dice } from './dice.ts'
 import type { History } from './history.ts'
 import type { Shape } from './policies.ts'
@@ -8,7 +8,7 @@ import type { SimulatedRedis } from './simulated-redis.ts'
 import type { VirtualTime } from './virtual-time.ts'
 
 export interface Fleet {
-  /** Those that live and have not been told to go. */
+  /** Those that live and have not been told to end. */
   processes(): readonly SimulatedProcess[]
   startAnother(): void
 }
@@ -35,7 +35,7 @@ const REFUSALS = [
   'TRYAGAIN Multiple keys request during rehashing of slot',
 ] as const
 
-/** Begins a fault and returns what ends it, where it does not end by itself. */
+/** Starts a fault and returns a function that ends it, if it does not end by itself. */
 type Fault = (site: Site, untilUs: number) => (() => void) | undefined
 
 const FAULTS: Readonly<Record<string, Fault>> = {
@@ -119,7 +119,7 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   },
 }
 
-/** What matters to what is held: a process dies with it, is told to end with it, or wakes when its time is over. */
+/** Faults that concern leases: a process dies with one, is told to end with one, or wakes when its time is over. */
 const WITH_LEASES: Readonly<Record<string, Fault>> = {
   crashHolding({ fleet }, untilUs) {
     nextHolding(fleet, untilUs, process => process.crash())
@@ -139,7 +139,7 @@ const WITH_LEASES: Readonly<Record<string, Fault>> = {
   },
 }
 
-/** Faults until then; each seed draws only from some of the kinds, so that rare ones are also seen alone. */
+/** Makes faults until then; each seed draws only from some kinds, so that rare ones are also seen alone. */
 export function makeWeather(site: Site, untilUs: number): void {
   const { time, history, dice } = site
   const special = site.shape.leased.length > 0 ? WITH_LEASES : {}
@@ -163,7 +163,7 @@ export function makeWeather(site: Site, untilUs: number): void {
   next()
 }
 
-/** Whatever was wrong is over; what was lost breaks the connection it was lost on. */
+/** Ends all faults; a connection on which something was lost breaks. */
 export function endFaults({ redis, conditions, fleet, history }: Site): void {
   Object.assign(conditions, CALM, { frozenUntilUs: 0 })
   conditions.cutOff.clear()

@@ -3,8 +3,8 @@ import type { RedisConnection } from '../../src/store/redis/connection.ts'
 import type { RedisStoreOptions } from '../../src/store/redis/redis-options.ts'
 import { type RedisStore, redisStoreIn } from '../../src/store/redis/redis-store.ts'
 
-/** How a simulated process makes its store from its connection. */
+/** Creates a simulated process's store from its connection. */
 export type Wiring = (world: World, connection: RedisConnection, options: RedisStoreOptions) => RedisStore
 
-/** The store as users get it. Wrappers that stand between limiter and Redis are simulated by adding them here. */
+/** The store as users get it. Wrappers between limiter and Redis are simulated by adding them here. */
 export const wireStore: Wiring = (world, connection, options) => redisStoreIn(world, connection, options)

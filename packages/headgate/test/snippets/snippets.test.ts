@@ -1,4 +1,4 @@
-/** Compiles every program that the documentation shows, with the compiler and the settings of a reader. */
+/** Compiles every program of the documentation, with a reader's compiler and settings. */
 import { execFile } from 'node:child_process'
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 
 const ROOT = new URL('../../../../', import.meta.url)
-/** Where imports are found as they are in an app, and nothing is committed. */
+/** Imports are found as in an app, and nothing is committed. */
 const FOLDER = new URL('../../node_modules/.snippets/', import.meta.url)
 const COMPILER = fileURLToPath(new URL('node_modules/typescript/bin/tsc', ROOT))
 
@@ -27,7 +27,7 @@ async function pages(): Promise<string[]> {
   return ['README.md', 'CONTRIBUTING.md', 'packages/headgate/README.md', ...ofDocs]
 }
 
-/** What pages name, and is not installed here. */
+/** Packages that pages name but that are not installed here. */
 const ELSEWHERE = `declare module '@valkey/valkey-glide' {
   interface GlideClient {
     customCommand(args: string[]): Promise<unknown>
@@ -40,7 +40,7 @@ declare module 'your-framework' {
 }
 `
 
-/** Each in a file of its own, named after its page and the line it begins on. */
+/** Each in a file of its own, named after its page and first line. */
 async function writeSnippets(): Promise<string[]> {
   const written: string[] = []
   for (const page of await pages()) {

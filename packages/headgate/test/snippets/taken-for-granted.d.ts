@@ -1,4 +1,4 @@
-/** What the pages of the documentation take for granted: what stands on the page before, and what belongs to the reader. */
+/** The names that pages of the documentation assume: from earlier parts of the page, or the reader's own. */
 import type { ServerResponse } from 'node:http'
 import type * as nest from '@nestjs/common'
 import type * as trpc from '@trpc/server'
@@ -11,19 +11,19 @@ import type * as ioredis from 'ioredis'
 import type * as redis from 'redis'
 import type * as vitest from 'vitest'
 
-/** Something of the reader's: the page does not care what. */
+/** Something of the reader's that the page does not specify. */
 // biome-ignore lint/suspicious/noExplicitAny: that is what it is
 type Anything = any
 
 declare module 'express-serve-static-core' {
   interface Request {
-    /** As a middleware that logs people in would leave it. */
+    /** As a login middleware would leave it. */
     user: { id: string; organisation: string }
   }
 }
 
 declare global {
-  // The library, where a page goes on from an import further up.
+  // The library, where a page continues from an earlier import.
   const createLimiter: typeof headgate.createLimiter
   const slidingWindowLog: typeof headgate.slidingWindowLog
   const slidingWindowCounter: typeof headgate.slidingWindowCounter

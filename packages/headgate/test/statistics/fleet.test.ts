@@ -1,4 +1,4 @@
-/** What the processes of a fleet leave in Redis, as another of them reads it. */
+/** The figures that the processes of a fleet leave in Redis, as another of them reads them. */
 
 import { createClient } from 'redis'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
@@ -17,7 +17,7 @@ beforeAll(async () => {
 })
 afterAll(() => redis.stop())
 
-/** Timers of which only the second of the statistics is over when the test says so. */
+/** Timers of which only the second of the statistics elapses, on command. */
 function seconds() {
   let work = (): void => {}
   const keep = (_: number, next: () => void) => {

@@ -13,7 +13,7 @@ import { systemProgram } from '../support/system-program.ts'
 
 const policies = { api: slidingWindowLog({ limit: 3, window: '1m' }) }
 
-/** The samples of a text, by name and labels. */
+/** Returns the samples of a text, by name and labels. */
 function samplesOf(text: string): Map<string, number> {
   const lines = text.split('\n').filter(line => line !== '' && !line.startsWith('#'))
   return new Map(
@@ -121,7 +121,7 @@ describe('the text for Prometheus', () => {
   })
 })
 
-it('the metrics on the registry of prom-client stand beside what the app has, and cannot stand there twice', async () => {
+it('metrics are added to the app’s own prom-client registry, and cannot be added twice', async () => {
   const registry = new Registry()
   new Counter({ name: 'app_orders_total', help: 'Orders.', registers: [registry] }).inc(4)
   const statistics = createStatistics()
@@ -158,7 +158,7 @@ it('a request that passes two nested adapters of one limiter is counted once', a
   await limiter.close()
 })
 
-it('options that are wrong are refused by name', () => {
+it('wrong options are refused by name', () => {
   expect(() => prometheus({} as never)).toThrow('statistics: expected what createStatistics() returns')
   expect(() => prometheus({ statistics: {} as never })).toThrow('statistics: expected')
 })

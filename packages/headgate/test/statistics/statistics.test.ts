@@ -3,7 +3,7 @@ import { defineConfig } from 'headgate/config'
 import { createStatistics, handleOf, isHandle, latencyQuantileMs, type Report } from 'headgate/statistics'
 import { describe, expect, it } from 'vitest'
 
-/** Timers whose seconds are over when a test says so. */
+/** Timers whose seconds elapse on command. */
 function ticking() {
   let work = (): void => {}
   const keep = (_: number, next: () => void) => {
@@ -103,7 +103,7 @@ describe('a report', () => {
     expect(reports[1]?.violators).toEqual([])
   })
 
-  it('a report counts a flood of a million denials nearly right, from looking at a few thousand', () => {
+  it('a report counts a flood of a million denials nearly right from a sample of a few thousand', () => {
     const { timers, tick } = ticking()
     const statistics = createStatistics({ timers })
     const reports: Report[] = []

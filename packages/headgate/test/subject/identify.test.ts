@@ -65,7 +65,7 @@ describe('sources', () => {
       ],
       tier: 'internal',
     })
-    // The same from a stranger: what only a proxy of ours may say is not believed.
+    // The same from a stranger: claims that only our proxies may make are not believed.
     expect(found(sources, { headers: everything })).toEqual({
       subjects: ['apikey:sk_1', 'session:s1', 'ip:203.0.113.9'],
       tier: 'pro',
@@ -118,7 +118,7 @@ describe('sources', () => {
     expect(await subjectsOf(bearer, { authorization: 'real' })).toEqual(['nobody:unknown'])
   })
 
-  it('sources charge all of whom nothing is known to one budget', () => {
+  it('unidentified callers share one budget', () => {
     const sources = [user({ header: 'x-user', from: OWN })]
     expect(found(sources).subjects).toEqual(found(sources, { peer: '198.51.100.1' }).subjects)
   })

@@ -25,7 +25,7 @@ afterEach(async () => {
 const LIMIT = 5
 const api = slidingWindowLog({ limit: LIMIT, window: '1h' })
 const hex = (number: number) => number.toString(16)
-/** An address of the /64 `subnet` of 2001:db8:1::/48. */
+/** Returns an address of the /64 `subnet` of 2001:db8:1::/48. */
 const address = (subnet: number, host = 1) => `ip:2001:db8:1:${hex(subnet)}::${hex(host)}` as const
 
 interface Asked {
@@ -37,7 +37,7 @@ async function admitted({ check }: Asked, subjects: Iterable<`ip:${string}`>): P
   return decisions.filter(({ allowed }) => allowed).length
 }
 
-/** As many requests from each of the /64s. */
+/** Yields as many requests from each of the /64s. */
 function* from(subnets: number, each: number, step = 1): Generator<`ip:${string}`> {
   for (let subnet = 0; subnet < subnets; subnet++) {
     for (let host = 0; host < each; host++) yield address(subnet * step, host)
@@ -86,7 +86,7 @@ function onServer(): Promise<Store> {
   return readyStore(client)
 }
 
-/** Each with keys of its own. */
+/** Creates stores with separate keys. */
 async function readyStore(client: RedisClient): Promise<Store> {
   const store = redisStore(client, { deadlineMs: 2_000, prefix: `rl${opened++}` })
   await store.ready()

@@ -1,4 +1,4 @@
-/** Tokens are verified by the real jose; what is not verified identifies nobody. */
+/** Tokens are verified by the real jose; an unverified one identifies nobody. */
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT, UnsecuredJWT } from 'jose'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { createIdentify, type HttpRequest, type JwtOptions, jwt } from '../../src/identify.js'
@@ -62,7 +62,7 @@ describe('with public keys', () => {
     options = { jwks: { keys: [{ ...jwk, kid: 'one', alg: 'RS256' }] }, algorithms: ['RS256'], ...common }
   })
 
-  it('a token that holds is its subject, its organisation and its tier', async () => {
+  it('a valid token gives its subject, its organisation and its tier', async () => {
     expect(await found(options, `Bearer ${await sign({ key, alg: 'RS256' })}`)).toEqual(USER)
     const claims = { org: 'acme', plan: 'pro', uid: 7 }
     const token = await sign({ key, alg: 'RS256', claims })
@@ -124,7 +124,7 @@ describe('with public keys', () => {
     ['something behind it', token => `Bearer ${token} x`],
     ['a second line', token => `Bearer ${token}, Bearer x.y.z`],
     ['a line before it', token => `Basic eA==, Bearer x.y.z, Bearer ${token}`],
-  ])('a token that holds is not hidden by %s', async (_name, write) => {
+  ])('a valid token is found in spite of %s', async (_name, write) => {
     expect(await found(options, write(await sign({ key, alg: 'RS256' })))).toEqual(USER)
   })
 
@@ -132,7 +132,7 @@ describe('with public keys', () => {
     ['an encoded letter', token => `token=%${token.charCodeAt(0).toString(16)}${token.slice(1)}`],
     ['another value behind it', token => `token=${token}; token=x`],
     ['another value before it', token => `token=x.y.z; a=b; token="${token}"`],
-  ])('a token in a cookie is not hidden by %s', async (_name, write) => {
+  ])('a token in a cookie is found in spite of %s', async (_name, write) => {
     const inCookie = { ...options, cookie: 'token' }
     expect(await found(inCookie, write(await sign({ key, alg: 'RS256' })), 'cookie')).toEqual(USER)
   })
@@ -142,12 +142,12 @@ describe('with a secret', () => {
   const options: JwtOptions = { secret: SECRET, algorithms: ['HS256'], ...common }
   const key = new TextEncoder().encode(SECRET)
 
-  it('a token that holds is its subject', async () => {
+  it('a valid token gives its subject', async () => {
     expect(await found(options, `Bearer ${await sign({ key, alg: 'HS256' })}`)).toEqual(USER)
     expect(await found(options, `Bearer ${await sign({ key, alg: 'HS512' })}`)).toEqual(NOBODY)
   })
 
-  it('a clock that is a little off may be allowed for', async () => {
+  it('clockToleranceSeconds allows for a clock that is slightly off', async () => {
     const token = `Bearer ${await sign({ key, alg: 'HS256', expires: '-5s' })}`
     expect(await found(options, token)).toEqual(NOBODY)
     expect(await found({ ...options, clockToleranceSeconds: 30 }, token)).toEqual(USER)

@@ -115,7 +115,7 @@ describe.each(Object.keys(stores))('on %s', name => {
     expect(await outcomes(2, 2)).toEqual([true, true])
     const denied = await ask(3, 'acme')
     expect(denied).toMatchObject({ allowed: false, policy: 'organisation' })
-    // What the organisation denied has taken nothing from its members.
+    // Requests denied by the organisation have taken nothing from its members.
     expect((await ask(3, 'other')).allowed).toBe(true)
     expect((await ask(3, 'other')).allowed).toBe(true)
     expect((await ask(3)).allowed).toBe(true)

@@ -12,7 +12,7 @@ const LIBRARY = 'clock-shim.so'
 const OFFSET = 'clock-offset'
 
 export interface ShiftedRedis extends RedisProcess {
-  /** Sets the server's wall clock this far from the real one. Not cumulative; 0 brings the real time back. */
+  /** Sets the server's wall clock this far from the real one. Not cumulative; 0 restores the real time. */
   shiftClock(offsetUs: number): void
 }
 

@@ -1,14 +1,14 @@
 import { createServer } from 'node:net'
 
-// A cluster node also listens on its port + 10000. This range keeps both below 32768, where Linux begins to hand
-// out ports for outgoing connections; such a connection could otherwise take a port between our look and its use.
+// A cluster node also listens on its port + 10000. This range keeps both below 32768, where Linux starts to assign
+// ports for outgoing connections; such a connection could otherwise take a port between our check and its use.
 const LOWEST = 10_240
 const HIGHEST = 22_700
 const BUS_OFFSET = 10_000
 
 /**
- * A port on 127.0.0.1 that is free now, and whose cluster bus port is free too.
- * Another process may still be quicker: whoever listens must be ready to try once more.
+ * Finds a port on 127.0.0.1 that is free now, and whose cluster bus port is free too. Another process may still be
+ * faster, so whoever listens must be ready to try once more.
  */
 export async function findFreePort(): Promise<number> {
   for (;;) {

@@ -4,7 +4,7 @@ import type { Config, RuleConfig } from '../../src/policy/config.js'
 import { slidingWindowLog } from '../../src/policy/limits.js'
 import { type Override, targetKey } from '../../src/policy/override.js'
 
-/** A checked policy file of nothing but defaults, with what a test is about in its place. */
+/** Returns a valid policy file with all defaults, except for `changes`. */
 export function configOf(changes: Partial<Config> = {}): Config {
   return { ...defineConfig({}), ...changes }
 }
@@ -23,7 +23,7 @@ export function ruleOf({
   }
 }
 
-/** A policy of one log, which counts plainly: so many in a minute. */
+/** Returns a policy of one log: so many in a minute. */
 export function perMinute(limit: number) {
   return { limits: [slidingWindowLog({ limit, window: '1m' })] }
 }
@@ -34,7 +34,7 @@ export interface TimedOverride {
   readonly endsAtUs: number
 }
 
-/** A list of overrides, ready to be looked up. */
+/** Returns overrides in the form in which they are looked up. */
 export function overridesOf(timed: readonly TimedOverride[]): ActiveOverrides {
   const byTarget = new Map(
     timed.map(({ override, endsAtUs }) => [

@@ -1,6 +1,6 @@
 import type { Logger } from '../../src/observe/logger.js'
 
-/** A logger that keeps its lines, each with its level in front. */
+/** Creates a logger that keeps its lines, each with its level in front. */
 export function keepLines(): {
   readonly logger: Logger
   readonly lines: string[]

@@ -1,4 +1,4 @@
-/** Timers that run when the test says so. */
+/** Creates timers that run on command. */
 export function manualTimers() {
   const due = new Set<() => void>()
   const wait = (_ms: number, work: () => void) => {
@@ -15,7 +15,7 @@ export function manualTimers() {
   }
 }
 
-/** Timers that run when the test says so, and only those whose time has come by its clock. */
+/** Creates timers that run on command, and only those that are due by the clock. */
 export function clockTimers(clock: { nowUs(): number }) {
   const due = new Map<() => void, number>()
   const wait = (ms: number, work: () => void) => {
@@ -34,7 +34,7 @@ export function clockTimers(clock: { nowUs(): number }) {
   }
 }
 
-/** When every promise that could be settled has been. */
+/** Resolves when every promise that could settle has settled. */
 export async function settled(): Promise<void> {
   for (let hop = 0; hop < 12; hop++) await null
 }

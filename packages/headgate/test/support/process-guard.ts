@@ -21,16 +21,16 @@ function endAll(): void {
 }
 
 /**
- * Makes sure that a process we started, and its folder, do not outlive us, however we end.
- * The returned function calls the guard off; call it only once the process has ended.
+ * Makes sure that a process we started, and its folder, do not outlive us, however we end. The returned function
+ * cancels the guard; call it only once the process has ended.
  */
 export function guardProcess(pid: number, dir: string): () => void {
   const entry = { pid, dir }
   if (guarded.size === 0) process.on('exit', endAll)
   guarded.add(entry)
 
-  // No handler of ours runs when we are killed outright. The kernel closes our pipes even then, so a shell that
-  // waits for the end of its input can do the work. It has a session of its own: Ctrl-C must not reach it.
+  // None of our handlers runs when we are killed outright. But the kernel closes our pipes even then, so a shell
+  // that waits for the end of its input can do the work. It has a session of its own: Ctrl-C must not reach it.
   const script = 'read -r _; kill -9 "$1" 2>/dev/null; rm -rf "$2"'
   const watcher = spawn('sh', ['-c', script, 'sh', String(pid), dir], {
     stdio: ['pipe', 'ignore', 'ignore'],

@@ -1,13 +1,15 @@
-/** An upstream in virtual time: so many at once, each for so long, the others wait in a row without an end. */
+/**
+ * An upstream in virtual time: so many requests at once, each for so long; the others wait in an unbounded queue.
+ */
 
-/** What the upstream can do from a time on. */
+/** The upstream's capacity from a time on. */
 export interface Phase {
   readonly fromMs: number
   readonly workers: number
   readonly serviceMs: number
 }
 
-/** Who says how many may be under way. */
+/** Decides how many may be in flight. */
 export interface Limiting {
   readonly limit: number
   begin(underWay: number): number
@@ -19,16 +21,16 @@ export interface Run {
   readonly untilMs: number
   /** Arrivals a second, whatever becomes of them. */
   readonly rate: number
-  /** An answer that comes later is of no use to anybody. */
+  /** A later answer is useless. */
   readonly patienceMs: number
   readonly limiting: Limiting
   random(): number
 }
 
 export interface Outcome {
-  /** Of useful answers, when each came, in milliseconds. */
+  /** When each useful answer came, in milliseconds. */
   readonly usefulAtMs: readonly number[]
-  /** The limit as it was, at whole tenths of a second. */
+  /** The limit at every tenth of a second. */
   readonly limits: readonly number[]
 }
 

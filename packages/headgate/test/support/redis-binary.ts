@@ -8,7 +8,7 @@ interface RedisBinary {
 
 let found: Promise<RedisBinary> | undefined
 
-/** The redis-server to test against, looked for (and installed if missing) once in a process. */
+/** Finds the redis-server to test against, and installs it if missing, once per process. */
 export function redisBinary(): Promise<RedisBinary> {
   found ??= locate()
   return found

@@ -9,7 +9,7 @@ const SLOTS = 16_384
 export interface ClusterOptions {
   readonly primaries?: number
   readonly replicasPerPrimary?: number
-  /** How long a node may be silent before the others call it down. */
+  /** How long a node may be silent before the others consider it down. */
   readonly nodeTimeoutMs?: number
   /** Further settings for every node. */
   readonly args?: readonly string[]
@@ -55,7 +55,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<RedisC
   }
 }
 
-/** The first `primaries` servers become primaries; the rest are dealt out to them in turn. */
+/** The first `primaries` servers become primaries; the rest are distributed among them in turn. */
 async function describe(server: RedisProcess, index: number, primaries: number): Promise<ClusterNode> {
   const shard = index % primaries
   const first = Math.floor((shard * SLOTS) / primaries)
@@ -68,7 +68,7 @@ async function describe(server: RedisProcess, index: number, primaries: number):
   }
 }
 
-/** Each node meets each other one. Gossip would spread the news from a single node, but takes seconds. */
+/** Each node meets every other one. Gossip would spread the news from a single node, but takes seconds. */
 async function introduce(nodes: readonly ClusterNode[]): Promise<void> {
   // Distinct epochs, given before the nodes meet, spare the cluster from settling who is older.
   for (const [index, node] of nodes.entries()) {

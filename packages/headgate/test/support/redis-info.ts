@@ -1,6 +1,6 @@
 import { sendCommand } from './resp.ts'
 
-/** The fields of one INFO section, or of CLUSTER INFO, which is written the same way. */
+/** Returns the fields of one INFO section, or of CLUSTER INFO, which has the same format. */
 export async function readInfo(
   port: number,
   ...command: [string, ...string[]]
@@ -16,7 +16,7 @@ export async function readInfo(
   )
 }
 
-/** True once a replica holds its primary's data. Killing the primary before that loses everything. */
+/** Whether a replica holds its primary's data. Killing the primary before that loses everything. */
 export async function isReplicaInSync(port: number): Promise<boolean> {
   const info = await readInfo(port, 'INFO', 'replication')
   return info.role === 'slave' && info.master_link_status === 'up'

@@ -16,7 +16,7 @@ export interface RedisProcess {
   readonly port: number
   readonly pid: number
   readonly url: string
-  /** Its working folder, with what it printed in `redis.log`. Gone after `stop`. */
+  /** Its working folder, with its output in `redis.log`. Gone after `stop`. */
   readonly dir: string
   /** Resolves when the process has ended, whoever ended it. */
   readonly exited: Promise<void>
@@ -26,7 +26,7 @@ export interface RedisProcess {
   stop(): Promise<void>
 }
 
-/** Where a server is about to run. */
+/** The folder and port of a server about to start. */
 export interface Site {
   readonly port: number
   readonly dir: string
@@ -38,8 +38,8 @@ export interface CommandLine {
 }
 
 /**
- * Starts redis-server with the command line that `prepare` makes, and resolves once it answers.
- * `prepare` may put files into the site's folder. Without a `port`, a free one is found.
+ * Starts redis-server with the command line that `prepare` returns, and resolves once it answers. `prepare` may put
+ * files into the folder. Without a `port`, a free one is found.
  */
 export async function launchRedis(
   prepare: (site: Site) => CommandLine | Promise<CommandLine>,
@@ -95,7 +95,7 @@ async function adopt(child: ChildProcess, { port, dir }: Site): Promise<RedisPro
     kill: signal => void child.kill(signal),
     stop: () => {
       stopped ??= (async () => {
-        // Nothing is worth saving, and SIGKILL is the one signal that also ends a process held by SIGSTOP.
+        // Nothing is worth saving, and SIGKILL is the only signal that also ends a process held by SIGSTOP.
         child.kill('SIGKILL')
         await exited
         callGuardOff()
@@ -121,7 +121,7 @@ async function answers({ port, pid }: RedisProcess, child: ChildProcess): Promis
   })
   await waitUntil(`redis-server ${pid} answers on port ${port}`, async () => {
     if (ended) return true
-    // Someone else's server could be the one that answers on this port.
+    // Another process's server could be the one that answers on this port.
     const info = await readInfo(port, 'INFO', 'server')
     return info.process_id === String(pid) && (await sendCommand(port, 'PING')) === 'PONG'
   })

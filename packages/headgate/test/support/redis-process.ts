@@ -4,9 +4,9 @@ import { launchRedis, type RedisProcess } from './redis-launch.ts'
 export type { RedisProcess } from './redis-launch.ts'
 
 export interface RedisOptions {
-  /** Further settings, as on the command line: `['--maxmemory', '1mb']`. They win over ours. */
+  /** Further settings, as on the command line: `['--maxmemory', '1mb']`. They override ours. */
   readonly args?: readonly string[]
-  /** For a server that must come back where another one was. Left out: a free port. */
+  /** For a server that must come back where another one was. Default: a free port. */
   readonly port?: number
   readonly env?: Record<string, string>
 }
@@ -29,7 +29,7 @@ export async function ephemeralSettings(): Promise<string[]> {
   const settings = ['--bind', '127.0.0.1', '--save', '', '--appendonly', 'no']
   // The default of 5 leaves a new replica empty for 5 s, and a primary killed in that time loses everything.
   settings.push('--repl-diskless-sync-delay', '0')
-  // Redis 6 allows DEBUG always and does not know this setting.
+  // Redis 6 always allows DEBUG and does not know this setting.
   if (majorVersion >= 7) settings.push('--enable-debug-command', 'local')
   return settings
 }

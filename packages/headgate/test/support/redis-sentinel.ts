@@ -12,7 +12,7 @@ const MASTER_NAME = 'headgate'
 export interface SentinelOptions {
   readonly replicas?: number
   readonly sentinels?: number
-  /** How long the primary may be silent before a sentinel calls it down. */
+  /** How long the primary may be silent before a sentinel considers it down. */
   readonly downAfterMs?: number
 }
 
@@ -75,7 +75,7 @@ function startOneSentinel({ primary, quorum, downAfterMs }: Watch): Promise<Redi
       `dir ${dir}`,
       `sentinel monitor ${MASTER_NAME} ${primary.host} ${primary.port} ${quorum}`,
       `sentinel down-after-milliseconds ${MASTER_NAME} ${downAfterMs}`,
-      // Twice this passes before a lost election is held again; the default of 3 minutes would stall a test.
+      // Twice this passes before a lost election is repeated; the default of 3 minutes would stall a test.
       `sentinel failover-timeout ${MASTER_NAME} 5000`,
     ]
     await writeFile(file, `${lines.join('\n')}\n`)

@@ -76,13 +76,13 @@ describe('a single Redis', () => {
     expect(await sendCommand(second.port, 'PING')).toBe('PONG')
   })
 
-  it('a Redis refuses a port in use, and shows what it said', async () => {
+  it('a Redis refuses a port in use, and shows its output', async () => {
     const { port, pid } = later(await startRedis())
     await expect(startRedis({ port })).rejects.toThrow('Address already in use')
     expect(isRunning(pid)).toBe(true)
   })
 
-  it('a Redis shows what it said about a setting it does not know', async () => {
+  it('a Redis with an unknown setting shows its output', async () => {
     await expect(startRedis({ args: ['--no-such-setting', '1'] })).rejects.toThrow('no-such-setting')
   })
 })
@@ -135,7 +135,7 @@ it('sentinels promote the replica when the primary dies', async () => {
 describe('a Redis with a movable clock', () => {
   const hourUs = 3_600_000_000
 
-  /** How far the server's clock is from ours, in seconds, asked directly and inside a script. */
+  /** Returns how far the server's clock is from ours, in seconds, asked directly and inside a script. */
   async function readShiftSeconds(port: number): Promise<number[]> {
     const direct = await sendCommand(port, 'TIME')
     const scripted = await sendCommand(port, 'EVAL', "return redis.call('TIME')", 0)

@@ -1,12 +1,12 @@
 import { connect } from 'node:net'
 
 /**
- * What Redis answered, in RESP2. An error reply is an Error value, not a rejection: assertions want to look at it.
- * The promise rejects only when no answer came.
+ * A reply of Redis, in RESP2. An error reply is an Error value, not a rejection, because assertions want to look at
+ * it. The promise rejects only if no answer came.
  */
 export type Reply = string | number | null | Error | Reply[]
 
-/** One socket; commands may be sent without waiting for the answers to earlier ones. */
+/** One socket; commands may be sent without waiting for earlier answers. */
 export interface RespConnection {
   send(...args: (string | number)[]): Promise<Reply>
   close(): void
@@ -29,7 +29,7 @@ export function openConnection(port: number, options: { timeoutMs?: number } = {
   socket.on('error', failAll)
   socket.on('close', () => failAll(new Error(`Redis on port ${port} closed the connection`)))
   socket.setTimeout(options.timeoutMs ?? 10_000, () => {
-    // An idle socket is no fault; one that owes an answer is.
+    // An idle socket is fine; one that owes an answer is not.
     if (waiting.length > 0) socket.destroy(new Error(`Redis on port ${port} did not answer in time`))
   })
   socket.on('data', chunk => {
@@ -77,7 +77,7 @@ interface Parsed {
   readonly end: number
 }
 
-/** Reads the reply that begins at `start`, or gives undefined when part of it has not arrived yet. */
+/** Parses the reply that begins at `start`, or returns undefined if part of it has not arrived yet. */
 function parseReply(bytes: Buffer, start: number): Parsed | undefined {
   const lineEnd = bytes.indexOf('\r\n', start)
   if (lineEnd === -1) return undefined

@@ -1,13 +1,13 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { openConnection, type Reply, type RespConnection } from './resp.ts'
 
-/** A Redis behind HTTP, in the dialect of Upstash's REST interface, which Vercel KV speaks too. */
+/** A Redis behind HTTP, in the dialect of Upstash's REST interface, which Vercel KV uses too. */
 export interface RestFront {
   readonly url: string
   readonly token: string
   /** Requests that reached it since the start. */
   readonly requests: number
-  /** Carries out the next `count` requests and closes their connections instead of answering. */
+  /** Executes the next `count` requests and closes their connections instead of answering. */
   loseReplies(count: number): void
   close(): Promise<void>
 }
@@ -75,7 +75,7 @@ function withoutFlags(part: string | number): string | number {
   return typeof part === 'string' ? part.replace(/^\s*#!lua flags=allow-key-locking\n/, '') : part
 }
 
-/** Strings travel in base64 where the client asks for it; a bare OK does not. */
+/** Strings are sent in base64 if the client asks for it; a bare OK is not. */
 function encode(reply: Reply): unknown {
   if (Array.isArray(reply)) return reply.map(item => encode(item))
   return typeof reply === 'string' && reply !== 'OK' ? Buffer.from(reply).toString('base64') : reply

@@ -1,4 +1,4 @@
-/** Real servers, each with the same routes, that differ in how they read a path. Which route was hit is in a header. */
+/** Real servers with the same routes that differ in how they read a path. A header says which route was hit. */
 import type { RequestListener } from 'node:http'
 import { posix } from 'node:path'
 import KoaRouter from '@koa/router'
@@ -47,7 +47,7 @@ export const SERVERS: Record<string, () => Promise<RequestListener> | RequestLis
 
 function expressApp(options: { strict?: boolean; caseSensitive?: boolean }): RequestListener {
   const app = express()
-  // Paths that cannot be decoded are what it is asked for; it need not tell the console.
+  // Undecodable paths are part of the test, so they need not be logged.
   app.set('env', 'test')
   const router = express.Router(options)
   for (const name of NAMES)
@@ -83,14 +83,14 @@ function honoApp(strict: boolean): RequestListener {
   const app = new Hono({ strict })
   for (const name of NAMES) app.all(name, ctx => ctx.text(name, 200, { [HIT]: name }))
   return async (req, res) => {
-    // As servers for fetch handlers make a Request of what came.
+    // As servers for fetch handlers build a Request from the target.
     const url = new URL(req.url?.startsWith('http') ? req.url : `http://localhost${req.url}`)
     const answer = await app.fetch(new Request(url))
     res.writeHead(answer.status, Object.fromEntries(answer.headers)).end()
   }
 }
 
-/** As somebody writes it who needs no framework. */
+/** As written by somebody who needs no framework. */
 function byHand(pathOf: (target: string) => string): RequestListener {
   return (req, res) => {
     try {

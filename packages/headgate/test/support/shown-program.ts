@@ -1,17 +1,17 @@
-/** Runs programs that the documentation shows, as they stand there. */
+/** Runs programs of the documentation as they are. */
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { transform } from 'esbuild'
 
 const REPOSITORY = new URL('../../../../', import.meta.url)
-/** Where imports are found as they are in an app, and nothing is committed. */
+/** Imports are found as in an app, and nothing is committed. */
 const FOLDER = new URL('../../node_modules/.shown/', import.meta.url)
 
-/** What the first program after `before` on a page of the guide exports. */
+/** Returns the exports of the first program after `before` on a page of the guide. */
 export function runShown<Exports>(page: string, before: string): Promise<Exports> {
   return runProgram(`docs/guide/${page}`, before, '')
 }
 
-/** What is named `exports` in the first program after `before` on any page. */
+/** Returns the export named `exports` of the first program after `before` on any page. */
 export async function runShownAs<Exports>(page: string, before: string, exports: string): Promise<Exports> {
   return runProgram(page, before, `\nexport { ${exports} }\n`)
 }

@@ -1,7 +1,7 @@
 import type { Answer } from '../../src/engine/question.ts'
 import type { Store } from '../../src/store/store.ts'
 
-/** A store far away: what it is asked waits until it is let through, and is then done in order. */
+/** A remote store: its questions wait until they are let through, and are then answered in order. */
 export function slowStore(engine: Store) {
   const waiting: (() => () => void)[] = []
   let calls = 0
@@ -21,7 +21,7 @@ export function slowStore(engine: Store) {
     reset: checks => later(() => void engine.reset(checks)),
     close() {},
   }
-  /** Carries out what waits; it is answered when the function that comes back is called. */
+  /** Executes what waits; the answers arrive when the returned function is called. */
   const decideNow = (count = waiting.length): (() => void) => {
     const answers = waiting.splice(0, count).map(work => work())
     return () => {

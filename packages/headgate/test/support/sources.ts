@@ -1,4 +1,4 @@
-/** Reads sources as text: what they import, and which words they use outside of comments. */
+/** Reads sources as text: their imports, and the words they use outside of comments. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, relative, sep } from 'node:path'
 
@@ -7,7 +7,7 @@ interface Import {
   readonly typeOnly: boolean
 }
 
-/** The imports of a source, also re-exports, bare and dynamic ones. Comments are not imports. */
+/** Returns the imports of a source, including re-exports, bare and dynamic ones, but not those in comments. */
 export function importsOf(source: string): Import[] {
   const code = withoutComments(source)
   const found: Import[] = []
@@ -26,12 +26,12 @@ export function importsOf(source: string): Import[] {
   return found
 }
 
-/** The code alone. */
+/** Returns the code alone. */
 export function withoutComments(source: string): string {
   return source.replace(/\/\*[\s\S]*?\*\//g, '').replace(/(^|[^:'"`\\])\/\/.*$/gm, '$1')
 }
 
-/** Words by which arithmetic would reach the world: it has neither a clock nor a wait. */
+/** Finds words by which arithmetic would reach the outside world: it has neither a clock nor a wait. */
 export function impuritiesOf(source: string): string[] {
   const words =
     /\b(Date|performance|process|setTimeout|setInterval|setImmediate|queueMicrotask|Promise|async|await|globalThis)\b/g
@@ -42,7 +42,7 @@ export function readsClock(source: string): boolean {
   return /\b(Date\.now\b|Date\(\s*\)|performance\.|hrtime\b)/.test(withoutComments(source))
 }
 
-/** Every source below a folder but the tests. */
+/** Returns every source below a folder except the tests. */
 export function sourcesOf(root: string): { file: string; source: string }[] {
   if (!existsSync(root)) return []
   return readdirSync(root, { recursive: true, withFileTypes: true })

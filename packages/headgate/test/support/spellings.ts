@@ -59,7 +59,7 @@ export interface Spelling {
   readonly target: string
 }
 
-/** Every turn of every route. */
+/** Every variation of every route. */
 export const SPELLINGS: readonly Spelling[] = Object.entries(ROUTES).flatMap(([route, path]) =>
   Object.entries(TURNS).map(([turn, spell]) => ({ turn, of: route as Route, target: spell(path) })),
 )

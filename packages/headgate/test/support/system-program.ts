@@ -4,7 +4,9 @@ interface Finder {
 
 const found = new Map<string, Promise<string>>()
 
-/** The path of a program that tests talk to (`nginx`, `chromium` …), installed if it is missing, once in a process. */
+/**
+ * Returns the path of a program that tests talk to (`nginx`, `chromium` …), installed if missing, once per process.
+ */
 export function systemProgram(name: string): Promise<string> {
   const path = found.get(name) ?? locate(name)
   found.set(name, path)

@@ -1,25 +1,25 @@
 import { createServer, connect as dial, type Server, type Socket } from 'node:net'
 
-/** What the proxy does to bytes in transit. A fault holds for open connections and for new ones until the next call. */
+/** Applies faults to bytes in transit. A fault affects open and new connections until the next call. */
 export interface TcpProxy {
   readonly host: '127.0.0.1'
   readonly port: number
   /** Connections open now. */
   readonly connections: number
-  /** Replies thrown away since the start. */
+  /** Replies discarded since the start. */
   readonly droppedReplies: number
   /** Everything passes, at once. */
   forward(): void
   /**
-   * Requests arrive and are carried out, replies are lost. A connection that lost one is reset after `thenResetAfterMs`;
-   * without it, it stays open and silent.
+   * Requests arrive and are executed, replies are lost. A connection that lost one is reset after
+   * `thenResetAfterMs`; without it, it stays open and silent.
    */
   dropReplies(options?: { readonly thenResetAfterMs?: number }): void
-  /** Nothing passes, nothing is closed, new connections are taken: what a lost route looks like. */
+  /** Nothing passes, nothing is closed, new connections are accepted: what a lost route looks like. */
   blackhole(): void
-  /** Both ways, each this much later, in order. */
+  /** Delays both directions by this much, in order. */
   delay(options: { readonly ms: number; readonly jitterMs?: number }): void
-  /** Pieces of this many bytes, each in a packet of its own. */
+  /** Sends pieces of this many bytes, each in a packet of its own. */
   slice(options?: { readonly bytes?: number }): void
   /** Ends all connections with a reset, as a crash of the other side does. The fault stays. */
   resetAll(): void
@@ -32,7 +32,10 @@ type Fault =
   | { readonly kind: 'delay'; readonly ms: number; readonly jitterMs: number }
   | { readonly kind: 'slice'; readonly bytes: number }
 
-/** Listens on a free port (or the given one) and passes connections on to `target`, faithfully until told otherwise. */
+/**
+ * Listens on a free port (or the given one) and passes connections on to `target`, faithfully unless told
+ * otherwise.
+ */
 export async function startTcpProxy(target: {
   readonly port: number
   readonly host?: string
@@ -125,7 +128,7 @@ class Link {
     ] as const) {
       side.on('error', () => {})
       side.on('close', () => {
-        // A black hole passes the end of a connection on as little as anything else.
+        // A black hole does not pass on the end of a connection either.
         if (this.#fault().kind !== 'blackhole') other.destroy()
         if (client.destroyed && upstream.destroyed) this.onClosed()
       })

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /**
- * Asks `probe` again and again until it answers true. A probe that throws counts as "not yet".
- * Rejects when the time is up, and says what it waited for and what went wrong last.
+ * Calls `probe` again and again until it returns true. A probe that throws counts as "not yet". Rejects when the
+ * time is up, naming what it waited for and the last error.
  */
 export async function waitUntil(
   what: string,

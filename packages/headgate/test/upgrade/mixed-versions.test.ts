@@ -27,7 +27,7 @@ let decisions: number[]
 beforeAll(async () => {
   server = await startRedis()
   previous = await unpackPrevious()
-  // A process that cannot read a key rejects, and that fails the run.
+  // A process that cannot read a key rejects, which fails the run.
   const reports = await runWorkers(
     Array.from({ length: PROCESSES }, (_, index) => ({
       job: 'saturate',

@@ -1,4 +1,4 @@
-/** The version before this one, kept by record.mjs: what it stored, and its Redis store to run beside ours. */
+/** The previous version, kept by record.mjs: what it stored, and its Redis store to run beside ours. */
 import { readFileSync } from 'node:fs'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -25,9 +25,9 @@ export interface StoredState {
   readonly stored: StoredKey
   /** Redis's time when it was read. */
   readonly nowUs: number
-  /** What had been charged and not taken back. */
+  /** Charges that had not been taken back. */
   readonly charges: readonly { readonly units: number; readonly chargedAtUs: number }[]
-  /** What the previous version answered to a peek so long after `nowUs`. */
+  /** The previous version's answers to a peek so long after `nowUs`. */
   readonly answers: readonly {
     readonly afterUs: number
     readonly cost: number
@@ -55,7 +55,7 @@ interface Stored {
 
 export const previouslyStored = JSON.parse(readFileSync(new URL('stored.json', FIXTURES), 'utf8')) as Stored
 
-/** Unpacks the previous version's Redis store to a module; `remove` when nobody will load it any more. */
+/** Unpacks the previous version's Redis store to a module; call `remove` when nobody will load it any more. */
 export async function unpackPrevious(): Promise<{ readonly path: string; remove(): Promise<void> }> {
   const folder = await mkdtemp(join(tmpdir(), 'headgate-previous-'))
   const path = join(folder, 'redis.mjs')

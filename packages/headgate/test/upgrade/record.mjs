@@ -107,7 +107,7 @@ async function act(store, check, step, charges) {
   } else await sleep(step.pauseMs)
 }
 
-/** A key as Redis holds it. */
+/** Returns a key as Redis holds it. */
 async function held(key) {
   const type = await redis.type(key)
   const value = type === 'hash' ? await redis.hgetall(key) : await redis.zrange(key, 0, -1, 'WITHSCORES')

@@ -1,4 +1,4 @@
-/** Resets beside the previous version, which forgets a key whole where this one keeps when it was reset. */
+/** Resets beside the previous version, which forgets a key entirely where this one keeps the time of the reset. */
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Limit } from '../../src/engine/limit.ts'

@@ -1,4 +1,4 @@
-/** What the previous version has left in Redis is read by this one, and means what it meant. */
+/** State that the previous version left in Redis is read by this one with the same meaning. */
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { algorithmOf } from '../../src/engine/algorithms.ts'
@@ -10,7 +10,7 @@ import { type RedisProcess, startRedis } from '../support/redis-process.ts'
 import { waitUntil } from '../support/wait-until.ts'
 import { previouslyStored, type StoredKey } from './previous.ts'
 
-/** The clock of a test stands still while the server's expiry runs on. */
+/** A test's clock stands still while the server's expiry continues. */
 const GRACE_MS = 600_000
 
 let server: RedisProcess
@@ -101,7 +101,7 @@ describe.each(previouslyStored.states)('a $name', ({ tenant, check, stored, char
   })
 })
 
-describe('what operators had set', () => {
+describe('settings of operators', () => {
   it('the settings operators had made are in force as they were', async () => {
     const { stored, reading, ...operators } = previouslyStored.operators
     for (const key of stored) await restore(key)

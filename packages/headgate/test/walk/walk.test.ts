@@ -1,4 +1,7 @@
-/** ARCHITECTURE.md walks through one check and one request. Here they are made, and the page is held to what ran. */
+/**
+ * ARCHITECTURE.md walks through one check and one request. Here they are made, and the page is compared with what
+ * ran.
+ */
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -9,7 +12,7 @@ import { type RedisProcess, startRedis } from '../support/redis-process.ts'
 const RECORDER = fileURLToPath(new URL('record-walk.mjs', import.meta.url))
 const page = readFileSync(new URL('../../../../ARCHITECTURE.md', import.meta.url), 'utf8')
 
-/** The hops of a section: file and function, in order. */
+/** Returns the hops of a section: file and function, in order. */
 function hopsOf(heading: string): { file: string; name: string }[] {
   const section = page.split(`### ${heading}\n`)[1]?.split('\n#')[0] ?? ''
   return [...section.matchAll(/^\d+\. `([\w/-]+\.ts)` `([\w.]+)`/gm)].map(([, file = '', name = '']) => ({
@@ -42,7 +45,7 @@ describe('the walk through the sources', () => {
     for (const { file, name } of hops) expect(ran.get(file) ?? [], `${file} ${name}`).toContain(name)
   })
 
-  it('the walk hands a question on through at most twenty files, to the wire and back', () => {
+  it('the walk passes a question through at most twenty files, to the wire and back', () => {
     expect(new Set(hopsOf('A check on Redis').map(({ file }) => file)).size).toBeLessThanOrEqual(20)
   })
 })

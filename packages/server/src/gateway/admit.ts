@@ -66,7 +66,7 @@ interface Entering {
   readonly pool: UpstreamPool | null
   /** The network that its client is limited by. */
   readonly address: string | null
-  /** Everything it has taken so far. */
+  /** The places and charges it has taken so far. */
   readonly leavers: NotAdmitted['leave'][]
   readonly leave: NotAdmitted['leave']
 }

@@ -1,4 +1,4 @@
-/** An upstream that loses nine tenths of its capacity for a while, which nobody tells the gateway. */
+/** An upstream that loses nine tenths of its capacity for a while, without the gateway being told. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { slidingWindowLog } from 'headgate'
 import { defineConfig } from 'headgate/config'
@@ -8,20 +8,20 @@ import { type QueueingServer, startQueueingServer } from '../support/queueing-se
 import { startGateway, type TestGateway } from '../support/test-gateway.js'
 
 const LONG = process.env.HEADGATE_LONG === '1'
-/** Seconds that the upstream is well, has a tenth of its capacity, and is well again. */
+/** Seconds at full capacity, at a tenth of it, and at full capacity again. */
 const PHASES_S = LONG ? [15, 15, 15] : [4, 3, 6]
 const WORKERS = 10
 const SERVICE_MS = 200
-/** Of its 50 a second, half as many again are asked for. */
+/** One and a half times the upstream's 50 a second. */
 const EVERY_MS = 1_000 / 75
-/** An answer that comes later is of no use to anybody. */
+/** A later answer is useless. */
 const PATIENCE_MS = 2_000
 
 interface Line {
   readonly name: string
   readonly upstream: QueueingServer
   readonly gateway: TestGateway
-  /** When a useful answer came, since the start. */
+  /** When useful answers came, since the start. */
   readonly usefulAtMs: number[]
   readonly statuses: Map<number, number>
 }
@@ -55,7 +55,7 @@ function between({ usefulAtMs }: Line, fromMs: number, toMs: number): number {
   return usefulAtMs.filter(atMs => atMs >= fromMs && atMs < toMs).length
 }
 
-it('capacity drops to a tenth and comes back: 80 % of what the best fixed limit answers, and all of it again', async () => {
+it('capacity drops to a tenth and comes back: at least 80 % of the best fixed limit’s answers, and a full recovery', async () => {
   const fixed = LONG ? [1, 2, 5, 10, 15, 30, 100] : [10, 15]
   const lines = await Promise.all([
     startLine('adaptive', { floor: 2, ceiling: 500 }),
@@ -80,14 +80,14 @@ it('capacity drops to a tenth and comes back: 80 % of what the best fixed limit 
     )
     const figures = lines.map(line => `${line.name}: ${line.usefulAtMs.length}`).join(', ')
     expect(adaptive.usefulAtMs.length / best.usefulAtMs.length, figures).toBeGreaterThanOrEqual(0.8)
-    // No collapse: those who are answered in the dip are answered in time, beside the best of the fixed ones.
+    // No collapse: answers during the dip come in time, as with the best of the fixed limits.
     const inDip = [adaptive, ...others].map(line => between(line, well + 1_000, well + ill))
     expect(inDip[0], `in the dip ${inDip}`).toBeGreaterThan(0)
-    // Back: the last second is like the one before the dip.
+    // Recovered: the last second is like the one before the dip.
     const before = between(adaptive, well - 1_000, well)
     const after = between(adaptive, untilMs - 1_000, untilMs)
     expect(after / before, `${before} before, ${after} after`).toBeGreaterThan(0.8)
-    // All others were told so at once.
+    // All others were refused at once.
     expect([...adaptive.statuses.keys()].toSorted()).toEqual([200, 503])
   } finally {
     for (const { gateway, upstream } of lines) {

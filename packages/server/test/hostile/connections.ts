@@ -13,7 +13,7 @@ function hold(url: string, count: number, bytes: string): RawClient[] {
   return Array.from({ length: count }, () => openClient(url, bytes))
 }
 
-/** Waits for a condition of an attack, or says in its words that it did not come. */
+/** Waits for a condition of an attack, and rejects in its words if it does not come. */
 async function until(
   words: string,
   withinMs: number,
@@ -28,7 +28,9 @@ async function until(
   return Math.round((performance.now() - began) / 100) / 10
 }
 
-/** That others are served while the attack lasts: from an address of their own, where the system has a second one. */
+/**
+ * Checks that others are served during the attack: from an address of their own, if the system has a second one.
+ */
 async function serveHonest({ gatewayUrl }: Target): Promise<void> {
   const answer = await new Promise<number | undefined>((resolve, reject) => {
     request(gatewayUrl, { localAddress: '127.0.0.2', agent: false, timeout: 5_000 }, incoming =>
@@ -250,7 +252,7 @@ const stopUnderLoad: Attack = {
             answer.resume().on('close', resolve)
           })
           asked.on('error', (error: NodeJS.ErrnoException) => {
-            // Closed while it rested, or never accepted: nothing of the request was read, and clients send it again.
+            // Closed while idle, or never accepted: nothing of the request was read, and clients send it again.
             if (error.code === 'ECONNREFUSED') isOver = true
             else unread++
             resolve()

@@ -7,7 +7,7 @@ import { underAttack } from './target.js'
 const SMUGGLED = lines('GET /smuggled HTTP/1.1', 'Host: a')
 const post = (...headers: string[]) => lines('POST / HTTP/1.1', 'Host: a', ...headers)
 
-/** What is tried, as bytes on one connection. */
+/** The attempts, as bytes on one connection. */
 const SMUGGLING: readonly (readonly [name: string, bytes: string])[] = [
   ['length and chunks', `${post('Content-Length: 6', 'Transfer-Encoding: chunked')}0\r\n\r\n${SMUGGLED}`],
   ['chunks and length', `${post('Transfer-Encoding: chunked', 'Content-Length: 6')}0\r\n\r\n${SMUGGLED}`],

@@ -1,4 +1,4 @@
-/** Upstreams that answer with anything but HTTP, or with HTTP that no client should be handed. */
+/** Upstreams that answer with anything but HTTP, or with HTTP that no client should receive. */
 import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createDice, type Dice } from '../../../headgate/test/simulation/dice.js'
@@ -93,7 +93,7 @@ const FRAMINGS: readonly [readonly [string, string], ...(readonly [string, strin
 ]
 const ENDS = ['close', 'close', 'close', 'reset', 'half', 'stay'] as const
 const REQUESTS = ['GET', 'GET', 'HEAD', 'POST', 'DELETE'] as const
-/** As long as a client waits for an answer that the upstream does not finish. */
+/** How long a client waits for an answer that the upstream does not finish. */
 const PATIENCE_MS = 1_500
 
 const fuzzAnswers: Attack = {
@@ -120,7 +120,7 @@ const fuzzAnswers: Attack = {
 }
 
 async function answerCase(number: number, dice: Dice, socket: Socket): Promise<void> {
-  // Half of them are sound up to one place: what is refused at the first byte reaches nothing behind it.
+  // Half of them are valid up to one place: what is refused at the first byte reaches nothing behind it.
   const isSound = dice.chance(0.5)
   const fields = Array.from({ length: dice.whole(0, isSound ? 1 : 4) }, () => dice.pick(FIELDS))
   const [framing, fitting] = dice.pick(FRAMINGS)
@@ -131,7 +131,8 @@ async function answerCase(number: number, dice: Dice, socket: Socket): Promise<v
   const whole = dice.chance(0.1) ? body : `${head}${body}`
   const bytes = dice.chance(0.5) ? spoil(whole, dice) : whole
   const cut = dice.chance(0.3) ? dice.whole(0, bytes.length) : bytes.length
-  // A second answer comes with the first: once the connection is another request's, HTTP/1.1 cannot tell them apart.
+  // A second answer comes with the first: once the connection is another request's, HTTP/1.1 cannot distinguish
+  // them.
   const split = dice.chance(0.3) && !bytes.includes('poison') ? dice.whole(0, cut) : 0
   if (split > 0) {
     socket.write(bytes.slice(0, split), 'latin1')
@@ -146,7 +147,7 @@ async function answerCase(number: number, dice: Dice, socket: Socket): Promise<v
   else socket.resetAndDestroy()
 }
 
-/** Asks and reads until the gateway closes, or patience is at its end. */
+/** Asks, and reads until the gateway closes or the patience ends. */
 async function ask(url: string, number: number, dice: Dice): Promise<string> {
   const method = dice.pick(REQUESTS)
   const body = method === 'POST' ? ['Content-Length: 3'] : []

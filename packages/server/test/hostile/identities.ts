@@ -14,7 +14,7 @@ const policy = `policies:\n  api: { algorithm: sliding-window-log, limit: ${LIMI
 const behindProxy = `${policy}trustedProxies: [127.0.0.1]\n`
 const hex = (number: number) => number.toString(16)
 
-/** Sends so many requests, each with the headers for its number, and counts those that pass. */
+/** Sends `count` requests, each with the headers for its number, and counts those that pass. */
 async function passed(
   { gatewayUrl }: Target,
   count: number,
@@ -55,7 +55,7 @@ const forgedAddresses: Attack = {
         const spoof = SPOOFS[index % SPOOFS.length] as (typeof SPOOFS)[number]
         return spoof(`198.51.${index >> 8}.${index & 255}`)
       })
-      // One was asked before the attack, from the same address.
+      // One was sent before the attack, from the same address.
       expectPassed(`${count} requests`, got, LIMIT - 1)
       return `${got + 1} of ${count} passed`
     }),
@@ -135,7 +135,7 @@ const spellings: Attack = {
       expectPassed('the zones of fe80::1', zones, LIMIT)
       const rubbish = ['0177.0.0.1', '2130706433', '127.1', '0x7f.1']
       const ofProxy = await passed(target, 2 * LIMIT, index => from(rubbish[index % 4] as string))
-      // One was asked before the attack, from the proxy's address.
+      // One was sent before the attack, from the proxy's address.
       expectPassed('what is no address', ofProxy, LIMIT - 1)
       return `${got}, ${zones} and ${ofProxy} passed`
     }),

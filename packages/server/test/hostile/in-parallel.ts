@@ -1,4 +1,7 @@
-/** Runs `work` for 0 up to `count`, so many at a time. Rejects with the first failure, when all have ended. */
+/**
+ * Runs `work` for 0 up to `count`, a limited number at a time. Rejects with the first failure, after all have
+ * ended.
+ */
 export async function inParallel(
   count: number,
   atOnce: number,

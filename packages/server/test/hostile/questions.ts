@@ -63,7 +63,7 @@ interface Endpoint {
   readonly sound: Sound
 }
 
-/** A sound body with one or two fields turned into something else, added or left out. */
+/** Returns a valid body with one or two fields changed, added or left out. */
 function spoiltBody(sound: Sound, dice: Dice): string {
   const fields = new Map(Object.entries(sound))
   for (let changes = dice.whole(1, 2); changes > 0; changes--) {

@@ -1,4 +1,4 @@
-/** Questions to Envoy's rate limit service that nobody honest sends. */
+/** Questions to Envoy's rate limit service that no honest client sends. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { connect as connectHttp2 } from 'node:http2'
 import { connect } from 'node:net'
@@ -45,7 +45,7 @@ async function attacked(attack: (client: EnvoyClient, address: string) => Promis
   }
 }
 
-/** What a question came to: its code, or the status of its error. */
+/** Returns the outcome of a question: its code, or the status of its error. */
 async function codeOf(asking: Promise<{ overall_code: string }>): Promise<string | number> {
   return asking.then(
     ({ overall_code }) => overall_code,
@@ -115,7 +115,7 @@ const bytes: Attack = {
     }),
 }
 
-/** A gRPC frame. */
+/** Builds a gRPC frame. */
 function framed(message: Buffer, compressed: 0 | 1): Buffer {
   const head = Buffer.alloc(5)
   head[0] = compressed
@@ -123,7 +123,7 @@ function framed(message: Buffer, compressed: 0 | 1): Buffer {
   return Buffer.concat([head, message])
 }
 
-/** The gRPC status of a call whose message claims to be compressed. */
+/** Returns the gRPC status of a call whose message claims to be compressed. */
 function rawCall(address: string, body: Buffer): Promise<string> {
   return new Promise(resolve => {
     const session = connectHttp2(`http://${address}`)
@@ -147,7 +147,7 @@ function rawCall(address: string, body: Buffer): Promise<string> {
   })
 }
 
-/** Bytes in the place of HTTP/2. */
+/** Sends bytes in place of HTTP/2. */
 function rawBytes(address: string, data: Buffer): Promise<void> {
   const [host = '', port = ''] = address.split(':')
   return new Promise(resolve => {

@@ -1,14 +1,14 @@
 /** A request as a strict server would read it. */
 export interface ReadRequest {
   readonly line: string
-  /** Names in lower case, in the order they came. */
+  /** Names in lower case, in the order received. */
   readonly headers: readonly (readonly [name: string, value: string])[]
   readonly body: string
 }
 
 /**
- * Reads the bytes of a connection as a strict HTTP/1.1 server would: an oracle that shares no code with the gateway.
- * Throws for anything that is not one sound request after the other.
+ * Parses the bytes of a connection as a strict HTTP/1.1 server would: an oracle that shares no code with the
+ * gateway. Throws for anything but one valid request after the other.
  */
 export function readRequests(bytes: string): ReadRequest[] {
   const requests: ReadRequest[] = []

@@ -1,4 +1,4 @@
-/** What came of an attack. */
+/** The outcome of an attack. */
 export interface Row {
   readonly group: string
   readonly attack: string
@@ -8,7 +8,7 @@ export interface Row {
   readonly held: boolean
 }
 
-/** The rows as Markdown: a heading and a table for each group. */
+/** Formats the rows as Markdown: a heading and a table for each group. */
 export function toMarkdown(rows: readonly Row[]): string {
   const titles = [...new Set(rows.map(({ group }) => group))]
   return titles
@@ -28,7 +28,7 @@ function toTable(rows: readonly Row[]): string {
   return [line(head), `|${head.map(() => '---').join('|')}|`, ...cells.map(line)].join('\n')
 }
 
-/** An outcome may quote what an attacker sent. */
+/** Escapes an outcome, which may quote what an attacker sent. */
 function escapeCell(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not reach the page
   return text.replace(/[\x00-\x1f\x7f]/g, ' ').replaceAll('|', '\\|')

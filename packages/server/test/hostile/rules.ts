@@ -1,4 +1,4 @@
-/** Clients that spell a path or a method so that a wider rule, or none, speaks for it. */
+/** Clients that spell a path or a method so that a wider rule, or none, applies. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createDice, type Dice } from '../../../headgate/test/simulation/dice.js'
@@ -29,7 +29,10 @@ const deleteRules = `${policies}rules:
   - { match: { method: DELETE, path: /users/:id }, policy: few }
 `
 
-/** Puts a real server behind the gateway, and counts the targets that reach its route `/login`; the plain path is first. */
+/**
+ * Puts a real server behind the gateway, and counts the targets that reach its route `/login`; the plain path comes
+ * first.
+ */
 async function reachedLogin(name: string, targets: readonly string[]): Promise<number> {
   const server = createServer(await (SERVERS[name] as (typeof SERVERS)[string])())
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
@@ -53,7 +56,7 @@ async function reachedLogin(name: string, targets: readonly string[]): Promise<n
   }
 }
 
-/** Attacks the servers one by one. The plain path has taken the one request that /login has. */
+/** Attacks the servers one by one. The plain path has used the one request that /login allows. */
 async function expectNoMore(names: readonly string[], targets: readonly string[]): Promise<string> {
   for (const name of names) {
     const reached = await reachedLogin(name, targets)
@@ -77,16 +80,16 @@ const PIECES = [
   ...['/public', '/public/..', '/search/..', '/health', 'x', '/x/..', '.json', 'http://x'],
 ] as const
 
-/** The path with a piece put in. */
+/** Returns the path with a piece inserted. */
 function withPiece(path: string, at: number, piece: string): string {
   return path.slice(0, at) + piece + path.slice(at)
 }
 
-/** /login with two or three changes: pieces put in, letters encoded or in capitals. */
+/** Returns /login with two or three changes: pieces inserted, letters encoded or in capitals. */
 function misspell(dice: Dice): string {
   let path = '/login'
   for (let left = dice.whole(2, 3); left > 0; left--) {
-    // Servers forgive most at the ends.
+    // Servers are most lenient at the ends.
     const at = dice.chance(0.4) ? dice.pick([0, path.length]) : dice.whole(0, path.length)
     const letter = path.charAt(at)
     if (letter === '' || dice.chance(0.7)) path = withPiece(path, at, dice.pick(PIECES))

@@ -17,7 +17,7 @@ const BYTES = [
   '\xff',
 ] as const
 
-/** The same text with one to three places changed: a byte turned over, put in, left out, or a part repeated. */
+/** Returns the text with one to three changes: a byte flipped, inserted or left out, or a part repeated. */
 export function spoil(text: string, dice: Dice): string {
   let spoilt = text
   for (let changes = dice.whole(1, 3); changes > 0; changes--) {

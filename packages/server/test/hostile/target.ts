@@ -5,14 +5,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Finished, type HeadgateProcess, serveHeadgate } from '../support/headgate-process.js'
 import { type RawUpstream, startRawUpstream } from '../support/raw-upstream.js'
 
-/** A real `headgate serve` under attack, in front of an upstream that shows the bytes it was sent. */
+/** A real `headgate serve` under attack, in front of an upstream that shows the bytes it received. */
 export interface Target extends Pick<HeadgateProcess, 'gatewayUrl' | 'adminUrl' | 'stdout'> {
   readonly upstream: RawUpstream
-  /** Of the server's process; null where the system does not tell. */
+  /** Open descriptors of the server's process; null if the system does not tell. */
   descriptors(): number | null
-  /** Memory of the server's process; null where the system does not tell. */
+  /** Memory of the server's process; null if the system does not tell. */
   residentBytes(): number | null
-  /** Sends SIGTERM; an attack that does not leaves it to the end. */
+  /** Sends SIGTERM; done at the end if the attack does not. */
   stop(): Promise<Stopped>
 }
 
@@ -31,13 +31,13 @@ export interface TargetOptions {
 
 const UNLIMITED =
   'policies:\n  api: { algorithm: sliding-window-counter, limit: 4000000000, window: 1m }\ndefault: { policy: api }\n'
-/** Idle connections to clients and to the upstream are let go of in this time. */
+/** Idle connections to clients and to the upstream are closed within this time. */
 const QUIET_WITHIN_MS = 12_000
 const STOP_WITHIN_MS = 5_000
 const SPARE_DESCRIPTORS = 5
 
 /**
- * Attacks a server, and holds what every attack must leave behind: the process is alive, honest requests are
+ * Attacks a server, and checks what every attack must leave behind: the process is alive, honest requests are
  * answered, its descriptors come back, and SIGTERM ends it in time, with nothing on stderr.
  */
 export async function underAttack(

@@ -8,7 +8,7 @@ const OPTIONS = { longs: Number, enums: String, defaults: true, oneofs: true, ke
 const METHOD_PATH = '/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit'
 const SERVICE = 'envoy.service.ratelimit.v3.RateLimitService'
 
-/** Envoy's protos as a package on npm has them: they know nothing of hits for each descriptor. */
+/** Envoy's protos from a package on npm, which lack hits per descriptor. */
 const envoys = loadSync('envoy/service/ratelimit/v3/rls.proto', {
   ...OPTIONS,
   includeDirs: ['envoy-api', 'xds', 'googleapis', 'protoc-gen-validate'].map(name => `${DEPS}${name}`),
@@ -38,7 +38,7 @@ export interface Reply {
 export interface EnvoyClient {
   /** Asks with Envoy's own messages. */
   ask(request: object): Promise<Reply>
-  /** Asks with ours, which have the newer fields. */
+  /** Asks with our messages, which have the newer fields. */
   askNewer(request: object): Promise<Reply>
   /** Sends bytes as the message. */
   send(bytes: Buffer): Promise<Reply>
@@ -88,7 +88,7 @@ export function envoyClient(
   }
 }
 
-/** Our proto has bytes where texts are. */
+/** Our proto has bytes where Envoy's has strings. */
 function asBytes(value: unknown): unknown {
   if (typeof value === 'string' && value !== value.toUpperCase()) return Buffer.from(value)
   if (Array.isArray(value)) return value.map(asBytes)

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 
 const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url))
 
-/** What a finished `headgate` left behind. */
+/** The exit code and output of a finished `headgate`. */
 export interface Finished {
   readonly code: number | null
   readonly stdout: string

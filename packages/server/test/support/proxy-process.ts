@@ -14,7 +14,7 @@ export interface ProxyProcess {
   stop(): Promise<void>
 }
 
-/** The first code block of a kind in a guide, with other ports. */
+/** Returns the first code block of a kind in a guide, with other ports. */
 export function snippet(guide: string, kind: string, ports: Readonly<Record<number, number>>): string {
   const text = readFileSync(new URL(`../../../../docs/guide/${guide}`, import.meta.url), 'utf8')
   const block = new RegExp(`\`\`\`${kind}\n([^]*?)\`\`\``).exec(text)?.[1]
@@ -25,7 +25,7 @@ export function snippet(guide: string, kind: string, ports: Readonly<Record<numb
   )
 }
 
-/** nginx, with what stands in its `server`. */
+/** Starts nginx with these contents of its `server` block. */
 export async function startNginx(locations: string): Promise<ProxyProcess> {
   const path = await systemProgram('nginx')
   const folder = mkdtempSync(join(tmpdir(), 'headgate-nginx-'))
@@ -38,7 +38,7 @@ export async function startNginx(locations: string): Promise<ProxyProcess> {
   return listening(child, port, folder)
 }
 
-/** Caddy, with what stands in its site. */
+/** Starts Caddy with these contents of its site block. */
 export async function startCaddy(site: string): Promise<ProxyProcess> {
   const path = await systemProgram('caddy')
   const folder = mkdtempSync(join(tmpdir(), 'headgate-caddy-'))

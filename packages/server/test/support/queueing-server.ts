@@ -2,10 +2,13 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** A server that works on so many requests at once, each for so long; the others wait in a row, also those whose client has left. */
+/**
+ * A server that works on a number of requests at once, each for a fixed time; the others queue, even if their
+ * client has left.
+ */
 export interface QueueingServer {
   readonly url: string
-  /** From now on it works on so many at once. */
+  /** Changes how many it works on at once. */
   setWorkers(count: number): void
   close(): void
 }

@@ -24,7 +24,9 @@ export function openClient(url: string, bytes = ''): RawClient {
   return { socket, text: () => text, closed }
 }
 
-/** Waits until the connection closes, nothing has come for a moment, or nothing has come at all for `patienceMs`. */
+/**
+ * Waits until the connection closes, nothing has come for a moment, or nothing has come at all for `patienceMs`.
+ */
 export async function untilQuiet({ socket, closed }: RawClient, patienceMs: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   const quiet = new Promise<void>(resolve => {
@@ -38,7 +40,7 @@ export async function untilQuiet({ socket, closed }: RawClient, patienceMs: numb
   clearTimeout(timer)
 }
 
-/** The statuses of all responses in a text, in their order. */
+/** Returns the statuses of all responses in a text, in order. */
 export function statusesIn(text: string): number[] {
   return text.match(/HTTP\/1\.1 \d{3}/g)?.map(line => Number(line.slice(-3))) ?? []
 }

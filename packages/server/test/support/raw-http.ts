@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 /** What came back over one connection, as text. */
 export interface RawReply {
   readonly text: string
-  /** Of the first response; 0 if none came. */
+  /** The status of the first response; 0 if none came. */
   readonly status: number
   header(name: string): string | undefined
 }
@@ -41,7 +41,7 @@ export function rawRequest(url: string, parts: string | readonly string[], quiet
   })
 }
 
-/** Joins lines as HTTP has them, with the empty one at the end. */
+/** Joins lines as HTTP requires, with the empty one at the end. */
 export function lines(...all: string[]): string {
   return `${all.join('\r\n')}\r\n\r\n`
 }

@@ -1,15 +1,15 @@
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 
-/** An upstream that shows the very bytes it was sent. */
+/** An upstream that shows the exact bytes it received. */
 export interface RawUpstream {
   readonly url: string
   /** Everything received, one entry for each connection that sent something. */
   readonly received: string[]
   /** Answers every request from now on with this text; the default is an empty 200. */
   answerWith(text: string): void
-  /** Hands every request from now on to a function, with the connection to answer on. */
+  /** Passes every request from now on to a function, with the connection to answer on. */
   answerBy(respond: (request: string, socket: Socket) => void): void
-  /** From now on takes requests and says nothing. */
+  /** From now on accepts requests and does not answer. */
   fallSilent(): void
   readonly sockets: ReadonlySet<Socket>
   close(): Promise<void>
@@ -17,7 +17,7 @@ export interface RawUpstream {
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
 
-/** Starts it on a port of 127.0.0.1 that the system chooses. */
+/** Starts it on a free port of 127.0.0.1. */
 export async function startRawUpstream(): Promise<RawUpstream> {
   const received: string[] = []
   const sockets = new Set<Socket>()

@@ -4,7 +4,7 @@ import { DEFAULT_RULES } from '../../src/observe/alert-rules.js'
 import { AlertWatch } from '../../src/observe/alert-watch.js'
 import { createFigures, type Figures, type FiguresOptions } from '../../src/observe/figures.js'
 
-/** Figures of a gate in this process, with its limits there, too. */
+/** Returns the figures of a gate in this process, with its limits there too. */
 export function figuresOf(
   gate: Gate,
   statistics: Statistics = createStatistics(),

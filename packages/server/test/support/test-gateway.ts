@@ -16,15 +16,18 @@ export interface TestGatewayOptions {
   readonly gate?: Gate
   readonly upstreamTimeoutMs?: number
   readonly trustedProxies?: TrustedProxies
-  /** A whole policy file in place of the one limit. */
+  /** A whole policy file instead of the one limit. */
   readonly config?: Config
   readonly forwardedHeader?: ForwardedHeader
   readonly bounds?: Partial<Bounds>
-  /** An authority to trust of upstreams, in PEM. */
+  /** An authority to trust for upstreams, in PEM. */
   readonly upstreamCa?: string
 }
 
-/** A gateway in this process in front of `upstreamUrl`, or where that is null of what the config says, with one limit a minute for every client address. */
+/**
+ * Starts a gateway in this process in front of `upstreamUrl`, or if that is null of the config's upstream, with one
+ * limit a minute for every client address.
+ */
 export async function startGateway(
   upstreamUrl: string | null,
   options: TestGatewayOptions = {},

@@ -5,7 +5,7 @@ const mode = choice(['enforce', 'shadow', 'compare'])
 export const storeFailure = choice(FAILURE_MODES)
 const ONE_LEVEL_UP = 'inherited'
 
-/** How far a limit is enforced: the same words wherever they may be said. */
+/** The fields that say how strictly a limit is enforced, the same wherever they may appear. */
 export const enforcement = {
   mode: {
     shape: mode,

@@ -20,7 +20,7 @@ const ALGORITHMS = [
 
 const tier = { shape: nameOf('tiers'), text: 'The tier of callers it finds.' }
 const believedHeader = {
-  header: { shape: header, text: 'The header that names it.', required: true },
+  header: { shape: header, text: 'The header that names the caller.', required: true },
   from: {
     shape: believedPeers,
     text: 'Who is believed: addresses and networks the connection must come from, or `everybody`.',
@@ -33,7 +33,7 @@ const believedHeader = {
 export const sourceFields = {
   internal: record(believedHeader),
   apikey: record({
-    header: { shape: header, text: 'The header that holds the key.', leftOut: 'x-api-key' },
+    header: { shape: header, text: 'The header with the key.', leftOut: 'x-api-key' },
     scheme: {
       shape: text('a word', /^[A-Za-z-]{1,32}$/),
       text: 'The word before the key, such as `Bearer`.',
@@ -46,8 +46,11 @@ export const sourceFields = {
     tier,
   }),
   jwt: record({
-    jwks: { shape: path, text: 'A file with the public keys, as a JSON Web Key Set; or' },
-    secretFile: { shape: path, text: 'a file with the secret, of at least 32 characters.' },
+    jwks: {
+      shape: path,
+      text: 'The path of a JSON Web Key Set with the public keys. Give either this or `secretFile`.',
+    },
+    secretFile: { shape: path, text: 'The path of a file with the secret, of at least 32 characters.' },
     algorithms: {
       shape: oneOrMore(choice(ALGORITHMS)),
       text: 'The accepted algorithms: HS… with a secret, the others with public keys.',
@@ -70,13 +73,13 @@ export const sourceFields = {
     tierClaim: { shape: claim, text: 'The claim with the tier.' },
     clockToleranceSeconds: {
       shape: wholeNumber(0, 300),
-      text: 'How far the issuer’s clock may be off.',
+      text: 'The allowed skew of the issuer’s clock.',
       leftOut: '0',
     },
   }),
   user: record(believedHeader),
   session: record({
-    cookie: { shape: cookie, text: 'The cookie that holds the id.', required: true },
+    cookie: { shape: cookie, text: 'The cookie with the id.', required: true },
     unverified: {
       shape: aloud,
       text: 'Required, because somebody who makes up ids gets a new budget with each. In code, use `lookUp` instead.',
@@ -88,7 +91,7 @@ export const sourceFields = {
   fingerprint: record({
     headers: {
       shape: listOf('a list of headers', header, { atLeast: 1 }),
-      text: 'Headers that stay the same for a client.',
+      text: 'Headers that stay the same for one client.',
       leftOut: '[user-agent, accept-language]',
     },
   }),
@@ -97,7 +100,7 @@ export const sourceFields = {
 
 type SourceName = keyof typeof sourceFields
 const NAMES = Object.keys(sourceFields) as SourceName[]
-/** The sources that need no setting: their name alone will do. */
+/** The sources that need no settings and may be given by name alone. */
 export const bareSources: readonly SourceName[] = NAMES.filter(name => schemaOf(name).required === undefined)
 
 const source: Shape<SourceConfig> = {
@@ -168,5 +171,5 @@ function toJwt(read: JwtRead, place: Place): JwtSourceConfig | undefined {
   return { ...read, source: 'jwt', algorithms } as JwtSourceConfig
 }
 
-/** Reads `identify`: the sources in the order in which they are tried. */
+/** Reads `identify`: the sources, in order. */
 export const identify = listOf('a list of sources', source, { atLeast: 1 })

@@ -14,7 +14,7 @@ const sizes = mapOf('a map of networks', {
   values: wholeNumber(1, 65_536),
 })
 
-/** Budgets beside that of an IPv6 caller's /64. */
+/** Reads the budgets of the networks around an IPv6 caller's /64. */
 export const ipv6Networks: Shape<Ipv6Networks> = {
   words: '`off`, or a map such as `{ /56: 4, /48: 16 }`',
   schema: { anyOf: [{ enum: ['off'] }, sizes.schema] },

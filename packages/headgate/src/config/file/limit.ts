@@ -23,39 +23,42 @@ type Options = Readonly<Record<string, unknown>>
 
 interface Maker {
   readonly fields: Fields
-  /** Values that the library takes; each field of the file is tried among these. */
+  /** Values the library accepts; each field of the file is tried among them. */
   readonly sample: Options
   make(options: Options): Limit
 }
 
-/** The library judges the value itself; here is only what people and editors are told of it. */
-function told(words: string, schema: JsonSchema): Shape<unknown> {
+/** A shape that only documents a value, because the library itself validates it. */
+function documented(words: string, schema: JsonSchema): Shape<unknown> {
   return { words, schema, read: value => value }
 }
 
-const units = told(`a whole number from 0 to ${MAX_UNITS}`, {
+const units = documented(`a whole number from 0 to ${MAX_UNITS}`, {
   type: 'integer',
   minimum: 0,
   maximum: MAX_UNITS,
 })
-export const duration = told('a duration such as `500ms`, `10s`, `1m`, `1h`, `1d`, or a number of seconds', {
-  anyOf: [
-    { type: 'string', pattern: String.raw`^\d{1,12}(\.\d{1,6})?(ms|s|m|h|d)$` },
-    { type: 'number', exclusiveMinimum: 0, maximum: 366 * 86_400 },
-  ],
-})
+export const duration = documented(
+  'a duration such as `500ms`, `10s`, `1m`, `1h`, `1d`, or a number of seconds',
+  {
+    anyOf: [
+      { type: 'string', pattern: String.raw`^\d{1,12}(\.\d{1,6})?(ms|s|m|h|d)$` },
+      { type: 'number', exclusiveMinimum: 0, maximum: 366 * 86_400 },
+    ],
+  },
+)
 const NAME_FIELD = {
-  shape: told('up to 32 letters, digits, `-` or `_`', { type: 'string', pattern: NAME.source }),
+  shape: documented('up to 32 letters, digits, `-` or `_`', { type: 'string', pattern: NAME.source }),
   text: 'Distinguishes two limits of the same kind and window.',
 }
 const COUNTS_FIELD = {
-  shape: told('one of `cost`, `requests`', { enum: ['cost', 'requests'] }),
+  shape: documented('one of `cost`, `requests`', { enum: ['cost', 'requests'] }),
   text: 'What a request takes: `cost`, the default, or with `requests` one unit whatever it costs.',
 }
-const LIMIT_FIELD = { shape: units, text: 'Units in a window; 0 is a ban.', required: true }
+const LIMIT_FIELD = { shape: units, text: 'Units per window; 0 is a ban.', required: true }
 const WINDOW_FIELD = { shape: duration, text: 'How long a unit counts.', required: true }
 
-// The options come from a file; the library checks them, the types cannot.
+// The options come from a file, so the library validates them at run time.
 const MAKERS = new Map<unknown, Maker>([
   [
     'sliding-window-log',
@@ -72,7 +75,7 @@ const MAKERS = new Map<unknown, Maker>([
         limit: LIMIT_FIELD,
         window: WINDOW_FIELD,
         buckets: {
-          shape: told('a whole number from 1 to 1000', { type: 'integer', minimum: 1, maximum: 1_000 }),
+          shape: documented('a whole number from 1 to 1000', { type: 'integer', minimum: 1, maximum: 1_000 }),
           text: 'Divides the window into parts and counts the oldest as a whole: exact in any window, slightly stricter.',
         },
         counts: COUNTS_FIELD,
@@ -88,12 +91,12 @@ const MAKERS = new Map<unknown, Maker>([
       fields: {
         capacity: {
           shape: units,
-          text: 'Tokens in a full bucket: what can be used at once.',
+          text: 'Tokens in a full bucket: the most that can be used at once.',
           required: true,
         },
         refillPerSecond: {
-          shape: told('a number above 0', { type: 'number', exclusiveMinimum: 0 }),
-          text: 'Tokens that come back each second.',
+          shape: documented('a number above 0', { type: 'number', exclusiveMinimum: 0 }),
+          text: 'Tokens added each second.',
           required: true,
         },
         counts: COUNTS_FIELD,
@@ -108,7 +111,7 @@ const MAKERS = new Map<unknown, Maker>([
     {
       fields: {
         limit: {
-          shape: told(`a whole number from 0 to ${MAX_PLACES}`, {
+          shape: documented(`a whole number from 0 to ${MAX_PLACES}`, {
             type: 'integer',
             minimum: 0,
             maximum: MAX_PLACES,
@@ -133,7 +136,7 @@ export const algorithms: ReadonlyMap<string, Fields> = new Map(
   [...MAKERS].map(([algorithm, { fields }]) => [String(algorithm), fields]),
 )
 
-/** One limit of a policy. In code also what `slidingWindowLog()` and its like return. */
+/** Reads one limit of a policy. In code, also accepts what `slidingWindowLog()` and the other functions return. */
 export const limit: Shape<Limit> = {
   words: 'a limit',
   schema: { anyOf: [...MAKERS].map(([algorithm, { fields }]) => schemaOf(algorithm, fields)) },
@@ -164,12 +167,15 @@ function readLimit(value: unknown, maker: Maker, place: Place): Limit | undefine
     if (objection !== null) counting.place.below(name).refuse(objection)
   }
   if (counting.count() > 0) return undefined
-  // Each value is possible by itself; together they may still not be.
+  // Each value is valid by itself; together they may still not be.
   const objection = objectionTo(() => maker.make(options))
   return objection === null ? maker.make(options) : place.refuse(objection)
 }
 
-/** Made in code. A text cannot say it: its maps are `Map`s, and it knows no `id` and no `quota`. */
+/**
+ * Whether a limit was made in code. A text cannot express that: its maps are `Map`s, and it has neither `id` nor
+ * `quota`.
+ */
 function isMade(value: unknown): value is Limit {
   if (typeof value !== 'object' || value === null || value instanceof Map) return false
   const { id, quota, algorithm } = value as Partial<Limit>
@@ -177,7 +183,7 @@ function isMade(value: unknown): value is Limit {
 }
 
 function schemaOf(algorithm: unknown, fields: Fields): JsonSchema {
-  const shape: Shape<unknown> = told(String(algorithm), { const: algorithm })
-  const text = 'The arithmetic; see the guide on choosing one.'
+  const shape: Shape<unknown> = documented(String(algorithm), { const: algorithm })
+  const text = 'The algorithm; the guide says how to choose one.'
   return recordSchema({ algorithm: { shape, text, required: true }, ...fields })
 }

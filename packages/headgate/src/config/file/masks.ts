@@ -11,7 +11,7 @@ const mask = choice(words)
 const byType = mapOf('a map of subject types', {
   keys: {
     schema: { anyOf: [{ enum: [OTHERS] }, { pattern: NAME.source }] },
-    // A whole subject may stand there, whose id may be a secret: it is not shown.
+    // The key may be a whole subject whose id is a secret, so it is not shown.
     objectionTo: key =>
       key === OTHERS || NAME.test(key)
         ? null
@@ -20,7 +20,7 @@ const byType = mapOf('a map of subject types', {
   values: mask,
 })
 
-/** Says how operators are shown subjects: one word for all, or one by subject type. */
+/** Reads how subjects are shown to operators: one word for all, or one per subject type. */
 export const masks: Shape<Masks> = {
   words: '`part`, `whole` or `hidden`, or a map such as `{ user: hidden, "*": part }`',
   schema: { anyOf: [mask.schema, byType.schema] },

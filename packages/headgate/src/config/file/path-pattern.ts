@@ -3,13 +3,13 @@ import { describeValue } from '../describe-value.js'
 import { choice, text } from '../shape/scalars.js'
 import type { Shape } from '../shape/shape.js'
 
-/** Letters of a path that mean themselves: no blank, no query, and nothing that begins a regular expression. */
+/** Characters of a path that need no escaping: no blank, no query, and nothing that starts a regular expression. */
 const LETTER = "[\\w.~!$&'+,=@%:-]"
-/** `.` and `..`, encoded or not, never reach a rule: paths are matched in their canonical form. */
+/** `.` and `..`, encoded or not, never reach a rule, because paths are matched in canonical form. */
 const LITERAL = `(?!(?:\\.|%2[eE]){1,2}(?:/|$))(?!:)${LETTER}+`
 const PARAMETER = ':[A-Za-z_]\\w{0,31}'
 const SEGMENT = `(?:${LITERAL}|${PARAMETER})`
-/** Deeper than any API has a reason to be; looking a path up takes a step for each. */
+/** Deeper than any API needs; a lookup takes one step per segment. */
 const AT_MOST_64 = '(?!(?:/[^/]+){65})'
 const PATTERN = new RegExp(`^${AT_MOST_64}/(?:(?:${SEGMENT}/)*(?:${SEGMENT}/?|\\*))?$`)
 const PREFIX = new RegExp(`^${AT_MOST_64}(?:/${LITERAL})+/?$`)
@@ -35,7 +35,7 @@ const METHODS = [
   'PURGE',
 ] as const
 
-/** Those that Node takes and that carry requests. Others would be rules that never match. */
+/** The methods that Node accepts and that carry requests. A rule for any other would never match. */
 export const method: Shape<string> = {
   ...choice(METHODS),
   words: 'a method in upper case, such as GET or POST',
@@ -46,26 +46,26 @@ export const method: Shape<string> = {
   },
 }
 
-/** Reads the path pattern of a rule. Stored as written. */
+/** Reads the path pattern of a rule, which is stored as written. */
 export const pathPattern: Shape<string> = text(
   'a path such as /users/:id/posts or /files/*, without query and regular expressions',
   PATTERN,
 )
 
-/** Where paths begin that are not limited. The root would be all of them. */
+/** Reads a prefix of paths that are not limited. The root is refused, because it would cover all of them. */
 export const pathPrefix: Shape<string> = text('the beginning of paths, such as /assets', PREFIX)
 
 const COST_KEY = new RegExp(`^(?:(?:${METHODS.join('|')}) )?${PATTERN.source.slice(1)}`)
 const COST_KEY_WORDS = 'a path, or a method and a path, such as POST /orders/:id'
 
-/** The keys of `costs`. */
+/** Validates the keys of `costs`. */
 export const costKeys = {
   schema: { pattern: COST_KEY.source },
   objectionTo: (key: string) =>
     COST_KEY.test(key) ? null : { expected: COST_KEY_WORDS, got: describeValue(key) },
 }
 
-/** Takes a key of `costs` apart. */
+/** Splits a key of `costs` into method and path. */
 export function parseCostKey(key: string): { readonly method: string | null; readonly path: string } {
   const space = key.indexOf(' ')
   return space < 0 ? { method: null, path: key } : { method: key.slice(0, space), path: key.slice(space + 1) }

@@ -28,16 +28,16 @@ export const skip = record({
   },
 })
 
-/** Everything a policy file may say. */
+/** Everything a policy file may contain. */
 export const policyFile = record({
   prefix: {
     shape: text('up to 32 letters, digits, _ . or -', /^[A-Za-z0-9_.-]{1,32}$/),
-    text: 'First part of every key in Redis.',
+    text: 'The first part of every key in Redis.',
     leftOut: 'ratelimit',
   },
   tenant: {
     shape: text('a text of 1 to 64 letters, digits, ., _ or -', /^[\w.-]{1,64}$/),
-    text: 'Keeps the limits of several products on one Redis apart.',
+    text: 'Separates the limits of several products on one Redis.',
     leftOut: 'none',
   },
   service: {
@@ -94,7 +94,7 @@ export const policyFile = record({
   },
   masks: {
     shape: masks,
-    text: 'How the dashboard, the admin API and the log of violations show subjects: `part` (`ip:203.0.…`), `whole`, or `hidden` (`ip:…`); for all, or by subject type with `*` for the others. A handle beside each is enough to inspect, reset or override it.',
+    text: 'How the dashboard, the admin API and the log of violations show subjects: `part` (`ip:203.0.…`), `whole`, or `hidden` (`ip:…`); for all, or by subject type with `*` for the others. The handle shown beside each is enough to inspect, reset or override it.',
     leftOut: 'part',
   },
   ipv6Networks: {
@@ -127,7 +127,7 @@ export const policyFile = record({
     text: 'What happens when the store does not answer: this process decides at its share, all requests pass, or all get 503.',
     leftOut: 'local',
   },
-  headers: { shape: headerStyle, text: 'Which headers responses carry.', leftOut: 'legacy' },
+  headers: { shape: headerStyle, text: 'The quota headers that responses carry.', leftOut: 'legacy' },
   upstream: {
     shape: upstream,
     text: 'Where the gateway sends admitted requests without a route: a URL, several equivalent ones, or the long form.',
@@ -144,5 +144,5 @@ export const policyFile = record({
   },
 })
 
-/** A policy file as it was read, each part sound by itself. */
+/** A policy file as read, each part valid by itself. */
 export type ReadFile = NonNullable<ReturnType<typeof policyFile.read>>

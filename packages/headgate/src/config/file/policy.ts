@@ -14,7 +14,7 @@ const SAMPLE = slidingWindowLog({ limit: 1, window: '1m' })
 
 const list = listOf('a list of limits', limit, { atLeast: 1 })
 
-/** A list of limits; a single one may stand for a list of one, as in the library. */
+/** Reads a list of limits. A single limit stands for a list of one, as in the library. */
 const limits: Shape<ReadList<Limit>> = {
   words: 'a limit, or a list of limits',
   schema: { anyOf: [limit.schema, list.schema] },
@@ -27,12 +27,12 @@ const limits: Shape<ReadList<Limit>> = {
 }
 
 const leaseNumbers = record({
-  max: { shape: wholeNumber(1, MAX_UNITS), text: 'Units taken at once, at most.', required: true },
+  max: { shape: wholeNumber(1, MAX_UNITS), text: 'The most units taken at once.', required: true },
   ttl: { shape: duration, text: 'How long they may be spent.', required: true },
 })
 const leaseWord = choice(['auto', 'off'])
 
-/** The library judges whether it suits the limits. */
+/** The library validates it against the limits. */
 const lease: Shape<LeaseOptions> = {
   words: '`auto`, `off`, or `{ max, ttl }`',
   schema: { anyOf: [leaseWord.schema, leaseNumbers.schema] },
@@ -57,6 +57,7 @@ const longForm = record({
   ...failure,
 })
 
+/** Reads the long form of a policy. */
 export const policy = {
   ...longForm,
   read(value: unknown, place: Place): ReturnType<typeof longForm.read> {
@@ -66,7 +67,7 @@ export const policy = {
   },
 }
 
-/** A policy as it was read, in whichever form it was written. */
+/** A policy as read, in either form. */
 export type ReadPolicy = NonNullable<ReturnType<typeof policy.read>>
 
 const anyForm: Shape<ReadPolicy> = {
@@ -84,7 +85,7 @@ const names: Keys = {
   objectionTo: name => objectionTo(() => parsePolicies({ [name]: SAMPLE })),
 }
 
-/** Lists of limits by name. */
+/** Reads policies by name. */
 export const policies = mapOf('a map of policies', { keys: names, values: anyForm })
 
 function isLongForm(value: unknown): boolean {
@@ -92,11 +93,11 @@ function isLongForm(value: unknown): boolean {
   return keys !== null && !keys.has('algorithm') && Object.keys(policy.fields).some(key => keys.has(key))
 }
 
-/** Judged only beside limits that are sound. */
+/** Validated only if all limits are valid. */
 function refuseLease(read: ReadList<Limit> | undefined, options: LeaseOptions, place: Place): void {
   const limits = (read ?? []).filter(limit => limit !== undefined)
   if (read === undefined || limits.length < read.length) return
-  // Missing parts were reported as missing.
+  // Missing parts have been reported as missing.
   if (typeof options === 'object' && (options.max === undefined || options.ttl === undefined)) return
   const field = typeof options === 'object' && isTooLong(limits, options) ? 'ttl' : 'max'
   const objection = objectionTo(() => leaseLimits('lease', limits, options))
@@ -107,7 +108,7 @@ function isTooLong(limits: readonly Limit[], { ttl }: Exclude<LeaseOptions, stri
   return objectionTo(() => leaseLimits('lease', limits, { max: 1, ttl })) !== null
 }
 
-/** Two limits of one name would share what is used. */
+/** Two limits with one name would share their state. */
 function refuseTwins(read: ReadList<Limit>, place: Place): void {
   const ids = new Set<string>()
   for (const [index, limit] of read.entries()) {

@@ -13,7 +13,7 @@ export const headerStyle = choice(HEADER_STYLES)
 export const cost = wholeNumber(0, MAX_UNITS)
 
 const scope = text('a text of 1 to 64 letters, digits, ., _, - or /', /^[\w./-]{1,64}$/)
-/** Where a type is expected, a whole subject may stand, whose id may be a secret: it is not shown. */
+/** Reads a subject type. The value may be a whole subject whose id is a secret, so it is not shown. */
 export const subjectType: Shape<string> = {
   ...text('a subject type, such as ip, user or apikey', NAME),
   read(value, place) {
@@ -27,7 +27,7 @@ const matchFields = record({
   method: { shape: oneOrMore(method), text: 'The method, or a list of them.', leftOut: 'any' },
   path: {
     shape: pathPattern,
-    text: 'The path: `:name` is any one segment, `*` at the end any rest. No spelling of a path escapes it.',
+    text: 'The path: `:name` matches any one segment, a final `*` any rest. Alternative spellings of a path match too.',
     leftOut: 'any',
   },
   subject: {
@@ -39,7 +39,7 @@ const matchFields = record({
   scope: { shape: oneOrMore(scope), text: 'The scope, or a list of them.', leftOut: 'any' },
 })
 
-/** When a rule applies. One that applied always would leave nothing to `default`. */
+/** Reads the conditions of a rule. A rule without any would leave nothing to `default`. */
 export const match = {
   ...matchFields,
   words: `a map of ${Object.keys(matchFields.fields).join(', ')}`,
@@ -47,7 +47,7 @@ export const match = {
   read(value: unknown, place: Place) {
     const counting = place.counting()
     const read = matchFields.read(value, counting.place)
-    // Half a match would seem to match more than was meant, and to hide the rules below it.
+    // Half a match would match more than was meant, and would seem to hide the rules below it.
     if (read === undefined || counting.count() > 0) return undefined
     if (Object.keys(read).length === 0) {
       const expected = `at least one of ${Object.keys(matchFields.fields).join(', ')}, or default for every request`
@@ -57,7 +57,7 @@ export const match = {
   },
 }
 
-/** Names what a request is charged to: a tier or a policy, one of them. */
+/** Reads a charge: a tier or a policy, but not both. */
 const chargeFields = record({
   tier: { shape: nameOf('tiers'), text: 'A tier.' },
   policy: { shape: nameOf('policies'), text: 'A policy.' },
@@ -82,7 +82,7 @@ function isOneCharge({ tier, policy }: ReadCharge, place: Place): boolean {
   return false
 }
 
-/** One budget for all callers. */
+/** Reads the budget shared by all callers. */
 export const globalBudget = record({
   policy: {
     shape: nameOf('policies'),
@@ -92,10 +92,10 @@ export const globalBudget = record({
   ...enforcement,
 })
 
-/** Reads `also`: further subjects that are charged. */
+/** Reads an entry of `also`: a further subject to charge. */
 const also = record({
-  subject: { shape: subjectType, text: 'The type of the subject.', required: true },
-  policy: { shape: nameOf('policies'), text: 'What it is charged to.', required: true },
+  subject: { shape: subjectType, text: 'The subject type.', required: true },
+  policy: { shape: nameOf('policies'), text: 'The policy it is charged to.', required: true },
 })
 
 const ruleFields = record({
@@ -110,12 +110,12 @@ const ruleFields = record({
   cost: { shape: cost, text: 'Units a request takes.', leftOut: 'from `costs`, or 1' },
   per: {
     shape: choice(['caller', 'everyone']),
-    text: "Whose budget: each caller's own, or one that all callers share.",
+    text: "Whose budget is charged: each caller's own, or one shared by all callers.",
     leftOut: 'caller',
   },
   scope: {
     shape: scope,
-    text: 'Which budget of the policy; `global` is one for all routes.',
+    text: 'The scope of the budget; `global` is one budget for all routes.',
     leftOut: 'global',
   },
   also: {
@@ -130,12 +130,16 @@ const ruleFields = record({
   },
   ...enforcement,
   ...failure,
-  headers: { shape: headerStyle, text: 'Which headers the response carries.', leftOut: 'as for the file' },
+  headers: {
+    shape: headerStyle,
+    text: 'The quota headers that the response carries.',
+    leftOut: 'as for the file',
+  },
 })
 
 export type ReadAlso = NonNullable<ReturnType<typeof also.read>>
 
-/** A rule as it was read. */
+/** A rule as read. */
 export type ReadRule = NonNullable<ReturnType<typeof ruleFields.read>>
 
 export const rule: RecordShape<typeof ruleFields.fields> = {
@@ -148,7 +152,9 @@ export const rule: RecordShape<typeof ruleFields.fields> = {
   },
 }
 
-/** Callers by `type:id`. A key that is none is not shown: it may be a secret. */
+/**
+ * Validates the keys of `subjects`, which are `type:id`. An invalid key is not shown, because it may be a secret.
+ */
 export const subjectKeys = {
   schema: { pattern: '^[^:]+:[\\s\\S]+$' },
   objectionTo: (key: string) =>

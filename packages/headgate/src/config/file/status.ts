@@ -7,7 +7,7 @@ const LEAST = 200
 const MOST = 599
 const CLASSES = ['2xx', '3xx', '4xx', '5xx'] as const
 
-/** A status, or a class of them. */
+/** Reads a status, or a class of them. */
 const status: Shape<Statuses> = {
   words: `a status from ${LEAST} to ${MOST}, or one of ${CLASSES.join(', ')}`,
   schema: { anyOf: [{ type: 'integer', minimum: LEAST, maximum: MOST }, { enum: CLASSES }] },
@@ -25,7 +25,10 @@ const status: Shape<Statuses> = {
 
 const list = oneOrMore(status)
 
-/** Statuses whose responses give back what their request took. All of them would make a rule that never counts. */
+/**
+ * Reads the statuses that give back the charge. All of them are refused, because the rule would never count
+ * anything.
+ */
 export const refundedStatuses: Shape<ReadList<Statuses>> = {
   ...list,
   read(value, place) {

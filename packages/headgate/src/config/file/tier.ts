@@ -21,7 +21,7 @@ const burst: Shape<number> = {
   read: value => value as number,
 }
 
-/** The numbers of one tier. What they may be is the library's to say, a burst only beside its minute. */
+/** Reads the numbers of one tier. The library validates them; a burst is valid only beside its minute. */
 export const tier = {
   ...record({
     minute: { shape: rate, text: 'Units a minute.', leftOut: 'unlimited' },
@@ -39,7 +39,7 @@ const names: Keys = {
 
 const named = mapOf(`a map of tiers, or "${DEFAULT_SET}"`, { keys: names, values: tier })
 
-/** Classes of caller by name. `default` is the set a public API starts with. */
+/** Reads tiers by name. `default` is the set that a public API starts with. */
 export const tiers: Shape<ReadonlyMap<string, TierOptions>> = {
   words: named.words,
   schema: { anyOf: [{ const: DEFAULT_SET }, named.schema] },
@@ -61,7 +61,7 @@ function readTier(value: unknown, place: Place): TierOptions | undefined {
     if (objection === null) numbers[name] = number
     else place.below(name).refuse({ ...objection, expected: `${objection.expected}, or unlimited` })
   }
-  // A burst multiplies the minute, so it can only be judged beside it.
+  // A burst multiplies the minute's number, so it can only be validated beside it.
   const minuteIsSound = numbers.minute !== undefined || !given.has('minute')
   if (given.has('burst') && minuteIsSound) {
     const tier = { minute: numbers.minute, burst: given.get('burst') } as TierOptions

@@ -19,12 +19,12 @@ const networks = listOf('a list of addresses and networks', network)
 const byNumber = record({
   hops: {
     shape: wholeNumber(1, MAX_PROXIES),
-    text: 'How many proxies a request has passed.',
+    text: 'How many proxies every request passes.',
     required: true,
   },
 })
 
-/** Peers whose word is taken about who a caller is. */
+/** Reads the peers whose word about the caller is taken. */
 export const believedPeers: Shape<readonly string[] | 'everybody'> = {
   words: 'a list of addresses and networks, or everybody',
   schema: { anyOf: [{ ...networks.schema, minItems: 1 }, { enum: ['everybody'] }] },
@@ -36,7 +36,8 @@ export const believedPeers: Shape<readonly string[] | 'everybody'> = {
 }
 
 /**
- * Whose word about a client's address is taken. Trusting strangers takes a word of its own, never a number or `true`.
+ * Reads the proxies whose word about a client's address is taken. Trusting strangers takes a word of its own, never
+ * a number or `true`.
  */
 export const trustedProxies: Shape<TrustedProxies> = {
   words: 'a list of addresses and networks, `everybody`, or `{ hops }`',

@@ -1,4 +1,4 @@
-/** Where the gateway sends what it lets through: servers, and which requests go to which of them. */
+/** Reads the servers behind the gateway, and which requests go to which of them. */
 
 import type { UpstreamConfig } from '../../policy/config.js'
 import { parseDurationUs } from '../../policy/durations.js'
@@ -14,7 +14,7 @@ export interface Upstream {
   readonly protocol: 'http' | 'https'
   readonly hostname: string
   readonly port: number
-  /** `host:port` as the `Host` header has it. */
+  /** `host:port`, as in the `Host` header. */
   readonly authority: string
   /** `http://host:port`. */
   readonly origin: string
@@ -56,7 +56,7 @@ const concurrencyFields = record({
   ceiling: { shape: requestCount, text: 'The limit is never above it.', required: true },
 })
 
-/** The bounds of how many requests the upstream is found to take. */
+/** Reads the bounds of the requests in flight to an upstream. */
 export const upstreamConcurrency: typeof concurrencyFields = {
   ...concurrencyFields,
   read(value, place) {
@@ -97,7 +97,7 @@ export const upstreamServers = record({
   },
 })
 
-/** A URL, several of them, or the long form. */
+/** Reads an upstream: a URL, several of them, or the long form. */
 export const upstream: Shape<UpstreamConfig> = {
   words: `${url.words}, a list of them, or a map`,
   schema: { anyOf: [url.schema, urls.schema.anyOf, upstreamServers.schema].flat() },
@@ -129,7 +129,7 @@ function withoutUrls(given: NonNullable<ReturnType<typeof upstreamServers.read>>
   }
 }
 
-/** A name, or all names below one. Lower case, as they are compared. */
+/** Reads a host name, or `*.` and the end of one, in lower case as they are compared. */
 const hostPattern = text(
   'a host name in lower case without port, such as api.example.com or *.example.com',
   /^(?:\*\.)?[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?$/,
@@ -152,7 +152,7 @@ const matchFields = record({
   },
 })
 
-/** Reads the hosts and paths a route is for. */
+/** Reads the hosts and paths of a route. */
 export const routeMatch: typeof matchFields = {
   ...matchFields,
   read(value, place) {
@@ -169,10 +169,10 @@ export const route = record({
   upstream: { shape: upstream, text: 'Where they go.', required: true },
 })
 
-/** A route as it was read. */
+/** A route as read. */
 export type ReadRoute = NonNullable<ReturnType<typeof route.read>>
 
-/** A server from its URL, or null if it is none. */
+/** Parses the URL of a server; null if it is not valid. */
 export function parseUpstream(value: unknown): Upstream | null {
   const parsed = typeof value === 'string' && URL.canParse(value) ? new URL(value) : null
   if (parsed === null || !['http:', 'https:'].includes(parsed.protocol)) return null
@@ -188,7 +188,7 @@ export function parseUpstream(value: unknown): Upstream | null {
   }
 }
 
-/** The upstream that a URL alone stands for, where no file says more. */
+/** Returns the upstream for a URL given without a file, with the default settings. */
 export function upstreamOf(one: string): UpstreamConfig {
   return { ...defaults, urls: [one] }
 }

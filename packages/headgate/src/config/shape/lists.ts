@@ -1,7 +1,7 @@
 import { describeValue } from '../describe-value.js'
 import type { Shape } from './shape.js'
 
-/** Values of one shape in order. Those that were wrong are undefined, so that the others keep their places. */
+/** Values of one shape, in order. An invalid one is undefined, so that the others keep their positions. */
 export type ReadList<T> = readonly (T | undefined)[]
 
 /** A list of values of one shape. */
@@ -30,7 +30,7 @@ export function oneOrMore<T>(items: Shape<T>): Shape<ReadList<T>> {
   }
 }
 
-/** The items of a list that were right. */
+/** Returns the valid items of a list. */
 export function sound<T>(list: ReadList<T> | undefined): readonly T[] {
   return (list ?? []).filter(item => item !== undefined)
 }

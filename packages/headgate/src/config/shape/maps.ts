@@ -8,14 +8,14 @@ export interface Field<T> {
   readonly shape: Shape<T>
   /** A sentence for the reference and for editors. */
   readonly text: string
-  /** The value that applies when it is left out, as it would be written. */
+  /** The value that applies if it is left out, as it would be written. */
   readonly leftOut?: string
   readonly required?: boolean
 }
 
 export type Fields = Readonly<Record<string, Field<unknown>>>
 
-/** The fields that were read; a missing one was left out or was wrong. */
+/** The fields that were read. A missing one was left out or invalid. */
 export type Read<F extends Fields> = {
   readonly [Key in keyof F]?: F[Key] extends Field<infer T> ? T : never
 }
@@ -25,7 +25,10 @@ export interface RecordShape<F extends Fields> extends Shape<Read<F>> {
   readonly fields: F
 }
 
-/** A map whose keys are all text, or null after saying what came instead. In code it is a plain object. */
+/**
+ * Returns the entries of a map whose keys are all text. Reports anything else and returns null. In code, a map is a
+ * plain object.
+ */
 export function readMap(value: unknown, place: Place): ReadonlyMap<string, unknown> | null {
   const entries = entriesOf(value)
   if (entries === null) {
@@ -43,12 +46,12 @@ export function readMap(value: unknown, place: Place): ReadonlyMap<string, unkno
   return fields
 }
 
-/** Whether a value is a map, or in code an object that is used as one. */
+/** Whether a value is a map, or in code an object used as one. */
 export function isMapLike(value: unknown): boolean {
   return entriesOf(value) !== null
 }
 
-/** As `readMap`, for a first look: what is wrong is left to whoever reads it. */
+/** Reads a map like `readMap`, for a first look: mistakes are left for the actual reading to report. */
 export function peekMap(value: unknown): ReadonlyMap<string, unknown> | null {
   return readMap(value, new Place([], { tiers: null, policies: null }, () => {}))
 }
@@ -59,7 +62,7 @@ function entriesOf(value: unknown): Iterable<[unknown, unknown]> | null {
   return Object.entries(value).filter(([, field]) => field !== undefined)
 }
 
-/** As `readMap`, for a map with known keys; others are reported with the one that was probably meant. */
+/** Reads a map with known keys. Unknown keys are reported, with the one that was probably meant. */
 export function readKnown(
   value: unknown,
   known: readonly string[],
@@ -75,7 +78,7 @@ export function readKnown(
   return fields
 }
 
-/** A map with known keys, each of its own shape. */
+/** A map with known keys, each with its own shape. */
 export function record<const F extends Fields>(fields: F): RecordShape<F> {
   return {
     fields,
@@ -88,7 +91,7 @@ export function record<const F extends Fields>(fields: F): RecordShape<F> {
   }
 }
 
-/** Reads the known keys of a map, and reports those that are missing. */
+/** Reads the known keys of a map, and reports missing ones. */
 function readFields<F extends Fields>(given: ReadonlyMap<string, unknown>, fields: F, place: Place): Read<F> {
   const read: Record<string, unknown> = {}
   for (const [key, { shape, required }] of Object.entries(fields)) {
@@ -103,6 +106,7 @@ function readFields<F extends Fields>(given: ReadonlyMap<string, unknown>, field
   return read as Read<F>
 }
 
+/** Returns the JSON Schema of a map with known keys. */
 export function recordSchema(fields: Fields): JsonSchema {
   const required = Object.keys(fields).filter(key => fields[key]?.required)
   return {
@@ -118,11 +122,11 @@ export function recordSchema(fields: Fields): JsonSchema {
 /** The keys a map may have. */
 export interface Keys {
   readonly schema: JsonSchema
-  /** Complains about a key, or returns null. */
+  /** Returns a complaint about a key, or null. */
   objectionTo(key: string): Complaint | null
 }
 
-/** A map from names of one's own to values of one shape. */
+/** A map from user-chosen names to values of one shape. */
 export function mapOf<T>(
   words: string,
   { keys, values }: { readonly keys: Keys; readonly values: Shape<T> },
@@ -144,7 +148,7 @@ export function mapOf<T>(
   }
 }
 
-/** Not the text itself: what stands in place of a map of subjects may be a subject. */
+/** Hides the text itself, because in place of a map of subjects it may be a subject. */
 function kindOnly(value: unknown): string {
   return typeof value === 'string' ? 'a text' : describeValue(value)
 }

@@ -2,8 +2,8 @@ import { isHeadgateError } from '../../errors/headgate-error.js'
 import type { Complaint } from '../config-error.js'
 
 /**
- * The library's objection to a value, or null if it accepts it.
- * The library is the only judge of numbers, durations and names, so that the file and the code accept the same.
+ * Returns the library's objection to a value, or null if it accepts it. The library alone validates numbers,
+ * durations and names, so that the file and the code accept the same.
  */
 export function objectionTo(make: () => unknown): Complaint | null {
   try {

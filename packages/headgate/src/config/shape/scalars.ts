@@ -15,7 +15,7 @@ export function choice<const Word extends string>(words: readonly Word[]): Shape
   }
 }
 
-/** A text of a form. The pattern is the schema's too. */
+/** A text that matches a pattern, which the schema uses too. */
 export function text(words: string, pattern: RegExp): Shape<string> {
   return scalar(
     words,
@@ -24,6 +24,7 @@ export function text(words: string, pattern: RegExp): Shape<string> {
   )
 }
 
+/** A whole number in a range. */
 export function wholeNumber(minimum: number, maximum: number): Shape<number> {
   return scalar(
     `a whole number from ${minimum} to ${maximum}`,
@@ -34,7 +35,7 @@ export function wholeNumber(minimum: number, maximum: number): Shape<number> {
 
 const PERCENT = /^(100(\.0{1,2})?|\d{1,2}(\.\d{1,2})?)%$/
 
-/** `25%` as 25. */
+/** A percentage such as `25%`, read as 25. */
 export const percentage: Shape<number> = {
   words: 'a percentage from 0% to 100%, such as 25%',
   schema: { type: 'string', pattern: PERCENT.source },
@@ -44,10 +45,10 @@ export const percentage: Shape<number> = {
   },
 }
 
-/** A name of a policy, a tier, a rule or a limit. */
+/** The name of a policy, a tier, a rule or a limit. */
 export const NAME = /^[A-Za-z0-9_-]{1,32}$/
 
-/** The name of a tier or a policy that the file defines. */
+/** The name of a tier or policy that the file defines. */
 export function nameOf(kind: keyof Names): Shape<string> {
   const one = kind === 'tiers' ? 'tier' : 'policy'
   return {
@@ -56,7 +57,7 @@ export function nameOf(kind: keyof Names): Shape<string> {
     read(value, place) {
       const known = place.names[kind]
       if (known === null || (typeof value === 'string' && known.has(value))) return String(value)
-      // Worked out when it is shown: a file of nothing but mistakes must not search all its names for each of them.
+      // Getters, because a file full of mistakes must not search all its names for mistakes that are never shown.
       return place.refuse({
         get expected() {
           return known.size === 0 ? 'one that the file defines' : `one of ${listed(known)}`

@@ -1,31 +1,32 @@
-/**
- * One part of the policy file, described once: how it is read, what a JSON Schema says of it, and what the
- * reference page calls it. All three come from the same object, so that they cannot say different things.
- */
+/** A JSON Schema, as plain data. */
 import { looksSecret } from '../../errors/shown-text.js'
 import type { Complaint, Path } from '../config-error.js'
 import { describeValue } from '../describe-value.js'
 
 export type JsonSchema = Readonly<Record<string, unknown>>
 
+/**
+ * One part of the policy file, described once: how it is read, its JSON Schema, and its words in the reference. All
+ * three come from the same object, so that they cannot contradict each other.
+ */
 export interface Shape<T> {
-  /** The expectation in words: completes "expected …" and stands in the reference. */
+  /** The expectation in words: completes "expected …", and appears in the reference. */
   readonly words: string
   readonly schema: JsonSchema
-  /** The value, or undefined after every mistake in it was reported. */
+  /** Returns the value, or undefined after reporting every mistake in it. */
   read(value: unknown, place: Place): T | undefined
 }
 
-/** The names a file defines; null where they cannot be told, so that one mistake is not reported as two. */
+/** The names a file defines. Null if unknown, so that one mistake is not reported as two. */
 export interface Names {
   readonly tiers: ReadonlySet<string> | null
   readonly policies: ReadonlySet<string> | null
 }
 
-/** Notes a mistake. `at` says whether the key itself is wrong or what stands behind it. */
+/** Records a mistake. `at` says whether the key or its value is wrong. */
 export type Report = (path: Path, complaint: Complaint, at: 'key' | 'value') => void
 
-/** Where a value stands, and where to complain about it. */
+/** The position of a value, and where to report mistakes in it. */
 export class Place {
   readonly path: Path
   readonly names: Names
@@ -42,7 +43,8 @@ export class Place {
   }
 
   /**
-   * Reports a mistake and returns undefined, as a shape does that could not read. Never shows what a key calls secret.
+   * Reports a mistake and returns undefined, as a shape does that could not read. Hides the value if its key looks
+   * like a secret.
    */
   refuse(complaint: Complaint, at: 'key' | 'value' = 'value'): undefined {
     const key = this.path.at(-1)
@@ -50,7 +52,7 @@ export class Place {
     this.#report(this.path, isSecret ? { ...complaint, got: 'a value that is not shown' } : complaint, at)
   }
 
-  /** The same place, where mistakes are also counted. */
+  /** Returns the same place with a count of the mistakes reported through it. */
   counting(): { readonly place: Place; count(): number } {
     let count = 0
     const report: Report = (path, complaint, at) => {

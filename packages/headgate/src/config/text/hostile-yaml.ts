@@ -1,8 +1,8 @@
 /**
- * Refuses YAML that is cheap to write and dear to read, before it is parsed.
+ * Refuses YAML that is cheap to write and expensive to read, before it is parsed.
  *
- * The parser calls itself for every level: a few thousand brackets end the process with no error to catch. It also
- * looks for an alias's anchor from the top of the file each time. The lexer does neither, so its tokens are counted.
+ * The parser recurses at every level, so a few thousand brackets end the process with no error to catch. It also
+ * searches for an alias's anchor from the top of the file each time. The lexer does neither, so its tokens are counted.
  */
 import { Lexer } from 'yaml'
 import type { Complaint } from '../config-error.js'
@@ -14,7 +14,7 @@ const MAX_BLOCK_DEPTH = 2 * MAX_DEPTH
 const SCALAR_FOLLOWS = '\u001f'
 const MARKS = ['\u0002', '\u0018', SCALAR_FOLLOWS]
 
-/** Finds out what is wrong with the text and where; null if it is safe to parse. */
+/** Finds what makes a text dangerous to parse, and where; null if it is safe. */
 export function findHostileYaml(text: string): { offset: number; complaint: Complaint } | null {
   const line = { started: false, depth: 0 }
   let flowDepth = 0
@@ -50,7 +50,7 @@ export function findHostileYaml(text: string): { offset: number; complaint: Comp
   return null
 }
 
-/** How much deeper a token outside brackets can bring us on its line. */
+/** Returns how many levels a token outside brackets can add on its line. */
 function blockDepth(token: string, lineStarted: boolean): number {
   if (token === '-' || token === '?' || token === ':') return 1
   return !lineStarted && token.startsWith(' ') ? token.length : 0

@@ -1,11 +1,11 @@
 /**
- * JSON with places. `JSON.parse` forgets where things stand, takes the last of two equal keys without a word, and
- * makes objects; this reads the same texts into `Map`s and keeps the offset of every key and value.
+ * Parses JSON with positions. `JSON.parse` drops positions, silently takes the last of two equal keys, and makes
+ * objects. This reads the same texts into `Map`s and keeps the offset of every key and value.
  */
 import { type Complaint, type ConfigIssue, type Path, toIssue } from '../config-error.js'
 import { type LocatedText, MAX_DEPTH, positionIn } from './located-text.js'
 
-/** Where a value begins, and the same for what it contains. */
+/** The offset of a value, and those of its contents. */
 interface Spot {
   readonly offset: number
   readonly children?: ReadonlyMap<string | number, { readonly keyOffset: number; readonly spot: Spot }>
@@ -27,7 +27,7 @@ class JsonMistake extends Error {
   }
 }
 
-/** Reads a JSON text. Duplicate keys are issues; reading ends at the first mistake in the syntax. */
+/** Parses a JSON text. Duplicate keys are issues; parsing stops at the first syntax error. */
 export function readJson(text: string): LocatedText {
   const reader = new JsonReader(text)
   try {
@@ -130,7 +130,7 @@ class JsonReader {
     }
   }
 
-  /** After a member: whether a comma says that another follows. */
+  /** After a member: whether a comma announces another one. */
   #goesOn(close: '}' | ']'): boolean {
     if (this.#take(',')) return true
     if (this.#take(close)) return false

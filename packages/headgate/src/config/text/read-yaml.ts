@@ -16,7 +16,7 @@ import { type LocatedText, positionIn } from './located-text.js'
 const MAX_ALIAS_EXPANSION = 100
 const MAX_ISSUES = 20
 
-/** Reads one YAML 1.2 document. Duplicate keys, tags of one's own and aliases without an anchor are issues. */
+/** Parses one YAML 1.2 document. Duplicate keys, custom tags and aliases without an anchor are issues. */
 export function readYaml(text: string): LocatedText {
   const lineCounter = new LineCounter()
   const issues: ConfigIssue[] = []
@@ -34,7 +34,7 @@ export function readYaml(text: string): LocatedText {
     return { value: null, issues: [toIssue([], hostile.complaint, place)], locate: () => place }
   }
 
-  // uniqueKeys of the parser compares every key with every other; ours is one Set a map.
+  // The parser's own uniqueKeys compares every key with every other; ours uses one Set per map.
   const document = parseDocument(text, { lineCounter, uniqueKeys: false, prettyErrors: false, merge: false })
   for (const { code, message, pos } of [...document.errors, ...document.warnings]) {
     const several = code === 'MULTIPLE_DOCS'
@@ -54,7 +54,7 @@ export function readYaml(text: string): LocatedText {
 
 type Add = (offset: number, complaint: Complaint, path?: Path) => void
 
-/** Aliases were counted, but one that contains others multiplies. */
+/** Aliases have been counted, but an alias that contains others multiplies. */
 function toPlain(document: Document, add: Add): unknown {
   try {
     return document.toJS({ mapAsMap: true, maxAliasCount: MAX_ALIAS_EXPANSION })
@@ -65,7 +65,7 @@ function toPlain(document: Document, add: Add): unknown {
 }
 
 interface Walk {
-  /** Those seen so far. The parser's own way looks for one from the top of the text for every alias. */
+  /** The anchors seen so far. The parser would search for each from the top of the text. */
   readonly anchors: Map<string, Node>
   readonly add: Add
 }

@@ -1,6 +1,6 @@
 /**
- * The same figures through OpenTelemetry's API, for apps whose SDK sends them on, and a span event for every decision.
- * Without an SDK the API does nothing, and neither does this.
+ * Exports the same figures through OpenTelemetry's API, for apps whose SDK collects them, and a span event for
+ * every decision. Without an SDK the API does nothing, and neither does this.
  */
 import { type Attributes, type Meter, metrics, trace } from '@opentelemetry/api'
 import type { Decision } from '../../decision/decision.js'
@@ -17,14 +17,14 @@ const QUANTILES = [0.5, 0.99]
 
 export interface MetricsOptions {
   readonly statistics: Statistics
-  /** Left out: that of the global provider. */
+  /** Default: that of the global provider. */
   readonly meter?: Meter
 }
 
 /**
- * Registers the counters and gauges of `docs/reference/metrics.md`, which the SDK asks for when it collects. Histograms,
- * which cannot be asked for, are gauges of their p50 and p99 in seconds, by the attribute `quantile`. Returns what takes
- * them off again.
+ * Registers the counters and gauges of `docs/reference/metrics.md`, which the SDK reads when it collects.
+ * Observable histograms do not exist, so each histogram is exported as gauges of its p50 and p99 in seconds, with
+ * the attribute `quantile`. Returns a function that unregisters them.
  */
 export function registerMetrics({
   statistics,
@@ -59,8 +59,8 @@ export function registerMetrics({
 const DECIDING = ['check', 'checkNow', 'request', 'requestNow'] as const
 
 /**
- * The same limiter or gate, which adds an event `rate_limit.decision` to the span that is active when it is asked: policy,
- * tier, rule, outcome, source and reason, never a subject.
+ * Wraps a limiter or gate so that it adds an event `rate_limit.decision` to the active span: policy, tier, rule,
+ * outcome, source and reason, but never a subject.
  */
 export function traced<Asked extends object>(limiter: Asked): Asked {
   if (typeof limiter !== 'object' || limiter === null || !('check' in limiter)) {
@@ -80,7 +80,7 @@ type Decide = (...args: unknown[]) => Decision | Promise<Decision>
 
 function withEvent(decide: Decide): Decide {
   return (...args) => {
-    // Now: by the time of the decision another request may be the active one.
+    // Read now, because at the time of the decision another request may be active.
     const span = trace.getActiveSpan()
     const decided = decide(...args)
     if (span === undefined) return decided

@@ -1,20 +1,22 @@
-/** Families of metrics as text: the format of Prometheus, or OpenMetrics, which has exemplars. */
+/** Formats families of metrics as text: in Prometheus's format, or in OpenMetrics, which has exemplars. */
 
 import type { Exemplar } from '../statistics/recorder.js'
 import type { Family, Histogram, Sample } from './families.js'
 
 export type TextFormat = 'prometheus' | 'openmetrics'
 
+/** The content type of each format. */
 export const CONTENT_TYPES: Readonly<Record<TextFormat, string>> = {
   prometheus: 'text/plain; version=0.0.4; charset=utf-8',
   openmetrics: 'application/openmetrics-text; version=1.0.0; charset=utf-8',
 }
 
-/** The format that a scraper asks for: OpenMetrics if its `Accept` names it. */
+/** Returns the format a scraper asks for: OpenMetrics if its `Accept` names it. */
 export function formatFor(accept: string | undefined): TextFormat {
   return accept?.includes('application/openmetrics-text') ? 'openmetrics' : 'prometheus'
 }
 
+/** Formats families in one of the formats. */
 export function expositionOf(families: readonly Family[], format: TextFormat): string {
   const text = families.map(family => familyText(family, format)).join('')
   return format === 'openmetrics' ? `${text}# EOF\n` : text

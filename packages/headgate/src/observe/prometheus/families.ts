@@ -1,6 +1,6 @@
 /**
- * Writes the counts of a process as families of metrics. Labels are names of the policy file and fixed words, never a
- * subject: with a million clients there are as many series as with one.
+ * Converts the counts of a process to families of metrics. Labels are names of the policy file and fixed words,
+ * never subjects: a million clients make no more series than one.
  */
 
 import { LATENCY_BOUNDS_SECONDS, type LatencyCounts } from '../statistics/latencies.js'
@@ -19,20 +19,20 @@ export interface Family {
 
 export interface Sample {
   readonly labels: Readonly<Record<string, string>>
-  /** The value, or of a histogram what it has counted. */
+  /** A number, or the counts of a histogram. */
   readonly value: number | Histogram
 }
 
 export interface Histogram {
   readonly boundsSeconds: readonly number[]
-  /** By bucket, each without those below it; one more than bounds. */
+  /** Per bucket, not cumulative; one more than bounds. */
   readonly counts: readonly number[]
   readonly sumSeconds: number
-  /** By bucket. */
+  /** Per bucket. */
   readonly exemplars: readonly (Exemplar | undefined)[]
 }
 
-/** Everything about a process, in the order in which it is exposed. */
+/** Returns all families of a process, in the order of exposition. */
 export function familiesOf(read: ProcessStatistics, version: string): readonly Family[] {
   return [...decisionFamilies(read), ...storeFamilies(read), ...gateFamilies(read.gates), buildInfo(version)]
 }
@@ -209,7 +209,7 @@ function buildInfo(version: string): Family {
   }
 }
 
-/** Seed 003's reasons: the process's own limit, the shared one, or no limit at all because the store failed. */
+/** The published reasons: this process's own limit, the shared one, or none because the store failed. */
 function rejections(decisions: readonly TallyCounts[]): Record<string, number> {
   const reasons = { local_exhausted: 0, distributed_exhausted: 0, backend_error: 0 }
   for (const { source, denied } of decisions) {

@@ -1,8 +1,8 @@
 /**
- * Metrics for Prometheus, by themselves or on the registry an app has already.
+ * Metrics for Prometheus, standalone or on an app's existing registry.
  *
- * `prometheus({ statistics })` serves text; `registerOn(registry)` puts the same families on a registry of prom-client, which
- * asks for them when it is scraped.
+ * `prometheus({ statistics })` serves text; `registerOn(registry)` adds the same families to a registry of prom-client,
+ * which reads them when it is scraped.
  */
 import { unexpected } from '../../errors/headgate-error.js'
 import type { Statistics } from '../statistics/statistics.js'
@@ -11,30 +11,36 @@ import { CONTENT_TYPES, expositionOf, formatFor, type TextFormat } from './expos
 import { type Family, familiesOf } from './families.js'
 
 export interface PrometheusOptions {
-  /** The counts to expose: `createStatistics()`, as a limiter, gate or store was given it, or the sum of several. */
+  /**
+   * The counts to expose: the `createStatistics()` that was passed to a limiter, gate or store, or the sum of
+   * several.
+   */
   readonly statistics: Pick<Statistics, 'read'>
-  /** More families of the program's own, asked for at every scrape. */
+  /** Returns more families of the program's own, at every scrape. */
   readonly more?: () => readonly Family[]
 }
 
 export interface Prometheus {
-  /** Everything as it is counted now. */
+  /** Returns all families with their current values. */
   families(): readonly Family[]
-  /** Everything as text. */
+  /** Returns them as text. */
   text(format?: TextFormat): string
-  /** The text, and its content type, that a scraper with such an `Accept` header asks for. */
+  /** Returns the text and content type for a scraper with this `Accept` header. */
   answer(accept?: string): { readonly contentType: string; readonly body: string }
-  /** Puts the families on a registry of prom-client. Twice on the same one is refused, or all would be counted twice. */
+  /**
+   * Adds the families to a registry of prom-client. Refuses to do it twice on the same one, which would count
+   * everything twice.
+   */
   registerOn(registry: PromClientRegistry): void
 }
 
-/** The part of prom-client's registry that we use: `registerMetric`, by which it takes collectors. */
+/** The part of prom-client's registry that is used. */
 export interface PromClientRegistry {
   registerMetric(metric: never): void
   getSingleMetric(name: string): unknown
 }
 
-/** The methods a registry calls on a metric when it is scraped. */
+/** The result a registry expects from a metric when it is scraped. */
 interface Collected {
   readonly name: string
   readonly help: string
@@ -47,6 +53,7 @@ interface Collected {
   }[]
 }
 
+/** Creates the exporter of a process's statistics. */
 export function prometheus(options: PrometheusOptions): Prometheus {
   const statistics = options?.statistics
   if (typeof statistics?.read !== 'function') {
@@ -86,7 +93,7 @@ export function prometheus(options: PrometheusOptions): Prometheus {
   }
 }
 
-/** A family as prom-client writes it: a histogram is its buckets, its sum and its count. */
+/** Converts a family to prom-client's form, in which a histogram is its buckets, its sum and its count. */
 function collected({ name, help, type, samples }: Family): Collected {
   const values = samples.flatMap(({ labels, value }): Collected['values'] => {
     if (typeof value === 'number') return [{ labels, value }]

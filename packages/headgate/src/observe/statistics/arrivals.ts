@@ -1,9 +1,9 @@
 /**
- * When a random share of the subjects asked, whole: all of a subject's requests or none. What other limits would have done
- * to them can be played, and says what they would have done to all, give or take the luck of the draw.
+ * Records when a random share of the subjects asked: all requests of a sampled subject, none of the others. Other limits
+ * can be replayed on the sample to estimate what they would have done to everybody.
  *
- * Whether a subject is in the sample is decided by a hash of its name. When there are too many, half of them leave: those
- * with the next bit of the hash set.
+ * A hash of its name decides whether a subject is sampled. When there are too many, half of them leave: those with the
+ * next bit of the hash set.
  */
 
 export interface Arrival {
@@ -17,9 +17,9 @@ export interface Arrival {
 }
 
 export interface ArrivalSample {
-  /** In the order of their times. */
+  /** In order of time. */
   readonly arrivals: readonly Arrival[]
-  /** Of all subjects, the share that is in the sample. */
+  /** The share of all subjects that is in the sample. */
   readonly share: number
 }
 
@@ -47,7 +47,7 @@ export class Arrivals {
     return { arrivals, share: 1 / (this.mask + 1) }
   }
 
-  /** A quarter at once: to move them for each that comes would take longer than to keep it. */
+  /** Drops a quarter at once: shifting the list for every arrival would take longer than keeping it. */
   private forgetOldest(nowMs: number): void {
     this.keep(this.kept.slice(MAX_ARRIVALS / 4).filter(({ atMs }) => atMs > nowMs - KEPT_MS))
   }
@@ -64,7 +64,7 @@ export class Arrivals {
   }
 }
 
-/** The samples of several processes as one: of the subjects that are in all of them, in the order of their times. */
+/** Merges the samples of several processes: the subjects that are in all of them, in order of time. */
 export function mergeArrivals(samples: readonly ArrivalSample[]): ArrivalSample {
   const share = Math.min(1, ...samples.map(sample => sample.share))
   const mask = 1 / share - 1
@@ -75,7 +75,7 @@ export function mergeArrivals(samples: readonly ArrivalSample[]): ArrivalSample 
   return { arrivals, share }
 }
 
-/** FNV-1a, mixed once more so that its low bits depend on all of the name. */
+/** FNV-1a, mixed once more so that its low bits depend on the whole name. */
 function hashOf(text: string): number {
   let hash = FNV_OFFSET
   for (let index = 0; index < text.length; index++) {

@@ -2,21 +2,21 @@ import { unexpected } from '../../errors/headgate-error.js'
 import type { Recorder } from './recorder.js'
 import type { GateReading, Statistics } from './statistics.js'
 
-/** Where the library counts for statistics, and whom they read. */
+/** The recorder behind a `Statistics`, and the gates it reads. */
 interface Attached {
   readonly recorder: Recorder
   readonly gates: Set<() => GateReading>
 }
 
-// Apart from the class that counts: an app without statistics does not carry it.
+// Kept apart from the class that counts, so that an app without statistics does not bundle it.
 const attached = new WeakMap<object, Attached>()
 
-/** Says where the library counts for these statistics. */
+/** Registers the recorder of these statistics. */
 export function attach(statistics: Statistics, to: Attached): void {
   attached.set(statistics, to)
 }
 
-/** Where the library counts for these statistics; null where there are none. */
+/** Returns the recorder of these statistics; null if there are none. */
 export function recorderOf(statistics: Statistics | undefined): Recorder | null {
   if (statistics === undefined) return null
   const found = attached.get(statistics)
@@ -24,7 +24,7 @@ export function recorderOf(statistics: Statistics | undefined): Recorder | null 
   throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'statistics', 'what createStatistics() returns', statistics)
 }
 
-/** Lets statistics read a gate, until stopped. */
+/** Lets statistics read a gate, until the returned function is called. */
 export function watchGate(statistics: Statistics | undefined, read: () => GateReading): () => void {
   const gates = statistics && attached.get(statistics)?.gates
   if (gates === undefined) return () => {}

@@ -1,8 +1,8 @@
 /**
- * Finds who was denied most, among more subjects than can be kept (Space-Saving, Metwally et al. 2005).
+ * Finds the most denied among more subjects than can be tracked (Space-Saving, Metwally et al. 2005).
  *
- * As many counters as there is room for. A subject without one takes over the smallest, and its count with it: whoever
- * is denied often enough cannot be pushed out, and what a count may be too high by is known.
+ * There is a fixed number of counters. A subject without one takes over the smallest, including its count. So a subject
+ * that is denied often enough cannot be pushed out, and the error of each count is known.
  *
  * Invariant: count − error ≤ true count ≤ count; every subject denied more than total ÷ room times is among them.
  */
@@ -12,7 +12,7 @@ export interface Hitter<Detail> {
   count: number
   /** By how much the count may be too high. */
   error: number
-  /** Of the last time. */
+  /** From the latest denial. */
   detail: Detail
 }
 
@@ -34,7 +34,7 @@ export class HeavyHitters<Detail> {
     this.bySubject.set(subject, { subject, count: error + count, error, detail })
   }
 
-  /** The first `most` of them, the most denied first. */
+  /** Returns the `most` most denied, in descending order. */
   top(most: number): Hitter<Detail>[] {
     return [...this.bySubject.values()].toSorted((one, other) => other.count - one.count).slice(0, most)
   }

@@ -1,18 +1,18 @@
 /**
- * How long something took, as counts in fixed buckets: sums over processes and seconds are exact, and a quantile is off by
- * no more than the width of its bucket.
+ * Counts latencies in fixed buckets: sums over processes and seconds are exact, and a quantile is off by at most
+ * the width of its bucket.
  */
 
-/** Upper bounds in seconds; what took longer is in one bucket more. */
+/** Upper bounds in seconds; one more bucket takes everything longer. */
 export const LATENCY_BOUNDS_SECONDS: readonly number[] = [
   0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1,
 ]
 const BOUNDS_US = LATENCY_BOUNDS_SECONDS.map(bound => bound * 1_000_000)
 const LATENCY_BUCKETS = BOUNDS_US.length + 1
 
-/** Latencies that were counted, as plain data. */
+/** Counted latencies, as plain data. */
 export interface LatencyCounts {
-  /** By bucket, each without those below it. */
+  /** Per bucket, not cumulative. */
   readonly counts: readonly number[]
   readonly sumUs: number
 }
@@ -21,7 +21,7 @@ export class Latencies {
   readonly counts: number[] = new Array<number>(LATENCY_BUCKETS).fill(0)
   sumUs = 0
 
-  /** Counts a latency that stands for `weight` of its kind; returns its bucket. */
+  /** Counts a latency that stands for `weight` decisions; returns its bucket. */
   add(us: number, weight: number): number {
     const bucket = bucketOf(us)
     this.counts[bucket] = (this.counts[bucket] as number) + weight
@@ -40,7 +40,7 @@ function bucketOf(us: number): number {
   return bucket
 }
 
-/** The latency in milliseconds that the share `quantile` of them is not above, or null where there is none. */
+/** Returns the latency in milliseconds at a quantile, or null if nothing was counted. */
 export function quantileMs(counts: readonly number[], quantile: number): number | null {
   const total = counts.reduce((sum, count) => sum + count, 0)
   if (total === 0) return null
@@ -53,7 +53,7 @@ export function quantileMs(counts: readonly number[], quantile: number): number 
   return interpolateMs(counts.length - 1, 1)
 }
 
-/** Where in a bucket, as if they were spread evenly in it. Of the last one only its beginning is known. */
+/** Interpolates within a bucket. Of the last one only the lower bound is known. */
 function interpolateMs(bucket: number, share: number): number {
   const fromUs = bucket === 0 ? 0 : (BOUNDS_US[bucket - 1] as number)
   const toUs = BOUNDS_US[bucket] ?? fromUs

@@ -1,7 +1,7 @@
 /**
- * Counts decisions where they are made. A decision in the process takes some hundred nanoseconds, so nothing is made for
- * one that passes: it is a few additions, and only one in 64 of those the process decides alone is timed. That one stands
- * for 64.
+ * Counts decisions where they are made. A decision in the process takes a few hundred nanoseconds, so an allowed
+ * one costs only a few additions and no allocation, and only one in 64 of those decided locally is timed. That one
+ * stands for 64.
  */
 
 import type { Decision } from '../../decision/decision.js'
@@ -14,20 +14,20 @@ import { StoreRecorder } from './store-counts.js'
 import { Tallies, type Tally } from './tally.js'
 import { Violations } from './violations.js'
 
-/** One in so many of the decisions that need no store elsewhere is timed. */
+/** One in this many of the local decisions is timed. */
 const TIMED = 64
-/** Allowed with this part of the limit left, or less, is near the limit. */
+/** An allowed request is near the limit if at most a tenth of the limit is left. */
 const NEAR = 10
 
 /**
- * Units left as last seen, of limits for everything and of narrower ones; NaN where there was none. In a typed array,
- * since a field that may be null takes an object for every fraction it is given.
+ * Units left as last seen, of global limits and of narrower ones; NaN if none was seen. A typed array, because a
+ * nullable field would allocate an object for every fraction.
  */
 type LastRemaining = Float64Array
 export const GLOBAL = 0
 export const ROUTE = 1
 
-/** A decision that was waited for, or could have been. */
+/** A decision that was, or could have been, asynchronous. */
 export interface CountedAsk {
   readonly question: Question
   readonly policy: Policy | DecidedPolicy
@@ -40,9 +40,9 @@ export interface CountedAsk {
 export interface CountedAnswer {
   readonly answer: Answer
   readonly decision: Decision
-  /** Reading of the clock when it was there. */
+  /** The clock reading at the time of the answer. */
   readonly atUs: number
-  /** Whether it was known in the process, without waiting. */
+  /** Whether the process knew it without waiting. */
   readonly isImmediate: boolean
 }
 
@@ -59,12 +59,12 @@ export type ExemplarLabels = Readonly<Record<string, string>>
 
 interface Timed {
   readonly us: number
-  /** For how many decisions it stands. */
+  /** The number of decisions it stands for. */
   readonly weight: number
   readonly labels: ExemplarLabels | null
 }
 
-/** A decision that took so long, and what leads to its trace. */
+/** The latency of a decision whose trace is known. */
 export interface Exemplar {
   readonly source: Source
   readonly labels: ExemplarLabels
@@ -75,13 +75,13 @@ export interface Exemplar {
 export class Recorder {
   readonly tallies = new Tallies()
   readonly violations: Violations
-  /** Null where they are not sampled. */
+  /** Null if they are not sampled. */
   readonly arrivals: Arrivals | null
   readonly store: StoreRecorder
   readonly remaining: LastRemaining = new Float64Array(2).fill(Number.NaN)
-  /** Requests that limits in shadow would have denied. */
+  /** Requests that shadow limits would have denied. */
   shadowDenied = 0
-  /** By bucket of the latencies: the last decision there that a trace is known of. */
+  /** Per latency bucket: the latest decision whose trace is known. */
   readonly exemplars: (Exemplar | undefined)[] = []
   private untilTimed = 1
 
@@ -96,14 +96,14 @@ export class Recorder {
     return this.options.clock.nowUs()
   }
 
-  /** A reading of the clock, or 0 for a decision that is not timed. */
+  /** Returns a clock reading, or 0 for a decision that is not timed. */
   begin(isRemote: boolean): number {
     if (!isRemote && --this.untilTimed > 0) return 0
     this.untilTimed = TIMED
     return this.options.clock.nowUs()
   }
 
-  /** Labels that lead to the trace of the request that asks now. */
+  /** Returns labels that lead to the trace of the current request. */
   labels(): ExemplarLabels | null {
     return this.options.exemplar === null ? null : this.options.exemplar()
   }
@@ -156,29 +156,29 @@ export class Recorder {
     this.remaining[scope === 'global' ? GLOBAL : ROUTE] = remaining
   }
 
-  /** For a policy of one limit, asked for one unit at a time. */
+  /** Returns the recorder for single units of a single-limit policy. */
   plain(policy: Policy | DecidedPolicy, source: Source): PlainRecorder {
     const rule = 'rule' in policy ? policy.rule : null
     const tally = this.tallies.find(policy.name, policy.tier, rule, source)
     return new PlainRecorder(this, tally, policy.limits[0]?.limit.limit ?? 0)
   }
 
-  /** One unit of a policy's only limit. */
+  /** Records the arrival of one unit of a policy's only limit. */
   plainArrived(tally: Tally, subject: string, denied: boolean): void {
     const { policy, tier } = tally.labels
     this.arrivals?.add({ subject, policy, tier, atMs: this.options.clock.unixMs(), cost: 1, denied })
   }
 
-  /** One of the plain decisions, which stands for all that were not timed. */
+  /** Records a timed decision, which stands for all that were not timed. */
   plainTimed(tally: Tally, us: number): void {
     this.timed(tally, { us, weight: TIMED, labels: this.labels() })
   }
 }
 
 /**
- * Counts the plainest decisions. Everything it adds to is found when the policy is compiled: a walk from object to object
- * would take longer than the additions. The seldom parts have functions of their own: the compiler inlines only so much
- * into a decision.
+ * Counts the simplest decisions. Everything it adds to is looked up when the policy is compiled, because walking
+ * from object to object would take longer than the additions. Rare cases have functions of their own, because the
+ * compiler inlines only so much into a decision.
  */
 export class PlainRecorder {
   private untilTimed = 1
@@ -200,7 +200,7 @@ export class PlainRecorder {
     this.isRemembered = tally.labels.source === 'redis'
   }
 
-  /** A reading of the clock, or 0 for a decision that is not timed. */
+  /** Returns a clock reading, or 0 for a decision that is not timed. */
   begin(): number {
     return --this.untilTimed > 0 ? 0 : this.beginTimed()
   }
@@ -210,7 +210,7 @@ export class PlainRecorder {
     return this.recorder.nowUs()
   }
 
-  /** It began then and is there now. */
+  /** Records the time since `beganUs`. */
   timed(beganUs: number): void {
     this.recorder.plainTimed(this.tally, this.recorder.nowUs() - beganUs)
   }

@@ -1,4 +1,4 @@
-/** The counts of a process over about a second, as they are added to those of others. */
+/** The counts of a process over about a second, to be added to those of others. */
 import type { Clock, Timers } from '../../time/clock.js'
 import type { Recorder } from './recorder.js'
 import { FAILURE_KINDS, type FailureKind, type NodeState, type StoreCounts } from './store-counts.js'
@@ -6,17 +6,17 @@ import type { TallyCounts } from './tally.js'
 import type { Violation, Violator } from './violations.js'
 
 export interface Report {
-  /** How long it is about. */
+  /** The duration it covers. */
   readonly durationMs: number
-  /** Without those of which there was none. */
+  /** Without tallies that are all zero. */
   readonly decisions: readonly TallyCounts[]
   readonly shadowDenied: number
   readonly store: Omit<StoreCounts, 'breakers' | 'callCapPerSecond'>
-  /** How the nodes are now, of those that have been away. */
+  /** The current state of nodes that have been unreachable. */
   readonly breakers: readonly NodeState[]
   /** The subjects that were denied most. */
   readonly violators: readonly Violator[]
-  /** Some of the denials. */
+  /** A sample of the denials. */
   readonly violations: readonly Violation[]
 }
 
@@ -24,7 +24,7 @@ type Listener = (report: Report) => void
 
 const EVERY_MS = 1_000
 
-/** Reports once a second to whoever listens; without anybody nothing is done. */
+/** Reports once a second to its listeners, and does nothing without any. */
 export function createReporter(
   recorder: Recorder,
   clock: Clock,
@@ -74,7 +74,7 @@ function tell(listener: Listener, report: Report): void {
   try {
     listener(report)
   } catch {
-    // A listener that fails must not keep the others from being told.
+    // A failing listener must not keep the others from being called.
   }
 }
 

@@ -9,9 +9,9 @@ import type { StoreCounts } from './store-counts.js'
 import type { TallyCounts } from './tally.js'
 
 export interface StatisticsOptions {
-  /** Finds the labels that lead from the request being decided to its trace, for exemplars: `() => ({ trace_id })`. */
+  /** Returns labels that lead from the current request to its trace, for exemplars: `() => ({ trace_id })`. */
   readonly exemplar?: () => ExemplarLabels | null
-  /** Sample when subjects ask, to play other limits on it. Default false. */
+  /** Whether to sample when subjects ask, to replay other limits on it. Default false. */
   readonly sampleArrivals?: boolean
   readonly clock?: Clock
   readonly timers?: Timers
@@ -19,15 +19,15 @@ export interface StatisticsOptions {
 }
 
 /**
- * The counts of a process's decisions. Handed to `redisStore` (limiters and gates on it count there), or to
- * `createLimiter` and `createGate`; read by `headgate/prometheus`, `headgate/opentelemetry` and the server.
+ * The counts of a process's decisions. Pass it to `redisStore` (whose limiters and gates then count there), or to
+ * `createLimiter` and `createGate`. `headgate/prometheus`, `headgate/opentelemetry` and the server read it.
  */
 export interface Statistics {
-  /** Everything since the process began. */
+  /** Returns the counts since the process began. */
   read(): ProcessStatistics
-  /** When a random share of the subjects asked in the last hour; empty without `sampleArrivals`. */
+  /** Returns the sampled arrivals of the last hour; empty without `sampleArrivals`. */
   arrivals(): ArrivalSample
-  /** Calls `listener` once a second with what came since the last time, until stopped. */
+  /** Calls `listener` once a second with the counts since the last call, until stopped. */
   onSecond(listener: (report: Report) => void): () => void
 }
 
@@ -36,23 +36,23 @@ export interface ProcessStatistics {
   /** Unix time in milliseconds. */
   readonly startedAtMs: number
   readonly decisions: readonly TallyCounts[]
-  /** Units left as they were last seen, of limits for everything and of narrower ones. */
+  /** Units left as last seen, of global limits and of narrower ones. */
   readonly remaining: { readonly global: number | null; readonly route: number | null }
-  /** Requests that limits in shadow would have denied. */
+  /** Requests that shadow limits would have denied. */
   readonly shadowDenied: number
   readonly store: StoreCounts
   readonly gates: readonly GateReading[]
   readonly exemplars: readonly (Exemplar | undefined)[]
 }
 
-/** How a gate is set, and what it has counted. */
+/** The settings of a gate, and its counts. */
 export interface GateReading {
   readonly control: Control
   /** How many overrides are stored. */
   readonly overrides: number
-  /** Eight characters that are others when the policy file is. */
+  /** Eight characters that change with the policy file. */
   readonly configVersion: string
-  /** Unix time in milliseconds since when it has been in force. */
+  /** The Unix time in milliseconds at which it came into force. */
   readonly configLoadedAtMs: number
   /** Counts of limits that do not bind, by policy. */
   readonly shadow: Readonly<Record<string, { readonly wouldAllow: number; readonly wouldDeny: number }>>
@@ -62,7 +62,7 @@ export interface GateReading {
   readonly faults: number
 }
 
-/** Makes the statistics in which the decisions of this process are counted. */
+/** Creates the statistics in which the decisions of this process are counted. */
 export function createStatistics(options: StatisticsOptions = {}): Statistics {
   if (typeof options !== 'object' || options === null) {
     throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'options', 'an object', options)
@@ -76,7 +76,7 @@ export function createStatistics(options: StatisticsOptions = {}): Statistics {
 
 class CountedStatistics implements Statistics {
   readonly #recorder: Recorder
-  /** Those of the program. */
+  /** The gates of the program. */
   readonly #gates = new Set<() => GateReading>()
   readonly #startedAtMs: number
   readonly onSecond: Statistics['onSecond']
@@ -119,7 +119,7 @@ function seen(remaining: number | undefined): number | null {
   return remaining === undefined || Number.isNaN(remaining) ? null : remaining
 }
 
-/** A function of the program that throws has nothing to tell. */
+/** A function that throws yields no labels. */
 function safe(exemplar: () => ExemplarLabels | null): () => ExemplarLabels | null {
   return () => {
     try {

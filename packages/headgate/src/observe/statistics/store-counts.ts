@@ -2,7 +2,7 @@ import type { BreakerState } from '../../store/guard/breaker.js'
 import type { GuardEvent } from '../../store/guard/guard-event.js'
 import { Latencies, type LatencyCounts } from './latencies.js'
 
-/** Why a store could not decide, in words that make labels. */
+/** Why a store could not decide, as metric labels. */
 export const FAILURE_KINDS = [
   'timeout',
   'unavailable',
@@ -23,40 +23,40 @@ const KINDS: Readonly<Record<string, FailureKind>> = {
   ERR_HEADGATE_STORE_CAPPED: 'capped',
 }
 
-/** Counts of the calls to a store that is not in this process, since the process began. */
+/** Counts of the calls to a store outside this process, since the process began. */
 export interface StoreCounts {
   readonly calls: number
-  /** Checks that those calls carried. */
+  /** Checks in those calls. */
   readonly checks: number
-  /** Calls that were not answered, or with an error. */
+  /** Calls without an answer, or with an error. */
   readonly failedCalls: number
   readonly latency: LatencyCounts
-  /** Questions that the store could not decide, by why. */
+  /** Questions the store could not decide, by reason. */
   readonly failures: Readonly<Record<FailureKind, number>>
   readonly fallbackAllowed: number
   readonly fallbackDenied: number
-  /** Denials this process remembered: no call was made. */
+  /** Denials from the deny cache, without a call. */
   readonly denyCache: number
-  /** Decisions from units this process had taken in advance. */
+  /** Decisions from units taken in advance. */
   readonly leased: number
   readonly leases: number
   readonly leaseUnits: number
   readonly rewinds: number
-  /** Of the nodes that have been away: how they are, and since when. */
+  /** The state of nodes that have been unreachable, and since when. */
   readonly breakers: readonly NodeState[]
-  /** The most calls this process makes in a second (`maxCallsPerSecond`); null without a bound. */
+  /** The most calls this process makes in a second (`maxCallsPerSecond`); null if unbounded. */
   readonly callCapPerSecond: number | null
 }
 
 export interface NodeState {
-  /** Empty where there is only one. */
+  /** Empty if there is only one. */
   readonly node: string
   readonly state: BreakerState
   /** Unix time in milliseconds. */
   readonly sinceMs: number
 }
 
-/** Counts what the guards tell, and the calls they make. */
+/** Counts the events of the guards, and the calls they make. */
 export class StoreRecorder {
   calls = 0
   checks = 0
@@ -74,7 +74,7 @@ export class StoreRecorder {
   private leases = 0
   private leaseUnits = 0
   private rewinds = 0
-  /** Of the nodes there are. */
+  /** By node. */
   private readonly breakers = new Map<string, NodeState>()
 
   constructor(private readonly unixMs: () => number) {}
@@ -89,7 +89,7 @@ export class StoreRecorder {
     } else this.turned(event.node, event.state)
   }
 
-  /** Half-open is still away: since when does not change. */
+  /** A half-open node is still unreachable, so `sinceMs` stays. */
   private turned(node: string, state: BreakerState): void {
     const before = this.breakers.get(node)
     const isSameOutage = before !== undefined && before.state !== 'closed' && state !== 'closed'

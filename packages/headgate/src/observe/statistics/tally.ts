@@ -1,7 +1,7 @@
 import type { Source } from '../../store/store.js'
 import { Latencies, type LatencyCounts } from './latencies.js'
 
-/** The labels under which decisions are counted together. Names of the policy file, never a subject. */
+/** The labels under which decisions are counted together: names of the policy file, never a subject. */
 export interface TallyLabels {
   readonly policy: string
   readonly tier: string | null
@@ -9,13 +9,13 @@ export interface TallyLabels {
   readonly source: Source
 }
 
-/** Counts of such decisions. */
+/** The counts of such decisions. */
 export interface TallyCounts extends TallyLabels {
   readonly allowed: number
   readonly denied: number
-  /** Allowed with a tenth of the limit left, or less. */
+  /** Allowed with at most a tenth of the limit left. */
   readonly nearLimit: number
-  /** Decisions by how long they took: some stand for others, so that their number is about that of the decisions. */
+  /** Decisions by latency. Some stand for others, so that the total is about the number of decisions. */
   readonly latency: LatencyCounts
 }
 
@@ -34,15 +34,16 @@ export class Tally {
   }
 }
 
-/** Stands for what there is no room for. */
+/** The policy label of everything beyond `MAX_TALLIES`. */
 const OTHER = 'other'
 
 /**
- * More are counted as `other`. A file can have ten thousand rules; a scrape with a series for each would be of no use.
+ * Further tallies are counted as `other`. A file can have ten thousand rules, and a scrape with a series for each
+ * would be useless.
  */
 const MAX_TALLIES = 50
 
-/** The tallies there are, found by their labels. */
+/** The tallies by their labels. */
 export class Tallies {
   private readonly byPolicy = new Map<string, Tally[]>()
   private count = 0

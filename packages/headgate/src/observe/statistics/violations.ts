@@ -1,7 +1,7 @@
 import type { Decision } from '../../decision/decision.js'
 import { HeavyHitters } from './heavy-hitters.js'
 
-/** A denial that was written down for review. Names its subject: who shows it masks it. */
+/** A denial recorded for review. It names its subject, so whoever shows it must mask it. */
 export interface Violation {
   /** Unix time in milliseconds. */
   readonly atMs: number
@@ -10,14 +10,14 @@ export interface Violation {
   readonly tier: string | null
   readonly rule: string | null
   readonly cost: number
-  /** The limit that denied, and null where none could be asked. */
+  /** The limit that denied; null if none could be asked. */
   readonly limit: string | null
   readonly retryAfterMs: number | null
   readonly source: Decision['source']
   readonly reason: Decision['reason']
 }
 
-/** A subject that was denied, how often, and by what it was last. */
+/** A denied subject, how often it was denied, and by what last. */
 export interface Violator {
   readonly subject: string
   readonly denied: number
@@ -27,25 +27,27 @@ export interface Violator {
   readonly tier: string | null
 }
 
-/** The subjects that are kept of a second, and of them those that are told. */
+/** How many subjects are tracked per second, and how many of them are reported. */
 const ROOM = 64
 const TOLD = 20
-/** Denials of a second that are written down, and for how long the same subject and policy are not again. */
+/**
+ * How many denials are recorded per second, and for how long the same subject and policy are not recorded again.
+ */
 const LOGGED_A_SECOND = 10
 const QUIET_MS = 60_000
 const MAX_QUIET = 1_000
-/** After so many that were looked at in a second only one in four is, then one in sixteen, and so on. */
+/** After this many samples in a second only one denial in four is sampled, then one in sixteen, and so on. */
 const LOOKED_AT = 500
 
-/** Looks at denials: at every one of a quiet second, and at fewer and fewer in a flood. */
+/** Samples denials: all of them in a quiet second, fewer and fewer in a flood. */
 export class Violations {
   private readonly hitters = new HeavyHitters<Decision>(ROOM)
   private readonly quietUntilMs = new Map<string, number>()
   private logged: Violation[] = []
-  /** One denial that is looked at stands for so many. */
+  /** The number of denials that one sample stands for. */
   private gap = 1
   private lookedAt = 0
-  /** Denials until the next that is looked at. Whoever counts a denial takes one off, and calls `look` at 0. */
+  /** Denials until the next sample. Whoever counts a denial decrements it, and calls `look` at 0. */
   untilNext = 1
 
   constructor(
@@ -57,11 +59,11 @@ export class Violations {
     this.hitters.add(subject, this.gap, decision)
     if (this.logged.length < LOGGED_A_SECOND) this.log(subject, decision)
     if (++this.lookedAt % LOOKED_AT === 0) this.gap *= 4
-    // At random, or a caller with a steady pace would be met always or never.
+    // Random, because a caller with a steady pace would otherwise be sampled always or never.
     this.untilNext = this.gap === 1 ? 1 : 1 + Math.floor(this.random() * (2 * this.gap - 1))
   }
 
-  /** The violations since the last time. */
+  /** Returns the violations since the last call. */
   take(): { readonly violators: readonly Violator[]; readonly logged: readonly Violation[] } {
     const violators = this.hitters.top(TOLD).map(({ subject, count, error, detail }) => ({
       ...{ subject, denied: count, error },

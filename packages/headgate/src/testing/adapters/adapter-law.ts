@@ -2,18 +2,18 @@ import type { RateLimitOptions } from '../../adapters/options.js'
 import { createLimiter, type Limiter } from '../../limiter/limiter.js'
 import { slidingWindowLog } from '../../policy/limits.js'
 
-/** Options of `rateLimit` whose functions look at no request, so that they suit every framework. */
+/** Options of `rateLimit` whose functions ignore the request, so that they suit every framework. */
 export type AnyLimit = RateLimitOptions<unknown, string, string>
 
-/** The behaviour of the server under test. */
+/** The app that the server under test runs. */
 export interface AppUnderTest {
-  /** One `rateLimit` for each, from the outside in, around everything the app answers. */
+  /** The limits around everything the app answers, from the outside in; one `rateLimit` each. */
   readonly limits: readonly AnyLimit[]
-  /** Whether the limits are those of each route, or of the app, where they see what matches no route, too. */
+  /** Whether the limits belong to each route, or to the app, where they also see unmatched requests. */
   readonly limited: 'app' | 'routes'
   /** Whether the head of a response is sent before the limits are asked. */
   readonly beginsEarly: boolean
-  /** Told by the handler which body a request had; returns what it answers. */
+  /** Called by the handler with the body of a request; returns the answer. */
   handle(body: string): string
 }
 
@@ -23,39 +23,39 @@ export interface ServerUnderTest {
   close(): Promise<void>
 }
 
-/** An adapter to be held to the contract. */
+/** An adapter to be tested against the contract. */
 export interface AdapterUnderTest {
   /**
    * Starts a server that answers any method on `/hello` and `/items/:id` with 200, the header `X-Own: yes` and what
-   * `handle` returns for the body it read, and everything else with 404.
+   * `handle` returns for the body, and everything else with 404.
    */
   serve(app: AppUnderTest): Promise<ServerUnderTest>
-  /** Whether `subject` may be left out: the connection's address is known. */
+  /** Whether `subject` may be left out, because the address of the connection is known. */
   readonly knowsPeer: boolean
-  /** Whether the limits of a route know which it is, so that `perRoute` has something to go by. */
+  /** Whether the limits of a route know which route it is, as `perRoute` requires. */
   readonly knowsRoute: boolean
-  /** Whether only requests that match a route come to the limits. */
+  /** Whether only requests that match a route reach the limits. */
   readonly onRoutesOnly?: boolean
-  /** Whether a response can be begun before the limits are asked. */
+  /** Whether a response can begin before the limits are asked. */
   readonly canBeginEarly: boolean
 }
 
-/** One thing every adapter must do. `run` rejects with a message that says what was expected and what came. */
+/** One requirement of every adapter. `run` rejects with a message that says what was expected and what came. */
 export interface AdapterLaw {
   readonly name: string
-  /** Whether it says anything about such an adapter. */
+  /** Whether it applies to such an adapter. */
   applies?(adapter: AdapterUnderTest): boolean
   run(bench: AdapterBench): Promise<void>
 }
 
-/** The things a law works with. */
+/** The tools of a law. */
 export interface AdapterBench {
   readonly adapter: AdapterUnderTest
   /** Starts a server with these limits, for as long as the law runs. */
   serve(...limits: readonly AnyLimit[]): Promise<Served>
   /** The same with the limits on each route. */
   serveRoutes(...limits: readonly AnyLimit[]): Promise<Served>
-  /** The same with responses that have begun before. */
+  /** The same with responses that have already begun. */
   serveEarly(...limits: readonly AnyLimit[]): Promise<Served>
 }
 
@@ -67,12 +67,12 @@ export interface Served {
 
 export const SUBJECT = 'user:1' as const
 
-/** So many in a minute, as the policy `api`. */
+/** Creates a limiter with a policy `api` of `limit` a minute. */
 export function limiterOf(limit: number): Limiter<'api', never> {
   return createLimiter({ policies: { api: slidingWindowLog({ limit, window: '1m' }) } })
 }
 
-/** Options for so many in a minute, charged to one user. */
+/** Returns options for `limit` a minute, charged to one user. */
 export function limitOf(limit: number, more: Partial<AnyLimit> = {}): AnyLimit {
   return { limiter: limiterOf(limit), policy: 'api', subject: SUBJECT, ...more } as AnyLimit
 }

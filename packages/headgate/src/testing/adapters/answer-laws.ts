@@ -19,7 +19,7 @@ const UPGRADE = {
   },
 }
 
-/** The answers to requests, whatever their method. */
+/** The answers to requests of every method. */
 export const answerLaws: readonly AdapterLaw[] = [
   {
     name: 'an adapter lets a request pass and adds the headers to the answer of the app',
@@ -49,7 +49,7 @@ export const answerLaws: readonly AdapterLaw[] = [
     },
   },
   {
-    name: 'an adapter answers in the words of the app, and with a page to a browser that asks for one',
+    name: 'an adapter refuses with the body of the app, and with a page for a browser that asks for one',
     async run({ serve }) {
       const own = await serve(limitOf(0, { body: () => ({ slow: 'down' }), hide: ['policy'] }))
       const denied = await send(own.url)
@@ -106,7 +106,7 @@ export const answerLaws: readonly AdapterLaw[] = [
     },
   },
   {
-    name: 'an adapter charges what matches no route',
+    name: 'an adapter charges requests that match no route',
     applies: ({ onRoutesOnly }) => !onRoutesOnly,
     async run({ serve }) {
       const { url } = await serve(limitOf(2))
@@ -115,7 +115,7 @@ export const answerLaws: readonly AdapterLaw[] = [
     },
   },
   {
-    name: 'an adapter does not limit what is skipped',
+    name: 'an adapter does not limit skipped requests',
     async run({ serve }) {
       const { url } = await serve(limitOf(0, { skip: () => true }))
       const answer = await send(url)
@@ -124,7 +124,7 @@ export const answerLaws: readonly AdapterLaw[] = [
     },
   },
   {
-    name: 'an adapter charges the address of the client when nobody else is named',
+    name: 'an adapter charges the address of the client when no subject is given',
     applies: ({ knowsPeer }) => knowsPeer,
     async run({ serve }) {
       const limiter = limiterOf(3)

@@ -6,7 +6,7 @@ import { same } from '../laws/law.js'
 import { type AdapterLaw, limiterOf, limitOf, SUBJECT } from './adapter-law.js'
 import { sameHeaders, send, sendEndlessBody, statuses } from './http-client.js'
 
-/** Makes the decision one that has to be waited for. */
+/** Makes the decision asynchronous. */
 const laterSubject = () => Promise.resolve(SUBJECT)
 const never = new Promise<never>(() => {})
 const FAULTY_SUBJECTS: readonly (readonly [string, () => unknown])[] = [
@@ -22,7 +22,7 @@ const FAULTY_SUBJECTS: readonly (readonly [string, () => unknown])[] = [
   ['returns rubbish', () => ({ id: 7 })],
 ]
 
-/** The behaviour of an adapter when something else goes wrong, or comes twice, or comes too late. */
+/** The behaviour of an adapter when something else fails, is repeated, or comes too late. */
 export const faultLaws: readonly AdapterLaw[] = [
   {
     name: 'an adapter lets the failure mode decide when the limiter is at fault',
@@ -48,7 +48,7 @@ export const faultLaws: readonly AdapterLaw[] = [
   },
   ...FAULTY_SUBJECTS.map(
     ([fault, subject]): AdapterLaw => ({
-      name: `an adapter lets the failure mode decide when a subject ${fault}, counts it, and tells it once`,
+      name: `an adapter lets the failure mode decide when a subject ${fault}, counts it, and reports it once`,
       async run({ serve }) {
         for (const [onStoreFailure, status] of [
           ['open', 200],
@@ -116,7 +116,7 @@ export const faultLaws: readonly AdapterLaw[] = [
     },
   },
   {
-    name: 'an adapter lets exactly as many pass as the limit says when all come at once',
+    name: 'an adapter admits exactly the limit of many simultaneous requests',
     async run({ serve }) {
       const { url } = await serve(limitOf(7, { subject: laterSubject }))
       const answers = await Promise.all(Array.from({ length: 30 }, () => send(url)))

@@ -1,4 +1,7 @@
-/** Asks a server one thing on a connection of its own, also what `fetch` would not: HEAD with a body, upgrades, half a body. */
+/**
+ * Sends a single request on a connection of its own, including what `fetch` refuses: HEAD with a body, upgrades,
+ * half a body.
+ */
 import { same } from '../laws/law.js'
 
 export interface RequestToSend {
@@ -17,10 +20,12 @@ export interface ReceivedResponse {
 
 /** How long anything here may take. */
 const PATIENCE_MS = 10_000
-/** Half of what is announced. Some servers read on for half a second before they close, which may be 100 MB. */
+/**
+ * Half of what is announced. Some servers keep reading for half a second before they close, which may be 100 MB.
+ */
 const MAX_UNWANTED_BYTES = 512 * 1024 ** 2
 
-// Only when it is used: everything else in `headgate/testing` runs where there is no `node:http`.
+// Imported on use, because the rest of `headgate/testing` also runs without `node:http`.
 const nodeHttp = () => import('node:http')
 const nodeNet = () => import('node:net')
 
@@ -49,7 +54,7 @@ export async function send(url: string, asked: RequestToSend = {}): Promise<Rece
   })
 }
 
-/** A request of which only half the body was sent. */
+/** A request of which half the body has been sent. */
 export interface Begun {
   /** Sends the rest; resolves with the answer. */
   finish(): Promise<Pick<ReceivedResponse, 'status'>>
@@ -79,7 +84,7 @@ export async function beginRequest(url: string): Promise<Begun> {
   }
 }
 
-/** The statuses of several requests, one after the other. */
+/** Returns the statuses of several requests, one after the other. */
 export async function statuses(url: string, asked: readonly RequestToSend[]): Promise<number[]> {
   const found: number[] = []
   for (const one of asked) found.push((await send(url, one)).status)
@@ -87,7 +92,7 @@ export async function statuses(url: string, asked: readonly RequestToSend[]): Pr
 }
 
 /**
- * Announces a gigabyte, sends a little of it, and goes on sending once it was answered. Resolves with the first line of
+ * Announces a gigabyte, sends a little of it, and keeps sending after the answer. Resolves with the first line of
  * the answer when the server has closed the connection.
  */
 export async function sendEndlessBody(url: string): Promise<string> {
@@ -109,7 +114,7 @@ export async function sendEndlessBody(url: string): Promise<string> {
       if (answer === '') more()
       answer += text
     })
-    // The server may close while something is on its way to it.
+    // The server may close while data is on its way to it.
     socket.on('error', error => (answer === '' || !('code' in error) ? reject(error) : undefined))
     socket.on('close', () => resolve(answer.split('\r\n')[0] ?? ''))
     const head = [`POST /hello HTTP/1.1`, `Host: ${host}`, `Content-Length: ${1024 ** 3}`]
@@ -117,7 +122,7 @@ export async function sendEndlessBody(url: string): Promise<string> {
   })
 }
 
-/** Throws unless these headers are there, or not there. */
+/** Throws unless these headers are all present, or all absent. */
 export function sameHeaders(answer: ReceivedResponse, names: readonly string[], isThere: boolean): void {
   for (const name of names) same(answer.header(name) !== undefined, isThere, name)
 }

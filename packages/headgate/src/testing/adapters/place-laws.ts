@@ -6,10 +6,10 @@ import { same } from '../laws/law.js'
 import { type AdapterLaw, type AnyLimit, limitOf, SUBJECT } from './adapter-law.js'
 import { type Begun, beginRequest, send } from './http-client.js'
 
-/** The place of a request: it is held while the request is under way, and given back when it is over. */
+/** Laws of places: a request holds its place while it is in flight, and gives it back when it ends. */
 export const placeLaws: readonly AdapterLaw[] = [
   {
-    name: 'an adapter holds a place while a request is under way and gives it back when the response is over',
+    name: 'an adapter holds a place while a request is in flight and gives it back when the response ends',
     async run({ serve }) {
       const limiter = onePlace()
       const { url } = await serve(optionsOf(limiter, 'one'))
@@ -42,7 +42,7 @@ export const placeLaws: readonly AdapterLaw[] = [
     },
   },
   {
-    name: 'an adapter gives back what a response of a status charged that is said to be free',
+    name: 'an adapter refunds a request whose response has a status that refundIf names',
     async run({ serve }) {
       const { url } = await serve(limitOf(1, { refundIf: status => status === 200 }))
       for (let time = 0; time < 3; time++) same(await statusWhenFree(url), 200, 'what is free')
@@ -52,7 +52,7 @@ export const placeLaws: readonly AdapterLaw[] = [
     },
   },
   {
-    name: 'an adapter gives back what a response of a status charged that a rule of the policy file says is free',
+    name: 'an adapter refunds a request whose response has a status that a rule of the policy file names',
     async run({ serve }) {
       const free = await serve(gateOf([200]))
       for (let time = 0; time < 3; time++) same(await statusWhenFree(free.url), 200, 'what is free')
@@ -63,7 +63,7 @@ export const placeLaws: readonly AdapterLaw[] = [
   },
 ]
 
-/** One request a minute, but for responses of these statuses. */
+/** Creates a gate that admits one request a minute, not counting responses with these statuses. */
 function gateOf(refundIf: readonly (number | '4xx')[]): AnyLimit {
   const config = defineConfig({
     policies: { one: slidingWindowLog({ limit: 1, window: '1m' }) },
@@ -83,7 +83,7 @@ function optionsOf(limiter: object, policy: string): AnyLimit {
   return { limiter, policy, subject: SUBJECT } as AnyLimit
 }
 
-/** A request that has its place, and of which the app waits for the rest of the body. */
+/** Starts a request that holds its place while the app waits for the rest of its body. */
 async function underWay(url: string, limiter: AnyLimiter): Promise<Begun> {
   const begun = await beginRequest(url)
   for (let tries = 0; tries < TRIES; tries++) {
@@ -96,7 +96,7 @@ async function underWay(url: string, limiter: AnyLimiter): Promise<Begun> {
 const TRIES = 100
 const pause = () => new Promise(resolve => setTimeout(resolve, 5))
 
-/** A client may have its response a moment before the server knows that it was sent. */
+/** Retries, because a client may have its response a moment before the server knows that it was sent. */
 async function statusWhenFree(url: string): Promise<number> {
   for (let tries = 0; tries < TRIES; tries++) {
     const { status } = await send(url)

@@ -5,7 +5,7 @@ import { slidingWindowCounterCases } from './sliding-window-counter.js'
 import { slidingWindowLogCases } from './sliding-window-log.js'
 import { tokenBucketCases } from './token-bucket.js'
 
-/** The histories every executor of the algorithms must answer alike. */
+/** The histories that every implementation of the algorithms must answer alike. */
 export const caseTables: readonly CaseTable[] = [
   slidingWindowLogCases,
   slidingWindowCounterCases,

@@ -1,19 +1,19 @@
 import type { Limit } from '../../engine/limit.js'
 
-/** One request of a history: when it comes, what it costs, and what must be answered. */
+/** One request of a history: when it comes, its cost, and the required answer. */
 export interface Case {
-  /** Since the start of the history, which lies on a window's boundary. */
+  /** Since the start of the history, which is on a window's boundary. */
   readonly atMs: number
   readonly cost: number
   readonly allowed: boolean
   readonly remaining: number
-  /** null: no waiting helps. */
+  /** Null: no wait is long enough. */
   readonly retryAfterMs: number | null
   readonly resetAfterMs: number
   readonly because: string
 }
 
-/** A history of one key: every row is asked in order, of the engine, of the embedded store and of Redis alike. */
+/** A history of one key. The engine, the embedded store and Redis answer every row, in order. */
 export interface CaseTable {
   readonly title: string
   readonly limit: Limit

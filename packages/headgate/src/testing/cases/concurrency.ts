@@ -15,7 +15,7 @@ export const concurrencyCases = caseTable(
       0,
       1_000,
       9_000,
-      'all are taken; when one comes free is not known, so the wait is a hint',
+      'all are taken; nobody knows when one will be free, so the wait is a hint',
     ],
     [9_500, 1, false, 0, 500, 4_500, 'never longer than until the first place expires'],
     [10_000, 1, true, 0, 0, 10_000, 'which frees it although nobody gave it back'],

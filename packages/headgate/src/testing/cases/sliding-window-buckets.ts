@@ -6,7 +6,7 @@ export const slidingWindowBucketsCases = caseTable(
   'sliding-window counter: 10 in 10 s, in 5 parts',
   slidingWindowCounter({ limit: 10, window: '10s', buckets: 5 }),
   [
-    [0, 6, true, 4, 0, 12_000, 'the first part counts until six parts have begun'],
+    [0, 6, true, 4, 0, 12_000, 'the first part counts until the sixth part ends'],
     [3_000, 4, true, 0, 0, 11_000, 'the second part began at 2 s'],
     [10_000, 1, false, 0, 2_000, 4_000, 'the oldest part the window touches counts whole'],
     [11_999, 1, false, 0, 1, 2_001, 'until its last millisecond'],

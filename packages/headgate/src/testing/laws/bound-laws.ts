@@ -1,12 +1,13 @@
 import type { Limit } from '../../engine/limit.js'
 import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../policy/limits.js'
+import { seededRandom } from '../seeded-random.js'
 import { ask, check, type Law, type LawBench } from './law.js'
 
 const LIMIT = 12
 const WINDOW_US = 10_000_000
 const RATE = 1.5
 
-/** A charge as it was admitted. */
+/** An admitted charge. */
 interface Charge {
   readonly atUs: number
   readonly cost: number
@@ -14,9 +15,9 @@ interface Charge {
 
 interface Bound {
   readonly limit: Limit
-  /** The most that may be admitted from one charge on, over the given time. */
+  /** Returns the most that may be admitted from one charge on, over the given time. */
   most(spanUs: number): number
-  /** The longest time over which the bound is looked at. */
+  /** The longest time over which the bound is checked. */
   readonly spanUs: number
 }
 
@@ -66,16 +67,5 @@ async function holdBound(bench: LawBench, bound: Bound): Promise<void> {
         throw new Error(`expected at most ${bound.most(spanUs)} within ${spanUs} us; got ${total}`)
       }
     }
-  }
-}
-
-/** Numbers from 0 to 1 that are the same in every run (mulberry32). */
-function seededRandom(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
   }
 }

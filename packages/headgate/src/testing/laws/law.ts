@@ -3,45 +3,45 @@ import type { Answer, Check, Question } from '../../engine/question.js'
 import type { Store } from '../../store/store.js'
 import type { ManualClock } from '../manual-clock.js'
 
-/** One thing every store must do. `run` rejects with a message that says what was expected and what came. */
+/** One requirement of every store. `run` rejects with a message that says what was expected and what came. */
 export interface Law {
   readonly name: string
   run(bench: LawBench): Promise<void>
 }
 
-/** The things a law works with: a store under test, the clock it reads, and names nobody else uses. */
+/** The tools of a law: a store under test, its clock, and names that no other law uses. */
 export interface LawBench {
   readonly store: Store
   readonly clock: ManualClock
-  /** Another store on the same state, for stores that share it; the same one otherwise. */
+  /** Another store on the same state, if the stores share it; the same one otherwise. */
   readonly other: Store
-  /** A subject no other law has used. */
+  /** A subject that no other law has used. */
   readonly subject: string
 }
 
-/** A check of the bench's subject. */
+/** Creates a check of the bench's subject. */
 export function check(bench: LawBench, limit: Limit, cost = 1, overrides: Partial<Check> = {}): Check {
   return { subject: bench.subject, scope: 'global', name: `law.${limit.id}`, limit, cost, ...overrides }
 }
 
-/** A question with one alternative. */
+/** Creates a question with one alternative. */
 export function ask(...checks: Check[]): Question {
   return { alternatives: [checks], shadow: [] }
 }
 
-/** The answer of the store to one check, whether it was admitted. */
+/** Asks the store one check, and returns its answer. */
 export async function decide(bench: LawBench, limit: Limit, cost = 1): Promise<Answer> {
   return bench.store.decide(ask(check(bench, limit, cost)))
 }
 
-/** How many of `times` requests of the same cost are admitted. */
+/** Returns how many of `times` requests of the same cost are admitted. */
 export async function admitted(bench: LawBench, limit: Limit, times: number, cost = 1): Promise<number> {
   let count = 0
   for (let time = 0; time < times; time++) if ((await decide(bench, limit, cost)).charged === 0) count++
   return count
 }
 
-/** Throws unless the two are the same value. */
+/** Throws unless both values are equal. */
 export function same(actual: unknown, expected: unknown, what: string): void {
   const left = JSON.stringify(actual, keepInfinity)
   const right = JSON.stringify(expected, keepInfinity)

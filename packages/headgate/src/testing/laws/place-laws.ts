@@ -6,7 +6,7 @@ import { admitted, ask, check, decide, type Law, type LawBench, same } from './l
 const HOLD_MS = 10_000
 const places = (limit: number) => concurrency({ limit, holdFor: '10s' })
 
-/** The promises of a concurrency limit. Law 3 does not hold for it: a wait is a hint. */
+/** The promises of a concurrency limit. Unlike for other limits, the wait is only a hint. */
 export const placeLaws: readonly Law[] = [
   {
     name: 'a store frees a place when it is given back, once, and never another',
@@ -21,7 +21,7 @@ export const placeLaws: readonly Law[] = [
     },
   },
   {
-    name: 'a store tells places of one microsecond apart',
+    name: 'a store distinguishes places taken in one microsecond',
     async run(bench) {
       const taken = [await take(bench, 3), await take(bench, 3), await take(bench, 3)]
       same(new Set(taken.map(({ takenAtUs }) => takenAtUs)).size, 3, 'names')
@@ -30,7 +30,7 @@ export const placeLaws: readonly Law[] = [
     },
   },
   {
-    name: 'a store frees a place by itself after its time and not a microsecond sooner, unless it is renewed',
+    name: 'a store frees an unrenewed place after its time and not a microsecond sooner',
     async run(bench) {
       const lost = await take(bench, 2)
       const renewed = await take(bench, 2)
@@ -45,7 +45,7 @@ export const placeLaws: readonly Law[] = [
     },
   },
   {
-    name: 'a store takes a place again that has expired while its request is under way, if there is room',
+    name: 'a store renews an expired place of a request in flight, if there is room',
     async run(bench) {
       const late = await take(bench, 1)
       bench.clock.advanceMs(HOLD_MS)
@@ -76,7 +76,7 @@ export const placeLaws: readonly Law[] = [
     },
   },
   {
-    name: 'a store hints at a wait of at most a second, and at most until enough places expire',
+    name: 'a store suggests a wait of at most a second, and at most until enough places expire',
     async run(bench) {
       await take(bench, 1)
       same((await decide(bench, places(1))).verdicts[0]?.[0]?.retryAfterUs, 1_000_000, 'early')
@@ -95,7 +95,7 @@ export const placeLaws: readonly Law[] = [
     },
   },
   {
-    name: 'a store never has more than the limit under way that have not expired, with requests that end, last and get lost',
+    name: 'a store never has more unexpired places than the limit, with requests that end, last and get lost',
     run: holdLimit,
   },
 ]

@@ -5,7 +5,7 @@ const three = slidingWindowLog({ limit: 3, window: '1m' })
 const ten = slidingWindowCounter({ limit: 10, window: '1h' })
 const bucket = tokenBucket({ capacity: 5, refillPerSecond: 1 })
 
-/** Laws 1 and 2: several limits are one question; a denial leaves no trace; shadow checks stand apart. */
+/** Several limits are one question, a denial leaves no trace, and shadow checks never bind. */
 export const questionLaws: readonly Law[] = [
   {
     name: 'a store charges every check of an alternative, or none of them',

@@ -10,7 +10,7 @@ const limits: readonly Limit[] = [
   tokenBucket({ capacity: 10, refillPerSecond: 1 }),
 ]
 
-/** Units used already are charged whether they fit or not, and later requests wait for them. */
+/** Units already used are charged whether they fit or not, and later requests wait for them. */
 export const settleLaws: readonly Law[] = [
   {
     name: 'a store charges what was used beyond the limit, and lets later requests wait for it',

@@ -10,7 +10,7 @@ const limits: readonly Limit[] = [
   tokenBucket({ capacity: 7, refillPerSecond: 0.7 }),
 ]
 
-/** Laws 3, 4, 6 and 10: what time does to a limit. */
+/** How limits behave over time. */
 export const timeLaws: readonly Law[] = [
   ...limits.map(limit => ({
     name: `a store admits after exactly retryAfterMs and not a millisecond sooner: ${limit.id}`,

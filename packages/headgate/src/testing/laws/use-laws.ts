@@ -11,7 +11,7 @@ const makers: readonly ((limit: number) => Limit)[] = [
   limit => concurrency({ limit, holdFor: '10s' }),
 ]
 
-/** Laws 8 and 9: peek, reset, refund, and limits that change. */
+/** Peek, reset, refund, and limits that change. */
 export const useLaws: readonly Law[] = [
   {
     name: 'a store peeks without changing anything',
@@ -109,7 +109,7 @@ export const useLaws: readonly Law[] = [
     },
   },
   {
-    name: 'a store starts a new life on reset, to which nothing charged before it is given back',
+    name: 'a store refunds nothing after a reset that was charged before it',
     async run(bench) {
       for (const maker of makers) {
         for (const pauseMs of [0, 1]) {
@@ -135,7 +135,7 @@ export const useLaws: readonly Law[] = [
     },
   },
   {
-    name: 'a store gives back of units held in advance only what a bucket has not refilled since',
+    name: 'a store takes back leased units only as far as a bucket has not refilled since',
     async run(bench) {
       const limit = tokenBucket({ capacity: 10, refillPerSecond: 1 })
       const held = await charge(bench, limit, 6)
@@ -143,7 +143,7 @@ export const useLaws: readonly Law[] = [
       bench.clock.advanceMs(2_000)
       same(await bench.store.refund([{ ...held, units: 1, heldSinceUs }]), [1], 'in time')
       bench.clock.advanceMs(1_500)
-      // Of the five that are left two have been refilled since, rounded up; three and a half are missing.
+      // Of the remaining five, two (rounded up) have been refilled since; three and a half are missing.
       await charge(bench, limit, 6)
       same(await bench.store.refund([{ ...held, units: 5, heldSinceUs }]), [3], 'too late for two of five')
       bench.clock.advanceMs(60_000)
@@ -152,7 +152,7 @@ export const useLaws: readonly Law[] = [
     },
   },
   {
-    name: 'a store gives nothing back to a bucket that misses more than the capacity it is given back with',
+    name: 'a store refunds nothing to a bucket that lacks more than the capacity of the refund',
     async run(bench) {
       const bucket = (capacity: number): Limit => tokenBucket({ capacity, refillPerSecond: 0.001 })
       const early = await charge(bench, bucket(10), 4)

@@ -1,52 +1,52 @@
 import { reconnectDelayMs, silentDelayMs } from '../reconnect.js'
 
-/** How a client is made, connected and thrown away. */
+/** How a client is made, connected and disposed of. */
 export interface Lifecycle<Client> {
   make(): Client
-  /** Rejects when it cannot be connected; resolves to false when it works, but not all of it. */
+  /** Rejects if it cannot be connected; resolves to false if only part of it works. */
   connect(client: Client): Promise<boolean>
   dispose(client: Client): unknown
-  /** Told when a client has taken the place of another. */
+  /** Called when a client has replaced another. */
   onReplaced?(): void
 }
 
-/** A connection was made, and then nobody answered. */
+/** A connection was made, but nothing answered on it. */
 export class NoGreeting extends Error {}
 
-/** One working client at a time, replaced by a new one when it is of no use any more. */
+/** Keeps one working client, and replaces it when it becomes useless. */
 export interface ClientReplacer<Client> {
-  /** The client to use now, or null while there has not been any. */
+  /** Returns the current client, or null before the first one. */
   current(): Client | null
   ready(): Promise<void>
-  /** Puts a new client in the place of this one as soon as one is connected. At most about one a second. */
+  /** Replaces the client as soon as a new one is connected. At most about once a second. */
   replace(): void
   close(): void
 }
 
 const REPLACE_EVERY_MS = 1_000
-/** A client taken out of use may still be owed answers. */
+/** A client taken out of use may still receive answers. */
 const RETIRE_AFTER_MS = 1_000
 
 /**
- * Keeps a client connected where the client itself gives up: when no node could be reached at the start, when it sits
- * on a primary that has become a replica, or when it knows only nodes that are gone.
+ * Keeps a client connected where the client itself would give up: if no node could be reached at the start, if its
+ * primary has become a replica, or if all nodes it knows are gone.
  */
 export function createClientReplacer<Client>(lifecycle: Lifecycle<Client>): ClientReplacer<Client> {
-  // Made here and not in the background: options that do not fit are the caller's mistake, to be thrown at once.
+  // Made here and not in the background, so that invalid options are thrown to the caller.
   let spare: Client | null = lifecycle.make()
   const open = new Set<Client>([spare])
   const timers = new Map<NodeJS.Timeout, () => void>()
   let current: Client | null = null
   let closed = false
   let replacement: Promise<void> | null = null
-  /** Asked for while a client that is still new is in use. */
+  /** Whether a replacement was requested while the current client is still new. */
   let wanted = false
   let announceReady: () => void
   const whenReady = new Promise<void>(resolve => {
     announceReady = resolve
   })
 
-  /** Ends early when everything is closed: nothing must keep the process alive then. */
+  /** Ends early on close, because nothing may keep the process alive then. */
   function pause(ms: number): Promise<void> {
     if (closed) return Promise.resolve()
     return new Promise(resolve => {
@@ -70,7 +70,7 @@ export function createClientReplacer<Client>(lifecycle: Lifecycle<Client>): Clie
     if (old !== null) void pause(RETIRE_AFTER_MS).then(() => dispose(old))
   }
 
-  /** A listener's fault is no reason to throw the client away. */
+  /** A failing listener is no reason to discard the client. */
   function tellReplaced(): void {
     try {
       lifecycle.onReplaced?.()

@@ -5,13 +5,14 @@ import { isReadOnly, YOUNG_MS } from '../retry-readonly.js'
 import { TRYAGAIN_PAUSE_MS } from '../retry-tryagain.js'
 import { slotOf } from '../slot.js'
 
-/** A client of ioredis or of a fork of it (iovalkey), single, sentinel or cluster, known by its methods. */
+/** A client of ioredis or a fork of it (iovalkey): single, sentinel or cluster. Recognised by its methods. */
 export interface IoredisLike {
   readonly status: string
   defineCommand(...args: never[]): unknown
   duplicate(...args: never[]): unknown
 }
 
+/** Whether a client is one of ioredis or a fork of it. */
 export function isIoredis(client: object): client is IoredisLike {
   return 'defineCommand' in client && 'status' in client && 'duplicate' in client
 }
@@ -19,8 +20,8 @@ export function isIoredis(client: object): client is IoredisLike {
 const DISCONNECT_TIMEOUT_MS = 20
 
 /**
- * Options that make a lost reply an error instead of a second charge. By default ioredis queues while it is
- * disconnected and sends again what was not answered: the script would run twice for one request.
+ * Options under which a lost reply is an error instead of a second charge. By default ioredis queues while it is
+ * disconnected and resends unanswered commands, so that the script would run twice for one request.
  */
 const SAFE_OPTIONS = {
   enableOfflineQueue: false,
@@ -28,7 +29,7 @@ const SAFE_OPTIONS = {
   autoResendUnfulfilledCommands: false,
   enableAutoPipelining: false,
   connectTimeout: CONNECT_TIMEOUT_MS,
-  // By default closing waits two seconds for a server that does not say goodbye, and the process with it.
+  // By default, closing waits two seconds for a server that does not confirm, and keeps the process alive.
   disconnectTimeout: DISCONNECT_TIMEOUT_MS,
   retryStrategy: (attempt: number) => reconnectDelayMs(attempt),
   reconnectOnError: isReadOnly,
@@ -38,7 +39,7 @@ const SAFE_OPTIONS = {
   readOnly: false,
 } as const satisfies RedisOptions
 
-/** With sentinels: the primary and nothing else, and news of another primary even while the old one is frozen. */
+/** With sentinels: use only the primary, and learn of a new one even while the old one is frozen. */
 const SENTINEL_OPTIONS = {
   role: 'master',
   failoverDetector: true,
@@ -51,22 +52,26 @@ const CLUSTER_OPTIONS = {
   keyPrefix: '',
   enableAutoPipelining: false,
   scaleReads: 'master',
-  // Lets a command wait for the connection to a node that was just found; `send` keeps the cluster's own queue empty.
+  // Lets a command wait for the connection to a newly discovered node; `send` keeps the cluster's own queue empty.
   enableOfflineQueue: true,
-  // 0 turns off sending again after a lost connection.
+  // 0 disables resending after a lost connection.
   retryDelayOnFailover: 0,
   retryDelayOnClusterDown: 0,
-  // TRYAGAIN says that nothing ran: the keys of the script are moving. By default it would wait 100 ms.
+  // TRYAGAIN means that nothing ran, because the keys of the script are being moved. The default would be to wait
+  // 100 ms.
   retryDelayOnTryAgain: TRYAGAIN_PAUSE_MS,
   clusterRetryStrategy: (attempt: number) => reconnectDelayMs(attempt),
 } as const satisfies ClusterOptions
 
-/** A connection of our own with the safe options, or the caller's own client where it is shared. */
+/** Opens our own connection with the safe options, or uses the caller's client if it is shared. */
 export function ioredisConnection(client: IoredisLike, shared: boolean, deadlineMs: number): RedisConnection {
   const given = client as unknown as Redis | Cluster
   let wasSilent = false
   let wasDemoted = false
-  /** Only a server that refuses has to be spared. Behind one that has become a replica the primary may be waiting. */
+  /**
+   * Only a refusing server has to be spared. Behind one that became a replica, the new primary may already be
+   * waiting.
+   */
   function retryStrategy(attempt: number): number {
     const delayMs = wasDemoted ? 0 : wasSilent ? silentDelayMs() : reconnectDelayMs(attempt)
     wasSilent = false
@@ -85,17 +90,17 @@ export function ioredisConnection(client: IoredisLike, shared: boolean, deadline
     problem = error.message
     if ('code' in error && error.code === 'ETIMEDOUT') wasSilent = true
   }
-  // Without a listener every lost connection is printed; the failed calls say the same.
+  // Without a listener every lost connection would be printed; the failed calls report it anyway.
   if (!shared) own.on('error', note).on('node error', note)
   const listeners: (() => void)[] = []
 
-  /** Not `disconnect`, which says goodbye first and waits two seconds for the answer of a server that gives none. */
+  /** Not `disconnect`, which says goodbye first and waits two seconds for the answer. */
   function drop(node: Redis): void {
     wasSilent = true
     node.stream?.destroy()
   }
 
-  /** The client's own timeout ends when the connection is made, though nobody may be there to answer. */
+  /** The client's own timeout ends once the connection is made, even if nothing answers on it. */
   function watch(node: Redis): void {
     let timer: NodeJS.Timeout | undefined
     node
@@ -116,7 +121,7 @@ export function ioredisConnection(client: IoredisLike, shared: boolean, deadline
   }
   let closed = false
 
-  /** News of a failover in the middle of an attempt to connect makes the client give up for good. We do not. */
+  /** News of a failover during an attempt to connect makes the client give up for good, so we reconnect. */
   function revive(client: Redis): void {
     client.on('end', () => {
       if (closed) return
@@ -150,8 +155,8 @@ export function ioredisConnection(client: IoredisLike, shared: boolean, deadline
     info: async () => String(await connectedPrimaries(own)[0]?.info()),
     nodeOf: key => (isCluster(own) ? (own.slots[slotOf(key)]?.[0] ?? '') : ''),
     replace(node) {
-      // The caller's own sockets are the caller's. One that was not greeted yet is watched already: connected to a
-      // frozen server, it is first in line when that thaws.
+      // Sockets of a shared client belong to the caller. One that has not been greeted yet is already watched:
+      // connected to a frozen server, it is first in line when the server thaws.
       const client = shared ? undefined : nodeNamed(own, node)
       if (client?.status === 'ready') drop(client)
     },
@@ -171,7 +176,7 @@ function duplicate(
   if (!isCluster(client)) return client.duplicate({ ...SAFE_OPTIONS, ...SENTINEL_OPTIONS, ...reconnecting })
   return client.duplicate(undefined, {
     ...CLUSTER_OPTIONS,
-    // Redirected or told TRYAGAIN no longer than a call may take.
+    // Follows redirections and TRYAGAIN no longer than a call may take.
     maxRedirections: Math.max(4, Math.min(16, Math.floor(deadlineMs / TRYAGAIN_PAUSE_MS))),
     // A replica is connected when it is promoted, not before.
     redisOptions: { ...client.options.redisOptions, ...SAFE_OPTIONS, lazyConnect: true },

@@ -1,6 +1,6 @@
 /**
- * The connections of a node-redis cluster to its nodes. The client itself waits for ever for a node that took a
- * connection and does not answer, and keeps a connection on which nothing arrives any more.
+ * Watches the connections of a node-redis cluster to its nodes. The client itself waits forever for a node that
+ * accepts a connection and does not answer, and keeps dead connections.
  */
 import { CONNECT_TIMEOUT_MS, silentDelayMs } from '../reconnect.js'
 import type { ClusterNode, NodeRedisClient, NodeRedisCluster } from './node-redis-shape.js'
@@ -13,20 +13,20 @@ interface Socket {
 }
 
 interface Watcher {
-  /** A connection can be used. */
+  /** Called when a connection can be used. */
   onReady(): void
-  /** Nobody can be asked which node is where. */
+  /** Called when no node can tell the topology. */
   onLost(): void
 }
 
 /**
- * Ends connections that are not greeted in time, asks the other nodes for the way, and makes new ones. A node that
- * refuses is looked for elsewhere: the client does that by itself only where it has once been connected.
+ * Ends connections that are not greeted in time, asks the other nodes for the topology, and reconnects. A node that
+ * refuses is looked for elsewhere, which the client does by itself only if it was connected once.
  */
 export function watchNodes(cluster: NodeRedisCluster, { onReady, onLost }: Watcher): NodeRedisCluster {
   async function giveUp(node: ClusterNode): Promise<void> {
     disconnect(node)
-    // The client looks again when connections are refused or lost. That of a frozen node is neither.
+    // The client rediscovers when connections are refused or lost. The connection to a frozen node is neither.
     if (!(await lookAround(cluster, node.address))) onLost()
     reconnect(cluster, node)
   }
@@ -45,9 +45,9 @@ export function watchNodes(cluster: NodeRedisCluster, { onReady, onLost }: Watch
 const looking = new WeakSet<NodeRedisCluster>()
 
 /**
- * Ends the connection to a node that stopped answering and makes a new one. One that is being made is left alone, but the
- * others are asked for the way: a search of the client's own that hangs, as one at a
- * frozen node does, is the last it ever makes.
+ * Ends the connection to a node that stopped answering and makes a new one. A connection in progress is left alone,
+ * but the other nodes are asked for the topology, because if the client's own search hangs, as at a frozen node, it
+ * never searches again.
  */
 export function replaceNode(cluster: NodeRedisCluster, address: string, onLost: () => void): void {
   const node = cluster.masters.find(master => master.address === address)
@@ -59,7 +59,7 @@ export function replaceNode(cluster: NodeRedisCluster, address: string, onLost: 
   lookElsewhere(cluster, address, onLost)
 }
 
-/** Asks the other nodes for the way, at most about once a second. */
+/** Asks the other nodes for the topology, at most about once a second. */
 function lookElsewhere(cluster: NodeRedisCluster, address: string, onLost: () => void): void {
   if (looking.has(cluster)) return
   looking.add(cluster)
@@ -75,7 +75,7 @@ function isUngreeted(client: NodeRedisClient | undefined, { host, port }: Socket
   return client !== undefined && isSame && client.isOpen && !client.isReady
 }
 
-/** The cluster makes a connection that it does not have when it is next asked for it. */
+/** Drops a connection. The cluster makes a new one when it next needs it. */
 function disconnect(node: ClusterNode): void {
   const old = node.client
   node.client = undefined
@@ -83,7 +83,7 @@ function disconnect(node: ClusterNode): void {
   old?.destroy()
 }
 
-/** Whether the other nodes have said in time which node is where. */
+/** Whether the other nodes told the topology in time. */
 async function lookAround(cluster: NodeRedisCluster, silent: string): Promise<boolean> {
   const looked = cluster._slots?.rediscover?.(undefined, new Set([silent]))
   if (looked === undefined) return false

@@ -7,12 +7,13 @@ interface Duplicable {
 
 const QUEUE_LENGTH = 100_000
 
-/** A node that does not come back is looked for elsewhere this soon; the client's default is 5 s. */
+/** How soon a node that does not come back is looked for elsewhere; the client's default is 5 s. */
 const REDISCOVER_AFTER_MS = 500
 
 /**
- * The client's own timeout is off: it makes an abort signal for every command and does not cover commands already
- * sent; the store's deadline covers both. Setting the options anew also drops a mapping of types the caller may use.
+ * Disables the client's own timeout: it creates an abort signal per command and does not cover commands already
+ * sent, while the store's deadline covers both. Setting the options anew also drops a type mapping the caller may
+ * use.
  */
 export const COMMAND_OPTIONS = { timeout: 0 } as const
 
@@ -22,7 +23,10 @@ const SOCKET_OPTIONS = {
     /timeout/i.test(cause.message) ? silentDelayMs() : reconnectDelayMs(retries + 1),
 } as const
 
-/** Fail at once while disconnected instead of queueing without bound; keep nothing that changes keys or replies. */
+/**
+ * Fails at once while disconnected instead of queueing without bound, and keeps nothing that changes keys or
+ * replies.
+ */
 const CLIENT_OPTIONS = {
   disableOfflineQueue: true,
   commandsQueueMaxLength: QUEUE_LENGTH,
@@ -33,7 +37,7 @@ const CLIENT_OPTIONS = {
 /** Our own prefix names every key, whichever client is used. */
 const NO_PREFIX = { keyPrefix: undefined, commandOptions: COMMAND_OPTIONS } as const
 
-/** The same client with options under which a lost reply is an error, never a second charge. */
+/** Duplicates a client with options under which a lost reply is an error, never a second charge. */
 export function duplicateClient<Client extends Duplicable>(client: Client): Client {
   const { socket } = givenOptions(client)
   return client.duplicate({
@@ -43,13 +47,14 @@ export function duplicateClient<Client extends Duplicable>(client: Client): Clie
   }) as Client
 }
 
+/** Duplicates a cluster client in the same way. */
 export function duplicateCluster<Client extends Duplicable>(client: Client): Client {
   const { defaults } = givenOptions(client)
   return client.duplicate({
     ...NO_PREFIX,
     clientSideCache: undefined,
     useReplicas: false,
-    // Looking for the nodes must not wait for one that is down; each is connected when it is first needed.
+    // Discovery must not wait for a node that is down; each is connected when it is first needed.
     minimizeConnections: true,
     maxCommandRedirections: 8,
     topologyRefreshOnReconnectionAttemptStrategy: REDISCOVER_AFTER_MS,
@@ -57,13 +62,14 @@ export function duplicateCluster<Client extends Duplicable>(client: Client): Cli
   }) as Client
 }
 
+/** Duplicates a sentinel client in the same way. */
 export function duplicateSentinel<Client extends Duplicable>(client: Client): Client {
   const { nodeClientOptions: node, sentinelClientOptions: sentinel } = givenOptions(client)
   return client.duplicate({
     ...NO_PREFIX,
     clientSideCache: undefined,
     replicaPoolSize: 0,
-    // By default a command whose reply was lost is sent again to whatever primary is found next, up to 16 times.
+    // By default a command whose reply was lost is resent to the next primary found, up to 16 times.
     maxCommandRediscovers: 0,
     nodeClientOptions: { ...node, ...CLIENT_OPTIONS, socket: { ...node?.socket, ...SOCKET_OPTIONS } },
     sentinelClientOptions: {
@@ -74,9 +80,9 @@ export function duplicateSentinel<Client extends Duplicable>(client: Client): Cl
 }
 
 /**
- * The options a client was made with. `duplicate` takes nested options whole, so a password or a certificate among them
- * would be lost if ours were not put on top of the caller's, and a sentinel does not show its own. But `duplicate` hands
- * them to the constructor of whatever it is called on.
+ * Returns the options a client was made with. `duplicate` replaces nested options as a whole, so a password or
+ * certificate among them would be lost unless ours are merged with the caller's. A sentinel does not expose its
+ * options, but `duplicate` passes them to the constructor of the object it is called on.
  */
 function givenOptions(client: Duplicable): NodeRedisGiven {
   let given: NodeRedisGiven = {}

@@ -1,6 +1,6 @@
 /**
- * The part of node-redis that is used, written out. Its own types are made of every command and module it knows: checking a
- * union of them took the compiler a minute and two gigabytes.
+ * The part of node-redis that is used, written out. Its own types cover every command and module: checking a union
+ * of them took the compiler a minute and two gigabytes.
  */
 
 interface ScriptCall {
@@ -42,7 +42,7 @@ export interface NodeRedisCluster extends Common {
   readonly masters: readonly ClusterNode[]
   readonly slots: readonly ({ readonly master: ClusterNode } | undefined)[]
   nodeClient(node: ClusterNode): Promise<NodeRedisClient>
-  /** Not part of what the client documents; a new client takes its place where it is missing. */
+  /** Undocumented; if it is missing, the whole client is replaced instead. */
   readonly _slots?: { rediscover?(startWith: undefined, without: ReadonlySet<string>): Promise<void> }
 }
 

@@ -12,13 +12,17 @@ import {
 } from './node-redis-options.js'
 import type { NodeRedisClient, NodeRedisCluster, NodeRedisSentinel } from './node-redis-shape.js'
 
-/** A client, cluster or sentinel of node-redis, known by its methods: its types differ with the modules it carries. */
+/**
+ * A client, cluster or sentinel of node-redis. Recognised by its methods, because its types differ with its
+ * modules.
+ */
 export interface NodeRedisLike {
   evalSha(...args: never[]): Promise<unknown>
   fCall(...args: never[]): Promise<unknown>
   duplicate(...args: never[]): unknown
 }
 
+/** Whether a client is one of node-redis. */
 export function isNodeRedis(client: object): client is NodeRedisLike {
   return 'evalSha' in client && 'fCall' in client && 'duplicate' in client
 }
@@ -28,7 +32,7 @@ type Cluster = NodeRedisCluster
 type Sentinel = NodeRedisSentinel
 type Any = Single | Cluster | Sentinel
 
-/** A connection of our own with the safe options, or the caller's own client where it is shared. */
+/** Opens our own connection with the safe options, or uses the caller's client if it is shared. */
 export function nodeRedisConnection(client: NodeRedisLike, shared: boolean): RedisConnection {
   return shared ? sharedConnection(client as unknown as Any) : ownConnection(client as unknown as Any)
 }
@@ -46,7 +50,7 @@ function sharedConnection(client: Any): RedisConnection {
 
 function ownConnection(given: Any): RedisConnection {
   let problem: string | undefined
-  // Without a listener a lost connection ends the process. The failed calls say the same.
+  // Without a listener a lost connection would end the process. The failed calls report it anyway.
   const note = (error: unknown): void => {
     problem = error instanceof Error ? error.message : String(error)
   }
@@ -64,12 +68,12 @@ function ownConnection(given: Any): RedisConnection {
   function watched(client: Any): Any {
     if (isCluster(client)) return watchNodes(client, { onReady: tell, onLost: () => own.replace() })
     const isInUse = (): boolean => own.current() === client
-    // One that connects again is greeted as late as it likes, or never.
+    // A client that reconnects has no timeout for the greeting.
     whenUngreeted(client, () => isInUse() && own.replace())
     return client.on('ready', () => isInUse() && tell())
   }
 
-  /** A second client beside one that is looking for its server would only double the attempts of a fleet. */
+  /** Replacing a client that is already reconnecting would only double a fleet's attempts. */
   function isReconnecting(client: Any): boolean {
     return !isCluster(client) && !isSentinel(client) && client.isOpen && !client.isReady
   }
@@ -78,14 +82,14 @@ function ownConnection(given: Any): RedisConnection {
     const client = own.current()
     if (client === null) throw new Error('not connected yet')
     if (isSentinel(client) && client.getMasterNode() === undefined) {
-      // The client would hold the command, however long it takes, and look for a primary without pause.
+      // The client would hold the command indefinitely and search for a primary without pause.
       own.replace()
       throw new Error('no primary is connected')
     }
     try {
       return await command(client)
     } catch (error) {
-      // The primary we are connected to has become a replica, and stays one.
+      // Our primary has become a replica, and stays one.
       if (isReadOnly(error)) own.replace()
       throw error
     }
@@ -111,7 +115,7 @@ function ownConnection(given: Any): RedisConnection {
   }
 }
 
-/** node-redis keeps a socket that is still being connected: that one is destroyed once it is there. */
+/** node-redis keeps a socket that is still connecting, so that one is destroyed once it is connected. */
 function dispose(client: Any): void {
   client.destroy()
   client.once('connect', () => client.destroy())
@@ -166,14 +170,15 @@ async function connect(client: Any): Promise<boolean> {
 }
 
 /**
- * The client's own timeout ends when the connection is made. Where that succeeds and then nothing answers, as behind a
- * balancer whose server is gone, it would wait for ever, and with it everything that waits for a new client.
+ * Connects with a timeout for the greeting. The client's own timeout ends once the connection is made. If nothing
+ * answers on it, as behind a balancer whose server is gone, it would wait forever, and so would everything that
+ * waits for a new client.
  */
 function greeted(client: Any): Promise<unknown> {
   return new Promise((resolve, reject) => {
     let timer: NodeJS.Timeout | undefined
     const giveUp = (): void => reject(new NoGreeting('connected, but no answer'))
-    // A cluster does not say when it is connected to the node that it asks for the others.
+    // A cluster does not tell when it is connected to the node that it asks for the topology.
     if (isCluster(client)) timer = setTimeout(giveUp, 4 * CONNECT_TIMEOUT_MS)
     else whenUngreeted(client, giveUp)
     client
@@ -184,8 +189,9 @@ function greeted(client: Any): Promise<unknown> {
 }
 
 /**
- * Tells of every connection that was made and then neither greeted nor lost in time. A process that was busy reads its
- * sockets first: timers run before that, and a client thrown away for it begins its attempts anew, in a hurry.
+ * Calls `tell` for every connection that was neither greeted nor lost in time. The second timer lets a busy process
+ * read its sockets first: timers run before that, and discarding the client for it would restart its attempts
+ * without a delay.
  */
 function whenUngreeted(client: Single | Sentinel, tell: () => void): void {
   let timer: NodeJS.Timeout | undefined
@@ -202,7 +208,7 @@ function whenUngreeted(client: Single | Sentinel, tell: () => void): void {
     .on('ready', callOff)
 }
 
-/** Whether all of them could be connected soon. One that cannot may have been replaced already. */
+/** Whether all primaries could be connected soon. One that cannot may have been replaced already. */
 async function connectPrimaries(cluster: Cluster): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<false>(resolve => {

@@ -1,6 +1,6 @@
 import type { RedisConnection } from '../connection.js'
 
-/** The part of a client of `@upstash/redis`, or of `@vercel/kv`, which is one, that sends a command. */
+/** The part of a client of `@upstash/redis` or `@vercel/kv` that sends a command. */
 interface HttpRequester {
   readonly retry: { readonly attempts: number }
   request(request: { readonly body: readonly (string | number)[] }): Promise<UpstashReply>
@@ -11,13 +11,16 @@ interface UpstashReply {
   readonly error?: string
 }
 
-/** Whether a client speaks to Redis over HTTP as those of Upstash and Vercel do. */
+/** Whether a client talks to Redis over HTTP, as those of Upstash and Vercel do. */
 export function isUpstash(client: object): boolean {
   const requester = requesterOf(client)
   return typeof requester?.request === 'function' && typeof requester.retry?.attempts === 'number'
 }
 
-/** Sends with the client's address, token and settings, but once: by default it would send again after a lost reply. */
+/**
+ * Sends with the client's address, token and settings, but only once: by default it would resend after a lost
+ * reply.
+ */
 export function upstashConnection(client: object): RedisConnection {
   const sender: HttpRequester = Object.create(requesterOf(client) as HttpRequester, {
     retry: { value: { attempts: 0, backoff: () => 0 } },
@@ -34,7 +37,7 @@ export function upstashConnection(client: object): RedisConnection {
   }
 }
 
-/** It is not in their types; a client that keeps it elsewhere is used as any other that can run a script. */
+/** Not part of their types. A client without it is used like any other that can run a script. */
 function requesterOf(client: object): Partial<HttpRequester> | undefined {
   return (client as { readonly client?: Partial<HttpRequester> }).client
 }
