@@ -1,7 +1,7 @@
 /**
- * Measures what finding its rules costs a request: `gate.request` among 10, 100 and 10,000 rules beside `limiter.check`, which is
- * told what to ask. The gate keeps what a path was resolved to, so paths that never come twice are measured, too. All in
- * one process and one run, a slice of each in turn, so that only the ratios mean anything.
+ * Measures what finding a rule costs a request: `gate.request` among 10, 100 and 10,000 rules, next to `limiter.check`, which
+ * names its policy. The gate remembers resolved paths, so paths that never come twice are measured, too. All run in one
+ * process, a slice of each in turn: only the ratios mean anything.
  *
  *   npm run bench:rules              about a minute
  *   npm run bench:rules -- --quick   some seconds; rough

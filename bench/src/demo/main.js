@@ -1,6 +1,6 @@
 /**
- * `npm run demo`: two gateways with one Redis in front of three apps, callers who behave and callers who do not, and a
- * Redis that is frozen on the way. Ends by itself and leaves nothing running.
+ * `npm run demo`: two gateways with one Redis in front of three apps, well-behaved and abusive callers, and a Redis that
+ * freezes midway. Ends by itself and leaves nothing running.
  *
  *   npm run demo                              about a minute
  *   npm run demo -- --seconds 300             longer, to look around in the dashboard: from 6 to 3600, otherwise 50

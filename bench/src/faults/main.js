@@ -1,5 +1,5 @@
 /**
- * The same faults of Redis for headgate and its peers, each with its own protection on.
+ * Plays the same Redis faults to headgate and its peers, each with its own protection on.
  *
  *   npm run bench:faults               about three minutes; writes docs/reference/faults-peers.md
  *   npm run bench:faults -- --only=x   the faults whose name has this in it; writes nothing

@@ -1,5 +1,5 @@
 /**
- * `npm run bench:gateway`: the gateway beside the plainest proxy Node has and beside nginx, before one upstream. Rounds
+ * `npm run bench:gateway`: the gateway next to the simplest Node proxy and nginx, in front of one upstream. Rounds
  * are interleaved, shares are taken within a round.
  *
  *   npm run bench:gateway              a minute and a half; writes docs/reference/gateway-bench.md
@@ -77,16 +77,16 @@ const rows = [...rounds].map(([name, all]) => {
 const reached = shareOf(/** @type {Round[]} */ (rounds.get(GATEWAY)))
 const page = `# The gateway, measured
 
-Written by \`npm run bench:gateway\`. ${CONNECTIONS} connections, one request under way on each, answers of 64 bytes, ${ROUNDS} rounds of
-${SECONDS} s in turns after ${WARM_UP_ROUNDS} to warm up, ${cpus().length} cores shared with the load and the upstream (load average ${load.toFixed(1)} at the start), Node ${process.version}. Medians; the share is what the bare proxy
-takes of the processor for a request, divided by what this one takes, within a round. Every request through \`headgate serve\`
-is identified by its address, decided on in memory and told its quota in headers; nginx checks \`limit_req\`.
+Written by \`npm run bench:gateway\`. ${CONNECTIONS} connections, one request at a time on each, responses of 64 bytes, ${ROUNDS} rounds of
+${SECONDS} s in turns after ${WARM_UP_ROUNDS} to warm up, ${cpus().length} cores shared with the load and the upstream (load average ${load.toFixed(1)} at the start), Node ${process.version}. Medians. The share is the
+processor time of the bare proxy per request, divided by that of this one, within a round. \`headgate serve\` identifies every request by
+its address, decides it in memory and adds the quota headers; nginx checks \`limit_req\`.
 
 | | requests/s | p99, ms | processor, µs a request | share of the bare Node proxy |
 |---|---|---|---|---|
 ${rows.join('\n')}
 
-Wanted is a share of at least ${WANTED_SHARE} of the bare Node proxy: ${reached >= WANTED_SHARE ? 'met' : 'missed'} with ${reached.toFixed(2)}.
+The target is a share of at least ${WANTED_SHARE} of the bare Node proxy: ${reached >= WANTED_SHARE ? 'met' : 'missed'} with ${reached.toFixed(2)}.
 `
 process.stdout.write(page)
 if (!isQuick) writeFileSync(new URL('../../../docs/reference/gateway-bench.md', import.meta.url), page)

@@ -1,5 +1,5 @@
 /**
- * Measures limits on a Redis of its own beside its peers, a bare INCR and an empty script.
+ * Measures limits on its own Redis, next to the peers, a bare INCR and an empty script.
  *
  *   npm run bench:redis                     about ten minutes; writes bench/results, the chart and the docs
  *   npm run bench:redis -- --quick          about a minute and a half; rough, writes nothing

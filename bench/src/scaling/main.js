@@ -1,5 +1,5 @@
 /**
- * `npm run bench:scaling`: throughput over processes and primaries, a hot key leased and not, and a fleet of a thousand
+ * `npm run bench:scaling`: throughput over processes and primaries, a hot key with and without leases, and a fleet of a thousand
  * processes in virtual time.
  *
  *   npm run bench:scaling              about fifteen minutes; writes docs/reference/scaling.md

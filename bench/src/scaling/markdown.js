@@ -10,27 +10,27 @@ export function scalingPage(results) {
 
 Written by \`npm run bench:scaling\`. ${results.setting}
 
-[What follows from it](../guide/how-far-does-it-go.md).
+[What this means for sizing](../guide/how-far-does-it-go.md).
 ${results.primaries.length === 0 ? '' : throughputSection(results)}${results.fleet === null ? '' : fleetSection(results.fleet, results.processes)}`
 }
 
 /** @param {Results} results */
 function throughputSection({ order, primaries, hot, leased }) {
   return `
-Where the processes and the servers are more than the cores, decisions a second by the clock say little. So decisions are also
-counted by the processor time of either side: what one core of Redis, or of Node, would decide if it did nothing else.
+With more processes and servers than cores, decisions per second by the clock say little. So decisions are also counted by the processor
+time of either side: what one core of Redis, or of Node, would decide if it did nothing else.
 Medians of ${order.rounds} rounds of ${order.seconds} s.
 
 ## More processes, more primaries
 
-Sliding-window counter on 100,000 keys, 512 requests under way in each process. On a cluster only checks of the same slot share a
-call, so nearly every check is a call of its own.
+Sliding-window counter on 100,000 keys, 512 requests in flight in each process. On a cluster only checks of the same slot share a call,
+so nearly every check is its own call.
 
 ${scaleTable(primaries)}
 
 ## One hot key
 
-One key that everybody asks for, on one server, with 512 requests under way in each process.
+One key that everybody asks for, on one server, with 512 requests in flight in each process.
 
 ${scaleTable([...hot.map(scale => ({ ...scale, name: 'every batch asks Redis' })), ...leased.map(scale => ({ ...scale, name: 'leased' }))])}
 `
@@ -54,9 +54,9 @@ function fleetSection(fleet, processes) {
   return `
 ## ${number(processes)} processes, simulated
 
-The limiter, the leases and the local shares of every process as they are shipped, in virtual time, with the engine in place of
-Redis, 0.4 ms away in each direction. One key, windows of 10 s, twice the limit asked for unless it says otherwise. *Most* is the
-most admitted in any window, wherever it begins; *over* is beyond the bound; *under* is what one exact limiter would have admitted more.
+This runs the shipped limiter, leases and local shares of every process in virtual time, with the engine instead of Redis, 0.4 ms away in
+each direction. There is one key, windows last 10 s, and twice the limit is asked for unless a row says otherwise. *Most* is the most admitted in any
+window, wherever it begins; *over* is the part beyond the bound; *under* is how much less was admitted than by one exact limiter.
 
 ${formatTable(
   ['', 'most', 'bound', 'over', 'under', 'calls a request'],

@@ -1,6 +1,6 @@
 /**
- * Measures what a decision costs over the wire: the decision API and forward-auth beside a bare node:http server, and Envoy's
- * ShouldRateLimit beside a grpc-js handler that decodes and answers and decides nothing. Then 2,000 questions of four
+ * Measures what a decision costs over the wire: the decision API and forward-auth next to a bare node:http server, and Envoy's
+ * ShouldRateLimit next to a grpc-js handler that decodes and answers without deciding. Then 2,000 questions of four
  * descriptors a second on Redis, healthy and frozen.
  *
  *   npm run bench:services              about a minute; writes bench/results and the docs

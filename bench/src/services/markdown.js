@@ -8,7 +8,7 @@ export function toMarkdown({ setting, rows, p99Ms, targets }, heading) {
   return [
     `${heading} Over the wire`,
     '',
-    `32 callers, each with one request under way, on the embedded store; the median of ${rounds} rounds. The ratio is of requests a second, to the line above. Server CPU is of the server's process. Node ${node}, ${cores} cores, load ${load.toFixed(1)} at the start.`,
+    `32 callers with one request at a time each, on the embedded store; medians of ${rounds} rounds. The ratio compares requests per second with the line above. Server CPU is that of the server's process. Node ${node}, ${cores} cores, load ${load.toFixed(1)} at the start.`,
     '',
     '| | requests/s | ratio | p99 | server CPU a request |',
     '|---|---|---|---|---|',

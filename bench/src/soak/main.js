@@ -1,5 +1,5 @@
 /**
- * `npm run soak`: the gateway under steady traffic by callers who come and go, with a fault of Redis every 30 s, and a look at what grows.
+ * `npm run soak`: keeps the gateway under traffic by changing callers, with a Redis fault every 30 s, and reports what grows.
  *
  *   npm run soak                   an hour
  *   npm run soak -- --minutes 480  a night: from 0.1 to 1440
