@@ -26,18 +26,20 @@ export function createAsk<Native>(
   read: (native: Native) => HttpRequest,
 ): (native: Native, found: Found) => Eventually<Decision> {
   const { gate } = options
-  if (gate !== undefined) return (native, found) => gate.requestNow(factsOf(read(native), found))
-  return askLimiter(options as LimiterOptions<Native, string, string>)
+  if (gate === undefined) return createAskLimiter(options as LimiterOptions<Native, string, string>)
+  return function askGate(native, found) {
+    return gate.requestNow(factsOf(read(native), found))
+  }
 }
 
-function askLimiter<Native>({
+function createAskLimiter<Native>({
   limiter,
   policy,
   onStoreFailure,
 }: LimiterOptions<Native, string, string>): (native: Native, found: Found) => Eventually<Decision> {
   const mode = onStoreFailure === undefined ? {} : { onStoreFailure }
   const plain = policy === undefined ? null : { policy, ...mode }
-  return (_, { subject, tier, cost, scope, also }) => {
+  return function askLimiter(_, { subject, tier, cost, scope, also }) {
     if (plain !== null && cost === undefined && scope === undefined && also === undefined)
       return limiter.checkNow(subject as `${string}:${string}`, plain)
     const asked = policy === undefined ? { tier: tier as string } : { policy }

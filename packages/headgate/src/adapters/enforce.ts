@@ -208,7 +208,7 @@ export function createEnforce<Native>(
     }
   }
 
-  return native => {
+  function enforce(native: Native): Eventually<Outcome> {
     try {
       const found = lookUp(native)
       if (!isPromise(found)) return found === null ? SKIPPED : decide(native, found)
@@ -219,6 +219,7 @@ export function createEnforce<Native>(
       return answerFault(native, error)
     }
   }
+  return enforce
 }
 
 function chargedNothing(error: unknown): boolean {

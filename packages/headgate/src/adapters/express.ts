@@ -28,5 +28,6 @@ export function rateLimit<PolicyName extends string, TierName extends string>(
   options: ExpressOptions<PolicyName, TierName>,
 ): RequestHandler {
   const enforce = createEnforce(options as AnyOptions<Request>, framework)
-  return (req, res, next) => applyOutcome(enforce(req), req, res, next)
+  const limit: RequestHandler = (req, res, next) => applyOutcome(enforce(req), req, res, next)
+  return limit
 }

@@ -81,7 +81,10 @@ export function createAdmit({ gate, serving, bounds, log, onNoPlace }: AdmitOpti
   const logDenial = throttledLog(log, DENIAL_LINE_EVERY_MS)
 
   const enforce = enforceRequests<IncomingMessage>({
-    ...{ gate, log, identify: () => serving().identify, read: httpRequest },
+    gate,
+    log,
+    identify: () => serving().identify,
+    read: httpRequest,
   })
 
   function decided(entering: Entering, outcome: Outcome): Admission {
@@ -118,7 +121,7 @@ export function createAdmit({ gate, serving, bounds, log, onNoPlace }: AdmitOpti
     }
   }
 
-  return (req: IncomingMessage): Eventually<Admission | null> => {
+  function admit(req: IncomingMessage): Eventually<Admission | null> {
     const objection = refuseRequest(req, bounds.maxHeaders)
     if (objection !== null) return refused(objection)
     const { clientAddress, findRoute } = serving()
@@ -148,6 +151,7 @@ export function createAdmit({ gate, serving, bounds, log, onNoPlace }: AdmitOpti
       return giveUp(error)
     }
   }
+  return admit
 }
 
 function refused(refusal: Refusal, leave: NotAdmitted['leave'] = () => {}): NotAdmitted {

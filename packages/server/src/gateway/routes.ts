@@ -30,7 +30,7 @@ export function createFindRoute<Target>(
     })
     .sort((one, other) => other.weight - one.weight || other.path.length - one.path.length)
   if (compiled.length === 0) return () => rest
-  return (host, url) => {
+  return function findRoute(host, url) {
     const name = host.replace(/:\d+$/, '').toLowerCase()
     const path = pathOf(url)
     const found = compiled.find(route => route.matchesHost(name) && isBelow(path, route.path))

@@ -87,7 +87,7 @@ export function boundConnections(
   return {
     bound: handler => (req, res) => {
       const connection = connections.get(req.socket)
-      if (connection === undefined || !admit(connection, bounds, req, res)) return
+      if (connection === undefined || !mayBeHandled(connection, bounds, req, res)) return
       handler(req, res)
     },
     handOver(socket) {
@@ -116,7 +116,7 @@ function open(socket: Socket, { minBodyRate, bodyGraceMs }: ConnectionBounds): C
  * nothing is answered, decided or charged: the connection closes after the last request that was admitted, and clients
  * send the others again (RFC 9112, 9.3.2).
  */
-function admit(
+function mayBeHandled(
   connection: Connection,
   bounds: ConnectionBounds,
   req: IncomingMessage,
