@@ -1,7 +1,7 @@
 /**
  * Plays the same Redis faults to headgate and its peers, each with its own protection on.
  *
- *   npm run bench:faults               about three minutes; writes docs/reference/faults-peers.md
+ *   npm run bench:faults               about three minutes; writes docs/reference/faults-peers.md and its chart
  *   npm run bench:faults -- --only=x   the faults whose name has this in it; writes nothing
  */
 import { readFile, writeFile } from 'node:fs/promises'
@@ -11,6 +11,7 @@ import { parseArgs } from 'node:util'
 import { redisVersion } from '../redis/server.js'
 import { helpIfAsked } from '../report/help.js'
 import { formatTable } from '../report/table.js'
+import { waitChart } from './chart.js'
 import { CONTESTANTS } from './contestants.js'
 import { FAULT_MS, RULE, SUBJECTS, throughFault } from './measure.js'
 
@@ -22,6 +23,7 @@ const { startRedis } = await import('../../../packages/headgate/test/support/red
 const { startTcpProxy } = await import('../../../packages/headgate/test/support/tcp-proxy.ts')
 
 const PAGE = new URL('../../../docs/reference/faults-peers.md', import.meta.url)
+const CHART = new URL('../../../docs/assets/faults.svg', import.meta.url)
 const BEGIN = '<!-- bench:faults:begin (written by `npm run bench:faults`) -->'
 const END = '<!-- bench:faults:end -->'
 
@@ -106,6 +108,7 @@ async function writePage() {
     PAGE,
     `${page.slice(0, from + BEGIN.length)}\n\n${setting}\n\n${table}\n\n${page.slice(to)}`,
   )
+  await writeFile(CHART, waitChart(rows))
 }
 
 /** @param {number} value */
