@@ -1,17 +1,18 @@
 /**
- * Answers of ours to a client that may still be sending a body nobody wants. Closing at once would reset the connection,
- * and the client could lose the answer it has not read yet.
+ * Answers a client that may still be sending an unwanted body. Closing at once would reset the connection, and the
+ * client could lose the answer before reading it.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 
-/** The bytes that are read of an unwanted body, so that its client gets to read the answer. */
+/** How much of an unwanted body is read, so that its client gets to read the answer. */
 export const MAX_DRAINED_BYTES = 64 * 1024
 const MAX_DRAIN_MS = 1_000
 
 /**
- * Ends a response whatever is left of its request: the rest of a small body is read past, and of any other at most 64 KB,
- * after which the connection is closed. `writeHead` is told whether it will be, and has to say so.
+ * Ends a response whatever is left of its request: the rest of a small body is read and discarded; of a larger one
+ * at most 64 KB, after which the connection is closed. `writeHead` is told whether it will be, and must announce
+ * it.
  */
 export function endUnread(
   req: IncomingMessage,
@@ -26,15 +27,16 @@ export function endUnread(
     res.end(isHead ? undefined : body)
     return
   }
-  // The answer goes out whole, and only its end, which closes, waits for the client to stop sending.
+  // The answer is sent in full; only ending the response, which closes the connection, waits until the client stops
+  // sending.
   if (isHead) res.flushHeaders()
   else res.write(body)
   drain(req, () => res.end())
 }
 
 /**
- * Whether more of a body may come than is worth reading past. A client that waits for 100 Continue may never send what
- * it announced, so its end cannot be waited for. HTTP/2 ends a stream without its connection.
+ * Whether more of a body may come than is worth reading. A client that waits for 100 Continue may never send what
+ * it announced, so its end cannot be awaited. HTTP/2 can end a stream without its connection.
  */
 export function hasLongBody(req: IncomingMessage): boolean {
   const length = req.headers['content-length']
@@ -43,7 +45,7 @@ export function hasLongBody(req: IncomingMessage): boolean {
   return length === undefined || Number(length) > MAX_DRAINED_BYTES || req.headers.expect !== undefined
 }
 
-/** Reads past what a client still sends: to its end, or 64 KB, or a second. */
+/** Discards what a client still sends, until its end, 64 KB or one second. */
 export function drain(source: Readable, done: () => void): void {
   let left = MAX_DRAINED_BYTES
   const finish = () => {

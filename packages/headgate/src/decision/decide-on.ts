@@ -7,7 +7,7 @@ import { asksForPlaces, bindingOf, LazyVerdicts, toMs, toWaitMs } from './verdic
 /** A store that is back is found within a second. */
 const CLOSED_RETRY_AFTER_MS = 1_000
 
-/** The decision that an answer amounts to. Places it took are held until it is released. */
+/** Turns an answer into a decision. Places it took are held until it is released. */
 export function decideOn(
   question: Question,
   answer: Answer,
@@ -35,6 +35,6 @@ export function decideOn(
 
 function retryAfterMsOf({ charged }: Answer, binding: Verdict | undefined, source: Source): number | null {
   if (source === 'closed') return CLOSED_RETRY_AFTER_MS
-  // A denial always has a wait of at least a millisecond: 0 means allowed.
+  // A denial always has a wait of at least a millisecond, because 0 means allowed.
   return charged >= 0 ? 0 : toWaitMs(Math.max(1, binding?.retryAfterUs ?? 0))
 }

@@ -21,7 +21,7 @@ export type DecisionValue = Pick<
   | 'shadow'
 >
 
-/** Reads every field, which works out all that a decision had left for later. */
+/** Reads every field, including those a decision computes lazily. */
 export function decisionValue(decision: Decision): DecisionValue {
   return {
     allowed: decision.allowed,

@@ -33,31 +33,33 @@ const RELEASED: Promise<void> = Promise.resolve()
 export interface DecisionContext {
   readonly clock: Clock
   readonly source: Source
-  /** Holds places that decisions took. */
+  /** Holds the places that decisions took. */
   readonly places?: { hold(decision: Decision, places: readonly HeldPlace[]): HeldPlaces }
-  /** Whether they are counted, so that a refusal can be found again. */
+  /** Whether decisions are counted, so that a refusal can be looked up. */
   readonly isCounted?: boolean
 }
 
 /**
- * The answer to "may this request pass?": a value that can be kept, logged and sent (`JSON.stringify` shows it whole).
- * Durations are rounded up, so that a client that obeys them is not denied again.
+ * The answer to "may this request pass?": a value that can be kept, logged and sent (`JSON.stringify` shows all of
+ * it). Durations are rounded up, so that a client that obeys them is not denied again.
  */
 export class Decision {
-  // Most callers read two or three numbers, so nothing else is worked out before it is read.
-  // Under symbols rather than as private fields, which would cost a tenth of a decision; nobody meets them by accident.
-  // Declared only: an initialiser would write every field twice.
+  // Most callers read two or three numbers, so everything else is computed on access. Fields are under symbols
+  // instead of private, which would cost a tenth of a decision; nobody accesses them by accident. They are only
+  // declared, because an initialiser would write every field twice.
   declare private readonly [REMAINING]: number
   declare private readonly [RETRY_AFTER_MS]: number | null
   declare private readonly [RESET_AFTER_MS]: number
-  /** Of the plainest question (see the constructor) the subject alone: the rest is made when somebody looks. */
+  /** For the plainest question (see the constructor) only the subject; the rest is made on access. */
   declare private [ASKED]: LazyVerdicts | string
   declare private readonly [POLICY]: Policy | DecidedPolicy
   declare private readonly [CONTEXT]: DecisionContext
-  /** Reading of the clock when the store answered. */
+  /** The clock reading when the store answered. */
   declare private readonly [AT_US]: number
 
-  /** On the plainest question, one unit of the only limit of the policy in the scope `global`: `asked` is who asks. */
+  /**
+   * For the plainest question, one unit of the policy's only limit in the scope `global`, `asked` is the subject.
+   */
   constructor(
     asked: LazyVerdicts | string,
     policy: Policy | DecidedPolicy,
@@ -79,8 +81,8 @@ export class Decision {
   static {
     const policy = { name: '', tier: null, limits: [] }
     const context = { clock: { nowUs: () => 0, unixMs: () => 0 }, source: 'memory' } as const
-    // With numbers alone V8 would take a field for one of doubles after the first large one, and make an object for
-    // every number from then on. A field that has held something else takes small numbers as they are.
+    // With numbers alone, V8 would type a field as double after the first large one and allocate an object for
+    // every number from then on. A field that has held something else stores small numbers directly.
     const shape = new Decision('', policy, context, 0, 0, 0, 0.5)
     keepV8Shape(Object.assign(shape, { [REMAINING]: null, [RETRY_AFTER_MS]: null, [RESET_AFTER_MS]: null }))
   }
@@ -104,23 +106,23 @@ export class Decision {
     return this[RETRY_AFTER_MS] === 0
   }
 
-  /** Units the request takes. */
+  /** The cost of the request. */
   get cost(): number {
     const asked = this[ASKED]
     return typeof asked === 'string' ? 1 : asked.cost
   }
 
-  /** Units the binding limit allows in its window; Infinity when nothing limits this caller. */
+  /** Units the binding limit allows in its window; Infinity if nothing limits this caller. */
   get limit(): number {
     return this.binding?.quota.limit ?? Number.POSITIVE_INFINITY
   }
 
-  /** Units left now; Infinity when nothing limits this caller. */
+  /** Units left now; Infinity if nothing limits this caller. */
   get remaining(): number {
     return this[REMAINING]
   }
 
-  /** 0 when allowed; null when no waiting helps. */
+  /** 0 if allowed; null if no wait is long enough. */
   get retryAfterMs(): number | null {
     return this[RETRY_AFTER_MS]
   }
@@ -130,7 +132,7 @@ export class Decision {
     return this[RESET_AFTER_MS]
   }
 
-  /** Unix time in milliseconds at which everything is available again. */
+  /** The Unix time in milliseconds at which everything is available again. */
   get resetAt(): number {
     const verdicts = this[VERDICTS]
     if (verdicts.resetAt === null) {
@@ -141,21 +143,21 @@ export class Decision {
     return verdicts.resetAt
   }
 
-  /** The policy of the limit that binds. */
+  /** The policy of the binding limit. */
   get policy(): string {
     const name = this.binding?.name
     return name === undefined ? this[POLICY].name : policyOf(name)
   }
 
-  /** The rule of the policy file that spoke; null where none was asked. */
+  /** The rule of the policy file that applied; null if none was asked. */
   get rule(): string | null {
     const policy = this[POLICY]
     return 'rule' in policy ? policy.rule : null
   }
 
   /**
-   * Of a refusal that is counted: twelve characters that stand for the caller, by which operators find it again. Null for
-   * any other decision.
+   * Twelve characters that stand for the caller of a counted refusal, by which operators find it. Null for any
+   * other decision.
    */
   get reference(): string | null {
     if (this.allowed || this[CONTEXT].isCounted !== true) return null
@@ -170,13 +172,13 @@ export class Decision {
     return 'headers' in policy ? policy.headers : null
   }
 
-  /** Whether the policy file says of any status that it gives the charge back. */
+  /** Whether the policy file gives back the charge for any status. */
   get isRefundable(): boolean {
     const policy = this[POLICY]
     return 'refundIf' in policy && policy.refundIf !== null
   }
 
-  /** Whether the policy file says that a response of this status gives the charge back; adapters do so by `refund`. */
+  /** Whether the policy file gives back the charge for this status; adapters then call `refund`. */
   isFreeIf(status: number): boolean {
     const policy = this[POLICY]
     return 'refundIf' in policy && policy.refundIf !== null && includesStatus(policy.refundIf, status)
@@ -191,7 +193,7 @@ export class Decision {
     return (typeof asked === 'string' ? undefined : asked.answer.source) ?? this[CONTEXT].source
   }
 
-  /** Decided from units this process had taken in advance: `remaining` is what this process knows of. */
+  /** Whether it was decided from units leased by this process. `remaining` is then what this process knows of. */
   get leased(): boolean {
     const asked = this[ASKED]
     return typeof asked !== 'string' && asked.answer.leased === true
@@ -204,7 +206,7 @@ export class Decision {
     return unasked ?? reasonOf(this.allowed, bindingOf(this[VERDICTS].answer))
   }
 
-  /** The limit that decided: of a denial the one to wait for longest, otherwise the one with least left. */
+  /** The limit that decided: for a denial the one with the longest wait, otherwise the one with the least left. */
   get binding(): LimitVerdict | null {
     return this[VERDICTS].binding
   }
@@ -214,20 +216,20 @@ export class Decision {
     return this[VERDICTS].verdicts
   }
 
-  /** The verdicts of shadow limits; they never bind. */
+  /** The verdicts of shadow limits, which never bind. */
   get shadow(): readonly LimitVerdict[] {
     return this[VERDICTS].shadow
   }
 
-  /** Whether it took a place among those that may be under way at once, which is to be released. */
+  /** Whether it holds a place of a concurrency limit, which must be released. */
   get isHeld(): boolean {
     const asked = this[ASKED]
     return typeof asked !== 'string' && asked.held !== null
   }
 
   /**
-   * Says that the request is over, so that its place is free for another; settles when it is. Does nothing the second
-   * time, and nothing where no place was taken. Never rejects: a place that cannot be given back expires.
+   * Marks the request as ended, so that its place is free for another; settles when it is. Does nothing the second
+   * time, or if no place was taken. Never rejects: a place that cannot be given back expires.
    */
   release(): Promise<void> {
     const asked = this[ASKED]
@@ -235,8 +237,8 @@ export class Decision {
   }
 
   /**
-   * Says that nobody here will hear when the request is over: its place is not renewed any more, and comes free when
-   * its time is up, or by `release()` before that.
+   * Stops renewing the place, because nobody will learn when the request ends. It is freed when its time is up, or
+   * by an earlier `release()`.
    */
   letExpire(): void {
     const asked = this[ASKED]
@@ -252,12 +254,12 @@ export class Decision {
     return this.toJSON()
   }
 
-  /** Reading of the clock when a decision was there. */
+  /** Returns the clock reading when a decision was made. */
   static atUsOf(decision: Decision): number {
     return decision[AT_US]
   }
 
-  /** Releases another decision with this one: what was decided beside it. */
+  /** Releases another decision, which was made beside this one, together with it. */
   static releaseWith(decision: Decision, other: Promise<Decision | null>): void {
     const verdicts = decision[VERDICTS]
     const { held } = verdicts
@@ -272,7 +274,7 @@ export class Decision {
     }
   }
 
-  /** The charges this decision made, for `limiter.refund`. */
+  /** Returns the charges this decision made, for `limiter.refund`. */
   static chargesOf(decision: Decision): LazyVerdicts['charges'] {
     return decision[VERDICTS].charges
   }

@@ -96,7 +96,7 @@ describe('legacy headers', () => {
     expect(names).not.toContain('X-RateLimit-Burst')
   })
 
-  it('legacy headers say a window shorter than a second as 1, and round the reset up', async () => {
+  it('legacy headers give a window shorter than a second as 1, and round the reset up', async () => {
     const { limiter } = setUp()
     const lines = linesOf(await limiter.check('user:1', { policy: 'fast' }), { style: 'legacy' })
     expect(lines).toContain('X-RateLimit-Window: 1')
@@ -177,7 +177,7 @@ describe('older drafts', () => {
     expectDocumented(lines)
   })
 
-  it('headers of older drafts say a quota that two limits of a burst share once', async () => {
+  it('headers of older drafts list a quota that two limits of a burst share once', async () => {
     const { limiter } = setUp()
     const decision = await limiter.check('user:1', { tier: 'anonymous' })
     const headers = new Map(decisionHeaders(decision, { style: 'ietf', draft: 'draft-06' }))

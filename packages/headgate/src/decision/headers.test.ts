@@ -30,7 +30,7 @@ function linesOf(decision: Decision, options?: HeaderOptions): string[] {
   return decisionHeaders(decision, options).map(([name, value]) => `${name}: ${value}`)
 }
 
-it('headers name a limit of requests under way by its unit, and whoever waits for a place is told so', async () => {
+it('headers name a limit of requests under way by its unit, and a denied request gets a Retry-After', async () => {
   const { limiter } = setUp()
   const policy =
     'RateLimit-Policy: "streams.log-1m";q=100;w=60, "streams.concurrency";q=1;qu="concurrent-requests"'
@@ -67,7 +67,7 @@ describe('styles', () => {
     )
   })
 
-  it('the style none advertises nothing, and still says when to come back', async () => {
+  it('the style none advertises nothing, and still sends Retry-After', async () => {
     const { limiter } = setUp()
     const allowed = await limiter.check('user:1', { policy: 'login', cost: 5 })
     const denied = await limiter.check('user:1', { policy: 'login' })
@@ -89,7 +89,7 @@ describe('styles', () => {
   })
 })
 
-describe('what is not known is not said', () => {
+describe('unknown quotas are not advertised', () => {
   it('an unlimited tier gets no header at all', async () => {
     const { limiter } = setUp()
     expect(decisionHeaders(await limiter.check('user:1', { tier: 'everything' }))).toEqual([])
@@ -100,7 +100,7 @@ describe('what is not known is not said', () => {
     expect(decisionHeaders(await limiter.check('user:1', { policy: 'api' }))).toEqual([])
   })
 
-  it('a failure mode that denies says only when to come back', async () => {
+  it('a failure mode that denies sends only Retry-After', async () => {
     const { limiter } = setUp('closed')
     await limiter.check('user:1', { policy: 'login', cost: 5 })
     expect(linesOf(await limiter.check('user:1', { policy: 'login' }))).toEqual(['Retry-After: 1'])

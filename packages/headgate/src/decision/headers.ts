@@ -11,19 +11,19 @@ import type { LimitVerdict } from './verdicts.js'
 /** The edition of the IETF draft that headers follow. */
 export type HeaderDraft = 'draft-03' | 'draft-06' | 'draft-07' | 'draft-11'
 
-/** A name that a response need not give away. */
+/** A name that a response may hide. */
 export type HideableName = 'policy' | 'tier'
 
-/** The parts of a decision that a response leaves out, and what it adds. */
+/** What a response leaves out of a decision, and what it adds. */
 export interface ResponseOptions {
-  /** Names that are not told. Limits are numbered where a name is needed. */
+  /** Names to leave out. Limits are numbered where a name is needed. */
   readonly hide?: readonly HideableName[]
-  /** How much later than it could a denied client is told to come back, so that not all come at once. */
+  /** How much later than possible a denied client is told to come back, so that not all come at once. */
   readonly laterByMs?: number
 }
 
 export interface HeaderOptions extends ResponseOptions {
-  /** Default: what the policy file says, else `legacy`, or `both` where a draft is named. */
+  /** Default: what the policy file says, else `legacy`, or `both` if a draft is given. */
   readonly style?: HeaderStyle
   /** Default `draft-11`. */
   readonly draft?: HeaderDraft
@@ -45,9 +45,9 @@ const DRAFTS: ReadonlyMap<string, DraftHeaders> = new Map([
 ])
 
 /**
- * The headers a response to this decision carries, allowed or denied. Every value is legal in HTTP.
- * Where no quota is known (a failure mode, an unlimited caller) none is advertised. `Retry-After` belongs to HTTP and
- * to no style: a denial that waiting can end carries it always.
+ * Returns the headers of a response to this decision, allowed or denied. Every value is legal in HTTP. If no quota
+ * is known (a failure mode, an unlimited caller) none is advertised. `Retry-After` belongs to HTTP and to no style:
+ * every denial that a wait can end carries it.
  */
 export function decisionHeaders(decision: Decision, options: HeaderOptions = {}): readonly HeaderField[] {
   if (typeof decision?.allowed !== 'boolean') {
@@ -67,7 +67,7 @@ export function decisionHeaders(decision: Decision, options: HeaderOptions = {})
   return headers
 }
 
-/** Refuses what `decisionHeaders` would, for those who want to know before there is a decision. */
+/** Refuses what `decisionHeaders` would, for validation before there is a decision. */
 export function refuseHeaderMistakes(
   style: unknown,
   draft: unknown = 'draft-11',
@@ -81,7 +81,7 @@ export function refuseHeaderMistakes(
   for (const name of hide) if (!HIDEABLE.includes(name)) throw invalid('hide', HIDEABLE, name)
 }
 
-/** Draft-03, which must be asked for, takes the place of the legacy headers whose names it shares. */
+/** Draft-03, which must be requested, replaces the legacy headers whose names it shares. */
 function overrule(headers: HeaderField[], drafted: readonly HeaderField[]): void {
   for (const field of drafted) {
     let place = 0

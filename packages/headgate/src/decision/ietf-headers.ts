@@ -6,7 +6,7 @@ import type { HideableName } from './headers.js'
 import { textOf } from './limit-text.js'
 import type { LimitVerdict } from './verdicts.js'
 
-/** Every limit of the decision as a policy, and what is available of the one that binds. */
+/** Returns every limit of the decision as a policy, and what is left of the binding one. */
 export function draft11Headers(
   decision: Decision,
   binding: LimitVerdict,
@@ -24,7 +24,7 @@ export function draft11Headers(
   ]
 }
 
-/** The name of a limit where that of its policy is hidden. */
+/** Returns the name of a limit whose policy is hidden. */
 export function limitNumber(index: number): string {
   return `limit-${index + 1}`
 }
@@ -40,12 +40,12 @@ function policiesOf(verdicts: readonly LimitVerdict[], hide: readonly HideableNa
 }
 
 /**
- * `t`: the seconds within which no more than `r` should be used. After a denial it ends when Retry-After does.
+ * Returns `t`: the seconds within which no more than `r` should be used. After a denial it ends when Retry-After does.
  *
  * Otherwise it is the quota's window. A verdict does not say when its next unit frees, but a client that spends `r`
  * over `t` only spends what it already has, so a longer `t` is never wrong, only more careful. The time to a full
- * reset would be as true and invite worse: a bucket one token short of 300 is full within a second, and `r=299;t=1`
- * would read as 299 a second. Told over the window, the pace is never above one burst a window.
+ * reset would be just as true but misleading: a bucket one token short of 300 is full within a second, and `r=299;t=1`
+ * would read as 299 a second. Over the window, the pace is never above one burst per window.
  */
 function effectiveWindowSeconds(decision: Decision, binding: LimitVerdict): number {
   return retryAfterSeconds(decision) ?? windowSeconds(binding.quota)

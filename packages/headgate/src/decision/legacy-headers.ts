@@ -6,9 +6,9 @@ import { textOf } from './limit-text.js'
 import type { LimitVerdict } from './verdicts.js'
 
 /**
- * The `X-RateLimit-*` family, about the limit that binds.
- * With a burst, Limit and Burst are the two numbers of the policy, Remaining is what can be used now (so it may be
- * above Limit) and Reset is when all of it is back. Reset is a Unix time, unlike any IETF draft's.
+ * Returns the `X-RateLimit-*` family, about the binding limit. With a burst, Limit and Burst are the two numbers of
+ * the policy, Remaining is what can be used now (so it may be above Limit) and Reset is when all of it is back.
+ * Reset is a Unix time, unlike in any IETF draft.
  */
 export function legacyHeaders(
   decision: Decision,

@@ -1,6 +1,6 @@
 /**
- * The text that every response about a limit has in common, written out once: a response carries up to nine headers, and making the
- * text of those that never change took longer than the decision.
+ * Caches the text that all responses about a limit share: a response carries up to nine headers, and formatting
+ * those that never change took longer than the decision.
  */
 import type { Quota } from '../engine/limit.js'
 import { windowSeconds } from './advertised.js'

@@ -1,13 +1,13 @@
 /**
- * The wire formats of earlier drafts that proxies and clients in the field still speak. Their policies have no names
- * and their reset is a delay: when all is back or, after a denial, the same moment as Retry-After, as they ask.
+ * The formats of earlier drafts that proxies and clients still use. Their policies have no names, and their reset
+ * is a delay: until everything is back or, after a denial, until Retry-After, as they require.
  */
 import { advertisedPolicies, retryAfterSeconds, toSeconds, windowSeconds } from './advertised.js'
 import type { Decision } from './decision.js'
 import { fieldInteger, fieldString, type HeaderField } from './header-field.js'
 import type { LimitVerdict } from './verdicts.js'
 
-/** The form Envoy and Limitador send: the policies travel in the limit. */
+/** The form that Envoy and Limitador send: the policies are part of the limit. */
 export function draft03Headers(decision: Decision, binding: LimitVerdict): HeaderField[] {
   const { limit, remaining, reset } = numbers(decision, binding)
   return [
@@ -17,7 +17,7 @@ export function draft03Headers(decision: Decision, binding: LimitVerdict): Heade
   ]
 }
 
-/** One header a number. */
+/** One header per number. */
 export function draft06Headers(decision: Decision, binding: LimitVerdict): HeaderField[] {
   const { limit, remaining, reset } = numbers(decision, binding)
   return [
@@ -28,7 +28,7 @@ export function draft06Headers(decision: Decision, binding: LimitVerdict): Heade
   ]
 }
 
-/** The numbers in one dictionary. */
+/** All numbers in one dictionary. */
 export function draft07Headers(decision: Decision, binding: LimitVerdict): HeaderField[] {
   const { limit, remaining, reset } = numbers(decision, binding)
   return [
@@ -45,7 +45,9 @@ function numbers(decision: Decision, binding: LimitVerdict) {
   }
 }
 
-/** Without names two limits that advertise one quota, as those of a burst do, are the same policy and said once. */
+/**
+ * Without names, two limits that advertise one quota, as those of a burst do, are the same policy and listed once.
+ */
 function policies(decision: Decision, binding: LimitVerdict): string {
   const items = advertisedPolicies(decision, binding).map(({ quota }) => {
     const item = `${fieldInteger(quota.limit)};w=${fieldInteger(windowSeconds(quota))}`

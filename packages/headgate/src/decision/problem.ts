@@ -9,31 +9,31 @@ import type { HideableName, ResponseOptions } from './headers.js'
 import { limitNumber } from './ietf-headers.js'
 import type { LimitVerdict } from './verdicts.js'
 
-/** The body of a denial, as RFC 9457 and the rate limit draft have it, and our own members in camel case. */
+/** The body of a denial, as in RFC 9457 and the rate limit draft, with our own members in camel case. */
 export interface ProblemBody {
   readonly type: string
   readonly title: string
   readonly status: 429 | 503
   readonly detail: string
-  /** The limits that denied, by the names `RateLimit-Policy` gives them. */
+  /** The limits that denied, by their names in `RateLimit-Policy`. */
   readonly 'violated-policies': readonly string[]
-  /** Null when no waiting helps. */
+  /** Null if no wait is long enough. */
   readonly retryAfterMs: number | null
-  /** Null when no quota is known. */
+  /** Null if no quota is known. */
   readonly limit: number | null
   readonly remaining: number | null
-  /** Null when it is hidden. */
+  /** Null if it is hidden. */
   readonly policy: string | null
-  /** Null when none was asked for, or it is hidden. */
+  /** Null if the caller has none, or it is hidden. */
   readonly tier: string | null
-  /** A reference the caller can give to an operator, who finds the refusal by it; only where decisions are counted. */
+  /** A reference the caller can give to an operator, who finds the refusal by it; only if decisions are counted. */
   readonly reference?: string
 }
 
 /** The response that tells a client it was denied. */
 export interface Problem {
   readonly status: 429 | 503
-  /** About the body; they go beside those of `decisionHeaders`. */
+  /** About the body; to be sent with those of `decisionHeaders`. */
   readonly headers: readonly HeaderField[]
   readonly body: ProblemBody
 }
@@ -47,8 +47,8 @@ const REDUCED_CAPACITY = {
 } as const
 
 /**
- * The problem response to a denied decision: 429, or 503 when the limits could not be looked at.
- * It names policies and numbers, never the subject. An allowed decision has no problem and is refused.
+ * Returns the problem response to a denied decision: 429, or 503 if the limits could not be checked. It names
+ * policies and numbers, never the subject. Throws for an allowed decision.
  */
 export function decisionProblem(decision: Decision, options: ResponseOptions = {}): Problem {
   if (decision.allowed) {
@@ -66,7 +66,7 @@ export function decisionProblem(decision: Decision, options: ResponseOptions = {
     status: kind.status,
     headers: [
       ['Content-Type', 'application/problem+json'],
-      // A stored denial would be served to clients that have quota left.
+      // A cached denial would be served to clients that have quota left.
       ['Cache-Control', 'no-store'],
     ],
     body: {
@@ -83,7 +83,7 @@ export function decisionProblem(decision: Decision, options: ResponseOptions = {
   }
 }
 
-/** By the names that the headers give them. */
+/** By their names in the headers. */
 function violatedPolicies(decision: Decision, hide: readonly HideableName[]): string[] {
   if (decision.source === 'closed') return []
   const isHidden = hide.includes('policy')
@@ -108,7 +108,7 @@ function exceededDetail(
   const whose = whoseLimit(decision, options.hide)
   if (decision.reason === 'exceeds-capacity') {
     if (binding.limit === 0) return `No requests are allowed for ${whose}; ${advice(decision, options)}.`
-    // The highest cost there is stands for one without end, such as that of a GraphQL fragment that spreads itself.
+    // The highest cost stands for an unbounded one, such as that of a GraphQL fragment that spreads itself.
     const costs = cost === MAX_UNITS ? 'cannot be counted, and costs' : `costs ${cost},`
     return `The request ${costs} more than the ${binding.limit} that ${whose} allows at once; ${advice(decision, options)}.`
   }
@@ -117,7 +117,7 @@ function exceededDetail(
     return `${many} under way, as many as ${whose} allows at once; ${advice(decision, options)}.`
   }
   const limit = `Limit of ${binding.quota.limit} requests per ${windowText(binding)} for ${whose}`
-  // A dear request can be denied while cheaper ones still fit; "used up" would be untrue.
+  // An expensive request can be denied while cheaper ones still fit, so "used up" would be untrue.
   return binding.remaining === 0
     ? `${limit} is used up; ${advice(decision, options)}.`
     : `${limit} has ${binding.remaining} left and the request costs ${cost}; ${advice(decision, options)}.`
@@ -134,7 +134,7 @@ function advice(decision: Decision, { laterByMs }: Required<ResponseOptions>): s
   return seconds === null ? 'no waiting helps' : `try again in ${seconds} s`
 }
 
-/** To the millisecond: a bucket's window is a quotient, and its microseconds tell nobody anything. */
+/** To the millisecond: a bucket's window is a quotient, and its microseconds are meaningless. */
 function windowText({ quota }: LimitVerdict): string {
   return formatDurationUs(Math.ceil(quota.windowUs / 1000) * 1000)
 }

@@ -7,7 +7,7 @@ export type Reason =
   | 'within-limit'
   /** A limit is used up; `retryAfterMs` says when there is room again. */
   | 'limit-exceeded'
-  /** The cost is above what the limit could ever give: no waiting helps. */
+  /** The cost is above what the limit could ever give, so no wait is long enough. */
   | 'exceeds-capacity'
   /** Nothing limits this caller. */
   | 'unlimited'
@@ -17,12 +17,12 @@ export type Reason =
   | 'paused'
   /** The policy file says that such requests are not limited. */
   | 'skipped'
-  /** Every limit that applies is in shadow: `shadow` says what they would have answered. */
+  /** Every limit that applies is in shadow: `shadow` has their verdicts. */
   | 'shadow'
-  /** The store, or anything at all, could not be asked; the failure mode let the request pass or refused it. */
+  /** The store could not be asked, or something failed earlier; the failure mode decided. */
   | 'store-unavailable'
 
-/** The reason that the binding verdict gives; undefined is one of a caller that nothing limits. */
+/** Returns the reason of a binding verdict; undefined means that nothing limits the caller. */
 export function reasonOf(allowed: boolean, binding: Verdict | undefined): Reason {
   if (binding === undefined) return 'unlimited'
   if (allowed) return 'within-limit'

@@ -15,8 +15,8 @@ const NO_POLICY: DecidedPolicy = {
 }
 
 /**
- * The decision about a request that no limit could be asked about, because something failed before: `closed` refuses
- * it, `open` lets it pass. It advertises no quota.
+ * Returns the decision on a request for which no limit could be asked, because something failed before: `closed`
+ * refuses it, `open` lets it pass. It advertises no quota.
  */
 export function undecided(
   source: Exclude<FailureMode, 'local'>,

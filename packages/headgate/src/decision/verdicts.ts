@@ -1,4 +1,4 @@
-/** Verdicts as a caller sees them: each limit's own, which of them binds, and when they are worked out. */
+/** Verdicts as a caller sees them: each limit's own, the binding one, and lazily computed. */
 
 import { NEVER, type Quota } from '../engine/limit.js'
 import type { Answer, Check, Question, Verdict } from '../engine/question.js'
@@ -7,7 +7,7 @@ import { SingleAnswer, SingleQuestion } from '../fast-path/single-question.js'
 
 /** The answer of one limit. */
 export interface LimitVerdict {
-  /** `<policy>.<limit id>`, and for a network around an IPv6 caller the size of it: `<policy>.<limit id>/56`. */
+  /** `<policy>.<limit id>`, for a network around an IPv6 caller followed by its size: `<policy>.<limit id>/56`. */
   readonly name: string
   readonly allowed: boolean
   readonly limit: number
@@ -17,7 +17,7 @@ export interface LimitVerdict {
   readonly quota: Quota
 }
 
-/** A verdict as callers are told it. */
+/** Converts a verdict to the form callers see. */
 export function toLimitVerdict(check: Check, verdict: Verdict): LimitVerdict {
   return {
     name: check.name,
@@ -35,7 +35,7 @@ export function isWider({ name }: Pick<LimitVerdict, 'name'>): boolean {
   return name.includes('/')
 }
 
-/** The policy of a limit's name, `<policy>.<limit id>`. */
+/** Returns the policy in a limit's name, `<policy>.<limit id>`. */
 export function policyOf(name: string): string {
   return name.slice(0, name.indexOf('.'))
 }
@@ -45,12 +45,12 @@ export function toMs(us: number): number {
   return Math.ceil(us / 1000)
 }
 
-/** The same for a wait, which can be without an end. */
+/** The same for a wait, which may be infinite. */
 export function toWaitMs(retryAfterUs: number): number | null {
   return retryAfterUs === NEVER ? null : toMs(retryAfterUs)
 }
 
-/** The alternative that was charged, or else the one that will have room first. */
+/** Returns the alternative that was charged, or else the one that will have room first. */
 function decidingAlternative(answer: Answer): number {
   if (answer.charged >= 0 || answer.verdicts.length === 1) return Math.max(0, answer.charged)
   let best = 0
@@ -65,14 +65,14 @@ function decidingAlternative(answer: Answer): number {
   return best
 }
 
-/** The verdict that binds, of the alternative that decided. */
+/** Returns the binding verdict of the alternative that decided. */
 export function bindingOf(answer: Answer): Verdict | undefined {
   if (answer instanceof SingleAnswer) return answer
   const verdicts = answer.verdicts[decidingAlternative(answer)] ?? []
   return verdicts[bindingIndex(verdicts)]
 }
 
-/** All checks must fit, so the longest wait binds; among those that fit the least remaining does. */
+/** All checks must fit, so the longest wait binds; if all fit, the least remaining does. */
 function bindingIndex(verdicts: readonly Verdict[]): number {
   let binding = 0
   for (let index = 1; index < verdicts.length; index++) {
@@ -87,7 +87,7 @@ function bindsMore(verdict: Verdict, other: Verdict): boolean {
   return verdict.resetAfterUs > other.resetAfterUs
 }
 
-/** A place that a request under way holds. */
+/** A place that a request in flight holds. */
 export interface HeldPlace {
   readonly check: Check
   readonly takenAtUs: number
@@ -95,17 +95,17 @@ export interface HeldPlace {
 
 /** The places of a decision, to be given back. */
 export interface HeldPlaces {
-  /** Once; never rejects. */
+  /** Gives them back, once; never rejects. */
   release(): Promise<void>
-  /** Renews them no longer. */
+  /** Stops renewing them. */
   letExpire(): void
 }
 
-/** A question with its answer, and what is worked out of them when somebody looks. */
+/** A question with its answer, and what is derived from them on access. */
 export class LazyVerdicts {
-  /** Kept once it has been said: it must not move with the clock. */
+  /** Kept once read, because it must not move with the clock. */
   resetAt: number | null = null
-  /** The places that were taken, where any were. */
+  /** The places that were taken, if any. */
   held: HeldPlaces | null = null
   private told: readonly LimitVerdict[] | null = null
 
@@ -132,7 +132,7 @@ export class LazyVerdicts {
     return this.answer.shadow.map((verdict, index) => toLimitVerdict(checks[index] as Check, verdict))
   }
 
-  /** The charges that were made, and when they count. */
+  /** The charges made, and when they count. */
   get charges(): readonly { check: Check; chargedAtUs: number }[] {
     const { question, answer } = this
     if (answer.charged < 0) return []
@@ -144,7 +144,7 @@ export class LazyVerdicts {
     })
   }
 
-  /** The places that were taken, by what binds and by what only watches. */
+  /** The places taken, by binding and by shadow limits. */
   get places(): readonly HeldPlace[] {
     const { question, answer } = this
     const places = (checks: readonly Check[] = [], verdicts: readonly Verdict[] = []): HeldPlace[] =>

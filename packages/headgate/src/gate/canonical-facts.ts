@@ -1,4 +1,4 @@
-/** The facts of a request as rules are matched against them: subjects named, the path read in every way servers read it. */
+/** Normalises the facts of a request for the rules: subjects named, the path read in every way servers read it. */
 import { show, unexpected } from '../errors/headgate-error.js'
 import { parseCost } from '../limiter/ask.js'
 import { methodsOf } from '../policy/claimed-methods.js'
@@ -10,7 +10,7 @@ export interface CanonicalFactsOptions {
   readonly nameSubject: SubjectNamer
   /** The tiers of the policy file. */
   readonly tiers: Pick<ReadonlySet<string>, 'has'>
-  /** Told of a tier that the file does not define. */
+  /** Called for a tier that the file does not define. */
   warn(message: string, about: string): void
 }
 
@@ -32,7 +32,7 @@ export function canonicalFacts(facts: RequestFacts, options: CanonicalFactsOptio
   }
 }
 
-/** A session may name a tier that the file has lost; its caller is limited like one without. */
+/** A session may name a tier that the file no longer has; its caller is limited like one without a tier. */
 function knownTier(tier: string | undefined, { tiers, warn }: CanonicalFactsOptions): string | null {
   if (tier === undefined) return null
   if (tiers.has(tier)) return tier
@@ -44,7 +44,7 @@ function knownTier(tier: string | undefined, { tiers, warn }: CanonicalFactsOpti
   return null
 }
 
-/** Facts come past the types too: a path that is none must not pass for a request without one, which meets no rule. */
+/** Facts may bypass the types: an invalid path must not pass for a request without one, which meets no rule. */
 function refuseNonText(facts: RequestFacts): void {
   if (typeof facts !== 'object' || facts === null) {
     throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'facts', 'an object with a subject', facts)

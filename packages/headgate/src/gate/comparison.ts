@@ -1,4 +1,4 @@
-/** Mode `compare`: this process decides, and the store is asked beside it, to see whether the two agree. */
+/** Mode `compare`: this process decides, and the store is asked as well, to see whether the two agree. */
 
 import { decideOn } from '../decision/decide-on.js'
 import { Decision, type DecisionContext } from '../decision/decision.js'
@@ -14,12 +14,12 @@ import { type Clock, systemTimers } from '../time/clock.js'
 
 export interface ComparisonOptions {
   readonly clock: Clock
-  /** The store that is compared with, and its decisions. */
+  /** The store to compare with, and its decisions. */
   readonly stage: Stage
   readonly context: DecisionContext
   /** Where the decisions of this process are counted. */
   readonly recorder: Recorder | null
-  /** Told of the store's answers, before they are compared. */
+  /** Called with the store's answers, before they are compared. */
   onAnswer(question: Question, answer: Answer): void
   onDivergence(): void
   warn(message: string): void
@@ -27,7 +27,7 @@ export interface ComparisonOptions {
 
 export interface Comparison {
   decide(action: Action, question: Question, policy: DecidedPolicy, cost: number): Decision
-  /** Gives back what was charged here and beside; null for a decision that was not made here. */
+  /** Gives back what was charged here and in the store; null for a decision that was not made here. */
   refund(decision: Decision, units?: number): Promise<number> | null
   /** The same for units that were charged before the store had answered. */
   settle(decision: Decision, actual: number): Promise<void> | null
@@ -43,11 +43,12 @@ export function createComparison(options: ComparisonOptions): Comparison {
   const localContext = { clock, source: local.source, places }
   const beside = createRefunds(stage)
   const here = createRefunds(toStage(local))
-  /** The store's decision beside each decision of this process, where it charged. */
+  /** The store's decision for each decision of this process, if it charged. */
   const decidedBeside = new WeakMap<Decision, Promise<Decision | null>>()
 
   /**
-   * Nobody waits for it: the request has its decision. Only the store's own answers are compared, not its fallback's.
+   * Runs in the background, because the request has its decision. Only the store's own answers are compared, not
+   * its fallback's.
    */
   function compareBeside(question: Question, decided: Answer): Promise<Answer | null> {
     const compare = (answer: Answer) => {
@@ -65,14 +66,14 @@ export function createComparison(options: ComparisonOptions): Comparison {
       .then(compare, failed)
   }
 
-  /** For when the decision is given back or released. */
+  /** For when the decision is refunded or released. */
   function keepBeside(decision: Decision, beside: Promise<Decision | null>): void {
     decidedBeside.set(decision, beside)
     if (decision.isHeld) Decision.releaseWith(decision, beside)
     else void beside.then(decided => decided?.release())
   }
 
-  /** Both, so that the two stay comparable. */
+  /** Refunds both, so that the two stay comparable. */
   async function refundBoth(decision: Decision, decided: Promise<Decision | null>, units?: number) {
     const given = await here.refund(decision, units)
     const charged = await decided

@@ -4,7 +4,7 @@ import { digest } from '../subject/digest.js'
 const LENGTH = 8
 const known = new WeakMap<Config, string>()
 
-/** Eight characters that are the same for the same policy file, in whichever process, and others for another. */
+/** Returns eight characters that are the same for the same policy file in every process, and differ for another. */
 export function versionOf(config: Config): string {
   let version = known.get(config)
   if (version === undefined) {

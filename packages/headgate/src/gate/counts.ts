@@ -11,7 +11,7 @@ export interface ShadowCounts {
 export interface GateCounts extends LimiterCounts {
   /** `rate_limit_shadow_divergence_total`: decisions of mode `compare` in which process and store differed. */
   readonly shadowDivergence: number
-  /** Requests whose limits in shadow would all have admitted them, or not, by policy. */
+  /** Requests that the shadow limits would, or would not, have admitted, by policy. */
   readonly shadow: Readonly<Record<string, ShadowCounts>>
   /** The same for candidates. */
   readonly candidates: Readonly<Record<string, ShadowCounts>>
@@ -60,7 +60,7 @@ export function createCounter(): Counter {
   }
 }
 
-/** A policy admits when all its limits do. */
+/** A policy admits if all its limits do. */
 function verdictsByPolicy(question: Question, verdicts: readonly Verdict[]): ReadonlyMap<string, boolean> {
   const byPolicy = new Map<string, boolean>()
   for (const [index, { allowed }] of verdicts.entries()) {

@@ -1,6 +1,6 @@
 /**
- * The policy file in force, and everything that was made of it. Another file or other switches replace it as a whole, so
- * that no request sees half a change.
+ * The policy file in force, and everything derived from it. Another file or other switches replace it as a whole,
+ * so that no request sees half a change.
  */
 import type { SingleLimitRequests } from '../fast-path/single-limit-requests.js'
 import { type ActiveConfig, activateConfig } from '../policy/active-config.js'
@@ -27,16 +27,16 @@ export interface CurrentConfigOptions {
   readonly store: Store
   readonly clock: Clock
   readonly overrides: OverrideCache
-  /** Makes the fast path for requests under what is in force. */
+  /** Creates the fast path for requests under this configuration. */
   singleLimits(active: ActiveConfig, nameSubject: SubjectNamer): SingleLimitRequests
   warn(message: string): void
-  /** Throws for a file that cannot be put in force, beside what is refused of every file. */
+  /** Throws for a file that this gate cannot use, beyond what is refused in every file. */
   refuse(config: Config): void
-  /** Told of a file that has been put in force. */
+  /** Called for a file that has been put in force. */
   onReload(config: Config): void
 }
 
-/** A policy file under the switches of the moment; never changed, only replaced. */
+/** A policy file under the current switches; never changed, only replaced. */
 interface InForce {
   readonly config: Config
   readonly loadedAtMs: number
@@ -79,7 +79,7 @@ export class CurrentConfig {
     finish(await runInSlices(steps))
   }
 
-  /** The steps to a file that is ready, and what puts it in force unless a later one is already. */
+  /** Returns the steps that prepare a file, and a function that puts it in force unless a later one already is. */
   private beginReload(config: Config) {
     const { options } = this
     refuseReload(config, options.config, options.store)

@@ -1,4 +1,4 @@
-/** Explains which rules matched a request and why, as data and as words. */
+/** Explains which rules matched a request and why, as data and in words. */
 import type { Limit } from '../engine/limit.js'
 import { printable } from '../errors/shown-text.js'
 import type { AppliedLevel } from '../policy/applied-level.js'
@@ -9,19 +9,19 @@ import type { Resolution } from '../policy/resolve.js'
 import { statusesWords } from '../policy/statuses.js'
 
 export interface Explanation {
-  /** Null when limits are asked; else why none is. */
+  /** Why no limit is asked; null if some are. */
   readonly unasked: 'disabled' | 'paused' | 'skipped' | null
   readonly tier: string | null
   readonly cost: number
   readonly levels: readonly ExplainedLevel[]
-  /** The same in words, a line each. */
+  /** The same in words, one line each. */
   readonly text: string
 }
 
 export interface ExplainedLevel {
   readonly level: 'route' | 'caller' | 'global'
   readonly rule: string
-  /** Whether it decides, is evaluated in shadow, or gives way to a more specific one. */
+  /** Whether it decides, is evaluated in shadow, or yields to a more specific level. */
   readonly part: 'decides' | 'shadow' | 'unused'
   readonly policy: string
   readonly subject: string
@@ -29,15 +29,15 @@ export interface ExplainedLevel {
   readonly mode: 'enforce' | 'shadow' | 'compare'
   readonly enforcePercent: number
   readonly limits: readonly string[]
-  /** Further subjects of the request that are charged with it, by which policy and limits. */
+  /** Further subjects of the request that are charged with it, and their policies and limits. */
   readonly also: readonly string[]
-  /** Statuses of responses that give back what their request took, as the file has them. */
+  /** Response statuses that give back the charge, as written in the file. */
   readonly refundIf: readonly string[]
-  /** The budgets that callers of the networks around an IPv6 caller share. */
+  /** The budgets shared with the networks around an IPv6 caller. */
   readonly wider: readonly string[]
-  /** Where only some readings of the request lead to it: which, as method and path. Null: all of them do. */
+  /** The readings that lead to it, as method and path, if only some do; null if all do. */
   readonly readAs: readonly string[] | null
-  /** The operator who has replaced the numbers for a time, and until when in Unix milliseconds. */
+  /** The operator who replaced the numbers, and until when in Unix milliseconds. */
   readonly override: { readonly by: string; readonly reason: string; readonly expiresAt: number } | null
 }
 
@@ -86,7 +86,7 @@ function explainLevel(
   }
 }
 
-/** An algorithm and its numbers. */
+/** Describes an algorithm and its numbers. */
 export function limitWords(limit: Limit): string {
   return `${limit.algorithm} ${limit.limit}${paceWords(limit)}`
 }

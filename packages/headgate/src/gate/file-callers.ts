@@ -3,16 +3,16 @@ import type { Config } from '../policy/config.js'
 import type { Identify } from '../subject/identify.js'
 import { identifyBySources } from '../subject/identify-by-sources.js'
 
-/** Finds callers by the policy file in force. */
+/** Identifies callers by the policy file in force. */
 export interface FileCallers {
   /**
-   * Finds out who is asking, by `identify`, `subjects` and `trustedProxies` of the file in force. Adapters use it unless
-   * they are told who is asking. Throws when it is got for a file that verifies tokens.
+   * Identifies the caller by `identify`, `subjects` and `trustedProxies` of the file in force. Adapters use it
+   * unless their options identify callers. Throws on access for a file that verifies tokens.
    */
   readonly identify: Identify
 }
 
-/** Makes the sources of a file when somebody first asks, so that a gate which is told its subjects needs none. */
+/** Creates the sources of a file on first use, so that a gate whose subjects are passed in needs none. */
 export function createFileCallers(inForce: () => Config) {
   let made: { readonly config: Config; readonly identify: Identify } | null = null
   function current(): Identify {
@@ -28,14 +28,14 @@ export function createFileCallers(inForce: () => Config) {
       current()
       return identify
     },
-    /** Throws for a file whose sources cannot be made, where they are in use. */
+    /** Throws for a file whose sources cannot be created, if they are in use. */
     refuseUnusable(next: Config): void {
       if (made !== null) identifyBySources(next, refuseTokens)
     },
   }
 }
 
-/** Tokens are verified by a package, which an app that bundles a gate may not have. */
+/** Verifying tokens needs a package that an app which bundles a gate may not have. */
 function refuseTokens(): never {
   const expected = 'identifyByConfig(config) of headgate/identify beside the gate, whose file verifies tokens'
   throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'identify', expected, undefined)

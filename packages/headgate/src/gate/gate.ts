@@ -1,6 +1,6 @@
 /**
- * A policy file in force: requests in, decisions out. Rules, overrides and control say which limits apply
- * (`policy/resolve.ts`), the store decides them, and what only watches (shadow, candidate, compare) is counted.
+ * A policy file in force: requests in, decisions out. Rules, overrides and control determine which limits apply
+ * (`policy/resolve.ts`), the store decides them, and non-binding limits (shadow, candidate, compare) are counted.
  */
 
 import type { Decision } from '../decision/decision.js'
@@ -42,27 +42,27 @@ import { Resolver } from './resolver.js'
 export interface GateOptions<PolicyName extends string = string, TierName extends string = string> {
   /** From `loadConfig` or `defineConfig`. */
   readonly config: Config<PolicyName, TierName>
-  /** Where limits are kept. Left out: in this process, the embedded store. */
+  /** Where limits are kept. Default: in this process, the embedded store. */
   readonly store?: Store
-  /** How subjects become names, and which of them are secrets. */
+  /** How subjects are named, and which of them are secrets. */
   readonly subject?: SubjectOptions
   readonly clock?: Clock
   /** Where lines are written. Default: the console. */
   readonly logger?: Logger
   /**
-   * Told of decisions, reloads, control and overrides, in the async context the gate was made in. Left out: costs
-   * nothing.
+   * Called for decisions, reloads, control and overrides, in the async context the gate was made in. Costs nothing
+   * if left out.
    */
   readonly onEvent?: (event: DecisionEvent | GateEvent) => void
-  /** Where decisions are counted. Left out: where those of the store are, or nowhere. */
+  /** Where decisions are counted. Default: where those of the store are, or nowhere. */
   readonly statistics?: Statistics
-  /** Told what needs an operator's eye, instead of the logger: values that are ignored, a tier nobody defined. */
+  /** Called instead of the logger for what needs an operator's attention: ignored values, an undefined tier. */
   readonly onWarning?: (message: string) => void
 }
 
 /**
- * A limiter that finds out by itself which limits a request is asked against. Names of policies and tiers that a
- * configuration from `defineConfig` does not have do not compile.
+ * A limiter that finds the limits of a request by itself. Names of policies and tiers that are missing in a
+ * configuration from `defineConfig` fail to compile.
  */
 export interface Gate<PolicyName extends string = string, TierName extends string = string>
   extends Limiter<PolicyName, TierName>,
@@ -70,25 +70,30 @@ export interface Gate<PolicyName extends string = string, TierName extends strin
     FileCallers {
   /** Decides a request by the rules. A denial is a decision, never an error. */
   request(facts: RequestFacts<TierName>): Promise<Decision>
-  /**
-   * `request` without the wait where there is nothing to wait for; see `checkNow`. A path the file skips is one more.
-   */
+  /** Decides like `request`, synchronously where possible; see `checkNow`. A skipped path is one more such case. */
   requestNow(facts: RequestFacts<TierName>): Decision | Promise<Decision>
-  /** Says what `request` would and changes nothing; `remaining` is what is left before the request. */
+  /** Answers what `request` would, and changes nothing; `remaining` is what is left before the request. */
   peekRequest(facts: RequestFacts<TierName>): Promise<Decision>
-  /** Forgets what the subject has used: of what is asked, or of all that the file keeps about it alone. */
+  /**
+   * Forgets what the subject has used: in the given policy and scope, or in everything the file keeps about it
+   * alone.
+   */
   reset(subject: SubjectInput | StoredSubject, ask?: Omit<Ask<PolicyName, TierName>, 'cost'>): Promise<void>
-  /** All limits of a subject and their state, read from the store: rejects while that cannot be asked. */
+  /** Returns all limits of a subject and their state, read from the store; rejects while that cannot be asked. */
   inspect(subject: SubjectInput | StoredSubject, options?: InspectOptions): Promise<Inspection>
   /** Says which rules a request matches and why; asks and charges nothing. */
   explain(facts: RequestFacts<TierName>): Explanation
-  /** The name a subject is stored under: a digest where the policy file or its type says that its id is a secret. */
+  /**
+   * Returns the name a subject is stored under: a digest if the policy file or its type says that its id is a
+   * secret.
+   */
   nameOf(subject: SubjectInput): string
-  /** Puts another policy file in force, at once and as a whole. What subjects have used is kept. */
+  /** Puts another policy file in force, synchronously and as a whole. Usage is kept. */
   reload(config: Config): void
   /**
-   * The same without holding requests up, however large the file: it is made ready a millisecond at a time, then put in
-   * force as a whole. Rejects where `reload` throws, and changes nothing then. The reload that began last wins.
+   * Does the same without blocking requests, however large the file: it is prepared a millisecond at a time, then
+   * put in force as a whole. Rejects where `reload` throws, and then changes nothing. The reload that began last
+   * wins.
    */
   reloadInBackground(config: Config): Promise<void>
   /** Settles when control and overrides were read once, or could not be. */
@@ -96,11 +101,11 @@ export interface Gate<PolicyName extends string = string, TierName extends strin
   readonly control: ControlApi
   readonly overrides: OverridesApi
   /**
-   * Decides by the rules that match what is known of the request, so that a login is refused where its rule says so.
+   * Decides by the rules that match what is known of the request, so that a login is refused if its rule says so.
    */
   decideFault(about?: FaultFacts & Partial<Pick<RequestFacts, 'method' | 'path'>>): Decision
   counts(): GateCounts
-  /** Work that was begun and is not over, for `waitUntil`; null when there is none. See `Limiter`. */
+  /** Returns unfinished background work, for `waitUntil`; null if there is none. See `Limiter`. */
   underWay(): Promise<unknown> | null
 }
 
@@ -152,7 +157,7 @@ export function createGate(options: GateOptions): Gate {
     if (answer.shadow.length > 0) counter.shadow(question, answer)
   }
 
-  /** A resolution as the front door takes it; in mode `compare` the process decides. */
+  /** Converts a resolution for the front door; in mode `compare` the process decides. */
   function toResolved(resolution: Resolution): Resolved {
     const { cost, compare } = resolution
     const question = current.now.budgets.widen(resolution.question)
@@ -163,7 +168,7 @@ export function createGate(options: GateOptions): Gate {
     return { question, policy, cost, onAnswer: countShadow, ...(decideHere && { decideHere }) }
   }
 
-  /** The name of a subject that an operator means. */
+  /** Returns the name of a subject that an operator means. */
   function nameMeant(subject: unknown): string {
     return storedName(subject) ?? current.now.nameSubject(subject as SubjectInput)
   }

@@ -1,6 +1,6 @@
 /**
- * Limits that are not in the policy file: protocols such as Envoy's bring their own. They are decided as all others
- * are, under the same switches, by the same store.
+ * Limits that are not in the policy file: protocols such as Envoy's bring their own. They are decided like all
+ * others, under the same switches, by the same store.
  */
 import { decideOn } from '../decision/decide-on.js'
 import type { Decision, DecisionContext } from '../decision/decision.js'
@@ -17,30 +17,30 @@ import { makeQuestion } from '../policy/question-of.js'
 import { promiseAnswer, type Stage } from '../store/stage.js'
 import type { SubjectInput, SubjectNamer } from '../subject/subject.js'
 
-/** A limit, and whom it is asked for. */
+/** A limit and the subject it is for. */
 export interface GivenLimit {
   readonly subject: SubjectInput
   /** Names the state together with the limit's id; up to 32 letters, digits, - or _. */
   readonly policy: string
   readonly limit: Limit
   readonly scope?: string
-  /** Units; default 1. */
+  /** The cost. Default 1. */
   readonly cost?: number
 }
 
 export interface GivenLimits {
-  /** The first of them all of whose limits have room is charged, whole. */
+  /** The first alternative whose limits all have room is charged, as a whole. */
   readonly alternatives: readonly (readonly GivenLimit[])[]
-  /** Each is charged when it has room, whatever becomes of the request, and never binds. */
+  /** Charged if they have room, whatever becomes of the request; they never bind. */
   readonly shadow?: readonly GivenLimit[]
 }
 
 export interface GivenLimitsAnswer {
-  /** The outcome. */
+  /** The decision. */
   readonly decision: Decision
-  /** Index of the alternative that was charged; −1: none. */
+  /** The index of the charged alternative; −1 if none was. */
   readonly charged: number
-  /** Of the alternatives that were looked at, in their order. Null for a limit that the switches let pass unasked. */
+  /** The verdicts of the alternatives looked at, in order. Null for a limit that the switches let pass. */
   readonly verdicts: readonly (readonly (LimitVerdict | null)[])[]
   readonly shadow: readonly (LimitVerdict | null)[]
 }
@@ -49,12 +49,12 @@ export interface GivenLimitDecider {
   /** Decides limits that are not in the file, under its switches. A denial is an answer, never an error. */
   checkLimits(given: GivenLimits): Promise<GivenLimitsAnswer>
   /**
-   * Gives units of such limits back, the oldest first. Returns how many came back of each: 0 while the store is away.
+   * Refunds units of such limits, the oldest first. Returns how many came back of each: 0 while the store is away.
    */
   refundLimits(limits: readonly GivenLimit[]): Promise<readonly number[]>
 }
 
-/** The switches and modes that hold for all of them at the moment. */
+/** The switches and modes that currently apply to all of them. */
 interface GivenLimitsContext {
   readonly nameSubject: SubjectNamer
   readonly control: Control
@@ -64,10 +64,10 @@ interface GivenLimitsContext {
 
 const POLICY = /^[A-Za-z0-9_-]{1,32}$/
 const NOTHING_ASKED: Answer = { charged: 0, verdicts: [[]], shadow: [] }
-/** Stores know a limit by its object, so each is scaled once for a multiplier. */
+/** Stores identify a limit by its object, so each is scaled once per multiplier. */
 const scaledLimits = new WeakMap<Limit, { readonly factor: number; readonly limit: Limit }>()
 
-/** `contextNow` throws when the gate is closed. */
+/** `contextNow` throws if the gate is closed. */
 export function createGivenLimits(
   stage: Stage,
   emit: ((event: DecisionEvent) => void) | null,
@@ -86,9 +86,9 @@ export function createGivenLimits(
   }
 }
 
-/** A question about given limits, and how its answer is to be read. */
+/** A question about given limits, and how to read its answer. */
 interface GivenQuestion {
-  /** Null where the switches leave nothing to ask. */
+  /** Null if the switches leave nothing to ask. */
   readonly question: Question | null
   answer(answer: Answer | null): GivenLimitsAnswer
 }
@@ -129,7 +129,7 @@ function askGivenLimits(given: GivenLimits, context: GivenLimitsContext): GivenQ
 
 const NO_QUESTION: Question = { alternatives: [[]], shadow: [] }
 
-/** Units to be given back of whatever the limits have counted, the oldest first. */
+/** Returns refunds of whatever the limits have counted, the oldest first. */
 function refundsOf(limits: readonly GivenLimit[], context: GivenLimitsContext): readonly Refund[] {
   return limits.map(one => {
     const check = checkOf(one, context)

@@ -1,4 +1,6 @@
-/** Everything the policy file keeps about a subject: which limits, how much of each is left, and where it is stored. */
+/**
+ * Everything the policy file keeps about a subject: which limits, how much of each is left, and where it is stored.
+ */
 import { toMs, toWaitMs } from '../decision/verdicts.js'
 import type { Limit } from '../engine/limit.js'
 import type { Check, Question, Verdict } from '../engine/question.js'
@@ -22,23 +24,23 @@ import { redisKey } from '../subject/key.js'
 import { limitWords } from './explanation.js'
 
 export interface Inspection {
-  /** As the store knows it: without secrets. */
+  /** The name in the store: without secrets. */
   readonly subject: string
   readonly tier: string | null
   readonly limits: readonly InspectedLimit[]
   /** Whether there are more limits than were looked at. */
   readonly truncated: boolean
-  /** The same in words, a line each. */
+  /** The same in words, one line each. */
   readonly text: string
 }
 
 export interface InspectedLimit {
-  /** The rule's name, the part of the file, or `asked` for a policy that is asked for by its name. */
+  /** The rule's name, the part of the file, or `asked` for a policy that is asked by name. */
   readonly rule: string
   /** `<policy>.<limit>`. */
   readonly name: string
   readonly scope: string
-  /** Whose budget: the subject's, everybody's, or that of a network around it. */
+  /** Whose budget it is: the subject's, everybody's, or that of a network around it. */
   readonly subject: string
   readonly algorithm: Limit['algorithm']
   readonly limit: number
@@ -48,37 +50,37 @@ export interface InspectedLimit {
   readonly retryAfterMs: number | null
   /** Until all of it is free. */
   readonly resetAfterMs: number
-  /** Where Redis keeps it; null where there is no Redis. */
+  /** The key in Redis; null without Redis. */
   readonly key: string | null
   readonly text: string
 }
 
 export interface InspectOptions {
-  /** The tier a session or a key tells of the subject; what the file says of it goes before. */
+  /** The subject's tier, if a session or a key tells it; the file takes precedence. */
   readonly tier?: string
-  /** One more scope that policies are asked for in by their names. */
+  /** A further scope in which policies are asked by name. */
   readonly scope?: string
 }
 
-/** The things an inspection is made with. */
+/** The tools of an inspection. */
 export interface Inspector {
   readonly active: ActiveConfig
   readonly budgets: Ipv6Budgets
   readonly stage: Stage
   readonly nowUs: number
-  /** Whose keys, where the store has any. */
+  /** The prefix and tenant of the keys, if the store has any. */
   readonly fleet: { readonly prefix: string; readonly tenant: string } | undefined
 }
 
 interface State {
   readonly rule: string
   readonly check: Check
-  /** Whether it is shown though nothing has been used of it. */
+  /** Whether it is shown even if nothing of it has been used. */
   readonly isExpected: boolean
 }
 
 const MAX_STATES = 1_000
-/** So many are asked for at once. */
+/** How many are asked at once. */
 const SLICE = 100
 
 export async function inspect(
@@ -104,14 +106,14 @@ export async function inspect(
   }
 }
 
-/** The states that belong to a subject alone, without those it shares with others. */
+/** Returns the states that belong to a subject alone, without those it shares with others. */
 export function ownStates(inspector: Pick<Inspector, 'active' | 'nowUs'>, subject: string): Check[] {
   return statesAbout(inspector, subject, { tier: null, scope: 'global' })
     .map(({ check }) => check)
     .filter(check => check.subject === subject)
 }
 
-/** Each state once, under the first that speaks of it: the caller's own, then the rules in the order of the file. */
+/** Each state once, under the first that mentions it: the caller's own, then the rules in file order. */
 function statesAbout(
   { active, nowUs }: Pick<Inspector, 'active' | 'nowUs'>,
   subject: string,
@@ -143,7 +145,7 @@ function statesIn(level: AppliedLevel, isExpected: boolean): State[] {
   return statesOf(level).map(check => ({ rule: level.level.rule, check: { ...check, cost: 1 }, isExpected }))
 }
 
-/** Rules that charge it beside somebody else. */
+/** Rules that charge it beside another subject. */
 function alsoCharged(
   { configuredPolicies }: ActiveConfig,
   rules: readonly RuleConfig[],
@@ -184,7 +186,7 @@ async function look(
   const known = new Map(states.map(state => [inScope(state.check), state]))
   const question: Question = budgets.widen({ alternatives: [states.map(({ check }) => check)], shadow: [] })
   const { source, verdicts } = await promiseAnswer(stage, 'peek', question)
-  // A guess of this process is no answer to somebody who looks for what is stored.
+  // A guess of this process is no answer to somebody who wants to know what is stored.
   if (source !== undefined) {
     throw new HeadgateError('ERR_HEADGATE_STORE_UNAVAILABLE', 'store: expected an answer; there was none')
   }
@@ -198,7 +200,7 @@ async function look(
   })
 }
 
-/** The same for a caller and for the networks around it, whose limits are named `<name>/<bits>`. */
+/** The same scope for a caller and for the networks around it, whose limits are named `<name>/<bits>`. */
 function inScope({ scope, name }: Check): string {
   return `${name.split('/')[0]} ${scope}`
 }
@@ -223,7 +225,7 @@ function stateWords({ remaining, retryAfterUs, resetAfterUs }: Verdict): string 
   return `${remaining} left${freed}; ${full}`
 }
 
-/** Rounded up, in the unit people would say it in. */
+/** Rounds up, in the unit people would use. */
 function waitWords(ms: number): string {
   const [size, unit] = UNITS.find(([least]) => ms >= 2 * least) ?? [1_000, 's']
   return `${Math.ceil(ms / size)} ${unit}`

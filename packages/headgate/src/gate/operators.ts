@@ -1,6 +1,6 @@
 /**
- * Control and overrides as this process last saw them. Read from beside, never by a request;
- * when the store does not answer, what was last seen holds.
+ * Control and overrides as this process last saw them. They are read in the background, never by a request; if the
+ * store does not answer, the last ones seen stay in force.
  */
 import { unexpected } from '../errors/headgate-error.js'
 import type { ActiveConfig } from '../policy/active-config.js'
@@ -20,23 +20,28 @@ import type { OverrideCache } from './override-cache.js'
 
 /** The fleet's switches. */
 export interface ControlApi {
-  /** As this process last saw them. */
+  /** Returns them as this process last saw them. */
   get(): Control
-  /** As the store has them now; rejects when it cannot be asked. */
+  /** Reads them from the store; rejects if it cannot be asked. */
   read(): Promise<Control>
-  /** For every process, within a second; in this one at once. */
+  /** Changes them for every process within a second, and in this one at once. */
   set(change: Partial<Control>): Promise<void>
 }
 
 /** Temporary replacements of a subject's or a rule's numbers. */
 export interface OverridesApi {
-  /** Those in force, the latest to end last. Thousands take a while to read the first time: `read` does not hold requests up. */
+  /**
+   * Returns those in force, sorted by expiry. With thousands the first call takes a while; `read` does not block
+   * requests.
+   */
   list(): readonly Override[]
-  /** Those the store has now, however many without holding requests up; rejects when it cannot be asked. */
+  /** Reads those in the store without blocking requests, however many; rejects if it cannot be asked. */
   read(): Promise<readonly Override[]>
-  /** For every process, within a second; in this one at once. Takes the place of an older one for the same target. */
+  /**
+   * Sets one for every process within a second, and in this one at once. Replaces an older one for the same target.
+   */
   set(override: OverrideOptions): Promise<void>
-  /** Whether there was one. */
+  /** Removes one; returns whether it existed. */
   remove(target: MeantTarget): Promise<boolean>
 }
 
@@ -45,7 +50,7 @@ export interface OperatorsOptions {
   readonly nameSubject: (subject: unknown) => string
   /** The active configuration, which says which names exist. */
   readonly active: () => ActiveConfig
-  /** Told of other switches than before. */
+  /** Called when the switches have changed. */
   readonly onControl: (control: Control) => void
   /** Where the overrides that were read are kept. */
   readonly overrides: OverrideCache
@@ -69,7 +74,7 @@ export function createOperators(options: OperatorsOptions): Operators {
     markRead = resolve
   })
 
-  /** Warnings and rebuilding are for what changed, not for every look. */
+  /** Warns and rebuilds only for what changed, not at every read. */
   function apply({ control: fields, overrides: stored }: Partial<ControlReading>): void {
     if (fields !== undefined) takeControl(fields)
     if (stored !== undefined) takeOverrides(stored)
@@ -140,7 +145,7 @@ export function createOperators(options: OperatorsOptions): Operators {
   }
 }
 
-/** A name that does not exist would wait for the day it does. */
+/** A name that does not exist would take effect on the day it does. */
 function refuseUnknownNames(stored: object, active: ActiveConfig): void {
   if ('tier' in stored) refuseUnknown('tier', stored.tier as string, active.tiers)
   if ('rule' in stored) refuseUnknown('rule', stored.rule as string, active.rulesByName)
@@ -154,7 +159,10 @@ function refuseUnknownNames(stored: object, active: ActiveConfig): void {
   }
 }
 
-/** The policies that a rule may charge. A rule without a charge leaves the caller to any tier, or to the file's default. */
+/**
+ * Returns the policies that a rule may charge. A rule without a charge leaves the caller to any tier, or to the
+ * file's default.
+ */
 function policiesOfRule(
   name: string,
   { config, rulesByName, configuredPolicies: policies, configuredTiers: tiers }: ActiveConfig,

@@ -1,6 +1,6 @@
 /**
- * The overrides of the moment, as they are stored. One is read when a request first meets it: of thousands most belong to
- * callers who are not there, and reading all at once would hold everybody up.
+ * The current overrides as stored. One is parsed when a request first meets it: of thousands most belong to absent
+ * callers, and parsing all at once would block everybody.
  */
 
 import { ActiveOverride, type ActiveOverrides } from '../policy/active-override.js'
@@ -9,21 +9,21 @@ import type { StoredEntry, StoredOverrides } from '../store/control-store.js'
 import type { Clock } from '../time/clock.js'
 import type { Steps } from '../time/steps.js'
 
-/** So many are looked at beside the requests whenever the store was read, to warn of what cannot be understood. */
+/** How many are checked in the background after every read, to warn of what cannot be understood. */
 const CHECKED_AT_ONCE = 200
 
 export class OverrideCache implements ActiveOverrides {
   private entries: ReadonlyMap<string, StoredEntry> = new Map()
   private unchecked: Iterator<[string, StoredEntry]> = this.entries.entries()
   private sizeSeen = 0
-  /** Difference between this process's clock and the store's. */
+  /** The difference between this process's clock and the store's. */
   private offsetUs = 0
   private readonly known = new WeakMap<StoredEntry, ActiveOverride | null>()
 
   constructor(
     private readonly clock: Clock,
     private readonly warn: (message: string) => void,
-    /** Told how many are stored when they have changed. */
+    /** Called with their number when they have changed. */
     private readonly onChange: (stored: number) => void,
   ) {}
 
@@ -31,11 +31,11 @@ export class OverrideCache implements ActiveOverrides {
     return this.entries.size
   }
 
-  /** Takes the place of what was last seen. */
+  /** Replaces what was last seen. */
   take({ entries, nowMs }: StoredOverrides): void {
     this.offsetUs = this.clock.nowUs() - nowMs * 1000
     const isOther = entries !== this.entries
-    // The embedded store hands out the same map, so its size is what shows a change there.
+    // The embedded store returns the same map every time, so its size is what shows a change there.
     if (entries.size !== this.sizeSeen || (isOther && entries.size > 0)) this.onChange(entries.size)
     this.sizeSeen = entries.size
     if (isOther) {
@@ -54,7 +54,7 @@ export class OverrideCache implements ActiveOverrides {
     return entry !== undefined && this.isLive(entry, nowUs) ? this.read(target, entry) : null
   }
 
-  /** Those in force, the latest to end last. */
+  /** Those in force, sorted by expiry. */
   *list(): Steps<readonly Override[]> {
     const nowUs = this.clock.nowUs()
     const live: Override[] = []

@@ -1,4 +1,4 @@
-/** Refusals of options and policy files that a gate does not accept, before anything is put in force. */
+/** Refuses options and policy files that a gate does not accept, before anything is put in force. */
 import { unexpected } from '../errors/headgate-error.js'
 import { refuseUnknown } from '../errors/refuse-unknown.js'
 import type { Config } from '../policy/config.js'
@@ -7,12 +7,12 @@ import type { Store } from '../store/store.js'
 const OPTIONS = ['config', 'store', 'subject', 'clock', 'logger', 'onEvent', 'statistics', 'onWarning']
 
 export function refuseOptions(options: { readonly config?: unknown } | undefined): void {
-  // What is missing is named before what is too much: both may be one misspelt name.
+  // Missing options are reported before unknown ones: both may be one misspelt name.
   if (options?.config !== undefined) refuseUnknown(options, OPTIONS)
   refuseNoConfig(options?.config)
 }
 
-/** Judges what a program hands to `reload`, past the types. */
+/** Validates what a program passes to `reload`, bypassing the types. */
 export function refuseReload(config: Config, started: Config, store: Store): void {
   refuseNoConfig(config)
   refuseMovedFleet(config, started, store)
@@ -24,7 +24,7 @@ function refuseNoConfig(config: unknown): void {
   throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'config', expected, config)
 }
 
-/** Keys are made from them when the process starts: a file that changes one would go on counting under the old. */
+/** Keys are built from them when the process starts: a file that changes one would keep counting under the old. */
 function refuseMovedFleet(config: Config, started: Config, { control }: Store): void {
   for (const [field, leftOut] of [
     ['prefix', 'ratelimit'],
@@ -38,7 +38,7 @@ function refuseMovedFleet(config: Config, started: Config, { control }: Store): 
   }
 }
 
-/** A store is made before the gate: what the file says of its keys would else be passed over in silence. */
+/** A store is created before the gate, so the file's settings for its keys would otherwise be silently ignored. */
 export function refuseOtherFleet(config: Config, { control }: Store): void {
   for (const field of ['prefix', 'tenant', 'service'] as const) {
     const said = config[field]

@@ -9,31 +9,31 @@ import type { Clock } from '../time/clock.js'
 import { canonicalFacts } from './canonical-facts.js'
 import type { CurrentConfig } from './current-config.js'
 
-/** Stands for a caller of whom nothing is known. */
+/** Stands for an unknown caller. */
 const NOBODY: SubjectInput = 'nobody:unknown'
 
 export interface ResolverOptions {
   readonly clock: Clock
-  /** The failure mode where the file names none. */
+  /** The failure mode if the file names none. */
   readonly onStoreFailure: FailureMode | undefined
   warn(message: string, about?: string): void
 }
 
-/** Finds out which limits a request meets, by the policy file, the overrides and the switches of the moment. */
+/** Finds the limits of a request, by the current policy file, overrides and switches. */
 export class Resolver {
   constructor(
     private readonly current: CurrentConfig,
     private readonly options: ResolverOptions,
   ) {}
 
-  /** By the rules. */
+  /** Resolves by the rules. */
   request(facts: RequestFacts): Resolution {
     const { active, nameSubject } = this.current.now
     const { clock, warn } = this.options
     return resolve(active, canonicalFacts(facts, { nameSubject, tiers: active.tiers, warn }), clock.nowUs())
   }
 
-  /** By the policy or tier that is named, past the rules. */
+  /** Resolves by the policy or tier that is named, bypassing the rules. */
   ask(subject: string, ask: Ask<string, string>, cost: number): Resolution {
     const { active, nameSubject } = this.current.now
     const also = parseAlso(ask).map(one => ({
@@ -54,7 +54,10 @@ export class Resolver {
     return parsePolicyOrTier(named, this.current.now.active)
   }
 
-  /** Whether a request that could not be asked about is to be refused. One that the rules let pass unasked still passes. */
+  /**
+   * Whether a request that could not be asked about must be refused. One that the rules let pass unasked still
+   * passes.
+   */
   refusesFault({ onStoreFailure, method, path }: FaultFacts & Partial<RequestFacts> = {}): boolean {
     if (onStoreFailure !== undefined) return onStoreFailure === 'closed'
     const byDefault = this.current.now.config.onStoreFailure ?? this.options.onStoreFailure

@@ -2,23 +2,23 @@ import type { FailureMode } from '../engine/question.js'
 import { type HeadgateError, unexpected } from '../errors/headgate-error.js'
 import type { SubjectInput } from '../subject/subject.js'
 
-/** Names the policy or tier to check against, and the scope. */
+/** The policy or tier to check against, and the scope. */
 export type Ask<PolicyName extends string, TierName extends string> = (
   | { readonly policy: PolicyName; readonly tier?: undefined }
   | { readonly tier: TierName; readonly policy?: undefined }
 ) & {
   /** The scope; `global` is one budget for everything. */
   readonly scope?: string
-  /** Units the request takes. Default 1. */
+  /** The cost of the request. Default 1. */
   readonly cost?: number
-  /** Further subjects the request is charged to, each by a policy of its own: all of them or none. */
+  /** Further subjects to charge, each under a policy of its own: all of them or none. */
   readonly also?: readonly AlsoAsked<PolicyName, TierName>[]
-  /** The failure mode, for when the store cannot be asked; the store's own default (`local`) when left out. */
+  /** The failure mode if the store cannot be asked. Default: the store's own (`local`). */
   readonly onStoreFailure?: FailureMode
 }
 
 /**
- * A further subject to charge, such as the organisation of a user, and its policy. Scope and cost are those of the
+ * A further subject to charge, such as a user's organisation, and its policy. Scope and cost are those of the
  * request.
  */
 export type AlsoAsked<PolicyName extends string, TierName extends string> = {
@@ -36,7 +36,7 @@ export function parseScope(scope: unknown): string {
   throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'scope', 'a non-empty string', scope)
 }
 
-/** Checks that one policy or one tier is named, and that there is one of that name. */
+/** Validates that exactly one policy or tier is named, and that it exists. */
 export function parsePolicyOrTier<
   Named extends { readonly policy?: string | undefined; readonly tier?: string | undefined },
 >(
@@ -54,7 +54,7 @@ export function parsePolicyOrTier<
   return named
 }
 
-/** The further subjects of an ask. */
+/** Validates the further subjects of an ask. */
 export function parseAlso<P extends string, T extends string>({
   also,
 }: Ask<P, T>): readonly AlsoAsked<P, T>[] {

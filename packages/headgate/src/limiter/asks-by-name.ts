@@ -6,13 +6,13 @@ import type { Limiter } from './limiter.js'
 import { reservationOf } from './refunds.js'
 import { budgetOf } from './turns.js'
 
-/** The methods of a limiter that ask against a policy or tier by its name. */
+/** The methods of a limiter that ask against a policy or tier by name. */
 export type AsksByName = Pick<
   Limiter<string, string>,
   'check' | 'checkNow' | 'peek' | 'acquire' | 'reserve' | 'settle'
 >
 
-/** The same for a limiter and a gate, once a request is resolved; `settle` is called for what was reserved. */
+/** Implements them for a limiter and a gate, once a request is resolved; `settle` is called for reservations. */
 export function asksByName(
   door: FrontDoor,
   way: Way<SubjectInput, Ask<string, string>>,

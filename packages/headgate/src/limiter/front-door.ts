@@ -1,6 +1,6 @@
 /**
- * The front door to a store, the same for a limiter and a gate: a question goes in, a decision comes out. What differs
- * is how they find out what to ask; that is a `Way`.
+ * The front door to a store, shared by limiter and gate: a question goes in, a decision comes out. They differ only
+ * in how they find what to ask, which is a `Way`.
  */
 import type { Decision, DecisionContext } from '../decision/decision.js'
 import { undecided } from '../decision/undecided.js'
@@ -23,12 +23,12 @@ import { createPlaces } from './places.js'
 import { createRefunds } from './refunds.js'
 import { createTurns, type Turns } from './turns.js'
 
-/** A request resolved: the question to ask, and what its decision says beside the answer. */
+/** A resolved request: the question to ask, and what its decision says beside the answer. */
 export interface Resolved {
   readonly question: Question
   readonly policy: Policy | DecidedPolicy
   readonly cost: number
-  /** Hears the answer to a question that charges, before the caller does. */
+  /** Called with the answer to a charging question, before the caller gets it. */
   readonly onAnswer?: (question: Question, answer: Answer) => void
   /** Decides in place of the store. */
   readonly decideHere?: ((action: Action) => Decision) | null
@@ -36,15 +36,18 @@ export interface Resolved {
 
 /** How a kind of request is resolved: the `check` of a limiter, the `request` of a gate. */
 export interface Way<First, Second> {
-  /** The policy that decides one unit of one limit without a question; nothing where the request has to be resolved. */
+  /**
+   * Returns the policy that decides one unit of one limit without a question; null or undefined if the request has
+   * to be resolved.
+   */
   single(first: First, second: Second): SingleLimitPolicy | null | undefined
-  /** The subject that asks for that unit. */
+  /** Returns the subject that asks for that unit. */
   subjectOf(first: First): string
-  /** Throws what the caller did wrong. */
+  /** Resolves a request; throws for the caller's mistakes. */
   resolve(first: First, second: Second): Resolved
 }
 
-/** The same decision in three forms: promised, at once where it is known, and without a charge. */
+/** The same decision in three forms: as a promise, synchronously where possible, and without a charge. */
 export interface Decisions<First, Second> {
   check(first: First, second: Second): Promise<Decision>
   checkNow(first: First, second: Second): Decision | Promise<Decision>
@@ -55,27 +58,27 @@ export interface FrontDoor {
   readonly store: Store
   readonly stage: Stage
   readonly context: DecisionContext
-  /** Where decisions are counted, and by what they are read; nothing where they are not. */
+  /** Where decisions are counted; null if they are not. */
   readonly recorder: Recorder | null
   readonly statistics: Statistics | undefined
   through<First, Second>(way: Way<First, Second>): Decisions<First, Second>
-  /** Asks what was resolved already. */
+  /** Asks a resolved request. */
   ask(action: Action, resolved: Resolved): Decision | Promise<Decision>
-  /** The queue of callers who would rather wait than be denied. */
+  /** The queue of callers who prefer waiting to a denial. */
   readonly turns: Turns
   refund(decision: Decision, units?: number): Promise<number>
   settle(decision: Decision, actual: number): Promise<void>
-  /** The decision on a request about which nothing could be asked. */
+  /** Decides a request about which nothing could be asked. */
   decideFault(mode: Exclude<FailureMode, 'local'>): Decision
   refuseClosed(): void
-  /** Closes the store; the second time nothing happens. Returns whether it was the first. */
+  /** Closes the store, once. Returns whether this was the first call. */
   close(): Promise<boolean>
 }
 
 export interface FrontDoorOptions {
   readonly store?: Store | undefined
   readonly clock?: Clock | undefined
-  /** Left out: those of the store. */
+  /** Default: those of the store. */
   readonly statistics?: Statistics | undefined
   readonly timers?: Timers | undefined
   readonly emit: Emit<DecisionEvent> | null
@@ -91,7 +94,7 @@ export function createFrontDoor(options: FrontDoorOptions): FrontDoor {
   const recorder = recorderOf(statistics)
   const context = { clock, source: store.source, places, isCounted: recorder !== null }
   const { refund, settle } = createRefunds(stage)
-  // They wait in real time, whatever clock the store decides by.
+  // They wait in real time, whatever clock the store uses.
   const turns = createTurns({ clock: systemClock, timers: options.timers ?? systemTimers, refund })
   let closed = false
 
@@ -114,7 +117,7 @@ export function createFrontDoor(options: FrontDoorOptions): FrontDoor {
       return ask(action, way.resolve(first, second))
     }
 
-    /** Not an async function: one promise is all that a decision costs. */
+    /** Not an async function, so that a decision costs only one promise. */
     function resolveLater(action: Action, first: First, second: Second): Promise<Decision> {
       try {
         return Promise.resolve(resolveNow(action, first, second))
@@ -159,7 +162,7 @@ export function createFrontDoor(options: FrontDoorOptions): FrontDoor {
       return refund(decision, units)
     },
     async settle(decision, actual) {
-      // A stream may end after the limiter: its estimate stands.
+      // A stream may outlive the limiter; its estimate then stands.
       if (!closed) await settle(decision, actual)
     },
     decideFault: emitting((mode: Exclude<FailureMode, 'local'>) => undecided(mode, context, recorder), emit),
@@ -183,7 +186,7 @@ function storeOf({ store, clock }: FrontDoorOptions): Store {
 
 const NOBODY_ASKED: Answer = { charged: 0, verdicts: [[]], shadow: [], source: 'none' }
 
-/** Whether nothing limits the request: then nobody is asked. */
+/** Whether nothing limits the request, so that nobody is asked. */
 function asksNothing(question: Question): boolean {
   if (singleCheckOf(question) !== null) return false
   const { alternatives, shadow } = question

@@ -24,21 +24,21 @@ export interface LimiterOptions<
   Policies extends Record<string, PolicyOptions>,
   Tiers extends Record<string, TierOptions>,
 > {
-  /** Where limits are kept. Left out: in this process, the embedded store. */
+  /** Where limits are kept. Default: in this process, the embedded store. */
   readonly store?: Store
   readonly policies?: Policies
   /** Classes of caller; `defaultTiers` is a set to start from. */
   readonly tiers?: Tiers
-  /** How subjects become names, and which of them are secrets. */
+  /** How subjects are named, and which of them are secrets. */
   readonly subject?: SubjectOptions
   /** Where lines are written. Default: the console. */
   readonly logger?: Logger
-  /** Told of every decision, in the async context the limiter was made in. Left out: costs nothing. */
+  /** Called for every decision, in the async context the limiter was made in. Costs nothing if left out. */
   readonly onEvent?: (event: DecisionEvent) => void
-  /** Where decisions are counted. Left out: where those of the store are, or nowhere. */
+  /** Where decisions are counted. Default: where those of the store are, or nowhere. */
   readonly statistics?: Statistics
   readonly clock?: Clock
-  /** For tests that let no time pass. */
+  /** For tests in which no time passes. */
   readonly timers?: Timers
 }
 
@@ -50,47 +50,49 @@ export interface Limiter<PolicyName extends string, TierName extends string> {
   /** Charges the request if every limit has room for it. A denial is a decision, never an error. */
   check(subject: SubjectInput, ask: Ask<PolicyName, TierName>): Promise<Decision>
   /**
-   * `check` without the wait where there is nothing to wait for: in memory, from a lease, for a denial this process
-   * remembers, and while the failure mode decides, the decision itself is returned. Otherwise a promise of it.
-   * An error that `check` would reject with is thrown if it is known at once.
+   * Decides like `check`, but synchronously where possible: in memory, from a lease, for a remembered denial, and
+   * while the failure mode decides. Otherwise returns a promise. Throws an error that `check` would reject with if
+   * it is known at once.
    */
   checkNow(subject: SubjectInput, ask: Ask<PolicyName, TierName>): Decision | Promise<Decision>
-  /** Says what `check` would and changes nothing; `remaining` is what is left before the request. */
+  /** Answers what `check` would, and changes nothing; `remaining` is what is left before the request. */
   peek(subject: SubjectInput, ask: Ask<PolicyName, TierName>): Promise<Decision>
   /**
-   * Gives back what a decision charged, or `units` of it, as far as it still counts. Returns the units: 0 for one the
-   * store did not make, and while the store cannot be asked.
+   * Gives back what a decision charged, or `units` of it, as far as it still counts. Returns the units: 0 for a
+   * charge the store did not make, and while the store cannot be asked.
    */
   refund(decision: Decision, units?: number): Promise<number>
   /**
-   * `check` that waits for its turn instead of being denied: fairly, behind those of this process who asked before.
-   * Resolves with a denial when `timeoutMs` is up or no waiting helps; rejects with the reason of `signal`.
+   * Checks like `check`, but waits for its turn instead of being denied: fairly, behind earlier callers in this
+   * process. Resolves with a denial when `timeoutMs` is up or no wait is long enough; rejects with the reason of
+   * `signal`.
    */
   acquire(subject: SubjectInput, ask: Ask<PolicyName, TierName> & Patience): Promise<Decision>
-  /** Charges an estimate (`cost`) for a request whose cost is known only afterwards. */
+  /** Charges an estimate (`cost`) for a request whose cost is only known afterwards. */
   reserve(subject: SubjectInput, ask: Ask<PolicyName, TierName>): Promise<Reservation>
-  /** Says what the request of a decision really cost, once; see `Reservation`. */
+  /** Settles the actual cost of a decision's request, once; see `Reservation`. */
   settle(decision: Decision, actual: number): Promise<void>
   /** Forgets what the subject has used. */
   reset(subject: SubjectInput, ask: Omit<Ask<PolicyName, TierName>, 'cost'>): Promise<void>
   /**
-   * Decides a request about which nothing could be asked, because something on the way threw: a function that says who
-   * is asking, or `check` itself. Counts it. The failure mode decides: `closed` refuses, the others let it pass.
+   * Decides a request about which nothing could be asked, because something on the way threw, such as a function
+   * that identifies the caller or `check` itself. Counts it. The failure mode decides: `closed` refuses, the others
+   * let it pass.
    */
   decideFault(about?: FaultFacts): Decision
   counts(): LimiterCounts
   /**
-   * Work that was begun and is not over, such as a call that missed its deadline: for the `waitUntil` of a runtime that
-   * would cut it off after the response, which the adapters call. Null when there is nothing, and wherever nothing is
-   * cut off.
+   * Returns unfinished work, such as a call that missed its deadline, for the `waitUntil` of a runtime that would
+   * cut it off after the response; the adapters call it. Null if there is none, and on runtimes that cut nothing
+   * off.
    */
   underWay(): Promise<unknown> | null
   close(): Promise<void>
 }
 
-/** Facts about a request that something failed for. */
+/** Facts about a request for which something failed. */
 export interface FaultFacts {
-  /** Left out: the store's. */
+  /** Default: the store's. */
   readonly onStoreFailure?: FailureMode
 }
 
@@ -112,7 +114,7 @@ const OPTIONS = [
   'timers',
 ]
 
-/** Builds a limiter. Policy and tier names that do not exist do not compile, and throw where types are not checked. */
+/** Creates a limiter. Unknown policy and tier names fail to compile, and throw where types are not checked. */
 export function createLimiter<
   const Policies extends Record<string, PolicyOptions> = Record<never, PolicyOptions>,
   const Tiers extends Record<string, TierOptions> = Record<never, TierOptions>,

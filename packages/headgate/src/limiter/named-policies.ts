@@ -15,12 +15,12 @@ export interface NamedPoliciesOptions {
 
 const NO_CHECKS: readonly Check[] = []
 
-/** The policies and tiers that a limiter was made with. An ask names one, and they make its question. */
+/** The policies and tiers of a limiter. Builds the question of an ask that names one of them. */
 export class NamedPolicies {
   readonly policies: ReadonlyMap<string, Policy>
   readonly tiers: ReadonlyMap<string, Policy>
 
-  /** Throws where there is none, and for numbers that are none. */
+  /** Throws if there are none, and for invalid numbers. */
   constructor(
     options: NamedPoliciesOptions,
     private readonly nameSubject: SubjectNamer,
@@ -35,7 +35,7 @@ export class NamedPolicies {
     }
   }
 
-  /** The policy or tier of that name; throws where there is none. */
+  /** Returns the policy or tier of that name; throws if there is none. */
   find(named: { readonly policy?: string | undefined; readonly tier?: string | undefined }): Policy {
     const { policy, tier } = parsePolicyOrTier(named, this)
     return (policy === undefined ? this.tiers.get(tier as string) : this.policies.get(policy)) as Policy
@@ -51,7 +51,7 @@ export class NamedPolicies {
     return makeQuestion([checks], NO_CHECKS, onStoreFailure)
   }
 
-  /** The checks of the further subjects. */
+  /** Returns the checks of the further subjects. */
   private others(also: ReturnType<typeof parseAlso>, scope: string, cost: number): Check[] {
     return also.flatMap(one => checksOf(this.find(one), this.nameSubject(one.subject), scope, cost))
   }

@@ -6,7 +6,7 @@ import type { Recorder } from '../observe/statistics/recorder.js'
 import type { DecidedPolicy, Policy } from '../policy/policies.js'
 import { LazyPromise, type Waiter } from '../store/waiter.js'
 
-/** Turns the answer of a store that takes its time into the decision that the caller waits for. */
+/** Turns the answer of an asynchronous store into the decision that the caller awaits. */
 export class PendingDecision extends LazyPromise<Decision> implements Waiter<Answer> {
   private decided: Decision | null = null
   readonly beganUs: number
@@ -17,9 +17,9 @@ export class PendingDecision extends LazyPromise<Decision> implements Waiter<Ans
     readonly policy: Policy | DecidedPolicy,
     readonly cost: number,
     readonly context: DecisionContext,
-    /** Told of the answer before the caller is. */
+    /** Called with the answer before the caller gets it. */
     readonly onAnswer: ((question: Question, answer: Answer) => void) | null = null,
-    /** Where it is counted; null where it is not. */
+    /** Where it is counted; null if it is not. */
     readonly recorder: Recorder | null = null,
   ) {
     super()
@@ -27,7 +27,7 @@ export class PendingDecision extends LazyPromise<Decision> implements Waiter<Ans
     this.labels = recorder === null ? null : recorder.labels()
   }
 
-  /** The decision on the answer that was there at once, or what the waiter has been or will be told if there was none. */
+  /** Returns the decision on a synchronous answer, or else a promise of what the waiter is or will be told. */
   on(answer: Answer | null): Decision | Promise<Decision> {
     return answer === null ? (this.decided ?? this.promise) : this.decide(answer, true)
   }

@@ -1,7 +1,7 @@
 /**
- * Places that decisions took and that their requests still hold. Each is renewed in the background well before it
- * would expire, and given back by `decision.release()`. A decision that nobody keeps can never be released: its places
- * are not renewed either, and expire.
+ * Places that decisions took and their requests still hold. Each is renewed in the background well before it would
+ * expire, and given back by `decision.release()`. A decision that nobody references can never be released, so its
+ * places are not renewed and expire.
  */
 import type { Decision } from '../decision/decision.js'
 import type { HeldPlace, HeldPlaces } from '../decision/verdicts.js'
@@ -21,15 +21,18 @@ export interface PlacesOptions {
   readonly timers: Timers
 }
 
-/** Renewed this many times while it would last, so that one call may be lost and another be late. */
+/** How often a place is renewed in its lifetime, so that one call may be lost and another late. */
 const RENEWALS = 3
-/** Places in a call, so that none holds the server for long. */
+/** The most places per call, so that none holds the server up for long. */
 const MOST_IN_A_CALL = 100
 
 interface Held {
   readonly renewals: readonly Renewal[]
   readonly everyUs: number
-  /** Kept itself until the first renewal: most requests are over by then, and a weak reference costs more than a place. */
+  /**
+   * A strong reference until the first renewal: most requests have ended by then, and a weak reference costs more
+   * than a place.
+   */
   decision: Decision | WeakRef<Decision>
   renewAtUs: number
 }
@@ -39,10 +42,13 @@ export function createPlaces(stage: Stage, { clock, timers }: PlacesOptions): Pl
   let given: Refund[] = []
   let giving: Promise<void> | null = null
   let callOff: (() => void) | null = null
-  /** How often the most urgent needs to be renewed of those the timer was set for. */
+  /** The shortest renewal interval among the places the timer was set for. */
   let timedForUs = Number.POSITIVE_INFINITY
 
-  /** Calls for all that ends in a turn of the event loop, or at once where there is nobody to call. */
+  /**
+   * Makes one call for everything that ends in a turn of the event loop, or returns at once if there is nothing to
+   * call.
+   */
   function giveBack(refunds: readonly Refund[]): Promise<void> {
     if (stage.source === 'memory') return ignoring(() => stage.refund(refunds))
     given.push(...refunds)
@@ -61,7 +67,7 @@ export function createPlaces(stage: Stage, { clock, timers }: PlacesOptions): Pl
     if (callOff !== null || held.size === 0) return
     let everyUs = Number.POSITIVE_INFINITY
     for (const one of held) everyUs = Math.min(everyUs, one.everyUs)
-    // Twice as often as the most urgent needs it: whoever is due in between is not late by more than half.
+    // Twice as often as the most urgent needs it, so that one due in between is late by at most half.
     timedForUs = everyUs
     callOff = timers.inBackground(Math.max(1, Math.floor(everyUs / 2000)), () => {
       cancelTimer()
@@ -136,7 +142,7 @@ function inCalls<Item>(items: readonly Item[]): readonly (readonly Item[])[] {
   return calls
 }
 
-/** A place that could not be given back or renewed expires: there is nobody to tell. */
+/** A place that could not be given back or renewed expires, so there is nobody to tell. */
 async function ignoring(work: () => unknown): Promise<void> {
   try {
     await work()

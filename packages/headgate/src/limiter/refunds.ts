@@ -5,11 +5,11 @@ import { countsRequests } from '../policy/units-taken.js'
 import type { Stage } from '../store/stage.js'
 import { parseCost } from './ask.js'
 
-/** Changes a charge afterwards: gives it back, or settles it. */
+/** Changes a charge afterwards: refunds or settles it. */
 export interface Refunds {
-  /** Gives back what a decision charged, or `units` of it, once. Returns the units given back. */
+  /** Refunds what a decision charged, or `units` of it, once. Returns the units given back. */
   refund(decision: Decision, units?: number): Promise<number>
-  /** Makes what a decision charged `actual` units, once: gives the rest back, or charges what is missing. */
+  /** Changes a decision's charge to `actual` units, once: gives the rest back, or charges what is missing. */
   settle(decision: Decision, actual: number): Promise<void>
 }
 
@@ -25,12 +25,13 @@ export function createRefunds(stage: Stage): Refunds {
       const expected = `a whole number from 1 to the decision's cost ${decision.cost}`
       throw unexpected('ERR_HEADGATE_INVALID_COST', 'units', expected, units)
     }
-    // A decision is given back once: a second refund of it would take another request's units.
+    // A decision is refunded once: a second refund would take another request's units.
     const already = refunded.get(decision) ?? 0
     const due = Math.min(units, decision.cost - already)
     if (due === 0) return 0
     refunded.set(decision, already + due)
-    // A limit that counts requests gets its one back with the last unit: then it is as if there had been none.
+    // A limit that counts requests gets its unit back with the last one of the cost, as if there had been no
+    // request.
     const isWhole = already + due === decision.cost
     const refunds = charges.flatMap(({ check, chargedAtUs }): Refund[] => {
       if (!countsRequests(check.limit)) return [{ check, units: due, chargedAtUs }]
@@ -61,12 +62,12 @@ export function createRefunds(stage: Stage): Refunds {
   return { refund, settle }
 }
 
-/** An estimate that was charged, of which the true cost is known later. */
+/** A charged estimate whose actual cost is known later. */
 export interface Reservation {
   readonly decision: Decision
   /**
-   * Says what the request did cost, once: the rest of the estimate comes back, or what is missing is charged, whether it
-   * fits or not. Unsettled, the estimate stands. Does nothing for a request that was denied.
+   * Settles the actual cost, once: the rest of the estimate comes back, or what is missing is charged whether it
+   * fits or not. Unsettled, the estimate stands. Does nothing for a denied request.
    */
   settle(actual: number): Promise<void>
 }
@@ -83,7 +84,7 @@ export function reservationOf(
   }
 }
 
-/** The charges that a decision made, but for places, which are released. */
+/** Returns the charges that a decision made, except places, which are released. */
 function chargesOf(decision: Decision): ReturnType<typeof Decision.chargesOf> {
   if (!(decision instanceof Decision)) {
     throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'decision', 'what check returned', decision)

@@ -1,7 +1,7 @@
 /**
- * Waiting for one's turn instead of being denied. Of those in this process who wait for the same budget only the first
- * asks, when it was told to come back; the others stand behind it, in the order they came. So a thousand waiting calls
- * cost as many questions as one, and a dear request is not passed by cheap ones for ever.
+ * Lets callers wait for their turn instead of being denied. Of those in this process that wait for the same budget
+ * only the first asks, when it was told to come back; the others queue behind it. So a thousand waiting calls cost
+ * as many questions as one, and cheap requests do not overtake an expensive one forever.
  */
 import type { Decision } from '../decision/decision.js'
 import { unexpected } from '../errors/headgate-error.js'
@@ -18,29 +18,29 @@ export interface Patience {
 
 export interface Turns {
   /**
-   * Asks until it is admitted, in turn with others of the same `budget`. Resolves with the last denial when the time is
-   * up or would be before there is room; rejects with the signal's reason.
+   * Asks until it is admitted, in turn with others of the same `budget`. Resolves with the last denial when the
+   * time is up or would be before there is room; rejects with the signal's reason.
    */
   wait(budget: string, ask: () => Promise<Decision>, patience?: Patience): Promise<Decision>
 }
 
 const DEFAULT_TIMEOUT_MS = 30_000
-/** The longest that a timer waits. */
+/** The longest a timer can wait. */
 const MOST_TIMEOUT_MS = 2 ** 31 - 1
-/** A place may come free at any time, which nobody tells: it is looked for this often at most. */
+/** A place may become free at any time without notice, so it is polled at most this often. */
 const PLACE_POLL_MS = 100
-/** Those who wait at once; one more is answered without a wait. */
+/** How many may wait at once; one more is answered without a wait. */
 const MAX_WAITING = 10_000
 
 export interface TurnsOptions {
   readonly clock: Clock
   readonly timers: Timers
-  /** Gives back what a decision charged that nobody waits for any more. */
+  /** Refunds a decision that nobody awaits any more. */
   refund(decision: Decision): Promise<unknown>
 }
 
 export function createTurns({ clock, timers, refund }: TurnsOptions): Turns {
-  /** The turn of the last who waits for a budget. */
+  /** The turn of the last caller that waits for a budget. */
   const lastTurns = new Map<string, Promise<void>>()
   let waiting = 0
 
@@ -66,7 +66,7 @@ export function createTurns({ clock, timers, refund }: TurnsOptions): Turns {
       return await askInTurn(ask, untilUs, signal)
     } finally {
       waiting--
-      // Whoever is behind waits for those who are still before.
+      // Those behind still wait for those in front.
       void (before ?? Promise.resolve()).then(() => {
         leave()
         if (lastTurns.get(budget) === turn) lastTurns.delete(budget)
@@ -94,7 +94,7 @@ export function createTurns({ clock, timers, refund }: TurnsOptions): Turns {
     }
   }
 
-  /** Whether `turn` is over before the time is up. */
+  /** Whether `turn` ends before the time is up. */
   async function within(
     turn: Promise<void>,
     untilUs: number,
@@ -126,7 +126,7 @@ function parseTimeoutMs(timeoutMs: number = DEFAULT_TIMEOUT_MS): number {
   throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'timeoutMs', 'a number of milliseconds from 0', timeoutMs)
 }
 
-/** Names the budget that is asked for: those who wait for the same one stand behind each other. */
+/** Returns a name for the budget that is asked: callers that wait for the same one queue. */
 export function budgetOf(
   subject: SubjectInput,
   { policy, tier, scope }: { policy?: unknown; tier?: unknown; scope?: unknown },
