@@ -14,7 +14,7 @@ export type HeaderDraft = 'draft-03' | 'draft-06' | 'draft-07' | 'draft-11'
 /** A name that a response may hide. */
 export type HideableName = 'policy' | 'tier'
 
-/** What a response leaves out of a decision, and what it adds. */
+/** The parts of a decision that a response leaves out, and those it adds. */
 export interface ResponseOptions {
   /** Names to leave out. Limits are numbered where a name is needed. */
   readonly hide?: readonly HideableName[]
