@@ -112,7 +112,7 @@ function Overrides() {
             refresh()
           }}
         >
-          <p>The numbers of the policy file hold again, within a second.</p>
+          <p>The numbers of the policy file apply again within a second.</p>
         </ConfirmDialog>
       )}
     </>

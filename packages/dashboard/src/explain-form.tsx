@@ -15,7 +15,7 @@ export function ExplainForm() {
   }
   return (
     <FormPanel
-      title="Which rule speaks for a request"
+      title="Which rule applies to a request"
       hint="Looks only: nothing is asked of the store, and nothing is charged."
       submit="Explain"
       onSubmit={explain}

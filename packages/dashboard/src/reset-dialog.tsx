@@ -18,7 +18,7 @@ export function ResetDialog({ handle, subject, onClose }: AboutCaller) {
         await sendJson('POST', `v1/subjects/${encodeURIComponent(handle)}/reset`, {})
       }}
     >
-      <p>What the caller has used is forgotten: every limit starts afresh.</p>
+      <p>This clears what the caller has used: every limit starts afresh.</p>
     </ConfirmDialog>
   )
 }

@@ -41,7 +41,7 @@ function Result({ result: { sample, actual, whatIf } }: { result: WhatIf }) {
         <strong>{percent(whatIf.rate)}</strong>, {number(whatIf.denied)} requests of{' '}
         {number(whatIf.subjectsDenied)} callers
       </dd>
-      <dt>Of all callers, 95 times in 100</dt>
+      <dt>Of all callers (95 % interval)</dt>
       <dd>
         {percent(whatIf.rateLow)} to {percent(whatIf.rateHigh)}
       </dd>

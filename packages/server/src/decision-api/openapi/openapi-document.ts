@@ -33,7 +33,8 @@ const PATHS: Readonly<Record<string, Readonly<Record<string, Described>>>> = {
   },
   '/v1/peek': {
     post: {
-      summary: 'Say what /v1/check would and change nothing; `remaining` is what is left before the request.',
+      summary:
+        'Return what /v1/check would, without charging; `remaining` is what is left before the request.',
       ...{ body: DECISION_BODY, answer: DECISION_ANSWER, problems: BAD_BODY },
     },
   },
@@ -46,14 +47,14 @@ const PATHS: Readonly<Record<string, Readonly<Record<string, Described>>>> = {
   },
   '/v1/release': {
     post: {
-      summary: 'Say that a request is over, so that its place among those under way is free.',
+      summary: 'Report the end of a request, which frees its place.',
       ...{ body: ref('Release'), problems: { ...BAD_BODY, 404: 'No such reference, or it is forgotten.' } },
       answer: { type: 'object', properties: { released: { const: true } }, required: ['released'] },
     },
   },
   '/v1/reset': {
     post: {
-      summary: 'Forget what a subject has used: of a policy or tier, or all that is kept about it alone.',
+      summary: 'Clear what a subject has used: of a policy or tier, or everything kept about it alone.',
       ...{ body: ref('Reset'), problems: { ...BAD_BODY, ...STORE_AWAY } },
       answer: { type: 'object', properties: { reset: { const: true } }, required: ['reset'] },
     },
@@ -92,7 +93,7 @@ const PATHS: Readonly<Record<string, Readonly<Record<string, Described>>>> = {
     },
   },
   '/v1/counts': {
-    get: { summary: 'What was counted since the start.', answer: { type: 'object', required: ['faults'] } },
+    get: { summary: 'Counts since the start.', answer: { type: 'object', required: ['faults'] } },
   },
 }
 
@@ -101,7 +102,7 @@ export const OPENAPI_DOCUMENT = {
   info: {
     title: 'Headgate decision API',
     version: 'v1',
-    description: 'Limits over HTTP. Every answer carries `Headgate-Api: v1`.',
+    description: 'Limits over HTTP. Every response carries `Headgate-Api: v1`.',
     license: { name: 'MIT', identifier: 'MIT' },
   },
   servers: [{ url: 'http://127.0.0.1:8082' }],
@@ -126,7 +127,7 @@ function operation({ summary, body, answer, problems = {} }: Described): Json {
     summary,
     ...(body !== undefined && { requestBody: { required: true, content: json(body) } }),
     responses: {
-      200: { description: 'As asked.', content: json(answer) },
+      200: { description: 'Success.', content: json(answer) },
       ...Object.fromEntries(refusals),
     },
   }

@@ -6,7 +6,7 @@ const MAX_UNITS = 2 ** 32 - 1
 const text = { type: 'string', minLength: 1 }
 const units = { type: 'integer', minimum: 0, maximum: MAX_UNITS }
 const orNull = (type: string): Schema => ({ type: [type, 'null'] })
-const waitMs = { ...orNull('number'), description: '0: now. null: no waiting helps.' }
+const waitMs = { ...orNull('number'), description: '0: now. null: waiting does not help.' }
 
 export function ref(name: keyof typeof SCHEMAS): Schema {
   return { $ref: `#/components/schemas/${name}` }
@@ -30,9 +30,13 @@ const NamedCheck = {
       subject: { $ref: '#/components/schemas/Subject' },
       policy: { ...text, description: 'A policy of the file; or a tier instead.' },
       tier: { ...text, description: 'A tier of the file; or a policy instead.' },
-      scope: { ...text, default: 'global', description: 'Each scope is a budget of its own.' },
+      scope: { ...text, default: 'global', description: 'Each scope has its own budget.' },
       cost: { ...units, default: 1 },
-      refundable: { type: 'boolean', default: false, description: 'Whether a reference is wanted.' },
+      refundable: {
+        type: 'boolean',
+        default: false,
+        description: 'Whether to return a reference for a refund.',
+      },
     },
     ['policy', 'tier', 'scope', 'cost', 'refundable'],
   ),
@@ -54,11 +58,11 @@ const RequestCheck = {
       path: { ...text, description: "The request's target as it came: a path, with its query or without." },
       claimedMethods: {
         ...{ type: 'array', items: text, maxItems: 16 },
-        description: 'Methods that headers claim it to be. Those in the query are found.',
+        description: 'Methods that headers claim. Those in the query are found automatically.',
       },
       tier: { ...text, description: "The caller's tier, where a session or a key has told it." },
       scope: text,
-      cost: { ...units, description: 'Left out: what the rules say.' },
+      cost: { ...units, description: 'Default: as the rules say.' },
       refundable: { type: 'boolean', default: false },
     },
     ['method', 'path', 'claimedMethods', 'tier', 'scope', 'cost', 'refundable'],
@@ -90,7 +94,7 @@ const Decision = object(
     rule: orNull('string'),
     source: {
       enum: ['redis', 'memory', 'local', 'open', 'closed', 'none'],
-      description: 'Who decided; none where nothing limits the request.',
+      description: 'Who decided; none if nothing limits the request.',
     },
     leased: { type: 'boolean' },
     reason: {
@@ -102,10 +106,10 @@ const Decision = object(
     binding: { anyOf: [{ $ref: '#/components/schemas/Verdict' }, { type: 'null' }] },
     verdicts: { type: 'array', items: { $ref: '#/components/schemas/Verdict' } },
     shadow: { type: 'array', items: { $ref: '#/components/schemas/Verdict' } },
-    status: { enum: [200, 429, 503], description: 'What to answer the client with.' },
+    status: { enum: [200, 429, 503], description: 'The status to answer the client with.' },
     headers: {
       ...{ type: 'object', additionalProperties: { type: 'string' } },
-      description: 'Ready to be copied to the response.',
+      description: 'Copy these to the response.',
     },
     reference: {
       ...text,
@@ -127,7 +131,7 @@ const InspectedLimit = object({
   remaining: { type: 'number' },
   retryAfterMs: waitMs,
   resetAfterMs: { type: 'number' },
-  key: { ...orNull('string'), description: 'Where Redis keeps it.' },
+  key: { ...orNull('string'), description: 'The key in Redis.' },
   text: { type: 'string' },
 })
 
