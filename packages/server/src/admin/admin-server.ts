@@ -15,12 +15,15 @@ import type { Token } from './tokens.js'
 
 export interface AdminServerOptions {
   readonly endpoints: readonly Endpoint[]
-  /** The callers that are let in. Empty: everybody who can connect, so it must listen on a loopback address alone. */
+  /**
+   * The callers that are let in. If empty, everybody who can connect is, so it must listen only on a loopback
+   * address.
+   */
   readonly tokens: readonly Token[]
   /** Names by which it may be called beside addresses, in lower case. */
   readonly names: readonly string[]
   readonly log: WriteLine
-  /** Where the changes of all servers are kept; null where there is only this one. */
+  /** Where the changes of all servers are kept; null if there is only this one. */
   readonly trail?: ChangeTrail | null
 }
 
@@ -28,7 +31,10 @@ const FAULT_LINE_EVERY_MS = 60_000
 /** A proxy that asks for every request of its own has many connections, all from one address. */
 const BOUNDS = { ...DEFAULT_BOUNDS, maxClientConnections: 1_024 }
 
-/** Builds the server of the admin port, not yet listening. It asks who is calling and what they may do, and answers. */
+/**
+ * Builds the server of the admin port, not yet listening. It authenticates the caller, checks the role, and
+ * answers.
+ */
 export function createAdminServer(options: AdminServerOptions): Server {
   const { tokens, names, log } = options
   const changes = createChanges(log, options.trail ?? null, Date.now)
@@ -71,7 +77,7 @@ export function createAdminServer(options: AdminServerOptions): Server {
   return server.on('request', onRequest)
 }
 
-/** The endpoint for all paths below one of the API: `/v1/subjects/*`. */
+/** Returns the endpoint for all paths below one of the API: `/v1/subjects/*`. */
 function familyOf(path: string): string {
   return `${path.split('/').slice(0, 3).join('/')}/*`
 }

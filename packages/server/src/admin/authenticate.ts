@@ -6,15 +6,15 @@ import type { Caller } from './endpoint.js'
 import { createFindCaller, type Token } from './tokens.js'
 
 /**
- * Finds the caller of a request: null for one without a token, a refusal for one that is not looked at. `isRelay`: its
- * `Authorization` is somebody else's, and the token is in `Headgate-Token`.
+ * Finds the caller of a request: null for one without a token, a refusal for one that is not looked at. `isRelay`:
+ * its `Authorization` is somebody else's, and the token is in `Headgate-Token`.
  */
 export type Authenticate = (req: IncomingMessage, isRelay: boolean) => Promise<Caller | Refusal | null>
 
 const RELAYED = /^([\x21-\x7e]{1,1024})$/
 const BEARER = /^Bearer +([\x21-\x7e]{1,1024})$/i
 const BAD_TOKENS_A_MINUTE = 20
-/** A port of this machine alone asks for no token: its callers may do everything. */
+/** A port that only this machine can reach asks for no token: its callers may do everything. */
 const THIS_MACHINE: Caller = { name: null, role: 'administer' }
 
 /** The answer to a request that needs a token and has none. */
@@ -29,8 +29,8 @@ const TOKEN_BAD: Refusal = {
 }
 
 /**
- * Asks callers for their token. An address with twenty bad ones in a minute is not listened to until that is over,
- * right or wrong: otherwise it could go on guessing. Without tokens everybody who gets here is this machine.
+ * Authenticates callers by their token. An address with twenty bad tokens in a minute is refused until the minute
+ * is over, even with a good one: otherwise it could keep guessing. Without tokens every caller is this machine.
  */
 export function createAuthenticate(tokens: readonly Token[]): Authenticate {
   if (tokens.length === 0) return async () => THIS_MACHINE

@@ -1,11 +1,9 @@
-/**
- * Reading the fields of a JSON body: what is wrong is refused with the field's name, what was expected and what came.
- */
+/** Reads the fields of a JSON body. Refuses mistakes with the field's name, what was expected and what came. */
 import type { SubjectInput } from 'headgate'
 import { mismatch, shownName } from 'headgate/config'
 import { RequestError } from './endpoint.js'
 
-/** A JSON object, of which nothing else is known. */
+/** A JSON object of unknown contents. */
 export type Fields = Readonly<Record<string, unknown>>
 
 const MAX_UNITS = 2 ** 32 - 1
@@ -21,13 +19,13 @@ export function refuseUnknown(value: Fields, known: readonly string[], prefix = 
   throw bad(`${prefix}${shownName(unknown)}`, `one of ${known.join(', ')}`, unknown, known)
 }
 
-/** Undefined where it is left out. */
+/** Returns undefined if it is left out. */
 export function textOf(value: unknown, field: string): string | undefined {
   if (value === undefined || (typeof value === 'string' && value !== '')) return value
   throw bad(field, 'a non-empty string', value)
 }
 
-/** A number of units; undefined where it is left out. */
+/** Returns a number of units; undefined if it is left out. */
 export function unitsOf(value: unknown, field: string, least: number): number | undefined {
   if (value === undefined) return undefined
   if (Number.isInteger(value) && Number(value) >= least && Number(value) <= MAX_UNITS) return Number(value)
@@ -39,7 +37,7 @@ export function booleanOf(value: unknown, field: string): boolean {
   throw bad(field, 'true or false', value)
 }
 
-/** Never shows what came: the id may be a secret. */
+/** Never shows the value, because the id may be a secret. */
 export function subjectOf(value: unknown, field: string): SubjectInput {
   const text = subjectText(value)
   const colon = text.indexOf(':')

@@ -1,4 +1,4 @@
-/** The audit trail of the fleet: what operators have changed, also written to the log. */
+/** The audit trail of the fleet: the changes operators have made, which are also logged. */
 import type { Change, ChangeTrail } from 'headgate/redis'
 import { jsonAnswer } from '../http/problem.js'
 import type { WriteLine } from '../log/write-line.js'
@@ -6,7 +6,7 @@ import { type Endpoint, reads } from './endpoint.js'
 
 /** The trail as it is shown. */
 export interface ShownChanges {
-  /** Whose: everybody's on this Redis, or those made through this server since it started. */
+  /** Whose changes: everybody's on this Redis, or those made through this server since it started. */
   readonly scope: 'fleet' | 'process'
   /** The newest first. */
   readonly changes: readonly Change[]
@@ -19,18 +19,21 @@ export interface Changes {
 
 const MAX_KEPT = 500
 
-/** Kept in the fleet's store where there is one. Those of this server are kept beside it, to be shown while that is away. */
+/**
+ * Keeps changes in the fleet's store if there is one. Those of this server are kept here too, to be shown while the
+ * store is away.
+ */
 export function createChanges(log: WriteLine, fleet: ChangeTrail | null, unixMs: () => number): Changes {
   let own: readonly Change[] = []
   return {
     async add(change) {
       own = [{ atMs: unixMs(), ...change }, ...own].slice(0, MAX_KEPT)
-      // One line, whatever an operator wrote: a break in a reason would look like somebody else's change.
+      // One line, whatever an operator wrote: a line break in a reason would look like another change.
       log(`${change.by ?? 'this machine'} ${change.what.replaceAll(/[\n\r]+/g, ' ')}`)
       try {
         await fleet?.add(change)
       } catch (error) {
-        // The change is made; a trail that misses it must not look like a failure of the change.
+        // The change is made; failing to record it must not look like a failure of the change.
         log(`changes: the trail in Redis was not told of this: ${(error as Error).message}`)
       }
     },

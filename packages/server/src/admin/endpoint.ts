@@ -1,27 +1,27 @@
-/** An endpoint of the admin port: its path, its methods, and the role that each of them needs. */
+/** An endpoint of the admin port: its path, its methods, and the role each of them needs. */
 import type { IncomingMessage } from 'node:http'
 import type { HttpAnswer } from '../http/problem.js'
 import type { Fields } from './body-fields.js'
 
-/** A role lets its caller ask for decisions, see what there is, or do everything. */
+/** A role lets its caller ask for decisions, read figures, or do everything. */
 export type Role = 'check' | 'read' | 'administer'
 
 export const ROLES: readonly Role[] = ['check', 'read', 'administer']
 
-/** The caller, as the audit trail names them. */
+/** The caller, as named in the audit trail. */
 export interface Caller {
-  /** The name of their token; null where no tokens are set and this machine is trusted. */
+  /** The name of the token; null if no tokens are set and this machine is trusted. */
   readonly name: string | null
   readonly role: Role
 }
 
-/** Whether the caller's role allows what needs this one. */
+/** Whether the caller's role includes this one. */
 export function may({ role }: Caller, needed: Role): boolean {
   return role === 'administer' || role === needed
 }
 
 export type Answerer = (req: IncomingMessage, caller: Caller) => Promise<HttpAnswer> | HttpAnswer
-/** `caller` is null for one who showed no token. */
+/** `caller` is null if no token was sent. */
 export type OpenAnswerer = (req: IncomingMessage, caller: Caller | null) => Promise<HttpAnswer> | HttpAnswer
 
 /** A method of an endpoint: made by `checks`, `reads`, `administers` or `open`. */
@@ -33,34 +33,34 @@ export type Method =
 export interface Endpoint {
   readonly path: string
   /**
-   * Whether its callers hand on the headers of somebody else's request. Of those none speaks for the caller: its token
-   * is in `Headgate-Token`, and where a page's request came from is that page's affair.
+   * Whether its callers pass on the headers of somebody else's request. None of those speaks for the caller: its
+   * token is in `Headgate-Token`, and the origin of a page's request does not matter.
    */
   readonly isRelay?: boolean
   readonly methods: Readonly<Record<string, Method>>
 }
 
-/** Decides for a caller, and may charge. */
+/** A method that decides for a caller, and may charge. */
 export function checks(answer: Answerer): Method {
   return { needs: 'check', answer }
 }
 
-/** Shows, and changes nothing. */
+/** A method that shows something, and changes nothing. */
 export function reads(answer: Answerer): Method {
   return { needs: 'read', answer }
 }
 
-/** Changes something for others. */
+/** A method that changes something for others. */
 export function administers(answer: Answerer): Method {
   return { needs: 'administer', answer }
 }
 
-/** Answers everybody. */
+/** A method that answers everybody. */
 export function open(answer: OpenAnswerer): Method {
   return { needs: null, answer }
 }
 
-/** A caller with a token sets it under the token's name, and may say on whose behalf: `ada (ci)`. */
+/** Signs a change with the token's name; the caller may add on whose behalf: `ada (ci)`. */
 export function signed(fields: Fields, { name }: Caller): Fields {
   if (name === null) return fields
   const { by = name } = fields
@@ -80,6 +80,9 @@ export class RequestError extends Error {
   }
 }
 
-/** Every answer of the decision API carries it, so that a client can tell the API from whatever else has the port. */
+/**
+ * Carried by every answer of the decision API, so that a client can distinguish the API from anything else on the
+ * port.
+ */
 export const API_HEADER = 'Headgate-Api'
 export const API_VERSION = 'v1'

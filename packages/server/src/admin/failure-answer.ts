@@ -6,7 +6,10 @@ import { RequestError } from './endpoint.js'
 /** A store that is back is found again within a second. */
 const RETRY_AFTER_SECONDS = '1'
 
-/** The answer to a request that could not be served: 400 for the caller's mistake, 503 while the store is away. */
+/**
+ * Returns the answer to a request that could not be served: 400 for the caller's mistake, 503 while the store is
+ * away.
+ */
 export function failureAnswer(error: unknown, log: WriteLine): HttpAnswer {
   if (error instanceof RequestError) {
     return problemAnswer({ status: error.status, detail: error.message, field: error.field })
@@ -31,7 +34,7 @@ function refused(error: HeadgateError): HttpAnswer {
   return problemAnswer({ status: 400, detail: error.message, ...(field !== null && { field }) })
 }
 
-/** The field of a request's body that an error of the library is about: `override ttl` is `ttl` there. */
+/** Returns the field of a request's body that an error of the library is about: `override ttl` is `ttl` there. */
 function requestField({ field }: HeadgateError): string | null {
   if (field === null) return null
   return field.replace(/^override /, '').replace(/^tier (?=.)/, 'numbers.')
@@ -46,7 +49,7 @@ export function isCallersMistake({ code }: HeadgateError): boolean {
   return /^ERR_HEADGATE_(?:INVALID|UNKNOWN|UNREADABLE)_/.test(code)
 }
 
-/** Whether the store could not be asked, and the same may work in a moment. */
+/** Whether the store could not be asked, and the same request may work in a moment. */
 export function isStoreFailure({ code }: HeadgateError): boolean {
   return /^ERR_HEADGATE_(?:STORE|CLOSED)/.test(code)
 }

@@ -1,9 +1,9 @@
-/** Two probes tell an orchestrator whether the process is alive, and whether to send it requests. */
+/** Two probes that tell an orchestrator whether the process is alive, and whether to send it requests. */
 import { type HttpAnswer, jsonAnswer } from '../http/problem.js'
 import { type Caller, type Endpoint, may, open } from './endpoint.js'
 
 export interface Health {
-  /** Whether the service takes requests: not while it finishes what is under way, to stop. */
+  /** Whether the service accepts requests: not while it finishes those in flight before it stops. */
   isServing(): boolean
   /** How many processes serve, and how many should. */
   workers(): { readonly ready: number; readonly wanted: number }
@@ -32,7 +32,7 @@ export function probes({ isServing, workers, configState }: Health): readonly En
   ]
 }
 
-/** Counts rejected policy files, and says whether the last good one is in use instead of the present one. */
+/** The number of rejected policy files, and whether the last good one is in use instead of the current one. */
 export interface ConfigCounts {
   readonly config: 'current' | 'stale'
   readonly refusedConfigs: number

@@ -6,7 +6,7 @@ import { RequestError } from './endpoint.js'
 const MAX_BODY_BYTES = 64 * 1024
 const JSON_TYPE = /^application\/json[ \t]*(?:;|$)/i
 
-/** The JSON body of a request. Throws a `RequestError` for another type, too much of it, or what is no JSON. */
+/** Reads the JSON body of a request. Throws a `RequestError` for another type, too long a body, or invalid JSON. */
 export async function readJson(req: IncomingMessage): Promise<unknown> {
   const type = req.headers['content-type'] ?? ''
   if (!JSON_TYPE.test(type)) throw new RequestError(415, 'content-type', 'expected application/json')
@@ -35,7 +35,7 @@ function readText(req: IncomingMessage): Promise<string> {
     }
     req.on('data', collect)
     req.once('end', () => resolve(Buffer.concat(chunks).toString('utf8')))
-    // Nobody is left to hear of it, and whoever breaks off by the thousand writes no lines into the log.
+    // Nobody is left to hear of it, and clients that break off by the thousand must not fill the log.
     req.once('error', () => reject(new RequestError(400, 'body', 'expected the whole of it')))
   })
 }
@@ -51,7 +51,7 @@ export async function readObject(req: IncomingMessage): Promise<Fields> {
   throw new RequestError(400, 'body', 'expected a JSON object')
 }
 
-/** The same for one that may have these fields and no others. */
+/** Does the same, and refuses fields other than these. */
 export async function readFields(req: IncomingMessage, known: readonly string[]): Promise<Fields> {
   const fields = await readObject(req)
   const unknown = Object.keys(fields).find(key => !known.includes(key))

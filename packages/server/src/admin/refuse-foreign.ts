@@ -1,6 +1,6 @@
 /**
- * Keeps web pages off the admin port. A page cannot reach it by another name for its address (DNS rebinding), nor by a
- * request that a browser sends from another site.
+ * Keeps web pages off the admin port. A page can reach it neither by another name for its address (DNS rebinding),
+ * nor by a request that a browser sends from another site.
  */
 import type { IncomingMessage } from 'node:http'
 import { isIPv4, isIPv6 } from 'node:net'
@@ -13,14 +13,14 @@ const SAME_SITE = ['same-origin', 'none']
 
 /** The names by which the port may be called. */
 export interface OwnNames {
-  /** Whether any address will do. It is no page's name; and where tokens are asked for, other machines may call. */
+  /** Whether any address will do. No page has an address as its name; and with tokens, other machines may call. */
   readonly addresses: boolean
   readonly names: readonly string[]
-  /** Whether the headers are those of a request that is only asked about. */
+  /** Whether the headers belong to a request that is only asked about. */
   readonly isRelay?: boolean
 }
 
-/** Why a request is refused, or null. */
+/** Returns why a request is refused, or null. */
 export function refuseForeign(req: IncomingMessage, own: OwnNames): Refusal | null {
   const hosts = headerValues(req, 'host')
   if (hosts.length !== 1) return { status: 400, detail: `Host: expected exactly one; got ${hosts.length}` }
@@ -47,7 +47,7 @@ function ownWords({ addresses, names }: OwnNames): string {
   return ['localhost', ...names, addresses ? 'an address' : 'a loopback address'].join(', ')
 }
 
-/** `null`, which sandboxed pages send, is nobody's. */
+/** `null`, which sandboxed pages send, belongs to nobody. */
 function hostOf(origin: string): string | null {
   return URL.canParse(origin) ? new URL(origin).host : null
 }

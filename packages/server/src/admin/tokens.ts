@@ -8,7 +8,7 @@ export interface Token {
   readonly secret: string
 }
 
-/** Finds whose secret it is, or null. Takes as long whichever it is and however much of it is right. */
+/** Returns the owner of a secret, or null. Takes the same time whichever it is and however much of it is right. */
 export type FindCaller = (secret: string) => Caller | null
 
 export function createFindCaller(tokens: readonly Token[]): FindCaller {
@@ -16,13 +16,13 @@ export function createFindCaller(tokens: readonly Token[]): FindCaller {
   return secret => {
     const given = digestOf(secret)
     let found: Caller | null = null
-    // All of them, also after a match: the time must not tell which one it was.
+    // Compares all of them even after a match, because the time must not reveal which one it was.
     for (const { caller, digest } of known) if (timingSafeEqual(given, digest)) found = caller
     return found
   }
 }
 
-/** Of equal length for secrets of any length, which is what comparing in constant time asks for. */
+/** Gives secrets of any length the equal length that a constant-time comparison needs. */
 function digestOf(secret: string): Buffer {
   return createHash('sha256').update(secret).digest()
 }

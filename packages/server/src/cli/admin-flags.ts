@@ -9,7 +9,7 @@ import { parsePort } from './number-options.js'
 import { checkedSecret, secretFromFile } from './read-secrets.js'
 import { UsageError } from './usage-error.js'
 
-/** As they were typed. */
+/** The flags as typed. */
 export interface AdminFlags {
   readonly adminHost: string
   readonly adminPort: number
@@ -22,7 +22,7 @@ export interface AdminFlags {
 const FLAG = '--admin-token'
 const TOKEN = /^([A-Za-z0-9_.-]{1,64}):(\w+):(file|env):(.+)$/
 const SHAPE = `name:role:file:path or name:role:env:VARIABLE, the role one of ${ROLES.join(', ')}`
-/** A token may stand in a header, and in a shell without quotes. */
+/** A token must fit in a header, and in a shell without quotes. */
 const SENDABLE = /^[\x21-\x7e]+$/
 const NAME = /^[a-z0-9]([a-z0-9.-]{0,253}[a-z0-9])?$/
 
@@ -61,7 +61,7 @@ export async function adminOptions(flags: AdminFlags, environment: Environment):
 
 async function readToken(text: string, environment: Environment): Promise<Token> {
   const [, name = '', role = '', kind, place = ''] = TOKEN.exec(text) ?? []
-  // We do not repeat the value: it may be a secret that was typed by mistake.
+  // The value is not repeated: it may be a secret that was typed by mistake.
   if (name === '') throw new UsageError(`${FLAG}: expected ${SHAPE}; got something else`)
   if (!ROLES.includes(role as Role)) {
     throw new UsageError(`${FLAG} ${name}: ${mismatch(`a role of ${ROLES.join(', ')}`, role)}`)

@@ -1,4 +1,4 @@
-/** The flags of `headgate serve` for alerts: their thresholds, budgets, and who is told. */
+/** The flags of `headgate serve` for alerts: their thresholds, budgets, and receivers. */
 import type { Command } from 'commander'
 import { type Environment, mismatch } from 'headgate/config'
 import {
@@ -11,7 +11,7 @@ import {
 import { secretFromFile } from './read-secrets.js'
 import { UsageError } from './usage-error.js'
 
-/** As they were typed. */
+/** The flags as typed. */
 export interface AlertFlags {
   readonly alert?: readonly string[]
   readonly alertWebhook?: string
@@ -64,7 +64,7 @@ function isAlertName(name: string | undefined): name is AlertName {
   return ALERT_NAMES.some(known => known === name)
 }
 
-/** Never repeated: the address of a webhook is its password. */
+/** Never repeats the value: the address of a webhook is its password. */
 async function webhookOf(source: string | undefined, environment: Environment): Promise<string | null> {
   if (source === undefined) return null
   const [, kind, place = ''] = SOURCE.exec(source) ?? []

@@ -4,11 +4,11 @@ import type { Service } from '../service/service.js'
 import { readVersion } from './version.js'
 
 const EXTRA_REQUESTS = 5
-/** Beyond this nobody wants to see a loop of requests run. */
+/** More requests than this nobody wants to see in a loop. */
 const MOST_REQUESTS = 200
 
 export interface BannerFacts {
-  /** Whether the small upstream that is built in answers. */
+  /** Whether the built-in upstream answers. */
   readonly isDemo: boolean
   /** Where limits are kept, in words. */
   readonly limits: string
@@ -18,7 +18,7 @@ export interface BannerFacts {
   readonly workers: number
 }
 
-/** The lines a server prints at the start: where it listens, which limits hold, and a command to try it with. */
+/** Returns the lines a server prints at the start: where it listens, its limits, and a command to try it with. */
 export function banner(service: Service, { isDemo, limits, isOpen, workers }: BannerFacts): string {
   const { example } = service
   return [
@@ -36,7 +36,7 @@ export function banner(service: Service, { isDemo, limits, isOpen, workers }: Ba
 }
 
 function ruleWords(example: Decision): string {
-  // A burst is two limits with one quota; it is told once.
+  // A burst is two limits with one quota, which is shown once.
   const quotas = new Set(example.verdicts.map(verdict => quotaWords(verdict.quota)))
   return `${limitOwner(example)}, ${[...quotas].join('; ') || 'unlimited'}`
 }

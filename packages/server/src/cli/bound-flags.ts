@@ -1,11 +1,13 @@
-/** The flags of `headgate serve` for what one client, one connection and the upstream may take of the gateway. */
+/**
+ * The flags of `headgate serve` for how much of the gateway one client, one connection and the upstream may use.
+ */
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { type Bounds, DEFAULT_BOUNDS } from '../http/bounds.js'
 
 const MOST = 2 ** 31 - 1
 const MS = 1_000
 
-/** As they were typed; 0 lifts a bound. */
+/** The flags as typed; 0 lifts a bound. */
 export interface BoundFlags extends Omit<Bounds, 'bodyGraceMs' | 'responseTimeoutMs'> {
   /** In seconds. */
   readonly responseTimeout: number

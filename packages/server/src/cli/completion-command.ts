@@ -1,4 +1,4 @@
-/** Completion for shells, made from the commands themselves: what is added to them is completed too. */
+/** Shell completion, generated from the commands themselves, so that new ones are completed too. */
 import { Argument, type Command } from 'commander'
 import type { Terminal } from './terminal.js'
 

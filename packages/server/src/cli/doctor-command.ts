@@ -52,7 +52,7 @@ async function examine(flags: DoctorFlags): Promise<readonly Report[]> {
   const url = flags.redis ?? (process.env.RATE_LIMIT_REDIS_URL || undefined)
   if (url === undefined)
     throw new UsageError('--redis: expected a URL, here or in RATE_LIMIT_REDIS_URL; got none')
-  // Loaded only when it is needed: --help should not wait for a client of Redis.
+  // Loaded on demand, so that --help does not wait for a Redis client.
   const { defineConfig, loadConfig } = await import('headgate/config')
   const { parseRedisUrl } = await import('../redis/parse-redis-url.js')
   const { connectNodes } = await import('../redis/nodes.js')
@@ -69,7 +69,7 @@ async function examine(flags: DoctorFlags): Promise<readonly Report[]> {
     const store = createRedisStore({
       url,
       onStoreFailure: 'throw',
-      // Here we only ask whether it decides; how quickly is a check of its own.
+      // This only asks whether it decides; speed is a check of its own.
       deadlineMs: 1_000,
       onWarning: () => {},
       ...fleetOf(config),

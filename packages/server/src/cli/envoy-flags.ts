@@ -3,7 +3,7 @@ import type { EnvoyOptions } from '../envoy/start-envoy.js'
 import { parsePort } from './number-options.js'
 import { UsageError } from './usage-error.js'
 
-/** The flags of Envoy's rate limit service, as they were typed. */
+/** The flags of Envoy's rate limit service, as typed. */
 export interface EnvoyFlags {
   readonly ratelimitConfig?: string
   readonly ratelimitShadow?: boolean
@@ -42,7 +42,7 @@ export function addEnvoyFlags(command: Command): void {
     .option('--grpc-client-ca <file>', 'authority that must have signed the certificates of clients')
 }
 
-/** Null where there is to be no rate limit service. */
+/** Returns null if there is to be no rate limit service. */
 export function envoyOptions(flags: EnvoyFlags): EnvoyOptions | null {
   const { ratelimitConfig, grpcHost = DEFAULT_HOST, grpcPort = DEFAULT_PORT } = flags
   if (ratelimitConfig === undefined) {

@@ -12,7 +12,10 @@ const SWITCH = new Map([
   ['0', false],
 ])
 
-/** Takes what was not typed from the environment; an empty variable is none. Several values are separated by spaces. */
+/**
+ * Takes flags that were not typed from the environment; an empty variable counts as unset. Several values are
+ * separated by spaces.
+ */
 export function takeFlagsFrom(environment: Environment, command: Command): void {
   for (const option of command.options) {
     const name = option.attributeName()
@@ -23,7 +26,7 @@ export function takeFlagsFrom(environment: Environment, command: Command): void 
   }
 }
 
-/** An error about a flag names the variable instead, where the value came from there. */
+/** Makes an error about a flag name the variable instead, if the value came from there. */
 export function inVariable(error: unknown, command: Command): unknown {
   if (!(error instanceof UsageError)) return error
   const option = command.options.find(({ long }) => long && new RegExp(`^${long}[: ]`).test(error.message))

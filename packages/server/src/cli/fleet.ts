@@ -5,7 +5,9 @@ import { UsageError } from './usage-error.js'
 const VARIABLE = 'HEADGATE_SERVICE'
 const SERVICE = /^[A-Za-z0-9_.-]{1,64}$/
 
-/** The configuration with the service that the flag or the environment names, which come before the file. */
+/**
+ * Returns the configuration with the service from the flag or the environment, which take precedence over the file.
+ */
 export function withService(config: Config, flag: string | undefined, environment: Environment): Config {
   const service = flag ?? (environment[VARIABLE] || undefined)
   if (service === undefined) return config
@@ -14,7 +16,7 @@ export function withService(config: Config, flag: string | undefined, environmen
   throw new UsageError(`${source}: ${mismatch('up to 64 letters, digits, _ . or -', service)}`)
 }
 
-/** Tells a store to which fleet a configuration belongs. */
+/** Returns the options that tell a store to which fleet a configuration belongs. */
 export function fleetOf({
   prefix,
   tenant,

@@ -45,7 +45,7 @@ async function load(url: string | undefined): Promise<readonly string[]> {
   if (url === undefined) {
     throw new UsageError('--redis: expected a URL, here or in RATE_LIMIT_REDIS_URL; got none')
   }
-  // Loaded only when it is needed: --help should not wait for a client of Redis.
+  // Loaded on demand, so that --help does not wait for a Redis client.
   const { functionLibraryCode } = await import('headgate/redis')
   const { parseRedisUrl } = await import('../redis/parse-redis-url.js')
   const { connectNodes } = await import('../redis/nodes.js')

@@ -18,7 +18,7 @@ const OPTIONS = new Map([
 ])
 const OWN_NUMBERS = /^(?:numbers\.|tier )(minute|hour|day|burst)$/
 
-/** Makes something of an option's value, and names the option if the value is refused. */
+/** Converts an option's value, and names the option if the value is refused. */
 export function inOption<T>(option: string, make: () => T): T {
   try {
     return make()
@@ -27,7 +27,7 @@ export function inOption<T>(option: string, make: () => T): T {
   }
 }
 
-/** An error of the library or of a server about a field, as one about the option that said it. */
+/** Converts an error of the library or of a server about a field to one about the option. */
 export function inOptions(error: unknown): unknown {
   if (!(error instanceof RefusedError) && !isHeadgateError(error)) return error
   const { field, message } = error

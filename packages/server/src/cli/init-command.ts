@@ -41,7 +41,7 @@ async function init(file: string, flags: InitFlags, terminal: Terminal): Promise
   terminal.print(flags.json ? JSON.stringify(answer) : `${file} is written${notes}; ${next}`)
 }
 
-/** Loaded only when it is needed: most begin with nothing. */
+/** Loaded on demand, because most start without a file to convert. */
 async function convert(path: string): Promise<{ readonly text: string; readonly left: number }> {
   const { loadDescriptors } = await import('../envoy/config/load-descriptors.js')
   const { convertDescriptors } = await import('../envoy/convert/convert-descriptors.js')
@@ -49,7 +49,7 @@ async function convert(path: string): Promise<{ readonly text: string; readonly 
   const { parseConfig } = await import('headgate/config')
   const converted = convertDescriptors(await loadDescriptors(path))
   const text = policyText(converted, basename(path))
-  // Whatever a policy file does not take is said now, not when it is served.
+  // What a policy file does not accept is reported now, not when it is served.
   await parseConfig(text, `${basename(path)}, converted`)
   return { text, left: converted.left.length }
 }

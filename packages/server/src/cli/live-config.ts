@@ -13,16 +13,16 @@ import { UsageError } from './usage-error.js'
 /** The configuration of a running server. */
 export interface LiveConfig {
   readonly config: Config
-  /** Names the function that puts a new configuration in place; it rejects with what speaks against one. */
+  /** Sets the function that applies a new configuration; it rejects with the reason if it cannot. */
   onChange(apply: (config: Config) => Promise<void>): void
   state(): ConfigCounts
   close(): void
 }
 
 export interface ConfigSources {
-  /** The file that was named on the command line. */
+  /** The file named on the command line. */
   readonly file?: string
-  /** Whether there need not be any file. */
+  /** Whether no file is needed. */
   readonly demo: boolean
   readonly settings: Settings
   readonly log: WriteLine
@@ -31,8 +31,8 @@ export interface ConfigSources {
 const DEFAULT_FILE = 'headgate.yaml'
 
 /**
- * The configuration as flags, environment, file and built-in values give it, in this order of precedence, and kept up to
- * date: the file is read again when it changes and on SIGHUP.
+ * Opens the configuration from flags, environment, file and built-in values, in this order of precedence, and keeps
+ * it up to date: the file is read again when it changes and on SIGHUP.
  */
 export async function openConfig({ file, demo, settings, log }: ConfigSources): Promise<LiveConfig> {
   const named = file ?? settings.rulesPath
@@ -66,7 +66,7 @@ async function watched(path: string, settings: Settings, log: WriteLine): Promis
     },
   })
   const onHangUp = () => void watcher.reload()
-  // To a process in a terminal it means that the terminal is gone; that one ends, as others do.
+  // In a terminal, SIGHUP means that the terminal is gone, so the process ends as others do.
   if (!process.stdout.isTTY) process.on('SIGHUP', onHangUp)
   const config = watcher.config
   return {

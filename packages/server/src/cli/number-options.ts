@@ -3,16 +3,16 @@ import { InvalidArgumentError } from 'commander'
 import { mismatch } from 'headgate/config'
 import { UsageError } from './usage-error.js'
 
-// Neither 0x10 nor 1e3 nor nothing at all: what was typed by mistake must not become a number.
+// Neither 0x10 nor 1e3 nor an empty text: a typing mistake must not become a number.
 const DECIMAL = /^-?\d{1,15}(?:\.\d{1,15})?$/
 
-/** The number an option was given, as people write numbers. */
+/** Parses the number an option was given, in the usual notation. */
 export function numberOf(option: string, text: string): number {
   if (DECIMAL.test(text)) return Number(text)
   throw new UsageError(`${option}: ${mismatch('a number', text)}`)
 }
 
-/** Makes the reader of an option that is a whole number within bounds. */
+/** Creates a parser for an option that is a whole number within bounds. */
 export function wholeNumber(least: number, most: number): (text: string) => number {
   return text => {
     const value = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN

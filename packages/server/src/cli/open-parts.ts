@@ -1,4 +1,4 @@
-/** The parts that every process of `headgate serve` begins with: its log, the policy file, and where limits are kept. */
+/** The parts that every process of `headgate serve` starts with: its log, the policy file, and the store. */
 import {
   type Config,
   loadSettings,
@@ -28,7 +28,7 @@ import { UsageError } from './usage-error.js'
 
 export interface Parts {
   readonly live: LiveConfig
-  /** Whether the small upstream that is built in answers. */
+  /** Whether the built-in upstream answers. */
   readonly isDemo: boolean
   /** Where limits are kept, in words. */
   readonly limits: string
@@ -36,10 +36,10 @@ export interface Parts {
 }
 
 const CONNECT_WITHIN_MS = 5_000
-/** A Redis that takes longer is told of: whoever started the server sees why it does not listen yet. */
+/** A slower Redis is reported, so that whoever started the server sees why it does not listen yet. */
 const SILENT_FOR_MS = 300
 
-/** Opens them as the flags say. `worker` is the number of the one this process is; null if it is none. */
+/** Opens them as the flags say. `worker` is the number of this worker; null if the process is not one. */
 export async function openParts(
   flags: ServeFlags,
   terminal: Terminal,
@@ -70,7 +70,7 @@ export async function openParts(
       ...(envoy && { envoy }),
       ...(secret !== null && { subject: { secret } }),
     }
-    // Last of all: it holds on to connections until it is closed.
+    // Last of all, because it holds connections until it is closed.
     const store = storeOf(flags, settings, {
       ...fleetOf(config),
       ...(await redisSettings(flags)),
@@ -91,8 +91,8 @@ function hasUpstream({ upstream, routes }: Config): boolean {
 }
 
 /**
- * Waits for Redis, so that the first requests are decided there. A Redis that is away holds nobody up for long: until it
- * comes, each request is decided by its failure mode.
+ * Waits for Redis, so that the first requests are decided there. An unreachable Redis delays nobody for long: until
+ * it comes, each request is decided by its failure mode.
  */
 async function firstConnection(store: RedisStore, tell: (message: string) => void): Promise<string> {
   const shared = 'shared through Redis'
@@ -102,7 +102,7 @@ async function firstConnection(store: RedisStore, tell: (message: string) => voi
   return `${shared}, which has not answered within ${CONNECT_WITHIN_MS / 1000} s: until it does, each request is decided without it`
 }
 
-/** Where the flag, then the environment, says Redis is. Null: the limits are kept in this process. */
+/** Opens the Redis of the flag, or else of the environment. Null: the limits are kept in this process. */
 function storeOf(
   { redis }: ServeFlags,
   settings: Settings,
@@ -115,7 +115,7 @@ function storeOf(
   )
 }
 
-/** Both or none; what cannot be read is said by the flag's name. */
+/** Both or neither; an unreadable file is reported by its flag. */
 async function tlsFiles({ tlsCert, tlsKey }: ServeFlags): Promise<CertificateFiles | undefined> {
   if (tlsCert === undefined && tlsKey === undefined) return undefined
   if (tlsCert === undefined) throw new UsageError('--tls-cert: expected one beside --tls-key; got none')

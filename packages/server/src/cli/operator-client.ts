@@ -18,7 +18,7 @@ const WITH_REDIS = [
   ['subjectSecretFile', '--subject-secret-file'],
 ] as const
 
-/** The client a command line names: a running server's, or Redis itself. */
+/** Returns the client that a command line names: a running server's, or Redis itself. */
 export async function operatorClient(
   flags: PlaceFlags,
   onWarning: (message: string) => void,
@@ -62,14 +62,15 @@ async function redisOperatorClient(
   return {
     ...client,
     async close() {
-      // node-redis keeps a socket open that it was told to destroy while connecting, and the command would never end.
+      // node-redis keeps a socket open that it was told to destroy while connecting, and the command would never
+      // end.
       await store.ready({ timeoutMs: CONNECTING_MS })
       await client.close()
     },
   }
 }
 
-/** Credentials are refused, since they would be shown and `fetch` does not send them. */
+/** Credentials are refused, because they would be shown and `fetch` does not send them. */
 function serverUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null
   const isHttp = url?.protocol === 'http:' || url?.protocol === 'https:'

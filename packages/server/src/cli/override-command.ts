@@ -117,7 +117,7 @@ function limitOf(text: string): readonly [id: string, units: number] {
   throw new UsageError(`--limit: ${mismatch('id=units, such as log-1m=500', text)}`)
 }
 
-/** In a container the user often has a number only. */
+/** In a container the user often has only a number. */
 function loginName(): string {
   try {
     return userInfo().username

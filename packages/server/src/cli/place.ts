@@ -4,7 +4,7 @@ import type { OperatorClient } from '../operators/operator-client.js'
 import { inOptions } from './in-option.js'
 import type { Terminal } from './terminal.js'
 
-/** Where a command is carried out. */
+/** The flags that say where a command is executed. */
 export interface PlaceFlags {
   readonly server?: string
   readonly redis?: string
@@ -14,7 +14,7 @@ export interface PlaceFlags {
   readonly json?: boolean
 }
 
-/** The options of a command that is carried out at a server or in Redis. */
+/** Adds the options of a command that runs against a server or Redis. */
 export function at(command: Command): Command {
   return command
     .option(
@@ -28,18 +28,18 @@ export function at(command: Command): Command {
     .option('--json', 'print the answer as JSON')
 }
 
-/** Prints an answer: as JSON where a script asked for it, else in words. */
+/** Prints an answer: as JSON for scripts, else in words. */
 export function answer(terminal: Terminal, { json }: PlaceFlags, value: unknown, words: string): void {
   terminal.print(json ? printable(JSON.stringify(value)) : words)
 }
 
-/** Does the work at the place that the flags name. Refusals are told in the words of the command line. */
+/** Runs the work against the place that the flags name. Refusals are reported in the words of the command line. */
 export async function withOperatorClient(
   flags: PlaceFlags,
   terminal: Terminal,
   work: (client: OperatorClient) => Promise<void>,
 ): Promise<void> {
-  // Loaded only when it is needed: --help should not wait for a client of Redis.
+  // Loaded on demand, so that --help does not wait for a Redis client.
   const { operatorClient } = await import('./operator-client.js')
   const warnings: string[] = []
   const client = await operatorClient(flags, message => warnings.push(message))

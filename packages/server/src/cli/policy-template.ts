@@ -1,4 +1,4 @@
-/** The policy file that `headgate init` writes: what is in force stands plain, what one may want next behind `# `. */
+/** The policy file that `headgate init` writes: what is in force is plain, suggestions are behind `# `. */
 export const POLICY_TEMPLATE = `# yaml-language-server: $schema=./node_modules/headgate/headgate.schema.json
 
 ## Rate limits. Lines with one # are examples to switch on; lines with two explain.

@@ -25,10 +25,10 @@ import { UsageError } from './usage-error.js'
 import { readVersion } from './version.js'
 import { addWatchCommands } from './watch-commands.js'
 
-/** Exit codes tell a script how a command ended; `docs/reference/cli.md` explains them. */
+/** The exit codes of commands, explained in `docs/reference/cli.md`. */
 const EXIT = { ok: 0, failure: 1, usage: 2, unavailable: 3, notHeadgate: 4, denied: 5 }
 
-/** Runs a command line and resolves to the exit code. Never throws: what went wrong is on the terminal. */
+/** Runs a command line and resolves to the exit code. Never throws: errors are printed. */
 export async function runProgram(
   args: readonly string[],
   terminal: Terminal = createTerminal(process.stdout, process.stderr),
@@ -37,7 +37,7 @@ export async function runProgram(
     await buildProgram(terminal).parseAsync(args, { from: 'user' })
     return EXIT.ok
   } catch (error) {
-    // commander has said it already, and ends --help and --version this way too.
+    // commander has printed it already, and ends --help and --version this way too.
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage
     if (error instanceof DeniedError) return EXIT.denied
     terminal.complain(`headgate: ${(error as Error).message}`)
@@ -101,7 +101,7 @@ function buildProgram(terminal: Terminal): Command {
     )
     .hook('preAction', command => takeFlagsFrom(process.env, command))
     .action(async (flags: ServeFlags, command: Command) => {
-      // Loaded only when it is needed: --help should not wait for a server.
+      // Loaded on demand, so that --help does not wait for a server.
       const { serve } = await import('./serve.js')
       await serve(flags, terminal).catch(error => {
         throw inVariable(error, command)
@@ -126,7 +126,7 @@ function buildProgram(terminal: Terminal): Command {
 }
 
 /**
- * Commander repeats words it does not know, and they may be secrets: a subject typed as a command, a value behind an
+ * Commander repeats words it does not know, and they may be secrets: a subject typed as a command, a value after an
  * option's =.
  */
 function withoutSecrets(complaint: string): string {

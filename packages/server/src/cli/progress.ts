@@ -1,12 +1,12 @@
-/** Shows on the last line of a terminal how far long work is; shows nothing where nobody watches. */
+/** Shows the progress of long work on the last line of a terminal; shows nothing if nobody watches. */
 export interface Progress {
   show(state: ProgressState): void
-  /** Takes the line away again. */
+  /** Removes the line. */
   done(): void
 }
 
 interface ProgressState {
-  /** From 0 to 1; null where the end is not known. */
+  /** From 0 to 1; null if the end is unknown. */
   readonly doneShare: number | null
   readonly requests: number
 }

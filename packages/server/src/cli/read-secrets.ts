@@ -9,14 +9,14 @@ const TOKEN_VARIABLE = 'HEADGATE_TOKEN'
 const SUBJECT_VARIABLE = 'HEADGATE_SUBJECT_SECRET'
 const SUBJECT_FILE_VARIABLE = 'HEADGATE_SUBJECT_SECRET_FILE'
 
-/** A secret from a file. `source` is the option or variable that names the file, for messages. */
+/** Reads a secret from a file. `source` is the option or variable that names the file, for messages. */
 export async function secretFromFile(source: string, file: string): Promise<string> {
   const text = await textOf(source, file)
   // Editors and `echo` end a file with a line break.
   return checkedSecret(source, text.replace(/\r?\n$/, ''))
 }
 
-/** The secret, if it is long enough to be one. It is never repeated. */
+/** Returns the secret if it is long enough. Never repeats it. */
 export function checkedSecret(source: string, secret: string): string {
   if (secret.length >= MIN_LENGTH && secret.length <= MAX_LENGTH) return secret
   throw new UsageError(
@@ -24,7 +24,10 @@ export function checkedSecret(source: string, secret: string): string {
   )
 }
 
-/** The token a command calls a server with: from the file an option names, else from the environment. Null: none. */
+/**
+ * Returns the token with which a command calls a server: from the file an option names, else from the environment;
+ * null if there is none.
+ */
 export async function callersToken(
   file: string | undefined,
   environment: Environment,
@@ -35,8 +38,8 @@ export async function callersToken(
 }
 
 /**
- * The secret that API keys and session ids are stored under: from the file an option names, else from the environment.
- * Never from an option's value, which everybody on the machine can read. Null if there is none.
+ * Returns the secret that API keys and session ids are hashed with: from the file an option names, else from the
+ * environment. Never from an option's value, which everybody on the machine can read. Null if there is none.
  */
 export async function subjectSecret(
   file: string | undefined,
@@ -54,7 +57,7 @@ export async function subjectSecret(
   return value === undefined ? null : checkedSecret(SUBJECT_VARIABLE, value)
 }
 
-/** The text of a certificate or key file that an option names. */
+/** Reads a certificate or key file that an option names. */
 export async function readPem(option: string, file: string): Promise<string> {
   const text = await textOf(option, file)
   if (text.includes('-----BEGIN ')) return text

@@ -1,4 +1,4 @@
-/** The flags of `headgate serve` for Redis: where it is, and when it is given up. */
+/** The flags of `headgate serve` for Redis: where it is, and when to give up on it. */
 import type { Command } from 'commander'
 import { mismatch } from 'headgate/config'
 import type { RedisStoreOptions } from 'headgate/redis'
@@ -6,7 +6,7 @@ import { wholeNumber } from './number-options.js'
 import { readPem } from './read-secrets.js'
 import { UsageError } from './usage-error.js'
 
-/** As they were typed. */
+/** The flags as typed. */
 export interface RedisFlags {
   readonly redis?: string
   readonly redisCa?: string
@@ -68,7 +68,7 @@ export async function redisSettings(flags: RedisFlags): Promise<RedisSettings> {
   }
 }
 
-/** The store says what is wrong with the numbers. */
+/** The store validates the numbers. */
 function parseShare(text: string): NonNullable<RedisStoreOptions['share']> {
   const [, part, of] = SHARE.exec(text) ?? []
   if (part !== undefined && of !== undefined) return { part: Number(part), of: Number(of) }

@@ -6,7 +6,7 @@ import type { Terminal } from './terminal.js'
 import { UsageError } from './usage-error.js'
 
 const DEFAULT_FILE = 'headgate.yaml'
-/** Reserved for documentation: nobody's. */
+/** Reserved for documentation, so it belongs to nobody. */
 const SOMEBODY = 'ip:192.0.2.1'
 
 interface ExplainFlags {
@@ -59,7 +59,7 @@ export function addRulesCommands(program: Command, terminal: Terminal): void {
     })
 }
 
-/** Loaded only when it is needed: --help should not wait for it. */
+/** Loaded on demand, so that --help does not wait for it. */
 async function load(file: string, options: ReadOptions = {}): Promise<Config> {
   const { loadConfig } = await import('headgate/config')
   return loadConfig(file, options)
@@ -109,7 +109,7 @@ async function explain(method: string, path: string, flags: ExplainFlags): Promi
   }
   if (flags.scope === '') throw new UsageError('--scope: expected a non-empty string; got ""')
   const { createGate } = await import('headgate')
-  // Nothing is stored, so that nobody needs to hear under which secret it would be.
+  // Nothing is stored, so a warning about the secret would be pointless.
   const gate = createGate({ config, onWarning: () => {} })
   const facts: RequestFacts = {
     method,

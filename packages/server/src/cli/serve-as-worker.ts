@@ -7,9 +7,7 @@ import type { ServeFlags } from './serve.js'
 import { stopSignal } from './stop-signal.js'
 import type { Terminal } from './terminal.js'
 
-/**
- * Serves the ports that all workers share, and tells the process that started it how it stands, until a signal comes.
- */
+/** Serves the ports that all workers share, and reports to the process that started it, until a signal comes. */
 export async function serveAsWorker(flags: ServeFlags, terminal: Terminal): Promise<void> {
   const stopped = stopSignal()
   process.stdout.on('error', () => {})
@@ -33,12 +31,12 @@ export async function serveAsWorker(flags: ServeFlags, terminal: Terminal): Prom
   } finally {
     await gate.close()
     live.close()
-    // The channel to the process that started it would keep this one alive.
+    // The channel to the parent process would keep this one alive.
     process.disconnect()
   }
 }
 
-/** Resolves when it has been handed over; whoever is gone is told nothing. */
+/** Resolves when the message has been sent; does nothing if the parent is gone. */
 function tell(message: FromWorker): Promise<void> {
   return new Promise(resolve => {
     if (process.connected) process.send?.(message, () => resolve())

@@ -14,7 +14,7 @@ import { stopSignal } from './stop-signal.js'
 import type { Terminal } from './terminal.js'
 import { UsageError } from './usage-error.js'
 
-/** The flags of `headgate serve`, as they were typed. */
+/** The flags of `headgate serve`, as typed. */
 export interface ServeFlags extends BoundFlags, RedisFlags, AdminFlags, AlertFlags, EnvoyFlags {
   readonly config?: string
   readonly host: string
@@ -38,7 +38,7 @@ export async function serve(flags: ServeFlags, terminal: Terminal): Promise<void
   const alerts = await alertOptions(flags, process.env)
   refuseWorkersWithoutRedis(flags)
   const stopped = stopSignal()
-  // The reader of our output may go away; the gateway stays.
+  // The reader of our output may go away; the gateway keeps running.
   process.stdout.on('error', () => {})
   const { live, isDemo, limits, options } = await openParts(flags, terminal)
   const { log } = options
@@ -58,7 +58,7 @@ export async function serve(flags: ServeFlags, terminal: Terminal): Promise<void
   }
 }
 
-/** Each of them would give out the limits once more. */
+/** Without Redis each worker would give out the limits once more. */
 function refuseWorkersWithoutRedis({ workers, redis }: ServeFlags): void {
   if (workers === 1 || redis !== undefined || loadSettings(process.env).distributed) return
   throw new UsageError(

@@ -67,7 +67,7 @@ async function simulate(log: string | undefined, flags: SimulateFlags, terminal:
       'log: expected a file, - for standard input, or --synthetic; got none of them or two',
     )
   }
-  // Loaded only when it is needed: --help should not wait for it.
+  // Loaded on demand, so that --help does not wait for it.
   const { Replay } = await import('../simulate/replay.js')
   const { textReport } = await import('../simulate/report-text.js')
   const files = await loadFiles([flags.config, ...(flags.against === undefined ? [] : [flags.against])])

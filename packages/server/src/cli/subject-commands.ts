@@ -135,7 +135,7 @@ function questionOf(subject: SubjectInput, flags: PlaceFlags & CheckFlags): Ques
   return { subject, request: facts }
 }
 
-/** `allowed: 9 of 10 left by policy api, whole again in 60 s`. */
+/** Formats `allowed: 9 of 10 left by policy api, whole again in 60 s`. */
 function decisionWords(decision: DecisionValue): string {
   const { allowed, limit, remaining, retryAfterMs, resetAfterMs, reason } = decision
   const whose = limitOwner(decision)
@@ -151,7 +151,7 @@ function seconds(ms: number): string {
   return `${Math.ceil(ms / 1000)} s`
 }
 
-/** Tells in lines who was refused, what is left of its limits, and why. */
+/** Describes in lines who was refused, what is left of its limits, and why. */
 function refusedWords({ subject, handle, tier, limits, violations }: RefusedSubject): string {
   const refused = violations.map(
     ({ atMs, policy, limit, reason }) =>

@@ -1,6 +1,6 @@
 import { cleanText, printableLines } from '../log/clean-text.js'
 
-/** Where a command speaks: answers and complaints. Nothing gets through that a terminal would obey. */
+/** Where a command writes answers and complaints. Control characters are escaped. */
 export interface Terminal {
   print(text: string): void
   complain(text: string): void

@@ -1,4 +1,4 @@
-/** A command that was typed wrongly, or asks for what cannot be: the user has to change something. */
+/** A mistyped command, or one that asks for the impossible: the user has to change something. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }

@@ -65,7 +65,7 @@ const rate = (perSecond: number): string => perSecond.toFixed(1)
 const percent = (share: number | null): string => (share === null ? '-' : `${(share * 100).toFixed(1)} %`)
 const ms = (value: number | null): string => (value === null ? '-' : `${value.toFixed(2)} ms`)
 
-/** One line a second. */
+/** Formats one line a second. */
 function watchWords({ atMs, now, store, scope }: Snapshot): string {
   const time = new Date(atMs).toISOString().slice(11, 19)
   const { allowedPerSecond, deniedPerSecond, violationRate, overheadMs } = now
@@ -98,7 +98,7 @@ function topWords(snapshot: Snapshot): string {
   return [watchWords(snapshot), ...table, ''].join('\n')
 }
 
-/** Rows as lines, each column as wide as its widest cell. */
+/** Formats rows as lines, each column as wide as its widest cell. */
 function columns(rows: readonly (readonly string[])[]): string[] {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map(row => row[column]?.length ?? 0)))
   return rows.map(row =>

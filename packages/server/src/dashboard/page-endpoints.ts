@@ -3,7 +3,7 @@ import { type Endpoint, open } from '../admin/endpoint.js'
 import type { HttpAnswer } from '../http/problem.js'
 import type { PageFile } from './page-files.js'
 
-/** Nothing from elsewhere, nothing written into the page, and nobody may frame it. */
+/** Loads nothing from elsewhere, allows no inline code, and forbids framing. */
 const PAGE_HEADERS: readonly HeaderField[] = [
   [
     'Content-Security-Policy',
@@ -16,15 +16,15 @@ const PAGE_HEADERS: readonly HeaderField[] = [
 ]
 
 /**
- * The dashboard. Its files are the same for everybody and hold no figures, so they need no token; the page asks for one.
- * Where tokens are set the page itself is 401, as everything is for a caller without one.
+ * The dashboard. Its files are the same for everybody and contain no figures, so they need no token; the page asks
+ * for one. If tokens are set, the page itself is 401, as everything is for a caller without one.
  */
 export function pageEndpoints(files: readonly PageFile[]): readonly Endpoint[] {
   return files.map(({ path, type, text }) => {
     const isPage = path === '/index.html'
     const headers: readonly HeaderField[] = [
       ['Content-Type', type],
-      // The names of the other files change with what is in them.
+      // The names of the other files change with their contents.
       ['Cache-Control', isPage ? 'no-cache' : 'public, max-age=31536000, immutable'],
       ...PAGE_HEADERS,
     ]

@@ -17,7 +17,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 }
 
-/** All files of the page; none where it has not been built. */
+/** Reads all files of the page; empty if it has not been built. */
 export async function readPageFiles(folder: URL = FOLDER): Promise<readonly PageFile[]> {
   const names = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => [])
   const files = names.filter(entry => entry.isFile() && extname(entry.name) in TYPES)

@@ -1,4 +1,4 @@
-/** The decision API: limits over HTTP, for whoever does not run Node. */
+/** The decision API: limits over HTTP, for programs in any language. */
 import type { IncomingMessage } from 'node:http'
 import { type Decision, decisionHeaders, decisionProblem, type Gate, isHeadgateError } from 'headgate'
 import { shownName } from 'headgate/config'
@@ -18,7 +18,7 @@ export function decisionEndpoints(gate: Gate, log: WriteLine): readonly Endpoint
   const references = createReferences()
   const names = (): Names => ({ policies: new Set(gate.policyNames), tiers: new Set(gate.tierNames) })
 
-  /** A sound question gets a decision, whatever becomes of the limiter. */
+  /** A valid question gets a decision, whatever happens to the limiter. */
   async function decide(action: 'check' | 'peek', asked: AskedCheck): Promise<Decision> {
     try {
       return await ask(gate, action, asked)
@@ -35,7 +35,7 @@ export function decisionEndpoints(gate: Gate, log: WriteLine): readonly Endpoint
     const decisions = await Promise.all(
       checks.map(async asked => {
         const decision = await decide(action, asked)
-        // A caller over HTTP may be lost without a word, so nobody here renews its place.
+        // A caller over HTTP may vanish without notice, so nobody here renews its place.
         decision.letExpire()
         const isWanted = action === 'check' && asked.refundable && canBeRefunded(decision)
         return decisionAnswer(decision, isWanted || decision.isHeld ? references.remember(decision) : null)
@@ -60,8 +60,8 @@ export function decisionEndpoints(gate: Gate, log: WriteLine): readonly Endpoint
   }
 
   /**
-   * Reads the reference, and then finds the decision: a mistake elsewhere in the body comes before one that is
-   * forgotten.
+   * Reads the reference first and finds the decision later: a mistake elsewhere in the body is reported before a
+   * forgotten reference.
    */
   function decisionOf(body: Readonly<Record<string, unknown>>): () => Decision {
     const reference = textOf(body.reference ?? '', 'reference') as string
@@ -110,18 +110,18 @@ function ask(gate: Gate, action: 'check' | 'peek', asked: AskedCheck): Promise<D
   return action === 'check' ? gate.request(asked.facts) : gate.peekRequest(asked.facts)
 }
 
-/** Only units that the store itself charged can be given back. */
+/** Only units that the store itself charged can be refunded. */
 function canBeRefunded({ allowed, cost, binding, source }: Decision): boolean {
   return allowed && cost > 0 && binding !== null && (source === 'redis' || source === 'memory')
 }
 
-/** A decision as the API tells it: its own fields, and the response that a service would give its client by it. */
+/** A decision as the API returns it: its own fields, and the response that a service would give its client. */
 type DecisionAnswer = ReturnType<Decision['toJSON']> & {
-  /** 200, 429, or 503 where limits could not be looked at and such requests are refused. */
+  /** 200, 429, or 503 if limits could not be checked and such requests are refused. */
   readonly status: 200 | 429 | 503
-  /** By their names: ready to be copied to the response. */
+  /** By name, ready to be copied to the response. */
   readonly headers: Readonly<Record<string, string>>
-  /** The reference for `/v1/refund`, where it was asked for, and for `/v1/release`, where a place was taken. */
+  /** The reference for `/v1/refund`, if requested, and for `/v1/release`, if a place was taken. */
   readonly reference?: string
 }
 

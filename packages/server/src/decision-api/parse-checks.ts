@@ -1,5 +1,5 @@
 /**
- * Reads the questions in a body: about a policy or tier by its name, or about a request by the rules of the policy
+ * Reads the questions in a body: about a policy or tier by name, or about a request by the rules of the policy
  * file. A body with a `method`, a `path` or a list of subjects is about a request.
  */
 import { type Ask, claimedMethods, type RequestFacts, type SubjectInput } from 'headgate'
@@ -26,7 +26,7 @@ export type AskedCheck = (
   | { readonly facts: RequestFacts }
   | { readonly facts: null; readonly subject: SubjectInput; readonly ask: Ask<string, string> }
 ) & {
-  /** Whether a reference is wanted, by which the units can be given back. */
+  /** Whether a reference is wanted, by which the units can be refunded. */
   readonly refundable: boolean
 }
 
@@ -38,8 +38,8 @@ const MAX_SUBJECTS = 16
 const MAX_CLAIMED = 16
 
 /**
- * The checks of a request's body: the body itself, or each of its `checks`. All are looked at before any is asked,
- * so that a mistake in the last charges nothing to the first. Throws a `RequestError` that names the field.
+ * Reads the checks of a request's body: the body itself, or each of its `checks`. All are validated before any is
+ * asked, so that a mistake in the last charges nothing to the first. Throws a `RequestError` that names the field.
  */
 export function parseChecks(value: unknown, names: Names): { checks: AskedCheck[]; isList: boolean } {
   const body = objectOf(value, 'body')
@@ -119,7 +119,7 @@ function parseSubjects(value: unknown, field: string): SubjectInput | readonly S
   return value.map((one: unknown, index) => subjectOf(one, `${field}[${index}]`))
 }
 
-/** Those that headers claim, as the caller says, and those in the path's query. */
+/** Returns the methods claimed in headers, according to the caller, and in the path's query. */
 function parseClaimed(value: unknown, field: string, path: string): readonly string[] {
   const inQuery = claimedMethods(() => null, path)
   if (value === undefined) return inQuery

@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import type { Decision } from 'headgate'
 
-/** Remembers decisions that may be given back, by the reference their callers were told. */
+/** Remembers refundable decisions by the reference their callers were given. */
 export interface References {
-  /** A name for the decision that nobody can guess. */
+  /** Returns an unguessable name for the decision. */
   remember(decision: Decision): string
-  /** Null for one that was never given out here, or so long ago that it is forgotten. */
+  /** Returns null for a reference that was never given out here, or is forgotten. */
   find(reference: string): Decision | null
 }
 
-/** The newest so many: a caller that never refunds must not fill the memory. */
+/** How many of the newest are kept: a caller that never refunds must not fill the memory. */
 const MAX_REMEMBERED = 50_000
 const BYTES = 16
 

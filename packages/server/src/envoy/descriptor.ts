@@ -1,18 +1,18 @@
-/** A question of Envoy's, whichever protocol brought it. */
+/** A question of Envoy's, whichever protocol it came by. */
 
 export interface RateLimitAsk {
   readonly domain: string
   readonly descriptors: readonly Descriptor[]
-  /** For descriptors that say nothing themselves; 0 and 1 are one unit. */
+  /** For descriptors that give none themselves; 0 and 1 are one unit. */
   readonly hitsAddend: number
 }
 
 export interface Descriptor {
   /** Their order matters. */
   readonly entries: readonly Entry[]
-  /** A limit that takes the place of the configured one. */
+  /** A limit that replaces the configured one. */
   readonly limit: { readonly requestsPerUnit: number; readonly unit: Unit } | null
-  /** Units; 0 only looks. Null: those of the whole question. */
+  /** Units; 0 only peeks. Null: those of the whole question. */
   readonly hitsAddend: number | null
   /** Whether the units are given back. */
   readonly isNegativeHits: boolean
@@ -28,7 +28,7 @@ export const UNITS = ['second', 'minute', 'hour', 'day', 'month', 'year', 'week'
 
 export type Unit = (typeof UNITS)[number]
 
-/** As envoyproxy/ratelimit has them: a month is 30 days. */
+/** As in envoyproxy/ratelimit: a month is 30 days. */
 export const UNIT_SECONDS: Readonly<Record<Unit, number>> = {
   ...{ second: 1, minute: 60, hour: 3_600, day: 86_400 },
   ...{ week: 7 * 86_400, month: 30 * 86_400, year: 365 * 86_400 },
@@ -43,7 +43,7 @@ const MAX_DESCRIPTORS = 256
 const MAX_ENTRIES = 64
 const MAX_HITS = 2 ** 32 - 1
 
-/** Throws an `AskError` for what no service of this protocol takes, and for more than anybody may ask at once. */
+/** Throws an `AskError` for what no service of this protocol accepts, and for too many descriptors. */
 export function refuseAsk({ domain, descriptors, hitsAddend }: RateLimitAsk): void {
   if (domain === '') throw new AskError('rate limit domain must not be empty')
   if (descriptors.length === 0) throw new AskError('rate limit descriptor list must not be empty')

@@ -1,4 +1,4 @@
-/** `POST /json`: the same question and answer as over gRPC, in the JSON that protocol buffers have. */
+/** `POST /json`: the same question and answer as over gRPC, in protocol buffers' JSON. */
 
 import { bad, type Fields, objectOf } from '../admin/body-fields.js'
 import { checks, type Endpoint, RequestError } from '../admin/endpoint.js'
@@ -70,12 +70,12 @@ function unitOf(value: unknown, at: string): Unit {
   throw bad(at, `one of ${UNITS.map(one => one.toUpperCase()).join(', ')}`, value)
 }
 
-/** Both spellings are JSON of protocol buffers. */
+/** Both spellings are valid protocol buffers' JSON. */
 function either(fields: Fields, camel: string, snake: string): unknown {
   return fields[camel] ?? fields[snake]
 }
 
-/** A field that is left out is empty. */
+/** A missing field is empty. */
 function textAt(value: unknown, at: string): string {
   if (value === undefined || value === null) return ''
   if (typeof value === 'string') return value
@@ -88,7 +88,7 @@ function listAt(value: unknown, at: string): readonly unknown[] {
   throw bad(at, 'a list', value)
 }
 
-/** Numbers of 64 bits are strings in this JSON. */
+/** 64-bit numbers are strings in this JSON. */
 function numberAt(value: unknown, at: string): number | null {
   if (value === undefined || value === null) return null
   const number = typeof value === 'string' && /^\d{1,20}$/.test(value) ? Number(value) : value

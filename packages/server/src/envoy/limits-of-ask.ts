@@ -1,22 +1,22 @@
-/** Turns a question of Envoy's into limits: the one each descriptor meets, and the alternatives that are asked for. */
+/** Turns a question of Envoy's into limits: the one each descriptor matches, and the alternatives to ask. */
 import type { GivenLimit, GivenLimits, SubjectInput } from 'headgate'
 import type { DescriptorConfig, DescriptorLimit } from './config/descriptor-tree.js'
 import { defaultLimit } from './config/parse-rate-limit.js'
 import type { Descriptor, Entry, RateLimitAsk } from './descriptor.js'
 import { type MatchedLimit, matchDescriptor } from './match-descriptor.js'
 
-/** The limit that one descriptor meets, or why it meets none. */
+/** The limit that one descriptor matches, or why it matches none. */
 export interface ResolvedDescriptor {
   /** Null: nothing is configured for it. */
   readonly limit: DescriptorLimit | null
-  /** Where its verdict is to be found; null where nothing is asked. */
+  /** Where to find its verdict; null if nothing is asked. */
   readonly place: { readonly part: 'enforced' | 'quota' | 'shadow'; readonly index: number } | null
 }
 
 export interface ResolvedAsk {
   readonly descriptors: readonly ResolvedDescriptor[]
   readonly given: GivenLimits
-  /** Limits in the first alternative before those of quotas. */
+  /** The number of limits in the first alternative before those of quotas. */
   readonly enforced: number
   /** Units to be given back before anything is asked. */
   readonly refunds: readonly GivenLimit[]
@@ -25,7 +25,7 @@ export interface ResolvedAsk {
 /** The policy part of their names. */
 const POLICY = 'envoy'
 const MAX_HITS = 2 ** 32 - 1
-/** Entries whose values are secrets: a descriptor with one is kept only as a keyed hash. */
+/** Entries whose values are secrets: a descriptor with one is stored only as a keyed hash. */
 const SECRET_KEY = /auth|api[-_]?key|token|secret|session|cookie|password|credential/i
 
 export function resolveAsk(config: DescriptorConfig, ask: RateLimitAsk): ResolvedAsk {
@@ -92,22 +92,22 @@ function givenLimit(domain: string, { limit, entries }: MatchedLimit, cost: numb
   }
 }
 
-/** `descriptor:path=%2Flogin|remote_address=192.0.2.1`: what could end a part early is encoded. */
+/** Formats `descriptor:path=%2Flogin|remote_address=192.0.2.1`, encoding what could end a part early. */
 function subjectOf(entries: readonly Entry[]): SubjectInput {
   const id = entries
     .map(({ key, value }) => `${encodeURIComponent(key)}=${encodeURIComponent(value)}`)
     .join('|')
-  // The type says secret, by which ids are kept as a keyed hash.
+  // A type that marks a secret, so that ids are stored as a keyed hash.
   const isSecret = entries.some(({ key }) => SECRET_KEY.test(key))
   return `${isSecret ? 'descriptor-secret' : 'descriptor'}:${id}`
 }
 
-/** Limits to be asked for, each state once: the same descriptor twice is one that costs both. */
+/** The limits to ask, each state once: the same descriptor twice is one that costs both. */
 class LimitList {
   readonly limits: GivenLimit[] = []
   private readonly places = new Map<string, number>()
 
-  /** The place of its verdict. */
+  /** Returns the position of its verdict. */
   add(given: GivenLimit): number {
     const state = `${given.limit.id} ${given.subject as string}`
     const place = this.places.get(state)

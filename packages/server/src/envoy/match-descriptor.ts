@@ -3,13 +3,13 @@ import type { Entry } from './descriptor.js'
 
 export interface MatchedLimit {
   readonly limit: DescriptorLimit
-  /** Whose budget: the entries, with the pattern for a value that shares one with others. */
+  /** Whose budget it is: the entries, with the pattern for a value that shares one with others. */
   readonly entries: readonly Entry[]
 }
 
 /**
- * Follows the entries through the tree. A value goes before a pattern, a pattern before the bare key, and what was taken
- * is not taken back. Only a limit at the depth of the descriptor counts: two entries never meet a limit on one.
+ * Follows the entries through the tree. A value takes precedence over a pattern, a pattern over the bare key,
+ * without backtracking. Only a limit at the depth of the descriptor counts: two entries never match a limit on one.
  */
 export function matchDescriptor(root: DescriptorNode, entries: readonly Entry[]): MatchedLimit | null {
   let node = root
@@ -37,7 +37,7 @@ function findNode(
   return nodes.anyValue === null ? null : { node: nodes.anyValue, sharedAs: null }
 }
 
-/** Each part between stars at the first place behind the one before: linear, whatever the value. */
+/** Finds each part between stars at the first place after the previous one: linear, whatever the value. */
 function matchesWildcard({ pattern }: Wildcard, value: string): boolean {
   const [first = '', ...rest] = pattern.split('*')
   const last = rest.pop() ?? ''

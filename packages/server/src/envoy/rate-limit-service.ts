@@ -1,26 +1,26 @@
-/** Envoy's rate limit service, without its wire format: a question in, statuses and headers out. */
+/** Envoy's rate limit service without its wire format: a question in, statuses and headers out. */
 import type { Gate, GivenLimitsAnswer, LimitVerdict } from 'headgate'
 import type { DescriptorConfig, DescriptorLimit } from './config/descriptor-tree.js'
 import { type Descriptor, type RateLimitAsk, refuseAsk } from './descriptor.js'
 import { type ResolvedAsk, type ResolvedDescriptor, resolveAsk } from './limits-of-ask.js'
 
-/** The limits cannot be looked at, and such requests are to be refused: Envoy's own failure mode decides. */
+/** The limits cannot be checked, and such requests are to be refused: Envoy's own failure mode decides. */
 export class UnavailableError extends Error {
   override readonly name = 'UnavailableError'
 }
 
 export interface DescriptorStatus {
   readonly isOver: boolean
-  /** The quota to advertise; null where nothing is known. */
+  /** The quota to advertise; null if unknown. */
   readonly current: Pick<DescriptorLimit, 'requestsPerUnit' | 'unit' | 'name'> | null
   readonly remaining: number
-  /** When over: until there is room again. Else until everything is free. Null where nothing is known. */
+  /** If over the limit, until there is room again, else until everything is free. Null if unknown. */
   readonly untilResetMs: number | null
 }
 
 export interface RateLimitReply {
   readonly isOver: boolean
-  /** One for each descriptor, in their order. */
+  /** One for each descriptor, in order. */
   readonly statuses: readonly DescriptorStatus[]
   /** For the response to the client. */
   readonly headers: readonly (readonly [string, string])[]
@@ -29,17 +29,17 @@ export interface RateLimitReply {
 
 export interface RateLimitServiceOptions {
   readonly gate: Pick<Gate, 'checkLimits' | 'refundLimits'>
-  /** The limits of the moment. */
+  /** Returns the current limits. */
   config(): DescriptorConfig
-  /** Whether nothing is ever over its limit, whatever is found. */
+  /** Whether nothing is ever reported as over its limit. */
   readonly shadow: boolean
   /** Whether responses carry `RateLimit-*` of the tightest limit. */
   readonly headers: boolean
-  /** Whether Envoy is told the question and the metadata of its limits. */
+  /** Whether Envoy gets the question and the metadata of its limits. */
   readonly metadata: boolean
 }
 
-/** Decides a question. Rejects with an `AskError` for a bad one, and an `UnavailableError` where nobody can decide. */
+/** Decides a question. Rejects with an `AskError` for a bad one, and an `UnavailableError` if nobody can decide. */
 export type RateLimitService = (ask: RateLimitAsk) => Promise<RateLimitReply>
 
 const MAX_UINT32 = 2 ** 32 - 1
@@ -56,7 +56,7 @@ export function createRateLimitService(options: RateLimitServiceOptions): RateLi
     if (resolved.refunds.length > 0) await gate.refundLimits(resolved.refunds)
     const answer = await gate.checkLimits(resolved.given)
     const { decision } = answer
-    // Nobody tells when the request is over.
+    // Nobody reports when the request ends.
     decision.letExpire()
     if (decision.source === 'closed') throw new UnavailableError('the limits cannot be looked at')
     const statuses = resolved.descriptors.map(one => statusOf(one, resolved, answer))
@@ -95,7 +95,7 @@ function statusOf(
   }
 }
 
-/** The verdict of the first alternative, or of the charged one where that has the descriptor. */
+/** Returns the verdict of the first alternative, or of the charged one if that has the descriptor. */
 function verdictAt(
   { part, index }: NonNullable<ResolvedDescriptor['place']>,
   enforced: number,
@@ -112,7 +112,7 @@ function retryAfter(ms: number): readonly [string, string] {
   return ['Retry-After', String(Math.max(1, Math.ceil(ms / 1000)))]
 }
 
-/** Of the limit that has least left. */
+/** Of the limit with the least left. */
 function quotaHeaders(statuses: readonly DescriptorStatus[]): readonly (readonly [string, string])[] {
   const known = statuses.filter(({ current }) => current !== null)
   const [first, ...others] = known

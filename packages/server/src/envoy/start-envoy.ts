@@ -18,7 +18,7 @@ export interface EnvoyOptions {
   readonly metadata: boolean
 }
 
-/** The service that decides, whichever way it is asked. */
+/** The service that decides, over whichever protocol it is asked. */
 export interface RateLimits {
   readonly service: RateLimitService
   /** For the admin port. */
@@ -45,7 +45,7 @@ export async function openRateLimits(options: EnvoyOptions, gate: Gate, log: Wri
 export async function startEnvoy(options: EnvoyOptions, gate: Gate, log: WriteLine): Promise<Envoy> {
   const { host, port, tls } = options
   const { service, endpoint, close } = await openRateLimits(options, gate, log)
-  // Loaded only when it is needed: gRPC takes longer to load than all the rest.
+  // Loaded on demand, because gRPC takes longer to load than everything else.
   const { startGrpcServer } = await import('./grpc/grpc-server.js')
   try {
     const server = await startGrpcServer({ service, host, port, tls, log })

@@ -1,4 +1,4 @@
-/** `GET /v1/forward-auth`: lets nginx (`auth_request`), Traefik, Caddy and their like limit what they forward. */
+/** `GET /v1/forward-auth`: lets nginx (`auth_request`), Traefik, Caddy and others limit what they forward. */
 import type { IncomingMessage } from 'node:http'
 import type { Gate } from 'headgate'
 import type { HttpRequest, Identify } from 'headgate/identify'
@@ -10,14 +10,14 @@ import { originalRequest } from './original-request.js'
 
 export interface ForwardAuthOptions {
   readonly gate: Gate
-  /** Finds who is asking, by the file that is in force. */
+  /** Identifies the caller by the file in force. */
   identify(): Identify
   readonly log: WriteLine
 }
 
 /** Carries the status the client should get, whatever the proxy makes of ours. */
 const STATUS_HEADER = 'Headgate-Status'
-/** nginx takes no other refusals. */
+/** nginx accepts no other refusals. */
 const DENIED = ['401', '403', '429']
 
 export function forwardAuthEndpoint({ gate, identify, log }: ForwardAuthOptions): Endpoint {
@@ -26,7 +26,7 @@ export function forwardAuthEndpoint({ gate, identify, log }: ForwardAuthOptions)
   async function answer(req: IncomingMessage): Promise<HttpAnswer> {
     const denied = deniedStatus(req)
     const outcome = await enforce(originalRequest(req))
-    // Nobody tells when the request is over.
+    // Nobody reports when the request ends.
     outcome.decision?.letExpire()
     if (outcome.allowed)
       return { status: 200, headers: [...outcome.headers, [STATUS_HEADER, '200']], body: '' }
@@ -37,7 +37,7 @@ export function forwardAuthEndpoint({ gate, identify, log }: ForwardAuthOptions)
   return { path: '/v1/forward-auth', isRelay: true, methods: { GET: checks(answer), HEAD: checks(answer) } }
 }
 
-/** The status that denials are sent with; null: the one that they have. */
+/** Returns the status with which denials are sent; null: their own. */
 function deniedStatus({ url = '' }: IncomingMessage): number | null {
   const given = new URLSearchParams(url.split('?')[1] ?? '').get('denied')
   if (given === null) return null

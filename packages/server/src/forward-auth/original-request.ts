@@ -1,6 +1,6 @@
 /**
- * The request that a proxy asks about. The proxy sends a request of its own, with the headers of the original one and a
- * few that say what that was: nginx as its configuration has it, Traefik and Caddy as `X-Forwarded-*`.
+ * The request that a proxy asks about. The proxy sends a request of its own, with the headers of the original one
+ * and a few that describe it: nginx as configured, Traefik and Caddy as `X-Forwarded-*`.
  */
 import type { IncomingMessage } from 'node:http'
 import type { HttpRequest } from 'headgate/identify'
@@ -14,7 +14,7 @@ const FORWARDED_FOR = 'x-forwarded-for'
 const ORIGIN = /^https?:\/\/[^/?#]*/i
 
 /**
- * As those see it who find out who is asking: its peer is the client of the proxy. Throws a `RequestError` that says which
+ * Returns it as sources read it: its peer is the client of the proxy. Throws a `RequestError` that says which
  * header the proxy has to send.
  */
 export function originalRequest(req: IncomingMessage): HttpRequest {
@@ -30,8 +30,8 @@ export function originalRequest(req: IncomingMessage): HttpRequest {
 }
 
 /**
- * Reads what the proxy says. It overwrites the header it uses and leaves the others as the client sent them: two that
- * say different things are one that the client made up.
+ * Reads what the proxy says. It overwrites the header it uses and leaves the others as the client sent them: if two
+ * disagree, the client made one up.
  */
 function theOne(req: IncomingMessage, names: readonly string[]): string {
   const said = new Set(names.flatMap(name => headerValues(req, name)))
@@ -41,7 +41,7 @@ function theOne(req: IncomingMessage, names: readonly string[]): string {
   throw new RequestError(400, names[0] ?? '', `expected one value of ${names.join(', ')}; got ${got}`)
 }
 
-/** The last address is the one the proxy saw; those before it are what that one said. */
+/** The last address is the one the proxy saw; those before it are claims of that one. */
 function addresses(req: IncomingMessage): { readonly peer: string; readonly before: string | undefined } {
   const all = headerValues(req, FORWARDED_FOR).flatMap(value => value.split(','))
   const peer = all.pop()?.trim() ?? ''

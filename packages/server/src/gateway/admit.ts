@@ -17,17 +17,17 @@ import type { UpstreamPool } from './upstream-pool.js'
 
 export interface AdmitOptions {
   readonly gate: Gate
-  /** Returns the configuration in force. Called once for a request, which is then served by it to its end. */
+  /** Returns the configuration in force. Called once per request, which is then served by it to its end. */
   serving(): Serving
   readonly bounds: Bounds
   readonly log: WriteLine
-  /** Told of every request for which its upstream had no place. */
+  /** Called for every request for which its upstream had no place. */
   onNoPlace?: ((refusal: UpstreamRefusal) => void) | undefined
 }
 
 /**
- * The way to go on with a request. `leave` is told the status of its response when it is over, and gives its places
- * back.
+ * How to continue with a request. `leave` is called with the status of its response when it ends, and gives its
+ * places back.
  */
 export type Admission = Admitted | NotAdmitted
 
@@ -37,9 +37,9 @@ export interface Admitted extends Introduction {
   /** Its place at the upstream. */
   readonly place: UpstreamPlace
   readonly id: string
-  /** The name the client asked for. */
+  /** The host name the client asked for. */
   readonly host: string
-  /** Headers the response carries beside those of the upstream. */
+  /** Headers of the response beside those of the upstream. */
   readonly headers: readonly HeaderField[]
   leave(status: number | null): void
 }
@@ -57,23 +57,23 @@ const TOO_MANY_AT_ONCE: Refusal = {
 }
 const NO_ROUTE: Refusal = { status: 404, detail: 'No route is for this host and path.' }
 
-/** A request that is being decided on. */
+/** A request that is being decided. */
 interface Entering {
   readonly req: IncomingMessage
-  /** The name the client asked for. */
+  /** The host name the client asked for. */
   readonly host: string
   readonly origin: Origin
   readonly pool: UpstreamPool | null
-  /** The network that its client is limited by. */
+  /** The network by which its client is limited. */
   readonly address: string | null
-  /** The places and charges it has taken so far. */
+  /** Functions that give back what it has taken so far. */
   readonly leavers: NotAdmitted['leave'][]
   readonly leave: NotAdmitted['leave']
 }
 
 /**
- * Makes the function that decides on a request before anything else is done with it, at once where that is known in the
- * process. Null: the client has gone already.
+ * Creates the function that decides a request before anything else is done with it, synchronously where possible.
+ * Null: the client has already gone.
  */
 export function createAdmit({ gate, serving, bounds, log, onNoPlace }: AdmitOptions) {
   const clients = countInFlight(bounds.maxClientRequests)
@@ -99,7 +99,7 @@ export function createAdmit({ gate, serving, bounds, log, onNoPlace }: AdmitOpti
     const place = enterUpstream(pool, req)
     if ('reason' in place) {
       onNoPlace?.(place)
-      // It was never asked of the upstream, so it costs its caller nothing.
+      // It never reached the upstream, so it costs its caller nothing.
       if (outcome.decision !== null) gate.refund(outcome.decision).catch(() => {})
       return refused(place.refusal, leave)
     }
@@ -141,7 +141,7 @@ export function createAdmit({ gate, serving, bounds, log, onNoPlace }: AdmitOpti
     }
     try {
       const pool = findRoute(host, req.url as string)
-      // From before the decision: another configuration may come while it is waited for.
+      // Held from before the decision: another configuration may come while it is awaited.
       if (pool !== null) leavers.push(pool.hold())
       const entering = { req, host, origin, pool, address, leavers, leave }
       const outcome = enforce(req)

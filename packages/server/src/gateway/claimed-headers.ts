@@ -1,8 +1,8 @@
-/** Headers with which a request claims what its connection and its request line say otherwise. Names with hyphens. */
+/** Headers with which a request contradicts its connection and its request line. Names with hyphens. */
 
 /**
- * Where the client is, in the words of proxies, CDNs and platforms. Frameworks take their word for it; from anybody but
- * a trusted proxy they are forged.
+ * Claims about the client's address, in the headers of proxies, CDNs and platforms. Frameworks believe them; from
+ * anybody but a trusted proxy they are forged.
  */
 export const ADDRESS_CLAIMS: readonly string[] = [
   'ali-cdn-real-ip',
@@ -34,7 +34,10 @@ export const ADDRESS_CLAIMS: readonly string[] = [
   'x-vercel-forwarded-for',
 ]
 
-/** Where the request was sent. Rules are found by its line, so what makes a server read another is never passed on. */
+/**
+ * Claims about the request's target. Rules are found by its request line, so headers that make a server read
+ * another are never passed on.
+ */
 export const TARGET_CLAIMS: readonly string[] = [
   'x-host',
   'x-http-host-override',

@@ -1,7 +1,7 @@
 /**
- * Picks the headers that cross the gateway. Those of one connection stay on it, both ways; so does every header that
- * `Connection` names. What we say about the client is said by us alone, and first: a server that counts headers drops
- * the last ones.
+ * Picks the headers that cross the gateway. Hop-by-hop headers stay, in both directions, and so does every header
+ * that `Connection` names. Only we describe the client, and first: a server that counts headers drops the last
+ * ones.
  */
 import type { IncomingMessage } from 'node:http'
 import { Http2ServerRequest } from 'node:http2'
@@ -20,7 +20,7 @@ const HOP_BY_HOP = [
   'upgrade',
   'http2-settings',
 ]
-/** Ours to say, or already done by us: `Expect` is answered here, and trailers of a request end here. */
+/** Set by us, or already handled by us: `Expect` is answered here, and trailers of a request end here. */
 const REPLACED = ['host', 'content-length', 'expect', 'forwarded', 'x-real-ip', 'x-request-id', 'trailer']
 const FORWARDED_PREFIX = 'x-forwarded-'
 const NO_CONTENT = 204
@@ -29,22 +29,22 @@ const NOT_OF_CLIENTS = new Set([...HOP_BY_HOP, ...REPLACED, ...TARGET_CLAIMS])
 const NOT_OF_STRANGERS = new Set([...NOT_OF_CLIENTS, ...ADDRESS_CLAIMS])
 const NOT_OF_UPSTREAMS = new Set(HOP_BY_HOP)
 
-/** The words that go before a client's own. */
+/** Headers that go before the client's own. */
 export interface Introduction {
-  /** Names and values in turn. */
+  /** Alternating names and values. */
   readonly introduction: readonly string[]
-  /** Whether the connection's peer is a proxy whose word about the client is taken. */
+  /** Whether the connection's peer is a trusted proxy. */
   readonly isPeerTrusted: boolean
 }
 
-/** The headers a request goes to the upstream with, as a flat list of names and values: ours first. */
+/** Returns the headers a request goes to the upstream with, as alternating names and values, ours first. */
 export function requestHeaders(
   req: IncomingMessage,
   host: string,
   { introduction, isPeerTrusted }: Introduction,
 ): string[] {
   const headers = ['Host', host, ...introduction]
-  // The body's length is told in the way it came in; without it the client writes chunks.
+  // The body's length is announced the way it came; without it the client writes chunks.
   const length = req.headers['content-length']
   if (length !== undefined && hasBody(req)) headers.push('Content-Length', length)
   const dropped = isPeerTrusted ? NOT_OF_CLIENTS : NOT_OF_STRANGERS
@@ -54,7 +54,7 @@ export function requestHeaders(
     const name = rawHeaders[index] as string
     const plain = plainName(name)
     if (dropped.has(plain) || plain.startsWith(FORWARDED_PREFIX) || named?.includes(plain)) continue
-    // The pseudo-headers of HTTP/2 are the request line.
+    // HTTP/2's pseudo-headers are the request line.
     if (name.startsWith(':')) continue
     headers.push(name, rawHeaders[index + 1] as string)
   }
@@ -65,11 +65,11 @@ export function requestHeaders(
 export interface AnswerHead {
   readonly status: number
   readonly reason: string
-  /** Names and values in turn. */
+  /** Alternating names and values. */
   readonly rawHeaders: string[]
 }
 
-/** The headers an upstream's answer goes to the client with. Ours take the place of its own of the same name. */
+/** Returns the headers an upstream's answer goes to the client with. Ours replace those of the same name. */
 export function responseHeaders(answer: AnswerHead, ours: readonly HeaderField[]): string[] {
   const { rawHeaders, status } = answer
   const headers: string[] = []
@@ -79,7 +79,7 @@ export function responseHeaders(answer: AnswerHead, ours: readonly HeaderField[]
     const name = rawHeaders[index] as string
     const plain = plainName(name)
     if (NOT_OF_UPSTREAMS.has(plain) || named?.includes(plain)) continue
-    // Whoever believes it waits for a body that must not come (RFC 9110, 8.6).
+    // A client that believes it would wait for a body that must not come (RFC 9110, 8.6).
     if (status === NO_CONTENT && plain === 'content-length') continue
     if (isAmong(ours, plain)) continue
     headers.push(name, rawHeaders[index + 1] as string)
@@ -87,10 +87,10 @@ export function responseHeaders(answer: AnswerHead, ours: readonly HeaderField[]
   return headers
 }
 
-/** Whether the request announces a body, by the two headers the parser has found to be sound. */
+/** Whether the request announces a body, by the two headers that the parser has validated. */
 export function hasBody(req: IncomingMessage): boolean {
   const { headers } = req
-  // HTTP/2 need not say how long it is.
+  // HTTP/2 need not announce its length.
   if (req instanceof (Http2ServerRequest as unknown as typeof IncomingMessage)) {
     return !(req as unknown as Http2ServerRequest).stream.endAfterHeaders
   }

@@ -5,18 +5,18 @@ import { throttledLog, type WriteLine } from '../log/write-line.js'
 
 export interface EnforceOptions<Native> {
   readonly gate: Gate
-  /** Finds who is asking, by the file that is in force. */
+  /** Identifies the caller by the file in force. */
   identify(): Identify
   readonly log: WriteLine
-  /** The request that is decided on. */
+  /** Returns the request to decide. */
   read(native: Native): HttpRequest
 }
 
 const FAULT_LINE_EVERY_MS = 60_000
-/** Sources of a file wait for the processor alone: a busy one must not let requests pass unchecked. */
+/** Sources of a file wait only for the processor: a busy one must not let requests pass unchecked. */
 const LOOKUP_TIMEOUT_MS = 30_000
 
-/** Decides on requests as every adapter does, and writes to the log what kept one from being decided on. */
+/** Decides requests as every adapter does, and logs what prevented a decision. */
 export function enforceRequests<Native extends object>(options: EnforceOptions<Native>): Enforce<Native> {
   const { gate, identify, log, read } = options
   const logFault = throttledLog(log, FAULT_LINE_EVERY_MS)
@@ -31,7 +31,7 @@ export function enforceRequests<Native extends object>(options: EnforceOptions<N
       gate,
       identify: request => identify()(request),
       lookupTimeoutMs: LOOKUP_TIMEOUT_MS,
-      // The same for browsers: those who call an API through a proxy read the problem.
+      // The same for browsers: whoever calls an API through a proxy reads the problem.
       body: decision => `${JSON.stringify(decisionProblem(decision).body)}\n`,
       contentType: 'application/problem+json',
       onError,

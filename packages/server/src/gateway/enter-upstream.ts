@@ -8,16 +8,16 @@ import { poolName, type UpstreamPool } from './upstream-pool.js'
 
 /** A request's place at an upstream. */
 export interface UpstreamPlace {
-  /** The upstream has begun to answer, or, by null, an attempt has failed and another may follow. */
+  /** The upstream has begun to answer or, with null, an attempt has failed and another may follow. */
   answered(status: number | null): void
-  /** The request is over. Only the first time counts. */
+  /** The request has ended. Only the first call counts. */
   leave(): void
 }
 
-/** Why an upstream has no place: as many under way as its answers show that it can take, or as the gateway allows at all. */
+/** Why an upstream has no place: it has as many in flight as it can sustain, or as the gateway allows at all. */
 export interface UpstreamRefusal {
   readonly reason: 'upstream-capacity' | 'upstream-connections'
-  /** Host and port of the upstream's first server, as the policy file has them. */
+  /** Host and port of the upstream's first server, as in the policy file. */
   readonly upstream: string
   readonly refusal: Refusal
 }
@@ -27,7 +27,7 @@ const DETAILS = {
   'upstream-connections': 'The upstream has as many requests as it may have at once.',
 } as const
 
-/** Makes what gives requests a place at their upstream. */
+/** Creates the function that gives requests a place at their upstream. */
 export function createEnterUpstream(
   bounds: Pick<Bounds, 'maxUpstreamConnections'>,
 ): (pool: UpstreamPool, req: IncomingMessage) => UpstreamPlace | UpstreamRefusal {
@@ -43,8 +43,8 @@ export function createEnterUpstream(
 }
 
 /**
- * A request takes its place when its body has come whole. Until then the upstream has nothing to do, and how slowly it
- * comes is the client's choice: a few that take their time would keep everybody else out.
+ * Takes a request's place when its body is complete. Until then the upstream has nothing to do, and the client
+ * chooses how slowly the body comes: a few slow ones would keep everybody else out.
  */
 function enterAdaptive(concurrency: AdaptiveConcurrency, req: IncomingMessage): LeaveUpstream | null {
   if (!hasBody(req)) return concurrency.enter()
@@ -60,7 +60,10 @@ function enterAdaptive(concurrency: AdaptiveConcurrency, req: IncomingMessage): 
   }
 }
 
-/** The place among those who wait for an answer is free when it begins: how slowly it is read is the client's affair. */
+/**
+ * The place among requests that wait for an answer is freed when the answer begins: how slowly it is read is up to
+ * the client.
+ */
 function placeOf(leaveConnections: () => void, leaveAdaptive: LeaveUpstream): UpstreamPlace {
   let ended: HowItEnded = 'abandoned'
   return {

@@ -17,19 +17,19 @@ export interface Exchange {
 
 /** An attempt to have a request answered by an upstream. */
 export interface UpstreamAttempt {
-  /** Host and port of the upstream's first server, as the policy file has them. */
+  /** Host and port of the upstream's first server, as in the policy file. */
   readonly upstream: string
-  /** Of the answer; null where none came. */
+  /** The status of the answer; null if none came. */
   readonly status: number | null
-  /** Until the head of the answer was there, or it was clear that none comes. */
+  /** Until the head of the answer arrived, or the attempt failed. */
   readonly seconds: number
 }
 
-/** Those who are told how requests fare at upstreams. */
+/** Listeners for how requests fare at upstreams. */
 export interface Listeners {
-  /** Told when the upstream did not answer; the client gets no more than a status. */
+  /** Called if the upstream did not answer; the client only gets a status. */
   onFailure(reason: string): void
-  /** Told of every attempt, when the upstream has answered or failed. */
+  /** Called for every attempt, when the upstream has answered or failed. */
   onAttempt?: ((attempt: UpstreamAttempt) => void) | undefined
 }
 
@@ -37,21 +37,21 @@ export interface Listeners {
 export type Cause = Error & { readonly code?: string }
 
 const SAFE_METHODS = ['GET', 'HEAD', 'OPTIONS']
-/** How a connection fails that the server had closed while we wrote to it. */
+/** The errors of a connection that the server closed while we wrote to it. */
 const CLOSED = ['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']
-/** Nothing was sent: even what must not be asked twice may be asked elsewhere. */
+/** Nothing was sent, so even a non-idempotent request may be sent elsewhere. */
 const NOT_CONNECTED =
   /^(?:ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|ENOTFOUND|EAI_AGAIN|UND_ERR_CONNECT_TIMEOUT|ERR_TLS_\w+|ERR_SSL_\w+|UNABLE_TO_\w+)$|CERT|SELF_SIGNED/
 /** The upstream's answer cannot be passed on. */
 const UNREADABLE = /^(?:HPE_\w+|UND_ERR_HEADERS_OVERFLOW|UNSENDABLE)$/
-/** How undici calls an answer to nothing, and one that switches protocols unasked. */
+/** undici's errors for an unrequested answer, and for an unrequested switch of protocols. */
 const NOT_ASKED_FOR = ['bad response', 'bad upgrade']
 const MOST_TRIES = 3
 
 /**
  * Sends the request to the upstream and its answer to the client, both as streams. Redirects are answers like any
- * other. The upstream failing before it answers is 502 or 504; after that the client's connection is cut, since a
- * shorter body must not look like a whole one.
+ * other. If the upstream fails before it answers, the client gets 502 or 504; after that its connection is cut,
+ * because a truncated body must not look complete.
  */
 export function forward(exchange: Exchange, listeners: Listeners): void {
   send(exchange, listeners, [])
@@ -60,7 +60,7 @@ export function forward(exchange: Exchange, listeners: Listeners): void {
 function send(exchange: Exchange, listeners: Listeners, tried: readonly UpstreamServer[]): void {
   const { req, res, admitted } = exchange
   const { pool, place } = admitted
-  // A request that is asked again goes to another server if there is one.
+  // A repeated request goes to another server if there is one.
   const server = pool.choose(tried) ?? (tried[0] as UpstreamServer)
   const asked = [...tried, server]
   const body = hasBody(req) ? new PassThrough() : null
@@ -72,7 +72,7 @@ function send(exchange: Exchange, listeners: Listeners, tried: readonly Upstream
   }
   const relay = new AnswerRelay(exchange, {
     onConnect() {
-      // Not before: what was read of it could not be sent to another server.
+      // Not earlier: what was read of it could not be sent to another server.
       if (body !== null) req.pipe(body)
     },
     onAnswer: attempted,
@@ -108,13 +108,13 @@ function mayAskAgain(
 ): boolean {
   if (asked.length >= MOST_TRIES || NOT_ASKED_FOR.includes(message)) return false
   if (NOT_CONNECTED.test(code)) return pool.servers.some(server => !asked.includes(server))
-  // The server closed a connection we had kept, just as we used it. Such a request may be asked twice.
+  // The server closed a kept connection just as we used it. Such a request may be sent twice.
   return (
     asked.length === 1 && CLOSED.includes(code) && !hasBody(req) && SAFE_METHODS.includes(req.method ?? '')
   )
 }
 
-/** The status of an answer that is missing, and why in the words of the client and the log. */
+/** Returns the status for a missing answer, and the reason in words for the client and the log. */
 export function explainFailure({ code = '', message }: Cause): {
   readonly status: number
   readonly what: string

@@ -1,6 +1,6 @@
 /**
- * Tells the upstream where a request comes from. Entries that trusted proxies have added are kept and
- * extended; what anybody else writes is not passed on.
+ * Tells the upstream where a request comes from. Entries of trusted proxies are kept and extended; those of anybody
+ * else are not passed on.
  */
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
@@ -9,23 +9,23 @@ import type { ClientAddress } from 'headgate'
 import { headerValues } from '../http/raw-headers.js'
 import { HOST } from './refuse-request.js'
 
-/** Where a request comes from, as far as it can be told. */
+/** Where a request comes from, as far as it is known. */
 export interface Origin {
   /** Addresses from the client to the peer of the connection. */
   readonly path: readonly string[]
-  /** Whether the peer is a proxy whose word about the client is taken. */
+  /** Whether the peer is a trusted proxy. */
   readonly isPeerTrusted: boolean
-  /** How the client speaks: to the first trusted proxy, or to us. */
+  /** The protocol of the client, to the first trusted proxy or to us. */
   readonly proto: string
-  /** The name the client asked for. */
+  /** The host name the client asked for. */
   readonly host: string
-  /** The header in which the proxies in front tell it. */
+  /** The header that the proxies in front use. */
   readonly header: ClientAddress['header']
 }
 
 const PROTO = /^(?:https?|wss?)$/
 
-/** Null for a request whose client has gone already. */
+/** Returns null for a request whose client has already gone. */
 export function originOf(req: IncomingMessage, clientAddress: ClientAddress, host: string): Origin | null {
   const peer = req.socket.remoteAddress
   const { header } = clientAddress
@@ -47,8 +47,8 @@ export function originOf(req: IncomingMessage, clientAddress: ClientAddress, hos
 }
 
 /**
- * Names and values in turn. `Forwarded` only where the proxies in front speak it: others need not read two headers that
- * say the same.
+ * Returns alternating names and values. `Forwarded` only if the proxies in front use it: others need not read two
+ * headers that say the same.
  */
 export function forwardedHeaders({ path, proto, host, header }: Origin): string[] {
   const fields = ['X-Forwarded-For', path.join(', '), 'X-Forwarded-Proto', proto, 'X-Forwarded-Host', host]
@@ -63,7 +63,7 @@ function forwardedList(path: readonly string[], proto: string, host: string): st
 
 const ID = /^[\w.:/+=@-]{1,128}$/
 
-/** Names a request for the logs of everybody it passes: as a trusted proxy named it, or by a name of ours. */
+/** Returns the id of a request for the logs of everybody it passes: a trusted proxy's, or a new one. */
 export function requestId(req: IncomingMessage, { isPeerTrusted }: Origin): string {
   if (isPeerTrusted) {
     const given = headerValues(req, 'x-request-id')

@@ -19,38 +19,38 @@ import { isWebSocket, openTunnel } from './websocket.js'
 import { withoutOffer } from './without-offer.js'
 
 export interface GatewayOptions extends Omit<AdmitOptions, 'bounds'> {
-  /** Told of every request when it has ended. */
+  /** Called for every request when it has ended. */
   readonly onAccess?: ((entry: AccessEntry) => void) | undefined
-  /** Told of every attempt to have a request answered by an upstream. */
+  /** Called for every attempt to have a request answered by an upstream. */
   readonly onAttempt?: Listeners['onAttempt']
-  /** Those that are left out are `DEFAULT_BOUNDS`. */
+  /** Default: `DEFAULT_BOUNDS`. */
   readonly bounds?: Partial<Bounds>
 }
 
 /** A gateway that is not yet listening. */
 export interface Gateway {
   readonly server: Server
-  /** For sessions of HTTP/2, by its event `connection`. */
+  /** For sessions of HTTP/2, through its event `connection`. */
   readonly http2: Http2Server
 }
 
 const HEADERS_TIMEOUT_MS = 10_000
 const KEEP_ALIVE_MS = 5_000
-/** Node looks for overdue headers only every so often; its own 30 s would be three times too late. */
+/** How often Node looks for overdue headers; its default of 30 s would be three times too late. */
 const OVERDUE_CHECK_MS = 2_000
 const FAILURE_LINE_EVERY_MS = 5_000
 const FAULT_LINE_EVERY_MS = 60_000
-/** Finds connections whose client is gone without a word. */
+/** Finds connections whose client has vanished. */
 const PROBE_AFTER_MS = 30_000
 const NO_TUNNELS = problemAnswer({ status: 501, detail: 'CONNECT: this gateway makes no tunnels' })
 const FAILED = problemAnswer({ status: 500, detail: 'The gateway failed.' })
 
-/** Builds a gateway in front of upstreams. A request is decided on before any of its body is read. */
+/** Builds a gateway in front of upstreams. A request is decided before any of its body is read. */
 export function createGateway(options: GatewayOptions): Gateway {
   const { serving, log, onAccess, onAttempt } = options
   const bounds: Bounds = { ...DEFAULT_BOUNDS, ...options.bounds }
   const admit = createAdmit({ ...options, bounds })
-  // Of its own, so that a flood of denials does not keep an upstream that is down out of the log.
+  // A throttle of its own, so that a flood of denials does not keep a failing upstream out of the log.
   const logFailure = throttledLog(log, FAILURE_LINE_EVERY_MS)
   const logFault = throttledLog(log, FAULT_LINE_EVERY_MS)
   const onFailure = (reason: string) =>
@@ -67,7 +67,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const listeners: Listeners = { onFailure, onAttempt }
 
   function handle(req: IncomingMessage, res: ServerResponse): Eventually<void> {
-    // Behind an offer of another protocol may stand bytes of that protocol.
+    // An offer of another protocol may be followed by bytes of that protocol.
     if (req.headers.upgrade !== undefined && req.httpVersionMajor === 1) res.shouldKeepAlive = false
     const beganMs = onAccess === undefined ? 0 : performance.now()
     const admission = admit(req)
@@ -105,8 +105,8 @@ export function createGateway(options: GatewayOptions): Gateway {
     else openTunnel({ req, socket, head }, admission, onFailure)
   }
 
-  // Host and the number of headers are checked by us, with a better answer: Node drops what is above a count without a
-  // word. Its bound on a whole request would cut long uploads; ours on the rate of a body takes its place.
+  // We check Host and the number of headers ourselves, with a better answer: Node silently drops headers beyond a
+  // count. Its timeout for a whole request would cut long uploads, so our minimum rate of a body replaces it.
   const server = createServer({
     requireHostHeader: false,
     headersTimeout: HEADERS_TIMEOUT_MS,
@@ -139,7 +139,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   server.on('upgrade', (req, stream, head) => {
     const socket = stream as Socket
     socket.on('error', () => socket.destroy())
-    // Answers that are still due would be written into what follows.
+    // Pending answers would be written into what follows.
     if (!connections.handOver(socket)) return void socket.destroy()
     const objection = refuseUpgrade(req)
     if (objection !== null) return endSocket(socket, problemAnswer(objection))

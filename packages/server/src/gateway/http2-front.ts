@@ -1,6 +1,6 @@
 /**
- * HTTP/2 for clients: each stream becomes a request as HTTP/1.1 has it, and goes the same way. A stream that is reset
- * has been decided on and stays charged. Floods of resets and of continuation frames are ended by nghttp2.
+ * HTTP/2 for clients: each stream becomes an HTTP/1.1 request and is handled the same way. A reset stream has been
+ * decided and stays charged. nghttp2 ends floods of resets and of continuation frames.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { constants, createServer, type Http2Server, type Http2ServerRequest } from 'node:http2'
@@ -15,14 +15,14 @@ type Handler = (req: IncomingMessage, res: ServerResponse) => void
 const MAX_STREAMS = 100
 const MAX_HEADER_BYTES = 16 * 1024
 const MAX_HEADER_PAIRS = 128
-/** A session on which nothing moves takes no further streams after so long, and closes when it has none. */
+/** After this long without activity a session accepts no further streams, and closes when it has none. */
 const IDLE_MS = 30_000
 const DIFFERENT_HOSTS = problemAnswer({
   status: 400,
   detail: 'Host: expected the same as :authority, or none',
 })
 
-/** Builds the server; sessions come by its event `connection`. */
+/** Builds the server; sessions come through its event `connection`. */
 export function createHttp2Front(
   bounds: Bounds,
   clientOf: (socket: Socket) => string | null,
@@ -55,7 +55,10 @@ export function createHttp2Front(
   return server
 }
 
-/** The request line is in pseudo-headers, and `Host` may be in `:authority`. False if it is in both and differs. */
+/**
+ * The request line is in pseudo-headers, and `Host` may be in `:authority`. Returns false if both are present and
+ * differ.
+ */
 function writeAsHttp1(req: Http2ServerRequest): boolean {
   const raw = req.rawHeaders
   const kept: string[] = []
@@ -71,7 +74,7 @@ function writeAsHttp1(req: Http2ServerRequest): boolean {
   return hosts.every(other => other === host)
 }
 
-/** A client that neither sends its body on nor reads its answer is cut off; one that waits for events is not. */
+/** Cuts off a client that neither sends its body nor reads its answer; one that waits for events is not cut off. */
 function watchStream({ stream }: Http2ServerRequest, { responseTimeoutMs }: Bounds): void {
   if (responseTimeoutMs === 0) return
   const check = () => {

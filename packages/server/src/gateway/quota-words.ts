@@ -7,7 +7,7 @@ const PERIODS = new Map([
   [86_400_000_000, 'a day'],
 ])
 
-/** `10 a minute, 20 at once`. */
+/** Formats `10 a minute, 20 at once`. */
 export function quotaWords({ limit, windowUs, burst, unit }: Quota): string {
   if (unit === 'concurrent-requests') return `${limit.toLocaleString('en')} at once`
   const period = PERIODS.get(windowUs) ?? `in ${Math.ceil(windowUs / 100_000) / 10} s`
@@ -15,15 +15,15 @@ export function quotaWords({ limit, windowUs, burst, unit }: Quota): string {
   return `${limit.toLocaleString('en')} ${period}${atOnce}`
 }
 
-/** The limits of all tiers have this policy. */
+/** The policy of all tiers' limits. */
 const OF_TIERS = 'tier'
 
-/** Names whose limit decided: `tier free`, or `policy login` of a rule, whichever tier the caller has. */
+/** Names whose limit decided: `tier free`, or `policy login` of a rule, whatever the caller's tier. */
 export function limitOwner({ tier, policy }: Pick<Decision, 'tier' | 'policy'>): string {
   return policy === OF_TIERS ? `tier ${tier}` : `policy ${policy}`
 }
 
-/** Why a subject was denied with this status, on one line. */
+/** Explains on one line why a subject was denied with this status. */
 export function denialWords(status: number, subject: string, decision: Decision): string {
   const { binding, retryAfterMs } = decision
   const allows = binding === null ? 'cannot be checked at the moment' : `allows ${quotaWords(binding.quota)}`

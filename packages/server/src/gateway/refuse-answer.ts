@@ -3,11 +3,11 @@
 import { headerValues } from '../http/raw-headers.js'
 import type { AnswerHead } from './end-to-end-headers.js'
 
-/** Node takes a header with such characters and fails when it writes it: anything but tabs and visible ones. */
+/** Node accepts a header with such characters and fails when it writes it: anything but tabs and visible ones. */
 const UNSENDABLE = /[^\t\x20-\x7e\x80-\xff]/
 const NAME = /^[\w!#$%&'*+.^`|~-]+$/
 
-/** Why an upstream's answer is not HTTP that can be passed on, or null. Looks at it before anything is written. */
+/** Returns why an upstream's answer cannot be passed on, or null. Runs before anything is written. */
 export function refuseAnswer(answer: AnswerHead): string | null {
   const { status, reason, rawHeaders } = answer
   if (status < 200 || status > 999) return `status ${status}`

@@ -1,6 +1,6 @@
 /**
- * Requests that the gateway keeps away from the upstream: those two servers could read in two ways, and those that ask
- * it to be something other than a gateway. Node's strict parser has already refused what is not HTTP at all.
+ * Requests that the gateway keeps from the upstream: those that two servers could read in two ways, and those that
+ * ask it to be something other than a gateway. Node's strict parser has already refused what is not HTTP at all.
  */
 import type { IncomingMessage } from 'node:http'
 import type { Refusal } from '../http/problem.js'
@@ -8,10 +8,10 @@ import { headerTokens, headerValues } from '../http/raw-headers.js'
 import { isWebSocket } from './websocket.js'
 
 const VERSIONS = ['1.0', '1.1']
-// A name or an address in brackets, and a port. No user, no path, nothing a URL could hide in.
+// A name or an address in brackets, and a port. No user, no path, nothing that could hide in a URL.
 export const HOST = /^(?:[A-Za-z0-9._-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(?::\d{1,5})?$/
 
-/** Why a request is refused, or null when it may be looked at further. `maxHeaders` 0 is no bound. */
+/** Returns why a request is refused, or null. `maxHeaders` 0 means no bound. */
 export function refuseRequest(req: IncomingMessage, maxHeaders: number): Refusal | null {
   return (
     refuseVersion(req) ??
@@ -24,19 +24,19 @@ export function refuseRequest(req: IncomingMessage, maxHeaders: number): Refusal
   )
 }
 
-/** Node's parser takes `HTTP/2.0` on a line of HTTP/1.1, which no server that speaks it would. */
+/** Node's parser accepts `HTTP/2.0` on an HTTP/1.1 request line, which no HTTP/1.1 server would. */
 function refuseVersion(req: IncomingMessage): Refusal | null {
   if (VERSIONS.includes(req.httpVersion) || 'stream' in req) return null
   return { status: 505, detail: 'HTTP version: expected 1.1 or 1.0' }
 }
 
-/** Servers drop headers beyond a count of their own without a word; with this one nothing is dropped. */
+/** Servers silently drop headers beyond a count of their own; with this bound nothing is dropped. */
 function refuseCount({ rawHeaders }: IncomingMessage, maxHeaders: number): Refusal | null {
   if (maxHeaders === 0 || rawHeaders.length / 2 <= maxHeaders) return null
   return { status: 431, detail: `headers: expected at most ${maxHeaders}; got ${rawHeaders.length / 2}` }
 }
 
-/** Only origin-form: an absolute URL could name another server than the one that is limited. */
+/** Only origin-form: an absolute URL could name another server than the limited one. */
 function refuseTarget({ url = '' }: IncomingMessage): Refusal | null {
   if (url.startsWith('/')) return null
   return { status: 400, detail: 'request target: expected a path that begins with /' }
@@ -60,14 +60,14 @@ function refuseFraming(req: IncomingMessage): Refusal | null {
   return { status: 501, detail: 'Transfer-Encoding: expected chunked and nothing else' }
 }
 
-/** HTTP/1.0 knows none, and what it says about one is passed over. */
+/** HTTP/1.0 has none, so what it says about one is ignored. */
 function refuseExpectation(req: IncomingMessage): Refusal | null {
   if (req.httpVersion === '1.0' || headerTokens(req, 'expect').every(token => token === '100-continue'))
     return null
   return { status: 417, detail: 'Expect: expected 100-continue and nothing else' }
 }
 
-/** An offer of HTTP/2 is passed over, as a server may: the request is served as what it is. */
+/** An offer of HTTP/2 is ignored, as a server may: the request is served as it is. */
 export function refuseUpgrade(req: IncomingMessage): Refusal | null {
   if (!headerTokens(req, 'connection').includes('upgrade')) return null
   if (headerTokens(req, 'upgrade').every(protocol => protocol === 'h2c')) return null

@@ -5,32 +5,32 @@ import { type AnswerHead, responseHeaders } from './end-to-end-headers.js'
 import type { Cause, Exchange } from './forward.js'
 import { refuseAnswer } from './refuse-answer.js'
 
-/** Told how far the request has come. */
+/** Callbacks for the progress of a request. */
 export interface Progress {
   /** There is a connection, and the request is being sent on it. */
   onConnect(): void
-  /** The head of an answer that can be passed on has come. */
+  /** The head of an answer that can be passed on has arrived. */
   onAnswer(status: number): void
-  /** It is over: answered, or not for a cause. Called once. */
+  /** It has ended: answered, or failed with a cause. Called once. */
   onEnd(cause: Cause | null): void
 }
 
 const BODILESS = [204, 304]
 const LENGTH_MISMATCH = 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH'
-/** Above this, copying a body costs more than writing it beside its head. */
+/** Above this, copying a body costs more than writing it separately from its head. */
 const MOST_HELD_BYTES = 8_192
 
-/** An answer of the upstream that two clients could read in two ways. */
+/** An upstream's answer that two clients could read in two ways. */
 class UnsendableError extends Error {
   readonly code = 'UNSENDABLE'
 }
 
 /**
- * Writes what the upstream answers to the client, no faster than that reads. A client that leaves ends the request to
+ * Writes an upstream's answer to the client, no faster than the client reads. A client that leaves ends the request to
  * the upstream; an answer that breaks off breaks the client's connection.
  *
- * Most answers are small and come whole. Their body is held until the upstream's bytes are read to their end, and goes
- * out in one piece with the head; what has not ended by then is passed on as it comes.
+ * Most answers are small and arrive at once. Their body is held until the upstream's bytes have been read, and is sent
+ * in one piece with the head; what has not ended by then is passed on as it comes.
  */
 export class AnswerRelay implements Dispatcher.DispatchHandler {
   private abort: ((cause?: Error) => void) | null = null
@@ -47,7 +47,7 @@ export class AnswerRelay implements Dispatcher.DispatchHandler {
     exchange.res.on('close', this.onClose)
   }
 
-  // Also while there is no connection yet: then it is given up as soon as there is one.
+  // Also before there is a connection: then it is given up as soon as there is one.
   private readonly onClose = () => this.abort?.(new Error('the client has left'))
 
   onConnect(abort: (cause?: Error) => void): void {
@@ -64,7 +64,7 @@ export class AnswerRelay implements Dispatcher.DispatchHandler {
     const answer: AnswerHead = { status, reason, rawHeaders: raw.map(text => text.toString('latin1')) }
     const objection = refuseAnswer(answer)
     if (objection !== null) throw new UnsendableError(objection)
-    // Answered by ourselves meanwhile, because the rest of the body came too slowly.
+    // We have answered in the meantime, because the rest of the body came too slowly.
     if (res.headersSent) throw new Error('answered already')
     this.progress.onAnswer(status)
     writeHead(res, status, reason, responseHeaders(answer, admitted.headers))
@@ -88,11 +88,11 @@ export class AnswerRelay implements Dispatcher.DispatchHandler {
     const { req, res } = this.exchange
     if (trailers !== null && trailers.length > 0)
       res.addTrailers(isHttp2(res) ? Object.fromEntries(pairs(trailers)) : pairs(trailers))
-    // Node joins the head with text alone; a buffer would be a second piece.
+    // Node joins the head only with text; a buffer would be a second write.
     if (this.held === null) res.end()
     else res.end(this.held.toString('latin1'), 'latin1')
     this.held = null
-    // Answered before it had the whole body. The rest is of no use to anybody.
+    // Answered before it had the whole body. The rest is useless.
     if (!req.complete && !req.destroyed)
       drain(req, () => (isHttp2(res) ? req.destroy() : req.socket.destroySoon()))
     this.end(null)
@@ -100,14 +100,16 @@ export class AnswerRelay implements Dispatcher.DispatchHandler {
 
   onError(cause: Cause): void {
     const { res } = this.exchange
-    // A length beside no body is what a body would have had; undici misses it.
+    // A length without a body is the length a body would have had; undici reports a mismatch.
     if (this.isBodiless && res.headersSent && cause.code === LENGTH_MISMATCH)
       return void this.onComplete(null)
     if (res.headersSent && !res.writableEnded) res.destroy()
     this.end(cause)
   }
 
-  /** Passes on what has come so far, and from here on what comes: somebody may be waiting for the head of a stream. */
+  /**
+   * Passes on what has come so far, and from now on what comes: a client may be waiting for the head of a stream.
+   */
   flow(): void {
     if (this.isFlowing || this.isOver) return
     const { res } = this.exchange

@@ -1,12 +1,12 @@
-/** Finds the upstream of a request: by its host, then by the longest beginning of its path. */
+/** Finds the upstream of a request: by its host, then by the longest path prefix. */
 import type { Config, UpstreamConfig } from 'headgate/config'
 
-/** The upstream for a `Host` and a path with its query; null where there is none. */
+/** Returns the upstream for a `Host` and a path with its query; null if there is none. */
 export type FindRoute<Target> = (host: string, url: string) => Target | null
 
 interface Compiled<Target> {
   readonly matchesHost: (name: string) => boolean
-  /** 2 for a name, 1 for `*.`, 0 for any; longer ends of names come first. */
+  /** 2 for a name, 1 for `*.`, 0 for any; longer suffixes come first. */
   readonly weight: number
   readonly path: string
   readonly target: Target
@@ -45,7 +45,7 @@ function compileHost(host: string | null): Pick<Compiled<unknown>, 'matchesHost'
   return { matchesHost: name => name.endsWith(end) && name !== end, weight: BELOW_WEIGHT + end.length }
 }
 
-/** Without the query; dots are resolved, as the upstream may, so that `/static/../api` is no way to `/static`. */
+/** Drops the query and resolves dots, as the upstream may, so that `/static/../api` is no way to `/static`. */
 function pathOf(url: string): string {
   if (HAS_DOTS.test(url)) return new URL(`http://x${url}`).pathname
   const query = url.indexOf('?')

@@ -1,13 +1,13 @@
 /**
- * Passive health: a server that fails several times in a row is left alone for a while, twice as long each time, and
- * then tried with one request. Nobody asks it anything for that; what clients ask is enough to tell.
+ * Passive health checks: a server that fails several times in a row is left out for a while, twice as long each
+ * time, and then tried with one request. Only clients' requests are used for that.
  */
 
-/** Whether a server may be sent requests. */
+/** Tracks whether a server may be sent requests. */
 export interface ServerHealth {
-  /** Whether it may be asked now: one that was left alone may, once its time is over and nobody is trying it. */
+  /** Whether it may be used now: one that was left out may, once its time is over and nobody is trying it. */
   isUp(nowMs: number): boolean
-  /** It is asked now. Whoever asks one that was left alone is its trial; the others wait for what comes of it. */
+  /** It is used now. The first request to one that was left out is its trial; the others wait for the outcome. */
   asked(nowMs: number): void
   succeeded(): void
   /** It could not be reached, or broke off without an answer. */

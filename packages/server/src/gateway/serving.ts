@@ -4,20 +4,20 @@ import { type Identify, identifyByConfig } from 'headgate/identify'
 import { createFindRoute, type FindRoute } from './routes.js'
 import { createUpstreamPool, type UpstreamPool, type UpstreamSettings } from './upstream-pool.js'
 
-/** Everything that requests are forwarded by until the next configuration: replaced whole, never changed. */
+/** Everything by which requests are forwarded until the next configuration: replaced as a whole, never changed. */
 export interface Serving {
   readonly findRoute: FindRoute<UpstreamPool>
   readonly pools: readonly UpstreamPool[]
-  /** The client's address, from the peer's and what trusted proxies say. */
+  /** Finds the client's address from the peer and what trusted proxies say. */
   readonly clientAddress: ClientAddress
-  /** Finds who is asking. */
+  /** Identifies the caller. */
   readonly identify: Identify
 }
 
 export interface ServingOptions extends UpstreamSettings {
-  /** Takes the place of the configuration's. */
+  /** Replaces the configuration's. */
   readonly upstream?: UpstreamConfig | null
-  /** The configuration before this one: upstreams that have not changed keep their connections and their health. */
+  /** The previous configuration: unchanged upstreams keep their connections and their health. */
   readonly before?: Serving
 }
 
@@ -43,7 +43,7 @@ export function createServing(config: Config, options: ServingOptions = {}): Ser
   }
 }
 
-/** Lets go of the connections of upstreams that are not in use any more. */
+/** Closes the connections of upstreams that are no longer in use. */
 export function closeUnused(before: Serving, after: Serving): void {
   for (const pool of before.pools) if (!after.pools.includes(pool)) pool.close()
 }

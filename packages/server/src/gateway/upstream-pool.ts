@@ -8,29 +8,29 @@ export interface UpstreamServer {
   readonly upstream: Upstream
   readonly connections: Pool
   readonly health: ServerHealth
-  /** Requests under way. */
+  /** Requests in flight. */
   inFlight: number
 }
 
-/** Servers that do the same. */
+/** A group of interchangeable servers. */
 export interface UpstreamPool {
   readonly config: UpstreamConfig
   readonly servers: readonly UpstreamServer[]
-  /** How many requests they can take at once; null where that is not found out. */
+  /** The adaptive bound of requests at once; null if there is none. */
   readonly concurrency: AdaptiveConcurrency | null
-  /** The one that is asked now: of those that are well, the one with the fewest requests under way; none that was tried already. */
+  /** Chooses the healthy server with the fewest requests in flight that was not tried yet; null if all were. */
   choose(tried: readonly UpstreamServer[]): UpstreamServer | null
-  /** Keeps it open for a request that may be sent to it, until what it returns is called. */
+  /** Keeps it open for a request that may be sent to it, until the returned function is called. */
   hold(): () => void
-  /** Closes the kept connections, once nobody holds it any more and requests under way have ended. */
+  /** Closes the kept connections, once nobody holds it any more and requests in flight have ended. */
   close(): void
 }
 
 /** Settings of the connections to every upstream. */
 export interface UpstreamSettings {
-  /** An authority to trust beside those Node trusts, in PEM. */
+  /** An authority to trust in addition to Node's, in PEM. */
   readonly ca?: string
-  /** Takes the place of the configuration's. */
+  /** Replaces the configuration's. */
   readonly timeoutMs?: number
 }
 
@@ -48,7 +48,7 @@ export function createUpstreamPool(config: UpstreamConfig, settings: UpstreamSet
       inFlight: 0,
     }
   })
-  // Where several have as few, they take turns.
+  // Servers with equally few take turns.
   let turn = 0
 
   function choose(tried: readonly UpstreamServer[]): UpstreamServer | null {
@@ -58,7 +58,7 @@ export function createUpstreamPool(config: UpstreamConfig, settings: UpstreamSet
     const nowMs = performance.now()
     const up = left.filter(({ health }) => health.isUp(nowMs))
     turn++
-    // When none is well, asking one is the only way to find out that it is back.
+    // If none is healthy, using one is the only way to find out that it is back.
     const chosen = leastLoaded(up.length > 0 ? up : left, turn)
     chosen?.health.asked(nowMs)
     return chosen
@@ -90,7 +90,7 @@ export function createUpstreamPool(config: UpstreamConfig, settings: UpstreamSet
   }
 }
 
-/** Host and port of the first server: of the policy file's words, never of the client's. */
+/** Returns host and port of the first server, as in the policy file and never as in a request. */
 export function poolName({ servers }: UpstreamPool): string {
   return servers[0]?.upstream.authority ?? ''
 }
@@ -104,7 +104,7 @@ function leastLoaded(servers: readonly UpstreamServer[], turn: number): Upstream
   return least
 }
 
-/** Certificates are verified against the name in the URL; what fails is like a server that cannot be reached. */
+/** Certificates are verified against the name in the URL; a failure counts as an unreachable server. */
 function connect(upstream: Upstream, config: UpstreamConfig, { ca, timeoutMs }: UpstreamSettings): Pool {
   return new Pool(upstream.origin, {
     connections: null,

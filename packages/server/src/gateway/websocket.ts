@@ -1,7 +1,7 @@
 /**
- * WebSocket through the gateway: the handshake is a request like any other, decided on and counted; what follows it is
- * bytes both ways. Nothing that comes before the upstream has agreed is passed on: it may be a request that nobody
- * counts.
+ * WebSocket through the gateway: the handshake is a request like any other, decided and counted; after it, bytes
+ * flow both ways. Nothing that comes before the upstream has agreed is passed on, because it may be a request that
+ * nobody counts.
  */
 import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
@@ -22,11 +22,11 @@ const EARLY: Refusal = { status: 400, detail: 'Upgrade: expected nothing before 
 export interface Handshake {
   readonly req: IncomingMessage
   readonly socket: Socket
-  /** Bytes that came right behind the handshake. */
+  /** Bytes that came right after the handshake. */
   readonly head: Buffer
 }
 
-/** Passes a handshake on that was admitted, and then bytes. */
+/** Passes on an admitted handshake, and then bytes. */
 export function openTunnel(
   { req, socket, head }: Handshake,
   admitted: Admitted,
@@ -119,7 +119,7 @@ function headOf(status: number, reason: string, fields: readonly string[]): Buff
   return Buffer.from(`${text}\r\n`, 'latin1')
 }
 
-/** Each side ends when the other has, whatever ended it. */
+/** Each side ends when the other has, for whatever reason. */
 function join(client: Duplex, upstream: Duplex): void {
   for (const [one, other] of [
     [client, upstream],
@@ -130,7 +130,7 @@ function join(client: Duplex, upstream: Duplex): void {
   }
 }
 
-/** Whether a request is the handshake of a WebSocket, whole and alone. */
+/** Whether a request is the handshake of a WebSocket, complete and alone. */
 export function isWebSocket(req: IncomingMessage): boolean {
   const protocols = headerTokens(req, 'upgrade')
   return (

@@ -4,10 +4,9 @@ import { headerTokens, plainName } from '../http/raw-headers.js'
 import { hasBody } from './end-to-end-headers.js'
 
 /**
- * Serves a request that offers another protocol as what it is otherwise, as RFC 9110 (7.8) lets a server do. node:http
- * gives up a connection on which it met an offer, so the request is put before it again, written anew: what
- * `Connection` does not name is no offer. The gateway closes the connection after it, since bytes of the other protocol
- * may follow.
+ * Serves a request that offers another protocol without the offer, as RFC 9110 (7.8) allows. node:http gives up a
+ * connection with an offer, so the request is rewritten and fed to it again: what `Connection` does not name is no
+ * offer. The gateway closes the connection afterwards, because bytes of the other protocol may follow.
  */
 export function withoutOffer(
   server: Server,
@@ -23,7 +22,7 @@ export function withoutOffer(
   if (named.length > 0) lines.push(`Connection: ${named.join(', ')}`)
   const text = Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1')
   server.emit('connection', socket)
-  // Bytes behind a request without a body are no part of it.
+  // Bytes after a request without a body are not part of it.
   socket.unshift(hasBody(req) ? Buffer.concat([text, head]) : text)
   socket.resume()
 }

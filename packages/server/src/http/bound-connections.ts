@@ -1,7 +1,8 @@
 /**
- * Keeps every connection of a server within bounds of time and number. node:http bounds the time of a request's head;
- * here is what it leaves open: how long a connection may idle with stray line ends, how slowly a body may come, how
- * long a client may not read, how many requests may wait on one connection, and how many connections one client has.
+ * Keeps every connection of a server within bounds of time and number. node:http bounds the time of a request's
+ * head; this covers the rest: how long a connection may idle with stray line ends, how slowly a body may come, how
+ * long a client may not read, how many requests may wait on one connection, and how many connections one client
+ * has.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -27,34 +28,34 @@ export interface BoundConnections {
   /** Wraps the handler of the server; only a wrapped one is bounded. */
   bound(handler: Handler): Handler
   /**
-   * Leaves a connection to somebody else; it goes on to be counted as its client's. False if that cannot be, because
-   * answers are still due on it.
+   * Hands a connection to somebody else; it still counts as its client's. Returns false if answers are still due on
+   * it.
    */
   handOver(socket: Socket): boolean
 }
 
 interface Connection {
   readonly socket: Socket
-  /** Responses that are not finished, in the order of their requests. */
+  /** Unfinished responses, in the order of their requests. */
   readonly responses: Set<ServerResponse>
-  /** The request that came last, and its response. */
+  /** The latest request and its response. */
   last: { readonly req: IncomingMessage; readonly res: ServerResponse } | null
   /** When the last response was finished, or the connection opened. */
   idleSinceMs: number
   readonly body: RateFloor
   /** Bytes that have left this process, and when that number last changed or there was nothing to send. */
   sent: { bytes: number; atMs: number }
-  /** How many bytes had come when there was a request too many; null while there was none. */
+  /** How many bytes had come when there was one request too many; null if there was none. */
   overrunAtBytes: number | null
 }
 
 const SWEEP_MS = 1_000
-/** More than keeping a connection alive and waiting for the next head take together (5 s and 10 s). */
+/** More than keep-alive and waiting for the next head take together (5 s and 10 s). */
 const MAX_IDLE_MS = 20_000
 
 /**
- * Watches the connections of a server that is not yet listening.
- * `clientOf` says whose a connection is, or null for one that may have as many as it likes.
+ * Watches the connections of a server that is not yet listening. `clientOf` returns whose a connection is, or null
+ * for one without a bound.
  */
 export function boundConnections(
   server: Server,
@@ -112,9 +113,9 @@ function open(socket: Socket, { minBodyRate, bodyGraceMs }: ConnectionBounds): C
 }
 
 /**
- * Whether a request is handled. Of what is pipelined beyond the bound, or after a request that ends the connection,
- * nothing is answered, decided or charged: the connection closes after the last request that was admitted, and clients
- * send the others again (RFC 9112, 9.3.2).
+ * Whether a request is handled. What is pipelined beyond the bound, or after a request that ends the connection, is
+ * neither answered, decided nor charged: the connection closes after the last admitted request, and clients send
+ * the others again (RFC 9112, 9.3.2).
  */
 function mayBeHandled(
   connection: Connection,
@@ -129,7 +130,7 @@ function mayBeHandled(
     if (connection.overrunAtBytes === null) closeAfterLast(connection)
     return false
   }
-  // Forwarding listens for the end of a response in a dozen places, whose number does not grow with anything.
+  // Forwarding listens for the end of a response in a dozen places; their number is fixed.
   res.setMaxListeners(0)
   responses.add(res)
   connection.last = { req, res }
@@ -149,7 +150,7 @@ function closeAfterLast(connection: Connection): void {
   connection.socket.pause()
 }
 
-/** A response that waits for its turn is not told by Node that its connection has gone, nor is its upstream. */
+/** Node does not tell a queued response, nor its upstream, that its connection has gone. */
 function abandonQueued({ responses }: Connection): void {
   for (const res of responses) {
     if (res.socket !== null) continue
@@ -186,7 +187,7 @@ function hasStalled(
 }
 
 function isTooSlow({ socket, body }: Connection, req: IncomingMessage, nowMs: number): boolean {
-  // Bytes we have not taken yet are not the client's fault: it cannot send on before the upstream reads.
+  // Bytes we have not read yet are not the client's fault: it cannot send more before the upstream reads.
   if (req.readableLength > 0) {
     body.restart(nowMs, socket.bytesRead)
     return false

@@ -1,4 +1,4 @@
-/** Describes the decision API as an OpenAPI 3.1 document. A test holds it to what the API really takes and gives. */
+/** Describes the decision API as an OpenAPI 3.1 document. A test compares it with the API. */
 import { type Endpoint, reads } from '../../admin/endpoint.js'
 import { jsonAnswer } from '../../http/problem.js'
 import { ref, SCHEMAS } from './schemas.js'
@@ -9,7 +9,7 @@ interface Described {
   readonly summary: string
   readonly body?: Json
   readonly answer: Json
-  /** Statuses beside 200 that it has a reason for, and what they mean. */
+  /** Statuses beside 200 that it has a reason for, and their meaning. */
   readonly problems?: Readonly<Record<number, string>>
 }
 
@@ -133,7 +133,7 @@ function operation({ summary, body, answer, problems = {} }: Described): Json {
   }
 }
 
-/** The document by which clients are generated, and people look things up. */
+/** Serves the document from which clients are generated. */
 export const openApiEndpoint: Endpoint = {
   path: '/v1/openapi.json',
   methods: { GET: reads(() => jsonAnswer(200, OPENAPI_DOCUMENT)) },

@@ -1,4 +1,4 @@
-/** The shapes that the decision API takes and gives, as JSON Schema 2020-12. */
+/** The shapes that the decision API accepts and returns, as JSON Schema 2020-12. */
 
 type Schema = Readonly<Record<string, unknown>>
 
@@ -12,7 +12,7 @@ export function ref(name: keyof typeof SCHEMAS): Schema {
   return { $ref: `#/components/schemas/${name}` }
 }
 
-/** An object all of whose fields are there unless they are named as optional. */
+/** An object whose fields are all required except those named as optional. */
 function object(properties: Readonly<Record<string, Schema>>, optional: readonly string[] = []): Schema {
   const required = Object.keys(properties).filter(name => !optional.includes(name))
   return { type: 'object', properties, required, additionalProperties: false }

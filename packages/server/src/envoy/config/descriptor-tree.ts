@@ -1,23 +1,23 @@
 /**
- * The limits of a domain: a tree of keys and values, which a descriptor's entries are followed through in their order.
+ * The limits of a domain: a tree of keys and values, through which a descriptor's entries are followed in order.
  */
 import type { Limit } from 'headgate'
 import type { Unit } from '../descriptor.js'
 
-/** A limit as envoyproxy/ratelimit's files write it. */
+/** A limit as written in envoyproxy/ratelimit's files. */
 export interface DescriptorLimit {
-  /** Null: nothing limits it. */
+  /** Null: unlimited. */
   readonly limit: Limit | null
-  /** As clients are told: so many a unit. */
+  /** The number shown to clients, per unit. */
   readonly requestsPerUnit: number
-  /** Null for a window that is none of Envoy's units. */
+  /** Null for a window that is not one of Envoy's units. */
   readonly unit: Unit | null
   readonly name: string
-  /** Names of others that do not hold where this one does. */
+  /** Names of other limits that do not apply where this one does. */
   readonly replaces: readonly string[]
-  /** `quota`: a request is denied only when all limits of this kind are used up. */
+  /** `quota`: a request is denied only if all limits of this kind are used up. */
   readonly mode: 'enforce' | 'shadow' | 'quota'
-  /** Returned where it holds; null where there is none. */
+  /** Returned where it applies; null if there is none. */
   readonly metadata: Readonly<Record<string, unknown>> | null
 }
 
@@ -35,9 +35,9 @@ export interface KeyNodes {
 }
 
 export interface Wildcard {
-  /** The value as it is written, with its `*`. */
+  /** The value as written, with its `*`. */
   readonly pattern: string
-  /** Whether all values that match have one budget together. */
+  /** Whether all matching values share one budget. */
   readonly isShared: boolean
   readonly node: DescriptorNode
 }

@@ -1,6 +1,4 @@
-/**
- * Reading the fields of a descriptor file: what is wrong is refused with its place, what was expected and what came.
- */
+/** Reads the fields of a descriptor file. Refuses mistakes with their place, what was expected and what came. */
 import { HeadgateError } from 'headgate'
 import { mismatch } from 'headgate/config'
 
@@ -13,7 +11,7 @@ export class DescriptorConfigError extends HeadgateError {
 
 export type Fields = Readonly<Record<string, unknown>>
 
-/** `known` null: whatever stands there. */
+/** `known` null: any fields. */
 export function fieldsOf(value: unknown, at: string, known: readonly string[] | null): Fields {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw unexpected(at, 'a map', value)
@@ -27,7 +25,7 @@ export function textAt(value: unknown, at: string): string {
   throw unexpected(at, 'a non-empty text', value)
 }
 
-/** YAML reads a bare 80 as a number, and means the text. */
+/** YAML reads a bare 80 as a number, but the text is meant. */
 export function scalarAt(value: unknown, at: string): string {
   if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean')
     return String(value)

@@ -8,7 +8,9 @@ import { parseDescriptorFile } from './parse-descriptors.js'
 const YAML = /\.ya?ml$/i
 const MAX_BYTES = 16 * 1024 * 1024
 
-/** The limits in a file, or in all YAML files of a folder, a domain each. Throws a `DescriptorConfigError`. */
+/**
+ * Loads the limits in a file, or in all YAML files of a folder, one domain each. Throws a `DescriptorConfigError`.
+ */
 export async function loadDescriptors(path: string): Promise<DescriptorConfig> {
   const config = new Map<string, DescriptorNode>()
   for (const file of await filesOf(path)) {
@@ -23,7 +25,7 @@ export async function loadDescriptors(path: string): Promise<DescriptorConfig> {
   return config
 }
 
-/** Changes when any of the files does. */
+/** Returns a text that changes when any of the files does. */
 export async function stampOf(path: string): Promise<string> {
   const stamps = await Promise.all(
     (await filesOf(path)).map(async file => {

@@ -1,4 +1,4 @@
-/** Reads a file of envoyproxy/ratelimit, with what Headgate adds to it: `algorithm`, `window`, `burst`. */
+/** Parses a file of envoyproxy/ratelimit, with Headgate's additions: `algorithm`, `window`, `burst`. */
 import { isHeadgateError } from 'headgate'
 import { shownName } from 'headgate/config'
 import type { DescriptorNode, KeyNodes, Wildcard } from './descriptor-tree.js'
@@ -18,7 +18,7 @@ const DESCRIPTOR_FIELDS = [
   ...['key', 'value', 'rate_limit', 'shadow_mode', 'quota_mode', 'detailed_metric', 'value_to_metric'],
   ...['share_threshold', 'metadata', 'descriptors'],
 ]
-/** Deeper ones are a mistake, and would be walked by every request. */
+/** Deeper files are a mistake, and every request would walk them. */
 const MAX_DEPTH = 64
 
 export function parseDescriptorFile(value: unknown): { domain: string; root: DescriptorNode } {

@@ -9,7 +9,7 @@ const FIELDS = ['name', 'replaces', 'unit', 'requests_per_unit', 'unlimited', 'a
 const ALGORITHMS = ['sliding-window-counter', 'sliding-window-log', 'token-bucket']
 const MAX_UNITS = 2 ** 32 - 1
 
-/** Reads `rate_limit`. Throws a `DescriptorConfigError`, or the library's for numbers it does not take. */
+/** Parses `rate_limit`. Throws a `DescriptorConfigError`, or the library's error for numbers it does not accept. */
 export function parseRateLimit(value: Fields, at: string): ParsedLimit {
   const fields = fieldsOf(value, at, FIELDS)
   const name = fields.name === undefined || fields.name === null ? '' : textAt(fields.name, `${at}.name`)
@@ -25,7 +25,7 @@ export function parseRateLimit(value: Fields, at: string): ParsedLimit {
   return { ...common, requestsPerUnit, unit, limit: makeLimit(fields, at, requestsPerUnit, window) }
 }
 
-/** The limit of a number a unit, by the algorithm that holds where nothing is said. */
+/** Returns the limit of a number per unit, by the default algorithm. */
 export function defaultLimit(requestsPerUnit: number, unit: Unit): Limit {
   return slidingWindowCounter({ limit: requestsPerUnit, window: windowOf(unit) })
 }

@@ -2,7 +2,7 @@ import type { WriteLine } from '../../log/write-line.js'
 import type { DescriptorConfig } from './descriptor-tree.js'
 import { loadDescriptors, stampOf } from './load-descriptors.js'
 
-/** The limits of the moment: read again when their files change. */
+/** The current limits, reloaded when their files change. */
 export interface WatchedDescriptors {
   current(): DescriptorConfig
   close(): void
@@ -11,8 +11,9 @@ export interface WatchedDescriptors {
 const LOOK_EVERY_MS = 1_000
 
 /**
- * Looks at the files once a second rather than waiting to be told: a folder that Kubernetes mounts is swapped as a whole,
- * of which watchers hear nothing. Files that cannot be used leave the last good ones in force. Rejects if the first ones cannot be used.
+ * Polls the files once a second instead of watching: Kubernetes swaps a mounted folder as a whole, which watchers
+ * do not notice. If files cannot be used, the last good ones stay in force. Rejects if the first ones cannot be
+ * used.
  */
 export async function watchDescriptors(path: string, log: WriteLine): Promise<WatchedDescriptors> {
   let current = await loadDescriptors(path)

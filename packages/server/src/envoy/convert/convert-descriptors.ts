@@ -1,7 +1,7 @@
 /**
- * The limits of envoyproxy/ratelimit as parts of a policy file. Descriptors are made by Envoy's routes, which their
- * files do not tell; so only keys are converted whose meaning is agreed on, and whatever else there is is listed for
- * the reader.
+ * Converts the limits of envoyproxy/ratelimit to parts of a policy file. Envoy's routes make the descriptors, and
+ * these files do not describe them, so only keys with an agreed meaning are converted and everything else is listed
+ * for the reader.
  */
 import type { Limit } from 'headgate'
 import type { DescriptorConfig, DescriptorLimit, DescriptorNode } from '../config/descriptor-tree.js'
@@ -17,7 +17,7 @@ export interface ConvertedPolicy {
 export interface ConvertedRule {
   readonly policy: string
   readonly match: Match
-  /** Whether all callers share the budget, as they do where no entry says who is asking. */
+  /** Whether all callers share the budget, as they do if no entry identifies the caller. */
   readonly isShared: boolean
 }
 
@@ -31,7 +31,7 @@ export interface Match {
 export interface ConvertedLimits {
   readonly policies: readonly ConvertedPolicy[]
   readonly rules: readonly ConvertedRule[]
-  /** By `type:id`, the policy. */
+  /** Policies by `type:id`. */
   readonly subjects: ReadonlyMap<string, string>
   /** Descriptors that became no rule, each with the reason. */
   readonly left: readonly { readonly from: string; readonly because: string }[]
@@ -39,7 +39,7 @@ export interface ConvertedLimits {
 
 interface Entry {
   readonly key: string
-  /** Null: any value, and a budget for each. */
+  /** Null: any value, with a budget for each. */
   readonly value: string | null
 }
 
@@ -59,7 +59,7 @@ const SUBJECTS = new Map([
 ])
 const METHOD = /^[A-Z]{1,16}$/
 const SCOPE = /^[\w./-]{1,64}$/
-/** Without `*`, but for one at the end that stands for the rest. */
+/** Without `*`, except for one at the end that stands for the rest. */
 const PATH = /^\/[^*?#\s]*(?:(?<=\/)\*)?$/
 const MAX_NAME = 32
 
@@ -89,7 +89,7 @@ export function convertDescriptors(config: DescriptorConfig): ConvertedLimits {
   }
 }
 
-/** Adds the rule or subject that charges a policy; else says why there is none. */
+/** Adds the rule or subject that charges a policy, or else returns why there is none. */
 function place(
   { entries, limit }: Found,
   policy: string,
@@ -157,7 +157,7 @@ function nameOf(entries: readonly Entry[]): string {
   return entries.map(({ key, value }) => `${value ?? key}`).join('-')
 }
 
-/** Of the letters that a name may have, and unlike those that are taken. */
+/** Returns a valid name that is not taken. */
 function freeName(wanted: string, taken: Set<string>): string {
   const slug = wanted.replace(/[^A-Za-z0-9_]+/g, '-').replace(/^-|-$/g, '') || 'limit'
   const base = slug === 'tier' ? 'tier-limit' : slug
@@ -167,7 +167,10 @@ function freeName(wanted: string, taken: Set<string>): string {
   return name
 }
 
-/** The first rule that matches is taken, so those that ask for more come first; and of paths the longer one. */
+/**
+ * Counts conditions: the first matching rule wins, so those with more conditions come first, and longer paths
+ * before shorter ones.
+ */
 function conditions({ match }: ConvertedRule): number {
   return Object.keys(match).length * 10_000 + (match.path?.replace(/\*$/, '').length ?? 0)
 }

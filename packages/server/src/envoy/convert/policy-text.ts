@@ -8,7 +8,7 @@ const UNITS_US = [
   ['s', 1_000_000],
 ] as const
 
-/** A policy file with the limits, and comments on what is not the same as it was. */
+/** Writes a policy file with the limits, and comments on what differs from before. */
 export function policyText({ policies, rules, subjects, left }: ConvertedLimits, source: string): string {
   return [
     '# yaml-language-server: $schema=./node_modules/headgate/headgate.schema.json',
@@ -65,7 +65,7 @@ function leftLine({ from, because }: ConvertedLimits['left'][number]): string {
   return `## - ${oneLine(from)}: ${oneLine(because)}`
 }
 
-/** Text of others must not end a comment. */
+/** Foreign text must not end a comment. */
 function oneLine(text: string): string {
   return JSON.stringify(text).slice(1, -1).replaceAll('\\"', '"')
 }

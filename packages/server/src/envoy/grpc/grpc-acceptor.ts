@@ -1,28 +1,28 @@
 /**
- * Accepts the connections of the rate limit service. grpc-js has no bound on how many there are and none on how long one may say
- * nothing, so it is handed connections that are within bounds.
+ * Accepts the connections of the rate limit service. grpc-js bounds neither their number nor how long one may be
+ * silent, so it is handed only connections within bounds.
  */
 import { createServer, type Server, type Socket } from 'node:net'
 import { limitedAddress } from 'headgate'
 import { countInFlight } from '../../http/count-in-flight.js'
 
 export interface AcceptorBounds {
-  /** Connections of one address, or IPv6 /64; further ones are closed at once. */
+  /** Connections per address, or per IPv6 /64; further ones are closed at once. */
   readonly maxClientConnections: number
-  /** How long a connection may take to say its first word. */
+  /** How long a connection may take to send its first byte. */
   readonly firstBytesWithinMs: number
 }
 
 export interface Acceptor {
   /** Not yet listening. */
   readonly server: Server
-  /** Accepts nobody any more, and lets those go who have said nothing. */
+  /** Accepts nobody any more, and closes silent connections. */
   close(): void
-  /** Cuts off whoever is still connected. */
+  /** Cuts off everybody who is still connected. */
   destroy(): void
 }
 
-/** Far more than an Envoy has threads, and so connections. */
+/** Far more than an Envoy has threads, and thus connections. */
 export const DEFAULT_ACCEPTOR_BOUNDS: AcceptorBounds = {
   maxClientConnections: 1_024,
   firstBytesWithinMs: 10_000,
@@ -33,7 +33,7 @@ export function createAcceptor(bounds: AcceptorBounds, accept: (socket: Socket) 
   const clients = countInFlight(bounds.maxClientConnections)
   const server = createServer({ noDelay: true }, socket => {
     const leave = clients.enter(`${limitedAddress(socket.remoteAddress)}`)
-    // Whoever resets a connection is not told what became of it.
+    // A client that resets its connection gets no answer.
     socket.on('error', () => socket.destroy())
     if (leave === null) return void socket.destroy()
     sockets.add(socket)

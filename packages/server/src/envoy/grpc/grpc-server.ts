@@ -16,11 +16,11 @@ import { type AcceptorBounds, createAcceptor, DEFAULT_ACCEPTOR_BOUNDS } from './
 import { createHealth, HEALTH_METHODS } from './health.js'
 import { decodeAsk, encodeReply, METHOD } from './wire-format.js'
 
-/** Files that a certificate and its key are in. */
+/** The files with a certificate and its key. */
 export interface GrpcTls {
   readonly certFile: string
   readonly keyFile: string
-  /** Of the authority that callers' certificates must come from; null: nobody is asked for one. */
+  /** The authority of callers' certificates; null: none is required. */
   readonly clientCaFile: string | null
 }
 
@@ -30,25 +30,25 @@ export interface GrpcServerOptions {
   readonly port: number
   readonly tls: GrpcTls | null
   readonly log: WriteLine
-  /** Those that are left out are `DEFAULT_ACCEPTOR_BOUNDS`. */
+  /** Default: `DEFAULT_ACCEPTOR_BOUNDS`. */
   readonly bounds?: Partial<AcceptorBounds>
 }
 
 export interface GrpcServer {
   readonly port: number
-  /** Says that it is not serving, finishes what is under way, and closes everything within the time. */
+  /** Reports that it is not serving, finishes requests in flight, and closes everything within the time. */
   stop(withinMs: number): Promise<void>
 }
 
 const MAX_MESSAGE_BYTES = 256 * 1024
 const FAULT_LINE_EVERY_MS = 60_000
-/** Envoy connects anew when it has something to ask again. */
+/** Envoy reconnects when it has something to ask again. */
 const MAX_IDLE_MS = 300_000
-/** Whoever does not answer a ping is gone, or never spoke HTTP/2. */
+/** A peer that does not answer a ping is gone, or never spoke HTTP/2. */
 const PING_AFTER_MS = 30_000
 const PING_ANSWER_WITHIN_MS = 10_000
 
-/** Decoded by us: grpc-js would answer a message that is none with INTERNAL, as if it were our fault. */
+/** Decoded here, because grpc-js would answer an invalid message with INTERNAL, as if it were our fault. */
 const RAW_METHOD: MethodDefinition<Buffer, Buffer> = {
   ...METHOD,
   requestDeserialize: bytes => bytes,
@@ -57,7 +57,7 @@ const RAW_METHOD: MethodDefinition<Buffer, Buffer> = {
   responseDeserialize: bytes => bytes,
 }
 
-/** Starts listening, or rejects with the reason why it cannot. */
+/** Starts listening; rejects with the reason if it cannot. */
 export async function startGrpcServer({
   service,
   host,
@@ -70,7 +70,7 @@ export async function startGrpcServer({
   const health = createHealth()
   const server = new Server({
     'grpc.max_receive_message_length': MAX_MESSAGE_BYTES,
-    // Envoy keeps a few connections open and answers for many callers on each.
+    // Envoy keeps a few connections open and asks for many callers on each.
     'grpc.max_concurrent_streams': 10_000,
     'grpc.max_connection_idle_ms': MAX_IDLE_MS,
     'grpc.keepalive_time_ms': PING_AFTER_MS,
@@ -107,7 +107,7 @@ export async function startGrpcServer({
   }
 }
 
-/** Never UNKNOWN as an answer: only an error lets Envoy's own failure mode decide. */
+/** Never answers UNKNOWN: only an error lets Envoy's own failure mode decide. */
 function failureOf(error: unknown, logFault: ReturnType<typeof throttledLog>) {
   const { message } = error as Error
   if (error instanceof AskError) return { code: status.INVALID_ARGUMENT, details: message }

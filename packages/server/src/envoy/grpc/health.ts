@@ -1,4 +1,4 @@
-/** gRPC's health checking: what Envoy and Kubernetes ask before they send anything. */
+/** gRPC's health checking, which Envoy and Kubernetes ask before they send anything. */
 import {
   type ServerUnaryCall,
   type ServerWritableStream,
@@ -18,9 +18,9 @@ interface HealthCheckResponse {
 const SERVING = { status: 1 }
 const NOT_SERVING = { status: 2 }
 const SERVICE_UNKNOWN = { status: 3 }
-/** All of them are one program: the server as a whole, as envoyproxy/ratelimit names it, and by its full name. */
+/** All of them are one program: the server as a whole, envoyproxy/ratelimit's name, and the full name. */
 const SERVICES = ['', 'ratelimit', 'envoy.service.ratelimit.v3.RateLimitService']
-/** More are refused: each watcher keeps a stream open. */
+/** Further ones are refused, because each watcher keeps a stream open. */
 const MAX_WATCHERS = 1_000
 const FILE = 'health.proto'
 const NAME = 'grpc.health.v1.Health'

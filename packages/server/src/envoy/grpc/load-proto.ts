@@ -2,10 +2,10 @@ import { fileURLToPath } from 'node:url'
 import type { MethodDefinition } from '@grpc/grpc-js'
 import { loadSync, type ServiceDefinition } from '@grpc/proto-loader'
 
-/** Beside `src` and `dist` alike. */
+/** Found from both `src` and `dist`. */
 const FOLDER = fileURLToPath(new URL('../../../proto', import.meta.url))
 
-/** A method of a service in one of our proto files. Messages become plain objects without what they leave out. */
+/** Loads a method of a service in one of our proto files. Messages become plain objects without unset fields. */
 export function loadMethod<Request, Response>(
   file: string,
   service: string,

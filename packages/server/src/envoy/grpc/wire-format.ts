@@ -1,10 +1,10 @@
-/** Between the messages of Envoy's protocol and what they mean here. */
+/** Converts between the messages of Envoy's protocol and our own types. */
 import { isUtf8 } from 'node:buffer'
 import { AskError, type Descriptor, type RateLimitAsk, UNITS, type Unit } from '../descriptor.js'
 import type { DescriptorStatus, RateLimitReply } from '../rate-limit-service.js'
 import { loadMethod } from './load-proto.js'
 
-/** As `proto/ratelimit.proto` has them; what is left out on the wire is left out here. */
+/** As in `proto/ratelimit.proto`; unset fields are missing. */
 interface RequestMessage {
   readonly domain?: Buffer
   readonly descriptors?: readonly DescriptorMessage[]
@@ -65,7 +65,7 @@ function descriptorOf({
   }
 }
 
-/** Bytes that are not UTF-8 are refused: decoded, they would become another text, perhaps another caller's. */
+/** Refuses bytes that are not UTF-8: decoded, they would become another text, perhaps another caller's. */
 function textOf(bytes: Buffer | undefined): string {
   if (bytes === undefined) return ''
   if (!isUtf8(bytes)) throw new AskError('descriptors: expected texts in UTF-8; got one that is not')
