@@ -4,6 +4,7 @@
 //   npm run mutate                       a sample of each part
 //   … -- --all                           every change: hours
 //   … -- --only=breaker --sample=40      one part, more of it; --seed=2 for another sample
+//   … -- --minutes=20                    begins with no further change of a part after so long, and says of how many it knows
 
 import { spawn } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -46,6 +47,7 @@ const option = name => {
 }
 const only = option('only')
 const seed = Number(option('seed') ?? 1)
+const minutes = Number(option('minutes') ?? Number.POSITIVE_INFINITY)
 const sampleSize = process.argv.includes('--all') ? Number.POSITIVE_INFINITY : Number(option('sample') ?? 12)
 
 /** Numbers from 0 to 1, the same for the same seed. */
@@ -97,14 +99,18 @@ for (const [name, { sources, tests }] of Object.entries(PARTS)) {
   if (!(await testsPass(tests))) throw new Error(`the tests of ${name} fail without any change`)
   const all = sources.flatMap(file => mutationsOf(readFileSync(join(root, file), 'utf8'), file))
   const sample = sampleOf(all, sampleSize, randomFrom(seed))
+  const endMs = performance.now() + minutes * 60_000
   let noticed = 0
+  let known = 0
   for (const mutation of sample) {
+    if (performance.now() > endMs) break
+    known++
     if (await testsPass(tests, mutation)) {
       survivors.push(mutation)
       say(`  not noticed: ${describe(mutation)}`)
     } else noticed++
   }
-  tried += sample.length
-  say(`${name}: ${noticed} of ${sample.length} noticed, of ${all.length} there are`)
+  tried += known
+  say(`${name}: ${noticed} of ${known} noticed, of ${all.length} there are`)
 }
 console.log(`score: ${(100 * (1 - survivors.length / tried)).toFixed(1)} % of ${tried} changes noticed`)

@@ -49,6 +49,9 @@ function resolved(
   )
 }
 
+/** The facts of a request by a user of whom nothing more is known. */
+const OF_A_USER = { subjects: ['user:42'], tier: null, scope: null, cost: null }
+
 /** Returns `subject scope name limit` of every check, by alternative. */
 function asked(config: Partial<Config>, facts: Facts, extra?: Parameters<typeof resolved>[2]) {
   const { alternatives } = resolved(config, facts, extra).question
@@ -229,6 +232,16 @@ describe('costs', () => {
     expect(cost({ path: '/a' })).toBe(7)
     expect(cost({ path: '/a', cost: 0 })).toBe(0)
   })
+})
+
+it.each([
+  [null, 1],
+  [0, 1],
+  [3, 3],
+])('a path that cannot be read and is asked for at a cost of %o costs %i', (cost, expected) => {
+  const facts = { ...OF_A_USER, methods: [null], path: 'too-many' as const, cost }
+  const { alternatives } = resolve(inForceOf({}), facts, 0).question
+  expect(alternatives.flat().map(check => [check.limit.limit, check.cost])).toEqual([[0, expected]])
 })
 
 describe('costs of a rule', () => {
@@ -440,18 +453,34 @@ describe('overrides', () => {
     expect(asked(config, facts, { overrides, control })[0]?.[0]).toMatch(/login.log-1m 100$/)
   })
 
+  it('overrides of a rule end when they end, though nothing else has changed', () => {
+    const override = { rule: 'login', limits: { 'log-1m': 50 }, ...by }
+    const active = inForceOf({ policies: POLICIES, rules: [LOGIN] }, NORMAL, [{ override, endsAtUs: 10 }])
+    const facts = { methods: ['POST'], path: pathReadings('/login') ?? [], ...OF_A_USER }
+    const limitAt = (nowUs: number) =>
+      resolve(active, facts, nowUs).question.alternatives[0]?.[0]?.limit.limit
+    expect([limitAt(0), limitAt(9), limitAt(10)]).toEqual([50, 50, 5])
+  })
+
+  it('overrides of two callers whom one rule speaks of stay each caller’s own', () => {
+    const users = ruleOf({ name: 'users', match: { subjects: ['user'] }, charge: { policy: 'api' } })
+    const overrides = [7, 8].map(limit => ({
+      override: { subject: `user:${limit}`, limits: { 'log-1m': limit }, ...by },
+      endsAtUs: 10,
+    }))
+    const active = inForceOf({ policies: POLICIES, rules: [users] }, NORMAL, overrides)
+    const limitOf = (subject: string) => {
+      const facts = { ...OF_A_USER, subjects: [subject], methods: [null], path: null }
+      return resolve(active, facts, 0).question.alternatives[0]?.[0]?.limit.limit
+    }
+    expect(['user:7', 'user:8', 'user:9', 'user:7'].map(limitOf)).toEqual([7, 8, 100, 7])
+  })
+
   it('overrides that have ended, or name a tier that is gone, change nothing', () => {
     const active = (override: Override, endsAtUs: number) =>
       resolve(
         inForceOf({}, NORMAL, [{ override, endsAtUs }]),
-        {
-          subjects: ['user:42'],
-          methods: [null],
-          path: null,
-          tier: null,
-          scope: null,
-          cost: null,
-        },
+        { methods: [null], path: null, ...OF_A_USER },
         10,
       ).tier
     expect(active({ subject: 'user:42', tier: 'pro', ...by }, 10)).toBe('anonymous')
