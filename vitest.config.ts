@@ -1,12 +1,16 @@
 import { defineConfig } from 'vitest/config'
 
-/** Tests that freeze, kill and cut off real servers, one file at a time: what they wait for needs the machine. */
-const FAULTS = [
-  ...['redis-clients/**', 'guard/**', 'faults/**', 'gate/gate-redis', 'outbound'].map(
-    place => `packages/headgate/test/${place.endsWith('**') ? `${place}/*` : place}.test.ts`,
-  ),
+const inHeadgate = (...names: string[]) => names.map(name => `packages/headgate/test/${name}.test.ts`)
+
+/** Tests that hold milliseconds while servers are frozen and killed, one file at a time: they need the machine. */
+const TIMED = [
+  ...inHeadgate('guard/closing', 'guard/fleet', 'guard/own-load', 'guard/shares', 'outbound'),
+  ...inHeadgate('faults/demoted', 'faults/half-open-node', 'faults/report', 'redis-clients/failover'),
   'packages/server/test/faults/*.test.ts',
 ]
+
+/** Tests that freeze, kill and cut off real servers, and mostly wait for what comes of it: two files at a time. */
+const FAULTS = inHeadgate('redis-clients/*', 'guard/*', 'faults/*', 'gate/gate-redis')
 
 export default defineConfig({
   test: {
@@ -18,7 +22,7 @@ export default defineConfig({
         test: {
           name: 'logic',
           include: ['packages/*/{src,test}/**/*.test.ts', 'bench/src/**/*.test.js'],
-          exclude: FAULTS,
+          exclude: [...FAULTS, ...TIMED],
           // By default one core is left idle, which is half of a small machine.
           maxWorkers: '100%',
           sequence: { groupOrder: 0 },
@@ -29,10 +33,21 @@ export default defineConfig({
         test: {
           name: 'faults',
           include: FAULTS,
+          exclude: TIMED,
           // Once more where a busy machine was later than the fault allows; what is wrong fails twice.
           retry: 1,
-          maxWorkers: 1,
+          maxWorkers: 2,
           sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'timed-faults',
+          include: TIMED,
+          retry: 1,
+          maxWorkers: 1,
+          sequence: { groupOrder: 2 },
         },
       },
     ],
