@@ -87,8 +87,13 @@ async function openExpress(port, { limit, windowSeconds }) {
   })
   /** @typedef {{ subject: string, settle(admitted: boolean): void }} Asking */
   const middleware = rateLimit({
-    ...{ store, limit, windowMs: windowSeconds * 1000, passOnStoreError: true, validate: false },
-    ...{ legacyHeaders: false, standardHeaders: false },
+    store,
+    limit,
+    windowMs: windowSeconds * 1000,
+    passOnStoreError: true,
+    validate: false,
+    legacyHeaders: false,
+    standardHeaders: false,
     keyGenerator: request => /** @type {Asking} */ (/** @type {unknown} */ (request)).subject,
     handler: request => /** @type {Asking} */ (/** @type {unknown} */ (request)).settle(false),
   })

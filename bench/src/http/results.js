@@ -15,12 +15,10 @@ export function toRows(loads) {
     const baseCpuUs = list.map(load => load.baseCpuUs)
     return {
       ...entry,
-      ...{
-        id,
-        cpuUs,
-        shares: baseCpuUs.map((us, round) => us / Number(cpuUs[round])),
-        share: ratioOf(baseCpuUs, cpuUs),
-      },
+      id,
+      cpuUs,
+      shares: baseCpuUs.map((us, round) => us / Number(cpuUs[round])),
+      share: ratioOf(baseCpuUs, cpuUs),
       perSecond: spreadOf(list.map(({ requests, seconds }) => requests / seconds)),
       p50Ms: spreadOf(list.map(load => load.p50Ms)).median,
       p99Ms: spreadOf(list.map(load => load.p99Ms)).median,

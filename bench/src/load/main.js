@@ -77,15 +77,13 @@ async function keep(outcome, setting) {
   const runs = JSON.parse(await readFile(new URL('load.json', RESULTS), 'utf8').catch(() => '{}'))
   const kind = `${String(options.connections).padStart(5, '0')} connections, ${String(options.rate).padStart(5, '0')} a second`
   runs[kind] = {
-    ...{
-      setting,
-      options: { ...options, html: '' },
-      limitPerSecond,
-      abusers,
-      generatorWasLate,
-      verdicts,
-      figures,
-    },
+    setting,
+    options: { ...options, html: '' },
+    limitPerSecond,
+    abusers,
+    generatorWasLate,
+    verdicts,
+    figures,
     cpu: meanOf(outcome.cpu),
   }
   await writeFile(new URL('load.json', RESULTS), `${JSON.stringify(runs, null, 2)}\n`)

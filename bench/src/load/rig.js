@@ -24,7 +24,8 @@ export async function startRig(gatewayCount, limitPerSecond) {
     const gateways = []
     for (let count = 0; count < gatewayCount; count++) {
       const gateway = await startGateway(policyFile(limitPerSecond, upstream.port), [
-        ...['--redis', redis.url],
+        '--redis',
+        redis.url,
         ...FLAGS,
       ])
       stops.push(() => gateway.stop())

@@ -29,17 +29,16 @@ export async function measureCeiling(server, algorithm) {
   const { sha, keys, args } = await recordDecision(server.url, algorithm)
   const words = ['EVALSHA', sha, String(keys.length), ...keys, ...args]
   const { stdout } = await run('redis-benchmark', [
-    ...[
-      '-p',
-      String(server.port),
-      '-n',
-      String(REQUESTS),
-      '-P',
-      String(PIPELINE),
-      '-r',
-      String(UNIFORM_KEYS),
-    ],
-    ...['--csv', ...words],
+    '-p',
+    String(server.port),
+    '-n',
+    String(REQUESTS),
+    '-P',
+    String(PIPELINE),
+    '-r',
+    String(UNIFORM_KEYS),
+    '--csv',
+    ...words,
   ])
   // "test","rps",… and then a line of figures, the name of which may contain anything.
   const figures = stdout.trim().split('\n').at(-1)?.split('","')

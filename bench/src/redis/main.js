@@ -76,14 +76,12 @@ const results = {
     leases: leasesAreKnown(),
     load: loadavg()[0] ?? 0,
   },
-  ...{
-    speed: [],
-    ceiling: { counter: [], bucket: [] },
-    memory: [],
-    arrivals: [],
-    scaling: [],
-    admissions: [],
-  },
+  speed: [],
+  ceiling: { counter: [], bucket: [] },
+  memory: [],
+  arrivals: [],
+  scaling: [],
+  admissions: [],
 }
 
 try {

@@ -69,7 +69,10 @@ export async function measureTarget(target, { rounds, seconds }, tell) {
       }
     }
     return [...laps].map(([processes, list]) => ({
-      ...{ contestant, primaries, cluster, processes },
+      contestant,
+      primaries,
+      cluster,
+      processes,
       perSecond: spreadOf(list.map(lap => lap.perSecond)),
       perNodeSecond: spreadOf(list.map(lap => lap.requests / lap.nodeSeconds)),
       perRedisSecond: spreadOf(list.map(lap => lap.requests / lap.redisSeconds)),

@@ -77,8 +77,11 @@ async function runSlice(order) {
   runner.laps += counted.laps
   const strayed = (contestant.strayed?.() ?? 0) - strayedBefore
   return {
-    ...{ ...counted, cpuSeconds, wrong: whatIsWrong(counted, workload.deniedPerLap, strayed) },
-    ...{ coldP50Ms: cold?.p50Ms ?? counted.p50Ms, coldRequests: cold?.requests ?? 0 },
+    ...counted,
+    cpuSeconds,
+    wrong: whatIsWrong(counted, workload.deniedPerLap, strayed),
+    coldP50Ms: cold?.p50Ms ?? counted.p50Ms,
+    coldRequests: cold?.requests ?? 0,
   }
 }
 

@@ -64,7 +64,8 @@ export async function simulateFleet(parts, { processes, limit, leased, traffic, 
     for (let member = 0; member < members; member++) {
       const settings = {
         ...parts.parsePipelineOptions({ processes: members, logger: SILENT }),
-        ...{ deniedSubjects: DENIED_SUBJECTS, share },
+        deniedSubjects: DENIED_SUBJECTS,
+        share,
       }
       const world = worldOf(time, createRandom(region * processes + member + 1))
       const pipeline = parts.createPipeline(remoteOf(redis, time, isOut, count), settings, world)
@@ -91,7 +92,8 @@ function worldOf(time, random) {
   return {
     clock: { nowUs: time.nowUs, unixMs: () => Math.floor(time.nowUs() / 1000) },
     timers: {
-      ...{ after: wait, inBackground: wait },
+      after: wait,
+      inBackground: wait,
       afterThisTurn: (/** @type {() => void} */ work) => void time.after(0, 'turn', null, work),
     },
     random,
@@ -115,7 +117,11 @@ function remoteOf(redis, time, isOut, count) {
       })
     })
   return {
-    ...{ source: 'redis', isSplit: false, laneOf: () => 0, nodeOf: () => '', nameOf: () => 'Redis' },
+    source: 'redis',
+    isSplit: false,
+    laneOf: () => 0,
+    nodeOf: () => '',
+    nameOf: () => 'Redis',
     ask: (/** @type {'decide' | 'peek'} */ action, /** @type {readonly unknown[]} */ questions) =>
       call(() => questions.map(question => redis[action](question))),
     refund: (/** @type {unknown} */ refunds) => call(() => redis.refund(refunds)),

@@ -35,7 +35,10 @@ export function scenariosOf({ slidingWindowLog, tokenBucket }, { processes, limi
   const thirds = [perSecond * 2, perSecond * 2, perSecond * 2].map(rate => rate / 3)
   const uneven = [perSecond * 1.4, perSecond * 0.4, perSecond * 0.2]
   const base = {
-    ...{ windowUs: WINDOW_SECONDS * 1e6, bound: limit, why: 'the limit', expected: limit },
+    windowUs: WINDOW_SECONDS * 1e6,
+    bound: limit,
+    why: 'the limit',
+    expected: limit,
     steady: { fromSeconds: WINDOW_SECONDS, toSeconds: 2 * WINDOW_SECONDS },
   }
   const outage = {
@@ -50,7 +53,8 @@ export function scenariosOf({ slidingWindowLog, tokenBucket }, { processes, limi
       ...base,
       name: 'log, leased, at 80 % of the limit',
       fleet: { ...fleet, leased: true, limit: roomy, traffic: [1.6 * perSecond] },
-      ...{ bound: 2 * limit, expected: 1.6 * limit },
+      bound: 2 * limit,
+      expected: 1.6 * limit,
     },
     {
       ...base,

@@ -38,7 +38,12 @@ export async function simulateAll(size, tell) {
     runs.set(fleet, run)
     const { admittedUs, requests, calls } = await run
     results.push({
-      ...{ name, bound, why, expected, requests, calls },
+      name,
+      bound,
+      why,
+      expected,
+      requests,
+      calls,
       most: mostInAny(admittedUs, windowUs),
       admitted: countBetween(admittedUs, steady.fromSeconds * 1e6, steady.toSeconds * 1e6),
     })

@@ -66,7 +66,9 @@ const bareHttp = createServer((req, res) => {
 })
 const api = createAdminServer({
   endpoints: [...decisionEndpoints(gate, log), forwardAuthEndpoint({ gate, log, identify: () => identify })],
-  ...{ tokens: [], names: [], log },
+  tokens: [],
+  names: [],
+  log,
 })
 
 /** The same messages, and nothing decided. */

@@ -17,7 +17,9 @@ export function OverrideDialog({ handle, subject, onClose }: AboutCaller) {
     const replacement = kind === 'tier' ? { tier } : { numbers: { minute: Number(minute) } }
     await sendJson('PUT', `v1/subjects/${encodeURIComponent(handle)}/override`, {
       ...replacement,
-      ...{ ttl, reason, by: 'dashboard' },
+      ttl,
+      reason,
+      by: 'dashboard',
     })
   }
   return (

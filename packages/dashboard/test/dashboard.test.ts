@@ -165,7 +165,9 @@ describe('with much to show, and little room', () => {
     for (let batch = 0; batch < 10; batch++) {
       // More than the limit ever gives: denied at the first request.
       const checks = Array.from({ length: 1_000 }, (_, index) => ({
-        ...{ subject: `user:many-${batch}-${index}`, policy: 'api', cost: 6 },
+        subject: `user:many-${batch}-${index}`,
+        policy: 'api',
+        cost: 6,
       }))
       const headers = { 'Content-Type': 'application/json' }
       const body = JSON.stringify({ checks })

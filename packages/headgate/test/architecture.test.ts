@@ -54,8 +54,15 @@ const STAGES: Readonly<Record<string, Row>> = {
   'store/redis': {
     holds: 'sending to Redis, Valkey and KeyDB',
     may: [
-      ...['engine/left', 'engine/limit', 'errors', 'fast-path', 'observe', 'store', 'store/guard'],
-      ...['subject', 'time'],
+      'engine/left',
+      'engine/limit',
+      'errors',
+      'fast-path',
+      'observe',
+      'store',
+      'store/guard',
+      'subject',
+      'time',
     ],
     types: ['engine'],
     packageTypes: ['ioredis', 'iovalkey', 'redis', '@upstash/redis'],

@@ -40,8 +40,12 @@ describe('a limiter', () => {
       { ...common, type: 'decision', allowed: true, remaining: 1, retryAfterMs: 0, reason: 'within-limit' },
       { ...common, type: 'decision', allowed: true, remaining: 0, retryAfterMs: 0, reason: 'within-limit' },
       {
-        ...{ ...common, type: 'denial', allowed: false, remaining: 0 },
-        ...{ retryAfterMs: expect.any(Number), reason: 'limit-exceeded' },
+        ...common,
+        type: 'denial',
+        allowed: false,
+        remaining: 0,
+        retryAfterMs: expect.any(Number),
+        reason: 'limit-exceeded',
       },
       expect.objectContaining({ type: 'denial', source: 'closed', reason: 'store-unavailable' }),
     ])

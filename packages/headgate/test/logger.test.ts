@@ -38,7 +38,9 @@ it('an adapter logs why a request could not be limited', async () => {
   const error = new Error('no session')
   const enforce = createEnforce(
     {
-      ...{ limiter: createLimiter({ policies }), policy: 'api', logger },
+      limiter: createLimiter({ policies }),
+      policy: 'api',
+      logger,
       subject: () => {
         throw error
       },

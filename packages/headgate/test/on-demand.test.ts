@@ -46,7 +46,9 @@ it('a store on demand finds Redis again by the requests that come, without a tim
   const front = await startRestFront(redis.port)
   const states: string[] = []
   const store = redisStore(new Redis({ url: front.url, token: front.token }), {
-    ...{ deadlineMs: 1_000, probeAfterMs: 20, logger: silent },
+    deadlineMs: 1_000,
+    probeAfterMs: 20,
+    logger: silent,
     onEvent: event => event.type === 'breaker' && states.push(event.state),
   })
   const limiter = createLimiter({ store, policies: { api: slidingWindowLog({ limit: 999, window: '1m' }) } })

@@ -58,13 +58,11 @@ function setUp(onStoreFailure: 'local' | 'open' | 'throw') {
       : Promise.resolve(work() as Awaited<Result>)
   const pipeline = createPipeline(
     {
-      ...{
-        source: 'redis' as const,
-        isSplit: false,
-        laneOf: () => 0,
-        nodeOf: () => '',
-        nameOf: () => 'the store',
-      },
+      source: 'redis' as const,
+      isSplit: false,
+      laneOf: () => 0,
+      nodeOf: () => '',
+      nameOf: () => 'the store',
       ask(action, questions) {
         calls.push(questions.length)
         return working(() => Promise.all(questions.map(async question => store[action](question))))
@@ -83,10 +81,14 @@ function setUp(onStoreFailure: 'local' | 'open' | 'throw') {
     { clock, timers: { ...systemTimers, inBackground: () => () => {} }, random: () => 0.5 },
   )
   const limiter = createLimiter({
-    ...{ store: toStore(pipeline, { clock }), policies: POLICIES, subject: { secret: 'of a test' } },
+    store: toStore(pipeline, { clock }),
+    policies: POLICIES,
+    subject: { secret: 'of a test' },
   })
   return {
-    ...{ clock, limiter, calls },
+    clock,
+    limiter,
+    calls,
     down() {
       isDown = true
     },

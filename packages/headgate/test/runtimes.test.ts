@@ -90,7 +90,10 @@ it.each([
       define: Object.fromEntries(
         Object.entries(define).map(([name, value]) => [name, JSON.stringify(value)]),
       ),
-      ...{ bundle: true, format: 'esm', platform: 'browser', outfile: join(folder, 'app.mjs') },
+      bundle: true,
+      format: 'esm',
+      platform: 'browser',
+      outfile: join(folder, 'app.mjs'),
     })
     const { stdout } = await execute(binaryOf(runtime, path, placed), args, { cwd: folder })
     const answers = '200 1, 200 0, 429 0, 200 1'

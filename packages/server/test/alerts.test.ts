@@ -15,8 +15,12 @@ import { UsualRate } from '../src/observe/usual-rate.js'
 import { createWebhook } from '../src/observe/webhook.js'
 
 const QUIET: Observation = {
-  ...{ 'violation-rate': 0, latency: 1, 'store-down': 0, spike: 1 },
-  ...{ 'budget-operations': null, 'budget-memory': null },
+  'violation-rate': 0,
+  latency: 1,
+  'store-down': 0,
+  spike: 1,
+  'budget-operations': null,
+  'budget-memory': null,
 }
 
 /** Evaluates the observations once a second, and returns what changed when. */
@@ -79,34 +83,39 @@ it('the usual rate is known after five minutes, and grows slowly', () => {
 })
 
 const NOTHING: Second = {
-  ...{
-    atMs: 0,
-    durationMs: 1_000,
-    decisions: [],
-    shadowDenied: 0,
-    breakers: [],
-    violators: [],
-    violations: [],
-  },
+  atMs: 0,
+  durationMs: 1_000,
+  decisions: [],
+  shadowDenied: 0,
+  breakers: [],
+  violators: [],
+  violations: [],
   store: {
-    ...{ calls: 0, checks: 0, failedCalls: 0, latency: { counts: [], sumUs: 0 } },
+    calls: 0,
+    checks: 0,
+    failedCalls: 0,
+    latency: { counts: [], sumUs: 0 },
     failures: { timeout: 0, unavailable: 0, connection: 0, reply: 0, key: 0, capped: 0, other: 0 },
-    ...{
-      fallbackAllowed: 0,
-      fallbackDenied: 0,
-      denyCache: 0,
-      leased: 0,
-      leases: 0,
-      leaseUnits: 0,
-      rewinds: 0,
-    },
+    fallbackAllowed: 0,
+    fallbackDenied: 0,
+    denyCache: 0,
+    leased: 0,
+    leases: 0,
+    leaseUnits: 0,
+    rewinds: 0,
   },
 }
 const REFUSED: Second = {
   ...NOTHING,
   decisions: [
     {
-      ...{ policy: 'api', tier: null, rule: null, source: 'redis', allowed: 50, denied: 50, nearLimit: 0 },
+      policy: 'api',
+      tier: null,
+      rule: null,
+      source: 'redis',
+      allowed: 50,
+      denied: 50,
+      nearLimit: 0,
       latency: { counts: [100], sumUs: 1 },
     },
   ],
@@ -124,7 +133,12 @@ describe('of several servers', () => {
     const look = (atMs: number, looked: Partial<Looked> = {}) => {
       nowMs = atMs
       watch.look({
-        ...{ second: REFUSED, storeDownMs: null, redis: null, others: new Map(), rank: id, isHeard: true },
+        second: REFUSED,
+        storeDownMs: null,
+        redis: null,
+        others: new Map(),
+        rank: id,
+        isHeard: true,
         ...looked,
       })
     }

@@ -93,7 +93,7 @@ describe('a file is refused with', () => {
 describe('a pattern', () => {
   const matches = (pattern: string, value: string) => {
     const { root } = parseDescriptorFile({
-      ...{ domain: 'edge' },
+      domain: 'edge',
       descriptors: [{ key: 'a', value: pattern, rate_limit: { unlimited: true } }],
     })
     return matchDescriptor(root, [{ key: 'a', value }]) !== null

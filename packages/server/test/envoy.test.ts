@@ -73,15 +73,13 @@ async function serve(options: Partial<EnvoyOptions> = {}, given: Gate | null = n
   const logged: string[] = []
   const envoy = await startEnvoy(
     {
-      ...{
-        configPath,
-        host: '127.0.0.1',
-        port: 0,
-        tls: null,
-        shadow: false,
-        headers: false,
-        metadata: false,
-      },
+      configPath,
+      host: '127.0.0.1',
+      port: 0,
+      tls: null,
+      shadow: false,
+      headers: false,
+      metadata: false,
       ...options,
     },
     gate,
@@ -113,7 +111,8 @@ describe('descriptors', () => {
       overall_code: 'OK',
       statuses: [
         {
-          ...{ code: 'OK', limit_remaining: 1 },
+          code: 'OK',
+          limit_remaining: 1,
           current_limit: { name: 'per-ip', requests_per_unit: 2, unit: 'MINUTE' },
         },
       ],
@@ -264,7 +263,8 @@ describe('hits', () => {
     const { ask } = await serve()
     const reply = await ask({ domain: 'edge', descriptors: [IP], hits_addend: 4_294_967_295 })
     expect(reply).toMatchObject({
-      ...{ overall_code: 'OVER_LIMIT', response_headers_to_add: [] },
+      overall_code: 'OVER_LIMIT',
+      response_headers_to_add: [],
       statuses: [{ code: 'OVER_LIMIT', limit_remaining: 3, duration_until_reset: null }],
     })
   })

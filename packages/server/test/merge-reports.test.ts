@@ -6,18 +6,25 @@ import { restartDelayMs } from '../src/workers/supervise.js'
 const empty = createStatistics().read()
 const latency = (...counts: number[]) => ({ counts, sumUs: counts.length })
 const tally = (policy: string, allowed: number) => ({
-  ...{ policy, tier: null, rule: null, source: 'redis' as const },
-  ...{ allowed, denied: 1, nearLimit: 2, latency: latency(allowed, 1) },
+  policy,
+  tier: null,
+  rule: null,
+  source: 'redis' as const,
+  allowed,
+  denied: 1,
+  nearLimit: 2,
+  latency: latency(allowed, 1),
 })
 const gate = (wouldDeny: number) => ({
-  ...{
-    control: { enabled: true, multiplier: 1 },
-    overrides: 3,
-    configLoadedAtMs: 1,
-    configVersion: 'abcd1234',
-    reloads: 2,
-  },
-  ...{ shadow: { api: { wouldAllow: 1, wouldDeny } }, candidates: {}, shadowDivergence: 1, faults: 1 },
+  control: { enabled: true, multiplier: 1 },
+  overrides: 3,
+  configLoadedAtMs: 1,
+  configVersion: 'abcd1234',
+  reloads: 2,
+  shadow: { api: { wouldAllow: 1, wouldDeny } },
+  candidates: {},
+  shadowDivergence: 1,
+  faults: 1,
 })
 const one: ProcessStatistics = {
   ...empty,
@@ -63,7 +70,12 @@ it('a process that is gone leaves its counts behind, but no current state', () =
 
 it('samples of arrivals are those of the subjects that every process kept', () => {
   const arrival = (subject: string, atMs: number) => ({
-    ...{ subject, policy: 'api', tier: null, atMs, cost: 1, denied: false },
+    subject,
+    policy: 'api',
+    tier: null,
+    atMs,
+    cost: 1,
+    denied: false,
   })
   const subjects = Array.from({ length: 64 }, (_, index) => `user:${index}`)
   const whole = { share: 1, arrivals: subjects.map((subject, index) => arrival(subject, index)) }

@@ -100,8 +100,12 @@ describe('a scraped server', () => {
     }
     const rules = data.groups.flatMap(group => group.rules)
     expect(rules.map(({ name }) => name).sort()).toEqual([
-      ...['HeadgateConfigStale', 'HeadgateDisabled', 'HeadgateLatency', 'HeadgateSpike'],
-      ...['HeadgateStoreDown', 'HeadgateViolationRate'],
+      'HeadgateConfigStale',
+      'HeadgateDisabled',
+      'HeadgateLatency',
+      'HeadgateSpike',
+      'HeadgateStoreDown',
+      'HeadgateViolationRate',
     ])
     expect(rules.filter(({ health }) => health === 'err')).toEqual([])
   })

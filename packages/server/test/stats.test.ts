@@ -36,7 +36,12 @@ const gate = createGate({
 const figures = figuresOf(gate, statistics)
 const endpoints = adminEndpoints({
   upstreams: new UpstreamCounts(),
-  ...{ gate, figures, statistics, log: () => {}, metricsPublic: false, isServing: () => true },
+  gate,
+  figures,
+  statistics,
+  log: () => {},
+  metricsPublic: false,
+  isServing: () => true,
   workers: () => ({ ready: 1, wanted: 1 }),
   arrivals: async () => statistics.arrivals(),
   configState: () => ({ config: 'current', refusedConfigs: 0 }),
@@ -82,7 +87,9 @@ describe('GET /v1/stats', () => {
       control: { enabled: true, multiplier: 1 },
       overrides: 0,
       config: {
-        ...{ state: 'current', reloads: 0, version: expect.stringMatching(/^[0-9a-f]{8}$/) },
+        state: 'current',
+        reloads: 0,
+        version: expect.stringMatching(/^[0-9a-f]{8}$/),
         loadedAtMs: expect.any(Number),
       },
     })
@@ -126,11 +133,14 @@ describe('GET /v1/stats', () => {
     }
     const rule = { threshold: 0.1, holdMs: 0, resolveMs: 0 }
     const alerts = new AlertWatch({
-      ...{ rules: { ...DEFAULT_RULES, 'violation-rate': rule }, tell() {}, unixMs: Date.now },
+      rules: { ...DEFAULT_RULES, 'violation-rate': rule },
+      tell() {},
+      unixMs: Date.now,
     })
     const own = createStatistics({ timers: { after: keepOwn, inBackground: keepOwn } })
     const limiter = createLimiter({
-      ...{ policies: { api: slidingWindowLog({ limit: 1, window: '1m' }) }, statistics: own },
+      policies: { api: slidingWindowLog({ limit: 1, window: '1m' }) },
+      statistics: own,
     })
     const watched = figuresOf(gate, own, { alerts })
     const heard: string[] = []

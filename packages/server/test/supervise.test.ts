@@ -15,7 +15,9 @@ it('a message to a worker that is just ending is lost with it, and another worke
   const lines: string[] = []
   let ended = 0
   const supervised = await superviseWorkers({
-    ...{ count: 1, log: line => lines.push(line), onMessage: () => {} },
+    count: 1,
+    log: line => lines.push(line),
+    onMessage: () => {},
     onEnd: () => void ended++,
   })
   supervisor = supervised

@@ -115,7 +115,8 @@ describe('two servers on one Redis', () => {
     const watched = await runInProcess(['watch', '--count', '2', '--json', ...place])
     const [, last] = watched.out.trim().split('\n')
     expect(JSON.parse(last as string)).toMatchObject({
-      ...{ scope: 'fleet', store: { kind: 'redis', state: 'up' } },
+      scope: 'fleet',
+      store: { kind: 'redis', state: 'up' },
       processes: { live: 2, services: [{ service: 'shop', live: 2 }] },
     })
   })

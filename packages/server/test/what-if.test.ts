@@ -7,7 +7,12 @@ import { playWhatIf } from '../src/observe/what-if.js'
 
 const limits = (limit: number) => ({ algorithm: 'sliding-window-log' as const, limit, window: '1m' as const })
 const arrival = (subject: string, atMs: number): Arrival => ({
-  ...{ subject, policy: 'api', tier: null, atMs, cost: 1, denied: false },
+  subject,
+  policy: 'api',
+  tier: null,
+  atMs,
+  cost: 1,
+  denied: false,
 })
 
 describe('what if', () => {

@@ -104,7 +104,10 @@ it('workers share the limits and the port, and the admin port speaks for all of 
   })
   expect(await played.json()).toMatchObject({ sample: { requests: 30 }, whatIf: { denied: 20 } })
   expect(await readiness(adminUrl)).toEqual({
-    ...{ code: 200, status: 'ok', config: 'current', refusedConfigs: 0 },
+    code: 200,
+    status: 'ok',
+    config: 'current',
+    refusedConfigs: 0,
     workers: { ready: 2, wanted: 2 },
   })
 })
@@ -118,7 +121,9 @@ it('a worker that is killed is missed by readiness, replaced, and what it counte
   await expect
     .poll(() => readiness(adminUrl), { interval: 5 })
     .toMatchObject({
-      ...{ code: 503, status: 'incomplete', workers: { ready: 1, wanted: 2 } },
+      code: 503,
+      status: 'incomplete',
+      workers: { ready: 1, wanted: 2 },
     })
   expect(await statusesOf('192.0.2.11', 2)).toEqual([200, 200])
   await expect.poll(() => readiness(adminUrl), { timeout: 15_000 }).toMatchObject({ code: 200 })

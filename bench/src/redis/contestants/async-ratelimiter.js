@@ -13,7 +13,9 @@ export async function createAsyncRateLimiter({ url, client, rules, prefix }) {
   const db = client === 'ioredis' ? await openIoredis(url) : await scriptOver(client, url)
   const limiter = new AsyncRateLimiter({
     // It asks a client for nothing but its own command.
-    ...{ db: /** @type {any} */ (db), namespace: prefix, max: limit },
+    db: /** @type {any} */ (db),
+    namespace: prefix,
+    max: limit,
     duration: windowSeconds * 1000,
   })
   return { ask: id => limiter.get({ id }), admits: ({ remaining }) => remaining > 0 }

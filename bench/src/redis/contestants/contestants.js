@@ -150,7 +150,8 @@ export function isQuickest({ role, client }) {
 function over(entry, clients) {
   const withWindows = entry.workloads.includes('a') ? [...entry.workloads, ...OTHER_WINDOWS] : entry.workloads
   return clients.map(client => ({
-    ...{ ...entry, client },
+    ...entry,
+    client,
     workloads: isQuickest({ ...entry, client }) ? withWindows : entry.workloads,
   }))
 }

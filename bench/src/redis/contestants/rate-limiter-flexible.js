@@ -22,8 +22,11 @@ async function contestant({ url, client, rules, prefix }, blocking) {
   /** @param {import('../workloads.js').Rule} rule */
   const limiterOf = ({ limit, windowSeconds }) =>
     new RateLimiterRedis({
-      ...{ storeClient, useRedisPackage, keyPrefix: `${prefix}:${windowSeconds}` },
-      ...{ points: limit, duration: windowSeconds },
+      storeClient,
+      useRedisPackage,
+      keyPrefix: `${prefix}:${windowSeconds}`,
+      points: limit,
+      duration: windowSeconds,
       ...(blocking && { inMemoryBlockOnConsumed: limit }),
     })
   const [rule, ...others] = rules

@@ -53,8 +53,15 @@ function speedTable({ rows, inFlight }) {
   const kinds = Object.entries(OURS).filter(([, id]) => rows.some(row => row.id === id))
   return formatTable(
     [
-      ...['', 'decisions/s', 'on the clock', 'denied', ...(isAlone ? ['cold p50 ms'] : [])],
-      ...['p50 ms', 'p99 ms', 'Node s/M', 'Redis s/M'],
+      '',
+      'decisions/s',
+      'on the clock',
+      'denied',
+      ...(isAlone ? ['cold p50 ms'] : []),
+      'p50 ms',
+      'p99 ms',
+      'Node s/M',
+      'Redis s/M',
       ...kinds.map(([kind]) => `our ${kind} is`),
     ],
     rows.map(row => [
@@ -103,7 +110,11 @@ function arrivalTable({ arrivals }) {
   return formatTable(
     ['', 'p50 ms', 'p99 ms', 'Node s/M', 'Redis s/M'],
     arrivals.map(({ id, p50Ms, p99Ms, nodeCpu, redisCpu }) => [
-      ...[id, p50Ms.toFixed(2), p99Ms.toFixed(2), nodeCpu.toFixed(1), redisCpu.toFixed(1)],
+      id,
+      p50Ms.toFixed(2),
+      p99Ms.toFixed(2),
+      nodeCpu.toFixed(1),
+      redisCpu.toFixed(1),
     ]),
   )
 }

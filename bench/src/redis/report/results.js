@@ -52,7 +52,9 @@ export function toSpeed(workload, inFlight, slices) {
     const median = figure => spreadOf(list.map(figure)).median
     const rates = list.map(({ requests, seconds }) => requests / seconds)
     return {
-      ...{ id, rates, perSecond: spreadOf(rates) },
+      id,
+      rates,
+      perSecond: spreadOf(rates),
       affordable: list.map(slice => affordableIn(slice, inFlight)),
       p50sMs: list.map(slice => slice.p50Ms),
       p50Ms: median(slice => slice.p50Ms),

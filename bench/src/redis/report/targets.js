@@ -70,11 +70,17 @@ function againstTuned(workload, inFlight, wanted) {
 const OTHERS = [
   { workload: 'a', inFlight: 512, what: 'fastest peer', wanted: 1.8, choice: documented },
   {
-    ...{ workload: 'c', inFlight: 512, what: 'fastest tuned peer without a local block', wanted: 6 },
+    workload: 'c',
+    inFlight: 512,
+    what: 'fastest tuned peer without a local block',
+    wanted: 6,
     choice: entry => tuned(entry) && !entry.localBlock,
   },
   {
-    ...{ workload: 'c', inFlight: 512, what: 'rate-limiter-flexible with inMemoryBlock', wanted: 2.5 },
+    workload: 'c',
+    inFlight: 512,
+    what: 'rate-limiter-flexible with inMemoryBlock',
+    wanted: 2.5,
     choice: entry => entry.name === 'rate-limiter-flexible, inMemoryBlock',
   },
   { workload: 'd', inFlight: 512, what: 'fastest peer', wanted: 8, choice: documented },

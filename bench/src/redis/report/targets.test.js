@@ -4,17 +4,18 @@ import { judge } from './targets.js'
 /** @param {string} id @param {number[]} rates */
 function row(id, rates) {
   return {
-    ...{ id, rates, affordable: rates, perSecond: { median: rates[0] ?? 0, q1: 0, q3: 0 } },
-    ...{
-      p50sMs: [1],
-      p50Ms: 1,
-      p99Ms: 1,
-      nodeCpu: 1,
-      redisCpu: 1,
-      redisCpus: [1],
-      coldP50Ms: 1,
-      deniedShare: 0,
-    },
+    id,
+    rates,
+    affordable: rates,
+    perSecond: { median: rates[0] ?? 0, q1: 0, q3: 0 },
+    p50sMs: [1],
+    p50Ms: 1,
+    p99Ms: 1,
+    nodeCpu: 1,
+    redisCpu: 1,
+    redisCpus: [1],
+    coldP50Ms: 1,
+    deniedShare: 0,
   }
 }
 
@@ -23,7 +24,11 @@ function resultsOf(rows) {
   return {
     setting: { node: '', redis: '', cores: 2, rounds: 1, leases: false, load: 0 },
     speed: [{ workload: 'a', inFlight: 512, rows }],
-    ...{ ceiling: { counter: [100], bucket: [] }, memory: [], arrivals: [], scaling: [], admissions: [] },
+    ceiling: { counter: [100], bucket: [] },
+    memory: [],
+    arrivals: [],
+    scaling: [],
+    admissions: [],
   }
 }
 

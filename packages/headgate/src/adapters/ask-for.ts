@@ -16,7 +16,13 @@ export function createChargeKeyOf<Native>(options: AnyOptions<Native>): (found: 
   const asked = options.gate ?? options.limiter
   const policy = options.gate === undefined ? options.policy : undefined
   return ({ subject, tier, scope, cost, also }) => ({
-    ...{ asked: asked as object, policy, subject, tier, scope, cost, also },
+    asked: asked as object,
+    policy,
+    subject,
+    tier,
+    scope,
+    cost,
+    also,
   })
 }
 
@@ -57,7 +63,9 @@ function factsOf(request: HttpRequest, { subject, tier, cost, scope }: Found): R
   const { method, url } = request
   const claimed = claimedMethods(name => request.similarHeaders?.(name) ?? request.header(name), url)
   return {
-    ...{ subject, method, path: url },
+    subject,
+    method,
+    path: url,
     ...(claimed.length > 0 && { claimedMethods: claimed }),
     ...(tier !== undefined && { tier }),
     ...(cost !== undefined && { cost }),

@@ -26,7 +26,10 @@ interface Plain {
 const plain: Framework<Plain> = {
   knowsPeer: true,
   read: ({ method = 'GET', url = '/', peer, route, headers = {} }) => ({
-    ...{ method, url, peer, route },
+    method,
+    url,
+    peer,
+    route,
     header: name => headers[name],
   }),
   origin: request => request,

@@ -11,19 +11,26 @@ import { createSubjectNamer } from '../subject/subject.js'
 import type { AnyOptions, CommonOptions, LimiterOptions } from './options.js'
 
 const COMMON = [
-  ...['subject', 'tier', 'cost', 'scope', 'perRoute', 'skip', 'onDecision', 'onDenied', 'headers', 'hide'],
-  ...[
-    'refundIf',
-    'body',
-    'contentType',
-    'retryAfterJitterMs',
-    'trustedProxies',
-    'forwardedHeader',
-    'identify',
-    'lookupTimeoutMs',
-    'logger',
-    'onError',
-  ],
+  'subject',
+  'tier',
+  'cost',
+  'scope',
+  'perRoute',
+  'skip',
+  'onDecision',
+  'onDenied',
+  'headers',
+  'hide',
+  'refundIf',
+  'body',
+  'contentType',
+  'retryAfterJitterMs',
+  'trustedProxies',
+  'forwardedHeader',
+  'identify',
+  'lookupTimeoutMs',
+  'logger',
+  'onError',
 ]
 const OF_LIMITER = ['limiter', 'policy', 'also', 'onStoreFailure']
 const OF_GATE = ['gate']

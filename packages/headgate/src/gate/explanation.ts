@@ -71,7 +71,14 @@ function explainLevel(
   const { rule, scope, mode, enforcePercent, configured, override, refundIf } = level
   const { name, limits } = configured.policy
   return {
-    ...{ level: level.level, rule, part, policy: name, subject, scope, mode, enforcePercent },
+    level: level.level,
+    rule,
+    part,
+    policy: name,
+    subject,
+    scope,
+    mode,
+    enforcePercent,
     limits: limits.map(({ limit }) => limitWords(limit)),
     also: also.flatMap(other =>
       other.configured.policy.limits.map(

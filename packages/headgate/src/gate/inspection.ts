@@ -211,9 +211,17 @@ function inspected(rule: string, check: Check, verdict: Verdict, key: string | n
   const retryAfterMs = toWaitMs(verdict.retryAfterUs)
   const resetAfterMs = toMs(verdict.resetAfterUs)
   return {
-    ...{ rule, name, scope, subject, algorithm: limit.algorithm, limit: limit.limit },
+    rule,
+    name,
+    scope,
+    subject,
+    algorithm: limit.algorithm,
+    limit: limit.limit,
     used: Math.max(0, limit.limit - remaining),
-    ...{ remaining, retryAfterMs, resetAfterMs, key },
+    remaining,
+    retryAfterMs,
+    resetAfterMs,
+    key,
     text: `  ${name} by ${rule}, scope ${scope}, of ${printable(subject)}: ${limitWords(limit)}, ${stateWords(verdict)}`,
   }
 }

@@ -101,7 +101,9 @@ export function createPlaces(stage: Stage, { clock, timers }: PlacesOptions): Pl
       const renewals = places.map(place => ({ ...place, ...(isLocal && { isLocal }) }))
       const everyUs = Math.min(...places.map(({ check }) => holdForUs(check.limit))) / RENEWALS
       const one: Held = {
-        ...{ renewals, everyUs, decision },
+        renewals,
+        everyUs,
+        decision,
         renewAtUs: clock.nowUs() + everyUs,
       }
       held.add(one)

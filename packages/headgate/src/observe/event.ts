@@ -37,6 +37,15 @@ export function decisionEvent(decision: Decision): DecisionEvent {
   const { allowed, policy, tier, rule, cost, remaining, retryAfterMs, reason, source, leased } = decision
   return {
     type: allowed ? 'decision' : 'denial',
-    ...{ allowed, policy, tier, rule, cost, remaining, retryAfterMs, reason, source, leased },
+    allowed,
+    policy,
+    tier,
+    rule,
+    cost,
+    remaining,
+    retryAfterMs,
+    reason,
+    source,
+    leased,
   }
 }

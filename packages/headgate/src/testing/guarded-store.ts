@@ -20,7 +20,9 @@ export function guardedStore(
 ): Store & { health(): StoreHealth } {
   const settings = parsePipelineOptions({ ...options, processes: options.processes ?? 1 })
   const pipeline = createPipeline(remoteOf(store), settings, {
-    ...{ clock: systemClock, timers: systemTimers, random: Math.random },
+    clock: systemClock,
+    timers: systemTimers,
+    random: Math.random,
   })
   return toStore(pipeline, {
     health: pipeline.health,

@@ -28,12 +28,10 @@ async function start(store: Store, options: Partial<Options>) {
     name: `test-${Math.random().toString(36).slice(2)}`,
   })
   const middleware = rateLimit({
-    ...{
-      windowMs: 60_000,
-      limit: 2,
-      standardHeaders: 'draft-8',
-      keyGenerator: request => request.get('x-key') ?? '',
-    },
+    windowMs: 60_000,
+    limit: 2,
+    standardHeaders: 'draft-8',
+    keyGenerator: request => request.get('x-key') ?? '',
     ...options,
     store: hits,
   })

@@ -48,7 +48,11 @@ describe('an app that is built and started', () => {
       new Promise((resolve, reject) => {
         const { hostname, port } = new URL(app.url)
         const sent = request({
-          ...{ hostname, port, path, agent: false, method: form ? 'POST' : 'GET' },
+          hostname,
+          port,
+          path,
+          agent: false,
+          method: form ? 'POST' : 'GET',
           headers: { 'x-forwarded-for': address, ...(form && { 'content-type': form.type }), ...headers },
         })
         sent.on('response', response => {

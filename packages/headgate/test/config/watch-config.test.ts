@@ -172,7 +172,10 @@ describe('a policy file that is watched', () => {
     const { stdout } = await promisify(execFile)('sh', [
       '-c',
       'ulimit -n 100 && exec "$0" --input-type=module -e "$1" "$2" "$3"',
-      ...[process.execPath, WITHOUT_DESCRIPTORS, join(folder, 'headgate.yaml'), LIBRARY],
+      process.execPath,
+      WITHOUT_DESCRIPTORS,
+      join(folder, 'headgate.yaml'),
+      LIBRARY,
     ])
     expect(stdout.trim().split('\n')).toEqual([expect.stringContaining('EMFILE'), 'two'])
   })

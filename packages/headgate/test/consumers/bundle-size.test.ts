@@ -23,7 +23,12 @@ async function kilobytesOf(imports: string): Promise<number> {
     .replaceAll("'headgate'", "'./index.ts'")
   const { outputFiles } = await build({
     stdin: { contents, resolveDir: SRC, loader: 'ts' },
-    ...{ bundle: true, minify: true, write: false, format: 'esm', platform: 'node', target: 'es2023' },
+    bundle: true,
+    minify: true,
+    write: false,
+    format: 'esm',
+    platform: 'node',
+    target: 'es2023',
     packages: 'external',
   })
   return gzipSync(outputFiles[0]?.contents ?? '', { level: 9 }).length / 1_000

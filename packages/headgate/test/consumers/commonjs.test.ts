@@ -80,8 +80,13 @@ describe('TypeScript', () => {
       await consumer.write('package.json', JSON.stringify({ private: true, type }))
       await consumer.write('app.ts', APP)
       const compilerOptions = {
-        ...{ module, ...(moduleResolution && { moduleResolution }), target: 'es2022', outDir: 'out' },
-        ...{ strict: true, skipLibCheck: true, types: [] },
+        module,
+        ...(moduleResolution && { moduleResolution }),
+        target: 'es2022',
+        outDir: 'out',
+        strict: true,
+        skipLibCheck: true,
+        types: [],
       }
       await consumer.write('tsconfig.json', JSON.stringify({ compilerOptions, files: ['app.ts'] }))
       expect(await consumer.run(COMPILERS[compiler], ['-p', '.'])).toBe('')

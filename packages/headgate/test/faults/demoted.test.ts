@@ -34,7 +34,9 @@ it.each([
     const client = library === 'ioredis' ? new Redis(url, { lazyConnect: true }) : createClient({ url })
     const events: GuardEvent[] = []
     const store = redisStore(client, {
-      ...{ use, deadlineMs: 1_000, logEveryMs: 86_400_000 },
+      use,
+      deadlineMs: 1_000,
+      logEveryMs: 86_400_000,
       onWarning: () => {},
       onEvent: event => events.push(event),
     })

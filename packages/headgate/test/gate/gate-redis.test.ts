@@ -212,14 +212,18 @@ describe('overrides in Redis', () => {
     [
       'an override until after all dates',
       [
-        ...['HSET', 'ratelimit:overrides', 'subject user:42'],
+        'HSET',
+        'ratelimit:overrides',
+        'subject user:42',
         `0 ${'9'.repeat(17)} {"subject":"user:42","numbers":{"minute":9},"by":"a","reason":"b"}`,
       ],
     ],
     [
       'a subject that is no text',
       [
-        ...['HSET', 'ratelimit:overrides', 'subject 5'],
+        'HSET',
+        'ratelimit:overrides',
+        'subject 5',
         '0 99999999999999 {"subject":5,"numbers":{"minute":9},"by":"a","reason":"b"}',
       ],
     ],

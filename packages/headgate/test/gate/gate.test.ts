@@ -141,8 +141,10 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
     it('a gate keeps the budget all callers share out of reach of any caller’s name', async () => {
       const policies = { api: perMinute(100), shared: perMinute(2) }
       const { gate } = await setUp({
-        ...{ policies, default: { policy: 'api' } },
-        ...{ levels: 'all', global: { policy: 'shared' } },
+        policies,
+        default: { policy: 'api' },
+        levels: 'all',
+        global: { policy: 'shared' },
       })
       await gate.check('global:all', { policy: 'shared', cost: 2 })
       await gate.check('global:~all', { policy: 'shared', cost: 2 })
@@ -434,8 +436,11 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
       expect(await gate.request({ subject: 'user:13' })).toMatchObject({ allowed: false, policy: 'none' })
       expect(await admitted(gate, 9)).toBe(9)
       await gate.overrides.set({
-        ...{ subject: 'user:42', numbers: { minute: 0 } },
-        ...{ ttl: '1h', by: 'ada', reason: 'abuse' },
+        subject: 'user:42',
+        numbers: { minute: 0 },
+        ttl: '1h',
+        by: 'ada',
+        reason: 'abuse',
       })
       expect(await admitted(gate, 1)).toBe(0)
       // The switch is the last resort: it lets everything pass.

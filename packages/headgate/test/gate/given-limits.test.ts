@@ -61,7 +61,8 @@ describe('checkLimits', () => {
       verdicts: [[null, { allowed: false }]],
     })
     expect((await gate.checkLimits({ alternatives: [[given('a', 5)]] })).decision).toMatchObject({
-      ...{ allowed: true, reason: 'paused' },
+      allowed: true,
+      reason: 'paused',
     })
     await gate.control.set({ multiplier: 2 })
     expect(await gate.checkLimits({ alternatives: [[given('a', 5)]] })).toMatchObject({

@@ -20,7 +20,9 @@ const CONFIG: Partial<Config> = {
   default: { policy: 'api' },
   rules: [
     ruleOf({
-      ...{ name: 'login', match: { methods: ['POST'], path: '/login' }, charge: { policy: 'login' } },
+      name: 'login',
+      match: { methods: ['POST'], path: '/login' },
+      charge: { policy: 'login' },
       also: [{ subject: 'tenant', policy: 'org' }],
     }),
     ruleOf({ name: 'keys', match: { path: '/keys', subjects: ['apikey'] }, charge: { policy: 'spare' } }),
@@ -77,9 +79,17 @@ describe('inspect', () => {
     ])
     const { text: words, ...numbers } = limits[0] as (typeof limits)[number]
     expect(numbers).toEqual({
-      ...{ rule: 'default', name: 'api.log-1m', scope: 'global', subject: 'user:42', key: null },
-      ...{ algorithm: 'sliding-window-log', limit: 5, used: 1, remaining: 4 },
-      ...{ retryAfterMs: 0, resetAfterMs: 59_000 },
+      rule: 'default',
+      name: 'api.log-1m',
+      scope: 'global',
+      subject: 'user:42',
+      key: null,
+      algorithm: 'sliding-window-log',
+      limit: 5,
+      used: 1,
+      remaining: 4,
+      retryAfterMs: 0,
+      resetAfterMs: 59_000,
     })
     expect(words).toBe(
       '  api.log-1m by default, scope global, of user:42: sliding-window-log 5 in 1m, 4 left; all free in 59 s',

@@ -19,7 +19,9 @@ const KINDS: Record<string, (index: number) => Match> = {
 
 function configWith(count: number, match: (index: number) => Match) {
   const rules = Array.from({ length: count }, (_, index) => ({
-    ...{ name: `r${index}`, match: match(index) as never, policy: 'api' as const },
+    name: `r${index}`,
+    match: match(index) as never,
+    policy: 'api' as const,
     ...(index % 3 === 0 && { cost: 2 }),
   }))
   const costs = Object.fromEntries(Array.from({ length: count }, (_, index) => [`/costs/${index}`, 2]))
@@ -90,8 +92,11 @@ it('a file of nothing but mistakes is searched for hints only as far as they are
 
 describe('overrides', () => {
   const override = (index: number): OverrideOptions => ({
-    ...{ subject: `user:${index}`, numbers: { minute: 5 }, ttl: '1h' as const },
-    ...{ by: 'ada', reason: 'a sale' },
+    subject: `user:${index}`,
+    numbers: { minute: 5 },
+    ttl: '1h' as const,
+    by: 'ada',
+    reason: 'a sale',
   })
 
   it('overrides are set in as many steps beside thousands as alone, and are read when they are met', async () => {

@@ -24,8 +24,18 @@ const [EVERY, RULE_SETS] = isLong ? [1, 200] : [4, 40]
 
 /** The paths of rules; none of them hides another, in any order. */
 const PATHS = [
-  ...['/login', '/token/', '/health', '/users/:id', '/users/:id/export', '/search/:query', '/public/*'],
-  ...['/Keys/:key/uses', '/users/*', '/:page', '/*', '/search/*'],
+  '/login',
+  '/token/',
+  '/health',
+  '/users/:id',
+  '/users/:id/export',
+  '/search/:query',
+  '/public/*',
+  '/Keys/:key/uses',
+  '/users/*',
+  '/:page',
+  '/*',
+  '/search/*',
 ]
 const POLICIES = Object.fromEntries(PATHS.map((_, index) => [`p${index}`, perMinute(index + 1)]))
 

@@ -24,7 +24,10 @@ async function run(job: object): Promise<{ sources: string[]; lingeredMs: number
 describe.each(['ioredis', 'node-redis'])('with %s', library => {
   it('a process that closes has its checks decided by Redis, says nothing, and ends', async () => {
     const { sources, lingeredMs, stderr } = await run({
-      ...{ library, topology: 'single', port: server.port, wait: true },
+      library,
+      topology: 'single',
+      port: server.port,
+      wait: true,
     })
     expect({ sources, stderr }).toEqual({ sources: ['redis'], stderr: '' })
     expect(lingeredMs).toBeLessThan(100)

@@ -48,8 +48,16 @@ async function startTls(certificate: Certificate): Promise<{ server: RedisProces
   const port = await findFreePort()
   const server = await startRedis({
     args: [
-      ...['--tls-port', String(port), '--tls-auth-clients', 'no', '--tls-ca-cert-file', join(dir, 'ca.crt')],
-      ...['--tls-cert-file', certificate.cert, '--tls-key-file', certificate.key],
+      '--tls-port',
+      String(port),
+      '--tls-auth-clients',
+      'no',
+      '--tls-ca-cert-file',
+      join(dir, 'ca.crt'),
+      '--tls-cert-file',
+      certificate.cert,
+      '--tls-key-file',
+      certificate.key,
     ],
   })
   await sendCommand(server.port, 'CONFIG', 'SET', 'requirepass', SECRET)
@@ -82,7 +90,15 @@ beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), 'headgate-tls-'))
   const files = ['-keyout', join(dir, 'ca.key'), '-out', join(dir, 'ca.crt')]
   await promisify(execFile)('openssl', [
-    ...['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-subj', '/CN=headgate test'],
+    'req',
+    '-x509',
+    '-newkey',
+    'rsa:2048',
+    '-nodes',
+    '-days',
+    '2',
+    '-subj',
+    '/CN=headgate test',
     ...files,
   ])
   ca = await readFile(join(dir, 'ca.crt'), 'utf8')

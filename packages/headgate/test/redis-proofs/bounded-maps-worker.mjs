@@ -11,7 +11,9 @@ const { redisStore } = await import('../../dist/redis.js')
 const { url, subjects } = JSON.parse(process.argv[2])
 // A share of one unit: whoever takes the whole limit is in debt for 500 windows, 100 seconds.
 const store = redisStore(createClient({ url }), {
-  ...{ processes: 500, deadlineMs: 1_000, logEveryMs: 86_400_000 },
+  processes: 500,
+  deadlineMs: 1_000,
+  logEveryMs: 86_400_000,
   onWarning: () => {},
 })
 const window = '200ms'

@@ -65,7 +65,10 @@ it('eight processes admit no more than the limit, and at least 95 % of it', {
 }, async () => {
   const job = {
     ...({ job: 'lease', client: 'ioredis', ports: [redis.port], cluster: false } as const),
-    ...{ checks: CHECKS, processes: PROCESSES, inFlight: 4, durationMs: DURATION_MS },
+    checks: CHECKS,
+    processes: PROCESSES,
+    inFlight: 4,
+    durationMs: DURATION_MS,
   }
   const reports = await runWorkers(Array.from({ length: PROCESSES }, () => job))
   const leased = reports.reduce((sum, report) => sum + report.leased, 0)

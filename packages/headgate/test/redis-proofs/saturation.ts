@@ -57,7 +57,12 @@ export function histories(reports: readonly SaturateReport[]): LoggedVerdict[][]
       )
       const chargedAtUs = charged === -1 ? null : charged
       byCheck[number as number]?.push({
-        ...{ nowUs, cost, chargedAtUs, retryAfterUs, remaining, resetAfterUs },
+        nowUs,
+        cost,
+        chargedAtUs,
+        retryAfterUs,
+        remaining,
+        resetAfterUs,
       } as LoggedVerdict)
     }
   }

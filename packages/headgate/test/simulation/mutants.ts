@@ -48,8 +48,11 @@ function withRemote(change: (remote: Remote, world: World) => Partial<Remote>): 
     const remote = createRedisRemote(connection, settings, world)
     const pipeline = createPipeline({ ...remote, ...change(remote, world) }, settings, world)
     return toStore(pipeline, {
-      ...{ control: remote.control, changes: remote.changes, fleetStatistics: remote.fleetStatistics },
-      ...{ ready: remote.ready, health: pipeline.health },
+      control: remote.control,
+      changes: remote.changes,
+      fleetStatistics: remote.fleetStatistics,
+      ready: remote.ready,
+      health: pipeline.health,
     })
   }
 }
@@ -138,19 +141,22 @@ export const mutants: readonly Mutant[] = [
   {
     fault: 'a lost call is sent again',
     wiring: (world, connection, options) => wireStore(world, resending(connection), options),
-    ...{ mode: 'safety', shape: ONE_CALL_EACH },
+    mode: 'safety',
+    shape: ONE_CALL_EACH,
     complaint: /was charged 2 times/,
   },
   {
     fault: 'a lost call of several requests is sent again',
     wiring: (world, connection, options) => wireStore(world, resending(connection), options),
-    ...{ mode: 'safety', shape: BATCHED },
+    mode: 'safety',
+    shape: BATCHED,
     complaint: /units were charged for nobody, or twice/,
   },
   {
     fault: 'an unknown outcome is given back',
     wiring: refundsUnknownOutcomes,
-    ...{ mode: 'safety', shape: ONE_CALL_EACH },
+    mode: 'safety',
+    shape: ONE_CALL_EACH,
     complaint: /given back although its outcome is not known/,
   },
   {
@@ -161,20 +167,23 @@ export const mutants: readonly Mutant[] = [
         ms < 1_000 ? never() : world.timers.inBackground(ms, work)
       return wireStore({ ...world, timers: { ...world.timers, inBackground } }, connection, options)
     },
-    ...{ mode: 'liveness', shape: ONE_CALL_EACH },
+    mode: 'liveness',
+    shape: ONE_CALL_EACH,
     complaint: /is decided by \w+ after recovery/,
   },
   {
     fault: 'there is no deadline',
     wiring: (world, connection, options) =>
       wireStore({ ...world, timers: { ...world.timers, after: () => () => {} } }, connection, options),
-    ...{ mode: 'safety', shape: ONE_CALL_EACH },
+    mode: 'safety',
+    shape: ONE_CALL_EACH,
     complaint: /settled .* ms after it began|never settled/,
   },
   {
     fault: 'every process takes itself for the only one',
     wiring: (world, connection, options) => wireStore(world, connection, { ...options, processes: 1 }),
-    ...{ mode: 'liveness', shape: ONE_CALL_EACH },
+    mode: 'liveness',
+    shape: ONE_CALL_EACH,
     complaint: /counts 1 processes of/,
   },
   {
@@ -185,19 +194,22 @@ export const mutants: readonly Mutant[] = [
         return { ...beat, recent: beat.live }
       },
     })),
-    ...{ mode: 'outage', shape: BATCHED },
+    mode: 'outage',
+    shape: BATCHED,
     complaint: /divides by \d; it has heard of/,
   },
   {
     fault: 'a lease is spent after its time',
     wiring: withLimits(livingOn),
-    ...{ mode: 'safety', shape: LEASED },
+    mode: 'safety',
+    shape: LEASED,
     complaint: /us after it was charged; its time is/,
   },
   {
     fault: 'more is spent than was granted',
     wiring: grantsInWords,
-    ...{ mode: 'safety', shape: LEASED_BUCKET },
+    mode: 'safety',
+    shape: LEASED_BUCKET,
     complaint: /units were spent of/,
   },
   {
@@ -208,20 +220,23 @@ export const mutants: readonly Mutant[] = [
         return remote.refund(refunds)
       },
     })),
-    ...{ mode: 'safety', shape: LEASED },
+    mode: 'safety',
+    shape: LEASED,
     complaint: /units were given back; at most/,
   },
   {
     fault: 'what is left of a lease is kept when the process ends',
     wiring: withRemote(() => ({ refund: async refunds => refunds.map(() => 0) })),
-    ...{ mode: 'liveness', shape: LEASED },
+    mode: 'liveness',
+    shape: LEASED,
     complaint: /is closed and never gave back/,
   },
   {
     fault: 'a bucket is leased as if it did not refill',
     wiring: (world, connection, options) =>
       withLimits(asIfSpentAtOnce)(world, asIfNothingRefilled(connection), options),
-    ...{ mode: 'safety', shape: LEASED_BUCKET },
+    mode: 'safety',
+    shape: LEASED_BUCKET,
     complaint: /as spent: .* promised/,
     // One history in thirty shows it.
     fromSeed: 30,
@@ -229,7 +244,8 @@ export const mutants: readonly Mutant[] = [
   {
     fault: 'what a process took in advance is gone for good',
     wiring: withLimits(forGood),
-    ...{ mode: 'liveness', shape: LEASED },
+    mode: 'liveness',
+    shape: LEASED,
     complaint: /of which nothing was used any more/,
   },
   {
@@ -240,13 +256,15 @@ export const mutants: readonly Mutant[] = [
         return others.length === 0 ? Promise.resolve(refunds.map(() => 0)) : remote.refund(others)
       },
     })),
-    ...{ mode: 'liveness', shape: LASTING },
+    mode: 'liveness',
+    shape: LASTING,
     complaint: /places of .* was never given back/,
   },
   {
     fault: 'places are not renewed',
     wiring: withRemote(() => ({ renew: async renewals => renewals.map(() => true) })),
-    ...{ mode: 'liveness', shape: LASTING },
+    mode: 'liveness',
+    shape: LASTING,
     complaint: /places of .* expired while it was held/,
   },
   {
@@ -261,7 +279,8 @@ export const mutants: readonly Mutant[] = [
         },
       }
     }),
-    ...{ mode: 'liveness', shape: LASTING },
+    mode: 'liveness',
+    shape: LASTING,
     complaint: /although its request was over/,
   },
   {
@@ -269,7 +288,8 @@ export const mutants: readonly Mutant[] = [
     wiring: withLimits(limit =>
       limit.algorithm === 'concurrency' ? { ...limit, limit: limit.limit + 1 } : limit,
     ),
-    ...{ mode: 'safety', shape: LASTING },
+    mode: 'safety',
+    shape: LASTING,
     complaint: /4 places were held at once/,
   },
   {
@@ -280,13 +300,15 @@ export const mutants: readonly Mutant[] = [
         return remote.refund(refunds)
       },
     })),
-    ...{ mode: 'safety', shape: LASTING },
+    mode: 'safety',
+    shape: LASTING,
     complaint: /settled -?\d+ units of .* for nobody, or twice/,
   },
   {
     fault: 'an estimate is never settled',
     wiring: withRemote(() => ({ refund: async refunds => refunds.map(() => 0) })),
-    ...{ mode: 'liveness', shape: LASTING },
+    mode: 'liveness',
+    shape: LASTING,
     complaint: /estimated of .* was never settled/,
   },
 ]

@@ -71,7 +71,13 @@ export async function simulate(seed: number, mode: Mode, options: SimulationOpti
   const all: SimulatedProcess[] = []
   let checks = 0
   const parts: ProcessParts = {
-    ...{ time, redis, conditions, history, dice, wiring, shape },
+    time,
+    redis,
+    conditions,
+    history,
+    dice,
+    wiring,
+    shape,
     attributable: isAttributable(shape),
     load: createLoad(dice, shape),
     wallOffsetMs: options.wallOffsetMs ?? 0,

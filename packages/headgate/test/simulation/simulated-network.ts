@@ -100,7 +100,9 @@ export function connect(host: Host, parts: NetworkParts, onSend: (call: ServerCa
   function send(how: SentAs, script: ScriptName, keys: string[], args: string[]) {
     if (closed || time.nowUs() < connectedAtUs) return Promise.reject(new Error('the connection is closed'))
     const call: ServerCall = {
-      ...{ script, keys, args },
+      script,
+      keys,
+      args,
       process: host.name,
       checkId: presentCheck.getStore() ?? null,
     }

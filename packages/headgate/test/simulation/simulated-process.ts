@@ -127,7 +127,10 @@ export function startProcess(name: string, parts: ProcessParts): SimulatedProces
   const limiter = createLimiter({ store, clock: world.clock, timers: world.timers, policies: POLICIES })
   const lasting = parts.shape.lasting
     ? startLasting({
-        ...{ time, history, host, limiter },
+        time,
+        history,
+        host,
+        limiter,
         dice: dice.fork('lasting'),
         isLoaded: () => loaded,
       })
@@ -223,7 +226,14 @@ export function startProcess(name: string, parts: ProcessParts): SimulatedProces
   }
 
   const process: SimulatedProcess = {
-    ...{ host, startedAtUs: time.nowUs(), connection, checks, lasting, stalls, sent, events },
+    host,
+    startedAtUs: time.nowUs(),
+    connection,
+    checks,
+    lasting,
+    stalls,
+    sent,
+    events,
     breakers: () => Object.keys(store.health().breakers),
     liveProcesses: () => store.health().liveProcesses,
     stall(us) {

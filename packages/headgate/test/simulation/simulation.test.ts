@@ -11,13 +11,27 @@ const TIMEOUT_MS = 240_000
 
 /** The least the seeds must come across: a simulation in which nothing happens proves nothing. */
 const COMES_ACROSS: Readonly<Record<string, number>> = {
-  ...{ 'redis allowed': 1_000, 'redis denied': 1_000, 'local allowed': 1_000, 'local denied': 1_000 },
-  ...{ 'open allowed': 100, 'closed denied': 100 },
-  ...{ 'breaker open': 100, 'breaker half-open': 100, 'breaker closed': 100 },
-  ...{ 'shared calls': 500, 'leased allowed': 5_000, 'leases given back': 500, 'grants in part': 10 },
-  ...{ 'crashes with a lease': 5, 'closed with a lease': 5, resets: 100 },
-  ...{ 'places: charge': 200, 'places: renewal': 100, 'places: refund': 100 },
-  ...{ 'estimates: charge': 500, 'estimates: refund': 100 },
+  'redis allowed': 1_000,
+  'redis denied': 1_000,
+  'local allowed': 1_000,
+  'local denied': 1_000,
+  'open allowed': 100,
+  'closed denied': 100,
+  'breaker open': 100,
+  'breaker half-open': 100,
+  'breaker closed': 100,
+  'shared calls': 500,
+  'leased allowed': 5_000,
+  'leases given back': 500,
+  'grants in part': 10,
+  'crashes with a lease': 5,
+  'closed with a lease': 5,
+  resets: 100,
+  'places: charge': 200,
+  'places: renewal': 100,
+  'places: refund': 100,
+  'estimates: charge': 500,
+  'estimates: refund': 100,
 }
 
 const ONE_EACH: SimulationOptions = { shape: ONE_CALL_EACH }

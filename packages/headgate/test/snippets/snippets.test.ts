@@ -12,9 +12,16 @@ const COMPILER = fileURLToPath(new URL('node_modules/typescript/bin/tsc', ROOT))
 
 const SETTINGS = {
   compilerOptions: {
-    ...{ module: 'nodenext', target: 'es2023', lib: ['ES2023', 'DOM'], types: ['node'], noEmit: true },
+    module: 'nodenext',
+    target: 'es2023',
+    lib: ['ES2023', 'DOM'],
+    types: ['node'],
+    noEmit: true,
     // Handlers of an app that a page only mentions have no types.
-    ...{ strict: true, noImplicitAny: false, skipLibCheck: true, experimentalDecorators: true },
+    strict: true,
+    noImplicitAny: false,
+    skipLibCheck: true,
+    experimentalDecorators: true,
   },
   include: ['*.ts', '../../test/snippets/taken-for-granted.d.ts'],
 }

@@ -52,7 +52,9 @@ describe('a fleet', () => {
       return read
     })
     const counted = reading.processes.map(({ service, decisions, version, sequence }) => ({
-      ...{ service, version, sequence },
+      service,
+      version,
+      sequence,
       decisions: decisions.map(({ policy, source, allowed, denied }) => ({
         policy,
         source,
@@ -62,11 +64,15 @@ describe('a fleet', () => {
     }))
     expect(counted.toSorted((left, right) => left.service.localeCompare(right.service))).toEqual([
       {
-        ...{ service: 'mail', version: '0.1.0', sequence: 1 },
+        service: 'mail',
+        version: '0.1.0',
+        sequence: 1,
         decisions: [{ policy: 'api', source: 'redis', allowed: 3, denied: 0 }],
       },
       {
-        ...{ service: 'shop', version: '0.1.0', sequence: 1 },
+        service: 'shop',
+        version: '0.1.0',
+        sequence: 1,
         decisions: [{ policy: 'api', source: 'redis', allowed: 10, denied: 2 }],
       },
     ])
@@ -167,7 +173,12 @@ it('the failure mode decides beyond maxCallsPerSecond, and no breaker opens', as
   const client = createClient({ url: `redis://127.0.0.1:${redis.port}` })
   let nowUs = 5_000_000
   const store = redisStore(client, {
-    ...{ statistics, logger, prefix: 'capped', maxCallsPerSecond: 3, batch: false, denyCache: false },
+    statistics,
+    logger,
+    prefix: 'capped',
+    maxCallsPerSecond: 3,
+    batch: false,
+    denyCache: false,
     onStoreFailure: 'closed',
     testClockUs: () => nowUs,
   })

@@ -66,7 +66,9 @@ it('the active span hears of the decision, whichever way it was asked for, and o
     ['rate_limit.decision', false],
   ])
   expect(span?.events[0]?.attributes).toMatchObject({
-    ...{ 'rate_limit.policy': 'api', 'rate_limit.source': 'memory', 'rate_limit.reason': 'within-limit' },
+    'rate_limit.policy': 'api',
+    'rate_limit.source': 'memory',
+    'rate_limit.reason': 'within-limit',
   })
   expect(JSON.stringify(span?.events)).not.toContain('secret')
   expect(gate.policyNames).toEqual(['api'])

@@ -65,7 +65,8 @@ describe('the text for Prometheus', () => {
   it('the text for Prometheus has as many series with a hundred thousand clients as with one (S21)', async () => {
     const statistics = createStatistics()
     const rules = Array.from({ length: 1_000 }, (_, index) => ({
-      ...{ match: { path: `/r${index}` as const }, policy: 'api' as const },
+      match: { path: `/r${index}` as const },
+      policy: 'api' as const,
     }))
     const gate = createGate({
       config: defineConfig({ policies, rules, default: { policy: 'api' } }),
@@ -87,7 +88,10 @@ describe('the text for Prometheus', () => {
     const gate = createGate({ config: defineConfig({ policies }), statistics })
     await gate.request({ subject: 'user:1', path: '/x' })
     const family: Family = {
-      ...{ name: 'app_jobs', type: 'gauge', help: 'Jobs \\ of\nthe app.', labels: ['queue'] },
+      name: 'app_jobs',
+      type: 'gauge',
+      help: 'Jobs \\ of\nthe app.',
+      labels: ['queue'],
       samples: [{ labels: { queue: 'say "hi" \\ {now}\nor' }, value: 1 }],
     }
     const text = prometheus({ statistics, more: () => [family] }).text()

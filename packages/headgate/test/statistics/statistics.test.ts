@@ -28,7 +28,11 @@ describe('what a process counts', () => {
     await limiter.peek('user:1', { policy: 'pair' })
     const { decisions } = statistics.read()
     const shown = decisions.map(({ policy, source, allowed, denied, nearLimit }) => ({
-      ...{ policy, source, allowed, denied, nearLimit },
+      policy,
+      source,
+      allowed,
+      denied,
+      nearLimit,
     }))
     expect(shown).toEqual([
       { policy: 'api', source: 'memory', allowed: 10, denied: 2, nearLimit: 2 },

@@ -90,8 +90,12 @@ describe('a single Redis', () => {
 it('a cluster serves every slot from three primaries, each with a replica in sync', async () => {
   const cluster = later(await startCluster({ primaries: 3, replicasPerPrimary: 1, nodeTimeoutMs: 2000 }))
   expect(cluster.nodes.map(node => node.role)).toEqual([
-    ...['primary', 'primary', 'primary'],
-    ...['replica', 'replica', 'replica'],
+    'primary',
+    'primary',
+    'primary',
+    'replica',
+    'replica',
+    'replica',
   ])
   for (const [index, primary] of cluster.primaries.entries()) {
     const key = await keyInSlots(primary.port, primary.slots)

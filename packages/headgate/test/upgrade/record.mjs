@@ -161,7 +161,9 @@ async function recordOperators() {
   const reading = {
     control,
     overrides: [...overrides.entries].map(([target, entry]) => ({
-      ...{ target, ...entry, expiresInMs: entry.expiresAtMs - overrides.nowMs },
+      target,
+      ...entry,
+      expiresInMs: entry.expiresAtMs - overrides.nowMs,
     })),
   }
   await Promise.all([store.close(), later.close()])

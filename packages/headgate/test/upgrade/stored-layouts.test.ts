@@ -111,7 +111,9 @@ describe('settings of operators', () => {
     expect(control).toEqual(reading.control)
     const { entries, nowMs } = overrides as StoredOverrides
     const read = [...entries].map(([target, entry]) => ({
-      ...{ target, ...entry, expiresInMs: entry.expiresAtMs - nowMs },
+      target,
+      ...entry,
+      expiresInMs: entry.expiresAtMs - nowMs,
     }))
     expect(read).toEqual(reading.overrides)
     expect(await store.control.removeOverride('rule login')).toBe(true)

@@ -61,13 +61,14 @@ export function envoyOptions(flags: EnvoyFlags): EnvoyOptions | null {
 }
 
 const BESIDE = {
-  ...{ grpcHost: '--grpc-host', grpcPort: '--grpc-port', grpcTlsCert: '--grpc-tls-cert' },
-  ...{
-    grpcTlsKey: '--grpc-tls-key',
-    grpcClientCa: '--grpc-client-ca',
-    ratelimitShadow: '--ratelimit-shadow',
-  },
-  ...{ ratelimitHeaders: '--ratelimit-headers', ratelimitMetadata: '--ratelimit-metadata' },
+  grpcHost: '--grpc-host',
+  grpcPort: '--grpc-port',
+  grpcTlsCert: '--grpc-tls-cert',
+  grpcTlsKey: '--grpc-tls-key',
+  grpcClientCa: '--grpc-client-ca',
+  ratelimitShadow: '--ratelimit-shadow',
+  ratelimitHeaders: '--ratelimit-headers',
+  ratelimitMetadata: '--ratelimit-metadata',
 }
 
 function refuseWithout(flags: EnvoyFlags): void {

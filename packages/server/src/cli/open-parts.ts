@@ -63,7 +63,13 @@ export async function openParts(
     const secret = await subjectSecret(flags.subjectSecretFile, process.env)
     const { upstreamCa } = flags
     const options = {
-      ...{ config, host, port, bounds: boundsOf(flags), upstream, demo, log },
+      config,
+      host,
+      port,
+      bounds: boundsOf(flags),
+      upstream,
+      demo,
+      log,
       tls: await tlsFiles(flags),
       ...(upstreamCa !== undefined && { upstreamCa: await readPem('--upstream-ca', upstreamCa) }),
       ...(flags.accessLog && { onAccess: access }),

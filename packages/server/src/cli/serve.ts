@@ -44,7 +44,10 @@ export async function serve(flags: ServeFlags, terminal: Terminal): Promise<void
   const { log } = options
   try {
     const service = await startService({
-      ...{ ...options, admin, alerts, configState: live.state },
+      ...options,
+      admin,
+      alerts,
+      configState: live.state,
       ...(flags.workers > 1 && { openFront: await workersFront(flags.workers) }),
     })
     live.onChange(service.apply)

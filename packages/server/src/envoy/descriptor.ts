@@ -30,8 +30,13 @@ export type Unit = (typeof UNITS)[number]
 
 /** As in envoyproxy/ratelimit: a month is 30 days. */
 export const UNIT_SECONDS: Readonly<Record<Unit, number>> = {
-  ...{ second: 1, minute: 60, hour: 3_600, day: 86_400 },
-  ...{ week: 7 * 86_400, month: 30 * 86_400, year: 365 * 86_400 },
+  second: 1,
+  minute: 60,
+  hour: 3_600,
+  day: 86_400,
+  week: 7 * 86_400,
+  month: 30 * 86_400,
+  year: 365 * 86_400,
 }
 
 /** A question that cannot be answered: the caller has to change it. */

@@ -14,7 +14,8 @@ import {
 
 const TOO_MANY_REQUESTS = 429
 const NOBODY_CAN_SAY: Refusal = {
-  ...{ status: 503, detail: 'The limits cannot be looked at.' },
+  status: 503,
+  detail: 'The limits cannot be looked at.',
   headers: [['Retry-After', '1']],
 }
 

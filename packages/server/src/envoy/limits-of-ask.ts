@@ -69,8 +69,12 @@ function match(config: DescriptorConfig, domain: string, descriptor: Descriptor)
   const { entries, limit } = descriptor
   if (limit === null) return matchDescriptor(root, entries)
   const own: DescriptorLimit = {
-    ...{ limit: defaultLimit(limit.requestsPerUnit, limit.unit), ...limit },
-    ...{ name: '', replaces: [], mode: 'enforce', metadata: null },
+    limit: defaultLimit(limit.requestsPerUnit, limit.unit),
+    ...limit,
+    name: '',
+    replaces: [],
+    mode: 'enforce',
+    metadata: null,
   }
   return { limit: own, entries }
 }

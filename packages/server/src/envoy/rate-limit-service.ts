@@ -44,7 +44,10 @@ export type RateLimitService = (ask: RateLimitAsk) => Promise<RateLimitReply>
 
 const MAX_UINT32 = 2 ** 32 - 1
 const UNLIMITED_STATUS: DescriptorStatus = {
-  ...{ isOver: false, current: null, remaining: MAX_UINT32, untilResetMs: null },
+  isOver: false,
+  current: null,
+  remaining: MAX_UINT32,
+  untilResetMs: null,
 }
 const UNKNOWN_STATUS: DescriptorStatus = { ...UNLIMITED_STATUS, remaining: 0 }
 

@@ -23,7 +23,10 @@ export function originalRequest(req: IncomingMessage): HttpRequest {
   const { peer, before } = addresses(req)
   const asItCame = httpRequest(req)
   return {
-    ...{ method, url: path, peer, route: undefined },
+    method,
+    url: path,
+    peer,
+    route: undefined,
     header: name => (name === FORWARDED_FOR ? before : asItCame.header(name)),
     similarHeaders: name => similarHeaderValues(req, name),
   }

@@ -32,21 +32,17 @@ function serverFamilies({ config, refusedConfigs }: ConfigCounts): readonly Fami
   const one = (value: number) => [{ labels: {}, value }]
   return [
     {
-      ...{
-        name: 'rate_limit_config_refused_total',
-        type: 'counter',
-        labels: [],
-        samples: one(refusedConfigs),
-      },
+      name: 'rate_limit_config_refused_total',
+      type: 'counter',
+      labels: [],
+      samples: one(refusedConfigs),
       help: 'Policy files refused since the start.',
     },
     {
-      ...{
-        name: 'rate_limit_config_stale',
-        type: 'gauge',
-        labels: [],
-        samples: one(config === 'stale' ? 1 : 0),
-      },
+      name: 'rate_limit_config_stale',
+      type: 'gauge',
+      labels: [],
+      samples: one(config === 'stale' ? 1 : 0),
       help: '1 while the policy file cannot be used and the last good one is in force.',
     },
   ]

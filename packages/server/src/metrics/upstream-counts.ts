@@ -66,8 +66,13 @@ export class UpstreamCounts {
     return [...this.byUpstream].map(([upstream, { byOutcome, refusedBy, buckets, sumSeconds }]) => {
       const { limit: capacity, underWay: waiting } = adaptive.get(upstream) ?? { limit: null, underWay: null }
       return {
-        ...{ upstream, byOutcome: Object.fromEntries(byOutcome), refusedBy: Object.fromEntries(refusedBy) },
-        ...{ buckets: [...buckets], sumSeconds, capacity, waiting },
+        upstream,
+        byOutcome: Object.fromEntries(byOutcome),
+        refusedBy: Object.fromEntries(refusedBy),
+        buckets: [...buckets],
+        sumSeconds,
+        capacity,
+        waiting,
       }
     })
   }
@@ -86,14 +91,18 @@ export class UpstreamCounts {
 export function upstreamFamilies(readings: readonly UpstreamReading[]): readonly Family[] {
   return [
     {
-      ...{ name: 'rate_limit_upstream_requests_total', type: 'counter', labels: ['upstream', 'status'] },
+      name: 'rate_limit_upstream_requests_total',
+      type: 'counter',
+      labels: ['upstream', 'status'],
       help: 'Requests sent to an upstream, by class of response; a repeated request counts again.',
       samples: readings.flatMap(({ upstream, byOutcome }) =>
         Object.entries(byOutcome).map(([status, value]) => ({ labels: { upstream, status }, value })),
       ),
     },
     {
-      ...{ name: 'rate_limit_upstream_latency_seconds', type: 'histogram', labels: ['upstream'] },
+      name: 'rate_limit_upstream_latency_seconds',
+      type: 'histogram',
+      labels: ['upstream'],
       help: 'How long an upstream took until its response headers arrived, or it failed.',
       samples: readings.map(({ upstream, buckets, sumSeconds }) => ({
         labels: { upstream },
@@ -101,21 +110,27 @@ export function upstreamFamilies(readings: readonly UpstreamReading[]): readonly
       })),
     },
     {
-      ...{ name: 'rate_limit_upstream_refused_total', type: 'counter', labels: ['upstream', 'reason'] },
+      name: 'rate_limit_upstream_refused_total',
+      type: 'counter',
+      labels: ['upstream', 'reason'],
       help: 'Requests denied because their upstream had no room, by cause.',
       samples: readings.flatMap(({ upstream, refusedBy }) =>
         Object.entries(refusedBy).map(([reason, value]) => ({ labels: { upstream, reason }, value })),
       ),
     },
     {
-      ...{ name: 'rate_limit_upstream_capacity', type: 'gauge', labels: ['upstream'] },
+      name: 'rate_limit_upstream_capacity',
+      type: 'gauge',
+      labels: ['upstream'],
       help: 'How many requests an upstream can handle at once, estimated from its response times.',
       samples: readings.flatMap(({ upstream, capacity }) =>
         capacity === null ? [] : [{ labels: { upstream }, value: capacity }],
       ),
     },
     {
-      ...{ name: 'rate_limit_upstream_waiting', type: 'gauge', labels: ['upstream'] },
+      name: 'rate_limit_upstream_waiting',
+      type: 'gauge',
+      labels: ['upstream'],
       help: 'Requests in progress at an upstream whose response has not begun, if its capacity is being measured.',
       samples: readings.flatMap(({ upstream, waiting }) =>
         waiting === null ? [] : [{ labels: { upstream }, value: waiting }],

@@ -93,7 +93,9 @@ export function createFigures(options: FiguresOptions): Figures {
   function watchAlerts(second: Second): void {
     const { state, sinceMs } = storeFigures(window, aboutStore())
     alerts.look({
-      ...{ second, redis, ...serversOf(scope === 'fleet' ? heardOf : null, options.fleet?.id ?? '') },
+      second,
+      redis,
+      ...serversOf(scope === 'fleet' ? heardOf : null, options.fleet?.id ?? ''),
       storeDownMs: state === 'down' ? unixMs() - sinceMs : null,
       ...(options.fleet === null && { isHeard: true }),
     })
@@ -140,16 +142,20 @@ export function createFigures(options: FiguresOptions): Figures {
     const top = violators.top({ nowMs: atMs, show, isOverridden: subject => overridden.has(subject) })
     const { config: state, refusedConfigs } = configState()
     return {
-      ...{ atMs, scope, asOfMs: asOf(atMs), service },
-      ...{
-        startedAtMs: read.startedAtMs,
-        windowMs: WINDOW * 1000,
-        now: ratesOf(window),
-        totals: totalsOf(read),
-      },
-      ...{ byTier: rowsBy('tier', window), byPolicy: rowsBy('policy', window) },
-      ...{ bySource: rowsBy('source', window), byRule: rowsBy('rule', window) },
-      ...{ violators: top.violators, violatorsErrorAtMost: top.errorAtMost },
+      atMs,
+      scope,
+      asOfMs: asOf(atMs),
+      service,
+      startedAtMs: read.startedAtMs,
+      windowMs: WINDOW * 1000,
+      now: ratesOf(window),
+      totals: totalsOf(read),
+      byTier: rowsBy('tier', window),
+      byPolicy: rowsBy('policy', window),
+      bySource: rowsBy('source', window),
+      byRule: rowsBy('rule', window),
+      violators: top.violators,
+      violatorsErrorAtMost: top.errorAtMost,
       processes: processesOf(heardOf, { id: options.fleet?.id ?? '', read, service, nowMs: atMs }),
       store: { ...storeFigures(window, aboutStore()), redis, budget: options.budget },
       shortcuts: shortcuts(window),
@@ -162,7 +168,8 @@ export function createFigures(options: FiguresOptions): Figures {
         version: gateReading?.configVersion ?? '',
         loadedAtMs: gateReading?.configLoadedAtMs ?? read.startedAtMs,
         state,
-        ...{ reloads: gateReading?.reloads ?? 0, refused: refusedConfigs },
+        reloads: gateReading?.reloads ?? 0,
+        refused: refusedConfigs,
       },
       alerts: alerts.firing(),
     }

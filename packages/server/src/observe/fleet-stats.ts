@@ -24,7 +24,11 @@ export function createFleetStats(
   const nothing = createStatistics()
   let pass = (_second: Report): void => {}
   const figures = createFigures({
-    ...{ gate, fleet, storeKind: 'redis', service: config.service ?? '', unixMs: Date.now },
+    gate,
+    fleet,
+    storeKind: 'redis',
+    service: config.service ?? '',
+    unixMs: Date.now,
     statistics: {
       read: () => nothing.read(),
       onSecond(listener) {

@@ -23,7 +23,10 @@ export class History {
   add(second: Second): void {
     const { allowed, denied, latency } = sumOf([second])
     this.kept.push({
-      ...{ atMs: second.atMs, allowed, denied, shadowDenied: second.shadowDenied },
+      atMs: second.atMs,
+      allowed,
+      denied,
+      shadowDenied: second.shadowDenied,
       p50Ms: latencyQuantileMs(latency, 0.5),
       p99Ms: latencyQuantileMs(latency, 0.99),
       storeErrors: errorsOf(second.store.failures),

@@ -38,7 +38,9 @@ export function processesOf(reading: FleetReading | null, own: Own): Processes {
   return {
     live: shown.length,
     services: [...services].map(([service, processes]) => ({
-      ...{ service, live: processes.length, processes: processes.slice(0, MAX_SHOWN) },
+      service,
+      live: processes.length,
+      processes: processes.slice(0, MAX_SHOWN),
     })),
   }
 }
@@ -49,7 +51,12 @@ function heardProcess(report: FleetReading['processes'][number], own: string): O
   const { id, service, startedAtMs, version, configVersion, decisions, durationMs, breakers } = report
   const requests = decisions.reduce((sum, { allowed, denied }) => sum + allowed + denied, 0)
   return {
-    ...{ id, service, startedAtMs, version, configVersion, isThis: id === own },
+    id,
+    service,
+    startedAtMs,
+    version,
+    configVersion,
+    isThis: id === own,
     requestsPerSecond: (requests * 1000) / Math.max(1, durationMs),
     store: breakers.some(({ state }) => state !== 'closed') ? 'down' : 'up',
   }
@@ -59,14 +66,12 @@ function ownProcess({ id, read, service, nowMs }: Own): OfService {
   const { startedAtMs, decisions, gates, store } = read
   const requests = decisions.reduce((sum, { allowed, denied }) => sum + allowed + denied, 0)
   return {
-    ...{
-      id,
-      service,
-      startedAtMs,
-      version: '',
-      configVersion: gates[0]?.configVersion ?? null,
-      isThis: true,
-    },
+    id,
+    service,
+    startedAtMs,
+    version: '',
+    configVersion: gates[0]?.configVersion ?? null,
+    isThis: true,
     requestsPerSecond: (requests * 1000) / Math.max(1_000, nowMs - startedAtMs),
     store: store.breakers.some(({ state }) => state !== 'closed') ? 'down' : 'up',
   }

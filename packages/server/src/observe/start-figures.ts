@@ -37,7 +37,12 @@ export function startFigures(options: StartFiguresOptions): Figures {
   const info = async (): Promise<string> => (await fleet?.serverInfo()) ?? ''
   const isEvictionUnsafe = (): boolean => redis?.health().evictionPolicyUnsafe ?? false
   return createFigures({
-    ...{ gate, statistics, fleet, budget, configState, unixMs: Date.now },
+    gate,
+    statistics,
+    fleet,
+    budget,
+    configState,
+    unixMs: Date.now,
     masks: options.admin.showSubjects ? () => ALL_SHOWN : () => options.config().masks,
     service: options.config().service ?? '',
     storeKind: store?.source === 'redis' ? 'redis' : 'memory',

@@ -61,7 +61,10 @@ export function statsEndpoints(figures: Figures): readonly Endpoint[] {
             name => query.get(name) || null,
           )
           const violations = figures.violations({
-            ...{ limit, policy: policy ?? null, tier: tier ?? null, reference: reference ?? null },
+            limit,
+            policy: policy ?? null,
+            tier: tier ?? null,
+            reference: reference ?? null,
           })
           return jsonAnswer(200, { violations, sampled: true })
         }),

@@ -65,7 +65,8 @@ export function subjectEndpoints(gate: Gate, figures: Figures): readonly Endpoin
     const handle = handleOf(subject)
     const override = gate.overrides.list().find(one => 'subject' in one && one.subject === subject) ?? null
     const shown: ShownSubject = {
-      ...{ subject: figures.show(subject), handle },
+      subject: figures.show(subject),
+      handle,
       ...inspection,
       limits: inspection.limits.map(shownLimit),
       override: override === null ? null : { ...override, subject: figures.show(subject) },

@@ -33,7 +33,8 @@ export class RecentViolators {
   /** Takes denials that were written down before anybody looked, the newest first: who was denied so often at least. */
   remember(violations: readonly Violation[]): void {
     const before = violations.toReversed().map(({ atMs, subject, policy, tier }) => ({
-      ...{ atMs, violators: [{ subject, denied: 1, error: 0, policy, tier }] },
+      atMs,
+      violators: [{ subject, denied: 1, error: 0, policy, tier }],
     }))
     this.seconds = [...before, ...this.seconds]
   }
@@ -69,8 +70,13 @@ export class RecentViolators {
     const during = Math.max(1, (nowMs - (this.seconds[0]?.atMs ?? nowMs)) / 1000 + 1)
     const worst = this.sums().slice(0, MAX_SHOWN)
     const violators = worst.map(([subject, { denied, policy, tier }]) => ({
-      ...{ subject: show(subject), handle: handleOf(subject), denied, deniedPerSecond: denied / during },
-      ...{ policy: policy === '' ? null : policy, tier, overridden: isOverridden(subject) },
+      subject: show(subject),
+      handle: handleOf(subject),
+      denied,
+      deniedPerSecond: denied / during,
+      policy: policy === '' ? null : policy,
+      tier,
+      overridden: isOverridden(subject),
     }))
     return { violators, errorAtMost: Math.max(0, ...worst.map(([, { error }]) => error)) }
   }

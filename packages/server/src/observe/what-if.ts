@@ -58,7 +58,11 @@ export async function playWhatIf(
   const actuallyDenied = asked.filter(({ denied }) => denied).length
   return {
     sample: {
-      ...{ subjects: played.size, requests: asked.length, share, fromMs: first.atMs, toMs: last.atMs },
+      subjects: played.size,
+      requests: asked.length,
+      share,
+      fromMs: first.atMs,
+      toMs: last.atMs,
     },
     actual: { denied: actuallyDenied, rate: actuallyDenied / asked.length },
     whatIf: estimate([...played.values()], share),
@@ -78,7 +82,10 @@ function estimate(subjects: readonly Played[], share: number): WhatIf['whatIf'] 
   const variance = count < 2 ? 0.25 : (squares * count) / (count - 1) / requests ** 2
   const margin = DEVIATIONS * Math.sqrt(variance * (1 - share))
   return {
-    ...{ denied, rate, rateLow: Math.max(0, rate - margin), rateHigh: Math.min(1, rate + margin) },
+    denied,
+    rate,
+    rateLow: Math.max(0, rate - margin),
+    rateHigh: Math.min(1, rate + margin),
     subjectsDenied: subjects.filter(one => one.denied > 0).length,
   }
 }

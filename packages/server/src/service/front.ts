@@ -93,7 +93,11 @@ export async function startFront({ gate, statistics }: Deciding, options: FrontO
     })
     const upstreams = new UpstreamCounts(() => serving.pools)
     const gateway = createGateway({
-      ...{ gate, serving: () => serving, log, bounds: options.bounds, onAccess: options.onAccess },
+      gate,
+      serving: () => serving,
+      log,
+      bounds: options.bounds,
+      onAccess: options.onAccess,
       onAttempt: attempt => upstreams.add(attempt),
       onNoPlace: refusal => upstreams.addRefusal(refusal),
     })

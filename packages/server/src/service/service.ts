@@ -82,14 +82,23 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     const front = await openFront(deciding, options)
     let inForce = config
     const figures = startFigures({
-      ...{ ...options, gate, statistics: front.statistics },
+      ...options,
+      gate,
+      statistics: front.statistics,
       config: () => inForce,
     })
     closers.push(() => figures.close())
     const own = adminEndpoints({
-      ...{ gate, figures, log, statistics: front.statistics, arrivals: front.arrivals },
-      ...{ upstreams: { read: front.upstreams }, metricsPublic: admin.metricsPublic },
-      ...{ configState: options.configState, workers: front.workers, isServing: () => !stopping },
+      gate,
+      figures,
+      log,
+      statistics: front.statistics,
+      arrivals: front.arrivals,
+      upstreams: { read: front.upstreams },
+      metricsPublic: admin.metricsPublic,
+      configState: options.configState,
+      workers: front.workers,
+      isServing: () => !stopping,
     })
     const page = pageEndpoints(await readPageFiles())
     const forwardAuth = forwardAuthEndpoint({ gate, log, identify: front.identify })
@@ -106,7 +115,10 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     const { gatewayUrl, grpcAddress, upstreamUrl } = front
     const adminUrl = urlOf(admin.host, adminPort)
     return {
-      ...{ gatewayUrl, grpcAddress, upstreamUrl, stop },
+      gatewayUrl,
+      grpcAddress,
+      upstreamUrl,
+      stop,
       async apply(changed) {
         await front.apply(changed)
         inForce = changed

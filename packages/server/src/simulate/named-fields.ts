@@ -30,7 +30,8 @@ export function requestOfFields(lookup: Lookup): LoggedRequest | null {
   const cost = Number(text('cost'))
   const tier = text('tier')
   return {
-    ...{ atMs, subjects },
+    atMs,
+    subjects,
     ...(method !== undefined && { method }),
     ...(path !== undefined && { path }),
     ...(tier !== undefined && { tier }),

@@ -6,11 +6,16 @@ import { subjectName } from './report-words.js'
 export function jsonReport(outcome: ReplayResult, { top }: ReportOptions): object {
   const { requests, unread, outOfOrder, fromMs, toMs, trials, differences } = outcome
   return {
-    ...{ requests, unread, outOfOrder },
+    requests,
+    unread,
+    outOfOrder,
     from: requests === 0 ? null : new Date(fromMs).toISOString(),
     to: requests === 0 ? null : new Date(toMs).toISOString(),
     files: trials.map(({ name, denied, deniedInShadow, byLimit, timeline, violators }) => ({
-      ...{ file: name, denied, deniedInShadow, deniedCallers: violators.size },
+      file: name,
+      denied,
+      deniedInShadow,
+      deniedCallers: violators.size,
       byLimit: Object.fromEntries(byLimit),
       callers: violators
         .top(top)

@@ -45,7 +45,11 @@ export async function superviseWorkers(options: SuperviseOptions): Promise<Super
   const { count, log, onMessage, onEnd } = options
   const slots = Array.from({ length: count }, (_, index): Slot => {
     return {
-      ...{ number: index + 1, worker: null, isReady: false, startedAtMs: 0, endedInARow: 0 },
+      number: index + 1,
+      worker: null,
+      isReady: false,
+      startedAtMs: 0,
+      endedInARow: 0,
       restart: undefined,
     }
   })

@@ -129,7 +129,10 @@ function rawCall(address: string, body: Buffer): Promise<string> {
     const session = connectHttp2(`http://${address}`)
     session.on('error', () => resolve('closed'))
     const stream = session.request({
-      ...{ ':method': 'POST', ':path': PATH, 'content-type': 'application/grpc', te: 'trailers' },
+      ':method': 'POST',
+      ':path': PATH,
+      'content-type': 'application/grpc',
+      te: 'trailers',
       'grpc-encoding': 'gzip',
     })
     const done = (status: string) => {

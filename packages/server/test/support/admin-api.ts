@@ -19,17 +19,15 @@ export async function serveAdmin(gate: Gate, tokens: readonly Token[] = []): Pro
   const logged: string[] = []
   const log = (line: string) => void logged.push(line)
   const endpoints = adminEndpoints({
-    ...{
-      gate,
-      figures: figuresOf(gate),
-      statistics: createStatistics(),
-      upstreams: new UpstreamCounts(),
-      log,
-      metricsPublic: false,
-      workers: () => ({ ready: 1, wanted: 1 }),
-      arrivals: async () => ({ arrivals: [], share: 1 }),
-      isServing: () => true,
-    },
+    gate,
+    figures: figuresOf(gate),
+    statistics: createStatistics(),
+    upstreams: new UpstreamCounts(),
+    log,
+    metricsPublic: false,
+    workers: () => ({ ready: 1, wanted: 1 }),
+    arrivals: async () => ({ arrivals: [], share: 1 }),
+    isServing: () => true,
     configState: () => ({ config: 'current', refusedConfigs: 0 }),
   })
   const server = createAdminServer({ endpoints, tokens, names: [], log })

@@ -12,8 +12,23 @@ export async function certificate(name: string): Promise<{ readonly key: string;
   const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]
   const kind = /^[\d.]+$/.test(name) ? 'IP' : 'DNS'
   await run('openssl', [
-    ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'],
-    ...['-subj', `/CN=${name}`, '-addext', `subjectAltName=${kind}:${name}`, '-keyout', key, '-out', cert],
+    'req',
+    '-x509',
+    '-newkey',
+    'ec',
+    '-pkeyopt',
+    'ec_paramgen_curve:prime256v1',
+    '-nodes',
+    '-days',
+    '2',
+    '-subj',
+    `/CN=${name}`,
+    '-addext',
+    `subjectAltName=${kind}:${name}`,
+    '-keyout',
+    key,
+    '-out',
+    cert,
   ])
   try {
     return { key: await readFile(key, 'utf8'), cert: await readFile(cert, 'utf8') }

@@ -11,9 +11,15 @@ export function figuresOf(
   options: Partial<FiguresOptions> = {},
 ): Figures {
   return createFigures({
-    ...{ gate, statistics, storeKind: 'memory', service: '', unixMs: Date.now },
+    gate,
+    statistics,
+    storeKind: 'memory',
+    service: '',
+    unixMs: Date.now,
     masks: () => ({ byType: {}, others: 'part' }),
-    ...{ fleet: null, readRedis: null, budget: { opsPerSecond: null, memoryBytes: null } },
+    fleet: null,
+    readRedis: null,
+    budget: { opsPerSecond: null, memoryBytes: null },
     alerts: new AlertWatch({ rules: DEFAULT_RULES, tell() {}, unixMs: Date.now }),
     configState: () => ({ config: 'current', refusedConfigs: 0 }),
     ...options,

@@ -52,7 +52,9 @@ function decisionFamilies(read: ProcessStatistics): Family[] {
       sum(({ denied }) => denied),
     ),
     {
-      ...{ name: 'rate_limit_rejections_total', type: 'counter', labels: ['reason'] },
+      name: 'rate_limit_rejections_total',
+      type: 'counter',
+      labels: ['reason'],
       help: 'Denied requests, by who denied them: this process, the shared store, or the failure mode.',
       samples: Object.entries(rejections(decisions)).map(([reason, value]) => ({
         labels: { reason },
@@ -60,7 +62,8 @@ function decisionFamilies(read: ProcessStatistics): Family[] {
       })),
     },
     {
-      ...{ name: 'rate_limit_decisions_total', type: 'counter' },
+      name: 'rate_limit_decisions_total',
+      type: 'counter',
       labels: ['policy', 'tier', 'rule', 'source', 'outcome'],
       help: 'Decisions, by policy, tier, rule and source.',
       samples: decisions.flatMap(tally => [
@@ -69,7 +72,9 @@ function decisionFamilies(read: ProcessStatistics): Family[] {
       ]),
     },
     {
-      ...{ name: 'rate_limit_near_limit_total', type: 'counter', labels: ['policy'] },
+      name: 'rate_limit_near_limit_total',
+      type: 'counter',
+      labels: ['policy'],
       help: 'Requests that passed with a tenth of a limit left, or less.',
       samples: sumBy(decisions, ({ policy }) => policy).map(([policy, tallies]) => ({
         labels: { policy },
@@ -77,7 +82,9 @@ function decisionFamilies(read: ProcessStatistics): Family[] {
       })),
     },
     {
-      ...{ name: 'rate_limit_latency_seconds', type: 'histogram', labels: ['source'] },
+      name: 'rate_limit_latency_seconds',
+      type: 'histogram',
+      labels: ['source'],
       help: 'How long decisions took. One in 64 of the decisions made in the process is timed, and counts as 64.',
       samples: sumBy(decisions, ({ source }) => source).map(([source, tallies]) => ({
         labels: { source },
@@ -88,7 +95,9 @@ function decisionFamilies(read: ProcessStatistics): Family[] {
       })),
     },
     {
-      ...{ name: 'rate_limit_tokens_remaining', type: 'gauge', labels: ['scope'] },
+      name: 'rate_limit_tokens_remaining',
+      type: 'gauge',
+      labels: ['scope'],
       help: 'Units left when last seen: of a global limit, and of a narrower one.',
       samples: Object.entries(remaining).flatMap(([scope, value]) =>
         value === null ? [] : [{ labels: { scope }, value }],
@@ -111,7 +120,9 @@ function storeFamilies({ store }: ProcessStatistics): Family[] {
       FAILURE_KINDS.reduce((all, kind) => all + failures[kind], 0),
     ),
     {
-      ...{ name: 'rate_limit_backend_errors_by_kind_total', type: 'counter', labels: ['kind'] },
+      name: 'rate_limit_backend_errors_by_kind_total',
+      type: 'counter',
+      labels: ['kind'],
       help: 'The same, by cause.',
       samples: FAILURE_KINDS.map(kind => ({ labels: { kind }, value: failures[kind] })),
     },
@@ -127,17 +138,23 @@ function storeFamilies({ store }: ProcessStatistics): Family[] {
       store.checks,
     ),
     {
-      ...{ name: 'rate_limit_store_latency_seconds', type: 'histogram', labels: [] },
+      name: 'rate_limit_store_latency_seconds',
+      type: 'histogram',
+      labels: [],
       help: 'How long the store took to answer a call.',
       samples: [{ labels: {}, value: histogramOf([store.latency], []) }],
     },
     {
-      ...{ name: 'rate_limit_breaker_open', type: 'gauge', labels: ['node'] },
+      name: 'rate_limit_breaker_open',
+      type: 'gauge',
+      labels: ['node'],
       help: '1 while a node is not asked because it has stopped answering, otherwise 0.',
       samples: breakers.map(({ node, state }) => ({ labels: { node }, value: state === 'closed' ? 0 : 1 })),
     },
     {
-      ...{ name: 'rate_limit_fallback_total', type: 'counter', labels: ['outcome'] },
+      name: 'rate_limit_fallback_total',
+      type: 'counter',
+      labels: ['outcome'],
       help: 'Requests decided without the store, by their failure mode.',
       samples: [
         { labels: { outcome: 'allowed' }, value: store.fallbackAllowed },
@@ -194,7 +211,9 @@ function gateFamilies(gates: readonly GateReading[]): Family[] {
     ),
     gauge('rate_limit_overrides', 'Overrides stored.', first.overrides),
     {
-      ...{ name: 'rate_limit_config_info', type: 'gauge', labels: ['version'] },
+      name: 'rate_limit_config_info',
+      type: 'gauge',
+      labels: ['version'],
       help: 'The version of the policy file in force.',
       samples: [{ labels: { version: first.configVersion }, value: 1 }],
     },
@@ -203,7 +222,9 @@ function gateFamilies(gates: readonly GateReading[]): Family[] {
 
 function buildInfo(version: string): Family {
   return {
-    ...{ name: 'rate_limit_build_info', type: 'gauge', labels: ['version'] },
+    name: 'rate_limit_build_info',
+    type: 'gauge',
+    labels: ['version'],
     help: 'The version of Headgate.',
     samples: [{ labels: { version }, value: 1 }],
   }
@@ -264,7 +285,10 @@ function wouldBe(
   const sum = (policy: string, of: 'wouldAllow' | 'wouldDeny') =>
     gates.reduce((all, gate) => all + (gate[kind][policy]?.[of] ?? 0), 0)
   return {
-    ...{ name, type: 'counter', help, labels: ['policy', 'would'] },
+    name,
+    type: 'counter',
+    help,
+    labels: ['policy', 'would'],
     samples: [...policies].flatMap(policy => [
       { labels: { policy, would: 'allow' }, value: sum(policy, 'wouldAllow') },
       { labels: { policy, would: 'deny' }, value: sum(policy, 'wouldDeny') },

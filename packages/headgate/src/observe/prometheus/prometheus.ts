@@ -82,7 +82,10 @@ export function prometheus(options: PrometheusOptions): Prometheus {
       for (const { name, help, type } of families()) {
         const find = (): Family | undefined => families().find(family => family.name === name)
         const metric = {
-          ...{ name, help, type, aggregator: 'sum' },
+          name,
+          help,
+          type,
+          aggregator: 'sum',
           get: async (): Promise<Collected> =>
             collected(find() ?? { name, help, type, labels: [], samples: [] }),
           reset() {},

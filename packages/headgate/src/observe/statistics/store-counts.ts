@@ -100,9 +100,20 @@ export class StoreRecorder {
     const { calls, checks, failedCalls, latency, failures, denyCache, leased } = this
     const { fallbackAllowed, fallbackDenied, leases, leaseUnits, rewinds, breakers, callCapPerSecond } = this
     return {
-      ...{ calls, checks, failedCalls, latency: latency.read(), failures: { ...failures } },
-      ...{ fallbackAllowed, fallbackDenied, denyCache, leased, leases, leaseUnits, rewinds },
-      ...{ breakers: [...breakers.values()], callCapPerSecond },
+      calls,
+      checks,
+      failedCalls,
+      latency: latency.read(),
+      failures: { ...failures },
+      fallbackAllowed,
+      fallbackDenied,
+      denyCache,
+      leased,
+      leases,
+      leaseUnits,
+      rewinds,
+      breakers: [...breakers.values()],
+      callCapPerSecond,
     }
   }
 }

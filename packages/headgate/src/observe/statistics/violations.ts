@@ -66,8 +66,11 @@ export class Violations {
   /** Returns the violations since the last call. */
   take(): { readonly violators: readonly Violator[]; readonly logged: readonly Violation[] } {
     const violators = this.hitters.top(TOLD).map(({ subject, count, error, detail }) => ({
-      ...{ subject, denied: count, error },
-      ...{ policy: detail.policy, tier: detail.tier },
+      subject,
+      denied: count,
+      error,
+      policy: detail.policy,
+      tier: detail.tier,
     }))
     const { logged } = this
     this.hitters.clear()

@@ -57,7 +57,10 @@ export const faultLaws: readonly AdapterLaw[] = [
           const limiter = limiterOf(9)
           const errors: unknown[] = []
           const { url, handled } = await serve({
-            ...{ limiter, policy: 'api', onStoreFailure, subject: subject as () => `${string}:${string}` },
+            limiter,
+            policy: 'api',
+            onStoreFailure,
+            subject: subject as () => `${string}:${string}`,
             lookupTimeoutMs: 50,
             onError: error => errors.push(error),
           })

@@ -65,7 +65,10 @@ export interface Begun {
 export async function beginRequest(url: string): Promise<Begun> {
   const { request } = await nodeHttp()
   const sent = request(url, {
-    ...{ method: 'POST', path: '/hello', agent: false, timeout: PATIENCE_MS },
+    method: 'POST',
+    path: '/hello',
+    agent: false,
+    timeout: PATIENCE_MS,
     headers: { 'content-length': '4', 'content-type': 'application/octet-stream' },
   })
   const answered = new Promise<Pick<ReceivedResponse, 'status'>>((resolve, reject) => {

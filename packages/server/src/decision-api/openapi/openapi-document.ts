@@ -17,7 +17,9 @@ const BAD_BODY = { 400: 'A field is wrong; `field` names it.', 413: 'Above 64 KB
 const STORE_AWAY = { 503: 'The store does not answer; `Retry-After` says when to try again.' }
 const json = (schema: Json): Json => ({ 'application/json': { schema } })
 const overrides = {
-  ...{ type: 'object', required: ['overrides'], additionalProperties: false },
+  type: 'object',
+  required: ['overrides'],
+  additionalProperties: false,
   properties: { overrides: { type: 'array', items: ref('Override') } },
 }
 
@@ -28,55 +30,68 @@ const PATHS: Readonly<Record<string, Readonly<Record<string, Described>>>> = {
   '/v1/check': {
     post: {
       summary: 'Charge a request if every limit has room for it. 200 whether or not it is allowed.',
-      ...{ body: DECISION_BODY, answer: DECISION_ANSWER, problems: BAD_BODY },
+      body: DECISION_BODY,
+      answer: DECISION_ANSWER,
+      problems: BAD_BODY,
     },
   },
   '/v1/peek': {
     post: {
       summary:
         'Return what /v1/check would, without charging; `remaining` is what is left before the request.',
-      ...{ body: DECISION_BODY, answer: DECISION_ANSWER, problems: BAD_BODY },
+      body: DECISION_BODY,
+      answer: DECISION_ANSWER,
+      problems: BAD_BODY,
     },
   },
   '/v1/refund': {
     post: {
       summary: 'Give back what a check charged, or some units of it, as far as it still counts.',
-      ...{ body: ref('Refund'), answer: ref('Refunded') },
+      body: ref('Refund'),
+      answer: ref('Refunded'),
       problems: { ...BAD_BODY, 404: 'No such reference, or it is forgotten.' },
     },
   },
   '/v1/release': {
     post: {
       summary: 'Report the end of a request, which frees its place.',
-      ...{ body: ref('Release'), problems: { ...BAD_BODY, 404: 'No such reference, or it is forgotten.' } },
+      body: ref('Release'),
+      problems: { ...BAD_BODY, 404: 'No such reference, or it is forgotten.' },
       answer: { type: 'object', properties: { released: { const: true } }, required: ['released'] },
     },
   },
   '/v1/reset': {
     post: {
       summary: 'Clear what a subject has used: of a policy or tier, or everything kept about it alone.',
-      ...{ body: ref('Reset'), problems: { ...BAD_BODY, ...STORE_AWAY } },
+      body: ref('Reset'),
+      problems: { ...BAD_BODY, ...STORE_AWAY },
       answer: { type: 'object', properties: { reset: { const: true } }, required: ['reset'] },
     },
   },
   '/v1/inspect': {
     post: {
       summary: 'All limits of a subject and their state, in numbers and words, with their keys in Redis.',
-      ...{ body: ref('Inspect'), answer: ref('Inspection'), problems: { ...BAD_BODY, ...STORE_AWAY } },
+      body: ref('Inspect'),
+      answer: ref('Inspection'),
+      problems: { ...BAD_BODY, ...STORE_AWAY },
     },
   },
   '/v1/control': {
     get: { summary: "The fleet's switches.", answer: ref('Control'), problems: STORE_AWAY },
     patch: {
       summary: 'Switch the fleet on or off, or scale every limit.',
-      ...{ body: ref('ControlChange'), answer: ref('Control'), problems: { ...BAD_BODY, ...STORE_AWAY } },
+      body: ref('ControlChange'),
+      answer: ref('Control'),
+      problems: { ...BAD_BODY, ...STORE_AWAY },
     },
   },
   '/v1/overrides': {
     get: { summary: 'The overrides in force.', answer: overrides, problems: STORE_AWAY },
     put: {
       summary: "Replace a subject's or a rule's numbers for a while.",
-      ...{ body: ref('OverrideChange'), answer: overrides, problems: { ...BAD_BODY, ...STORE_AWAY } },
+      body: ref('OverrideChange'),
+      answer: overrides,
+      problems: { ...BAD_BODY, ...STORE_AWAY },
     },
     delete: {
       summary: 'End an override before its time.',
@@ -88,7 +103,8 @@ const PATHS: Readonly<Record<string, Readonly<Record<string, Described>>>> = {
   '/v1/explain': {
     post: {
       summary: 'Which rules a request matches and why; charges nothing.',
-      ...{ body: { type: 'object', required: ['subject'] }, problems: BAD_BODY },
+      body: { type: 'object', required: ['subject'] },
+      problems: BAD_BODY,
       answer: { type: 'object', required: ['levels', 'text'] },
     },
   },

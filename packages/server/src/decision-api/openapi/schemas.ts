@@ -57,7 +57,9 @@ const RequestCheck = {
       method: text,
       path: { ...text, description: "The request's target as it came: a path, with its query or without." },
       claimedMethods: {
-        ...{ type: 'array', items: text, maxItems: 16 },
+        type: 'array',
+        items: text,
+        maxItems: 16,
         description: 'Methods that headers claim. Those in the query are found automatically.',
       },
       tier: { ...text, description: "The caller's tier, where a session or a key has told it." },
@@ -99,8 +101,15 @@ const Decision = object(
     leased: { type: 'boolean' },
     reason: {
       enum: [
-        ...['within-limit', 'limit-exceeded', 'exceeds-capacity', 'unlimited', 'disabled', 'paused'],
-        ...['skipped', 'shadow', 'store-unavailable'],
+        'within-limit',
+        'limit-exceeded',
+        'exceeds-capacity',
+        'unlimited',
+        'disabled',
+        'paused',
+        'skipped',
+        'shadow',
+        'store-unavailable',
       ],
     },
     binding: { anyOf: [{ $ref: '#/components/schemas/Verdict' }, { type: 'null' }] },
@@ -108,7 +117,8 @@ const Decision = object(
     shadow: { type: 'array', items: { $ref: '#/components/schemas/Verdict' } },
     status: { enum: [200, 429, 503], description: 'The status to answer the client with.' },
     headers: {
-      ...{ type: 'object', additionalProperties: { type: 'string' } },
+      type: 'object',
+      additionalProperties: { type: 'string' },
       description: 'Copy these to the response.',
     },
     reference: {
@@ -139,8 +149,11 @@ const Problem = {
   type: 'object',
   description: 'RFC 9457.',
   properties: {
-    ...{ type: text, title: text, status: { type: 'integer' } },
-    ...{ detail: { type: 'string' }, field: { type: 'string' } },
+    type: text,
+    title: text,
+    status: { type: 'integer' },
+    detail: { type: 'string' },
+    field: { type: 'string' },
   },
   required: ['type', 'title', 'status', 'detail'],
 }
@@ -163,10 +176,11 @@ export const SCHEMAS = {
   Release: object({ reference: text }),
   Reset: object(
     { subject: { $ref: '#/components/schemas/Subject' }, policy: text, tier: text, scope: text },
-    [...['policy', 'tier', 'scope']],
+    ['policy', 'tier', 'scope'],
   ),
   Inspect: object({ subject: { $ref: '#/components/schemas/Subject' }, tier: text, scope: text }, [
-    ...['tier', 'scope'],
+    'tier',
+    'scope',
   ]),
   InspectedLimit,
   Inspection: object({
@@ -178,7 +192,8 @@ export const SCHEMAS = {
   }),
   Control: object({ enabled: { type: 'boolean' }, multiplier: { type: 'number', minimum: 0 } }),
   ControlChange: object({ enabled: { type: 'boolean' }, multiplier: { type: 'number', minimum: 0 } }, [
-    ...['enabled', 'multiplier'],
+    'enabled',
+    'multiplier',
   ]),
   Override: { type: 'object', required: ['by', 'reason', 'setAt', 'expiresAt'] },
   OverrideChange: { type: 'object', required: ['ttl', 'reason'] },

@@ -15,8 +15,16 @@ import { parseRateLimit } from './parse-rate-limit.js'
 
 const FILE_FIELDS = ['domain', 'descriptors']
 const DESCRIPTOR_FIELDS = [
-  ...['key', 'value', 'rate_limit', 'shadow_mode', 'quota_mode', 'detailed_metric', 'value_to_metric'],
-  ...['share_threshold', 'metadata', 'descriptors'],
+  'key',
+  'value',
+  'rate_limit',
+  'shadow_mode',
+  'quota_mode',
+  'detailed_metric',
+  'value_to_metric',
+  'share_threshold',
+  'metadata',
+  'descriptors',
 ]
 /** Deeper files are a mistake, and every request would walk them. */
 const MAX_DEPTH = 64

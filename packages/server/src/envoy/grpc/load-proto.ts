@@ -12,8 +12,13 @@ export function loadMethod<Request, Response>(
   method: string,
 ): MethodDefinition<Request, Response> {
   const loaded = loadSync(file, {
-    ...{ includeDirs: [FOLDER], longs: Number, enums: Number, bytes: Buffer },
-    ...{ defaults: false, arrays: false, oneofs: false },
+    includeDirs: [FOLDER],
+    longs: Number,
+    enums: Number,
+    bytes: Buffer,
+    defaults: false,
+    arrays: false,
+    oneofs: false,
   })
   const definition = (loaded[service] as ServiceDefinition | undefined)?.[method]
   if (definition === undefined) throw new Error(`${file}: expected ${service}/${method}; it has none`)
