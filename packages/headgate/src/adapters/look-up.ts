@@ -1,4 +1,5 @@
 /** Finds out for one request whether it is limited, who asks, for what, and at what cost. */
+import { HeadgateError } from '../errors/headgate-error.js'
 import { letFail } from '../errors/let-fail.js'
 import type { AlsoAsked } from '../limiter/ask.js'
 import type { Eventually } from '../store/store.js'
@@ -8,7 +9,6 @@ import { isPromise } from '../subject/source.js'
 import { ip } from '../subject/sources.js'
 import type { SubjectInput } from '../subject/subject.js'
 import type { AnyOptions, Of } from './options.js'
-import { withinTime } from './within-time.js'
 
 /** The facts found about a request. Not validated yet, because functions may return anything. */
 export interface Found {
@@ -132,4 +132,19 @@ function addressOf<Native>(
     ...(forwardedHeader && { forwardedHeader }),
   })
   return native => source.find(read(native)).subject
+}
+
+/** Waits for `work`, at most `ms`. After that it rejects, and a later result is dropped. */
+function withinTime<T>(work: Promise<T>, ms: number): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      reject(
+        new HeadgateError(
+          'ERR_HEADGATE_LOOKUP_TIMEOUT',
+          `subject: expected identify, skip, subject, tier, cost and scope to settle within ${ms} ms; got no answer`,
+        ),
+      )
+    }, ms)
+    work.finally(() => clearTimeout(timer)).then(resolve, reject)
+  })
 }

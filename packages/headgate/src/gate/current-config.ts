@@ -2,6 +2,7 @@
  * The policy file in force, and everything derived from it. Another file or other switches replace it as a whole,
  * so that no request sees half a change.
  */
+
 import type { SingleLimitRequests } from '../fast-path/single-limit-requests.js'
 import { type ActiveConfig, activateConfig } from '../policy/active-config.js'
 import { type CompiledConfig, compileConfig } from '../policy/compiled-config.js'
@@ -10,6 +11,7 @@ import { type Control, NORMAL } from '../policy/control.js'
 import { Ipv6Budgets } from '../policy/ipv6-budgets.js'
 import { targetKey } from '../policy/override.js'
 import type { Store } from '../store/store.js'
+import { digest } from '../subject/digest.js'
 import {
   createSubjectNamer,
   type SubjectInput,
@@ -20,6 +22,9 @@ import type { Clock } from '../time/clock.js'
 import { runAtOnce, runInSlices } from '../time/steps.js'
 import type { OverrideCache } from './override-cache.js'
 import { refuseReload } from './refusals.js'
+
+const VERSION_LENGTH = 8
+const versions = new WeakMap<Config, string>()
 
 export interface CurrentConfigOptions {
   readonly config: Config
@@ -132,4 +137,15 @@ export class CurrentConfig {
 
 function compile(config: Config, nameSubject: SubjectNamer): ReturnType<typeof compileConfig> {
   return compileConfig(config, subject => nameSubject(subject as SubjectInput))
+}
+
+/** Returns eight characters that are the same for the same policy file in every process, and differ for another. */
+export function versionOf(config: Config): string {
+  let version = versions.get(config)
+  if (version === undefined) {
+    const text = JSON.stringify(config, (_, value) => (value instanceof Map ? [...value] : value))
+    version = digest('headgate config', text).slice(0, VERSION_LENGTH)
+    versions.set(config, version)
+  }
+  return version
 }

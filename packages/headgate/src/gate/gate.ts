@@ -26,10 +26,8 @@ import type { Store } from '../store/store.js'
 import { type StoredSubject, type SubjectInput, type SubjectOptions, storedName } from '../subject/subject.js'
 import { type Clock, systemClock } from '../time/clock.js'
 import { createComparison } from './comparison.js'
-import { versionOf } from './config-version.js'
 import { createCounter, type GateCounts } from './counts.js'
-import { CurrentConfig } from './current-config.js'
-import { decidedPolicy } from './decided-policy.js'
+import { CurrentConfig, versionOf } from './current-config.js'
 import { type Explanation, explain } from './explanation.js'
 import { createFileCallers, type FileCallers } from './file-callers.js'
 import { createGivenLimits, type GivenLimitDecider } from './given-limits.js'
@@ -37,7 +35,7 @@ import { type Inspection, type InspectOptions, inspect, ownStates } from './insp
 import { type ControlApi, createOperators, type OverridesApi } from './operators.js'
 import { OverrideCache } from './override-cache.js'
 import { refuseOptions, refuseOtherFleet } from './refusals.js'
-import { Resolver } from './resolver.js'
+import { decidedPolicy, Resolver } from './resolver.js'
 
 export interface GateOptions<PolicyName extends string = string, TierName extends string = string> {
   /** From `loadConfig` or `defineConfig`. */
@@ -80,7 +78,7 @@ export interface Gate<PolicyName extends string = string, TierName extends strin
    */
   reset(subject: SubjectInput | StoredSubject, ask?: Omit<Ask<PolicyName, TierName>, 'cost'>): Promise<void>
   /** Returns all limits of a subject and their state, read from the store; rejects while that cannot be asked. */
-  inspect(subject: SubjectInput | StoredSubject, options?: InspectOptions): Promise<Inspection>
+  inspect(subject: SubjectInput | StoredSubject, options?: InspectOptions<TierName>): Promise<Inspection>
   /** Says which rules a request matches and why; asks and charges nothing. */
   explain(facts: RequestFacts<TierName>): Explanation
   /**

@@ -55,9 +55,9 @@ export interface InspectedLimit {
   readonly text: string
 }
 
-export interface InspectOptions {
+export interface InspectOptions<TierName extends string = string> {
   /** The subject's tier, if a session or a key tells it; the file takes precedence. */
-  readonly tier?: string
+  readonly tier?: TierName
   /** A further scope in which policies are asked by name. */
   readonly scope?: string
 }

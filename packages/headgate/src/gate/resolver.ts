@@ -2,6 +2,7 @@ import type { FailureMode } from '../engine/question.js'
 import { type Ask, parseAlso, parsePolicyOrTier, parseScope } from '../limiter/ask.js'
 import type { FaultFacts } from '../limiter/limiter.js'
 import { type PolicyOrTier, parseFailureMode } from '../policy/config.js'
+import type { DecidedPolicy } from '../policy/policies.js'
 import type { RequestFacts } from '../policy/request-facts.js'
 import { type Resolution, resolve, resolveAsk } from '../policy/resolve.js'
 import type { SubjectInput } from '../subject/subject.js'
@@ -70,5 +71,28 @@ export class Resolver {
       // The facts themselves may be what failed.
       return byDefault === 'closed'
     }
+  }
+}
+
+/** Describes the rules that led to a decision. */
+export function decidedPolicy({
+  levels,
+  tier,
+  unasked,
+  headers,
+  refundIf,
+  question,
+}: Resolution): DecidedPolicy {
+  const spoke = levels.find(({ part }) => part === 'decides') ?? levels[0]
+  const onlyShadow =
+    unasked === null && question.shadow.length > 0 && levels.every(({ part }) => part !== 'decides')
+  return {
+    name: spoke?.level.configured.policy.name ?? '',
+    limits: [],
+    tier,
+    rule: spoke?.level.rule ?? null,
+    unasked: onlyShadow ? 'shadow' : unasked,
+    headers,
+    refundIf,
   }
 }

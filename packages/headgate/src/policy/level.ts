@@ -1,6 +1,6 @@
 import type { FailureMode } from '../engine/question.js'
 import type { ActiveOverride } from './active-override.js'
-import type { Config, Enforcement, HeaderStyle, Mode } from './config.js'
+import type { Config, Enforcement, HeaderStyle, Mode, RuleConfig } from './config.js'
 import type { ConfiguredPolicy } from './configured-policy.js'
 import type { Statuses } from './statuses.js'
 
@@ -8,19 +8,14 @@ import type { Statuses } from './statuses.js'
 export type LevelName = 'route' | 'caller' | 'global'
 
 /** The rule or tier behind a level, and whose budget it charges. */
-export interface Speaker extends Enforcement {
+export interface Speaker
+  extends Enforcement,
+    Pick<RuleConfig, 'scope' | 'per' | 'cost' | 'onStoreFailure' | 'headers' | 'refundIf'> {
   readonly level: LevelName
   /** The name of the rule, or of the part of the file. */
   readonly rule: string
-  readonly scope: string
-  /** Whether all callers share one budget or each has its own. */
-  readonly per: 'caller' | 'everyone'
   /** The subject types it is about; the request's first subject of one of them is charged. */
   readonly subjectTypes: readonly string[] | null
-  readonly cost?: number
-  readonly onStoreFailure?: FailureMode
-  readonly headers?: HeaderStyle
-  readonly refundIf?: readonly Statuses[]
   /** Other subjects of the request that are charged together with this one. */
   readonly also?: readonly Also[]
 }

@@ -8,30 +8,14 @@ import { cookieValues } from './cookie.js'
 import { firstAndLast } from './first-and-last.js'
 import type { HttpRequest } from './http-request.js'
 import type { Finding, SubjectSource } from './source.js'
+import type { VerifiedClaims } from './source-config.js'
 import type { SubjectInput } from './subject.js'
 
-export interface JwtOptions {
+export interface JwtOptions extends VerifiedClaims {
   /** The public keys that may have signed a token, as a JSON Web Key Set. Give either this or `secret`. */
   readonly jwks?: JSONWebKeySet
   /** A secret of at least 32 characters shared with the issuer. Give either this or `jwks`. */
   readonly secret?: string
-  /** The accepted algorithms, such as `['RS256']`. The token does not get to choose. */
-  readonly algorithms: readonly string[]
-  readonly issuer: string
-  readonly audience: string
-  /** The header the token is in. Default `authorization`, after `Bearer`. */
-  readonly header?: string
-  readonly cookie?: string
-  /** The claim that identifies the caller. Default `sub`. */
-  readonly claim?: string
-  /** The type of the subject found. Default `user`. */
-  readonly type?: string
-  /** The claim that names the caller's organisation, which becomes an additional subject of type `tenant`. */
-  readonly tenantClaim?: string
-  /** The claim that names the caller's tier. */
-  readonly tierClaim?: string
-  /** The clock skew allowed between us and the issuer. Default 0. */
-  readonly clockToleranceSeconds?: number
 }
 
 const SYMMETRIC = /^HS(256|384|512)$/

@@ -25,23 +25,34 @@ export type SourceConfig =
   | { readonly source: 'fingerprint'; readonly headers?: readonly string[] }
   | JwtSourceConfig
 
+/** Says which tokens are accepted, where they are, and which of their claims name the caller. */
+export interface VerifiedClaims {
+  /** The accepted algorithms, such as `['RS256']`. The token does not get to choose. */
+  readonly algorithms: readonly string[]
+  readonly issuer: string
+  readonly audience: string
+  /** The header the token is in. Default `authorization`, after `Bearer`. */
+  readonly header?: string
+  readonly cookie?: string
+  /** The claim that identifies the caller. Default `sub`. */
+  readonly claim?: string
+  /** The type of the subject found. Default `user`. */
+  readonly type?: string
+  /** The claim that names the caller's organisation, which becomes an additional subject of type `tenant`. */
+  readonly tenantClaim?: string
+  /** The claim that names the caller's tier. */
+  readonly tierClaim?: string
+  /** The clock skew allowed between us and the issuer. Default 0. */
+  readonly clockToleranceSeconds?: number
+}
+
 /** A source of verified tokens. The keys are in files, never in the policy file itself. */
-export interface JwtSourceConfig {
+export interface JwtSourceConfig extends VerifiedClaims {
   readonly source: 'jwt'
   /** Path of a JSON Web Key Set. */
   readonly jwks?: string
   /** Path of a file that contains nothing but the secret. */
   readonly secretFile?: string
-  readonly algorithms: readonly string[]
-  readonly issuer: string
-  readonly audience: string
-  readonly header?: string
-  readonly cookie?: string
-  readonly claim?: string
-  readonly type?: string
-  readonly tenantClaim?: string
-  readonly tierClaim?: string
-  readonly clockToleranceSeconds?: number
 }
 
 /** Returns the subject types that a source may find. */

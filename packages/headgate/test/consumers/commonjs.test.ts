@@ -100,6 +100,7 @@ const CUSTOM_STORE = `
 import { createGate, createLimiter, slidingWindowLog } from 'headgate'
 import type { Answer, Check, ControlStore, FailureMode, Question, Refund, Store, Verdict } from 'headgate'
 import { defineConfig } from 'headgate/config'
+import { rateLimit } from 'headgate/fetch'
 declare const console: { log(text: string): void }
 
 class CountingStore implements Store {
@@ -149,6 +150,10 @@ export const mistakes = [
   () => gate.check('user:1', { policy: 'nope' }),
   // @ts-expect-error
   () => gate.request({ subject: 'user:1', tier: 'prof' }),
+  // @ts-expect-error
+  () => gate.inspect('user:1', { tier: 'prof' }),
+  // @ts-expect-error
+  () => rateLimit({ gate, subject: () => 'user:1', tier: () => 'prof' }),
 ]
 async function main() {
   const first = await limiter.check('user:42', { policy: 'api' })

@@ -187,7 +187,7 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
     it('a gate skips without headers, and says why', async () => {
       const { gate } = await setUp({ ...API, skip: { prefixes: ['/assets'], extensions: [] } })
       const decision = await gate.request({ subject: 'user:42', path: '/assets/a' })
-      expect(decision).toMatchObject({ allowed: true, reason: 'skipped' })
+      expect(decision).toMatchObject({ allowed: true, reason: 'skipped', source: 'none' })
       expect(decisionHeaders(decision)).toEqual([])
       expect(await admitted(gate, 4)).toBe(3)
     })
