@@ -47,7 +47,7 @@ const closedOf = (clients: readonly RawClient[]) => clients.filter(({ socket }) 
 
 const tunnels: Attack = {
   name: 'tunnels',
-  does: 'asks for a tunnel with CONNECT, 1,100 times, sends 100 KB into each and stays',
+  does: 'asks for 1,100 tunnels with CONNECT, sends 100 KB into each and stays connected',
   expected: 'every socket is closed within seconds; others are served meanwhile',
   inShort: true,
   run: ({ isShort }) =>
@@ -112,7 +112,7 @@ const slowBodies: Attack = {
 const deafReaders: Attack = {
   name: 'deaf readers',
   does: 'asks for 300 responses of 20 MB and reads none of them (--response-timeout 5)',
-  expected: 'cut off by the time without reading; the upstream is let go of; at most 200 MB more memory',
+  expected: 'cut off after the time without reading; the upstream is released; at most 200 MB more memory',
   inShort: false,
   run: () =>
     underAttack(
@@ -140,7 +140,7 @@ const deafReaders: Attack = {
 const pipelining: Attack = {
   name: 'pipelining',
   does: 'sends 10,000 requests down one connection at once to an upstream that does not answer',
-  expected: 'no more connections to the upstream than a connection may have requests under way',
+  expected: 'no more connections to the upstream than a connection may have requests in progress',
   inShort: false,
   run: () =>
     underAttack({}, async target => {
@@ -158,7 +158,7 @@ const pipelining: Attack = {
 
 const strayLineEnds: Attack = {
   name: 'stray line ends',
-  does: 'asks once, then keeps 100 connections with an empty line a second',
+  does: 'asks once, then keeps 100 connections open with an empty line a second',
   expected: 'closed within 25 seconds',
   inShort: false,
   run: () =>
@@ -176,7 +176,7 @@ const strayLineEnds: Attack = {
 const tinyHeaders: Attack = {
   name: 'tiny headers',
   does: 'sends 1,000 headers of two letters, so that a server drops those we add',
-  expected: '431; at the bound itself our headers stand before those of the client',
+  expected: '431; at the bound itself our headers come before the client’s',
   inShort: false,
   run: () =>
     underAttack({}, async ({ gatewayUrl, upstream }) => {
@@ -200,8 +200,8 @@ const tinyHeaders: Attack = {
 
 const unwantedUpload: Attack = {
   name: 'unwanted upload',
-  does: 'is over its limit and uploads without end all the same',
-  expected: '429 at once, at most 64 KB read past, then closed',
+  does: 'is over its limit and uploads endlessly all the same',
+  expected: '429 at once, at most 64 KB read, then closed',
   inShort: false,
   run: () =>
     underAttack(
@@ -233,7 +233,7 @@ const unwantedUpload: Attack = {
 
 const stopUnderLoad: Attack = {
   name: 'stop under load',
-  does: 'is an operator: SIGTERM while 50 connections ask without pause',
+  does: 'sends SIGTERM, as an operator, while 50 connections ask without pause',
   expected:
     'every request that reached the upstream is answered, health says 503 first, exit within five seconds',
   inShort: true,

@@ -26,7 +26,7 @@ const WAYS: readonly ((there: string) => string)[] = [
 const elsewhereAttack: Attack = {
   name: 'another server',
   does: `names another server by its address in ${WAYS.length} ways, and as the upstream's redirect`,
-  expected: 'nobody connects to it; the redirect is handed to the client',
+  expected: 'nobody connects to it; the redirect is passed to the client',
   inShort: false,
   run: () =>
     underAttack({}, async ({ gatewayUrl, upstream }) => {

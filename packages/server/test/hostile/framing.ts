@@ -48,8 +48,8 @@ const SMUGGLING: readonly (readonly [name: string, bytes: string])[] = [
 
 const smuggling: Attack = {
   name: 'smuggling',
-  does: `hides a request in the body of another by ${SMUGGLING.length} doubtful spellings of its length`,
-  expected: 'refused, or the upstream reads sound requests only, each with our word about the client',
+  does: `hides a request in the body of another by ${SMUGGLING.length} ambiguous spellings of its length`,
+  expected: 'refused, or the upstream reads only valid requests, each with our headers about the client',
   inShort: true,
   run: () =>
     underAttack({}, async ({ gatewayUrl, upstream }) => {

@@ -98,7 +98,7 @@ const PATIENCE_MS = 1_500
 
 const fuzzAnswers: Attack = {
   name: 'fuzzed answers',
-  does: 'answers with random status lines, headers, chunks and early ends, cut, repeated and with bytes turned over',
+  does: 'answers with random status lines, headers, chunks and early ends, cut, repeated and with flipped bytes',
   expected:
     '502, or an answer that is sound HTTP; never the end of the process, and nothing for another client',
   inShort: true,

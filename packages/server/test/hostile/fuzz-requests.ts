@@ -92,9 +92,9 @@ const PATIENCE_MS = 400
 
 const fuzzRequests: Attack = {
   name: 'fuzzed requests',
-  does: 'sends random request lines, headers and bodies to both ports, cut, pipelined, half-closed and with bytes turned over',
+  does: 'sends random request lines, headers and bodies to both ports, cut, pipelined, half-closed and with flipped bytes',
   expected:
-    'an answer or a closed connection; the upstream reads sound requests only, each with our word about the client',
+    'an answer or a closed connection; the upstream reads only valid requests, each with our headers about the client',
   inShort: true,
   run: ({ seed, isShort }) =>
     underAttack({}, async ({ gatewayUrl, adminUrl, upstream }) => {

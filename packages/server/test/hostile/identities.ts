@@ -93,7 +93,7 @@ const forgedEntries: Attack = {
 
 const manyNetworks: Attack = {
   name: 'many networks',
-  does: 'has a /48: comes from random addresses of one /64, from 256 networks of /64 of one /56, and from 256 of /56',
+  does: 'owns a /48: comes from random addresses of one /64, from 256 networks of /64 of one /56, and from 256 of /56',
   expected: 'the limit for the /64, 4 times as much for the /56, 16 times for the /48',
   inShort: false,
   run: ({ seed }) =>
@@ -129,7 +129,7 @@ const SPELLINGS = [
 const spellings: Attack = {
   name: 'spellings of an address',
   does: `spells one address in ${SPELLINGS.length} ways, and the zones of one link from a to z`,
-  expected: 'one caller each; octal, short and numeric forms are nobody’s and are charged to the proxy',
+  expected: 'one caller each; octal, short and numeric forms are not addresses and are charged to the proxy',
   inShort: false,
   run: () =>
     underAttack({ config: behindProxy }, async target => {
@@ -150,7 +150,7 @@ const spellings: Attack = {
 
 const madeUpKeys: Attack = {
   name: 'made-up keys',
-  does: 'makes up another API key, token and service for each request',
+  does: 'makes up a new API key, token and service for each request',
   expected: 'none of them is believed: exactly the limit of its address passes',
   inShort: true,
   run: ({ isShort }) => {
@@ -174,7 +174,7 @@ const CANARY = 'canary4eC39HqLyjWDarjtT1zdp7dc'
 const secretsInSight: Attack = {
   name: 'secrets in sight',
   does: 'sends API keys of up to 12 KB until they are denied, then looks for them in logs, metrics and errors',
-  expected: 'nowhere to be seen; a warning says that no secret is set',
+  expected: 'they appear nowhere; a warning says that no secret is set',
   inShort: false,
   run: () => {
     const identify = 'identify:\n  - apikey: { unverified: true }\n  - ip\n'

@@ -107,7 +107,7 @@ function spoiltBody(sound: Sound, dice: Dice): string {
 
 const fuzzedQuestions: Attack = {
   name: 'fuzzed questions',
-  does: 'asks the decision API with fields of every other type, missing, doubled, nested and cut',
+  does: 'asks the decision API with fields of every other type, missing, repeated, nested and cut',
   expected:
     'an answer, or a refusal that names the field; never a fault of the server, and nothing a terminal obeys',
   inShort: true,

@@ -60,7 +60,7 @@ function expectCode(what: string, got: string | number, expected: readonly (stri
 const sizes: Attack = {
   name: 'too much at once',
   does: 'asks with 10,000 descriptors, 5 MB of them, a value of 5 MB, and hits of 0, 2^32−1 and 2^64−1',
-  expected: 'INVALID_ARGUMENT or RESOURCE_EXHAUSTED, no overflow: hits count as they are',
+  expected: 'INVALID_ARGUMENT or RESOURCE_EXHAUSTED, no overflow: hits count exactly',
   inShort: true,
   run: () =>
     attacked(async client => {
@@ -90,7 +90,7 @@ const sizes: Attack = {
 const bytes: Attack = {
   name: 'bytes that are no message',
   does: 'sends texts that are not UTF-8, cut and random messages, compressed ones that are broken or huge, and random frames',
-  expected: 'INVALID_ARGUMENT or another error, never OK for a text that is none; other calls go on',
+  expected: 'INVALID_ARGUMENT or another error, never OK for invalid text; other calls continue',
   inShort: true,
   run: ({ seed, isShort }) =>
     attacked(async (client, address) => {
