@@ -8,7 +8,7 @@ end
 
 -- @inline log.functions
 -- @inline counter.functions
--- @include sliding_window_buckets
+-- @inline parts.functions
 -- @inline bucket.functions
 -- @include concurrency
 
@@ -21,7 +21,7 @@ end
 
 -- Four numbers a limit: algorithm, limit, window or hold in microseconds or refill per second, buckets.
 local function read_limits()
-  local makers, made, limits = { make_log, make_counter, make_buckets, make_bucket, make_concurrency }, {}, {}
+  local makers, made, limits = { make_log, make_counter, make_parts, make_bucket, make_concurrency }, {}, {}
   for index = 1, next_number() do
     local which, units, number, parts = next_number(), next_number(), next_number(), next_number()
     made[which] = made[which] or makers[which]()

@@ -4,15 +4,15 @@
 -- In: `a`, `b`, `c`. Out: `quotient`.
 local quotient = a * b
 if quotient <= MAX_SAFE then
-  quotient = math.floor(quotient / c)
+  quotient = floor(quotient / c)
 else
   local remainder, rest, place = 0, a, 268435456
   quotient = 0
   while place >= 1 do
-    local digit = math.floor(rest / place)
+    local digit = floor(rest / place)
     rest = rest - digit * place
     local step = remainder * 128 + digit * b
-    local part = math.floor(step / c)
+    local part = floor(step / c)
     quotient = quotient * 128 + part
     remainder = step - part * c
     place = place / 128

@@ -1,17 +1,17 @@
 -- Answers any questions: of any limits, costs, alternatives and shadow checks.
 -- Making a function or a table takes longer than the arithmetic of a check, so the state of a check is in locals, and
 -- in a list only while a question of several checks is looked at.
-local LOG, COUNTER, BUCKETS, BUCKET, CONCURRENCY = 1, 2, 3, 4, 5
+local LOG, COUNTER, PARTS, BUCKET = 1, 2, 3, 4
+-- @include fields
 local clock = ARGV[1]
 -- @inline clock.read
--- @include fields
 -- @inline check.locals
 local waits = {}
 
 -- Four numbers a limit: algorithm, limit, window in microseconds or refill per second, buckets.
 local numbers, position = { 0, 0 }, 3 + 4 * ARGV[2]
 for index = 3, position - 1 do
-  numbers[index] = tonumber(ARGV[index])
+  numbers[index] = ARGV[index] + 0
 end
 
 -- The shape of what is asked: alternatives, and then shadow checks, are groups of checks.
@@ -19,13 +19,13 @@ local limit_of, cost_of, last_of, alternatives, groups, checks = {}, {}, {}, 0, 
 local reply, size, key_at = { now }, 1, 0
 
 while ARGV[position] do
-  local questions = tonumber(ARGV[position])
+  local questions = ARGV[position] + 0
   local is_single = questions <= 0
   position = position + 1
   if is_single then
     limit_of[1], cost_of[1], last_of[1] = -questions, 1, 1
     if questions == 0 then
-      limit_of[1], cost_of[1] = tonumber(ARGV[position]), tonumber(ARGV[position + 1])
+      limit_of[1], cost_of[1] = ARGV[position] + 0, ARGV[position + 1] + 0
       position = position + 2
     end
     questions, alternatives, groups, checks = 1, 1, 1, 1
@@ -39,13 +39,13 @@ end
 return reply
 
 -- @fragment question.shape
-alternatives, checks = tonumber(ARGV[position]), 0
+alternatives, checks = ARGV[position] + 0, 0
 for group = 1, alternatives + 1 do
-  local of_group = tonumber(ARGV[position + 1])
+  local of_group = ARGV[position + 1] + 0
   position = position + 1
   for nth = 1, of_group do
     checks = checks + 1
-    limit_of[checks], cost_of[checks] = tonumber(ARGV[position + 1]), tonumber(ARGV[position + 2])
+    limit_of[checks], cost_of[checks] = ARGV[position + 1] + 0, ARGV[position + 2] + 0
     position = position + 2
     if group > alternatives then
       last_of[alternatives + nth] = checks

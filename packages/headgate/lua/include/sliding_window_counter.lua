@@ -3,23 +3,32 @@
 -- `units` are the limit's, `span` is its window in microseconds.
 
 -- @fragment counter.locals
-local window_start, window_start_text, current, previous, start, is_new_window, faded
+local window_start, window_start_text, last_start_text, counter_keep_text
+local current, previous, start, is_new_window, faded
 
 -- @fragment counter.prepare
--- The window of now, which most states are in already, worked out once for all of them.
+-- What is the same for all keys: the window of now, which most states are in already.
 window_start = now - now % span
-window_start_text = string.format('%d', window_start)
+window_start_text = format('%d', window_start)
 
 -- @fragment counter.load
--- In: `key`, `units`, `span`, and what counter.prepare worked out. Out: `at` and the locals above, or `failure`.
-local fields = redis.pcall('HMGET', key, 'start', 'current', 'previous')
-local stored_text = fields[1]
+-- In: `key`, `units`, `span`, `expects_new`, and what counter.prepare worked out. Out: `at` and the locals above, or `failure`.
+local fields, stored_text
+if not expects_new or call('EXISTS', key) == 1 then
+  fields = try('HMGET', key, 'start', 'current', 'previous')
+  stored_text = fields[1]
+end
 at, start, current, previous, is_new_window = now, window_start, 0, 0, true
 if stored_text == window_start_text then
   -- As `whole` does it: this is what nearly every check comes to, and calling a function would be a tenth of our own part.
-  current = fields[2] and #fields[2] <= 16 and string.find(fields[2], '^%d+$') and tonumber(fields[2])
+  current = fields[2] and #fields[2] <= 16 and find(fields[2], '^%d+$') and fields[2] + 0
   previous, is_new_window = fields[3] == '0' and 0 or whole(fields[3]), false
   if not (current and previous) then
+    failure = BAD_STATE
+  end
+elseif stored_text and stored_text == (last_start_text or format('%d', window_start - span)) then
+  last_start_text, previous = stored_text, fields[2] and #fields[2] <= 16 and find(fields[2], '^%d+$') and fields[2] + 0
+  if not (previous and (fields[3] == '0' or whole(fields[3]))) then
     failure = BAD_STATE
   end
 elseif stored_text then
@@ -27,7 +36,7 @@ elseif stored_text then
   if not (stored and newest and before) then
     failure = BAD_STATE
   else
-    if stored > now and stored - now <= span - math.ceil(span / units) then
+    if stored > now and stored - now <= span - ceil(span / units) then
       at, start = stored, stored - stored % span
     end
     if stored == start then
@@ -36,16 +45,17 @@ elseif stored_text then
       previous = newest
     end
   end
-else
+elseif fields then
   -- @inline hash.empty
 end
+expects_new = not stored_text
 if not failure then
   faded = 0
   if previous > 0 then
     local elapsed = at - start
     faded = previous * (span - elapsed)
     if faded <= MAX_SAFE then
-      faded = math.ceil(faded / span)
+      faded = ceil(faded / span)
     else
       local a, b, c = previous, elapsed, span
       -- @inline fraction.floor
@@ -77,14 +87,18 @@ end
 -- @fragment counter.charge
 current = current + cost
 if is_new_window then
-  local start_text = start == window_start and window_start_text or string.format('%d', start)
-  local previous_text = previous == 0 and '0' or string.format('%d', previous)
-  redis.call('HSET', key, 'start', start_text, 'current', string.format('%d', current), 'previous', previous_text)
   -- Two windows from now on cover all the time in which this state can matter.
-  local keep_us = (start > now and start - now or 0) + 2 * span
-  redis.call('PEXPIRE', key, string.format('%d', math.ceil(keep_us / 1000) + grace_ms))
+  counter_keep_text = counter_keep_text or format('%d', ceil(2 * span / 1000) + grace_ms)
+  local start_text, keep_text = window_start_text, counter_keep_text
+  if start ~= window_start then
+    start_text = format('%d', start)
+    keep_text = format('%d', ceil(((start > now and start - now or 0) + 2 * span) / 1000) + grace_ms)
+  end
+  local previous_text = previous == 0 and '0' or format('%d', previous)
+  call('HSET', key, 'start', start_text, 'current', format('%d', current), 'previous', previous_text)
+  call('PEXPIRE', key, keep_text)
 else
-  redis.call('HSET', key, 'current', string.format('%d', current))
+  call('HSET', key, 'current', format('%d', current))
 end
 
 -- @fragment counter.left
@@ -116,7 +130,7 @@ local function make_counter()
   local counter = {}
 
   function counter.load(key, limit)
-    local units, span, at, failure = limit.limit, limit.window_us, nil, nil
+    local units, span, at, failure, expects_new = limit.limit, limit.window_us, nil, nil, nil
     -- @inline counter.locals
     -- @inline counter.prepare
     -- @inline counter.load
@@ -136,7 +150,7 @@ local function make_counter()
 
   local function save(limit, state)
     local start, current, previous = text_of(state.start), text_of(state.current), text_of(state.previous)
-    redis.call('HSET', state.key, 'start', start, 'current', current, 'previous', previous)
+    call('HSET', state.key, 'start', start, 'current', current, 'previous', previous)
     if state.is_new_window then
       expire_after(state.key, math.max(0, state.start - now) + 2 * limit.window_us)
     end

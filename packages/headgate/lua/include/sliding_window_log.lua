@@ -10,18 +10,18 @@ local total, used, base_total, base_us, has_older, last_us, is_forgotten, edge_t
 -- @fragment log.prepare
 -- What is the same for all keys: the end of what has left the window, the time as it is written, how long a state is kept.
 -- @inline clock.now_text
-edge_text = string.format('%d', now - span)
-log_keep_text = string.format('%d', math.ceil(span / 1000) + grace_ms)
+edge_text = format('%d', now - span)
+log_keep_text = format('%d', ceil(span / 1000) + grace_ms)
 
 -- @fragment log.load
 -- In: `key`, and what log.prepare worked out. Out: `at` and the locals above, or `failure`. A total is a member of 13 digits; a score that Redis writes
 -- with an exponent may still be a time.
-local newest = redis.pcall('ZRANGE', key, '-1', '-1', 'WITHSCORES')
+local newest = try('ZRANGE', key, '-1', '-1', 'WITHSCORES')
 total, used, base_total, base_us, has_older, last_us, is_forgotten, at = 0, 0, 0, nil, false, nil, false, now
 if newest.err then
   failure = newest.err
 elseif newest[1] then
-  total, last_us = #newest[1] == 13 and whole(newest[1]), tonumber(newest[2])
+  total, last_us = #newest[1] == 13 and find(newest[1], '^%d+$') and newest[1] + 0, newest[2] + 0
   if not (total and last_us >= 0 and last_us <= MAX_SAFE and last_us % 1 == 0) then
     failure = BAD_STATE
   elseif last_us > now + span then
@@ -34,10 +34,10 @@ elseif newest[1] then
     if last_us <= at - span then
       base_total, base_us, has_older = total, last_us, true
     else
-      local edge = at == now and edge_text or string.format('%d', at - span)
-      local gone = redis.call('ZREVRANGEBYSCORE', key, edge, '-inf', 'WITHSCORES', 'LIMIT', '0', '2')
+      local edge = at == now and edge_text or format('%d', at - span)
+      local gone = call('ZREVRANGEBYSCORE', key, edge, '-inf', 'WITHSCORES', 'LIMIT', '0', '2')
       if gone[1] then
-        base_total, base_us, has_older = #gone[1] == 13 and whole(gone[1]), tonumber(gone[2]), gone[3]
+        base_total, base_us, has_older = #gone[1] == 13 and whole(gone[1]), gone[2] + 0, gone[3]
         if not base_total then
           failure = BAD_STATE
         end
@@ -56,22 +56,22 @@ elseif used + cost <= units then
 else
   -- The first live entry whose running total is at least this much: its leaving makes room.
   local needed = total + cost - units
-  local low = redis.call('ZCOUNT', key, '-inf', string.format('%d', at - span))
-  local entry = redis.call('ZRANGE', key, low, low, 'WITHSCORES')
+  local low = call('ZCOUNT', key, '-inf', format('%d', at - span))
+  local entry = call('ZRANGE', key, low, low, 'WITHSCORES')
   local total_then = whole(entry[1])
   if total_then and total_then < needed then
-    local high = redis.call('ZCARD', key) - 1
+    local high = call('ZCARD', key) - 1
     low = low + 1
     while total_then and low < high do
-      local middle = math.floor((low + high) / 2)
-      total_then = whole(redis.call('ZRANGE', key, middle, middle)[1])
+      local middle = floor((low + high) / 2)
+      total_then = whole(call('ZRANGE', key, middle, middle)[1])
       if total_then and total_then >= needed then
         high = middle
       else
         low = middle + 1
       end
     end
-    entry = redis.call('ZRANGE', key, low, low, 'WITHSCORES')
+    entry = call('ZRANGE', key, low, low, 'WITHSCORES')
   end
   if total_then then
     wait_us = tonumber(entry[2]) + span - now
@@ -83,31 +83,31 @@ end
 -- @fragment log.charge
 -- The first write is one that a server which is out of memory refuses: whatever follows it is let through.
 if is_forgotten then
-  redis.call('ZADD', key, '0', '0000000000000')
-  redis.call('DEL', key)
+  call('ZADD', key, '0', '0000000000000')
+  call('DEL', key)
   is_forgotten = false
 elseif total + cost > 9999999999999 then
   -- Counts totals from zero again, long before they outgrow their 13 digits.
-  local entries = redis.call('ZRANGEBYSCORE', key, '(' .. string.format('%d', at - span), '+inf', 'WITHSCORES')
-  redis.call('ZADD', key, '0', '0000000000000')
-  redis.call('DEL', key)
+  local entries = call('ZRANGEBYSCORE', key, '(' .. format('%d', at - span), '+inf', 'WITHSCORES')
+  call('ZADD', key, '0', '0000000000000')
+  call('DEL', key)
   for index = 1, #entries, 2 do
     local counted = (tonumber(entries[index]) or base_total) - base_total
-    redis.call('ZADD', key, entries[index + 1], string.format('%013d', counted))
+    call('ZADD', key, entries[index + 1], format('%013d', counted))
   end
   total, base_total, base_us, has_older = used, 0, nil, false
 end
 total, used, last_us = total + cost, used + cost, at
 local at_text, keep_text = now_text, log_keep_text
 if at ~= now then
-  at_text = string.format('%d', at)
-  keep_text = string.format('%d', math.ceil((at - now + span) / 1000) + grace_ms)
+  at_text = format('%d', at)
+  keep_text = format('%d', ceil((at - now + span) / 1000) + grace_ms)
 end
-redis.call('ZADD', key, at_text, string.format('%013d', total))
+call('ZADD', key, at_text, format('%013d', total))
 if has_older then
-  redis.call('ZREMRANGEBYSCORE', key, '-inf', '(' .. string.format('%d', base_us))
+  call('ZREMRANGEBYSCORE', key, '-inf', '(' .. format('%d', base_us))
 end
-redis.call('PEXPIRE', key, keep_text)
+call('PEXPIRE', key, keep_text)
 
 -- @fragment log.left
 left = units - used
@@ -151,7 +151,7 @@ local function make_log()
   end
 
   local function member_of(total)
-    return string.format('%013d', total)
+    return format('%013d', total)
   end
 
   function log.charge_beyond(limit, state, units)
@@ -175,21 +175,21 @@ local function make_log()
       return 0
     end
     local from = charged_at and text_of(charged_at) or '(' .. text_of(edge)
-    local entries = redis.call('ZRANGEBYSCORE', state.key, from, '+inf', 'WITHSCORES')
+    local entries = call('ZRANGEBYSCORE', state.key, from, '+inf', 'WITHSCORES')
     if #entries == 0 or (charged_at and tonumber(entries[2]) ~= charged_at) then
       return 0
     end
-    local rank = redis.call('ZRANK', state.key, entries[1])
-    local before = rank > 0 and tonumber(redis.call('ZRANGE', state.key, rank - 1, rank - 1)[1]) or 0
+    local rank = call('ZRANK', state.key, entries[1])
+    local before = rank > 0 and tonumber(call('ZRANGE', state.key, rank - 1, rank - 1)[1]) or 0
     if charged_at and tonumber(entries[1]) == before then
       return 0
     end
     local left, kept_total, original = units, before, before
-    redis.call('ZREMRANGEBYSCORE', state.key, from, '+inf')
+    call('ZREMRANGEBYSCORE', state.key, from, '+inf')
     if state.base_us then
       -- The newest entry may be gone, and with it the time below which this key does not go: what had left stays gone.
-      redis.call('ZREMRANGEBYSCORE', state.key, '-inf', state.base_us)
-      redis.call('ZADD', state.key, 0, member_of(state.base_total))
+      call('ZREMRANGEBYSCORE', state.key, '-inf', state.base_us)
+      call('ZADD', state.key, 0, member_of(state.base_total))
     end
     for index = 1, #entries, 2 do
       local total, time_us = tonumber(entries[index]), tonumber(entries[index + 1])
@@ -202,7 +202,7 @@ local function make_log()
       left = left - back
       if back < cost or cost == 0 then
         kept_total = kept_total + cost - back
-        redis.call('ZADD', state.key, time_us, member_of(kept_total))
+        call('ZADD', state.key, time_us, member_of(kept_total))
       end
     end
     expire_after(state.key, math.max(0, state.last_us - now) + limit.window_us)

@@ -69,6 +69,11 @@ function leavesAtUs(limit: BucketedCounterLimit, state: BucketsState, age: numbe
   return state.startUs + (limit.buckets + 1 - age) * partUs(limit)
 }
 
+/** When what is charged now stops counting. */
+export function newestLeavesUs(limit: BucketedCounterLimit, nowUs: number): number {
+  return partStart(limit, nowUs) + (limit.buckets + 1) * partUs(limit)
+}
+
 /** Writes the charge down; only for a cost that fits. Returns the time it counts at. */
 function charge(limit: BucketedCounterLimit, state: BucketsState, cost: number, nowUs: number): number {
   const atUs = effectiveNow(limit, state, nowUs)

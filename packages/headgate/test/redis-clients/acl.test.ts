@@ -52,7 +52,7 @@ describe('the published user', () => {
     for (const file of readdirSync(LUA, { recursive: true, encoding: 'utf8' })) {
       if (!file.endsWith('.lua')) continue
       const text = readFileSync(new URL(file, LUA), 'utf8')
-      for (const [, command] of text.matchAll(/redis\.p?call\('([A-Z]+)'/g))
+      for (const [, command] of text.matchAll(/\b(?:p?call|try)\('([A-Z]+)'/g))
         used.add(`${command}`.toLowerCase())
     }
     const allowed = publishedLine().filter(word => word.startsWith('+'))

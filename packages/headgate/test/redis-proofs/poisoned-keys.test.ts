@@ -6,6 +6,7 @@ import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Limit } from '../../src/engine/limit.ts'
 import type { Check, Question } from '../../src/engine/question.ts'
+import { SingleQuestion } from '../../src/fast-path/single-question.ts'
 import { createLimiter } from '../../src/limiter/limiter.ts'
 import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../src/policy/limits.ts'
 import { decodeAnswers } from '../../src/store/redis/decode.ts'
@@ -152,6 +153,8 @@ async function fingerprint(check: Check): Promise<unknown[]> {
 }
 
 const question = (...checks: Check[]): Question => ({ alternatives: [checks], shadow: [] })
+const single = ({ subject, scope, name, limit, cost }: Check): SingleQuestion =>
+  new SingleQuestion(subject, scope, name, limit, cost)
 
 describe.each(ROWS.map(row => ({ title: row.limit.id, ...row })))('$title', ({ limit, poisons }) => {
   it.each(poisons.map(entry => ({ poisoned: entry.join(' '), entry })))(
@@ -192,6 +195,26 @@ describe.each(ROWS.map(row => ({ title: row.limit.id, ...row })))('$title', ({ l
     expect(three).toMatchObject({ charged: 0, verdicts: [[{ remaining: 8 }, { remaining: 9 }]] })
     expect(none).toEqual({ charged: 0, verdicts: [[]], shadow: [] })
     expect(await fingerprint(poisoned)).toEqual(before)
+  })
+
+  it('a poisoned key is left alone after a new key, after a known one and as the first of a call', async () => {
+    const known = single(newCheck(limit))
+    const poisoned = [newCheck(limit), newCheck(limit), newCheck(limit)].map(single)
+    for (const check of poisoned) await poison(check, ['HSET', 'name', 'Ada'])
+    const before = await Promise.all(poisoned.map(fingerprint))
+    const [first, second, third] = poisoned as [SingleQuestion, SingleQuestion, SingleQuestion]
+    const questions = [first, known, second, known, third, single(newCheck(limit))]
+    const { script, keys, args } = encodeQuestions('decide', questions, keyOf, '')
+    const reply = await connection.send('EVAL', script.text, keys.length, ...keys, ...args)
+    expect(decodeAnswers(reply, questions)).toEqual([
+      KEY_ERROR,
+      expect.objectContaining({ remaining: 9 }),
+      KEY_ERROR,
+      expect.objectContaining({ remaining: 8 }),
+      KEY_ERROR,
+      expect.objectContaining({ remaining: 9 }),
+    ])
+    expect(await Promise.all(poisoned.map(fingerprint))).toEqual(before)
   })
 
   it('a question with a key that cannot be read charges nothing', async () => {

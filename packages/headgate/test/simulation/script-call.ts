@@ -42,18 +42,10 @@ export function readQuestions(keys: readonly string[], args: readonly string[]):
 function readOneLimit(
   script: keyof typeof ONE_LIMIT,
   keys: readonly string[],
-  [limit, span, cost]: readonly string[],
+  [limit, span, cost = '1']: readonly string[],
 ): Question[] {
   const which = String(ALGORITHMS.indexOf(ONE_LIMIT[script]) + 1)
-  const args = [
-    '',
-    '1',
-    which,
-    String(limit),
-    String(span),
-    '0',
-    ...keys.flatMap(() => ['0', '1', String(cost)]),
-  ]
+  const args = ['', '1', which, String(limit), String(span), '0', ...keys.flatMap(() => ['0', '1', cost])]
   return readQuestions(keys, args)
 }
 
@@ -97,7 +89,7 @@ export function replyOf(question: Question, answer: Answer, nowUs: number): unkn
 function replyToCheck(verdict: Verdict, { limit }: Check, nowUs: number): unknown {
   const { retryAfterUs, remaining, resetAfterUs, chargedAtUs } = verdict
   // The engine does not say how many micro-tokens are left, so the reply is a list; for places it always is.
-  const isTold = limit.algorithm === 'sliding-window-log' || limit.algorithm === 'sliding-window-counter'
+  const isTold = limit.algorithm !== 'token-bucket' && limit.algorithm !== 'concurrency'
   if (isTold && chargedAtUs === nowUs) return remaining
   return [retryAfterUs === NEVER ? -1 : retryAfterUs, remaining, resetAfterUs, chargedAtUs ?? -1]
 }

@@ -102,8 +102,7 @@ function decodeVerdict(value: unknown, check: Check, nowUs: number): Verdict {
 }
 
 function leftLimitOf({ limit }: Check): LeftLimit {
-  if (limit.algorithm === 'sliding-window-buckets' || limit.algorithm === 'concurrency')
-    throw replyError('a list', 'an integer')
+  if (limit.algorithm === 'concurrency') throw replyError('a list', 'an integer')
   return limit
 }
 

@@ -46,10 +46,15 @@ export function encodeQuestions(
   if (!name) return { script: scripts[action], ...encodeAnyQuestions(questions, keyOf, clockUs) }
   const keys: string[] = []
   for (const question of questions) keys.push(keyOf(question as SingleQuestion))
-  const { limit, cost } = same
-  const args = [String(limit.limit), String(spanOf(limit)), numberText(cost)]
-  if (clockUs !== '') args.push(clockUs)
-  return { script: scripts[name], keys, args }
+  return { script: scripts[name], keys, args: oneLimitArgs(same, clockUs) }
+}
+
+/** Arguments of the scripts for one limit, without those that need not be said: each takes Redis as long as some arithmetic. */
+function oneLimitArgs({ limit, cost }: SingleQuestion, clockUs: string): string[] {
+  const args = [String(limit.limit), String(spanOf(limit))]
+  if (clockUs !== '') args.push(numberText(cost), clockUs)
+  else if (cost !== 1) args.push(numberText(cost))
+  return args
 }
 
 /** One of the questions, where all are about the same cost of one limit. */

@@ -7,781 +7,818 @@ export interface Script {
   readonly text: string
 }
 
-export const functionLibrary = 'headgate_16735270'
+export const functionLibrary = 'headgate_526f7b93'
 
-const clock_read = `local d,S=aY,0
+const names = `local call,aI,format,find=redis.call,redis.pcall,string.format,string.find
+local ceil,floor=math.ceil,math.floor`
+
+const clock_read = `local d,D=bh,0
 if d and d~=''then
-d,S=tonumber(d),600000
+d,D=d+0,600000
 else
-local aA=redis.call('TIME')
-d=aA[1]*1000000+aA[2]
+local aE=call('TIME')
+d=aE[1]*1000000+aE[2]
 end`
 
-const clock_text = `local function L(ag)
-return string.format('%d',ag)
+const clock_text = `local function S(ah)
+return format('%d',ah)
 end
-local function ar(c,ap)
-redis.call('PEXPIRE',c,L(math.ceil(ap/1000)+S))
+local function aG(b,aH)
+call('PEXPIRE',b,S(ceil(aH/1000)+D))
 end`
 
-const timed = `local aY=ARGV[1]
+const timed = `${names}
+local bh=ARGV[1]
 ${clock_read}
 ${clock_text}`
 
-const fields = `local aG,aD=math.huge,9007199254740991
+const fields = `${names}
+local aV,aK=math.huge,9007199254740991
 local E='HEADGATE_BAD_STATE the key holds something Headgate did not write'
-local function M(P)
-return P and#P<=16 and string.find(P,'^%d+$')and tonumber(P)or nil
+local function T(J)
+return J and#J<=16 and find(J,'^%d+$')and J+0 or nil
 end`
 
-const counter_locals = `local aC,aU,u,r,m,as,R`
+const counter_locals = `local an,aR,bi,bm
+local w,p,k,au,R`
 
-const bucket_locals = `local q,T,ah,Q,aR,Z,ac`
+const parts_locals = `local t,ai,aC,aW,k,H,V,K,N,i,m`
 
-const log_locals = `local o,h,F,U,aa,t,ai,aI,aK`
+const bucket_locals = `local s,U,am,O,aZ,ac,X`
 
-const check_open = `c,b,i=KEYS[bZ+aq],bO[aq],bK[aq]
-local ag=4*b-1
-I,f,g=bl[ag],bl[ag+1],bl[ag+2]
-Y=ARGV[ag+1]`
+const log_locals = `local r,i,L,W,ag,v,ao,ax,aL`
 
-const counter_prepare = `aC=d-d%g
-aU=string.format('%d',aC)`
+const check_open = `b,c,l=KEYS[cm+ar],cc[ar],bX[ar]
+local ah=4*c-1
+G,e,f=br[ah],br[ah+1],br[ah+2]`
 
-const hash_empty = `if k.err then
-j=k.err
-elseif redis.call('EXISTS',c)==1 then
+const counter_prepare = `an=d-d%f
+aR=format('%d',an)`
+
+const check_counter = `an,aR,bi=bz[c],by[c],bE[c]
+bm=aS[c]
+if not an then
+${counter_prepare}
+bz[c],by[c]=an,aR
+end`
+
+const hash_empty = `if h.err then
+j=h.err
+elseif I or call('EXISTS',b)==1 then
 j=E
 end`
 
-const fraction_floor = `local H=aE*aP
-if H<=aD then
-H=math.floor(H/al)
+const fraction_floor = `local M=aM*aX
+if M<=aK then
+M=floor(M/aq)
 else
-local aS,az,K=0,aE,268435456
-H=0
-while K>=1 do
-local aQ=math.floor(az/K)
-az=az-aQ*K
-local aT=aS*128+aQ*aP
-local G=math.floor(aT/al)
-H=H*128+G
-aS=aT-G*al
-K=K/128
+local ba,aD,Q=0,aM,268435456
+M=0
+while Q>=1 do
+local aY=floor(aD/Q)
+aD=aD-aY*Q
+local bb=ba*128+aY*aX
+local t=floor(bb/aq)
+M=M*128+t
+ba=bb-t*aq
+Q=Q/128
 end
 end`
 
-const counter_load = `local k=redis.pcall('HMGET',c,'start','current','previous')
-local ba=k[1]
-e,m,u,r,as=d,aC,0,0,true
-if ba==aU then
-u=k[2]and#k[2]<=16 and string.find(k[2],'^%d+$')and tonumber(k[2])
-r,as=k[3]=='0'and 0 or M(k[3]),false
-if not(u and r)then
+const counter_load = `local h,B
+if not I or call('EXISTS',b)==1 then
+h=aI('HMGET',b,'start','current','previous')
+B=h[1]
+end
+g,k,w,p,au=d,an,0,0,true
+if B==aR then
+w=h[2]and#h[2]<=16 and find(h[2],'^%d+$')and h[2]+0
+p,au=h[3]=='0'and 0 or T(h[3]),false
+if not(w and p)then
 j=E
 end
-elseif ba then
-local v,N,aH=M(ba),M(k[2]),M(k[3])
-if not(v and N and aH)then
+elseif B and B==(bi or format('%d',an-f))then
+bi,p=B,h[2]and#h[2]<=16 and find(h[2],'^%d+$')and h[2]+0
+if not(p and(h[3]=='0'or T(h[3])))then
+j=E
+end
+elseif B then
+local x,m,aO=T(B),T(h[2]),T(h[3])
+if not(x and m and aO)then
 j=E
 else
-if v>d and v-d<=g-math.ceil(g/f)then
-e,m=v,v-v%g
+if x>d and x-d<=f-ceil(f/e)then
+g,k=x,x-x%f
 end
-if v==m then
-u,r,as=N,aH,false
-elseif v+g==m then
-r=N
+if x==k then
+w,p,au=m,aO,false
+elseif x+f==k then
+p=m
 end
 end
-else
+elseif h then
 ${hash_empty}
 end
+I=not B
 if not j then
 R=0
-if r>0 then
-local s=e-m
-R=r*(g-s)
-if R<=aD then
-R=math.ceil(R/g)
+if p>0 then
+local u=g-k
+R=p*(f-u)
+if R<=aK then
+R=ceil(R/f)
 else
-local aE,aP,al=r,s,g
+local aM,aX,aq=p,u,f
 ${fraction_floor}
-R=r-H
+R=p-M
 end
 end
 end`
 
-const counter_wait = `local bT=f-u-i
-if R<=bT then
-z=0
-elseif i>f then
-z=aG
+const counter_wait = `local ci=e-w-l
+if R<=ci then
+C=0
+elseif l>e then
+C=aV
 else
-local aE,aP,al=bT,g,r
-z=m-d
-if bT<0 then
-aE,al,z=f-i,u,z+g
+local aM,aX,aq=ci,f,p
+C=k-d
+if ci<0 then
+aM,aq,C=e-l,w,C+f
 end
-if al>aE then
+if aq>aM then
 ${fraction_floor}
-z=z+g-H
+C=C+f-M
 end
 end`
 
-const clock_now_text = `A=A or string.format('%d',d)`
+const clock_now_text = `A=A or format('%d',d)`
 
-const bucket_prepare = `Z=f*1000000
+const bucket_prepare = `ac=e*1000000
 ${clock_now_text}
-ac=string.format('%d',2000*math.ceil(f/g)+S)`
+X=format('%d',2000*ceil(e/f)+D)`
 
-const bucket_load = `local k=redis.pcall('HMGET',c,'tokens','lastRefill','capacity')
-local D=k[1]
-q,T,ah,e,Q,aR=0,0,0,d,k[3],false
-if D then
-local bm=#D<=17 and string.find(D,'^%d+%.?%d*$')and tonumber(D)
-local ao,bk=M(k[2]),Q==Y and f or M(Q)
-if not(bm and ao and bk)then
+const check_bucket = `ac,X,af=e*1000000,aS[c],ARGV[ah+1]
+if not X then
+${bucket_prepare}
+aS[c]=X
+end`
+
+const bucket_load = `local h,z,aF
+O=nil
+if not I or call('EXISTS',b)==1 then
+h=aI('HMGET',b,'tokens','lastRefill','capacity')
+z,aF,O=h[1],h[2],h[3]
+end
+s,U,am,g,aZ=0,0,0,d,false
+if z then
+local bA=#z<=17 and find(z,'^%d+%.?%d*$')and z+0
+local at=aF and#aF<=16 and find(aF,'^%d+$')and aF+0
+local bv=O==af and e or T(O)
+if not(bA and at and bv)then
 j=E
-elseif ao<=d or ao-d<=(f-1)*1000000/g then
-ah,e=ao,ao>d and ao or d
-T=bk*1000000-math.floor(bm*1000000+0.5)
-if T>Z then
-T,aR=Z,true
+elseif at<=d or at-d<=(e-1)*1000000/f then
+am,g=at,at>d and at or d
+local bB=bA*1000000+0.5
+U=bv*1000000-(bB-bB%1)
+if U>ac then
+U,aZ=ac,true
 end
-q=T-math.floor((e-ah)*g)
-if q<0 then
-q=0
+local bw=(g-am)*f
+s=U-(bw-bw%1)
+if s<0 then
+s=0
 end
 end
-else
+elseif h then
 ${hash_empty}
-end`
-
-const bucket_refill = `local s=math.ceil(ax/g)
-while math.floor(s*g)<ax do
-s=s+1
 end
-while s>0 and math.floor((s-1)*g)>=ax do
-s=s-1
+I=not z`
+
+const bucket_refill = `local u=ceil(aA/f)
+while floor(u*f)<aA do
+u=u+1
+end
+while u>0 and floor((u-1)*f)>=aA do
+u=u-1
 end`
 
-const bucket_wait = `local bS=(f-i)*1000000
-if q<=bS then
-z=0
-elseif bS<0 then
-z=aG
+const bucket_wait = `local cg=(e-l)*1000000
+if s<=cg then
+C=0
+elseif cg<0 then
+C=aV
 else
-local ax=T-bS
+local aA=U-cg
 ${bucket_refill}
-z=ah+s-d
+C=am+u-d
 end`
 
 const log_prepare = `${clock_now_text}
-aI=string.format('%d',d-g)
-aK=string.format('%d',math.ceil(g/1000)+S)`
+ax=format('%d',d-f)
+aL=format('%d',ceil(f/1000)+D)`
 
-const log_load = `local N=redis.pcall('ZRANGE',c,'-1','-1','WITHSCORES')
-o,h,F,U,aa,t,ai,e=0,0,0,nil,false,nil,false,d
-if N.err then
-j=N.err
-elseif N[1]then
-o,t=#N[1]==13 and M(N[1]),tonumber(N[2])
-if not(o and t>=0 and t<=aD and t%1==0)then
+const check_log = `ax,aL=bE[c],aS[c]
+if not ax then
+${log_prepare}
+bE[c],aS[c]=ax,aL
+end`
+
+const log_load = `local m=aI('ZRANGE',b,'-1','-1','WITHSCORES')
+r,i,L,W,ag,v,ao,g=0,0,0,nil,false,nil,false,d
+if m.err then
+j=m.err
+elseif m[1]then
+r,v=#m[1]==13 and find(m[1],'^%d+$')and m[1]+0,m[2]+0
+if not(r and v>=0 and v<=aK and v%1==0)then
 j=E
-elseif t>d+g then
-o,ai=0,true
+elseif v>d+f then
+r,ao=0,true
 else
-if t>d then
-e=t
+if v>d then
+g=v
 end
-if t<=e-g then
-F,U,aa=o,t,true
+if v<=g-f then
+L,W,ag=r,v,true
 else
-local bd=e==d and aI or string.format('%d',e-g)
-local at=redis.call('ZREVRANGEBYSCORE',c,bd,'-inf','WITHSCORES','LIMIT','0','2')
-if at[1]then
-F,U,aa=#at[1]==13 and M(at[1]),tonumber(at[2]),at[3]
-if not F then
+local bn=g==d and ax or format('%d',g-f)
+local av=call('ZREVRANGEBYSCORE',b,bn,'-inf','WITHSCORES','LIMIT','0','2')
+if av[1]then
+L,W,ag=#av[1]==13 and T(av[1]),av[2]+0,av[3]
+if not L then
 j=E
 end
 end
 end
-h=o-(F or 0)
+i=r-(L or 0)
 end
 end`
 
-const log_wait = `if i>f then
-z=aG
-elseif h+i<=f then
-z=0
+const log_wait = `if l>e then
+C=aV
+elseif i+l<=e then
+C=0
 else
-local aZ=o+i-f
-local aL=redis.call('ZCOUNT',c,'-inf',string.format('%d',e-g))
-local bn=redis.call('ZRANGE',c,aL,aL,'WITHSCORES')
-local bb=M(bn[1])
-if bb and bb<aZ then
-local bM=redis.call('ZCARD',c)-1
-aL=aL+1
-while bb and aL<bM do
-local bD=math.floor((aL+bM)/2)
-bb=M(redis.call('ZRANGE',c,bD,bD)[1])
-if bb and bb>=aZ then
-bM=bD
+local bj=r+l-e
+local aT=call('ZCOUNT',b,'-inf',format('%d',g-f))
+local bC=call('ZRANGE',b,aT,aT,'WITHSCORES')
+local bk=T(bC[1])
+if bk and bk<bj then
+local ca=call('ZCARD',b)-1
+aT=aT+1
+while bk and aT<ca do
+local bR=floor((aT+ca)/2)
+bk=T(call('ZRANGE',b,bR,bR)[1])
+if bk and bk>=bj then
+ca=bR
 else
-aL=bD+1
+aT=bR+1
 end
 end
-bn=redis.call('ZRANGE',c,aL,aL,'WITHSCORES')
+bC=call('ZRANGE',b,aT,aT,'WITHSCORES')
 end
-if bb then
-z=tonumber(bn[2])+g-d
+if bk then
+C=tonumber(bC[2])+f-d
 else
 j=E
 end
 end`
 
-const sliding_window_buckets = `local function cb()
-local x={}
-function x.load(c,b)
-local k=redis.pcall('HMGET',c,'start','counts')
-local j
-if not k[1]then
+const parts_prepare = `t=ceil(f/ae)
+ai=d-d%t
+aC=format('%d',ai)`
+
+const check_parts = `t,ai,aC,aW=co[c],bz[c],by[c],aS[c]
+ae=br[ah+3]
+if not t then
+${parts_prepare}
+co[c],bz[c],by[c]=t,ai,aC
+end`
+
+const parts_load = `local h,B
+if not I or call('EXISTS',b)==1 then
+h=aI('HMGET',b,'start','counts')
+B=h[1]
+end
+g,k,H,V,K,N,i,m=d,ai,nil,nil,0,ae+1,0,0
+if B then
+local x=B==aC and ai or T(B)
+V=h[2]
+local bq=x and V and find(V,'^%d[%d,]*$')
+if bq then
+bq,H=pcall(cjson.decode,'['..V..']')
+end
+if not bq then
+j=E
+elseif x-d<=2*f-(ae+1)*t then
+if x>d then
+g,k=x,x-x%t
+end
+N=(k-x)/t
+if N<=ae then
+K=ae+1-N
+if K>#H then
+K=#H
+end
+for q=1,K do
+i=i+H[q]
+end
+if N==0 then
+m=H[1]
+end
+if i>aK then
+j=E
+end
+end
+end
+elseif h then
 ${hash_empty}
 end
-if j then
-return nil,j
-end
-local G=math.ceil(b.window_us/b.x)
-local a={c=c,G=G,y={},h=0}
-local v,P=0,''
-if k[1]then
-v,P=M(k[1]),k[2]
-if not(v and P and string.find(P,'^%d[%d,]*$'))then
-return nil,E
-end
-end
-local e=d
-local bh=v-d>2*b.window_us-(b.x+1)*G
-if v>d and not bh then
-e=v
-end
-a.e,a.m=e,e-e%G
-a.is_new_part=a.m~=v
-local bE=bh and b.x+1 or(a.m-v)/G
-if bE<=b.x then
-for B=1,bE do
-a.y[B]=0
-end
-local y,ab,h=a.y,#a.y,0
-for am in string.gmatch(P,'%d+')do
-if ab==b.x+1 then
-break
-end
-ab=ab+1
-am=tonumber(am)
-y[ab],h=am,h+am
-end
-a.h=h
-end
-if a.h>aD then
-return nil,E
-end
-return a
-end
-local function bA(b,a,B)
-return a.m+(b.x+1-B)*a.G
-end
-function x.z(b,a,i)
-if i>b.b then
-return aG
-end
-local aO=a.h+i-b.b
-if aO<=0 then
-return 0
-end
-local B=#a.y-1
-while B>0 do
-aO=aO-a.y[B+1]
-if aO<=0 then
-break
-end
-B=B-1
-end
-return bA(b,a,B)-d
-end
-function x.tell(b,a)
-local O=0
-for C,am in ipairs(a.y)do
-if am>0 then
-O=bA(b,a,C-1)-d
-break
-end
-end
-return math.max(0,b.b-a.h),O
-end
-local function bF(b,a)
-redis.call('HSET',a.c,'start',L(a.m),'counts',table.concat(a.y,','))
-if a.is_new_part then
-ar(a.c,math.max(0,a.m-d)+2*b.window_us)
-end
-end
-function x.charge(b,a,i)
-a.y[1]=(a.y[1]or 0)+i
-a.h=a.h+i
-bF(b,a)
-return a.e
-end
-function x.charge_beyond(b,a,f)
-local i=math.min(f,bH(b,a.h))
-if i>0 then
-x.charge(b,a,i)
-end
-end
-function x.refund(b,a,f,p)
-local bV=p and(a.m-(p-p%a.G))/a.G
-local l=f
-for B=#a.y-1,0,-1 do
-if not p or bV==B then
-local w=math.min(l,a.y[B+1])
-a.y[B+1]=a.y[B+1]-w
-l=l-w
-end
-end
-if l<f then
-bF(b,a)
-end
-return f-l
-end
-return x
-end`
+I=not B`
 
-const concurrency = `local function cc()
-local ad={}
-local bs,be=1000000,2
-local function ak(n,aB)
-return aB==0 and string.format('%016d',n)or string.format('%016d.%d',n,aB)
+const concurrency = `local function cp()
+local aj={}
+local bH,bo=1000000,2
+local function ap(o,aJ)
+return aJ==0 and string.format('%016d',o)or string.format('%016d.%d',o,aJ)
 end
-local function bg(aM)
-return tonumber(string.match(aM,'^(%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d)$')
-or string.match(aM,'^(%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d)%.%d+$'))
+local function bs(aU)
+return tonumber(string.match(aU,'^(%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d)$')
+or string.match(aU,'^(%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d)%.%d+$'))
 end
-function ad.load(c,b)
-local ae=redis.pcall('ZRANGE',c,0,0,'WITHSCORES')
-if ae.err then
-return nil,ae.err
+function aj.load(b,c)
+local ak=redis.pcall('ZRANGE',b,0,0,'WITHSCORES')
+if ak.err then
+return nil,ak.err
 end
-local a={c=c,h=0,O=0,e=d,av='('..L(d)}
-a.au=d+be*b.window_us
-a.aF=L(a.au)
-if not ae[1]then
+local a={b=b,i=0,Y=0,g=d,ay='('..S(d)}
+a.aw=d+bo*c.window_us
+a.aN=S(a.aw)
+if not ak[1]then
 return a
 end
-local aX=string.match(ae[1],'^reset:(%d+)$')
-a.O=aX and tonumber(aX)or 0
-if not(aX or bg(ae[1]))then
+local bg=string.match(ak[1],'^reset:(%d+)$')
+a.Y=bg and tonumber(bg)or 0
+if not(bg or bs(ak[1]))then
 return nil,E
 end
-a.h=redis.call('ZCOUNT',c,a.av,a.aF)
-a.dead=redis.call('ZCARD',c)-a.h>(aX and 1 or 0)
+a.i=redis.call('ZCOUNT',b,a.ay,a.aN)
+a.dead=redis.call('ZCARD',b)-a.i>(bg and 1 or 0)
 return a
 end
-function ad.z(b,a,i)
-if i>b.b then
-return aG
+function aj.C(c,a,l)
+if l>c.c then
+return aV
 end
-local aZ=a.h+i-b.b
-if aZ<=0 then
+local bj=a.i+l-c.c
+if bj<=0 then
 return 0
 end
-local K=redis.call('ZRANGEBYSCORE',a.c,a.av,a.aF,'WITHSCORES','LIMIT',aZ-1,1)
-return K[2]and math.min(bs,tonumber(K[2])-d)or bs
+local Q=redis.call('ZRANGEBYSCORE',a.b,a.ay,a.aN,'WITHSCORES','LIMIT',bj-1,1)
+return Q[2]and math.min(bH,tonumber(Q[2])-d)or bH
 end
-function ad.tell(b,a)
-if a.h==0 then
-return b.b,0
+function aj.tell(c,a)
+if a.i==0 then
+return c.c,0
 end
-local aV=redis.call('ZREVRANGEBYSCORE',a.c,a.aF,a.av,'WITHSCORES','LIMIT',0,1)
-return math.max(0,b.b-a.h),tonumber(aV[2])-d
+local bd=redis.call('ZREVRANGEBYSCORE',a.b,a.aN,a.ay,'WITHSCORES','LIMIT',0,1)
+return math.max(0,c.c-a.i),tonumber(bd[2])-d
 end
-local function bw(a)
+local function bL(a)
 if a.dead then
-redis.call('ZREMRANGEBYSCORE',a.c,0,L(d))
-redis.call('ZREMRANGEBYSCORE',a.c,'('..a.aF,'+inf')
+redis.call('ZREMRANGEBYSCORE',a.b,0,S(d))
+redis.call('ZREMRANGEBYSCORE',a.b,'('..a.aN,'+inf')
 a.dead=false
 end
 end
-local function by(b,a,n,f)
-local an=L(d+b.window_us)
-for aB=0,f-1 do
-redis.call('ZADD',a.c,an,ak(n,aB))
+local function bN(c,a,o,e)
+local as=S(d+c.window_us)
+for aJ=0,e-1 do
+redis.call('ZADD',a.b,as,ap(o,aJ))
 end
-ar(a.c,be*b.window_us)
+aG(a.b,bo*c.window_us)
 end
-function ad.charge(b,a,i)
-bw(a)
-local n=math.max(d,a.O+1)
-while redis.call('ZSCORE',a.c,ak(n,0))do
-n=n+1
+function aj.charge(c,a,l)
+bL(a)
+local o=math.max(d,a.Y+1)
+while redis.call('ZSCORE',a.b,ap(o,0))do
+o=o+1
 end
-by(b,a,n,i)
-a.h=a.h+i
-return n
+bN(c,a,o,l)
+a.i=a.i+l
+return o
 end
-local function bx(a,n,f)
-local J=0
-while redis.call('ZSCORE',a.c,ak(n,J))do
-J=J+1
+local function bM(a,o,e)
+local P=0
+while redis.call('ZSCORE',a.b,ap(o,P))do
+P=P+1
 end
-local w=math.min(f,J)
-for aB=J-w,J-1 do
-redis.call('ZREM',a.c,ak(n,aB))
+local F=math.min(e,P)
+for aJ=P-F,P-1 do
+redis.call('ZREM',a.b,ap(o,aJ))
 end
-return w
+return F
 end
-function ad.charge_beyond()end
-local function bY(a,n)
-local an=tonumber(redis.call('ZSCORE',a.c,ak(n,0))or nil)
-return an and an>d and an<=a.au
+function aj.charge_beyond()end
+local function cl(a,o)
+local as=tonumber(redis.call('ZSCORE',a.b,ap(o,0))or nil)
+return as and as>d and as<=a.aw
 end
-function ad.refund(bt,a,f,n)
-if n then
-return bY(a,n)and bx(a,n,f)or 0
+function aj.refund(bI,a,e,o)
+if o then
+return cl(a,o)and bM(a,o,e)or 0
 end
-local l=math.min(f,a.h)
-local w=l
-while l>0 do
-local ae=redis.call('ZRANGEBYSCORE',a.c,a.av,a.aF,'LIMIT',0,1)
-l=l-bx(a,bg(ae[1]),l)
+local n=math.min(e,a.i)
+local F=n
+while n>0 do
+local ak=redis.call('ZRANGEBYSCORE',a.b,a.ay,a.aN,'LIMIT',0,1)
+n=n-bM(a,bs(ak[1]),n)
 end
-return w
+return F
 end
-function ad.renew(b,a,f,n)
-bw(a)
-local J=0
-while redis.call('ZSCORE',a.c,ak(n,J))do
-J=J+1
+function aj.renew(c,a,e,o)
+bL(a)
+local P=0
+while redis.call('ZSCORE',a.b,ap(o,P))do
+P=P+1
 end
-if J==0 and a.h+f>b.b then
+if P==0 and a.i+e>c.c then
 return 0
 end
-by(b,a,n,J>0 and J or f)
+bN(c,a,o,P>0 and P or e)
 return 1
 end
-function ad.start_new_life(b,a)
-local au=a.O
-for bt,aM in ipairs(redis.call('ZRANGE',a.c,0,-1))do
-au=math.max(au,bg(aM)or 0)
+function aj.cr(c,a)
+local aw=a.Y
+for bI,aU in ipairs(redis.call('ZRANGE',a.b,0,-1))do
+aw=math.max(aw,bs(aU)or 0)
 end
-redis.call('DEL',a.c)
-redis.call('ZADD',a.c,-1,'reset:'..L(au))
-ar(a.c,be*b.window_us)
+redis.call('DEL',a.b)
+redis.call('ZADD',a.b,-1,'reset:'..S(aw))
+aG(a.b,bo*c.window_us)
 end
-return ad
+return aj
 end`
 
-const counter_charge = `u=u+i
-if as then
-local cF=m==aC and aU or string.format('%d',m)
-local cB=r==0 and'0'or string.format('%d',r)
-redis.call('HSET',c,'start',cF,'current',string.format('%d',u),'previous',cB)
-local ap=(m>d and m-d or 0)+2*g
-redis.call('PEXPIRE',c,string.format('%d',math.ceil(ap/1000)+S))
+const counter_charge = `w=w+l
+if au then
+bm=bm or format('%d',ceil(2*f/1000)+D)
+local cw,ad=aR,bm
+if k~=an then
+cw=format('%d',k)
+ad=format('%d',ceil(((k>d and k-d or 0)+2*f)/1000)+D)
+end
+local cN=p==0 and'0'or format('%d',p)
+call('HSET',b,'start',cw,'current',format('%d',w),'previous',cN)
+call('PEXPIRE',b,ad)
 else
-redis.call('HSET',c,'current',string.format('%d',u))
+call('HSET',b,'current',format('%d',w))
 end`
 
-const counter_left = `l=f-u-R`
+const counter_left = `n=e-w-R`
 
-const bucket_save = `T,ah=q,e
-local aw=Z-q
-local ay=aw%1000000
-local D,W,aj=nil,A,ac
-if ay==0 then
-D=string.format('%d',aw/1000000)
+const bucket_save = `U,am=s,g
+local az=ac-s
+local aB=az%1000000
+local z,aa,ad=nil,A,X
+if aB==0 then
+z=format('%d',az/1000000)
 else
-D=string.format('%d.%06d',(aw-ay)/1000000,ay)
+z=format('%d.%06d',(az-aB)/1000000,aB)
 end
-if e~=d then
-W=string.format('%d',e)
-aj=string.format('%d',ac+math.ceil((e-d)/1000))
+if g~=d then
+aa=format('%d',g)
+ad=format('%d',X+ceil((g-d)/1000))
 end
-if Q==Y then
-redis.call('HSET',c,'tokens',D,'lastRefill',W)
+if O==af then
+call('HSET',b,'tokens',z,'lastRefill',aa)
 else
-redis.call('HSET',c,'tokens',D,'lastRefill',W,'capacity',Y)
-Q=Y
+call('HSET',b,'tokens',z,'lastRefill',aa,'capacity',af)
+O=af
 end
-redis.call('PEXPIRE',c,aj)`
+call('PEXPIRE',b,ad)`
 
-const bucket_charge = `q=q+i*1000000
+const bucket_charge = `s=s+l*1000000
 ${bucket_save}`
 
-const bucket_left = `l=Z-q`
+const bucket_left = `n=ac-s`
 
-const log_charge = `if ai then
-redis.call('ZADD',c,'0','0000000000000')
-redis.call('DEL',c)
-ai=false
-elseif o+i>9999999999999 then
-local X=redis.call('ZRANGEBYSCORE',c,'('..string.format('%d',e-g),'+inf','WITHSCORES')
-redis.call('ZADD',c,'0','0000000000000')
-redis.call('DEL',c)
-for C=1,#X,2 do
-local bL=(tonumber(X[C])or F)-F
-redis.call('ZADD',c,X[C+1],string.format('%013d',bL))
+const log_charge = `if ao then
+call('ZADD',b,'0','0000000000000')
+call('DEL',b)
+ao=false
+elseif r+l>9999999999999 then
+local ab=call('ZRANGEBYSCORE',b,'('..format('%d',g-f),'+inf','WITHSCORES')
+call('ZADD',b,'0','0000000000000')
+call('DEL',b)
+for q=1,#ab,2 do
+local bY=(tonumber(ab[q])or L)-L
+call('ZADD',b,ab[q+1],format('%013d',bY))
 end
-o,F,U,aa=h,0,nil,false
+r,L,W,ag=i,0,nil,false
 end
-o,h,t=o+i,h+i,e
-local W,aj=A,aK
-if e~=d then
-W=string.format('%d',e)
-aj=string.format('%d',math.ceil((e-d+g)/1000)+S)
+r,i,v=r+l,i+l,g
+local aa,ad=A,aL
+if g~=d then
+aa=format('%d',g)
+ad=format('%d',ceil((g-d+f)/1000)+D)
 end
-redis.call('ZADD',c,W,string.format('%013d',o))
-if aa then
-redis.call('ZREMRANGEBYSCORE',c,'-inf','('..string.format('%d',U))
+call('ZADD',b,aa,format('%013d',r))
+if ag then
+call('ZREMRANGEBYSCORE',b,'-inf','('..format('%d',W))
 end
-redis.call('PEXPIRE',c,aj)`
+call('PEXPIRE',b,ad)`
 
-const log_left = `l=f-h`
+const log_left = `n=e-i`
 
-const counter_tell = `aN=f-u-R
-if aN<0 then
-aN=0
+const parts_save = `local J=format('%d',m)
+if N>0 then
+J=K==0 and J or J..string.rep(',0',N-1)..','..table.concat(H,',',1,K)
+elseif K>1 then
+J=J..string.sub(V,find(V,',',1,true),-1)
 end
-if u>0 then
-O=m+2*g-d
-elseif r>0 then
-O=m+g-d
+call('HSET',b,'start',k==ai and aC or format('%d',k),'counts',J)
+if N>0 then
+aW=aW or format('%d',ceil(2*f/1000)+D)
+call('PEXPIRE',b,k<=d and aW
+or format('%d',ceil((k-d+2*f)/1000)+D))
+end`
+
+const counter_tell = `aQ=e-w-R
+if aQ<0 then
+aQ=0
+end
+if w>0 then
+Y=k+2*f-d
+elseif p>0 then
+Y=k+f-d
 else
-O=0
+Y=0
 end`
 
-const bucket_tell = `aN,O=f,0
-if q>0 then
-local ax=T
+const bucket_tell = `aQ,Y=e,0
+if s>0 then
+local aA=U
 ${bucket_refill}
-aN,O=f-math.ceil(q/1000000),ah+s-d
+aQ,Y=e-ceil(s/1000000),am+u-d
 end`
 
-const log_tell = `aN=h<f and f-h or 0
-O=h==0 and 0 or t+g-d`
+const log_tell = `aQ=i<e and e-i or 0
+Y=i==0 and 0 or v+f-d`
 
-const questions = `local bi,bo,ck,bI,bU=1,2,3,4,5
-local aY=ARGV[1]
-${clock_read}
+const questions = `local bt,bD,bV,bU=1,2,3,4
 ${fields}
-local c,b,i,I,f,Y,g
-local e,j,z,l,aN,O,A
+local bh=ARGV[1]
+${clock_read}
+local b,c,l,G,e,af,f,ae
+local g,j,C,n,aQ,Y,A
 ${counter_locals}
+${parts_locals}
 ${bucket_locals}
 ${log_locals}
-local aJ,cs,cr,bG,cl={},{},{},{},{}
-local cq,cp,bq,bc,br
-local cG={}
-local bl,V={0,0},3+4*ARGV[2]
-for C=3,V-1 do
-bl[C]=tonumber(ARGV[C])
+local bz,by,aS,bE,co,bS={},{},{},{},{},{}
+local aP,I={},nil
+local bT,cB,bl,bG
+local cR={}
+local br,Z={0,0},3+4*ARGV[2]
+for q=3,Z-1 do
+br[q]=ARGV[q]+0
 end
-local bO,bK,ca,bj,cm,bf={},{},{},0,0,0
-local af,ab,bZ={d},1,0
-while ARGV[V]do
-local bQ=tonumber(ARGV[V])
-local co=bQ<=0
-V=V+1
-if co then
-bO[1],bK[1],ca[1]=-bQ,1,1
-if bQ==0 then
-bO[1],bK[1]=tonumber(ARGV[V]),tonumber(ARGV[V+1])
-V=V+2
+local cc,bX,cn,bu,cy,bp={},{},{},0,0,0
+local al,bf,cm={d},1,0
+while ARGV[Z]do
+local ce=ARGV[Z]+0
+local cA=ce<=0
+Z=Z+1
+if cA then
+cc[1],bX[1],cn[1]=-ce,1,1
+if ce==0 then
+cc[1],bX[1]=ARGV[Z]+0,ARGV[Z+1]+0
+Z=Z+2
 end
-bQ,bj,cm,bf=1,1,1,1
+ce,bu,cy,bp=1,1,1,1
 else
-bj,bf=tonumber(ARGV[V]),0
-for bp=1,bj+1 do
-local cz=tonumber(ARGV[V+1])
-V=V+1
-for cQ=1,cz do
-bf=bf+1
-bO[bf],bK[bf]=tonumber(ARGV[V+1]),tonumber(ARGV[V+2])
-V=V+2
-if bp>bj then
-ca[bj+cQ]=bf
+bu,bp=ARGV[Z]+0,0
+for bF=1,bu+1 do
+local cM=ARGV[Z+1]+0
+Z=Z+1
+for dd=1,cM do
+bp=bp+1
+cc[bp],bX[bp]=ARGV[Z+1]+0,ARGV[Z+2]+0
+Z=Z+2
+if bF>bu then
+cn[bu+dd]=bp
 end
 end
-if bp>bj then
-cm=bj+cz
+if bF>bu then
+cy=bu+cM
 else
-ca[bp]=bf
+cn[bF]=bp
 end
 end
-V=V+1
+Z=Z+1
 end
-for bt=1,bQ do
-local cd,bJ,aV=ab+1,-1,0
-if not co then
-ab=cd
+for bI=1,ce do
+local cq,bW,bd=bf+1,-1,0
+if not cA then
+bf=cq
 end
-for bp=1,cm do
-local ae,bW,cn=aV+1,true,bp>bj
-aV=ca[bp]
-if cn or bJ<0 then
+for bF=1,cy do
+local ak,cj,cz=bd+1,true,bF>bu
+bd=cn[bF]
+if cz or bW<0 then
 j=nil
-for aq=ae,aV do
+for ar=ak,bd do
 ${check_open}
-if I==bo then
-aC,aU=cs[b],cr[b]
-if not aC then
-${counter_prepare}
-cs[b],cr[b]=aC,aU
-end
+if G==bD then
+${check_counter}
+I=bS[c]
 ${counter_load}
+bS[c]=I
 if not j then
 ${counter_wait}
 end
-elseif I==bI then
-Z,ac=f*1000000,bG[b]
-if not ac then
-${bucket_prepare}
-bG[b]=ac
-end
+elseif G==bU then
+${check_bucket}
+I=bS[c]
 ${bucket_load}
+bS[c]=I
 if not j then
 ${bucket_wait}
 end
-elseif I==bi then
-aI,aK=cl[b],bG[b]
-if not aI then
-${log_prepare}
-cl[b],bG[b]=aI,aK
-end
+elseif G==bt then
+${check_log}
 ${log_load}
 if not j then
 ${log_wait}
 end
+elseif G==bV then
+${check_parts}
+I=bS[c]
+${parts_load}
+bS[c]=I
+if not j then
+if l>e then
+C=aV
+elseif i+l<=e then
+C=0
 else
-if not cq then
+local bZ,q=i+l-e,K
+while q>1 and bZ>H[q]do
+bZ,q=bZ-H[q],q-1
+end
+C=k+(ae+2-q-N)*t-d
+end
+end
+else
+if not bT then
 ${clock_text}
-${sliding_window_buckets}
 ${concurrency}
-cq,cp={[ck]=cb(),[bU]=cc()},{}
+bT,cB=cp(),{}
 end
-bq,bc=cq[I],cp[b]
-if not bc then
-bc={b=f,window_us=g,x=bl[ag+3]}
-cp[b]=bc
+bl=cB[c]
+if not bl then
+bl={c=e,window_us=f}
+cB[c]=bl
 end
-br,j=bq.load(c,bc)
-if br then
-z=bq.z(bc,br,i)
+bG,j=bT.load(b,bl)
+if bG then
+C=bT.C(bl,bG,l)
 end
 end
 if j then
 break
 end
-bW=bW and z==0
-if ae<aV then
-if I==bo then
-aJ[aq]={u,r,m,as,R,e}
-elseif I==bI then
-aJ[aq]={q,T,ah,Q,e}
-elseif I==bi then
-aJ[aq]={o,h,F,U or false,aa,t or false,ai,e}
+cj=cj and C==0
+if ak<bd then
+if G==bD then
+aP[ar]={w,p,k,au,R,g}
+elseif G==bU then
+aP[ar]={s,U,am,O,g}
+elseif G==bt then
+aP[ar]={r,i,L,W or false,ag,v or false,ao,g}
+elseif G==bV then
+aP[ar]={H or false,V or false,K,N,i,m,k,g}
 else
-aJ[aq]={bq,bc,br}
+aP[ar]={bl,bG}
 end
-cG[aq]=z
+cR[ar]=C
 end
 end
-if j and not cn then
-for C=ab,cd,-1 do
-af[C]=nil
+if j and not cz then
+for q=bf,cq,-1 do
+al[q]=nil
 end
-bJ,ab={j},cd
-af[ab]=bJ
+bW,bf={j},cq
+al[bf]=bW
 break
 elseif j then
-ab=ab+1
-af[ab]={0,0,0,-1}
+bf=bf+1
+al[bf]={0,0,0,-1}
 else
-for aq=ae,aV do
-if ae<aV then
+for ar=ak,bd do
+if ak<bd then
 ${check_open}
-if I==bo then
-aC,aU=cs[b],cr[b]
-local a=aJ[aq]
-u,r,m,as,R,e=a[1],a[2],a[3],a[4],a[5],a[6]
-elseif I==bI then
-Z,ac=f*1000000,bG[b]
-local a=aJ[aq]
-q,T,ah,Q,e=a[1],a[2],a[3],a[4],a[5]
-elseif I==bi then
-aI,aK=cl[b],bG[b]
-local a=aJ[aq]
-o,h,F,U,aa=a[1],a[2],a[3],a[4],a[5]
-t,ai,e=a[6],a[7],a[8]
+if G==bD then
+${check_counter}
+local a=aP[ar]
+w,p,k,au,R,g=a[1],a[2],a[3],a[4],a[5],a[6]
+elseif G==bU then
+${check_bucket}
+local a=aP[ar]
+s,U,am,O,g=a[1],a[2],a[3],a[4],a[5]
+elseif G==bt then
+${check_log}
+local a=aP[ar]
+r,i,L,W,ag=a[1],a[2],a[3],a[4],a[5]
+v,ao,g=a[6],a[7],a[8]
+elseif G==bV then
+${check_parts}
+local a=aP[ar]
+H,V,K,N,i,m=a[1],a[2],a[3],a[4],a[5],a[6]
+k,g=a[7],a[8]
 else
-bq,bc,br=aJ[aq][1],aJ[aq][2],aJ[aq][3]
+bl,bG=aP[ar][1],aP[ar][2]
 end
-z=cG[aq]
+C=cR[ar]
 end
-ab=ab+1
-local p=-1
-if bW and cJ and i>0 then
-l=nil
-if I==bo then
+bf=bf+1
+local y=-1
+if cj and cV and l>0 then
+n=nil
+if G==bD then
 ${counter_charge}
 ${counter_left}
-elseif I==bI then
+aS[c],bE[c]=bm,bi
+elseif G==bU then
 ${bucket_charge}
 ${bucket_left}
-elseif I==bi then
+elseif G==bt then
 ${log_charge}
 ${log_left}
+elseif G==bV then
+i,m=i+l,m+l
+${parts_save}
+${log_left}
+aS[c]=aW
 else
-e=bq.charge(bc,br,i)
+g=bT.charge(bl,bG,l)
 end
-p=e
+y=g
 end
-if p==d and l then
-af[ab]=l
+if y==d and n then
+al[bf]=n
 else
-if I==bo then
+if G==bD then
 ${counter_tell}
-elseif I==bI then
+elseif G==bU then
 ${bucket_tell}
-elseif I==bi then
+elseif G==bt then
 ${log_tell}
+elseif G==bV then
+aQ,Y=i<e and e-i or 0,0
+if m>0 then
+Y=k+(ae+1)*t-d
 else
-aN,O=bq.tell(bc,br)
-end
-af[ab]={z==aG and-1 or z,aN,O,p}
-end
-end
-if bW and not cn then
-bJ=bp-1
+for q=1,K do
+if H[q]>0 then
+Y=k+(ae+2-q-N)*t-d
+break
 end
 end
 end
+else
+aQ,Y=bT.tell(bl,bG)
 end
-bZ=bZ+bf
-if not co then
-af[cd]=bJ
+al[bf]={C==aV and-1 or C,aQ,Y,y}
+end
+end
+if cj and not cz then
+bW=bF-1
 end
 end
 end
-return af`
+end
+cm=cm+bp
+if not cA then
+al[cq]=bW
+end
+end
+end
+return al`
 
-const checks = `${fields}
-local function bH(b,h)
-return math.max(0,math.min(2*b.b,4294967295)-h)
+const checks = `local aV,aK=math.huge,9007199254740991
+local E='HEADGATE_BAD_STATE the key holds something Headgate did not write'
+local function T(J)
+return J and#J<=16 and find(J,'^%d+$')and J+0 or nil
 end
-local function cw()
-local bC={}
-function bC.load(c,b)
-local g,e,j,A=b.window_us,nil,nil,nil
+local function ch(c,i)
+return math.max(0,math.min(2*c.c,4294967295)-i)
+end
+local function cI()
+local bQ={}
+function bQ.load(b,c)
+local f,g,j,A=c.window_us,nil,nil,nil
 ${log_locals}
 ${log_prepare}
 ${log_load}
@@ -789,77 +826,77 @@ if j then
 return nil,j
 end
 return{
-c=c,
-o=o,
-h=h,
-aa=aa,
-F=F,
-U=U,
-t=t,
-ai=ai,
-e=e,
+b=b,
+r=r,
+i=i,
+ag=ag,
+L=L,
+W=W,
+v=v,
+ao=ao,
+g=g,
 }
 end
-local function ak(o)
-return string.format('%013d',o)
+local function ap(r)
+return format('%013d',r)
 end
-function bC.charge_beyond(b,a,f)
-local i,c,g,e=math.min(f,bH(b,a.h)),a.c,b.window_us,a.e
-local o,h,F,U=a.o,a.h,a.F,a.U
-local aa,t,ai=a.aa,a.t,a.ai
-local A,aI,aK
-if i>0 then
+function bQ.charge_beyond(c,a,e)
+local l,b,f,g=math.min(e,ch(c,a.i)),a.b,c.window_us,a.g
+local r,i,L,W=a.r,a.i,a.L,a.W
+local ag,v,ao=a.ag,a.v,a.ao
+local A,ax,aL
+if l>0 then
 ${log_prepare}
 ${log_charge}
 end
 end
-function bC.refund(b,a,f,p)
-if a.h==0 then
+function bQ.refund(c,a,e,y)
+if a.i==0 then
 return 0
 end
-local bd=a.e-b.window_us
-if p and p<=bd then
+local bn=a.g-c.window_us
+if y and y<=bn then
 return 0
 end
-local av=p and L(p)or'('..L(bd)
-local X=redis.call('ZRANGEBYSCORE',a.c,av,'+inf','WITHSCORES')
-if#X==0 or(p and tonumber(X[2])~=p)then
+local ay=y and S(y)or'('..S(bn)
+local ab=call('ZRANGEBYSCORE',a.b,ay,'+inf','WITHSCORES')
+if#ab==0 or(y and tonumber(ab[2])~=y)then
 return 0
 end
-local bR=redis.call('ZRANK',a.c,X[1])
-local aH=bR>0 and tonumber(redis.call('ZRANGE',a.c,bR-1,bR-1)[1])or 0
-if p and tonumber(X[1])==aH then
+local cf=call('ZRANK',a.b,ab[1])
+local aO=cf>0 and tonumber(call('ZRANGE',a.b,cf-1,cf-1)[1])or 0
+if y and tonumber(ab[1])==aO then
 return 0
 end
-local l,bN,cg=f,aH,aH
-redis.call('ZREMRANGEBYSCORE',a.c,av,'+inf')
-if a.U then
-redis.call('ZREMRANGEBYSCORE',a.c,'-inf',a.U)
-redis.call('ZADD',a.c,0,ak(a.F))
+local n,cb,cu=e,aO,aO
+call('ZREMRANGEBYSCORE',a.b,ay,'+inf')
+if a.W then
+call('ZREMRANGEBYSCORE',a.b,'-inf',a.W)
+call('ZADD',a.b,0,ap(a.L))
 end
-for C=1,#X,2 do
-local o,cj=tonumber(X[C]),tonumber(X[C+1])
-local i=o-cg
-local w=0
-if not p or cj==p then
-w=math.min(l,i)
+for q=1,#ab,2 do
+local r,cx=tonumber(ab[q]),tonumber(ab[q+1])
+local l=r-cu
+local F=0
+if not y or cx==y then
+F=math.min(n,l)
 end
-cg=o
-l=l-w
-if w<i or i==0 then
-bN=bN+i-w
-redis.call('ZADD',a.c,cj,ak(bN))
+cu=r
+n=n-F
+if F<l or l==0 then
+cb=cb+l-F
+call('ZADD',a.b,cx,ap(cb))
 end
 end
-ar(a.c,math.max(0,a.t-d)+b.window_us)
-return f-l
+aG(a.b,math.max(0,a.v-d)+c.window_us)
+return e-n
 end
-return bC
+return bQ
 end
-local function cv()
-local bv={}
-function bv.load(c,b)
-local f,g,e,j=b.b,b.window_us,nil,nil
+local function cH()
+local bK={}
+function bK.load(b,c)
+local e,f,g,j,I=c.c,c.window_us,nil,nil,nil
 ${counter_locals}
 ${counter_prepare}
 ${counter_load}
@@ -867,494 +904,552 @@ if j then
 return nil,j
 end
 return{
-c=c,
-u=u,
-r=r,
+b=b,
+w=w,
+p=p,
 R=R,
-e=e,
-m=m,
-as=as,
+g=g,
+k=k,
+au=au,
 }
 end
-local function ci(b,a)
-local m,u,r=L(a.m),L(a.u),L(a.r)
-redis.call('HSET',a.c,'start',m,'current',u,'previous',r)
-if a.as then
-ar(a.c,math.max(0,a.m-d)+2*b.window_us)
+local function bx(c,a)
+local k,w,p=S(a.k),S(a.w),S(a.p)
+call('HSET',a.b,'start',k,'current',w,'previous',p)
+if a.au then
+aG(a.b,math.max(0,a.k-d)+2*c.window_us)
 end
 end
-function bv.charge_beyond(b,a,f)
-local i=math.min(f,bH(b,a.u+a.R))
-if i>0 then
-a.u=a.u+i
-ci(b,a)
+function bK.charge_beyond(c,a,e)
+local l=math.min(e,ch(c,a.w+a.R))
+if l>0 then
+a.w=a.w+l
+bx(c,a)
 end
 end
-function bv.refund(b,a,f,p)
-local cf=p and p-p%b.window_us
-local l=f
-if not p or cf==a.m-b.window_us then
-local w=math.min(l,a.r)
-a.r,l=a.r-w,l-w
+function bK.refund(c,a,e,y)
+local ct=y and y-y%c.window_us
+local n=e
+if not y or ct==a.k-c.window_us then
+local F=math.min(n,a.p)
+a.p,n=a.p-F,n-F
 end
-if not p or cf==a.m then
-local w=math.min(l,a.u)
-a.u,l=a.u-w,l-w
+if not y or ct==a.k then
+local F=math.min(n,a.w)
+a.w,n=a.w-F,n-F
 end
-if l<f then
-ci(b,a)
+if n<e then
+bx(c,a)
 end
-return f-l
+return e-n
 end
-return bv
+return bK
 end
-${sliding_window_buckets}
-local function cu()
-local bu={}
-function bu.load(c,b)
-local f,Y,g,e,j=b.b,b.limit_text,b.refill_per_second,nil,nil
-local A
+local function cJ()
+local bc={}
+function bc.load(b,c)
+local f,ae,g,j,I=c.window_us,c.buckets,nil,nil,nil
+${parts_locals}
+${parts_prepare}
+${parts_load}
+if j then
+return nil,j
+end
+return{
+b=b,
+H=H,
+V=V,
+K=K,
+N=N,
+i=i,
+m=m,
+t=t,
+k=k,
+g=g,
+}
+end
+local function bx(c,a)
+local f,ae,b,k,N=c.window_us,c.buckets,a.b,a.k,a.N
+local H,V,K,m=a.H,a.V,a.K,a.m
+local t,ai,aC,aW
+${parts_prepare}
+${parts_save}
+end
+function bc.charge_beyond(c,a,e)
+local l=math.min(e,ch(c,a.i))
+if l>0 then
+a.m=a.m+l
+bx(c,a)
+end
+end
+function bc.refund(c,a,e,y)
+local cF=y and(a.k-(y-y%a.t))/a.t
+local n=e
+for q=a.K,1,-1 do
+if not y or cF==q-1+a.N then
+local F=math.min(n,a.H[q])
+a.H[q]=a.H[q]-F
+n=n-F
+end
+end
+if n<e then
+a.V=table.concat(a.H,',',1,a.K)
+a.m=a.N==0 and a.H[1]or 0
+bx(c,a)
+end
+return e-n
+end
+return bc
+end
+local function cG()
+local bJ={}
+function bJ.load(b,c)
+local e,af,f,g,j=c.c,c.limit_text,c.refill_per_second,nil,nil
+local A,I
 ${bucket_locals}
 ${bucket_prepare}
 ${bucket_load}
 if j then
 return nil,j
 end
-b.ap=2000000*math.ceil(f/g)
-return{c=c,q=q,e=e,Q=Q,aR=aR}
+c.aH=2000000*ceil(e/f)
+return{b=b,s=s,g=g,O=O,aZ=aZ}
 end
-function bu.charge_beyond(b,a,cy)
-local c,e,Q,q=a.c,a.e,a.Q,a.q+cy*1000000
-local f,Y,g,T,ah=b.b,b.limit_text,b.refill_per_second
-local Z,A,ac
-if f==0 then
+function bJ.charge_beyond(c,a,cL)
+local b,g,O,s=a.b,a.g,a.O,a.s+cL*1000000
+local e,af,f,U,am=c.c,c.limit_text,c.refill_per_second
+local ac,A,X
+if e==0 then
 return
 end
 ${bucket_prepare}
-if q>f*1000000 then
-local ax=q-f*1000000
+if s>e*1000000 then
+local aA=s-e*1000000
 ${bucket_refill}
-e=d+math.min(math.floor((f-1)*1000000/g),e-d+s)
-q=f*1000000
+g=d+math.min(floor((e-1)*1000000/f),g-d+u)
+s=e*1000000
 end
 ${bucket_save}
 end
-function bu.refund(b,a,f,p,bX)
-if a.aR or(p and d-p>=b.ap)then
+function bJ.refund(c,a,e,y,ck)
+if a.aZ or(y and d-y>=c.aH)then
 return 0
 end
-local cD=math.max(0,d-bX)*b.refill_per_second
-local w=math.min(math.max(0,f-math.ceil(cD/1000000))*1000000,a.q)
-if w>0 then
-local c,e,Q,q=a.c,a.e,a.Q,a.q-w
-local f,Y,g,T,ah=b.b,b.limit_text,b.refill_per_second
-local Z,A,ac
+local cP=math.max(0,d-ck)*c.refill_per_second
+local F=math.min(math.max(0,e-ceil(cP/1000000))*1000000,a.s)
+if F>0 then
+local b,g,O,s=a.b,a.g,a.O,a.s-F
+local e,af,f,U,am=c.c,c.limit_text,c.refill_per_second
+local ac,A,X
 ${bucket_prepare}
 ${bucket_save}
 end
-return math.ceil(w/1000000)
+return ceil(F/1000000)
 end
-return bu
+return bJ
 end
 ${concurrency}
-local V=1
-local function aW()
-V=V+1
-return tonumber(ARGV[V])
+local Z=1
+local function be()
+Z=Z+1
+return tonumber(ARGV[Z])
 end
-local function cC()
-local cx,bP,bB={cw,cv,cb,cu,cc},{},{}
-for C=1,aW()do
-local I,f,ag,cA=aW(),aW(),aW(),aW()
-bP[I]=bP[I]or cx[I]()
-bB[C]={
-I=I,
-algorithm=bP[I],
-b=f,
-limit_text=ARGV[V-2],
-window_us=ag,
-refill_per_second=ag,
-x=cA,
+local function cO()
+local cK,cd,bP={cI,cH,cJ,cG,cp},{},{}
+for q=1,be()do
+local G,e,ah,ae=be(),be(),be(),be()
+cd[G]=cd[G]or cK[G]()
+bP[q]={
+G=G,
+bc=cd[G],
+c=e,
+limit_text=ARGV[Z-2],
+window_us=ah,
+refill_per_second=ah,
+buckets=ae,
 }
 end
-return bB
+return bP
 end`
 
-const new_life = `local bi,bo,ck,bU=1,2,3,5
-local function cE(c)
-return M(redis.call('HMGET',c,'reset')[1])or 0
+const new_life = `local bt,bD,cU,cD=1,2,3,5
+local function cQ(b)
+return T(redis.call('HMGET',b,'reset')[1])or 0
 end
-local function cU(b,c,p)
-return b.I~=bi and b.I~=bU and p and p<=cE(c)
+local function dh(c,b,y)
+return c.G~=bt and c.G~=cD and y and y<=cQ(b)
 end
-local function cS(b)
-if b.I==bo then
+local function df(c)
+if c.G==bD then
 return'start','0','current','0','previous','0'
-elseif b.I==ck then
+elseif c.G==cU then
 return'start','0','counts','0'
 end
-return'tokens',b.limit_text,'lastRefill','0','capacity',b.limit_text
+return'tokens',c.limit_text,'lastRefill','0','capacity',c.limit_text
 end
-local function start_new_life(b,c,a)
-if b.I==bU then
-return b.algorithm.start_new_life(b,a)
+local function cr(c,b,a)
+if c.G==cD then
+return c.bc.cr(c,a)
 end
-local ct=math.max(0,a.e-d)
-if b.I~=bi then
-local cR=math.max(a.e,cE(c))
-redis.call('DEL',c)
-redis.call('HSET',c,'reset',L(cR),cS(b))
-ar(c,ct+(b.ap or 2*b.window_us))
+local cE=math.max(0,a.g-d)
+if c.G~=bt then
+local de=math.max(a.g,cQ(b))
+redis.call('DEL',b)
+redis.call('HSET',b,'reset',S(de),df(c))
+aG(b,cE+(c.aH or 2*c.window_us))
 return
 end
-redis.call('DEL',c)
-if not a.ai and a.t>a.e-b.window_us then
-redis.call('ZADD',c,L(a.e),string.format('%013d',0))
-ar(c,ct+b.window_us)
+redis.call('DEL',b)
+if not a.ao and a.v>a.g-c.window_us then
+redis.call('ZADD',b,S(a.g),string.format('%013d',0))
+aG(b,cE+c.window_us)
 end
 end`
 
 export const scripts = {
   changes: {
-    sha: '6b0ea392f489c7b5ffb60547775932fd143ebc97',
-    functionName: 'headgate_16735270_changes',
+    sha: '06df356b8dc79021deff354724027ad36bc4cce9',
+    functionName: 'headgate_526f7b93_changes',
     text: `${timed}
 if ARGV[2]~=''then
 redis.call('LPUSH',KEYS[1],string.format('%.0f ',math.floor(d/1000))..ARGV[2])
 redis.call('LTRIM',KEYS[1],0,tonumber(ARGV[3])-1)
-ar(KEYS[1],tonumber(ARGV[4]))
+aG(KEYS[1],tonumber(ARGV[4]))
 end
 return redis.call('LRANGE',KEYS[1],0,-1)`,
   },
   control: {
-    sha: 'd36956d3569b79306d6fe497b6f996ca398fca00',
-    functionName: 'headgate_16735270_control',
-    text: `for bz=1,#ARGV,2 do
-redis.call('HSET',KEYS[1],ARGV[bz],ARGV[bz+1])
+    sha: 'e858df19c0246e06e5f50711f16232be75bcd5fa',
+    functionName: 'headgate_526f7b93_control',
+    text: `for bO=1,#ARGV,2 do
+redis.call('HSET',KEYS[1],ARGV[bO],ARGV[bO+1])
 end
-local k={'enabled','multiplier'}
-local db=redis.call('HMGET',KEYS[1],k[1],k[2])
-local af={}
-for bz,dc in ipairs(k)do
-if db[bz]then
-af[#af+1]=dc
-af[#af+1]=db[bz]
+local h={'enabled','multiplier'}
+local dn=redis.call('HMGET',KEYS[1],h[1],h[2])
+local al={}
+for bO,dp in ipairs(h)do
+if dn[bO]then
+al[#al+1]=dp
+al[#al+1]=dn[bO]
 end
 end
-return af`,
+return al`,
   },
   decide: {
-    sha: 'fd18cc2dd5b0ec4587fcb6f4db0f25a5b4d7cebd',
-    functionName: 'headgate_16735270_decide',
-    text: `local cJ=true
+    sha: '1d272ce9030a001a16ecc996c981e013be1f7611',
+    functionName: 'headgate_526f7b93_decide',
+    text: `local cV=true
 ${questions}`,
   },
   decide_bucket: {
-    sha: '8f182bcc941d7bd8b69469cdc3e0d6434be124aa',
-    functionName: 'headgate_16735270_decide_bucket',
-    text: `local Y,aY=ARGV[1],ARGV[4]
-local f,g,i=tonumber(Y),tonumber(ARGV[2]),tonumber(ARGV[3])
+    sha: '34ebe27c07bb6d84da5b1c5a005879c68c4df6a1',
+    functionName: 'headgate_526f7b93_decide_bucket',
+    text: `${fields}
+local af,bh=ARGV[1],ARGV[4]
+local e,f,l=af+0,ARGV[2]+0,(ARGV[3]or 1)+0
 ${clock_read}
-${fields}
-local af={d}
-local e,j,z,l,aN,O,A
+local al={d}
+local I=true
+local g,j,C,n,aQ,Y,A
 ${bucket_locals}
 ${bucket_prepare}
-for C=1,#KEYS do
-local c=KEYS[C]
+for q=1,#KEYS do
+local b=KEYS[q]
 j=nil
 ${bucket_load}
 if not j then
 ${bucket_wait}
-l=nil
-if z==0 then
+n=nil
+if C==0 then
 ${bucket_charge}
-if e==d then
+if g==d then
 ${bucket_left}
 end
 end
-if l then
-af[C+1]=l
+if n then
+al[q+1]=n
 else
 ${bucket_tell}
-af[C+1]={z==aG and-1 or z,aN,O,z==0 and e or-1}
+al[q+1]={C==aV and-1 or C,aQ,Y,C==0 and g or-1}
 end
 else
-af[C+1]={j}
+al[q+1]={j}
 end
 end
-return af`,
+return al`,
   },
   decide_counter: {
-    sha: '66547f8ff04a860beff1f40e584238877864ec61',
-    functionName: 'headgate_16735270_decide_counter',
-    text: `local Y,aY=ARGV[1],ARGV[4]
-local f,g,i=tonumber(Y),tonumber(ARGV[2]),tonumber(ARGV[3])
+    sha: '8548af82219cb8328d65a80ef9171e27ba7f60e9',
+    functionName: 'headgate_526f7b93_decide_counter',
+    text: `${fields}
+local af,bh=ARGV[1],ARGV[4]
+local e,f,l=af+0,ARGV[2]+0,(ARGV[3]or 1)+0
 ${clock_read}
-${fields}
-local af={d}
-local e,j,z,l,aN,O,A
+local al={d}
+local I=true
+local g,j,C,n,aQ,Y,A
 ${counter_locals}
 ${counter_prepare}
-for C=1,#KEYS do
-local c=KEYS[C]
+for q=1,#KEYS do
+local b=KEYS[q]
 j=nil
 ${counter_load}
 if not j then
 ${counter_wait}
-l=nil
-if z==0 then
+n=nil
+if C==0 then
 ${counter_charge}
-if e==d then
+if g==d then
 ${counter_left}
 end
 end
-if l then
-af[C+1]=l
+if n then
+al[q+1]=n
 else
 ${counter_tell}
-af[C+1]={z==aG and-1 or z,aN,O,z==0 and e or-1}
+al[q+1]={C==aV and-1 or C,aQ,Y,C==0 and g or-1}
 end
 else
-af[C+1]={j}
+al[q+1]={j}
 end
 end
-return af`,
+return al`,
   },
   decide_log: {
-    sha: '87ed0054a900cf1454f06d29404c1078d19f10e8',
-    functionName: 'headgate_16735270_decide_log',
-    text: `local Y,aY=ARGV[1],ARGV[4]
-local f,g,i=tonumber(Y),tonumber(ARGV[2]),tonumber(ARGV[3])
+    sha: '9c26c4dc3ba84d9de93fb47c818458f09149eee6',
+    functionName: 'headgate_526f7b93_decide_log',
+    text: `${fields}
+local af,bh=ARGV[1],ARGV[4]
+local e,f,l=af+0,ARGV[2]+0,(ARGV[3]or 1)+0
 ${clock_read}
-${fields}
-local af={d}
-local e,j,z,l,aN,O,A
+local al={d}
+local I=true
+local g,j,C,n,aQ,Y,A
 ${log_locals}
 ${log_prepare}
-for C=1,#KEYS do
-local c=KEYS[C]
+for q=1,#KEYS do
+local b=KEYS[q]
 j=nil
 ${log_load}
 if not j then
 ${log_wait}
-l=nil
-if z==0 then
+n=nil
+if C==0 then
 ${log_charge}
-if e==d then
+if g==d then
 ${log_left}
 end
 end
-if l then
-af[C+1]=l
+if n then
+al[q+1]=n
 else
 ${log_tell}
-af[C+1]={z==aG and-1 or z,aN,O,z==0 and e or-1}
+al[q+1]={C==aV and-1 or C,aQ,Y,C==0 and g or-1}
 end
 else
-af[C+1]={j}
+al[q+1]={j}
 end
 end
-return af`,
+return al`,
   },
   heartbeat: {
-    sha: '31ce00380a8d52a814e54f33e094b93040adecd2',
-    functionName: 'headgate_16735270_heartbeat',
+    sha: '418308628906d800229da58ffa06e4ae47139acb',
+    functionName: 'headgate_526f7b93_heartbeat',
     text: `${timed}
-local ap=tonumber(ARGV[3])
-local cY=tonumber(ARGV[4])
-local cZ=ARGV[5]
-local aH=redis.call('ZSCORE',KEYS[1],ARGV[2])
+local aH=tonumber(ARGV[3])
+local dk=tonumber(ARGV[4])
+local dl=ARGV[5]
+local aO=redis.call('ZSCORE',KEYS[1],ARGV[2])
 redis.call('ZADD',KEYS[1],d,ARGV[2])
-redis.call('ZREMRANGEBYSCORE',KEYS[1],'-inf',d-cY)
-redis.call('ZREMRANGEBYSCORE',KEYS[1],d+ap,'+inf')
-ar(KEYS[1],cY)
-local function am(av,aF)
-if cZ==''then return redis.call('ZCOUNT',KEYS[1],av,aF)end
-local cO=0
-for bt,aM in ipairs(redis.call('ZRANGEBYSCORE',KEYS[1],av,aF))do
-local da=string.find(aM,'/',1,true)
-if not da or string.sub(aM,1,da-1)==cZ then cO=cO+1 end
+redis.call('ZREMRANGEBYSCORE',KEYS[1],'-inf',d-dk)
+redis.call('ZREMRANGEBYSCORE',KEYS[1],d+aH,'+inf')
+aG(KEYS[1],dk)
+local function cC(ay,aN)
+if dl==''then return redis.call('ZCOUNT',KEYS[1],ay,aN)end
+local db=0
+for bI,aU in ipairs(redis.call('ZRANGEBYSCORE',KEYS[1],ay,aN))do
+local dm=string.find(aU,'/',1,true)
+if not dm or string.sub(aU,1,dm-1)==dl then db=db+1 end
 end
-return cO
+return db
 end
-local cW=am(d-ap,'+inf')
-local de=am('-inf','('..string.format('%.0f',d-ap))
-return{cW,string.format('%.0f',d),aH or'',cW+de,redis.call('ZCARD',KEYS[1])}`,
+local K=cC(d-aH,'+inf')
+local dr=cC('-inf','('..string.format('%.0f',d-aH))
+return{K,string.format('%.0f',d),aO or'',K+dr,redis.call('ZCARD',KEYS[1])}`,
   },
   overrides: {
-    sha: 'b2c27f0c59072c2afd5ef6cf35b71e68c959e76e',
-    functionName: 'headgate_16735270_overrides',
+    sha: 'cb04039f99686d86f03fa66a44ec92bdf204edc0',
+    functionName: 'headgate_526f7b93_overrides',
     text: `${timed}
-local cX=d
-local d=math.floor(cX/1000)
-local c=KEYS[1]
-local cL='#revision'
-local cK='#next-end'
+local dj=d
+local d=math.floor(dj/1000)
+local b=KEYS[1]
+local cX='#revision'
+local cW='#next-end'
 if ARGV[3]=='read'and ARGV[2]~=''then
-local cP=redis.call('HMGET',c,cL,cK)
-if cP[1]==ARGV[2]and d<(tonumber(cP[2]or'0')or 0)then
-return{d,cP[1],0,'same'}
+local dc=redis.call('HMGET',b,cX,cW)
+if dc[1]==ARGV[2]and d<(tonumber(dc[2]or'0')or 0)then
+return{d,dc[1],0,'same'}
 end
 end
-local X=redis.call('HGETALL',c)
-local aJ={}
-local am=0
-local ch=''
-local cI=0
-local cM=false
-local cN=math.huge
-local au=d
-local function cV(ce,bn,an)
-aJ[#aJ+1]=ce
-aJ[#aJ+1]=bn
-cN=math.min(cN,an)
-au=math.max(au,an)
+local ab=redis.call('HGETALL',b)
+local aP={}
+local cC=0
+local cv=''
+local cT=0
+local cY=false
+local cZ=math.huge
+local aw=d
+local function di(cs,bC,as)
+aP[#aP+1]=cs
+aP[#aP+1]=bC
+cZ=math.min(cZ,as)
+aw=math.max(aw,as)
 end
-for bz=1,#X,2 do
-local ce=X[bz]
-if ce==cL then
-ch=X[bz+1]
-elseif ce~=cK then
-local an=tonumber(string.match(X[bz+1],'^%d+ (%d+) ')or'0')
-if an>8.64e15 then an=0 end
-if ce==ARGV[4]and an>d then cI=1 end
-local dg=ce==ARGV[4]and ARGV[3]=='remove'
-if an<=d or dg then
-redis.call('HDEL',c,ce)
-cM=true
-elseif not(ce==ARGV[4]and ARGV[3]=='put')then
-cV(ce,X[bz+1],an)
-am=am+1
+for bO=1,#ab,2 do
+local cs=ab[bO]
+if cs==cX then
+cv=ab[bO+1]
+elseif cs~=cW then
+local as=tonumber(string.match(ab[bO+1],'^%d+ (%d+) ')or'0')
+if as>8.64e15 then as=0 end
+if cs==ARGV[4]and as>d then cT=1 end
+local dt=cs==ARGV[4]and ARGV[3]=='remove'
+if as<=d or dt then
+redis.call('HDEL',b,cs)
+cY=true
+elseif not(cs==ARGV[4]and ARGV[3]=='put')then
+di(cs,ab[bO+1],as)
+cC=cC+1
 end
 end
 end
-local cT=ARGV[3]=='put'and am>=tonumber(ARGV[7])
-if ARGV[3]=='put'and not cT then
-local an=d+tonumber(ARGV[6])
-local bn=string.format('%.0f %.0f ',d,an)..ARGV[5]
-redis.call('HSET',c,ARGV[4],bn)
-cV(ARGV[4],bn,an)
-cM=true
+local dg=ARGV[3]=='put'and cC>=tonumber(ARGV[7])
+if ARGV[3]=='put'and not dg then
+local as=d+tonumber(ARGV[6])
+local bC=string.format('%.0f %.0f ',d,as)..ARGV[5]
+redis.call('HSET',b,ARGV[4],bC)
+di(ARGV[4],bC,as)
+cY=true
 end
-if cM then
-ch=string.format('%.0f',math.max(cX,(tonumber(ch)or 0)+1))
-if#aJ>0 then
-redis.call('HSET',c,cL,ch,cK,string.format('%.0f',cN))
-ar(c,(au-d)*1000)
+if cY then
+cv=string.format('%.0f',math.max(dj,(tonumber(cv)or 0)+1))
+if#aP>0 then
+redis.call('HSET',b,cX,cv,cW,string.format('%.0f',cZ))
+aG(b,(aw-d)*1000)
 else
-redis.call('DEL',c)
-ch=''
+redis.call('DEL',b)
+cv=''
 end
 end
-if cT then
-return{d,'full',cI}
+if dg then
+return{d,'full',cT}
 end
-if ARGV[2]~=''and ch==ARGV[2]then
-return{d,ch,cI,'same'}
+if ARGV[2]~=''and cv==ARGV[2]then
+return{d,cv,cT,'same'}
 end
-local af={d,ch,cI}
-for bz=1,#aJ do af[#af+1]=aJ[bz]end
-return af`,
+local al={d,cv,cT}
+for bO=1,#aP do al[#al+1]=aP[bO]end
+return al`,
   },
   peek: {
-    sha: '0df7286f0f7e33faacfbe996a19338fc7afe17ae',
-    functionName: 'headgate_16735270_peek',
-    text: `local cJ=false
+    sha: '588c34315a422bef5c51fce50dc2725466a75969',
+    functionName: 'headgate_526f7b93_peek',
+    text: `local cV=false
 ${questions}`,
   },
   refund: {
-    sha: '76a908ec08fd8247c5a0522c77a27bfeabdcbceb',
-    functionName: 'headgate_16735270_refund',
+    sha: '35f5c83d473ecb9a3a1e837a3b9616a8d6341d9f',
+    functionName: 'headgate_526f7b93_refund',
     text: `${timed}
 ${checks}
 ${new_life}
-local bB=cC()
-local af={}
-for C,c in ipairs(KEYS)do
-local b,f,p,bX=bB[aW()],aW(),aW(),aW()
-if p==-1 then
-p=nil
+local bP=cO()
+local al={}
+for q,b in ipairs(KEYS)do
+local c,e,y,ck=bP[be()],be(),be(),be()
+if y==-1 then
+y=nil
 end
-if bX==-1 then
-bX=d
+if ck==-1 then
+ck=d
 end
-local a=b.algorithm.load(c,b)
+local a=c.bc.load(b,c)
 if not a then
-af[C]=-2
-elseif f<0 then
-b.algorithm.charge_beyond(b,a,-f)
-af[C]=0
-elseif cU(b,c,p)then
-af[C]=0
+al[q]=-2
+elseif e<0 then
+c.bc.charge_beyond(c,a,-e)
+al[q]=0
+elseif dh(c,b,y)then
+al[q]=0
 else
-af[C]=b.algorithm.refund(b,a,f,p,bX)
+al[q]=c.bc.refund(c,a,e,y,ck)
 end
 end
-return af`,
+return al`,
   },
   renew: {
-    sha: '852df0399a6346ed805e8ed7504c339e29333d40',
-    functionName: 'headgate_16735270_renew',
+    sha: '19afb473c6822dda6d24012dbef33eb13cc8ba07',
+    functionName: 'headgate_526f7b93_renew',
     text: `${timed}
 ${checks}
-local bB=cC()
-local af={}
-for C,c in ipairs(KEYS)do
-local b,f,n=bB[aW()],aW(),aW()
-local a=b.algorithm.load(c,b)
-af[C]=a and b.algorithm.renew(b,a,f,n)or-2
+local bP=cO()
+local al={}
+for q,b in ipairs(KEYS)do
+local c,e,o=bP[be()],be(),be()
+local a=c.bc.load(b,c)
+al[q]=a and c.bc.renew(c,a,e,o)or-2
 end
-return af`,
+return al`,
   },
   reset: {
-    sha: '94d9416fbe75a945004671186b6d28b316672155',
-    functionName: 'headgate_16735270_reset',
+    sha: '415266d67f93dea99a9ef3397df60c27f27750a2',
+    functionName: 'headgate_526f7b93_reset',
     text: `${timed}
 ${checks}
 ${new_life}
-local bB=cC()
-local bh=0
-for bt,c in ipairs(KEYS)do
-local b=bB[aW()]
-local a=b.algorithm.load(c,b)
-if a and redis.call('EXISTS',c)==1 then
-start_new_life(b,c,a)
-bh=bh+1
+local bP=cO()
+local da=0
+for bI,b in ipairs(KEYS)do
+local c=bP[be()]
+local a=c.bc.load(b,c)
+if a and redis.call('EXISTS',b)==1 then
+cr(c,b,a)
+da=da+1
 end
 end
-return bh`,
+return da`,
   },
   statistics: {
-    sha: '4a9c3d3930121dc5470555393c7e0a44d1433be7',
-    functionName: 'headgate_16735270_statistics',
+    sha: 'd54a865ff09babd5e64fc822e8519b6c955f3792',
+    functionName: 'headgate_526f7b93_statistics',
     text: `${timed}
-local ap=tonumber(ARGV[4])
-local cH=ARGV[2]
-local at=redis.call('ZRANGEBYSCORE',KEYS[1],'-inf',d-ap)
-for bt,aM in ipairs(at)do redis.call('HDEL',KEYS[2],aM)end
-if#at>0 then redis.call('ZREMRANGEBYSCORE',KEYS[1],'-inf',d-ap)end
-if cH==''then
-return{L(d),redis.call('HGETALL',KEYS[2]),redis.call('ZRANGE',KEYS[3],0,-1)}
+local aH=tonumber(ARGV[4])
+local cS=ARGV[2]
+local av=redis.call('ZRANGEBYSCORE',KEYS[1],'-inf',d-aH)
+for bI,aU in ipairs(av)do redis.call('HDEL',KEYS[2],aU)end
+if#av>0 then redis.call('ZREMRANGEBYSCORE',KEYS[1],'-inf',d-aH)end
+if cS==''then
+return{S(d),redis.call('HGETALL',KEYS[2]),redis.call('ZRANGE',KEYS[3],0,-1)}
 end
-local dd=redis.call('ZSCORE',KEYS[1],cH)
-if dd or redis.call('ZCARD',KEYS[1])<tonumber(ARGV[6])then
-redis.call('ZADD',KEYS[1],d,cH)
-redis.call('HSET',KEYS[2],cH,ARGV[3])
-ar(KEYS[1],ap)
-ar(KEYS[2],ap)
+local dq=redis.call('ZSCORE',KEYS[1],cS)
+if dq or redis.call('ZCARD',KEYS[1])<tonumber(ARGV[6])then
+redis.call('ZADD',KEYS[1],d,cS)
+redis.call('HSET',KEYS[2],cS,ARGV[3])
+aG(KEYS[1],aH)
+aG(KEYS[2],aH)
 end
-local df=tonumber(ARGV[7])
-for bz=8,#ARGV do redis.call('ZADD',KEYS[3],d,ARGV[bz])end
+local ds=tonumber(ARGV[7])
+for bO=8,#ARGV do redis.call('ZADD',KEYS[3],d,ARGV[bO])end
 if#ARGV>=8 then
 redis.call('ZREMRANGEBYSCORE',KEYS[3],'-inf',d-tonumber(ARGV[5]))
-local aO=redis.call('ZCARD',KEYS[3])-df
-if aO>0 then
-local aV=redis.call('ZRANGE',KEYS[3],aO-1,aO-1,'WITHSCORES')
-redis.call('ZREMRANGEBYSCORE',KEYS[3],'-inf',aV[2])
+local bZ=redis.call('ZCARD',KEYS[3])-ds
+if bZ>0 then
+local bd=redis.call('ZRANGE',KEYS[3],bZ-1,bZ-1,'WITHSCORES')
+redis.call('ZREMRANGEBYSCORE',KEYS[3],'-inf',bd[2])
 end
-ar(KEYS[3],tonumber(ARGV[5]))
+aG(KEYS[3],tonumber(ARGV[5]))
 end
-return{L(d)}`,
+return{S(d)}`,
   },
 } as const satisfies Record<string, Script>
