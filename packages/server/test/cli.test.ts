@@ -1,7 +1,9 @@
+import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { afterAll, describe, expect, it } from 'vitest'
 import { runHeadgate } from './support/headgate-process.js'
 
@@ -11,6 +13,13 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 it('--version is the version of the package', async () => {
   const manifest = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
   expect(await runHeadgate(['--version'])).toEqual({ code: 0, stdout: `${manifest.version}\n`, stderr: '' })
+})
+
+it('npm can link the command of a clone before it is built, because its file is no part of the build', () => {
+  const { bin } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
+  expect(bin.headgate).not.toContain('dist/')
+  const command = fileURLToPath(new URL(`../${bin.headgate}`, import.meta.url))
+  expect(execFileSync(command, ['--version'], { encoding: 'utf8' })).toMatch(/^\d+\.\d+\.\d+\n$/)
 })
 
 it('--help lists the commands', async () => {
