@@ -17,7 +17,7 @@ const MAX_DRAIN_MS = 1_000
 export function endUnread(
   req: IncomingMessage,
   res: ServerResponse,
-  body: Buffer,
+  body: Buffer | string,
   writeHead: (closes: boolean) => void,
 ): void {
   const isHead = req.method === 'HEAD'

@@ -443,6 +443,7 @@ describe('a gate without a subject option', () => {
     const refused = /^identify: expected identifyByConfig\(config\)/
     const { gate } = setUpGate(broken)
     expect(() => enforceWith({ gate })).toThrow(refused)
+    expect(() => enforceWith({ gate, trustedProxies: ['10.0.0.0/8'] })).toThrow(refused)
     enforceWith({ gate, subject: 'user:1' })
     gate.reload(file)
     gate.reload(broken)

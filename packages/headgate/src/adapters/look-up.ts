@@ -107,11 +107,14 @@ function createWhoIs<Native>(
   }
 }
 
-/** Returns the sources of the gate's file, unless the options identify the caller. */
+/**
+ * Returns the sources of the gate's file, unless the options identify the caller. Throws for a file that verifies tokens
+ * also if `trustedProxies` replaces its sources: its callers would silently be addresses.
+ */
 function identifyOfFile<Native>(options: AnyOptions<Native>): AnyOptions<Native>['identify'] {
   const { gate, subject, trustedProxies, forwardedHeader } = options
-  if (subject !== undefined || trustedProxies !== undefined || forwardedHeader !== undefined) return undefined
-  return gate?.identify
+  const ofFile = subject === undefined ? gate?.identify : undefined
+  return trustedProxies === undefined && forwardedHeader === undefined ? ofFile : undefined
 }
 
 function toSubject(subject: Found['subject']): Who {

@@ -11,8 +11,9 @@ export function sendAnswer(req: IncomingMessage, res: ServerResponse, answer: Ht
     answer.stream(res)
     return
   }
-  const body = Buffer.from(answer.body)
-  const headers = [...answer.headers.flat(), 'Content-Length', String(body.length)]
+  // As text, which Node writes together with the head; a buffer would be a second piece.
+  const { body } = answer
+  const headers = [...answer.headers.flat(), 'Content-Length', String(Buffer.byteLength(body))]
   // Without a reason of ours, Node would send the one that was tried last.
   const reason = STATUS_CODES[answer.status] ?? ''
   endUnread(req, res, body, closes =>
