@@ -33,7 +33,11 @@ const PARTS = {
   },
   leases: {
     sources: [`${SRC}/store/guard/leases.ts`, `${SRC}/store/guard/lease-state.ts`],
-    tests: [`${TEST}/leases.test.ts`, `${TEST}/leases-of-one-process.test.ts`],
+    tests: [
+      `${SRC}/store/guard/lease-state.test.ts`,
+      `${TEST}/leases.test.ts`,
+      `${TEST}/leases-of-one-process.test.ts`,
+    ],
   },
   resolution: {
     sources: ['resolve', 'find-levels', 'question-of'].map(name => `${SRC}/policy/${name}.ts`),
