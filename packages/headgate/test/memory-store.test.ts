@@ -415,6 +415,30 @@ describe('at its bound, the embedded store', () => {
   )
 })
 
+describe('two checks of one question', () => {
+  it.each(Object.values(LIMITS))(
+    'two checks of one question that meet in one state charge it twice: $algorithm',
+    limit => {
+      const clock = manualClock()
+      const store = memoryStore({ clock })
+      const wide = { ...limit, limit: 100 }
+      const states = new Map<string, State>()
+      const open = ({ subject }: Check) => {
+        const state = states.get(subject) ?? algorithmOf(wide).empty()
+        states.set(subject, state)
+        return state
+      }
+      for (let count = 0; count < 60; count++) {
+        clock.advanceUs(1_000)
+        for (const subject of ['user:1', 'user:2', 'user:3']) {
+          const question = ask(check(subject, wide), check(subject, wide))
+          expect(now(store.decide(question))).toEqual(decide(question, open, clock.nowUs()))
+        }
+      }
+    },
+  )
+})
+
 describe('in a process of its own, the embedded store', () => {
   let folder = ''
   const run = promisify(execFile)

@@ -30,3 +30,8 @@ export function live(
   }
   return { state, nowUs }
 }
+
+/** Copies a state, so that it stays as it is while the original goes on. */
+export function copyOf(limit: Limit, state: State): State {
+  return Object.assign(algorithmOf(limit).empty(), structuredClone(state))
+}

@@ -5,7 +5,7 @@ import { algorithmOf, type State } from '../../src/engine/algorithms.js'
 import { type Limit, NEVER } from '../../src/engine/limit.js'
 import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../src/policy/limits.js'
 import { anyLimit, cost, costUnits, gap, periodUs, scaled, startUs } from './arbitraries.js'
-import { live, request } from './driver.js'
+import { copyOf, live, request } from './driver.js'
 
 const life = fc.array(fc.record({ gap, cost }), { maxLength: 20 })
 const NOW_US = 1_700_000_040_000_000
@@ -31,7 +31,7 @@ describe('a denial and a look', () => {
       fc.property(anyLimit, startUs, life, cost, (limit, startUs, requests, cost) => {
         const algorithm = algorithmOf(limit)
         const { state, nowUs } = live(limit, startUs, requests)
-        const before = structuredClone(state)
+        const before = copyOf(limit, state)
         algorithm.remaining(limit, state, nowUs)
         algorithm.resetAfterUs(limit, state, nowUs)
         algorithm.keepForUs(limit, state, nowUs)
@@ -91,7 +91,7 @@ describe('a refund', () => {
       fc.property(anyLimit, startUs, life, cost, fc.boolean(), (limit, startUs, requests, cost, later) => {
         const algorithm = algorithmOf(limit)
         const { state, nowUs } = live(limit, startUs, requests)
-        const before = structuredClone(state)
+        const before = copyOf(limit, state)
         const units = costUnits(limit, cost)
         const { chargedAtUs } = request(limit, state, units, nowUs)
         if (chargedAtUs === null) return
@@ -130,7 +130,7 @@ describe('a refund', () => {
     fc.assert(
       fc.property(anyLimit, startUs, life, cost, half, (limit, startUs, requests, cost, back) => {
         const { state, nowUs } = live(limit, startUs, requests)
-        const before = structuredClone(state)
+        const before = copyOf(limit, state)
         algorithmOf(limit).refund(limit, state, costUnits(limit, cost), null, nowUs)
         const steppedUs = nowUs - Math.floor((periodUs(limit) / 1_000) * back)
         // Except for a state too far ahead to be believed: what is forgotten is not used.
@@ -281,5 +281,5 @@ describe('changed numbers', () => {
 
 /** Whether a bucket is full; one that lacks less than a token is not. */
 function isFull(state: State, nowUs: number, limit: Limit): boolean {
-  return algorithmOf(limit).refund(limit, structuredClone(state), 1, null, nowUs) === 0
+  return algorithmOf(limit).refund(limit, copyOf(limit, state), 1, null, nowUs) === 0
 }

@@ -101,11 +101,13 @@ const BOUNDS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'store/guard/local-share.ts': { known: 'MAX_KNOWN keys' },
   'store/guard/log-outages.ts': { outages: CONFIGURATION },
   'store/guard/split-by-subject.ts': { groups: CALL, underWay: 'requests under way' },
-  'store/memory/columns.ts': {
+  'engine/log-state.ts': { times: 'the limit', totals: 'the limit' },
+  'store/memory/columns.ts': { states: 'maxKeys' },
+  'store/memory/entry-blocks.ts': { freeNumbers: 'maxKeys', withRoom: 'sizes of a block' },
+  'store/memory/row-columns.ts': {
     NO_PAGE: CONSTANT,
     page: 'one entry a row that was reset',
     pages: 'maxKeys',
-    states: 'maxKeys',
   },
   'fast-path/single-limit-policies.ts': { byName: CONFIGURATION },
   'fast-path/kept-denials.ts': { denials: '64' },
@@ -118,6 +120,7 @@ const BOUNDS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     keys: 'maxKeys',
     free: 'maxKeys',
     opened: 'checks of one question',
+    openedStates: 'checks of one question',
   },
   'store/redis/clients/client-replacer.ts': { open: CONFIGURATION, timers: CONFIGURATION },
   'store/redis/clients/node-redis-nodes.ts': { looked: CALL },

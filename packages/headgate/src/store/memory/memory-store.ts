@@ -90,7 +90,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
     if (!makeRoom(table, nowUs)) return openShared(check, key)
     size++
     added.push({ table, key })
-    return Object.assign(table.add(key, limit, turn), former)
+    return table.add(key, limit, turn, former)
   }
 
   function openShared(check: Check, key: string): State {

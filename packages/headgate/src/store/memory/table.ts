@@ -34,6 +34,8 @@ export class Table {
   private free: number[] = []
   private denials = new KeptDenials()
   private readonly opened: number[] = []
+  /** One for each of them: two checks of a question that meet in a row see what the other has written. */
+  private readonly openedStates: State[] = []
   private openedCount = 0
   private turn = 0
   private hand = 0
@@ -114,8 +116,8 @@ export class Table {
     admission: Admission,
   ): boolean {
     const row = this.addRow(key)
-    const added = this.columns.view(row)
-    if (state !== null) Object.assign(added, state)
+    this.columns.view(row)
+    if (state !== null) this.columns.write(row, state)
     if (this.take(row, limit, cost, nowUs, admission)) return true
     this.delete(key)
     return false
@@ -131,9 +133,11 @@ export class Table {
     return denial
   }
 
-  /** Adds a key that is not there, with nothing used, to write to in this turn. */
-  add(key: string, limit: Limit, turn: number): State {
-    return this.use(this.addRow(key), limit, turn)
+  /** Adds a key that is not there in this state, nothing used without one, to write to in this turn. */
+  add(key: string, limit: Limit, turn: number, state: State | null = null): State {
+    const row = this.addRow(key)
+    if (state !== null) this.columns.write(row, state)
+    return this.use(row, limit, turn)
   }
 
   /** Forgets all keys. */
@@ -243,10 +247,15 @@ export class Table {
       this.turn = turn
       this.openedCount = 0
     }
-    this.opened[this.openedCount++] = row
     this.denials.forget(row)
     this.noteLimit(row, limit)
-    return this.columns.view(row)
+    for (let index = 0; index < this.openedCount; index++) {
+      if (this.opened[index] === row) return this.openedStates[index] as State
+    }
+    const state = this.columns.view(row)
+    this.opened[this.openedCount] = row
+    this.openedStates[this.openedCount++] = state
+    return state
   }
 
   /** Under other numbers the key may have been denied, and be so for longer when these have admitted it. */

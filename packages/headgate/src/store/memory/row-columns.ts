@@ -1,0 +1,94 @@
+/**
+ * States as rows of typed arrays instead of one object each: a third of the memory, and nothing for the garbage
+ * collector to walk. They grow by pages, so that growing never copies and never stalls.
+ */
+import type { State } from '../../engine/algorithms.js'
+import type { Columns } from './columns.js'
+
+const PAGE_BITS = 12
+const PAGE_ROWS = 1 << PAGE_BITS
+const ROW_MASK = PAGE_ROWS - 1
+const ROW_BYTES = 16
+
+/** Rows of 16 bytes, each whole in one line of the processor's cache, as doubles and as 32-bit numbers. */
+export interface Page {
+  readonly doubles: Float64Array
+  readonly integers: Uint32Array
+  /** When a row was reset, by its index. Beside the rows: few ever are. */
+  readonly resets: Map<number, number>
+}
+
+/** Stands where a view has not been led to a row. */
+export const NO_PAGE: Page = { doubles: new Float64Array(), integers: new Uint32Array(4), resets: new Map() }
+
+/** A row as the engine sees it: an object with the fields of its state, which reads and writes the row in place. */
+export abstract class RowView {
+  constructor(
+    protected page: Page,
+    protected index: number,
+  ) {}
+
+  /** Leads the view to another row. */
+  moveTo(page: Page, index: number): void {
+    this.page = page
+    this.index = index
+  }
+
+  get resetUs(): number {
+    return this.page.resets.get(this.index) ?? 0
+  }
+  set resetUs(value: number) {
+    if (value === 0) this.page.resets.delete(this.index)
+    else this.page.resets.set(this.index, value)
+  }
+
+  /** Writes a state into a row with nothing used. */
+  copy(state: object): void {
+    Object.assign(this, state)
+  }
+
+  clear(): void {
+    const { page, index } = this
+    page.doubles.fill(0, index * 2, index * 2 + 2)
+    page.resets.delete(index)
+  }
+}
+
+/** States that fit into rows, with what they hold beside them. */
+export class RowColumns<View extends RowView & State> implements Columns {
+  private readonly pages: Page[] = []
+  private readonly glanced: View
+
+  constructor(private readonly createView: (page: Page, index: number) => View) {
+    this.glanced = createView(NO_PAGE, 0)
+  }
+
+  view(row: number): View {
+    return this.createView(this.pageOf(row), row & ROW_MASK)
+  }
+
+  glance(row: number): View {
+    this.glanced.moveTo(this.pages[row >>> PAGE_BITS] as Page, row & ROW_MASK)
+    return this.glanced
+  }
+
+  write(row: number, state: State): void {
+    this.view(row).copy(state)
+  }
+
+  clear(row: number): void {
+    this.view(row).clear()
+  }
+
+  /** The page of a row, made when its first row is asked for. */
+  private pageOf(row: number): Page {
+    const number = row >>> PAGE_BITS
+    let page = this.pages[number]
+    if (page === undefined) {
+      const buffer = new ArrayBuffer(PAGE_ROWS * ROW_BYTES)
+      page = { doubles: new Float64Array(buffer), integers: new Uint32Array(buffer), resets: new Map() }
+      this.pages[number] = page
+    }
+    return page
+  }
+}
