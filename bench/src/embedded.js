@@ -7,13 +7,13 @@
  */
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
-import { measureHeap } from './measure/heap.js'
+import { measureHeap, measureLogHeap } from './measure/heap.js'
 import { IN_FLIGHT } from './measure/loops.js'
 import { measureSpeed } from './measure/speed.js'
 import { helpIfAsked } from './report/help.js'
 import { toMarkdown } from './report/markdown.js'
 import { createProgress } from './report/progress.js'
-import { toSpeedResult } from './report/results.js'
+import { LOG, toSpeedResult } from './report/results.js'
 import { judge } from './report/targets.js'
 import { writeResults } from './report/write.js'
 import { WORKLOAD_IDS, WORKLOADS } from './workloads.js'
@@ -34,11 +34,13 @@ const results = {
   setting: { node: process.versions.node, cores: availableParallelism(), rounds, heapKeys },
   speed: [],
   heap: [],
+  logHeap: [],
 }
 for (const workload of WORKLOAD_IDS) await measure(workload, 1)
 if (!options.quick) await measure('b', IN_FLIGHT)
 progress.begin(`memory of ${heapKeys.toLocaleString('en')} keys`)
 results.heap = [...(await measureHeap(heapKeys, progress.step))].map(([name, heap]) => ({ name, ...heap }))
+results.logHeap = await measureLogHeap(LOG, heapKeys / 10, progress.step)
 progress.end()
 
 process.stdout.write(`${toMarkdown(results, '##')}\n\n`)

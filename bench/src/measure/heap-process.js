@@ -1,5 +1,5 @@
 /**
- * Runs in a process of its own: one contestant, many keys nobody has seen before, one request each.
+ * Runs in a process of its own: one contestant, many keys nobody has seen before, as many requests each as are asked for.
  * Counts the bytes that stay after a collection, with the keys themselves and with memory outside the heap.
  */
 import { setImmediate } from 'node:timers/promises'
@@ -9,7 +9,7 @@ import { askAtOnce, askInTurn } from './loops.js'
 
 /** @typedef {{ bytesPerKey: number, keysPerSecond: number }} Heap */
 
-const [name, keys] = process.argv.slice(2)
+const [name, keys, requestsEach] = process.argv.slice(2)
 const entry = contestantNamed(String(name))
 const keyCount = Number(keys)
 const contestant = await entry.create({ limit: 1_000_000, windowSeconds: 3600 })
@@ -23,7 +23,7 @@ await loop(
 
 const beforeBytes = await settledBytes()
 const before = process.cpuUsage()
-await loop(contestant, newKeys())
+for (let round = 0; round < Number(requestsEach); round++) await loop(contestant, newKeys())
 const seconds = cpuSecondsSince(before)
 const bytes = (await settledBytes()) - beforeBytes
 // Asked once more, so that it could not be collected before it was weighed.

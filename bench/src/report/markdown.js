@@ -16,6 +16,7 @@ export function toMarkdown(results, heading) {
     ]),
     `${heading} Memory`,
     heapTable(results),
+    logHeapTable(results),
     `${heading} Targets`,
     targetTable(results),
   ].join('\n\n')
@@ -51,6 +52,17 @@ function heapTable(results) {
 }
 
 /** @param {Results} results */
+function logHeapTable({ setting, logHeap }) {
+  return formatTable(
+    [
+      `${(setting.heapKeys / 10).toLocaleString('en')} keys, sliding-window log, requests each`,
+      'bytes a key',
+    ],
+    logHeap.map(({ entries, bytesPerKey }) => [String(entries), bytesPerKey.toFixed(0)]),
+  )
+}
+
+/** @param {Results} results */
 function targetTable(results) {
   const targets = judge(results)
   const whats = [...new Set(targets.map(target => target.what))]
@@ -65,7 +77,10 @@ function targetTable(results) {
       return [
         what,
         `${isBytes ? '≤' : '≥'} ${format(first?.wanted ?? 0)}`,
-        ...cells.map(cell => `${format(cell.measured)} ${cell.met ? 'met' : 'MISSED'}`),
+        ...HEADGATE.map(name => {
+          const cell = cells.find(({ headgate }) => headgate === name)
+          return cell === undefined ? '' : `${format(cell.measured)} ${cell.met ? 'met' : 'MISSED'}`
+        }),
       ]
     }),
   )

@@ -21,9 +21,13 @@ import { ratioOf, spreadOf } from './statistics.js'
  * @property {{ node: string, cores: number, rounds: number, heapKeys: number }} setting
  * @property {SpeedResult[]} speed
  * @property {HeapResult[]} heap
+ * @property {{ entries: number, bytesPerKey: number }[]} logHeap What a key costs whose log has so many entries.
  */
 
 export const HEADGATE = CONTESTANTS.filter(entry => entry.role === 'headgate').map(entry => entry.name)
+
+export const COUNTER = 'headgate, sliding-window counter'
+export const LOG = 'headgate, sliding-window log'
 
 /**
  * @param {WorkloadId} workload

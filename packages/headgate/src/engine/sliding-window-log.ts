@@ -22,15 +22,20 @@ function lastTime(state: LogState, nowUs: number): number {
   return end > state.first ? (state.times[end - 1] as number) : nowUs
 }
 
-/** Time never runs backwards for a key: a clock that stepped back waits at the newest entry. */
+/**
+ * Time never runs backwards for a key: a clock that stepped back waits at the newest entry. Entries more than a window
+ * ahead can only come from before such a step; they would lock the key, so they do not count.
+ */
 function effectiveNow(limit: LogLimit, state: LogState, nowUs: number): number {
   const lastUs = lastTime(state, nowUs)
-  return lastUs > nowUs && !isForgotten(limit, state, nowUs) ? lastUs : nowUs
+  return lastUs > nowUs && lastUs <= nowUs + limit.windowUs ? lastUs : nowUs
 }
 
-/** Entries more than a window ahead can only come from before the clock stepped back; they would lock the key. */
-function isForgotten(limit: LogLimit, state: LogState, nowUs: number): boolean {
-  return lastTime(state, nowUs) > nowUs + limit.windowUs
+/** Index of the oldest entry that counts at `nowUs`. */
+function liveAt(limit: LogLimit, state: LogState, nowUs: number): number {
+  const lastUs = lastTime(state, nowUs)
+  if (lastUs > nowUs + limit.windowUs) return state.end
+  return firstLive(limit, state, Math.max(lastUs, nowUs))
 }
 
 /** Index of the oldest entry still inside the window that ends at `atUs`. */
@@ -69,17 +74,16 @@ function unitsBetween(total: number, laterTotal: number): number {
 }
 
 function usedAt(limit: LogLimit, state: LogState, nowUs: number): number {
-  if (isForgotten(limit, state, nowUs)) return 0
-  return unitsFrom(state, firstLive(limit, state, effectiveNow(limit, state, nowUs)))
+  return unitsFrom(state, liveAt(limit, state, nowUs))
 }
 
 /** How long until `cost` fits if nobody else asks; 0 when it fits now. */
 function waitUs(limit: LogLimit, state: LogState, cost: number, nowUs: number): number {
   if (cost > limit.limit) return NEVER
-  const excess = usedAt(limit, state, nowUs) + cost - limit.limit
+  let low = liveAt(limit, state, nowUs)
+  const excess = unitsFrom(state, low) + cost - limit.limit
   if (excess <= 0) return 0
   // The entry whose leaving makes room is the first up to which there are at least that many units.
-  let low = firstLive(limit, state, effectiveNow(limit, state, nowUs))
   let high = state.end - 1
   const { times, totals } = state
   const beforeLive = totalBefore(state, low)
@@ -93,10 +97,8 @@ function waitUs(limit: LogLimit, state: LogState, cost: number, nowUs: number): 
 
 /** Writes the charge down and drops what has left the window; only for a cost that fits. Returns when it counts. */
 function charge(limit: LogLimit, state: LogState, cost: number, nowUs: number): number {
-  const forgotten = isForgotten(limit, state, nowUs)
   const atUs = effectiveNow(limit, state, nowUs)
-  const live = forgotten ? state.end : firstLive(limit, state, atUs)
-  append(state, live, cost, atUs)
+  append(state, liveAt(limit, state, nowUs), cost, atUs)
   return atUs
 }
 
@@ -146,8 +148,7 @@ function refund(
   chargedAtUs: number | null,
   nowUs: number,
 ): number {
-  if (isForgotten(limit, state, nowUs)) return 0
-  const live = firstLive(limit, state, effectiveNow(limit, state, nowUs))
+  const live = liveAt(limit, state, nowUs)
   let left = units
   let previousTotal = totalBefore(state, live)
   let originalPrevious = previousTotal
@@ -178,7 +179,7 @@ function refund(
 /** Leaves one entry without cost, before which nothing comes back, where anything was left to come back. */
 function reset(limit: LogLimit, state: LogState, nowUs: number): void {
   const atUs = effectiveNow(limit, state, nowUs)
-  const isLive = !isForgotten(limit, state, nowUs) && firstLive(limit, state, atUs) < state.end
+  const isLive = liveAt(limit, state, nowUs) < state.end
   state.dropBefore(state.end)
   if (isLive) append(state, state.first, 0, atUs)
 }

@@ -63,7 +63,7 @@ describe('the rows of logs', () => {
     )
   })
 
-  it('logs longer than a page of blocks lie beside short ones', () => {
+  it('the entries of logs longer than a page of blocks lie beside short ones', () => {
     const limit = slidingWindowLog({ limit: 100_000, window: '1h' })
     const algorithm = algorithmOf(limit)
     const columns = createColumns(limit)
