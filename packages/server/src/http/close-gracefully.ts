@@ -13,11 +13,11 @@ export interface Front {
 }
 
 /**
- * Makes a server able to stop without dropping a request. The returned function stops accepting, lets what is under
- * way finish, and resolves when every connection is closed, by force once `deadlineMs` have passed.
+ * Makes a server able to stop without dropping a request. The returned function stops accepting, lets requests in
+ * flight finish, and resolves when every connection is closed, by force after `deadlineMs`.
  */
 export function gracefulClose(server: Server, front?: Front): (deadlineMs: number) => Promise<void> {
-  // Also the sockets that node:http has handed over or given up on, of which it knows nothing any more.
+  // Including sockets that node:http has handed over or given up on, and no longer knows.
   const sockets = new Set<Socket>()
   server.on('connection', socket => {
     sockets.add(socket)
@@ -36,7 +36,7 @@ export function gracefulClose(server: Server, front?: Front): (deadlineMs: numbe
       }
       server.prependListener('request', endAfter).prependListener('checkContinue', endAfter)
       const notice = setTimeout(() => {
-        // A connection that never said anything counts as busy to Node, until its headers are overdue.
+        // Node counts a connection that never sent anything as busy until its headers are overdue.
         for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
         sweep = setInterval(() => server.closeIdleConnections(), EVERY_MS)
       }, NOTICE_MS)
@@ -45,7 +45,7 @@ export function gracefulClose(server: Server, front?: Front): (deadlineMs: numbe
         for (const socket of sockets) socket.destroy()
         for (const session of sessions) session.destroy()
       }, deadlineMs)
-      // The close of node:http would cut idle connections at once, just when a client may be sending on one.
+      // node:http's close would cut idle connections at once, just when a client may be sending on one.
       NetServer.prototype.close.call(front?.acceptor ?? server, () => {
         for (const timer of [notice, sweep, force]) clearTimeout(timer)
         server.close(() => resolve())

@@ -1,10 +1,10 @@
-/** Counts requests under way for each name, and says when there are too many. Knows only names that have some. */
+/** Counts requests in flight per name, up to a bound. Knows only names that have some. */
 export interface InFlight {
-  /** Takes a place and returns what gives it back, once; null when there is none left. */
+  /** Takes a place and returns a function that gives it back, once; null if there is none left. */
   enter(name: string): (() => void) | null
 }
 
-/** `max` 0 is no bound. */
+/** `max` 0 means no bound. */
 export function countInFlight(max: number): InFlight {
   const counts = new Map<string, number>()
   return {

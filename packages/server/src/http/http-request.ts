@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { HttpRequest } from 'headgate/identify'
 import { headerValues, similarHeaderValues } from './raw-headers.js'
 
-/** A request of Node in the shape that sources of subjects read. */
+/** Shows a request of Node in the form that sources read. */
 export function httpRequest(req: IncomingMessage): HttpRequest {
   return {
     method: req.method ?? '',
@@ -11,7 +11,7 @@ export function httpRequest(req: IncomingMessage): HttpRequest {
     route: undefined,
     header(name) {
       const values = headerValues(req, name)
-      // Cookies are the one header whose lines are not joined by commas.
+      // Cookies are the only header whose lines are not joined by commas.
       return values.length === 0 ? undefined : values.join(name === 'cookie' ? '; ' : ', ')
     },
     similarHeaders: name => similarHeaderValues(req, name),

@@ -6,11 +6,11 @@ export interface Place {
   readonly port: number
   readonly hostFlag: string
   readonly portFlag: string
-  /** Whether it is this process's alone, also where several share their ports. */
+  /** Whether it belongs to this process alone, even where several share their ports. */
   readonly exclusive?: boolean
 }
 
-/** A place that cannot be listened at, in a sentence. */
+/** Explains in a sentence why a place cannot be listened on. */
 class ListenError extends Error {
   constructor(place: Place, cause: NodeJS.ErrnoException) {
     super(explain(place, cause), { cause })

@@ -6,9 +6,9 @@ import { printable } from 'headgate/config'
 export interface Refusal {
   readonly status: number
   readonly detail: string
-  /** The part of the request that was wrong, where it has a name. */
+  /** The part of the request that was wrong, if it has a name. */
   readonly field?: string
-  /** A word for programs, where there are several reasons for a status. */
+  /** A word for programs, if a status has several reasons. */
   readonly reason?: string
   readonly headers?: readonly HeaderField[]
 }
@@ -20,11 +20,11 @@ export interface HttpAnswer {
   readonly body: string
   /** The change the request made, in words, for the audit trail. */
   readonly change?: string
-  /** Writes the body of a response that has no end by itself, in place of `body`. */
+  /** Writes the body of an unbounded response, instead of `body`. */
   stream?(res: ServerResponse): void
 }
 
-/** The problem response (RFC 9457) to a refusal. */
+/** Returns the problem response (RFC 9457) to a refusal. */
 export function problemAnswer({ status, detail, field, reason, headers = [] }: Refusal): HttpAnswer {
   const body = { type: 'about:blank', title: STATUS_CODES[status] ?? 'Error', status, detail, field, reason }
   return {
@@ -34,7 +34,7 @@ export function problemAnswer({ status, detail, field, reason, headers = [] }: R
   }
 }
 
-/** A JSON response. */
+/** Returns a JSON response. */
 export function jsonAnswer(status: number, value: unknown): HttpAnswer {
   return {
     status,

@@ -1,14 +1,14 @@
-/** Tells when bytes come too slowly. */
+/** Detects bytes that come too slowly. */
 export interface RateFloor {
-  /** Begins anew with the full grace. */
+  /** Starts over with the full grace. */
   restart(nowMs: number, bytes: number): void
   /** Whether too few bytes have come since; `bytes` is a running total. */
   isBelow(nowMs: number, bytes: number): boolean
 }
 
 /**
- * Credit in time: it runs out in `graceMs`, and every byte buys 1 ÷ rate of a second, up to the full grace. So a fast
- * beginning does not pay for a body that then stands still. A rate of 0 is no floor.
+ * Keeps a credit of time: it runs out in `graceMs`, and every byte buys 1 ÷ rate of a second, up to the full grace.
+ * So a fast start does not pay for a body that then stalls. A rate of 0 means no floor.
  */
 export function createRateFloor({
   bytesPerSecond,

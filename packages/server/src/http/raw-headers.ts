@@ -1,20 +1,20 @@
 import type { IncomingMessage } from 'node:http'
 
 /**
- * Headers as they came. The parsed `headers` join or drop duplicates, and with them the difference between one `Host`
- * and two.
+ * Headers as received. The parsed `headers` join or drop duplicates, and with them the difference between one
+ * `Host` and two.
  */
 type WithHeaders = Pick<IncomingMessage, 'rawHeaders'>
 
-/** Most headers that are asked for are not there, and a request is asked for a dozen. */
+/** Shared, because most headers that are looked up are missing, and a request has a dozen looked up. */
 const NONE: readonly string[] = Object.freeze([])
 
-/** Every value of a header, in order. `name` is in lower case. */
+/** Returns every value of a header, in order. `name` is in lower case. */
 export function headerValues(message: WithHeaders, name: string): readonly string[] {
   return valuesOf(message, name, lowerCase)
 }
 
-/** The members of a comma-separated header, in lower case. */
+/** Returns the members of a comma-separated header, in lower case. */
 export function headerTokens(message: WithHeaders, name: string): readonly string[] {
   const values = headerValues(message, name)
   if (values.length === 0) return NONE
@@ -24,7 +24,7 @@ export function headerTokens(message: WithHeaders, name: string): readonly strin
     .filter(token => token !== '')
 }
 
-/** Every value of a header that servers may take for `name`, in order. */
+/** Returns every value of a header that servers may take for `name`, in order. */
 export function similarHeaderValues(message: WithHeaders, name: string): readonly string[] {
   return valuesOf(message, name, plainName)
 }
@@ -50,7 +50,7 @@ function lowerCase(name: string): string {
 
 const PLAIN = /^[a-z0-9-]+$/
 
-/** Servers that hand headers on as variables make everything but letters and digits the same: `X_Forwarded_For`. */
+/** Servers that pass headers on as variables treat everything but letters and digits alike: `X_Forwarded_For`. */
 export function plainName(name: string): string {
   const lower = name.toLowerCase()
   return PLAIN.test(lower) ? lower : lower.replace(/[^a-z0-9]/g, '-')

@@ -19,6 +19,6 @@ export function sendAnswer(req: IncomingMessage, res: ServerResponse, answer: Ht
   endUnread(req, res, body, closes =>
     writeHead(res, answer.status, reason, closes ? [...headers, 'Connection', 'close'] : headers),
   )
-  // Of HTTP/2 the stream alone is over, and not the connection.
+  // In HTTP/2 only the stream ends, not the connection.
   if (isHttp2(res)) req.resume()
 }

@@ -1,4 +1,6 @@
-/** TLS in front of a server: HTTP/2 or HTTP/1.1 as the client prefers, with certificate files that may be replaced. */
+/**
+ * TLS in front of a server: HTTP/2 or HTTP/1.1 as the client prefers, with certificate files that may be replaced.
+ */
 import { type FSWatcher, watch } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import type { Server as HttpServer } from 'node:http'
@@ -6,7 +8,7 @@ import type { Http2Server } from 'node:http2'
 import { dirname } from 'node:path'
 import { createSecureContext, createServer, type Server, type TLSSocket } from 'node:tls'
 
-/** Where the certificate, with those that lead to its authority, and its key are. */
+/** The paths of the certificate, with its chain, and its key. */
 export interface CertificateFiles {
   readonly cert: string
   readonly key: string
@@ -16,7 +18,7 @@ export interface TlsFrontOptions {
   readonly files: CertificateFiles
   readonly http1: HttpServer
   readonly http2: Http2Server
-  /** Told that another certificate is in use, or why it is not. */
+  /** Called when another certificate is in use, or with the error if it is not. */
   onReload(error: Error | null): void
 }
 
@@ -26,10 +28,10 @@ export interface TlsFront {
 }
 
 const HANDSHAKE_MS = 10_000
-/** Files are replaced one after the other; a pair that does not match is the moment in between. */
+/** Files are replaced one after the other; a mismatching pair is the moment in between. */
 const SETTLE_MS = 200
 
-/** Reads the files and builds the server. Rejects if they are no certificate and its key. */
+/** Reads the files and builds the server. Rejects if they are not a certificate and its key. */
 export async function createTlsFront({ files, http1, http2, onReload }: TlsFrontOptions): Promise<TlsFront> {
   const server = createServer({
     ...(await read(files)),
@@ -56,7 +58,7 @@ export async function createTlsFront({ files, http1, http2, onReload }: TlsFront
       )
     }, SETTLE_MS)
   }
-  // The folders, since files are replaced by renaming and by links.
+  // Watches the folders, because files are replaced by renaming and by links.
   const watchers: FSWatcher[] = [...new Set([files.cert, files.key].map(dirname))].map(folder =>
     watch(folder, { persistent: false }, reload),
   )
@@ -71,7 +73,7 @@ export async function createTlsFront({ files, http1, http2, onReload }: TlsFront
 
 async function read({ cert, key }: CertificateFiles): Promise<{ cert: string; key: string }> {
   const pair = { cert: await readFile(cert, 'utf8'), key: await readFile(key, 'utf8') }
-  // Throws where they do not belong together.
+  // Throws if they do not belong together.
   createSecureContext(pair)
   return pair
 }

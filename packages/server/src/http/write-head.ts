@@ -1,7 +1,10 @@
 import type { ServerResponse } from 'node:http'
 import { Http2ServerResponse } from 'node:http2'
 
-/** Writes status and headers, a flat list of names and values. HTTP/2 knows no reason, and takes names once. */
+/**
+ * Writes status and headers, given as alternating names and values. HTTP/2 has no reason phrase, and takes each
+ * name once.
+ */
 export function writeHead(
   res: ServerResponse,
   status: number,
@@ -20,7 +23,7 @@ export function writeHead(
   ;(res as unknown as Http2ServerResponse).writeHead(status, byName)
 }
 
-/** Whether it is a response of HTTP/2, which Node hands out in the same shape. */
+/** Whether it is a response of HTTP/2, which Node exposes in the same form. */
 export function isHttp2(res: ServerResponse): boolean {
   return res instanceof (Http2ServerResponse as unknown as typeof ServerResponse)
 }

@@ -1,4 +1,4 @@
-/** Where a server writes: lines for people, or JSON for machines, one object a line. */
+/** Where a server logs: lines for people, or JSON for machines, one object per line. */
 import type { Logger } from 'headgate'
 import { pino } from 'pino'
 import { cleanText } from './clean-text.js'
@@ -18,7 +18,7 @@ export interface AccessEntry {
   readonly id: string | null
   readonly client: string | null
   readonly method: string
-  /** Without the query, which may hold secrets. */
+  /** Without the query, which may contain secrets. */
   readonly path: string
   readonly status: number
   readonly durationMs: number
@@ -30,7 +30,7 @@ interface Printer {
   print(text: string): void
 }
 
-/** Should one ever be among the fields. */
+/** In case one is ever among the fields. */
 const SECRETS = [
   'secret',
   'token',
@@ -42,7 +42,7 @@ const SECRETS = [
   '*.token',
   '*.password',
 ]
-/** `worker` is the number of the one that writes, for the lines of several; null if there is only one process. */
+/** `worker` is the number of the writing worker, for logs of several; null if there is only one process. */
 export function createServerLog(
   format: LogFormat,
   printer: Printer,

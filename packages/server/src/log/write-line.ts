@@ -1,6 +1,6 @@
 /** The fields of a line, for machines. They never name a caller whose name is a secret. */
 export interface LineFields {
-  /** `info` if left out. */
+  /** Default `info`. */
   readonly level?: 'info' | 'warn' | 'error'
   /** Why it happened. */
   readonly cause?: string
@@ -8,7 +8,7 @@ export interface LineFields {
   readonly consequence?: string
 }
 
-/** Writes one line for people, and with it fields for machines where these read. */
+/** Writes one line for people, with fields for machines. */
 export type WriteLine = (line: string, fields?: LineFields) => void
 
 const REMEMBERED = 1_000
@@ -16,8 +16,8 @@ const LINES_A_SECOND = 10
 const SECOND_MS = 1_000
 
 /**
- * Writes a line at most once in `everyMs` for each subject, and at most ten a second in all: a flood of requests must
- * not become a flood of lines, whoever sends it. How many were left out is said when the second is over.
+ * Writes a line at most once in `everyMs` per subject, and at most ten a second in all: a flood of requests must
+ * not become a flood of lines, whoever sends it. At the end of the second it logs how many were left out.
  */
 export function throttledLog(
   log: WriteLine,
@@ -40,7 +40,7 @@ export function throttledLog(
     const nowMs = performance.now()
     const lastMs = writtenAtMs.get(subject)
     if (lastMs !== undefined && nowMs - lastMs < everyMs) return
-    // Forgetting all at once is rare, bounded and needs no order of use; the price is a line too many.
+    // Clearing the whole map is rare, bounded and needs no tracking of use; the price is an extra line.
     if (writtenAtMs.size >= REMEMBERED) writtenAtMs.clear()
     writtenAtMs.set(subject, nowMs)
     if (!isCounting) setTimeout(endSecond, SECOND_MS).unref()

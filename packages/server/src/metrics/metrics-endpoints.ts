@@ -27,7 +27,7 @@ export function metricsEndpoints(
   return [{ path: '/metrics', methods: { GET: isPublic ? open(metrics) : reads(metrics) } }]
 }
 
-/** The counters of a server beside those of its decisions. */
+/** Returns the counters of a server beside those of its decisions. */
 function serverFamilies({ config, refusedConfigs }: ConfigCounts): readonly Family[] {
   const one = (value: number) => [{ labels: {}, value }]
   return [

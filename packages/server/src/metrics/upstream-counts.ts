@@ -8,14 +8,14 @@ export interface UpstreamReading {
   readonly upstream: string
   /** By the class of the answer, or `failed`. */
   readonly byOutcome: Readonly<Record<string, number>>
-  /** Requests for which it had no place, by why. */
+  /** Requests for which it had no place, by reason. */
   readonly refusedBy: Readonly<Record<string, number>>
-  /** By how long it took, one more than there are bounds. */
+  /** By latency, one more than there are bounds. */
   readonly buckets: readonly number[]
   readonly sumSeconds: number
-  /** How many requests it can take at once; null where that is not found out. */
+  /** The adaptive bound of requests at once; null if there is none. */
   readonly capacity: number | null
-  /** How many of them wait for an answer to begin; null where nobody counts. */
+  /** How many requests wait for an answer to begin; null if not counted. */
   readonly waiting: number | null
 }
 
@@ -30,7 +30,7 @@ interface Counted {
 const BOUNDS_SECONDS: readonly number[] = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
 ]
-/** Reloads can bring ever new upstreams; those beyond so many are counted as `other`. */
+/** Reloads can bring ever new upstreams; those beyond this number are counted as `other`. */
 const MAX_UPSTREAMS = 20
 const OTHER = 'other'
 
@@ -38,7 +38,7 @@ const OTHER = 'other'
 export class UpstreamCounts {
   private readonly byUpstream = new Map<string, Counted>()
 
-  /** `pools` are those in use now. */
+  /** `pools` returns those in use now. */
   constructor(private readonly pools: () => readonly UpstreamPool[] = () => []) {}
 
   addRefusal({ upstream, reason }: UpstreamRefusal): void {
@@ -139,7 +139,7 @@ export function upstreamFamilies(readings: readonly UpstreamReading[]): readonly
   ]
 }
 
-/** The readings of several processes, those of one upstream together. */
+/** Merges the readings of several processes by upstream. */
 export function mergeUpstreams(readings: readonly UpstreamReading[]): readonly UpstreamReading[] {
   const merged = new Map<string, UpstreamReading>()
   for (const reading of readings) {

@@ -1,6 +1,6 @@
 /**
- * When operators are called. Each alert is a value and the threshold it must not pass; it fires when it has been beyond
- * it for as long as it is held, and is over when it has been within for as long as it takes to believe that.
+ * When operators are alerted. Each alert is a value and a threshold; it fires when the value has been beyond the
+ * threshold for `holdMs`, and is resolved when it has been within it for `resolveMs`.
  */
 import type { Budget } from './redis-figures.js'
 
@@ -30,31 +30,31 @@ export const DEFAULT_RULES: AlertRules = {
   'violation-rate': { threshold: 0.1, holdMs: 60_000, resolveMs: 120_000 },
   /** The 99th percentile of deciding, in milliseconds. */
   latency: { threshold: 50, holdMs: 60_000, resolveMs: 120_000 },
-  /** Seconds for which a node of the store has been away. */
+  /** Seconds for which a node of the store has been unreachable. */
   'store-down': { threshold: 60, holdMs: 0, resolveMs: 10_000 },
   /** Times the usual rate. */
   spike: { threshold: 5, holdMs: 30_000, resolveMs: 60_000 },
-  /** Operations a second, and bytes, of Redis: only where a budget is set. */
+  /** Operations a second, and bytes, of Redis: only if a budget is set. */
   'budget-operations': null,
   'budget-memory': null,
 }
 
-/** When operators are called, and how. */
+/** When operators are alerted, and how. */
 export interface AlertOptions {
   readonly rules: AlertRules
   readonly budget: Budget
-  /** Whom to tell; null where only the log and the figures do. */
+  /** The webhook to call; null if only the log and the figures show alerts. */
   readonly webhook: string | null
 }
 
-/** The figure each alert watches; null where it is not known, which neither begins an alert nor ends it. */
+/** The value each alert watches; null if unknown, which neither starts an alert nor ends it. */
 export type Observation = Readonly<Record<AlertName, number | null>>
 
 export interface Alert {
   readonly id: AlertName
   readonly name: AlertName
   readonly state: 'pending' | 'firing' | 'resolved'
-  /** Unix time in milliseconds since when it has been beyond the threshold. */
+  /** The Unix time in milliseconds since when it has been beyond the threshold. */
   readonly sinceMs: number
   readonly resolvedAtMs: number | null
   readonly value: number
@@ -64,7 +64,7 @@ export interface Alert {
   readonly withinSinceMs: number | null
 }
 
-/** The alerts after another look, and those of them that have begun to fire or are over. */
+/** Returns the alerts after another look, and those that have begun to fire or were resolved. */
 export function evaluate(
   alerts: readonly Alert[],
   seen: { readonly observation: Observation; readonly rules: AlertRules; readonly nowMs: number },
@@ -99,7 +99,7 @@ function step(
   return alertOf(name, { state, sinceMs, value, threshold: rule.threshold })
 }
 
-/** One that did not fire yet is forgotten; one that did is over when it has been quiet for a while. */
+/** One that has not fired yet is dropped; one that has is resolved after a quiet while. */
 function within(
   before: Alert,
   { value, rule, nowMs }: { readonly value: number; readonly rule: AlertRule; readonly nowMs: number },

@@ -1,4 +1,7 @@
-/** Watches the figures of a fleet and tells of alerts: the server that runs longest does, the others show what it found. */
+/**
+ * Watches the figures of a fleet and sends alerts: the server that has run longest does, the others show what it
+ * found.
+ */
 
 import { latencyQuantileMs } from 'headgate/statistics'
 import { ALERT_NAMES, type Alert, type AlertRules, evaluate, type Observation } from './alert-rules.js'
@@ -7,12 +10,12 @@ import { UsualRate } from './usual-rate.js'
 
 export interface AlertWatchOptions {
   readonly rules: AlertRules
-  /** Told of each that begins to fire or is over. */
+  /** Called for each that begins to fire or is resolved. */
   tell(alert: Alert): void
   unixMs(): number
 }
 
-/** The alerts a server leaves for the others, and for whoever takes over. */
+/** The alerts a server leaves for the others, and for its successor. */
 export interface AlertNote {
   readonly watches: true
   readonly alerts: readonly Alert[]
@@ -20,22 +23,22 @@ export interface AlertNote {
 
 export interface Looked {
   readonly second: Second
-  /** For how long a node of the store has been away, as this process sees it. */
+  /** How long a node of the store has been unreachable, as this process sees it. */
   readonly storeDownMs: number | null
   readonly redis: { readonly opsPerSecond: number; readonly usedMemoryBytes: number } | null
-  /** This server among the others: the least rank tells. Empty where there are no others. */
+  /** The rank of this server: the lowest one sends alerts. Empty if there are no others. */
   readonly rank: string
   /** The notes of other servers by their rank. */
   readonly others: ReadonlyMap<string, AlertNote>
-  /** Whether the others can be heard and hear of this one; also where there are none. */
+  /** Whether this server and the others can hear of each other; also true if there are none. */
   readonly isHeard: boolean
 }
 
-/** The seconds that values are taken over. */
+/** The seconds over which values are taken. */
 const WINDOW = 60
-/** Of fewer requests a share says nothing. */
+/** With fewer requests a share is meaningless. */
 const LEAST_REQUESTS = 60
-/** A server that begins to lead waits for what others have told meanwhile: notes travel once a second. */
+/** A server that begins to lead waits for what others have sent in the meantime: notes travel once a second. */
 const SETTLE_MS = 3_000
 const KEPT = 100
 const KEPT_MS = 86_400_000
@@ -48,13 +51,13 @@ export class AlertWatch {
   private alerts: readonly Alert[] = []
   private resolved: Alert[] = []
   private seconds: Second[] = []
-  /** Unix time in milliseconds; null while another leads, or while that is not known yet. */
+  /** The Unix time in milliseconds; null while another leads, or while that is unknown. */
   private leadsSinceMs: number | null = null
   private readonly usual = new UsualRate()
 
   constructor(private readonly options: AlertWatchOptions) {}
 
-  /** Firing and pending first, then those that are over, the newest first. */
+  /** Returns firing and pending ones first, then resolved ones, the newest first. */
   list(): readonly Alert[] {
     return [...this.alerts.filter(({ state }) => state !== 'resolved'), ...this.resolved]
   }
@@ -74,7 +77,7 @@ export class AlertWatch {
     const seen = this.observe(looked)
     const isSettled =
       this.leadsSinceMs !== null && nowMs - this.leadsSinceMs >= (looked.rank === '' ? 0 : SETTLE_MS)
-    // Of a store that is away each server tells, under one name: nobody hears of the others then.
+    // Each server alerts to an unreachable store, under one name, because nobody hears of the others then.
     const observation = isSettled ? seen : { ...UNKNOWN, 'store-down': seen['store-down'] }
     const { alerts, changed } = evaluate(this.alerts, { observation, rules: this.options.rules, nowMs })
     this.alerts = leader === null ? alerts : [...alerts.filter(isStoreDown), ...leader.filter(isNotStoreDown)]
@@ -85,7 +88,7 @@ export class AlertWatch {
     this.resolved = this.resolved.filter(({ resolvedAtMs }) => (resolvedAtMs ?? 0) > nowMs - KEPT_MS)
   }
 
-  /** The alerts of the server that leads, or null where that is this one, which goes on where another left off. */
+  /** Returns the alerts of the leading server, or null if this one leads and continues where another left off. */
   private choose({ rank, others }: Looked, nowMs: number): readonly Alert[] | null {
     const [first = rank] = [rank, ...others.keys()].toSorted()
     if (first !== rank) {

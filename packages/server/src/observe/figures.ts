@@ -1,6 +1,6 @@
 /**
- * The figures that the dashboard, the terminal and alerts read: of the last seconds, kept up to date once a second. Of the whole
- * fleet where its processes leave theirs in Redis, and of this process alone while that is away.
+ * The figures that the dashboard, the terminal and alerts read: of the last seconds, updated once a second. Of the
+ * whole fleet if its processes leave theirs in Redis, and of this process alone while Redis is away.
  */
 import type { Gate } from 'headgate'
 import type { Masks } from 'headgate/config'
@@ -34,9 +34,9 @@ export interface FiguresOptions {
   readonly service: string
   /** How subjects are shown, by the policy file in force. */
   masks(): Masks
-  /** Where processes leave what they have counted; null where there is only this one. */
+  /** Where processes leave their counts; null if there is only this one. */
   readonly fleet: StatisticsStore | null
-  /** Figures Redis gives about itself; null where there is no Redis. */
+  /** Reads Redis's figures about itself; null without Redis. */
   readonly readRedis: (() => Promise<RedisFigures>) | null
   readonly budget: Budget
   readonly alerts: AlertWatch
@@ -48,18 +48,18 @@ export interface Figures {
   snapshot(): Snapshot
   history(seconds: number): readonly Point[]
   violations(query: ViolationQuery): readonly ShownViolation[]
-  /** Those that fire or are pending, then those that are over. */
+  /** Returns firing and pending ones, then resolved ones. */
   alerts(): readonly Alert[]
-  /** The name under which the subject of a handle is stored; null if it has not been denied lately. */
+  /** Returns the stored name of the subject of a handle; null if it has not been denied lately. */
   subjectOf(handle: string): string | null
-  /** A subject as it may be shown. */
+  /** Returns a subject as it may be shown. */
   show(subject: string): string
   /** Calls `listener` after every second, until stopped. */
   onSnapshot(listener: (snapshot: Snapshot) => void): () => void
   close(): void
 }
 
-/** The seconds that rates are taken over. */
+/** The seconds over which rates are taken. */
 const WINDOW = 10
 
 export function createFigures(options: FiguresOptions): Figures {
@@ -102,7 +102,7 @@ export function createFigures(options: FiguresOptions): Figures {
     options.fleet?.setNote(alerts.note())
   }
 
-  /** This process's own second, in the place of which that of the fleet is taken where it can be read. */
+  /** Takes this process's own second, or that of the fleet if it can be read. */
   async function passed(report: Report): Promise<void> {
     if (fleet === null) return heard({ ...report, atMs: unixMs() })
     if (isReading) return
@@ -125,7 +125,7 @@ export function createFigures(options: FiguresOptions): Figures {
     }
   }
 
-  // From the first report on: a server that leaves no note is not known for one.
+  // From the first report on: a server without a note is not recognised as one.
   options.fleet?.setNote(alerts.note())
   const stop = statistics.onSecond(report => void passed(report))
 
@@ -175,7 +175,7 @@ export function createFigures(options: FiguresOptions): Figures {
     }
   }
 
-  /** When the figures were last heard: the fleet's, where there is one. */
+  /** Returns when the figures were last updated: the fleet's, if there is one. */
   function asOf(nowMs: number): number {
     return heardOf?.nowMs ?? window.at(-1)?.atMs ?? nowMs
   }
@@ -227,7 +227,10 @@ function wouldBe(byPolicy: GateReading['shadow']): WouldBe[] {
   return Object.entries(byPolicy).map(([policy, counts]) => ({ policy, ...counts }))
 }
 
-/** This server and what the others have found, the one that runs longest first; what cannot be a note of ours is none. */
+/**
+ * Returns this server and the findings of the others, the one that has run longest first; invalid notes are
+ * ignored.
+ */
 function serversOf(reading: FleetReading | null, own: string): Pick<Looked, 'rank' | 'others' | 'isHeard'> {
   const processes = reading?.processes ?? []
   const rankOf = ({ id, startedAtMs }: ProcessReport): string =>

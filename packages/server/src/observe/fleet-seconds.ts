@@ -1,11 +1,11 @@
-/** The last second of a whole fleet, put together from what its processes have left in the store. */
+/** The last second of a whole fleet, merged from the reports of its processes in the store. */
 import type { FleetReading, StatisticsStore } from 'headgate/redis'
 import type { Report } from 'headgate/statistics'
 import { mergeReports } from './merge-reports.js'
 
 /** Takes each report once, however often it is read. */
 export class FleetSeconds {
-  /** By process, the report that was seen last. */
+  /** By process, the last report seen. */
   private seen = new Map<string, number>()
 
   constructor(private readonly store: StatisticsStore) {}

@@ -12,8 +12,8 @@ import type { Snapshot } from './snapshot.js'
 const NO_REPORT: Report = { ...mergeReports([]), violations: [] }
 
 /**
- * Reads how a fleet stands from what its processes leave in Redis, without being one of them: each call takes what came since
- * the last. Null when Redis does not answer.
+ * Reads the state of a fleet from the reports in Redis, without being part of it: each call takes what came since
+ * the last. Null if Redis does not answer.
  */
 export function createFleetStats(
   gate: Gate,
@@ -43,7 +43,7 @@ export function createFleetStats(
       Date.now,
     ),
     budget: { opsPerSecond: null, memoryBytes: null },
-    // Those who serve tell of alerts.
+    // Alerts are sent by servers only.
     alerts: new AlertWatch({ rules: DEFAULT_RULES, tell() {}, unixMs: Date.now }),
     configState: () => ({ config: 'current', refusedConfigs: 0 }),
   })

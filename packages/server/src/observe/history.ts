@@ -16,7 +16,7 @@ export interface Point {
 
 export const MAX_POINTS = 900
 
-/** The last quarter of an hour, a point a second. */
+/** The last quarter of an hour, one point a second. */
 export class History {
   private kept: Point[] = []
 

@@ -5,8 +5,8 @@ const DIGEST = 10
 const HIDDEN = '…'
 
 /**
- * A subject as it is shown to operators who need not know who it is: in part, that is enough to tell one from another and
- * too little to find the person, unless the masks say otherwise. The handle beside it leads to the whole name.
+ * Masks a subject for operators who need not know who it is: a masked part is enough to distinguish subjects and
+ * too little to find the person, unless the masks say otherwise. The handle beside it leads to the full name.
  */
 export function maskSubject(subject: string, { byType, others }: Masks): string {
   const colon = subject.indexOf(':')
@@ -17,13 +17,13 @@ export function maskSubject(subject: string, { byType, others }: Masks): string 
 }
 
 function partOf(type: string, id: string): string {
-  // A digest gives nothing away.
+  // A digest reveals nothing.
   if (id.startsWith('~')) return `${id.slice(0, DIGEST)}${HIDDEN}`
   if (type === 'ip') return partOfAddress(id)
   return id.length <= 2 * SHOWN ? HIDDEN : `${id.slice(0, SHOWN)}${HIDDEN}`
 }
 
-/** Half of an IPv4 address, and the first two groups of an IPv6 one: the provider, not the customer. */
+/** Half of an IPv4 address, or the first two groups of an IPv6 one: the provider, not the customer. */
 function partOfAddress(id: string): string {
   const separator = id.includes(':') ? ':' : '.'
   const parts = id.split(separator)

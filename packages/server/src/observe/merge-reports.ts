@@ -1,4 +1,4 @@
-/** The counts of several processes, put together. */
+/** Merges the counts of several processes. */
 import {
   addLatencies,
   FAILURE_KINDS,
@@ -12,7 +12,7 @@ import {
 type StoreReport = Report['store']
 type WouldBe = GateReading['shadow']
 
-/** Those of the same second. Rows of the same labels stay rows of their own. */
+/** Merges reports of the same second. Rows with the same labels stay separate. */
 export function mergeReports<T extends Omit<Report, 'violations'>>(
   reports: readonly T[],
 ): Omit<Report, 'violations'> {
@@ -27,8 +27,8 @@ export function mergeReports<T extends Omit<Report, 'violations'>>(
 }
 
 /**
- * Those since the processes began. Counts are added; of what each of them says of the same thing, such as the control, the
- * first is taken, and of what is left the least.
+ * Merges counts since the processes began. Counts are added; of shared settings, such as control, the first is
+ * taken, and of remaining units the least.
  */
 export function mergeStatistics(
   all: readonly [ProcessStatistics, ...(readonly ProcessStatistics[])],
@@ -52,7 +52,7 @@ export function mergeStatistics(
   }
 }
 
-/** The report that a process leaves when it ends: its counts, and nothing about how things stand. */
+/** Returns what is kept of a process that has ended: its counts, without its current state. */
 export function countsAlone(ended: ProcessStatistics): ProcessStatistics {
   return {
     ...ended,
@@ -108,7 +108,7 @@ function sumOfTallies(one: TallyCounts, other: TallyCounts): TallyCounts {
   }
 }
 
-/** A node that one of them cannot reach is told of, whatever the others say. */
+/** A node that one of them cannot reach is reported, whatever the others say. */
 function mergeBreakers(breakers: readonly NodeState[]): NodeState[] {
   const byNode = new Map<string, NodeState>()
   for (const breaker of breakers) {

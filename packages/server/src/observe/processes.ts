@@ -1,7 +1,7 @@
 import type { FleetReading } from 'headgate/redis'
 import type { ProcessStatistics } from 'headgate/statistics'
 
-/** The processes that share a store, by the program they are. */
+/** The processes that share a store, by service. */
 export interface Processes {
   readonly live: number
   readonly services: readonly {
@@ -30,7 +30,7 @@ interface Own {
 
 const MAX_SHOWN = 100
 
-/** Where no fleet has been heard of, this process is all there is. */
+/** If no fleet is known, this process is alone. */
 export function processesOf(reading: FleetReading | null, own: Own): Processes {
   const shown = reading === null ? [ownProcess(own)] : reading.processes.map(one => heardProcess(one, own.id))
   const services = new Map<string, ShownProcess[]>()

@@ -2,17 +2,17 @@
 
 export interface RedisFigures {
   readonly usedMemoryBytes: number
-  /** Null where Redis has no bound of its own. */
+  /** Null if Redis has no bound of its own. */
   readonly maxMemoryBytes: number | null
   readonly opsPerSecond: number
-  /** Of all its databases, ours and others'. */
+  /** In all its databases, ours and others'. */
   readonly keys: number
-  /** Whether it may remove limits when its memory is full. */
+  /** Whether it may evict limits when its memory is full. */
   readonly evictionPolicyUnsafe: boolean
   readonly readAtMs: number
 }
 
-/** Bounds on what Redis may use; null where none is set. */
+/** Bounds on what Redis may use; null if not set. */
 export interface Budget {
   readonly opsPerSecond: number | null
   readonly memoryBytes: number | null
@@ -20,7 +20,7 @@ export interface Budget {
 
 const EVERY_MS = 5_000
 
-/** Asks no more often than every five seconds; in between it returns the last answer. */
+/** Asks at most every five seconds, and returns the last answer in between. */
 export function createRedisReader(
   info: () => Promise<string>,
   isEvictionUnsafe: () => boolean,

@@ -2,7 +2,7 @@
 import { addLatencies, latencyQuantileMs, type Report } from 'headgate/statistics'
 
 export interface Second extends Report {
-  /** Unix time in milliseconds at its end. */
+  /** The Unix time in milliseconds at its end. */
   readonly atMs: number
 }
 
@@ -32,14 +32,14 @@ export function durationSeconds(seconds: readonly Second[]): number {
   return Math.max(0.001, seconds.reduce((sum, { durationMs }) => sum + durationMs, 0) / 1000)
 }
 
-/** All decisions of some seconds. */
+/** Sums the decisions of some seconds. */
 export function sumOf(seconds: readonly Second[]): Sum {
   const sum: Sum = { allowed: 0, denied: 0, nearLimit: 0, latency: [] }
   for (const { decisions } of seconds) for (const tally of decisions) add(sum, tally)
   return sum
 }
 
-/** The decisions of some seconds by one of their labels, the busiest first. */
+/** Groups the decisions of some seconds by one of their labels, the busiest first. */
 export function rowsBy(dimension: Dimension, seconds: readonly Second[]): Row[] {
   const sums = new Map<string | null, Sum>()
   for (const { decisions } of seconds) {
@@ -76,7 +76,7 @@ function rowOf(name: string | null, sum: Sum, during: number): Row {
   }
 }
 
-/** Null where there was no request. */
+/** Null if there was no request. */
 export function violationRate({ allowed, denied }: { allowed: number; denied: number }): number | null {
   return allowed + denied === 0 ? null : denied / (allowed + denied)
 }

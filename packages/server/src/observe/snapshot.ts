@@ -1,4 +1,4 @@
-/** The figures as they travel: what `GET /v1/stats` answers, and what the dashboard reads. */
+/** The figures as they travel: the answer of `GET /v1/stats`, which the dashboard reads. */
 import type { GateReading } from 'headgate/statistics'
 import type { ConfigCounts } from '../admin/probes.js'
 import type { Alert } from './alert-rules.js'
@@ -8,12 +8,12 @@ import type { Row } from './second.js'
 import type { Shortcuts, StoreFigures } from './store-figures.js'
 import type { ShownViolator } from './violators.js'
 
-/** How things stand, as `GET /v1/stats` answers it. */
+/** The current state, as `GET /v1/stats` answers it. */
 export interface Snapshot {
   readonly atMs: number
   /** Whose figures: those of all processes on this Redis, or of this one alone. */
   readonly scope: 'fleet' | 'process'
-  /** Unix time in milliseconds of the last second that was heard: the fleet's, where there is one. */
+  /** The Unix time in milliseconds of the last second received: the fleet's, if there is one. */
   readonly asOfMs: number
   readonly startedAtMs: number
   readonly service: string
@@ -35,7 +35,7 @@ export interface Snapshot {
   readonly violatorsErrorAtMost: number
   readonly processes: Processes
   readonly store: StoreFigures & {
-    /** As it last said itself; null where it has not, or where there is none. */
+    /** Its last report about itself; null if there is none. */
     readonly redis: RedisFigures | null
     readonly budget: Budget
   }
@@ -47,7 +47,7 @@ export interface Snapshot {
   readonly overrides: number
   readonly config: {
     readonly version: string
-    /** Unix time in milliseconds since when it has been in force. */
+    /** The Unix time in milliseconds since when it has been in force. */
     readonly loadedAtMs: number
     readonly state: ConfigCounts['config']
     readonly reloads: number

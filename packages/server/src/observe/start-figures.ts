@@ -23,7 +23,7 @@ export interface StartFiguresOptions {
 
 const ALL_SHOWN: Masks = { byType: {}, others: 'whole' }
 
-/** The figures of a server, its alerts among them, told to the log and to the webhook that was named. */
+/** Starts the figures of a server and its alerts, which go to the log and to the webhook. */
 export function startFigures(options: StartFiguresOptions): Figures {
   const { gate, statistics, store, log, configState } = options
   const { rules, budget, webhook } = options.alerts

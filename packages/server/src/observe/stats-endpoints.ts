@@ -1,4 +1,4 @@
-/** The figures over HTTP: once, as a stream, and what was counted and written down before. */
+/** The figures over HTTP: once, as a stream, and the history. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Endpoint, RequestError, reads } from '../admin/endpoint.js'
 import { type HttpAnswer, jsonAnswer } from '../http/problem.js'
@@ -23,7 +23,7 @@ export function statsEndpoints(figures: Figures): readonly Endpoint[] {
       headers: [
         ['Content-Type', 'text/event-stream'],
         ['Cache-Control', 'no-store'],
-        // A proxy that waits for more would show nothing at all.
+        // A buffering proxy would show nothing at all.
         ['X-Accel-Buffering', 'no'],
       ],
       body: '',
@@ -73,7 +73,9 @@ export function statsEndpoints(figures: Figures): readonly Endpoint[] {
   ]
 }
 
-/** A client that does not read gets the next snapshot when it does, and the alerts as they are then: none is kept for it. */
+/**
+ * A slow client gets the next snapshot when it reads, and the alerts as they are then: nothing is queued for it.
+ */
 function sendSnapshots(figures: Figures, res: ServerResponse): () => void {
   res.write(`retry: ${RETRY_MS}\n\n`)
   let told = figures.alerts()
@@ -90,7 +92,7 @@ function sendSnapshots(figures: Figures, res: ServerResponse): () => void {
   return figures.onSnapshot(send)
 }
 
-/** Whether nothing has happened to an alert but that its value moved. */
+/** Whether nothing but the value of an alert has changed. */
 function isSame(one: Alert, other: Alert): boolean {
   return one.id === other.id && one.state === other.state && one.sinceMs === other.sinceMs
 }
@@ -102,7 +104,7 @@ function queryOf(req: IncomingMessage): URLSearchParams {
 interface Range {
   readonly least: number
   readonly most: number
-  /** Where it is left out. */
+  /** Used if it is left out. */
   readonly usual: number
 }
 

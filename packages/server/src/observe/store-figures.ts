@@ -1,7 +1,7 @@
 import { addLatencies, FAILURE_KINDS, latencyQuantileMs, type StoreCounts } from 'headgate/statistics'
 import { durationSeconds, type Second } from './second.js'
 
-/** How the store is doing, as the dashboard shows it. */
+/** The state of the store, as the dashboard shows it. */
 export interface StoreFigures {
   readonly kind: 'redis' | 'memory'
   readonly state: 'up' | 'down'
@@ -13,7 +13,7 @@ export interface StoreFigures {
   readonly latencyMs: { readonly p50: number | null; readonly p99: number | null }
   readonly errorsPerSecond: number
   readonly errors: readonly { readonly kind: string; readonly total: number }[]
-  /** The most calls this process makes in a second; null without a bound. */
+  /** The most calls this process makes in a second; null if unbounded. */
   readonly callCapPerSecond: number | null
 }
 
@@ -29,12 +29,12 @@ interface StoreOptions {
   readonly startedAtMs: number
   /** Since the process began. */
   readonly total: StoreCounts
-  /** Since when the figures of the fleet could not be read; null while they can be. */
+  /** Since when the fleet's figures could not be read; null while they can be. */
   readonly unheardSinceMs: number | null
   readonly nowMs: number
 }
 
-/** One that is late once or twice is not away. */
+/** A store that is late once or twice is not away. */
 const LATE_MS = 3_000
 
 export function storeFigures(
@@ -44,7 +44,7 @@ export function storeFigures(
   const during = durationSeconds(seconds)
   const { calls, checks, errors, latency } = sumStore(seconds)
   const away = total.breakers.filter(({ state }) => state !== 'closed')
-  // Where no request asks it, only the figures notice that it is away.
+  // If no request asks it, only the figures notice that it is away.
   const isUnheard = unheardSinceMs !== null && nowMs - unheardSinceMs > LATE_MS
   const turned = (away.length > 0 ? away : total.breakers).map(one => one.sinceMs)
   return {
@@ -64,7 +64,10 @@ export function storeFigures(
   }
 }
 
-/** Of the calls made, how many were answered; a call that was not even made while the store was away counts as not. */
+/**
+ * The share of calls that were answered; a call that was not even made while the store was away counts as
+ * unanswered.
+ */
 function availabilityOf({ calls, failedCalls, failures }: StoreCounts): number | null {
   const unasked = failures.unavailable
   return calls + unasked === 0 ? null : (calls - failedCalls) / (calls + unasked)

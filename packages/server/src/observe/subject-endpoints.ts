@@ -1,4 +1,4 @@
-/** One subject, by its name or by the handle that stands for it where names are not shown. */
+/** One subject, by its name or by the handle that stands for it where names are hidden. */
 import type { IncomingMessage } from 'node:http'
 import type {
   Ask,
@@ -19,7 +19,7 @@ import { jsonAnswer } from '../http/problem.js'
 import type { Figures } from './figures.js'
 import type { ShownViolation } from './violation-log.js'
 
-/** A subject as it is shown: its limits, what it may do instead for a while, and what it was denied. */
+/** A subject as it is shown: its limits, its override, and its denials. */
 export interface ShownSubject extends Omit<Inspection, 'text'> {
   readonly handle: string
   readonly override: Override | null
@@ -30,7 +30,7 @@ const PATH = /^\/v1\/subjects\/([^/?]+)(?:\/(reset|override))?(?:\?|$)/
 const SHOWN_VIOLATIONS = 20
 
 export function subjectEndpoints(gate: Gate, figures: Figures): readonly Endpoint[] {
-  /** Reads the subject in a path, by the name it is stored under. Throws where the path is not for `action`. */
+  /** Reads the subject in a path, by its stored name. Throws if the path is not for `action`. */
   function subjectOf(req: IncomingMessage, action: 'reset' | 'override' | undefined): StoredSubject {
     const [, name, asked] = PATH.exec(req.url ?? '') ?? []
     if (name === undefined || asked !== action) {
@@ -43,7 +43,7 @@ export function subjectEndpoints(gate: Gate, figures: Figures): readonly Endpoin
     throw new RequestError(404, 'subject', `no subject of handle ${text} has been denied lately`)
   }
 
-  /** Where the subject is masked, the key and the words do not name it either. */
+  /** If the subject is masked, the key and the words do not name it either. */
   function shownLimit(limit: InspectedLimit): InspectedLimit {
     const subject = figures.show(limit.subject)
     return { ...limit, subject, key: null, text: limit.text.replaceAll(printable(limit.subject), subject) }
@@ -53,7 +53,7 @@ export function subjectEndpoints(gate: Gate, figures: Figures): readonly Endpoin
     return figures.violations({ limit: SHOWN_VIOLATIONS, policy: null, tier: null, reference: handle })
   }
 
-  /** Requests say the tier of their caller; of one who does not ask now, the last denial knows it. */
+  /** Requests tell the tier of their caller; for one who does not ask now, the last denial knows it. */
   function lastTier(handle: string): InspectOptions {
     const tier = violationsOf(handle).find(violation => violation.tier !== null)?.tier ?? null
     return tier !== null && gate.tierNames.includes(tier) ? { tier } : {}
@@ -112,7 +112,7 @@ function decoded(text: string): string {
     const name = decodeURIComponent(text)
     if (isHandle(name) || name.indexOf(':') > 0) return name
   } catch {
-    // Said below.
+    // Reported below.
   }
   throw new RequestError(400, 'subject', 'expected a handle of twelve characters, or type:id percent-encoded')
 }

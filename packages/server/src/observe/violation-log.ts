@@ -1,8 +1,8 @@
 import { handleOf, type Violation } from 'headgate/statistics'
 
-/** A denial as operators are shown it. */
+/** A denial as shown to operators. */
 export interface ShownViolation extends Violation {
-  /** The reference that the refusal told the caller, so that both can speak of the same one. */
+  /** The reference in the refusal, so that caller and operator can talk about the same one. */
   readonly reference: string
   readonly handle: string
 }
@@ -16,7 +16,7 @@ export interface ViolationQuery {
 
 const KEPT = 1_000
 
-/** The last denials that were written down, in this process. */
+/** The last recorded denials of this process. */
 export class ViolationLog {
   private entries: Violation[] = []
 

@@ -30,7 +30,7 @@ export class RecentViolators {
     if (violators.length > 0) this.seconds.push({ atMs, violators })
   }
 
-  /** Takes denials that were written down before anybody looked, the newest first: who was denied so often at least. */
+  /** Takes denials recorded before anybody looked, the newest first: each was denied at least that often. */
   remember(violations: readonly Violation[]): void {
     const before = violations.toReversed().map(({ atMs, subject, policy, tier }) => ({
       atMs,
@@ -39,7 +39,7 @@ export class RecentViolators {
     this.seconds = [...before, ...this.seconds]
   }
 
-  /** Those of the last minutes, whole names, the worst first. */
+  /** Those of the last minutes by full name, the worst first. */
   private sums(): [string, Sum][] {
     const sums = new Map<string, Sum>()
     for (const { violators } of this.seconds) {

@@ -3,7 +3,7 @@ import type { Alert } from './alert-rules.js'
 export interface WebhookOptions {
   readonly url: string
   readonly log: (line: string) => void
-  /** The pause before another try, in the background. */
+  /** Schedules another try in the background. */
   readonly after: (ms: number, work: () => void) => void
   readonly fetch: typeof fetch
 }
@@ -11,10 +11,10 @@ export interface WebhookOptions {
 const TRIES = 5
 const FIRST_PAUSE_MS = 1_000
 const TIMEOUT_MS = 5_000
-/** Alerts that wait for a receiver that is away; there are six kinds. */
+/** Alerts that wait for an unreachable receiver; there are six kinds. */
 const MAX_WAITING = 20
 
-/** Tells a webhook of alerts, in the JSON that Slack and those like it take. Each once: what fails is tried again. */
+/** Sends alerts to a webhook, in the JSON that Slack and similar receivers accept. Each once, with retries. */
 export function createWebhook({ url, log, after, fetch }: WebhookOptions): (alert: Alert) => void {
   let waiting = 0
 
@@ -29,11 +29,11 @@ export function createWebhook({ url, log, after, fetch }: WebhookOptions): (aler
       return
     }
     waiting--
-    // The address may be a secret of itself: it is not repeated.
+    // The address may itself be a secret, so it is not repeated.
     log(`alerts: the webhook was not told of ${alert.name} in ${TRIES} tries: ${problem}`)
   }
 
-  /** Why it failed, or null. */
+  /** Returns why it failed, or null. */
   async function post(alert: Alert): Promise<string | null> {
     try {
       const response = await fetch(url, {
@@ -59,7 +59,7 @@ export function createWebhook({ url, log, after, fetch }: WebhookOptions): (aler
   }
 }
 
-/** A message as Slack shows it: a line, and the figures beside a coloured bar. */
+/** Formats a message as Slack shows it: a line, and the figures beside a coloured bar. */
 function messageOf({ name, state, text, value, threshold, sinceMs }: Alert) {
   const head = state === 'resolved' ? 'Resolved' : 'Firing'
   return {

@@ -1,4 +1,4 @@
-/** Tries other limits on a sample of the last hour's callers, played on a clock of its own. */
+/** Replays a sample of the last hour's callers against other limits, on a clock of its own. */
 import { type Clock, createGate } from 'headgate'
 import { defineConfig, type PolicyInput } from 'headgate/config'
 import type { Arrival, ArrivalSample } from 'headgate/statistics'
@@ -15,7 +15,7 @@ export interface WhatIf {
   readonly whatIf: {
     readonly denied: number
     readonly rate: number
-    /** Where the rate of all callers lies, 95 times in 100. */
+    /** The 95 % interval of all callers' rate. */
     readonly rateLow: number
     readonly rateHigh: number
     readonly subjectsDenied: number
@@ -28,10 +28,10 @@ interface Played {
 }
 
 const POLICY = 'whatif'
-/** Of a normal distribution, 95 % lie within so many standard deviations. */
+/** 95 % of a normal distribution lie within this many standard deviations. */
 const DEVIATIONS = 1.96
 
-/** Null where nobody of the sample asked for it. Throws a `ConfigError` for limits that are none. */
+/** Returns null if nobody in the sample asked for it. Throws a `ConfigError` for invalid limits. */
 export async function playWhatIf(
   { arrivals, share }: ArrivalSample,
   asks: (arrival: Arrival) => boolean,
@@ -70,8 +70,8 @@ export async function playWhatIf(
 }
 
 /**
- * A ratio estimated from clusters: subjects were drawn, and with each all of its requests. The deviation is that of
- * denied − rate × requests over the subjects, and none where all were drawn.
+ * Estimates a ratio from clusters: subjects were drawn with all of their requests. The deviation is that of denied
+ * − rate × requests over the subjects, and zero if all were drawn.
  */
 function estimate(subjects: readonly Played[], share: number): WhatIf['whatIf'] {
   const requests = subjects.reduce((sum, one) => sum + one.requests, 0)

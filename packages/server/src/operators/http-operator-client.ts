@@ -14,7 +14,7 @@ const REASONS = new Map([
 ])
 
 /**
- * The client of a running `headgate serve`, by the address of its decision API, which has no credentials in it, with a
+ * Creates the client of a running `headgate serve`, by the address of its decision API (without credentials) and a
  * token of its admin port.
  */
 export function httpOperatorClient(url: string, token: string | null): OperatorClient {
@@ -23,7 +23,7 @@ export function httpOperatorClient(url: string, token: string | null): OperatorC
   async function call<T>(method: string, path: string, body?: unknown): Promise<T> {
     const answer = await fetch(new URL(path, url), {
       method,
-      // Headgate never redirects, and what is asked here must not wander to another server.
+      // Headgate never redirects, and requests must not wander to another server.
       redirect: 'manual',
       signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
       headers: {

@@ -1,4 +1,4 @@
-/** Where the command line asks, changes switches and sets overrides: at a running server, or in Redis itself. */
+/** Where the command line asks, changes switches and sets overrides: a running server, or Redis itself. */
 import type {
   Ask,
   Control,
@@ -16,19 +16,19 @@ import type { Violation } from 'headgate/statistics'
 import type { Snapshot } from '../observe/snapshot.js'
 import { UnavailableError } from './operator-errors.js'
 
-/** A question about a policy or tier by its name, or about a request that the rules speak for. */
+/** A question about a policy or tier by name, or about a request by the rules. */
 export type Question = { readonly subject: SubjectInput } & (
   | { readonly ask: Ask<string, string> }
   | { readonly request: Omit<RequestFacts, 'subject'> }
 )
 
-/** A subject that was refused, as operators are shown it. */
+/** A refused subject, as shown to operators. */
 export interface RefusedSubject extends Pick<Inspection, 'subject' | 'tier' | 'limits'> {
   readonly handle: string
   readonly violations: readonly Pick<Violation, 'atMs' | 'policy' | 'limit' | 'reason'>[]
 }
 
-/** A decision as it travels. */
+/** A decision as JSON. */
 export type DecisionValue = ReturnType<Decision['toJSON']>
 
 export interface OperatorClient {
@@ -37,14 +37,14 @@ export interface OperatorClient {
   overrides(): Promise<readonly Override[]>
   setOverride(override: OverrideOptions): Promise<void>
   removeOverride(target: OverrideTarget): Promise<boolean>
-  /** Decides, and charges unless it only looks. */
+  /** Decides; charges unless it is a peek. */
   decide(action: 'check' | 'peek', question: Question): Promise<DecisionValue>
   inspect(subject: SubjectInput, options: InspectOptions): Promise<Inspection>
   /** Looks up whom a reference refused, and why; only a running server knows. */
   refused(reference: string): Promise<RefusedSubject>
-  /** How things stand in a server and its fleet. */
+  /** Returns the state of a server and its fleet. */
   stats(): Promise<Snapshot>
-  /** Forgets what a subject has used: everything, or of one policy or tier. */
+  /** Forgets what a subject has used: everything, or in one policy or tier. */
   reset(subject: SubjectInput, ask: Ask<string, string> | undefined): Promise<void>
   close(): Promise<void>
 }
@@ -53,7 +53,10 @@ const NO_REFERENCES = new UnavailableError(
   '--server: expected a running headgate serve; Redis alone does not know a reference',
 )
 
-/** The client of a gate in this process. It reads the store: an operator must not take a guess for what is in force. */
+/**
+ * Creates the client of a gate in this process. It reads the store, because an operator must not mistake a guess
+ * for what is in force.
+ */
 export function gateOperatorClient(gate: Gate, stats: OperatorClient['stats']): OperatorClient {
   return {
     control: () => gate.control.read(),

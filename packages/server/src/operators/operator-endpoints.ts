@@ -1,5 +1,5 @@
 /**
- * Lets operators see and change the fleet's switches and overrides over HTTP, and explains which rule speaks for a
+ * Lets operators see and change the fleet's switches and overrides over HTTP, and explains which rule applies to a
  * request.
  */
 import type { Gate, OverrideOptions, RequestFacts, SubjectInput } from 'headgate'
@@ -27,11 +27,11 @@ export function operatorEndpoints(gate: Gate): readonly Endpoint[] {
     methods: {
       GET: reads(async () => jsonAnswer(200, { overrides: await gate.overrides.read() })),
       PUT: administers(async (req, caller) => {
-        // The gate checks every field and names the bad one; the types cannot.
+        // The gate validates every field and names the bad one; the types cannot.
         const asked = signed(await readObject(req), caller)
         refuseNonText(asked, ['subject', 'rule'])
         await gate.overrides.set(asked as unknown as OverrideOptions)
-        // It is set: that the others cannot be read now must not look like a failure.
+        // It is set: failing to read the others now must not look like a failure.
         const overrides = await gate.overrides.read().catch(() => gate.overrides.list())
         return {
           ...jsonAnswer(200, { overrides }),
@@ -73,7 +73,7 @@ function refuseNonText(fields: Fields, names: readonly string[]): void {
   }
 }
 
-/** Whose override it is. Ids of secrets are not shown. */
+/** Describes whose override it is. Ids of secrets are not shown. */
 function targetWords(gate: Gate, { subject, rule }: Fields): string {
   return shownName(typeof subject === 'string' ? gate.nameOf(subject as SubjectInput) : `rule ${rule}`)
 }

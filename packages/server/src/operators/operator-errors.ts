@@ -1,6 +1,6 @@
 /** Why a client could not do what was asked, and whose fault that is. */
 
-/** The server or the store refused the request; `field` names the wrong part, as the decision API calls it. */
+/** The server or the store refused the request; `field` names the wrong part, as in the decision API. */
 export class RefusedError extends Error {
   override readonly name = 'RefusedError'
   readonly field: string | null
@@ -16,7 +16,7 @@ export class UnavailableError extends Error {
   override readonly name = 'UnavailableError'
 }
 
-/** Something answers, and it is not Headgate. */
+/** Something answers that is not Headgate. */
 export class NotHeadgateError extends Error {
   override readonly name = 'NotHeadgateError'
 }

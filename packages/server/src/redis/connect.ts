@@ -4,7 +4,7 @@ import { createClient, createCluster, createSentinel } from 'redis'
 import { parseRedisUrl, type RedisAddress } from './parse-redis-url.js'
 
 export interface RedisConnectOptions {
-  /** For `rediss://`: the authority to trust, in PEM. Left out: those Node trusts. */
+  /** For `rediss://`: the authority to trust, in PEM. Default: those Node trusts. */
   readonly ca?: string
 }
 
@@ -19,19 +19,19 @@ const MAX_DELAY_MS = 2_000
 const QUEUE_LENGTH = 100_000
 
 /**
- * A node-redis client for the URL, not connected yet: one server, a cluster or a primary behind sentinels.
- * It never queues without bound, waits for no command longer than its caller, and does not send again what may have
- * been carried out; after an outage a fleet of them comes back spread over two seconds, not as one herd.
+ * Creates a node-redis client for the URL, not connected yet: one server, a cluster or a primary behind sentinels.
+ * It never queues without bound, waits for no command longer than its caller, and does not resend what may have
+ * been executed. After an outage a fleet of them reconnects spread over two seconds.
  */
 export function connectRedis(url: string | readonly string[], options: RedisConnectOptions = {}) {
   const address = parseUrls(typeof url === 'string' ? [url] : url)
   const client = createFor(address, options)
-  // Without a listener a lost connection would end the process. Failed commands say the same.
+  // Without a listener a lost connection would end the process. Failed commands report it anyway.
   client.on('error', () => {})
   return client
 }
 
-/** The Redis store for a URL. Closing it closes everything it opened. */
+/** Creates the Redis store for a URL. Closing it closes everything it opened. */
 export function createRedisStore({ url, ca, ...options }: RedisStoreByUrl): RedisStore {
   return redisStore(connectRedis(url, ca === undefined ? {} : { ca }) as RedisClient, options)
 }
@@ -88,7 +88,7 @@ function createFor(address: RedisAddress, { ca }: RedisConnectOptions) {
   })
 }
 
-/** Anything from 0 to the ceiling, which doubles from 100 ms to 2 s. */
+/** Full jitter: anything from 0 to the ceiling, which doubles from 100 ms to 2 s. */
 function fullJitterMs(retries: number): number {
   return Math.ceil(Math.random() * Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(retries + 1, 10)))
 }

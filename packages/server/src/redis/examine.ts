@@ -1,4 +1,7 @@
-/** Looks at a Redis as an operator would before putting limits on it: what is sound, what will bite, what fails. */
+/**
+ * Examines a Redis as an operator would before putting limits on it: what is fine, what will cause trouble, what
+ * fails.
+ */
 import { createGate, slidingWindowCounter, slidingWindowLog, tokenBucket } from 'headgate'
 import { type Config, defineConfig } from 'headgate/config'
 import { functionLibraryCode, type RedisStore } from 'headgate/redis'
@@ -12,12 +15,12 @@ export interface Finding {
 
 const OLDEST = [6, 2] as const
 const PINGS = 20
-/** Decisions are given up after 30 ms by default; what takes a third of that leaves little room. */
+/** Decisions are given up after 30 ms by default; a third of that leaves little room. */
 const SLOW_MS = 10
 const CLOCK_OFF_MS = 1_000
 const NOT_ALLOWED = /NOPERM|can't run this command/
 
-/** Asks one node about itself. Where its user may not ask, the report says so and goes on. */
+/** Asks one node about itself. If its user may not ask, the report says so and continues. */
 export async function examineNode(node: RedisNode, nowMs: () => number): Promise<Finding[]> {
   const info = await node.send('INFO').then(String, () => null)
   const findings = [await latency(node), await clock(node, nowMs)]
@@ -31,7 +34,7 @@ async function latency(node: RedisNode): Promise<Finding> {
   const times: number[] = []
   for (let index = 0; index < PINGS; index++) {
     const began = performance.now()
-    // Unlike PING, which the least user of the guide may not run, scripts are what every decision is.
+    // Every decision is a script; PING is not allowed to the minimal user of the guide.
     await node.send('EVAL', 'return 1', '0').catch(() => {})
     times.push(performance.now() - began)
   }
@@ -42,7 +45,7 @@ async function latency(node: RedisNode): Promise<Finding> {
   return { check: 'latency', state: 'warn', text: `${text}; decisions are given up after 30 ms by default` }
 }
 
-/** Decisions go by Redis's clock; `resetAt` in headers is only as good as its agreement with the clients'. */
+/** Decisions use Redis's clock; `resetAt` in headers is only as good as its agreement with the clients'. */
 async function clock(node: RedisNode, nowMs: () => number): Promise<Finding> {
   const before = nowMs()
   const reply = await node.send('TIME').catch(() => null)
@@ -83,7 +86,8 @@ async function functions(node: RedisNode): Promise<Finding> {
 }
 
 /**
- * Makes a decision on every kind of limit, as the fleet would, and takes it back. Short windows leave nothing for long.
+ * Makes a decision on every kind of limit, as the fleet would, and refunds it. Short windows leave nothing behind
+ * for long.
  */
 export async function examineDecisions(
   store: RedisStore,

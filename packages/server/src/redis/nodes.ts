@@ -9,7 +9,7 @@ export interface RedisNode {
 
 const GIVE_UP_AFTER_MS = 3_000
 
-/** Connects to every node that takes writes. Rejects with what went wrong if that takes more than three seconds. */
+/** Connects to every node that accepts writes. Rejects with the problem if that takes more than three seconds. */
 export async function connectNodes(
   url: string,
 ): Promise<{ readonly nodes: readonly RedisNode[]; close(): void }> {
@@ -43,7 +43,7 @@ async function nodesOf(client: ReturnType<typeof connectRedis>): Promise<RedisNo
   return [{ name: 'redis', send: (...args) => client.sendCommand(args) }]
 }
 
-/** The client itself tries for ever. */
+/** The client itself tries forever. */
 function within(work: Promise<unknown>, problem: () => unknown): Promise<void> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {

@@ -1,6 +1,6 @@
 import { HeadgateError } from 'headgate'
 
-/** Where Redis is, and how it is laid out. */
+/** Where Redis is, and its topology. */
 export interface RedisAddress {
   readonly topology: 'single' | 'cluster' | 'sentinel'
   readonly tls: boolean
@@ -19,12 +19,12 @@ const HOST = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]]+))(?::(\d{1,5}))?$/
 const FORMS = 'redis://, rediss://, redis-cluster:// or redis-sentinel://, then [user:password@]host[:port]'
 
 /**
- * Takes a URL apart: `redis://host:6379/0`, `redis-cluster://host1,host2`, `redis-sentinel://host1,host2/name`, and the
- * same with `rediss` for TLS. What it throws never repeats the URL, which has a password in it.
+ * Parses a URL: `redis://host:6379/0`, `redis-cluster://host1,host2`, `redis-sentinel://host1,host2/name`, and the
+ * same with `rediss` for TLS. Its errors never repeat the URL, which contains a password.
  */
 export function parseRedisUrl(url: string): RedisAddress {
   const [, scheme, kind, rest = ''] = SHAPE.exec(url) ?? []
-  // A password may hold an @ that nobody has encoded: the last one ends it.
+  // A password may contain an unencoded @: the last one ends it.
   const at = rest.lastIndexOf('@')
   const credentials = at === -1 ? undefined : rest.slice(0, at)
   const [, hosts, path = ''] = HOSTS_AND_PATH.exec(rest.slice(at + 1)) ?? []

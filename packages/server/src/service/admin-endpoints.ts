@@ -17,7 +17,7 @@ export interface AdminEndpointsOptions extends Health {
   readonly gate: Gate
   readonly figures: Figures
   readonly statistics: Pick<Statistics, 'read'>
-  /** When a share of the subjects asked. */
+  /** Returns when a share of the subjects asked. */
   arrivals(): Promise<ArrivalSample>
   readonly upstreams: { read(): readonly UpstreamReading[] }
   /** Whether metrics need no token. */
@@ -25,7 +25,7 @@ export interface AdminEndpointsOptions extends Health {
   readonly log: WriteLine
 }
 
-/** Everything there is on the admin port. */
+/** Returns everything there is on the admin port. */
 export function adminEndpoints({
   gate,
   figures,

@@ -1,6 +1,8 @@
 import { createServer, type Server } from 'node:http'
 
-/** A small API to try the gateway with: it answers every request with what it saw of it. Not yet listening. */
+/**
+ * Creates a small API to try the gateway with: it answers every request with what it saw of it. Not yet listening.
+ */
 export function createDemoUpstream(): Server {
   return createServer((req, res) => {
     let bodyBytes = 0

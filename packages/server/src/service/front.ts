@@ -15,29 +15,29 @@ import type { WriteLine } from '../log/write-line.js'
 import { UpstreamCounts, type UpstreamReading } from '../metrics/upstream-counts.js'
 import { createDemoUpstream } from './demo-upstream.js'
 
-/** Where requests that are limited come in: the gateway's port and Envoy's, served by this process or by several. */
+/** Where limited requests come in: the gateway's port and Envoy's, served by this process or by several. */
 export interface Front {
   readonly gatewayUrl: string
   /** Where Envoy's rate limit service listens; null without one. */
   readonly grpcAddress: string | null
   readonly upstreamUrl: string
-  /** The counts of all processes that serve it, this one included. */
+  /** The counts of all processes that serve it, including this one. */
   readonly statistics: Pick<Statistics, 'read' | 'onSecond'>
-  /** When a share of the subjects asked any of them. */
+  /** Returns when a share of the subjects asked any of them. */
   arrivals(): Promise<ArrivalSample>
   upstreams(): readonly UpstreamReading[]
-  /** Finds who is asking, by the file that is in force. */
+  /** Identifies the caller by the file in force. */
   identify(): Identify
-  /** Further endpoints it has on the admin port. */
+  /** Its further endpoints on the admin port. */
   readonly endpoints: readonly Endpoint[]
   /** How many processes serve it, and how many should. */
   workers(): { readonly ready: number; readonly wanted: number }
   /**
-   * Puts another configuration in place, without holding requests up while it is made ready. Rejects if it cannot be, and
-   * changes nothing.
+   * Applies another configuration, without blocking requests while it is prepared. Rejects if it cannot be used,
+   * and then changes nothing.
    */
   apply(config: Config): Promise<void>
-  /** Stops accepting, finishes what is under way and closes everything, within four and a half seconds. */
+  /** Stops accepting, finishes requests in flight and closes everything, within four and a half seconds. */
   stop(): Promise<void>
 }
 
@@ -46,20 +46,20 @@ export interface FrontOptions {
   readonly config: Config
   readonly host: string
   readonly port: number
-  /** How much of the gateway clients and upstream may take. */
+  /** How much of the gateway clients and upstream may use. */
   readonly bounds: Partial<Bounds>
-  /** Takes the place of the configuration's. */
+  /** Replaces the configuration's. */
   readonly upstream: UpstreamConfig | null
-  /** An authority to trust of https upstreams, in PEM. */
+  /** An authority to trust for https upstreams, in PEM. */
   readonly upstreamCa?: string
-  /** Whether the small upstream that is built in answers if there is no other. */
+  /** Whether the built-in upstream answers if there is no other. */
   readonly demo: boolean
   readonly log: WriteLine
-  /** Where the gateway's certificate and key are. Left out: it speaks HTTP alone. */
+  /** The gateway's certificate and key. Default: HTTP only. */
   readonly tls?: CertificateFiles | undefined
-  /** Told of every request when it has ended. */
+  /** Called for every request when it has ended. */
   readonly onAccess?: ((entry: AccessEntry) => void) | undefined
-  /** Left out: no rate limit service for Envoy. */
+  /** Default: no rate limit service for Envoy. */
   readonly envoy?: EnvoyOptions
 }
 
@@ -75,12 +75,12 @@ const LOOPBACK = '127.0.0.1'
 const STOP_WITHIN_MS = 4_000
 const DEMO_STOP_WITHIN_MS = 100
 
-/** Opens the ports in this process, or closes what it had opened and throws. */
+/** Opens the ports in this process; on failure closes what it had opened and throws. */
 export async function startFront({ gate, statistics }: Deciding, options: FrontOptions): Promise<Front> {
   const { config, log } = options
   const closers: Closers = []
   const stop = async () => {
-    // In the reverse order of opening: what others depend on closes last.
+    // In the reverse order of opening, so that dependencies close last.
     for (const close of closers.splice(0).reverse()) await close()
   }
   try {
@@ -116,7 +116,7 @@ export async function startFront({ gate, statistics }: Deciding, options: FrontO
       endpoints: envoy === null ? [] : [envoy.endpoint],
       workers: () => ({ ready: 1, wanted: 1 }),
       async apply(changed) {
-        // The last step that can fail comes before the first that shows: whole or not at all.
+        // The last step that can fail comes before the first visible one: all or nothing.
         const before = serving
         const next = createServing(changed, { upstream, before, ...trusting })
         await gate.reloadInBackground(changed)

@@ -18,7 +18,7 @@ import { type Deciding, type Front, type FrontOptions, startFront } from './fron
 
 /** The port for decisions, operators, probes and metrics. */
 export interface AdminOptions {
-  /** A loopback address if there are no tokens: then whoever reaches it may change every limit. */
+  /** A loopback address if there are no tokens: then everybody who reaches it may change every limit. */
   readonly host: string
   readonly port: number
   readonly tokens: readonly Token[]
@@ -26,7 +26,7 @@ export interface AdminOptions {
   readonly names: readonly string[]
   /** Whether metrics need no token. */
   readonly metricsPublic: boolean
-  /** Whether subjects are shown whole instead of masked. */
+  /** Whether subjects are shown in full instead of masked. */
   readonly showSubjects: boolean
 }
 
@@ -34,38 +34,38 @@ export interface AdminOptions {
 export interface DecidingOptions {
   readonly config: Config
   readonly log: WriteLine
-  /** Where the limits are kept. Left out: in this process. */
+  /** Where the limits are kept. Default: in this process. */
   readonly store?: Store | RedisStore
-  /** How callers become names in the store. */
+  /** How callers are named in the store. */
   readonly subject?: SubjectOptions
 }
 
 export interface ServiceOptions extends FrontOptions, DecidingOptions {
   readonly admin: AdminOptions
-  /** When operators are called, and how. */
+  /** When operators are alerted, and how. */
   readonly alerts: AlertOptions
   configState(): ConfigCounts
-  /** Opens the gateway's port and Envoy's. Left out: in this process. */
+  /** Opens the gateway's port and Envoy's. Default: in this process. */
   readonly openFront?: (deciding: Deciding, options: FrontOptions) => Promise<Front>
 }
 
 /** A gateway and a decision API that are listening. */
 export interface Service extends Pick<Front, 'gatewayUrl' | 'grpcAddress' | 'upstreamUrl' | 'apply'> {
   readonly adminUrl: string
-  /** Null where the page has not been built. */
+  /** Null if the page has not been built. */
   readonly dashboardUrl: string | null
   /** The decision that a client would get with its first request. */
   readonly example: Decision
-  /** Stops accepting, finishes what is under way and closes everything, within five seconds. */
+  /** Stops accepting, finishes requests in flight and closes everything, within five seconds. */
   stop(): Promise<void>
 }
 
-/** With the time the front takes, less than five seconds. */
+/** Together with the front's time, less than five seconds. */
 const API_STOP_WITHIN_MS = 400
 /** Reserved for documentation: no client ever comes from it. */
 const NOBODY = 'ip:192.0.2.1'
 
-/** Starts the service, or closes what it had opened and throws a `ListenError`. */
+/** Starts the service; on failure closes what it had opened and throws a `ListenError`. */
 export async function startService(options: ServiceOptions): Promise<Service> {
   const { config, log, admin, openFront = startFront } = options
   const deciding = createDeciding(options)
@@ -74,7 +74,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   let stopping = false
   const stop = async () => {
     stopping = true
-    // In the reverse order of opening: what others depend on closes last.
+    // In the reverse order of opening, so that dependencies close last.
     for (const close of closers.splice(0).reverse()) await close()
   }
 
@@ -109,7 +109,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       trail: options.store !== undefined && 'changes' in options.store ? options.store.changes : null,
     })
     const closeApi = gracefulClose(api)
-    // Health is answered to the last, and with 503 as soon as stopping began.
+    // Health is answered to the last, with 503 as soon as stopping began.
     closers.push(() => closeApi(API_STOP_WITHIN_MS), front.stop)
     const adminPort = await listen(api, { ...admin, hostFlag: '--admin-host', portFlag: '--admin-port' })
     const { gatewayUrl, grpcAddress, upstreamUrl } = front
@@ -133,7 +133,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   }
 }
 
-/** Makes the gate of a process, and what its decisions are counted in. */
+/** Creates the gate of a process, and the statistics in which its decisions are counted. */
 export function createDeciding({ config, log, store, subject }: DecidingOptions): Deciding {
   const statistics = store?.statistics ?? createStatistics({ sampleArrivals: true })
   const gate = createGate({

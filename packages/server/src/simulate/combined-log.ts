@@ -1,17 +1,17 @@
 /**
- * nginx' and Apache's common and combined formats, read by looking for their separators: a regular expression takes
- * several times as long, and a log has millions of lines.
+ * Parses the common and combined formats of nginx and Apache by looking for their separators: a regular expression
+ * takes several times as long, and a log has millions of lines.
  *
  *   192.0.2.1 - ada [17/Nov/2026:09:00:00 +0000] "GET /search?q=1 HTTP/1.1" 200 512 "-" "curl/8"
  */
 import { addressSubject, type LoggedRequest, type ReadLine, readTime } from './logged-request.js'
 
-/** Lists of subjects, which most lines share. Emptied when it is full: what is in use is there again at once. */
+/** Lists of subjects, which most lines share. Cleared when full: those in use are back at once. */
 const MAX_REMEMBERED = 100_000
 
 /**
- * Makes a reader. It remembers the last time it read, since a busy log says the same second thousands of times, and who
- * asked, since reading an address takes longer than all the rest of a line.
+ * Creates a parser. It remembers the last time it parsed, because a busy log repeats the same second thousands of
+ * times, and the callers, because parsing an address takes longer than the rest of a line.
  */
 export function combinedLog(): ReadLine {
   const remembered = new Map<string, readonly string[] | null>()
@@ -19,7 +19,7 @@ export function combinedLog(): ReadLine {
     let subjects = remembered.get(callerText)
     if (subjects === undefined) {
       if (remembered.size >= MAX_REMEMBERED) remembered.clear()
-      // A piece of a text keeps all of it in memory; what is remembered is a text of its own.
+      // A substring keeps the whole text in memory, so a copy is remembered.
       const own = Buffer.from(callerText).toString()
       subjects = readSubjects(own)
       remembered.set(own, subjects)
@@ -44,7 +44,7 @@ export function combinedLog(): ReadLine {
   }
 }
 
-/** `192.0.2.1 - ada `: the address, and in front of it the name the user gave, where there is one. */
+/** `192.0.2.1 - ada `: the address, and before it the user's name, if there is one. */
 function readSubjects(text: string): readonly string[] | null {
   const afterAddress = text.indexOf(' ')
   const afterIdent = text.indexOf(' ', afterAddress + 1)

@@ -1,7 +1,7 @@
 import type { ReadLine } from './logged-request.js'
 import { requestOfFields } from './named-fields.js'
 
-/** CSV with a header line. A quoted value may hold commas and doubled quotes, and ends on its line. */
+/** Parses CSV with a header line. A quoted value may contain commas and doubled quotes, and ends on its line. */
 export function csvLog(): ReadLine {
   let columns: ReadonlyMap<string, number> | null = null
   return line => {

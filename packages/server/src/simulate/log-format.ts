@@ -13,12 +13,12 @@ const READERS: Readonly<Record<LogFormat, () => ReadLine>> = {
   csv: csvLog,
 }
 
-/** A reader for one log: CSV's first line is its header, so a reader serves one log only. */
+/** Creates a reader for one log: CSV's first line is its header, so a reader serves one log only. */
 export function createLineReader(format: LogFormat): ReadLine {
   return READERS[format]()
 }
 
-/** The format that the first line of a log looks like. */
+/** Guesses the format of a log by its first line. */
 export function formatOf(firstLine: string): LogFormat {
   if (firstLine.trimStart().startsWith('{')) return 'json'
   const time = firstLine.indexOf('[')

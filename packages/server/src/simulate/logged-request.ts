@@ -1,6 +1,6 @@
 import { limitedAddress } from 'headgate'
 
-/** A request as an access log tells of it. */
+/** A request in an access log. */
 export interface LoggedRequest {
   /** Unix time in milliseconds. */
   readonly atMs: number
@@ -12,22 +12,28 @@ export interface LoggedRequest {
   readonly cost?: number
 }
 
-/** Reads a line of a log. Returns null for a line that tells of no request. */
+/** Parses a line of a log. Returns null for a line without a request. */
 export type ReadLine = (line: string) => LoggedRequest | null
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 const COMMON_TIME = /^(\d{2})\/([A-Z][a-z]{2})\/(\d{4}):(\d{2}):(\d{2}):(\d{2}) ([+-])(\d{2})(\d{2})$/
-/** Numbers below these are seconds and milliseconds since 1970; what is above both is microseconds. */
+/** Numbers below these are seconds and milliseconds since 1970; larger ones are microseconds. */
 const SECONDS_BELOW = 1e11
 const MILLISECONDS_BELOW = 1e14
 
-/** The subject of an address, whose IPv6 callers count by their /64 as they do at the gateway. Null if it is none. */
+/**
+ * Returns the subject of an address; IPv6 callers count by their /64, as at the gateway. Null if it is not an
+ * address.
+ */
 export function addressSubject(text: string): string | null {
   const address = limitedAddress(text)
   return address === null ? null : `ip:${address}`
 }
 
-/** A time as logs write it: a number since 1970, `17/Nov/2026:09:00:00 +0000`, or ISO 8601. NaN if it is none. */
+/**
+ * Parses a time as logs write it: a number since 1970, `17/Nov/2026:09:00:00 +0000`, or ISO 8601. NaN if it is
+ * invalid.
+ */
 export function readTime(text: string): number {
   if (text === '') return Number.NaN
   const number = Number(text)

@@ -1,8 +1,8 @@
-/** Requests told by named fields, as JSON lines and CSV do. Each field is looked for under the names logs give it. */
+/** Requests in named fields, as in JSON lines and CSV. Each field is looked up under the names logs give it. */
 import { requestLine } from './combined-log.js'
 import { addressSubject, type LoggedRequest, readTime } from './logged-request.js'
 
-/** The names of each field, in the order in which they are looked for. */
+/** The names of each field, in order of lookup. */
 const FIELD_NAMES = {
   time: ['time', 'timestamp', '@timestamp', 'ts', 'msec', 'time_iso8601', 'time_local', 'date'],
   method: ['method', 'request_method', 'http_method'],
@@ -20,7 +20,7 @@ type Field = keyof typeof FIELD_NAMES
 /** Looks a field up by one of its names. */
 export type Lookup = (name: string) => unknown
 
-/** The request that named fields tell of; null where time or caller is missing or cannot be read. */
+/** Returns the request in named fields; null if time or caller is missing or invalid. */
 export function requestOfFields(lookup: Lookup): LoggedRequest | null {
   const text = (field: Field): string | undefined => textOf(lookup, field)
   const atMs = readTime(text('time') ?? '')

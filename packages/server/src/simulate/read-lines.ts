@@ -1,9 +1,9 @@
 import { createReadStream } from 'node:fs'
 import type { Readable } from 'node:stream'
 
-/** Longer lines are cut: no line about a request is that long, and one without an end would fill the memory. */
+/** Longer lines are cut: no line about a request is that long, and an endless one would fill the memory. */
 const MAX_LINE = 64 * 1024
-/** As long as one piece of a line is kept, so is all that was read with it. */
+/** As long as a substring of a line is kept, so is everything that was read with it. */
 const CHUNK_BYTES = 64 * 1024
 
 /** Some lines of a log, and how many bytes have been read so far. */
@@ -12,12 +12,12 @@ export interface Lines {
   readonly bytesRead: number
 }
 
-/** The stream of a file, or of standard input for `-`. */
+/** Returns the stream of a file, or of standard input for `-`. */
 export function openLog(file: string): Readable {
   return file === '-' ? process.stdin : createReadStream(file, { highWaterMark: CHUNK_BYTES })
 }
 
-/** The lines of a stream, many at a time, without their ends. Empty ones are left out. */
+/** Yields the lines of a stream, many at a time, without their ends. Empty ones are left out. */
 export async function* readLines(stream: Readable): AsyncGenerator<Lines> {
   let rest = ''
   let bytesRead = 0

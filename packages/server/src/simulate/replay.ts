@@ -1,5 +1,5 @@
 /**
- * Requests played through a policy file on a virtual clock: the same gate as in production, at the times of the log.
+ * Plays requests through a policy file on a virtual clock: the same gate as in production, at the times of the log.
  */
 import { type Clock, createGate, type Decision, type Gate, memoryStore } from 'headgate'
 import type { Config, Enforcement } from 'headgate/config'
@@ -7,18 +7,20 @@ import type { LoggedRequest } from './logged-request.js'
 import { Timeline } from './timeline.js'
 import { Violators } from './violators.js'
 
-/** States kept at most. What a log of millions of callers needs beyond it is decided as the embedded store does. */
+/**
+ * The most states kept. What a log of millions of callers needs beyond that is decided as in the embedded store.
+ */
 const MAX_KEYS = 4_000_000
 
-/** A policy file under trial, and what it would have done. */
+/** A policy file on trial, and what it would have done. */
 export interface Trial {
   /** The name of the file. */
   readonly name: string
-  /** Denials of requests, in all. */
+  /** Denied requests in all. */
   readonly denied: number
-  /** Requests that limits in shadow or candidates alone would have denied. */
+  /** Requests that only shadow limits or candidates would have denied. */
   readonly deniedInShadow: number
-  /** Denials by the limit that was the one to wait for, `<policy>.<limit id>`. */
+  /** Denials by the binding limit, `<policy>.<limit id>`. */
   readonly byLimit: ReadonlyMap<string, number>
   readonly timeline: Timeline
   readonly violators: Violators
@@ -27,14 +29,14 @@ export interface Trial {
 /** The result of a replay. */
 export interface ReplayResult {
   readonly requests: number
-  /** Lines that told of no request. */
+  /** Lines without a request. */
   readonly unread: number
-  /** Requests that were earlier than the one before them, and counted as being at the same time. */
+  /** Requests that were earlier than the previous one, and counted as simultaneous. */
   readonly outOfOrder: number
   readonly fromMs: number
   readonly toMs: number
   readonly trials: readonly Trial[]
-  /** Requests that the second file alone would have denied, and the first alone; null for one file. */
+  /** Requests that only the second file would have denied, and only the first; null for one file. */
   readonly differences: { readonly onlyFirst: number; readonly onlySecond: number } | null
 }
 
@@ -104,7 +106,7 @@ export class Replay {
     this.trials = files.map(({ name, config }) => new RunningTrial(name, config, this.clock))
   }
 
-  /** A line of the log that told of no request. */
+  /** Records a line of the log without a request. */
   passOver(): void {
     this.unread++
   }
@@ -133,7 +135,9 @@ export class Replay {
     for (const { gate } of this.trials) await gate.close()
   }
 
-  /** Servers log a request when it ends, so a log is only nearly in order; a limiter's time never runs backwards. */
+  /**
+   * Servers log a request when it ends, so a log is only nearly in order; a limiter's time never runs backwards.
+   */
   private moveTo(atMs: number): number {
     if (atMs < this.clock.atMs) this.outOfOrder++
     else this.clock.atMs = atMs
@@ -157,7 +161,7 @@ function hasShadow({ mode, enforcePercent, policies, rules, global }: Config): b
 function factsOf({ subjects, method, path, tier, cost }: LoggedRequest): Parameters<Gate['requestNow']>[0] {
   const [only, ...others] = subjects
   return {
-    // One subject alone is the commonest case, which the gate answers without a question.
+    // A single subject is the commonest case, which the gate answers without a question.
     subject: (others.length === 0 ? only : subjects) as `${string}:${string}`,
     ...(method !== undefined && { method }),
     ...(path !== undefined && { path }),

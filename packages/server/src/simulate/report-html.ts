@@ -1,4 +1,4 @@
-/** The outcome of a replay as a page of its own, which needs nothing from anywhere else. */
+/** The outcome of a replay as a self-contained page. */
 import type { ReplayResult, Trial } from './replay.js'
 import type { ReportOptions } from './report-text.js'
 import { duration, instant, number, percent, remarks, subjectName } from './report-words.js'

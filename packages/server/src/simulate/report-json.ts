@@ -2,7 +2,7 @@ import type { ReplayResult } from './replay.js'
 import type { ReportOptions } from './report-text.js'
 import { subjectName } from './report-words.js'
 
-/** The outcome of a replay for scripts. */
+/** Returns the outcome of a replay for scripts. */
 export function jsonReport(outcome: ReplayResult, { top }: ReportOptions): object {
   const { requests, unread, outOfOrder, fromMs, toMs, trials, differences } = outcome
   return {

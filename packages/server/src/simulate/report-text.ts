@@ -58,7 +58,7 @@ function trialLines(trial: Trial, requests: number, { top }: ReportOptions): rea
   ]
 }
 
-/** Requests and denials over time, each line scaled to its own highest step. */
+/** Charts requests and denials over time, each line scaled to its own highest step. */
 function chart(steps: readonly TimeStep[], stepMs: number): readonly string[] {
   const columns = inColumns(steps, Math.min(CHART_WIDTH, steps.length))
   const peak = steps.reduce((highest, step) => (step.denied > highest.denied ? step : highest))
@@ -87,7 +87,7 @@ function line(values: readonly number[]): string {
     .join('')
 }
 
-/** Columns under one another: the first to the left, numbers to the right. */
+/** Aligns columns: the first to the left, numbers to the right. */
 function rows(cells: readonly (readonly [string, string, string])[]): readonly string[] {
   const widths = [0, 1].map(column => Math.max(0, ...cells.map(row => (row[column] as string).length)))
   return cells.map(

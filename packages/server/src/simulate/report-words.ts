@@ -6,19 +6,19 @@ export function number(value: number): string {
   return value.toLocaleString('en')
 }
 
-/** `1.25 %`; a share above nothing is never shown as `0.00 %`. */
+/** Formats `1.25 %`; a positive share is never shown as `0.00 %`. */
 export function percent(part: number, whole: number): string {
   if (whole === 0 || part === 0) return '0 %'
   const value = (100 * part) / whole
   return value < 0.01 ? '< 0.01 %' : `${value.toFixed(value < 10 ? 2 : 1)} %`
 }
 
-/** `2026-11-17 09:00:00`, in UTC. */
+/** Formats `2026-11-17 09:00:00`, in UTC. */
 export function instant(atMs: number): string {
   return new Date(atMs).toISOString().slice(0, 19).replace('T', ' ')
 }
 
-/** `2 d 3 h`, `4 min`, `12 s`: the two largest parts. */
+/** Formats `2 d 3 h`, `4 min`, `12 s`: the two largest parts. */
 export function duration(ms: number): string {
   const parts: [number, string][] = [
     [Math.floor(ms / 86_400_000), 'd'],
@@ -30,12 +30,12 @@ export function duration(ms: number): string {
   return filled.map(([count, unit]) => `${count} ${unit}`).join(' ') || '0 s'
 }
 
-/** A subject without what a terminal obeys and without secrets. */
+/** Returns a subject without control characters and secrets. */
 export function subjectName(subject: string): string {
   return shownName(subject)
 }
 
-/** Says which lines were left out or put right, so that nobody takes the figures for more than they are. */
+/** Says which lines were left out or corrected, so that nobody overestimates the figures. */
 export function remarks({ unread, outOfOrder, trials }: ReplayResult): readonly string[] {
   return [
     ...(unread > 0 ? [`${number(unread)} lines told of no request and were passed over`] : []),

@@ -1,7 +1,7 @@
-/** Made-up traffic, for those who have no log yet: well-behaved callers, and one in some hundred that is not. */
+/** Generated traffic, for those who have no log yet: well-behaved callers, and one in a few hundred that is not. */
 import type { LoggedRequest } from './logged-request.js'
 
-/** The shapes of traffic that can be made up. */
+/** The patterns of generated traffic. */
 export const PATTERNS = ['steady', 'bursts', 'abuse'] as const
 export type Pattern = (typeof PATTERNS)[number]
 
@@ -11,20 +11,20 @@ export interface SyntheticOptions {
   readonly rate: number
   readonly callers: number
   readonly seconds: number
-  /** The same number makes the same traffic. */
+  /** The same seed gives the same traffic. */
   readonly seed: number
 }
 
-/** A day on which nothing happened, so that reports of the same seed are the same. */
+/** A fixed day, so that reports of the same seed are the same. */
 const START_MS = Date.UTC(2026, 0, 1)
 const BURST_EVERY_MS = 60_000
 const BURST_LASTS_MS = 5_000
-/** A burst has this many times the rate between bursts, and what it takes of the average is missing there. */
+/** How many times the rate between bursts a burst has; the average stays the same. */
 const BURST_FACTOR = 8
 /** One caller sends this share of all requests. */
 const ABUSER_SHARE = 0.3
 
-/** The requests in the order of their times, which are random: no two runs of callers fall into step. */
+/** Yields requests in order of time. Times are random, so that callers do not fall into step. */
 export function* synthesize(options: SyntheticOptions): Generator<LoggedRequest> {
   const { pattern, rate, callers, seconds, seed } = options
   const random = mulberry32(seed)
@@ -46,7 +46,7 @@ function rateAt(pattern: Pattern, rate: number, elapsedMs: number): number {
   return elapsedMs % BURST_EVERY_MS < BURST_LASTS_MS ? base * BURST_FACTOR : base
 }
 
-/** Out of 10.0.0.0/8, where a log of one's own has callers only of one's own. */
+/** From 10.0.0.0/8, which has no public callers. */
 function addressOf(caller: number): string {
   return `10.${(caller >> 16) & 255}.${(caller >> 8) & 255}.${caller & 255}`
 }

@@ -1,9 +1,9 @@
 /**
- * How many requests came and how many were denied over time, in a bounded number of steps whatever the log's length:
- * when the steps run out, each becomes twice as long and neighbours are added up.
+ * Requests and denials over time, in a bounded number of steps whatever the log's length: when the steps run out,
+ * each becomes twice as long and neighbours are added up.
  */
 export interface TimeStep {
-  /** Unix time in milliseconds at which it begins. */
+  /** The Unix time in milliseconds at which it begins. */
   readonly atMs: number
   readonly requests: number
   readonly denied: number
@@ -29,7 +29,7 @@ export class Timeline {
     if (isDenied) this.denied[step] = (this.denied[step] ?? 0) + 1
   }
 
-  /** Every step from the first request to the last, those without requests included. */
+  /** Returns every step from the first request to the last, including those without requests. */
   steps(): readonly TimeStep[] {
     return Array.from({ length: this.requests.length }, (_, step) => ({
       atMs: this.startMs + step * this.stepMs,

@@ -4,7 +4,7 @@
 export interface Violator {
   readonly subject: string
   readonly denied: number
-  /** Unix time in milliseconds of the first denial. */
+  /** The Unix time in milliseconds of the first denial. */
   readonly firstAtMs: number
 }
 
@@ -25,7 +25,7 @@ export class Violators {
     return this.kept.size
   }
 
-  /** The callers denied most, the worst first. */
+  /** Returns the callers denied most, the worst first. */
   top(count: number): readonly Violator[] {
     return [...this.kept]
       .map(([subject, counts]) => ({ subject, ...counts }))

@@ -1,14 +1,17 @@
 import type { ArrivalSample } from 'headgate/statistics'
 
 export interface ArrivalCollector {
-  /** Asks them, and resolves to what those say that answer in time. */
+  /** Asks them, and resolves to the answers that arrive in time. */
   ask(workers: readonly number[]): Promise<readonly ArrivalSample[]>
   answered(worker: number, sample: ArrivalSample): void
 }
 
 const ANSWER_WITHIN_MS = 1_000
 
-/** Has workers send their samples of who asked. Questions to a worker that has not answered the last one share its answer. */
+/**
+ * Collects the workers' samples of arrivals. Questions to a worker that has not answered the last one share its
+ * answer.
+ */
 export function createArrivalCollector(send: (worker: number) => void): ArrivalCollector {
   const open = new Map<
     number,

@@ -17,7 +17,7 @@ export interface WorkerCounts {
 
 export type FromWorker =
   | ({ readonly type: 'ready' } & Listening)
-  /** It finishes what is under way, to end. */
+  /** It finishes requests in flight, and then ends. */
   | { readonly type: 'draining' }
   | { readonly type: 'second'; readonly report: Report; readonly counts: WorkerCounts }
   | { readonly type: 'last'; readonly counts: WorkerCounts }

@@ -1,15 +1,15 @@
-/** Starts the workers of a server, and another in the place of each that ends. */
+/** Starts the workers of a server, and replaces each that ends. */
 import cluster, { type Worker } from 'node:cluster'
 import type { WriteLine } from '../log/write-line.js'
 import type { FromWorker, Listening, ToWorker } from './messages.js'
 
-/** The variable with the number of a worker; it is not set where the process is none. */
+/** The variable with the number of a worker; unset if the process is not one. */
 export const NUMBER_VARIABLE = 'HEADGATE_WORKER_NUMBER'
 
 export interface SuperviseOptions {
   readonly count: number
   readonly log: WriteLine
-  /** Told of every message; `worker` is its number, from 1. */
+  /** Called for every message; `worker` is its number, from 1. */
   onMessage(worker: number, message: FromWorker): void
   onEnd(worker: number): void
 }
@@ -17,12 +17,12 @@ export interface SuperviseOptions {
 export interface Supervisor {
   /** Where all of them listen. */
   readonly listening: Listening
-  /** The numbers of those that take requests. */
+  /** Returns the numbers of those that accept requests. */
   ready(): readonly number[]
   send(worker: number, message: ToWorker): void
   /** Has all of them read their files again. */
   reload(): void
-  /** Has all of them finish what is under way and end; by force when the time is over. */
+  /** Has all of them finish requests in flight and end; by force when the time is over. */
   stop(): Promise<void>
 }
 
@@ -35,12 +35,12 @@ interface Slot {
   restart: NodeJS.Timeout | undefined
 }
 
-/** Whoever has run so long was well: when it ends, the next is started at once. */
+/** A worker that has run this long was healthy: when it ends, the next is started at once. */
 const WELL_AFTER_MS = 30_000
 /** A worker itself needs at most 4.1 s to finish. */
 const STOP_WITHIN_MS = 4_500
 
-/** Resolves when all of them are ready; rejects if one of them ends before, and ends the others. */
+/** Resolves when all of them are ready; if one ends before, rejects and ends the others. */
 export async function superviseWorkers(options: SuperviseOptions): Promise<Supervisor> {
   const { count, log, onMessage, onEnd } = options
   const slots = Array.from({ length: count }, (_, index): Slot => {
@@ -78,7 +78,7 @@ export async function superviseWorkers(options: SuperviseOptions): Promise<Super
         end(signal === null || signal === '' ? `with code ${code}` : `by ${signal}`),
       )
       worker.on('error', ({ code, message }: NodeJS.ErrnoException) => {
-        // A message to one that is just ending is lost with it. One that never ran has no exit.
+        // A message to a worker that is ending is lost with it. One that never ran has no exit event.
         if (worker.process.pid === undefined) end(`with ${code ?? message}`)
       })
     })
@@ -98,7 +98,7 @@ export async function superviseWorkers(options: SuperviseOptions): Promise<Super
     slot.restart = setTimeout(() => {
       start(slot).then(
         () => log(`worker ${slot.number} takes requests again`),
-        // Its end is told of, and leads to the next.
+        // Its end is reported, and leads to the next.
         () => {},
       )
     }, delayMs)
@@ -118,7 +118,7 @@ export async function superviseWorkers(options: SuperviseOptions): Promise<Super
   }
 
   try {
-    // The first alone: whatever keeps a worker from starting is complained of once.
+    // Only the first, so that a problem that keeps workers from starting is reported once.
     const [first, ...others] = slots as [Slot, ...Slot[]]
     const listening = await start(first)
     await Promise.all(others.map(start))
@@ -141,7 +141,7 @@ export async function superviseWorkers(options: SuperviseOptions): Promise<Super
 const FIRST_MS = 100
 const LONGEST_MS = 10_000
 
-/** How long to wait before a worker is started in the place of one that ended: longer each time, if that happens again. */
+/** Returns how long to wait before a worker is replaced: longer each time it happens in a row. */
 export function restartDelayMs(endedInARow: number): number {
   return Math.min(LONGEST_MS, FIRST_MS * 2 ** Math.max(0, endedInARow - 1))
 }

@@ -18,7 +18,7 @@ export interface AllCounts {
 export function createAllCounts(own: Statistics): AllCounts {
   const live = new Map<number, WorkerCounts>()
   let gone: WorkerCounts | null = null
-  /** By listener, the reports that it has not been told of. */
+  /** By listener, the reports it has not received yet. */
   const waiting = new Set<Report[]>()
 
   function read(): ProcessStatistics {

@@ -8,8 +8,8 @@ import { type Supervisor, superviseWorkers } from './supervise.js'
 import { createAllCounts } from './worker-counts.js'
 
 /**
- * The gateway's port and Envoy's, served by `count` processes. This one starts and watches them, and speaks for all of them
- * on the admin port.
+ * The gateway's port and Envoy's, served by `count` processes. This one starts and watches them, and answers for
+ * all of them on the admin port.
  */
 export function frontOfWorkers(count: number): (deciding: Deciding, options: FrontOptions) => Promise<Front> {
   return async ({ gate, statistics }, { config, envoy, log }) => {
@@ -32,7 +32,7 @@ export function frontOfWorkers(count: number): (deciding: Deciding, options: Fro
     })
     supervisor = workers
     const passOn = () => workers.reload()
-    // As a process without workers does: to one in a terminal it means that the terminal is gone.
+    // As without workers: in a terminal, SIGHUP means that the terminal is gone.
     if (!process.stdout.isTTY) process.on('SIGHUP', passOn)
     return {
       ...workers.listening,
