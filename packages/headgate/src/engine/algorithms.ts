@@ -18,7 +18,7 @@ const ALGORITHMS = {
 /** A state of some algorithm; only that algorithm looks inside. */
 export type State = ReturnType<(typeof ALGORITHMS)[Limit['algorithm']]['empty']>
 
-/** The algorithm of a limit. The pair belongs together, which the type of a table cannot say. */
+/** Returns the algorithm of a limit. The two belong together, which the type of a table cannot express. */
 export function algorithmOf(limit: Limit): Algorithm<Limit, State> {
   return ALGORITHMS[limit.algorithm] as unknown as Algorithm<Limit, State>
 }

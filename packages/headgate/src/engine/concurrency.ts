@@ -20,22 +20,22 @@ interface Place {
   units: number
 }
 
-/** Places, the first to expire first; the latest that was taken before the last reset, or 0. */
+/** Places in the order of expiry, and the latest one taken before the last reset, or 0. */
 export interface PlacesState {
   places: Place[]
   resetUs: number
 }
 
-/** The longest wait that is told: most requests end long before their places would expire. */
+/** The longest wait that is reported: most requests end long before their places would expire. */
 const MOST_WAIT_US = 1_000_000
-/** A place that expires later than this many times `holdFor` from now is from before the clock stepped back. */
+/** A place that expires later than this many times `holdFor` from now dates from before the clock stepped back. */
 const MOST_HOLDS = 2
 
 function empty(): PlacesState {
   return { places: [], resetUs: 0 }
 }
 
-/** From before the clock stepped back, it would be held for ever. */
+/** From before the clock stepped back, it would be held forever. */
 function isLive({ holdForUs }: ConcurrencyLimit, { expiresUs }: Place, nowUs: number): boolean {
   return expiresUs > nowUs && expiresUs <= nowUs + MOST_HOLDS * holdForUs
 }
@@ -46,7 +46,7 @@ function usedAt(limit: ConcurrencyLimit, state: PlacesState, nowUs: number): num
   return used
 }
 
-/** 0 when it fits. Otherwise a hint: until enough places expire at the latest, and never longer than a second. */
+/** Returns 0 if it fits. Otherwise a hint: until enough places expire, and never longer than a second. */
 function waitUs(limit: ConcurrencyLimit, state: PlacesState, cost: number, nowUs: number): number {
   if (cost > limit.limit) return NEVER
   let needed = usedAt(limit, state, nowUs) + cost - limit.limit
@@ -59,7 +59,7 @@ function waitUs(limit: ConcurrencyLimit, state: PlacesState, cost: number, nowUs
   return MOST_WAIT_US
 }
 
-/** Takes the places; only for a cost that fits. Returns when they were taken, which is their name. */
+/** Takes the places, for a cost that fits. Returns when they were taken, which is their name. */
 function charge(limit: ConcurrencyLimit, state: PlacesState, cost: number, nowUs: number): number {
   dropDead(limit, state, nowUs)
   let takenUs = Math.max(nowUs, state.resetUs + 1)
@@ -73,7 +73,7 @@ function dropDead(limit: ConcurrencyLimit, state: PlacesState, nowUs: number): v
   state.places = state.places.filter(place => isLive(limit, place, nowUs))
 }
 
-/** Mostly the last to be taken is the last to expire. */
+/** The last one taken is usually the last to expire. */
 function add(state: PlacesState, place: Place): void {
   let index = state.places.length
   while (index > 0 && isBefore(place, state.places[index - 1] as Place)) index--
@@ -88,13 +88,13 @@ function remaining(limit: ConcurrencyLimit, state: PlacesState, nowUs: number): 
   return Math.max(0, limit.limit - usedAt(limit, state, nowUs))
 }
 
-/** How long until all places are free if nobody gives one back or renews it. */
+/** Returns how long until all places are free if nobody gives one back or renews it. */
 function resetAfterUs(limit: ConcurrencyLimit, state: PlacesState, nowUs: number): number {
   const last = state.places.findLast(place => isLive(limit, place, nowUs))
   return last === undefined ? 0 : last.expiresUs - nowUs
 }
 
-/** Gives up to `units` back of what was taken at `takenUs`, or of the first to expire without it. Returns how many. */
+/** Gives back up to `units` taken at `takenUs`, or of the first to expire without it. Returns how many. */
 function refund(
   limit: ConcurrencyLimit,
   state: PlacesState,
@@ -114,8 +114,9 @@ function refund(
 }
 
 /**
- * Holds what was taken at `takenUs` for another `holdFor` from now. One that is gone, because it expired or the store
- * lost it, is taken again if there is room: its request is still under way. Returns whether it is held.
+ * Holds what was taken at `takenUs` for another `holdFor` from now. A place that is gone, because it expired or the
+ * store lost it, is taken again if there is room, because its request is still in flight. Returns whether it is
+ * held.
  */
 export function renew(
   limit: ConcurrencyLimit,
@@ -132,7 +133,7 @@ export function renew(
   return true
 }
 
-/** Nothing that was taken before is given back afterwards: no new place gets the name of an old one. */
+/** Nothing taken before is given back afterwards: no new place gets the name of an old one. */
 function reset(_limit: ConcurrencyLimit, state: PlacesState): void {
   for (const { takenUs } of state.places) state.resetUs = Math.max(state.resetUs, takenUs)
   state.places = []
@@ -153,9 +154,9 @@ export const concurrencyAlgorithm: Algorithm<ConcurrencyLimit, PlacesState> = {
   charge,
   remaining,
   resetAfterUs,
-  // The name of a place may differ from the time now, and an admission has no room to tell it.
+  // The name of a place may differ from the current time, and an admission has no field for it.
   take: () => false,
-  // There are as many under way as there are.
+  // The number in flight is a fact and cannot be charged.
   chargeBeyond: () => 0,
   refund,
   reset,

@@ -26,7 +26,7 @@ function ask(alternatives: readonly (readonly Check[])[], shadow: readonly Check
   return { alternatives, shadow }
 }
 
-/** States by the name of the limit; what is asked for once stays there. */
+/** States by the name of the limit; a state that was asked for stays. */
 function book(): { open: OpenState; used: (name: string, nowUs?: number) => number; copy: () => unknown } {
   const states = new Map<string, State>()
   return {
@@ -44,7 +44,7 @@ function book(): { open: OpenState; used: (name: string, nowUs?: number) => numb
   }
 }
 
-/** The wait a caller is told: the least over the alternatives of the most over the checks of each. */
+/** Returns the wait a caller is told: the least over the alternatives of the most over the checks of each. */
 function leastWaitUs(answer: Answer): number {
   return Math.min(...answer.verdicts.map(checks => Math.max(0, ...checks.map(one => one.retryAfterUs))))
 }
@@ -153,7 +153,7 @@ describe('any question', () => {
   )
   /** The limits by name, so that one name always means one limit. */
   const limits: Readonly<Record<string, number>> = { a: 3, b: 5, c: 2, d: 8 }
-  // An alternative names each state once: a policy's limits are told apart by name.
+  // An alternative names each state once: a policy's limits are distinguished by name.
   const alternative = checks.map(list => [...new Map(list.map(one => [one.name, one])).values()])
   const questions = fc.array(
     fc.record({

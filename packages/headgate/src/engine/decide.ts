@@ -7,12 +7,12 @@ import { algorithmOf, type State } from './algorithms.js'
 import type { Limit } from './limit.js'
 import type { Answer, Check, Question, Verdict } from './question.js'
 
-/** Shows the state of a check. What is charged to it must be there when it is opened again. */
+/** Opens the state of a check. Charges to it must be there when it is opened again. */
 export type OpenState = (check: Check) => State
 
 type AnyAlgorithm = Algorithm<Limit, State>
 
-/** A check with its state open before it and the wait it was found to have. */
+/** A check with its open state and its wait. */
 interface Entry {
   readonly check: Check
   readonly algorithm: AnyAlgorithm

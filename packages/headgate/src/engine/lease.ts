@@ -17,7 +17,7 @@ import type { Limit } from './limit.js'
 
 /** How a limit may be leased. */
 export interface Lease {
-  /** Units taken at once, at most. */
+  /** The most units taken at once. */
   readonly max: number
   readonly ttlUs: number
 }
@@ -25,15 +25,15 @@ export interface Lease {
 /** The longest lease, as a part of the window or of the time a bucket takes to fill. */
 export const LEASE_PARTS = 20
 
-/** The longest time for which units of this limit may be leased, in microseconds; 0 when there is none. */
+/** Returns the longest time for which units of this limit may be leased, in microseconds; 0 if they may not be. */
 export function longestLeaseUs(limit: Limit): number {
-  // Requests under way now cannot be taken in advance.
+  // Places of requests in flight cannot be taken in advance.
   if (limit.algorithm === 'concurrency') return 0
   if (limit.algorithm !== 'token-bucket') return Math.floor(limit.windowUs / LEASE_PARTS)
   return Math.floor((limit.limit / LEASE_PARTS / limit.refillPerSecond) * 1e6)
 }
 
-/** The limit whose grants, spent within the lease's time, keep what `limit` promises. */
+/** Returns the limit whose grants, spent within the lease's time, keep what `limit` promises. */
 export function leasedLimit<L extends Limit>(limit: L, lease: Lease): L
 export function leasedLimit(limit: Limit, lease: Lease): Limit {
   switch (limit.algorithm) {
@@ -42,7 +42,7 @@ export function leasedLimit(limit: Limit, lease: Lease): Limit {
     case 'sliding-window-counter':
       return { ...limit, lease }
     case 'sliding-window-buckets': {
-      // Parts stay as long as they were, so that what is stored keeps its meaning.
+      // Parts keep their length, so that what is stored keeps its meaning.
       const partUs = Math.ceil(limit.windowUs / limit.buckets)
       const buckets = limit.buckets + Math.ceil(lease.ttlUs / partUs)
       return { ...limit, lease, buckets, windowUs: buckets * partUs }
@@ -59,7 +59,7 @@ export function leasedLimit(limit: Limit, lease: Lease): Limit {
   }
 }
 
-/** How long a grant charged at `chargedAtUs` may be spent: a lease of the counter ends with its window. */
+/** Returns how long a grant charged at `chargedAtUs` may be spent: a lease of the counter ends with its window. */
 export function leaseForUs(limit: Limit, lease: Lease, chargedAtUs: number): number {
   if (limit.algorithm !== 'sliding-window-counter') return lease.ttlUs
   return Math.min(lease.ttlUs, limit.windowUs - (chargedAtUs % limit.windowUs))

@@ -1,33 +1,33 @@
 import type { Lease } from './lease.js'
 
 /**
- * One rule of arithmetic: an algorithm and its numbers, validated when it was made (`policy/limits.ts`).
- * `id` says algorithm and window, never the quota, so that a changed quota keeps what was used.
+ * One rule of arithmetic: an algorithm and its numbers, validated when it was made (`policy/limits.ts`). `id` names
+ * algorithm and window, never the quota, so that a changed quota keeps the usage.
  */
 export type Limit = RateLimit | ConcurrencyLimit
 
-/** A limit of how much there may be in some time. */
+/** A limit on how much is admitted over time. */
 export type RateLimit = LogLimit | CounterLimit | BucketedCounterLimit | TokenBucketLimit
 
 interface LimitBase {
   readonly id: string
   /** Units that can be used at once: the limit of a window, the capacity of a bucket. */
   readonly limit: number
-  /** The quota that headers advertise; differs from `limit` where a burst is made of two limits. */
+  /** The quota that headers advertise; differs from `limit` if a burst consists of two limits. */
   readonly quota: Quota
   /** Whether it counts requests, whatever they cost. */
   readonly counts?: 'requests'
-  /** How units may be taken in advance; the numbers allow for it already (`engine/lease.ts`). */
+  /** How units may be taken in advance; the numbers already allow for it (`engine/lease.ts`). */
   readonly lease?: Lease
 }
 
 /** The numbers a client is told: `limit` per `windowUs`, of which at most `burst` at once. */
 export interface Quota {
   readonly limit: number
-  /** Of a limit of what is under way: the longest that a place is held without being renewed. */
+  /** For a concurrency limit: the longest a place is held without being renewed. */
   readonly windowUs: number
   readonly burst: number | null
-  /** The thing that is counted, where that is not units in a window. */
+  /** The thing counted, if not units in a window. */
   readonly unit?: 'concurrent-requests'
 }
 
@@ -52,25 +52,25 @@ export interface TokenBucketLimit extends LimitBase {
   readonly refillPerSecond: number
 }
 
-/** A limit of how many are under way at once. */
+/** A limit on how many are in flight at once. */
 export interface ConcurrencyLimit extends LimitBase {
   readonly algorithm: 'concurrency'
-  /** A place that is not renewed comes free after this time. */
+  /** A place that is not renewed is freed after this time. */
   readonly holdForUs: number
 }
 
-/** The wait of a request that no amount of waiting lets in: its cost is above the capacity. */
+/** The wait of a request whose cost is above the capacity: no wait is long enough. */
 export const NEVER = Number.POSITIVE_INFINITY
 
 /** The largest limit or capacity. */
 const MAX_UNITS = 2 ** 32 - 1
 
-/** Units that may still be charged beyond a limit of which `used` are. */
+/** Returns the units that may still be charged beyond a limit of which `used` are. */
 export function roomBeyond({ limit }: Limit, used: number): number {
   return Math.max(0, Math.min(2 * limit, MAX_UNITS) - used)
 }
 
-/** Whether two limits decide alike, whatever they are called and advertised as. */
+/** Whether two limits decide alike, whatever their names and advertised quotas. */
 export function hasSameNumbers(one: Limit, other: Limit): boolean {
   if (one.algorithm !== other.algorithm || one.limit !== other.limit) return false
   if (one.algorithm === 'token-bucket') return one.refillPerSecond === (other as typeof one).refillPerSecond

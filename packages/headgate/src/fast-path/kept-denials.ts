@@ -1,16 +1,16 @@
 import type { Limit } from '../engine/limit.js'
 import type { KeptDenial } from './kept-denial.js'
 
-/** Enough that clients who hammer at the same time seldom share a place. A power of two. */
+/** Enough that clients who hammer at the same time seldom share a slot. A power of two. */
 const PLACES = 64
 const NOBODY = -1
 
 /**
- * The last denials, one for each place that rows share. Whoever is about to write to a row in another way than by the
- * question that was denied has to forget its denial.
+ * The last denials, one for each slot that rows share. Whoever writes to a row other than through the denied
+ * question must forget its denial.
  */
 export class KeptDenials {
-  // Rows apart from denials: most requests are for a row that has none, and one look at a number says so.
+  // Rows are kept apart from denials: most requests are for a row without one, and comparing one number shows that.
   private readonly rows = new Int32Array(PLACES).fill(NOBODY)
   private readonly denials: (KeptDenial | null)[] = new Array(PLACES).fill(null)
 
@@ -29,7 +29,7 @@ export class KeptDenials {
     if (this.rows[place] === row) this.clear(place)
   }
 
-  /** One whose time is over is forgotten: the next request may be admitted, and a clock may step back after that. */
+  /** An expired one is forgotten: the next request may be admitted, and the clock may step back after that. */
   private stillTrue(place: number, limit: Limit, nowUs: number): KeptDenial | null {
     const denial = this.denials[place] as KeptDenial
     if (denial.answers(limit, nowUs)) return denial

@@ -1,7 +1,7 @@
 import type { Policy } from '../policy/policies.js'
 import { type IsOwnName, SingleLimitPolicy, type UnitDoor } from './single-limit-policy.js'
 
-/** An ask that can be nothing but the name of a policy. */
+/** An ask that may be just the name of a policy. */
 interface NamedAsk {
   readonly policy?: string | undefined
   readonly tier?: unknown
@@ -11,7 +11,7 @@ interface NamedAsk {
   readonly also?: unknown
 }
 
-/** The policies of a limiter that have one limit, found by their name. */
+/** The single-limit policies of a limiter, by name. */
 export class SingleLimitPolicies {
   private readonly byName = new Map<string, SingleLimitPolicy>()
   private lastName: string | undefined
@@ -23,7 +23,7 @@ export class SingleLimitPolicies {
     }
   }
 
-  /** The policy of an ask that is nothing but its name. */
+  /** Returns the policy of an ask that is just its name. */
   policyFor(ask: NamedAsk): SingleLimitPolicy | undefined {
     if (typeof ask !== 'object' || ask === null) return
     if (ask.tier !== undefined || ask.scope !== undefined || ask.cost !== undefined) return

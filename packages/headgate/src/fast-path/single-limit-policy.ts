@@ -1,4 +1,4 @@
-/** One unit of one limit, the commonest question, without a question made for it. */
+/** Decides one unit of one limit, the commonest question, without creating a question. */
 
 import { Decision, type DecisionContext } from '../decision/decision.js'
 import { toMs, toWaitMs } from '../decision/verdicts.js'
@@ -13,23 +13,23 @@ import { SingleQuestion } from './single-question.js'
 /** One unit of a limit, asked by the text of a subject. */
 export interface OneUnit {
   /**
-   * Returns true with `admission` filled in, or the denial. Returns false, with nothing charged, when the stage cannot
-   * tell from the text alone: then the question has to be asked in full.
+   * Returns true with `admission` filled in, or the denial. Returns false, with nothing charged, if the stage
+   * cannot tell from the text alone: then the question has to be asked in full.
    */
   take(subject: string, admission: Admission): KeptDenial | boolean
 }
 
-/** Stages that know nothing of a unit before it is asked for. */
+/** For stages that know nothing of a unit before it is asked for. */
 const UNKNOWN: OneUnit = { take: () => false }
 
-/** Whether a text names its subject as it stands: nothing in it has to be hashed or spelled differently. */
+/** Whether a text is already the name of its subject: nothing in it has to be hashed or respelt. */
 export type IsOwnName = (text: string) => boolean
 
-/** The front door as a policy of one limit needs it. */
+/** The part of the front door that a single-limit policy needs. */
 export interface UnitDoor {
   readonly stage: Stage
   readonly context: DecisionContext
-  /** Where decisions are counted; null where they are not. */
+  /** Where decisions are counted; null if they are not. */
   readonly recorder: Recorder | null
   ask(
     action: Action,
@@ -42,8 +42,9 @@ export interface UnitDoor {
 }
 
 /**
- * A policy of one limit, asked for one unit: by far the commonest question. Where the stage can tell, nothing is made for
- * it but the decision, and in a flood not even that. Where it cannot, the question is asked without being resolved again.
+ * A policy of one limit, asked for one unit: by far the commonest question. If the stage can tell, nothing is
+ * allocated but the decision, and in a flood not even that. If it cannot, the question is asked without being
+ * resolved again.
  */
 export class SingleLimitPolicy {
   private readonly admission = new Admission()
@@ -64,7 +65,7 @@ export class SingleLimitPolicy {
     this.recorder = recorder?.plain(policy, context.source) ?? null
   }
 
-  /** Null, with nothing changed, where the request has to be resolved. */
+  /** Returns null, with nothing changed, if the request has to be resolved. */
   check(subject: string): Promise<Decision> | null {
     const known = this.take(subject)
     if (known === false) return promised(this.ask(subject))
@@ -88,7 +89,7 @@ export class SingleLimitPolicy {
   private take(subject: string): KeptDenial | boolean {
     const { recorder } = this
     const beganUs = recorder === null ? 0 : recorder.begin()
-    // Called in one place only: in two, the compiler would leave it a call.
+    // Called in one place only: with two, the compiler would not inline it.
     const known = this.oneUnit.take(subject, this.admission)
     // Questions that have to be asked in full are timed there.
     if (beganUs > 0 && known !== false) recorder?.timed(beganUs)
@@ -124,15 +125,15 @@ function promised(decision: Decision | Promise<Decision> | null): Promise<Decisi
   return decision === null || decision instanceof Promise ? decision : promiseOf(decision)
 }
 
-/** A denial as callers get it: the same for all that it is true for. */
+/** A denial as callers get it: the same one for everybody it applies to. */
 interface DeniedDecision {
   readonly decision: Decision
   readonly promise: Promise<Decision>
 }
 
 /**
- * A promise looks for a `then` on whatever it is given, a tenth of a decision. The compiler leaves that out for an
- * object whose shape it knows, and it does once a property has been read.
+ * A promise looks for a `then` on its value, a tenth of a decision. The compiler omits that for an object whose
+ * shape it knows, which it does once a property has been read.
  */
 function promiseOf(decision: Decision): Promise<Decision> {
   void decision.allowed

@@ -1,7 +1,6 @@
 /**
- * The commonest request: one caller about whom nothing special is said, a path that every server reads alike, and one
- * limit to ask one unit of. It needs no question, only the policy that answers it, and that is the same for all
- * callers.
+ * The commonest request: one ordinary caller, a path that every server reads alike, and one limit to ask one unit
+ * of. It needs no question, only the policy that answers it, which is the same for all callers.
  */
 import type { ActiveConfig } from '../policy/active-config.js'
 import type { RuleQuery } from '../policy/candidates.js'
@@ -27,9 +26,9 @@ const ROOT: readonly PathView[] = [
 ]
 const ROOT_PATH = /^\/(?:\?|$)/
 
-/** Paths whose resolution is kept. Finding the rules again takes four times as long as the decision. */
+/** How many paths are cached. Finding the rules again takes four times as long as the decision. */
 const MAX_PATHS = 4_096
-/** Longer paths are resolved each time: keeping them would let callers fill the memory with their text. */
+/** Longer paths are resolved each time: caching them would let callers fill the memory. */
 const MAX_PATH_LENGTH = 256
 
 /** The policy that the last request for a path was resolved to, and the facts it depends on. */
@@ -57,9 +56,11 @@ function typeOf(subject: string): string {
   return subject.slice(0, subject.indexOf(':'))
 }
 
-/** Plain requests under what is in force now: another file or other switches need another of these. */
+/** Plain requests under the current configuration: another file or other switches need another instance. */
 export class SingleLimitRequests {
-  /** By the rule of the route, or null, and by the caller's tier. Null for those that have to be resolved in full. */
+  /**
+   * By the rule of the route, or null, and by the caller's tier. Null for those that have to be resolved in full.
+   */
   private readonly policies = new Map<RuleConfig | null, Map<string | null, SingleLimitPolicy | null>>()
   /** The policies of recent paths, used while no override is set. */
   private readonly resolved = new BoundedMap<ResolvedPath>(MAX_PATHS)
@@ -72,11 +73,11 @@ export class SingleLimitRequests {
   ) {
     const { control, config, hasCapitals } = active
     const isOn = control.enabled && control.multiplier > 0
-    // A pattern with a capital leads servers to different rules, also from a path that has none.
+    // A pattern with a capital leads servers to different rules, even for a path that has none.
     this.isPossible = isOn && !hasCapitals && config.levels === 'most-specific'
   }
 
-  /** The policy that decides a request; null for one that has to be resolved in full. */
+  /** Returns the policy that decides a request; null for one that has to be resolved in full. */
   policyFor(facts: RequestFacts): SingleLimitPolicy | null {
     if (!this.isPossible || !isPlain(facts)) return null
     const subject: string = facts.subject
@@ -112,7 +113,7 @@ export class SingleLimitRequests {
     return rule === undefined ? null : this.policyOf(rule, asked)
   }
 
-  /** Callers about whom the file or an operator says something, and those with networks around them. */
+  /** Whether the file or an operator mentions the caller, or it has networks around it. */
   private isSpecial(subject: string): boolean {
     const { subjects, overrides } = this.active
     if (isIPv6Caller(subject)) return true
@@ -123,7 +124,7 @@ export class SingleLimitRequests {
     )
   }
 
-  /** The rule of the route, or null; undefined where more than a rule speaks. */
+  /** Returns the rule of the route, or null; undefined if more than a rule applies. */
   private ruleFor(view: PathView | null, asked: RuleQuery): RuleConfig | null | undefined {
     const { routeRules, callerRules, costs, overrides } = this.active
     const rule = routeRules.find(view, asked)?.value ?? null
@@ -136,7 +137,7 @@ export class SingleLimitRequests {
     return isOverridden ? undefined : rule
   }
 
-  /** The same where every reading of `/` leads to it. */
+  /** The same if every reading of `/` leads to it. */
   private ruleOfRoot(asked: RuleQuery): RuleConfig | null | undefined {
     const [first, ...others] = ROOT.map(view => this.ruleFor(view, asked))
     return others.every(rule => rule === first) ? first : undefined
@@ -178,7 +179,10 @@ export class SingleLimitRequests {
   }
 }
 
-/** Whether it comes to one limit of the caller's own, in the scope `global`, and to nothing beside it or for a time. */
+/**
+ * Whether the level is a single limit of the caller's own, in the scope `global`, with no shadow, override or
+ * further subject.
+ */
 function asksOneUnit(level: Level): boolean {
   const { policy, candidate } = level.configured
   return (
@@ -194,7 +198,10 @@ function asksOneUnit(level: Level): boolean {
   )
 }
 
-/** One caller by its text, no cost of its own, no other method claimed. Mistakes are left to who names them. */
+/**
+ * Whether there is one caller by its text, no cost of its own, and no other method claimed. Mistakes are left to
+ * the code that names them.
+ */
 function isPlain(facts: RequestFacts): facts is RequestFacts & { readonly subject: `${string}:${string}` } {
   if (typeof facts !== 'object' || facts === null || typeof facts.subject !== 'string') return false
   const { claimedMethods, cost, method, path } = facts

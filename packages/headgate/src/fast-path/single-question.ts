@@ -1,6 +1,6 @@
 /**
- * A question of one check and its answer, as one object each. Most requests are limited by one limit at a time, and
- * the lists that several need would take longer to make than the arithmetic does. They are made when somebody looks.
+ * A question of one check and its answer, as one object each. Most requests meet a single limit, and the lists that
+ * several need would take longer to make than the arithmetic. They are made on access.
  */
 
 import type { Algorithm } from '../engine/algorithm.js'
@@ -31,7 +31,7 @@ export class SingleQuestion implements Question, Check {
 }
 
 export class SingleAnswer implements Answer, Verdict {
-  // Declared only: an initialiser would write every field twice.
+  // Declared only, because an initialiser would write every field twice.
   declare readonly remaining: number
   declare readonly retryAfterUs: number
   declare readonly resetAfterUs: number
@@ -69,14 +69,14 @@ export class SingleAnswer implements Answer, Verdict {
   }
 }
 
-/** From units this process had taken in advance. */
+/** From units leased by this process. */
 export class LeasedAnswer extends SingleAnswer {
   get leased(): boolean {
     return true
   }
 }
 
-/** Stands where a shape needs some limit. */
+/** A placeholder where a shape needs some limit. */
 export const NO_LIMIT = { algorithm: 'token-bucket', limit: 0 } as Limit
 keepV8Shape(new SingleQuestion('', '', '', NO_LIMIT, 1))
 keepV8Shape(new SingleAnswer(0, 0, 0.5, 0.5, 0.5))
@@ -85,8 +85,8 @@ keepV8Shape(new SingleAnswer(0, 0, 0.5, 0.5, undefined))
 keepV8Shape(new LeasedAnswer(0, 0, 0.5, 0.5, undefined))
 
 /**
- * Answers for one check by itself: waits, charges, remaining and reset, each read from the state. `take` gives the same
- * answer in one pass where the cost fits; this one also denies, and it is right when the clock has stepped back.
+ * Answers for one check by itself: wait, charge, remaining and reset, each read from the state. `take` gives the
+ * same answer in one pass if the cost fits; this one also denies, and handles a clock that stepped back.
  */
 export function decideAlone(
   algorithm: Algorithm<Limit, State>,
@@ -96,7 +96,7 @@ export function decideAlone(
   nowUs: number,
 ): SingleAnswer {
   const waitUs = algorithm.waitUs(limit, state, cost, nowUs)
-  // A cost of 0 asks whether anything is owed; there is nothing to write down.
+  // A cost of 0 asks whether anything is owed, so there is nothing to record.
   const chargedAtUs = waitUs > 0 || cost === 0 ? null : algorithm.charge(limit, state, cost, nowUs)
   const remaining = algorithm.remaining(limit, state, nowUs)
   return new SingleAnswer(remaining, waitUs, algorithm.resetAfterUs(limit, state, nowUs), chargedAtUs, nowUs)

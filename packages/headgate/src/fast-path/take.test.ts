@@ -1,4 +1,4 @@
-/** `take` is a second way to the same answer; here the two are held together. */
+/** `take` is a second way to the same answer; this compares the two. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Admission } from '../engine/algorithm.js'

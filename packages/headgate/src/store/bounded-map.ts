@@ -1,7 +1,7 @@
 /**
- * A map that holds a bounded number of values, in two generations. When the young one is full it becomes the old one
- * and the former old one is dropped whole; a value that is read moves back to the young one. So the most recently used
- * half of `max` always stays, and no write ever looks for a victim: finding the first entry of a `Map` from which
+ * A map with a bounded number of values, in two generations. When the young one is full it becomes the old one, and
+ * the former old one is dropped; a value that is read moves back to the young one. So the most recently used half
+ * of `max` always stays, and no write ever searches for a victim: finding the first entry of a `Map` from which
  * entries are deleted walks over every deleted one.
  */
 export class BoundedMap<Value> {

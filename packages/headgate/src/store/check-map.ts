@@ -3,9 +3,8 @@ import type { Check } from '../engine/question.js'
 type Key = Pick<Check, 'subject' | 'scope' | 'name'>
 
 /**
- * Values by the state a check is about, a bounded number of them, in two generations as `BoundedMap` has them.
- * By name and then by subject, both as they came: joining them to one key for each request would take longer than
- * the two look-ups.
+ * Values by the state a check is about, a bounded number of them, in two generations like `BoundedMap`. Keyed by
+ * name and then by subject: joining them to one key for each request would take longer than the two lookups.
  */
 export class CheckMap<Value> {
   readonly #perGeneration: number
@@ -13,7 +12,7 @@ export class CheckMap<Value> {
   #young = new Generation<Value>()
   #old = new Generation<Value>()
 
-  /** `max` is rounded up to an even number. `onDrop` is told of values that had to go to make room. */
+  /** `max` is rounded up to an even number. `onDrop` is called with values that were dropped to make room. */
   constructor(max: number, onDrop: ((value: Value) => void) | null = null) {
     this.#perGeneration = Math.ceil(max / 2)
     this.#onDrop = onDrop
@@ -50,7 +49,7 @@ export class CheckMap<Value> {
     yield* this.#old.values()
   }
 
-  /** Begins a new generation with the value that was one too many for this one. */
+  /** Starts a new generation with the value that did not fit. */
   #grow(name: string, subject: string, value: Value): void {
     const dropped = this.#old
     this.#young.delete(name, subject)

@@ -1,16 +1,16 @@
 import { HeadgateError } from '../errors/headgate-error.js'
 import type { Eventually } from './store.js'
 
-/** The settings of a whole fleet, as they are stored: readers must not trust them. */
+/** The settings of a whole fleet, as stored: readers must not trust them. */
 export interface ControlReading {
-  /** The fields of the control hash; or why they could not be read, which must not keep the overrides from being seen. */
+  /** The fields of the control hash, or why they could not be read, which must not hide the overrides. */
   readonly control: Readonly<Record<string, string>> | Error
-  /** The same of the overrides, which must not keep the switches from being seen. */
+  /** The same for the overrides, which must not hide the switches. */
   readonly overrides: StoredOverrides | Error
 }
 
 export interface StoredOverrides {
-  /** By target. Another map when something has changed; those that have not are the same objects in it. */
+  /** By target. A new map if something has changed; unchanged entries are the same objects in it. */
   readonly entries: ReadonlyMap<string, StoredEntry>
   /** Unix time in milliseconds on the store's clock, when they were read. */
   readonly nowMs: number
@@ -23,25 +23,25 @@ export interface StoredEntry {
   readonly expiresAtMs: number
 }
 
-/** Where a store keeps what operators have set. Never asked by a request: it is watched from beside. */
+/** Where a store keeps what operators have set. Never asked by a request: it is watched in the background. */
 export interface ControlStore {
-  /** Whose fleet it is, where several may share a store. */
+  /** Whose fleet it is, if several may share a store. */
   readonly fleet?: { readonly prefix: string; readonly tenant: string; readonly service: string }
-  /** Rejects where neither could be read. */
+  /** Rejects if neither could be read. */
   read(): Eventually<ControlReading>
   /** Sets fields of the control hash. */
   setControl(fields: Readonly<Record<string, string>>): Eventually<void>
   putOverride(target: string, text: string, ttlMs: number): Eventually<void>
-  /** Whether there was one. */
+  /** Removes one; returns whether it existed. */
   removeOverride(target: string): Eventually<boolean>
   /**
-   * Calls `onChange` now and again within half a second of any change, until stopped; of a change made through this store
-   * before that resolves, with the part that was changed.
+   * Calls `onChange` now and within half a second of any change, until stopped; for a change made through this
+   * store before it resolves, with the part that was changed.
    */
   watch(onChange: (reading: Partial<ControlReading>) => void, onError: (error: unknown) => void): () => void
 }
 
-/** More are a policy file. */
+/** More belong in a policy file. */
 export const MAX_OVERRIDES = 10_000
 
 export function tooManyOverrides(): HeadgateError {

@@ -1,11 +1,11 @@
-/** The checks of a question, and when two of them are about the same state. */
+/** The checks of a question, and whether two of them are about the same state. */
 
 import { hasSameNumbers } from '../engine/limit.js'
 import type { Check, Question } from '../engine/question.js'
 import { SingleQuestion } from '../fast-path/single-question.js'
 import { slotSubject } from '../subject/ip-network.js'
 
-/** The check of a question that has only one. */
+/** Returns the check of a question that has only one. */
 export function singleCheckOf(question: Question): Check | null {
   if (question instanceof SingleQuestion) return question
   const [first] = question.alternatives
@@ -13,14 +13,14 @@ export function singleCheckOf(question: Question): Check | null {
   return isSingle ? (first[0] as Check) : null
 }
 
-/** The first check there is: on a cluster all checks of a call are where this one is. */
+/** Returns the first check: on a cluster all checks of a call are on the same node. */
 export function firstCheckOf(question: Question): Check | undefined {
   if (question instanceof SingleQuestion) return question
   const { alternatives, shadow } = question
   return alternatives.find(checks => checks.length > 0)?.[0] ?? shadow[0]
 }
 
-/** Whether all its checks are about one subject, or about subjects kept in the same slot. */
+/** Whether all its checks are about one subject, or about subjects in the same slot. */
 export function isInOneSlot(question: Question): boolean {
   if (singleCheckOf(question) !== null) return true
   const subject = firstCheckOf(question)?.subject ?? ''
@@ -39,7 +39,7 @@ export function isSameState(one: Check, other: Check): boolean {
   return one.subject === other.subject && one.name === other.name && one.scope === other.scope
 }
 
-/** Whether they also hold it to the same numbers. */
+/** Whether they also have the same numbers. */
 export function isSameLimit(one: Check, other: Check): boolean {
   return isSameState(one, other) && (one.limit === other.limit || hasSameNumbers(one.limit, other.limit))
 }

@@ -17,7 +17,7 @@ function listening() {
   return { heard, waiter }
 }
 
-/** A store that answers in a way of its own. */
+/** Creates a store that answers in a way of its own. */
 function storeThat(decide: Store['decide']): Store {
   return { ...memoryStore(), decide }
 }

@@ -1,7 +1,7 @@
 /**
- * Everything between a limiter and its state is a stage, and each is handed the next one. A question may have to wait at
- * several of them. With a promise at each a decision would cost half a dozen, so a stage hands a waiter on, and the only
- * promise is the caller's.
+ * Everything between a limiter and its state is a stage, and each is given the next one. A question may have to
+ * wait at several of them. A promise at each would cost half a dozen per decision, so a stage passes a waiter on,
+ * and the only promise is the caller's.
  */
 import type { Limit } from '../engine/limit.js'
 import type { Answer, Check, Question, Refund, Renewal } from '../engine/question.js'
@@ -14,36 +14,41 @@ export type Action = 'decide' | 'peek'
 
 /** A step on the way to the state, or the state itself. */
 export interface Stage {
-  /** Where the decisions come from, as `decision.source` says it. */
+  /** Where the decisions come from, as in `decision.source`. */
   readonly source: Source
-  /** Returns the answer where it is known at once. Otherwise returns null, and `waiter` hears it, now or later. */
+  /**
+   * Returns the answer if it is known synchronously. Otherwise returns null, and `waiter` gets it, now or later.
+   */
   ask(action: Action, question: Question, waiter: Waiter<Answer>): Answer | null
   /** Takes charges back as far as they still count; returns the units given back, in order. */
   refund(refunds: readonly Refund[]): Eventually<readonly number[]>
-  /** Holds places for another while; returns whether each is held. */
+  /** Renews places; returns whether each is held. */
   renew(renewals: readonly Renewal[]): Eventually<readonly boolean[]>
   /** Forgets what the checks' subjects have used. */
   reset(checks: readonly Check[]): Eventually<void>
-  /** Finishes what is under way and lets go of what is held open. Afterwards it must not be asked again. */
+  /** Finishes what is in flight and releases what is held open. It must not be asked afterwards. */
   close(): Eventually<void>
-  /** The way for one unit of a limit in the scope `global`, where the stage has one: found once, taken many times. */
+  /**
+   * Returns the fast path for one unit of a limit in the scope `global`, if the stage has one: looked up once, used
+   * many times.
+   */
   oneUnit?(name: string, limit: Limit, isOwnName: IsOwnName): OneUnit
 }
 
-/** The stage a store was made of; any other store is asked through its own methods. */
+/** Returns the stage a store was made of; any other store is asked through its own methods. */
 export function toStage(store: Store): Stage {
   return StageStore.stageOf(store) ?? stageOfMethods(store)
 }
 
-/** The store that answers by this stage, with `rest` beside or in place of its methods. */
+/** Returns the store that answers through this stage, with `rest` beside or in place of its methods. */
 export function toStore<Rest extends object>(stage: Stage, rest: Rest): Store & Rest {
   const store: Store = new StageStore(stage)
   return Object.defineProperties(store, Object.getOwnPropertyDescriptors(rest)) as Store & Rest
 }
 
 /**
- * A store that knows its stage. Only this very object does: a copy of it with another method has none and is asked by
- * that method, so that nobody goes past what was changed.
+ * A store that knows its stage. Only this very object does: a copy with another method has none and is asked
+ * through that method, so that nothing bypasses the change.
  */
 class StageStore implements Store {
   readonly #stage: Stage
@@ -71,7 +76,7 @@ class StageStore implements Store {
   }
 }
 
-/** Asks a stage, for those who wait with a promise. */
+/** Asks a stage, for callers that wait with a promise. */
 export function promiseAnswer(stage: Stage, action: Action, question: Question): Eventually<Answer> {
   const answer = new PendingAnswer()
   return stage.ask(action, question, answer) ?? answer.promise

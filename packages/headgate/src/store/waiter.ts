@@ -1,12 +1,15 @@
-/** Waiting for something that takes time without a promise for it. */
+/** Waits for something asynchronous without a promise. */
 export interface Waiter<T> {
   /** One of the two is called, once. */
   answered(value: T): void
-  /** Must not throw: nobody else would settle whoever waits. */
+  /** Must not throw, because nobody else would settle what waits. */
   failed(error: unknown): void
 }
 
-/** Hands a waiter its value. A fault of the waiter itself is a failure like any other: somebody is still waiting behind it. */
+/**
+ * Passes a value to a waiter. A fault of the waiter itself is a failure like any other, because somebody still
+ * waits behind it.
+ */
 export function settle<T>(waiter: Waiter<T>, value: T): void {
   try {
     waiter.answered(value)
@@ -15,7 +18,7 @@ export function settle<T>(waiter: Waiter<T>, value: T): void {
   }
 }
 
-/** Hands a waiter whatever becomes of a promise. */
+/** Passes the outcome of a promise to a waiter. */
 export function settleWith<T>(waiter: Waiter<T>, work: Promise<T>): void {
   work.then(
     value => settle(waiter, value),
@@ -23,7 +26,7 @@ export function settleWith<T>(waiter: Waiter<T>, work: Promise<T>): void {
   )
 }
 
-/** A promise that is made when somebody has to wait for it. */
+/** A promise that is created when somebody has to wait for it. */
 export class LazyPromise<T> {
   private made: Promise<T> | null = null
   private settle: ((value: T) => void) | null = null

@@ -18,10 +18,10 @@ import type { Call, Send } from './call.js'
 import type { Outcome, Remote } from './remote.js'
 
 export interface BatchOptions {
-  /** Checks in a call at most, so that no call holds the server for long. */
+  /** The most checks per call, so that no call holds the server up for long. */
   readonly maxChecks: number
   readonly timers: Timers
-  /** A question to a node that is not to be called is refused at once: it need not wait for others. */
+  /** A question to an unreachable node is refused at once, instead of waiting for others. */
   readonly breakers: Pick<Breakers, 'isAnyAway' | 'refusalOf'> | null
   /** Called when the last call is over. */
   close(): Eventually<void>
@@ -39,7 +39,7 @@ export function withBatching(remote: Remote, send: Send, options: BatchOptions):
 
   const nodeOf = (check: Check | undefined): string => (check === undefined ? '' : remote.nodeOf(check))
 
-  /** One call in the making, and then whoever waits for it. */
+  /** One call being assembled, and then everybody who waits for it. */
   class PendingBatch implements Call<readonly Outcome[]>, Waiter<readonly Outcome[]> {
     readonly questions: Question[] = []
     readonly waiters: Waiter<Answer>[] = []
@@ -94,14 +94,14 @@ export function withBatching(remote: Remote, send: Send, options: BatchOptions):
     if (underWay === 0) onDrained?.()
   }
 
-  /** While calls are under way the next one may as well take what other sockets of this turn bring. */
+  /** While calls are in flight, the next one may as well take what other sockets of this turn bring. */
   function schedule(): void {
     scheduled = true
     if (underWay === 0) afterThisCode(flush)
     else afterThisTurn(flush)
   }
 
-  /** Makes a call that is no question, behind those that were asked before. */
+  /** Makes a call other than a question, after those that were asked before. */
   function sendAfter<Reply>(checks: readonly Check[], make: () => Promise<Reply>): Promise<Reply> {
     const [check] = checks
     flush()

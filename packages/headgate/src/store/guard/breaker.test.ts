@@ -5,16 +5,16 @@ import { type Breaker, type BreakerState, createBreaker, type Evidence, type Pas
 const OPTIONS = { failures: 5, silenceMs: 100, probeAfterMs: 500, quickMs: 15 }
 const CALM_MS = 10_000
 
-/** The breaker as it should be, written down the plain way: a list of everything that happened in this generation. */
+/** The breaker's specification, written plainly: a list of everything that happened in this generation. */
 interface Model {
   nowMs: number
   state: BreakerState
-  /** When the calls that failed in a row were made, the earliest failure first. */
+  /** When the calls that failed in a row were made, the earliest first. */
   failedInARow: number[]
   lastFailedAtMs: number
   /** Calls answered in this generation. */
   answers: number
-  /** The call let through to a node under suspicion. */
+  /** The call let through to a suspect node. */
   trial: Pass | null
   /** When each call was made, and how many had been answered before it. */
   made: Map<Pass, { readonly atMs: number; readonly answers: number }>
@@ -22,7 +22,7 @@ interface Model {
   stale: Set<Pass>
   openedAtMs: number
   closings: number[]
-  /** It opened while the last closing was still new. */
+  /** Whether it opened soon after the last closing. */
   relapsed: boolean
 }
 
@@ -50,7 +50,7 @@ function agree(model: Model, real: Real, run: (model: Model, real: Real) => void
 
 const sinceClosingMs = ({ nowMs, closings }: Model): number => nowMs - (closings.at(-1) ?? -CALM_MS)
 
-/** A slow answer closes it, too, but not twice in ten seconds. */
+/** A slow answer closes it too, but not twice in ten seconds. */
 function settleProbe(model: Model, tookMs: number): void {
   const tooSoon = model.relapsed && tookMs > OPTIONS.quickMs && sinceClosingMs(model) < CALM_MS
   if (tooSoon) model.openedAtMs = model.nowMs
@@ -58,7 +58,7 @@ function settleProbe(model: Model, tookMs: number): void {
   changeTo(model, tooSoon ? 'open' : 'closed')
 }
 
-/** Whether this failure is the one that opens it: the fifth in a row, and of a silence that has lasted. */
+/** Whether this failure opens it: the fifth in a row, and of a silence that has lasted. */
 function isEvidence(model: Model, pass: Pass, silent: boolean): boolean {
   const { atMs, answers } = model.made.get(pass) as { atMs: number; answers: number }
   if (silent && model.answers > answers) return false

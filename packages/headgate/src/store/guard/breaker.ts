@@ -23,29 +23,29 @@
 export interface BreakerOptions {
   /** Failed calls in a row that open it. */
   readonly failures: number
-  /** How long a node must have been silent, too. */
+  /** How long a node must also have been silent. */
   readonly silenceMs: number
   /** The longest delay before a probe; each is spread over the upper half of it. */
   readonly probeAfterMs: number
-  /** An answer to a probe that took no longer shows that the node is well, not just that it can be in time. */
+  /** An answer to a probe within this time shows that the node is healthy, not just barely in time. */
   readonly quickMs: number
 }
 
 export type BreakerState = 'closed' | 'open' | 'half-open'
 
-/** Pass to call the node with, to be handed back with the outcome. */
+/** A permit to call the node, to be passed back with the outcome. */
 export interface Pass {
   readonly generation: number
   readonly probe: boolean
   readonly enteredAtMs: number
-  /** Calls that had been answered when it was handed out. */
+  /** Calls that had been answered when it was issued. */
   readonly answersBefore: number
 }
 
-/** How a call failed: the node said that it cannot, or said nothing. */
+/** How a call failed: the node refused, or was silent. */
 export type Failure = 'refused' | 'silent'
 
-/** The reason a breaker opened: how many calls in a row failed, within how long, and how the last one did. */
+/** Why a breaker opened: how many calls in a row failed, within how long, and how the last one did. */
 export interface Evidence {
   readonly calls: number
   readonly withinMs: number
@@ -54,16 +54,16 @@ export interface Evidence {
 
 export interface Breaker {
   readonly state: BreakerState
-  /** A pass for an ordinary call, or null while the node is not to be asked. */
+  /** Returns a pass for an ordinary call, or null while the node must not be asked. */
   enter(nowMs: number): Pass | null
   /**
-   * A pass for a probe once the delay is over and no other is under way, else null. Half-opens the breaker. `early`
-   * for a reason to try before that, such as a new connection.
+   * Returns a pass for a probe once the delay is over and no other is in flight, else null. Half-opens the breaker.
+   * `early` skips the delay, for example for a new connection.
    */
   enterProbe(nowMs: number, early?: boolean): Pass | null
   /** The node answered an ordinary call. */
   succeeded(pass: Pass): void
-  /** The node answered a probe, after so long. */
+  /** The node answered a probe within `tookMs`. */
   probeSucceeded(pass: Pass, nowMs: number, tookMs: number): void
   /** The call failed. */
   failed(pass: Pass, nowMs: number, failure: Failure): void
@@ -76,7 +76,10 @@ export interface Breaker {
 /** How long a breaker that closed is watched for opening again. */
 const CALM_MS = 10_000
 
-/** `random` gives numbers from 0 to 1; `onChange` hears of every change of state, after it happened, and why it opened. */
+/**
+ * `random` returns numbers from 0 to 1; `onChange` is called after every change of state, with the reason if it
+ * opened.
+ */
 export function createBreaker(
   options: BreakerOptions,
   random: () => number,
@@ -89,7 +92,7 @@ export function createBreaker(
   let failingSinceMs = 0
   let lastFailedAtMs = 0
   let answers = 0
-  /** The one call that is let through to a node under suspicion. */
+  /** The one call let through to a suspect node. */
   let trial: Pass | null = null
   let probeAtMs = 0
   let closedAtMs = Number.NEGATIVE_INFINITY

@@ -32,7 +32,7 @@ function setUp(next: Send, options: Partial<BreakersOptions> = {}) {
 
 const gone: Send = (_call, waiter) => waiter.failed(new Error('gone'))
 
-it('breakers tell everybody, also when a connection cannot be replaced', () => {
+it('breakers notify everybody, even if a connection cannot be replaced', () => {
   const { ask, heard } = setUp(gone, {
     onOpen() {
       throw new Error('cannot be replaced')
@@ -59,7 +59,7 @@ it('breakers stay open when a probe could not be sent', () => {
   expect(heard.at(-1)).toContain('has stopped answering')
 })
 
-it('closed breakers look for nobody, also when closing itself makes calls fail', () => {
+it('closed breakers probe nothing, even if closing itself makes calls fail', () => {
   const waiting: (() => void)[] = []
   const replaced: string[] = []
   const { breakers, ask, heard, later } = setUp(

@@ -10,7 +10,7 @@ import { isNodeFailure, unavailable } from './failure.js'
 import type { OnGuardEvent } from './guard-event.js'
 
 export interface BreakersOptions extends BreakerOptions {
-  /** The call that asks a node such a question. */
+  /** Returns the call that asks a node such a question. */
   probeCall(node: string, question: Question): Call<unknown>
   /** Called when a node has stopped answering, to replace a connection that may be dead. */
   onOpen?(node: string): void
@@ -20,14 +20,14 @@ export interface BreakersOptions extends BreakerOptions {
   readonly onEvent: OnGuardEvent
 }
 
-/** Breakers before the calls. */
+/** Breakers in front of the calls. */
 export interface Breakers {
   readonly send: Send
-  /** Whether any node is not to be called. */
+  /** Whether any node must not be called. */
   isAnyAway(): boolean
-  /** The error of a call to a node that is not to be called; null for any other. */
+  /** Returns the error of a call to a node that must not be called; null for any other. */
   refusalOf(node: string): Error | null
-  /** Tries the nodes that are not asked at once: there is a new connection. */
+  /** Probes unreachable nodes at once, because there is a new connection. */
   probeNow(): void
   close(): void
 }
@@ -41,7 +41,7 @@ interface Node {
   sample: Check | undefined
 }
 
-/** Stops calling a node that keeps failing, and looks for it in the background with one probe at a time. */
+/** Stops calling a node that keeps failing, and probes it in the background, one probe at a time. */
 export function withBreakers(next: Send, options: BreakersOptions): Breakers {
   const nodes = new Map<string, Node>()
   const away = new Set<string>()
@@ -65,12 +65,12 @@ export function withBreakers(next: Send, options: BreakersOptions): Breakers {
   }
 
   function afterOpening(name: string): void {
-    // Calls that closing cut off fail, too: nobody is to look for the node any more, nor to connect to it.
+    // Calls cut off by closing fail too: nobody may probe the node or connect to it any more.
     if (closed) return
     try {
       options.onOpen?.(name)
     } catch {
-      // A connection that cannot be replaced must not keep those who wait from being told.
+      // A connection that cannot be replaced must not keep waiters from being notified.
     }
     const node = nodes.get(name) as Node
     const waitMs = Math.ceil((node.breaker.probeAtMs ?? 0) - nowMs()) + 1
@@ -96,7 +96,7 @@ export function withBreakers(next: Send, options: BreakersOptions): Breakers {
     })
   }
 
-  /** Reports what became of a call to the breaker before whoever waits hears it. */
+  /** Reports the outcome of a call to the breaker before the waiter gets it. */
   class BreakerWaiter<Reply> implements Waiter<Reply> {
     constructor(
       readonly node: Node,
@@ -158,9 +158,9 @@ const PROBE_UNITS = 1_000_000
 const PROBE_WINDOW_US = 1_000_000
 
 /**
- * A question whose answer proves that the node decides: it takes the same commands and the same slot, and writes,
- * because a node that is out of memory or has become a replica still answers what only reads. What it charges is a key
- * of its own that no limit has and that expires in seconds.
+ * Creates a question whose answer proves that the node decides: it uses the same commands and slot, and writes,
+ * because a node that is out of memory or has become a replica still answers reads. It charges a key of its own
+ * that no limit has and that expires in seconds.
  */
 function probeLike(sample: Check | undefined): Question {
   if (sample === undefined) return { alternatives: [[]], shadow: [] }

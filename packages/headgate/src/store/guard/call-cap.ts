@@ -1,6 +1,6 @@
 /**
- * A bound on what a process may ask of the store in a second, where each call is paid for. What comes beyond it is not asked:
- * the failure mode decides.
+ * Bounds the calls a process makes to the store per second, for stores where each call is paid for. Beyond it
+ * nothing is asked, and the failure mode decides.
  */
 import { HeadgateError } from '../../errors/headgate-error.js'
 import type { Clock } from '../../time/clock.js'
@@ -8,7 +8,7 @@ import type { Send } from './call.js'
 
 const SECOND_US = 1_000_000
 
-/** Passes on at most `perSecond` calls of each second of the clock. */
+/** Passes on at most `perSecond` calls in each second of the clock. */
 export function withCallCap(next: Send, perSecond: number, clock: Clock): Send {
   let second = 0
   let calls = 0

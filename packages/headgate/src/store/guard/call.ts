@@ -1,27 +1,27 @@
-/** Calls to the nodes of a remote store, and what of them is not answered yet. */
+/** Calls to the nodes of a remote store, and the unanswered ones. */
 
 import type { Check } from '../../engine/question.js'
 import { settleWith, type Waiter } from '../waiter.js'
 
 /** One call to a node of a remote store: a batch of questions, refunds or a reset. */
 export interface Call<Reply> {
-  /** The node that answers it; '' where there is only one. */
+  /** The node that answers it; '' if there is only one. */
   readonly node: string
-  /** One of the checks it is about, so that a probe can be made like it. */
+  /** One of its checks, so that a probe can be made like it. */
   readonly sample: Check | undefined
-  /** How many checks it is about: what it costs the node. */
+  /** Its number of checks: what it costs the node. */
   readonly checks: number
-  /** Makes the call. Rejects when it fails, and never throws. */
+  /** Makes the call. Rejects if it fails, and never throws. */
   send(): Promise<Reply>
 }
 
-/** Passes a call on towards its node; `waiter` hears what became of it. */
+/** Passes a call on towards its node; `waiter` gets the outcome. */
 export type Send = <Reply>(call: Call<Reply>, waiter: Waiter<Reply>) => void
 
-/** The end of the pipeline: the call is made. */
+/** The end of the pipeline: makes the call. */
 export const sendCall: Send = (call, waiter) => settleWith(waiter, call.send())
 
-/** As many checks keep a node busy for a good part of a deadline. */
+/** This many checks keep a node busy for a good part of a deadline. */
 const MANY_CHECKS = 1_000
 
 /** The checks a node has been sent and has not answered, given up or not. */
@@ -30,7 +30,7 @@ export class Backlog {
   replies = 0
 }
 
-/** A call that knows whether it only had to wait for what this process had sent before it. */
+/** A call that knows whether it only waited behind what this process had sent before it. */
 export class BacklogCall<Reply> implements Call<Reply> {
   readonly #call: Call<Reply>
   readonly #backlog: Backlog
@@ -56,7 +56,7 @@ export class BacklogCall<Reply> implements Call<Reply> {
     return this.#call.checks
   }
 
-  /** A node that goes on answering a long queue of ours, however late, has not stopped. */
+  /** A node that keeps answering a long queue of ours, however late, has not stopped. */
   get wasHeldUpByUs(): boolean {
     return this.#checksAhead >= MANY_CHECKS && this.#backlog.replies > this.#repliesBefore
   }

@@ -4,9 +4,9 @@ import type { Source } from '../store.js'
 import { settle, type Waiter } from '../waiter.js'
 import type { Send } from './call.js'
 
-/** A timer may fire this much early by the clock that is read. */
+/** How early a timer may fire by the clock that is read. */
 const EARLY_MS = 1
-/** The timer stays set when nothing is waited for, and keeps an idle process no longer than this. */
+/** The timer stays set when nothing is awaited, and keeps an idle process alive no longer than this. */
 const MOST_IDLE_MS = 50
 
 interface DeadlinesOptions {
@@ -16,7 +16,7 @@ interface DeadlinesOptions {
   readonly timers: Timers
   /** Whether a timer ends with the request that set it, so that no other request may rely on it. */
   readonly oneTimerEach?: boolean
-  /** Nobody is given up before this time: the first connection is still being made. */
+  /** Nothing is given up before this time, while the first connection is being made. */
   holdUntilMs?(): number
 }
 
@@ -34,7 +34,7 @@ interface DeadlinesOptions {
 export class Deadlines {
   readonly #options: DeadlinesOptions
   readonly #afterThisTurn: (work: () => void) => void
-  /** Begun in this turn of the event loop: their time has not started. */
+  /** Started in this turn of the event loop: their time has not begun. */
   #begun: TimedWaiter<unknown>[] = []
   readonly #running = new DueQueue()
   /** Those that were due while the first connection was being made. */
@@ -48,31 +48,31 @@ export class Deadlines {
     this.#afterThisTurn = options.timers.afterThisTurn ?? (work => queueMicrotask(work))
   }
 
-  /** From now on `waiter` hears something in time. */
+  /** From now on `waiter` is settled in time. */
   begin<T>(waiter: Waiter<T>): TimedWaiter<T> {
     const timed = new TimedWaiter(this, waiter)
     this.add(timed)
     return timed
   }
 
-  /** The same for one that may have been settled meanwhile. */
+  /** The same for one that may have been settled in the meantime. */
   add<T>(timed: TimedWaiter<T>): void {
     if (timed.isSettled) return
     this.#begun.push(timed as TimedWaiter<never>)
     if (this.#begun.length === 1) this.#afterThisTurn(this.#startBegun)
   }
 
-  /** Nothing will be waited for any more. */
+  /** Nothing will be awaited any more. */
   stop(): void {
     this.#callOff?.()
     this.#callOff = null
   }
 
-  /** Something that was waited for has been settled. */
+  /** Something that was awaited has been settled. */
   settled(): void {
     this.#running.dropSettled()
     this.#held.dropSettled()
-    // Such a timer would keep the runtime of a request that is over.
+    // Such a timer would keep the runtime of an ended request alive.
     if (this.#options.oneTimerEach && this.#running.isEmpty && this.#held.isEmpty) this.stop()
   }
 
@@ -115,28 +115,32 @@ export class Deadlines {
   }
 }
 
-/** Settles every call within the deadline. One that missed it may still be carried out: it is neither sent again nor taken back. */
+/**
+ * Settles every call within the deadline. One that missed it may still be executed: it is neither sent again nor
+ * taken back.
+ */
 export function withDeadline(next: Send, deadlines: Deadlines): Send {
   return (call, waiter) => {
     const timed = new TimedWaiter(deadlines, waiter)
-    // Before its time is set up: clients write to their sockets in the order in which they asked for the end of the turn.
+    // Before its time is set up: clients write to their sockets in the order in which they scheduled the end of the
+    // turn.
     next(call, timed)
     deadlines.add(timed)
   }
 }
 
-/** The error of a call that got no answer in time. */
+/** Returns the error of a call that got no answer in time. */
 function timeout(source: Source, deadlineMs: number): HeadgateError {
   return new HeadgateError('ERR_HEADGATE_STORE_TIMEOUT', `${source}: no answer within ${deadlineMs} ms`)
 }
 
-/** A waiter that hears something in time: the answer, a failure, or that the time is up. */
+/** A waiter that is settled in time: with the answer, a failure, or the timeout. */
 export class TimedWaiter<T> implements Waiter<T> {
   dueMs = 0
 
   constructor(
     readonly deadlines: Deadlines,
-    /** Null when it has been settled. */
+    /** Null once it has been settled. */
     private waiter: Waiter<T> | null,
   ) {}
 
@@ -165,7 +169,7 @@ export class TimedWaiter<T> implements Waiter<T> {
   }
 }
 
-/** Waiters in the order they are due. Settled ones leave when they come to the front. */
+/** Waiters in the order they are due. Settled ones leave when they reach the front. */
 class DueQueue {
   #waiters: TimedWaiter<unknown>[] = []
   #front = 0

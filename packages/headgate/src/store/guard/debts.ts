@@ -2,9 +2,9 @@ import type { Check } from '../../engine/question.js'
 import type { Clock } from '../../time/clock.js'
 
 /**
- * Keys that took more than this process's share, and until when they are closed for it. None is forgotten before its
- * time: whoever is in debt could otherwise get free by having others run into debt. So when there are too many, nobody
- * else may take more than the share.
+ * Keys that took more than this process's share, and until when they are closed for it. None is forgotten early:
+ * otherwise a key in debt could get free by driving others into debt. When there are too many, nobody else may take
+ * more than the share.
  */
 export class Debts {
   readonly #clock: Clock
@@ -21,7 +21,7 @@ export class Debts {
     return this.#untilUs.size
   }
 
-  /** How long a key is still closed. */
+  /** Returns how long a key is still closed. */
   leftUs(check: Check): number {
     if (this.#untilUs.size === 0) return 0
     const key = keyOf(check)
@@ -32,7 +32,7 @@ export class Debts {
     return Math.max(0, leftUs)
   }
 
-  /** Whether one more key may run into debt. */
+  /** Whether one more key may go into debt. */
   hasRoom(): boolean {
     if (this.#untilUs.size >= this.#max) this.#sweep()
     return this.#untilUs.size < this.#max
@@ -42,7 +42,7 @@ export class Debts {
     this.#untilUs.set(keyOf(check), this.#clock.nowUs() + forUs)
   }
 
-  /** Not for every request that finds no room: it looks at all of them. */
+  /** Not run for every request that finds no room, because it looks at all of them. */
   #sweep(): void {
     const nowUs = this.#clock.nowUs()
     if (nowUs < this.#sweepAfterUs) return

@@ -25,13 +25,13 @@ import type { Waiter } from '../waiter.js'
 
 export interface DenyCacheOptions {
   readonly clock: Clock
-  /** Subjects whose denials are remembered; beyond it those that did not ask lately are forgotten. */
+  /** How many subjects' denials are remembered; beyond that, those that did not ask lately are forgotten. */
   readonly maxSubjects: number
 }
 
-/** A denial counts for this long, from when the question was sent. */
+/** How long a denial counts, from when the question was sent. */
 const MOST_US = 1_000_000
-/** Questions remembered for a subject: different limits, or different costs. */
+/** Questions remembered per subject: different limits, or different costs. */
 const MAX_DENIALS = 8
 
 interface Known {
@@ -39,17 +39,17 @@ interface Known {
   readonly answer: Answer
   readonly sentAtUs: number
   readonly untilUs: number
-  /** As it was last given to who asked for one unit of one limit. */
+  /** The form last given to a caller that asked for one unit of one limit. */
   given: KeptDenial | null
 }
 
 export function withDenyCache(next: Stage, options: DenyCacheOptions): Stage {
   const { clock, maxSubjects } = options
   const denials = new BoundedMap<Known[]>(maxSubjects)
-  /** When a denial of a subject may last have ended early: what was asked before that is not remembered. */
+  /** When a denial of a subject may last have ended early: answers to earlier questions are not remembered. */
   const unsettled = new Map<string, number>()
   let epochs = 0
-  /** As `unsettled`, for every subject: it is bounded, too. */
+  /** Like `unsettled`, for all subjects, because that map is bounded. */
   let forgottenBefore = 0
 
   function askUnlessKnown(action: Action, question: Question, waiter: Waiter<Answer>): Answer | null {
@@ -62,7 +62,7 @@ export function withDenyCache(next: Stage, options: DenyCacheOptions): Stage {
     return next.ask(action, question, new DenialRecorder(question, nowUs, epochs, waiter))
   }
 
-  /** For one unit of one limit, mostly without a question made for it. */
+  /** For one unit of one limit, mostly without creating a question. */
   function knownDenial(subject: string, name: string, limit: Limit): KeptDenial | null {
     const known = denials.size === 0 || isNameOnly(subject) ? undefined : denials.get(subject)
     if (known === undefined) return null
@@ -80,7 +80,7 @@ export function withDenyCache(next: Stage, options: DenyCacheOptions): Stage {
     return denial.given
   }
 
-  /** Remembers what the store denied. Answers that are there at once never came from the store. */
+  /** Remembers what the store denied. Synchronous answers never came from the store. */
   class DenialRecorder implements Waiter<Answer> {
     constructor(
       readonly question: Question,
@@ -126,7 +126,9 @@ export function withDenyCache(next: Stage, options: DenyCacheOptions): Stage {
     }
   }
 
-  /** Before, because it may be carried out at any time from now; and after, because of what was learnt meanwhile. */
+  /**
+   * Before, because it may be executed at any time from now; and after, because of what was learnt in the meantime.
+   */
   async function ending<T>(checks: readonly Check[], work: () => Eventually<T>): Promise<T> {
     const lasting = checks.filter(check => !endsAnyTime(check))
     const subjects = new Set(lasting.map(({ subject }) => slotSubject(subject)))
@@ -155,8 +157,8 @@ export function withDenyCache(next: Stage, options: DenyCacheOptions): Stage {
 }
 
 /**
- * The denial of the same question. One of less would do for the denial, but not for how long it lasts: the store is
- * asked for that, unless a client keeps asking for more and more different amounts. Then it is told the shorter wait.
+ * Finds the denial of the same question. A denial of a lower cost would also apply, but not its duration: the store
+ * is asked for that, unless a client keeps asking for ever different amounts. Then it is told the shorter wait.
  */
 function find(known: readonly Known[], question: Question, nowUs: number): Known | undefined {
   const same = known.find(one => one.untilUs > nowUs && covers(one.question, question, isEqual))
@@ -168,19 +170,22 @@ type CompareCosts = (known: number, asked: number) => boolean
 const isEqual: CompareCosts = (known, asked) => known === asked
 const isAtMost: CompareCosts = (known, asked) => known <= asked
 
-/** Whose denial an answer to this question would be; null where it would say nothing about a later one. */
+/**
+ * Returns the subject whose denial an answer to this question would be; null if it would say nothing about a later
+ * one.
+ */
 function subjectOf(question: Question): string | null {
   if (question instanceof SingleQuestion) return slotSubject(question.subject)
   if (question.shadow.length > 0) return null
   const subject = question.alternatives[0]?.[0]?.subject
   if (subject === undefined) return null
-  // By the slot: what one IPv6 caller gives back may end the denial of another in its network.
+  // By the slot: a refund for one IPv6 caller may end the denial of another in its network.
   const first = slotSubject(subject)
   const isSame = (check: Check): boolean => check.subject === subject || slotSubject(check.subject) === first
   return question.alternatives.every(checks => checks.length > 0 && checks.every(isSame)) ? first : null
 }
 
-/** Whether a denial of `known` is a denial of `asked`: the same limits, asked for as much. */
+/** Whether a denial of `known` is a denial of `asked`: the same limits, for as much. */
 function covers(known: Question, asked: Question, costs: CompareCosts): boolean {
   if (known instanceof SingleQuestion && asked instanceof SingleQuestion)
     return coversCheck(known, asked, costs)
@@ -202,7 +207,7 @@ function coversCheck(known: Check, asked: Check, costs: CompareCosts): boolean {
   return costs(known.cost, asked.cost) && isSameLimit(known, asked)
 }
 
-/** Until every check of one alternative has room, of whichever alternative that is first. */
+/** Until every check of some alternative has room. */
 function waitUs({ alternatives }: Question, answer: Answer): number {
   let least = NEVER
   for (const [index, verdicts] of answer.verdicts.entries()) {
@@ -215,12 +220,12 @@ function waitUs({ alternatives }: Question, answer: Answer): number {
   return least
 }
 
-/** A place comes free when whoever holds it is done. */
+/** A place is freed whenever its holder is done. */
 function endsAnyTime(check: Check | undefined): boolean {
   return check?.limit.algorithm === 'concurrency'
 }
 
-/** The same answer when some of the wait is over. */
+/** Returns the same answer with part of the wait elapsed. */
 function laterBy(passedUs: number, answer: Answer, question: Question): Answer {
   if (answer instanceof SingleAnswer && question instanceof SingleQuestion) {
     const { remaining, retryAfterUs, resetAfterUs } = answer

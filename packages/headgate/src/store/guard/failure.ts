@@ -1,12 +1,12 @@
 import { type ErrorCode, HeadgateError, isHeadgateError } from '../../errors/headgate-error.js'
 
-/** Failures that say something about the node: it did not answer, or said that it cannot. */
+/** Failures that concern the node: it did not answer, or said that it cannot. */
 const NODE_FAILURES: readonly ErrorCode[] = [
   'ERR_HEADGATE_STORE',
   'ERR_HEADGATE_STORE_TIMEOUT',
   'ERR_HEADGATE_STORE_REPLY',
 ]
-/** Failures of the store, of whatever kind, for which the failure mode decides. */
+/** Failures of the store for which the failure mode decides. */
 const STORE_FAILURES: readonly ErrorCode[] = [
   ...NODE_FAILURES,
   'ERR_HEADGATE_STORE_KEY',
@@ -14,7 +14,10 @@ const STORE_FAILURES: readonly ErrorCode[] = [
   'ERR_HEADGATE_STORE_CAPPED',
 ]
 
-/** Whether a failure counts against the node. One key's own error never does: whoever wrote it could open the breaker. */
+/**
+ * Whether a failure counts against the node. An error of a single key never does, or whoever wrote it could open
+ * the breaker.
+ */
 export function isNodeFailure(error: unknown): boolean {
   return !isHeadgateError(error) || NODE_FAILURES.includes(error.code)
 }
@@ -24,7 +27,7 @@ export function isStoreFailure(error: unknown): boolean {
   return !isHeadgateError(error) || STORE_FAILURES.includes(error.code)
 }
 
-/** The error of a store that is known not to answer and was not asked. */
+/** Returns the error for a store that is known not to answer and was not asked. */
 export function unavailable(node: string): HeadgateError {
   return new HeadgateError(
     'ERR_HEADGATE_STORE_UNAVAILABLE',

@@ -8,15 +8,15 @@ import type { OnGuardEvent } from './guard-event.js'
 import type { LocalShare } from './local-share.js'
 
 export interface FallbackOptions {
-  /** For questions that do not say it themselves. */
+  /** For questions that do not set their own. */
   readonly mode: FailureMode
   readonly local: LocalShare
   readonly onEvent: OnGuardEvent
 }
 
 /**
- * Gives every request a decision: when the store fails, its failure mode decides. Only the caller's own mistakes are
- * still errors. A call whose outcome is not known is neither repeated nor taken back.
+ * Gives every request a decision: if the store fails, its failure mode decides. Only the caller's own mistakes are
+ * still errors. A call with an unknown outcome is neither repeated nor taken back.
  */
 export function withFallback(next: Stage, options: FallbackOptions): Stage {
   const { local, onEvent } = options
@@ -57,7 +57,7 @@ export function withFallback(next: Stage, options: FallbackOptions): Stage {
     return answer
   }
 
-  /** An answer that comes at once was decided in this process and needs no fallback. */
+  /** A synchronous answer was decided in this process and needs no fallback. */
   function askOrDecide(action: Action, question: Question, waiter: Waiter<Answer>): Answer | null {
     const fallback = new Fallback(action, question, waiter)
     try {
@@ -68,7 +68,7 @@ export function withFallback(next: Stage, options: FallbackOptions): Stage {
     }
   }
 
-  /** Whether it was done is not known when the store fails, and doing it again might give back twice. */
+  /** If the store fails it is unknown whether it was done, and repeating it might give back twice. */
   async function orNone<Result>(work: () => Eventually<readonly Result[]>, none: () => readonly Result[]) {
     try {
       return await work()
@@ -108,7 +108,9 @@ function isHere({ isLocal }: { readonly isLocal?: boolean }): boolean {
   return isLocal === true
 }
 
-/** Hands what this process holds by itself to `here` and the rest to `there`, and puts the results in order. */
+/**
+ * Passes what this process holds by itself to `here` and the rest to `there`, and keeps the order of the results.
+ */
 async function apart<Item extends { readonly isLocal?: boolean }, Result>(
   items: readonly Item[],
   here: (items: readonly Item[]) => readonly Result[],
@@ -121,7 +123,7 @@ async function apart<Item extends { readonly isLocal?: boolean }, Result>(
   return items.map(item => (isHere(item) ? hereOnes : thereOnes).next().value as Result)
 }
 
-/** An answer that looked at no limit: it has no verdicts to tell. */
+/** Returns an answer without verdicts, because no limit was looked at. */
 function unlooked(mode: 'open' | 'closed'): Answer {
   return { charged: mode === 'open' ? 0 : -1, verdicts: [[]], shadow: [], source: mode }
 }

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import type { Timers } from '../../time/clock.js'
 import { type Beat, createFleet } from './fleet.js'
 
-/** A fleet whose next heartbeat is answered as told; null is no answer. */
+/** Creates a fleet whose heartbeats are answered as given; null is no answer. */
 function fleetAnswering(answers: (Beat | null)[]) {
   const due: (() => void)[] = []
   const timers: Timers = {

@@ -2,35 +2,35 @@ import type { Timers } from '../../time/clock.js'
 
 /** The answer to a heartbeat. */
 export interface Beat {
-  /** Processes that said so in the last seconds. */
+  /** Processes that reported in the last seconds. */
   readonly live: number
-  /** Processes that said so in the last minute. */
+  /** Processes that reported in the last minute. */
   readonly recent: number
-  /** Nodes that had acknowledged an earlier beat and do not know of it any more. */
+  /** Nodes that had acknowledged an earlier beat and no longer know of it. */
   readonly rewinds: number
 }
 
 /** How many processes share the limits, as far as this one knows. */
 export interface Fleet {
-  /** Those that are there now. */
+  /** Those that are live now. */
   live(): number
   /**
-   * Those that may be there: the most that were counted of late. A process that does not get through to the store is
-   * not heard of, and it still admits its share; so is one that has just ended, and what it admitted still counts.
+   * Those that may be live: the most counted lately. A process that cannot reach the store is not heard of but
+   * still admits its share; and what one admitted that has just ended still counts.
    */
   mayBeLive(): number
   stop(): void
 }
 
 /**
- * The answers that are looked back on, about a minute of them. Answers instead of a time, because a store that comes and
- * goes gives few, and the last of them say least.
+ * How many answers are looked back on, about a minute. Answers instead of a time, because a store that comes and
+ * goes gives few, and the last of them say the least.
  */
 const LOOK_BACK = 60
 
 /**
- * Says "here I am" every `everyMs` and keeps the number of processes that did so lately. While the store is away the
- * last number holds: the fleet is the same, only nobody can count it.
+ * Sends a heartbeat every `everyMs` and keeps the number of live processes. While the store is away the last number
+ * holds: the fleet is the same, only nobody can count it.
  */
 export function createFleet(
   beat: () => Promise<Beat>,

@@ -5,7 +5,7 @@ import type { BreakerState, Evidence } from './breaker.js'
 export type GuardEvent =
   /** A call failed; `code` is that of the error. */
   | { readonly type: 'failure'; readonly code: string; readonly message: string }
-  /** The breaker of a node changed; `because` is there when calls of requests made it open. */
+  /** The breaker of a node changed; `because` is set if calls of requests opened it. */
   | {
       readonly type: 'breaker'
       readonly node: string
@@ -16,7 +16,7 @@ export type GuardEvent =
   | { readonly type: 'fallback'; readonly mode: FailureMode; readonly allowed: boolean }
   /** The store has forgotten what it had acknowledged: callers may get limits anew. */
   | { readonly type: 'rewind' }
-  /** Units of a limit were taken in advance, to be spent in this process. */
+  /** Units of a limit were leased, to be spent in this process. */
   | { readonly type: 'lease'; readonly limit: string; readonly units: number }
 
 export type OnGuardEvent = (event: GuardEvent) => void

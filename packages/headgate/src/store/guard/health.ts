@@ -10,11 +10,14 @@ export interface StoreHealth {
   readonly fallbackAllowed: number
   readonly fallbackDenied: number
   readonly liveProcesses: number
-  /** Among how many processes each limit is divided while the store cannot be asked: the most counted of late. */
+  /** Among how many processes each limit is divided while the store cannot be asked: the most counted lately. */
   readonly sharedAmong: number
-  /** How often a node was seen to have forgotten what it had acknowledged: a failover, or a restart, that lost writes. */
+  /**
+   * How often a node was seen to have forgotten what it had acknowledged, after a failover or restart that lost
+   * writes.
+   */
   readonly stateRewinds: number
-  /** Whether Redis may delete limits when memory is short: its `maxmemory-policy` is not `noeviction`. */
+  /** Whether Redis may evict limits when memory is short: its `maxmemory-policy` is not `noeviction`. */
   readonly evictionPolicyUnsafe: boolean
 }
 

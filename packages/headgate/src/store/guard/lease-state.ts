@@ -6,7 +6,7 @@ import type { TimedWaiter } from './deadlines.js'
 
 const NO_VERDICTS: readonly Verdict[] = []
 
-/** A request that waits for a grant, and no longer than it may. */
+/** A request that waits for a grant, within its deadline. */
 export interface Waiting {
   readonly question: Question
   readonly call: TimedWaiter<Answer>
@@ -24,12 +24,12 @@ export class LeaseState {
   remaining = Number.POSITIVE_INFINITY
   hits = 1
   hitsSinceUs: number
-  /** Requests that wait for the grant that is under way, the units they want, and the least that one of them does. */
+  /** Requests that wait for the grant in flight, the units they want, and the least that one of them wants. */
   waiting: Waiting[] = []
   wanted = 0
   least = 0
   granting = false
-  /** Told when those who waited for a grant have been served. */
+  /** Called when those who waited for a grant have been served. */
   onServed: (() => void) | null = null
   ended = false
 
@@ -42,7 +42,7 @@ export class LeaseState {
   }
 }
 
-/** How the question may be leased; null when it may not: something in it is not leased, or is not all alike. */
+/** Returns how the question may be leased; null if it may not be: something in it is not leased, or not uniform. */
 export function leaseOf(question: Question): Lease | null {
   if (question instanceof SingleQuestion) return question.cost > 0 ? (question.limit.lease ?? null) : null
   const [checks] = question.alternatives
@@ -60,7 +60,7 @@ export function checksOf(question: Question): readonly Check[] {
   return [{ subject, scope, name, limit, cost }]
 }
 
-/** The one whose key and cost stand for all of a question that may be leased. */
+/** Returns the check whose key and cost stand for all of a leasable question. */
 export function leasedCheckOf(question: Question): Check {
   return question instanceof SingleQuestion ? question : (question.alternatives[0]?.[0] as Check)
 }
@@ -78,10 +78,10 @@ export function isFor(leaseState: LeaseState, question: Question): boolean {
   )
 }
 
-/** The amounts to ask for: as much as suits, a quarter of it, and one request's worth. */
+/** Returns the amounts to ask for: the preferred one, a quarter of it, and one request's worth. */
 export function amountsOf(leaseState: LeaseState, processes: number): number[] {
   const { wanted, least, size, lease, remaining } = leaseState
-  // Half of an equal part: those who ask a moment later find something, too.
+  // Half of an equal part, so that those who ask a moment later find something too.
   const fair = Number.isFinite(remaining) ? Math.floor(remaining / (2 * Math.max(1, processes))) : size
   const most = Math.max(least, Math.min(Math.max(size, wanted), lease.max, fair))
   return [...new Set([most, Math.max(least, most >> 2), least])]
@@ -94,12 +94,14 @@ export function timeToSpendUs(leaseState: LeaseState): number {
   return Math.min(...times)
 }
 
-/** The refund of unspent units, without what the bucket has refilled by itself: see `engine/lease.ts`. */
+/** Returns the refund of unspent units, without what the bucket has refilled by itself: see `engine/lease.ts`. */
 export function unspent(check: Check, units: number, chargedAtUs: number | null): Refund {
   return { check, units, chargedAtUs, heldSinceUs: chargedAtUs ?? undefined }
 }
 
-/** The answer from units held here: `remaining` is what the store had when it was asked, and what is held. */
+/**
+ * Returns the answer from units held here: `remaining` is what the store had when it was asked, plus what is held.
+ */
 export function leasedAnswer(
   question: Question,
   leaseState: LeaseState,

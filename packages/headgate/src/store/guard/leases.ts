@@ -32,19 +32,19 @@ import {
 export interface LeaseStageOptions {
   readonly clock: Clock
   readonly timers: Timers
-  /** How long a request may take, the wait for a grant included. */
+  /** How long a request may take, including the wait for a grant. */
   readonly deadlines: Deadlines
-  /** How many processes share what remains. */
+  /** Returns how many processes share what remains. */
   liveProcesses(): number
-  /** Told of every grant: the limit's name, and the units taken. */
+  /** Called for every grant with the limit's name and the units taken. */
   onGrant?(limit: string, units: number): void
 }
 
-/** Keys remembered at once, hot or not. */
+/** How many keys are tracked, hot or not. */
 const MAX_KEYS = 10_000
-/** Requests within one TTL from which on a key is hot. */
+/** How many requests within one TTL make a key hot. */
 const HOT_AFTER = 4
-/** A lease that is idle for this part of its time goes back. */
+/** A lease that is idle for this part of its time is given back. */
 const IDLE_PARTS = 4
 const MOST_SWEEP_MS = 50
 const LEAST_SWEEP_MS = 5
@@ -84,7 +84,7 @@ export function withLeases(next: Stage, options: LeaseStageOptions): Stage {
     return ++leaseState.hits > HOT_AFTER || leaseState.granting
   }
 
-  /** The answer that the next request of this process would get from the units held here; null where it would not. */
+  /** Returns the answer that the next request would get from the units held here; null if it would not. */
   function look(leaseState: LeaseState | undefined, question: Question, nowUs: number): Answer | null {
     if (leaseState === undefined || !isFor(leaseState, question)) return null
     if (!hasEnough(leaseState, leasedCheckOf(question).cost, nowUs)) return null
@@ -104,7 +104,7 @@ export function withLeases(next: Stage, options: LeaseStageOptions): Stage {
 
   function waitForGrant(leaseState: LeaseState, question: Question, waiter: Waiter<Answer>): void {
     const { cost } = leasedCheckOf(question)
-    // Whatever comes after the grant counts towards the same deadline.
+    // Everything after the grant counts towards the same deadline.
     leaseState.waiting.push({ question, call: deadlines.begin(waiter) })
     leaseState.wanted += cost
     leaseState.least = leaseState.least === 0 ? cost : Math.min(leaseState.least, cost)
@@ -113,7 +113,7 @@ export function withLeases(next: Stage, options: LeaseStageOptions): Stage {
     soon(() => take(leaseState))
   }
 
-  /** Asks for what is wanted and then some; for less, and at last for one request, where there is not as much. */
+  /** Asks for what is wanted and some more; for less, and finally for one request, if there is not as much. */
   function take(leaseState: LeaseState): void {
     const grant = new Grant(leaseState, clock.nowUs())
     try {
@@ -130,9 +130,9 @@ export function withLeases(next: Stage, options: LeaseStageOptions): Stage {
   class Grant implements Waiter<Answer> {
     readonly wanted: number
     readonly least: number
-    /** Those who asked before it was sent; for those who come later it may have been decided before they asked. */
+    /** Those who asked before it was sent; for later ones it may have been decided before they asked. */
     readonly early: number
-    /** The amounts that are asked for, the most first. */
+    /** The amounts to ask for, the largest first. */
     amounts: readonly number[] = []
 
     constructor(
@@ -172,12 +172,16 @@ export function withLeases(next: Stage, options: LeaseStageOptions): Stage {
       leaseState.sentAtUs = sentAtUs
       leaseState.usedAtUs = clock.nowUs()
       leaseState.expiresAtUs = sentAtUs + timeToSpendUs(leaseState)
-      // A key that was reset meanwhile has been forgotten: only those who were waiting for the grant get some of it.
+      // A key that was reset in the meantime has been forgotten: only those who waited for the grant get some of
+      // it.
       leaseState.left = leaseState.ended ? Math.min(units, this.wanted) : units
       if (!leaseState.ended) sweepLater(leaseState.lease)
     }
 
-    /** Those who asked for as much as was denied are denied together; who finds nothing left asks for itself. */
+    /**
+     * Those who asked for as much as was denied are denied together; those who find nothing left ask for
+     * themselves.
+     */
     serve(denied: readonly Verdict[] | null): void {
       const { leaseState } = this
       const nowUs = clock.nowUs()
@@ -194,7 +198,7 @@ export function withLeases(next: Stage, options: LeaseStageOptions): Stage {
       }
     }
 
-    /** Those who waited for it. From now on a request waits for another one. */
+    /** Returns those who waited for it. From now on requests wait for another one. */
     over(): readonly Waiting[] {
       const { leaseState } = this
       const { waiting } = leaseState
@@ -206,7 +210,7 @@ export function withLeases(next: Stage, options: LeaseStageOptions): Stage {
     }
   }
 
-  /** Leaves an old lease: twice as much next time if it was all spent in time, half as much if not. */
+  /** Ends an old lease: the next one is twice as large if it was all spent in time, half as large if not. */
   function outgrow(leaseState: LeaseState): void {
     if (leaseState.left > 0) {
       leaseState.size = Math.max(1, leaseState.size >> 1)
@@ -225,11 +229,11 @@ export function withLeases(next: Stage, options: LeaseStageOptions): Stage {
     leaseState.left = 0
     if (units === 0) return undefined
     const refunds = checks.map((check, index) => unspent(check, units, verdicts[index]?.chargedAtUs ?? null))
-    // Whether it arrived is not known when it fails, and it is not tried again: then it counts as spent.
+    // If it fails, it is unknown whether it arrived; it is not repeated and counts as spent.
     return Promise.resolve(next.refund(refunds)).catch(() => {})
   }
 
-  /** Gives back what is held, and what a grant that is under way will bring beyond those who wait for it. */
+  /** Gives back what is held, and what a grant in flight will bring beyond those who wait for it. */
   async function leave(leaseState: LeaseState): Promise<void> {
     if (leaseState.granting) {
       await new Promise<void>(resolve => {

@@ -13,7 +13,7 @@ function ask(limit: Limit, cost = 1): Question {
   return { alternatives: [[check]], shadow: [] }
 }
 
-/** The units a fleet of processes admits in one window when each is asked `times` times, evenly spread. */
+/** Returns the units a fleet of processes admits in one window if each is asked `times` times, evenly spread. */
 function admittedByFleet(limit: Limit, processes: number, times: number): number {
   const clock = manualClock()
   const fleet = Array.from({ length: processes }, () => createLocalShare(clock, () => processes))

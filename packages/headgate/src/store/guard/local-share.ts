@@ -19,10 +19,10 @@ export interface LocalShare {
   /** Decides without the store. */
   decide(question: Question): Answer
   peek(question: Question): Answer
-  /** Gives back places that were taken without the store, and holds them for another while. */
+  /** Gives back places that were taken without the store, and renews them. */
   refund(refunds: readonly Refund[]): readonly number[]
   renew(renewals: readonly Renewal[]): readonly boolean[]
-  /** Notes what the store said is left, for when it cannot be asked. */
+  /** Remembers what the store said is left, for when it cannot be asked. */
   remember(question: Question, answer: Answer): void
 }
 
@@ -34,7 +34,7 @@ interface Known {
   seed: { readonly units: number; readonly atUs: number } | null
 }
 
-/** Of so many the half that was used last always stays: a hundred thousand callers. */
+/** The most recently used half of these always stays: a hundred thousand callers. */
 const MAX_KNOWN = 200_000
 const MAX_DEBTS = 100_000
 
@@ -69,9 +69,9 @@ export function createLocalShare(clock: Clock, liveProcesses: () => number): Loc
   }
 
   /**
-   * Charges the share with what the store had already given away, once for each time the store was lost. What this
-   * process gave away by itself stays charged: the store never heard of it, and one that comes and goes would otherwise
-   * give the share anew each time.
+   * Charges the share with what the store had already given away, once per outage. What this process gave away by
+   * itself stays charged: the store never heard of it, and one that comes and goes would otherwise give out the
+   * share anew each time.
    */
   function seed(check: Check, share: Limit): void {
     const entry = known.get(check)
@@ -92,8 +92,8 @@ export function createLocalShare(clock: Clock, liveProcesses: () => number): Loc
   function takeBack(check: Check, entry: Known, limit: Limit): void {
     if (entry.seed === null) return
     const { units, atUs } = entry.seed
-    // A bucket takes back whatever it is given: what has been refilled since then must not be given twice. At the rate of
-    // the whole limit, because a process that was alone until now had all of it.
+    // A bucket takes back whatever it is given, so what has been refilled since must not be given twice. Computed
+    // at the rate of the whole limit, because a process that was alone until now had all of it.
     const refilled =
       limit.algorithm === 'token-bucket' ? ((clock.nowUs() - atUs) / 1e6) * limit.refillPerSecond : 0
     const due = Math.floor(units - refilled)
@@ -135,7 +135,7 @@ export function createLocalShare(clock: Clock, liveProcesses: () => number): Loc
       return found.map((verdict, position) => withDebt(checks[position] as Check, verdict))
     })
     if (how === 'decide') runIntoDebt(question, answer)
-    // Without its reading of the clock: the limiter's may be another.
+    // Without its clock reading, because the limiter's clock may be another.
     return { charged: answer.charged, verdicts, shadow: answer.shadow, source: 'local' }
   }
 
@@ -143,7 +143,7 @@ export function createLocalShare(clock: Clock, liveProcesses: () => number): Loc
     if (verdict.allowed || check.cost > check.limit.limit) return verdict
     const waitUs = debts.leftUs(check)
     if (waitUs > 0) return { ...verdict, retryAfterUs: waitUs }
-    // Denied for want of room among the debts: not for good, as its cost makes the engine say.
+    // Denied for lack of room among the debts: not for good, as the engine concludes from its cost.
     return verdict.retryAfterUs === NEVER ? { ...verdict, retryAfterUs: check.limit.quota.windowUs } : verdict
   }
 
@@ -166,14 +166,14 @@ export function createLocalShare(clock: Clock, liveProcesses: () => number): Loc
   }
 }
 
-/** The part of a limit that one of `processes` may give away by itself. */
+/** Returns the part of a limit that one of `processes` may give away by itself. */
 export function shareOf(limit: Limit, processes: number): Limit {
   if (processes <= 1 || limit.limit === 0) return limit
   const units = Math.floor(limit.limit / processes)
   if (limit.algorithm === 'token-bucket') {
     return { ...limit, limit: Math.max(1, units), refillPerSecond: limit.refillPerSecond / processes }
   }
-  // A place is held or it is not: a share below one is one.
+  // A place cannot be split: a share below one is one.
   if (limit.algorithm === 'concurrency') return { ...limit, limit: Math.max(1, units) }
   if (units >= 1) return { ...limit, limit: units }
   const windowUs = Math.ceil((limit.windowUs * processes) / limit.limit)

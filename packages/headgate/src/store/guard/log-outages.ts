@@ -1,6 +1,6 @@
 /**
- * Lines for operators about a store that does not answer: what happened, and what happens to requests because of it. Each
- * kind of line once in `everyMs`, because an outage is news once, and so is a breaker that opens and closes all the time.
+ * Logs for operators about an unresponsive store: what happened, and what that means for requests. Each kind of
+ * line at most once in `everyMs`, because an outage is news only once, and so is a flapping breaker.
  */
 
 import type { FailureMode } from '../../engine/question.js'
@@ -13,10 +13,10 @@ export interface OutageLogOptions {
   readonly logger: Logger
   readonly everyMs: number
   readonly nowMs: () => number
-  /** A node by the name operators know it by. */
+  /** Returns the name operators know a node by. */
   nameOf(node: string): string
   readonly mode: FailureMode | 'throw'
-  /** Among how many processes the limits are divided. */
+  /** Returns among how many processes the limits are divided. */
   sharedAmong(): number
 }
 
@@ -42,7 +42,7 @@ export function logOutages(options: OutageLogOptions): OnGuardEvent {
   }
 
   function sayOpen(node: string, because: Evidence | null): void {
-    // A probe that failed is no news.
+    // A failed probe is not news.
     if (outages.has(node)) return
     outages.set(node, { sinceMs: nowMs(), decidedBefore: decidedWithout })
     const leftOut = due(`open ${node}`)

@@ -8,38 +8,41 @@ import type { BreakerOptions } from './breaker.js'
 import type { OnGuardEvent } from './guard-event.js'
 import type { RegionShare } from './region-share.js'
 
-/** The options of a store that is not in this process. */
+/** The options of a store outside this process. */
 export interface PipelineOptions {
   /** How long a call to the store may take before it is given up. Default 30. */
   readonly deadlineMs?: number
-  /** The failure mode: `local` (the default), `open`, `closed`; `throw` hands the error on. */
+  /** The failure mode: `local` (the default), `open`, `closed`; `throw` passes the error on. */
   readonly onStoreFailure?: FailureMode | 'throw'
-  /** Failed calls in a row after which a node is no longer asked. Default 5. */
+  /** How many failed calls in a row open a node's breaker. Default 5. */
   readonly breakerFailures?: number
-  /** How long a node must have been silent, too, where it gave no answer at all. Default 100. */
+  /** How long a node must also have been silent, if it gave no answer at all. Default 100. */
   readonly breakerSilenceMs?: number
-  /** The longest time until a node that stopped answering is tried again. Default 500, at most 30,000. */
+  /** The longest time until an unresponsive node is tried again. Default 500, at most 30,000. */
   readonly probeAfterMs?: number
-  /** Calls to the store that this process may make in a second; beyond it the failure mode decides. Left out: no bound. */
+  /**
+   * The most calls per second this process makes to the store; beyond it the failure mode decides. Default:
+   * unbounded.
+   */
   readonly maxCallsPerSecond?: number
-  /** How many processes share the limits. Left out: counted through the store itself. */
+  /** How many processes share the limits. Default: counted through the store itself. */
   readonly processes?: number
-  /** Failures are logged once in this time, with a count. Default five minutes. */
+  /** How often failures are logged at most, with a count. Default five minutes. */
   readonly logEveryMs?: number
   /** Where lines are written. Default: the console. */
   readonly logger?: Logger
-  /** Called with failures, changes of breakers and decisions made without the store. */
+  /** Called with failures, breaker changes and decisions made without the store. */
   readonly onEvent?: OnGuardEvent
-  /** Where calls are counted, and the decisions of limiters and gates on this store. Left out: nowhere. */
+  /** Where calls are counted, and the decisions of limiters and gates on this store. Default: nowhere. */
   readonly statistics?: Statistics
 }
 
-/** The options of the pipeline, parsed. */
+/** The parsed options of the pipeline. */
 export interface PipelineSettings {
   readonly deadlineMs: number
   readonly mode: FailureMode | 'throw'
   readonly breaker: BreakerOptions
-  /** Null: no bound. */
+  /** Null: unbounded. */
   readonly maxCallsPerSecond: number | null
   /** Null: counted through the store itself. */
   readonly processes: number | null
@@ -48,9 +51,9 @@ export interface PipelineSettings {
   readonly onEvent: OnGuardEvent | null
   readonly statistics: Statistics | null
   readonly recorder: StoreRecorder | null
-  /** Checks in a call at most; one means that every question is a call of its own. */
+  /** The most checks per call; 1 makes every question a call of its own. */
   readonly maxChecks: number
-  /** Subjects whose denials are remembered; none when 0. */
+  /** How many subjects' denials are remembered; 0 disables the deny cache. */
   readonly deniedSubjects: number
   readonly share: RegionShare | null
 }
@@ -100,7 +103,7 @@ function parseDeadlineMs(value: unknown): number {
   throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'deadlineMs', 'a number from 1 to 60000', value)
 }
 
-/** A whole number in a range, or an error that names the field. */
+/** Validates a whole number in a range, naming the field in the refusal. */
 export function parseWhole(value: unknown, field: string, least: number, most: number): number {
   if (typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most) return value
   throw unexpected('ERR_HEADGATE_INVALID_OPTION', field, `a whole number from ${least} to ${most}`, value)

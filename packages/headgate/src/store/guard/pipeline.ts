@@ -31,23 +31,23 @@ import { withRegionShare } from './region-share.js'
 import type { FirstConnection, Remote } from './remote.js'
 import { splitBySubject } from './split-by-subject.js'
 
-/** Clock, timers and randomness. A simulation puts its own in their place. */
+/** Clock, timers and randomness. A simulation passes in its own. */
 export interface World {
   readonly clock: Clock
   readonly timers: Timers
   readonly random: () => number
-  /** Told of every call that is sent, with the promise of its answer. */
+  /** Called for every call that is sent, with the promise of its answer. */
   onSent?(reply: Promise<unknown>): void
 }
 
-/** The first stage of the pipeline, and how the store behind it is doing. */
+/** The first stage of the pipeline, and the health of the store behind it. */
 export interface Pipeline extends Stage {
   health(): StoreHealth
 }
 
 const HEARTBEAT_MS = 1_000
 
-/** Gives every question a decision, whatever becomes of the store (or the error, in mode `throw`). */
+/** Gives every question a decision, whatever happens to the store (or the error, in mode `throw`). */
 export function createPipeline(remote: Remote, settings: PipelineSettings, world: World): Pipeline {
   const { deadlineMs, mode, share, deniedSubjects, maxChecks } = settings
   const { clock, timers } = world
@@ -118,7 +118,7 @@ export function createPipeline(remote: Remote, settings: PipelineSettings, world
   }
 }
 
-/** Makes a call when there is a connection, which is waited for only once: when the store is new. */
+/** Makes a call once there is a connection, which is awaited only when the store is new. */
 function whenConnected(next: Send, connection: FirstConnection | undefined): Send {
   if (connection === undefined) return next
   return (call, waiter) => {
@@ -152,7 +152,7 @@ function breakersOf(
   return breakers
 }
 
-/** How many processes share the limits: counted, or as it was set. In mode `throw` nobody needs to know. */
+/** Returns how many processes share the limits: counted, or as configured. In mode `throw` nobody needs to know. */
 function fleetOf(
   remote: Remote,
   { processes, mode }: PipelineSettings,

@@ -21,10 +21,10 @@ export function parseRegionShare({ part, of }: RegionShare): RegionShare {
   return { part, of }
 }
 
-/** Taken off a shared rate, so that the rounding of its product and quotient is down, too. */
+/** Applied to a shared rate, so that rounding is downwards too. */
 const ROUND_DOWN = 1 - 2 ** -51
 
-/** The stage of a region: every limit is its share. */
+/** The stage of a region: every limit is reduced to its share. */
 export function withRegionShare(next: Stage, share: RegionShare): Stage {
   const cut = createShare(share)
   const cutCheck = (check: Check): Check => ({ ...check, limit: cut(check.limit) })
@@ -40,7 +40,7 @@ export function withRegionShare(next: Stage, share: RegionShare): Stage {
       ...(onStoreFailure && { onStoreFailure }),
     }
   }
-  // A unit would be asked of the whole limit.
+  // A single unit would be asked of the whole limit.
   const { oneUnit: _, ...stage } = next
   return {
     ...stage,
@@ -51,8 +51,8 @@ export function withRegionShare(next: Stage, share: RegionShare): Stage {
 }
 
 /**
- * Makes the function that cuts a limit down to a region's share, rounded down: regions whose parts add up to the whole
- * never admit more than the limit together. A share below 1 is 0 and admits nothing.
+ * Creates the function that reduces a limit to a region's share, rounded down: regions whose parts add up to the
+ * whole never admit more than the limit together. A share below 1 is 0 and admits nothing.
  */
 export function createShare(share: RegionShare): (limit: Limit) => Limit {
   const { part, of } = share

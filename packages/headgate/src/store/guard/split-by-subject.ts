@@ -14,8 +14,8 @@ const NO_CHECKS: readonly Check[] = []
 const UNKNOWN: Verdict = { allowed: true, remaining: 0, retryAfterUs: 0, resetAfterUs: 0, chargedAtUs: null }
 
 /**
- * Makes of a stage that answers questions about one subject one that answers about any number. Such a question takes
- * several calls, each with a deadline of its own so that what others granted is given back, and one deadline in all.
+ * Turns a stage that answers questions about one subject into one that answers about any number. Such a question
+ * takes several calls, each with a deadline of its own so that grants can be given back, and one deadline in all.
  */
 export function splitBySubject(next: Stage, deadlines: Deadlines): Stage {
   const underWay = new Set<Promise<unknown>>()
@@ -57,7 +57,7 @@ export function splitBySubject(next: Stage, deadlines: Deadlines): Stage {
     return null
   }
 
-  /** Closing waits for it: what one subject granted may have to be given back. */
+  /** Closing waits for it, because a grant may have to be given back. */
   function finishing<T>(work: Promise<T>): Promise<T> {
     const done: Promise<unknown> = work.then(
       () => underWay.delete(done),
@@ -70,7 +70,7 @@ export function splitBySubject(next: Stage, deadlines: Deadlines): Stage {
   return {
     source: next.source,
     ask: askAcross,
-    // A unit is of one subject.
+    // A unit belongs to one subject.
     ...(next.oneUnit && { oneUnit: next.oneUnit }),
     refund: refunds =>
       inGroups(
@@ -101,7 +101,7 @@ function checkOf(check: Check): Check {
   return check
 }
 
-/** A shadow check that could not be made would not have denied anybody, and must not fail the request either. */
+/** A shadow check that failed would not have denied anybody, and must not fail the request either. */
 function lookAside(
   checks: readonly Check[],
   ask: (group: readonly Check[]) => Promise<readonly Verdict[]>,
@@ -136,7 +136,7 @@ async function chargeAllOrNone(
   return { fits: false, found: await seenUncharged(next, checks, found as Verdict[]) }
 }
 
-/** Only what is known to have been charged: an outcome that is not known is never refunded. */
+/** Only what is known to have been charged: an unknown outcome is never refunded. */
 async function giveBack(
   next: Stage,
   checks: readonly Check[],
@@ -153,7 +153,7 @@ async function giveBack(
   )
 }
 
-/** Looks again after a charge was given back: the answer is about the limits without it. */
+/** Looks again after a charge was given back, because the answer is about the limits without it. */
 function seenUncharged(
   next: Stage,
   checks: readonly Check[],
@@ -175,14 +175,16 @@ function seenUncharged(
   )
 }
 
-/** It had room when it was asked: if somebody else has taken that since, it is still not what denied the request. */
+/**
+ * It had room when it was asked: if somebody else has taken that since, it is still not what denied the request.
+ */
 function uncharged(verdict: Verdict, check: Check, looked: Verdict | undefined): Verdict {
   const remaining = looked?.remaining ?? verdict.remaining + check.cost
   const resetAfterUs = looked?.resetAfterUs ?? verdict.resetAfterUs
   return { allowed: true, remaining, retryAfterUs: 0, resetAfterUs, chargedAtUs: null }
 }
 
-/** Asks for each subject's items at once, in parallel, and puts the results back in the items' order. */
+/** Asks for each subject's items at once, in parallel, and restores the order of the results. */
 async function inGroups<Item, Result>(
   items: readonly Item[],
   checkOf: (item: Item) => Check,

@@ -11,9 +11,12 @@ import { RowColumns } from './row-columns.js'
 export interface Columns {
   /** Shows the state of a row, to be read and written in place as long as nobody else writes to the row. */
   view(row: number): State
-  /** As `view` of a row seen before, valid until the next glance: for one state at a time, without a new object. */
+  /**
+   * Like `view`, for a row seen before, but valid only until the next glance: one state at a time, without a new
+   * object.
+   */
   glance(row: number): State
-  /** Writes a state into a row with nothing used. */
+  /** Resets the row to the state of a new key. */
   write(row: number, state: State): void
   /** Makes the row the state of a key nobody has asked for. */
   clear(row: number): void

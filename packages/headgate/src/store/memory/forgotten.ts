@@ -1,11 +1,15 @@
 /**
- * Keys that had to be forgotten at their limit, and until when something of them counts: a Bloom filter whose cells hold
- * times. A key is written to a few cells, each keeping the latest time, and what is known of it is the earliest in its
- * cells. That is never earlier than what was written, so nobody is better off for having been forgotten; it can be later,
- * or there for a key that was never written, when others share all its cells. Nothing has to be removed: times pass.
+ * Keys that had to be forgotten at their limit, and until when something of them counts: a Bloom filter whose cells
+ * hold times. A key is written to a few cells, each keeping the latest time, and its value is the earliest in its
+ * cells. That is never earlier than what was written, so nobody gains from being forgotten; it can be later, or
+ * exist for a key that was never written, if others share all its cells. Nothing has to be removed, because times
+ * pass.
  */
 
-/** Cells for each key a store keeps, so that as many forgotten as kept make 1 in 10,000 strangers pass for one of them. */
+/**
+ * Cells for each key a store keeps: with as many forgotten as kept, 1 in 10,000 other keys is mistaken for one of
+ * them.
+ */
 const CELLS_PER_KEY = 32
 const LEAST_BITS = 12
 /** 32 MB. */
@@ -16,7 +20,7 @@ const WAYS = 4
 export class Forgotten {
   private readonly cells: Float64Array
   private readonly mask: number
-  /** Nobody outside can tell which keys share cells, so nobody can choose whom to be taken for. */
+  /** Random, so that nobody can find out which keys share cells and choose whom to be mistaken for. */
   private readonly seed: number
   private step = 0
 
@@ -35,7 +39,7 @@ export class Forgotten {
     }
   }
 
-  /** Until when something of the key may count; in the past when it was not forgotten at its limit. */
+  /** Returns until when something of the key may count; in the past if it was not forgotten at its limit. */
   untilUs(table: string, key: string): number {
     let place = this.firstPlace(table, key)
     let earliest = Number.POSITIVE_INFINITY
@@ -45,7 +49,7 @@ export class Forgotten {
     return earliest
   }
 
-  /** Leaves in `step` how far it is from one place to the next: odd, so that no two are the same. */
+  /** Leaves the distance from one cell to the next in `step`: odd, so that no two are the same. */
   private firstPlace(table: string, key: string): number {
     const first = hash(key, hash(table, this.seed))
     this.step = hash(key, first) | 1
@@ -53,7 +57,7 @@ export class Forgotten {
   }
 }
 
-/** Murmur3's mixing, a character at a time. */
+/** Murmur3's mixing, one character at a time. */
 function hash(text: string, seed: number): number {
   let mixed = seed
   for (let index = 0; index < text.length; index++) {

@@ -7,17 +7,17 @@ import {
   tooManyOverrides,
 } from '../control-store.js'
 
-/** Control and overrides of this process alone, gone with it. */
+/** Control and overrides of this process alone, lost with it. */
 export function memoryControl(clock: Clock = systemClock): ControlStore {
   const control: Record<string, string> = {}
-  /** Handed out as it is, so that setting one does not take longer for every other. */
+  /** Returned as it is, so that setting one does not take longer the more there are. */
   const entries = new Map<string, StoredEntry>()
   const watchers = new Set<(reading: ControlReading) => void>()
-  /** When the first of them ends, at the earliest: before that none has to be looked at. */
+  /** The earliest time any of them ends: before that none has to be looked at. */
   let nextEndMs = Number.POSITIVE_INFINITY
   const started = { ms: clock.unixMs(), us: clock.nowUs() }
 
-  /** Never runs backwards, so that a change of the system's time ends no override. */
+  /** Never runs backwards, so that a change of the system time ends no override. */
   function nowMs(): number {
     return started.ms + (clock.nowUs() - started.us) / 1000
   }

@@ -17,7 +17,7 @@ import { memoryControl } from './memory-control.js'
 import { Table } from './table.js'
 
 export interface MemoryStoreOptions {
-  /** States kept at most; one for each subject, scope and limit. Default 100,000. */
+  /** The most states kept; one for each subject, scope and limit. Default 100,000. */
   readonly maxKeys?: number
   readonly clock?: Clock
 }
@@ -31,10 +31,10 @@ const MAX_MAX_KEYS = 2 ** 24 - 1_000
 const OVERFLOW_KEYS = 64
 
 /**
- * The embedded store: limits of this process, kept in this process, decided by the engine. Bounded without timers or
- * sweeps. When it is full it forgets keys with nothing used first, then those that have most left. When all it sees are
- * at their limit it keeps of one only that it is (`forgotten.ts`), so that newcomers are served and nobody at a limit
- * gets free.
+ * Creates the embedded store: limits of this process, kept in this process, decided by the engine. Bounded without
+ * timers or sweeps. When full it first forgets keys with nothing used, then those with the most left. When all it
+ * sees are at their limit, it keeps only that fact about one (`forgotten.ts`), so that newcomers are served and
+ * nobody at a limit gets free.
  */
 export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   const maxKeys = parseMaxKeys(options.maxKeys)
@@ -72,7 +72,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
     return table.forgetNext(nowUs, turn, forgotten)
   }
 
-  /** A state for a key that may have been forgotten at its limit; null for any other. */
+  /** Returns a state for a key that may have been forgotten at its limit; null for any other. */
   function stateOfForgotten(name: string, limit: Limit, key: string, nowUs: number): State | null {
     const untilUs = forgotten === null ? 0 : forgotten.untilUs(name, key)
     return untilUs > nowUs ? algorithmOf(limit).usedUp(limit, untilUs, nowUs) : null
@@ -85,7 +85,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
     const known = table.open(key, limit, turn)
     if (known !== undefined) return known
     const former = stateOfForgotten(name, limit, key, nowUs)
-    // It is denied on the state that stands for it, so nobody has to make room for it.
+    // It is denied on the stand-in state, so no room has to be made for it.
     if (former !== null && algorithmOf(limit).waitUs(limit, former, cost, nowUs) > 0) return former
     if (!makeRoom(table, nowUs)) return openShared(check, key)
     size++
@@ -98,13 +98,13 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
     return shared.open(overflowKey(key), check.limit, turn) ?? shared.add(overflowKey(key), check.limit, turn)
   }
 
-  /** A denied request leaves no trace: what was added to look at and then not charged goes again. */
+  /** A denied request leaves no trace: states added to look at but not charged are removed again. */
   function dropUncharged(nowUs: number): void {
     for (const { table, key } of added) if (table.isUncharged(key, nowUs) && table.delete(key)) size--
     added.length = 0
   }
 
-  /** The state a check would be decided on, without making room for it. */
+  /** Returns the state a check would be decided on, without making room for it. */
   function glance(check: Check, nowUs: number): State {
     const table = tables.get(check.name)
     const key = keyOf(check.subject, check.scope)
@@ -113,19 +113,19 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
     return stateOfForgotten(check.name, check.limit, key, nowUs) ?? algorithmOf(check.limit).empty()
   }
 
-  /** Charges a key that is not there, and adds it. Adds nothing if the cost does not fit. */
+  /** Charges a new key and adds it. Adds nothing if the cost does not fit. */
   function takeFirst(table: Table, key: string, limit: Limit, cost: number, into: Admission): boolean {
     const former = stateOfForgotten(table.name, limit, key, nowUs)
     if (former !== null && algorithmOf(limit).waitUs(limit, former, cost, nowUs) > 0) return false
     turn++
-    // There is always room: no state is open that must not be forgotten.
+    // There is always room, because no open state has to be kept.
     makeRoom(table, nowUs)
     const isTaken = table.takeFirst({ key, state: former, limit }, cost, nowUs, into)
     if (isTaken) size++
     return isTaken
   }
 
-  /** Answers a question of one check: no state is open beside its own. */
+  /** Answers a question of one check: no other state is open. */
   function decideSingle(question: SingleQuestion): Answer {
     const { subject, scope, name, limit, cost } = question
     const table = tableOf(tables, name, limit)
@@ -139,14 +139,14 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
       if (isTaken) return new SingleAnswer(admission.remaining, 0, admission.resetAfterUs, nowUs, nowUs)
     }
     if (row !== undefined) return table.decideAlone(row, limit, cost, nowUs)
-    // A place is not taken in one pass, and not having been taken so it may still fit.
+    // A place is not taken in one pass, so failing to take it does not mean that it does not fit.
     if (limit.algorithm === 'concurrency') return decideInFull(question)
     const algorithm = algorithmOf(limit)
     const state = stateOfForgotten(name, limit, key, nowUs) ?? algorithm.empty()
     return decideAlone(algorithm, limit, state, cost, nowUs)
   }
 
-  /** One that was forgotten at its limit is remembered again, to be free. */
+  /** A key that was forgotten at its limit is added again, reset. */
   function resetOne({ subject, scope, name, limit }: Check, nowUs: number): void {
     const table = tableOf(tables, name, limit)
     const key = keyOf(subject, scope)
@@ -160,7 +160,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
     table.reset(key, limit, nowUs)
   }
 
-  /** One that was forgotten is taken again, for which there must be a row. */
+  /** A forgotten place is taken again, for which there must be a row. */
   function renewOne({ check, takenAtUs }: Renewal): boolean {
     if (check.limit.algorithm !== 'concurrency') return false
     turn++
@@ -175,7 +175,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
     return renewals.map(renewOne)
   }
 
-  /** Charges units that were used already, also to a key that was forgotten. Gives nothing back. */
+  /** Charges units that were already used, also to a forgotten key. Gives nothing back. */
   function chargeBeyond({ check, units }: Refund): number {
     turn++
     algorithmOf(check.limit).chargeBeyond(check.limit, open(check), -units, nowUs)
@@ -278,9 +278,9 @@ function tableOf(tables: Map<string, Table>, name: string, limit: Limit): Table 
 }
 
 /**
- * Within a table the subject is the key, as it came: the common scope costs no new string. Another scope goes before
- * it with its length, behind a colon, with which no subject begins: no id can be written to look like a scope. A name
- * that is no text goes behind a colon too, where `OneUnitInMemory` does not find it.
+ * Within a table the subject is the key, so that the common scope costs no new string. Another scope precedes it
+ * with its length, after a colon, with which no subject begins: no id can be written to look like a scope. A name
+ * that is not a subject also follows a colon, where `OneUnitInMemory` does not find it.
  */
 function keyOf(subject: string, scope: string): string {
   if (scope !== 'global') return `:${scope.length}:${scope}${subject}`

@@ -8,28 +8,28 @@ import { decideAlone } from '../../fast-path/single-question.js'
 import { type Columns, createColumns } from './columns.js'
 import type { Forgotten } from './forgotten.js'
 
-/** How many rows are looked at to find one to forget: enough for a good one, few enough to cost nothing. */
+/** How many rows are sampled to find one to forget: enough for a good one, few enough to cost nothing. */
 const SAMPLE = 16
 const NONE = -1
 /** Keys that are not the subject itself begin with a colon, and no subject does. */
 const INNER = ':'.charCodeAt(0)
 
 /**
- * The states of one limit, by the key of who they belong to.
- * A turn is one question: the states opened in it are about to be written to and are not forgotten before it ends.
+ * The states of one limit, by key. A turn is one question: states opened in it are about to be written to and are
+ * not forgotten before it ends.
  */
 export class Table {
   private readonly algorithm: Algorithm<Limit, State>
   private columns: Columns
-  /** By subjects as they come, and apart from them by keys of ours: what is no subject must not be found as one. */
+  /** Subjects, and apart from them keys of ours: what is not a subject must not be found as one. */
   private rows = new Map<string, number>()
   private innerRows = new Map<string, number>()
   private keys: (string | undefined)[] = []
   /** The usual numbers of a row. */
   private readonly limit: Limit
-  /** The numbers of rows that have others: tiers and overrides share a table, and a row is at its own limit. */
+  /** The numbers of rows that differ: tiers and overrides share a table, and each row has its own limit. */
   private otherLimits = new Map<number, Limit>()
-  /** The usual numbers while no row has others. */
+  /** The usual numbers while no row differs. */
   private onlyLimit: Limit | null
   private free: number[] = []
   private denials = new KeptDenials()
@@ -75,12 +75,16 @@ export class Table {
     return this.rowsFor(key).get(key)
   }
 
-  /** The row of a subject that is its own key. A text written to look like a key of ours finds nothing. */
+  /**
+   * Returns the row of a subject that is its own key. A text written to look like one of our keys finds nothing.
+   */
   rowOfSubject(subject: string): number | undefined {
     return this.rows.get(subject)
   }
 
-  /** Takes one unit: true with `admission` filled in, or the denial. False where the clock has stepped back. */
+  /**
+   * Takes one unit: returns true with `admission` filled in, or the denial. False if the clock has stepped back.
+   */
   takeOne(row: number, limit: Limit, nowUs: number, admission: Admission): KeptDenial | boolean {
     const denial = this.denials.find(row, limit, nowUs)
     if (denial !== null) return denial
@@ -88,27 +92,29 @@ export class Table {
   }
 
   /**
-   * Charges a row if the cost fits; false, with nothing changed, if not or if the clock has stepped back. The row must
-   * have no kept denial.
+   * Charges a row if the cost fits; returns false, with nothing changed, if not or if the clock has stepped back.
+   * The row must have no kept denial.
    */
   private take(row: number, limit: Limit, cost: number, nowUs: number, admission: Admission): boolean {
     if (limit !== this.onlyLimit) this.noteLimit(row, limit)
     return this.algorithm.take(limit, this.columns.glance(row), cost, nowUs, admission)
   }
 
-  /** Charges a row alone, with no other state open beside it. */
+  /** Charges a row alone, with no other state open. */
   takeAlone(row: number, limit: Limit, cost: number, nowUs: number, admission: Admission): boolean {
     this.denials.forget(row)
     return this.take(row, limit, cost, nowUs, admission)
   }
 
-  /** Answers for a row that `take` did not charge, or that nothing is to be charged to. */
+  /** Answers for a row that `take` did not charge, or to which nothing is to be charged. */
   decideAlone(row: number, limit: Limit, cost: number, nowUs: number): SingleAnswer {
     this.noteLimit(row, limit)
     return decideAlone(this.algorithm, limit, this.columns.glance(row), cost, nowUs)
   }
 
-  /** Adds a key in this state, nothing used without one, and charges it. Adds nothing if the cost does not fit. */
+  /**
+   * Adds a key in this state (by default with nothing used) and charges it. Adds nothing if the cost does not fit.
+   */
   takeFirst(
     { key, state, limit }: { key: string; state: State | null; limit: Limit },
     cost: number,
@@ -123,7 +129,7 @@ export class Table {
     return false
   }
 
-  /** Denies a row one unit and keeps the denial. False where the clock has stepped back and it may be admitted. */
+  /** Denies a row one unit and keeps the denial. False if the clock has stepped back and it may be admitted. */
   private denyOne(row: number, limit: Limit, nowUs: number): KeptDenial | false {
     const { algorithm } = this
     if (algorithm.waitUs(limit, this.columns.glance(row), 1, nowUs) === 0) return false
@@ -133,7 +139,7 @@ export class Table {
     return denial
   }
 
-  /** Adds a key that is not there in this state, nothing used without one, to write to in this turn. */
+  /** Adds a new key with nothing used, to write to in this turn. */
   add(key: string, limit: Limit, turn: number, state: State | null = null): State {
     const row = this.addRow(key)
     if (state !== null) this.columns.write(row, state)
@@ -164,7 +170,7 @@ export class Table {
     return true
   }
 
-  /** Forgets what a key has used, and keeps that it did. */
+  /** Forgets what a key has used, but keeps the fact of the reset. */
   reset(key: string, limit: Limit, nowUs: number): void {
     const row = this.rowsFor(key).get(key)
     if (row === undefined) return
@@ -173,8 +179,8 @@ export class Table {
   }
 
   /**
-   * Whether nothing was charged to a key that was added in this turn. Places are counted, whatever they look like: to a
-   * check with a shorter `holdFor` beside the one that took them they seem to be of another time.
+   * Whether nothing was charged to a key added in this turn. Places are counted whatever they look like: to a check
+   * with a shorter `holdFor` they seem to be of another time.
    */
   isUncharged(key: string, nowUs: number): boolean {
     const row = this.rowsFor(key).get(key)
@@ -184,9 +190,9 @@ export class Table {
   }
 
   /**
-   * Forgets one key: one that has nothing used if the sample holds any, else the one that has most left.
-   * Never one that is at its limit: that is for `forgetNext`, which keeps it from getting free by making others be
-   * remembered. Returns whether a key was found. A hand that goes round the rows makes every row come up in turn, without a sweep.
+   * Forgets one key: one with nothing used if the sample has any, else the one with the most left. Never one at its
+   * limit: that is for `forgetNext`, which keeps it from getting free through newcomers. Returns whether a key was
+   * found. A cursor goes round the rows, so that every row comes up in turn without a sweep.
    */
   forgetOne(nowUs: number, turn: number): boolean {
     this.passFreeRows()
@@ -195,9 +201,7 @@ export class Table {
     return row !== NONE && this.delete(this.keys[row] as string)
   }
 
-  /**
-   * Forgets the next key whatever it has left, and notes one that has nothing. Returns whether there was a key.
-   */
+  /** Forgets the next key whatever it has left, and notes one that has nothing. Returns whether there was a key. */
   forgetNext(nowUs: number, turn: number, forgotten: Forgotten): boolean {
     for (let look = 1; look <= this.keys.length; look++) {
       const row = this.rowAfterHand(look)
@@ -258,7 +262,7 @@ export class Table {
     return state
   }
 
-  /** Under other numbers the key may have been denied, and be so for longer when these have admitted it. */
+  /** Under other numbers the key may have been denied, and for longer than these numbers say. */
   private noteLimit(row: number, limit: Limit): void {
     if (limit === this.limitOf(row)) return
     if (limit === this.limit) this.otherLimits.delete(row)
@@ -277,7 +281,7 @@ export class Table {
     return false
   }
 
-  /** Rows that were given up lie side by side, and a sample of them would find nobody. */
+  /** Freed rows are adjacent, and a sample of them would find nothing. */
   private passFreeRows(): void {
     for (let look = 0; look < this.keys.length; look++) {
       const next = this.rowAfterHand(1)

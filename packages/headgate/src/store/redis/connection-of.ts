@@ -5,7 +5,9 @@ import { isUpstash, upstashConnection } from './clients/upstash.js'
 import type { RedisConnection } from './connection.js'
 import type { StoreWarning } from './inspect.js'
 
-/** A client of node-redis or ioredis, of any topology, of Upstash or Vercel KV, or anything that can run a script. */
+/**
+ * A client of node-redis or ioredis, of any topology, of Upstash or Vercel KV, or anything that can run a script.
+ */
 export type RedisClient = NodeRedisLike | IoredisLike | RedisConnection
 
 interface ConnectionOptions {
@@ -16,12 +18,12 @@ interface ConnectionOptions {
   warn(warning: StoreWarning): void
 }
 
-/** The connection a client stands for: one of our own like it, or the client itself where it is shared. */
+/** Returns the connection for a client: our own duplicate of it, or the client itself if it is shared. */
 export function connectionOf(
   client: RedisClient,
   { shared, deadlineMs, warn }: ConnectionOptions,
 ): RedisConnection {
-  // A URL handed in by mistake may hold a password: only its type is told.
+  // A URL passed in by mistake may contain a password, so only its type is shown.
   if (typeof client !== 'object' || client === null) {
     throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'client', 'a Redis client', kindOf(client))
   }

@@ -5,7 +5,7 @@ import { HeadgateError, show } from '../../errors/headgate-error.js'
 import { SingleAnswer, SingleQuestion } from '../../fast-path/single-question.js'
 import { singleCheckOf } from '../question-checks.js'
 
-/** The answers in a reply to questions; a question that failed by itself is an error in its place. */
+/** Decodes the answers in a reply; a question that failed alone is an error in its place. */
 export function decodeAnswers(
   reply: unknown,
   questions: readonly Question[],
@@ -42,7 +42,7 @@ function decodeSingle(
   return new SingleAnswer(remaining, retryAfterUs, resetAfterUs, chargedAtUs, undefined)
 }
 
-/** The units given back, in the order of the refunds. */
+/** Decodes the units given back, in the order of the refunds. */
 export function decodeRefunds(reply: unknown, count: number): readonly number[] {
   const reader = new ReplyReader(reply)
   const units = Array.from({ length: count }, () => Math.max(0, reader.integer()))
@@ -50,7 +50,7 @@ export function decodeRefunds(reply: unknown, count: number): readonly number[] 
   return units
 }
 
-/** Whether each place is held, in the order of the renewals. */
+/** Decodes whether each place is held, in the order of the renewals. */
 export function decodeRenewals(reply: unknown, count: number): readonly boolean[] {
   const reader = new ReplyReader(reply)
   const held = Array.from({ length: count }, () => reader.integer() === 1)
@@ -62,7 +62,7 @@ function decodeAnswer(reader: ReplyReader, question: Question, nowUs: number): A
   const first = reader.next()
   if (isFailure(first)) return keyError(first)
   const charged = integerOf(first)
-  // One beyond them would look like a question without limits, and pass.
+  // An index beyond them would look like a question without limits, and pass.
   if (charged < -1 || charged >= question.alternatives.length) throw replyError('an alternative', charged)
   const looked = charged < 0 ? question.alternatives : question.alternatives.slice(0, charged + 1)
   const verdictOf = (check: Check): Verdict => decodeVerdict(reader.next(), check, nowUs)
@@ -73,7 +73,10 @@ function decodeAnswer(reader: ReplyReader, question: Question, nowUs: number): A
   }
 }
 
-/** The units that a charge at the time of the call left; or wait, remaining, reset and time charged. See lua/decide.lua. */
+/**
+ * Decodes what a charge at the time of the call left; or wait, remaining, reset and time charged. See
+ * lua/decide.lua.
+ */
 function decodeVerdict(value: unknown, check: Check, nowUs: number): Verdict {
   if (!Array.isArray(value)) {
     const left = integerOf(value)
@@ -106,7 +109,7 @@ function leftLimitOf({ limit }: Check): LeftLimit {
   return limit
 }
 
-/** A question whose state could not be read is a list of the error's text. */
+/** A question whose state could not be read is a list with the error's text. */
 function isFailure(value: unknown): value is [string] {
   return Array.isArray(value) && value.length === 1
 }
@@ -115,7 +118,7 @@ function keyError([text]: [string]): HeadgateError {
   return new HeadgateError('ERR_HEADGATE_STORE_KEY', `redis: the state of a key cannot be read: ${text}`)
 }
 
-/** Reads a flat reply in order, and refuses one that is not as the script promises. */
+/** Reads a flat reply in order, and refuses one that breaks the script's contract. */
 class ReplyReader {
   readonly #reply: readonly unknown[]
   #next = 0
@@ -139,7 +142,7 @@ class ReplyReader {
 }
 
 function integerOf(value: unknown): number {
-  // Clients can be set up to hand integers over as text.
+  // Clients can be configured to return integers as text.
   const number = typeof value === 'number' ? value : Number(value)
   if (value === null || value === '' || !Number.isSafeInteger(number)) throw replyError('an integer', value)
   return number

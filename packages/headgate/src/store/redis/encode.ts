@@ -11,7 +11,7 @@ export interface ScriptCall {
   readonly args: string[]
 }
 
-/** The algorithm in lua/include/questions.lua and checks.lua. */
+/** The number of each algorithm in lua/include/questions.lua and checks.lua. */
 const ALGORITHM_NUMBER: Readonly<Record<Limit['algorithm'], string>> = {
   'sliding-window-log': '1',
   'sliding-window-counter': '2',
@@ -34,7 +34,7 @@ export interface QuestionsCall extends ScriptCall {
   readonly script: Script
 }
 
-/** Questions as the script wants them that is quickest to answer them. */
+/** Encodes questions for the script that answers them fastest. */
 export function encodeQuestions(
   action: Action,
   questions: readonly Question[],
@@ -57,7 +57,7 @@ function oneLimitArgs({ limit, cost }: SingleQuestion, clockUs: string): string[
   return args
 }
 
-/** One of the questions, where all are about the same cost of one limit. */
+/** Returns one of the questions, if all are about the same cost of one limit. */
 function sameCheckOf(questions: readonly Question[]): SingleQuestion | null {
   const [first] = questions
   if (!(first instanceof SingleQuestion) || first.cost === 0) return null
@@ -69,7 +69,10 @@ function sameCheckOf(questions: readonly Question[]): SingleQuestion | null {
   return first
 }
 
-/** Arguments of decide.lua and peek.lua. Limits are sent once, however many checks share them, and so are shapes. */
+/**
+ * Encodes the arguments of decide.lua and peek.lua. Limits and shapes are sent once, however many checks share
+ * them.
+ */
 function encodeAnyQuestions(
   questions: readonly Question[],
   keyOf: (check: Check) => string,
@@ -101,7 +104,7 @@ function encodeAnyQuestions(
   return { keys, args: [clockUs, ...limits.encoded(), ...body] }
 }
 
-/** Limits and costs of a question by their places; its keys go to the others. */
+/** Encodes limits and costs of a question by their positions; its keys are added to the others. */
 function shapeOf(
   question: Question,
   keys: string[],
@@ -134,7 +137,7 @@ function encodeChecks(
   }
 }
 
-/** Arguments of refund.lua. */
+/** Encodes the arguments of refund.lua. */
 export function encodeRefunds(
   refunds: readonly Refund[],
   keyOf: (check: Check) => string,
@@ -150,7 +153,7 @@ export function encodeRefunds(
   return { keys: refunds.map(refund => keyOf(refund.check)), args: [clockUs, ...limits.encoded(), ...body] }
 }
 
-/** Arguments of renew.lua. */
+/** Encodes the arguments of renew.lua. */
 export function encodeRenewals(
   renewals: readonly Renewal[],
   keyOf: (check: Check) => string,
@@ -165,7 +168,9 @@ export function encodeRenewals(
   return { keys: renewals.map(({ check }) => keyOf(check)), args: [clockUs, ...limits.encoded(), ...body] }
 }
 
-/** Arguments of reset.lua: it reads each state as its limit says, so that nobody else's data is deleted. */
+/**
+ * Encodes the arguments of reset.lua: it reads each state as its limit says, so that no foreign data is deleted.
+ */
 export function encodeReset(
   checks: readonly Check[],
   keyOf: (check: Check) => string,
@@ -209,7 +214,7 @@ class LimitList {
   }
 }
 
-// As text once: a call names the same few limits again and again.
+// Converted to text once, because a call names the same few limits again and again.
 const NUMBERS = Array.from({ length: 64 }, (_, number) => String(number))
 const NEGATIVES = NUMBERS.map(number => `-${number}`)
 
@@ -226,7 +231,7 @@ function encodeLimit(limit: Limit): string[] {
   ]
 }
 
-/** The window in microseconds; of a bucket, its refill per second; of places, how long they are held. */
+/** Returns the window in microseconds; for a bucket its refill per second; for places how long they are held. */
 function spanOf(limit: Limit): number {
   if (limit.algorithm === 'token-bucket') return limit.refillPerSecond
   return limit.algorithm === 'concurrency' ? limit.holdForUs : limit.windowUs

@@ -4,7 +4,7 @@ import { storeError } from './store-error.js'
 
 export interface FirstConnectionOptions {
   ready(): Promise<void>
-  /** The last error while connecting. */
+  /** Returns the last error while connecting. */
   problem(): string | undefined
   readonly deadlineMs: number
   /** How long calls wait for it, from now. */
@@ -13,13 +13,14 @@ export interface FirstConnectionOptions {
   readonly timers: Timers
 }
 
-/** Calls that wait at once; beyond it they are not worth their memory. */
+/** How many calls may wait at once; more are not worth their memory. */
 const MAX_WAITING = 10_000
 
 /**
- * Holds calls back until there has been a connection. A new store is connecting, not failing: its first requests wait
- * for that, as long as nothing has gone wrong, and at most for `connectTimeoutMs` from the start. A call that was given
- * up is forgotten and never sent: a server that comes back after an hour must not find an hour of requests waiting.
+ * Holds calls back until there has been a connection. A new store is connecting, not failing: its first requests
+ * wait for that, as long as nothing has gone wrong, and at most for `connectTimeoutMs` from the start. A call that
+ * was given up is dropped and never sent: a server that comes back after an hour must not find an hour of requests
+ * waiting.
  */
 export function createFirstConnection(options: FirstConnectionOptions): FirstConnection {
   const { deadlineMs, timers } = options
@@ -55,7 +56,7 @@ export function createFirstConnection(options: FirstConnectionOptions): FirstCon
     return storeError(new Error(`not connected ${sinceMs} ms after the start${reason ? `: ${reason}` : ''}`))
   }
 
-  /** Looks again every `everyMs` whether it is worth waiting for. */
+  /** Checks every `everyMs` whether waiting is still worthwhile. */
   function hold(everyMs: number, isWorthIt: () => boolean): Promise<void> {
     return new Promise((resolve, reject) => {
       let callOff = (): void => {}
@@ -93,7 +94,7 @@ export function createFirstConnection(options: FirstConnectionOptions): FirstCon
   }
 }
 
-/** A connection that cannot even say what is wrong with it must not keep a call from being given up. */
+/** A connection that cannot report its problem must not keep a call from being given up. */
 function reasonOf(problem: () => string | undefined): string | undefined {
   try {
     return problem()

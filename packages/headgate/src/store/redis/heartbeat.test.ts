@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { createHeartbeat } from './heartbeat.js'
 
-/** A node with so many processes in all, of which three are ours. */
+/** Creates a node with `all` processes, of which three are ours. */
 function beating(service: string, all: number) {
   const counted: string[] = []
   let nowUs = 0

@@ -2,13 +2,13 @@ import type { Beat } from '../guard/fleet.js'
 
 export interface HeartbeatOptions {
   readonly prefix: string
-  /** Whose limits this process shares: processes of other services are not counted. Empty: all are. */
+  /** The service whose limits this process shares: processes of other services are not counted. Empty: all are. */
   readonly service: string
-  /** Makes the name of this process among those that share the limits, when it is first needed. */
+  /** Returns the name of this process among those that share the limits, made when first needed. */
   member(): string
   /** Runs the script on a key. */
   run(key: string, args: string[]): Promise<unknown>
-  /** The node that holds a key, where there are several. */
+  /** Returns the node that holds a key, if there are several. */
   nodeOf(key: string): string
 }
 
@@ -16,10 +16,10 @@ export interface HeartbeatOptions {
 const LIVE_US = 3_000_000
 /** A node that comes back later without memory of us may simply have let us expire. */
 const REMEMBER_US = 60_000_000
-/** Keys to choose one for each node of a cluster from. */
+/** Keys from which one is chosen for each node of a cluster. */
 const SPREAD = 64
 /**
- * Redis looks at every process to find those of a service: for all of them together at no more than these in a second.
+ * Redis looks at every process to find those of a service: at most this many per second for all of them together.
  */
 const LOOKED_AT = 30_000
 
@@ -36,8 +36,8 @@ interface Count {
 }
 
 /**
- * Says on every node that this process is there. A node must remember the last time it acknowledged; one that knows
- * only of an earlier time has lost what was written since, and limits with it.
+ * Reports on every node that this process is live. A node must remember the last time it acknowledged; one that
+ * knows only an earlier time has lost what was written since, including limits.
  */
 export function createHeartbeat(options: HeartbeatOptions): () => Promise<Beat> {
   const { service } = options
@@ -46,7 +46,7 @@ export function createHeartbeat(options: HeartbeatOptions): () => Promise<Beat> 
   const counts = new Map<string, Count>()
   let beats = 0
 
-  /** Of all processes the same key on the same node, so that it counts them all. */
+  /** All processes use the same key on the same node, so that it counts them all. */
   function keys(): string[] {
     const first = `${options.prefix}:fleet`
     const byNode = new Map([[options.nodeOf(first), first]])

@@ -3,7 +3,7 @@ import type { RedisConnection } from './connection.js'
 import type { RunScript } from './script-runner.js'
 import { scripts } from './scripts.gen.js'
 
-/** Something about the set-up that will bite later; the store works all the same. */
+/** A set-up problem that will cause trouble later, although the store works. */
 export interface StoreWarning {
   readonly code: WarningCode
   readonly message: string
@@ -22,12 +22,14 @@ export interface InspectionOptions {
   readonly clock: Clock
 }
 
-/** Looks at the server when it is first connected, and again now and then. */
+/** Inspects the server when it is first connected, and again now and then. */
 export interface Inspection {
   lookOnce(): Promise<void>
-  /** In the background, once in a while: a set-up can be changed, and another server can take this one's place. */
+  /**
+   * Inspects it again in the background, once in a while: a set-up can change, and another server can take over.
+   */
   lookAgain(): void
-  /** Whether the server may delete limits to make room, as far as it has been looked at. */
+  /** Whether the server may evict limits, as far as it has been inspected. */
   isEvictionUnsafe(): boolean
 }
 
@@ -56,7 +58,10 @@ export function createInspection({ connection, run, warn, clock }: InspectionOpt
   }
 }
 
-/** Warns of what is unsafe about the server, and skips what this user may not see. Returns whether limits can be evicted. */
+/**
+ * Warns of what is unsafe about the server, and skips what this user may not see. Returns whether limits can be
+ * evicted.
+ */
 async function inspectServer(
   connection: RedisConnection,
   run: RunScript,

@@ -1,23 +1,23 @@
 /**
- * At the edge there is a request or there is nothing: no timer runs between two of them, nothing may be sent before the
- * first, and what is under way when a response is out is cut off unless the runtime was told of it. So what other stores
- * do in the background is done when the next request comes.
+ * At the edge there is a request or there is nothing: no timer runs between two of them, nothing may be sent before
+ * the first, and work in flight after a response is cut off unless the runtime was told. So background work of
+ * other stores is done when the next request comes.
  */
 import type { World } from '../guard/pipeline.js'
 import type { Stage } from '../stage.js'
 
-/** Work for when somebody asks. */
+/** Work that waits for the next question. */
 interface Due {
   readonly atMs: number
   readonly work: () => void
 }
 
 export interface OnDemand {
-  /** The same world, in which what is done in the background waits for a question. */
+  /** The same world, in which background work waits for a question. */
   readonly world: World
-  /** A stage that does what is due before each question. */
+  /** Wraps a stage so that it does what is due before each question. */
   before(stage: Stage): Stage
-  /** Calls that were sent and not answered; null when there are none. */
+  /** Returns unanswered calls; null if there are none. */
   underWay(): Promise<unknown> | null
 }
 

@@ -4,9 +4,10 @@ const MAX_DELAY_MS = 900
 const SILENT_DELAY_MS = 250
 
 /**
- * Delay before attempt `attempt` (from 1) to connect to a server that refuses: at first anything from 0 to a ceiling
- * that doubles, then 500 to 900 ms. A fleet that lost its server together is spread out by then, and a server that came
- * back is found within a second. Spread over 0 to 900 ms it would ask more often, and a quarter of it at once.
+ * Returns the delay before attempt `attempt` (from 1) to connect to a refusing server: at first anything from 0 to
+ * a ceiling that doubles, then 500 to 900 ms. By then a fleet that lost its server together is spread out, and a
+ * server that came back is found within a second. With 0 to 900 ms it would ask more often, and a quarter of it at
+ * once.
  */
 export function reconnectDelayMs(attempt: number, random: () => number = Math.random): number {
   const ceilingMs = FIRST_DELAY_MS * 2 ** Math.min(attempt, 10)
@@ -14,7 +15,7 @@ export function reconnectDelayMs(attempt: number, random: () => number = Math.ra
   return LEAST_DELAY_MS + Math.ceil(random() * (MAX_DELAY_MS - LEAST_DELAY_MS))
 }
 
-/** Delay after an attempt that nobody answered: waiting for it has spared the server already. */
+/** Returns the delay after an unanswered attempt: waiting for it has already spared the server. */
 export function silentDelayMs(random: () => number = Math.random): number {
   return Math.ceil(random() * SILENT_DELAY_MS)
 }

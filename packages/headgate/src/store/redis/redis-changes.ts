@@ -1,4 +1,4 @@
-/** The trail of what operators have changed, in Redis: one bounded list beside the overrides. */
+/** The trail of operators' changes, in Redis: one bounded list beside the overrides. */
 import { encodeTenant } from '../../subject/key.js'
 import type { Timers } from '../../time/clock.js'
 import type { Change, ChangeTrail } from '../change-trail.js'
@@ -8,7 +8,7 @@ import { withinTime } from './within-time.js'
 export interface RedisChangesOptions {
   readonly prefix: string
   readonly tenant: string
-  /** Runs a script, and waits so long for a connection. */
+  /** Runs a script, waiting this long for a connection. */
   readonly call: (script: Script, keys: string[], args: string[], connectWithinMs: number) => Promise<unknown>
   /** The server's time for tests, or ''. */
   readonly clockUs: () => string

@@ -1,6 +1,6 @@
 /**
- * Control and overrides in Redis: two hashes beside the limits. No request waits for them; each process looks at them
- * a few times a second and keeps what it last saw when Redis does not answer.
+ * Control and overrides in Redis: two hashes beside the limits. No request waits for them; each process reads them
+ * a few times a second and keeps the last ones when Redis does not answer.
  */
 
 import { encodeTenant } from '../../subject/key.js'
@@ -19,7 +19,7 @@ export interface RedisControlOptions {
   readonly prefix: string
   readonly tenant: string
   readonly service: string
-  /** Runs a script, and waits so long for a connection. */
+  /** Runs a script, waiting this long for a connection. */
   readonly call: (script: Script, keys: string[], args: string[], connectWithinMs: number) => Promise<unknown>
   /** The server's time for tests, or ''. */
   readonly clockUs: () => string
@@ -29,7 +29,7 @@ export interface RedisControlOptions {
 /** A change is seen within one pause and two calls, well within a second. */
 const LOOK_EVERY_MS = 400
 const GIVE_UP_AFTER_MS = 1_000
-/** The name operators know it by; another prefix is another fleet. */
+/** The name operators know; another prefix is another fleet. */
 const CONTROL_KEY = 'rate-limit:control'
 const DEFAULT_PREFIX = 'ratelimit'
 const ENTRY = /^(\d+) (\d+) (.*)$/s
@@ -44,7 +44,7 @@ export function redisControl(options: RedisControlOptions): ControlStore {
   }
   const watchers = new Set<(reading: Partial<ControlReading>) => void>()
 
-  /** Nobody waits for these but operators: a connection that is being made is waited for. */
+  /** Only operators wait for these, so a connection in progress is awaited. */
   function run(script: Script, key: string, args: string[]): Promise<unknown> {
     return withinTime(timers, GIVE_UP_AFTER_MS, options.call(script, [key], args, GIVE_UP_AFTER_MS))
   }
@@ -86,7 +86,7 @@ export function redisControl(options: RedisControlOptions): ControlStore {
     return { control, overrides: found }
   }
 
-  /** The reply to a change says how things are now: a look that fails afterwards must not hide what was done. */
+  /** The reply to a change is the new state: a later failing read must not hide what was done. */
   function tell(reading: Partial<ControlReading>): void {
     for (const watcher of watchers) watcher(reading)
   }
@@ -130,7 +130,7 @@ export function redisControl(options: RedisControlOptions): ControlStore {
   }
 }
 
-/** An entry that has not changed stays the same object: whoever has read it need not read it again. */
+/** An unchanged entry stays the same object, so that it need not be parsed again. */
 function entriesOf(
   reply: readonly string[],
   before: ReadonlyMap<string, StoredEntry>,

@@ -10,28 +10,28 @@ import { parseRegionShare, type RegionShare } from '../guard/region-share.js'
 import type { StoreWarning } from './inspect.js'
 
 export interface RedisStoreOptions extends PipelineOptions {
-  /** First part of every key. Default `ratelimit`. */
+  /** The first part of every key. Default `ratelimit`. */
   readonly prefix?: string
-  /** Keeps the limits of several products on one Redis apart. */
+  /** Separates the limits of several products on one Redis. */
   readonly tenant?: string
   /**
-   * The program this process is one of: while Redis is away it shares the limits with those of the same name, and with
-   * those that have none. Default: the tenant.
+   * The program of this process: while Redis is away it shares the limits with processes of the same service, and
+   * with those that name none. Default: the tenant.
    */
   readonly service?: string
   /**
-   * How long the first requests wait for the connection of a new store, counted from when it was made. Default 1,000.
-   * It ends when connecting fails.
+   * How long the first requests wait for the connection of a new store, counted from its creation. Default 1,000.
+   * Ends early if connecting fails.
    */
   readonly connectTimeoutMs?: number
   /** Run as scripts (`EVALSHA`, the default) or as Redis Functions (`FCALL`, Redis 7). */
   readonly use?: 'scripts' | 'functions'
   /** Use the client itself instead of a duplicate with safe options. */
   readonly shared?: boolean
-  /** This store's part of every limit, where several regions have a Redis each. */
+  /** This store's part of every limit, if several regions have a Redis each. */
   readonly share?: RegionShare
   /**
-   * Send checks made in the same turn of the event loop as one call. Default true. `maxChecks` (default 64) bounds a
+   * Send checks of the same turn of the event loop as one call. Default true. `maxChecks` (default 64) bounds a
    * call, and with it the time for which Redis answers nobody else.
    */
   readonly batch?: boolean | { readonly maxChecks?: number }
@@ -40,7 +40,7 @@ export interface RedisStoreOptions extends PipelineOptions {
    * most. Default true.
    */
   readonly denyCache?: boolean
-  /** Called with what is unsafe about the set-up, instead of the logger. */
+  /** Called instead of the logger with what is unsafe about the set-up. */
   readonly onWarning?: (warning: StoreWarning) => void
   /**
    * The server's time in microseconds, for this library's own tests. Left out: the server's own clock.
@@ -49,7 +49,7 @@ export interface RedisStoreOptions extends PipelineOptions {
   readonly testClockUs?: () => number
 }
 
-/** The options of a Redis store, parsed. */
+/** The parsed options of a Redis store. */
 export interface RedisSettings extends PipelineSettings {
   readonly prefix: string
   readonly tenant: string
@@ -64,7 +64,7 @@ export interface RedisSettings extends PipelineSettings {
 const PREFIX = /^[A-Za-z0-9_.-]{1,32}$/
 const SERVICE = /^[A-Za-z0-9_.-]{1,64}$/
 const MAX_CHECKS = 64
-/** Enough for every client a flood comes from, and a few megabytes at most. */
+/** Enough for every client of a flood, and a few megabytes at most. */
 const DENIED_SUBJECTS = 10_000
 
 export function parseRedisOptions(options: RedisStoreOptions): RedisSettings {
@@ -99,7 +99,7 @@ function parseService(service: unknown, tenant: string): string {
   throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'service', 'up to 64 letters, digits, _ . or -', service)
 }
 
-/** Checks in a call at most: one means that every question is a call of its own. */
+/** Returns the most checks per call: 1 makes every question a call of its own. */
 function parseBatch(batch: unknown): number {
   if (batch === undefined || batch === true) return MAX_CHECKS
   if (batch === false) return 1
@@ -110,7 +110,7 @@ function parseBatch(batch: unknown): number {
   return parseWhole(maxChecks, 'batch.maxChecks', 1, 1_000)
 }
 
-/** Subjects whose denials are remembered; none when it is off. */
+/** Returns how many subjects' denials are remembered; 0 if it is off. */
 function parseDenyCache(denyCache: unknown): number {
   if (denyCache === undefined || denyCache === true) return DENIED_SUBJECTS
   if (denyCache === false) return 0

@@ -25,7 +25,7 @@ import { type Script, scripts } from './scripts.gen.js'
 import { slotOf } from './slot.js'
 import { storeError } from './store-error.js'
 
-/** Redis as it is without any guard, and what operators keep there. */
+/** Redis without any guard, and what operators keep there. */
 export interface RedisRemote extends Remote {
   readonly control: ControlStore
   readonly changes: ChangeTrail
@@ -38,7 +38,7 @@ export interface ReadyOptions {
   readonly timeoutMs?: number
 }
 
-/** Checks that may be unanswered at once; beyond it a frozen server would be paid for in memory. */
+/** The most unanswered checks; beyond it a frozen server would cost memory. */
 const MAX_UNANSWERED = 10_000
 const READY_TIMEOUT_MS = 10_000
 
@@ -73,7 +73,7 @@ export function createRedisRemote(
     onClose = () => resolve(false)
   })
 
-  /** Runs a script for `checks` checks and reads its reply; a failure of it is the store's. */
+  /** Runs a script for `checks` checks and decodes its reply; its failure is the store's. */
   function call<Read>(
     script: Script,
     { keys, args }: ScriptCall,
@@ -96,7 +96,7 @@ export function createRedisRemote(
     )
   }
 
-  /** The same beside the requests, when there is a connection within `connectWithinMs`. */
+  /** The same outside of requests, if there is a connection within `connectWithinMs`. */
   async function callBeside(script: Script, keys: string[], args: string[], connectWithinMs: number) {
     await firstConnection?.wait(connectWithinMs)
     return call(script, { keys, args }, 1, reply => reply)
@@ -112,7 +112,7 @@ export function createRedisRemote(
       call: callBeside,
       member: () => world.random().toString(36).slice(2),
     },
-    // A connection that lives as long as a request has no second to leave anything of.
+    // A connection that lives only as long as a request has no second to report.
     info: connection.info === undefined ? undefined : async () => (await connection.info?.()) ?? '',
     statistics: connection.onDemand ? null : settings.statistics,
   })
@@ -135,7 +135,7 @@ export function createRedisRemote(
     },
     nodeOf: check => (isSplit ? (connection.nodeOf?.(keyOf(check)) ?? '') : ''),
     ask(action, questions, askedAt) {
-      // Not an async function: that would be one promise more to wait for, in every request.
+      // Not an async function, which would add a promise to every request.
       try {
         const encoded = encodeQuestions(action, questions, keyOf, askedAt)
         return call(encoded.script, encoded, questions.length, reply => decodeAnswers(reply, questions))

@@ -1,6 +1,6 @@
 /**
- * The counts of the processes of a fleet, in Redis: each leaves its last second there once a second, under its name.
- * Bounded in number and length, and gone some seconds after a process is.
+ * The counts of the processes of a fleet, in Redis: each leaves its last second there once a second, under its
+ * name. Bounded in number and length, and gone some seconds after a process is.
  */
 import type { Report } from '../../observe/statistics/report.js'
 import type { Statistics } from '../../observe/statistics/statistics.js'
@@ -16,11 +16,11 @@ export interface RedisStatisticsOptions {
   readonly prefix: string
   readonly tenant: string
   readonly service: string
-  /** Makes the name of this process, when one is needed. */
+  /** Returns the name of this process, made when needed. */
   readonly member: () => string
   /** Where this process counts; null for one that only reads. */
   readonly statistics: Statistics | null
-  /** Runs a script, and waits so long for a connection. */
+  /** Runs a script, waiting this long for a connection. */
   readonly call: (script: Script, keys: string[], args: string[], connectWithinMs: number) => Promise<unknown>
   readonly info: (() => Promise<string>) | undefined
   /** The server's time for tests, or ''. */
@@ -35,7 +35,7 @@ const MAX_VIOLATIONS = 1_000
 /** A report of fifty tallies is a quarter of this. */
 const MAX_REPORT_LENGTH = 32_768
 const CONNECT_WITHIN_MS = 500
-/** Less than a second, so that the figures of the next are not late when Redis hangs. */
+/** Less than a second, so that the next figures are not late when Redis hangs. */
 const GIVE_UP_AFTER_MS = 800
 
 export interface RedisStatistics extends StatisticsStore {
@@ -44,7 +44,7 @@ export interface RedisStatistics extends StatisticsStore {
 
 export function redisStatistics(options: RedisStatisticsOptions): RedisStatistics {
   const { prefix, tenant, service, statistics } = options
-  // Where nothing is left nothing is asked of the world, not even a name.
+  // If nothing is left there, not even a name is needed.
   const member = statistics === null ? '' : options.member()
   const base = `${prefix}:{stats${tenant === '' ? '' : `:${encodeTenant(tenant)}`}}`
   const keys = [`${base}:processes`, `${base}:reports`, `${base}:violations`]
@@ -59,7 +59,7 @@ export function redisStatistics(options: RedisStatisticsOptions): RedisStatistic
     return options.call(scripts.statistics, keys, args, CONNECT_WITHIN_MS)
   }
 
-  /** One at a time: a Redis that hangs is not asked again for what it still owes. */
+  /** One at a time: a hanging Redis is not asked again for what it still owes. */
   function readOnce(): Promise<unknown> {
     reading ??= run('', '', []).finally(() => {
       reading = null
@@ -68,7 +68,7 @@ export function redisStatistics(options: RedisStatisticsOptions): RedisStatistic
   }
 
   async function leave({ violations, ...report }: Report): Promise<void> {
-    // A Redis that takes longer than a second gets the next second, not one more to answer.
+    // A Redis that takes longer than a second is skipped until it has answered.
     if (isSending || statistics === null) return
     isSending = true
     try {
@@ -116,7 +116,7 @@ export function redisStatistics(options: RedisStatisticsOptions): RedisStatistic
   }
 }
 
-/** Reports that another version, or somebody else, has left there are skipped. */
+/** Skips reports of another version or of somebody else. */
 function parsed<Left extends object>(text: string): Left[] {
   try {
     const left: unknown = JSON.parse(text)

@@ -11,7 +11,7 @@ import { createOnDemand } from './on-demand.js'
 import { parseRedisOptions, type RedisStoreOptions } from './redis-options.js'
 import { createRedisRemote, type ReadyOptions } from './redis-remote.js'
 
-/** The Redis store: gives every request a decision, also while Redis does not. */
+/** The Redis store: gives every request a decision, even while Redis does not. */
 export interface RedisStore extends Store {
   readonly control: ControlStore
   /** The trail of who changed what, in the whole fleet. */
@@ -19,11 +19,11 @@ export interface RedisStore extends Store {
   /** The counts of the processes that share it. */
   readonly fleetStatistics: StatisticsStore
   /**
-   * Resolves to true when the store is connected and has looked at the server, and to false when that took longer than
-   * `timeoutMs` (default 10,000) or the store was closed. Never rejects.
+   * Resolves to true when the store is connected and has inspected the server, and to false if that took longer
+   * than `timeoutMs` (default 10,000) or the store was closed. Never rejects.
    */
   ready(options?: ReadyOptions): Promise<boolean>
-  /** Says which nodes are not asked, and how many requests were decided without them. */
+  /** Returns which nodes are not asked, and how many requests were decided without them. */
   health(): StoreHealth
 }
 
@@ -34,9 +34,9 @@ const realWorld: World = {
 }
 
 /**
- * Limits shared by every process that uses the same Redis, decided there by one atomic script, on the server's clock.
- * A client handed in is duplicated with options under which no lost reply is ever charged twice. When Redis is slow,
- * frozen or gone, every request is still decided within the deadline, by the failure mode.
+ * Creates a store for limits shared by every process on the same Redis, decided there by one atomic script, on the
+ * server's clock. The given client is duplicated with options under which a lost reply is never charged twice. When
+ * Redis is slow, frozen or gone, every request is still decided within the deadline, by the failure mode.
  */
 export function redisStore(client: RedisClient, options: RedisStoreOptions = {}): RedisStore {
   return redisStoreIn(realWorld, client, options)

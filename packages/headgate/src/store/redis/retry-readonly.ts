@@ -2,13 +2,16 @@ import type { Clock, Timers } from '../../time/clock.js'
 import type { RedisConnection } from './connection.js'
 import type { RunScript } from './script-runner.js'
 
-/** A connection younger than this that says it leads to a replica is not replaced for the sake of one call. */
+/** A connection younger than this that leads to a replica is not replaced for the sake of one call. */
 export const YOUNG_MS = 1_000
 
-/** An error that a script hands on gets Redis' own `ERR` before it. */
+/** Redis puts its own `ERR` before an error that a script passes on. */
 const READ_ONLY = /^(?:ERR )?READONLY /
 
-/** The error of a script that was to write on a replica. It comes before anything is written: nothing ran. */
+/**
+ * Whether it is the error of a script that tried to write on a replica. It comes before anything is written:
+ * nothing ran.
+ */
 export function isReadOnly(error: unknown): boolean {
   return error instanceof Error && READ_ONLY.test(error.message)
 }
@@ -20,9 +23,9 @@ interface Timing {
 }
 
 /**
- * Sends a call once more when it reached a primary that has become a replica, as after a failover behind one address,
- * as soon as the new connection is there and only within its deadline: what was given up by then is not sent. The
- * connection replaces itself when it hears the reply.
+ * Sends a call once more if it reached a primary that has become a replica, as after a failover behind one address,
+ * as soon as the new connection is there and only within its deadline. The connection replaces itself when it gets
+ * the reply.
  */
 export function retryReadOnly(
   run: RunScript,
@@ -39,7 +42,7 @@ export function retryReadOnly(
     waiting.clear()
   })
 
-  /** Whether there is another connection than the one that was used, in time. */
+  /** Whether there is a new connection in time. */
   function reconnected(sentAtMs: number): Promise<boolean> {
     if (connectedAtMs > sentAtMs) return Promise.resolve(true)
     if (sentAtMs - connectedAtMs < YOUNG_MS) return Promise.resolve(false)

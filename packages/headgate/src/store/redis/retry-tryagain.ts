@@ -1,7 +1,7 @@
 import type { Clock, Timers } from '../../time/clock.js'
 import type { RunScript } from './script-runner.js'
 
-/** Between two attempts: a slot has usually moved within milliseconds. */
+/** The pause between two attempts: a slot has usually moved within milliseconds. */
 export const TRYAGAIN_PAUSE_MS = 3
 
 interface Timing {
@@ -11,8 +11,8 @@ interface Timing {
 }
 
 /**
- * Sends again what a cluster refused with TRYAGAIN, as long as the call may take: while a slot moves, a script whose keys
- * are not all on one side is not run at all.
+ * Resends what a cluster refused with TRYAGAIN, as long as the call may take: while a slot moves, a script whose
+ * keys are not all on one side is not run at all.
  */
 export function retryTryAgain(run: RunScript, { deadlineMs, clock, timers }: Timing): RunScript {
   const pause = (): Promise<void> => new Promise(resolve => void timers.after(TRYAGAIN_PAUSE_MS, resolve))

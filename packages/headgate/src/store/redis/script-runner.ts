@@ -2,8 +2,8 @@ import { HeadgateError } from '../../errors/headgate-error.js'
 import type { RedisConnection } from './connection.js'
 import { functionLibrary, type Script, scripts } from './scripts.gen.js'
 
-// The server's words, or what a client makes of them: an HTTP client that batches puts its own before them, GLIDE names
-// the error. Either way it is an answer of the server, and says that nothing ran.
+// The server's words, possibly wrapped by a client: an HTTP client that batches prefixes them, GLIDE names the
+// error. Either way it is the server's answer, and says that nothing ran.
 const NO_SCRIPT = /^(?:Command failed: )?NOSCRIPT |NoScriptError: /
 const NO_FUNCTION = /^(?:Command failed: )?ERR Function not found|ResponseError: Function not found/
 
@@ -11,8 +11,8 @@ const NO_FUNCTION = /^(?:Command failed: )?ERR Function not found|ResponseError:
 export type RunScript = (script: Script, keys: string[], args: string[]) => Promise<unknown>
 
 /**
- * By hash; with the text only when the server says it does not know the hash, which proves that nothing ran.
- * After any other failure the script may have run: it is never sent again.
+ * Runs by hash, and with the text only if the server does not know the hash, which proves that nothing ran. After
+ * any other failure the script may have run: it is never resent.
  */
 export function runByHash(connection: RedisConnection): RunScript {
   return async (script, keys, args) => {
@@ -28,7 +28,7 @@ export function runByHash(connection: RedisConnection): RunScript {
 /** The functions can be flushed again between loading and calling them; each time that proves that nothing ran. */
 const MAX_LOADS = 10
 
-/** As a Redis Function; the library is loaded only when the server says it does not know the function. */
+/** Runs as a Redis Function; the library is loaded only if the server does not know the function. */
 export function runAsFunction(connection: RedisConnection): RunScript {
   const { fcall, loadFunctions } = connection
   if (fcall === undefined || loadFunctions === undefined) {
@@ -53,7 +53,9 @@ export function runAsFunction(connection: RedisConnection): RunScript {
   }
 }
 
-/** The scripts as a library of Redis Functions, for `FUNCTION LOAD` by an operator or by the store itself. */
+/**
+ * Returns the scripts as a library of Redis Functions, for `FUNCTION LOAD` by an operator or by the store itself.
+ */
 export function functionLibraryCode(): string {
   const functions = Object.values(scripts).map(
     ({ functionName, text }) =>

@@ -1,4 +1,4 @@
-/** The slot of a key on Redis Cluster: CRC16 (XMODEM) of its hash tag, modulo 16,384. */
+/** Returns the slot of a key on Redis Cluster: CRC16 (XMODEM) of its hash tag, modulo 16,384. */
 export function slotOf(key: string): number {
   const open = key.indexOf('{')
   const close = key.indexOf('}', open + 1)

@@ -1,7 +1,7 @@
 import { HeadgateError } from '../../errors/headgate-error.js'
 import type { Timers } from '../../time/clock.js'
 
-/** Waits for what is asked of Redis beside the requests, but no longer than `ms`: a Redis that hangs must not hold up its readers. */
+/** Waits for background work on Redis, at most `ms`: a hanging Redis must not hold up its readers. */
 export function withinTime<T>(timers: Timers, ms: number, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const callOff = timers.inBackground(ms, () =>
