@@ -11,10 +11,10 @@ export function sendAnswer(req: IncomingMessage, res: ServerResponse, answer: Ht
     answer.stream(res)
     return
   }
-  // As text, which Node writes together with the head; a buffer would be a second piece.
+  // As text, which Node writes together with the head; a buffer would be a second write.
   const { body } = answer
   const headers = [...answer.headers.flat(), 'Content-Length', String(Buffer.byteLength(body))]
-  // Without a reason of ours, Node would send the one that was tried last.
+  // Without an explicit reason, Node would send the one of the last attempt.
   const reason = STATUS_CODES[answer.status] ?? ''
   endUnread(req, res, body, closes =>
     writeHead(res, answer.status, reason, closes ? [...headers, 'Connection', 'close'] : headers),
