@@ -16,9 +16,7 @@ export interface Spending {
   /** Null if the request was charged by itself. */
   readonly lease: Lease | null
   readonly atUs: number
-  /**
-   * The charge it is paid from: of several at the same server time the last before it; undefined if there is none.
-   */
+  /** The charge it is paid from; undefined if there is none. */
   readonly charge: KeyRecord | undefined
 }
 
@@ -62,13 +60,27 @@ export function accountsOf(
       for (const [position, { chargedAtUs }] of Decision.chargesOf(decision).entries()) {
         const account = open(process, keys[position] as string, chargedAtUs)
         const atUs = settledAtUs as number
-        const charge = account.charges.findLast(({ trueUs }) => trueUs <= atUs)
+        const charge = chargeFor(account, check.cost, atUs)
         const lease = decision.leased ? leaseOf(policy) : null
         account.spendings.push({ check, position, lease, atUs, charge })
       }
     }
   }
   return [...accounts.values()]
+}
+
+/**
+ * The charge that a request is paid from: of those at the time of the last one before it, the first that has enough left.
+ * A reset may lie between two charges of one microsecond, and nothing says which of them a lease came from: this way
+ * the count after the reset is never told to have paid for more than it did.
+ */
+function chargeFor({ charges, spendings }: Account, cost: number, atUs: number): KeyRecord | undefined {
+  const last = charges.findLast(({ trueUs }) => trueUs <= atUs)
+  const spentOf = (charge: KeyRecord): number =>
+    spendings.reduce((sum, each) => sum + (each.charge === charge ? each.check.cost : 0), 0)
+  return (
+    charges.find(charge => charge.trueUs === last?.trueUs && spentOf(charge) + cost <= charge.units) ?? last
+  )
 }
 
 export function chargedUnits({ charges }: Account): number {
