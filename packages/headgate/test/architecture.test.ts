@@ -15,7 +15,14 @@ const STAGES: Readonly<Record<string, Row>> = {
   time: { holds: 'the clock, timers, and long work done in slices' },
   engine: {
     holds: 'limits, questions, answers and the arithmetic: the specification',
-    may: ['engine/lease', 'engine/left', 'engine/limit', 'errors'],
+    may: [
+      'engine/lease',
+      'engine/left',
+      'engine/limit',
+      'engine/question',
+      'engine/single-question',
+      'errors',
+    ],
   },
   'engine/lease': {
     holds: 'how much stricter a limit is that may be leased',
@@ -23,23 +30,37 @@ const STAGES: Readonly<Record<string, Row>> = {
     types: ['engine'],
   },
   'engine/limit': { holds: 'what a limit is', partOf: 'engine', types: ['engine'] },
+  'engine/question': {
+    holds: 'what questions and answers are, and when two checks are about one state',
+    partOf: 'engine',
+    may: ['engine/limit'],
+  },
+  'engine/single-question': {
+    holds: 'a question of one check, and how any question is asked for its checks',
+    partOf: 'engine',
+    types: ['engine'],
+  },
   'engine/left': { holds: 'what is left by a reply', partOf: 'engine', may: ['engine'] },
   subject: { holds: 'who is asking', may: ['errors'], packages: ['jose'] },
   cost: { holds: 'units a request takes by what its body asks for' },
   policy: {
     holds: 'which limits apply',
-    may: ['engine/lease', 'errors', 'fast-path', 'subject'],
+    may: ['engine/lease', 'engine/question', 'engine/single-question', 'errors', 'subject'],
     types: ['engine', 'time'],
   },
   'fast-path': {
     holds: 'what exists only for speed; its README says what each trick buys',
-    may: ['decision', 'engine', 'policy', 'store', 'subject'],
+    may: ['decision', 'engine', 'fast-path/keep-v8-shape', 'policy', 'store', 'subject'],
     types: ['observe'],
+  },
+  'fast-path/keep-v8-shape': {
+    holds: 'one object of each class that is made for every request',
+    partOf: 'fast-path',
   },
   store: {
     holds: 'what a store and a stage are',
-    may: ['engine', 'errors', 'fast-path', 'subject'],
-    types: ['observe', 'time'],
+    may: ['errors'],
+    types: ['engine', 'fast-path', 'observe', 'time'],
   },
   'store/memory': {
     holds: 'the embedded store',
@@ -56,8 +77,8 @@ const STAGES: Readonly<Record<string, Row>> = {
     may: [
       'engine/left',
       'engine/limit',
+      'engine/single-question',
       'errors',
-      'fast-path',
       'observe',
       'store',
       'store/guard',
@@ -69,7 +90,7 @@ const STAGES: Readonly<Record<string, Row>> = {
   },
   decision: {
     holds: 'decisions, headers, problem responses',
-    may: ['errors', 'engine', 'fast-path', 'policy', 'subject'],
+    may: ['errors', 'engine', 'fast-path/keep-v8-shape', 'policy', 'subject'],
     types: ['observe', 'store', 'time'],
   },
   observe: {
@@ -88,6 +109,8 @@ const STAGES: Readonly<Record<string, Row>> = {
     holds: 'the front door, and limits that are named',
     may: [
       'decision',
+      'engine/question',
+      'engine/single-question',
       'errors',
       'fast-path',
       'observe',
@@ -104,6 +127,8 @@ const STAGES: Readonly<Record<string, Row>> = {
     holds: 'limits that the rules of a policy file find',
     may: [
       'decision',
+      'engine/question',
+      'engine/single-question',
       'errors',
       'fast-path',
       'limiter',

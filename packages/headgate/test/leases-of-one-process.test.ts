@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { hasSameNumbers, type Limit } from '../src/engine/limit.js'
 import type { Answer } from '../src/engine/question.js'
-import { SingleQuestion } from '../src/fast-path/single-question.js'
+import { SingleQuestion } from '../src/engine/single-question.js'
 import { createLimiter } from '../src/limiter/limiter.js'
 import { leaseLimits } from '../src/policy/leases.js'
 import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../src/policy/limits.js'

@@ -5,7 +5,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Limit } from '../src/engine/limit.js'
 import type { Answer, Check, Question } from '../src/engine/question.js'
-import { SingleQuestion } from '../src/fast-path/single-question.js'
+import { SingleQuestion } from '../src/engine/single-question.js'
 import { leaseLimits } from '../src/policy/leases.js'
 import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../src/policy/limits.js'
 import { Deadlines } from '../src/store/guard/deadlines.js'

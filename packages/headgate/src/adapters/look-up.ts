@@ -8,6 +8,8 @@ import type { Identity } from '../subject/identify.js'
 import { isPromise } from '../subject/source.js'
 import { ip } from '../subject/sources.js'
 import type { SubjectInput } from '../subject/subject.js'
+import { systemTimers } from '../time/clock.js'
+import { withinTime } from '../time/within-time.js'
 import type { AnyOptions, Of } from './options.js'
 
 /** The facts found about a request. Not validated yet, because functions may return anything. */
@@ -65,7 +67,7 @@ export function createLookUp<Native>(
 
   return native => {
     const found = lookUp(native)
-    return isPromise(found) ? withinTime(found, lookupTimeoutMs) : found
+    return isPromise(found) ? withinTime(found, lookupTimeoutMs, systemTimers.after, lookUpTimeout) : found
   }
 }
 
@@ -137,17 +139,9 @@ function addressOf<Native>(
   return native => source.find(read(native)).subject
 }
 
-/** Waits for `work`, at most `ms`. After that it rejects, and a later result is dropped. */
-function withinTime<T>(work: Promise<T>, ms: number): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => {
-      reject(
-        new HeadgateError(
-          'ERR_HEADGATE_LOOKUP_TIMEOUT',
-          `subject: expected identify, skip, subject, tier, cost and scope to settle within ${ms} ms; got no answer`,
-        ),
-      )
-    }, ms)
-    work.finally(() => clearTimeout(timer)).then(resolve, reject)
-  })
+function lookUpTimeout(ms: number): HeadgateError {
+  return new HeadgateError(
+    'ERR_HEADGATE_LOOKUP_TIMEOUT',
+    `subject: expected identify, skip, subject, tier, cost and scope to settle within ${ms} ms; got no answer`,
+  )
 }

@@ -1,6 +1,6 @@
 import { NEVER } from '../engine/limit.js'
+import { SingleAnswer, SingleQuestion } from '../engine/single-question.js'
 import { keepV8Shape } from '../fast-path/keep-v8-shape.js'
-import { SingleAnswer, SingleQuestion } from '../fast-path/single-question.js'
 import type { HeaderStyle } from '../policy/config.js'
 import type { DecidedPolicy, NamedLimit, Policy } from '../policy/policies.js'
 import { includesStatus } from '../policy/statuses.js'

@@ -2,8 +2,8 @@
 
 import { NEVER, type Quota } from '../engine/limit.js'
 import type { Answer, Check, Question, Verdict } from '../engine/question.js'
+import { onlyVerdictOf, someCheck } from '../engine/single-question.js'
 import { keepV8Shape } from '../fast-path/keep-v8-shape.js'
-import { SingleAnswer, SingleQuestion } from '../fast-path/single-question.js'
 
 /** The answer of one limit. */
 export interface LimitVerdict {
@@ -67,7 +67,8 @@ function decidingAlternative(answer: Answer): number {
 
 /** Returns the binding verdict of the alternative that decided. */
 export function bindingOf(answer: Answer): Verdict | undefined {
-  if (answer instanceof SingleAnswer) return answer
+  const only = onlyVerdictOf(answer)
+  if (only !== null) return only
   const verdicts = answer.verdicts[decidingAlternative(answer)] ?? []
   return verdicts[bindingIndex(verdicts)]
 }
@@ -167,9 +168,7 @@ export class LazyVerdicts {
 
 /** Whether a place may have been taken for this question. */
 export function asksForPlaces(question: Question): boolean {
-  if (question instanceof SingleQuestion) return isOfPlaces(question)
-  for (const checks of question.alternatives) if (checks.some(isOfPlaces)) return true
-  return question.shadow.some(isOfPlaces)
+  return someCheck(question, isOfPlaces)
 }
 
 function isOfPlaces({ limit }: Check): boolean {

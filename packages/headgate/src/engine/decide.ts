@@ -6,6 +6,7 @@ import type { Algorithm } from './algorithm.js'
 import { algorithmOf, type State } from './algorithms.js'
 import type { Limit } from './limit.js'
 import type { Answer, Check, Question, Verdict } from './question.js'
+import { SingleAnswer } from './single-question.js'
 
 /** Opens the state of a check. Charges to it must be there when it is opened again. */
 export type OpenState = (check: Check) => State
@@ -115,4 +116,22 @@ function lookAt(check: Check, algorithm: AnyAlgorithm, state: State, waitUs: num
     resetAfterUs: algorithm.resetAfterUs(check.limit, state, nowUs),
     chargedAtUs: null,
   }
+}
+
+/**
+ * Answers for one check by itself: waits, charges, remaining and reset, each read from the state. `take` gives the same
+ * answer in one pass where the cost fits; this one also denies, and it is right when the clock has stepped back.
+ */
+export function decideAlone(
+  algorithm: AnyAlgorithm,
+  limit: Limit,
+  state: State,
+  cost: number,
+  nowUs: number,
+): SingleAnswer {
+  const waitUs = algorithm.waitUs(limit, state, cost, nowUs)
+  // A cost of 0 asks whether anything is owed; there is nothing to write down.
+  const chargedAtUs = waitUs > 0 || cost === 0 ? null : algorithm.charge(limit, state, cost, nowUs)
+  const remaining = algorithm.remaining(limit, state, nowUs)
+  return new SingleAnswer(remaining, waitUs, algorithm.resetAfterUs(limit, state, nowUs), chargedAtUs, nowUs)
 }

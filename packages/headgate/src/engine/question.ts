@@ -1,4 +1,4 @@
-import type { Limit } from './limit.js'
+import { hasSameNumbers, type Limit } from './limit.js'
 
 /** One limit and the subject it is asked for, ready to be put to a store. */
 export interface Check {
@@ -80,4 +80,19 @@ export interface Refund {
   readonly heldSinceUs?: number | undefined
   /** Whether it is a place that the process took by itself, because the store could not be asked. */
   readonly isLocal?: boolean
+}
+
+/** Whether two checks are about one state. */
+export function isSameState(one: Check, other: Check): boolean {
+  return one.subject === other.subject && one.name === other.name && one.scope === other.scope
+}
+
+/** Whether they also hold it to the same numbers. */
+export function isSameLimit(one: Check, other: Check): boolean {
+  return isSameState(one, other) && (one.limit === other.limit || hasSameNumbers(one.limit, other.limit))
+}
+
+/** A text by which states are told apart: different ones have different texts. */
+export function stateOf({ subject, scope, name }: Check): string {
+  return JSON.stringify([subject, scope, name])
 }

@@ -1,5 +1,42 @@
-import type { Limit } from '../engine/limit.js'
-import type { KeptDenial } from './kept-denial.js'
+import { type Limit, NEVER } from '../engine/limit.js'
+import { LeasedAnswer, SingleAnswer, SingleQuestion } from '../engine/single-question.js'
+import { keepV8Shape } from './keep-v8-shape.js'
+
+/**
+ * The denial of one unit of a limit. It stays true until its wait is over unless the state is touched, so that in a
+ * flood the same one is given to thousands of requests: as long as it would be told in the same milliseconds.
+ */
+export class KeptDenial {
+  /** The decision that `toldBy` made of it, to be given again. */
+  told: unknown = null
+  toldBy: object | null = null
+  private readonly untilUs: number
+
+  /** Of an answer at `nowUs`, to be given at most until `mostUs`. */
+  constructor(
+    readonly answer: SingleAnswer,
+    readonly limit: Limit,
+    readonly nowUs: number,
+    mostUs = NEVER,
+  ) {
+    this.untilUs = Math.min(mostUs, nowUs + sameForUs(answer))
+  }
+
+  /** Whether this is what `limit` would answer at `nowUs`, in whole milliseconds, if its state has not been touched. */
+  answers(limit: Limit, nowUs: number): boolean {
+    return limit === this.limit && nowUs < this.untilUs && nowUs >= this.nowUs
+  }
+}
+
+/** How long an answer, counting down, is told in the same milliseconds. */
+function sameForUs({ retryAfterUs, resetAfterUs }: SingleAnswer): number {
+  return retryAfterUs === NEVER ? 0 : Math.min(withinMs(retryAfterUs), withinMs(resetAfterUs))
+}
+
+/** How long a duration, counting down, is rounded up to the same millisecond. */
+function withinMs(us: number): number {
+  return us - (Math.ceil(us / 1000) - 1) * 1000
+}
 
 /** Enough that clients who hammer at the same time seldom share a slot. A power of two. */
 const PLACES = 64
@@ -42,3 +79,13 @@ export class KeptDenials {
     this.denials[place] = null
   }
 }
+
+/** Stands where a shape needs some limit. */
+const NO_LIMIT = { algorithm: 'token-bucket', limit: 0 } as Limit
+keepV8Shape(new KeptDenial(new SingleAnswer(0, 0.5, 0.5, null, 0.5), NO_LIMIT, 0.5))
+// The engine has no business with compilers.
+keepV8Shape(new SingleQuestion('', '', '', NO_LIMIT, 1))
+keepV8Shape(new SingleAnswer(0, 0, 0.5, 0.5, 0.5))
+keepV8Shape(new SingleAnswer(0, 0.5, 0.5, null, 0.5))
+keepV8Shape(new SingleAnswer(0, 0, 0.5, 0.5, undefined))
+keepV8Shape(new LeasedAnswer(0, 0, 0.5, 0.5, undefined))

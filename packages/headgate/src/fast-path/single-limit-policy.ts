@@ -4,11 +4,11 @@ import { Decision, type DecisionContext } from '../decision/decision.js'
 import { toMs, toWaitMs } from '../decision/verdicts.js'
 import { Admission } from '../engine/algorithm.js'
 import type { Question } from '../engine/question.js'
+import { SingleQuestion } from '../engine/single-question.js'
 import type { PlainRecorder, Recorder } from '../observe/statistics/recorder.js'
 import type { DecidedPolicy, NamedLimit, Policy } from '../policy/policies.js'
 import type { Action, Stage } from '../store/stage.js'
-import type { KeptDenial } from './kept-denial.js'
-import { SingleQuestion } from './single-question.js'
+import type { KeptDenial } from './kept-denials.js'
 
 /** One unit of a limit, asked by the text of a subject. */
 export interface OneUnit {

@@ -3,9 +3,10 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Admission } from '../engine/algorithm.js'
 import { algorithmOf, type State } from '../engine/algorithms.js'
+import { decideAlone } from '../engine/decide.js'
 import type { Limit } from '../engine/limit.js'
+import { SingleAnswer } from '../engine/single-question.js'
 import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../policy/limits.js'
-import { decideAlone, SingleAnswer } from './single-question.js'
 
 /** Two limits that share their states: the numbers of a limit may change while it is used. */
 type Pair = readonly [Limit, Limit]

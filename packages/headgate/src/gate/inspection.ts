@@ -3,7 +3,7 @@
  */
 import { toMs, toWaitMs } from '../decision/verdicts.js'
 import type { Limit } from '../engine/limit.js'
-import type { Check, Question, Verdict } from '../engine/question.js'
+import { type Check, type Question, stateOf, type Verdict } from '../engine/question.js'
 import { HeadgateError } from '../errors/headgate-error.js'
 import { printable } from '../errors/shown-text.js'
 import type { ActiveConfig } from '../policy/active-config.js'
@@ -172,8 +172,7 @@ function isAbout({ match }: RuleConfig, type: string, tier: string | null): bool
 function withoutRepeats(states: readonly State[]): State[] {
   const byState = new Map<string, State>()
   for (const state of states) {
-    const { subject, scope, name } = state.check
-    const key = JSON.stringify([subject, scope, name])
+    const key = stateOf(state.check)
     if (!byState.has(key)) byState.set(key, state)
   }
   return [...byState.values()]

@@ -5,6 +5,7 @@
 import type { Decision, DecisionContext } from '../decision/decision.js'
 import { undecided } from '../decision/undecided.js'
 import type { Answer, FailureMode, Question } from '../engine/question.js'
+import { onlyCheckOf } from '../engine/single-question.js'
 import { HeadgateError, unexpected } from '../errors/headgate-error.js'
 import type { SingleLimitPolicy } from '../fast-path/single-limit-policy.js'
 import { type Emit, emitting } from '../observe/emit.js'
@@ -14,7 +15,6 @@ import type { Recorder } from '../observe/statistics/recorder.js'
 import type { Statistics } from '../observe/statistics/statistics.js'
 import type { DecidedPolicy, Policy } from '../policy/policies.js'
 import { memoryStore } from '../store/memory/memory-store.js'
-import { singleCheckOf } from '../store/question-checks.js'
 import { type Action, type Stage, toStage } from '../store/stage.js'
 import type { Store } from '../store/store.js'
 import { type Clock, systemClock, systemTimers, type Timers } from '../time/clock.js'
@@ -188,7 +188,7 @@ const NOBODY_ASKED: Answer = { charged: 0, verdicts: [[]], shadow: [], source: '
 
 /** Whether nothing limits the request, so that nobody is asked. */
 function asksNothing(question: Question): boolean {
-  if (singleCheckOf(question) !== null) return false
+  if (onlyCheckOf(question) !== null) return false
   const { alternatives, shadow } = question
   return shadow.length === 0 && alternatives.some(checks => checks.length === 0)
 }

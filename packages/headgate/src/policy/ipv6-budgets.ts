@@ -5,13 +5,12 @@
  */
 import type { Limit } from '../engine/limit.js'
 import type { Check, Question } from '../engine/question.js'
+import { makeQuestion, someCheck } from '../engine/single-question.js'
 import { unexpected } from '../errors/headgate-error.js'
-import { SingleQuestion } from '../fast-path/single-question.js'
 import { CALLER_BITS, isIPv6Caller, networkAround, WIDEST_BITS } from '../subject/ip-network.js'
 import type { Ipv6Networks } from '../subject/subject.js'
 import { scaleLimit } from './change-numbers.js'
 import type { NamedLimit } from './policies.js'
-import { makeQuestion } from './question-of.js'
 
 export const DEFAULT_IPV6_NETWORKS: Ipv6Networks = Object.freeze({ '/56': 4, '/48': 16 })
 
@@ -40,11 +39,7 @@ export class Ipv6Budgets {
    * are none.
    */
   widen(question: Question): Question {
-    if (question instanceof SingleQuestion) {
-      if (!this.#isWidened(question.subject)) return question
-    } else if (!question.alternatives.some(this.#anyWidened) && !this.#anyWidened(question.shadow)) {
-      return question
-    }
+    if (!someCheck(question, this.#hasWider)) return question
     const alternatives = question.alternatives.map(checks => this.#widenAll(checks))
     const shadow = this.#widenAll(question.shadow)
     return makeQuestion(alternatives, shadow, question.onStoreFailure)
@@ -59,17 +54,14 @@ export class Ipv6Budgets {
     }))
   }
 
+  readonly #hasWider = ({ subject }: Check): boolean => this.#isWidened(subject)
+
   #isWidened(subject: string): boolean {
     return isIPv6Caller(subject) && this.#networks.length > 0 && !this.#isExempt(subject)
   }
 
-  readonly #anyWidened = (checks: readonly Check[]): boolean => {
-    for (const { subject } of checks) if (this.#isWidened(subject)) return true
-    return false
-  }
-
   #widenAll(checks: readonly Check[]): readonly Check[] {
-    if (!this.#anyWidened(checks)) return checks
+    if (!checks.some(this.#hasWider)) return checks
     return [...checks, ...checks.flatMap(check => this.#around(check))]
   }
 

@@ -1,6 +1,6 @@
 /** Turns the levels of a request into a question: alternatives of binding checks, and shadow checks. */
-import type { Check, FailureMode, Question } from '../engine/question.js'
-import { SingleQuestion } from '../fast-path/single-question.js'
+import { type Check, type FailureMode, type Question, stateOf } from '../engine/question.js'
+import { makeQuestion } from '../engine/single-question.js'
 import type { ActiveConfig } from './active-config.js'
 import type { AppliedLevel } from './applied-level.js'
 import type { NamedLimit } from './policies.js'
@@ -19,20 +19,6 @@ export interface Cost {
 }
 
 const NO_CHECKS: readonly Check[] = []
-
-/** Makes a question of checks. Most requests meet a single limit, which stores answer on the fast path. */
-export function makeQuestion(
-  alternatives: readonly (readonly Check[])[],
-  shadow: readonly Check[],
-  onStoreFailure: FailureMode | null | undefined,
-): Question {
-  if (onStoreFailure !== null && onStoreFailure !== undefined) return { alternatives, shadow, onStoreFailure }
-  const [only = NO_CHECKS] = alternatives
-  const [check] = only
-  const isSingle = alternatives.length === 1 && only.length === 1 && shadow.length === 0
-  if (!isSingle || check === undefined) return { alternatives, shadow }
-  return new SingleQuestion(check.subject, check.scope, check.name, check.limit, check.cost)
-}
 
 /** Makes the question of a request from the levels that its readings lead to. */
 export function questionOf(active: ActiveConfig, readings: readonly Decider[], costs: Cost): Question {
@@ -165,8 +151,4 @@ export function withoutRepeats(checks: readonly Check[]): Check[] {
     if (known === undefined || check.limit.limit < known.limit.limit) byState.set(state, check)
   }
   return [...byState.values()]
-}
-
-function stateOf({ subject, scope, name }: Check): string {
-  return JSON.stringify([subject, scope, name])
 }

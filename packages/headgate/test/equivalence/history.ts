@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import type { Limit } from '../../src/engine/limit.js'
 import type { Answer, Check, Question, Refund, Renewal } from '../../src/engine/question.js'
-import { SingleQuestion } from '../../src/fast-path/single-question.js'
+import { SingleQuestion } from '../../src/engine/single-question.js'
 import { concurrency, slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../src/policy/limits.js'
 import type { Eventually, Store } from '../../src/store/store.js'
 import type { ManualClock } from '../../src/testing/manual-clock.js'

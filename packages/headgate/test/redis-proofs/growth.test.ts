@@ -130,7 +130,7 @@ const BOUNDS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'store/redis/inspect.ts': { warned: CONSTANT },
   'store/redis/on-demand.ts': { unanswered: '10,000 checks under way' },
   'store/redis/redis-control.ts': { entries: '10,000 overrides', watchers: CONFIGURATION },
-  'store/redis/retry-readonly.ts': { waiting: '10,000 calls under way' },
+  'store/redis/script-runner.ts': { waiting: '10,000 calls under way' },
   'subject/remember-clients.ts': { names: 'REMEMBERED' },
   'subject/subject.ts': { ownSecretTypes: CONFIGURATION, names: 'REMEMBERED_NAMES' },
   'server: admin/admin-server.ts': { methodsOf: CONSTANT },

@@ -1,10 +1,11 @@
 /** Stores with a known fault, to show that the simulation finds it. */
 import type { Limit } from '../../src/engine/limit.ts'
-import type { Check, Question } from '../../src/engine/question.ts'
-import { SingleQuestion } from '../../src/fast-path/single-question.ts'
+import type { Check } from '../../src/engine/question.ts'
+import { mapChecks } from '../../src/engine/single-question.ts'
 import { createPipeline, type World } from '../../src/store/guard/pipeline.ts'
 import type { Remote } from '../../src/store/guard/remote.ts'
 import type { RedisConnection } from '../../src/store/redis/connection.ts'
+import { createOperatorStores } from '../../src/store/redis/operator-stores.ts'
 import { parseRedisOptions } from '../../src/store/redis/redis-options.ts'
 import { createRedisRemote } from '../../src/store/redis/redis-remote.ts'
 import { scripts } from '../../src/store/redis/scripts.gen.ts'
@@ -48,9 +49,7 @@ function withRemote(change: (remote: Remote, world: World) => Partial<Remote>): 
     const remote = createRedisRemote(connection, settings, world)
     const pipeline = createPipeline({ ...remote, ...change(remote, world) }, settings, world)
     return toStore(pipeline, {
-      control: remote.control,
-      changes: remote.changes,
-      fleetStatistics: remote.fleetStatistics,
+      ...createOperatorStores(remote, connection, settings, world),
       ready: remote.ready,
       health: pipeline.health,
     })
@@ -65,16 +64,9 @@ function withLimits(change: (limit: Limit) => Limit): Wiring {
     return changed.get(limit) as Limit
   }
   const toCheck = (check: Check): Check => ({ ...check, limit: changedLimit(check.limit) })
-  const toQuestion = (question: Question): Question => {
-    if (question instanceof SingleQuestion) {
-      const { subject, scope, name, limit, cost } = question
-      return new SingleQuestion(subject, scope, name, changedLimit(limit), cost)
-    }
-    return { ...question, alternatives: question.alternatives.map(checks => checks.map(toCheck)) }
-  }
   return (world, connection, options) => {
     const store = wireStore(world, connection, options)
-    return { ...store, decide: question => store.decide(toQuestion(question)) }
+    return { ...store, decide: question => store.decide(mapChecks(question, toCheck)) }
   }
 }
 

@@ -1,7 +1,7 @@
 /** How a script of lua/ reads its keys and arguments, and how it replies: the counterpart of encode and decode. */
 import { type Limit, NEVER } from '../../src/engine/limit.ts'
 import type { Answer, Check, Question, Refund, Renewal, Verdict } from '../../src/engine/question.ts'
-import { SingleQuestion } from '../../src/fast-path/single-question.ts'
+import { onlyCheckOf, SingleQuestion } from '../../src/engine/single-question.ts'
 
 const ALGORITHMS = [
   'sliding-window-log',
@@ -81,7 +81,7 @@ export function replyOf(question: Question, answer: Answer, nowUs: number): unkn
   const values = answer.verdicts.flatMap((verdicts, index) =>
     valuesOf(verdicts, question.alternatives[index]),
   )
-  if (question instanceof SingleQuestion) return values
+  if (onlyCheckOf(question) !== null) return values
   return [answer.charged, ...values, ...valuesOf(answer.shadow, question.shadow)]
 }
 

@@ -7,12 +7,12 @@
  */
 
 import type { Answer, Check, Question } from '../../engine/question.js'
-import { isHeadgateError } from '../../errors/headgate-error.js'
+import { countChecks, firstCheckOf } from '../../engine/single-question.js'
+import { HeadgateError, isHeadgateError } from '../../errors/headgate-error.js'
 import type { Timers } from '../../time/clock.js'
-import { countChecks, firstCheckOf } from '../question-checks.js'
 import type { Action, Stage } from '../stage.js'
-import type { Eventually } from '../store.js'
-import type { Waiter } from '../waiter.js'
+import type { Eventually, Source } from '../store.js'
+import { settle, type Waiter } from '../waiter.js'
 import type { Breakers } from './breakers.js'
 import type { Call, Send } from './call.js'
 import type { Outcome, Remote } from './remote.js'
@@ -46,6 +46,7 @@ export function withBatching(remote: Remote, send: Send, options: BatchOptions):
     checks = 0
     node = ''
     sample: Check | undefined
+    private isOver = false
 
     constructor(
       readonly action: Action,
@@ -56,19 +57,28 @@ export function withBatching(remote: Remote, send: Send, options: BatchOptions):
       return remote.ask(this.action, this.questions, this.askedAt)
     }
 
+    /** Each question is settled by itself: a waiter that throws is no affair of its neighbours. */
     answered(outcomes: readonly Outcome[]): void {
-      landed()
-      for (let index = 0; index < outcomes.length; index++) {
-        const outcome = outcomes[index] as Outcome
+      if (!this.end()) return
+      for (let index = 0; index < this.waiters.length; index++) {
         const waiter = this.waiters[index] as Waiter<Answer>
+        const outcome = outcomes[index] ?? unanswered(remote.source, this.waiters.length, outcomes.length)
         if (isHeadgateError(outcome)) waiter.failed(outcome)
-        else waiter.answered(outcome)
+        else settle(waiter, outcome)
       }
     }
 
     failed(error: unknown): void {
-      landed()
+      if (!this.end()) return
       for (const waiter of this.waiters) waiter.failed(error)
+    }
+
+    /** Whether it is over only now: nobody is told twice. */
+    private end(): boolean {
+      if (this.isOver) return false
+      this.isOver = true
+      landed()
+      return true
     }
   }
 
@@ -163,4 +173,11 @@ export function withBatching(remote: Remote, send: Send, options: BatchOptions):
       await options.close()
     },
   }
+}
+
+function unanswered(source: Source, asked: number, answers: number): HeadgateError {
+  return new HeadgateError(
+    'ERR_HEADGATE_STORE_REPLY',
+    `${source}: expected an answer to each of ${asked} questions; got ${answers}`,
+  )
 }

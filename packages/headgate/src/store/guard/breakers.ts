@@ -5,7 +5,6 @@ import type { Clock, Timers } from '../../time/clock.js'
 import type { Waiter } from '../waiter.js'
 import { type Breaker, type BreakerOptions, createBreaker, type Pass } from './breaker.js'
 import type { Call, Send } from './call.js'
-import { Backlog, BacklogCall } from './call.js'
 import { isNodeFailure, unavailable } from './failure.js'
 import type { OnGuardEvent } from './guard-event.js'
 
@@ -177,5 +176,63 @@ function roomy(limit: Limit): Limit {
       return { ...limit, limit: PROBE_UNITS, holdForUs: PROBE_WINDOW_US }
     default:
       return { ...limit, limit: PROBE_UNITS, windowUs: PROBE_WINDOW_US }
+  }
+}
+
+/** As many checks keep a node busy for a good part of a deadline. */
+const MANY_CHECKS = 1_000
+
+/** The checks a node has been sent and has not answered, given up or not. */
+class Backlog {
+  checks = 0
+  replies = 0
+}
+
+/** A call that knows whether it only had to wait for what this process had sent before it. */
+class BacklogCall<Reply> implements Call<Reply> {
+  readonly #call: Call<Reply>
+  readonly #backlog: Backlog
+  readonly #checksAhead: number
+  readonly #repliesBefore: number
+
+  constructor(call: Call<Reply>, backlog: Backlog) {
+    this.#call = call
+    this.#backlog = backlog
+    this.#checksAhead = backlog.checks
+    this.#repliesBefore = backlog.replies
+  }
+
+  get node(): string {
+    return this.#call.node
+  }
+
+  get sample(): Check | undefined {
+    return this.#call.sample
+  }
+
+  get checks(): number {
+    return this.#call.checks
+  }
+
+  /** A node that goes on answering a long queue of ours, however late, has not stopped. */
+  get wasHeldUpByUs(): boolean {
+    return this.#checksAhead >= MANY_CHECKS && this.#backlog.replies > this.#repliesBefore
+  }
+
+  send(): Promise<Reply> {
+    const backlog = this.#backlog
+    const { checks } = this
+    backlog.checks += checks
+    const reply = this.#call.send()
+    reply.then(
+      () => {
+        backlog.checks -= checks
+        backlog.replies++
+      },
+      () => {
+        backlog.checks -= checks
+      },
+    )
+    return reply
   }
 }

@@ -1,7 +1,11 @@
-/** Calls to the nodes of a remote store, and the unanswered ones. */
+/** Calls to the nodes of a remote store, and the short stages that each call passes. */
 
 import type { Check } from '../../engine/question.js'
+import { HeadgateError } from '../../errors/headgate-error.js'
+import type { StoreRecorder } from '../../observe/statistics/store-counts.js'
+import type { Clock } from '../../time/clock.js'
 import { settleWith, type Waiter } from '../waiter.js'
+import type { FirstConnection } from './remote.js'
 
 /** One call to a node of a remote store: a batch of questions, refunds or a reset. */
 export interface Call<Reply> {
@@ -21,60 +25,72 @@ export type Send = <Reply>(call: Call<Reply>, waiter: Waiter<Reply>) => void
 /** The end of the pipeline: makes the call. */
 export const sendCall: Send = (call, waiter) => settleWith(waiter, call.send())
 
-/** This many checks keep a node busy for a good part of a deadline. */
-const MANY_CHECKS = 1_000
+/** Counts calls, those that failed, and how long the others took. */
+export function withCounts(next: Send, recorder: StoreRecorder, clock: Clock): Send {
+  class CountedWaiter<Reply> implements Waiter<Reply> {
+    readonly beganUs = clock.nowUs()
 
-/** The checks a node has been sent and has not answered, given up or not. */
-export class Backlog {
-  checks = 0
-  replies = 0
+    constructor(readonly waiter: Waiter<Reply>) {}
+
+    answered(reply: Reply): void {
+      recorder.latency.add(clock.nowUs() - this.beganUs, 1)
+      this.waiter.answered(reply)
+    }
+
+    failed(error: unknown): void {
+      recorder.failedCalls++
+      this.waiter.failed(error)
+    }
+  }
+
+  return (call, waiter) => {
+    recorder.calls++
+    recorder.checks += call.checks
+    next(call, new CountedWaiter(waiter))
+  }
 }
 
-/** A call that knows whether it only waited behind what this process had sent before it. */
-export class BacklogCall<Reply> implements Call<Reply> {
-  readonly #call: Call<Reply>
-  readonly #backlog: Backlog
-  readonly #checksAhead: number
-  readonly #repliesBefore: number
-
-  constructor(call: Call<Reply>, backlog: Backlog) {
-    this.#call = call
-    this.#backlog = backlog
-    this.#checksAhead = backlog.checks
-    this.#repliesBefore = backlog.replies
+/** Makes a call when there is a connection, which is waited for only once: when the store is new. */
+export function whenConnected(next: Send, connection: FirstConnection): Send {
+  return (call, waiter) => {
+    const wait = connection.wait()
+    if (wait === undefined) next(call, waiter)
+    else
+      wait.then(
+        () => next(call, waiter),
+        error => waiter.failed(error),
+      )
   }
+}
 
-  get node(): string {
-    return this.#call.node
-  }
+const SECOND_US = 1_000_000
 
-  get sample(): Check | undefined {
-    return this.#call.sample
+/**
+ * Passes on at most `perSecond` calls of each second of the clock, where each call is paid for. What comes beyond it is not
+ * asked: the failure mode decides.
+ */
+export function withCallCap(next: Send, perSecond: number, clock: Clock): Send {
+  let second = 0
+  let calls = 0
+  return (call, waiter) => {
+    const now = Math.floor(clock.nowUs() / SECOND_US)
+    if (now !== second) {
+      second = now
+      calls = 0
+    }
+    if (calls >= perSecond) {
+      waiter.failed(capped(perSecond))
+      return
+    }
+    calls++
+    next(call, waiter)
   }
+}
 
-  get checks(): number {
-    return this.#call.checks
-  }
-
-  /** A node that keeps answering a long queue of ours, however late, has not stopped. */
-  get wasHeldUpByUs(): boolean {
-    return this.#checksAhead >= MANY_CHECKS && this.#backlog.replies > this.#repliesBefore
-  }
-
-  send(): Promise<Reply> {
-    const backlog = this.#backlog
-    const { checks } = this
-    backlog.checks += checks
-    const reply = this.#call.send()
-    reply.then(
-      () => {
-        backlog.checks -= checks
-        backlog.replies++
-      },
-      () => {
-        backlog.checks -= checks
-      },
-    )
-    return reply
-  }
+/** Says nothing about the node, which was not asked. */
+function capped(perSecond: number): HeadgateError {
+  return new HeadgateError(
+    'ERR_HEADGATE_STORE_CAPPED',
+    `redis: not asked, because maxCallsPerSecond (${perSecond}) is used up`,
+  )
 }

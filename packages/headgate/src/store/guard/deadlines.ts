@@ -3,6 +3,7 @@ import type { Clock, Timers } from '../../time/clock.js'
 import type { Source } from '../store.js'
 import { settle, type Waiter } from '../waiter.js'
 import type { Send } from './call.js'
+import type { FirstConnection } from './remote.js'
 
 /** How early a timer may fire by the clock that is read. */
 const EARLY_MS = 1
@@ -16,8 +17,8 @@ interface DeadlinesOptions {
   readonly timers: Timers
   /** Whether a timer ends with the request that set it, so that no other request may rely on it. */
   readonly oneTimerEach?: boolean
-  /** Nothing is given up before this time, while the first connection is being made. */
-  holdUntilMs?(): number
+  /** While it is being made nobody is given up. */
+  readonly firstConnection?: Pick<FirstConnection, 'untilMs'> | undefined
 }
 
 /**
@@ -98,7 +99,7 @@ export class Deadlines {
   #takeDue(): void {
     this.#callOff = null
     const nowMs = this.#nowMs() + EARLY_MS
-    const holdMs = this.#options.holdUntilMs?.() ?? 0
+    const holdMs = this.#options.firstConnection?.untilMs ?? 0
     const due = this.#held.takeDue(nowMs)
     for (const timed of this.#running.takeDue(nowMs)) {
       if (holdMs > nowMs) this.#held.add(timed, holdMs + this.#options.deadlineMs)

@@ -1,4 +1,4 @@
-import type { Check } from '../../engine/question.js'
+import { type Check, stateOf } from '../../engine/question.js'
 import type { Clock } from '../../time/clock.js'
 
 /**
@@ -24,7 +24,7 @@ export class Debts {
   /** Returns how long a key is still closed. */
   leftUs(check: Check): number {
     if (this.#untilUs.size === 0) return 0
-    const key = keyOf(check)
+    const key = stateOf(check)
     const untilUs = this.#untilUs.get(key)
     if (untilUs === undefined) return 0
     const leftUs = untilUs - this.#clock.nowUs()
@@ -39,7 +39,7 @@ export class Debts {
   }
 
   add(check: Check, forUs: number): void {
-    this.#untilUs.set(keyOf(check), this.#clock.nowUs() + forUs)
+    this.#untilUs.set(stateOf(check), this.#clock.nowUs() + forUs)
   }
 
   /** Not run for every request that finds no room, because it looks at all of them. */
@@ -52,7 +52,3 @@ export class Debts {
 }
 
 const SWEEP_EVERY_US = 1_000_000
-
-function keyOf({ subject, scope, name }: Check): string {
-  return `${subject}\n${scope}\n${name}`
-}

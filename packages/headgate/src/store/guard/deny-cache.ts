@@ -1,27 +1,26 @@
 /**
- * Denials the store confirmed, remembered in this process: a flood from one client costs one call a second.
+ * Denials that the store gave, remembered in this process: a flood from one client costs one call a second.
+ * `known-denial.ts` says what a denial means for later questions. Numbers are compared; a reset or refund in this process is
+ * seen at once, one elsewhere within the second after which the store is asked again.
  *
- * A wait is worked out "if nobody else asks", and what others take only makes it longer. So until it is over every
- * request that takes as much or more from the same limits is denied, by any of the algorithms. Only a reset, a refund or
- * other numbers can end it sooner. Only a denial for want of a place says nothing about the next moment, and is not
- * remembered. Numbers are compared; a reset or refund in this process is seen at once; one
- * elsewhere within the second after which the store is asked again.
+ * The fast path keeps denials too (`fast-path/kept-denials.ts`), and for another reason: here it is known without asking that a
+ * request is denied; there the decision that was made of a denial is given again.
  *
  * Invariant: a denial from here is one the store would have given, had it been asked.
  */
 
-import { type Limit, NEVER } from '../../engine/limit.js'
-import type { Answer, Check, Question, Verdict } from '../../engine/question.js'
-import { KeptDenial } from '../../fast-path/kept-denial.js'
-import { SingleAnswer, SingleQuestion } from '../../fast-path/single-question.js'
+import type { Limit } from '../../engine/limit.js'
+import type { Answer, Check, Question } from '../../engine/question.js'
+import { onlyCheckOf, SingleQuestion } from '../../engine/single-question.js'
+import { KeptDenial } from '../../fast-path/kept-denials.js'
 import { slotSubject } from '../../subject/ip-network.js'
 import { isNameOnly } from '../../subject/subject.js'
 import type { Clock } from '../../time/clock.js'
 import { BoundedMap } from '../bounded-map.js'
-import { isSameLimit } from '../question-checks.js'
 import type { Action, Stage } from '../stage.js'
 import type { Eventually } from '../store.js'
 import type { Waiter } from '../waiter.js'
+import { type CompareCosts, deniedSubjectOf, endsAnyTime, KnownDenial } from './known-denial.js'
 
 export interface DenyCacheOptions {
   readonly clock: Clock
@@ -29,24 +28,13 @@ export interface DenyCacheOptions {
   readonly maxSubjects: number
 }
 
-/** How long a denial counts, from when the question was sent. */
-const MOST_US = 1_000_000
-/** Questions remembered per subject: different limits, or different costs. */
+/** Questions remembered for a subject: different limits, or different costs. */
 const MAX_DENIALS = 8
-
-interface Known {
-  readonly question: Question
-  readonly answer: Answer
-  readonly sentAtUs: number
-  readonly untilUs: number
-  /** The form last given to a caller that asked for one unit of one limit. */
-  given: KeptDenial | null
-}
 
 export function withDenyCache(next: Stage, options: DenyCacheOptions): Stage {
   const { clock, maxSubjects } = options
-  const denials = new BoundedMap<Known[]>(maxSubjects)
-  /** When a denial of a subject may last have ended early: answers to earlier questions are not remembered. */
+  const denials = new BoundedMap<KnownDenial[]>(maxSubjects)
+  /** When a denial of a subject may last have ended early: what was asked before that is not remembered. */
   const unsettled = new Map<string, number>()
   let epochs = 0
   /** Like `unsettled`, for all subjects, because that map is bounded. */
@@ -54,11 +42,11 @@ export function withDenyCache(next: Stage, options: DenyCacheOptions): Stage {
 
   function askUnlessKnown(action: Action, question: Question, waiter: Waiter<Answer>): Answer | null {
     if (action === 'peek') return next.ask(action, question, waiter)
-    const subject = denials.size === 0 ? null : subjectOf(question)
+    const subject = denials.size === 0 ? null : deniedSubjectOf(question)
     const known = subject === null ? undefined : denials.get(subject)
     const nowUs = clock.nowUs()
     const denial = known === undefined ? undefined : find(known, question, nowUs)
-    if (denial !== undefined) return laterBy(nowUs - denial.sentAtUs, denial.answer, question)
+    if (denial !== undefined) return denial.answerAt(nowUs)
     return next.ask(action, question, new DenialRecorder(question, nowUs, epochs, waiter))
   }
 
@@ -68,15 +56,11 @@ export function withDenyCache(next: Stage, options: DenyCacheOptions): Stage {
     if (known === undefined) return null
     const nowUs = clock.nowUs()
     for (const { given, question } of known) {
-      const isSame = question instanceof SingleQuestion && question.name === name
-      if (isSame && given?.answers(limit, nowUs)) return given
+      if (given?.answers(limit, nowUs) && onlyCheckOf(question)?.name === name) return given
     }
-    const question = new SingleQuestion(subject, 'global', name, limit, 1)
-    const denial = find(known, question, nowUs)
+    const denial = find(known, new SingleQuestion(subject, 'global', name, limit, 1), nowUs)
     if (denial === undefined) return null
-    const answer = laterBy(nowUs - denial.sentAtUs, denial.answer, question)
-    if (!(answer instanceof SingleAnswer)) return null
-    denial.given = new KeptDenial(answer, limit, nowUs, denial.untilUs)
+    denial.given = new KeptDenial(denial.onlyAnswerAt(nowUs), limit, nowUs, denial.untilUs)
     return denial.given
   }
 
@@ -101,16 +85,16 @@ export function withDenyCache(next: Stage, options: DenyCacheOptions): Stage {
   }
 
   function remember(question: Question, sentAtUs: number, answer: Answer, epoch: number): void {
-    const subject = subjectOf(question)
+    const subject = deniedSubjectOf(question)
     if (subject === null || (unsettled.get(subject) ?? forgottenBefore) > epoch) return
-    const untilUs = sentAtUs + Math.min(MOST_US, waitUs(question, answer))
+    const denial = new KnownDenial(question, answer, sentAtUs)
     const nowUs = clock.nowUs()
-    if (untilUs <= nowUs) return
+    if (denial.untilUs <= nowUs) return
     const others = (denials.get(subject) ?? []).filter(
-      one => one.untilUs > nowUs && !covers(one.question, question, isEqual),
+      one => one.untilUs > nowUs && !one.covers(question, isEqual),
     )
     if (others.length === MAX_DENIALS) others.shift()
-    denials.set(subject, [...others, { question, answer, sentAtUs, untilUs, given: null }])
+    denials.set(subject, [...others, denial])
   }
 
   /** A question asked before this may have been decided before it, whenever the answer comes. */
@@ -160,87 +144,11 @@ export function withDenyCache(next: Stage, options: DenyCacheOptions): Stage {
  * Finds the denial of the same question. A denial of a lower cost would also apply, but not its duration: the store
  * is asked for that, unless a client keeps asking for ever different amounts. Then it is told the shorter wait.
  */
-function find(known: readonly Known[], question: Question, nowUs: number): Known | undefined {
-  const same = known.find(one => one.untilUs > nowUs && covers(one.question, question, isEqual))
+function find(known: readonly KnownDenial[], question: Question, nowUs: number): KnownDenial | undefined {
+  const same = known.find(one => one.untilUs > nowUs && one.covers(question, isEqual))
   if (same !== undefined || known.length < MAX_DENIALS) return same
-  return known.find(one => one.untilUs > nowUs && covers(one.question, question, isAtMost))
+  return known.find(one => one.untilUs > nowUs && one.covers(question, isAtMost))
 }
 
-type CompareCosts = (known: number, asked: number) => boolean
 const isEqual: CompareCosts = (known, asked) => known === asked
 const isAtMost: CompareCosts = (known, asked) => known <= asked
-
-/**
- * Returns the subject whose denial an answer to this question would be; null if it would say nothing about a later
- * one.
- */
-function subjectOf(question: Question): string | null {
-  if (question instanceof SingleQuestion) return slotSubject(question.subject)
-  if (question.shadow.length > 0) return null
-  const subject = question.alternatives[0]?.[0]?.subject
-  if (subject === undefined) return null
-  // By the slot: a refund for one IPv6 caller may end the denial of another in its network.
-  const first = slotSubject(subject)
-  const isSame = (check: Check): boolean => check.subject === subject || slotSubject(check.subject) === first
-  return question.alternatives.every(checks => checks.length > 0 && checks.every(isSame)) ? first : null
-}
-
-/** Whether a denial of `known` is a denial of `asked`: the same limits, for as much. */
-function covers(known: Question, asked: Question, costs: CompareCosts): boolean {
-  if (known instanceof SingleQuestion && asked instanceof SingleQuestion)
-    return coversCheck(known, asked, costs)
-  const [ours, theirs] = [known.alternatives, asked.alternatives]
-  return (
-    asked.shadow.length === 0 &&
-    ours.length === theirs.length &&
-    ours.every((checks, index) => {
-      const others = theirs[index] as readonly Check[]
-      return (
-        checks.length === others.length &&
-        checks.every((check, position) => coversCheck(check, others[position] as Check, costs))
-      )
-    })
-  )
-}
-
-function coversCheck(known: Check, asked: Check, costs: CompareCosts): boolean {
-  return costs(known.cost, asked.cost) && isSameLimit(known, asked)
-}
-
-/** Until every check of some alternative has room. */
-function waitUs({ alternatives }: Question, answer: Answer): number {
-  let least = NEVER
-  for (const [index, verdicts] of answer.verdicts.entries()) {
-    let longest = 0
-    for (const [position, { retryAfterUs }] of verdicts.entries()) {
-      if (!endsAnyTime(alternatives[index]?.[position])) longest = Math.max(longest, retryAfterUs)
-    }
-    least = Math.min(least, longest)
-  }
-  return least
-}
-
-/** A place is freed whenever its holder is done. */
-function endsAnyTime(check: Check | undefined): boolean {
-  return check?.limit.algorithm === 'concurrency'
-}
-
-/** Returns the same answer with part of the wait elapsed. */
-function laterBy(passedUs: number, answer: Answer, question: Question): Answer {
-  if (answer instanceof SingleAnswer && question instanceof SingleQuestion) {
-    const { remaining, retryAfterUs, resetAfterUs } = answer
-    return new SingleAnswer(
-      remaining,
-      retryAfterUs - passedUs,
-      Math.max(0, resetAfterUs - passedUs),
-      null,
-      undefined,
-    )
-  }
-  const later = (verdict: Verdict): Verdict => {
-    const retryAfterUs = Math.max(0, verdict.retryAfterUs - passedUs)
-    const resetAfterUs = Math.max(0, verdict.resetAfterUs - passedUs)
-    return { ...verdict, allowed: retryAfterUs === 0, retryAfterUs, resetAfterUs, chargedAtUs: null }
-  }
-  return { charged: -1, verdicts: answer.verdicts.map(verdicts => verdicts.map(later)), shadow: [] }
-}

@@ -1,7 +1,13 @@
 import { type Lease, leaseForUs } from '../../engine/lease.js'
-import type { Answer, Check, Question, Refund, Verdict } from '../../engine/question.js'
-import { LeasedAnswer, SingleQuestion } from '../../fast-path/single-question.js'
-import { isSameLimit } from '../question-checks.js'
+import {
+  type Answer,
+  type Check,
+  isSameLimit,
+  type Question,
+  type Refund,
+  type Verdict,
+} from '../../engine/question.js'
+import { isSingle, LeasedAnswer, onlyCheckOf } from '../../engine/single-question.js'
 import type { TimedWaiter } from './deadlines.js'
 
 const NO_VERDICTS: readonly Verdict[] = []
@@ -44,7 +50,8 @@ export class LeaseState {
 
 /** Returns how the question may be leased; null if it may not be: something in it is not leased, or not uniform. */
 export function leaseOf(question: Question): Lease | null {
-  if (question instanceof SingleQuestion) return question.cost > 0 ? (question.limit.lease ?? null) : null
+  const only = onlyCheckOf(question)
+  if (only !== null) return only.cost > 0 ? (only.limit.lease ?? null) : null
   const [checks] = question.alternatives
   const first = checks?.[0]
   if (checks === undefined || first === undefined || first.cost === 0) return null
@@ -55,22 +62,19 @@ export function leaseOf(question: Question): Lease | null {
 }
 
 export function checksOf(question: Question): readonly Check[] {
-  if (!(question instanceof SingleQuestion)) return question.alternatives[0] as readonly Check[]
-  const { subject, scope, name, limit, cost } = question
-  return [{ subject, scope, name, limit, cost }]
+  return question.alternatives[0] as readonly Check[]
 }
 
 /** Returns the check whose key and cost stand for all of a leasable question. */
 export function leasedCheckOf(question: Question): Check {
-  return question instanceof SingleQuestion ? question : (question.alternatives[0]?.[0] as Check)
+  return onlyCheckOf(question) ?? (question.alternatives[0]?.[0] as Check)
 }
 
 /** Whether it was taken for the same limits with the same numbers. */
 export function isFor(leaseState: LeaseState, question: Question): boolean {
   const { checks } = leaseState
-  if (question instanceof SingleQuestion) {
-    return checks.length === 1 && isSameLimit(checks[0] as Check, question)
-  }
+  const only = onlyCheckOf(question)
+  if (only !== null) return checks.length === 1 && isSameLimit(checks[0] as Check, only)
   const asked = question.alternatives[0] as readonly Check[]
   return (
     checks.length === asked.length &&
@@ -109,7 +113,7 @@ export function leasedAnswer(
   isSpent: boolean,
 ): Answer {
   const { verdicts, left } = leaseState
-  if (question instanceof SingleQuestion) {
+  if (isSingle(question)) {
     const { remaining, resetAfterUs, chargedAtUs } = verdicts[0] as Verdict
     const resetUs = Math.max(0, resetAfterUs - passedUs)
     return new LeasedAnswer(remaining + left, 0, resetUs, isSpent ? chargedAtUs : null, undefined)

@@ -9,10 +9,9 @@
  */
 
 import type { Lease } from '../../engine/lease.js'
-import type { Answer, Check, Question, Verdict } from '../../engine/question.js'
+import { type Answer, type Check, isSameState, type Question, type Verdict } from '../../engine/question.js'
 import type { Clock, Timers } from '../../time/clock.js'
 import { CheckMap } from '../check-map.js'
-import { isSameState } from '../question-checks.js'
 import type { Action, Stage } from '../stage.js'
 import type { Waiter } from '../waiter.js'
 import type { Deadlines } from './deadlines.js'

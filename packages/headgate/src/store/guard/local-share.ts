@@ -9,7 +9,7 @@
 
 import { type Limit, NEVER } from '../../engine/limit.js'
 import type { Answer, Check, Question, Refund, Renewal, Verdict } from '../../engine/question.js'
-import { SingleAnswer, SingleQuestion } from '../../fast-path/single-question.js'
+import { onlyCheckOf, onlyVerdictOf } from '../../engine/single-question.js'
 import type { Clock } from '../../time/clock.js'
 import { CheckMap } from '../check-map.js'
 import { memoryStore } from '../memory/memory-store.js'
@@ -45,8 +45,9 @@ export function createLocalShare(clock: Clock, liveProcesses: () => number): Loc
 
   function remember(question: Question, answer: Answer): void {
     const atUs = clock.nowUs()
-    if (question instanceof SingleQuestion && answer instanceof SingleAnswer) {
-      note(question, answer.remaining, atUs)
+    const [check, verdict] = [onlyCheckOf(question), onlyVerdictOf(answer)]
+    if (check !== null && verdict !== null) {
+      note(check, verdict.remaining, atUs)
       return
     }
     for (const [index, verdicts] of answer.verdicts.entries()) {

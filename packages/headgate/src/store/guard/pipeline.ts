@@ -2,10 +2,10 @@
  * The way of a question to a store that is not in this process, on one page:
  *
  *   deny cache → share of the region → fallback → leases → split by subject → batch
- *              → breaker → first connection → deadline → send
+ *              → call cap → breaker → first connection → counts → deadline → send
  *
  * Up to the batch a stage is passed once a question, from there on once a call. A stage is made from the next one, so the
- * code below is to be read from the bottom up.
+ * code below is to be read from the bottom up. One that a setting leaves out is not there at all.
  */
 
 import type { Question } from '../../engine/question.js'
@@ -14,9 +14,7 @@ import type { Clock, Timers } from '../../time/clock.js'
 import type { Stage } from '../stage.js'
 import { withBatching } from './batch.js'
 import { type Breakers, withBreakers } from './breakers.js'
-import { type Call, type Send, sendCall } from './call.js'
-import { withCallCap } from './call-cap.js'
-import { withCounts } from './count-calls.js'
+import { type Call, type Send, sendCall, whenConnected, withCallCap, withCounts } from './call.js'
 import { Deadlines, withDeadline } from './deadlines.js'
 import { withDenyCache } from './deny-cache.js'
 import { withFallback } from './fallback.js'
@@ -28,7 +26,7 @@ import { createLocalShare } from './local-share.js'
 import { logOutages } from './log-outages.js'
 import type { PipelineSettings } from './pipeline-options.js'
 import { withRegionShare } from './region-share.js'
-import type { FirstConnection, Remote } from './remote.js'
+import type { Remote } from './remote.js'
 import { splitBySubject } from './split-by-subject.js'
 
 /** Clock, timers and randomness. A simulation passes in its own. */
@@ -49,7 +47,7 @@ const HEARTBEAT_MS = 1_000
 
 /** Gives every question a decision, whatever happens to the store (or the error, in mode `throw`). */
 export function createPipeline(remote: Remote, settings: PipelineSettings, world: World): Pipeline {
-  const { deadlineMs, mode, share, deniedSubjects, maxChecks } = settings
+  const { deadlineMs, mode, share, deniedSubjects, maxChecks, maxCallsPerSecond, recorder } = settings
   const { clock, timers } = world
   const tally = createTally()
   const log = logOutages({
@@ -60,24 +58,21 @@ export function createPipeline(remote: Remote, settings: PipelineSettings, world
   const onEvent = eventsOf(settings, safely(log), tally.count)
   const fleet: Fleet = fleetOf(remote, settings, timers, onEvent)
   const { firstConnection } = remote
+  if (recorder !== null) recorder.callCapPerSecond = maxCallsPerSecond
   const deadlines = new Deadlines({
     ...{ deadlineMs, source: remote.source, clock, timers },
     oneTimerEach: remote.onDemand === true,
-    holdUntilMs: () => firstConnection?.untilMs ?? 0,
+    firstConnection,
   })
 
-  const { recorder } = settings
   const timely = withDeadline(sendCall, deadlines)
-  const inTime = recorder === null ? timely : withCounts(timely, recorder, clock)
-  const connected = whenConnected(inTime, firstConnection)
+  const counted = recorder === null ? timely : withCounts(timely, recorder, clock)
+  const connected = firstConnection === undefined ? counted : whenConnected(counted, firstConnection)
   const breakers = mode === 'throw' ? null : breakersOf(connected, remote, settings, world, onEvent)
+  const guarded = breakers?.send ?? connected
+  const capped = maxCallsPerSecond === null ? guarded : withCallCap(guarded, maxCallsPerSecond, clock)
 
-  const sent = breakers?.send ?? connected
-  const { maxCallsPerSecond } = settings
-  if (recorder !== null) recorder.callCapPerSecond = maxCallsPerSecond
-  const paid = maxCallsPerSecond === null ? sent : withCallCap(sent, maxCallsPerSecond, clock)
-
-  const batched = withBatching(remote, paid, {
+  const batched = withBatching(remote, capped, {
     ...{ maxChecks, timers, breakers },
     close() {
       breakers?.close()
@@ -115,20 +110,6 @@ export function createPipeline(remote: Remote, settings: PipelineSettings, world
       await first.close()
       deadlines.stop()
     },
-  }
-}
-
-/** Makes a call once there is a connection, which is awaited only when the store is new. */
-function whenConnected(next: Send, connection: FirstConnection | undefined): Send {
-  if (connection === undefined) return next
-  return (call, waiter) => {
-    const wait = connection.wait()
-    if (wait === undefined) next(call, waiter)
-    else
-      wait.then(
-        () => next(call, waiter),
-        error => waiter.failed(error),
-      )
   }
 }
 

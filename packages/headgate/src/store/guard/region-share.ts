@@ -1,8 +1,8 @@
 import { mulDivFloor } from '../../engine/exact-fraction.js'
 import type { Limit } from '../../engine/limit.js'
-import type { Check, Question } from '../../engine/question.js'
+import type { Check } from '../../engine/question.js'
+import { mapChecks } from '../../engine/single-question.js'
 import { HeadgateError, show } from '../../errors/headgate-error.js'
-import { SingleQuestion } from '../../fast-path/single-question.js'
 import type { Stage } from '../stage.js'
 
 /** A part of every limit: `{ part: 1, of: 3 }` is a third. Whole numbers, so that the parts add up exactly. */
@@ -28,25 +28,13 @@ const ROUND_DOWN = 1 - 2 ** -51
 export function withRegionShare(next: Stage, share: RegionShare): Stage {
   const cut = createShare(share)
   const cutCheck = (check: Check): Check => ({ ...check, limit: cut(check.limit) })
-  const cutQuestion = (question: Question): Question => {
-    if (question instanceof SingleQuestion) {
-      const { subject, scope, name, limit, cost } = question
-      return new SingleQuestion(subject, scope, name, cut(limit), cost)
-    }
-    const { alternatives, shadow, onStoreFailure } = question
-    return {
-      alternatives: alternatives.map(checks => checks.map(cutCheck)),
-      shadow: shadow.map(cutCheck),
-      ...(onStoreFailure && { onStoreFailure }),
-    }
-  }
-  // A single unit would be asked of the whole limit.
-  const { oneUnit: _, ...stage } = next
   return {
-    ...stage,
-    ask: (action, question, waiter) => next.ask(action, cutQuestion(question), waiter),
+    source: next.source,
+    ask: (action, question, waiter) => next.ask(action, mapChecks(question, cutCheck), waiter),
     refund: refunds => next.refund(refunds.map(refund => ({ ...refund, check: cutCheck(refund.check) }))),
     renew: renewals => next.renew(renewals.map(renewal => ({ ...renewal, check: cutCheck(renewal.check) }))),
+    reset: next.reset,
+    close: next.close,
   }
 }
 

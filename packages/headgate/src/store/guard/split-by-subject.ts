@@ -4,8 +4,8 @@
  * the moment between charge and refund a concurrent request may find less than there is.
  */
 import type { Answer, Check, Question, Refund, Verdict } from '../../engine/question.js'
+import { firstCheckOf, someCheck } from '../../engine/single-question.js'
 import { slotSubject } from '../../subject/ip-network.js'
-import { isInOneSlot } from '../question-checks.js'
 import { type Action, promiseAnswer, type Stage } from '../stage.js'
 import { settleWith, type Waiter } from '../waiter.js'
 import type { Deadlines } from './deadlines.js'
@@ -70,8 +70,6 @@ export function splitBySubject(next: Stage, deadlines: Deadlines): Stage {
   return {
     source: next.source,
     ask: askAcross,
-    // A unit belongs to one subject.
-    ...(next.oneUnit && { oneUnit: next.oneUnit }),
     refund: refunds =>
       inGroups(
         refunds,
@@ -95,6 +93,13 @@ export function splitBySubject(next: Stage, deadlines: Deadlines): Stage {
       await next.close()
     },
   }
+}
+
+/** Whether all its checks are about one subject, or about subjects kept in the same slot. */
+function isInOneSlot(question: Question): boolean {
+  const subject = firstCheckOf(question)?.subject ?? ''
+  const slot = slotSubject(subject)
+  return !someCheck(question, check => check.subject !== subject && slotSubject(check.subject) !== slot)
 }
 
 function checkOf(check: Check): Check {

@@ -1,13 +1,13 @@
 import { Admission } from '../../engine/algorithm.js'
 import { algorithmOf, type State } from '../../engine/algorithms.js'
 import { type PlacesState, renew } from '../../engine/concurrency.js'
-import { decide, peek } from '../../engine/decide.js'
+import { decide, decideAlone, peek } from '../../engine/decide.js'
 import type { Limit } from '../../engine/limit.js'
 import type { Answer, Check, Question, Refund, Renewal } from '../../engine/question.js'
+import { isSingle, SingleAnswer, type SingleQuestion } from '../../engine/single-question.js'
 import { HeadgateError, show } from '../../errors/headgate-error.js'
-import type { KeptDenial } from '../../fast-path/kept-denial.js'
+import type { KeptDenial } from '../../fast-path/kept-denials.js'
 import type { IsOwnName, OneUnit } from '../../fast-path/single-limit-policy.js'
-import { decideAlone, SingleAnswer, SingleQuestion } from '../../fast-path/single-question.js'
 import { isNameOnly } from '../../subject/subject.js'
 import { type Clock, systemClock } from '../../time/clock.js'
 import { type Stage, toStore } from '../stage.js'
@@ -141,9 +141,8 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
     if (row !== undefined) return table.decideAlone(row, limit, cost, nowUs)
     // A place is not taken in one pass, so failing to take it does not mean that it does not fit.
     if (limit.algorithm === 'concurrency') return decideInFull(question)
-    const algorithm = algorithmOf(limit)
-    const state = stateOfForgotten(name, limit, key, nowUs) ?? algorithm.empty()
-    return decideAlone(algorithm, limit, state, cost, nowUs)
+    const state = stateOfForgotten(name, limit, key, nowUs) ?? algorithmOf(limit).empty()
+    return decideAlone(algorithmOf(limit), limit, state, cost, nowUs)
   }
 
   /** A key that was forgotten at its limit is added again, reset. */
@@ -185,7 +184,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
 
   function decideNow(question: Question): Answer {
     nowUs = clock.nowUs()
-    return question instanceof SingleQuestion ? decideSingle(question) : decideInFull(question)
+    return isSingle(question) ? decideSingle(question) : decideInFull(question)
   }
 
   function decideInFull(question: Question): Answer {

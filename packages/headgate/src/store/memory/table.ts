@@ -1,10 +1,9 @@
 import type { Admission, Algorithm } from '../../engine/algorithm.js'
 import { algorithmOf, type State } from '../../engine/algorithms.js'
+import { decideAlone } from '../../engine/decide.js'
 import type { Limit } from '../../engine/limit.js'
-import { KeptDenial } from '../../fast-path/kept-denial.js'
-import { KeptDenials } from '../../fast-path/kept-denials.js'
-import type { SingleAnswer } from '../../fast-path/single-question.js'
-import { decideAlone } from '../../fast-path/single-question.js'
+import type { SingleAnswer } from '../../engine/single-question.js'
+import { KeptDenial, KeptDenials } from '../../fast-path/kept-denials.js'
 import { type Columns, createColumns } from './columns.js'
 import type { Forgotten } from './forgotten.js'
 

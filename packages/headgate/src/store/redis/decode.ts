@@ -1,9 +1,8 @@
 import { type LeftLimit, remainingOf, resetAfterOf } from '../../engine/left.js'
 import { NEVER } from '../../engine/limit.js'
 import type { Answer, Check, Question, Verdict } from '../../engine/question.js'
+import { isSingle, onlyCheckOf, SingleAnswer } from '../../engine/single-question.js'
 import { HeadgateError, show } from '../../errors/headgate-error.js'
-import { SingleAnswer, SingleQuestion } from '../../fast-path/single-question.js'
-import { singleCheckOf } from '../question-checks.js'
 
 /** Decodes the answers in a reply; a question that failed alone is an error in its place. */
 export function decodeAnswers(
@@ -14,8 +13,8 @@ export function decodeAnswers(
   const nowUs = reader.integer()
   const answers: (Answer | HeadgateError)[] = []
   for (const question of questions) {
-    const single = singleCheckOf(question)
-    if (single !== null) answers.push(decodeSingle(reader, single, question, nowUs))
+    const only = onlyCheckOf(question)
+    if (only !== null) answers.push(decodeSingle(reader, only, isSingle(question), nowUs))
     else answers.push(decodeAnswer(reader, question, nowUs))
   }
   reader.end()
@@ -25,19 +24,18 @@ export function decodeAnswers(
 function decodeSingle(
   reader: ReplyReader,
   check: Check,
-  question: Question,
+  isOneObject: boolean,
   nowUs: number,
 ): Answer | HeadgateError {
   const value = reader.next()
-  if (!Array.isArray(value) && question instanceof SingleQuestion) {
+  if (isOneObject && !Array.isArray(value)) {
     const left = integerOf(value)
     const limit = leftLimitOf(check)
     return new SingleAnswer(remainingOf(limit, left), 0, resetAfterOf(limit, left, nowUs), nowUs, undefined)
   }
   const verdict = isFailure(value) ? keyError(value) : decodeVerdict(value, check, nowUs)
   if (verdict instanceof HeadgateError) return verdict
-  if (!(question instanceof SingleQuestion))
-    return { charged: verdict.allowed ? 0 : -1, verdicts: [[verdict]], shadow: [] }
+  if (!isOneObject) return { charged: verdict.allowed ? 0 : -1, verdicts: [[verdict]], shadow: [] }
   const { remaining, retryAfterUs, resetAfterUs, chargedAtUs } = verdict
   return new SingleAnswer(remaining, retryAfterUs, resetAfterUs, chargedAtUs, undefined)
 }

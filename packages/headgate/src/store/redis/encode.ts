@@ -1,7 +1,6 @@
 import type { Limit } from '../../engine/limit.js'
 import type { Check, Question, Refund, Renewal } from '../../engine/question.js'
-import { SingleQuestion } from '../../fast-path/single-question.js'
-import { singleCheckOf } from '../question-checks.js'
+import { onlyCheckOf } from '../../engine/single-question.js'
 import type { Action } from '../stage.js'
 import { type Script, scripts } from './scripts.gen.js'
 
@@ -45,26 +44,25 @@ export function encodeQuestions(
   const name = same && ONE_LIMIT_SCRIPT[same.limit.algorithm]
   if (!name) return { script: scripts[action], ...encodeAnyQuestions(questions, keyOf, clockUs) }
   const keys: string[] = []
-  for (const question of questions) keys.push(keyOf(question as SingleQuestion))
+  for (const question of questions) keys.push(keyOf(onlyCheckOf(question) as Check))
   return { script: scripts[name], keys, args: oneLimitArgs(same, clockUs) }
 }
 
 /** Arguments of the scripts for one limit, without those that need not be said: each takes Redis as long as some arithmetic. */
-function oneLimitArgs({ limit, cost }: SingleQuestion, clockUs: string): string[] {
+function oneLimitArgs({ limit, cost }: Check, clockUs: string): string[] {
   const args = [String(limit.limit), String(spanOf(limit))]
   if (clockUs !== '') args.push(numberText(cost), clockUs)
   else if (cost !== 1) args.push(numberText(cost))
   return args
 }
 
-/** Returns one of the questions, if all are about the same cost of one limit. */
-function sameCheckOf(questions: readonly Question[]): SingleQuestion | null {
-  const [first] = questions
-  if (!(first instanceof SingleQuestion) || first.cost === 0) return null
-  const { limit, cost } = first
+/** One of the questions, where all are about the same cost of one limit. */
+function sameCheckOf(questions: readonly Question[]): Check | null {
+  const first = onlyCheckOf(questions[0] as Question)
+  if (first === null || first.cost === 0) return null
   for (const question of questions) {
-    if (!(question instanceof SingleQuestion) || question.limit !== limit || question.cost !== cost)
-      return null
+    const only = onlyCheckOf(question)
+    if (only === null || only.limit !== first.limit || only.cost !== first.cost) return null
   }
   return first
 }
@@ -84,7 +82,7 @@ function encodeAnyQuestions(
   let shape: readonly string[] = []
   let alike = 0
   for (const question of questions) {
-    const single = singleCheckOf(question)
+    const single = onlyCheckOf(question)
     if (single !== null) {
       keys.push(keyOf(single))
       if (single.cost === 1) body.push(limits.negative(single.limit))

@@ -1,9 +1,10 @@
 /** The trail of operators' changes, in Redis: one bounded list beside the overrides. */
 import { encodeTenant } from '../../subject/key.js'
 import type { Timers } from '../../time/clock.js'
+import { withinTime } from '../../time/within-time.js'
 import type { Change, ChangeTrail } from '../change-trail.js'
 import { type Script, scripts } from './scripts.gen.js'
-import { withinTime } from './within-time.js'
+import { lateReply } from './store-error.js'
 
 export interface RedisChangesOptions {
   readonly prefix: string
@@ -27,7 +28,9 @@ export function redisChanges({ prefix, tenant, call, clockUs, timers }: RedisCha
   async function run(text: string): Promise<readonly Change[]> {
     const args = [clockUs(), text, String(MAX_CHANGES), String(KEEP_US)]
     const reply = call(scripts.changes, [key], args, GIVE_UP_AFTER_MS)
-    return ((await withinTime(timers, GIVE_UP_AFTER_MS, reply)) as string[]).flatMap(changeOf)
+    return ((await withinTime(reply, GIVE_UP_AFTER_MS, timers.inBackground, lateReply)) as string[]).flatMap(
+      changeOf,
+    )
   }
 
   return {

@@ -5,6 +5,7 @@
 
 import { encodeTenant } from '../../subject/key.js'
 import type { Timers } from '../../time/clock.js'
+import { withinTime } from '../../time/within-time.js'
 import {
   type ControlReading,
   type ControlStore,
@@ -13,7 +14,7 @@ import {
   tooManyOverrides,
 } from '../control-store.js'
 import { type Script, scripts } from './scripts.gen.js'
-import { withinTime } from './within-time.js'
+import { lateReply } from './store-error.js'
 
 export interface RedisControlOptions {
   readonly prefix: string
@@ -46,7 +47,8 @@ export function redisControl(options: RedisControlOptions): ControlStore {
 
   /** Only operators wait for these, so a connection in progress is awaited. */
   function run(script: Script, key: string, args: string[]): Promise<unknown> {
-    return withinTime(timers, GIVE_UP_AFTER_MS, options.call(script, [key], args, GIVE_UP_AFTER_MS))
+    const reply = options.call(script, [key], args, GIVE_UP_AFTER_MS)
+    return withinTime(reply, GIVE_UP_AFTER_MS, timers.inBackground, lateReply)
   }
 
   async function readControl(fields: readonly string[] = []): Promise<Record<string, string>> {

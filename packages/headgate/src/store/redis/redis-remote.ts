@@ -1,12 +1,9 @@
+import { firstCheckOf } from '../../engine/single-question.js'
 import { HeadgateError } from '../../errors/headgate-error.js'
 import { createKeyWriter } from '../../subject/key.js'
-import type { ChangeTrail } from '../change-trail.js'
-import type { ControlStore } from '../control-store.js'
 import type { World } from '../guard/pipeline.js'
 import { parseWhole } from '../guard/pipeline-options.js'
 import type { Remote } from '../guard/remote.js'
-import { firstCheckOf } from '../question-checks.js'
-import type { StatisticsStore } from '../statistics-store.js'
 
 import type { RedisConnection } from './connection.js'
 import { decodeAnswers, decodeRefunds, decodeRenewals } from './decode.js'
@@ -14,24 +11,27 @@ import { encodeQuestions, encodeRefunds, encodeRenewals, encodeReset, type Scrip
 import { createFirstConnection } from './first-connection.js'
 import { createHeartbeat } from './heartbeat.js'
 import { createInspection } from './inspect.js'
-import { redisChanges } from './redis-changes.js'
-import { redisControl } from './redis-control.js'
 import type { RedisSettings } from './redis-options.js'
-import { redisStatistics } from './redis-statistics.js'
-import { retryReadOnly } from './retry-readonly.js'
-import { retryTryAgain } from './retry-tryagain.js'
-import { runAsFunction, runByHash } from './script-runner.js'
+import { retryReadOnly, retryTryAgain, runAsFunction, runByHash } from './script-runner.js'
 import { type Script, scripts } from './scripts.gen.js'
 import { slotOf } from './slot.js'
 import { storeError } from './store-error.js'
 
-/** Redis without any guard, and what operators keep there. */
+/** Redis as it is without any guard. */
 export interface RedisRemote extends Remote {
-  readonly control: ControlStore
-  readonly changes: ChangeTrail
-  readonly fleetStatistics: StatisticsStore
   ready(options?: ReadyOptions): Promise<boolean>
+  /** Runs a script beside the requests, when there is a connection within `connectWithinMs`. */
+  readonly callBeside: CallBeside
+  /** The server's time for tests, or ''. */
+  clockUs(): string
 }
+
+export type CallBeside = (
+  script: Script,
+  keys: string[],
+  args: string[],
+  connectWithinMs: number,
+) => Promise<unknown>
 
 export interface ReadyOptions {
   /** How long to wait at most. Default 10,000. */
@@ -96,26 +96,10 @@ export function createRedisRemote(
     )
   }
 
-  /** The same outside of requests, if there is a connection within `connectWithinMs`. */
-  async function callBeside(script: Script, keys: string[], args: string[], connectWithinMs: number) {
+  const callBeside: CallBeside = async (script, keys, args, connectWithinMs) => {
     await firstConnection?.wait(connectWithinMs)
     return call(script, { keys, args }, 1, reply => reply)
   }
-
-  const fleetStatistics = redisStatistics({
-    ...{
-      prefix,
-      tenant,
-      service,
-      clockUs,
-      timers,
-      call: callBeside,
-      member: () => world.random().toString(36).slice(2),
-    },
-    // A connection that lives only as long as a request has no second to report.
-    info: connection.info === undefined ? undefined : async () => (await connection.info?.()) ?? '',
-    statistics: connection.onDemand ? null : settings.statistics,
-  })
 
   const look = (): Promise<void> => connected().then(inspection.lookOnce)
   const looked = connection.onDemand ? null : look()
@@ -164,8 +148,8 @@ export function createRedisRemote(
         return callBeside(scripts.heartbeat, [key], [clockUs(), ...args], deadlineMs)
       },
     }),
-    control: redisControl({ prefix, tenant, service, call: callBeside, clockUs, timers }),
-    changes: redisChanges({ prefix, tenant, call: callBeside, clockUs, timers }),
+    callBeside,
+    clockUs,
     async ready({ timeoutMs = READY_TIMEOUT_MS } = {}) {
       const withinMs = parseWhole(timeoutMs, 'timeoutMs', 0, 86_400_000)
       let callOff = (): void => {}
@@ -181,9 +165,7 @@ export function createRedisRemote(
     isEvictionUnsafe: inspection.isEvictionUnsafe,
     onConnected: listener => connection.onConnected?.(listener),
     replaceConnection: node => connection.replace?.(node),
-    fleetStatistics,
     async close() {
-      fleetStatistics.stop()
       onClose()
       await connection.close?.()
     },

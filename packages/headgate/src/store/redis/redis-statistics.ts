@@ -8,9 +8,10 @@ import type { Violation } from '../../observe/statistics/violations.js'
 import { VERSION } from '../../observe/version.js'
 import { encodeTenant } from '../../subject/key.js'
 import type { Timers } from '../../time/clock.js'
+import { withinTime } from '../../time/within-time.js'
 import type { FleetReading, ProcessReport, StatisticsStore } from '../statistics-store.js'
 import { type Script, scripts } from './scripts.gen.js'
-import { withinTime } from './within-time.js'
+import { lateReply } from './store-error.js'
 
 export interface RedisStatisticsOptions {
   readonly prefix: string
@@ -64,7 +65,7 @@ export function redisStatistics(options: RedisStatisticsOptions): RedisStatistic
     reading ??= run('', '', []).finally(() => {
       reading = null
     })
-    return withinTime(options.timers, GIVE_UP_AFTER_MS, reading)
+    return withinTime(reading, GIVE_UP_AFTER_MS, options.timers.inBackground, lateReply)
   }
 
   async function leave({ violations, ...report }: Report): Promise<void> {
@@ -103,7 +104,7 @@ export function redisStatistics(options: RedisStatisticsOptions): RedisStatistic
     },
     async serverInfo() {
       if (options.info === undefined) return null
-      return withinTime(options.timers, GIVE_UP_AFTER_MS, options.info())
+      return withinTime(options.info(), GIVE_UP_AFTER_MS, options.timers.inBackground, lateReply)
     },
     async read(): Promise<FleetReading> {
       const [nowText, reports, violations] = (await readOnce()) as [string, string[], string[]]

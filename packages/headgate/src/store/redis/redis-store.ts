@@ -8,6 +8,7 @@ import type { StatisticsStore } from '../statistics-store.js'
 import type { Store } from '../store.js'
 import { connectionOf, type RedisClient } from './connection-of.js'
 import { createOnDemand } from './on-demand.js'
+import { createOperatorStores } from './operator-stores.js'
 import { parseRedisOptions, type RedisStoreOptions } from './redis-options.js'
 import { createRedisRemote, type ReadyOptions } from './redis-remote.js'
 
@@ -48,11 +49,18 @@ export function redisStoreIn(world: World, client: RedisClient, options: RedisSt
   const { mode } = settings
   const connection = connectionOf(client, settings)
   const onDemand = connection.onDemand ? createOnDemand(world) : null
-  const remote = createRedisRemote(connection, settings, onDemand?.world ?? world)
-  const pipeline = createPipeline(remote, settings, onDemand?.world ?? world)
-  const { control, changes, fleetStatistics, ready } = remote
-  return toStore(onDemand?.before(pipeline) ?? pipeline, {
-    ...{ control, changes, fleetStatistics, ready, health: pipeline.health },
+  const ownWorld = onDemand?.world ?? world
+  const remote = createRedisRemote(connection, settings, ownWorld)
+  const { stop, ...operatorStores } = createOperatorStores(remote, connection, settings, ownWorld)
+  const pipeline = createPipeline(remote, settings, ownWorld)
+  const first = onDemand?.before(pipeline) ?? pipeline
+  async function close(): Promise<void> {
+    stop()
+    await first.close()
+  }
+  const stage = { ...first, close }
+  return toStore(stage, {
+    ...{ ...operatorStores, ready: remote.ready, health: pipeline.health },
     ...(onDemand && { underWay: onDemand.underWay }),
     ...(mode !== 'throw' && { onStoreFailure: mode }),
     ...(options.statistics && { statistics: options.statistics }),

@@ -8,6 +8,11 @@ import { printable } from '../../errors/shown-text.js'
 const ABOUT_ONE_KEY =
   /\bWRONGTYPE |value is not (?:an integer|a valid float)|\bERR (?:Error running script \(call to f_[0-9a-f]{40}\): )?user_(?:script|function): ?\d{1,9}: /
 
+/** The error of what was asked of Redis beside the requests: a Redis that hangs must not hold up whoever reads it. */
+export function lateReply(ms: number): HeadgateError {
+  return new HeadgateError('ERR_HEADGATE_STORE_TIMEOUT', `redis: no answer within ${ms} ms`)
+}
+
 /**
  * Converts a failure to the store's own error. Clients attach commands to their errors, including a password, or
  * put the whole script into the message: none of that is passed on, nor any control characters.

@@ -1,8 +1,7 @@
 import type { Cluster, ClusterOptions, Redis, RedisOptions } from 'ioredis'
 import type { RedisConnection } from '../connection.js'
 import { CONNECT_TIMEOUT_MS, reconnectDelayMs, silentDelayMs } from '../reconnect.js'
-import { isReadOnly, YOUNG_MS } from '../retry-readonly.js'
-import { TRYAGAIN_PAUSE_MS } from '../retry-tryagain.js'
+import { isReadOnly, TRYAGAIN_PAUSE_MS, YOUNG_MS } from '../script-runner.js'
 import { slotOf } from '../slot.js'
 
 /** A client of ioredis or a fork of it (iovalkey): single, sentinel or cluster. Recognised by its methods. */

@@ -1,6 +1,6 @@
 import type { RedisConnection } from '../connection.js'
 import { CONNECT_TIMEOUT_MS } from '../reconnect.js'
-import { isReadOnly } from '../retry-readonly.js'
+import { isReadOnly } from '../script-runner.js'
 import { slotOf } from '../slot.js'
 import { type ClientReplacer, createClientReplacer, NoGreeting } from './client-replacer.js'
 import { replaceNode, watchNodes } from './node-redis-nodes.js'

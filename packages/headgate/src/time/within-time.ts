@@ -1,0 +1,14 @@
+import type { Timers } from './clock.js'
+
+/** Waits for `work`, at most `ms`; after that it fails with `late`, and a later result is dropped. */
+export function withinTime<T>(
+  work: Promise<T>,
+  ms: number,
+  after: Timers['after'],
+  late: (ms: number) => Error,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const callOff = after(ms, () => reject(late(ms)))
+    work.finally(callOff).then(resolve, reject)
+  })
+}
