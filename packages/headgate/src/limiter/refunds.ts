@@ -1,7 +1,7 @@
 import { Decision } from '../decision/decision.js'
 import type { Refund } from '../engine/question.js'
 import { HeadgateError, unexpected } from '../errors/headgate-error.js'
-import { countsRequests } from '../policy/units-taken.js'
+import { countsRequests } from '../policy/question-of.js'
 import type { Stage } from '../store/stage.js'
 import { parseCost } from './ask.js'
 

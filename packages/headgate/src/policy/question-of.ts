@@ -1,10 +1,10 @@
 /** Turns the levels of a request into a question: alternatives of binding checks, and shadow checks. */
+import type { Limit } from '../engine/limit.js'
 import { type Check, type FailureMode, type Question, stateOf } from '../engine/question.js'
 import { makeQuestion } from '../engine/single-question.js'
 import type { ActiveConfig } from './active-config.js'
 import type { AppliedLevel } from './applied-level.js'
 import type { NamedLimit } from './policies.js'
-import { unitsTaken } from './units-taken.js'
 
 /** The levels of one reading of a request, the most specific first, and those that decide. */
 export interface Decider {
@@ -151,4 +151,14 @@ export function withoutRepeats(checks: readonly Check[]): Check[] {
     if (known === undefined || check.limit.limit < known.limit.limit) byState.set(state, check)
   }
   return [...byState.values()]
+}
+
+/** Whether a limit counts requests, whatever they cost. */
+export function countsRequests({ algorithm, counts }: Limit): boolean {
+  return counts === 'requests' || algorithm === 'concurrency'
+}
+
+/** Returns the units that a request of this cost takes from a limit. */
+export function unitsTaken(limit: Limit, cost: number): number {
+  return countsRequests(limit) ? 1 : cost
 }

@@ -20,12 +20,12 @@ export function hopsOf(heading: string): readonly Hop[] {
   }))
 }
 
-/** Fails for a hop of the section that did not run when the recorder made its call. */
+/** Fails for a hop of the section that did not run when the recorder made its call. Returns how many files ran. */
 export async function expectWalked(
   heading: string,
   recorder: string,
   args: readonly string[],
-): Promise<void> {
+): Promise<number> {
   const hops = hopsOf(heading)
   expect(hops.length).toBeGreaterThan(1)
   const { stdout } = await promisify(execFile)(process.execPath, [recorder, ...args])
@@ -33,4 +33,5 @@ export async function expectWalked(
   const byFile = new Map(ran.map(({ file, functions }) => [file, functions]))
   const missed = hops.filter(({ file, name }) => !byFile.get(file)?.includes(name))
   expect(missed).toEqual([])
+  return byFile.size
 }

@@ -9,7 +9,7 @@ import type { RedisSettings } from './redis-options.js'
 import type { RedisRemote } from './redis-remote.js'
 import { redisStatistics } from './redis-statistics.js'
 
-/** What operators set and read in Redis, beside the limits. */
+/** The stores of operators in Redis, beside the limits. */
 export interface OperatorStores {
   readonly control: ControlStore
   readonly changes: ChangeTrail
