@@ -72,8 +72,8 @@ const TRICKS = [
     ],
   },
   {
-    trick: 'one unit asked for without being resolved',
-    workload: remote,
+    trick: 'a request on a remote store, not resolved again',
+    workload: remoteRules,
     changes: [
       {
         file: 'fast-path/single-limit-policy.js',
@@ -119,16 +119,41 @@ function flood(library) {
 }
 
 /** @param {Library} library */
-function hundredRules({ createGate, defineConfig, slidingWindowCounter }) {
+function hundredRules(library) {
+  return requests(library.createGate({ config: rulesOf(library) }))
+}
+
+/** 512 at a time. @param {Library} library */
+function remoteRules(library) {
+  const store = library.redisStore(admitting, { deadlineMs: 5_000, processes: 1 })
+  const request = requests(library.createGate({ store, config: rulesOf(library) }))
+  /** @type {Promise<unknown>[]} */
+  let asked = []
+  return async (/** @type {number} */ turn) => {
+    asked.push(request(turn))
+    if (asked.length < 512) return
+    const all = asked
+    asked = []
+    await Promise.all(all)
+  }
+}
+
+/** @param {Library} library */
+function rulesOf({ defineConfig, slidingWindowCounter }) {
   const rules = Array.from({ length: 100 }, (_, index) => ({
     match: { method: 'GET', path: /** @type {const} */ (`/api/things${index}/:id`) },
     policy: /** @type {const} */ ('api'),
   }))
-  const policies = { api: slidingWindowCounter({ limit: 100_000_000, window: '1h' }) }
-  const gate = createGate({ config: defineConfig({ policies, rules }) })
+  return defineConfig({
+    policies: { api: slidingWindowCounter({ limit: 100_000_000, window: '1h' }) },
+    rules,
+  })
+}
+
+/** @param {Pick<import('headgate').Gate, 'request'>} gate @returns {Ask} */
+function requests(gate) {
   const paths = Array.from({ length: 1_000 }, (_, index) => `/api/things${(index % 10) * 10}/${index}`)
-  return (/** @type {number} */ turn) =>
-    gate.request({ subject: 'user:1', method: 'GET', path: paths[turn % 1_000] ?? '/' })
+  return turn => gate.request({ subject: 'user:1', method: 'GET', path: paths[turn % 1_000] ?? '/' })
 }
 
 /** In the place of Redis something that takes the command as bytes and admits all at the end of the turn. */
@@ -140,23 +165,6 @@ const admitting = {
       setImmediate(() => resolve([bytes.length, ...keys.map(() => 1_000_000)]))
     }),
   eval: async () => null,
-}
-
-/** 512 requests at a time. @param {Library} library */
-function remote({ createLimiter, slidingWindowCounter, redisStore }) {
-  const store = redisStore(admitting, { deadlineMs: 5_000, processes: 1 })
-  const policies = { api: slidingWindowCounter({ limit: 100_000_000, window: '1h' }) }
-  const limiter = createLimiter({ store, policies })
-  const subjects = Array.from({ length: 20_000 }, (_, index) => /** @type {const} */ (`user:${index}`))
-  /** @type {Promise<unknown>[]} */
-  let asked = []
-  return async (/** @type {number} */ turn) => {
-    asked.push(limiter.check(subjects[(turn * 7_919) % 20_000] ?? 'user:0', { policy: 'api' }))
-    if (asked.length < 512) return
-    const all = asked
-    asked = []
-    await Promise.all(all)
-  }
 }
 
 /** @param {string} folder @returns {Promise<Library>} */
