@@ -51,7 +51,10 @@ export function createPipeline(remote: Remote, settings: PipelineSettings, world
   const { clock, timers } = world
   const tally = createTally()
   const log = logOutages({
-    ...{ logger: settings.logger, everyMs: settings.logEveryMs, mode, nameOf: remote.nameOf },
+    logger: settings.logger,
+    everyMs: settings.logEveryMs,
+    mode,
+    nameOf: remote.nameOf,
     nowMs: () => clock.nowUs() / 1000,
     sharedAmong: () => fleet.mayBeLive(),
   })
@@ -60,7 +63,10 @@ export function createPipeline(remote: Remote, settings: PipelineSettings, world
   const { firstConnection } = remote
   if (recorder !== null) recorder.callCapPerSecond = maxCallsPerSecond
   const deadlines = new Deadlines({
-    ...{ deadlineMs, source: remote.source, clock, timers },
+    deadlineMs,
+    source: remote.source,
+    clock,
+    timers,
     oneTimerEach: remote.onDemand === true,
     firstConnection,
   })
@@ -73,7 +79,9 @@ export function createPipeline(remote: Remote, settings: PipelineSettings, world
   const capped = maxCallsPerSecond === null ? guarded : withCallCap(guarded, maxCallsPerSecond, clock)
 
   const batched = withBatching(remote, capped, {
-    ...{ maxChecks, timers, breakers },
+    maxChecks,
+    timers,
+    breakers,
     close() {
       breakers?.close()
       return remote.close()
@@ -81,7 +89,10 @@ export function createPipeline(remote: Remote, settings: PipelineSettings, world
   })
   const split = remote.isSplit ? splitBySubject(batched, deadlines) : batched
   const leased = withLeases(split, {
-    ...{ clock, timers, deadlines, liveProcesses: fleet.live },
+    clock,
+    timers,
+    deadlines,
+    liveProcesses: fleet.live,
     ...((settings.onEvent || recorder) && {
       onGrant: (limit, units) => onEvent({ type: 'lease', limit, units }),
     }),
@@ -122,10 +133,15 @@ function breakersOf(
 ): Breakers {
   const breakers = withBreakers(next, {
     ...settings.breaker,
-    ...{ clock: world.clock, timers: world.timers, random: world.random, onEvent },
+    clock: world.clock,
+    timers: world.timers,
+    random: world.random,
+    onEvent,
     ...(remote.replaceConnection && { onOpen: remote.replaceConnection }),
     probeCall: (node: string, question: Question): Call<unknown> => ({
-      ...{ node, sample: undefined, checks: 1 },
+      node,
+      sample: undefined,
+      checks: 1,
       send: () => remote.ask('decide', [question], remote.askedAt?.() ?? ''),
     }),
   })

@@ -81,7 +81,9 @@ export function parseRedisOptions(options: RedisStoreOptions): RedisSettings {
   const settings = parsePipelineOptions(options)
   return {
     ...settings,
-    ...{ prefix, tenant, use },
+    prefix,
+    tenant,
+    use,
     service: parseService(options.service, tenant),
     connectTimeoutMs: parseWhole(options.connectTimeoutMs ?? 1_000, 'connectTimeoutMs', 0, 60_000),
     shared: options.shared === true,

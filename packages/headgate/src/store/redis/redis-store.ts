@@ -60,7 +60,9 @@ export function redisStoreIn(world: World, client: RedisClient, options: RedisSt
   }
   const stage = { ...first, close }
   return toStore(stage, {
-    ...{ ...operatorStores, ready: remote.ready, health: pipeline.health },
+    ...operatorStores,
+    ready: remote.ready,
+    health: pipeline.health,
     ...(onDemand && { underWay: onDemand.underWay }),
     ...(mode !== 'throw' && { onStoreFailure: mode }),
     ...(options.statistics && { statistics: options.statistics }),
