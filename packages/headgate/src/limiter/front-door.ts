@@ -170,8 +170,7 @@ export function createFrontDoor(options: FrontDoorOptions): FrontDoor {
     async close() {
       if (closed) return false
       closed = true
-      await places.close()
-      await stage.close()
+      await Promise.all([places.close(), stage.close()])
       return true
     },
   }

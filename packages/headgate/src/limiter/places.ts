@@ -42,6 +42,7 @@ export function createPlaces(stage: Stage, { clock, timers }: PlacesOptions): Pl
   let given: Refund[] = []
   let giving: Promise<void> | null = null
   let callOff: (() => void) | null = null
+  let isClosed = false
   /** The shortest renewal interval among the places the timer was set for. */
   let timedForUs = Number.POSITIVE_INFINITY
 
@@ -106,9 +107,12 @@ export function createPlaces(stage: Stage, { clock, timers }: PlacesOptions): Pl
         decision,
         renewAtUs: clock.nowUs() + everyUs,
       }
-      held.add(one)
-      if (everyUs < timedForUs) cancelTimer()
-      schedule()
+      // A check that was in flight when its limiter closed may still be allowed. Nobody renews its place any more.
+      if (!isClosed) {
+        held.add(one)
+        if (everyUs < timedForUs) cancelTimer()
+        schedule()
+      }
       let released: Promise<void> | null = null
       return {
         release() {
@@ -120,11 +124,12 @@ export function createPlaces(stage: Stage, { clock, timers }: PlacesOptions): Pl
       }
     },
     async close() {
+      isClosed = true
       cancelTimer()
-      const rest = [...held].flatMap(({ renewals }) => renewals.map(toRefund))
+      given.push(...[...held].flatMap(({ renewals }) => renewals.map(toRefund)))
       held.clear()
-      if (rest.length > 0) void giveBack(rest)
-      await giving
+      // Not after this turn: the stage closes beside it and takes nothing from then on.
+      await giveAllBack()
     },
   }
 }

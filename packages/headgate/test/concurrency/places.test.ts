@@ -100,6 +100,39 @@ describe('a limit of what is under way', () => {
     expect((await limiter.peek('user:1', { policy: 'streams' })).remaining).toBe(2)
   })
 
+  it('a place that is taken while its limiter closes is not renewed', async () => {
+    const store = memoryStore()
+    let letAnswer = (): void => {}
+    const answer = new Promise<void>(resolve => {
+      letAnswer = resolve
+    })
+    const set: number[] = []
+    const timers = {
+      ...manualTimers().timers,
+      inBackground(ms: number) {
+        set.push(ms)
+        return () => {}
+      },
+    }
+    const limiter = createLimiter({
+      store: {
+        ...store,
+        async decide(question) {
+          await answer
+          return store.decide(question)
+        },
+        close() {},
+      },
+      timers,
+      policies,
+    })
+    const asked = limiter.check('user:1', { policy: 'streams' })
+    await limiter.close()
+    letAnswer()
+    expect((await asked).isHeld).toBe(true)
+    expect(set).toEqual([])
+  })
+
   it('a limiter gives every place back when it is closed', async () => {
     const store = memoryStore()
     const limiter = createLimiter({ store: { ...store, close() {} }, policies })
