@@ -21,7 +21,13 @@ const engineFiles = readdirSync(join(root, SRC, 'engine')).filter(name => /^[a-z
 const PARTS = {
   engine: {
     sources: engineFiles.map(name => `${SRC}/engine/${name}`),
-    tests: [`${SRC}/engine`, `${TEST}/engine`, `${TEST}/contract/memory.test.ts`],
+    tests: [
+      `${SRC}/engine`,
+      `${SRC}/fast-path/take.test.ts`,
+      `${TEST}/engine`,
+      `${TEST}/contract/memory.test.ts`,
+      `${TEST}/leases.test.ts`,
+    ],
   },
   breaker: {
     sources: [`${SRC}/store/guard/breaker.ts`],

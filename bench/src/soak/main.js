@@ -40,7 +40,8 @@ function page(rounds, minutes, load) {
 Written by \`npm run soak\`. **This run lasted ${minutes} minutes**: ${requests.toLocaleString('en')} requests through one gateway, by callers who come back every
 five minutes, with a fault of Redis every ${ROUND_MS / 1000} s. Node ${process.versions.node}, Redis ${redisVersion()}, ${availableParallelism()} cores for everything together, load average before the run ${load}.
 Memory in RAM is the least of each round, the heap what a full collection leaves; slopes are taken after the first third or ten minutes, with their 95 % interval. A run of less than an hour
-cannot tell a megabyte an hour from nothing, and then says so.
+cannot tell a megabyte an hour from nothing, and then says so. V8 takes its young generation and gives it back in steps of 32 MB, which blurs the slope of memory in RAM: a leak
+shows in the heap.
 
 ${formatTable(
   ['', 'outcome', 'measured'],
