@@ -63,7 +63,7 @@ export function parseAlso<P extends string, T extends string>({
   throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'also', 'a list of { subject, policy }', also)
 }
 
-const NOBODY_ELSE: readonly never[] = []
+export const NOBODY_ELSE: readonly never[] = []
 
 export function parseCost(cost: unknown, field = 'cost'): number {
   if (typeof cost === 'number' && Number.isInteger(cost) && cost >= 0 && cost <= MAX_COST) return cost

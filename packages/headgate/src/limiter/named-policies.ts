@@ -1,12 +1,12 @@
 import type { Check, Question } from '../engine/question.js'
-import { makeQuestion } from '../engine/single-question.js'
+import { makeQuestion, SingleQuestion } from '../engine/single-question.js'
 import { HeadgateError } from '../errors/headgate-error.js'
 import { parseFailureMode } from '../policy/config.js'
 import { type Policy, type PolicyOptions, parsePolicies, parseTiers } from '../policy/policies.js'
 import { unitsTaken, withoutRepeats } from '../policy/question-of.js'
 import type { TierOptions } from '../policy/tiers.js'
 import type { SubjectInput, SubjectNamer } from '../subject/subject.js'
-import { type Ask, parseAlso, parsePolicyOrTier, parseScope } from './ask.js'
+import { type Ask, NOBODY_ELSE, parseAlso, parsePolicyOrTier, parseScope } from './ask.js'
 
 export interface NamedPoliciesOptions {
   readonly policies?: Readonly<Record<string, PolicyOptions>> | undefined
@@ -37,14 +37,19 @@ export class NamedPolicies {
 
   /** Returns the policy or tier of that name; throws if there is none. */
   find(named: { readonly policy?: string | undefined; readonly tier?: string | undefined }): Policy {
-    const { policy, tier } = parsePolicyOrTier(named, this)
-    return (policy === undefined ? this.tiers.get(tier as string) : this.policies.get(policy)) as Policy
+    const found = named?.tier === undefined ? this.policies.get(named?.policy as string) : undefined
+    if (found !== undefined) return found
+    return this.tiers.get(parsePolicyOrTier(named, this).tier as string) as Policy
   }
 
   question(policy: Policy, subjectInput: SubjectInput, ask: Ask<string, string>, cost: number): Question {
     const subject = this.nameSubject(subjectInput)
     const scope = parseScope(ask.scope)
     const also = parseAlso(ask)
+    const [only, another] = policy.limits
+    if (only !== undefined && another === undefined && also === NOBODY_ELSE && ask.onStoreFailure === undefined) {
+      return new SingleQuestion(subject, scope, only.name, only.limit, unitsTaken(only.limit, cost))
+    }
     const own = checksOf(policy, subject, scope, cost)
     const checks = also.length === 0 ? own : withoutRepeats([...own, ...this.others(also, scope, cost)])
     const onStoreFailure = ask.onStoreFailure === undefined ? null : parseFailureMode(ask.onStoreFailure)
