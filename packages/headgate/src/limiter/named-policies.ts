@@ -47,7 +47,12 @@ export class NamedPolicies {
     const scope = parseScope(ask.scope)
     const also = parseAlso(ask)
     const [only, another] = policy.limits
-    if (only !== undefined && another === undefined && also === NOBODY_ELSE && ask.onStoreFailure === undefined) {
+    if (
+      only !== undefined &&
+      another === undefined &&
+      also === NOBODY_ELSE &&
+      ask.onStoreFailure === undefined
+    ) {
       return new SingleQuestion(subject, scope, only.name, only.limit, unitsTaken(only.limit, cost))
     }
     const own = checksOf(policy, subject, scope, cost)
