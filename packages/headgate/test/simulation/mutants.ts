@@ -230,8 +230,8 @@ export const mutants: readonly Mutant[] = [
     mode: 'safety',
     shape: LEASED_BUCKET,
     complaint: /as spent: .* promised/,
-    // One history in thirty shows it.
-    fromSeed: 30,
+    // One history in fifty shows it.
+    fromSeed: 80,
   },
   {
     fault: 'what a process took in advance is gone for good',
