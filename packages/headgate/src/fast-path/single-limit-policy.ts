@@ -1,4 +1,4 @@
-/** Decides one unit of one limit, the commonest question, without creating a question. */
+/** Decides one unit of one limit, the commonest request, without resolving it, and without a question where the stage can tell. */
 
 import { Decision, type DecisionContext } from '../decision/decision.js'
 import { toMs, toWaitMs } from '../decision/verdicts.js'
@@ -42,7 +42,7 @@ export interface UnitDoor {
 }
 
 /**
- * A policy of one limit, asked for one unit: by far the commonest question. If the stage can tell, nothing is
+ * A policy of one limit, asked for one unit: by far the commonest request. If the stage can tell, nothing is
  * allocated but the decision, and in a flood not even that. If it cannot, the question is asked without being
  * resolved again.
  */

@@ -1,6 +1,6 @@
 /**
  * The commonest request: one ordinary caller, a path that every server reads alike, and one limit to ask one unit
- * of. It needs no question, only the policy that answers it, which is the same for all callers.
+ * of. It need not be resolved each time: the policy that answers it is the same for all callers.
  */
 import type { ActiveConfig } from '../policy/active-config.js'
 import type { RuleQuery } from '../policy/candidates.js'

@@ -37,8 +37,8 @@ export interface Resolved {
 /** How a kind of request is resolved: the `check` of a limiter, the `request` of a gate. */
 export interface Way<First, Second> {
   /**
-   * Returns the policy that decides one unit of one limit without a question; null or undefined if the request has
-   * to be resolved.
+   * Returns the policy that decides one unit of one limit without resolving it; null or undefined if the request
+   * has to be resolved.
    */
   single(first: First, second: Second): SingleLimitPolicy | null | undefined
   /** Returns the subject that asks for that unit. */
