@@ -15,7 +15,7 @@ const NO_VERDICTS: readonly Verdict[] = []
 /** A request that waits for a grant, within its deadline. */
 export interface Waiting {
   readonly question: Question
-  readonly call: TimedWaiter<Answer>
+  readonly waiter: TimedWaiter<Answer>
 }
 
 /** The state of one leased key in this process, and the units it holds. */
@@ -101,6 +101,19 @@ export function timeToSpendUs(leaseState: LeaseState): number {
 /** Returns the refund of unspent units, without what the bucket has refilled by itself: see `engine/lease.ts`. */
 export function unspent(check: Check, units: number, chargedAtUs: number | null): Refund {
   return { check, units, chargedAtUs, heldSinceUs: chargedAtUs ?? undefined }
+}
+
+/** Whether as many units are held here, and may still be spent. */
+export function hasEnough(leaseState: LeaseState, cost: number, nowUs: number): boolean {
+  return leaseState.left >= cost && nowUs < leaseState.expiresAtUs
+}
+
+/** Takes the question's cost from the units held here. There must be enough. */
+export function spend(leaseState: LeaseState, question: Question, nowUs: number): Answer {
+  const { cost } = leasedCheckOf(question)
+  leaseState.left -= cost
+  leaseState.usedAtUs = nowUs
+  return leasedAnswer(question, leaseState, nowUs - leaseState.sentAtUs, true)
 }
 
 /**
