@@ -38,7 +38,7 @@ const PARTS = {
     tests: [`${SRC}/subject/key.test.ts`, `${TEST}/subject/ipv6-budgets.test.ts`],
   },
   leases: {
-    sources: [`${SRC}/store/guard/leases.ts`, `${SRC}/store/guard/lease-state.ts`],
+    sources: ['leases', 'lease-grants', 'lease-state'].map(name => `${SRC}/store/guard/${name}.ts`),
     tests: [
       `${SRC}/store/guard/lease-state.test.ts`,
       `${TEST}/leases.test.ts`,
