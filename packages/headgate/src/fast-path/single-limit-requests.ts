@@ -16,6 +16,7 @@ import type { RequestFacts } from '../policy/request-facts.js'
 import { BoundedMap } from '../store/bounded-map.js'
 import { isIPv6Caller } from '../subject/ip-network.js'
 import type { SubjectNamer } from '../subject/subject.js'
+import { typeOf } from '../subject/subject-type.js'
 import { SingleLimitPolicy, type UnitDoor } from './single-limit-policy.js'
 
 /** Every way to read `/`: to some servers its one segment is an empty parameter. */
@@ -50,10 +51,6 @@ class ResolvedPath {
   isFor({ method, tier }: RequestFacts, subject: string): boolean {
     return method === this.method && tier === this.tier && subject.startsWith(this.typeStart)
   }
-}
-
-function typeOf(subject: string): string {
-  return subject.slice(0, subject.indexOf(':'))
 }
 
 /** Plain requests under the current configuration: another file or other switches need another instance. */

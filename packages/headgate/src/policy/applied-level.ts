@@ -1,3 +1,4 @@
+import { typeOf } from '../subject/subject-type.js'
 import type { ConfiguredPolicy } from './configured-policy.js'
 import { isInShare } from './enforced-share.js'
 import type { RequestReading } from './found-routes.js'
@@ -38,10 +39,6 @@ function othersOf({ also }: Level, subjects: readonly string[]): AppliedLevel['a
     const subject = subjects.find(name => typeOf(name) === type)
     return subject === undefined ? [] : [{ subject, configured }]
   })
-}
-
-function typeOf(name: string): string {
-  return name.slice(0, name.indexOf(':'))
 }
 
 function askingOf({ subjectTypes }: Level, subjects: readonly string[]): string {

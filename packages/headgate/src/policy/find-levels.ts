@@ -3,6 +3,7 @@
  * `resolve.ts` combines the levels.
  */
 
+import { typeOf } from '../subject/subject-type.js'
 import type { ActiveConfig } from './active-config.js'
 import type { ActiveOverride } from './active-override.js'
 import type { RuleQuery } from './candidates.js'
@@ -223,8 +224,4 @@ function findRuleOverride(
   nowUs: number,
 ): ActiveOverride | null {
   return overrides.size === 0 ? null : overrides.find(targetKey({ rule: name }), nowUs)
-}
-
-function typeOf(subject: string): string {
-  return subject.slice(0, subject.indexOf(':'))
 }

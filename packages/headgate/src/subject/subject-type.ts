@@ -2,3 +2,8 @@
 export function foldType(type: string): string {
   return type.replace(/[A-Z]/g, letter => letter.toLowerCase())
 }
+
+/** Returns the type in a subject's name, `type:id`. */
+export function typeOf(name: string): string {
+  return name.slice(0, name.indexOf(':'))
+}
