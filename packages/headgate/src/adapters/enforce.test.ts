@@ -198,15 +198,19 @@ describe('a refusal', () => {
     expect(errors).toHaveLength(1)
   })
 
-  it('refusals spread their Retry-After at random', () => {
-    const limiter = setUp()
-    const enforce = enforceWith({ limiter, policy: 'api', subject: 'user:1', retryAfterJitterMs: 60_000 })
-    enforce({})
-    enforce({})
-    const waits = Array.from({ length: 50 }, () => Number(headersOf(enforce({}) as Outcome)['Retry-After']))
-    expect(new Set(waits).size).toBeGreaterThan(10)
-    expect(Math.min(...waits)).toBeGreaterThanOrEqual(59)
-    expect(Math.max(...waits)).toBeLessThanOrEqual(120)
+  it('refusals spread their Retry-After over the jitter, from nothing to all of it', () => {
+    const drawn = [0, 0.25, 0.5, 1 - Number.EPSILON]
+    const limiter = createLimiter({
+      policies: { api: slidingWindowLog({ limit: 2, window: '1m' }) },
+      clock: { nowUs: () => 0, unixMs: () => 0 },
+    })
+    const options = { limiter, policy: 'api', subject: 'user:1', retryAfterJitterMs: 40_000 }
+    const waits = drawn.map(value => {
+      const enforce = createEnforce(options as AnyOptions<Plain>, plain, () => value)
+      for (let request = 0; request < 2; request++) enforce({})
+      return Number(headersOf(enforce({}) as Outcome)['Retry-After'])
+    })
+    expect(waits).toEqual([60, 70, 80, 100])
   })
 
   it('a refusal reveals no hidden names, and carries the chosen headers', () => {

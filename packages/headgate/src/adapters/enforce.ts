@@ -57,6 +57,7 @@ const SKIPPED: Passed = { allowed: true, decision: null, headers: [], ended: nul
 export function createEnforce<Native>(
   options: AnyOptions<Native>,
   framework: Framework<Native>,
+  random: () => number = Math.random,
 ): Enforce<Native> {
   refuseMistakes(options, framework.knowsPeer)
   const { onDecision, onDenied, refundIf, body, contentType, retryAfterJitterMs = 0 } = options
@@ -104,7 +105,7 @@ export function createEnforce<Native>(
     }
     // A shadow limit may hold a place for the request, which ends here.
     if (decision.isHeld) void decision.release()
-    const laterByMs = Math.floor(Math.random() * (retryAfterJitterMs + 1))
+    const laterByMs = Math.floor(random() * (retryAfterJitterMs + 1))
     const options = laterByMs === 0 ? headerOptions : { ...headerOptions, laterByMs }
     const refusal = refusalOf(decision, options, acceptOf(native), ownBody(decision, native))
     return { allowed: false, decision, ...refusal }
