@@ -2,6 +2,7 @@ import { isIP } from 'node:net'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createClientAddress, limitedAddress, peerAddress } from './client-address.js'
+import { MAX_PROXIES } from './trusted-proxies.js'
 
 describe('one client has one address, however it is spelt', () => {
   it.each([
@@ -116,21 +117,29 @@ describe('who a request comes from', () => {
   })
 
   it.each([
-    ['forged', `${'1.1.1.1, '.repeat(10_000)}203.0.113.9`, '203.0.113.9'],
-    ['ours', `203.0.113.9${', 10.9.9.9'.repeat(10_000)}`, PROXY],
-    ['empty', ','.repeat(10_000), PROXY],
-    ['one, without end', '1'.repeat(100_000), PROXY],
-  ])(
-    'a client is found in less than a millisecond with 10,000 entries that are %s',
-    (_name, header, expected) => {
-      const tookMs = Array.from({ length: 20 }, () => {
-        const began = performance.now()
-        expect(behindProxies(PROXY, header)).toBe(expected)
-        return performance.now() - began
-      })
-      expect(Math.min(...tookMs)).toBeLessThan(1)
-    },
-  )
+    ['forged', [...Array(10_000).fill('1.1.1.1'), '203.0.113.9'], '203.0.113.9', 1],
+    ['ours', ['203.0.113.9', ...Array(10_000).fill('10.9.9.9')], PROXY, MAX_PROXIES + 1],
+  ])('a client is found without reading 10,000 lines that are %s', (_name, lines, expected, most) => {
+    let linesRead = 0
+    const counted = new Proxy<string[]>(lines, {
+      get(target, key) {
+        if (typeof key === 'string' && /^\d+$/.test(key)) linesRead += 1
+        return Reflect.get(target, key)
+      },
+    })
+    expect(behindProxies(PROXY, counted)).toBe(expected)
+    expect(linesRead).toBeLessThanOrEqual(most)
+  })
+
+  // Work that grows with the square of the length would not end within a test's time.
+  it.each([
+    ['forged', `${'1.1.1.1, '.repeat(1_000_000)}203.0.113.9`, '203.0.113.9'],
+    ['ours', `203.0.113.9${', 10.9.9.9'.repeat(1_000_000)}`, PROXY],
+    ['empty', ','.repeat(1_000_000), PROXY],
+    ['one, without end', '1'.repeat(1_000_000), PROXY],
+  ])('a client is found in a line of a million entries that are %s', (_name, header, expected) => {
+    expect(behindProxies(PROXY, header)).toBe(expected)
+  })
 
   it.each<[unknown, string]>([
     [true, 'expected a list of addresses and networks, everybody, or { hops }; got true'],
@@ -262,17 +271,13 @@ describe('Forwarded', () => {
     expect(make).toThrow('forwardedHeader: expected x-forwarded-for or forwarded; got "x-real-ip"')
   })
 
+  // Work that grows with the square of the length would not end within a test's time.
   it.each([
-    '"'.repeat(50_000),
-    `for="${'\\'.repeat(50_000)}`,
-    ';'.repeat(50_000),
-    `a=b;${'c'.repeat(50_000)}`,
-  ])('a hostile element of Forwarded takes less than 5 ms: case %#', element => {
-    const tookMs = Array.from({ length: 5 }, () => {
-      const began = performance.now()
-      clientAddress(PROXY, element)
-      return performance.now() - began
-    })
-    expect(Math.min(...tookMs)).toBeLessThan(5)
+    '"'.repeat(500_000),
+    `for="${'\\'.repeat(500_000)}`,
+    ';'.repeat(500_000),
+    `a=b;${'c'.repeat(500_000)}`,
+  ])('a hostile element of Forwarded is ignored, however long it is: case %#', element => {
+    expect(clientAddress(PROXY, element)).toBe(PROXY)
   })
 })
