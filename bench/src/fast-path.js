@@ -1,6 +1,6 @@
 /**
- * Measures what each trick of `fast-path/` buys: the library as it is beside a copy of its build without the trick, in one process
- * and one run, a slice of each in turn, so that only the ratios mean anything. Processor time.
+ * Measures what each trick of `fast-path/` buys, in processor time. Compares the library with a copy of its build that
+ * lacks the trick. Takes a slice of each in turn, in one process and one run, so only the ratios mean anything.
  *
  *   npm run bench:fast-path              about three minutes
  *   npm run bench:fast-path -- --quick   under a minute; rough
@@ -123,7 +123,7 @@ function hundredRules(library) {
   return requests(library.createGate({ config: rulesOf(library) }))
 }
 
-/** 512 at a time. @param {Library} library */
+/** Keeps 512 requests under way. @param {Library} library */
 function remoteRules(library) {
   const store = library.redisStore(admitting, { deadlineMs: 5_000, processes: 1 })
   const request = requests(library.createGate({ store, config: rulesOf(library) }))
@@ -156,7 +156,7 @@ function requests(gate) {
   return turn => gate.request({ subject: 'user:1', method: 'GET', path: paths[turn % 1_000] ?? '/' })
 }
 
-/** In the place of Redis something that takes the command as bytes and admits all at the end of the turn. */
+/** Stands in for Redis: takes the command as bytes and admits everything at the end of the turn. */
 const admitting = {
   /** @param {string} sha @param {string[]} keys @param {string[]} args */
   evalsha: (sha, keys, args) =>
@@ -173,7 +173,7 @@ async function load(folder) {
   return Object.assign({}, ...(await Promise.all(parts)))
 }
 
-/** A copy of the build with some lines changed. @param {string} folder @param {readonly Change[]} changes */
+/** Copies the build with some lines changed. @param {string} folder @param {readonly Change[]} changes */
 async function copyWithout(folder, changes) {
   await cp(DIST, folder, { recursive: true })
   await writeFile(join(folder, 'package.json'), '{ "type": "module" }\n')
@@ -203,7 +203,7 @@ try {
     const measured = [[], []]
     for (let round = 0; round < ROUNDS + 3; round++) {
       const pair = /** @type {const} */ ([await nsOf(withTrick), await nsOf(without)])
-      // The first rounds are for the compiler.
+      // The compiler is still at work during the first rounds.
       if (round > 2) for (const side of /** @type {const} */ ([0, 1])) measured[side].push(pair[side])
     }
     const [as, other] = measured.map(values => Math.round(spreadOf(values).median))

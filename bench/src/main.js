@@ -1,5 +1,5 @@
 /**
- * All benches, one after the other: the embedded store, limits on Redis, web servers, services. Starts and stops its own Redis.
+ * Runs all benches one after the other: the embedded store, limits on Redis, web servers, services. Starts and stops its own Redis.
  *
  *   npm run bench                        about twenty minutes; writes bench/results, the charts and the docs
  *   npm run bench -- --quick             about three minutes; rough, writes nothing

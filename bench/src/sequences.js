@@ -1,4 +1,4 @@
-/** The parts that sequences of requests are made of: numbers that look random, zipf's law, and the limit that fits. */
+/** Builds sequences of requests: pseudo-random numbers, Zipf's law, and the limit that denies a given share. */
 
 /**
  * Draws for each of `count` requests which of `keyCount` keys it is for, when the k-th busiest key asks 1/k as often as the busiest.
@@ -24,13 +24,13 @@ export function zipfRanks(keyCount, count, random) {
   return { ranks, counts }
 }
 
-/** Requests over the limit when each key may make `limit`. @param {readonly number[]} counts @param {number} limit */
+/** Counts the requests over the limit when each key may make `limit`. @param {readonly number[]} counts @param {number} limit */
 export function countOver(counts, limit) {
   return counts.reduce((total, count) => total + Math.max(0, count - limit), 0)
 }
 
 /**
- * The least limit under which no more than `denied` requests are over it.
+ * Returns the lowest limit that denies at most `denied` requests.
  *
  * @param {readonly number[]} counts Requests of each key.
  * @param {number} denied
@@ -58,11 +58,11 @@ function firstReaching(reach, value) {
   return low
 }
 
-/** Numbers from 0 to 1 that look random and are the same in every run. @param {number} seed */
+/** Creates a source of pseudo-random numbers from 0 to 1, the same in every run. @param {number} seed */
 export function createRandom(seed) {
   let state = seed >>> 0
   return () => {
-    // A linear congruential step, its weak low bits mixed away by shifts.
+    // A linear congruential step; the shifts mix its weak low bits.
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
     let mixed = state ^ (state >>> 16)
     mixed = Math.imul(mixed, 0x45d9f3b) >>> 0

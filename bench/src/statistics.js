@@ -1,8 +1,9 @@
 /**
- * Measures what counting costs a decision: a limiter with statistics beside one without, on the embedded store and on Redis. In one
- * process and one run, a slice of each in turn (and the other way round the next time), so that only the ratios mean
- * anything. Where its objects lie in memory makes a limiter some per cent faster or slower than its twin, so several pairs
- * are made, each of the two first in turn, and a pair without statistics shows what is left of that. The seconds in which reports are made and left in Redis are among the slices.
+ * Measures what counting costs a decision: compares a limiter with statistics and one without, on the embedded store and
+ * on Redis. Takes a slice of each in turn, in alternating order, in one process and one run, so only the ratios mean
+ * anything. The place of its objects in memory makes a limiter a few per cent faster or slower than its twin, so several
+ * pairs are made, in alternating order, and a pair without statistics shows the error that remains. The slices include
+ * the seconds in which reports are made and written to Redis.
  *
  *   npm run bench:statistics              about a minute
  *   npm run bench:statistics -- --quick   some seconds; rough
@@ -78,7 +79,7 @@ async function compare(limiters, slice, measured) {
     const order = round % 2 === 0 ? [0, 1] : [1, 0]
     for (const which of order) {
       const ns = await nsOf(limiters[which], slice)
-      // The first rounds are for the compiler.
+      // The compiler is still at work during the first rounds.
       if (round > 4) measured[which].push(ns)
     }
   }

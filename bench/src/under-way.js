@@ -1,7 +1,7 @@
 /**
- * Measures what a place and a reservation add to a check, on the embedded store and on Redis, and what finding out an
- * upstream's capacity adds to a call. In one process and one run, a slice of each in turn, so that only the ratios to the
- * plain check mean anything. Processor time of this process alone.
+ * Measures how much a place and a reservation add to a check, on the embedded store and on Redis, and how much finding
+ * an upstream's capacity adds to a call. Takes a slice of each in turn, in one process and one run, so only the ratios
+ * to the plain check mean anything. Counts the processor time of this process alone.
  *
  *   npm run bench:under-way              half a minute
  *   npm run bench:under-way -- --quick   some seconds; rough
@@ -19,7 +19,7 @@ helpIfAsked(import.meta.url)
 
 const { values: options } = parseArgs({ options: { quick: { type: 'boolean', default: false } } })
 const ROUNDS = options.quick ? 9 : 29
-/** The first rounds are for the compiler. */
+/** The compiler is still at work during these rounds. */
 const WARM_UP = 3
 const SUBJECTS = 1_000
 const IN_FLIGHT = 64
@@ -35,7 +35,7 @@ const subjects = Array.from({ length: SUBJECTS }, (_, index) => /** @type {const
 /** @typedef {import('headgate').Limiter<keyof typeof policies, never>} Limiter */
 /** @typedef {import('headgate').SubjectInput} Subject */
 
-/** What is done for one request, by what it is called. @type {readonly (readonly [string, (limiter: Limiter, subject: Subject) => Promise<unknown>])[]} */
+/** The work for one request, by name. @type {readonly (readonly [string, (limiter: Limiter, subject: Subject) => Promise<unknown>])[]} */
 const ROWS = [
   ['check', (limiter, subject) => limiter.check(subject, { policy: 'plain' })],
   ['check of a cost', (limiter, subject) => limiter.check(subject, { policy: 'plain', cost: 10 })],
@@ -113,7 +113,7 @@ async function nsOf(slice, work) {
   return ((user + system) * 1000) / slice
 }
 
-/** A place at an upstream, taken and left, among 50 that are under way. */
+/** Takes and leaves a place at an upstream while 50 others are under way. */
 function measureAdaptive() {
   const upstream = adaptiveConcurrency({ floor: 100, ceiling: 1_000 })
   for (let index = 0; index < 50; index++) upstream.enter()

@@ -1,6 +1,6 @@
 /**
- * The workloads: who asks, how often, and how much each may. Sequences are made from a seed, so that every contestant
- * in every round sees the same requests in the same order.
+ * The workloads: keys, their requests, and the limit. Sequences come from a seed, so that every contestant sees the same
+ * requests in the same order in every round.
  */
 
 import { createRandom, limitDenying, zipfRanks } from './sequences.js'
@@ -26,7 +26,7 @@ export const WORKLOADS = {
 export const WORKLOAD_IDS = ['a', 'b', 'c']
 
 const SEED = 20_240_607
-/** Windows outlast the run: what is measured is deciding, not the change of a window. */
+/** Outlasts the run, so that no window ends while we measure. */
 const WINDOW_SECONDS = 3600
 const UNREACHED = 1_000_000
 

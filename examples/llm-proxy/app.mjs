@@ -15,7 +15,7 @@ export function startProxy(port, modelUrl, store) {
   const limiter = createLimiter({ policies, ...(store && { store }) })
   const server = createServer(async (req, res) => {
     const { prompt = '', maxTokens = 200 } = JSON.parse(await textOf(req))
-    // What the answer takes at most is charged now; what it did take, when it is over.
+    // Charge the most that the answer can take now, and settle for what it took when it is over.
     const estimate = countTokens(prompt) + maxTokens
     const subject = { type: 'user', id: String(req.headers['x-user'] ?? 'nobody') }
     const { decision, settle } = await limiter.reserve(subject, { policy: 'model', cost: estimate })

@@ -36,7 +36,7 @@ export function buildSite(target) {
   return { pages: site.pages.size }
 }
 
-/** What search finds: each section of each page. */
+/** Builds the search index: one entry for each section of each page. */
 function indexOf(pages) {
   const index = new MiniSearch({ fields: ['title', 'text'], storeFields: ['title', 'page', 'address'] })
   let id = 0

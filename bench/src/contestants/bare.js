@@ -1,6 +1,6 @@
 /**
- * The least a limiter can be: a Map, the arithmetic, one look at the clock and a small answer behind a promise.
- * Nothing is bounded, validated or refundable here; it is the price of the language, not a product.
+ * The simplest possible limiter: a Map, the arithmetic, one look at the clock and a small answer behind a promise.
+ * It bounds, validates and refunds nothing. It shows the cost of the language; it is not a product.
  */
 
 /** @typedef {{ allowed: boolean, remaining: number, retryAfterMs: number, resetAfterMs: number }} Answer */
@@ -8,7 +8,7 @@
 /** @typedef {import('./contestant.js').Contestant} Contestant */
 
 /**
- * A count and the end of its window for each key.
+ * Keeps a count and the end of its window for each key.
  *
  * @param {Rule} rule
  * @returns {Contestant}
@@ -40,7 +40,7 @@ export function createBareWindow({ limit, windowSeconds }) {
 }
 
 /**
- * Tokens and the time they were counted for each key.
+ * Keeps for each key its tokens and the time at which they were counted.
  *
  * @param {Rule} rule
  * @returns {Contestant}

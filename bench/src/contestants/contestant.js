@@ -1,11 +1,11 @@
 /**
- * Something that limits, asked as its own users ask it.
- * The loop that measures calls `ask` directly and awaits what comes back, so no wrapper's cost is charged to anybody.
+ * A limiter, called as its own users call it.
+ * The measuring loop calls `ask` directly and awaits the result, so nobody pays for a wrapper.
  *
  * @typedef {object} Contestant
  * @property {(key: string) => unknown} ask One request of `key`. A denial may be an answer or a rejection.
  * @property {(answer: unknown) => boolean} admits Whether the answer lets the request pass.
- * @property {(keys: readonly string[]) => unknown} forget Makes the keys as if nobody had asked for them.
+ * @property {(keys: readonly string[]) => unknown} forget Removes all state of the keys.
  */
 
 /**
@@ -18,7 +18,7 @@
  * @typedef {object} Entry
  * @property {string} name
  * @property {'headgate' | 'peer' | 'bare' | 'harness'} role
- * @property {'promise' | 'sync'} shape How it is asked; a `sync` one is not awaited and is not compared with the rest.
+ * @property {'promise' | 'sync'} shape A `sync` contestant is not awaited, and not compared with the others.
  * @property {(rule: Rule) => Promise<Contestant>} create
  */
 export {}

@@ -4,9 +4,9 @@
 export const BARE = 'bare Map, fixed window'
 
 /**
- * Everyone who takes part, in the order of the tables.
- * A contestant's module is loaded only where it runs: each has a process of its own and shares no compiled code,
- * no inline cache and no garbage with another.
+ * All contestants, in the order of the tables.
+ * Each runs in its own process, which loads no other contestant's module, so they share no compiled code, no inline
+ * caches and no garbage.
  *
  * @type {readonly Entry[]}
  */

@@ -1,5 +1,5 @@
 /**
- * An async function that does nothing: what it scores is the most the measuring loop could show for anybody.
+ * An async function that does nothing. Its score is the most that the measuring loop can show for anybody.
  *
  * @returns {import('./contestant.js').Contestant}
  */
@@ -13,8 +13,8 @@ export function createHarness() {
 }
 
 /**
- * The time and whose turn it is, and then nothing: no state is read, no answer made, and the promise is there already.
- * Whoever limits by key and time does at least this, so no limiter behind a promise can be ahead of it.
+ * Reads the time and looks up the key, but reads no state and creates neither answer nor promise. Every limiter by key
+ * and time does at least this, so none behind a promise can be faster.
  *
  * @returns {import('./contestant.js').Contestant}
  */

@@ -3,7 +3,7 @@ import { createLimiter, memoryStore, slidingWindowCounter, slidingWindowLog, tok
 /** @typedef {import('./contestant.js').Rule} Rule */
 /** @typedef {import('./contestant.js').Contestant} Contestant */
 
-/** More than any workload has, so that forgetting keys is no part of what is measured. */
+/** More than any workload has, so that the store never has to drop a key while we measure. */
 const MAX_KEYS = 2_000_000
 
 /** @param {Rule} rule */

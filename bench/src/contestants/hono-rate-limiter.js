@@ -1,14 +1,14 @@
 import { MemoryStore } from 'hono-rate-limiter'
 
 /**
- * The store alone, as the middleware asks it: awaited, then the hits are compared with the limit.
+ * Calls the store alone, as the middleware does: awaits it, then compares the hits with the limit.
  *
  * @param {import('./contestant.js').Rule} rule
  * @returns {import('./contestant.js').Contestant}
  */
 export function createHonoRateLimiter({ limit, windowSeconds }) {
   const store = new MemoryStore()
-  // The store reads nothing of the middleware's options but the window.
+  // The store reads only the window of the middleware's options.
   store.init(/** @type {Parameters<typeof store.init>[0]} */ ({ windowMs: windowSeconds * 1000 }))
   return {
     ask: key => store.increment(key),

@@ -4,7 +4,7 @@ import { RateLimiter } from 'limiter'
 /** @typedef {import('./contestant.js').Contestant} Contestant */
 
 /**
- * Its promise API, set to say no instead of waiting: −1 is a denial.
+ * Uses its promise API, set to deny instead of waiting: −1 is a denial.
  *
  * @param {Rule} rule
  * @returns {Contestant}
@@ -19,7 +19,7 @@ export function createLimiterPromise(rule) {
 }
 
 /**
- * Its synchronous API, which answers with a boolean alone.
+ * Uses its synchronous API, which answers only with a boolean.
  *
  * @param {Rule} rule
  * @returns {Contestant}
@@ -33,7 +33,7 @@ export function createLimiterSync(rule) {
   }
 }
 
-/** The library limits one thing; keeping one limiter for each key is left to its users. @param {Rule} rule */
+/** The library limits one thing, so its users keep one limiter for each key. @param {Rule} rule */
 function limitersByKey({ limit, windowSeconds }) {
   /** @type {Map<string, RateLimiter>} */
   const limiters = new Map()

@@ -1,4 +1,4 @@
-/** One of the apps behind the gateways: says hello, and how often it has. It prints its port. */
+/** An app behind the gateways. It says hello, counts how often it did, and prints its port. */
 import { createServer } from 'node:http'
 
 let answered = 0

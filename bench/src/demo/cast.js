@@ -1,4 +1,4 @@
-/** The cast of the demo: who asks, how often, and what everybody may. */
+/** The clients of the demo, how often they ask, and the limit for everybody. */
 import { IDENTIFY } from '../traffic/request.js'
 
 export const LIMIT_PER_SECOND = 20
@@ -15,7 +15,7 @@ export const CLIENTS = [
   { name: 'runaway-job', perSecond: 60, isAbusive: true },
 ]
 
-/** Asks for a moment before anybody counts, so that what is shown is not the compiler at work. */
+/** Warms the gateways up before anything is counted, so that the figures do not show the compiler at work. */
 export const WARM_UP = [{ name: 'warm-up', perSecond: 150, isAbusive: true }]
 
 /** @param {readonly number[]} appPorts */
@@ -29,8 +29,8 @@ upstream: [${appPorts.map(port => `"http://127.0.0.1:${port}"`).join(', ')}]
 }
 
 /**
- * The most that one caller may be let through in a time: the log admits the limit in any second, and where Redis and the
- * gateways take over from each other, the one does not know what the other has just admitted.
+ * Returns the most requests that one caller may get through in a time. The log admits the limit in any second, and at
+ * each handover between Redis and the gateways, one side does not know what the other has just admitted.
  *
  * @param {number} seconds
  * @param {number} handovers

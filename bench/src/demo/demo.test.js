@@ -9,7 +9,7 @@ import { describe, expect, it } from 'vitest'
 const MAIN = fileURLToPath(new URL('main.js', import.meta.url))
 const SECONDS = 6
 
-/** A demo of its own. `running` lists what it has started, down to the last process. */
+/** Starts a demo. `running` lists every process it has started. */
 function startDemo() {
   const mark = `RUN_OF_DEMO=${randomUUID()}`
   const [name = '', value] = mark.split('=')
@@ -40,7 +40,7 @@ function startDemo() {
   }
 }
 
-/** Commands whose environment holds a text. @param {string} text */
+/** Finds commands whose environment holds a text. @param {string} text */
 function processesWith(text) {
   return readdirSync('/proc')
     .filter(name => /^\d+$/.test(name) && readOf(`/proc/${name}/environ`).includes(text))
@@ -56,7 +56,7 @@ function readOf(path) {
   }
 }
 
-/** The figures that a pattern finds in a text. @param {string} text @param {RegExp} pattern */
+/** Returns the figures that a pattern finds in a text. @param {string} text @param {RegExp} pattern */
 function figures(text, pattern) {
   const found = pattern.exec(text)
   expect(found, `${pattern} in:\n${text}`).not.toBe(null)

@@ -23,13 +23,13 @@ helpIfAsked(import.meta.url)
 
 const [LEAST_SECONDS, MOST_SECONDS] = [6, 3_600]
 const DRAW_EVERY_MS = 250
-/** A freeze of five seconds, and of a quarter of the time where that is less. */
+/** Redis freezes for five seconds, or for a quarter of the demo if that is less. */
 const FREEZE_SECONDS = 5
 const WARM_UP_SECONDS = 1.5
 
 const { stdout } = process
 const colours = coloursFor(stdout)
-/** Ctrl-C and SIGTERM: what was started is ended, and nothing is summed up. */
+/** On Ctrl-C and SIGTERM, stops everything that was started and prints no summary. */
 const interrupted = new AbortController()
 for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP']))
   process.once(signal, () => interrupted.abort())

@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process'
 
-/** Shows an address in the browser of whoever sits at this terminal; does nothing where nobody can see it. @param {string} url */
+/** Opens an address in a browser if somebody sits at this terminal. @param {string} url */
 export function openBrowser(url) {
   const command = openerOf(process.platform)
   if (command === null || process.stdout.isTTY !== true) return
-  // No browser is no reason to stop: the address stands on the screen.
+  // The demo goes on without a browser: the address is on the screen.
   spawn(command, [url], { stdio: 'ignore', detached: true })
     .on('error', () => {})
     .unref()

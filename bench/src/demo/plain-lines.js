@@ -1,4 +1,4 @@
-/** The demo where there is no terminal: a line every second, for logs. */
+/** Shows the demo without a terminal: prints a line every second, for logs. */
 import { CLIENTS } from './cast.js'
 import { number } from './summary.js'
 

@@ -1,10 +1,10 @@
-/** The demo on a terminal: one picture that is drawn again four times a second. */
+/** Shows the demo on a terminal: redraws one picture four times a second. */
 import { CLIENTS, LIMIT_PER_SECOND } from './cast.js'
 import { number } from './summary.js'
 
 const BAR = 30
 const NAME = 14
-/** A request a second is so much of the bar; the loudest client fills it. */
+/** The rate of the busiest client, which fills the bar. */
 const LOUDEST = Math.max(...CLIENTS.map(({ perSecond }) => perSecond))
 
 /**

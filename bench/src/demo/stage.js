@@ -1,4 +1,4 @@
-/** Everything the demo runs: one Redis, three apps, two gateways that share their limits. */
+/** Starts everything the demo needs: one Redis, three apps, and two gateways that share their limits. */
 import { startServer } from '../redis/server.js'
 import { startGateway, startListener } from '../rig/gateway.js'
 import { policyFile } from './cast.js'

@@ -1,11 +1,11 @@
-/** Sums up in words what the demo showed, with figures that were counted. */
+/** Sums the demo up in words, with the figures it counted. */
 import { CLIENTS, LIMIT_PER_SECOND, mostAllowed } from './cast.js'
 
 /**
  * @typedef {object} Result
  * @property {number} seconds
  * @property {import('./tally.js').Summary} all
- * @property {import('./tally.js').Summary} frozen What was due while Redis was frozen.
+ * @property {import('./tally.js').Summary} frozen The requests due while Redis was frozen.
  * @property {number} frozenSeconds
  * @property {number} answeredInside How many of those were answered before it thawed.
  * @property {readonly number[]} apps Requests that each app answered.
@@ -17,8 +17,8 @@ export function number(value) {
 }
 
 /**
- * Whether the demo showed what it is there to show: nothing lost, nobody well-behaved refused, nobody above the limit,
- * and as many answers counted by the apps as by the callers.
+ * Whether the demo succeeded: no request was lost, no well-behaved client refused, nobody got above the limit, and apps
+ * and callers counted the same number of answers.
  *
  * @param {Result} result
  */

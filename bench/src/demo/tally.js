@@ -1,4 +1,4 @@
-/** Counts what was asked and what came of it: in all, while Redis was frozen, and just now. */
+/** Counts requests and their outcomes: in all, while Redis was frozen, and just now. */
 import { latenciesOf } from '../redis/latencies.js'
 
 /** @typedef {import('../traffic/send.js').Sent} Sent */
@@ -13,7 +13,7 @@ const nothing = () => ({ asked: 0, allowed: 0, refused: 0, failed: 0 })
 export class Tally {
   /** @type {Sent[]} */
   #all = []
-  /** Of each client, by its place in the cast. */
+  /** By the client's index in the cast. */
   #clients
 
   /** @param {number} clients */
@@ -26,14 +26,14 @@ export class Tally {
     this.#all.push(sent)
   }
 
-  /** The requests that were due in a time and have been answered. @param {number} fromMs @param {number} toMs */
+  /** Returns the answered requests that were due in a time. @param {number} fromMs @param {number} toMs */
   between(fromMs, toMs) {
     return this.#summary(this.#all.filter(({ dueMs }) => dueMs >= fromMs && dueMs < toMs))
   }
 
   /** @param {number} nowMs */
   justNow(nowMs) {
-    // Answers come nearly in order; the tail is enough.
+    // Answers come nearly in order, so looking at the tail is enough.
     return this.#summary(this.#all.slice(-2_000).filter(({ dueMs }) => dueMs >= nowMs - JUST_NOW_MS))
   }
 
@@ -41,7 +41,7 @@ export class Tally {
     return this.#summary(this.#all)
   }
 
-  /** The answers given while Redis was frozen, of the requests due in that time. @param {Freeze} freeze */
+  /** Returns the answers given while Redis was frozen to requests due in that time. @param {Freeze} freeze */
   answeredInside({ beganMs, endedMs }) {
     return this.#all.filter(
       ({ dueMs, latencyMs, answer }) =>

@@ -3,11 +3,11 @@ import { requestOf } from '../traffic/request.js'
 import { scheduleOf } from '../traffic/schedule.js'
 import { sendOnTime } from '../traffic/send.js'
 
-/** More than one, so that nobody waits for an answer of his own to come back. */
+/** More than one connection, so that no request waits for the client's previous answer. */
 const CONNECTIONS_PER_GATEWAY = 4
 
 /**
- * Every client asks at its own pace, the gateways in turn, as behind a load balancer.
+ * Sends each client's requests at its own pace to the gateways in turn, as a load balancer would.
  *
  * @param {readonly import('./cast.js').Client[]} cast
  * @param {readonly number[]} ports

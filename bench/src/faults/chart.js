@@ -3,9 +3,9 @@ import { barChart } from '../report/bar-chart.js'
 const OURS = 'headgate'
 
 /**
- * How long callers waited through each fault, at the 99th percentile.
+ * Charts how long callers waited during each fault, at the 99th percentile.
  *
- * @param {readonly (readonly string[])[]} rows Of the table of the run: fault, limiter, p99 and further figures.
+ * @param {readonly (readonly string[])[]} rows The run's table: fault, limiter, p99 and further figures.
  */
 export function waitChart(rows) {
   const faults = [...new Set(rows.map(([fault]) => fault ?? ''))]

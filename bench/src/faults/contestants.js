@@ -1,6 +1,6 @@
 /**
- * Limiters on one ioredis client each, set up for a Redis that fails as their own manuals advise. `check` resolves to
- * whether the request may pass and whether Redis decided it, and rejects only when the limiter itself failed.
+ * Limiters, each on its own ioredis client and set up for a failing Redis as its manual advises. `check` resolves to
+ * whether the request may pass and whether Redis decided it. It rejects only when the limiter itself failed.
  *
  * @typedef {{ admitted: boolean, byRedis: boolean }} Outcome
  * @typedef {{ check(subject: string): Promise<Outcome>, close(): Promise<void> | void }} Contestant
@@ -46,7 +46,7 @@ const withoutRedis = () => {
 
 /** A limiter in memory takes over when Redis answers with an error. @param {number} port @param {Rule} rule */
 async function openFlexible(port, { limit, windowSeconds }) {
-  // Its manual: without the offline queue, or nothing fails while there is no connection.
+  // Its manual says to disable the offline queue: otherwise nothing fails while there is no connection.
   const client = await connected(new Redis({ port, enableOfflineQueue: false, lazyConnect: true }))
   const rule = { points: limit, duration: windowSeconds }
   const insuranceLimiter = new RateLimiterMemory(rule)

@@ -2,7 +2,7 @@
  * Plays the same Redis faults to headgate and its peers, each with its own protection on.
  *
  *   npm run bench:faults               about three minutes; writes docs/reference/faults-peers.md and its chart
- *   npm run bench:faults -- --only=x   the faults whose name has this in it; writes nothing
+ *   npm run bench:faults -- --only=x   the faults whose name contains x; writes nothing
  */
 import { readFile, writeFile } from 'node:fs/promises'
 import { register } from 'node:module'
@@ -17,7 +17,7 @@ import { FAULT_MS, RULE, SUBJECTS, throughFault } from './measure.js'
 
 helpIfAsked(import.meta.url)
 
-// The servers and the proxy of the tests, which are TypeScript.
+// The tests' servers and proxy are written in TypeScript.
 register('../../../packages/headgate/test/faults/ts-loader.mjs', import.meta.url)
 const { startRedis } = await import('../../../packages/headgate/test/support/redis-process.ts')
 const { startTcpProxy } = await import('../../../packages/headgate/test/support/tcp-proxy.ts')

@@ -1,4 +1,4 @@
-/** Requests at a steady rate through a fault, whether or not earlier ones were answered, and what became of them. */
+/** Sends requests at a steady rate during a fault, without waiting for earlier answers, and records their outcomes. */
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /** @typedef {import('./contestants.js').Contestant} Contestant */
@@ -14,11 +14,11 @@ const AFTER_MS = 4_000
 
 /**
  * @typedef {object} Figures
- * @property {number} p99Ms Of the requests sent during the fault.
+ * @property {number} p99Ms Latency of the requests sent during the fault.
  * @property {number} longestMs
- * @property {number} errors Requests that got no decision but an error, or nothing at all.
+ * @property {number} errors Requests that got an error or no answer instead of a decision.
  * @property {number} admitted
- * @property {number | null} backMs Until a request sent after the fault was decided by Redis.
+ * @property {number | null} backMs Time until Redis decided a request sent after the fault.
  */
 
 /** @param {Contestant} contestant @param {Fault} fault @returns {Promise<Figures>} */
@@ -36,7 +36,7 @@ export async function throughFault(contestant, fault) {
     try {
       Object.assign(settled, await contestant.check(subject), { failed: false })
     } catch {
-      // Counted as failed.
+      // The request counts as failed.
     }
     settled.doneMs = performance.now()
   }

@@ -1,4 +1,4 @@
-/** The plainest reverse proxy that Node has: one agent, headers as they came, two pipes. Prints its port. */
+/** The simplest reverse proxy in Node: one agent, unchanged headers, two pipes. Prints its port. */
 import { Agent, createServer, request } from 'node:http'
 
 const upstreamPort = Number(process.argv[2])

@@ -1,6 +1,6 @@
 /**
- * `npm run bench:gateway`: the gateway next to the simplest Node proxy and nginx, in front of one upstream. Rounds
- * are interleaved, shares are taken within a round.
+ * `npm run bench:gateway`: compares the gateway with the simplest Node proxy and with nginx, in front of one upstream.
+ * Rounds are interleaved, and shares are taken within a round.
  *
  *   npm run bench:gateway              a minute and a half; writes docs/reference/gateway-bench.md
  *   npm run bench:gateway -- --quick   a first look
@@ -19,11 +19,11 @@ const load = loadavg()[0] ?? 0
 const isQuick = process.argv.includes('--quick')
 const ROUNDS = isQuick ? 3 : 5
 const SECONDS = isQuick ? 2 : 3
-/** Nine seconds: until then the compiler is still at work on what is measured. */
+/** Nine seconds, because the compiler is still at work until then. */
 const WARM_UP_ROUNDS = 3
 const CONNECTIONS = 32
 const GATEWAY = 'headgate serve'
-/** Of the bare proxy's: what the gateway is to reach, with all that it does besides. */
+/** The share of the bare proxy's throughput that the gateway should reach. */
 const WANTED_SHARE = 0.8
 
 /** @param {readonly number[]} values */

@@ -1,4 +1,4 @@
-/** The reverse proxies that are loaded, each in a process of its own before the same upstream. */
+/** Starts the reverse proxies, each in its own process in front of the same upstream. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
@@ -16,7 +16,7 @@ const POLICY = `policies:
 default: { policy: api }
 `
 
-/** A port that is free now. @returns {Promise<number>} */
+/** Finds a free port. @returns {Promise<number>} */
 async function freePort() {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -44,7 +44,7 @@ export async function startGateway(upstreamPort) {
   )
 }
 
-/** In one process, as the others. @param {number} upstreamPort */
+/** Starts nginx in one process, like the other proxies. @param {number} upstreamPort */
 export async function startNginx(upstreamPort) {
   const port = await freePort()
   const folder = mkdtempSync(join(tmpdir(), 'headgate-nginx-'))

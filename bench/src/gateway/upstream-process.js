@@ -1,4 +1,4 @@
-/** An upstream that costs next to nothing, so that what is measured is the proxy before it. Prints its port. */
+/** An upstream that costs next to nothing, so that the proxy in front of it dominates. Prints its port. */
 import { createServer } from 'node:net'
 
 const BODY = 'x'.repeat(64)

@@ -1,5 +1,5 @@
 /**
- * The answer at the beginning of what was received, or `null` while some of it is missing.
+ * Returns the first answer in the received text, or `null` while some of it is missing.
  *
  * @param {string} received One character a byte.
  * @returns {{ status: number, headLength: number, length: number } | null} Lengths in bytes; the head's with the empty line.

@@ -2,7 +2,7 @@ import { barChart } from '../report/bar-chart.js'
 import { formatShare } from '../report/table.js'
 import { FRAMEWORKS } from './entries.js'
 
-/** Charts how much of a framework's speed each limiter leaves; of ours with the headers it sends by default. @param {readonly import('./results.js').Row[]} rows */
+/** Charts how much of a framework's speed each limiter leaves. Ours sends its default headers. @param {readonly import('./results.js').Row[]} rows */
 export function httpChart(rows) {
   const groups = FRAMEWORKS.map(framework => ({
     title: framework,

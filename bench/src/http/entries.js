@@ -1,9 +1,9 @@
-/** The servers that are loaded: each framework bare, with the limiter its users take, and with our adapter. */
+/** The servers under load: each framework bare, with its usual limiter, and with our adapter. */
 
 /** @typedef {'express' | 'fastify' | 'hono' | 'koa' | 'node:http'} Framework */
 /** @typedef {'none' | 'memory' | 'redis' | 'redis, leased'} Where Limits are kept. */
 /** @typedef {'bare' | 'empty middleware' | 'usual' | 'usual, tuned' | 'flexible' | 'headgate' | 'headgate, gate'} Who */
-/** @typedef {'none' | 'ietf' | 'legacy'} Style The headers of our own; peers send three. */
+/** @typedef {'none' | 'ietf' | 'legacy'} Style The headers that Headgate sends; its peers send three. */
 /** @typedef {{ framework: Framework, where: Where, who: Who, style?: Style }} Entry */
 
 /** @type {readonly Framework[]} */
@@ -12,7 +12,7 @@ export const FRAMEWORKS = ['express', 'fastify', 'hono', 'koa', 'node:http']
 /** @type {readonly Style[]} */
 const STYLES = ['none', 'ietf', 'legacy']
 
-/** The limiter that users of a framework take. @type {Readonly<Record<string, Record<'memory' | 'redis', string>>>} */
+/** The usual limiter of each framework. @type {Readonly<Record<string, Record<'memory' | 'redis', string>>>} */
 const USUAL = {
   express: { memory: 'express-rate-limit', redis: 'express-rate-limit, rate-limit-redis' },
   fastify: { memory: '@fastify/rate-limit', redis: '@fastify/rate-limit' },
@@ -37,11 +37,11 @@ function peersOf(framework) {
       : [entry(framework, 'memory', 'flexible'), entry(framework, 'redis', 'flexible')]
   return [
     ...flexible,
-    // The least a limiter can be. With any middleware at all, Hono leaves the shorter way it has for an app that is one handler.
+    // The lower bound of any limiter. Hono has a shorter path for an app of one handler and leaves it with any middleware.
     entry(framework, 'none', 'empty middleware'),
     entry(framework, 'memory', 'usual'),
     entry(framework, 'redis', 'usual'),
-    // The plugin of Fastify knows no client but ioredis.
+    // Fastify's plugin supports only ioredis.
     ...(framework === 'fastify' ? [] : [entry(framework, 'redis', 'usual, tuned')]),
   ]
 }
@@ -77,7 +77,7 @@ export function idOf({ framework, where, who, style }) {
   return `${framework}, ${name}, ${where}${who === 'usual, tuned' ? ' (node-redis, tuned)' : ''}`
 }
 
-/** The server to compare with: the framework without a limiter. @param {Entry} entry @returns {Entry} */
+/** Returns the server to compare with: the framework without a limiter. @param {Entry} entry @returns {Entry} */
 export function baseOf({ framework }) {
   return entry(framework, 'none', framework === 'hono' ? 'empty middleware' : 'bare')
 }

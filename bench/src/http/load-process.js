@@ -1,6 +1,6 @@
 /**
- * Runs in a process of its own and loads servers: so many connections, each with one request under way. It speaks just
- * enough HTTP to tell one answer from the next, so that on two cores the server has one of them for itself.
+ * Loads servers from its own process, with one request under way on each connection. It parses only enough HTTP to tell
+ * one answer from the next, so that on two cores the server has one to itself.
  */
 import { connect } from 'node:net'
 import { latenciesOf } from '../redis/latencies.js'
@@ -23,7 +23,7 @@ async function load({ port, connections, seconds }) {
   const beganMs = performance.now()
   const endsMs = beganMs + seconds * 1000
 
-  /** One connection to the end of the time. @returns {Promise<void>} */
+  /** Sends on one connection until the time is over. @returns {Promise<void>} */
   function converse() {
     return new Promise((resolve, reject) => {
       const socket = connect({ port, host: '127.0.0.1', noDelay: true })

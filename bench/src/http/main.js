@@ -1,10 +1,10 @@
 /**
- * Measures what a limiter costs a web server: Express, Fastify, Hono, Koa and node:http, bare, with their usual limiter,
- * with ours and each of its families of headers.
+ * Measures what a limiter costs a web server. Loads Express, Fastify, Hono, Koa and node:http bare, with their usual
+ * limiter, and with ours in each header style.
  *
  *   npm run bench:http                        about eight minutes; writes bench/results, the chart and the docs
  *   npm run bench:http -- --quick             a minute; rough, writes nothing
- *   npm run bench:http -- --quick --only koa  the frameworks whose name begins so
+ *   npm run bench:http -- --quick --only koa  the frameworks whose name starts with koa
  *   npm run bench:http -- --strict   exit code 1 if a target was missed
  */
 import { availableParallelism, loadavg } from 'node:os'

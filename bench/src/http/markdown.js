@@ -2,7 +2,7 @@ import { spreadOf } from '../report/statistics.js'
 import { formatRate, formatRatio, formatTable } from '../report/table.js'
 import { judge } from './results.js'
 
-/** Everything that was measured over HTTP, as Markdown. @param {import('./results.js').Results} results @param {string} heading Such as `###`. */
+/** Writes all results over HTTP as Markdown. @param {import('./results.js').Results} results @param {string} heading Such as `###`. */
 export function toMarkdown({ setting, rows }, heading) {
   const { node, redis, cores, rounds, load } = setting
   return [

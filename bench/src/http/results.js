@@ -30,7 +30,7 @@ const OF_EXPRESS = { none: 0.9, ietf: 0.9, legacy: 0.9 }
 const OF_QUICK = { none: 0.95, ietf: 0.85, legacy: 0.75 }
 const EXACT_ON_REDIS = 0.6
 
-/** The share of a framework's speed that should be left; null where it is only shown. @param {Row} row @returns {number | null} */
+/** Returns the share of a framework's speed that should be left; null for a row without a target. @param {Row} row @returns {number | null} */
 function wantedOf({ framework, where, who, style }) {
   if (who !== 'headgate' || style === undefined) return null
   if (framework === 'express') return where === 'redis' ? EXACT_ON_REDIS : OF_EXPRESS[style]

@@ -1,12 +1,12 @@
 /**
- * Rounds over all servers. In each, every server is loaded once, right beside the framework without a limiter, and each
- * round begins with another one: what else the machine does is then the same for both.
+ * Loads all servers in rounds. In each round every server is loaded once, right before or after the framework without a
+ * limiter, so that both see the same machine. Each round starts with another server.
  */
 import { Child } from '../measure/child.js'
 import { baseOf, ENTRIES, idOf } from './entries.js'
 
-/** @typedef {import('./load-process.js').Load & { cpuUs: number }} Measured What came of it, and the server's processor time a request. */
-/** @typedef {Measured & { baseCpuUs: number }} Load The same beside the framework without a limiter. */
+/** @typedef {import('./load-process.js').Load & { cpuUs: number }} Measured The load, and the server's processor time per request. */
+/** @typedef {Measured & { baseCpuUs: number }} Load The same, with that of the framework without a limiter. */
 
 const CONNECTIONS = 64
 const LAP_SECONDS = 0.2
@@ -15,7 +15,7 @@ const MOST_WARM_UPS = 20
 
 /**
  * @param {string} redisUrl
- * @param {{ rounds: number, seconds: number, warmUpRequests: number, only: string }} order `only`: how the names of the frameworks begin.
+ * @param {{ rounds: number, seconds: number, warmUpRequests: number, only: string }} order `only`: the start of the frameworks' names.
  * @param {(step: string) => void} tell
  * @returns {Promise<Map<string, Load[]>>} By server, one for each round.
  */
@@ -29,7 +29,7 @@ export async function loadInRounds(redisUrl, { rounds, seconds, warmUpRequests, 
   /** @param {string} id @param {number} forSeconds @returns {Promise<Measured>} */
   async function load(id, forSeconds) {
     const { server, port } = /** @type {{ server: Child, port: number }} */ (servers.get(id))
-    // Connections, caches and leases as they are under load, not as they are after a pause.
+    // Brings connections, caches and leases back to how they are under load.
     await generator.request({ port, connections: CONNECTIONS, seconds: LAP_SECONDS })
     const beforeUs = Number(await server.request('cpu'))
     const loaded = /** @type {import('./load-process.js').Load} */ (
@@ -41,7 +41,7 @@ export async function loadInRounds(redisUrl, { rounds, seconds, warmUpRequests, 
     return { ...loaded, cpuUs: usedUs / loaded.requests }
   }
 
-  /** Until its code is compiled: that takes requests, not seconds. @param {string} id */
+  /** Warms a server up until its code is compiled, which takes requests, not seconds. @param {string} id */
   async function warmUp(id) {
     let requests = 0
     for (let times = 0; times < MOST_WARM_UPS && requests < warmUpRequests; times++) {
@@ -49,7 +49,7 @@ export async function loadInRounds(redisUrl, { rounds, seconds, warmUpRequests, 
     }
   }
 
-  /** The one first that comes first in half of the rounds. @param {import('./entries.js').Entry} entry @param {boolean} baseFirst @returns {Promise<Load>} */
+  /** Measures a server and its base. Each of the two comes first in half of the rounds. @param {import('./entries.js').Entry} entry @param {boolean} baseFirst @returns {Promise<Load>} */
   async function loadBeside(entry, baseFirst) {
     const [id, base] = [idOf(entry), idOf(baseOf(entry))]
     if (id === base) {

@@ -1,4 +1,4 @@
-/** Runs in a process of its own: one server. Says which port it listens on and, whenever asked, what it has cost so far. */
+/** Runs one server in its own process. Reports its port and, when asked, the processor time it has used. */
 import { ENTRIES, idOf } from './entries.js'
 
 const [id, redisUrl] = process.argv.slice(2)

@@ -3,7 +3,7 @@ import { IDENTIFY } from '../traffic/request.js'
 
 const REFUSED_SHARE = 0.05
 const LEAST_LIMIT = 10
-/** The room that the well-behaved have beyond what they use. */
+/** The factor by which the limit exceeds the rate of a well-behaved user. */
 const ROOM = 4
 
 /** @typedef {{ perSecond: number, isAbusive: boolean }} User */
@@ -13,7 +13,7 @@ const ROOM = 4
 export function castOf({ rate, users }) {
   const limitPerSecond = Math.max(LEAST_LIMIT, Math.ceil((ROOM * rate) / users))
   const abusers = Math.max(1, Math.round((REFUSED_SHARE * rate) / limitPerSecond))
-  // Each is refused as much as it is let through.
+  // An abuser is refused as often as it is let through.
   const abuse = { perSecond: (2 * REFUSED_SHARE * rate) / abusers, isAbusive: true }
   const rest = { perSecond: ((1 - 2 * REFUSED_SHARE) * rate) / (users - abusers), isAbusive: false }
   return {

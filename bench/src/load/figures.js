@@ -1,4 +1,4 @@
-/** Makes figures of what the generator saw. Nothing here knows of processes or files. */
+/** Computes figures from the generator's records. Knows nothing of processes or files. */
 import { isSettled } from './slices.js'
 
 /** @typedef {import('./slices.js').Slice} Slice */
@@ -9,13 +9,13 @@ import { isSettled } from './slices.js'
 
 /**
  * @typedef {object} Figures
- * @property {Part} on With the limits in force.
+ * @property {Part} on The slices with limits on.
  * @property {Part} off
- * @property {number} overheadP50Ms Of the limits: on less off, the median over pairs of slices that follow each other.
+ * @property {number} overheadP50Ms Overhead of the limits: the median of on − off over pairs of consecutive slices.
  * @property {number} overheadP99Ms
- * @property {number} answersPerSecond In the time that was measured.
- * @property {number} requestsPerSecond That were due.
- * @property {readonly { status: number, count: number }[]} failures How many of each status were neither an answer nor a refusal; 0 is no answer.
+ * @property {number} answersPerSecond In the measured time.
+ * @property {number} requestsPerSecond Requests due per second.
+ * @property {readonly { status: number, count: number }[]} failures Counts by status of what was neither an answer nor a refusal; 0 is no answer.
  * @property {Percentiles} late How late the generator itself sent.
  * @property {Second[]} seconds
  */
@@ -23,7 +23,7 @@ import { isSettled } from './slices.js'
 /**
  * @param {Requests} requests
  * @param {readonly Slice[]} slices
- * @param {{ fromMs: number, toMs: number }} time That is measured.
+ * @param {{ fromMs: number, toMs: number }} time The measured time.
  * @returns {Figures}
  */
 export function figuresOf(requests, slices, { fromMs, toMs }) {
@@ -108,7 +108,7 @@ function secondsOf(requests, fromMs, count) {
   })
 }
 
-/** Of those that are numbers. @param {readonly number[]} values @returns {Percentiles} */
+/** Ignores values that are NaN. @param {readonly number[]} values @returns {Percentiles} */
 function percentilesOf(values) {
   const sorted = Float64Array.from(values.filter(Number.isFinite)).sort()
   const at = (/** @type {number} */ share) =>

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { figuresOf } from './figures.js'
 import { slicesOf } from './slices.js'
 
-/** A request every millisecond; one in twenty is refused with limits on, and each answer takes what `latency` says. */
+/** Makes one request every millisecond. With limits on, one in twenty is refused. `latency` gives each answer's time. */
 function requestsOf(/** @type {number} */ lengthMs, /** @type {(dueMs: number) => number} */ latency) {
   const dueMs = Float64Array.from({ length: lengthMs }, (_, index) => index)
   return {

@@ -1,6 +1,6 @@
 /**
- * Runs in a process of its own and loads the gateways: every user at the pace of the schedule, on connections that stay
- * open. It keeps nothing of an answer but its status and its time, and tells when it was itself too late.
+ * Loads the gateways from its own process: every user follows the schedule, on connections that stay open. Keeps only
+ * the status and time of each answer, and records how late it sent each request.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Connection } from '../traffic/connection.js'
@@ -17,24 +17,24 @@ import { faultOfRefusal, tellsQuota } from './refusal.js'
  * @property {number} rate
  * @property {number} connections
  * @property {number} lengthMs
- * @property {string} [names] Before the number of each user: another one makes other users.
+ * @property {string} [names] The prefix of every user's name: another prefix makes other users.
  */
 
 /**
- * The outcome of each request, in the order of the schedule. A time is NaN where no answer came.
+ * The outcomes of all requests, in the order of the schedule. A time is NaN if no answer came.
  *
  * @typedef {object} Traffic
  * @property {Float64Array} latencyMs
  * @property {Float64Array} lateMs
  * @property {Uint16Array} status
- * @property {Uint8Array} withQuota 1 where the answer told what is left.
- * @property {readonly string[]} faults Of refusals, the first few.
+ * @property {Uint8Array} withQuota 1 if the answer said how much is left.
+ * @property {readonly string[]} faults The first few faults of refusals.
  * @property {number} faultyRefusals
- * @property {number} fewestOpen Connections, looked at once a second.
+ * @property {number} fewestOpen The fewest open connections, counted once a second.
  */
 
 const OPEN_AT_ONCE = 100
-/** For the last answers, and for those of a gateway that has fallen behind. */
+/** How long to wait for the last answers, also from a gateway that has fallen behind. */
 const PATIENCE_MS = 10_000
 const SHOWN_FAULTS = 3
 
@@ -65,7 +65,7 @@ async function generate({ ports, users, rate, connections, lengthMs, names = 'us
     fewestOpen = Math.min(fewestOpen, all.filter(({ isOpen }) => isOpen).length)
   }, 1_000)
 
-  /** Each user has every so-many-eth connection, and takes them in turn. @param {number} user */
+  /** Each user has its own share of the connections and takes them in turn. @param {number} user */
   function connectionOf(user) {
     const own = Math.floor((connections - 1 - user) / users) + 1
     const turn = /** @type {number} */ (turns[user]) % own
@@ -97,6 +97,6 @@ async function generate({ ports, users, rate, connections, lengthMs, names = 'us
 process.on('message', async order => {
   process.send?.(await generate(/** @type {GeneratorOrder} */ (order), () => process.send?.('began')))
 })
-// Nobody is left to tell.
+// The parent is gone.
 process.on('disconnect', () => process.exit())
 process.send?.('ready')

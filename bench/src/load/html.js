@@ -1,4 +1,4 @@
-/** The report of a run as a page of its own, which needs nothing from anywhere else. */
+/** Writes the report of a run as one self-contained page. */
 import { CHART_STYLE, escapeHtml, lineChart } from '../report/line-chart.js'
 
 const STYLE = `

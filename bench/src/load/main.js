@@ -27,7 +27,7 @@ import { runLoad } from './run.js'
 
 helpIfAsked(import.meta.url)
 
-/** A shorter one says too little to be kept. */
+/** A shorter run says too little to be kept. */
 const KEPT_FROM_SECONDS = 60
 const RESULTS = new URL('../../results/', import.meta.url)
 const PAGE = new URL('../../../docs/reference/load.md', import.meta.url)
@@ -69,7 +69,7 @@ function meanOf(cpu) {
   }
 }
 
-/** Keeps the run beside those of other kinds, and writes the page of all. @param {import('./run.js').Outcome} outcome @param {string} setting */
+/** Saves the run beside those of other kinds, and writes the page of all of them. @param {import('./run.js').Outcome} outcome @param {string} setting */
 async function keep(outcome, setting) {
   const { seconds: _, ...figures } = outcome.figures
   const { options, limitPerSecond, abusers, generatorWasLate, verdicts } = outcome

@@ -1,8 +1,8 @@
-/** The page of the documentation: a section for each kind of run that was made. */
+/** Writes the page of the documentation, with a section for each kind of run. */
 import { formatTable } from '../report/table.js'
 
 /**
- * The page that is kept of a run.
+ * The results of a run that are kept.
  *
  * @typedef {object} Kept
  * @property {string} setting

@@ -3,15 +3,15 @@ import { parseArgs } from 'node:util'
 
 /**
  * @typedef {object} Options
- * @property {number} seconds That are measured, after a warm-up.
+ * @property {number} seconds The measured time, after a warm-up.
  * @property {number} rate Requests a second in all.
  * @property {number} users
  * @property {number} connections
  * @property {number} gateways Processes that share the Redis.
- * @property {string} html Where the report goes.
+ * @property {string} html The file to write the report to.
  */
 
-/** How long a connection may be idle: less than the gateway waits before it closes one. */
+/** How long a connection may idle; the gateway closes it later than that. */
 const USED_EVERY_SECONDS = 3.5
 
 const RANGES = {
@@ -42,7 +42,7 @@ export function readOptions(args) {
   checkDescriptors(connections)
   return {
     seconds: number('seconds', 60),
-    // Ten thousand connections stay open only if each of them is used now and then.
+    // A connection stays open only if it is used now and then.
     rate: number('rate', Math.max(2_000, Math.ceil(connections / USED_EVERY_SECONDS))),
     users,
     connections,

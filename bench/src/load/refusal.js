@@ -1,13 +1,13 @@
 /** Headers that a refusal has to carry beside `Retry-After`. */
 const HEADERS = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset', 'X-RateLimit-Policy']
 
-/** Whether an answer tells what is left. One that was decided on without Redis does not, because nobody knows. @param {string} head */
+/** Whether an answer says how much is left. An answer without Redis does not, because nobody knows. @param {string} head */
 export function tellsQuota(head) {
   return /\r\nX-RateLimit-/i.test(head)
 }
 
 /**
- * Why a 429 is not one that a client could act on, in words, or `null` if it is.
+ * Returns why a client could not act on a 429, or `null` if it could.
  *
  * @param {import('../traffic/connection.js').Answer} answer
  */

@@ -1,11 +1,11 @@
-/** The set-up under load: a Redis, an upstream, gateways, and the generator in a process of its own. */
+/** Starts a Redis, an upstream, the gateways, and the generator in its own process. */
 import { Child } from '../measure/child.js'
 import { startServer } from '../redis/server.js'
 import { startGateway, startListener } from '../rig/gateway.js'
 import { cpuSecondsOf } from '../rig/proc.js'
 import { policyFile } from './cast.js'
 
-/** The clients all come from one address here, as from a proxy; bounds for each address are not what is measured. */
+/** All clients here have one address, as behind a proxy, so the bounds for each address are lifted. */
 const FLAGS = ['--max-client-connections', '0', '--max-client-requests', '0']
 
 /** @typedef {Awaited<ReturnType<typeof startRig>>} Rig */
@@ -38,7 +38,7 @@ export async function startRig(gatewayCount, limitPerSecond) {
       redis,
       generator,
       ports: gateways.map(({ port }) => port),
-      /** Seconds of processor time so far, by what used them. */
+      /** Returns the seconds of processor time so far, by process. */
       cpuSeconds: () => ({
         gateway: gateways.reduce((sum, { pid }) => sum + cpuSecondsOf(pid), 0),
         redis: cpuSecondsOf(redis.pid),
@@ -55,7 +55,7 @@ export async function startRig(gatewayCount, limitPerSecond) {
   }
 }
 
-/** While Redis is late on a busy machine the answer is 503, and asking again is right. */
+/** Retries, because the answer is 503 while Redis is late on a busy machine. */
 const ATTEMPTS = 10
 
 /** @param {string} adminUrl @param {boolean} enabled @param {number} [attempt] @returns {Promise<void>} */

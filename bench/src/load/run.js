@@ -9,13 +9,13 @@ import { verdictsOf } from './verdicts.js'
 /** @typedef {{ gateway: number, redis: number, upstream: number, generator: number }} Cpu Cores in use. */
 /** @typedef {Awaited<ReturnType<typeof runLoad>>} Outcome */
 
-/** Until the gateway's code is compiled; a tenth of a short run. */
+/** Long enough to compile the gateway's code; a tenth of a short run. */
 const WARM_UP_MS = 6_000
-/** Beyond this the generator itself is what was measured. */
+/** If the generator is later than this, the run measured the generator. */
 const MOST_LATE_MS = 5
 
 /**
- * One run: traffic on schedule, limits switched on and off beside it, processor time looked at every second.
+ * Makes one run: sends traffic on schedule, switches limits on and off, and reads the processor time every second.
  *
  * @param {import('./options.js').Options} options
  * @param {(step: string) => void} tell
@@ -40,7 +40,7 @@ export async function runLoad(options, tell) {
       tell(index === 0 ? 'warming up' : `${index} of ${slices.length} slices done`)
       await until(slice.startMs)
       await rig.setLimits(slice.isOn)
-      // Where the machine is busy, that took its time.
+      // On a busy machine, that took a while.
       slice.startMs = performance.now() - beganMs
     }
     const cpu = await watching

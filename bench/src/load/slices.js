@@ -1,13 +1,13 @@
-/** The run in slices that alternate: limits on, limits off (`control off`), on the same connections and processes. */
+/** Divides the run into alternating slices, limits on and limits off (`control off`), on the same connections and processes. */
 
 /** @typedef {{ startMs: number, endMs: number, isOn: boolean }} Slice Since the traffic began. */
 
-/** A change of the control reaches every gateway within a second; what is due in that time belongs to neither side. */
+/** A change of the control reaches every gateway within a second; requests due in that time count for neither side. */
 const SETTLE_MS = 1_200
 const LONGEST_MS = 5_000
 
 /**
- * An even number of them, as long as each other.
+ * Returns an even number of slices of equal length.
  *
  * @param {number} fromMs
  * @param {number} lengthMs
@@ -23,7 +23,7 @@ export function slicesOf(fromMs, lengthMs) {
   }))
 }
 
-/** Whether what was due then is counted for its slice. @param {Slice} slice @param {number} dueMs */
+/** Whether a request due then counts for the slice. @param {Slice} slice @param {number} dueMs */
 export function isSettled({ startMs, endMs }, dueMs) {
   return dueMs >= startMs + Math.min(SETTLE_MS, (endMs - startMs) / 2) && dueMs < endMs
 }

@@ -1,6 +1,5 @@
 /**
- * The targets a run is held to. The figures are those of an otherwise idle machine; on a busy one they are missed
- * honestly.
+ * The targets of a run. They assume an otherwise idle machine; a run on a busy one misses them and says so.
  */
 
 /** @typedef {{ claim: string, measured: string, isMet: boolean }} Verdict */

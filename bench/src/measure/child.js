@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 
-/** A process that measures. It answers one message at a time; its failure is an error that carries its output. */
+/** A measuring process. It answers one message at a time. If it fails, the error carries its output. */
 export class Child {
   /** @type {import('node:child_process').ChildProcess} */
   #process
@@ -11,7 +11,7 @@ export class Child {
   constructor(file, args) {
     this.#process = fork(fileURLToPath(new URL(file, import.meta.url)), args, {
       execArgv: ['--expose-gc'],
-      // Lists of numbers as they are, and not as texts.
+      // Passes lists of numbers without turning them into text.
       serialization: 'advanced',
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     })
@@ -26,7 +26,7 @@ export class Child {
     return /** @type {number} */ (this.#process.pid)
   }
 
-  /** The next message. @returns {Promise<unknown>} */
+  /** Waits for the next message. @returns {Promise<unknown>} */
   receive() {
     return new Promise((resolve, reject) => {
       const child = this.#process

@@ -1,7 +1,7 @@
 /**
- * Seconds of processor time this process has used since `before`.
- * The loops never wait, so on an idle machine this is the time on the clock; on a busy one it leaves out the time in
- * which others ran. What the collector and the compiler do on other threads is part of it: somebody pays for it.
+ * Returns the seconds of processor time that this process has used since `before`.
+ * The loops never wait, so on an idle machine this equals wall-clock time; on a busy one it excludes the time in which
+ * other processes ran. It includes the collector and the compiler on other threads.
  *
  * @param {NodeJS.CpuUsage} before
  */

@@ -1,6 +1,6 @@
 /**
- * Runs in a process of its own: one contestant, many keys nobody has seen before, as many requests each as are asked for.
- * Counts the bytes that stay after a collection, with the keys themselves and with memory outside the heap.
+ * Asks one contestant, in its own process, for many new keys, a given number of times each. Counts the bytes that
+ * stay after a collection, including the keys themselves and memory outside the heap.
  */
 import { setImmediate } from 'node:timers/promises'
 import { contestantNamed } from '../contestants/contestants.js'
@@ -15,7 +15,7 @@ const keyCount = Number(keys)
 const contestant = await entry.create({ limit: 1_000_000, windowSeconds: 3600 })
 const loop = entry.shape === 'sync' ? askAtOnce : askInTurn
 
-// Code that compiles while keys are made is no part of a key.
+// Warms up first, so that compiled code does not count as part of a key.
 await loop(
   contestant,
   Array.from({ length: 20_000 }, (_, index) => `warm:${index % 10}`),
@@ -26,17 +26,17 @@ const before = process.cpuUsage()
 for (let round = 0; round < Number(requestsEach); round++) await loop(contestant, newKeys())
 const seconds = cpuSecondsSince(before)
 const bytes = (await settledBytes()) - beforeBytes
-// Asked once more, so that it could not be collected before it was weighed.
+// Asks once more, so that the contestant could not be collected before it was measured.
 await contestant.ask('warm:0')
 
 process.send?.({ bytesPerKey: bytes / keyCount, keysPerSecond: keyCount / seconds }, () => process.exit())
 
-/** Made on the way, as a server makes them of a request: only the contestant keeps them. */
+/** Builds each key when it is needed, as a server does from a request: only the contestant keeps it. */
 function* newKeys() {
   for (let index = 0; index < keyCount; index++) yield `user:${index}`
 }
 
-/** `external` holds the memory of typed arrays too. */
+/** `external` includes the memory of typed arrays. */
 async function settledBytes() {
   for (let pass = 0; pass < 3; pass++) {
     await setImmediate()

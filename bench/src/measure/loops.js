@@ -1,12 +1,12 @@
 /**
- * The loops that ask. Each returns how many requests were denied.
+ * The measuring loops. Each returns how many requests were denied.
  * A process runs one contestant, so the calls in these loops have one target and compile as they would in an app.
  */
 
 /** @typedef {import('../contestants/contestant.js').Contestant} Contestant */
 
 /**
- * One request after the other, each awaited.
+ * Makes one request after the other and awaits each.
  *
  * @param {Contestant} contestant
  * @param {Iterable<string>} requests
@@ -25,7 +25,7 @@ export async function askInTurn({ ask, admits }, requests) {
 }
 
 /**
- * One request after the other, for what answers at once.
+ * Makes one request after the other, for a synchronous contestant.
  *
  * @param {Contestant} contestant
  * @param {Iterable<string>} requests
@@ -39,7 +39,7 @@ export function askAtOnce({ ask, admits }, requests) {
 export const IN_FLIGHT = 64
 
 /**
- * As a busy server does: `IN_FLIGHT` requests are under way at any moment.
+ * Keeps `IN_FLIGHT` requests under way, as a busy server does.
  *
  * @param {Contestant} contestant
  * @param {readonly string[]} requests

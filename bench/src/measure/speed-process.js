@@ -1,6 +1,6 @@
 /**
- * Runs in a process of its own: one contestant, one workload, a slice of time whenever the parent asks for one.
- * Between slices it waits and costs nothing.
+ * Runs one contestant and one workload in its own process, a slice whenever the parent asks for one. Between slices it
+ * waits and costs nothing.
  */
 import { contestantNamed } from '../contestants/contestants.js'
 import { createWorkload } from '../workloads.js'
@@ -10,7 +10,7 @@ import { askAtOnce, askInLanes, askInTurn } from './loops.js'
 /** @typedef {{ inFlight: boolean }} SliceOrder */
 /** @typedef {{ seconds: number, denied: number, requests: number }} Slice */
 
-/** Requests between the collection and the clock. */
+/** Requests after the forced collection, before the clock starts. */
 const LAP = 30_000
 
 const [name, workloadId, scale] = process.argv.slice(2)
@@ -25,10 +25,10 @@ const contestant = await entry.create(workload.rule)
 async function runSlice({ inFlight }) {
   const loop = entry.shape === 'sync' ? askAtOnce : inFlight ? askInLanes : askInTurn
   globalThis.gc?.()
-  // A forced collection can throw compiled code away with the shapes it was compiled for; a running app has it back
-  // after a moment, and so has the contestant before the clock starts.
+  // A forced collection can discard compiled code. A running app soon compiles it again, so the contestant may do that
+  // before the clock starts.
   await loop(contestant, workload.requests.slice(0, LAP))
-  // One limiter for the whole process, as an app has; it is emptied, not built again.
+  // Like an app, the process has one limiter, which is emptied and not built again.
   await contestant.forget(workload.keys)
   if (workload.known) await loop(contestant, workload.keys)
   const before = process.cpuUsage()

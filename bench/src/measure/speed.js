@@ -1,7 +1,7 @@
 /**
- * Rounds: in each, every contestant runs the same requests once, one after the other, and each round begins with
- * another one. What disturbs the machine for a while then disturbs neighbours alike, which is why results are
- * compared within a round and only then summed up.
+ * Measures in rounds. In each round every contestant runs the same requests once, one after the other, and each round
+ * starts with another contestant. A disturbance of the machine affects neighbours alike, so results are compared within
+ * a round before they are summed up.
  */
 import { CONTESTANTS } from '../contestants/contestants.js'
 import { Child } from './child.js'

@@ -1,4 +1,4 @@
-/** Simulates every fleet and says how far its admissions are from what they may and what they could have been. */
+/** Simulates every fleet and compares its admissions with the bound and with one exact limiter. */
 import { register } from 'node:module'
 import { slidingWindowLog, tokenBucket } from 'headgate'
 import { countBetween, mostInAny } from './admissions.js'
@@ -10,13 +10,13 @@ register('../../../packages/headgate/test/faults/ts-loader.mjs', import.meta.url
 /**
  * @typedef {object} Simulated
  * @property {string} name
- * @property {number} most Admitted in any window.
+ * @property {number} most The most admitted in any window.
  * @property {number} bound
  * @property {string} why
- * @property {number} admitted In the window that is looked at.
- * @property {number} expected What one exact limiter would have admitted then.
+ * @property {number} admitted Requests admitted in the observed window.
+ * @property {number} expected Requests that one exact limiter would have admitted in it.
  * @property {number} requests
- * @property {number} calls That Redis got.
+ * @property {number} calls Calls that Redis received.
  */
 
 /**

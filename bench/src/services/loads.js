@@ -1,4 +1,4 @@
-/** Ways to load a server: so many callers, each with one request under way; or so many requests a second, come what may. */
+/** Loads a server in one of two ways: by a number of callers with one request each, or at a fixed rate of requests. */
 import { connect } from 'node:net'
 import { Client, credentials, Metadata } from '@grpc/grpc-js'
 import { METHOD } from '@headgate/server/dist/envoy/grpc/wire-format.js'
@@ -87,7 +87,7 @@ export async function loadGrpc(port, messages, { callers, seconds }) {
 }
 
 /**
- * Requests at a rate, whether or not the ones before were answered; a time counts from when its request was due.
+ * Sends requests at a rate, without waiting for earlier answers. Latency counts from when a request was due.
  * @param {(message: Buffer) => Promise<void>} ask @param {readonly Buffer[]} messages
  * @param {{ perSecond: number, seconds: number }} plan @returns {Promise<number[]>}
  */

@@ -92,7 +92,7 @@ try {
       const { requests, timesMs } = await run(services.ports)
       const usedUs = (await services.cpuUs()) - before
       const found = measured.get(name)
-      // The first round is for the compiler.
+      // The compiler is still at work during the first round.
       if (round === 0 || found === undefined) continue
       found.perSecond.push(requests / SLICE.seconds)
       found.cpuUs.push(usedUs / requests)

@@ -1,6 +1,6 @@
 /**
- * Runs in a process of its own: what Headgate offers over HTTP and gRPC, and beside each the least that a server of its kind can
- * do. Its port for each, and on request the CPU time that the process has used.
+ * Runs Headgate's HTTP and gRPC services in its own process, and beside each the simplest server of its kind. Reports
+ * the port of each and, on request, the processor time that the process has used.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -71,7 +71,7 @@ const api = createAdminServer({
   log,
 })
 
-/** The same messages, and nothing decided. */
+/** Exchanges the same messages and decides nothing. */
 const emptyGrpc = new Server()
 const status = { code: 1, currentLimit: { requestsPerUnit: LIMIT, unit: 3 }, limitRemaining: 1 }
 emptyGrpc.addService(

@@ -1,11 +1,11 @@
-/** The faults of Redis during a soak, one after the other. Each resolves once Redis could answer again. */
+/** The Redis faults of a soak, in order. Each resolves once Redis can answer again. */
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startServer } from '../redis/server.js'
 
 const FAULT_MS = 3_000
 
-/** A Redis that things happen to, always on the same port. */
+/** A Redis that can be broken and restarted on the same port. */
 export async function startFaultyRedis() {
   let server = await startServer()
   const { port, url } = server
@@ -41,7 +41,7 @@ export async function startFaultyRedis() {
   return { url, faults, pid: () => server.pid, stop: () => server.stop() }
 }
 
-/** Sends one command and does not wait for what it answers: it may end our own connection. @param {number} port @param {string} command @returns {Promise<void>} */
+/** Sends one command without waiting for the reply, because the command may close our connection. @param {number} port @param {string} command @returns {Promise<void>} */
 function tell(port, command) {
   return new Promise(resolve => {
     const socket = connect(port, '127.0.0.1', () => socket.write(`${command}\r\n`))

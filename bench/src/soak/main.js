@@ -4,7 +4,7 @@
  *   npm run soak                   an hour
  *   npm run soak -- --minutes 480  a night: from 0.1 to 1440
  *
- * Writes docs/reference/soak.md from five minutes on. Exit code 1 if something was missed.
+ * Writes docs/reference/soak.md from five minutes on. Exit code 1 if a target was missed.
  */
 import { writeFile } from 'node:fs/promises'
 import { availableParallelism, loadavg } from 'node:os'

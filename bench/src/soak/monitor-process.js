@@ -1,6 +1,6 @@
 /**
- * Loaded into the gateway before its own code: writes down every second how late its event loop was and how much of its heap is used.
- * The file is named by the environment. SIGUSR2 collects the garbage, so that the next line says what is really held.
+ * Preloaded into the gateway. Writes every second how late its event loop was and how much of its heap is used, to a
+ * file that the environment names. SIGUSR2 collects the garbage, so that the next line shows what is really held.
  */
 import { appendFileSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'

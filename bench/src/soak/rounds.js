@@ -13,11 +13,11 @@ import { startFaultyRedis } from './faults.js'
  *
  * @typedef {object} Round
  * @property {string} fault
- * @property {number} atHours Since the start, at its end.
+ * @property {number} atHours Hours from the start of the soak to the end of the round.
  * @property {number} allowed
  * @property {number} refused
  * @property {number} lost
- * @property {number} residentBytes The least that was seen: what is left after a collection.
+ * @property {number} residentBytes The lowest value, which is what a collection leaves.
  * @property {number} heapBytes After a full collection, when the clients have gone.
  * @property {number} descriptors When the clients have gone.
  * @property {number} loopP99Ms The median over the seconds.
@@ -28,13 +28,13 @@ const USERS = 100
 const RATE = 200
 /** Longer than the gateway keeps idle connections to its upstream. */
 const CALM_MS = 5_000
-/** Until what is used after a collection has been written down. */
+/** Long enough for the monitor to write a line after the collection. */
 const AFTER_COLLECTION_MS = 2_500
-/** Callers come back after so many rounds: what is remembered of them has its full size by then. */
+/** Callers come back after this many rounds, when the memory for callers has reached its full size. */
 const CALLERS_ROUNDS = 10
 
 /**
- * Rounds of traffic by users who come back after a while, with something happening to Redis in each.
+ * Runs rounds of traffic by users who come back after a while, with one Redis fault in each.
  *
  * @param {{ rounds: number, roundMs: number }} order
  * @param {(round: Round, index: number) => void} tell

@@ -18,7 +18,7 @@ it('a round with a frozen Redis loses no request and leaves no socket open', asy
   const [allowed = 0, refused = 0, lost, descriptors] = (found ?? []).slice(1).map(Number)
   expect(allowed + refused).toBe(500)
   expect(lost).toBe(0)
-  // A hundred clients were connected; what is left are listeners, pipes and Redis.
+  // A hundred clients were connected; listeners, pipes and Redis remain.
   expect(descriptors).toBeLessThan(60)
   expect(stdout).toContain('met: no request is lost: 0')
 }, 60_000)

@@ -1,9 +1,9 @@
-/** Whether something grows: a line through what was measured, and how sure of its slope one can be. */
+/** Fits a line through measurements to see whether they grow, and how certain its slope is. */
 
 /** @typedef {{ perHour: number, uncertainty: number }} Trend The slope, and half of its 95 % interval. */
 
 /**
- * Least squares. Fewer than three points say nothing: the uncertainty is infinite.
+ * Fits by least squares. With fewer than three points the uncertainty is infinite.
  *
  * @param {readonly { atHours: number, value: number }[]} points
  * @returns {Trend}

@@ -6,10 +6,10 @@ import { trendOf } from './trend.js'
 
 const MOST_MB_PER_HOUR = 1
 const MOST_LOOP_MS = 20
-/** A connection that is just being made again; a leak of one a round is far more in an hour. */
+/** Allows for a connection that is just reopening; a leak of one per round is far more in an hour. */
 const MOST_DESCRIPTORS_MORE = 3
 
-/** The rounds that count: those after the first third, or after ten minutes. @param {readonly Round[]} rounds */
+/** Returns the rounds that count: those after the first third, or after ten minutes. @param {readonly Round[]} rounds */
 function afterWarmUp(rounds) {
   const lengthHours = rounds.at(-1)?.atHours ?? 0
   const warmUpHours = Math.min(lengthHours / 3, 10 / 60)

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { verdictsOf } from './verdicts.js'
 
-/** An hour of rounds of a gateway in which so much grows. @param {{ mbPerHour?: number, descriptorsPerRound?: number, lost?: number, loopMs?: number }} what */
+/** Makes an hour of rounds in which memory and descriptors grow at the given rates. @param {{ mbPerHour?: number, descriptorsPerRound?: number, lost?: number, loopMs?: number }} what */
 function hour({ mbPerHour = 0, descriptorsPerRound = 0, lost = 0, loopMs = 3 }) {
   return Array.from({ length: 120 }, (_, index) => {
     const atHours = (index + 1) / 120

@@ -8,9 +8,9 @@ const REQUEST_TIMEOUT = 'HTTP/1.1 408 '
 const NONE = Object.freeze({ status: 0, head: '', body: '' })
 
 /**
- * A connection that is kept open, with one request under way and the others waiting their turn.
- * One that was closed is opened again by the next request. A request that met the end of an idle connection is sent
- * once more, as browsers do; any other that is lost stays lost.
+ * A connection that stays open, with one request under way and the others waiting their turn.
+ * The next request reopens a closed connection. A request that hits the close of an idle connection is sent once more,
+ * as browsers do; any other lost request stays lost.
  */
 export class Connection {
   #port
@@ -33,7 +33,7 @@ export class Connection {
     return this.#socket?.readyState === 'open'
   }
 
-  /** Opens it without asking anything. @returns {Promise<void>} */
+  /** Opens the connection without sending a request. @returns {Promise<void>} */
   open() {
     const socket = this.#connected()
     return new Promise((resolve, reject) => {
@@ -72,10 +72,10 @@ export class Connection {
     this.#received = ''
     socket.setEncoding('latin1')
     socket.on('data', chunk => this.#read(String(chunk)))
-    // Lost requests are told when the connection closes.
+    // The close handler reports lost requests.
     socket.on('error', () => {})
     socket.on('close', () => {
-      // Ended by ourselves, after its last answer.
+      // We ended it, after its last answer.
       if (this.#socket !== socket) return
       this.#socket = null
       const asked = this.#underWay
@@ -90,7 +90,7 @@ export class Connection {
   /** @param {string} chunk */
   #read(chunk) {
     this.#received += chunk
-    // A server sends it before it closes a connection on which nothing came: an answer to no request.
+    // A server sends this answer to no request before it closes an idle connection.
     if (this.#received.startsWith(REQUEST_TIMEOUT)) return
     const answer = readAnswer(this.#received)
     if (answer === null) return

@@ -1,12 +1,12 @@
 /**
- * Requests that are due at times fixed beforehand, whatever becomes of the ones before: an open loop.
+ * Requests that are due at fixed times, whatever happens to earlier ones: an open loop.
  *
  * @typedef {{ readonly startMs?: number, readonly endMs?: number, readonly perSecond: number }} Sender When it sends, and how often.
  * @typedef {{ readonly dueMs: Float64Array, readonly sender: Uint32Array }} Schedule In the order of time, from the start.
  */
 
 /**
- * Every sender at even distances, each beginning somewhere in its first one, so that a thousand of them are a steady stream.
+ * Spaces each sender's requests evenly and staggers their starts, so that a thousand senders are a steady stream.
  *
  * @param {readonly Sender[]} senders
  * @param {number} lengthMs

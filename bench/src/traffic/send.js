@@ -1,11 +1,11 @@
 /**
- * Sends what is due when it is due. Latency is counted from the moment a request was due, so that waiting for a busy
- * connection, or for us, is part of it: nothing is left out because the server was slow (no coordinated omission).
+ * Sends each request when it is due. Latency counts from that moment, so it includes waiting for a busy connection or
+ * for us: no request is left out because the server was slow (no coordinated omission).
  */
 
 /**
  * @typedef {object} Sent
- * @property {number} request Its place in the schedule.
+ * @property {number} request Its index in the schedule.
  * @property {number} sender
  * @property {number} dueMs Since the start.
  * @property {number} lateMs How much later than that we handed it to its connection.
@@ -17,7 +17,7 @@
  * @param {import('./schedule.js').Schedule} schedule
  * @param {(sender: number, request: number, done: (answer: import('./connection.js').Answer) => void) => void} send
  * @param {(sent: Sent) => void} tell
- * @param {AbortSignal} [signal] Sends nothing more; what is under way is waited for.
+ * @param {AbortSignal} [signal] Stops sending; requests under way are still awaited.
  * @returns {Promise<void>} Once everything that was sent has been answered or lost.
  */
 export function sendOnTime({ dueMs, sender }, send, tell, signal) {

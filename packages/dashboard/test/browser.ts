@@ -59,7 +59,7 @@ export async function seriousFindings(page: Page): Promise<readonly string[]> {
     .map(({ id, html }) => `${id}: ${html}`)
 }
 
-/** What reaches beyond the right end of the screen, but for what a panel scrolls by itself. */
+/** Finds elements that reach beyond the right end of the screen, except inside a panel, which scrolls by itself. */
 export async function tooWide(page: Page): Promise<readonly string[]> {
   return page.evaluate(`[...document.querySelectorAll('body *')]
     .filter(element => element.getBoundingClientRect().right > innerWidth + 1)

@@ -1,9 +1,9 @@
-/** Who may import whom, as a table without exceptions. A new folder needs a row. */
+/** Enforces a table of who may import whom, without exceptions. A new folder needs a row. */
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { ImportTable, pageWith, type Row } from './support/import-table.js'
-import { importsOf, impuritiesOf, readsClock, sourcesOf } from './support/sources.js'
+import { importsOf, impuritiesOf, programsOf, readsClock, sourcesOf } from './support/sources.js'
 
 const LIBRARY = join(import.meta.dirname, '../src')
 const SERVER = join(import.meta.dirname, '../../server/src')
@@ -308,12 +308,14 @@ describe('files', () => {
     expect(found).toEqual([])
   })
 
-  it('no doc comment of a source opens as a question would: it says who does what', () => {
+  it.each([
+    ...['headgate', 'server', 'dashboard'].flatMap(name => [`packages/${name}/src`, `packages/${name}/test`]),
+    ...['packages/headgate/scripts', 'bench/src', 'scripts'],
+  ])('no doc comment in %s opens as a question would: it says who does what', folder => {
     const opening = /\/\*\*\s*(?:\*\s*)?(?:What|Who|Which)\b[^\n]*/
-    const found = [...sourcesOf(LIBRARY), ...sourcesOf(SERVER)].map(({ file, source }) => [
-      file,
-      opening.exec(source)?.[0],
-    ])
+    const programs = programsOf(join(import.meta.dirname, '../../..', folder))
+    expect(programs).not.toEqual([])
+    const found = programs.map(({ file, source }) => [file, opening.exec(source)?.[0]])
     expect(found.filter(([, comment]) => comment !== undefined)).toEqual([])
   })
 })

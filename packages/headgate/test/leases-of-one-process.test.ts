@@ -1,4 +1,4 @@
-/** What one process leases, spends, peeks at and gives back, step by step, over an engine that answers late. */
+/** Tests step by step how one process leases, spends, peeks and gives back, over an engine that answers late. */
 import { describe, expect, it } from 'vitest'
 import { hasSameNumbers, type Limit } from '../src/engine/limit.js'
 import type { Answer } from '../src/engine/question.js'

@@ -87,7 +87,7 @@ async function play(
     await settled()
     if (random(2) === 0) clock.advanceUs(random(8) === 0 ? random(200_000) : random(4_000))
     if (random(10) === 0) ticking.run()
-    // What a process held when it died is lost.
+    // A process that dies loses the units it held.
     if (random(60) === 0) fleet[which] = start()
     if (random(60) === 0) {
       const closing = fleet[which] as Store

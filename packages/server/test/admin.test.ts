@@ -1,4 +1,4 @@
-/** Who may call the admin port, and what they get (promises S22 to S24). */
+/** Tests who may call the admin port, and what they get (promises S22 to S24). */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

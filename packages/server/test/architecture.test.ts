@@ -1,4 +1,4 @@
-/** Who may import whom in the server, as a table without exceptions. A new folder needs a row. */
+/** Enforces a table of who may import whom in the server, without exceptions. A new folder needs a row. */
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { ImportTable, pageWith, type Row } from '../../headgate/test/support/import-table.js'

@@ -1,4 +1,4 @@
-/** Which server a request goes to, and what happens if that one fails. */
+/** Tests which server a request goes to, and what happens if that one fails. */
 
 import { createServer, type RequestListener } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'

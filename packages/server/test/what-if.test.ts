@@ -1,4 +1,4 @@
-/** What other limits would have done to a sample of callers. */
+/** Tests the page that shows what other limits would have done to a sample of callers. */
 import { createGate, slidingWindowLog } from 'headgate'
 import { defineConfig } from 'headgate/config'
 import { type Arrival, createStatistics } from 'headgate/statistics'

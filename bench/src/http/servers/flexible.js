@@ -3,7 +3,7 @@ import { openIoredis } from '../../redis/clients.js'
 import { RULE } from '../rule.js'
 
 /**
- * The code users of rate-limiter-flexible write themselves: it asks for a key and makes the three headers that other limiters send.
+ * Does what users of rate-limiter-flexible write themselves: asks for a key and builds the three headers that other limiters send.
  *
  * @param {import('../entries.js').Entry} entry @param {string} redisUrl
  * @returns {Promise<(key: string) => Promise<Record<string, string>>>}

@@ -9,7 +9,7 @@ import { RULE } from '../rule.js'
 const LEASE = /** @type {const} */ ({ max: 1_000, ttl: '10s' })
 
 /**
- * The options of our adapters in every framework, but for who is asking.
+ * Returns the options of our adapters in every framework, except `subject`.
  *
  * @param {import('../entries.js').Entry} entry @param {string} redisUrl
  * @returns {Promise<Headgate>}

@@ -39,7 +39,7 @@ async function middlewareOf(entry, redisUrl) {
   })
 }
 
-/** The client that its Redis store asks for. @param {string} who @param {string} redisUrl */
+/** Creates the client that its Redis store expects. @param {string} who @param {string} redisUrl */
 async function clientOf(who, redisUrl) {
   const send = await openSender(who === 'usual' ? 'ioredis' : 'node-redis, tuned', redisUrl)
   return {

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 
-/** Lets a listener listen on a free port. @param {import('node:http').RequestListener} listener @returns {Promise<number>} The port. */
+/** Starts a server on a free port. @param {import('node:http').RequestListener} listener @returns {Promise<number>} The port. */
 export function listening(listener) {
   return new Promise(resolve => {
     const server = createServer(listener).listen(0, '127.0.0.1', () => {

@@ -58,8 +58,8 @@ describe('the schema agrees with the reader', () => {
     expect(accepts.errors ?? []).toEqual([])
   })
 
-  // What a schema cannot know is noted in the fixture: undefined names, contradicting settings, and mistakes in the
-  // text alone.
+  // The fixture notes the mistakes that a schema cannot find: undefined names, contradicting settings, and errors of
+  // syntax.
   const rejected = readdirSync(new URL('../fixtures/config/rejected/', import.meta.url)).filter(
     name => !name.startsWith('yaml-') && !name.startsWith('json-'),
   )

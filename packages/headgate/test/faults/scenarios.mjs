@@ -1,4 +1,4 @@
-// What the report brings about. Each returns rows: figure, value, target, and whether it was met.
+// The scenarios of the report. Each returns rows: figure, value, target, and whether it was met.
 import { clusterFailover, lostWrites, sentinelFailover } from './failover.mjs'
 import { herd } from './herd.mjs'
 import { eviction, outOfMemory } from './memory.mjs'

@@ -1,4 +1,4 @@
-// What goes wrong between a call and its answer: a script that is not known, a reply that is lost, an error.
+// Faults between a call and its answer: an unknown script, a lost reply, an error.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { countCharges, total } from '../redis-clients/server-count.ts'
 import { startRedis } from '../support/redis-process.ts'

@@ -1,4 +1,4 @@
-/** What a gate can be asked about a request and a subject without charging anything. */
+/** Tests the questions about a request or a subject that a gate answers without charging anything. */
 import { Redis } from 'ioredis'
 import { afterEach, describe, expect, it } from 'vitest'
 import { createGate } from '../../src/gate/gate.js'

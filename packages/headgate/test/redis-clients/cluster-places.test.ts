@@ -62,7 +62,7 @@ describe.each(LIBRARIES)('on a cluster, with %s', library => {
     const decisions = await Promise.all(Array.from({ length: 60 }, (_, index) => ask(index)))
     const held = decisions.filter(({ allowed }) => allowed)
     expect(held.length).toBeLessThanOrEqual(6)
-    // What one slot took and another denied is given back: in the end the tenant can have all its places.
+    // A place that one slot gave and another denied is given back: in the end the tenant can have all its places.
     await waitUntil('the tenant has six places', async () => {
       while (held.length < 6) {
         const decision = await ask(held.length)

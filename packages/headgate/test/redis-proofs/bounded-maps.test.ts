@@ -16,7 +16,7 @@ const BOUNDS = {
   'store/guard/debts.js': 100_000,
   'store/memory/table.js': 100_000,
 }
-/** What requests in flight may need: no more of them than the store allows to be unanswered. */
+/** The most entries that requests in flight may need: the store allows this many to be unanswered. */
 const UNDER_WAY = 10_000
 
 interface Report {

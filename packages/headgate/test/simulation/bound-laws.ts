@@ -12,7 +12,7 @@ import { leaseOf, limitsInForce, limitsPromised } from './policies.ts'
 import type { CheckRecord, SimulatedProcess } from './simulated-process.ts'
 import type { KeyRecord } from './simulated-redis.ts'
 
-/** What Redis charged keeps the bound of the limit it was asked for. */
+/** Redis charges no more than the limit it was asked for allows. */
 export function keepsTheBounds(records: readonly KeyRecord[]): string[] {
   return countsOf(records).flatMap(counts =>
     [...groupBy(counts.keys(), record => counts.get(record) as string)].flatMap(([count, found]) => {
@@ -22,7 +22,7 @@ export function keepsTheBounds(records: readonly KeyRecord[]): string[] {
   )
 }
 
-/** What the fleet admitted of leased policies keeps the bound of the limit as it would be without leases. */
+/** The fleet admits no more under a leased policy than its limit would allow without leases. */
 export function leasesAddNothing(accounts: readonly Account[], records: readonly KeyRecord[]): string[] {
   const leased = accounts.filter(({ spendings }) =>
     spendings.some(({ check }) => leaseOf(check.policy) !== null),

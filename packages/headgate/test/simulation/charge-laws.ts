@@ -78,8 +78,7 @@ function untoldCharges({ charges, spendings }: Account): KeyRecord[] {
 }
 
 /**
- * What was charged before a reset does not come back after it, unless the server lost data or its clock was
- * stepped.
+ * Nothing charged before a reset comes back after it, unless the server lost data or its clock was stepped.
  */
 export function givesNothingToANewLife(records: readonly KeyRecord[]): string[] {
   const resetAtUs = new Map<string, number>()

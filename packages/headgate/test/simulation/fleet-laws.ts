@@ -31,7 +31,7 @@ export function countsWhoWasHeard(
   })
 }
 
-/** What processes admitted after each had heard of all others keeps the bound of the whole limit. */
+/** Processes that have all heard of each other admit together no more than the whole limit allows. */
 export function sharesAddUp(processes: readonly SimulatedProcess[], beats: readonly HeardBeat[]): string[] {
   const known = new Map(processes.map(process => [process, knowledgeOf(process, beats)]))
   const admitted = processes.flatMap(({ checks }) =>

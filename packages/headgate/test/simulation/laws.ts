@@ -86,7 +86,7 @@ function settlesInTime(check: CheckRecord): string[] {
   const isNew = startedAtUs < process.startedAtUs + CONNECT_TIMEOUT_MS * 1000
   let dueUs = (isNew ? connectedUs : startedAtUs) + waitUs
   for (const { fromUs, untilUs } of process.stalls) {
-    // What had not left when the process stalled has its full time afterwards.
+    // A call that had not left when the process stalled has its full time afterwards.
     const hadLeft = fromUs > startedAtUs + TURNS * TURN_US
     const overlaps = fromUs <= dueUs && untilUs > startedAtUs
     if (overlaps) dueUs = Math.max(dueUs, untilUs + (hadLeft ? TIMER_LATE_US + TURN_US : waitUs))

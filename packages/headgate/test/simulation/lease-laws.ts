@@ -17,8 +17,8 @@ import type { KeyRecord } from './simulated-redis.ts'
 const CLOSE_US = (DEADLINE_MS + 15) * 1000
 
 /**
- * What was charged without anybody's knowledge may be given back by nobody; what was spent, only by those who spent
- * it.
+ * Nobody may give back units that were charged without anybody's knowledge; only the process that spent units may give
+ * them back.
  */
 export function spendsWhatItTook(account: Account): string[] {
   const { process, key, chargedAtUs } = account

@@ -1,6 +1,6 @@
 /**
- * What each process took of each key, and what became of it. Decisions and refunds say when Redis charged what they
- * concern, which leads to the charge, whoever sent it with whatever else, and also to a grant that many spend.
+ * Records the units each process took of each key, and what became of them. Decisions and refunds carry the time at
+ * which Redis charged them. That time identifies the charge, whoever sent it, and also a grant that many requests spend.
  */
 import { Decision } from '../../src/decision/decision.ts'
 import type { Lease } from '../../src/engine/lease.ts'

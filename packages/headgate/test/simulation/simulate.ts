@@ -35,7 +35,7 @@ export interface Run {
   /** Empty if it was not recorded. */
   readonly history: string
   readonly problems: readonly string[]
-  /** What the run came across, to see whether it was worth running. */
+  /** Counts of the events in the run, to see whether it was worth running. */
   readonly tally: Readonly<Record<string, number>>
 }
 

@@ -35,7 +35,7 @@ export interface KeyRecord {
   readonly chargedAtUs: number | null
   /** When it happened, whatever the server's clock said. */
   readonly trueUs: number
-  /** Which of the question's alternatives was charged: not the first if there was not enough for it. */
+  /** The index of the question's alternative that was charged: not the first if there was not enough for it. */
   readonly alternative: number
   readonly process: string
   readonly checkId: number | null

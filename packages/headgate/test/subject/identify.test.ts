@@ -1,4 +1,4 @@
-/** Who is asking, as sources find it in a request. */
+/** Tests how sources find the subject of a request. */
 import { describe, expect, it } from 'vitest'
 import { parseConfig } from '../../src/config.js'
 import { rateLimit } from '../../src/fetch.js'

@@ -42,12 +42,25 @@ export function readsClock(source: string): boolean {
   return /\b(Date\.now\b|Date\(\s*\)|performance\.|hrtime\b)/.test(withoutComments(source))
 }
 
-/** Returns every source below a folder except the tests. */
-export function sourcesOf(root: string): { file: string; source: string }[] {
+interface Source {
+  readonly file: string
+  readonly source: string
+}
+
+/** Returns every TypeScript source below a folder except the tests. */
+export function sourcesOf(root: string): Source[] {
+  return filesBelow(root, name => name.endsWith('.ts') && !name.endsWith('.test.ts'))
+}
+
+/** Returns every program below a folder: sources, tests and scripts. */
+export function programsOf(root: string): Source[] {
+  return filesBelow(root, name => /\.(?:[cm]?js|tsx?)$/.test(name))
+}
+
+function filesBelow(root: string, isWanted: (name: string) => boolean): Source[] {
   if (!existsSync(root)) return []
   return readdirSync(root, { recursive: true, withFileTypes: true })
-    .filter(entry => entry.isFile() && entry.name.endsWith('.ts'))
+    .filter(entry => entry.isFile() && isWanted(entry.name))
     .map(entry => join(entry.parentPath, entry.name))
-    .filter(path => !path.endsWith('.test.ts'))
     .map(path => ({ file: relative(root, path).split(sep).join('/'), source: readFileSync(path, 'utf8') }))
 }

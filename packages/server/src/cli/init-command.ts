@@ -49,7 +49,7 @@ async function convert(path: string): Promise<{ readonly text: string; readonly 
   const { parseConfig } = await import('headgate/config')
   const converted = convertDescriptors(await loadDescriptors(path))
   const text = policyText(converted, basename(path))
-  // What a policy file does not accept is reported now, not when it is served.
+  // Reports now, not when it is served, whatever a policy file does not accept.
   await parseConfig(text, `${basename(path)}, converted`)
   return { text, left: converted.left.length }
 }

@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** What came back over one connection, as text. */
+/** The text that came back over one connection. */
 export interface RawReply {
   readonly text: string
   /** The status of the first response; 0 if none came. */
