@@ -9,7 +9,7 @@ const run = promisify(execFile)
 
 const REQUESTS = 200_000
 const PIPELINE = 64
-/** redis-benchmark puts a random number in its place. */
+/** redis-benchmark replaces this with a random number. */
 const RANDOM = '__rand_int__'
 
 const LIMITS = {
@@ -18,8 +18,8 @@ const LIMITS = {
 }
 
 /**
- * The most decisions a second that our own script could make on this server, called by redis-benchmark in pipelines:
- * the words of one real decision, sent for random keys by a client that does nothing else.
+ * Measures the most decisions a second that our own script can make on this server: redis-benchmark sends the words of
+ * one real decision in pipelines, for random keys.
  *
  * @param {import('./server.js').Server} server
  * @param {keyof typeof LIMITS} algorithm

@@ -1,6 +1,6 @@
 /**
- * Connections as an application makes them. `node-redis` is as its manual has it; `node-redis, tuned` has the timer
- * that version 6 sets for every command switched off, which makes it two to three times as fast.
+ * Connects as an application does. `node-redis` is set up as in its manual; `node-redis, tuned` switches off the timer
+ * that version 6 sets for every command, which makes it two to three times as fast.
  */
 
 /** @typedef {'node-redis' | 'node-redis, tuned' | 'ioredis'} ClientKind */
@@ -22,7 +22,7 @@ export async function openNodeRedis(url, { tuned }) {
 }
 
 /**
- * Sends one command, given as words, through any of the clients. Replies are whatever the command replies.
+ * Sends one command, given as words, through any of the clients. Resolves to the command's reply.
  *
  * @typedef {(...words: string[]) => Promise<any>} Send
  */

@@ -5,12 +5,12 @@ import { startServer } from './server.js'
 
 /** @typedef {import('./server.js').Server} Server */
 
-/** Begins the address of a cluster, where that of one server begins with `redis:`. */
+/** The start of a cluster's address; that of one server starts with `redis:`. */
 export const CLUSTER = 'redis+cluster:'
 
 const run = promisify(execFile)
 
-/** A cluster of so many primaries, without replicas. @param {number} primaries */
+/** Starts a cluster of primaries without replicas. @param {number} primaries */
 export async function startCluster(primaries) {
   const settings = ['--cluster-enabled', 'yes']
   const servers = await Promise.all(Array.from({ length: primaries }, () => startServer(settings)))

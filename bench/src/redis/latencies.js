@@ -1,4 +1,4 @@
-/** The middle and the slow end of many durations. @param {readonly number[]} timesMs At least one. */
+/** Returns the median and the slow end of many durations. @param {readonly number[]} timesMs At least one. */
 export function latenciesOf(timesMs) {
   const sorted = Float64Array.from(timesMs).sort()
   /** @param {number} share */

@@ -10,7 +10,7 @@ import { latenciesOf } from './latencies.js'
  * @property {number} p99Ms
  */
 
-/** One request in so many is timed where many are in flight: timing each would cost the fastest a tenth. */
+/** With many in flight, times one request in this many: timing each would cost the fastest contestant a tenth. */
 const TIME_ONE_IN = 16
 
 /**
@@ -35,7 +35,7 @@ export async function askForAWhile(
   let requests = 0
   let denied = 0
 
-  /** Whether there is another request to make; turns to the next lap where one ends. */
+  /** Whether there is another request to make. Moves on to the next lap when one ends. */
   function more() {
     if (next < keys.length) return true
     if (performance.now() >= endsMs && requests >= atLeast) return false

@@ -28,7 +28,7 @@ import { TITLES, WORKLOAD_IDS } from './workloads.js'
 
 helpIfAsked(import.meta.url)
 
-/** With 512 in flight every client is shown; with fewer, the one that each library is quickest with. */
+/** Shows every client with 512 in flight; with fewer, only the fastest of each library. */
 const FULL = {
   fill: true,
   levels: [
@@ -139,11 +139,11 @@ async function part(name, title, measure) {
   await measure()
 }
 
-/** In (a) every key has asked before the clock starts. */
+/** In (a) every key asks once before the clock starts. */
 async function fillAll() {
   progress.begin('every key of (a) once, for each contestant')
   for (const entry of CONTESTANTS) {
-    // A scheduler that takes a minute and a half for that goes without.
+    // A scheduler would take a minute and a half for that, so it is left out.
     if (!entry.workloads.includes('a') || entry.name === 'bottleneck') continue
     tell(idOf(entry))
     await field.fill(idOf(entry))

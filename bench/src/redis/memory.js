@@ -1,6 +1,6 @@
 import { UNIFORM_KEYS } from './workloads.js'
 
-/** One contestant for each way of keeping a key; the client makes no difference. */
+/** One contestant for each layout of a key; the client makes no difference. */
 const FORMATS = [
   'headgate, sliding-window counter · node-redis',
   'headgate, token bucket · node-redis',
@@ -22,7 +22,7 @@ export async function measureMemory(server, field, tell) {
   const memory = []
   for (const id of FORMATS) {
     tell(id)
-    // Connected and its script loaded before anything is weighed.
+    // Connects and loads its script before anything is measured.
     await field.slice(id, { workload: 'a', inFlight: 1, seconds: 0 })
     await server.empty()
     const before = await server.usedBytes()

@@ -3,8 +3,8 @@ import { createRandom } from '../sequences.js'
 import { latenciesOf } from './latencies.js'
 
 /**
- * Requests that come at random moments, so many a second on average, and wait for nobody: nothing arranges them into
- * groups, and a contestant that falls behind is shown to.
+ * Sends requests at random moments, at an average rate, without waiting for answers: nothing groups them, and a
+ * contestant that falls behind shows it.
  *
  * @param {import('./contestants/contestant.js').Contestant} contestant
  * @param {{ lap: (lap: number) => readonly string[], firstLap: number, seconds: number, arrivalsPerSecond: number }} order
@@ -23,7 +23,7 @@ export async function askAsTheyCome({ ask, admits }, { lap, firstLap, seconds, a
   let keys = lap(firstLap)
   let denied = 0
 
-  /** @param {string} key @param {number} dueMs Waiting to be sent is waiting too. */
+  /** @param {string} key @param {number} dueMs Latency counts from here, so it includes waiting to be sent. */
   async function request(key, dueMs) {
     if (!admits(await ask(key))) denied++
     timesMs.push(performance.now() - dueMs)

@@ -6,7 +6,7 @@ import { BOUND } from './workloads.js'
 const PROCESSES = 2
 
 /**
- * Two processes ask for the same key, with leases, for more than it may have: what they were given together.
+ * Counts what two processes with leases get together when both ask for more of one key than its limit.
  *
  * @param {string} url
  * @param {string} contestant

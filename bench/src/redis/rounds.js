@@ -1,6 +1,6 @@
 /**
- * Rounds over one Redis: in each, every contestant runs one slice, and each round begins with another one. Compared is
- * within a round, where what disturbs the machine disturbs neighbours alike.
+ * Measures in rounds on one Redis. In each round every contestant runs one slice, and each round starts with another
+ * contestant. Results are compared within a round, where a disturbance of the machine affects neighbours alike.
  */
 import { Child } from '../measure/child.js'
 import { CONTESTANTS, idOf, isQuickest } from './contestants/contestants.js'
@@ -10,7 +10,7 @@ import { CONTESTANTS, idOf, isQuickest } from './contestants/contestants.js'
 /** @typedef {Map<string, Slice[]>} Slices By contestant, one for each round. */
 /** @typedef {{ workload: WorkloadId, inFlight: number, rounds: number, seconds: number, warmUpRequests: number, quickestOnly: boolean }} RoundsOrder */
 
-/** The processes of the contestants, started when first needed and kept, with their connections, to the end. */
+/** The contestants' processes. Each starts when first needed and keeps its connections to the end. */
 export class Field {
   /** @type {Map<string, Promise<Child>>} */
   #children = new Map()

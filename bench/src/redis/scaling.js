@@ -1,10 +1,10 @@
-/** How the decisions a second grow with processes that ask and with primaries that answer. */
+/** Measures how throughput grows with the number of asking processes and of answering primaries. */
 import { Child } from '../measure/child.js'
 import { spreadOf } from '../report/statistics.js'
 import { startCluster } from './cluster.js'
 
 /** @typedef {import('../report/statistics.js').Spread} Spread */
-/** @typedef {{ contestant: string, primaries: number, cluster: boolean, processes: number, perSecond: Spread, perNodeSecond: Spread, perRedisSecond: Spread }} Scale Decisions by the clock, and by the processor time of either side. */
+/** @typedef {{ contestant: string, primaries: number, cluster: boolean, processes: number, perSecond: Spread, perNodeSecond: Spread, perRedisSecond: Spread }} Scale Decisions per second of wall-clock time, and of either side's processor time. */
 /** @typedef {{ contestant: string, url: string, cpuSeconds: () => Promise<number>, primaries: number, cluster: boolean, workload?: import('./workloads.js').WorkloadId }} Target */
 /** @typedef {{ requests: number, perSecond: number, nodeSeconds: number, redisSeconds: number }} Lap */
 
@@ -41,7 +41,7 @@ export async function measureCluster(primaries, order, tell) {
 }
 
 /**
- * One, two and four processes that ask at once.
+ * Measures one, two and four processes that ask at once.
  *
  * @param {Target} target
  * @param {{ rounds: number, seconds: number }} order
@@ -82,7 +82,7 @@ export async function measureTarget(target, { rounds, seconds }, tell) {
   }
 }
 
-/** Adds up what all of them decided. @param {readonly Child[]} children @param {Target} target @param {number} seconds @returns {Promise<Lap>} */
+/** Adds up the decisions of all processes. @param {readonly Child[]} children @param {Target} target @param {number} seconds @returns {Promise<Lap>} */
 async function together(children, { workload = 'a', cpuSeconds }, seconds) {
   const order = { workload, inFlight: IN_FLIGHT, seconds }
   const before = await cpuSeconds()
@@ -98,7 +98,7 @@ async function together(children, { workload = 'a', cpuSeconds }, seconds) {
     requests,
     perSecond: sum(slice => slice.requests / slice.seconds),
     nodeSeconds: sum(slice => slice.cpuSeconds),
-    // Redis was also asked while the processes settled.
+    // Redis also worked while the processes warmed up.
     redisSeconds: (redisSeconds * requests) / (requests + settling),
   }
 }

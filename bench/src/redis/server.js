@@ -23,7 +23,7 @@ import { openIoredis } from './clients.js'
  * Starts a redis-server that keeps nothing on disk, and resolves once it answers.
  *
  * @param {readonly string[]} [args]
- * @param {number} [fixedPort] For one that comes back where another was.
+ * @param {number} [fixedPort] The port, for a server that replaces another.
  * @returns {Promise<Server>}
  */
 export async function startServer(args = [], fixedPort) {
@@ -63,7 +63,7 @@ export async function startServer(args = [], fixedPort) {
     async stop() {
       client.disconnect()
       const ended = new Promise(resolve => child.once('exit', resolve))
-      // Nothing is worth saving, and this signal also ends a frozen one.
+      // There is nothing to save, and this signal also ends a frozen server.
       child.kill('SIGKILL')
       await ended
       letGo()
@@ -80,7 +80,7 @@ async function connect(port, url) {
   return client
 }
 
-/** Below the range Linux hands out, with its cluster bus 10,000 above. @returns {Promise<number>} */
+/** Finds a port below Linux's ephemeral range, with room for the cluster bus 10,000 above. @returns {Promise<number>} */
 async function freePort() {
   for (;;) {
     const port = 10_240 + Math.floor(Math.random() * 12_000)

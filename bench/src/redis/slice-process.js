@@ -1,6 +1,6 @@
 /**
- * Runs in a process of its own: one contestant with its connections, a slice of any workload whenever the parent asks.
- * Between slices it waits and costs nothing.
+ * Runs one contestant with its connections in its own process, a slice of any workload whenever the parent asks. Between
+ * slices it waits and costs nothing.
  */
 import { cpuSecondsSince } from '../measure/cpu.js'
 import { contestantWithId } from './contestants/contestants.js'
@@ -9,7 +9,7 @@ import { askAsTheyCome } from './open-loop.js'
 import { createWorkload, uniformKeys } from './workloads.js'
 
 /** @typedef {import('./workloads.js').WorkloadId} WorkloadId */
-/** With `arrivalsPerSecond` requests come when they come, whoever is still waiting. */
+/** With `arrivalsPerSecond`, requests do not wait for earlier ones. */
 /** @typedef {{ workload: WorkloadId, inFlight: number, seconds: number, arrivalsPerSecond?: number, settleRequests?: number }} SliceOrder */
 /** @typedef {import('./loop.js').Counted & { cpuSeconds: number, wrong: string | null, coldP50Ms: number, coldRequests: number }} Slice `cold`: of what came before, while code was compiled. */
 
@@ -21,7 +21,7 @@ const made = new Map()
 
 /** @param {SliceOrder} order */
 function runnerFor({ workload: workloadId, inFlight }) {
-  // Limits depend on the length of a lap, and the keys of (a) are filled once for all.
+  // Limits depend on the length of a lap, and the keys of (a) are filled only once.
   const name = workloadId === 'a' ? 'a' : `${workloadId}-${inFlight}`
   let runner = made.get(name)
   if (runner === undefined) {
@@ -49,9 +49,8 @@ async function runSlice(order) {
   const { inFlight, seconds, arrivalsPerSecond, settleRequests = 0 } = order
   const { lap } = workload
   globalThis.gc?.()
-  // A forced collection can throw compiled code away with the shapes it was compiled for; a running app has it back
-  // after a moment, and so has every contestant before the clock starts. What the first moment was like is told apart.
-  // Where a lap is long, most of it is after that moment anyway.
+  // A forced collection can discard compiled code. A running app soon compiles it again, so every contestant may do that
+  // before the clock starts; the time before is reported separately. A long lap mostly runs after that anyway.
   let cold = null
   if ((inFlight === 1 || workload.deniedPerLap === 0) && entry.name !== 'bottleneck') {
     const atLeast = Math.max(
@@ -85,11 +84,11 @@ async function runSlice(order) {
   }
 }
 
-/** So many at least, because on a busy machine little happens in a moment: until the code is compiled again. */
+/** The least requests until the code is compiled again: on a busy machine, a fixed time would hold too few. */
 const SETTLE_REQUESTS = { inTurn: 2_000, inFlight: 15_000 }
 const SETTLE_SECONDS = 0.15
 
-/** The bucket refills a little; beyond that every contestant must decide alike. */
+/** Allows for a bucket's refill; otherwise every contestant must decide alike. */
 const TOLERATED_SHARE = 0.01
 
 /** @param {import('./loop.js').Counted} counted @param {number | null} deniedPerLap @param {number} strayed */

@@ -1,7 +1,7 @@
 /**
- * The workloads on a shared Redis: who asks, how often, and how much each may. Requests come in laps: a lap's keys are
- * known by its number, so that a slice of time can hold as many laps as a contestant manages and the share that must be
- * denied is the same for the fastest and the slowest.
+ * The workloads on a shared Redis: keys, their requests, and the limits. Requests come in laps, and a lap's number
+ * determines its keys. A slice holds as many laps as a contestant manages, so the share of denials is the same for the
+ * fastest and the slowest.
  */
 import { countOver, createRandom, limitDenying, zipfRanks } from '../sequences.js'
 
@@ -12,7 +12,7 @@ import { countOver, createRandom, limitDenying, zipfRanks } from '../sequences.j
 /**
  * @typedef {object} Workload
  * @property {(lap: number) => readonly string[]} lap The key of each request of a lap.
- * @property {number | null} deniedPerLap Requests of a lap that are over the limit; `null` where others ask too.
+ * @property {number | null} deniedPerLap Requests of a lap over the limit; `null` if other processes ask too.
  * @property {Rules} rules All of them bind every request.
  * @property {boolean} leased Whether Headgate may take leases.
  */
@@ -33,16 +33,16 @@ export const TITLES = {
 export const WORKLOAD_IDS = ['a', 'a1s', 'a1h', 'b', 'c', 'd', 'e', 'log']
 
 export const UNIFORM_KEYS = 100_000
-/** The limit of all processes together on the hot key whose admissions are counted, and what each asks for. */
+/** The limit for all processes together on the hot key whose admissions are counted, and the requests of each. */
 export const BOUND = { limit: 100_000, asksEach: 80_000 }
 
 const SEED = 20_240_607
-/** Where a limit is reached windows outlast the run, so that it is known how many are denied. */
+/** If a limit is reached, windows outlast the run, so that the number of denials is known. */
 const WINDOW_SECONDS = 86_400
 const UNREACHED = 1_000_000_000
-/** Where nothing is denied a lap is only as long as the time between two looks at the clock. */
+/** If nothing is denied, a lap only fills the time between two looks at the clock. */
 const OPEN_LAP = 512
-/** Where a limit must be reached: enough for a deny cache to matter, few enough for the slowest to finish. */
+/** If a limit must be reached: enough requests for a deny cache to matter, few enough for the slowest to finish. */
 const LIMITED_LAP = { inTurn: 1_000, inFlight: 10_000 }
 
 /**
@@ -86,7 +86,7 @@ export function createWorkload(id, inFlight) {
   }
 }
 
-/** Every key of (a) once, in order. */
+/** Returns every key of (a) once, in order. */
 export function uniformKeys() {
   return Array.from({ length: UNIFORM_KEYS }, (_, index) => `user:${index}`)
 }

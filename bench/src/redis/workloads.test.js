@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createWorkload, WORKLOAD_IDS } from './workloads.js'
 
-/** The denials of one lap by a limiter that counts exactly. @param {readonly string[]} keys @param {number} limit */
+/** Counts the denials in one lap of a limiter that counts exactly. @param {readonly string[]} keys @param {number} limit */
 function deniedBy(keys, limit) {
   /** @type {Map<string, number>} */
   const used = new Map()

@@ -1,5 +1,5 @@
 /**
- * Horizontal bars in groups, as an SVG that reads on a light and on a dark page. The same figures give the same bytes.
+ * Draws horizontal bars in groups, as an SVG for light and dark pages. The same figures give the same bytes.
  *
  * @typedef {{ label: string, value: number, text: string, ours: boolean }} Bar
  * @typedef {{ title: string, bars: readonly Bar[] }} Group Bars are drawn relative to the longest of their group.

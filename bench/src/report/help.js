@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 const HEADER = /^\/\*\*\n((?: \*.*\n)+?) \*\/\n/
 
 /**
- * With `--help` or `-h`, prints the comment that the program's file begins with, where its options stand, and ends the process.
+ * With `--help` or `-h`, prints the first comment of the program's file, which lists its options, and ends the process.
  *
  * @param {string} url The program's `import.meta.url`.
  */

@@ -1,8 +1,8 @@
 /**
- * Lines over time, as an SVG that reads on a light and on a dark page. The same figures give the same bytes.
+ * Draws lines over time, as an SVG for light and dark pages. The same figures give the same bytes.
  *
  * @typedef {{ label: string, values: readonly number[] }} Line One value a second; NaN leaves a gap.
- * @typedef {{ from: number, to: number, label: string }} Band Seconds that are shaded.
+ * @typedef {{ from: number, to: number, label: string }} Band A shaded range of seconds.
  */
 
 const WIDTH = 900
@@ -10,7 +10,7 @@ const HEIGHT = 220
 const LEFT = 56
 const BOTTOM = 24
 const TOP = 12
-/** Told apart by the colour-blind, too. */
+/** Colours that colour-blind readers can tell apart, too. */
 const COLOURS = ['#0a7d5a', '#d97706', '#b91c1c', '#6d28d9', '#0369a1']
 
 /**
@@ -39,7 +39,7 @@ ${lines.map(({ values }, index) => `<path class="line" stroke="${colour(index)}"
 </svg></figure>`
 }
 
-/** The styles the page needs beside the charts. */
+/** The styles that a page with charts needs. */
 export const CHART_STYLE = `
 figure { margin: 1.5rem 0; } figcaption { font-weight: 600; margin-bottom: .4rem; }
 figcaption span { font-weight: 400; margin-left: 1rem; } svg { width: 100%; height: auto; }
@@ -84,7 +84,7 @@ function secondMarks(seconds) {
   return [0, 0.25, 0.5, 0.75, 1].map(share => Math.round(share * seconds))
 }
 
-/** The next of 1, 2, 4, 5, 8, 10 times a power of ten. @param {number} value */
+/** Rounds up to 1, 2, 4, 5, 8 or 10 times a power of ten. @param {number} value */
 function niceCeiling(value) {
   if (value <= 0) return 1
   const power = 10 ** Math.floor(Math.log10(value))

@@ -5,7 +5,7 @@ import { judge } from './targets.js'
 
 /** @typedef {import('./results.js').Results} Results */
 
-/** Everything that was measured, as Markdown. @param {Results} results @param {string} heading Such as `###`. */
+/** Writes all results of the embedded store as Markdown. @param {Results} results @param {string} heading Such as `###`. */
 export function toMarkdown(results, heading) {
   const { node, cores, rounds } = results.setting
   return [

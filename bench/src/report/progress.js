@@ -1,4 +1,4 @@
-/** Says what is being measured: on a terminal in one line that changes, elsewhere a line for each part. */
+/** Shows progress: on a terminal in one changing line, elsewhere in a line for each part. */
 export function createProgress(stream = process.stderr) {
   let part = ''
   return {

@@ -9,8 +9,8 @@ import { ratioOf, spreadOf } from './statistics.js'
  * @property {string} name
  * @property {Spread} perSecond
  * @property {number} deniedShare
- * @property {Spread} toBare Its speed as a multiple of the bare Map's, by rounds.
- * @property {Record<string, Spread>} headgate For each kind of limit Headgate's speed as a multiple of this one's.
+ * @property {Spread} toBare Its speed as a multiple of the bare Map's, compared round by round.
+ * @property {Record<string, Spread>} headgate Headgate's speed as a multiple of this one's, by kind of limit.
  */
 
 /** @typedef {{ workload: WorkloadId, inFlight: number, rows: Row[] }} SpeedResult */
@@ -21,7 +21,7 @@ import { ratioOf, spreadOf } from './statistics.js'
  * @property {{ node: string, cores: number, rounds: number, heapKeys: number }} setting
  * @property {SpeedResult[]} speed
  * @property {HeapResult[]} heap
- * @property {{ entries: number, bytesPerKey: number }[]} logHeap What a key costs whose log has so many entries.
+ * @property {{ entries: number, bytesPerKey: number }[]} logHeap The bytes of a key by the number of entries in its log.
  */
 
 export const HEADGATE = CONTESTANTS.filter(entry => entry.role === 'headgate').map(entry => entry.name)

@@ -1,5 +1,5 @@
 /**
- * The middle of what was measured and how far the middle half of it reaches.
+ * The median of the measurements and their quartiles.
  *
  * @typedef {{ median: number, q1: number, q3: number }} Spread
  */
@@ -11,8 +11,8 @@ export function spreadOf(values) {
 }
 
 /**
- * How many times `values` are `others`, measured pairwise: each pair comes from the same round, so that what slowed
- * the machine down for a while divides out.
+ * Returns the ratio of `values` to `others` in pairs. Each pair comes from the same round, so a slow phase of the machine
+ * cancels out.
  *
  * @param {readonly number[]} values
  * @param {readonly number[]} others

@@ -1,5 +1,5 @@
 /**
- * A table that reads well as Markdown and on a screen: columns are padded, all but the first are right-aligned.
+ * Writes a table that is readable as Markdown and on a screen: pads the columns and right-aligns all but the first.
  *
  * @param {readonly string[]} head
  * @param {readonly (readonly string[])[]} rows

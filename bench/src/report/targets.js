@@ -16,12 +16,12 @@ import { COUNTER, HEADGATE, LOG, rowsOf } from './results.js'
 
 const OF_BARE = 0.8
 const MAX_BYTES_PER_KEY = 110
-/** A log keeps an entry for each request, beside what a counter keeps. */
+/** A log keeps an entry for each request, in addition to a counter's state. */
 const MAX_BYTES_PER_LOG = 120
 const LOG_OF_COUNTER = 0.8
-/** Those who answer with a promise and keep the keys themselves, as Headgate does. */
+/** Peers that return a promise and keep the keys themselves, as Headgate does. */
 const RIVALS = ['rate-limiter-flexible', 'express-rate-limit', 'hono-rate-limiter']
-/** In (a) and (c) waiting for memory and for the promise itself is most of anybody's time. */
+/** In (a) and (c), every limiter spends most of its time on memory access and on the promise. */
 const TIMES_RIVAL = { a: 1.1, b: 1.5, c: 1.1 }
 
 /** Lists the targets of the embedded store, and whether it reached them. @param {Results} results @returns {Target[]} */

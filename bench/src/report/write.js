@@ -8,14 +8,14 @@ const DOCS_PAGE = new URL('../../../docs/reference/benchmarks.md', import.meta.u
  * @typedef {object} Report
  * @property {string} title
  * @property {object} json
- * @property {(heading: string) => string} markdown With headings of that level.
+ * @property {(heading: string) => string} markdown Writes Markdown with headings of that level.
  * @property {Readonly<Record<string, string>>} [charts] By file name.
  */
 
 /**
- * Writes the figures for machines and for people, and into the page of the documentation that quotes them.
+ * Writes the figures as JSON and as Markdown, and into the page of the documentation that quotes them.
  *
- * @param {string} name Of the part of the bench: names its files and its place in the page.
+ * @param {string} name The part of the bench, which names its files and its place in the page.
  * @param {Report} report
  */
 export async function writeResults(name, { title, json, markdown, charts = {} }) {
@@ -28,7 +28,7 @@ export async function writeResults(name, { title, json, markdown, charts = {} })
   await writeFile(DOCS_PAGE, replaceBetween(page, name, `\n${markdown('###')}\n`))
 }
 
-/** Four digits say all that was measured. @param {string} _key @param {unknown} value */
+/** Rounds to four digits, the precision of the measurements. @param {string} _key @param {unknown} value */
 function rounded(_key, value) {
   return typeof value === 'number' && !Number.isInteger(value) ? Number(value.toPrecision(4)) : value
 }

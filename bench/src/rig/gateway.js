@@ -36,12 +36,12 @@ export async function startGateway(policyFile, flags, nodeFlags = []) {
   }
 }
 
-/** Flags may stand in the environment; here only those we give count. */
+/** Removes flags from the environment, so that only ours count. */
 function plainEnv() {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('HEADGATE_')))
 }
 
-/** A process of ours that prints the port it listens on. @param {string} file A URL of it. @param {...string} args */
+/** Starts one of our processes, which prints the port it listens on. @param {string} file A URL of it. @param {...string} args */
 export async function startListener(file, ...args) {
   const program = await startProgram(process.execPath, [fileURLToPath(file), ...args], { ready: /^(\d+)$/m })
   return { ...program, port: Number(program.said[1]) }

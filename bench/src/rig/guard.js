@@ -5,7 +5,7 @@ const guarded = new Set()
 /** @type {import('node:child_process').ChildProcess | null} */
 let watcher = null
 
-/** No handler of ours runs when we are killed outright. The kernel closes our pipes even then: a shell waits for that. */
+/** When we are killed outright, none of our handlers run, but the kernel closes our pipes. A shell waits for that. */
 const WATCH = 'while read -r pid; do pids="$pids $pid"; done; kill -9 $pids 2>/dev/null'
 
 function endAll() {
@@ -14,20 +14,20 @@ function endAll() {
     try {
       process.kill(pid, 'SIGKILL')
     } catch {
-      // It ended by itself.
+      // It had already ended.
     }
   }
 }
 
 /**
- * Sees to it that a process we started does not outlive us, however we end.
- * The function returned calls that off; call it once the process has ended.
+ * Ensures that a process we started does not outlive us, however we end.
+ * Call the returned function once the process has ended.
  *
  * @param {number} pid
  */
 export function guardProcess(pid) {
   if (watcher === null) {
-    // In a session of its own: Ctrl-C must not reach it.
+    // Runs in its own session, because Ctrl-C must not reach it.
     watcher = spawn('sh', ['-c', WATCH], { stdio: ['pipe', 'ignore', 'ignore'], detached: true })
     watcher.unref()
     const { stdin } = watcher

@@ -12,7 +12,7 @@ export async function createAsyncRateLimiter({ url, client, rules, prefix }) {
   const [{ limit, windowSeconds }] = rules
   const db = client === 'ioredis' ? await openIoredis(url) : await scriptOver(client, url)
   const limiter = new AsyncRateLimiter({
-    // It asks a client for nothing but its own command.
+    // It uses only its own command of a client.
     db: /** @type {any} */ (db),
     namespace: prefix,
     max: limit,
@@ -24,7 +24,7 @@ export async function createAsyncRateLimiter({ url, client, rules, prefix }) {
 /** @param {import('../clients.js').ClientKind} client @param {string} url */
 async function scriptOver(client, url) {
   const send = await openSender(client, url)
-  // Its types do not tell of the script it gives to clients that can hold one.
+  // Its types omit the script that it defines on clients.
   const { defineCommand } = /** @type {any} */ (AsyncRateLimiter)
   const { lua } = defineCommand.ratelimiter
   const sha = await send('SCRIPT', 'LOAD', lua)

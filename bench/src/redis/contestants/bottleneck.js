@@ -1,7 +1,7 @@
 import Bottleneck from 'bottleneck'
 
 /**
- * A scheduler of jobs more than a limiter: a job that would have to wait is dropped, which is its way to say no.
+ * Schedules jobs rather than limiting. It drops a job that would have to wait, which counts as a denial.
  *
  * @param {import('./contestant.js').Setup} setup
  * @returns {Promise<import('./contestant.js').Contestant>}

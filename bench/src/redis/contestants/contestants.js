@@ -5,12 +5,12 @@
 const ALL = ['a', 'b', 'c', 'd', 'e']
 /** @type {Entry['workloads']} */
 const ONE_LIMIT = ['a', 'b', 'c', 'd']
-/** Where a memory of denials makes a difference. @type {Entry['workloads']} */
+/** The workloads in which a memory of denials makes a difference. @type {Entry['workloads']} */
 const WITH_DENIALS = ['b', 'c']
-/** Where nothing has to be denied. @type {Entry['workloads']} */
+/** The workloads in which nothing is denied. @type {Entry['workloads']} */
 const ALLOWED = ['a', 'd']
 
-/** Windows of other lengths, for those the targets compare. @type {Entry['workloads']} */
+/** Windows of other lengths, for the contestants that the targets compare. @type {Entry['workloads']} */
 const OTHER_WINDOWS = ['a1s', 'a1h']
 
 /** @type {readonly Omit<Entry, 'client'>[]} */
@@ -138,10 +138,10 @@ const raw = [
   },
 ]
 
-/** The client that each is quickest with. @type {Readonly<Record<Entry['role'], ClientKind>>} */
+/** The fastest client of each role. @type {Readonly<Record<Entry['role'], ClientKind>>} */
 const QUICKEST = { headgate: 'node-redis', peer: 'node-redis, tuned', raw: 'node-redis, tuned' }
 
-/** Whether it is with the client that it is quickest with. @param {Entry} entry */
+/** Whether an entry uses its fastest client. @param {Entry} entry */
 export function isQuickest({ role, client }) {
   return client === QUICKEST[role]
 }
@@ -157,7 +157,7 @@ function over(entry, clients) {
 }
 
 /**
- * Everyone who takes part, in the order of the tables. `tuned` is the same peer over a client with its per-command
+ * All contestants, in the order of the tables. `tuned` is the same peer over a client with its per-command
  * timer off; Headgate's own connection has none, so its node-redis needs no tuning.
  *
  * @type {readonly Entry[]}

@@ -3,7 +3,7 @@ import RedisStore from '@fastify/rate-limit/store/RedisStore.js'
 import { openIoredis } from '../clients.js'
 
 /**
- * The store alone, as the plugin asks it, which knows no client but ioredis. Several limits are asked at once.
+ * Calls the store alone, as the plugin does, which supports only ioredis. Asks several limits at once.
  *
  * @param {import('./contestant.js').Setup} setup
  * @returns {Promise<import('./contestant.js').Contestant>}

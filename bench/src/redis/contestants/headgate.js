@@ -7,12 +7,12 @@ import { leasesAreKnown, withLease } from './lease.js'
 /** @typedef {import('./contestant.js').Contestant} Contestant */
 /** @typedef {import('headgate').Limit} Limit */
 
-/** Longer than any slice keeps a request waiting: peers have no deadline either, and none may be decided elsewhere. */
+/** Longer than any request waits in a slice: peers have no deadline, and Redis must decide every request. */
 const DEADLINE_MS = 5_000
 
 /** @param {Setup} setup */
 export function createHeadgateCounter(setup) {
-  // Of several limits the first is the burst.
+  // If there are several limits, the first is the burst.
   const [first, ...others] = setup.rules
   return contestant(setup, others.length === 0 ? [counter(first)] : [bucket(first), ...others.map(counter)])
 }
@@ -27,7 +27,7 @@ export function createHeadgateLog(setup) {
   return contestant(setup, setup.rules.map(log))
 }
 
-/** The limits that a tier with a burst charges: a log and a bucket for the minute, counters for the rest. @param {Setup} setup */
+/** Returns the limits of a tier with a burst: a log and a bucket for the minute, counters for the rest. @param {Setup} setup */
 export function createHeadgateTier(setup) {
   const [, minute, ...others] = setup.rules
   if (minute === undefined) throw new Error('a tier has a minute')
@@ -49,7 +49,7 @@ function bucket({ limit, windowSeconds }) {
   return tokenBucket({ capacity: limit, refillPerSecond: limit / windowSeconds })
 }
 
-/** Keeps what was read, so that the reading is not optimised away. */
+/** Keeps the values read, so that the compiler cannot remove the reads. */
 export const heard = { units: 0, ms: 0 }
 
 /** @param {Setup} setup @param {readonly Limit[]} limits @returns {Promise<Contestant>} */
@@ -64,7 +64,7 @@ async function contestant({ url, client, prefix, leased }, limits) {
     admits(answer) {
       const { allowed, remaining, retryAfterMs, resetAfterMs, source } =
         /** @type {import('headgate').Decision} */ (answer)
-      // Values for a response's headers are worked out when they are read.
+      // A decision computes header values when they are read.
       heard.units = remaining
       heard.ms = resetAfterMs + (retryAfterMs ?? 0)
       if (source === 'local' || source === 'open' || source === 'closed') strayed++

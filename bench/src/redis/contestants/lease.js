@@ -11,7 +11,7 @@ export function leasesAreKnown() {
   }
 }
 
-/** The policy that lets a process take leases on these limits. @param {readonly import('headgate').Limit[]} limits */
+/** Returns the policy that lets a process lease these limits. @param {readonly import('headgate').Limit[]} limits */
 export function withLease(limits) {
   return /** @type {import('headgate').PolicyOptions} */ (/** @type {unknown} */ ({ limits, lease: 'auto' }))
 }

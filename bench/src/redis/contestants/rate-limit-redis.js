@@ -2,8 +2,8 @@ import { RedisStore } from 'rate-limit-redis'
 import { openSender } from '../clients.js'
 
 /**
- * The store of express-rate-limit, as the middleware asks it: the middleware then compares the hits with the limit.
- * Several limits are several middlewares; here they are even asked at once.
+ * Calls the store of express-rate-limit as the middleware does before it compares the hits with the limit. An app needs
+ * one middleware for each limit; here all limits are even asked at once.
  *
  * @param {import('./contestant.js').Setup} setup
  * @returns {Promise<import('./contestant.js').Contestant>}
@@ -13,7 +13,7 @@ export async function createRateLimitRedis({ url, client, rules, prefix }) {
   /** @param {import('../workloads.js').Rule} rule */
   async function counterOf({ limit, windowSeconds }) {
     const store = new RedisStore({ sendCommand: send, prefix: `${prefix}:${windowSeconds}:` })
-    // The store reads nothing of the middleware's options but the window.
+    // The store reads only the window of the middleware's options.
     await store.init(/** @type {Parameters<typeof store.init>[0]} */ ({ windowMs: windowSeconds * 1000 }))
     return { store, limit }
   }

@@ -8,7 +8,7 @@ export function createRateLimiterFlexible(setup) {
   return contestant(setup, false)
 }
 
-/** With `inMemoryBlockOnConsumed`, as its manual advises against floods. @param {Setup} setup */
+/** Uses `inMemoryBlockOnConsumed`, as its manual advises against floods. @param {Setup} setup */
 export function createRateLimiterFlexibleBlocking(setup) {
   return contestant(setup, true)
 }

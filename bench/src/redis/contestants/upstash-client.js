@@ -2,15 +2,15 @@ import { createHash } from 'node:crypto'
 import { openSender } from '../clients.js'
 
 /**
- * The Redis client that @upstash/ratelimit needs, over a socket instead of HTTP. Its scripts begin with a flag of
- * Upstash's own server that Redis refuses; they run without that line, and are known by the hash of what is left.
+ * The Redis client that @upstash/ratelimit needs, over a socket instead of HTTP. Its scripts start with a flag of
+ * Upstash's own server, which Redis refuses, so they run without that line and have the hash of the rest.
  *
  * @param {import('../clients.js').ClientKind} kind
  * @param {string} url
  */
 export async function openUpstashClient(kind, url) {
   const send = await openSender(kind, url)
-  /** The hash the library knows a script by → the hash Redis knows it by. @type {Map<string, string>} */
+  /** The library's hash of a script → Redis's hash of it. @type {Map<string, string>} */
   const hashes = new Map()
   /** @param {string} hash @param {readonly string[]} keys @param {readonly unknown[]} args */
   const run = (hash, keys, args) => send('EVALSHA', hash, String(keys.length), ...keys, ...args.map(String))

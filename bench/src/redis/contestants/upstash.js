@@ -16,7 +16,7 @@ export function createUpstashTokenBucket(setup) {
 }
 
 /**
- * It remembers denials in the process by default. Tuned, it sets no timer for a request either.
+ * Remembers denials in the process by default. The tuned one also sets no timer for a request.
  *
  * @param {Setup} setup
  * @param {(rule: import('../workloads.js').Rule) => ReturnType<typeof Ratelimit.slidingWindow>} algorithm

@@ -7,7 +7,7 @@ import { affordableBy, fastest, rowsOf } from './results.js'
 const IN_FLIGHT = 512
 const PEERS = [...new Set(CONTESTANTS.filter(({ role }) => role === 'peer').map(({ name }) => name))]
 
-/** Each library at its fastest client in every workload, ours first. @param {import('./results.js').Results} results */
+/** Charts each library with its fastest client in every workload, ours first. @param {import('./results.js').Results} results */
 export function speedChart(results) {
   const names = [
     ...new Set(CONTESTANTS.filter(({ role }) => role === 'headgate').map(({ name }) => name)),

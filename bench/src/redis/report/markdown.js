@@ -7,7 +7,7 @@ import { judge, OURS } from './targets.js'
 
 /** @typedef {import('./results.js').Results} Results */
 
-/** Everything that was measured on Redis, as Markdown, verdicts first. @param {Results} results @param {string} heading Such as `###`. */
+/** Writes all results on Redis as Markdown, verdicts first. @param {Results} results @param {string} heading Such as `###`. */
 export function toMarkdown(results, heading) {
   const { node, redis, cores, rounds, leases, load } = results.setting
   const parts = [
@@ -37,7 +37,7 @@ export function toMarkdown(results, heading) {
   return parts.filter(part => part !== '').join('\n\n')
 }
 
-/** @param {string} title @param {number} count Of what there is to show. @param {() => string} table */
+/** @param {string} title @param {number} count The number of rows to show. @param {() => string} table */
 function section(title, count, table) {
   return count === 0 ? [] : [title, table()]
 }

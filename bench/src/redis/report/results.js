@@ -7,17 +7,17 @@ import { contestantWithId } from '../contestants/contestants.js'
 /**
  * @typedef {object} Row
  * @property {string} id
- * @property {number[]} rates Decisions a second, of each round.
+ * @property {number[]} rates Decisions a second in each round.
  * @property {Spread} perSecond
  * @property {number[]} affordable Decisions a second that the processor time of each round is enough for: with many in
  *   flight, of Node or of Redis, whichever needs more; one at a time, of both after each other.
- * @property {number[]} p50sMs Of each round.
+ * @property {number[]} p50sMs The median latency of each round.
  * @property {number} p50Ms
  * @property {number} p99Ms
- * @property {number} coldP50Ms Of the moment before, while code was being compiled.
- * @property {number[]} redisCpus Of each round.
- * @property {number} nodeCpu Processor seconds of the process for a million decisions.
- * @property {number} redisCpu The same of Redis.
+ * @property {number} coldP50Ms The median just before, while code was being compiled.
+ * @property {number[]} redisCpus Redis's processor time in each round.
+ * @property {number} nodeCpu Processor seconds of the process per million decisions.
+ * @property {number} redisCpu Processor seconds of Redis per million decisions.
  * @property {number} deniedShare
  */
 
@@ -25,9 +25,9 @@ import { contestantWithId } from '../contestants/contestants.js'
 
 /**
  * @typedef {object} Results
- * @property {{ node: string, redis: string, cores: number, rounds: number, leases: boolean, load: number }} setting `load`: of the machine before the run.
+ * @property {{ node: string, redis: string, cores: number, rounds: number, leases: boolean, load: number }} setting `load`: the machine's load before the run.
  * @property {Speed[]} speed
- * @property {{ counter: number[], bucket: number[] }} ceiling Of redis-benchmark, of each round.
+ * @property {{ counter: number[], bucket: number[] }} ceiling The rate of redis-benchmark in each round.
  * @property {{ id: string, bytesPerKey: number }[]} memory
  * @property {import('../arrivals.js').Arrival[]} arrivals
  * @property {import('../scaling.js').Scale[]} scaling
@@ -40,7 +40,7 @@ function affordableIn(slice, inFlight) {
   return 1 / (inFlight === 1 ? node + redis : Math.max(node, redis))
 }
 
-/** Seconds of Redis for a million decisions, those included that came before the clock started. @param {import('../rounds.js').Slice} slice */
+/** Returns Redis's seconds per million decisions, including those before the clock started. @param {import('../rounds.js').Slice} slice */
 function redisCpuOf({ redisCpuSeconds, requests, coldRequests }) {
   return (redisCpuSeconds / (requests + coldRequests)) * 1e6
 }
@@ -75,7 +75,7 @@ export function rowsOf(results, workload, inFlight) {
 }
 
 /**
- * The fastest of the rows whose contestant is wanted.
+ * Returns the fastest row whose contestant is wanted.
  *
  * @param {readonly Row[]} rows
  * @param {(entry: import('../contestants/contestant.js').Entry) => boolean} wanted

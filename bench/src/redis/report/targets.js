@@ -27,12 +27,12 @@ export const OURS = {
   log: 'headgate, sliding-window log · node-redis',
 }
 
-/** A peer as its manual has it. @type {Choice} */
+/** Selects a peer set up as in its manual. @type {Choice} */
 const documented = ({ role, client }) => role === 'peer' && client !== 'node-redis, tuned'
 /** @type {Choice} */
 const tuned = ({ role, client }) => role === 'peer' && client === 'node-redis, tuned'
 
-/** Against the fastest tuned peer with 512, 64 and 1 in flight; for (a) with each length of window. */
+/** Compares with the fastest tuned peer with 512, 64 and 1 in flight; (a) with each length of window. */
 const AGAINST_TUNED = /** @type {const} */ ({
   a: { counter: [1.8, 1.5, 0.8], bucket: [1.1, 1.1, 0.8] },
   b: { counter: [2, 1.6, 0.8], bucket: [1.3, 1.1, 0.8] },
@@ -90,13 +90,13 @@ const OTHERS = [
 const EMPTY_SCRIPT = 'empty script · node-redis, tuned'
 const RATE_LIMIT_REDIS = 'rate-limit-redis (express-rate-limit) · node-redis, tuned'
 const OF_EMPTY_P50 = 1.5
-/** Processor time of Redis for a decision, of what rate-limit-redis takes: 64 in a call, and alone. */
+/** Redis's processor time per decision as a share of rate-limit-redis's: with 64 decisions in a call, and with one. */
 const OF_REDIS_TIME = /** @type {const} */ ([
   [512, 0.6],
   [1, 1.3],
 ])
 
-/** Lists the targets on Redis, and whether they were reached; nothing is said of what was not measured. @param {Results} results */
+/** Lists the targets on Redis and whether they were reached. Omits targets that were not measured. @param {Results} results */
 export function judge(results) {
   return /** @type {const} */ (['counter', 'bucket', 'log']).flatMap(kind => [
     ...ofSpeed(results, kind),
