@@ -1,5 +1,5 @@
-// Packs what would be published and looks at it from outside: what linters say of the tarball, and whether every
-// entry point can be imported and required where nothing of the workspace is near.
+// Packs the published packages and checks them from outside: lints the tarballs, and imports and requires every entry
+// point in a project outside the workspace.
 
 import { spawnSync } from 'node:child_process'
 import { symlinkSync } from 'node:fs'
@@ -28,7 +28,7 @@ export function checkPackages() {
   })
 }
 
-/** How many of the linters object to a tarball. */
+/** Counts the linters that object to a tarball. */
 async function lint({ name, exports }, tarball) {
   say(`${name}: publint`)
   const tools = [[bin('publint/src/cli.js'), tarball, '--strict']]
@@ -80,7 +80,7 @@ async function load(consumer, specifier) {
 }
 
 function start(consumer, command, version) {
-  // As people type it; without --no-install a missing command would be looked for in the registry.
+  // Runs it as people type it. Without --no-install, npx would look for a missing command in the registry.
   const { stdout, status } = spawnSync('npx', ['--no-install', command, '--version'], {
     cwd: consumer,
     encoding: 'utf8',

@@ -15,7 +15,7 @@ const STEPS = [
   ['packages as they are published', checkPackages],
 ]
 
-/** A step that breaks off has failed; the others are still of interest. */
+/** A step that throws has failed; the others still run. */
 async function passes(work) {
   try {
     return (await work()) === 0

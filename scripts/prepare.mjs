@@ -11,12 +11,12 @@ export const root = fileURLToPath(new URL('..', import.meta.url))
 
 const PROGRESS_EVERY_MS = 10_000
 
-/** Progress goes to stderr: what a command answers is alone on stdout. */
+/** Progress goes to stderr, so that stdout holds only a command's answer. */
 export function say(line) {
   process.stderr.write(`${line}\n`)
 }
 
-/** A number of milliseconds as people say it. */
+/** Formats milliseconds for people. */
 export function seconds(ms) {
   return `${(ms / 1000).toFixed(1)} s`
 }
@@ -25,7 +25,7 @@ export function seconds(ms) {
 export function run(command, args, options = {}) {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { cwd: root, stdio: 'inherit', ...options })
-    // Whoever ends us means what we started too. Ctrl-C reaches both without our help.
+    // A signal that ends us must also end our child. Ctrl-C reaches both without our help.
     const end = signal => child.kill(signal)
     process.once('SIGTERM', end)
     child.on('error', reject)
@@ -63,7 +63,7 @@ async function compile() {
   for (const folder of buildFolders()) utimesSync(join(folder, 'dist', '.tsbuildinfo'), began, began)
 }
 
-/** The dashboard, into the server's package, which serves it. */
+/** Builds the dashboard into the server's package, which serves it. */
 async function buildPage() {
   const folder = join(root, 'packages', 'dashboard')
   const built = modifiedAt(join(root, 'packages', 'server', 'dist', 'page', 'index.html'))
@@ -81,7 +81,7 @@ export async function ensureInstalled() {
   if (installIsDue()) await install()
 }
 
-/** Exactly what the lock says; if npm finds fault with the lock, as near to it as the manifests allow. */
+/** Installs exactly what the lock says or, if npm rejects the lock, what the manifests allow. */
 async function install() {
   const what = 'installing dependencies'
   if (existsSync(join(root, 'package-lock.json'))) {
@@ -109,7 +109,7 @@ async function step(what, command, args) {
 }
 
 function installIsDue() {
-  // npm writes this file last. It is missing while an installation is under way or broken off.
+  // npm writes this file last. It is missing during an installation and after a failed one.
   const installed = modifiedAt(join(root, 'node_modules', '.package-lock.json'))
   if (installed < modifiedAt(join(root, 'package-lock.json'))) return true
   // Installed with NODE_ENV=production: everything is there but the tools.
@@ -154,7 +154,7 @@ function newestBelow(folder) {
   return newest
 }
 
-/** 0 for what does not exist: older than everything. */
+/** Returns 0 for a missing file, which is older than every other. */
 function modifiedAt(path) {
   return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0
 }

@@ -8,7 +8,7 @@ import { root } from './prepare.mjs'
 const read = path => readFileSync(join(root, path), 'utf8')
 
 /**
- * Every place that says another version than this one.
+ * Returns every place that states another version.
  *
  * @param {string} version
  * @returns {string[]}

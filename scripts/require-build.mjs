@@ -1,4 +1,4 @@
-// `prepack` of the packages: without what the build writes, npm would pack a package with nothing in it, and call it a success.
+// `prepack` of the packages: fails if there is no build, because npm would then pack an empty package without complaint.
 // `node ../../scripts/require-build.mjs dist/index.js`, in the package's folder.
 
 import { existsSync } from 'node:fs'

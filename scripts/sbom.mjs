@@ -1,5 +1,5 @@
 // `npm run sbom`: writes what an installation of each published package consists of to sbom/, as CycloneDX.
-// npm's own list of a workspace leaves out what is hoisted, so the packages are installed elsewhere and looked at there.
+// npm's own list of a workspace omits hoisted packages, so the packages are installed elsewhere and listed there.
 
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -16,7 +16,7 @@ function billOf(consumer) {
   return stdout
 }
 
-/** The packages another one brings in without being asked for: everything of ours that it depends on. */
+/** Returns the packages of ours that another one depends on. */
 function tarballsFor({ manifest }, packages) {
   const isNeeded = other =>
     other.manifest === manifest || other.manifest.name in (manifest.dependencies ?? {})

@@ -134,7 +134,7 @@ async function findOnPath(name) {
 }
 
 /**
- * The absolute path of a program, or undefined when this machine does not have it.
+ * Finds the absolute path of a program; undefined if this machine does not have it.
  * Throws when its variable is set but does not name an executable file.
  *
  * @param {keyof typeof PROGRAMS} name
@@ -177,7 +177,7 @@ async function findPackageManager({ packages }) {
 /** The prefix that runs a command as root: nothing, sudo, or undefined when neither is possible. */
 async function rootPrefix() {
   if (process.getuid?.() === 0) return []
-  // Without -n sudo could stop and ask for a password that nobody is there to type.
+  // Without -n, sudo could wait for a password that nobody types.
   const sudoWorks = (await run('sudo', ['-n', 'true'], () => {})) === 0
   return sudoWorks ? ['sudo', '-n'] : undefined
 }
@@ -202,7 +202,7 @@ async function install(name, log) {
 }
 
 /**
- * The absolute path of a program, installed first if need be. No system service is left running.
+ * Finds the absolute path of a program and installs it first if needed. Leaves no system service running.
  * Throws an Error that says what to type on each platform when it cannot be had.
  *
  * @param {keyof typeof PROGRAMS} name

@@ -10,7 +10,7 @@ import { ensureProgram } from './system-programs.mjs'
 /** The programs the tests talk to. */
 const PROGRAMS = ['redis-server', 'nginx', 'caddy', 'chromium', 'python3', 'prometheus']
 
-/** vitest's own count. A run that broke off before it could write one has no tests to show. */
+/** Reads vitest's own count. A run that broke off before it wrote one has no tests to count. */
 async function readResult(file) {
   try {
     const { numPassedTests, numFailedTests, testResults } = JSON.parse(await readFile(file, 'utf8'))
@@ -27,7 +27,7 @@ async function readResult(file) {
 
 async function test(args) {
   await prepare()
-  // One after the other, and before the tests: package managers do not like company.
+  // Runs before the tests, one at a time, because package managers lock each other out.
   for (const name of args.length === 0 ? PROGRAMS : ['redis-server']) await ensureProgram(name, { log: say })
   const folder = await mkdtemp(join(tmpdir(), 'headgate-test-'))
   try {

@@ -10,7 +10,7 @@ export function createApp(store) {
     },
   })
 
-  /** Pages are served as well as can be; a password is not tried by somebody nobody counts. */
+  /** While the store is away, pages stay available, but nobody may guess passwords uncounted. */
   function check(path) {
     return path === '/login'
       ? limiter.check('ip:203.0.113.7', { policy: 'login', onStoreFailure: 'closed' })

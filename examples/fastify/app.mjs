@@ -1,4 +1,4 @@
-// Fastify 5: five requests a minute for each address, and a route that says something else.
+// Fastify 5: five requests a minute for each address, and a route with a limit of its own.
 import { fileURLToPath } from 'node:url'
 import fastify from 'fastify'
 import { createLimiter, slidingWindowLog, tokenBucket } from 'headgate'

@@ -1,4 +1,4 @@
-// A proxy before a model: tokens a minute, requests a minute and streams under way, each user's own, all or none.
+// A proxy in front of a model. Limits tokens a minute, requests a minute and open streams of each user, all or none.
 import { createServer } from 'node:http'
 import { concurrency, createLimiter, decisionHeaders, decisionProblem, slidingWindowLog } from 'headgate'
 
@@ -38,7 +38,7 @@ export function startProxy(port, modelUrl, store) {
     } catch (error) {
       if (!gone.signal.aborted) res.destroy(error)
     } finally {
-      // Also when the client went away: what it was sent by then is what it pays.
+      // A client that went away pays for what it was sent.
       await settle(tokens)
       await decision.release()
       res.end()

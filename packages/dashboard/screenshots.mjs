@@ -1,4 +1,4 @@
-// `npm run screenshots`: starts a gateway on Redis with traffic of good and bad callers, and takes the pictures that the docs show.
+// `npm run screenshots`: starts a gateway on Redis with good and bad callers, and takes the pictures for the docs.
 
 import { spawn } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -39,7 +39,7 @@ const BAD = [
   { headers: { 'x-user': 'password-guesser' }, path: '/login', method: 'POST', everyMs: 180 },
   { headers: {}, path: '/', everyMs: 400 },
 ]
-/** Page by picture. The first two are those of the docs; all are to be looked at after a change. */
+/** The page of each picture. The docs show the first two; look at all of them after a change. */
 const PICTURES = [
   { name: 'dashboard', page: '', colorScheme: 'light', width: 1280, height: 1000 },
   { name: 'dashboard-dark', page: '', colorScheme: 'dark', width: 1280, height: 1000 },
@@ -81,11 +81,11 @@ async function ask(gateway, { path, headers, method = 'GET' }) {
   try {
     await (await fetch(`${gateway}${path}`, { method, headers })).arrayBuffer()
   } catch {
-    // A connection that had been closed: the next request makes another.
+    // The connection was closed; the next request opens another.
   }
 }
 
-/** People who come and go, and a service of one's own beside them. */
+/** Simulates people who come and go, and one internal service. */
 async function good(gateway, untilMs) {
   const paths = ['/orders', '/search/hats', '/checkout', '/']
   for (let turn = 0; Date.now() < untilMs; turn++) {
@@ -97,7 +97,7 @@ async function good(gateway, untilMs) {
   }
 }
 
-/** Begins to misbehave after a while, and goes on. */
+/** Simulates a caller that starts to misbehave after a while and does not stop. */
 async function bad(gateway, untilMs, { everyMs, ...request }) {
   await pause(everyMs * 80)
   while (Date.now() < untilMs) {

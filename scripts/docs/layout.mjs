@@ -5,7 +5,7 @@ import { posix } from 'node:path'
 const escaped = text => text.replace(/[&<>"]/g, character => `&#${character.charCodeAt(0)};`)
 const withoutMarks = title => title.replace(/[`*]/g, '')
 
-/** The whole page. */
+/** Returns the whole page. */
 export function layOut(page, html, { pages, groups }) {
   const to = address => posix.relative(posix.dirname(page.address), address) || posix.basename(address)
   const link = path => {

@@ -1,4 +1,4 @@
-// The pages of the site, in the order in which they are listed. What is in docs/ and not here fails the build.
+// The pages of the site, in the order in which they are listed. A page in docs/ that is missing here fails the build.
 
 export const NAVIGATION = [
   {

@@ -8,7 +8,7 @@ import { NAVIGATION } from './navigation.mjs'
 const HOME = 'README.md'
 
 /**
- * Every page, by its path in the repository, and the groups they are listed in.
+ * Returns every page by its path in the repository, and the groups they are listed in.
  * Throws when a page is in no group, or a group names one that is not there.
  */
 export function readPages() {
@@ -37,7 +37,7 @@ function readPage(path) {
   return { path, text, title: /^# (.+)$/m.exec(text)?.[1] ?? path, address: addressOf(path) }
 }
 
-/** Where a page is on the site. */
+/** Returns the address of a page on the site. */
 export function addressOf(path) {
   if (path === HOME) return 'index.html'
   return path

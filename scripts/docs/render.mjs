@@ -1,5 +1,5 @@
-// Markdown to HTML: headings that can be linked to, links that lead to pages of the site or to the repository, and a note of
-// every link that leads nowhere.
+// Renders Markdown as HTML: headings have ids, links lead to pages of the site or to the repository, and every broken link
+// is reported.
 
 import { existsSync } from 'node:fs'
 import { join, posix } from 'node:path'
@@ -9,7 +9,7 @@ import { addressOf } from './read-pages.mjs'
 
 const REPOSITORY = 'https://github.com/headgate/headgate/blob/main/'
 
-/** The id that a heading has on GitHub. */
+/** Returns the id that a heading has on GitHub. */
 export function slugOf(text) {
   return text
     .toLowerCase()
@@ -37,7 +37,7 @@ export function createRenderer(pages) {
   const ids = new Map([...pages].map(([path, { text }]) => [path, idsOf(text)]))
   const problems = []
 
-  /** Where a link of a page leads on the site. */
+  /** Resolves a link of a page to its address on the site. */
   function resolve(link, page) {
     if (/^[a-z]+:/.test(link)) return link
     const [path, id] = link.split('#')
@@ -77,7 +77,7 @@ export function createRenderer(pages) {
     tokens[index].attrSet('id', count === 0 ? slug : `${slug}-${count}`)
     return self.renderToken(tokens, index, options)
   }
-  // Wide tables scroll by themselves, not the page with them.
+  // A wide table scrolls on its own, without the page.
   rules.table_open = () => '<div class="wide" tabindex="0" role="region" aria-label="table"><table>\n'
   rules.table_close = () => '</table></div>\n'
 

@@ -3,7 +3,7 @@
  * no other site can make the browser send it.
  */
 
-/** An answer that is not the one hoped for. `status` 0: nobody answered. */
+/** A failed request. `status` is 0 if nobody answered. */
 export class ApiError extends Error {
   constructor(
     readonly status: number,
@@ -58,7 +58,7 @@ async function detailOf(response: Response): Promise<string> {
     const { detail } = (await response.json()) as { detail?: unknown }
     if (typeof detail === 'string') return detail
   } catch {
-    // No problem body: the status has to do.
+    // Without a problem body, the status is all we know.
   }
   return `The server answered ${response.status}.`
 }

@@ -1,4 +1,4 @@
-/** The frame of the page: where one can go, whether the figures are live, and the token where one is needed. */
+/** The frame of the page: navigation, whether the figures are live, and the form for a token if one is needed. */
 import { useState } from 'preact/hooks'
 import { keepToken, readToken } from './api.js'
 import { ControlPage } from './control-page.js'

@@ -17,7 +17,7 @@ function tierNamed(tier: string): string {
   return `${OF_TIERS} ${tier}`
 }
 
-/** The policies and tiers that one can name, of rows by policy and by tier. */
+/** Returns the names of the policies and tiers in rows by policy and by tier. */
 export function namesOf(
   policies: readonly { readonly name: string | null }[],
   tiers: readonly { readonly name: string | null }[],
@@ -28,7 +28,7 @@ export function namesOf(
   ]
 }
 
-/** Reads the words of `chargedTo`, as the server is asked. */
+/** Turns the words of `chargedTo` back into a query for the server. */
 export function askedBy(words: string): { readonly policy: string } | { readonly tier: string } {
   const text = words.trim()
   return text.startsWith(`${OF_TIERS} `) ? { tier: text.slice(OF_TIERS.length + 1).trim() } : { policy: text }

@@ -5,11 +5,11 @@ import { useAction } from './use-action.js'
 
 export interface DialogProps {
   readonly title: string
-  /** The label of the button that goes through with it. */
+  /** The label of the confirming button. */
   readonly confirm: string
   readonly children: ComponentChildren
   onClose(): void
-  /** Does it. The dialog closes when it is done, and shows what went wrong if it is not. */
+  /** Runs on confirmation. The dialog closes if it succeeds and shows the error if it fails. */
   onConfirm(): Promise<void>
 }
 

@@ -7,7 +7,7 @@ export interface ServerEvent {
   readonly data: string
 }
 
-/** The events of a stream, until it ends or `signal` is aborted. */
+/** Yields the events of a stream, until it ends or `signal` is aborted. */
 export async function* readEvents(path: string, signal: AbortSignal): AsyncGenerator<ServerEvent> {
   const response = await request(path, { signal, headers: { Accept: 'text/event-stream' } })
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
@@ -25,7 +25,7 @@ export async function* readEvents(path: string, signal: AbortSignal): AsyncGener
   }
 }
 
-/** The event in a block of lines, or null for comments and settings. */
+/** Returns the event in a block of lines, or null for comments and settings. */
 function parseEvent(block: string): ServerEvent | null {
   let name = 'message'
   const data: string[] = []

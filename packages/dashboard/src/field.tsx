@@ -3,7 +3,7 @@ export interface FieldProps {
   readonly value: string
   readonly type?: 'text' | 'number'
   readonly placeholder?: string
-  /** Values to choose from, beside which others may be typed. */
+  /** Suggested values; others may be typed. */
   readonly choices?: readonly string[]
   readonly isRequired?: boolean
   onValue(value: string): void

@@ -3,7 +3,7 @@ import { useAction } from './use-action.js'
 
 export interface FormPanelProps {
   readonly title: string
-  /** A sentence for who has not used it yet. */
+  /** A sentence for first-time users. */
   readonly hint: string
   /** The label of the button. */
   readonly submit: string
@@ -11,11 +11,11 @@ export interface FormPanelProps {
   readonly children: ComponentChildren
   /** Shown below the form, when there is one. */
   readonly result: ComponentChildren
-  /** Asks. What goes wrong is shown. */
+  /** Asks the server. The panel shows a failure. */
   onSubmit(): Promise<void>
 }
 
-/** A question to the server: fields, a button, and below them the answer or what went wrong. */
+/** A question to the server: fields, a button, and below them the answer or the error. */
 export function FormPanel({ title, hint, submit, children, result, onSubmit }: FormPanelProps) {
   const action = useAction()
   return (

@@ -1,4 +1,4 @@
-/** Figures as the page shows them: few digits, and a dash for what is not known. */
+/** Formats figures for the page: few digits, and a dash for an unknown value. */
 const UNKNOWN = '–'
 
 const WHOLE = new Intl.NumberFormat('en', { maximumFractionDigits: 0 })
@@ -38,7 +38,7 @@ export function duration(ms: number): string {
   return seconds < 172_800 ? `${Math.round(seconds / 3_600)} h` : `${Math.round(seconds / 86_400)} d`
 }
 
-/** The time of day, and the date where it is not today. */
+/** Formats the time of day, with the date if it is not today. */
 export function instant(atMs: number): string {
   const at = new Date(atMs)
   const time = at.toLocaleTimeString('en-GB')

@@ -19,15 +19,15 @@ export interface LineChartProps {
   /** Unix seconds, then a list of values a line; null where a value is missing. */
   readonly data: uPlot.AlignedData
   readonly height: number
-  /** The least the upper end of the axis is, so that next to nothing looks like it. */
+  /** The lowest maximum of the axis, so that tiny values look tiny. */
   readonly leastTop: number
   /** A value as the legend shows it. */
   format(value: number | null): string
-  /** And the axis, where there is less room. */
+  /** A value as the axis shows it, where there is less room. */
   formatAxis(value: number): string
 }
 
-/** The least time that is shown: a chart of some seconds would jump with every one. */
+/** The shortest time shown: a chart of a few seconds would jump with each new one. */
 const LEAST_SECONDS = 60
 
 export function LineChart(props: LineChartProps) {
@@ -81,7 +81,7 @@ export function LineChart(props: LineChartProps) {
   )
 }
 
-/** Times of day with seconds where they are less than a minute apart. */
+/** Formats times of day, with seconds if they are less than a minute apart. */
 function clockTimes(_chart: uPlot, seconds: readonly number[]): string[] {
   const isFine = seconds.length > 1 && (seconds[1] as number) - (seconds[0] as number) < 60
   return seconds.map(second => new Date(second * 1000).toLocaleTimeString('en-GB').slice(0, isFine ? 8 : 5))

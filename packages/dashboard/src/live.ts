@@ -1,4 +1,4 @@
-/** The figures as they come in, and how the connection to them is doing. */
+/** Live figures, and the state of the connection that brings them. */
 import { useEffect, useState } from 'preact/hooks'
 import type { Point, Snapshot } from './answers.js'
 import { ApiError, getJson } from './api.js'
@@ -18,7 +18,7 @@ const LATEST_SECONDS = 5
 const FIRST_RETRY_MS = 500
 const LAST_RETRY_MS = 5_000
 
-/** Follows the server, and finds it again when it was away. `token` is only looked at to begin anew with another. */
+/** Follows the server and reconnects when it was away. Another `token` starts over. */
 export function useLive(token: string | null): Live {
   const [live, setLive] = useState<Live>({ connection: 'connecting', snapshot: null, history: [] })
   useEffect(() => {
@@ -66,7 +66,7 @@ function connectionAfter(error: unknown): Connection {
   return status === 403 ? 'forbidden' : 'lost'
 }
 
-/** The seconds that have come to an end since, in the place of those that were not over when they were asked for. */
+/** Replaces seconds that were still running when they were fetched by the finished ones. */
 function extended(history: readonly Point[], latest: readonly Point[]): readonly Point[] {
   const [first] = latest
   if (first === undefined) return history

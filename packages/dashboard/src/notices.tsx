@@ -5,7 +5,7 @@ import { duration, instant, number } from './format.js'
 export function Notices({ snapshot }: { snapshot: Snapshot }) {
   const { control, alerts } = snapshot
   return (
-    // Read out when one appears.
+    // Screen readers announce a notice when it appears.
     <div aria-live="polite">
       {!control.enabled && <p class="notice bad">The limits are switched off: every request passes.</p>}
       {control.enabled && control.multiplier !== 1 && (
@@ -23,7 +23,7 @@ export function Notices({ snapshot }: { snapshot: Snapshot }) {
   )
 }
 
-/** Says what is still known while the store is away, and since when. */
+/** Says what is still known while the store is away, and how long it has been away. */
 function StoreAway({ snapshot: { store, scope, asOfMs, processes } }: { snapshot: Snapshot }) {
   if (store.kind !== 'redis' || store.state === 'up') return null
   return (

@@ -1,4 +1,4 @@
-/** Everything at a glance: how much passes, how much is denied, what it costs, and who is behind it. */
+/** The overview: how much is allowed and denied, how long deciding takes, and who is denied most. */
 import type { Point, Snapshot } from './answers.js'
 import { milliseconds, number, percent } from './format.js'
 import { Notices } from './notices.js'

@@ -1,4 +1,4 @@
-/** Other numbers for a caller, for a while. */
+/** Gives a caller other limits for a while. */
 import { useState } from 'preact/hooks'
 import { sendJson } from './api.js'
 import { ConfirmDialog } from './dialog.js'

@@ -7,7 +7,7 @@ export interface AboutCaller {
   onClose(): void
 }
 
-/** Forgets what a caller has used, after asking once. */
+/** Resets a caller's limits after a confirmation. */
 export function ResetDialog({ handle, subject, onClose }: AboutCaller) {
   return (
     <ConfirmDialog

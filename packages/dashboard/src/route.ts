@@ -1,4 +1,4 @@
-/** Where in the page one is, kept in the part of the address behind `#`, which no server sees. */
+/** The current view, kept in the part of the address after `#`, which no server sees. */
 import { useEffect, useState } from 'preact/hooks'
 
 /** `#/subject/abc` is `['subject', 'abc']`. */

@@ -2,7 +2,7 @@ import type { Snapshot, WouldBe } from './answers.js'
 import { number, percent } from './format.js'
 import { TablePanel } from './table-panel.js'
 
-/** Shows what limits that do not bind would have done: those in shadow, and candidates beside live ones. */
+/** Shows what limits that are not enforced would have done: those in shadow, and candidates beside live ones. */
 export function ShadowPage({ snapshot: { shadow, candidates, divergence, now } }: { snapshot: Snapshot }) {
   return (
     <>

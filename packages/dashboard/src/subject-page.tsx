@@ -1,4 +1,4 @@
-/** One caller: what each of its limits has left, over time, and what it was denied. */
+/** Shows one caller: the remaining quota of its limits over time, and its denials. */
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import type uPlot from 'uplot'
 import type { ShownSubject } from './answers.js'
@@ -93,7 +93,7 @@ function useSamples(state: ShownSubject | null): readonly Sample[] {
   return samples
 }
 
-/** Only those that are used: a line at the top for each of the others would hide them. */
+/** Only limits in use: the others would each add a line at the top and hide them. */
 function LimitsOverTime({ samples, names }: { samples: readonly Sample[]; names: readonly string[] }) {
   const used = names.filter(name => samples.some(({ remaining }) => (remaining.get(name) ?? 1) < 1))
   const lines: Line[] = used.map((label, index) => ({

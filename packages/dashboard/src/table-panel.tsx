@@ -4,9 +4,9 @@ export interface Column {
   readonly name: string
   /** Aligned by its digits. */
   readonly isNumber?: boolean
-  /** Left out where there is little room. */
+  /** Hidden where there is little room. */
   readonly isMinor?: boolean
-  /** Told to those who hear the table, where it is plain to those who see it. */
+  /** For screen readers, where the meaning is clear to those who see the table. */
   readonly isUnseen?: boolean
 }
 
@@ -14,7 +14,7 @@ export interface TablePanelProps {
   readonly caption: string
   /** Empty for a table that explains itself. */
   readonly columns?: readonly Column[]
-  /** Said in the place of rows, where there are none; null while there are some. */
+  /** Shown if there are no rows; null while there are some. */
   readonly empty: string | null
   readonly isWide?: boolean
   /** The rows. */

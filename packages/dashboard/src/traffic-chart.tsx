@@ -39,7 +39,7 @@ export function TrafficChart({ history }: { history: readonly Point[] }) {
   )
 }
 
-/** The time that deciding took, of the same quarter of an hour. */
+/** How long deciding took in the last quarter of an hour. */
 export function OverheadChart({ history }: { history: readonly Point[] }) {
   const data = useSeries(
     history,

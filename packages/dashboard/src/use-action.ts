@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks'
 
-/** Something a person does in the page: whether it is under way, and what came of it. */
+/** An action of the user: whether it is under way, and how it ended. */
 export interface Action {
   readonly isBusy: boolean
   /** The last failure in words, or null. */
   readonly error: string | null
-  /** Does it, unless it is under way. Resolves to whether it worked. */
+  /** Runs the action unless it is under way. Resolves to whether it succeeded. */
   run(work: () => Promise<void>): Promise<boolean>
 }
 

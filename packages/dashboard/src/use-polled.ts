@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import { getJson } from './api.js'
 
-/** An answer that is asked for again every `everyMs`, and the last error where there was one. */
+/** An answer that is fetched again every `everyMs`, and the last error if there was one. */
 export interface Polled<T> {
   readonly value: T | null
   readonly error: string | null

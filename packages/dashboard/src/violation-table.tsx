@@ -7,7 +7,7 @@ import { TablePanel } from './table-panel.js'
 export interface ViolationTableProps {
   readonly violations: readonly ShownViolation[]
   readonly caption: string
-  /** Said where there are none. */
+  /** Shown if there are no denials. */
   readonly empty: string
 }
 

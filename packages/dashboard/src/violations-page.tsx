@@ -1,4 +1,4 @@
-/** The sampled log of denials, also to find the one that a caller complains about by its reference. */
+/** The sampled log of denials. An operator can find the one that a caller complains about by its reference. */
 import { useState } from 'preact/hooks'
 import type { ShownViolation } from './answers.js'
 import { Field } from './field.js'

@@ -6,7 +6,7 @@ import { Field } from './field.js'
 import { FormPanel } from './form-panel.js'
 import { number, percent } from './format.js'
 
-/** Other numbers for a policy, tried on the arrivals of a sample of callers. Changes nothing. */
+/** Tries other limits for a policy on the arrivals of a sample of callers. Changes nothing. */
 export function WhatIfForm({ names }: { names: readonly string[] }) {
   const [policy, setPolicy] = useState(names[0] ?? '')
   const [limit, setLimit] = useState('100')

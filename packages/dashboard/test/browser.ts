@@ -20,7 +20,7 @@ export async function startBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath: await systemProgram('chromium'), args: ARGS })
 }
 
-/** A page, and what went wrong in it. */
+/** A page and its failures. */
 export interface WatchedPage {
   readonly page: Page
   /** Uncaught errors, violations of the content security policy, dialogs, and requests to other places. */

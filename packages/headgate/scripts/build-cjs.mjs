@@ -11,7 +11,7 @@ const DIST = fileURLToPath(new URL('../dist/', import.meta.url))
 const CJS = fileURLToPath(new URL('../cjs/', import.meta.url))
 const ERRORS = fileURLToPath(new URL('../../../docs/reference/errors.md', import.meta.url))
 const PUBLISHED_DOCS = fileURLToPath(new URL('../docs/', import.meta.url))
-/** On the same disk as what is written, and packed by nobody. */
+/** On the same disk as the target, and never packed. */
 const UNFINISHED = fileURLToPath(new URL('../node_modules/.cjs/', import.meta.url))
 const FILE_URL = "const fileUrl = require('node:url').pathToFileURL(__filename).href"
 
@@ -28,7 +28,7 @@ async function toCommonJs(source) {
 }
 
 /**
- * Writes a file that is not as it should be, in one go: two packings at once, as tests make them, read whole files alone.
+ * Replaces an outdated file atomically, because two packings at once, as in tests, must read only whole files.
  */
 async function put(path, text) {
   if ((await readFile(path, 'utf8').catch(() => null)) === text) return

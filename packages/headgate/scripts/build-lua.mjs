@@ -38,7 +38,7 @@ function linesOf(path) {
   return readFileSync(new URL(path, luaDir), 'utf8').split('\n')
 }
 
-/** The lines of a file up to its first fragment. */
+/** Returns the lines of a file up to its first fragment. */
 function bodyOf(path) {
   const lines = linesOf(path)
   const end = lines.findIndex(line => FRAGMENT.test(line))
@@ -46,8 +46,8 @@ function bodyOf(path) {
 }
 
 /**
- * Puts together one script as a tree: a part is a list of lines and of parts. A file is included once; a fragment is put in
- * place as often as it is asked for.
+ * Puts together one script as a tree: a part is a list of lines and of parts. A file is included once, a fragment as often
+ * as it is named.
  */
 function createFlattener(fragments) {
   const included = new Set()
@@ -95,7 +95,7 @@ function sha1(text) {
 
 const isPart = part => typeof part !== 'string'
 
-/** Every line of a part and of its parts. */
+/** Returns every line of a part and of its parts. */
 function linesIn({ parts }) {
   return parts.flatMap(part => (isPart(part) ? linesIn(part) : [part]))
 }
@@ -121,8 +121,8 @@ function buildScripts() {
 }
 
 /**
- * Writes scripts as template literals. A part that stands in several places is written once, as a constant: what two parts
- * have in common is the text they come to.
+ * Writes scripts as template literals. A part used in several places is written once, as a constant. Two parts are the same if
+ * their texts are.
  */
 function createWriter(trees) {
   const uses = new Map()
@@ -133,7 +133,7 @@ function createWriter(trees) {
     for (const part of parts.filter(isPart)) {
       const text = textOf(part)
       uses.set(text, (uses.get(text) ?? 0) + 1)
-      // A constant is written once, and so is all that stands in it.
+      // A constant is written once, and so is everything in it.
       if (uses.get(text) === 1) count(part)
     }
   }

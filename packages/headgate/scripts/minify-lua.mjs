@@ -1,8 +1,8 @@
 /**
- * Shorter Lua that does the same: without comments and blanks, and with short names in place of those the sources made up.
+ * Shortens Lua without changing what it does: removes comments and blanks, and replaces the sources' own names by short ones.
  *
- * A name gets the same short one wherever it stands, as a variable, a field or a key, in every script. So nobody has to
- * know where a variable begins and ends: two names that differ still differ, and two that are one still are.
+ * A name gets the same short name wherever it is used, as a variable, a field or a key, in every script. So scopes do not
+ * matter: different names stay different, and equal names stay equal.
  */
 
 const TOKEN =
@@ -27,7 +27,7 @@ const KEYWORDS = new Set([
   ],
   ...['or', 'repeat', 'return', 'then', 'true', 'until', 'while'],
 ])
-/** Fields that Redis gives a reply, or looks for in one. */
+/** Fields that Redis sets or reads in a reply. */
 const OF_REDIS = ['err', 'ok']
 
 function tokensOf(line) {
@@ -48,7 +48,7 @@ function namesAt(tokens, from) {
   return names
 }
 
-/** The names that one line declares: of locals, of functions, of their parameters, of what a loop counts. */
+/** Returns the names that one line declares: locals, functions, parameters and loop variables. */
 function declaredIn(tokens) {
   return tokens.flatMap((token, at) => {
     if (token === 'local') return namesAt(tokens, tokens[at + 1] === 'function' ? at + 2 : at + 1)
@@ -90,7 +90,7 @@ function shortNamesFor(lines) {
   return new Map(ours.map(name => [name, short.next().value]))
 }
 
-/** Whether two tokens would be read as another thing without a blank between them. */
+/** Whether two tokens need a blank between them. */
 function needBlank(left, right) {
   return (
     (/\w$/.test(left) && /^\w/.test(right)) ||

@@ -1,4 +1,4 @@
-// The reference page of the policy file, from the same description that reads it and that the JSON Schema is made of.
+// Writes the reference page of the policy file from the description that also reads the file and makes the JSON Schema.
 
 const INTRODUCTION = `# Policy file
 
@@ -65,7 +65,7 @@ YAML files may not have duplicate keys, merge keys (\`<<\`), custom tags, severa
 Neither format may have keys named \`__proto__\` or keys that are not text. No field takes a regular expression.
 `
 
-/** The page as text. The arguments are the shapes of the file's parts. */
+/** Returns the page as text. The arguments are the shapes of the file's parts. */
 export function policyFilePage({
   policyFile,
   tier,

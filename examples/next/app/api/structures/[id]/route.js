@@ -1,4 +1,4 @@
-// A route handler with a limit of its own, which holds whatever way a request takes to it.
+// A route handler with its own limit, which applies however a request reaches it.
 import { withRateLimit } from 'headgate/next'
 import { subject } from '../../../../lib/limits.js'
 
