@@ -72,6 +72,12 @@ describe('a request that could be read in two ways is refused, and the upstream 
       501,
       `${lines('POST / HTTP/1.1', 'Host: a', 'Transfer-Encoding: gzip, chunked')}0\r\n\r\n`,
     ],
+    ['identity alone', 501, lines('GET / HTTP/1.1', 'Host: a', 'Transfer-Encoding: identity')],
+    [
+      'a coding that the parser stops at',
+      501,
+      `${lines('POST / HTTP/1.1', 'Host: a', 'Transfer-Encoding: gzip, chunked')}not a length\r\n`,
+    ],
     [
       'chunked twice',
       400,

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
+import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { afterEach, describe, expect, it } from 'vitest'
 import { openClient, untilQuiet } from './support/raw-client.js'
@@ -123,6 +123,25 @@ it('an upstream that declines frees the places of a client that does not close',
   await expect.poll(statusNow, { timeout: 3_000 }).toBe(200)
 })
 
+it('an upstream that declines at length is let go with the client', async () => {
+  const upstream = createTcpServer(socket => {
+    socket.on('error', () => {})
+    socket.once('data', () => socket.write(`${lines('HTTP/1.1 403 Forbidden')}${'x'.repeat(4_000_000)}`))
+  })
+  await new Promise<void>(resolve => upstream.listen(0, '127.0.0.1', resolve))
+  closers.push(() => upstream.close())
+  const { url } = await gatewayTo(`http://127.0.0.1:${(upstream.address() as AddressInfo).port}`)
+  const asked = once(upstream, 'connection')
+  const client = openClient(url, HANDSHAKE)
+  const [connection] = (await asked) as [Socket]
+  closers.push(() => connection.destroy())
+  // It may close with an error, at which `once` would fail.
+  const closed = new Promise<void>(resolve => connection.on('close', () => resolve()))
+  await once(client.socket, 'data')
+  client.socket.destroy()
+  await closed
+})
+
 describe('nothing that comes before the upstream has agreed is passed on', () => {
   const SMUGGLED = lines('GET /smuggled HTTP/1.1', 'Host: a')
 
@@ -144,6 +163,14 @@ describe('nothing that comes before the upstream has agreed is passed on', () =>
     await client.closed
     expect(upstream.received.join('')).not.toContain('smuggled')
     expect(client.text()).not.toContain('101')
+  })
+
+  it('a client that does not wait for the agreement is told so', async () => {
+    const upstream = await echo()
+    const { url } = await gatewayTo(upstream.url)
+    const reply = await rawRequest(url, HANDSHAKE + SMUGGLED)
+    expect([reply.status, upstream.asked.length]).toEqual([400, 0])
+    expect(reply.text).toContain('expected nothing before the upgrade')
   })
 
   it('nothing behind an agreement to another protocol is passed on', async () => {

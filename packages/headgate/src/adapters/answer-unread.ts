@@ -30,8 +30,17 @@ export function endUnread(
   // The answer is sent in full; only ending the response, which closes the connection, waits until the client stops
   // sending.
   if (isHead) res.flushHeaders()
-  else res.write(body)
+  else writeAtOnce(res, body)
   drain(req, () => res.end())
+}
+
+/**
+ * Node keeps what is written until the end of the turn, and drops it if what the client sent next cannot be parsed.
+ */
+function writeAtOnce(res: ServerResponse, body: Buffer | string): void {
+  res.cork()
+  res.write(body)
+  res.uncork()
 }
 
 /**

@@ -33,19 +33,19 @@ export function openTunnel(
   onFailure: (reason: string) => void,
 ): void {
   const { pool, headers } = admitted
-  if (head.length > 0) return void refuse(EARLY)
-  const server = pool.choose([])
-  if (server === null) return void socket.destroy()
-  server.inFlight++
   let isAgreed = false
   let abort: ((cause?: Error) => void) | null = null
   const onEarly = () => {
     abort?.(new Error('the client did not wait'))
     socket.destroy()
   }
+  if (head.length > 0) return void refuse(EARLY)
+  const server = pool.choose([])
+  if (server === null) return void socket.destroy()
+  server.inFlight++
   const onClose = () => {
     server.inFlight--
-    if (!isAgreed) abort?.(new Error('the client has left'))
+    abort?.(new Error('the client has left'))
   }
   socket.on('data', onEarly).once('close', onClose)
   const host = pool.config.host === 'keep' ? admitted.host : server.upstream.authority
@@ -58,6 +58,7 @@ export function openTunnel(
     onUpgrade(status, raw, upstream) {
       const answer = { status, reason: STATUS_CODES[status] ?? '', rawHeaders: (raw ?? []).map(String) }
       isAgreed = true
+      abort = null
       admitted.place.answered(status)
       server.health.succeeded()
       socket.off('data', onEarly)
