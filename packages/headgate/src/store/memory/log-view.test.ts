@@ -3,6 +3,9 @@ import { describe, expect, it } from 'vitest'
 import { algorithmOf, type State } from '../../engine/algorithms.js'
 import { slidingWindowLog } from '../../policy/limits.js'
 import { createColumns } from './columns.js'
+import { EntryBlocks } from './entry-blocks.js'
+import { LogView } from './log-view.js'
+import { RowColumns } from './row-columns.js'
 
 const WINDOW_US = 1_000_000
 const START_US = 1_800_000_000_000_000
@@ -74,5 +77,18 @@ describe('the rows of logs', () => {
     }
     const left = [0, 1, 2].map(row => algorithm.remaining(limit, columns.view(row), START_US + 40_000))
     expect(left).toEqual([60_000, 60_000, 99_997])
+  })
+
+  it('a log whose entries have left the window gives the room of them back with its next entry', () => {
+    const limit = slidingWindowLog({ limit: 50_000, window: '1s' })
+    const algorithm = algorithmOf(limit)
+    const blocks = new EntryBlocks()
+    const columns = new RowColumns((page, index) => new LogView(page, index, blocks))
+    const state = columns.view(0)
+    for (let count = 0; count < 40_000; count++) algorithm.charge(limit, state, 1, START_US + count)
+    expect(state.times.length).toBeGreaterThanOrEqual(40_000)
+    algorithm.charge(limit, state, 1, START_US + 2 * WINDOW_US)
+    expect(state.times.length).toBeLessThanOrEqual(2_048)
+    expect(algorithm.remaining(limit, state, START_US + 2 * WINDOW_US)).toBe(49_999)
   })
 })

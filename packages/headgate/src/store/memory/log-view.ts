@@ -7,8 +7,9 @@ import { NO_PAGE, type Page, RowView } from './row-columns.js'
 const LEAST_ENTRIES = 2
 /** Entries stay in a block if this part of it is free, so that they are moved at most three times each. */
 const ROOM = 1 / 4
-/** A block of which less than this part is in use is given up for a smaller one. */
+/** A block of which less than this part is in use is given up for a smaller one, unless it is small itself. */
 const SPARSE = 1 / 4
+const SMALL_BLOCK = 16
 
 /** The quarters of a row. */
 const BLOCK = 0
@@ -47,13 +48,15 @@ export class LogView extends RowView implements LogState {
     this.times[this.end] = timeUs
     this.totals[this.end] = total
     this.end++
-    this.setField(LENGTH, this.end - this.first)
+    this.setField(LENGTH, this.length)
   }
 
   dropBefore(index: number): void {
     if (index > this.first) this.baseTotal = this.totals[index - 1] as number
     this.first = index
     this.write()
+    const { length, blockSize } = this
+    if (length < blockSize * SPARSE && blockSize > SMALL_BLOCK) this.moveEntries(sizeFor(length))
   }
 
   dropFrom(index: number): void {
@@ -86,22 +89,34 @@ export class LogView extends RowView implements LogState {
 
   private write(): void {
     this.setField(HEAD, this.first - offsetOf(this.field(BLOCK)))
-    this.setField(LENGTH, this.end - this.first)
+    this.setField(LENGTH, this.length)
     this.setField(BASE_TOTAL, this.baseTotal)
   }
 
-  private get blockEnd(): number {
-    const address = this.field(BLOCK)
-    return offsetOf(address) + this.blocks.pageOf(address).blockSize
+  private get length(): number {
+    return this.end - this.first
   }
 
-  /** Moves the entries to the start of their block, or of another that suits them, so that one more fits. */
+  private get blockSize(): number {
+    return this.blocks.pageOf(this.field(BLOCK)).blockSize
+  }
+
+  private get blockEnd(): number {
+    return offsetOf(this.field(BLOCK)) + this.blockSize
+  }
+
+  /** Moves the entries to the start of their block, or of one of twice the size, so that one more fits. */
   private makeRoom(): void {
+    const { length, blockSize } = this
+    const isTight = blockSize - length < Math.max(1, blockSize * ROOM)
+    this.moveEntries(isTight ? Math.max(LEAST_ENTRIES, blockSize * 2) : blockSize)
+  }
+
+  /** Moves the entries to the start of a block of this size: their own, if it has it. */
+  private moveEntries(size: number): void {
     const { times, totals, first, end } = this
     const from = this.field(BLOCK)
-    const { blockSize } = this.blocks.pageOf(from)
-    const size = sizeFor(end - first, blockSize)
-    const to = size === blockSize ? from : this.blocks.take(size)
+    const to = size === this.blockSize ? from : this.blocks.take(size)
     const page = this.blocks.pageOf(to)
     let place = offsetOf(to)
     for (let index = first; index < end; index++, place++) {
@@ -123,10 +138,11 @@ export class LogView extends RowView implements LogState {
   }
 }
 
-/** The size of block for `length` entries and more, where they have reached the end of one of `blockSize`. */
-function sizeFor(length: number, blockSize: number): number {
-  if (blockSize - length < Math.max(1, blockSize * ROOM)) return Math.max(LEAST_ENTRIES, blockSize * 2)
-  return length < blockSize * SPARSE && blockSize > LEAST_ENTRIES ? blockSize / 2 : blockSize
+/** The size of block that `length` entries fill by half at most. */
+function sizeFor(length: number): number {
+  let size = LEAST_ENTRIES
+  while (size < 2 * length) size *= 2
+  return size
 }
 
 keepV8Shape(new LogView(NO_PAGE, 0, new EntryBlocks()))
