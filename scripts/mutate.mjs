@@ -78,6 +78,10 @@ function sampleOf(list, size, random) {
     .map(({ item }) => item)
 }
 
+/** How long the tests of a part may take with a change. */
+const MOST_MS = 600_000
+const SIGNALS = ['SIGINT', 'SIGTERM']
+
 /** Whether the tests pass with this change; `undefined` for none at all. */
 function testsPass(tests, mutation) {
   const config = join(root, 'scripts', 'mutate.config.mjs')
@@ -88,11 +92,20 @@ function testsPass(tests, mutation) {
       cwd: root,
       env,
       stdio: mutation ? 'ignore' : ['ignore', 'ignore', 2],
+      detached: true,
     })
-    // A change that makes a loop endless is noticed by nobody's assertion, and noticed all the same.
-    const timer = setTimeout(() => child.kill('SIGKILL'), 600_000)
+    // A change that makes a loop endless is noticed by nobody's assertion, and noticed all the same. The loop runs in a worker
+    // of vitest's, which only a signal to the whole group ends.
+    const end = () => process.kill(-child.pid, 'SIGKILL')
+    const timer = setTimeout(end, MOST_MS)
+    const stop = () => {
+      end()
+      process.exit(1)
+    }
+    for (const signal of SIGNALS) process.once(signal, stop)
     child.on('close', code => {
       clearTimeout(timer)
+      for (const signal of SIGNALS) process.off(signal, stop)
       resolve(code === 0)
     })
   })
