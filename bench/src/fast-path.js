@@ -38,6 +38,11 @@ const TRICKS = [
         from: 'const only = onlyOf(alternatives, shadow);',
         to: 'const only = null;',
       },
+      {
+        file: 'limiter/named-policies.js',
+        from: 'if (only !== undefined &&',
+        to: 'if (false &&',
+      },
     ],
   },
   {
