@@ -13,7 +13,7 @@ const OFFSET_MASK = PAGE_ENTRIES - 1
 const NONE = 0xffff_ffff
 
 /** The address of no block, whose size is 0. */
-export const NO_BLOCK = 0
+const NO_BLOCK = 0
 
 /** Blocks of one size, whose entries are times and running totals. */
 export class EntryPage {
