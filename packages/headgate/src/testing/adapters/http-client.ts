@@ -20,9 +20,7 @@ export interface ReceivedResponse {
 
 /** How long anything here may take. */
 const PATIENCE_MS = 10_000
-/**
- * Half of what is announced. Some servers keep reading for half a second before they close, which may be 100 MB.
- */
+/** A sixteenth of what is announced, and four seconds of sending: some servers keep reading for half a second. */
 const MAX_UNWANTED_BYTES = 64 * 1024 ** 2
 
 // Imported on use, because the rest of `headgate/testing` also runs without `node:http`.
