@@ -64,8 +64,8 @@ const TRICKS = [
     changes: [
       {
         file: 'fast-path/kept-denials.js',
-        from: 'this.rows[place] === row ?',
-        to: 'this.rows[place] === -2 ?',
+        from: 'this.rows[slot] === row ?',
+        to: 'this.rows[slot] === -2 ?',
       },
     ],
   },

@@ -8,25 +8,11 @@
 const TOKEN =
   /--.*|'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\d(?:\w|\.(?!\.))*|[A-Za-z_]\w*|\.\.\.?|[=~<>]=|\[=*\[|\S/g
 const NAME = /^[A-Za-z_]\w*$/
-const KEYWORDS = new Set([
-  ...[
-    'and',
-    'break',
-    'do',
-    'else',
-    'elseif',
-    'end',
-    'false',
-    'for',
-    'function',
-    'if',
-    'in',
-    'local',
-    'nil',
-    'not',
-  ],
-  ...['or', 'repeat', 'return', 'then', 'true', 'until', 'while'],
-])
+const KEYWORDS = new Set(
+  'and break do else elseif end false for function if in local nil not or repeat return then true until while'.split(
+    ' ',
+  ),
+)
 /** Fields that Redis sets or reads in a reply. */
 const OF_REDIS = ['err', 'ok']
 

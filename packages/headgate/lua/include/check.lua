@@ -8,7 +8,7 @@ local at, failure, wait_us, left, remaining, reset_us, now_text
 -- @inline parts.locals
 -- @inline bucket.locals
 -- @inline log.locals
--- What was worked out for a limit, and whether its last key was new.
+-- By limit: the texts and numbers that its `prepare` computed, and whether its last key was new.
 local starts, start_texts, keep_texts, edge_texts, lengths, news = {}, {}, {}, {}, {}, {}
 local kept, expects_new = {}, nil
 local places, place_limits, place_limit, place_state
@@ -69,7 +69,7 @@ else
 end
 
 -- @fragment check.counter
--- What counter.prepare worked out for this limit.
+-- Recalls what counter.prepare computed for this limit, or runs it.
 window_start, window_start_text, last_start_text = starts[limit], start_texts[limit], edge_texts[limit]
 counter_keep_text = keep_texts[limit]
 if not window_start then

@@ -6,7 +6,7 @@
 local part, part_start, part_start_text, parts_keep_text, start, counts, counts_text, live, passed, used, newest
 
 -- @fragment parts.prepare
--- What is the same for all keys: how long a part is, and the part of now. Rounded up: parts never cover less than the window.
+-- The same for all keys: how long a part is, and the part of now. Rounded up: parts never cover less than the window.
 part = ceil(span / parts)
 part_start = now - now % part
 part_start_text = format('%d', part_start)

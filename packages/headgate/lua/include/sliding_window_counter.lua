@@ -7,7 +7,7 @@ local window_start, window_start_text, last_start_text, counter_keep_text
 local current, previous, start, is_new_window, faded
 
 -- @fragment counter.prepare
--- What is the same for all keys: the window of now, which most states are in already.
+-- The same for all keys: the window of now, which most states are in already.
 window_start = now - now % span
 window_start_text = format('%d', window_start)
 

@@ -8,7 +8,7 @@
 local total, used, base_total, base_us, has_older, last_us, is_forgotten, edge_text, log_keep_text
 
 -- @fragment log.prepare
--- What is the same for all keys: the end of what has left the window, the time as it is written, how long a state is kept.
+-- The same for all keys: the end of what has left the window, the time as it is written, how long a state is kept.
 -- @inline clock.now_text
 edge_text = format('%d', now - span)
 log_keep_text = format('%d', ceil(span / 1000) + grace_ms)

@@ -7,7 +7,7 @@
 local missing, stored_missing, refilled_us, capacity_text, is_larger, full, bucket_keep_text
 
 -- @fragment bucket.prepare
--- What is the same for all keys: micro-tokens of a full bucket, the time as it is written, and how long a state is kept:
+-- The same for all keys: micro-tokens of a full bucket, the time as it is written, and how long a state is kept:
 -- twice the time an empty bucket takes to fill, in whole seconds.
 full = units * 1000000
 -- @inline clock.now_text

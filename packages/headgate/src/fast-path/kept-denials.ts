@@ -39,7 +39,7 @@ function withinMs(us: number): number {
 }
 
 /** Enough that clients who hammer at the same time seldom share a slot. A power of two. */
-const PLACES = 64
+const SLOTS = 64
 const NOBODY = -1
 
 /**
@@ -48,42 +48,42 @@ const NOBODY = -1
  */
 export class KeptDenials {
   // Rows are kept apart from denials: most requests are for a row without one, and comparing one number shows that.
-  private readonly rows = new Int32Array(PLACES).fill(NOBODY)
-  private readonly denials: (KeptDenial | null)[] = new Array(PLACES).fill(null)
+  private readonly rows = new Int32Array(SLOTS).fill(NOBODY)
+  private readonly denials: (KeptDenial | null)[] = new Array(SLOTS).fill(null)
 
   find(row: number, limit: Limit, nowUs: number): KeptDenial | null {
-    const place = row % PLACES
-    return this.rows[place] === row ? this.stillTrue(place, limit, nowUs) : null
+    const slot = row % SLOTS
+    return this.rows[slot] === row ? this.stillTrue(slot, limit, nowUs) : null
   }
 
   keep(row: number, denial: KeptDenial): void {
-    this.rows[row % PLACES] = row
-    this.denials[row % PLACES] = denial
+    this.rows[row % SLOTS] = row
+    this.denials[row % SLOTS] = denial
   }
 
   forget(row: number): void {
-    const place = row % PLACES
-    if (this.rows[place] === row) this.clear(place)
+    const slot = row % SLOTS
+    if (this.rows[slot] === row) this.clear(slot)
   }
 
   /** An expired one is forgotten: the next request may be admitted, and the clock may step back after that. */
-  private stillTrue(place: number, limit: Limit, nowUs: number): KeptDenial | null {
-    const denial = this.denials[place] as KeptDenial
+  private stillTrue(slot: number, limit: Limit, nowUs: number): KeptDenial | null {
+    const denial = this.denials[slot] as KeptDenial
     if (denial.answers(limit, nowUs)) return denial
-    this.clear(place)
+    this.clear(slot)
     return null
   }
 
-  private clear(place: number): void {
-    this.rows[place] = NOBODY
-    this.denials[place] = null
+  private clear(slot: number): void {
+    this.rows[slot] = NOBODY
+    this.denials[slot] = null
   }
 }
 
 /** Stands where a shape needs some limit. */
 const NO_LIMIT = { algorithm: 'token-bucket', limit: 0 } as Limit
 keepV8Shape(new KeptDenial(new SingleAnswer(0, 0.5, 0.5, null, 0.5), NO_LIMIT, 0.5))
-// The engine has no business with compilers.
+// Kept here, because engine/ holds arithmetic alone.
 keepV8Shape(new SingleQuestion('', '', '', NO_LIMIT, 1))
 keepV8Shape(new SingleAnswer(0, 0, 0.5, 0.5, 0.5))
 keepV8Shape(new SingleAnswer(0, 0.5, 0.5, null, 0.5))

@@ -90,6 +90,7 @@ export class Table implements EvictableRows {
     admission: Admission,
   ): boolean {
     const row = this.keys.add(key)
+    // Makes the page of the row, which `glance` relies on.
     this.columns.view(row)
     if (state !== null) this.columns.write(row, state)
     if (this.take(row, limit, cost, nowUs, admission)) return true
