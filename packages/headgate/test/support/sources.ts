@@ -27,7 +27,7 @@ export function importsOf(source: string): Import[] {
 }
 
 /** Returns the code alone. */
-export function withoutComments(source: string): string {
+function withoutComments(source: string): string {
   return source.replace(/\/\*[\s\S]*?\*\//g, '').replace(/(^|[^:'"`\\])\/\/.*$/gm, '$1')
 }
 
@@ -49,18 +49,9 @@ interface Source {
 
 /** Returns every TypeScript source below a folder except the tests. */
 export function sourcesOf(root: string): Source[] {
-  return filesBelow(root, name => name.endsWith('.ts') && !name.endsWith('.test.ts'))
-}
-
-/** Returns every program below a folder: sources, tests and scripts. */
-export function programsOf(root: string): Source[] {
-  return filesBelow(root, name => /\.(?:[cm]?js|tsx?)$/.test(name))
-}
-
-function filesBelow(root: string, isWanted: (name: string) => boolean): Source[] {
   if (!existsSync(root)) return []
   return readdirSync(root, { recursive: true, withFileTypes: true })
-    .filter(entry => entry.isFile() && isWanted(entry.name))
+    .filter(entry => entry.isFile() && entry.name.endsWith('.ts') && !entry.name.endsWith('.test.ts'))
     .map(entry => join(entry.parentPath, entry.name))
     .map(path => ({ file: relative(root, path).split(sep).join('/'), source: readFileSync(path, 'utf8') }))
 }
