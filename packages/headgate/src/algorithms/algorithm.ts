@@ -1,0 +1,193 @@
+/**
+ * An algorithm owns everything there is to know about itself: its options, its numbers, its arithmetic, its states in memory
+ * and on the wire, its words. Nobody else compares names: a limit carries its algorithm.
+ *
+ * The arithmetic is pure: a limit, a state and a time in integer microseconds. It is the specification: the embedded
+ * store calls it, the Lua scripts translate it.
+ */
+
+/** The wait of a request whose cost is above the capacity: no wait is long enough. */
+export const NEVER = Number.POSITIVE_INFINITY
+/** The time of a charge that was not made. */
+export const NOT_CHARGED = -1
+/** The largest limit, capacity or cost. */
+export const MAX_UNITS = 2 ** 32 - 1
+
+/**
+ * One rule of arithmetic: an algorithm and its numbers, validated when it was made. `id` names algorithm and window,
+ * never the quota, so that a changed quota keeps the usage.
+ */
+export interface Limit {
+  readonly algorithm: Algorithm
+  readonly id: string
+  /** Units that can be used at once: the limit of a window, the capacity of a bucket, permits. */
+  readonly limit: number
+  /** The quota that headers advertise; differs from `limit` if a burst consists of two limits. */
+  readonly quota: Quota
+  /** Whether it counts requests, whatever they cost. */
+  readonly counts?: 'requests'
+  /** How units may be taken in advance; the numbers already allow for it (`Leasing.strict`). */
+  readonly lease?: Lease
+}
+
+/** The numbers a client is told: `limit` per `windowUs`, of which at most `burst` at once. */
+export interface Quota {
+  readonly limit: number
+  /** For a concurrency limit: the longest a permit is held without being renewed. */
+  readonly windowUs: number
+  readonly burst: number | null
+  /** The thing counted, if not units in a window. */
+  readonly unit?: 'concurrent-requests'
+}
+
+/** How a limit may be leased. */
+export interface Lease {
+  /** The most units taken at once. */
+  readonly max: number
+  readonly ttlUs: number
+}
+
+/** Where a decision writes its numbers. A pending check is one, so that nothing is allocated to carry a result. */
+export interface Outcome {
+  /** 0 if the units fit; `NEVER` if they are above the limit. */
+  waitUs: number
+  /** Units left, after the charge if it was made. */
+  remaining: number
+  /** Until everything is available again. */
+  resetAfterUs: number
+  /** The time the charge counts at; `NOT_CHARGED` if none was made. */
+  chargedAtUs: number
+}
+
+/** The states of one limit in memory, by row number. */
+export interface Rows<S = unknown> {
+  /** Shows the state of a row, to be read and written in place; valid until the next call. */
+  at(row: number): S
+  /** Makes a row the state of a key nobody has asked for, and shows it. */
+  create(row: number): S
+  /** Writes a state into a row that was just created. */
+  write(row: number, state: S): void
+  clear(row: number): void
+}
+
+/** How a limit is written for the Lua scripts, and what a reply that only says what a charge left means. */
+export interface Wire<L extends Limit = Limit> {
+  /** The number of the algorithm in the scripts. */
+  readonly code: string
+  /** The script for many keys of one limit; null if there is none. */
+  readonly script: 'decide_log' | 'decide_counter' | 'decide_bucket' | null
+  /** The window or holding time in microseconds, or the refill per second. */
+  span(limit: L): number
+  /** Parts of the window; 0 for most. */
+  parts(limit: L): number
+  /** Units that fit after a charge that left this much; null if such a reply says nothing about this algorithm. */
+  remaining(limit: L, left: number): number | null
+  /** Until everything is available again after a charge at `nowUs` that left this much. */
+  resetAfterUs(limit: L, left: number, nowUs: number): number
+}
+
+/** Units of a hot key that a process takes in advance are charged when they are taken. */
+export interface Leasing<L extends Limit = Limit> {
+  /** The longest time for which units may be leased, in microseconds. */
+  longestUs(limit: L): number
+  /** The span of which a lease may be a part, in words: `the window`. */
+  readonly span: string
+  /** The limit so much stricter that what is spent within the lease's time keeps the promise of the original. */
+  strict(limit: L, lease: Lease): L
+  /** How long a grant that was charged at this time may be spent. */
+  lastsUs(limit: L, lease: Lease, chargedAtUs: number): number
+}
+
+/** One option of an algorithm as a policy file has it. */
+export interface OptionField {
+  readonly kind: 'units' | 'permits' | 'duration' | 'rate' | 'parts' | 'counts' | 'name'
+  /** What it says, for the reference. */
+  readonly text: string
+  readonly required?: true
+}
+
+/** See the top of this file. Methods, so that an `Algorithm<CounterLimit, CounterState>` is an `Algorithm`. */
+export interface Algorithm<L extends Limit = Limit, S = unknown> {
+  /** As policy files and operators know it: `token-bucket`. */
+  readonly name: string
+  /** Permits are held until they are released, and come free at any time: they are not leased, charged late or cached as denied. */
+  readonly kind: 'rate' | 'permits'
+
+  // Options.
+  readonly fields: Readonly<Record<string, OptionField>>
+  /** Options that are valid, among which each option of a file is tried. */
+  readonly sample: Readonly<Record<string, unknown>>
+  /** Makes the limit of these options; throws a HeadgateError that names the field for any other. */
+  parse(options: unknown): L
+  /** The options of a limit as a policy file would have them. */
+  optionsOf(limit: L): Readonly<Record<string, string | number>>
+  /** The algorithm and its numbers in words, for `explain`. */
+  describe(limit: L): string
+
+  // Other numbers. The id stays, so that usage counted under the old numbers counts under the new ones.
+  /** The limit with `units` units; a bucket refills faster or slower by `factor`. */
+  resize(limit: L, units: number, factor: number): L
+  /** The part of the limit that one of `processes` may give away by itself. */
+  share(limit: L, processes: number): L
+  /** `part` of `of` of the limit, rounded down, for a region. */
+  part(limit: L, part: number, of: number): L
+  /** A limit that is never used up and soon forgotten, to probe with. */
+  probe(limit: L): L
+  /** How units may be taken in advance; null if they may not be. */
+  readonly lease: Leasing<L> | null
+  /** The most units admitted in any interval of this length; infinite if not known. */
+  mostIn(limit: L, intervalUs: number): number
+  /** Units admitted a second in the long run; infinite for permits. */
+  ratePerSecond(limit: L): number
+  /** Whether a stricter limit beside it leaves nothing for this one to deny. */
+  isCoveredBy(limit: L, stricter: Limit): boolean
+
+  // Arithmetic on one state.
+  /** The state of a key nobody has asked for. */
+  empty(): S
+  /**
+   * Charges `units` if they fit and `mayCharge`, and writes the numbers to `out` either way. 0 units ask whether anything is
+   * owed, and charge nothing. A denial changes nothing.
+   */
+  decide(limit: L, state: S, units: number, nowUs: number, mayCharge: boolean, out: Outcome): void
+  /**
+   * Takes back up to `units` charged at `chargedAtUs`, or the oldest ones if that is null. Returns how many: 0 for
+   * charges from before a reset. A bucket takes back fewer of those held in advance since `heldSinceUs`.
+   * Negative units were used already and are charged whether they fit or not (returns 0); never more than twice the limit
+   * is left used, so that nobody is shut out for good.
+   */
+  refund(
+    limit: L,
+    state: S,
+    units: number,
+    chargedAtUs: number | null,
+    nowUs: number,
+    heldSinceUs?: number,
+  ): number
+  /** What of `units` charged at `chargedAtUs` has come back by itself since, at most: a bucket refills. */
+  refilled(limit: L, chargedAtUs: number, nowUs: number): number
+  /**
+   * Forgets what was used. Earlier charges belong to a former life of the key and are never given back to the new
+   * one. A charge in the same microsecond cannot be distinguished and counts as one of the former life.
+   */
+  reset(limit: L, state: S, nowUs: number): void
+  /**
+   * A stand-in for a state of which only two things are known: nothing was left, and it is empty at `untilUs`. It never
+   * has more left than the original.
+   */
+  usedUp(limit: L, untilUs: number, nowUs: number): S
+  /** How long the state can still matter; after that it may be forgotten without changing any verdict. */
+  keepForUs(limit: L, state: S, nowUs: number): number
+  /** Whether nothing was ever charged to the state of a key that was just created. */
+  isUncharged(limit: L, state: S, nowUs: number): boolean
+  /** Holds the permits taken at `takenAtUs` longer, or takes them again if they are gone and there is room. Returns whether they are held. */
+  renew?(limit: L, state: S, units: number, takenAtUs: number, nowUs: number): boolean
+  /** How long a permit is held without being renewed; for permits only. */
+  holdForUs?(limit: L): number
+
+  // Where states are kept.
+  rows(): Rows<S>
+  readonly wire: Wire<L>
+  /** The name, so that limits can be printed and compared as data. */
+  toJSON(): string
+}
