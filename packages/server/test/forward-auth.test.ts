@@ -216,10 +216,33 @@ describe.each(['nginx', 'caddy'] as const)('%s, as the guide configures it', kin
   })
 })
 
-it('nginx passes requests when Headgate is gone', async () => {
+it('nginx limits requests by itself when Headgate is gone', async () => {
   const { url, close } = await proxy('nginx')
   close()
-  expect((await fetch(`${url}/a`)).status).toBe(200)
+  const began = performance.now()
+  const answers = await Promise.all(Array.from({ length: 200 }, () => fetch(`${url}/a`)))
+  const elapsedSeconds = (performance.now() - began) / 1_000
+  const passed = answers.filter(({ status }) => status === 200).length
+  expect(passed).toBeGreaterThanOrEqual(20)
+  // The guide's burst and rate for one address.
+  expect(passed).toBeLessThanOrEqual(1 + 20 + 10 * elapsedSeconds)
+  const denied = answers.find(({ status }) => status !== 200)
+  expect(denied?.status).toBe(429)
+  expect(await denied?.json()).toMatchObject({ status: 429 })
+})
+
+it('nginx keeps its connections to Headgate', async () => {
+  const { url, server } = await proxy('nginx')
+  let connections = 0
+  server.on('connection', () => connections++)
+  for (let request = 0; request < 5; request++) await fetch(`${url}/a`)
+  expect(connections).toBe(1)
+})
+
+it('Caddy refuses requests when Headgate is gone', async () => {
+  const { url, close } = await proxy('caddy')
+  close()
+  expect((await fetch(`${url}/a`)).status).toBe(502)
 })
 
 it('the guide’s configuration of Traefik can be read, and names an endpoint that there is', () => {

@@ -1,3 +1,6 @@
+import { readFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { slidingWindowLog } from 'headgate'
 import { type Config, defineConfig } from 'headgate/config'
 import { afterEach, describe, expect, it } from 'vitest'
@@ -35,6 +38,33 @@ describe('the bounds of a gateway', () => {
     expect(stderr).toContain('expected a whole number from 0 to 2147483647')
   })
 })
+
+/** How many connections the system keeps for a server that is busy. */
+function largestBacklog(): number {
+  try {
+    return Number(readFileSync('/proc/sys/net/core/somaxconn', 'utf8'))
+  } catch {
+    return 128
+  }
+}
+
+it.each(['gatewayUrl', 'adminUrl'] as const)(
+  'a server that is busy for a moment loses no connection the system has room for: %s',
+  async port => {
+    const server = await serve()
+    const wanted = Math.min(1_500, largestBacklog())
+    const url = new URL(server[port])
+    server.child.kill('SIGSTOP')
+    let connected = 0
+    const sockets = Array.from({ length: wanted }, () =>
+      connect(Number(url.port), url.hostname, () => connected++).on('error', () => {}),
+    )
+    // A connection beyond the backlog is tried again after a second at the earliest, in vain: nobody accepts.
+    for (let waited = 0; connected < wanted && waited < 5_000; waited += 50) await sleep(50)
+    for (const socket of sockets) socket.destroy()
+    expect(connected).toBe(wanted)
+  },
+)
 
 describe('the decision API', () => {
   it.each(['0.0.0.0', '::', '127.0.0.1.example'])(

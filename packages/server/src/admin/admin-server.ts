@@ -28,8 +28,8 @@ export interface AdminServerOptions {
 }
 
 const FAULT_LINE_EVERY_MS = 60_000
-/** A proxy that asks for every request of its own has many connections, all from one address. */
-const BOUNDS = { ...DEFAULT_BOUNDS, maxClientConnections: 1_024 }
+/** A proxy that asks for every request of its own has as many connections as clients at once, all from one address. */
+const BOUNDS = { ...DEFAULT_BOUNDS, maxClientConnections: 4_096 }
 
 /**
  * Builds the server of the admin port, not yet listening. It authenticates the caller, checks the role, and

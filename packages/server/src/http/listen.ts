@@ -10,6 +10,12 @@ export interface Place {
   readonly exclusive?: boolean
 }
 
+/**
+ * More than any system allows, which takes its own bound then (`net.core.somaxconn`). With Node's 511, a crowd of
+ * clients loses connections that a moment later would have been accepted, and a proxy that asks us goes by its fallback.
+ */
+const BACKLOG = 65_535
+
 /** Explains in a sentence why a place cannot be listened on. */
 class ListenError extends Error {
   constructor(place: Place, cause: NodeJS.ErrnoException) {
@@ -24,7 +30,7 @@ export function listen(server: Server, place: Place): Promise<number> {
     const onError = (error: NodeJS.ErrnoException) => reject(new ListenError(place, error))
     server.once('error', onError)
     const { host, port, exclusive = false } = place
-    server.listen({ host, port, exclusive }, () => {
+    server.listen({ host, port, exclusive, backlog: BACKLOG }, () => {
       server.off('error', onError)
       resolve((server.address() as AddressInfo).port)
     })

@@ -5,6 +5,7 @@ import { framing } from './framing.js'
 import { answers } from './fuzz-answers.js'
 import { requests } from './fuzz-requests.js'
 import { identities } from './identities.js'
+import { proxies } from './proxies.js'
 import { questions } from './questions.js'
 import { rateLimitService } from './rate-limit-service.js'
 import { rules } from './rules.js'
@@ -18,6 +19,7 @@ export const groups: readonly AttackGroup[] = [
   connections,
   identities,
   rules,
+  proxies,
   questions,
   rateLimitService,
 ]

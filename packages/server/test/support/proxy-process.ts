@@ -25,14 +25,14 @@ export function snippet(guide: string, kind: string, ports: Readonly<Record<numb
   )
 }
 
-/** Starts nginx with these contents of its `server` block. */
-export async function startNginx(locations: string): Promise<ProxyProcess> {
+/** Starts nginx with these contents of its `http` block, whose server listens on a free port instead of 80. */
+export async function startNginx(http: string): Promise<ProxyProcess> {
   const path = await systemProgram('nginx')
   const folder = mkdtempSync(join(tmpdir(), 'headgate-nginx-'))
   for (const name of ['body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']) mkdirSync(join(folder, name))
   const port = await findFreePort()
   const file = join(folder, 'nginx.conf')
-  writeFileSync(file, nginxConf(folder, port, locations))
+  writeFileSync(file, nginxConf(folder, http.replace('listen 80;', `listen 127.0.0.1:${port} backlog=4096;`)))
   const args = ['-e', join(folder, 'error.log'), '-p', folder, '-c', file]
   const child = spawn(path, args, { stdio: ['ignore', 'ignore', 'pipe'] })
   return listening(child, port, folder)
@@ -51,7 +51,7 @@ export async function startCaddy(site: string): Promise<ProxyProcess> {
   return listening(spawn(path, args, { stdio: ['ignore', 'ignore', 'pipe'], env }), port, folder)
 }
 
-function nginxConf(folder: string, port: number, locations: string): string {
+function nginxConf(folder: string, http: string): string {
   const temp = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
     name => `${name}_temp_path ${folder}/${name.replace('client_', '')};`,
   )
@@ -60,14 +60,12 @@ daemon off;
 master_process off;
 pid ${folder}/nginx.pid;
 error_log ${folder}/error.log;
-events { worker_connections 256; }
+worker_rlimit_nofile 16384;
+events { worker_connections 16384; }
 http {
   access_log off;
   ${temp.join('\n  ')}
-  server {
-    listen 127.0.0.1:${port};
-    ${locations}
-  }
+  ${http}
 }
 `
 }
