@@ -274,8 +274,8 @@ export class Decision {
     }
   }
 
-  /** Returns the charges this decision made, for `limiter.refund`. */
-  static chargesOf(decision: Decision): LazyVerdicts['charges'] {
-    return decision[VERDICTS].charges
+  /** Returns the limits that had room for this decision's request, for `limiter.refund` and `limiter.settle`. */
+  static admissionsOf(decision: Decision): LazyVerdicts['admissions'] {
+    return decision[VERDICTS].admissions
   }
 }

@@ -88,6 +88,29 @@ function bindsMore(verdict: Verdict, other: Verdict): boolean {
   return verdict.resetAfterUs > other.resetAfterUs
 }
 
+/** A limit that had room for a request, and when it was charged there; null if there was nothing to charge. */
+export interface Admission {
+  readonly check: Check
+  readonly chargedAtUs: number | null
+}
+
+/** Those that bind, and those that are only watched. */
+export interface Admissions {
+  readonly binding: readonly Admission[]
+  readonly shadow: readonly Admission[]
+}
+
+/** A watched limit may have had no room; it then counts nothing of the request. */
+function admissionsOf(checks: readonly Check[], verdicts: readonly Verdict[]): readonly Admission[] {
+  return checks.flatMap((check, index): Admission[] => {
+    const { allowed, chargedAtUs } = verdicts[index] ?? NOT_LOOKED_AT
+    if (check.cost === 0) return allowed ? [{ check, chargedAtUs: null }] : []
+    return chargedAtUs === null ? [] : [{ check, chargedAtUs }]
+  })
+}
+
+const NOT_LOOKED_AT = { allowed: false, chargedAtUs: null }
+
 /** A place that a request in flight holds. */
 export interface HeldPlace {
   readonly check: Check
@@ -133,16 +156,14 @@ export class LazyVerdicts {
     return this.answer.shadow.map((verdict, index) => toLimitVerdict(checks[index] as Check, verdict))
   }
 
-  /** The charges made, and when they count. */
-  get charges(): readonly { check: Check; chargedAtUs: number }[] {
+  /** The limits that had room for the request. Null for one that was denied or only looked at. */
+  get admissions(): Admissions | null {
     const { question, answer } = this
-    if (answer.charged < 0) return []
+    if (answer.charged < 0) return null
     const checks = question.alternatives[answer.charged] ?? []
     const verdicts = answer.verdicts[answer.charged] ?? []
-    return checks.flatMap((check, index) => {
-      const chargedAtUs = verdicts[index]?.chargedAtUs ?? null
-      return chargedAtUs === null ? [] : [{ check, chargedAtUs }]
-    })
+    if (checks.some(({ cost }, index) => cost > 0 && verdicts[index]?.chargedAtUs === null)) return null
+    return { binding: admissionsOf(checks, verdicts), shadow: admissionsOf(question.shadow, answer.shadow) }
   }
 
   /** The places taken, by binding and by shadow limits. */

@@ -130,7 +130,7 @@ function chargeOf({ policy, subject, decision }: LastingRecord): {
   readonly key: string
   readonly chargedAtUs: number | null
 } {
-  const [charge] = Decision.chargesOf(decision)
+  const [charge] = Decision.admissionsOf(decision)?.binding ?? []
   return { key: keysOf(policy, subject)[0] as string, chargedAtUs: charge?.chargedAtUs ?? null }
 }
 

@@ -57,7 +57,9 @@ export function accountsOf(
       const { how, decision, policy, subject, settledAtUs } = check
       if (how !== 'check' || decision?.source !== 'redis' || !decision.allowed) continue
       const keys = keysOf(policy, subject)
-      for (const [position, { chargedAtUs }] of Decision.chargesOf(decision).entries()) {
+      const admissions = Decision.admissionsOf(decision)?.binding ?? []
+      for (const [position, { chargedAtUs }] of admissions.entries()) {
+        if (chargedAtUs === null) continue
         const account = open(process, keys[position] as string, chargedAtUs)
         const atUs = settledAtUs as number
         const charge = chargeFor(account, check.cost, atUs)
