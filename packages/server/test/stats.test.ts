@@ -145,7 +145,7 @@ describe('GET /v1/stats', () => {
     const watched = figuresOf(gate, own, { alerts })
     const heard: string[] = []
     const { methods } = statsEndpoints(watched).find(({ path }) => path === '/v1/stats/stream') as Endpoint
-    const answer = methods.GET?.answer({} as never, null as never) as HttpAnswer
+    const answer = methods.GET?.answer({} as never, { name: null, role: 'administer' }) as HttpAnswer
     const client = new PassThrough().on('data', text => heard.push(`${text}`))
     answer.stream?.(client as never)
     for (let asked = 0; asked < 100; asked++) await limiter.check('user:1', { policy: 'api' })

@@ -22,6 +22,8 @@ export interface HttpAnswer {
   readonly change?: string
   /** Writes the body of an unbounded response, instead of `body`. */
   stream?(res: ServerResponse): void
+  /** Called if it was not sent, because its client had gone. */
+  onUnsent?(): void
 }
 
 /** Returns the problem response (RFC 9457) to a refusal. */

@@ -5,7 +5,7 @@ import { isGone, isHttp2, writeHead } from './write-head.js'
 
 /** Sends an answer of our own, whatever the client still sends: the request's body is not wanted. */
 export function sendAnswer(req: IncomingMessage, res: ServerResponse, answer: HttpAnswer): void {
-  if (isGone(res) || res.headersSent) return
+  if (isGone(res) || res.headersSent) return void answer.onUnsent?.()
   if (answer.stream !== undefined) {
     res.writeHead(answer.status, answer.headers.flat())
     answer.stream(res)

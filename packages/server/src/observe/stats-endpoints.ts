@@ -1,23 +1,21 @@
 /** The figures over HTTP: once, as a stream, and the history. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type Endpoint, RequestError, reads } from '../admin/endpoint.js'
+import { type Caller, type Endpoint, RequestError, reads } from '../admin/endpoint.js'
 import { type HttpAnswer, jsonAnswer } from '../http/problem.js'
 import type { Alert } from './alert-rules.js'
 import type { Figures } from './figures.js'
 import { MAX_POINTS } from './history.js'
+import { createStreamPlaces } from './stream-places.js'
 
 const STEP_MS = 1_000
 const RETRY_MS = 2_000
 const MAX_VIOLATIONS = 1_000
-const MAX_STREAMS = 100
 
 export function statsEndpoints(figures: Figures): readonly Endpoint[] {
-  let streams = 0
+  const places = createStreamPlaces()
 
-  function stream(): HttpAnswer {
-    if (streams >= MAX_STREAMS) {
-      throw new RequestError(503, 'stream', `expected at most ${MAX_STREAMS} at a time`)
-    }
+  function stream(caller: Caller): HttpAnswer {
+    const leave = places.enter(caller)
     return {
       status: 200,
       headers: [
@@ -28,19 +26,19 @@ export function statsEndpoints(figures: Figures): readonly Endpoint[] {
       ],
       body: '',
       stream(res) {
-        streams++
         const stop = sendSnapshots(figures, res)
         res.once('close', () => {
-          streams--
+          leave()
           stop()
         })
       },
+      onUnsent: leave,
     }
   }
 
   return [
     { path: '/v1/stats', methods: { GET: reads(() => jsonAnswer(200, figures.snapshot())) } },
-    { path: '/v1/stats/stream', methods: { GET: reads(stream) } },
+    { path: '/v1/stats/stream', methods: { GET: reads((_req, caller) => stream(caller)) } },
     {
       path: '/v1/stats/history',
       methods: {

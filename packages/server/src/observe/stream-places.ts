@@ -1,0 +1,44 @@
+/**
+ * Bounds the event streams that are open: per token, so that one token does not take the places of the others, and in
+ * all, with some places that only administrators get.
+ */
+import { type Caller, RequestError } from '../admin/endpoint.js'
+import { countInFlight } from '../http/count-in-flight.js'
+
+const MAX_OF_A_TOKEN = 25
+const MAX_STREAMS = 100
+const KEPT_FOR_ADMINISTRATORS = 25
+
+export interface StreamPlaces {
+  /** Takes a place and returns a function that gives it back, once. Throws a `RequestError` if there is none. */
+  enter(caller: Caller): () => void
+}
+
+export function createStreamPlaces(): StreamPlaces {
+  const perToken = countInFlight(MAX_OF_A_TOKEN)
+  let taken = 0
+  let takenByReaders = 0
+  return {
+    enter({ name, role }) {
+      const isReader = role !== 'administer'
+      if (taken >= MAX_STREAMS || (isReader && takenByReaders >= MAX_STREAMS - KEPT_FOR_ADMINISTRATORS)) {
+        throw new RequestError(503, 'stream', `expected at most ${MAX_STREAMS} at a time`)
+      }
+      // Without tokens all callers are this machine, and there is nobody to keep a place for.
+      const leaveToken = name === null ? () => {} : perToken.enter(name)
+      if (leaveToken === null) {
+        throw new RequestError(429, 'stream', `expected at most ${MAX_OF_A_TOKEN} of a token at a time`)
+      }
+      taken++
+      if (isReader) takenByReaders++
+      let isIn = true
+      return () => {
+        if (!isIn) return
+        isIn = false
+        taken--
+        if (isReader) takenByReaders--
+        leaveToken()
+      }
+    },
+  }
+}
