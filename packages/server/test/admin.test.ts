@@ -2,13 +2,15 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createGate } from 'headgate'
+import { createClientAddress, createGate } from 'headgate'
 import { defineConfig } from 'headgate/config'
 import { createStatistics } from 'headgate/statistics'
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest'
 import { createAdminServer } from '../src/admin/admin-server.js'
-import { type Endpoint, may, ROLES } from '../src/admin/endpoint.js'
+import { checks, type Endpoint, may, ROLES } from '../src/admin/endpoint.js'
+import type { Token } from '../src/admin/tokens.js'
 import { listen } from '../src/http/listen.js'
+import { jsonAnswer } from '../src/http/problem.js'
 import { UpstreamCounts } from '../src/metrics/upstream-counts.js'
 import { adminEndpoints } from '../src/service/admin-endpoints.js'
 import { type HeadgateProcess, serveHeadgate, serveHeadgateIn } from './support/headgate-process.js'
@@ -22,6 +24,11 @@ const SECRETS = {
   administer: 'secret-of-the-administer-role',
 }
 const TOKENS = ROLES.map(role => ({ name: `the-${role}`, role, secret: SECRETS[role] }))
+const readerOf = (index: number): Token => ({
+  name: `reader-${index}`,
+  role: 'read',
+  secret: `${SECRETS.read}-${index}`,
+})
 const folder = mkdtempSync(join(tmpdir(), 'headgate-admin-'))
 for (const role of ROLES) writeFileSync(join(folder, role), `${SECRETS[role]}\n`)
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -31,7 +38,19 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close()
 })
 
-async function admin({ metricsPublic = false, names = [] as string[] } = {}) {
+const RELAY: Endpoint = {
+  path: '/v1/forward-auth',
+  isRelay: true,
+  methods: { GET: checks(() => jsonAnswer(200, {})) },
+}
+
+async function admin({
+  metricsPublic = false,
+  relay = false,
+  readers = 0,
+  names = [] as string[],
+  trustedProxies = [] as string[],
+} = {}) {
   const gate = createGate({ config: defineConfig({}) })
   const endpoints = adminEndpoints({
     gate,
@@ -45,7 +64,14 @@ async function admin({ metricsPublic = false, names = [] as string[] } = {}) {
     isServing: () => true,
     configState: () => ({ config: 'current', refusedConfigs: 0 }),
   })
-  const server = createAdminServer({ endpoints, tokens: TOKENS, names, log: () => {} })
+  const clientAddress = createClientAddress({ trustedProxies })
+  const server = createAdminServer({
+    endpoints: relay ? [...endpoints, RELAY] : endpoints,
+    tokens: [...TOKENS, ...Array.from({ length: readers }, (_, index) => readerOf(index))],
+    names,
+    log: () => {},
+    clientAddress: () => clientAddress,
+  })
   const port = await listen(server, { host: '127.0.0.1', port: 0, hostFlag: '', portFlag: '' })
   closers.push(() => {
     server.close()
@@ -123,18 +149,88 @@ describe('with tokens', () => {
     expect(reply.text).not.toContain(SECRETS.read)
   })
 
-  it('an address with 20 bad tokens in a minute is refused even with a good one', async () => {
+  it('no number of wrong tokens keeps a right one out; an address gets 429 from its 21st in a minute (S48)', async () => {
     const { url } = await admin()
-    const bad = () =>
-      fetch(`${url}/v1/counts`, bearer('a-token-that-nobody-has')).then(({ status }) => status)
+    const wrong = () => fetch(`${url}/v1/counts`, bearer('a-token-that-nobody-has'))
+    const right = () => fetch(`${url}/v1/counts`, bearer(SECRETS.read)).then(({ status }) => status)
     const statuses: number[] = []
-    for (let index = 0; index < 21; index++) statuses.push(await bad())
-    expect(statuses).toEqual([...new Array(20).fill(401), 429])
-    const right = await fetch(`${url}/v1/counts`, bearer(SECRETS.read))
-    expect(right.status).toBe(429)
-    expect(Number(right.headers.get('retry-after'))).toBeGreaterThan(50)
+    for (let index = 0; index < 25; index++) {
+      statuses.push((await wrong()).status)
+      expect(await right()).toBe(200)
+    }
+    expect(statuses).toEqual([...new Array(20).fill(401), ...new Array(5).fill(429)])
+    const refused = await wrong()
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(50)
+    expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(60)
     // Probes send no token, and still work.
     expect((await fetch(`${url}/readyz`)).status).toBe(200)
+  })
+
+  it('forward-auth, whose token is in a header of its own, goes by the same', async () => {
+    const { url } = await admin({ relay: true })
+    const ask = (secret: string) =>
+      fetch(`${url}/v1/forward-auth`, { headers: { 'Headgate-Token': secret } }).then(({ status }) => status)
+    const statuses: number[] = []
+    for (let index = 0; index < 22; index++) statuses.push(await ask('a-token-that-nobody-has'))
+    expect(statuses).toEqual([...new Array(20).fill(401), 429, 429])
+    expect(await ask(SECRETS.check)).toBe(200)
+  })
+
+  it('behind a trusted proxy an address is the client’s; from anybody else the header is only a claim', async () => {
+    const wrongFrom = (url: string) => async (address: string) => {
+      const headers = { ...bearer('nobody-has-it').headers, 'X-Forwarded-For': address }
+      return (await fetch(`${url}/v1/counts`, { headers })).status
+    }
+    const trusting = wrongFrom((await admin({ trustedProxies: ['127.0.0.1'] })).url)
+    for (let index = 0; index < 20; index++) expect(await trusting('203.0.113.1')).toBe(401)
+    expect(await trusting('203.0.113.1')).toBe(429)
+    expect(await trusting('198.51.100.7, 203.0.113.1')).toBe(429)
+    expect(await trusting('203.0.113.2')).toBe(401)
+    const untrusting = wrongFrom((await admin()).url)
+    for (let index = 0; index < 20; index++) expect(await untrusting(`203.0.113.${index}`)).toBe(401)
+    expect(await untrusting('203.0.113.99')).toBe(429)
+  })
+
+  it('beyond 1,000 wrong tokens a minute in all every wrong one is 429, and right ones pass', async () => {
+    const { url } = await admin({ trustedProxies: ['127.0.0.1'] })
+    const wrongFrom = async (client: number) => {
+      const address = `10.0.${client >> 8}.${client & 255}`
+      const headers = { ...bearer('nobody-has-it').headers, 'X-Forwarded-For': address }
+      const { status } = await fetch(`${url}/v1/counts`, { headers })
+      return status
+    }
+    const first: number[] = []
+    for (let client = 0; client < 1_000; client++) first.push(await wrongFrom(client))
+    expect(new Set(first)).toEqual(new Set([401]))
+    expect(await wrongFrom(5_000)).toBe(429)
+    expect(await wrongFrom(5_001)).toBe(429)
+    expect((await fetch(`${url}/v1/counts`, bearer(SECRETS.administer))).status).toBe(200)
+  })
+
+  it('a token that opens every event stream it may shuts out neither others nor an administrator (S51)', async () => {
+    const { url } = await admin({ readers: 3 })
+    const open = async (secret: string): Promise<[number, () => void]> => {
+      const closer = new AbortController()
+      const { status } = await fetch(`${url}/v1/stats/stream`, { ...bearer(secret), signal: closer.signal })
+      return [status, () => closer.abort()]
+    }
+    const statusesOf = async (secret: string, count: number) => {
+      const opened = await Promise.all(Array.from({ length: count }, () => open(secret)))
+      closers.push(() => opened.map(([, close]) => close()))
+      const streams = opened.filter(([status]) => status === 200)
+      const statuses = new Set(opened.map(([status]) => status))
+      return { open: streams.length, statuses, closeOne: () => streams[0]?.[1]() }
+    }
+    const greedy = await statusesOf(SECRETS.read, 100)
+    expect(greedy.open).toBe(25)
+    expect(greedy.statuses).toEqual(new Set([200, 429]))
+    expect((await statusesOf(`${SECRETS.read}-0`, 25)).open).toBe(25)
+    expect((await statusesOf(`${SECRETS.read}-1`, 25)).open).toBe(25)
+    expect((await open(`${SECRETS.read}-2`))[0]).toBe(503)
+    expect((await statusesOf(SECRETS.administer, 30)).open).toBe(25)
+    // A place that was given back is free.
+    greedy.closeOne()
+    await expect.poll(async () => (await statusesOf(SECRETS.read, 1)).open).toBe(1)
   })
 
   it.each<[number, string[], string[]]>([

@@ -1,9 +1,10 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http'
-import { limitedAddress } from 'headgate'
+import { type ClientAddress, createClientAddress, limitedAddress } from 'headgate'
 import type { ChangeTrail } from 'headgate/redis'
 import { boundConnections } from '../http/bound-connections.js'
 import { DEFAULT_BOUNDS } from '../http/bounds.js'
 import { type HttpAnswer, problemAnswer, type Refusal } from '../http/problem.js'
+import { headerValues } from '../http/raw-headers.js'
 import { sendAnswer } from '../http/send-answer.js'
 import { throttledLog, type WriteLine } from '../log/write-line.js'
 import { createAuthenticate, TOKEN_MISSING } from './authenticate.js'
@@ -23,11 +24,14 @@ export interface AdminServerOptions {
   /** Names by which it may be called beside addresses, in lower case. */
   readonly names: readonly string[]
   readonly log: WriteLine
+  /** Finds the client behind trusted proxies, by the file in force. Default: no proxy is trusted. */
+  readonly clientAddress?: () => ClientAddress
   /** Where the changes of all servers are kept; null if there is only this one. */
   readonly trail?: ChangeTrail | null
 }
 
 const FAULT_LINE_EVERY_MS = 60_000
+const UNTRUSTING = createClientAddress()
 /** A proxy that asks for every request of its own has as many connections as clients at once, all from one address. */
 const BOUNDS = { ...DEFAULT_BOUNDS, maxClientConnections: 4_096 }
 
@@ -39,7 +43,8 @@ export function createAdminServer(options: AdminServerOptions): Server {
   const { tokens, names, log } = options
   const changes = createChanges(log, options.trail ?? null, Date.now)
   const endpoints = [...options.endpoints, changesEndpoint(changes)]
-  const authenticate = createAuthenticate(tokens)
+  const { clientAddress = () => UNTRUSTING } = options
+  const authenticate = createAuthenticate(tokens, req => addressOf(req, clientAddress()))
   const logFault = throttledLog(log, FAULT_LINE_EVERY_MS)
   const own = { addresses: tokens.length > 0, names }
   const relays = endpoints.filter(({ isRelay }) => isRelay === true).map(({ path }) => path)
@@ -75,6 +80,12 @@ export function createAdminServer(options: AdminServerOptions): Server {
       )
   })
   return server.on('request', onRequest)
+}
+
+/** Returns the address, or the network of an IPv6 one, by which wrong tokens are counted. */
+function addressOf(req: IncomingMessage, clientAddress: ClientAddress): string | null {
+  const forwarded = clientAddress.readsHeader ? headerValues(req, clientAddress.header) : []
+  return limitedAddress(clientAddress(req.socket.remoteAddress, forwarded))
 }
 
 /** Returns the endpoint for all paths below one of the API: `/v1/subjects/*`. */

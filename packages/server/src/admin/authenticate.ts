@@ -1,19 +1,23 @@
 import type { IncomingMessage } from 'node:http'
-import { createLimiter, limitedAddress, slidingWindowLog } from 'headgate'
+import { createLimiter, slidingWindowLog } from 'headgate'
 import type { Refusal } from '../http/problem.js'
 import { headerValues } from '../http/raw-headers.js'
 import type { Caller } from './endpoint.js'
 import { createFindCaller, type Token } from './tokens.js'
 
 /**
- * Finds the caller of a request: null for one without a token, a refusal for one that is not looked at. `isRelay`:
- * its `Authorization` is somebody else's, and the token is in `Headgate-Token`.
+ * Finds the caller of a request: null for one without a token, a refusal for one with a wrong token. `isRelay`: its
+ * `Authorization` is somebody else's, and the token is in `Headgate-Token`.
  */
 export type Authenticate = (req: IncomingMessage, isRelay: boolean) => Promise<Caller | Refusal | null>
 
+/** Returns the address of the client of a request, behind trusted proxies; null if it has already gone. */
+export type AddressOf = (req: IncomingMessage) => string | null
+
 const RELAYED = /^([\x21-\x7e]{1,1024})$/
 const BEARER = /^Bearer +([\x21-\x7e]{1,1024})$/i
-const BAD_TOKENS_A_MINUTE = 20
+/** Wrong tokens that are answered with 401; further ones get 429. */
+const WRONG_A_MINUTE = { perAddress: 20, inAll: 1_000 }
 /** A port that only this machine can reach asks for no token: its callers may do everything. */
 const THIS_MACHINE: Caller = { name: null, role: 'administer' }
 
@@ -23,40 +27,50 @@ export const TOKEN_MISSING: Refusal = {
   detail: 'Authorization: expected Bearer and a token; got none',
   headers: [['WWW-Authenticate', 'Bearer realm="headgate"']],
 }
-const TOKEN_BAD: Refusal = {
+const TOKEN_WRONG: Refusal = {
   ...TOKEN_MISSING,
   detail: 'Authorization: expected Bearer and a token that is known here; got another',
 }
 
 /**
- * Authenticates callers by their token. An address with twenty bad tokens in a minute is refused until the minute
- * is over, even with a good one: otherwise it could keep guessing. Without tokens every caller is this machine.
+ * Authenticates callers by their token. The token is compared first, so that no number of wrong ones keeps a right
+ * one out: behind one proxy all callers may have the same address. Without tokens every caller is this machine.
  */
-export function createAuthenticate(tokens: readonly Token[]): Authenticate {
+export function createAuthenticate(tokens: readonly Token[], addressOf: AddressOf): Authenticate {
   if (tokens.length === 0) return async () => THIS_MACHINE
   const findCaller = createFindCaller(tokens)
-  const guesses = createLimiter({
-    policies: { guesses: slidingWindowLog({ limit: BAD_TOKENS_A_MINUTE, window: '1m' }) },
-  })
+  const countWrong = createWrongTokens()
   return async (req, isRelay) => {
     const given = headerValues(req, isRelay ? 'headgate-token' : 'authorization')
     if (given.length === 0) return null
-    const guesser = { type: 'ip', id: `${limitedAddress(req.socket.remoteAddress) ?? 'gone'}` }
-    const { allowed, resetAfterMs } = await guesses.peek(guesser, { policy: 'guesses' })
-    if (!allowed) return tooMany(resetAfterMs)
     const secret = given.length === 1 ? (isRelay ? RELAYED : BEARER).exec(given[0] as string)?.[1] : undefined
     const caller = findCaller(secret ?? '')
     if (caller !== null && secret !== undefined) return caller
-    await guesses.check(guesser, { policy: 'guesses' })
-    return TOKEN_BAD
+    return countWrong(addressOf(req) ?? 'gone')
   }
 }
 
-function tooMany(resetAfterMs: number | null): Refusal {
-  const seconds = Math.max(1, Math.ceil((resetAfterMs ?? 0) / 1_000))
+/** Counts wrong tokens and says how each is answered. All are counted first, which bounds the addresses known. */
+function createWrongTokens(): (address: string) => Promise<Refusal> {
+  const { check } = createLimiter({
+    policies: {
+      all: slidingWindowLog({ limit: WRONG_A_MINUTE.inAll, window: '1m' }),
+      address: slidingWindowLog({ limit: WRONG_A_MINUTE.perAddress, window: '1m' }),
+    },
+  })
+  return async address => {
+    const all = await check('internal:wrong-tokens', { policy: 'all' })
+    if (!all.allowed) return tooMany(all.retryAfterMs, 'in all')
+    const own = await check({ type: 'ip', id: address }, { policy: 'address' })
+    return own.allowed ? TOKEN_WRONG : tooMany(own.retryAfterMs, 'from this address')
+  }
+}
+
+function tooMany(retryAfterMs: number | null, whose: string): Refusal {
+  const seconds = Math.max(1, Math.ceil((retryAfterMs ?? 0) / 1_000))
   return {
     status: 429,
-    detail: 'Authorization: too many bad tokens from this address',
+    detail: `Authorization: too many wrong tokens ${whose}`,
     headers: [['Retry-After', String(seconds)]],
   }
 }

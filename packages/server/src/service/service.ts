@@ -1,4 +1,4 @@
-import { createGate, type Decision, type Store, type SubjectOptions } from 'headgate'
+import { createClientAddress, createGate, type Decision, type Store, type SubjectOptions } from 'headgate'
 import type { Config } from 'headgate/config'
 import type { RedisStore } from 'headgate/redis'
 import { createStatistics } from 'headgate/statistics'
@@ -81,6 +81,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   try {
     const front = await openFront(deciding, options)
     let inForce = config
+    let clientAddress = createClientAddress(config)
     const figures = startFigures({
       ...options,
       gate,
@@ -106,6 +107,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       ...admin,
       endpoints: [...own, ...page, forwardAuth, ...front.endpoints],
       log,
+      clientAddress: () => clientAddress,
       trail: options.store !== undefined && 'changes' in options.store ? options.store.changes : null,
     })
     const closeApi = gracefulClose(api)
@@ -122,6 +124,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       async apply(changed) {
         await front.apply(changed)
         inForce = changed
+        clientAddress = createClientAddress(changed)
       },
       adminUrl,
       dashboardUrl: page.length === 0 ? null : `${adminUrl}/`,

@@ -1,3 +1,4 @@
+import { adminPort } from './admin-port.js'
 import type { AttackGroup } from './attack.js'
 import { connections } from './connections.js'
 import { elsewhere } from './elsewhere.js'
@@ -22,4 +23,5 @@ export const groups: readonly AttackGroup[] = [
   proxies,
   questions,
   rateLimitService,
+  adminPort,
 ]
