@@ -349,7 +349,10 @@ describe('mistakes', () => {
     const misspelt = { policies, stroe: memoryStore() } as object
     const refused = expect.objectContaining({
       code: 'ERR_HEADGATE_INVALID_OPTION',
-      message: expect.stringMatching(/^stroe: expected one of .*; did you mean store\?$/),
+      field: 'stroe',
+      got: '"stroe"',
+      suggestion: 'store',
+      message: expect.stringMatching(/^stroe: expected one of .*; got "stroe"; did you mean "store"\?$/),
     })
     expect(() => createLimiter(misspelt)).toThrow(refused)
     const config = defineConfig({})

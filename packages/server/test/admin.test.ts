@@ -322,6 +322,11 @@ describe('headgate serve', () => {
       {},
       '--admin-host: expected a loopback address (127.0.0.1, ::1), or --admin-token',
     ],
+    [
+      [],
+      { HEADGATE_ADMIN_TOKEN: 'ada:owner:env:A_TOKEN' },
+      'HEADGATE_ADMIN_TOKEN ada: expected a role of check, read, administer; got "owner"',
+    ],
     [[], { HEADGATE_ADMIN_HOST: '::' }, 'HEADGATE_ADMIN_HOST: expected a loopback address'],
     [[], { HEADGATE_PORT: 'http' }, 'HEADGATE_PORT: expected a whole number from 0 to 65535; got "http"'],
     [[], { HEADGATE_DEMO: 'perhaps' }, 'HEADGATE_DEMO: expected on or off; got "perhaps"'],

@@ -188,9 +188,9 @@ describe('what is asked', () => {
       3,
       '--server: expected the decision API of a running headgate at http://127.0.0.1:9; got ',
     ],
-    ['control get --redis nowhere', 2, '--redis: Redis url: expected redis://'],
-    ['control get --redis http://user:canary@h', 2, '--redis: Redis url: expected redis://'],
-    ['control get --redis redis://h:99999', 2, '--redis: Redis url: expected hosts as name, name:port'],
+    ['control get --redis nowhere', 2, '--redis: expected redis://'],
+    ['control get --redis http://user:canary@h', 2, '--redis: expected redis://'],
+    ['control get --redis redis://h:99999', 2, '--redis: expected hosts as name, name:port'],
     ['control get --redis redis://:canary@127.0.0.1:9', 3, '--redis: redis: not connected '],
     [
       'control get --redis redis://h --server http://h',
@@ -253,7 +253,7 @@ describe('the other commands', () => {
     ['--demo --service a/b', 2, '--service: expected up to 64 letters, digits, _ . or -; got "a/b"'],
     ['--demo --admin-host 0.0.0.0', 2, '--admin-host: expected'],
     ['--demo --upstream http://user:canary@h', 2, '--upstream: expected http://host:port'],
-    ['--demo --redis redis//user:canary@h', 2, '--redis: Redis url: expected redis://'],
+    ['--demo --redis redis//user:canary@h', 2, '--redis: expected redis://'],
     [
       '--demo --subject-secret-file missing',
       2,

@@ -140,9 +140,23 @@ describe('POST /v1/check answers 400 and names the bad field', () => {
     const answer = await post(body)
     expect(answer.status).toBe(400)
     expect(answer.headers.get('content-type')).toBe('application/problem+json')
-    const problem = (await answer.json()) as { detail: string }
+    const problem = (await answer.json()) as { [name: string]: string }
     expect(problem).toMatchObject({ type: 'about:blank', title: 'Bad Request', status: 400, field })
     expect(problem.detail).toContain(detail)
+    const { expected, got, suggestion } = problem
+    const hint = suggestion === undefined ? '' : `; did you mean "${suggestion}"?`
+    expect(problem.detail).toBe(`${field}: expected ${expected}; got ${got}${hint}`)
+  })
+
+  it('a bad field of a check has what was expected and what came beside it, for programs', async () => {
+    const answers = [
+      { ...sound, cost: 'a: expected b; got c' },
+      { ...sound, policy: 'apo' },
+    ].map(body => post(body))
+    const [cost, policy] = await Promise.all(answers.map(async answer => (await answer).json()))
+    const expected = 'a whole number from 0 to 4294967295'
+    expect(cost).toMatchObject({ field: 'cost', expected, got: '"a: expected b; got c"' })
+    expect(policy).toMatchObject({ field: 'policy', expected: 'one of api', got: '"apo"', suggestion: 'api' })
   })
 
   it('a mistake in the last of several checks charges nothing to the first', async () => {

@@ -103,7 +103,7 @@ describe('headgate doctor', () => {
 
   it.each([
     [['doctor'], 2, '--redis: expected a URL, here or in RATE_LIMIT_REDIS_URL; got none'],
-    [['doctor', '--redis', 'nowhere'], 2, '--redis: Redis url: expected redis://'],
+    [['doctor', '--redis', 'nowhere'], 2, '--redis: expected redis://'],
     [
       ['doctor', '--redis', 'redis://h', '--config', 'no.yaml'],
       2,

@@ -62,7 +62,7 @@ it('the Envoy service answers gRPC and JSON by the same limits, and SIGTERM ends
   expect(fine.status).toBe(200)
   expect(await fine.json()).toMatchObject({ overallCode: 'OK', statuses: [{ limitRemaining: 7 }] })
   for (const [field, body] of [
-    ['body', { ...ASK, domain: '' }],
+    ['domain', { ...ASK, domain: '' }],
     ['descriptors', { ...ASK, descriptors: 7 }],
     ['descriptors[0].entries[0].key', { ...ASK, descriptors: [{ entries: [{ key: 7 }] }] }],
     ['descriptors[0].limit.unit', { ...ASK, descriptors: [{ ...descriptor, limit: { unit: 'EON' } }] }],

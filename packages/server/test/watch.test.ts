@@ -162,7 +162,9 @@ describe('two servers on one Redis', () => {
       err: expect.stringContaining('--redis: expected one that answers'),
     })
     const unknown = await runInProcess(['inspect', 'aaaaaaaaaaaa', '--server', at(0)])
-    expect(unknown.err).toContain('no subject of handle aaaaaaaaaaaa')
+    expect(unknown.err).toContain(
+      'expected the handle of a subject that has been denied lately; got aaaaaaaaaaaa',
+    )
     expect((await runInProcess(['serve', '--demo', '--alert', 'nonsense=1'])).err).toContain(
       '--alert: expected',
     )

@@ -5,7 +5,7 @@
 import type { Decision } from '../decision/decision.js'
 import type { HeaderField } from '../decision/header-field.js'
 import { decisionHeaders, type HeaderOptions } from '../decision/headers.js'
-import { HeadgateError, isHeadgateError } from '../errors/headgate-error.js'
+import { isHeadgateError, unexpected } from '../errors/headgate-error.js'
 import { letFail } from '../errors/let-fail.js'
 import type { Gate } from '../gate/gate.js'
 import { parseLogger } from '../observe/logger.js'
@@ -150,9 +150,11 @@ export function createEnforce<Native>(
       const text = isPromise(made) ? undefined : JSON.stringify(made)
       if (text !== undefined) return { body: text, contentType: contentType ?? 'application/json' }
       report(
-        new HeadgateError(
+        unexpected(
           'ERR_HEADGATE_INVALID_OPTION',
-          'body: expected a function that returns text, or what can be written as JSON',
+          'body',
+          'a function that returns text, or what can be written as JSON',
+          made,
         ),
       )
     } catch (error) {

@@ -43,8 +43,11 @@ export function rateLimitStore(options: RateLimitStoreOptions): HitStore {
 
   function checkOf(key: string): Check {
     if (limit === undefined) {
-      const message = 'store: expected express-rate-limit to call init first; got a request'
-      throw new HeadgateError('ERR_HEADGATE_INVALID_OPTION', message, { field: 'store' })
+      throw new HeadgateError('ERR_HEADGATE_INVALID_OPTION', {
+        field: 'store',
+        expected: 'express-rate-limit to call init first',
+        got: 'a request',
+      })
     }
     return {
       subject: nameSubject(subjectOf(key)),

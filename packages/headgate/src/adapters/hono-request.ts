@@ -39,10 +39,11 @@ export class HonoRequest implements HttpRequest {
   }
 
   get peer(): never {
-    throw new HeadgateError(
-      'ERR_HEADGATE_INVALID_SUBJECT',
-      'subject: expected one to be given: outside Node, Hono does not say who is connected',
-    )
+    throw new HeadgateError('ERR_HEADGATE_INVALID_SUBJECT', {
+      field: 'subject',
+      expected: 'one to be given, because outside Node, Hono does not say who is connected',
+      got: 'none',
+    })
   }
 
   header(name: string): string | undefined {

@@ -140,8 +140,9 @@ function addressOf<Native>(
 }
 
 function lookUpTimeout(ms: number): HeadgateError {
-  return new HeadgateError(
-    'ERR_HEADGATE_LOOKUP_TIMEOUT',
-    `subject: expected identify, skip, subject, tier, cost and scope to settle within ${ms} ms; got no answer`,
-  )
+  return new HeadgateError('ERR_HEADGATE_LOOKUP_TIMEOUT', {
+    field: 'subject',
+    expected: `identify, skip, subject, tier, cost and scope to settle within ${ms} ms`,
+    got: 'no answer',
+  })
 }

@@ -1,6 +1,6 @@
 import { HeadgateError } from '../errors/headgate-error.js'
+import { mismatchText } from '../errors/mistake.js'
 import { printable, shownName } from '../errors/shown-text.js'
-import { mismatchText } from './mismatch.js'
 
 /** The position of a value in the file: keys and list indexes from the top. */
 export type Path = readonly (string | number)[]
@@ -112,7 +112,7 @@ export function toIssue(
     expected,
     got,
     suggestion,
-    message: printable(mismatchText(expected, got, suggestion)),
+    message: printable(mismatchText({ expected, got, suggestion })),
   }
 }
 

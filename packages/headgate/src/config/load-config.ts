@@ -16,7 +16,7 @@ export async function readConfigText(file: string): Promise<string> {
     return decode(await readAtMost(file, MAX_BYTES + 1), file)
   } catch (error) {
     if (isHeadgateError(error)) throw error
-    throw unreadable(file, `expected a file that can be read; got ${reasonOf(error)}`)
+    throw unreadable(file, 'a file that can be read', reasonOf(error))
   }
 }
 
@@ -26,7 +26,7 @@ async function readAtMost(file: string, length: number): Promise<Uint8Array> {
   const { open } = await import('node:fs/promises')
   const handle = await open(file, 'r')
   try {
-    if ((await handle.stat()).isDirectory()) throw unreadable(file, 'expected a file; got a folder')
+    if ((await handle.stat()).isDirectory()) throw unreadable(file, 'a file', 'a folder')
     const buffer = new Uint8Array(length)
     let filled = 0
     for (;;) {
@@ -40,11 +40,11 @@ async function readAtMost(file: string, length: number): Promise<Uint8Array> {
 }
 
 function decode(bytes: Uint8Array, file: string): string {
-  if (bytes.length > MAX_BYTES) throw unreadable(file, `expected at most ${MAX_BYTES} bytes; got more`)
+  if (bytes.length > MAX_BYTES) throw unreadable(file, `at most ${MAX_BYTES} bytes`, 'more')
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {
-    throw unreadable(file, 'expected text in UTF-8; got other bytes')
+    throw unreadable(file, 'text in UTF-8', 'other bytes')
   }
 }
 

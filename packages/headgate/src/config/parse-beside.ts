@@ -1,5 +1,5 @@
 import type { Worker } from 'node:worker_threads'
-import { type ErrorCode, HeadgateError } from '../errors/headgate-error.js'
+import { HeadgateError } from '../errors/headgate-error.js'
 import type { Config, CostConfig, PolicyConfig, RuleConfig } from '../policy/config.js'
 import { ConfigError } from './config-error.js'
 import { parseConfig } from './parse-config.js'
@@ -65,7 +65,6 @@ function joined(parts: readonly ConfigPart[]): Config | null {
 }
 
 /** Errors lose their class between threads. */
-function errorOf({ code, message, issues, unlisted }: ParseRefusal, fileName: string): HeadgateError {
-  if (issues !== null) return new ConfigError(fileName, issues, unlisted)
-  return new HeadgateError(code as ErrorCode, message)
+function errorOf({ code, wrong, issues, unlisted }: ParseRefusal, fileName: string): HeadgateError {
+  return issues === null ? new HeadgateError(code, wrong) : new ConfigError(fileName, issues, unlisted)
 }

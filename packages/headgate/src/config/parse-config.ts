@@ -22,7 +22,7 @@ export async function parseConfig(
   fileName: string,
   { onWarning }: ReadOptions = {},
 ): Promise<Config> {
-  if (text.length > MAX_BYTES) throw unreadable(fileName, `expected at most ${MAX_BYTES} bytes; got more`)
+  if (text.length > MAX_BYTES) throw unreadable(fileName, `at most ${MAX_BYTES} bytes`, 'more')
   const source = await readText(text.replace(/^\uFEFF/, ''), fileName)
   if (source.issues.length > 0) throw new ConfigError(fileName, source.issues)
   const issues = new IssueList()
@@ -40,8 +40,8 @@ export async function parseConfig(
 }
 
 /** The error for a policy file that could not be read at all. */
-export function unreadable(fileName: string, message: string): HeadgateError {
-  return new HeadgateError('ERR_HEADGATE_UNREADABLE_CONFIG', `${fileName}: ${message}`)
+export function unreadable(field: string, expected: string, got: string): HeadgateError {
+  return new HeadgateError('ERR_HEADGATE_UNREADABLE_CONFIG', { field, expected, got })
 }
 
 async function readText(text: string, fileName: string): Promise<LocatedText> {
@@ -57,7 +57,7 @@ async function loadYaml(fileName: string): Promise<typeof import('./text/read-ya
   } catch (cause) {
     throw new HeadgateError(
       'ERR_HEADGATE_MISSING_PACKAGE',
-      `${fileName}: expected the package yaml to read it; got none: run npm install yaml`,
+      { field: fileName, expected: 'the package yaml to read it', got: 'none: run npm install yaml' },
       { cause },
     )
   }

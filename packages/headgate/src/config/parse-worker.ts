@@ -3,7 +3,8 @@
  * second. The result is sent back in pieces on request, because receiving it takes time as well.
  */
 import { parentPort } from 'node:worker_threads'
-import { isHeadgateError } from '../errors/headgate-error.js'
+import { type ErrorCode, isHeadgateError } from '../errors/headgate-error.js'
+import type { Mistake } from '../errors/mistake.js'
 import type { Config, CostConfig, PolicyConfig, RuleConfig } from '../policy/config.js'
 import { ConfigError, type ConfigIssue } from './config-error.js'
 import { parseConfig } from './parse-config.js'
@@ -25,8 +26,8 @@ export interface ConfigPart {
 }
 
 export interface ParseRefusal {
-  readonly code: string
-  readonly message: string
+  readonly code: ErrorCode
+  readonly wrong: Mistake | string
   /** Set if the file could be read but not used. */
   readonly issues: readonly ConfigIssue[] | null
   readonly unlisted: number
@@ -49,9 +50,11 @@ parentPort?.on('message', async (request: ParseRequest) => {
     post({ part, isLast: next.done === true })
   } catch (error) {
     if (!isHeadgateError(error)) throw error
-    const { code, message } = error
+    const { code, message, field, expected, got, suggestion } = error
     const { issues, unlisted } = error instanceof ConfigError ? error : { issues: null, unlisted: 0 }
-    post({ refused: { code, message, issues, unlisted } })
+    const wrong =
+      field === undefined || expected === undefined ? message : { field, expected, got, suggestion }
+    post({ refused: { code, wrong, issues, unlisted } })
   }
 })
 

@@ -1,4 +1,4 @@
-import { HeadgateError, show, unexpected } from '../errors/headgate-error.js'
+import { type HeadgateError, unexpected } from '../errors/headgate-error.js'
 import { HEADER_STYLES, type HeaderStyle } from '../policy/config.js'
 import { advertisedLimit, retryAfterSeconds } from './advertised.js'
 import type { Decision } from './decision.js'
@@ -91,8 +91,5 @@ function overrule(headers: HeaderField[], drafted: readonly HeaderField[]): void
 }
 
 function invalid(field: string, expected: readonly string[], got: unknown): HeadgateError {
-  return new HeadgateError(
-    'ERR_HEADGATE_INVALID_OPTION',
-    `${field}: expected one of ${expected.join(', ')}; got ${show(got)}`,
-  )
+  return unexpected('ERR_HEADGATE_INVALID_OPTION', field, `one of ${expected.join(', ')}`, got)
 }

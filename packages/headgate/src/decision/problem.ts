@@ -52,10 +52,11 @@ const REDUCED_CAPACITY = {
  */
 export function decisionProblem(decision: Decision, options: ResponseOptions = {}): Problem {
   if (decision.allowed) {
-    throw new HeadgateError(
-      'ERR_HEADGATE_INVALID_OPTION',
-      'decision: expected a denied one; this one is allowed',
-    )
+    throw new HeadgateError('ERR_HEADGATE_INVALID_OPTION', {
+      field: 'decision',
+      expected: 'a denied one',
+      got: 'an allowed one',
+    })
   }
   const binding = advertisedLimit(decision)
   const kind = decision.source === 'closed' ? REDUCED_CAPACITY : QUOTA_EXCEEDED

@@ -1,3 +1,4 @@
+import { type Mistake, mistakeText } from './mistake.js'
 import { quoted } from './shown-text.js'
 
 const BRAND = Symbol.for('headgate.error')
@@ -35,22 +36,33 @@ export class HeadgateError extends Error {
   readonly code: ErrorCode
   /** The address of the page that explains the code and what to do about it. */
   readonly help: string
-  /** The option or field the error is about, if any. */
-  readonly field: string | null
+  /** The option or field whose value was refused; undefined if the error is about no value. */
+  readonly field: string | undefined
+  /** What the value should have been, in words. */
+  readonly expected: string | undefined
+  /** The value that came, shortened and without secrets; undefined if it must not be shown at all. */
+  readonly got: string | undefined
+  /** The known name that was probably meant. */
+  readonly suggestion: string | undefined
 
-  constructor(code: ErrorCode, message: string, options?: ErrorOptions & { readonly field?: string }) {
-    super(message, options)
+  /** Takes what is wrong with a value, or the message of an error that is about none. */
+  constructor(code: ErrorCode, wrong: Mistake | string, options?: ErrorOptions) {
+    super(typeof wrong === 'string' ? wrong : mistakeText(wrong), options)
     this.name = 'HeadgateError'
     this.code = code
     this.help = `${HELP_PAGE}#${code.toLowerCase()}`
-    this.field = options?.field ?? null
+    const { field, expected, got, suggestion }: Partial<Mistake> = typeof wrong === 'string' ? {} : wrong
+    this.field = field
+    this.expected = expected
+    this.got = got
+    this.suggestion = suggestion ?? undefined
     Object.defineProperty(this, BRAND, { value: true })
   }
 }
 
 /** Creates the error for an unacceptable value: names the field, what was expected and what came. */
 export function unexpected(code: ErrorCode, field: string, expected: string, got: unknown): HeadgateError {
-  return new HeadgateError(code, `${field}: expected ${expected}; got ${show(got)}`, { field })
+  return new HeadgateError(code, { field, expected, got: show(got) })
 }
 
 /** Recognises errors of any copy of this library, where `instanceof` only recognises its own. */

@@ -1,15 +1,16 @@
 import { HeadgateError } from './headgate-error.js'
 import { nearestName } from './nearest-name.js'
+import { quoted, shownName } from './shown-text.js'
 
 /** Throws for the first unknown option, because a misspelt one would otherwise be ignored silently. */
 export function refuseUnknown(options: object, known: readonly string[]): void {
   for (const name of Object.keys(options)) {
     if (known.includes(name) || (options as Record<string, unknown>)[name] === undefined) continue
-    const nearest = nearestName(name, known)
-    const hint = nearest === null ? '' : `; did you mean ${nearest}?`
-    throw new HeadgateError(
-      'ERR_HEADGATE_INVALID_OPTION',
-      `${name}: expected one of ${known.join(', ')}${hint}`,
-    )
+    throw new HeadgateError('ERR_HEADGATE_INVALID_OPTION', {
+      field: shownName(name),
+      expected: `one of ${known.join(', ')}`,
+      got: quoted(name),
+      suggestion: nearestName(name, known),
+    })
   }
 }

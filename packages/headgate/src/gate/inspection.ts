@@ -187,7 +187,11 @@ async function look(
   const { source, verdicts } = await promiseAnswer(stage, 'peek', question)
   // A guess of this process is no answer to somebody who wants to know what is stored.
   if (source !== undefined) {
-    throw new HeadgateError('ERR_HEADGATE_STORE_UNAVAILABLE', 'store: expected an answer; there was none')
+    throw new HeadgateError('ERR_HEADGATE_STORE_UNAVAILABLE', {
+      field: 'store',
+      expected: 'an answer',
+      got: 'none',
+    })
   }
   const checks = question.alternatives[0] ?? []
   return checks.flatMap((check, index) => {

@@ -100,7 +100,11 @@ export function createFrontDoor(options: FrontDoorOptions): FrontDoor {
 
   function refuseClosed(): void {
     if (!closed) return
-    throw new HeadgateError('ERR_HEADGATE_CLOSED', 'limiter: expected an open limiter; it was closed')
+    throw new HeadgateError('ERR_HEADGATE_CLOSED', {
+      field: 'limiter',
+      expected: 'an open limiter',
+      got: 'a closed one',
+    })
   }
 
   function ask(action: Action, resolved: Resolved): Decision | Promise<Decision> {

@@ -28,10 +28,11 @@ export class NamedPolicies {
     this.policies = parsePolicies(options.policies ?? {})
     this.tiers = parseTiers(options.tiers ?? {})
     if (this.policies.size + this.tiers.size === 0) {
-      throw new HeadgateError(
-        'ERR_HEADGATE_INVALID_OPTION',
-        'policies: expected at least one policy or tier; got none',
-      )
+      throw new HeadgateError('ERR_HEADGATE_INVALID_OPTION', {
+        field: 'policies',
+        expected: 'at least one policy or tier',
+        got: 'none',
+      })
     }
   }
 

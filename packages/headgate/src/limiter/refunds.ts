@@ -108,8 +108,9 @@ function isCharged({ check, chargedAtUs }: Admission): boolean {
 }
 
 function notCharged(): HeadgateError {
-  return new HeadgateError(
-    'ERR_HEADGATE_NOT_CHARGED',
-    'decision: expected one that charged; this one did not',
-  )
+  return new HeadgateError('ERR_HEADGATE_NOT_CHARGED', {
+    field: 'decision',
+    expected: 'one that charged',
+    got: 'one that did not',
+  })
 }

@@ -45,8 +45,9 @@ export interface ControlStore {
 export const MAX_OVERRIDES = 10_000
 
 export function tooManyOverrides(): HeadgateError {
-  return new HeadgateError(
-    'ERR_HEADGATE_INVALID_OPTION',
-    `override: expected at most ${MAX_OVERRIDES} at a time; put lasting ones into the policy file`,
-  )
+  return new HeadgateError('ERR_HEADGATE_INVALID_OPTION', {
+    field: 'override',
+    expected: `at most ${MAX_OVERRIDES} at a time`,
+    got: 'one more: put lasting ones into the policy file',
+  })
 }

@@ -123,8 +123,9 @@ function readTier(tier: unknown): string | undefined {
 
 /** Shows only the type of the value: the value may be a secret. */
 function rubbish(field: string, expected: string, got: unknown): Error {
-  return new HeadgateError(
-    'ERR_HEADGATE_INVALID_SUBJECT',
-    `${field}: expected ${expected}; got a value of type ${typeof got}`,
-  )
+  return new HeadgateError('ERR_HEADGATE_INVALID_SUBJECT', {
+    field,
+    expected,
+    got: `a value of type ${typeof got}`,
+  })
 }

@@ -119,7 +119,7 @@ async function loadJose(): Promise<typeof import('jose')> {
   } catch (cause) {
     throw new HeadgateError(
       'ERR_HEADGATE_MISSING_PACKAGE',
-      'jwt: expected the package jose to verify tokens with; it is not installed',
+      { field: 'jwt', expected: 'the package jose to verify tokens with', got: 'none: run npm install jose' },
       { cause },
     )
   }
@@ -135,10 +135,11 @@ function refuseMistakes(options: JwtOptions): void {
   }
   // The value is the secret, so it is never shown.
   if (secret !== undefined && (typeof secret !== 'string' || secret.length < MIN_SECRET_LENGTH)) {
-    throw new HeadgateError(
-      'ERR_HEADGATE_INVALID_OPTION',
-      `jwt secret: expected at least ${MIN_SECRET_LENGTH} characters`,
-    )
+    throw new HeadgateError('ERR_HEADGATE_INVALID_OPTION', {
+      field: 'jwt secret',
+      expected: `at least ${MIN_SECRET_LENGTH} characters`,
+      got: 'fewer',
+    })
   }
   // Accepting a public key as an HMAC secret would let everybody sign tokens, so each kind of key has its own
   // algorithms.

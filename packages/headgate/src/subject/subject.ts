@@ -1,4 +1,4 @@
-import { HeadgateError, show } from '../errors/headgate-error.js'
+import { HeadgateError, show, unexpected } from '../errors/headgate-error.js'
 import { looksSecret } from '../errors/shown-text.js'
 import { digest } from './digest.js'
 import { ipName, isIPv6Name } from './ip-network.js'
@@ -93,10 +93,23 @@ export function isNameOnly(name: string): boolean {
 /** Creates the function that names subjects. Different callers always get different names. */
 export function createSubjectNamer(options: SubjectOptions = {}): SubjectNamer {
   const secret = options.secret ?? DEFAULT_SECRET
-  if (typeof secret !== 'string' || secret === '') throw invalidOption('subject.secret', 'a non-empty string')
+  if (typeof secret !== 'string' || secret === '') {
+    // Never shown: it may be a secret in a wrapper.
+    const got = secret === '' ? 'an empty one' : `a value of type ${typeof secret}`
+    throw new HeadgateError('ERR_HEADGATE_INVALID_OPTION', {
+      field: 'subject.secret',
+      expected: 'a non-empty string',
+      got,
+    })
+  }
   const { secretTypes = [] } = options
   if (!Array.isArray(secretTypes) || secretTypes.some(type => typeof type !== 'string')) {
-    throw invalidOption('subject.secretTypes', 'a list of subject types')
+    throw unexpected(
+      'ERR_HEADGATE_INVALID_OPTION',
+      'subject.secretTypes',
+      'a list of subject types',
+      secretTypes,
+    )
   }
   const ownSecretTypes = new Set(secretTypes.map(foldType))
   const isSecret = (type: string): boolean => ownSecretTypes.has(type) || looksSecret(type)
@@ -206,13 +219,6 @@ function subjectText(subject: Subject): string {
 /** Never shows the id, which may be a secret. */
 function invalidSubject(subject: unknown): HeadgateError {
   const got = typeof subject === 'string' ? `a string of ${subject.length} characters` : show(subject)
-  return new HeadgateError(
-    'ERR_HEADGATE_INVALID_SUBJECT',
-    `subject: expected 'type:id' or { type, id } with both non-empty and no ':' in type; got ${got}`,
-    { field: 'subject' },
-  )
-}
-
-function invalidOption(field: string, expected: string): HeadgateError {
-  return new HeadgateError('ERR_HEADGATE_INVALID_OPTION', `${field}: expected ${expected}`)
+  const expected = "'type:id' or { type, id } with both non-empty and no ':' in type"
+  return new HeadgateError('ERR_HEADGATE_INVALID_SUBJECT', { field: 'subject', expected, got })
 }

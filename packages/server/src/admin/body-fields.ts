@@ -1,6 +1,6 @@
 /** Reads the fields of a JSON body. Refuses mistakes with the field's name, what was expected and what came. */
 import type { SubjectInput } from 'headgate'
-import { mismatch, shownName } from 'headgate/config'
+import { mistakeAt, shownName } from 'headgate/config'
 import { RequestError } from './endpoint.js'
 
 /** A JSON object of unknown contents. */
@@ -42,8 +42,8 @@ export function subjectOf(value: unknown, field: string): SubjectInput {
   const text = subjectText(value)
   const colon = text.indexOf(':')
   if (colon > 0 && colon < text.length - 1) return text as SubjectInput
-  const expected = 'expected "type:id" or { "type", "id" }, both non-empty and no ":" in the type'
-  throw new RequestError(400, field, `${expected}; got ${kindOf(value)}`)
+  const expected = '"type:id" or { "type", "id" }, both non-empty and no ":" in the type'
+  throw new RequestError(400, { field, expected, got: kindOf(value) })
 }
 
 function kindOf(value: unknown): string {
@@ -65,5 +65,5 @@ export function bad(
   got: unknown,
   known: Iterable<string> = [],
 ): RequestError {
-  return new RequestError(400, field, mismatch(expected, got, known))
+  return new RequestError(400, mistakeAt(field, expected, got, known))
 }

@@ -1,5 +1,7 @@
 /** An endpoint of the admin port: its path, its methods, and the role each of them needs. */
 import type { IncomingMessage } from 'node:http'
+import type { Mistake } from 'headgate'
+import { mistakeText } from 'headgate/config'
 import type { HttpAnswer } from '../http/problem.js'
 import type { Fields } from './body-fields.js'
 
@@ -67,16 +69,16 @@ export function signed(fields: Fields, { name }: Caller): Fields {
   return { ...fields, by: typeof by === 'string' && by !== name ? `${by} (${name})` : by }
 }
 
-/** A request to the decision API that cannot be answered with a decision. Names the field that is wrong. */
+/** A request to the decision API that cannot be answered with a decision, and what is wrong with it. */
 export class RequestError extends Error {
   readonly status: number
-  readonly field: string
+  readonly mistake: Mistake
 
-  constructor(status: number, field: string, expectation: string) {
-    super(`${field}: ${expectation}`)
+  constructor(status: number, mistake: Mistake) {
+    super(mistakeText(mistake))
     this.name = 'RequestError'
     this.status = status
-    this.field = field
+    this.mistake = mistake
   }
 }
 

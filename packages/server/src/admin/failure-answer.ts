@@ -12,7 +12,7 @@ const RETRY_AFTER_SECONDS = '1'
  */
 export function failureAnswer(error: unknown, log: WriteLine): HttpAnswer {
   if (error instanceof RequestError) {
-    return problemAnswer({ status: error.status, detail: error.message, field: error.field })
+    return problemAnswer({ status: error.status, detail: error.message, ...error.mistake })
   }
   if (isHeadgateError(error)) {
     if (isCallersMistake(error)) return refused(error)
@@ -29,15 +29,10 @@ export function failureAnswer(error: unknown, log: WriteLine): HttpAnswer {
   return problemAnswer({ status: 500, detail: 'The request could not be served.' })
 }
 
-function refused(error: HeadgateError): HttpAnswer {
-  const field = requestField(error)
-  return problemAnswer({ status: 400, detail: error.message, ...(field !== null && { field }) })
-}
-
-/** Returns the field of a request's body that an error of the library is about: `override ttl` is `ttl` there. */
-function requestField({ field }: HeadgateError): string | null {
-  if (field === null) return null
-  return field.replace(/^override /, '').replace(/^tier (?=.)/, 'numbers.')
+/** In the body of a request, the library's `override ttl` is `ttl`. */
+function refused({ message, field, expected, got, suggestion }: HeadgateError): HttpAnswer {
+  const inBody = field?.replace(/^override /, '').replace(/^tier (?=.)/, 'numbers.')
+  return problemAnswer({ status: 400, detail: message, field: inBody, expected, got, suggestion })
 }
 
 function unavailableWords({ code, message }: HeadgateError): string {

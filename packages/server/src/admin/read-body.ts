@@ -9,13 +9,14 @@ const JSON_TYPE = /^application\/json[ \t]*(?:;|$)/i
 /** Reads the JSON body of a request. Throws a `RequestError` for another type, too long a body, or invalid JSON. */
 export async function readJson(req: IncomingMessage): Promise<unknown> {
   const type = req.headers['content-type'] ?? ''
-  if (!JSON_TYPE.test(type)) throw new RequestError(415, 'content-type', 'expected application/json')
+  if (!JSON_TYPE.test(type))
+    throw new RequestError(415, { field: 'content-type', expected: 'application/json' })
   if (Number(req.headers['content-length'] ?? 0) > MAX_BODY_BYTES) throw tooLarge()
   const text = await readText(req)
   try {
     return JSON.parse(text)
   } catch {
-    throw new RequestError(400, 'body', 'expected JSON; got something else')
+    throw new RequestError(400, { field: 'body', expected: 'JSON', got: 'something else' })
   }
 }
 
@@ -36,19 +37,19 @@ function readText(req: IncomingMessage): Promise<string> {
     req.on('data', collect)
     req.once('end', () => resolve(Buffer.concat(chunks).toString('utf8')))
     // Nobody is left to hear of it, and clients that break off by the thousand must not fill the log.
-    req.once('error', () => reject(new RequestError(400, 'body', 'expected the whole of it')))
+    req.once('error', () => reject(new RequestError(400, { field: 'body', expected: 'the whole of it' })))
   })
 }
 
 function tooLarge(): RequestError {
-  return new RequestError(413, 'body', `expected at most ${MAX_BODY_BYTES} bytes; got more`)
+  return new RequestError(413, { field: 'body', expected: `at most ${MAX_BODY_BYTES} bytes`, got: 'more' })
 }
 
 /** Reads a body that is a JSON object; throws a `RequestError` for any other. */
 export async function readObject(req: IncomingMessage): Promise<Fields> {
   const body = await readJson(req)
   if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body as Fields
-  throw new RequestError(400, 'body', 'expected a JSON object')
+  throw new RequestError(400, { field: 'body', expected: 'a JSON object' })
 }
 
 /** Does the same, and refuses fields other than these. */
@@ -56,5 +57,5 @@ export async function readFields(req: IncomingMessage, known: readonly string[])
   const fields = await readObject(req)
   const unknown = Object.keys(fields).find(key => !known.includes(key))
   if (unknown === undefined) return fields
-  throw new RequestError(400, shownName(unknown), `expected one of ${known.join(', ')}`)
+  throw new RequestError(400, { field: shownName(unknown), expected: `one of ${known.join(', ')}` })
 }

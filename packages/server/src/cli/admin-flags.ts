@@ -1,7 +1,7 @@
 /** The flags of `headgate serve` for the port of decisions, operators, probes and metrics, and who may call it. */
 import { isIPv4 } from 'node:net'
 import type { Command } from 'commander'
-import { type Environment, mismatch } from 'headgate/config'
+import { type Environment, mistakeAt } from 'headgate/config'
 import { ROLES, type Role } from '../admin/endpoint.js'
 import type { Token } from '../admin/tokens.js'
 import type { AdminOptions } from '../service/service.js'
@@ -62,9 +62,9 @@ export async function adminOptions(flags: AdminFlags, environment: Environment):
 async function readToken(text: string, environment: Environment): Promise<Token> {
   const [, name = '', role = '', kind, place = ''] = TOKEN.exec(text) ?? []
   // The value is not repeated: it may be a secret that was typed by mistake.
-  if (name === '') throw new UsageError(`${FLAG}: expected ${SHAPE}; got something else`)
+  if (name === '') throw new UsageError({ field: FLAG, expected: SHAPE, got: 'something else' })
   if (!ROLES.includes(role as Role)) {
-    throw new UsageError(`${FLAG} ${name}: ${mismatch(`a role of ${ROLES.join(', ')}`, role)}`)
+    throw new UsageError(mistakeAt(`${FLAG} ${name}`, `a role of ${ROLES.join(', ')}`, role))
   }
   const source = `${FLAG} ${name}`
   const secret =
@@ -72,7 +72,7 @@ async function readToken(text: string, environment: Environment): Promise<Token>
       ? await secretFromFile(source, place)
       : checkedSecret(`${source}, ${place}`, environment[place] ?? '')
   if (!SENDABLE.test(secret)) {
-    throw new UsageError(`${source}: expected a secret of visible ASCII characters; got others`)
+    throw new UsageError({ field: source, expected: 'a secret of visible ASCII characters', got: 'others' })
   }
   return { name, role: role as Role, secret }
 }
@@ -81,11 +81,15 @@ function refuseDoubles(tokens: readonly Token[]): void {
   for (const [index, { name, secret }] of tokens.entries()) {
     const earlier = tokens.slice(0, index)
     if (earlier.some(other => other.name === name)) {
-      throw new UsageError(`${FLAG} ${name}: expected each name once; got it twice`)
+      throw new UsageError({ field: `${FLAG} ${name}`, expected: 'each name once', got: 'it twice' })
     }
     const twin = earlier.find(other => other.secret === secret)
     if (twin !== undefined) {
-      throw new UsageError(`${FLAG} ${name}: expected a secret of its own; got that of ${twin.name}`)
+      throw new UsageError({
+        field: `${FLAG} ${name}`,
+        expected: 'a secret of its own',
+        got: `that of ${twin.name}`,
+      })
     }
   }
 }
@@ -94,12 +98,12 @@ function refuseDoubles(tokens: readonly Token[]): void {
 function refuseOpen(host: string): void {
   if (host === '::1' || (isIPv4(host) && host.startsWith('127.'))) return
   throw new UsageError(
-    `--admin-host: ${mismatch(`a loopback address (127.0.0.1, ::1), or ${FLAG} to say who may call`, host)}`,
+    mistakeAt('--admin-host', `a loopback address (127.0.0.1, ::1), or ${FLAG} to say who may call`, host),
   )
 }
 
 function parseName(text: string): string {
   const name = text.toLowerCase()
   if (NAME.test(name)) return name
-  throw new UsageError(`--admin-name: ${mismatch('a host name without port', text)}`)
+  throw new UsageError(mistakeAt('--admin-name', 'a host name without port', text))
 }

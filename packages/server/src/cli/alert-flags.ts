@@ -1,6 +1,6 @@
 /** The flags of `headgate serve` for alerts: their thresholds, budgets, and receivers. */
 import type { Command } from 'commander'
-import { type Environment, mismatch } from 'headgate/config'
+import { type Environment, mistakeAt } from 'headgate/config'
 import {
   ALERT_NAMES,
   type AlertName,
@@ -40,7 +40,11 @@ export async function alertOptions(flags: AlertFlags, environment: Environment):
     const [, name, off, threshold, hold, resolve] = SETTING.exec(text) ?? []
     if (!isAlertName(name)) {
       throw new UsageError(
-        `--alert: ${mismatch(`name=threshold, name=threshold,60s,120s or name=off, the name one of ${ALERT_NAMES.join(', ')}`, text)}`,
+        mistakeAt(
+          '--alert',
+          `name=threshold, name=threshold,60s,120s or name=off, the name one of ${ALERT_NAMES.join(', ')}`,
+          text,
+        ),
       )
     }
     const usual = DEFAULT_RULES[name] ?? BUDGET
@@ -69,13 +73,19 @@ async function webhookOf(source: string | undefined, environment: Environment): 
   if (source === undefined) return null
   const [, kind, place = ''] = SOURCE.exec(source) ?? []
   if (kind === undefined) {
-    throw new UsageError('--alert-webhook: expected file:path or env:VARIABLE; got something else')
+    throw new UsageError({
+      field: '--alert-webhook',
+      expected: 'file:path or env:VARIABLE',
+      got: 'something else',
+    })
   }
   const text =
     kind === 'file' ? await secretFromFile('--alert-webhook', place) : (environment[place] ?? '').trim()
   const isUrl = URL.canParse(text) && ['http:', 'https:'].includes(new URL(text).protocol)
   if (isUrl) return text
-  throw new UsageError(
-    `--alert-webhook: expected an http or https address in ${kind}:${place}; got something else`,
-  )
+  throw new UsageError({
+    field: '--alert-webhook',
+    expected: `an http or https address in ${kind}:${place}`,
+    got: 'something else',
+  })
 }

@@ -52,9 +52,9 @@ export function addControlCommand(program: Command, terminal: Terminal): void {
 }
 
 function controlOf({ on, off, multiplier }: ControlFlags): Partial<Control> {
-  if (on && off) throw new UsageError('--on: expected one of --on and --off; got both')
+  if (on && off) throw new UsageError({ field: '--on', expected: 'one of --on and --off', got: 'both' })
   if (!on && !off && multiplier === undefined) {
-    throw new UsageError('control set: expected --on, --off or --multiplier; got none')
+    throw new UsageError({ field: 'control set', expected: '--on, --off or --multiplier', got: 'none' })
   }
   return {
     ...((on || off) && { enabled: on === true }),

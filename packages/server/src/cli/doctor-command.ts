@@ -51,7 +51,11 @@ export function addDoctorCommand(program: Command, terminal: Terminal): void {
 async function examine(flags: DoctorFlags): Promise<readonly Report[]> {
   const url = flags.redis ?? (process.env.RATE_LIMIT_REDIS_URL || undefined)
   if (url === undefined)
-    throw new UsageError('--redis: expected a URL, here or in RATE_LIMIT_REDIS_URL; got none')
+    throw new UsageError({
+      field: '--redis',
+      expected: 'a URL, here or in RATE_LIMIT_REDIS_URL',
+      got: 'none',
+    })
   // Loaded on demand, so that --help does not wait for a Redis client.
   const { defineConfig, loadConfig } = await import('headgate/config')
   const { parseRedisUrl } = await import('../redis/parse-redis-url.js')

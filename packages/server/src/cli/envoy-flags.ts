@@ -74,18 +74,19 @@ const BESIDE = {
 function refuseWithout(flags: EnvoyFlags): void {
   const given = Object.entries(BESIDE).find(([name]) => flags[name as keyof EnvoyFlags] !== undefined)
   if (given === undefined) return
-  throw new UsageError(
-    `${given[1]}: expected beside --ratelimit-config, which says what Envoy is answered by`,
-  )
+  throw new UsageError({
+    field: given[1],
+    expected: 'beside --ratelimit-config, which says what Envoy is answered by',
+  })
 }
 
 function tlsOf({ grpcTlsCert, grpcTlsKey, grpcClientCa }: EnvoyFlags): EnvoyOptions['tls'] {
   if (grpcTlsCert === undefined && grpcTlsKey === undefined) {
     if (grpcClientCa === undefined) return null
-    throw new UsageError('--grpc-client-ca: expected beside --grpc-tls-cert and --grpc-tls-key')
+    throw new UsageError({ field: '--grpc-client-ca', expected: 'beside --grpc-tls-cert and --grpc-tls-key' })
   }
   if (grpcTlsCert === undefined || grpcTlsKey === undefined) {
-    throw new UsageError('--grpc-tls-cert: expected together with --grpc-tls-key')
+    throw new UsageError({ field: '--grpc-tls-cert', expected: 'together with --grpc-tls-key' })
   }
   return { certFile: grpcTlsCert, keyFile: grpcTlsKey, clientCaFile: grpcClientCa ?? null }
 }

@@ -1,6 +1,6 @@
 /** Every flag of a command may be set in the environment: `--admin-port` as `HEADGATE_ADMIN_PORT`. */
 import { type Command, InvalidArgumentError, type Option } from 'commander'
-import { type Environment, mismatch } from 'headgate/config'
+import { type Environment, mistakeAt } from 'headgate/config'
 import { UsageError } from './usage-error.js'
 
 const SWITCH = new Map([
@@ -28,10 +28,12 @@ export function takeFlagsFrom(environment: Environment, command: Command): void 
 
 /** Makes an error about a flag name the variable instead, if the value came from there. */
 export function inVariable(error: unknown, command: Command): unknown {
-  if (!(error instanceof UsageError)) return error
-  const option = command.options.find(({ long }) => long && new RegExp(`^${long}[: ]`).test(error.message))
+  if (!(error instanceof UsageError) || error.mistake === undefined) return error
+  // An option of several values has the name of the one behind it: `--admin-token ada`.
+  const [flag, ...rest] = error.mistake.field.split(' ')
+  const option = command.options.find(({ long }) => long === flag)
   if (option === undefined || command.getOptionValueSource(option.attributeName()) !== 'env') return error
-  return new UsageError(error.message.replace(option.long as string, variableOf(option)))
+  return new UsageError({ ...error.mistake, field: [variableOf(option), ...rest].join(' ') })
 }
 
 function variableOf({ long }: Option): string {
@@ -52,5 +54,5 @@ function parsed(option: Option, value: string): unknown {
 function parseSwitch(option: Option, value: string): boolean {
   const isOn = SWITCH.get(value.toLowerCase())
   if (isOn !== undefined) return isOn
-  throw new UsageError(`${variableOf(option)}: ${mismatch('on or off', value)}`)
+  throw new UsageError(mistakeAt(variableOf(option), 'on or off', value))
 }

@@ -1,4 +1,4 @@
-import { type Config, type Environment, mismatch } from 'headgate/config'
+import { type Config, type Environment, mistakeAt } from 'headgate/config'
 import type { RedisStoreOptions } from 'headgate/redis'
 import { UsageError } from './usage-error.js'
 
@@ -13,7 +13,7 @@ export function withService(config: Config, flag: string | undefined, environmen
   if (service === undefined) return config
   if (SERVICE.test(service)) return { ...config, service }
   const source = flag === undefined ? VARIABLE : '--service'
-  throw new UsageError(`${source}: ${mismatch('up to 64 letters, digits, _ . or -', service)}`)
+  throw new UsageError(mistakeAt(source, 'up to 64 letters, digits, _ . or -', service))
 }
 
 /** Returns the options that tell a store to which fleet a configuration belongs. */

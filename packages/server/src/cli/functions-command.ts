@@ -43,7 +43,11 @@ export function addFunctionsCommand(program: Command, terminal: Terminal): void 
 
 async function load(url: string | undefined): Promise<readonly string[]> {
   if (url === undefined) {
-    throw new UsageError('--redis: expected a URL, here or in RATE_LIMIT_REDIS_URL; got none')
+    throw new UsageError({
+      field: '--redis',
+      expected: 'a URL, here or in RATE_LIMIT_REDIS_URL',
+      got: 'none',
+    })
   }
   // Loaded on demand, so that --help does not wait for a Redis client.
   const { functionLibraryCode } = await import('headgate/redis')

@@ -1,5 +1,5 @@
 /** Translates a refusal into the words of the command line. */
-import { isHeadgateError } from 'headgate'
+import { type HeadgateError, isHeadgateError } from 'headgate'
 import { isStoreFailure } from '../admin/failure-answer.js'
 import { RefusedError, UnavailableError } from '../operators/operator-errors.js'
 import { UsageError } from './usage-error.js'
@@ -23,7 +23,7 @@ export function inOption<T>(option: string, make: () => T): T {
   try {
     return make()
   } catch (error) {
-    throw new UsageError(`${option}: ${(error as Error).message}`)
+    throw isHeadgateError(error) ? (inPlace(option, error) ?? error) : error
   }
 }
 
@@ -32,10 +32,14 @@ export function inOptions(error: unknown): unknown {
   if (!(error instanceof RefusedError) && !isHeadgateError(error)) return error
   const { field, message } = error
   if (isHeadgateError(error) && isStoreFailure(error)) return new UnavailableError(`--redis: ${message}`)
-  const option = field === null ? null : optionOf(field)
-  const colon = message.indexOf(': ')
-  if (option !== null && colon !== -1) return new UsageError(`${option}${message.slice(colon)}`)
-  return error instanceof RefusedError ? new UsageError(message) : error
+  const option = field === undefined ? null : optionOf(field)
+  const named = option === null ? null : inPlace(option, error)
+  return named ?? (error instanceof RefusedError ? new UsageError(message) : error)
+}
+
+function inPlace(field: string, error: RefusedError | HeadgateError): UsageError | null {
+  const { expected, got, suggestion } = error
+  return expected === undefined ? null : new UsageError({ field, expected, got, suggestion })
 }
 
 function optionOf(field: string): string | null {

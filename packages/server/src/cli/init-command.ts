@@ -62,6 +62,6 @@ async function write(file: string, text: string, force: boolean): Promise<void> 
     if (code === 'EEXIST') {
       throw new UsageError(`${file}: exists already; --force replaces it`)
     }
-    throw new UsageError(`${file}: expected a place for a file; got ${code ?? message}`)
+    throw new UsageError({ field: file, expected: 'a place for a file', got: code ?? message })
   }
 }

@@ -40,9 +40,11 @@ export async function openConfig({ file, demo, settings, log }: ConfigSources): 
   if (named === null && !existsSync(DEFAULT_FILE)) {
     if (demo || settings.policy !== null || settings.distributed)
       return fixed(configWithSettings(settings, null))
-    throw new UsageError(
-      `${DEFAULT_FILE}: expected a file that can be read; got no such file; name one with --config, or begin with --demo`,
-    )
+    throw new UsageError({
+      field: DEFAULT_FILE,
+      expected: 'a file that can be read',
+      got: 'no such file; name one with --config, or begin with --demo',
+    })
   }
   return watched(path, settings, log)
 }

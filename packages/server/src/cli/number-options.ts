@@ -1,6 +1,6 @@
 /** Reads options that are numbers. */
 import { InvalidArgumentError } from 'commander'
-import { mismatch } from 'headgate/config'
+import { mistakeAt } from 'headgate/config'
 import { UsageError } from './usage-error.js'
 
 // Neither 0x10 nor 1e3 nor an empty text: a typing mistake must not become a number.
@@ -9,7 +9,7 @@ const DECIMAL = /^-?\d{1,15}(?:\.\d{1,15})?$/
 /** Parses the number an option was given, in the usual notation. */
 export function numberOf(option: string, text: string): number {
   if (DECIMAL.test(text)) return Number(text)
-  throw new UsageError(`${option}: ${mismatch('a number', text)}`)
+  throw new UsageError(mistakeAt(option, 'a number', text))
 }
 
 /** Creates a parser for an option that is a whole number within bounds. */

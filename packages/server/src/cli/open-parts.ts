@@ -2,7 +2,7 @@
 import {
   type Config,
   loadSettings,
-  mismatch,
+  mistakeAt,
   parseUpstream,
   type Settings,
   type UpstreamConfig,
@@ -56,9 +56,11 @@ export async function openParts(
     const upstream = typedUpstream(flags)
     const isDemo = upstream === null && !hasUpstream(config)
     if (isDemo && !demo) {
-      throw new UsageError(
-        'upstream: expected one in the policy file or with --upstream, or --demo; got none',
-      )
+      throw new UsageError({
+        field: 'upstream',
+        expected: 'one in the policy file or with --upstream, or --demo',
+        got: 'none',
+      })
     }
     const secret = await subjectSecret(flags.subjectSecretFile, process.env)
     const { upstreamCa } = flags
@@ -124,8 +126,10 @@ function storeOf(
 /** Both or neither; an unreadable file is reported by its flag. */
 async function tlsFiles({ tlsCert, tlsKey }: ServeFlags): Promise<CertificateFiles | undefined> {
   if (tlsCert === undefined && tlsKey === undefined) return undefined
-  if (tlsCert === undefined) throw new UsageError('--tls-cert: expected one beside --tls-key; got none')
-  if (tlsKey === undefined) throw new UsageError('--tls-key: expected one beside --tls-cert; got none')
+  if (tlsCert === undefined)
+    throw new UsageError({ field: '--tls-cert', expected: 'one beside --tls-key', got: 'none' })
+  if (tlsKey === undefined)
+    throw new UsageError({ field: '--tls-key', expected: 'one beside --tls-cert', got: 'none' })
   await readPem('--tls-cert', tlsCert)
   await readPem('--tls-key', tlsKey)
   return { cert: tlsCert, key: tlsKey }
@@ -136,8 +140,9 @@ function typedUpstream({ upstream }: ServeFlags): UpstreamConfig | null {
   if (parseUpstream(upstream) !== null) return upstreamOf(upstream)
   // The part before an @ may be a password.
   const expected = 'http://host:port or https://host:port without path, query or credentials'
-  const words = upstream.includes('@')
-    ? `expected ${expected}; got one with an @`
-    : mismatch(expected, upstream)
-  throw new UsageError(`--upstream: ${words}`)
+  throw new UsageError(
+    upstream.includes('@')
+      ? { field: '--upstream', expected, got: 'one with an @' }
+      : mistakeAt('--upstream', expected, upstream),
+  )
 }

@@ -27,7 +27,7 @@ export async function operatorClient(
   if (redis === undefined) {
     for (const [name, option] of WITH_REDIS) {
       if (flags[name] === undefined) continue
-      throw new UsageError(`${option}: expected together with --redis; a server has its own`)
+      throw new UsageError({ field: option, expected: 'together with --redis; a server has its own' })
     }
     return httpOperatorClient(
       serverUrl(server ?? DEFAULT_SERVER),
@@ -35,9 +35,10 @@ export async function operatorClient(
     )
   }
   if (flags.tokenFile !== undefined) {
-    throw new UsageError('--token-file: expected together with --server; Redis has its own')
+    throw new UsageError({ field: '--token-file', expected: 'together with --server; Redis has its own' })
   }
-  if (server !== undefined) throw new UsageError('--server: expected one of --server and --redis; got both')
+  if (server !== undefined)
+    throw new UsageError({ field: '--server', expected: 'one of --server and --redis', got: 'both' })
   return redisOperatorClient(redis, flags, onWarning)
 }
 
@@ -76,7 +77,9 @@ function serverUrl(text: string): string {
   const isHttp = url?.protocol === 'http:' || url?.protocol === 'https:'
   if (url !== null && isHttp && url.username === '' && url.password === '') return url.origin
   const got = text.includes('@') ? 'one with an @' : JSON.stringify(text.slice(0, 100))
-  throw new UsageError(
-    `--server: expected http://host:port without credentials, such as ${DEFAULT_SERVER}; got ${got}`,
-  )
+  throw new UsageError({
+    field: '--server',
+    expected: `http://host:port without credentials, such as ${DEFAULT_SERVER}`,
+    got,
+  })
 }

@@ -1,7 +1,7 @@
 import { userInfo } from 'node:os'
 import type { Command } from 'commander'
 import type { Duration, Override, OverrideOptions, OverrideTarget } from 'headgate'
-import { mismatch, printable } from 'headgate/config'
+import { mistakeAt, printable } from 'headgate/config'
 import { numberOf } from './number-options.js'
 import { answer, at, type PlaceFlags, withOperatorClient } from './place.js'
 import type { Terminal } from './terminal.js'
@@ -81,9 +81,11 @@ function target(command: Command): Command {
 function targetOf({ subject, rule }: TargetFlags): OverrideTarget {
   if (subject !== undefined && rule === undefined) return { subject }
   if (rule !== undefined && subject === undefined) return { rule }
-  throw new UsageError(
-    `--subject: expected one of --subject and --rule; got ${subject === undefined ? 'neither' : 'both'}`,
-  )
+  throw new UsageError({
+    field: '--subject',
+    expected: 'one of --subject and --rule',
+    got: subject === undefined ? 'neither' : 'both',
+  })
 }
 
 function overrideOf(flags: SetFlags): OverrideOptions {
@@ -96,9 +98,11 @@ function overrideOf(flags: SetFlags): OverrideOptions {
   const kinds = [flags.tier !== undefined, numbers.length > 0, limits.length > 0].filter(Boolean)
   if (kinds.length !== 1) {
     const got = kinds.length === 0 ? 'none' : 'several'
-    throw new UsageError(
-      `--tier: expected one of --tier, --limit and numbers of its own (--minute, --hour, --day, --burst); got ${got}`,
-    )
+    throw new UsageError({
+      field: '--tier',
+      expected: 'one of --tier, --limit and numbers of its own (--minute, --hour, --day, --burst)',
+      got,
+    })
   }
   return {
     ...targetOf(flags),
@@ -114,7 +118,7 @@ function overrideOf(flags: SetFlags): OverrideOptions {
 function limitOf(text: string): readonly [id: string, units: number] {
   const [, id, units] = /^([^=]+)=([^=]+)$/.exec(text) ?? []
   if (id !== undefined && units !== undefined) return [id, numberOf('--limit', units)]
-  throw new UsageError(`--limit: ${mismatch('id=units, such as log-1m=500', text)}`)
+  throw new UsageError(mistakeAt('--limit', 'id=units, such as log-1m=500', text))
 }
 
 /** In a container the user often has only a number. */
@@ -122,7 +126,11 @@ function loginName(): string {
   try {
     return userInfo().username
   } catch {
-    throw new UsageError('--by: expected who does it; got nothing, and this system has no name for its user')
+    throw new UsageError({
+      field: '--by',
+      expected: 'who does it',
+      got: 'nothing, and this system has no name for its user',
+    })
   }
 }
 

@@ -19,9 +19,11 @@ export async function secretFromFile(source: string, file: string): Promise<stri
 /** Returns the secret if it is long enough. Never repeats it. */
 export function checkedSecret(source: string, secret: string): string {
   if (secret.length >= MIN_LENGTH && secret.length <= MAX_LENGTH) return secret
-  throw new UsageError(
-    `${source}: expected a secret of ${MIN_LENGTH} to ${MAX_LENGTH} characters; got one of ${secret.length}`,
-  )
+  throw new UsageError({
+    field: source,
+    expected: `a secret of ${MIN_LENGTH} to ${MAX_LENGTH} characters`,
+    got: `one of ${secret.length}`,
+  })
 }
 
 /**
@@ -49,9 +51,11 @@ export async function subjectSecret(
   const named = environment[SUBJECT_FILE_VARIABLE] || undefined
   if (file !== undefined && file !== named) return secretFromFile('--subject-secret-file', file)
   if (value !== undefined && named !== undefined) {
-    throw new UsageError(
-      `${SUBJECT_VARIABLE}: expected one of ${SUBJECT_VARIABLE} and ${SUBJECT_FILE_VARIABLE}; got both`,
-    )
+    throw new UsageError({
+      field: SUBJECT_VARIABLE,
+      expected: `one of ${SUBJECT_VARIABLE} and ${SUBJECT_FILE_VARIABLE}`,
+      got: 'both',
+    })
   }
   if (named !== undefined) return secretFromFile(SUBJECT_FILE_VARIABLE, named)
   return value === undefined ? null : checkedSecret(SUBJECT_VARIABLE, value)
@@ -61,7 +65,7 @@ export async function subjectSecret(
 export async function readPem(option: string, file: string): Promise<string> {
   const text = await textOf(option, file)
   if (text.includes('-----BEGIN ')) return text
-  throw new UsageError(`${option}: expected a file in PEM; got something else`)
+  throw new UsageError({ field: option, expected: 'a file in PEM', got: 'something else' })
 }
 
 async function textOf(source: string, file: string): Promise<string> {
@@ -70,6 +74,6 @@ async function textOf(source: string, file: string): Promise<string> {
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     const got = code === 'ENOENT' ? 'no such file' : (code ?? message)
-    throw new UsageError(`${source}: expected a file that can be read; got ${got}`)
+    throw new UsageError({ field: source, expected: 'a file that can be read', got })
   }
 }

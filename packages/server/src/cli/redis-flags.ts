@@ -1,6 +1,6 @@
 /** The flags of `headgate serve` for Redis: where it is, and when to give up on it. */
 import type { Command } from 'commander'
-import { mismatch } from 'headgate/config'
+import { mistakeAt } from 'headgate/config'
 import type { RedisStoreOptions } from 'headgate/redis'
 import { wholeNumber } from './number-options.js'
 import { readPem } from './read-secrets.js'
@@ -72,5 +72,5 @@ export async function redisSettings(flags: RedisFlags): Promise<RedisSettings> {
 function parseShare(text: string): NonNullable<RedisStoreOptions['share']> {
   const [, part, of] = SHARE.exec(text) ?? []
   if (part !== undefined && of !== undefined) return { part: Number(part), of: Number(of) }
-  throw new UsageError(`--share: ${mismatch('a part and the whole, such as 1/3', text)}`)
+  throw new UsageError(mistakeAt('--share', 'a part and the whole, such as 1/3', text))
 }

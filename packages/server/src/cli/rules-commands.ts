@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import type { RequestFacts, SubjectInput } from 'headgate'
-import { type Config, type ConfigWarning, mismatch, printable, type ReadOptions } from 'headgate/config'
+import { type Config, type ConfigWarning, mistakeAt, printable, type ReadOptions } from 'headgate/config'
 import { inOptions } from './in-option.js'
 import type { Terminal } from './terminal.js'
 import { UsageError } from './usage-error.js'
@@ -77,9 +77,11 @@ async function validate(file: string, { strict, json }: ValidateFlags, terminal:
     terminal.print(summary(file, config))
   }
   if (strict && warnings.length > 0) {
-    throw new UsageError(
-      `--strict: expected a file without warnings; got ${count(warnings.length, 'warning')}`,
-    )
+    throw new UsageError({
+      field: '--strict',
+      expected: 'a file without warnings',
+      got: count(warnings.length, 'warning'),
+    })
   }
 }
 
@@ -101,13 +103,14 @@ function count(number: number, one: string, many = `${one}s`): string {
 
 async function explain(method: string, path: string, flags: ExplainFlags): Promise<string> {
   if (method.startsWith('/'))
-    throw new UsageError(`method: ${mismatch('one such as GET, then the path', method)}`)
-  if (!path.startsWith('/')) throw new UsageError(`path: ${mismatch('one that begins with /', path)}`)
+    throw new UsageError(mistakeAt('method', 'one such as GET, then the path', method))
+  if (!path.startsWith('/')) throw new UsageError(mistakeAt('path', 'one that begins with /', path))
   const config = await load(flags.config)
   if (flags.tier !== undefined && !Object.hasOwn(config.tiers, flags.tier)) {
-    throw new UsageError(`--tier: ${mismatch(`one of ${Object.keys(config.tiers).join(', ')}`, flags.tier)}`)
+    throw new UsageError(mistakeAt('--tier', `one of ${Object.keys(config.tiers).join(', ')}`, flags.tier))
   }
-  if (flags.scope === '') throw new UsageError('--scope: expected a non-empty string; got ""')
+  if (flags.scope === '')
+    throw new UsageError({ field: '--scope', expected: 'a non-empty string', got: '""' })
   const { createGate } = await import('headgate')
   // Nothing is stored, so a warning about the secret would be pointless.
   const gate = createGate({ config, onWarning: () => {} })

@@ -64,9 +64,11 @@ export async function serve(flags: ServeFlags, terminal: Terminal): Promise<void
 /** Without Redis each worker would give out the limits once more. */
 function refuseWorkersWithoutRedis({ workers, redis }: ServeFlags): void {
   if (workers === 1 || redis !== undefined || loadSettings(process.env).distributed) return
-  throw new UsageError(
-    `--workers: expected --redis beside it, where ${workers} processes share the limits; got none, and without it each keeps its own`,
-  )
+  throw new UsageError({
+    field: '--workers',
+    expected: `--redis beside it, where ${workers} processes share the limits`,
+    got: 'none, and without it each keeps its own',
+  })
 }
 
 async function workersFront(count: number) {

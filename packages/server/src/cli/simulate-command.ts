@@ -63,9 +63,11 @@ export function addSimulateCommand(program: Command, terminal: Terminal): void {
 
 async function simulate(log: string | undefined, flags: SimulateFlags, terminal: Terminal): Promise<void> {
   if ((log === undefined) === (flags.synthetic === undefined)) {
-    throw new UsageError(
-      'log: expected a file, - for standard input, or --synthetic; got none of them or two',
-    )
+    throw new UsageError({
+      field: 'log',
+      expected: 'a file, - for standard input, or --synthetic',
+      got: 'none of them or two',
+    })
   }
   // Loaded on demand, so that --help does not wait for it.
   const { Replay } = await import('../simulate/replay.js')
@@ -130,13 +132,15 @@ async function playSynthetic(replay: Replay, flags: SimulateFlags, progress: Pro
 async function sizeOf(file: string): Promise<number> {
   try {
     const found = await stat(file)
-    if (found.isDirectory()) throw new UsageError(`${file}: expected a file; got a folder`)
+    if (found.isDirectory()) throw new UsageError({ field: file, expected: 'a file', got: 'a folder' })
     return Math.max(1, found.size)
   } catch (error) {
     if (error instanceof UsageError) throw error
-    throw new UsageError(
-      `${file}: expected a log that can be read; got ${(error as NodeJS.ErrnoException).code}`,
-    )
+    throw new UsageError({
+      field: file,
+      expected: 'a log that can be read',
+      got: (error as NodeJS.ErrnoException).code,
+    })
   }
 }
 
@@ -149,7 +153,11 @@ async function writeHtml(
   try {
     await writeFile(file, htmlReport(outcome, flags))
   } catch (error) {
-    throw new UsageError(`--html: expected a place for a file; got ${(error as NodeJS.ErrnoException).code}`)
+    throw new UsageError({
+      field: '--html',
+      expected: 'a place for a file',
+      got: (error as NodeJS.ErrnoException).code,
+    })
   }
 }
 

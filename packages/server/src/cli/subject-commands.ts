@@ -102,10 +102,14 @@ function isNamed({ policy, tier, scope }: AskFlags): boolean {
 
 function askOf({ policy, tier, scope, redis, config }: PlaceFlags & AskFlags): Ask<string, string> {
   if ((policy === undefined) === (tier === undefined)) {
-    throw new UsageError('--policy: expected one of --policy and --tier; got none or both')
+    throw new UsageError({ field: '--policy', expected: 'one of --policy and --tier', got: 'none or both' })
   }
   if (policy !== undefined && redis !== undefined && config === undefined) {
-    throw new UsageError('--config: expected the policy file that has the policy, beside --redis; got none')
+    throw new UsageError({
+      field: '--config',
+      expected: 'the policy file that has the policy, beside --redis',
+      got: 'none',
+    })
   }
   const name = policy === undefined ? { tier } : { policy }
   return { ...name, ...(scope !== undefined && { scope }) } as Ask<string, string>
@@ -114,15 +118,18 @@ function askOf({ policy, tier, scope, redis, config }: PlaceFlags & AskFlags): A
 function questionOf(subject: SubjectInput, flags: PlaceFlags & CheckFlags): Question {
   const { method, path, tier, policy } = flags
   if ([method, path, tier, policy].every(flag => flag === undefined)) {
-    throw new UsageError(
-      '--policy: expected --policy, --tier, or --method and --path of a request that the rules speak for; got none',
-    )
+    throw new UsageError({
+      field: '--policy',
+      expected: '--policy, --tier, or --method and --path of a request that the rules speak for',
+      got: 'none',
+    })
   }
   const cost = flags.cost === undefined ? {} : { cost: numberOf('--cost', flags.cost) }
   if (path === undefined && method === undefined) return { subject, ask: { ...askOf(flags), ...cost } }
-  if (path === undefined) throw new UsageError('--path: expected together with --method; got none')
+  if (path === undefined)
+    throw new UsageError({ field: '--path', expected: 'together with --method', got: 'none' })
   if (policy !== undefined) {
-    throw new UsageError('--policy: expected without --path, of which the rules speak')
+    throw new UsageError({ field: '--policy', expected: 'without --path, of which the rules speak' })
   }
   const { scope } = flags
   const facts = {

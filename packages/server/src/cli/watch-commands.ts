@@ -58,7 +58,7 @@ function countOf(text: string | undefined): number | null {
   if (text === undefined) return null
   const count = numberOf('--count', text)
   if (Number.isInteger(count) && count >= 1) return count
-  throw new UsageError(`--count: expected a whole number from 1; got ${text}`)
+  throw new UsageError({ field: '--count', expected: 'a whole number from 1', got: text })
 }
 
 const rate = (perSecond: number): string => perSecond.toFixed(1)

@@ -68,7 +68,10 @@ export function decisionEndpoints(gate: Gate, log: WriteLine): readonly Endpoint
     return () => {
       const decision = references.find(reference)
       if (decision !== null) return decision
-      throw new RequestError(404, 'reference', 'expected one that a check of this process returned lately')
+      throw new RequestError(404, {
+        field: 'reference',
+        expected: 'one that a check of this process returned lately',
+      })
     }
   }
 

@@ -73,7 +73,10 @@ export function parseNamed(
   names: Names,
 ): { subject: SubjectInput; ask: Ask<string, string> } {
   if (check.claimedMethods !== undefined) {
-    throw new RequestError(400, `${prefix}claimedMethods`, 'expected beside a method or a path only')
+    throw new RequestError(400, {
+      field: `${prefix}claimedMethods`,
+      expected: 'beside a method or a path only',
+    })
   }
   const scope = textOf(check.scope, `${prefix}scope`)
   const cost = unitsOf(check.cost, `${prefix}cost`, 0)
@@ -89,11 +92,10 @@ export function parseNamed(
 
 function parseFacts(check: Fields, prefix: string, { tiers }: Names): RequestFacts {
   if (check.policy !== undefined) {
-    throw new RequestError(
-      400,
-      `${prefix}policy`,
-      'expected none beside a method, a path or a list of subjects',
-    )
+    throw new RequestError(400, {
+      field: `${prefix}policy`,
+      expected: 'none beside a method, a path or a list of subjects',
+    })
   }
   const method = textOf(check.method, `${prefix}method`)
   const path = textOf(check.path, `${prefix}path`)
@@ -134,7 +136,7 @@ function parseRule(check: Fields, prefix: string, names: Names): { policy: strin
   const { policy, tier } = check
   if ((policy === undefined) === (tier === undefined)) {
     const got = policy === undefined ? 'neither, and no method or path to go by the rules' : 'both'
-    throw new RequestError(400, `${prefix}policy`, `expected either a policy or a tier; got ${got}`)
+    throw new RequestError(400, { field: `${prefix}policy`, expected: 'either a policy or a tier', got })
   }
   if (tier === undefined) return { policy: parseName(policy, `${prefix}policy`, names.policies) }
   return { tier: parseName(tier, `${prefix}tier`, names.tiers) }

@@ -1,4 +1,6 @@
 /** A question of Envoy's, whichever protocol it came by. */
+import type { Mistake } from 'headgate'
+import { mistakeText } from 'headgate/config'
 
 export interface RateLimitAsk {
   readonly domain: string
@@ -42,6 +44,13 @@ export const UNIT_SECONDS: Readonly<Record<Unit, number>> = {
 /** A question that cannot be answered: the caller has to change it. */
 export class AskError extends Error {
   override readonly name = 'AskError'
+  readonly mistake: Mistake
+
+  /** `words` replaces the message, where envoyproxy/ratelimit has one of its own. */
+  constructor(mistake: Mistake, words = mistakeText(mistake)) {
+    super(words)
+    this.mistake = mistake
+  }
 }
 
 const MAX_DESCRIPTORS = 256
@@ -50,23 +59,37 @@ const MAX_HITS = 2 ** 32 - 1
 
 /** Throws an `AskError` for what no service of this protocol accepts, and for too many descriptors. */
 export function refuseAsk({ domain, descriptors, hitsAddend }: RateLimitAsk): void {
-  if (domain === '') throw new AskError('rate limit domain must not be empty')
-  if (descriptors.length === 0) throw new AskError('rate limit descriptor list must not be empty')
+  if (domain === '')
+    throw new AskError(
+      { field: 'domain', expected: 'a name', got: '""' },
+      'rate limit domain must not be empty',
+    )
+  if (descriptors.length === 0)
+    throw new AskError(
+      { field: 'descriptors', expected: 'one at least', got: 'none' },
+      'rate limit descriptor list must not be empty',
+    )
   refuseMore('descriptors', descriptors.length, MAX_DESCRIPTORS)
   refuseHits(hitsAddend)
   for (const { entries, hitsAddend: own } of descriptors) {
-    if (entries.length === 0) throw new AskError('descriptors: expected entries; got one without any')
-    if (entries.some(({ key }) => key === '')) throw new AskError('entries: expected keys; got an empty one')
+    if (entries.length === 0)
+      throw new AskError({ field: 'descriptors', expected: 'entries', got: 'one without any' })
+    if (entries.some(({ key }) => key === ''))
+      throw new AskError({ field: 'entries', expected: 'keys', got: 'an empty one' })
     refuseMore('entries', entries.length, MAX_ENTRIES)
     refuseHits(own ?? 0)
   }
 }
 
 function refuseMore(field: string, got: number, most: number): void {
-  if (got > most) throw new AskError(`${field}: expected at most ${most}; got ${got}`)
+  if (got > most) throw new AskError({ field, expected: `at most ${most}`, got: String(got) })
 }
 
 function refuseHits(hits: number): void {
   if (Number.isInteger(hits) && hits >= 0 && hits <= MAX_HITS) return
-  throw new AskError(`hits_addend: expected a whole number from 0 to ${MAX_HITS}; got ${hits}`)
+  throw new AskError({
+    field: 'hits_addend',
+    expected: `a whole number from 0 to ${MAX_HITS}`,
+    got: String(hits),
+  })
 }

@@ -25,7 +25,7 @@ export function jsonEndpoint(service: RateLimitService): Endpoint {
       const reply = await service(askOf(body))
       return jsonAnswer(reply.isOver ? TOO_MANY_REQUESTS : 200, replyJson(reply))
     } catch (error) {
-      if (error instanceof AskError) throw new RequestError(400, 'body', error.message)
+      if (error instanceof AskError) throw new RequestError(400, error.mistake)
       if (error instanceof UnavailableError) return problemAnswer(NOBODY_CAN_SAY)
       throw error
     }

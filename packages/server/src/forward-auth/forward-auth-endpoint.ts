@@ -42,5 +42,5 @@ function deniedStatus({ url = '' }: IncomingMessage): number | null {
   const given = new URLSearchParams(url.split('?')[1] ?? '').get('denied')
   if (given === null) return null
   if (DENIED.includes(given)) return Number(given)
-  throw new RequestError(400, 'denied', `expected one of ${DENIED.join(', ')}`)
+  throw new RequestError(400, { field: 'denied', expected: `one of ${DENIED.join(', ')}` })
 }

@@ -41,13 +41,14 @@ function theOne(req: IncomingMessage, names: readonly string[]): string {
   const [only] = said
   if (only !== undefined && only !== '' && said.size === 1) return only
   const got = said.size > 1 ? 'several that differ' : 'none'
-  throw new RequestError(400, names[0] ?? '', `expected one value of ${names.join(', ')}; got ${got}`)
+  throw new RequestError(400, { field: names[0] ?? '', expected: `one value of ${names.join(', ')}`, got })
 }
 
 /** The last address is the one the proxy saw; those before it are claims of that one. */
 function addresses(req: IncomingMessage): { readonly peer: string; readonly before: string | undefined } {
   const all = headerValues(req, FORWARDED_FOR).flatMap(value => value.split(','))
   const peer = all.pop()?.trim() ?? ''
-  if (peer === '') throw new RequestError(400, FORWARDED_FOR, "expected the client's address; got none")
+  if (peer === '')
+    throw new RequestError(400, { field: FORWARDED_FOR, expected: "the client's address", got: 'none' })
   return { peer, before: all.length === 0 ? undefined : all.join(',') }
 }

@@ -6,8 +6,12 @@ import { printable } from 'headgate/config'
 export interface Refusal {
   readonly status: number
   readonly detail: string
-  /** The part of the request that was wrong, if it has a name. */
-  readonly field?: string
+  /** The part of the request that was wrong, if it has a name; what it should be, and what came. */
+  readonly field?: string | undefined
+  readonly expected?: string | undefined
+  readonly got?: string | undefined
+  /** The known name that was probably meant. */
+  readonly suggestion?: string | null | undefined
   /** A word for programs, if a status has several reasons. */
   readonly reason?: string
   readonly headers?: readonly HeaderField[]
@@ -27,8 +31,11 @@ export interface HttpAnswer {
 }
 
 /** Returns the problem response (RFC 9457) to a refusal. */
-export function problemAnswer({ status, detail, field, reason, headers = [] }: Refusal): HttpAnswer {
-  const body = { type: 'about:blank', title: STATUS_CODES[status] ?? 'Error', status, detail, field, reason }
+export function problemAnswer({ status, detail, headers = [], ...more }: Refusal): HttpAnswer {
+  const title = STATUS_CODES[status] ?? 'Error'
+  const { field, expected, got, suggestion, reason } = more
+  const wrong = { field, expected, got, suggestion: suggestion ?? undefined }
+  const body = { type: 'about:blank', title, status, detail, ...wrong, reason }
   return {
     status,
     headers: [['Content-Type', 'application/problem+json'], ['Cache-Control', 'no-store'], ...headers],

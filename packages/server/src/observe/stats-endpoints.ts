@@ -111,5 +111,5 @@ function wholeOf(query: URLSearchParams, name: string, { least, most, usual }: R
   if (text === null) return usual
   const value = Number(text)
   if (/^\d{1,9}$/.test(text) && value >= least && value <= most) return value
-  throw new RequestError(400, name, `expected a whole number from ${least} to ${most}`)
+  throw new RequestError(400, { field: name, expected: `a whole number from ${least} to ${most}` })
 }

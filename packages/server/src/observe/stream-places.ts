@@ -22,12 +22,20 @@ export function createStreamPlaces(): StreamPlaces {
     enter({ name, role }) {
       const isReader = role !== 'administer'
       if (taken >= MAX_STREAMS || (isReader && takenByReaders >= MAX_STREAMS - KEPT_FOR_ADMINISTRATORS)) {
-        throw new RequestError(503, 'stream', `expected at most ${MAX_STREAMS} at a time`)
+        throw new RequestError(503, {
+          field: 'stream',
+          expected: `at most ${MAX_STREAMS} at a time`,
+          got: 'one more',
+        })
       }
       // Without tokens all callers are this machine, and there is nobody to keep a place for.
       const leaveToken = name === null ? () => {} : perToken.enter(name)
       if (leaveToken === null) {
-        throw new RequestError(429, 'stream', `expected at most ${MAX_OF_A_TOKEN} of a token at a time`)
+        throw new RequestError(429, {
+          field: 'stream',
+          expected: `at most ${MAX_OF_A_TOKEN} of a token at a time`,
+          got: 'one more',
+        })
       }
       taken++
       if (isReader) takenByReaders++

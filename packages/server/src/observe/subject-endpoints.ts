@@ -35,12 +35,16 @@ export function subjectEndpoints(gate: Gate, figures: Figures): readonly Endpoin
     const [, name, asked] = PATH.exec(req.url ?? '') ?? []
     if (name === undefined || asked !== action) {
       const expected = `/v1/subjects/<subject>${action === undefined ? '' : `/${action}`}`
-      throw new RequestError(404, 'path', `expected ${expected}`)
+      throw new RequestError(404, { field: 'path', expected })
     }
     const text = decoded(name)
     const stored = isHandle(text) ? figures.subjectOf(text) : gate.nameOf(text as SubjectInput)
     if (stored !== null) return { stored }
-    throw new RequestError(404, 'subject', `no subject of handle ${text} has been denied lately`)
+    throw new RequestError(404, {
+      field: 'subject',
+      expected: 'the handle of a subject that has been denied lately',
+      got: text,
+    })
   }
 
   /** If the subject is masked, the key and the words do not name it either. */
@@ -114,5 +118,8 @@ function decoded(text: string): string {
   } catch {
     // Reported below.
   }
-  throw new RequestError(400, 'subject', 'expected a handle of twelve characters, or type:id percent-encoded')
+  throw new RequestError(400, {
+    field: 'subject',
+    expected: 'a handle of twelve characters, or type:id percent-encoded',
+  })
 }

@@ -1,4 +1,4 @@
-import type { Override } from 'headgate'
+import type { Mistake, Override } from 'headgate'
 import { shownName } from 'headgate/config'
 import { API_HEADER } from '../admin/endpoint.js'
 import type { OperatorClient } from './operator-client.js'
@@ -41,9 +41,9 @@ export function httpOperatorClient(url: string, token: string | null): OperatorC
         `--server: ${expected}; what answers is not Headgate's decision API (status ${answer.status}, ${type})`,
       )
     }
-    const value = (await answer.json()) as T & { detail?: string; field?: string }
+    const value = (await answer.json()) as T & { detail?: string } & Partial<Mistake>
     if (answer.ok) return value
-    throw failed(answer.status, value.detail ?? `status ${answer.status}`, value.field ?? null)
+    throw failed(answer.status, value.detail ?? `status ${answer.status}`, value)
   }
 
   return {
@@ -77,7 +77,7 @@ function unanswered(error: unknown, expected: string): Error {
   return new UnavailableError(`--server: ${expected}; got ${reason ?? (code || cause?.message || message)}`)
 }
 
-function failed(status: number, detail: string, field: string | null): Error {
+function failed(status: number, detail: string, wrong: Partial<Mistake>): Error {
   if (status === 503) return new UnavailableError(detail)
-  return status < 500 ? new RefusedError(detail, field) : new Error(detail)
+  return status < 500 ? new RefusedError(detail, wrong) : new Error(detail)
 }

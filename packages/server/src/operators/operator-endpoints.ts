@@ -3,7 +3,7 @@
  * request.
  */
 import type { Gate, OverrideOptions, RequestFacts, SubjectInput } from 'headgate'
-import { mismatch, shownName } from 'headgate/config'
+import { mistakeAt, shownName } from 'headgate/config'
 import type { Fields } from '../admin/body-fields.js'
 import { administers, type Endpoint, RequestError, reads, signed } from '../admin/endpoint.js'
 import { readFields, readObject } from '../admin/read-body.js'
@@ -69,7 +69,7 @@ function refuseNonText(fields: Fields, names: readonly string[]): void {
     return value !== undefined && (typeof value !== 'string' || value === '')
   })
   if (bad !== undefined) {
-    throw new RequestError(400, bad, mismatch('a non-empty string', fields[bad]))
+    throw new RequestError(400, mistakeAt(bad, 'a non-empty string', fields[bad]))
   }
 }
 
@@ -81,5 +81,5 @@ function targetWords(gate: Gate, { subject, rule }: Fields): string {
 function targetOf({ subject, rule }: Fields): { subject: string } | { rule: string } {
   if (typeof subject === 'string' && rule === undefined) return { subject }
   if (typeof rule === 'string' && subject === undefined) return { rule }
-  throw new RequestError(400, 'subject', 'expected either a subject or a rule, as a string')
+  throw new RequestError(400, { field: 'subject', expected: 'either a subject or a rule, as a string' })
 }

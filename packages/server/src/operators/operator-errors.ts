@@ -1,13 +1,20 @@
 /** Why a client could not do what was asked, and whose fault that is. */
+import type { Mistake } from 'headgate'
 
-/** The server or the store refused the request; `field` names the wrong part, as in the decision API. */
+/** The server refused the request, and said as in the decision API what is wrong with it. */
 export class RefusedError extends Error {
   override readonly name = 'RefusedError'
-  readonly field: string | null
+  readonly field: string | undefined
+  readonly expected: string | undefined
+  readonly got: string | undefined
+  readonly suggestion: string | undefined
 
-  constructor(message: string, field: string | null) {
+  constructor(message: string, { field, expected, got, suggestion }: Partial<Mistake>) {
     super(message)
     this.field = field
+    this.expected = expected
+    this.got = got
+    this.suggestion = suggestion ?? undefined
   }
 }
 

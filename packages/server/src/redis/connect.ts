@@ -39,14 +39,19 @@ export function createRedisStore({ url, ca, ...options }: RedisStoreByUrl): Redi
 function parseUrls(urls: readonly string[]): RedisAddress {
   const [first, ...others] = urls.map(parseRedisUrl)
   if (first === undefined) {
-    throw new HeadgateError('ERR_HEADGATE_INVALID_OPTION', 'Redis url: expected one at least; got none')
+    throw new HeadgateError('ERR_HEADGATE_INVALID_OPTION', {
+      field: 'Redis url',
+      expected: 'one at least',
+      got: 'none',
+    })
   }
   if (others.length === 0) return first
   if ([first, ...others].some(address => address.topology !== 'single' || address.database !== 0)) {
-    throw new HeadgateError(
-      'ERR_HEADGATE_INVALID_OPTION',
-      'Redis url: expected several urls to be nodes of one cluster, redis:// or rediss:// without a database; got others',
-    )
+    throw new HeadgateError('ERR_HEADGATE_INVALID_OPTION', {
+      field: 'Redis url',
+      expected: 'several urls to be nodes of one cluster, redis:// or rediss:// without a database',
+      got: 'others',
+    })
   }
   return {
     ...first,

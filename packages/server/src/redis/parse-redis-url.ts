@@ -89,8 +89,9 @@ function decode(text: string): string {
 }
 
 function invalid(expected: string): HeadgateError {
-  return new HeadgateError(
-    'ERR_HEADGATE_INVALID_OPTION',
-    `Redis url: expected ${expected}; got something else`,
-  )
+  return new HeadgateError('ERR_HEADGATE_INVALID_OPTION', {
+    field: 'Redis url',
+    expected,
+    got: 'something else',
+  })
 }

@@ -11,10 +11,8 @@ export function objectionTo(make: () => unknown): Complaint | null {
     return null
   } catch (error) {
     if (!isHeadgateError(error)) throw error
-    const [, ...rest] = error.message.split(': expected ')
-    const said = rest.join(': expected ').split('; got ')
-    if (said.length < 2) return { expected: error.message, got: 'something else' }
-    const got = said.pop() ?? ''
-    return { expected: said.join('; got '), got: got === 'undefined' || got === 'null' ? 'nothing' : got }
+    const { expected = error.message, got = 'something else', suggestion = null } = error
+    // What code calls undefined is a line left out in a file.
+    return { expected, got: got === 'undefined' || got === 'null' ? 'nothing' : got, suggestion }
   }
 }

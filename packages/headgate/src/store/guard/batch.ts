@@ -176,8 +176,9 @@ export function withBatching(remote: Remote, send: Send, options: BatchOptions):
 }
 
 function unanswered(source: Source, asked: number, answers: number): HeadgateError {
-  return new HeadgateError(
-    'ERR_HEADGATE_STORE_REPLY',
-    `${source}: expected an answer to each of ${asked} questions; got ${answers}`,
-  )
+  return new HeadgateError('ERR_HEADGATE_STORE_REPLY', {
+    field: source,
+    expected: `an answer to each of ${asked} questions`,
+    got: String(answers),
+  })
 }

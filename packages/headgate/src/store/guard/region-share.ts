@@ -13,10 +13,11 @@ export interface RegionShare {
 
 export function parseRegionShare({ part, of }: RegionShare): RegionShare {
   if (!Number.isInteger(part) || !Number.isInteger(of) || part < 1 || of < part || of > 1_000_000) {
-    throw new HeadgateError(
-      'ERR_HEADGATE_INVALID_OPTION',
-      `share: expected whole numbers { part, of } with 1 <= part <= of; got part ${show(part)} of ${show(of)}`,
-    )
+    throw new HeadgateError('ERR_HEADGATE_INVALID_OPTION', {
+      field: 'share',
+      expected: 'whole numbers { part, of } with 1 <= part <= of',
+      got: `part ${show(part)} of ${show(of)}`,
+    })
   }
   return { part, of }
 }

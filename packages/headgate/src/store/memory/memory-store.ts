@@ -3,7 +3,7 @@ import { type PlacesState, renew } from '../../engine/concurrency.js'
 import { peek } from '../../engine/decide.js'
 import type { Answer, Question, Refund, Renewal } from '../../engine/question.js'
 import { isSingle } from '../../engine/single-question.js'
-import { HeadgateError, show } from '../../errors/headgate-error.js'
+import { unexpected } from '../../errors/headgate-error.js'
 import { type Clock, systemClock } from '../../time/clock.js'
 import { type Stage, toStore } from '../stage.js'
 import type { Store } from '../store.js'
@@ -104,8 +104,10 @@ function parseMaxKeys(value: unknown): number {
   if (value === undefined) return DEFAULT_MAX_KEYS
   if (typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= MAX_MAX_KEYS)
     return value
-  throw new HeadgateError(
+  throw unexpected(
     'ERR_HEADGATE_INVALID_OPTION',
-    `maxKeys: expected a whole number from 1 to ${MAX_MAX_KEYS}; got ${show(value)}`,
+    'maxKeys',
+    `a whole number from 1 to ${MAX_MAX_KEYS}`,
+    value,
   )
 }

@@ -2,7 +2,7 @@ import { type LeftLimit, remainingOf, resetAfterOf } from '../../engine/left.js'
 import { NEVER } from '../../engine/limit.js'
 import type { Answer, Check, Question, Verdict } from '../../engine/question.js'
 import { isSingle, onlyCheckOf, SingleAnswer } from '../../engine/single-question.js'
-import { HeadgateError, show } from '../../errors/headgate-error.js'
+import { HeadgateError, unexpected } from '../../errors/headgate-error.js'
 
 /** Decodes the answers in a reply; a question that failed alone is an error in its place. */
 export function decodeAnswers(
@@ -147,8 +147,5 @@ function integerOf(value: unknown): number {
 }
 
 function replyError(expected: string, got: unknown): HeadgateError {
-  return new HeadgateError(
-    'ERR_HEADGATE_STORE_REPLY',
-    `redis: expected ${expected} in the script's reply; got ${show(got)}`,
-  )
+  return unexpected('ERR_HEADGATE_STORE_REPLY', 'redis', `${expected} in the script's reply`, got)
 }

@@ -34,10 +34,11 @@ const MAX_LOADS = 10
 export function runAsFunction(connection: RedisConnection): RunScript {
   const { fcall, loadFunctions } = connection
   if (fcall === undefined || loadFunctions === undefined) {
-    throw new HeadgateError(
-      'ERR_HEADGATE_INVALID_OPTION',
-      "use: expected 'scripts' for a client without fcall and loadFunctions; got 'functions'",
-    )
+    throw new HeadgateError('ERR_HEADGATE_INVALID_OPTION', {
+      field: 'use',
+      expected: "'scripts' for a client without fcall and loadFunctions",
+      got: "'functions'",
+    })
   }
   let loading: Promise<unknown> | null = null
   return async (script, keys, args) => {

@@ -153,7 +153,10 @@ const Problem = {
     title: text,
     status: { type: 'integer' },
     detail: { type: 'string' },
-    field: { type: 'string' },
+    field: { type: 'string', description: 'The part of the request that is wrong.' },
+    expected: { type: 'string', description: 'What it should be.' },
+    got: { type: 'string', description: 'What came.' },
+    suggestion: { type: 'string', description: 'The known name that was probably meant.' },
   },
   required: ['type', 'title', 'status', 'detail'],
 }

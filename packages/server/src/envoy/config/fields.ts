@@ -1,11 +1,11 @@
 /** Reads the fields of a descriptor file. Refuses mistakes with their place, what was expected and what came. */
-import { HeadgateError } from 'headgate'
-import { mismatch } from 'headgate/config'
+import { HeadgateError, type Mistake } from 'headgate'
+import { mistakeAt } from 'headgate/config'
 
 /** A file that cannot be used, with the place in it. */
 export class DescriptorConfigError extends HeadgateError {
-  constructor(message: string) {
-    super('ERR_HEADGATE_INVALID_CONFIG', message)
+  constructor(wrong: Mistake) {
+    super('ERR_HEADGATE_INVALID_CONFIG', wrong)
   }
 }
 
@@ -44,5 +44,5 @@ export function unexpected(
   got: unknown,
   known: readonly string[] = [],
 ): DescriptorConfigError {
-  return new DescriptorConfigError(`${at}: ${mismatch(expected, got, known)}`)
+  return new DescriptorConfigError(mistakeAt(at, expected, got, known))
 }

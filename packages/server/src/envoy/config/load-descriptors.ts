@@ -16,9 +16,11 @@ export async function loadDescriptors(path: string): Promise<DescriptorConfig> {
   for (const file of await filesOf(path)) {
     const { domain, root } = await loadFile(file)
     if (config.has(domain)) {
-      throw new DescriptorConfigError(
-        `${basename(file)}: domain: expected one file a domain; got another for it`,
-      )
+      throw new DescriptorConfigError({
+        field: `${basename(file)}: domain`,
+        expected: 'one file a domain',
+        got: 'another for it',
+      })
     }
     config.set(domain, root)
   }
@@ -42,23 +44,34 @@ async function filesOf(path: string): Promise<readonly string[]> {
     const names = (await readdir(path)).filter(name => YAML.test(name)).sort()
     if (names.length > 0) return names.map(name => join(path, name))
   } catch (error) {
-    throw new DescriptorConfigError(
-      `${path}: expected a file or a folder that can be read; got ${codeOf(error)}`,
-    )
+    throw new DescriptorConfigError({
+      field: path,
+      expected: 'a file or a folder that can be read',
+      got: codeOf(error),
+    })
   }
-  throw new DescriptorConfigError(`${path}: expected a folder with YAML files; got none in it`)
+  throw new DescriptorConfigError({ field: path, expected: 'a folder with YAML files', got: 'none in it' })
 }
 
 async function loadFile(file: string): Promise<{ domain: string; root: DescriptorNode }> {
   try {
     const text = await readFile(file, 'utf8')
     if (text.length > MAX_BYTES)
-      throw new DescriptorConfigError(`expected at most ${MAX_BYTES} bytes; got more`)
+      throw new DescriptorConfigError({ field: 'file', expected: `at most ${MAX_BYTES} bytes`, got: 'more' })
     return parseDescriptorFile(parse(text, { maxAliasCount: 100, prettyErrors: true }))
   } catch (error) {
-    const { message } = error as Error
-    throw new DescriptorConfigError(`${basename(file)}: ${message.split('\n')[0]}`)
+    throw inFile(basename(file), error)
   }
+}
+
+function inFile(file: string, error: unknown): DescriptorConfigError {
+  if (!(error instanceof DescriptorConfigError)) {
+    // The parser shows the wrong lines below its first.
+    const [got] = (error as Error).message.split('\n')
+    return new DescriptorConfigError({ field: file, expected: 'a file of YAML', got })
+  }
+  const { field, expected = error.message, got, suggestion } = error
+  return new DescriptorConfigError({ field: `${file}: ${field}`, expected, got, suggestion })
 }
 
 function codeOf(error: unknown): string {

@@ -46,7 +46,7 @@ function parseList(value: unknown, at: string, depth: number): ReadonlyMap<strin
   if (value === undefined || value === null) return byKey
   if (!Array.isArray(value)) throw unexpected(at, 'a list of descriptors', value)
   if (depth > MAX_DEPTH)
-    throw new DescriptorConfigError(`${at}: expected at most ${MAX_DEPTH} levels; got more`)
+    throw new DescriptorConfigError({ field: at, expected: `at most ${MAX_DEPTH} levels`, got: 'more' })
   for (const [index, one] of value.entries()) addDescriptor(byKey, one, `${at}[${index}]`, depth)
   return byKey
 }
@@ -64,11 +64,14 @@ function addDescriptor(byKey: Map<string, Found>, one: unknown, at: string, dept
       : found.byValue.has(value) || found.wildcards.some(w => w.pattern === value)
   if (isTaken) {
     const what = `key "${shownName(key)}"${value === '' ? '' : ' with this value'}`
-    throw new DescriptorConfigError(`${at}: expected each key and value once; got ${what} again`)
+    throw new DescriptorConfigError({ field: at, expected: 'each key and value once', got: `${what} again` })
   }
   const isShared = flagAt(fields.share_threshold, `${at}.share_threshold`)
   if (isShared && !value.includes('*')) {
-    throw new DescriptorConfigError(`${at}.share_threshold: expected beside a value with * only`)
+    throw new DescriptorConfigError({
+      field: `${at}.share_threshold`,
+      expected: 'beside a value with * only',
+    })
   }
   const node = {
     limit: parseLimit(fields, at),
@@ -96,6 +99,8 @@ function parseLimit(fields: Fields, at: string): DescriptorNode['limit'] {
     }
   } catch (error) {
     if (error instanceof DescriptorConfigError || !isHeadgateError(error)) throw error
-    throw new DescriptorConfigError(`${here}.${error.message}`)
+    const { field, expected = error.message, got, suggestion } = error
+    const place = field === undefined ? here : `${here}.${field}`
+    throw new DescriptorConfigError({ field: place, expected, got, suggestion })
   }
 }

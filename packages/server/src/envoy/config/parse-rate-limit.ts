@@ -17,7 +17,7 @@ export function parseRateLimit(value: Fields, at: string): ParsedLimit {
   if (flagAt(fields.unlimited, `${at}.unlimited`)) {
     const beside = ['unit', 'window', 'algorithm', 'burst'].find(field => fields[field] !== undefined)
     if (beside !== undefined)
-      throw new DescriptorConfigError(`${at}.${beside}: expected none beside unlimited`)
+      throw new DescriptorConfigError({ field: `${at}.${beside}`, expected: 'none beside unlimited' })
     return { ...common, limit: null, requestsPerUnit: MAX_UNITS, unit: null }
   }
   const { window, unit } = parseWindow(fields, at)
@@ -41,7 +41,10 @@ function makeLimit({ algorithm, burst }: Fields, at: string, limit: number, wind
     throw unexpected(`${at}.algorithm`, `one of ${ALGORITHMS.join(', ')}`, chosen, ALGORITHMS)
   }
   if (isBurst && chosen !== 'token-bucket') {
-    throw new DescriptorConfigError(`${at}.burst: expected beside algorithm token-bucket, or no algorithm`)
+    throw new DescriptorConfigError({
+      field: `${at}.burst`,
+      expected: 'beside algorithm token-bucket, or no algorithm',
+    })
   }
   if (chosen === 'sliding-window-log') return slidingWindowLog({ limit, window })
   // A bucket without a refill is a ban; a window says that plainly.
@@ -53,7 +56,7 @@ function makeLimit({ algorithm, burst }: Fields, at: string, limit: number, wind
 
 function parseWindow({ unit, window }: Fields, at: string): { window: Duration; unit: Unit | null } {
   if ((unit === undefined || unit === null) === (window === undefined || window === null)) {
-    throw new DescriptorConfigError(`${at}.unit: expected either a unit or a window`)
+    throw new DescriptorConfigError({ field: `${at}.unit`, expected: 'either a unit or a window' })
   }
   if (window !== undefined && window !== null) {
     const { windowUs } = slidingWindowLog({ limit: 1, window: window as Duration })
@@ -75,7 +78,8 @@ function parseReplaces(value: unknown, own: string, at: string): readonly string
   if (!Array.isArray(value)) throw unexpected(at, 'a list of names', value)
   return value.map((one: unknown, index) => {
     const name = textAt(fieldsOf(one, `${at}[${index}]`, ['name']).name, `${at}[${index}].name`)
-    if (name === own) throw new DescriptorConfigError(`${at}[${index}].name: expected another; got its own`)
+    if (name === own)
+      throw new DescriptorConfigError({ field: `${at}[${index}].name`, expected: 'another', got: 'its own' })
     return name
   })
 }

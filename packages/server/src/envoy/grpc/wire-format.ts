@@ -46,7 +46,7 @@ function decodeMessage(bytes: Buffer): RequestMessage {
   try {
     return METHOD.requestDeserialize(bytes)
   } catch {
-    throw new AskError('message: expected a RateLimitRequest; got bytes that are none')
+    throw new AskError({ field: 'message', expected: 'a RateLimitRequest', got: 'bytes that are none' })
   }
 }
 
@@ -68,14 +68,19 @@ function descriptorOf({
 /** Refuses bytes that are not UTF-8: decoded, they would become another text, perhaps another caller's. */
 function textOf(bytes: Buffer | undefined): string {
   if (bytes === undefined) return ''
-  if (!isUtf8(bytes)) throw new AskError('descriptors: expected texts in UTF-8; got one that is not')
+  if (!isUtf8(bytes))
+    throw new AskError({ field: 'descriptors', expected: 'texts in UTF-8', got: 'one that is not' })
   return bytes.toString('utf8')
 }
 
 function unitOf(number = 0): Unit {
   const unit = UNITS[number - 1]
   if (unit !== undefined) return unit
-  throw new AskError(`limit.unit: expected a number from 1 to ${UNITS.length}; got ${number}`)
+  throw new AskError({
+    field: 'limit.unit',
+    expected: `a number from 1 to ${UNITS.length}`,
+    got: String(number),
+  })
 }
 
 function statusMessage({ isOver, current, remaining, untilResetMs }: DescriptorStatus): object {
