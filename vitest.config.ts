@@ -5,6 +5,7 @@ const inHeadgate = (...names: string[]) => names.map(name => `packages/headgate/
 /** Tests that hold milliseconds while servers are frozen and killed, one file at a time: they need the machine. */
 const TIMED = [
   ...inHeadgate('guard/closing', 'guard/fleet', 'guard/own-load', 'guard/shares', 'outbound'),
+  ...inHeadgate('concurrency/next-in-line'),
   ...inHeadgate('faults/demoted', 'faults/half-open-node', 'faults/report', 'redis-clients/failover'),
   'packages/server/test/faults/*.test.ts',
 ]

@@ -274,6 +274,11 @@ export class Decision {
     }
   }
 
+  /** Returns the states of the concurrency limits for whose places a denied request has to wait. */
+  static fullPlacesOf(decision: Decision): LazyVerdicts['fullPlaces'] {
+    return decision[VERDICTS].fullPlaces
+  }
+
   /** Returns the limits that had room for this decision's request, for `limiter.refund` and `limiter.settle`. */
   static admissionsOf(decision: Decision): LazyVerdicts['admissions'] {
     return decision[VERDICTS].admissions

@@ -1,7 +1,7 @@
 /** Verdicts as a caller sees them: each limit's own, the binding one, and lazily computed. */
 
 import { NEVER, type Quota } from '../engine/limit.js'
-import type { Answer, Check, Question, Verdict } from '../engine/question.js'
+import { type Answer, type Check, type Question, stateOf, type Verdict } from '../engine/question.js'
 import { onlyVerdictOf, someCheck } from '../engine/single-question.js'
 import { keepV8Shape } from '../fast-path/keep-v8-shape.js'
 
@@ -177,6 +177,17 @@ export class LazyVerdicts {
     const { charged } = answer
     const taken = charged < 0 ? [] : places(question.alternatives[charged], answer.verdicts[charged])
     return [...taken, ...places(question.shadow, answer.shadow)]
+  }
+
+  /** The states of the concurrency limits that had no place left. */
+  get fullPlaces(): readonly string[] {
+    const { question, answer } = this
+    return answer.verdicts.flatMap((verdicts, alternative) => {
+      const checks = question.alternatives[alternative] ?? []
+      return checks.flatMap((check, index) =>
+        isOfPlaces(check) && verdicts[index]?.allowed === false ? [stateOf(check)] : [],
+      )
+    })
   }
 
   private tell(): readonly LimitVerdict[] {

@@ -2,7 +2,7 @@
 
 import { decideOn } from '../decision/decide-on.js'
 import { Decision, type DecisionContext } from '../decision/decision.js'
-import type { Answer, Check, Question } from '../engine/question.js'
+import type { Answer, Check, Question, Refund } from '../engine/question.js'
 import { PendingDecision } from '../limiter/pending-decision.js'
 import { createPlaces } from '../limiter/places.js'
 import { createRefunds } from '../limiter/refunds.js'
@@ -22,6 +22,8 @@ export interface ComparisonOptions {
   /** Called with the store's answers, before they are compared. */
   onAnswer(question: Question, answer: Answer): void
   onDivergence(): void
+  /** Called when places of this process have been given back. */
+  onFreed(places: readonly Refund[]): void
   warn(message: string): void
 }
 
@@ -39,7 +41,7 @@ export function createComparison(options: ComparisonOptions): Comparison {
   const { clock, stage, context, onAnswer, onDivergence, warn } = options
   /** Decides as if there were no other process. */
   const local = memoryStore({ clock })
-  const places = createPlaces(toStage(local), { clock, timers: systemTimers })
+  const places = createPlaces(toStage(local), { clock, timers: systemTimers, onFreed: options.onFreed })
   const localContext = { clock, source: local.source, places }
   const beside = createRefunds(stage)
   const here = createRefunds(toStage(local))

@@ -148,6 +148,7 @@ export function createGate(options: GateOptions): Gate {
     warn,
     onAnswer: countShadow,
     onDivergence,
+    onFreed: door.turns.freed,
   })
 
   /** Counts the requests that shadow limits would have denied. */

@@ -89,13 +89,14 @@ export function createFrontDoor(options: FrontDoorOptions): FrontDoor {
   const store = storeOf(options)
   const stage = toStage(store)
   const clock = store.clock ?? options.clock ?? systemClock
-  const places = createPlaces(stage, { clock, timers: options.timers ?? systemTimers })
+  const timers = options.timers ?? systemTimers
+  const places = createPlaces(stage, { clock, timers, onFreed: freed => turns.freed(freed) })
   const statistics = options.statistics ?? store.statistics
   const recorder = recorderOf(statistics)
   const context = { clock, source: store.source, places, isCounted: recorder !== null }
   const { refund, settle } = createRefunds(stage)
   // They wait in real time, whatever clock the store uses.
-  const turns = createTurns({ clock: systemClock, timers: options.timers ?? systemTimers, refund })
+  const turns = createTurns({ clock: systemClock, timers, refund, isShared: store.source !== 'memory' })
   let closed = false
 
   function refuseClosed(): void {

@@ -64,7 +64,7 @@ export interface Limiter<PolicyName extends string, TierName extends string> {
   refund(decision: Decision, units?: number): Promise<number>
   /**
    * Checks like `check`, but waits for its turn instead of being denied: fairly, behind earlier callers in this
-   * process. Resolves with a denial when `timeoutMs` is up or no wait is long enough; rejects with the reason of
+   * process, of whom a released place wakes the first at once. Resolves with a denial when `timeoutMs` is up or no wait is long enough; rejects with the reason of
    * `signal`.
    */
   acquire(subject: SubjectInput, ask: Ask<PolicyName, TierName> & Patience): Promise<Decision>

@@ -19,6 +19,8 @@ export interface Places {
 export interface PlacesOptions {
   readonly clock: Clock
   readonly timers: Timers
+  /** Called when places have been given back, so that whoever waits for one can ask. */
+  onFreed?(places: readonly Refund[]): void
 }
 
 /** How often a place is renewed in its lifetime, so that one call may be lost and another late. */
@@ -37,7 +39,7 @@ interface Held {
   renewAtUs: number
 }
 
-export function createPlaces(stage: Stage, { clock, timers }: PlacesOptions): Places {
+export function createPlaces(stage: Stage, { clock, timers, onFreed }: PlacesOptions): Places {
   const held = new Set<Held>()
   let given: Refund[] = []
   let giving: Promise<void> | null = null
@@ -51,7 +53,7 @@ export function createPlaces(stage: Stage, { clock, timers }: PlacesOptions): Pl
    * call.
    */
   function giveBack(refunds: readonly Refund[]): Promise<void> {
-    if (stage.source === 'memory') return ignoring(() => stage.refund(refunds))
+    if (stage.source === 'memory') return give(refunds)
     given.push(...refunds)
     giving ??= new Promise(resolve => (timers.afterThisTurn ?? queueMicrotask)(() => resolve(giveAllBack())))
     return giving
@@ -61,7 +63,12 @@ export function createPlaces(stage: Stage, { clock, timers }: PlacesOptions): Pl
     const refunds = given
     given = []
     giving = null
-    await Promise.all(inCalls(refunds).map(some => ignoring(() => stage.refund(some))))
+    await Promise.all(inCalls(refunds).map(give))
+  }
+
+  async function give(refunds: readonly Refund[]): Promise<void> {
+    await ignoring(() => stage.refund(refunds))
+    onFreed?.(refunds)
   }
 
   function schedule(): void {
