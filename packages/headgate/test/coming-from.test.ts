@@ -123,6 +123,26 @@ describe.each(['Before', 'After'] as const)('%s', side => {
   })
 })
 
+it('the program with a limit that is a function runs as the page about express-rate-limit says', async () => {
+  const page = 'coming-from/express-rate-limit.md'
+  const { app } = await runShown<{ app: Express }>(page, '### A limit that is a function')
+  const server = createServer(app).listen(0, '127.0.0.1')
+  await new Promise(resolve => server.once('listening', resolve))
+  const { port } = server.address() as AddressInfo
+  const ask = async (user: string, plan: string) => {
+    const headers = { 'x-user': user, 'x-plan': plan }
+    return (await fetch(`http://127.0.0.1:${port}/`, { headers })).status
+  }
+  try {
+    expect([await ask('a', 'free'), await ask('a', 'free'), await ask('a', 'free')]).toEqual([200, 429, 429])
+    // The denied ones did not count.
+    expect([await ask('a', 'pro'), await ask('a', 'pro'), await ask('a', 'pro')]).toEqual([200, 200, 429])
+  } finally {
+    server.closeAllConnections()
+    server.close()
+  }
+})
+
 const THREE_AND_ONE_LOGIN = {
   hello: [200, 200, 200, 429, 429],
   login: [200, 429],

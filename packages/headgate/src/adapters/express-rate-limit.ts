@@ -1,11 +1,23 @@
-import type { ClientRateLimitInfo, Store as HitStore, Options } from 'express-rate-limit'
-import type { Limit } from '../engine/limit.js'
-import type { Check, Question, Verdict } from '../engine/question.js'
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type {
+  ClientRateLimitInfo,
+  Store as HitStore,
+  Options,
+  ValueDeterminingMiddleware,
+} from 'express-rate-limit'
+import type { Answer, Question, Refund } from '../engine/question.js'
 import { HeadgateError, unexpected } from '../errors/headgate-error.js'
-import { MAX_UNITS, slidingWindowCounter, slidingWindowLog } from '../policy/limits.js'
 import type { Store } from '../store/store.js'
 import { createSubjectNamer, type SubjectInput, type SubjectOptions } from '../subject/subject.js'
 import { systemClock } from '../time/clock.js'
+import {
+  type Counted,
+  countUpTo,
+  EVERY_HIT,
+  type HitCounting,
+  parseOptions,
+  questionOf,
+} from './hit-counting.js'
 
 export interface RateLimitStoreOptions {
   /** Where hits are counted: `memoryStore()` or `redisStore(client)`. Several middlewares may share one. */
@@ -16,19 +28,42 @@ export interface RateLimitStoreOptions {
   readonly subject?: SubjectOptions
 }
 
+/** A store for one middleware of express-rate-limit. */
+export interface RateLimitStore extends HitStore {
+  /**
+   * Makes the `limit` of the middleware from a function of the request, and learns from it which hits are denied, so
+   * that they cost nothing. The middleware by itself only tells a store about hits.
+   */
+  limit(limitOf: ValueDeterminingMiddleware<number>): ValueDeterminingMiddleware<number>
+}
+
 const NAME = /^[A-Za-z0-9_-]{1,64}$/
 const IPV4 = /^\d{1,3}(?:\.\d{1,3}){3}$/
 /** An IPv6 address, or the network around it as express-rate-limit names its callers. */
 const IPV6 = /^(?=[\da-f.]*:)[\da-f:.]+(?:\/\d{1,3})?$/i
-/** Up to this limit every request of a window is stored; above it only two numbers are. */
-const MAX_LOGGED = 1_000
+/** Callers for whom `keyGenerator` finds nothing share a budget. */
+const ANONYMOUS = 'anonymous:unknown' satisfies SubjectInput
+/** A subject that is never charged. */
+const NOBODY = 'headgate:nobody'
+
+/** The hit of a request. The middleware may take it back when the response has ended. */
+interface Hit {
+  readonly key: string
+  /** What it was charged: nothing if it was denied. */
+  charges: readonly Refund[]
+  info: ClientRateLimitInfo | null
+  isTakenBack: boolean
+}
+
+/** The stores of middlewares that share a store, until they are shut down. */
+const sharing = new WeakMap<Store, Set<object>>()
 
 /**
  * Creates a store for express-rate-limit 8: an app keeps its middleware and options, and hits are counted in a
- * sliding window, in this process or in Redis. A denied request costs nothing, unless the middleware may take hits
- * back.
+ * sliding window, in this process or in Redis. A denied request costs nothing; for a `limit` that is a function, see
+ * `RateLimitStore.limit`.
  */
-export function rateLimitStore(options: RateLimitStoreOptions): HitStore {
+export function rateLimitStore(options: RateLimitStoreOptions): RateLimitStore {
   const { store, name = 'express-rate-limit' } = options
   if (typeof store?.decide !== 'function') {
     const expected = 'what memoryStore() or redisStore() returns'
@@ -37,92 +72,163 @@ export function rateLimitStore(options: RateLimitStoreOptions): HitStore {
   if (typeof name !== 'string' || !NAME.test(name)) {
     throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'name', 'up to 64 letters, digits, - or _', name)
   }
-  const nameSubject = createSubjectNamer(options.subject)
-  const clock = store.clock ?? systemClock
-  let limit: Limit | undefined
+  return new HeadgateStore(store, name, options.subject)
+}
 
-  function checkOf(key: string): Check {
-    if (limit === undefined) {
-      throw new HeadgateError('ERR_HEADGATE_INVALID_OPTION', {
-        field: 'store',
-        expected: 'express-rate-limit to call init first',
-        got: 'a request',
-      })
-    }
-    return {
-      subject: nameSubject(subjectOf(key)),
-      scope: 'global',
-      name: `${name}.${limit.id}`,
-      limit,
-      cost: 1,
+/** A class, because messages of the middleware contain its name. */
+class HeadgateStore implements RateLimitStore {
+  readonly prefix: string
+  readonly #store: Store
+  readonly #name: string
+  readonly #nameSubject: (subject: SubjectInput) => string
+  /** Tells which hit is meant: the middleware names only the key, and a key may have many requests in flight. */
+  readonly #current = new AsyncLocalStorage<Hit>()
+  /** Whether hits are told apart at all, which slows down every promise of the process on Node before 24. */
+  #followsHits = false
+  #windowMs = 0
+  #counting: HitCounting | null = null
+
+  constructor(store: Store, name: string, subject: SubjectOptions | undefined) {
+    this.prefix = `${name}:`
+    this.#store = store
+    this.#name = name
+    this.#nameSubject = createSubjectNamer(subject)
+    sharing.set(store, (sharing.get(store) ?? new Set()).add(this))
+  }
+
+  /** Whether nobody else counts the same keys. */
+  get localKeys(): boolean {
+    return this.#store.source === 'memory' && (sharing.get(this.#store)?.size ?? 0) <= 1
+  }
+
+  /** What it throws is logged by the middleware, which goes on. */
+  init(options: Options): void {
+    const { windowMs, counting, mistake } = parseOptions(options)
+    this.#windowMs = windowMs
+    this.#counting = counting
+    this.#followsHits ||= options.skipFailedRequests || options.skipSuccessfulRequests
+    if (mistake !== null) throw mistake
+  }
+
+  limit(limitOf: ValueDeterminingMiddleware<number>): ValueDeterminingMiddleware<number> {
+    if (typeof limitOf !== 'function')
+      throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'limit', 'a function of the request', limitOf)
+    this.#followsHits = true
+    return async (request, response) => {
+      const limit = await limitOf(request, response)
+      const hit = this.#current.getStore()
+      if (hit?.info && hit.info.totalHits > limit) await this.#deny(hit, hit.info, limit)
+      return limit
     }
   }
 
-  function info(check: Check, verdict: Verdict): ClientRateLimitInfo {
-    const used = check.limit.limit - verdict.remaining
-    const waitUs = verdict.allowed ? verdict.resetAfterUs : verdict.retryAfterUs
-    const resetTime = new Date(clock.unixMs() + Math.ceil(waitUs / 1_000))
-    return { totalHits: verdict.allowed ? used : check.limit.limit + 1, resetTime }
+  /** Takes a denied hit back, and says when the next one is admitted. */
+  async #deny(hit: Hit, info: ClientRateLimitInfo, limit: number): Promise<void> {
+    try {
+      await this.#takeBack(hit)
+      const counting = countUpTo(limit, this.#windowMs, EVERY_HIT)
+      const counted = counting.read(await this.#store.peek(this.#question(hit.key, counting)))
+      if (counted !== null && counted.totalHits > limit) info.resetTime?.setTime(this.#timeAfter(counted))
+    } catch {
+      // It stays denied, and counts.
+    }
   }
 
-  return {
-    localKeys: store.source === 'memory',
-    prefix: `${name}:`,
+  increment(key: string): Promise<ClientRateLimitInfo> {
+    const hit: Hit = { key, charges: [], info: null, isTakenBack: false }
+    // Before anything is awaited, so that it holds until the request has ended.
+    if (this.#followsHits) this.#current.enterWith(hit)
+    return this.#count(hit)
+  }
 
-    init(middleware) {
-      limit = limitOf(middleware)
-    },
+  async #count(hit: Hit): Promise<ClientRateLimitInfo> {
+    const question = this.#question(hit.key)
+    const answer = await this.#store.decide(question)
+    const counted = await this.#read(answer)
+    if (counted === null && answer.charged < 0) throw unavailable()
+    hit.charges = chargesOf(question, answer)
+    hit.info = this.#info(counted ?? { totalHits: 1, waitUs: this.#windowMs * 1_000 })
+    return hit.info
+  }
 
-    async increment(key) {
-      const check = checkOf(key)
-      return info(check, only((await store.decide(question(check))).verdicts))
-    },
+  async get(key: string): Promise<ClientRateLimitInfo | undefined> {
+    const counted = await this.#read(await this.#store.peek(this.#question(key)))
+    return counted === null || counted.totalHits === 0 ? undefined : this.#info(counted)
+  }
 
-    async get(key) {
-      const check = checkOf(key)
-      const verdict = only((await store.peek(question(check))).verdicts)
-      return verdict.remaining === check.limit.limit ? undefined : info(check, verdict)
-    },
+  async decrement(key: string): Promise<void> {
+    const hit = this.#current.getStore()
+    if (hit?.key === key) return this.#takeBack(hit)
+    // Not for a request of the middleware: the key's oldest hit is as good as any.
+    const [checks = []] = this.#question(key).alternatives
+    await this.#store.refund(checks.map(check => ({ check, units: 1, chargedAtUs: null })))
+  }
 
-    async decrement(key) {
-      await store.refund([{ check: checkOf(key), units: 1, chargedAtUs: null }])
-    },
+  async #takeBack(hit: Hit): Promise<void> {
+    if (hit.isTakenBack) return
+    hit.isTakenBack = true
+    if (hit.charges.length > 0) await this.#store.refund(hit.charges)
+  }
 
-    async resetKey(key) {
-      await store.reset([checkOf(key)])
-    },
+  async resetKey(key: string): Promise<void> {
+    await this.#store.reset(this.#question(key).alternatives[0] ?? [])
+  }
 
-    async shutdown() {
-      await store.close()
-    },
+  /** Closes the store below when the last middleware on it is shut down. */
+  async shutdown(): Promise<void> {
+    const users = sharing.get(this.#store)
+    if (users?.delete(this) && users.size === 0) await this.#store.close()
+  }
+
+  #question(key: string, counting = this.#counts()): Question {
+    return questionOf(counting, this.#name, this.#nameSubject(subjectOf(key)))
+  }
+
+  #counts(): HitCounting {
+    if (this.#counting !== null) return this.#counting
+    const expected = 'the store of a middleware, which tells it the limit'
+    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'store', expected, 'a store that none has been made with')
+  }
+
+  async #read(answer: Answer): Promise<Counted | null> {
+    const counting = this.#counts()
+    if (!counting.isOpenEnded || answer.source !== 'local') return counting.read(answer)
+    // While Redis is away this process has a share of each limit, all of which is left to somebody without hits.
+    const whole = await this.#store.peek(questionOf(counting, this.#name, NOBODY, 0))
+    return counting.read(
+      answer,
+      whole.verdicts[0]?.map(({ remaining }) => remaining),
+    )
+  }
+
+  #info(counted: Counted): ClientRateLimitInfo {
+    return { totalHits: counted.totalHits, resetTime: new Date(this.#timeAfter(counted)) }
+  }
+
+  #timeAfter({ waitUs }: Counted): number {
+    return (this.#store.clock ?? systemClock).unixMs() + Math.ceil(waitUs / 1_000)
   }
 }
 
-/**
- * Uses the middleware's own limit, so that denied requests are not counted. If the limit depends on the request, or
- * the middleware takes hits back (including denied ones), every hit is counted and the middleware compares.
- */
-function limitOf({ limit, windowMs, skipFailedRequests, skipSuccessfulRequests }: Options): Limit {
-  const window = `${windowMs}ms` as const
-  if (typeof limit !== 'number' || skipFailedRequests || skipSuccessfulRequests) {
-    return slidingWindowCounter({ limit: MAX_UNITS, window, name: 'hits' })
-  }
-  return limit <= MAX_LOGGED ? slidingWindowLog({ limit, window }) : slidingWindowCounter({ limit, window })
+function chargesOf({ alternatives }: Question, { charged, verdicts }: Answer): readonly Refund[] {
+  const checks = alternatives[charged] ?? []
+  return checks.flatMap((check, index) => {
+    const chargedAtUs = verdicts[charged]?.[index]?.chargedAtUs ?? null
+    return chargedAtUs === null ? [] : [{ check, units: 1, chargedAtUs }]
+  })
 }
 
 /** Anything but an address may be an API key or a session, so it is stored only as a digest. */
-function subjectOf(key: string): SubjectInput {
-  if (IPV4.test(key)) return { type: 'ip', id: key }
-  return { type: IPV6.test(key) ? 'network' : 'apikey', id: key }
+function subjectOf(key: unknown): SubjectInput {
+  if (key === undefined || key === null || key === '') return ANONYMOUS
+  const id = String(key)
+  if (IPV4.test(id)) return { type: 'ip', id }
+  return { type: IPV6.test(id) ? 'network' : 'apikey', id }
 }
 
-function question(check: Check): Question {
-  return { alternatives: [[check]], shadow: [] }
-}
-
-function only(verdicts: readonly (readonly Verdict[])[]): Verdict {
-  const verdict = verdicts[0]?.[0]
-  if (verdict === undefined)
-    throw new HeadgateError('ERR_HEADGATE_STORE_REPLY', 'store: no verdict came back')
-  return verdict
+/** Express answers with the status and headers of an error. */
+function unavailable(): HeadgateError {
+  const message = 'store: Redis does not answer, and in failure mode closed nobody else decides'
+  const error = new HeadgateError('ERR_HEADGATE_STORE_UNAVAILABLE', message)
+  return Object.assign(error, { status: 503, headers: { 'Retry-After': '1' } })
 }

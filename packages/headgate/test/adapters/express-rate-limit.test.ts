@@ -1,12 +1,15 @@
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import express from 'express'
-import { type Options, rateLimit } from 'express-rate-limit'
+import { MemoryStore, type Options, rateLimit } from 'express-rate-limit'
 import { createClient } from 'redis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { rateLimitStore } from '../../src/express-rate-limit.ts'
-import { memoryStore, type Store } from '../../src/index.ts'
+import { type RateLimitStore, rateLimitStore } from '../../src/express-rate-limit.ts'
+import { type Answer, memoryStore, type Question, type Store, type SubjectOptions } from '../../src/index.ts'
 import { redisStore } from '../../src/redis.ts'
+import { type ManualClock, manualClock } from '../../src/testing/manual-clock.ts'
+import { seededRandom } from '../../src/testing/seeded-random.ts'
+import { findFreePort } from '../support/free-port.ts'
 import { type RedisProcess, startRedis } from '../support/redis-process.ts'
 
 let redis: RedisProcess
@@ -20,24 +23,30 @@ const STORES: readonly [string, () => Store][] = [
   ['on Redis', () => redisStore(createClient({ url: redis.url }), { deadlineMs: 2_000 })],
 ]
 
+function resetMsOf(request: object): number {
+  return (request as { rateLimit?: { resetTime?: Date } }).rateLimit?.resetTime?.getTime() ?? 0
+}
+
 /** Starts an app with the middleware as its users have it, with only the store replaced. */
-async function start(store: Store, options: Partial<Options>) {
-  const hits = rateLimitStore({
-    store,
-    subject: { secret: 'a-secret' },
-    name: `test-${Math.random().toString(36).slice(2)}`,
-  })
+async function start(
+  store: Store,
+  given: Partial<Options> | ((hits: RateLimitStore) => Partial<Options>),
+  subject: SubjectOptions = { secret: 'a-secret' },
+) {
+  const hits = rateLimitStore({ store, subject, name: `test-${Math.random().toString(36).slice(2)}` })
+  const options = typeof given === 'function' ? given(hits) : given
   const middleware = rateLimit({
     windowMs: 60_000,
     limit: 2,
     standardHeaders: 'draft-8',
     keyGenerator: request => request.get('x-key') ?? '',
-    ...options,
     store: hits,
+    ...options,
   })
   const app = express()
   app.use(middleware)
   app.get('/', (request, response) => {
+    response.setHeader('x-reset-ms', resetMsOf(request))
     response.status(Number(request.query.status ?? 200)).send('hello')
   })
   const server = app.listen(0, '127.0.0.1')
@@ -53,7 +62,7 @@ async function start(store: Store, options: Partial<Options>) {
     server.close()
     await hits.shutdown?.()
   }
-  return { get, middleware, stop }
+  return { get, middleware, hits, stop }
 }
 
 describe.each(STORES)('a store for express-rate-limit, %s', (_, open) => {
@@ -135,4 +144,318 @@ it('a store for express-rate-limit keeps no key that may be a secret in Redis', 
     client.destroy()
     await stop()
   }
+})
+
+/** The statuses of requests that are this many milliseconds apart. */
+async function paced(
+  clock: ManualClock,
+  get: (key: string) => Promise<Response>,
+  gapsMs: readonly number[],
+): Promise<readonly { readonly atMs: number; readonly status: number; readonly waitMs: number }[]> {
+  const found: { atMs: number; status: number; waitMs: number }[] = []
+  for (const gapMs of gapsMs) {
+    clock.advanceMs(gapMs)
+    const { status, headers } = await get('a-key')
+    found.push({ atMs: clock.unixMs(), status, waitMs: Number(headers.get('x-reset-ms')) - clock.unixMs() })
+  }
+  return found
+}
+
+/** Tells the reset time to the millisecond, which the headers round. */
+const exactReset: Partial<Options> = {
+  handler: (request, response, _next, { statusCode }) => {
+    response.setHeader('x-reset-ms', resetMsOf(request)).status(statusCode).send('slow down')
+  },
+}
+
+function startClock(): ManualClock {
+  return manualClock(Date.now() * 1_000)
+}
+
+const KINDS: readonly [string, (hits: RateLimitStore, limit: number) => Partial<Options>][] = [
+  ['a number', (_, limit) => ({ limit })],
+  ['a number, and failures are given back', (_, limit) => ({ limit, skipFailedRequests: true })],
+  [
+    'a number, and successes are given back',
+    (_, limit) => {
+      return { limit, skipSuccessfulRequests: true, requestWasSuccessful: () => false }
+    },
+  ],
+  ['a function', (_, limit) => ({ limit: () => limit })],
+  ['a function that the store knows of', (hits, limit) => ({ limit: hits.limit(async () => limit) })],
+]
+
+async function startKind([, optionsOf]: (typeof KINDS)[number], limit: number, windowMs: number) {
+  const clock = startClock()
+  const app = await start(memoryStore({ clock }), hits => ({
+    windowMs,
+    ...exactReset,
+    ...optionsOf(hits, limit),
+  }))
+  return { ...app, clock }
+}
+
+describe.each(KINDS)('a limit that is %s', (...kind) => {
+  it('requests further apart than the window all pass at a limit of one', async () => {
+    const { get, stop, clock } = await startKind(kind, 1, 1_000)
+    try {
+      const found = await paced(clock, get, Array<number>(10).fill(1_050))
+      expect(found.map(({ status }) => status)).toEqual(Array(10).fill(200))
+    } finally {
+      await stop()
+    }
+  })
+
+  it('no window has more than the limit, wherever it begins', async () => {
+    const { get, stop, clock } = await startKind(kind, 5, 60_000)
+    const random = seededRandom(18)
+    try {
+      const found = await paced(
+        clock,
+        get,
+        Array.from({ length: 150 }, () => Math.floor(random() ** 2 * 40_000)),
+      )
+      const passed = found.filter(({ status }) => status === 200).map(({ atMs }) => atMs)
+      expect(passed.length).toBeGreaterThan(20)
+      for (const [index, atMs] of passed.entries()) {
+        const sixth = passed[index + 5]
+        if (sixth !== undefined) expect(sixth - atMs).toBeGreaterThanOrEqual(60_000)
+      }
+    } finally {
+      await stop()
+    }
+  })
+
+  it('a reset is ahead, and never further than the window', async () => {
+    const { get, stop, clock } = await startKind(kind, 2, 60_000)
+    try {
+      for (const { waitMs } of await paced(clock, get, [0, 20_000, 30_000, 9_000, 40_000, 1_000]))
+        expect([waitMs > 0, waitMs <= 60_000]).toEqual([true, true])
+    } finally {
+      await stop()
+    }
+  })
+})
+
+describe.each(KINDS.filter(([kind]) => kind !== 'a function'))('a limit that is %s', (...kind) => {
+  it('a caller who never pauses is admitted as often as the limit says', async () => {
+    const { get, stop, clock } = await startKind(kind, 10, 60_000)
+    try {
+      const found = await paced(clock, get, Array<number>(120).fill(5_000))
+      expect(found.filter(({ status }) => status === 200)).toHaveLength(100)
+    } finally {
+      await stop()
+    }
+  })
+
+  it('a denied request is told the moment at which the next one is admitted', async () => {
+    const { get, stop, clock } = await startKind(kind, 3, 60_000)
+    try {
+      const denied = (await paced(clock, get, [0, 7_000, 4_000, 20_000])).at(-1)
+      expect(denied).toMatchObject({ status: 429, waitMs: 29_000 })
+      const next = await paced(clock, get, [28_999, 1])
+      expect(next.map(({ status }) => status)).toEqual([429, 200])
+    } finally {
+      await stop()
+    }
+  })
+})
+
+it('a hit that is taken back is the one of that request, not an older one', async () => {
+  const clock = startClock()
+  const { get, stop } = await start(memoryStore({ clock }), { skipFailedRequests: true })
+  const statusAfter = async (ms: number, query = '') => {
+    clock.advanceMs(ms)
+    return (await get('a-key', query)).status
+  }
+  try {
+    expect([await statusAfter(0), await statusAfter(30_000, '?status=500')]).toEqual([200, 500])
+    // The first leaves the window now. Had it been given back instead, the second would still count.
+    expect([await statusAfter(30_000), await statusAfter(0), await statusAfter(0)]).toEqual([200, 200, 429])
+  } finally {
+    await stop()
+  }
+})
+
+/** The errors that the middleware logs. */
+function logged() {
+  const errors: unknown[] = []
+  return { errors, logger: { warn: () => {}, error: (error: unknown) => void errors.push(error) } }
+}
+
+it.each([
+  ['Infinity, which denies nobody', Number.POSITIVE_INFINITY, [200, 200, 200, 200]],
+  ['a fraction, which is not reached by that many', 2.5, [200, 200, 429, 429]],
+  ['0, which denies all', 0, [429, 429, 429, 429]],
+  ['below 0', -1, [429, 429, 429, 429]],
+  ['above what is counted', 1e12, [200, 200, 200, 200]],
+  ['the text of a number', '2', [200, 200, 429, 429]],
+])('a limit may be %s, as with the store of the middleware', async (_, limit, expected) => {
+  const { errors, logger } = logged()
+  for (const store of [memoryStore(), new MemoryStore()]) {
+    const isOwn = store instanceof MemoryStore
+    const options = { limit: limit as number, logger, ...(isOwn && { store }) }
+    const { get, stop } = await start(isOwn ? memoryStore() : store, options)
+    try {
+      const found: number[] = []
+      for (let time = 0; time < 4; time++) {
+        const { status, headers } = await get('a-key')
+        found.push(status)
+        if (status === 429) expect(Number(headers.get('retry-after'))).toBeLessThanOrEqual(60)
+        expect(headers.get('x-ratelimit-reset')).toMatch(/^\d+$/)
+      }
+      expect(found).toEqual(expected)
+    } finally {
+      await stop()
+    }
+  }
+  expect(errors).toEqual([])
+})
+
+it.each([
+  ['limit', { limit: Number.NaN }, [200, 200, 200]],
+  ['limit', { limit: 'many' as unknown as number }, [200, 200, 200]],
+  ['windowMs', { windowMs: 367 * 86_400_000 }, [200, 200, 429]],
+  ['windowMs', { windowMs: Number.POSITIVE_INFINITY }, [200, 200, 429]],
+  ['windowMs', { windowMs: Number.NaN }, [200, 200, 429]],
+])(
+  'an impossible %s is logged when the middleware is made, and fails no request',
+  async (field, options, expected) => {
+    const { errors, logger } = logged()
+    const { get, stop } = await start(memoryStore(), { logger, standardHeaders: false, ...options })
+    try {
+      expect(errors).toEqual([expect.objectContaining({ code: 'ERR_HEADGATE_INVALID_LIMIT', field })])
+      const found: number[] = []
+      for (let time = 0; time < 3; time++) found.push((await get('a-key')).status)
+      expect(found).toEqual(expected)
+      expect(errors).toHaveLength(1)
+    } finally {
+      await stop()
+    }
+  },
+)
+
+it.each([
+  ['an empty text', ''],
+  ['undefined', undefined],
+  ['null', null],
+  ['a number', 42],
+])('callers whose key is %s share a budget', async (_, key) => {
+  const keyGenerator = () => key as string
+  const { get, middleware, stop } = await start(memoryStore(), { keyGenerator, standardHeaders: false })
+  try {
+    expect([(await get('a')).status, (await get('b')).status, (await get('c')).status]).toEqual([
+      200, 200, 429,
+    ])
+    expect((await middleware.getKey(key as string))?.totalHits).toBe(3)
+    await middleware.resetKey(key as string)
+    expect((await get('a')).status).toBe(200)
+  } finally {
+    await stop()
+  }
+})
+
+describe('while Redis does not answer', () => {
+  const unreachable = async (onStoreFailure: 'open' | 'closed' | 'local') => {
+    const client = createClient({ url: `redis://127.0.0.1:${await findFreePort()}` }).on('error', () => {})
+    return redisStore(client, { onStoreFailure, logger: { info() {}, warn() {}, error() {} } })
+  }
+
+  it.each([2, () => 2])('failure mode open lets requests pass', async limit => {
+    const { get, stop } = await start(await unreachable('open'), { limit })
+    try {
+      for (let time = 0; time < 4; time++) expect((await get('a-key')).status).toBe(200)
+    } finally {
+      await stop()
+    }
+  })
+
+  it.each([2, () => 2])('failure mode closed refuses them with 503', async limit => {
+    const { get, stop } = await start(await unreachable('closed'), { limit })
+    try {
+      const { status, headers } = await get('a-key')
+      expect([status, headers.get('retry-after')]).toEqual([503, '1'])
+    } finally {
+      await stop()
+    }
+  })
+
+  it.each([2, () => 2])('failure mode local holds the limit in the process', async limit => {
+    const { get, stop } = await start(await unreachable('local'), { limit })
+    try {
+      const found: number[] = []
+      for (let time = 0; time < 4; time++) found.push((await get('a-key')).status)
+      expect(found).toEqual([200, 200, 429, 429])
+    } finally {
+      await stop()
+    }
+  })
+
+  it('each of several processes admits its share of a limit that is a function', async () => {
+    const memory = memoryStore()
+    // As in a process that is one of two.
+    const halved = (question: Question): Question => ({
+      shadow: [],
+      alternatives: question.alternatives.map(checks =>
+        checks.map(check => ({
+          ...check,
+          limit: { ...check.limit, limit: Math.floor(check.limit.limit / 2) },
+        })),
+      ),
+    })
+    const half: Store = {
+      ...memory,
+      source: 'redis',
+      decide: question => ({ ...(memory.decide(halved(question)) as Answer), source: 'local' }),
+      peek: question => ({ ...(memory.peek(halved(question)) as Answer), source: 'local' }),
+    }
+    const { get, stop } = await start(half, { limit: () => 5 })
+    try {
+      const found: number[] = []
+      for (let time = 0; time < 4; time++) found.push((await get('a-key')).status)
+      expect(found).toEqual([200, 200, 429, 429])
+    } finally {
+      await stop()
+    }
+  })
+})
+
+it('a limit that is a function may be far above what the log holds', async () => {
+  const { hits, stop } = await start(memoryStore({ clock: manualClock() }), { limit: () => 5_000 })
+  try {
+    for (let time = 1; time <= 2_500; time++) {
+      expect((await hits.increment('a-key')).totalHits).toBe(time)
+    }
+    expect((await hits.get?.('a-key'))?.totalHits).toBe(2_500)
+  } finally {
+    await stop()
+  }
+})
+
+it('middlewares that share a store are told apart by their names, and closing one leaves the other alone', async () => {
+  const store = memoryStore()
+  const { errors, logger } = logged()
+  const first = await start(store, { logger })
+  expect(first.hits.localKeys).toBe(true)
+  const second = await start(store, { logger })
+  expect([first.hits.localKeys, second.hits.localKeys]).toEqual([false, false])
+  try {
+    expect([(await first.get('a')).status, (await first.get('a')).status]).toEqual([200, 200])
+    expect((await second.get('a')).status).toBe(200)
+    await first.hits.shutdown?.()
+    expect((await second.get('a')).status).toBe(200)
+    expect((await second.get('a')).status).toBe(429)
+    expect(errors).toEqual([])
+  } finally {
+    await first.stop()
+    await second.stop()
+  }
+})
+
+it('a store that was made with no middleware says so', async () => {
+  const hits = rateLimitStore({ store: memoryStore() })
+  await expect(hits.increment('a')).rejects.toMatchObject({
+    code: 'ERR_HEADGATE_INVALID_OPTION',
+    field: 'store',
+  })
 })
