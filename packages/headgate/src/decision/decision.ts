@@ -229,7 +229,8 @@ export class Decision {
 
   /**
    * Marks the request as ended, so that its place is free for another; settles when it is. Does nothing the second
-   * time, or if no place was taken. Never rejects: a place that cannot be given back expires.
+   * time, if no place was taken, or after `close()`, which gave it back. Never rejects: a place that cannot be given
+   * back expires.
    */
   release(): Promise<void> {
     const asked = this[ASKED]

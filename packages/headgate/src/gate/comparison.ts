@@ -24,6 +24,8 @@ export interface ComparisonOptions {
   onDivergence(): void
   /** Called when places of this process have been given back. */
   onFreed(places: readonly Refund[]): void
+  /** Whether the store is closed for a settlement. */
+  isTooLate(): boolean
   warn(message: string): void
 }
 
@@ -43,7 +45,7 @@ export function createComparison(options: ComparisonOptions): Comparison {
   const local = memoryStore({ clock })
   const places = createPlaces(toStage(local), { clock, timers: systemTimers, onFreed: options.onFreed })
   const localContext = { clock, source: local.source, places }
-  const beside = createRefunds(stage)
+  const beside = createRefunds(stage, options.isTooLate)
   const here = createRefunds(toStage(local))
   /** The store's decision for each decision of this process, if it charged. */
   const decidedBeside = new WeakMap<Decision, Promise<Decision | null>>()

@@ -117,7 +117,7 @@ export function createGate(options: GateOptions): Gate {
   const logger = parseLogger(options.logger)
   const emit = emitterOf<DecisionEvent | GateEvent>(options.onEvent)
   const { store: givenStore, clock: givenClock, statistics: given } = options
-  const door = createFrontDoor({ store: givenStore, clock: givenClock, statistics: given, emit })
+  const door = createFrontDoor({ store: givenStore, clock: givenClock, statistics: given, emit, logger })
   const { store, stage, context, recorder, statistics } = door
   refuseOtherFleet(options.config, store)
   const warn = warnSparingly(options.onWarning ?? (message => logger.warn({}, message)), clock)
@@ -149,6 +149,7 @@ export function createGate(options: GateOptions): Gate {
     onAnswer: countShadow,
     onDivergence,
     onFreed: door.turns.freed,
+    isTooLate: door.isTooLate,
   })
 
   /** Counts the requests that shadow limits would have denied. */

@@ -10,6 +10,7 @@ import { HeadgateError, unexpected } from '../errors/headgate-error.js'
 import type { SingleLimitPolicy } from '../fast-path/single-limit-policy.js'
 import { type Emit, emitting } from '../observe/emit.js'
 import type { DecisionEvent } from '../observe/event.js'
+import type { Logger } from '../observe/logger.js'
 import { recorderOf } from '../observe/statistics/attached.js'
 import type { Recorder } from '../observe/statistics/recorder.js'
 import type { Statistics } from '../observe/statistics/statistics.js'
@@ -71,6 +72,8 @@ export interface FrontDoor {
   /** Decides a request about which nothing could be asked. */
   decideFault(mode: Exclude<FailureMode, 'local'>): Decision
   refuseClosed(): void
+  /** Whether the store is closed for a settlement; warns of the first that comes too late. */
+  isTooLate(): boolean
   /** Closes the store, once. Returns whether this was the first call. */
   close(): Promise<boolean>
 }
@@ -82,6 +85,7 @@ export interface FrontDoorOptions {
   readonly statistics?: Statistics | undefined
   readonly timers?: Timers | undefined
   readonly emit: Emit<DecisionEvent> | null
+  readonly logger: Logger
 }
 
 export function createFrontDoor(options: FrontDoorOptions): FrontDoor {
@@ -94,10 +98,11 @@ export function createFrontDoor(options: FrontDoorOptions): FrontDoor {
   const statistics = options.statistics ?? store.statistics
   const recorder = recorderOf(statistics)
   const context = { clock, source: store.source, places, isCounted: recorder !== null }
-  const { refund, settle } = createRefunds(stage)
+  const { refund, settle } = createRefunds(stage, isTooLate)
   // They wait in real time, whatever clock the store uses.
   const turns = createTurns({ clock: systemClock, timers, refund, isShared: store.source !== 'memory' })
   let closed = false
+  let isWarned = false
 
   function refuseClosed(): void {
     if (!closed) return
@@ -106,6 +111,18 @@ export function createFrontDoor(options: FrontDoorOptions): FrontDoor {
       expected: 'an open limiter',
       got: 'a closed one',
     })
+  }
+
+  /** What is in this process is gone with the store, and nobody misses a settlement. */
+  function isTooLate(): boolean {
+    if (closed && !isWarned && stage.source !== 'memory') {
+      isWarned = true
+      options.logger.warn(
+        { code: SETTLED_AFTER_CLOSE },
+        `${SETTLED_AFTER_CLOSE}: ${SETTLED_AFTER_CLOSE_TEXT}`,
+      )
+    }
+    return closed
   }
 
   function ask(action: Action, resolved: Resolved): Decision | Promise<Decision> {
@@ -166,12 +183,10 @@ export function createFrontDoor(options: FrontDoorOptions): FrontDoor {
       refuseClosed()
       return refund(decision, units)
     },
-    async settle(decision, actual) {
-      // A stream may outlive the limiter; its estimate then stands.
-      if (!closed) await settle(decision, actual)
-    },
+    settle,
     decideFault: emitting((mode: Exclude<FailureMode, 'local'>) => undecided(mode, context, recorder), emit),
     refuseClosed,
+    isTooLate,
     async close() {
       if (closed) return false
       closed = true
@@ -180,6 +195,10 @@ export function createFrontDoor(options: FrontDoorOptions): FrontDoor {
     },
   }
 }
+
+const SETTLED_AFTER_CLOSE = 'WARN_HEADGATE_SETTLED_AFTER_CLOSE'
+const SETTLED_AFTER_CLOSE_TEXT =
+  'settle: a request was settled after close(), so its estimate stands; let requests end before you close'
 
 function storeOf({ store, clock }: FrontDoorOptions): Store {
   if (store === undefined) return memoryStore(clock === undefined ? {} : { clock })

@@ -70,7 +70,7 @@ export interface Limiter<PolicyName extends string, TierName extends string> {
   acquire(subject: SubjectInput, ask: Ask<PolicyName, TierName> & Patience): Promise<Decision>
   /** Charges an estimate (`cost`) for a request whose cost is only known afterwards. */
   reserve(subject: SubjectInput, ask: Ask<PolicyName, TierName>): Promise<Reservation>
-  /** Settles the actual cost of a decision's request, once; see `Reservation`. */
+  /** Settles the actual cost of an admitted request, once; see `Reservation`. Changes nothing after `close()`. */
   settle(decision: Decision, actual: number): Promise<void>
   /** Forgets what the subject has used. */
   reset(subject: SubjectInput, ask: Omit<Ask<PolicyName, TierName>, 'cost'>): Promise<void>
@@ -87,6 +87,11 @@ export interface Limiter<PolicyName extends string, TierName extends string> {
    * off.
    */
   underWay(): Promise<unknown> | null
+  /**
+   * Finishes what is in flight, gives back places and leases, and closes the store. Requests that go on may still
+   * `release()`, which does nothing, and `settle()`, which leaves their estimate as it is and warns once; everything
+   * else rejects from then on.
+   */
   close(): Promise<void>
 }
 
@@ -131,7 +136,7 @@ export function createLimiter<
   const named = new NamedPolicies(options, nameSubject)
   const emit = emitterOf<DecisionEvent>(options.onEvent)
   const { store, clock, timers, statistics } = options
-  const door = createFrontDoor({ store, clock, timers, statistics, emit })
+  const door = createFrontDoor({ store, clock, timers, statistics, emit, logger })
   const { stage } = door
   const budgets = new Ipv6Budgets(options.subject?.ipv6Networks)
   const singleLimits = new SingleLimitPolicies(named.policies, door, nameSubject.isOwnName)

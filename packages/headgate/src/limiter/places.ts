@@ -44,7 +44,8 @@ export function createPlaces(stage: Stage, { clock, timers, onFreed }: PlacesOpt
   let given: Refund[] = []
   let giving: Promise<void> | null = null
   let callOff: (() => void) | null = null
-  let isClosed = false
+  /** Settles when whatever was held at the end has been given back. */
+  let closing: Promise<void> | null = null
   /** The shortest renewal interval among the places the timer was set for. */
   let timedForUs = Number.POSITIVE_INFINITY
 
@@ -115,7 +116,7 @@ export function createPlaces(stage: Stage, { clock, timers, onFreed }: PlacesOpt
         renewAtUs: clock.nowUs() + everyUs,
       }
       // A check that was in flight when its limiter closed may still be allowed. Nobody renews its place any more.
-      if (!isClosed) {
+      if (closing === null) {
         held.add(one)
         if (everyUs < timedForUs) cancelTimer()
         schedule()
@@ -124,19 +125,20 @@ export function createPlaces(stage: Stage, { clock, timers, onFreed }: PlacesOpt
       return {
         release() {
           held.delete(one)
-          released ??= giveBack(renewals.map(toRefund))
+          // Whoever outlives the limiter has nothing left to give back, and a closed store must not be asked.
+          released ??= closing ?? giveBack(renewals.map(toRefund))
           return released
         },
         letExpire: () => void held.delete(one),
       }
     },
     async close() {
-      isClosed = true
       cancelTimer()
       given.push(...[...held].flatMap(({ renewals }) => renewals.map(toRefund)))
       held.clear()
       // Not after this turn: the stage closes beside it and takes nothing from then on.
-      await giveAllBack()
+      closing ??= giveAllBack()
+      await closing
     },
   }
 }

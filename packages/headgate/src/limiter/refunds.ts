@@ -14,7 +14,8 @@ export interface Refunds {
   settle(decision: Decision, actual: number): Promise<void>
 }
 
-export function createRefunds(stage: Stage): Refunds {
+/** `isTooLate` says of a settlement that would change something whether the store is closed. */
+export function createRefunds(stage: Stage, isTooLate = () => false): Refunds {
   const refunded = new WeakMap<Decision, number>()
   const settled = new WeakSet<Decision>()
 
@@ -60,7 +61,7 @@ export function createRefunds(stage: Stage): Refunds {
       if (back === 0 || countsRequests(check.limit)) return []
       return [{ check, units: back, chargedAtUs, ...(isLocal && { isLocal }) }]
     })
-    if (refunds.length > 0) await stage.refund(refunds)
+    if (refunds.length > 0 && !isTooLate()) await stage.refund(refunds)
   }
 
   return { refund, settle }
@@ -71,8 +72,8 @@ export interface Reservation {
   readonly decision: Decision
   /**
    * Settles the actual cost, once: the rest of the estimate comes back, or what is missing is charged whether it
-   * fits or not, also for an estimate of 0 and where the limits are only watched. Unsettled, the estimate stands.
-   * Does nothing for a denied request.
+   * fits or not, also for an estimate of 0 and where the limits are only watched. Unsettled, the estimate stands; so
+   * it does after `close()`, with one warning. Does nothing for a denied request.
    */
   settle(actual: number): Promise<void>
 }
