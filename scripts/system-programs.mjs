@@ -42,6 +42,12 @@ const PROGRAMS = {
     packages: { 'apt-get': 'python3', dnf: 'python3', apk: 'python3', brew: 'python3' },
     services: [],
   },
+  'php-cgi': {
+    commands: ['php-cgi', 'php-cgi83'],
+    variable: 'HEADGATE_PHP_CGI',
+    packages: { 'apt-get': 'php-cgi', dnf: 'php-cli', apk: 'php83-cgi', brew: 'php' },
+    services: [],
+  },
   prometheus: {
     commands: ['prometheus'],
     variable: 'HEADGATE_PROMETHEUS',

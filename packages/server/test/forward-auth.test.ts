@@ -8,11 +8,11 @@ import { defineConfig } from 'headgate/config'
 import { identifyByConfig } from 'headgate/identify'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
+import { snippet, startCaddy, startNginx } from '../../headgate/test/support/proxy-process.js'
 import { createAdminServer } from '../src/admin/admin-server.js'
 import type { Token } from '../src/admin/tokens.js'
 import { forwardAuthEndpoint } from '../src/forward-auth/forward-auth-endpoint.js'
 import { listen } from '../src/http/listen.js'
-import { snippet, startCaddy, startNginx } from './support/proxy-process.js'
 
 const CONFIG = defineConfig({
   policies: {
@@ -27,6 +27,7 @@ const CONFIG = defineConfig({
   rules: [
     { name: 'login', match: { method: 'POST', path: '/login' }, policy: 'login' },
     { name: 'shut', match: { path: '/shut' }, policy: 'shut' },
+    { name: 'script', match: { path: '/cgi-bin/login.py' }, policy: 'login' },
   ],
   identify: [{ apikey: { header: 'x-api-key' } }, { ip: {} }],
   subjects: {
@@ -135,6 +136,17 @@ describe('GET /v1/forward-auth', () => {
     const login = { 'X-Forwarded-Uri': '/login' }
     await status({ ...login, 'X-Forwarded-Method': 'POST' })
     expect(await status({ ...login, 'X-HTTP-Method-Override': 'POST' })).toBe(429)
+  })
+
+  it.each([
+    '/cgi-bin/login.py/x',
+    '/cgi-bin/login.py%00',
+    '/cgi-bin/login.py::$DATA',
+    '/public/..%20/cgi-bin/login.py',
+  ])('forward-auth holds %s to the rule of the script that some server runs for it', async target => {
+    const { status } = await asked()
+    const ask = (uri: string) => status({ 'X-Forwarded-Uri': uri })
+    expect([await ask('/cgi-bin/login.py'), await ask(target)]).toEqual([200, 429])
   })
 
   it('forward-auth asks for a token beside the client’s Authorization', async () => {

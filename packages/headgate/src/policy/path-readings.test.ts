@@ -53,6 +53,17 @@ describe('the readings of a path', () => {
     '\\login',
     '/log%C4%B1n/../login',
     `/${'x/../'.repeat(5_000)}login`,
+    '/login%00',
+    '/login%00/x.css',
+    '/login%20',
+    '/login%09%0d%0a',
+    '/login%E3%80%80',
+    '/login.',
+    '/login%2e%20.',
+    '/login::$DATA',
+    '/login%3A%3a$data.',
+    '/login:$I30:$INDEX_ALLOCATION/',
+    '/a/..%20/login',
   ])('%.60s is /login in one reading', target => {
     expect(readingsOf(target)).toContain('/login')
   })
@@ -75,6 +86,37 @@ describe('the readings of a path', () => {
     ['/a//../b', ['/a//../b', '/a/b', '/a/../b', '/b']],
   ])('the readings of %s are %j', (target, paths) => {
     expect(new Set(readingsOf(target))).toEqual(new Set(paths))
+  })
+
+  it.each([
+    ['/cgi-bin/login.py/x', '/cgi-bin/login.py'],
+    ['/cgi-bin/login/x/y.css', '/cgi-bin/login'],
+    ['/cgi-bin/admin/login/x', '/cgi-bin/admin/login'],
+    ['/CGI-BIN/Login/x', '/cgi-bin/login'],
+    ['/login.php/x', '/login.php'],
+    ['/Login.PHP%2fx', '/login.php'],
+    ['/login.php./x', '/login.php'],
+    ['/login.php;a/x', '/login.php'],
+    ['/a.php/login.aspx/x', '/a.php/login.aspx'],
+  ])('what follows a script in %s may be its path info, so that it is %s', (target, script) => {
+    expect(readingsOf(target)).toContain(script)
+    expect(readingsOf(target)).not.toContain('/')
+  })
+
+  it.each([
+    '/v1.2/users',
+    '/users/joe@example.com/orders',
+    '/files/report.pdf/versions',
+    '/login.php',
+    '/a:b/$c',
+  ])('%s has one reading: nothing in it is a script with path info', target => {
+    expect(readingsOf(target)).toEqual([target])
+  })
+
+  it('a path of nothing but scripts and blanks has a bounded number of readings, or none', () => {
+    expect(pathReadings(`/${'a.php/'.repeat(2_000)}`)).toBeNull()
+    expect(pathReadings(`/cgi-bin/${'a/'.repeat(2_000)}`)).toBeNull()
+    expect(pathReadings(`/${'a.%20/'.repeat(2_000)}`)).toBeNull()
   })
 
   it('the readings of a path are bounded in number, or there are none at all', () => {

@@ -2,8 +2,8 @@
  * Every way some server could read the path of a request, as segments.
  *
  * Servers differ in what they normalise: case, trailing or doubled slashes, encoded letters, dot segments, path
- * parameters, fragments, encoded slashes. Each of these is a choice that matters only if the path contains the
- * characters concerned, and a reading is one combination of choices. Almost every request has a single reading. A
+ * parameters, fragments, encoded slashes, blanks and dots behind a name, and what follows a script. Each of these is a
+ * choice that matters only if the path contains the characters concerned, and a reading is one combination of choices. Almost every request has a single reading. A
  * request is held to what each of its readings leads to (`resolve.ts`), so that no spelling is better off than another.
  */
 import { percentDecoded } from '../subject/percent-decoding.js'
@@ -18,7 +18,12 @@ export interface PathReading {
 }
 
 /** Segments that every server reads the same way. */
-const PLAIN = /^(?:\/[a-z0-9_~!$&'()*+,:=@-][a-z0-9_~!$&'()*+,:=@.-]*)+$/
+const PLAIN = /^(?:\/[a-z0-9_~!&'()*+,:=@-]+(?:\.+[a-z0-9_~!&'()*+,:=@-]+)*)+$/
+/** Files that servers run; what follows them in a path is for the script to read. */
+const SCRIPT =
+  /\.(?:php\d?|phtml|phar|py|pyc|wsgi|pl|cgi|fcgi|rb|lua|tcl|sh|asp|aspx|ashx|asmx|svc|axd|jsp|jspx|cfm|cfc|exe|dll|bat|cmd)$/i
+/** Folders in which every file is a script. */
+const SCRIPT_FOLDER = /^(?:cgi|cgi-bin|cgi-local|fcgi-bin|htbin)$/i
 /**
  * No honest client writes a path that can be read in so many ways, or such a long one that can be read in several.
  */
@@ -39,7 +44,9 @@ export function pathReadings(target: string): readonly PathReading[] | null {
 export function plainPath(target: string): readonly string[] | null {
   const query = target.indexOf('?')
   const path = query < 0 ? target : target.slice(0, query)
-  return PLAIN.test(path) ? path.slice(1).split('/') : null
+  if (!PLAIN.test(path)) return null
+  const segments = path.slice(1).split('/')
+  return scriptEnds(segments).length === 0 ? segments : null
 }
 
 class OneReading implements PathReading {
@@ -59,8 +66,12 @@ function unusualReadings(target: string): readonly PathReading[] | null {
   }
   const readings: PathReading[] = []
   for (const text of texts) {
-    for (const segments of foldings(text)) readings.push(readingOf(segments))
-    if (isTooMuch(readings.length, path)) return null
+    for (const segments of foldings(text)) {
+      for (const end of [segments.length, ...scriptEnds(segments)]) {
+        readings.push(readingOf(segments.slice(0, end)))
+        if (isTooMuch(readings.length, path)) return null
+      }
+    }
   }
   return readings
 }
@@ -92,7 +103,30 @@ const CHOICES: readonly ((text: string) => readonly string[])[] = [
     return afterHost === undefined ? [text] : [text, afterHost]
   },
   text => (text.includes('\\') ? [text, text.replaceAll('\\', '/')] : [text]),
+  // Where strings end at a zero byte, so does the path.
+  text => (text.includes('\0') ? [text, text.slice(0, text.indexOf('\0'))] : [text]),
+  // Servers that trim a path, and patterns whose `$` also matches before a line end.
+  text => [text, trimSegments(text, isBlank)],
+  // Windows opens the same file whatever dots, spaces and names of a stream follow its name.
+  text => [text, trimSegments(text.replace(STREAM, ''), char => char === '.' || isBlank(char))],
 ]
+
+const STREAM = /:[^:/]*:\$[^/]*/g
+
+/** Returns the path with the end of each segment removed; the segments `.` and `..` stay. */
+function trimSegments(text: string, isDropped: (char: string) => boolean): string {
+  const trim = (segment: string) => {
+    if (segment === '.' || segment === '..') return segment
+    let end = segment.length
+    while (end > 0 && isDropped(segment.charAt(end - 1))) end--
+    return segment.slice(0, end)
+  }
+  return text.split('/').map(trim).join('/')
+}
+
+function isBlank(char: string): boolean {
+  return char <= ' ' || (char >= '\u007f' && char <= '\u00a0') || char.trim() === ''
+}
 
 const AUTHORITY = /^[/\\]{2,}[^/\\]*(.*)$/s
 /** The characters that `decodeURI` leaves encoded. */
@@ -195,6 +229,21 @@ function resolveDots(segments: readonly string[]): readonly string[] {
   // `/login/.` is the folder login, with a trailing slash.
   if (isDots(segments.at(-1) ?? '')) resolved.push('')
   return resolved
+}
+
+/**
+ * Returns where the path may end for a server that runs scripts: behind each of them that something follows, which is
+ * its path info.
+ */
+function scriptEnds(segments: readonly string[]): readonly number[] {
+  const ends: number[] = []
+  let isInFolder = false
+  for (let index = 0; index < segments.length - 1; index++) {
+    const segment = segments[index] as string
+    if (segment !== '' && (isInFolder || SCRIPT.test(segment))) ends.push(index + 1)
+    isInFolder ||= SCRIPT_FOLDER.test(segment)
+  }
+  return ends
 }
 
 function readingOf(segments: readonly string[]): PathReading {

@@ -43,6 +43,11 @@ export const SERVERS: Record<string, () => Promise<RequestListener> | RequestLis
   'node:http, keeping what follows #': () => byHand(withoutQuery),
   'node:http, dropping path parameters': () =>
     byHand(target => posix.normalize(decodeURIComponent(withoutQuery(target).replace(/;[^/]*/g, '')))),
+  'node:http, trimmed': () => byHand(target => decodeURIComponent(withoutQuery(target)).trim()),
+  'node:http, as C reads strings': () =>
+    byHand(target => decodeURIComponent(withoutQuery(target)).replace(/\0.*$/s, '')),
+  'node:http, as Windows opens files': () =>
+    byHand(target => asWindows(decodeURIComponent(withoutQuery(target)))),
 }
 
 function expressApp(options: { strict?: boolean; caseSensitive?: boolean }): RequestListener {
@@ -106,6 +111,16 @@ function byHand(pathOf: (target: string) => string): RequestListener {
 
 function patternOf(name: Route): RegExp {
   return new RegExp(`^${name.replaceAll(/:\w+/g, '[^/]+').replace('/*', '(?:/.*)?')}$`)
+}
+
+/** Full stops and spaces behind a name, and the names of its streams, are not part of it; then dots are resolved. */
+function asWindows(path: string): string {
+  const opened = path
+    .split('/')
+    .map(segment =>
+      /^\.{1,2}$/.test(segment) ? segment : segment.replace(/:[^:]*:\$.*$/, '').replace(/[. ]+$/, ''),
+    )
+  return posix.normalize(opened.join('/'))
 }
 
 function withoutQuery(target: string): string {

@@ -1,5 +1,5 @@
 /** Ways to spell a path that some server takes for the plain one, and ways to make it look like another. */
-import { ROUTES, type Route } from './server-setups.ts'
+import { ROUTES } from './server-setups.ts'
 
 const TURNS: Record<string, (path: string) => string> = {
   plain: path => path,
@@ -44,25 +44,58 @@ const TURNS: Record<string, (path: string) => string> = {
   'absolute form with dots': path => `http://x/public/..${path}`,
   'absolute form with a third slash': path => `http:///public${path}`,
   'a star for the slash': path => `*${path.slice(1)}`,
-  'extra segment': path => `${path}/x`,
+  'path info': path => `${path}/x`,
+  'path info like a script': path => `${path}/x.php`,
+  'path info like another path': path => `${path}/public/health`,
+  'encoded path info': path => `${path}%2fx`,
+  'path info behind a space': path => `${path}%20/x`,
   'NUL at the end': path => `${path}%00`,
+  'NUL and more': path => `${path}%00.x`,
   'encoded space at the end': path => `${path}%20`,
+  'tab at the end': path => `${path}%09`,
+  'line end at the end': path => `${path}%0a`,
+  'line ends at the end': path => `${path}%0d%0A`,
+  'wide space at the end': path => `${path}%E3%80%80`,
+  'full stop at the end': path => `${path}.`,
+  'full stops and spaces at the end': path => `${path}..%20.`,
+  'name of a stream': path => `${path}::$DATA`,
+  'encoded name of a stream': path => `${path}%3a%3a%24data`,
+  'name of a folder’s stream': path => path.replace(/(.)\//, '$1:$I30:$INDEX_ALLOCATION/'),
+  'full stop inside': path => path.replace(/(.)\//, '$1./'),
+  'blank dots through a generous rule': path => `/public/..%20${path}`,
   'encoded percent': path => path.replace(/[a-z]/, letter => hex(letter).replace('%', '%25')),
   'empty parameter': path => path.replace(/42|shoes/, ''),
   'capitals behind dots': path => `/public/..${path.toUpperCase()}/`,
   'everything at once': path => `//x/./${path.slice(1).replace(/[a-z]/, hex)}/;a#f`,
 }
 
+/** Ways to make a script look like a file that the policy file skips. Below `/public/*` they are such files. */
+const LIKE_SKIPPED: typeof TURNS = {
+  'path info like a skipped file': path => `${path}/x.css`,
+  'NUL, then like a skipped file': path => `${path}%00.css`,
+  'space, then like a skipped file': path => `${path}%20/x.css`,
+}
+
 export interface Spelling {
   readonly turn: string
-  readonly of: Route
+  /** The route, as its server names it. */
+  readonly of: string
   readonly target: string
 }
 
-/** Every variation of every route. */
-export const SPELLINGS: readonly Spelling[] = Object.entries(ROUTES).flatMap(([route, path]) =>
-  Object.entries(TURNS).map(([turn, spell]) => ({ turn, of: route as Route, target: spell(path) })),
-)
+function spellingsOf(routes: Readonly<Record<string, string>>, turns: typeof TURNS): readonly Spelling[] {
+  return Object.entries(routes).flatMap(([route, path]) =>
+    Object.entries(turns).map(([turn, spell]) => ({ turn, of: route, target: spell(path) })),
+  )
+}
+
+/** Every variation of the routes that all servers in this process have. */
+export const SPELLINGS = spellingsOf(ROUTES, TURNS)
+
+/** Returns every variation of the paths of scripts. */
+export function spellingsOfScripts(paths: readonly string[]): readonly Spelling[] {
+  return spellingsOf(Object.fromEntries(paths.map(path => [path, path])), { ...TURNS, ...LIKE_SKIPPED })
+}
 
 function hex(letter: string): string {
   return `%${letter.charCodeAt(0).toString(16).toUpperCase()}`

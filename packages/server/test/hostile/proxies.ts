@@ -1,7 +1,12 @@
 /** Clients of a proxy that asks Headgate, as the guide configures it, before it forwards. */
 import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
-import { type ProxyProcess, snippet, startCaddy, startNginx } from '../support/proxy-process.js'
+import {
+  type ProxyProcess,
+  snippet,
+  startCaddy,
+  startNginx,
+} from '../../../headgate/test/support/proxy-process.js'
 import { lines } from '../support/raw-http.js'
 import type { Attack, AttackGroup } from './attack.js'
 import { underAttack } from './target.js'

@@ -2,6 +2,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createDice, type Dice } from '../../../headgate/test/simulation/dice.js'
+import { SCRIPT_SERVERS } from '../../../headgate/test/support/script-servers.js'
 import { HIT, SERVERS } from '../../../headgate/test/support/server-setups.js'
 import { SPELLINGS } from '../../../headgate/test/support/spellings.js'
 import { lines, rawRequest } from '../support/raw-http.js'
@@ -63,6 +64,50 @@ async function expectNoMore(names: readonly string[], targets: readonly string[]
     if (reached !== 1) throw new Error(`${reached} reached /login of ${name}`)
   }
   return `none of ${targets.length}, at ${names.length} servers`
+}
+
+/** The same with a real server that runs scripts, and its first script. */
+async function reachedScript(name: string): Promise<number> {
+  const { routes, spellings, start } = SCRIPT_SERVERS[name] as (typeof SCRIPT_SERVERS)[string]
+  const script = Object.values(routes)[0] as string
+  const server = await start()
+  const rules = `${policies}skip: { extensions: [css] }\nrules:
+  - { match: { path: ${script} }, policy: few }
+`
+  let reached = 0
+  try {
+    const upstreamUrl = `http://127.0.0.1:${server.port}`
+    await underAttack({ config: rules, upstreamUrl }, async ({ gatewayUrl }) => {
+      const ask = async (target: string) => {
+        const bytes = lines(`GET ${target} HTTP/1.1`, 'Host: a', 'Connection: close')
+        const answer = await rawRequest(gatewayUrl, bytes, QUIET_MS)
+        if (answer.header(HIT) === script) reached++
+      }
+      for (let time = 0; time < LIMIT; time++) await ask(script)
+      const targets = spellings.filter(({ of }) => of === script).map(({ target }) => target)
+      await inParallel(targets.length, AT_ONCE, index => ask(targets[index] as string))
+      return `${reached} reached it`
+    })
+    return reached
+  } finally {
+    await server.stop()
+  }
+}
+
+const pathInfo: Attack = {
+  name: 'path info',
+  does: 'calls a limited script with path info and with trailing bytes, at Python’s CGI server and at php-cgi',
+  expected: `it runs ${LIMIT} times, as its rule says`,
+  inShort: true,
+  async run({ isShort }) {
+    const names = Object.keys(SCRIPT_SERVERS)
+    const tried = isShort ? names.slice(0, 2) : names
+    for (const name of tried) {
+      const reached = await reachedScript(name)
+      if (reached !== LIMIT) throw new Error(`${name} ran it ${reached} times`)
+    }
+    return `${LIMIT} times, at ${tried.length} servers`
+  },
 }
 
 const spelledPaths: Attack = {
@@ -194,4 +239,7 @@ const claimedMethods: Attack = {
     }),
 }
 
-export const rules: AttackGroup = { title: 'Rules', attacks: [spelledPaths, misspeltPaths, claimedMethods] }
+export const rules: AttackGroup = {
+  title: 'Rules',
+  attacks: [spelledPaths, misspeltPaths, pathInfo, claimedMethods],
+}

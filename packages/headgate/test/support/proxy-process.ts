@@ -4,9 +4,9 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { findFreePort } from '../../../headgate/test/support/free-port.ts'
-import { systemProgram } from '../../../headgate/test/support/system-program.ts'
-import { waitUntil } from '../../../headgate/test/support/wait-until.ts'
+import { findFreePort } from './free-port.ts'
+import { systemProgram } from './system-program.ts'
+import { waitUntil } from './wait-until.ts'
 
 /** A proxy that a test started on a free port. */
 export interface ProxyProcess {
@@ -88,7 +88,8 @@ async function listening(child: ChildProcess, port: number, folder: string): Pro
   }
 }
 
-function canConnect(port: number): Promise<boolean> {
+/** Whether somebody listens on a port of 127.0.0.1. */
+export function canConnect(port: number): Promise<boolean> {
   return new Promise(resolve => {
     const socket = connect(port, '127.0.0.1', () => {
       socket.destroy()
