@@ -1,6 +1,6 @@
 import { unexpected } from '../../errors/headgate-error.js'
 import { type IoredisLike, ioredisConnection, isIoredis } from './clients/ioredis.js'
-import { isNodeRedis, type NodeRedisLike, nodeRedisConnection } from './clients/node-redis.js'
+import { isNodeRedis, isNodeRedis4, type NodeRedisLike, nodeRedisConnection } from './clients/node-redis.js'
 import { isUpstash, upstashConnection } from './clients/upstash.js'
 import type { RedisConnection } from './connection.js'
 import type { StoreWarning } from './inspect.js'
@@ -28,6 +28,10 @@ export function connectionOf(
     throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'client', 'a Redis client', kindOf(client))
   }
   if (isNodeRedis(client) || isIoredis(client)) {
+    if (isNodeRedis4(client)) {
+      const expected = 'a client of node-redis 5 or later, of ioredis or of Upstash'
+      throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'client', expected, 'node-redis 4')
+    }
     if (shared) {
       warn({
         code: 'WARN_HEADGATE_SHARED_CLIENT',

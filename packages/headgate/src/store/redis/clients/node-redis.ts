@@ -27,6 +27,11 @@ export function isNodeRedis(client: object): client is NodeRedisLike {
   return 'evalSha' in client && 'fCall' in client && 'duplicate' in client
 }
 
+/** Whether it is of a version whose options cannot be read, so that no safe duplicate can be made. */
+export function isNodeRedis4(client: object): boolean {
+  return isNodeRedis(client) && !('withCommandOptions' in client)
+}
+
 type Single = NodeRedisClient
 type Cluster = NodeRedisCluster
 type Sentinel = NodeRedisSentinel
