@@ -1,6 +1,8 @@
 import type { FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify'
+import type { Decision } from '../decision/decision.js'
+import { unexpected } from '../errors/headgate-error.js'
 import { isPromise } from '../subject/source.js'
-import { hasLongBody } from './answer-unread.js'
+import { drain, hasLongBody } from './answer-unread.js'
 import type { Enforce, Framework, Outcome, Refused } from './enforce.js'
 import { NodeRequest } from './node-request.js'
 import { sendRefusal } from './node-response.js'
@@ -12,7 +14,30 @@ export type FastifyOptions<PolicyName extends string, TierName extends string> =
   FastifyRequest,
   PolicyName,
   TierName
->
+> & {
+  /**
+   * Passes a refusal to the app's error handler, as a `RateLimitError`, instead of answering it. Default false: a handler
+   * that answers every unknown error with 500 would hide that a client is to slow down.
+   */
+  readonly useErrorHandler?: boolean
+}
+
+/** A refusal as Fastify's error handlers get it. Its headers are on the reply already. */
+export class RateLimitError extends Error {
+  /** 429, or 503 in failure mode `closed`. */
+  readonly statusCode: 429 | 503
+  readonly decision: Decision
+  /** The body that the plugin would have sent: what the option `body` returned, or the problem as JSON. */
+  readonly body: string
+
+  constructor({ status, decision, body, detail }: Refused) {
+    super(detail)
+    this.name = 'RateLimitError'
+    this.statusCode = status
+    this.decision = decision
+    this.body = body
+  }
+}
 
 /** The value of `config.rateLimit` on a route: options that replace the plugin's, or `false` for no limit. */
 export type RouteLimit = OwnLimit<FastifyRequest>
@@ -40,7 +65,11 @@ export const framework: Framework<FastifyRequest> = {
 export function rateLimit<PolicyName extends string, TierName extends string>(
   options: FastifyOptions<PolicyName, TierName>,
 ): FastifyPluginCallback {
-  const enforceOf = createOwnLimits(options as AnyOptions<FastifyRequest>, framework)
+  const { useErrorHandler = false, ...rest } = options
+  if (typeof useErrorHandler !== 'boolean')
+    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'useErrorHandler', 'true or false', useErrorHandler)
+  const apply = useErrorHandler ? applyOrThrow : applyOutcome
+  const enforceOf = createOwnLimits(rest as AnyOptions<FastifyRequest>, framework)
   const unusable = new WeakSet<object>()
 
   /** Covers routes made before the plugin was loaded, for which `onRoute` is not called. */
@@ -60,8 +89,8 @@ export function rateLimit<PolicyName extends string, TierName extends string>(
     app.addHook('onRoute', ({ config }) => void enforceOf(config?.rateLimit))
     app.addHook('onRequest', (request, reply, go) => {
       const outcome = enforceLoaded(request.routeOptions.config.rateLimit, app)(request)
-      if (isPromise(outcome)) outcome.then(known => applyOutcome(known, request, reply, go))
-      else applyOutcome(outcome, request, reply, go)
+      if (isPromise(outcome)) outcome.then(known => apply(known, request, reply, go))
+      else apply(outcome, request, reply, go)
     })
     done()
   }
@@ -85,6 +114,24 @@ export function applyOutcome(
     go()
   } else if (!hasLongBody(raw) && !reply.raw.headersSent) reply.code(outcome.status).send(outcome.body)
   else refuseRaw(outcome, raw, reply)
+}
+
+/** Continues a request that passes, and leaves the answer to any other to the app's error handler. */
+function applyOrThrow(
+  outcome: Outcome,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  go: (error?: Error) => void,
+): void {
+  const { raw } = request
+  if (outcome.allowed || reply.raw.headersSent) {
+    applyOutcome(outcome, request, reply, go)
+    return
+  }
+  for (const [name, value] of outcome.headers) if (name !== 'Content-Type') reply.header(name, value)
+  // The answer is out by then; a client that still sends is listened to for no longer than otherwise.
+  if (hasLongBody(raw)) reply.raw.once('finish', () => drain(raw, () => raw.complete || raw.destroy()))
+  go(new RateLimitError(outcome))
 }
 
 /**

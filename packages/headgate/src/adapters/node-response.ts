@@ -36,7 +36,7 @@ function addHeaders(res: ServerResponse, headers: readonly HeaderField[]): void 
 export function sendRefusal(
   req: IncomingMessage,
   res: ServerResponse,
-  { status, headers, body }: Refusal,
+  { status, headers, body }: Pick<Refusal, 'status' | 'headers' | 'body'>,
 ): void {
   if (res.headersSent) {
     cutOff(res)

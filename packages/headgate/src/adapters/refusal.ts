@@ -8,6 +8,8 @@ export interface Refusal {
   readonly status: 429 | 503
   readonly headers: readonly HeaderField[]
   readonly body: string
+  /** A sentence that says which limit was exceeded and when to come back. */
+  readonly detail: string
 }
 
 /** The body of a refusal that replaces the default one. */
@@ -28,12 +30,13 @@ export function refusalOf(
 ): Refusal {
   const { status, headers, body } = decisionProblem(decision, options)
   const decided = decisionHeaders(decision, options)
-  const page = own ?? (wantsPage(accept) ? htmlPage(status, body.title, body.detail) : null)
-  if (page === null) return { status, headers: [...decided, ...headers], body: JSON.stringify(body) }
+  const { detail } = body
+  const page = own ?? (wantsPage(accept) ? htmlPage(status, body.title, detail) : null)
+  if (page === null) return { status, headers: [...decided, ...headers], body: JSON.stringify(body), detail }
   const about = headers.map(
     ([name, value]): HeaderField => [name, name === 'Content-Type' ? page.contentType : value],
   )
-  return { status, headers: [...decided, ...about], body: page.body }
+  return { status, headers: [...decided, ...about], body: page.body, detail }
 }
 
 /** Programs that accept anything, or JSON as well, are better served by the problem. */

@@ -1,6 +1,8 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect } from 'node:net'
 import fastify from 'fastify'
 import { expect, it } from 'vitest'
-import { rateLimit } from '../../src/fastify.ts'
+import { RateLimitError, rateLimit } from '../../src/fastify.ts'
 import { createLimiter } from '../../src/limiter/limiter.ts'
 import { slidingWindowLog } from '../../src/policy/limits.ts'
 
@@ -53,5 +55,95 @@ it('a route is limited by the plugin where its config was wrong and could not be
   app.get('/before', { config: { rateLimit: { policy: 'lgin' } } }, async () => 'hello')
   const ask = async () => (await app.inject({ url: '/before' })).statusCode
   expect([await ask(), await ask(), await ask()]).toEqual([200, 200, 429])
+  await app.close()
+})
+
+it('a refusal passes the error handler of its context where the plugin is told so', async () => {
+  const app = fastify()
+  const seen: unknown[] = []
+  await app.register(rateLimit({ limiter: setUp(), policy: 'login', perRoute: true, useErrorHandler: true }))
+  app.setErrorHandler((error, _request, reply) => {
+    seen.push(error)
+    const { statusCode = 500 } = error as RateLimitError
+    return reply.code(statusCode).send({ ours: (error as Error).message })
+  })
+  app.get('/', async () => 'hello')
+  app.register(async below => {
+    below.setErrorHandler((_error, _request, reply) => reply.code(420).send('enhance your calm'))
+    below.get('/below', async () => 'hello')
+  })
+  const passed = await app.inject('/')
+  expect([passed.statusCode, passed.body, passed.headers['x-ratelimit-remaining']]).toEqual([
+    200,
+    'hello',
+    '0',
+  ])
+  const refused = await app.inject('/')
+  expect([refused.statusCode, refused.json().ours]).toEqual([
+    429,
+    expect.stringMatching(/^\S.*1 requests? .*/),
+  ])
+  expect(refused.headers).toMatchObject({
+    'content-type': 'application/json; charset=utf-8',
+    'cache-control': 'no-store',
+    'x-ratelimit-limit': '1',
+    'retry-after': expect.stringMatching(/^\d+$/),
+  })
+  expect(seen).toEqual([expect.any(RateLimitError)])
+  expect(seen[0]).toMatchObject({
+    statusCode: 429,
+    decision: expect.objectContaining({ allowed: false, policy: 'login' }),
+    body: expect.stringContaining('"status":429'),
+  })
+  await app.inject('/below')
+  const below = await app.inject('/below')
+  expect([below.statusCode, below.body]).toEqual([420, 'enhance your calm'])
+  expect((await app.inject('/missing')).statusCode).toBe(404)
+  await app.close()
+})
+
+it('Fastify answers a refusal as any error where the app has no error handler', async () => {
+  const app = fastify()
+  await app.register(rateLimit({ limiter: setUp(), policy: 'login', useErrorHandler: true }))
+  app.get('/', async () => 'hello')
+  await app.inject('/')
+  const refused = await app.inject('/')
+  expect(refused.json()).toEqual({
+    statusCode: 429,
+    error: 'Too Many Requests',
+    message: expect.stringContaining('1'),
+  })
+  await app.close()
+})
+
+it('a refusal does not pass the error handler by default, and only true or false are taken', async () => {
+  const app = fastify()
+  await app.register(rateLimit({ limiter: setUp(), policy: 'login' }))
+  app.setErrorHandler((_error, _request, reply) => reply.code(500).send('sorry'))
+  app.get('/', async () => 'hello')
+  await app.inject('/')
+  expect((await app.inject('/')).statusCode).toBe(429)
+  await app.close()
+  const wrong = { limiter: setUp(), policy: 'login' as const, useErrorHandler: 'yes' as unknown as boolean }
+  expect(() => rateLimit(wrong)).toThrow(expect.objectContaining({ field: 'useErrorHandler' }))
+})
+
+it('a client that still sends reads the answer of the error handler, and is not listened to for long', async () => {
+  const app = fastify()
+  await app.register(rateLimit({ limiter: setUp(), policy: 'login', useErrorHandler: true }))
+  app.post('/', async () => 'hello')
+  await app.listen({ port: 0, host: '127.0.0.1' })
+  const { port } = app.server.address() as AddressInfo
+  await app.inject({ method: 'POST', url: '/' })
+  const socket = connect(port, '127.0.0.1')
+  let answer = ''
+  socket.on('data', chunk => (answer += chunk)).on('error', () => {})
+  const closed = once(socket, 'close')
+  socket.write('POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000000000\r\n\r\n')
+  const sending = setInterval(() => socket.write('x'.repeat(10_000)), 20)
+  await closed
+  clearInterval(sending)
+  expect(answer).toMatch(/^HTTP\/1\.1 429 /)
+  expect(answer).toContain('"error":"Too Many Requests"')
   await app.close()
 })
