@@ -36,7 +36,7 @@ const FOLDERS: Readonly<Record<string, Row>> = {
   envoy: {
     holds: "Envoy's rate limit service",
     may: ['admin', 'http', 'log'],
-    packages: ['@grpc/grpc-js', '@grpc/proto-loader', 'yaml'],
+    packages: ['@grpc/proto-loader', 'yaml'],
   },
   observe: { holds: 'figures, alerts and what-if for operators', may: ['admin', 'http'] },
   operators: {

@@ -1,9 +1,10 @@
 /** Questions to Envoy's rate limit service that no honest client sends. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { connect as connectHttp2 } from 'node:http2'
+import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { createDice } from '../../../headgate/test/simulation/dice.js'
 import { type EnvoyClient, envoyClient } from '../support/envoy-client.js'
@@ -21,7 +22,9 @@ const INVALID_ARGUMENT = 3
 const RESOURCE_EXHAUSTED = 8
 const entry = (value: string) => ({ entries: [{ key: 'a', value }] })
 
-async function attacked(attack: (client: EnvoyClient, address: string) => Promise<string>): Promise<string> {
+async function attacked(
+  attack: (client: EnvoyClient, address: string, target: Target) => Promise<string>,
+): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'headgate-hostile-rls-'))
   writeFileSync(join(folder, 'edge.yaml'), YAML)
   try {
@@ -31,7 +34,7 @@ async function attacked(attack: (client: EnvoyClient, address: string) => Promis
         const address = /Envoy gRPC +(\S+)/.exec(target.stdout())?.[1] ?? ''
         const client = envoyClient(address)
         try {
-          const outcome = await attack(client, address)
+          const outcome = await attack(client, address, target)
           const { overall_code } = await client.ask({ domain: 'edge', descriptors: [entry('honest')] })
           if (overall_code !== 'OK') throw new Error(`an honest question got ${overall_code}`)
           return outcome
@@ -115,6 +118,64 @@ const bytes: Attack = {
     }),
 }
 
+const MB = 1024 * 1024
+
+const unfinished: Attack = {
+  name: 'unfinished messages',
+  does: 'begins 2,000 messages of 250 KB on one connection and on eight, then 8,000 of ten bytes and of none, and finishes none of them',
+  expected:
+    'at most 100 MB more memory, an honest question is answered meanwhile, and the calls end within seconds',
+  inShort: true,
+  run: ({ isShort }) =>
+    attacked(async (client, address, { residentBytes }) => {
+      const open = { calls: 0 }
+      const honest = () => client.ask({ domain: 'edge', descriptors: [entry('meanwhile')] })
+      const ways: readonly [connections: number, calls: number, bytes: number][] = [
+        [1, 2_000, 250_000],
+        [8, 250, 250_000],
+        [8, 1_000, 10],
+        [8, 1_000, 0],
+      ]
+      const grown: number[] = []
+      for (const [connections, calls, bytes] of isShort ? ways.slice(0, 1) : ways) {
+        const before = residentBytes() ?? 0
+        let most = 0
+        const sessions = Array.from({ length: connections }, () => connectHttp2(`http://${address}`))
+        for (const session of sessions) {
+          session.on('error', () => {})
+          for (let call = 0; call < calls; call++) beginMessage(session, bytes, open)
+        }
+        for (let time = 0; time < 20; time++) {
+          expectCode('meanwhile', await codeOf(honest()), ['OK'])
+          await sleep(100)
+          most = Math.max(most, (residentBytes() ?? 0) - before)
+        }
+        grown.push(Math.round(most / MB))
+        if (most > 100 * MB) throw new Error(`${grown.join(', ')} MB more memory`)
+        const began = performance.now()
+        if (!isShort) while (open.calls > 0 && performance.now() - began < 20_000) await sleep(100)
+        for (const session of sessions) session.destroy()
+        if (!isShort && open.calls > 0) throw new Error(`${open.calls} calls are still open after 20 s`)
+      }
+      return `${grown.join(', ')} MB more memory; honest questions answered`
+    }),
+}
+
+/** Begins a message of `bytes` + 1 bytes, and never sends the last. */
+function beginMessage(session: ClientHttp2Session, bytes: number, open: { calls: number }): void {
+  const stream = session.request({
+    ':method': 'POST',
+    ':path': PATH,
+    'content-type': 'application/grpc',
+    te: 'trailers',
+  })
+  open.calls++
+  stream.on('error', () => {})
+  stream.once('close', () => open.calls--)
+  stream.resume()
+  if (bytes > 0) stream.write(framed(Buffer.alloc(bytes + 1), 0).subarray(0, bytes))
+}
+
 /** Builds a gRPC frame. */
 function framed(message: Buffer, compressed: 0 | 1): Buffer {
   const head = Buffer.alloc(5)
@@ -161,4 +222,7 @@ function rawBytes(address: string, data: Buffer): Promise<void> {
   })
 }
 
-export const rateLimitService: AttackGroup = { title: 'Rate limit service', attacks: [sizes, bytes] }
+export const rateLimitService: AttackGroup = {
+  title: 'Rate limit service',
+  attacks: [sizes, bytes, unfinished],
+}

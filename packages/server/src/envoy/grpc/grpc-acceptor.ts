@@ -1,6 +1,5 @@
 /**
- * Accepts the connections of the rate limit service. grpc-js bounds neither their number nor how long one may be
- * silent, so it is handed only connections within bounds.
+ * Accepts the connections of the rate limit service, within bounds of their number and of how long one may be silent.
  */
 import { createServer, type Server, type Socket } from 'node:net'
 import { limitedAddress } from 'headgate'
