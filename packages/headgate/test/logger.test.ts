@@ -33,7 +33,7 @@ it('a gate logs an undefined tier, once a minute', async () => {
   ])
 })
 
-it('an adapter logs why a request could not be limited', async () => {
+it('an adapter logs why a caller could not be looked up, and that its budget is shared', async () => {
   const { logger, lines, fields } = keepLines()
   const error = new Error('no session')
   const enforce = createEnforce(
@@ -52,8 +52,11 @@ it('an adapter logs why a request could not be limited', async () => {
     },
   )
   expect(await enforce({})).toMatchObject({ allowed: true })
-  expect(lines).toEqual(['error: a request could not be limited, so the failure mode decided: no session'])
-  expect(fields).toEqual([{ err: error }])
+  expect(lines).toEqual([
+    expect.stringMatching(/^warn: WARN_HEADGATE_NO_ADDRESS: /),
+    'error: a caller could not be looked up, so its address was charged: no session',
+  ])
+  expect(fields).toEqual([{ code: 'WARN_HEADGATE_NO_ADDRESS' }, { err: error }])
 })
 
 it('a watched policy file logs why a change is not in force', async () => {

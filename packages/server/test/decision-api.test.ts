@@ -106,6 +106,40 @@ describe('POST /v1/check answers 200 with the decision', () => {
   })
 })
 
+describe('POST /v1/check about a request whose caller is named by nobody', () => {
+  const allowed = async (subject: unknown, times: number): Promise<number> => {
+    let count = 0
+    for (let time = 0; time < times; time++) {
+      const answer = await post({ subject, method: 'GET', path: '/', tier: 'free' })
+      if (((await answer.json()) as { allowed: boolean }).allowed) count++
+    }
+    return count
+  }
+
+  it('a subject without an id leaves the request to the next one, then to one budget for all such', async () => {
+    expect(await allowed(['user:', 'user:undefined', { type: 'tenant', id: null }, 'ip:192.0.2.77'], 9)).toBe(
+      5,
+    )
+    expect(await allowed('ip:192.0.2.77', 1)).toBe(0)
+    expect(await allowed('user:null', 4)).toBe(4)
+    expect(await allowed(['user: ', 'account:'], 4)).toBe(1)
+  })
+
+  it('a subject without an id is refused where a policy is named, and one without a type always', async () => {
+    for (const body of [
+      { subject: 'user:', policy: 'api' },
+      { subject: ['user'], path: '/' },
+      { subject: { type: '', id: 'x' }, path: '/' },
+    ]) {
+      const answer = await post(body)
+      expect([answer.status, ((await answer.json()) as { detail: string }).detail]).toEqual([
+        400,
+        expect.stringMatching(/^subject/),
+      ])
+    }
+  })
+})
+
 describe('POST /v1/check answers 400 and names the bad field', () => {
   const sound = { subject: 'user:1', policy: 'api' }
   it.each<[string, unknown, string]>([

@@ -42,6 +42,18 @@ function setUp() {
   })
 }
 
+/** The units that a subject has used of the policy, or of the tier of callers without one. */
+async function usedOf(
+  limiter: ReturnType<typeof setUp>,
+  subject: `${string}:${string}`,
+  options: object,
+): Promise<number> {
+  const { remaining } = await ('tier' in options
+    ? limiter.peek(subject, { tier: 'anonymous' })
+    : limiter.peek(subject, { policy: 'api' }))
+  return ('tier' in options ? 20 : 2) - remaining
+}
+
 /** Options that bypass the types, as a JavaScript program might pass. */
 const enforceWith = (options: object) => createEnforce(options as AnyOptions<Plain>, plain)
 const from = (peer: string, more: Plain = {}): Plain => ({ peer, ...more })
@@ -261,33 +273,41 @@ describe('listeners', () => {
       'error: a request could not be limited, so the failure mode decided: odd (and 999 more since the last time)',
     ])
     expect(fields[0]).toEqual({ err: new Error('no session') })
+    report(new Error('no database'), { source: 'redis' })
+    expect(lines[2]).toBe('error: a caller could not be looked up, so its address was charged: no database')
   })
 })
 
 describe('a fault', () => {
   const never = new Promise<never>(() => {})
-  const FAULTS: readonly (readonly [string, object])[] = [
-    [
-      'throws',
-      {
-        subject: () => {
-          throw new Error('mine')
-        },
-      },
-    ],
-    ['rejects', { subject: () => Promise.reject(new Error('mine')) }],
-    ['never settles', { subject: () => never, lookupTimeoutMs: 20 }],
-    ['returns nothing', { subject: () => undefined }],
-    ['returns a number', { subject: () => 42 }],
-    ['returns no type', { subject: async () => 'somebody' }],
-    ['is of the cost', { subject: 'user:1', cost: () => -1 }],
-    ['is of the scope', { subject: 'user:1', scope: () => 42 }],
-    ['is of skip', { subject: 'user:1', skip: () => never, lookupTimeoutMs: 20 }],
+  const throws = () => {
+    throw new Error('mine')
+  }
+  const IP = 'ip:192.0.2.1'
+  /** What fails or is of no use, and who is charged instead. */
+  const FAILING: readonly (readonly [string, object, `${string}:${string}`])[] = [
+    ['throws', { subject: throws }, IP],
+    ['rejects', { subject: () => Promise.reject(new Error('mine')) }, IP],
+    ['never settles', { subject: () => never, lookupTimeoutMs: 20 }, IP],
+    ['is of the cost', { subject: 'user:1', cost: throws }, 'user:1'],
+    ['is of skip', { subject: 'user:1', skip: () => never, lookupTimeoutMs: 20 }, 'user:1'],
+    ['is of the tier', { subject: 'user:1', tier: throws, policy: undefined }, 'user:1'],
+  ]
+  const USELESS: readonly (readonly [string, object, `${string}:${string}`])[] = [
+    ['nothing', { subject: () => undefined }, IP],
+    ['a number', { subject: () => 42 }, IP],
+    ['no type', { subject: async () => 'somebody' }, IP],
+    ['a list where none is known', { subject: () => ['user:1'] }, IP],
+    ['a cost below 0', { subject: 'user:1', cost: () => -1 }, 'user:1'],
+    ['a cost that is no number', { subject: 'user:1', cost: () => '7' }, 'user:1'],
+    ['a scope that is no text', { subject: 'user:1', scope: () => 42 }, 'user:1'],
+    ['an unknown tier', { subject: 'user:1', tier: () => 'gone', policy: undefined }, 'user:1'],
+    ['no tier', { subject: 'user:1', tier: () => undefined, policy: undefined }, 'user:1'],
   ]
 
-  it.each(FAULTS)(
-    'a fault that %s is decided by the failure mode, counted and reported once; nothing is charged',
-    async (_, options) => {
+  it.each(FAILING)(
+    'a fault that %s frees nobody: somebody is charged, and it is told once; closed refuses and charges nobody',
+    async (_, options, charged) => {
       for (const [onStoreFailure, status] of [
         ['open', 200],
         [undefined, 200],
@@ -296,16 +316,69 @@ describe('a fault', () => {
         const limiter = setUp()
         const errors: unknown[] = []
         const onError = (error: unknown, decision: unknown) => errors.push([error, decision])
-        const outcome = await enforceWith({ limiter, policy: 'api', onStoreFailure, onError, ...options })({
-          peer: '192.0.2.1',
-        })
+        const { logger } = keepLines()
+        const ask = { policy: 'api', onStoreFailure, onError, logger, ...options }
+        const outcome = await enforceWith({ limiter, ...ask })({ peer: '192.0.2.1' })
         expect(statusOf(outcome)).toBe(status)
         expect(errors).toEqual([[expect.any(Error), outcome.decision]])
-        expect(limiter.counts().faults).toBe(1)
-        expect((await limiter.peek('user:1', { policy: 'api' })).remaining).toBe(2)
+        expect(limiter.counts().faults).toBe(status === 503 ? 1 : 0)
+        expect(await usedOf(limiter, charged, options)).toBe(status === 503 ? 0 : 1)
       }
     },
   )
+
+  it.each(USELESS)(
+    'a function that returns %s frees nobody, whatever the failure mode',
+    async (_, options, charged) => {
+      for (const onStoreFailure of ['open', 'local', 'closed'] as const) {
+        const limiter = setUp()
+        const { logger } = keepLines()
+        const enforce = enforceWith({ limiter, policy: 'api', onStoreFailure, logger, ...options })
+        expect(statusOf(await enforce({ peer: '192.0.2.1' }))).toBe(200)
+        expect(await usedOf(limiter, charged, options)).toBe(1)
+        expect(limiter.counts().faults).toBe(0)
+      }
+    },
+  )
+
+  it('a cost that a client can choose is never too much to be counted', async () => {
+    const { logger } = keepLines()
+    for (const [cost, status] of [
+      [1e300, 429],
+      [Number.POSITIVE_INFINITY, 429],
+      [2.5, 429],
+      [1.5, 200],
+      [Number.NaN, 200],
+    ] as const) {
+      const enforce = enforceWith({
+        limiter: setUp(),
+        policy: 'api',
+        subject: 'user:1',
+        cost: () => cost,
+        logger,
+      })
+      expect([cost, statusOf(await enforce({}))]).toEqual([cost, status])
+    }
+  })
+
+  it('a subject that names nobody is found by trusted proxies, of the options or of the gate’s file', async () => {
+    const file = defineConfig({ tiers: 'default', trustedProxies: ['10.0.0.0/8'] })
+    const gate = createGate({ config: file })
+    const requestNow = vi.spyOn(gate, 'requestNow')
+    const limiter = setUp()
+    const behind = from('10.0.0.1', { headers: { 'x-forwarded-for': '192.0.2.9' } })
+    await enforceWith({ gate, subject: () => null })(behind)
+    expect(requestNow.mock.lastCall?.[0].subject).toBe('ip:192.0.2.9')
+    await enforceWith({
+      gate,
+      subject: () => ['user:', 'tenant:acme', 'user:null'],
+      logger: keepLines().logger,
+    })(behind)
+    expect(requestNow.mock.lastCall?.[0].subject).toBe('tenant:acme')
+    const trustedProxies = ['10.0.0.0/8']
+    await enforceWith({ limiter, policy: 'api', subject: () => null, trustedProxies })(behind)
+    expect((await limiter.peek('ip:192.0.2.9', { policy: 'api' })).remaining).toBe(1)
+  })
 
   it('a subject that resolves too late charges nobody', async () => {
     const limiter = setUp()
@@ -394,7 +467,7 @@ describe('a fault', () => {
     for (const url of ['/login', '/a/%2e%2e/LOGIN', 'http://example.com/login?x'])
       expect(statusOf(await broken({ method: 'POST', url }))).toBe(503)
     expect(statusOf(await broken({ url: '/login' }))).toBe(200)
-    expect(gate.counts().faults).toBe(4)
+    expect(gate.counts().faults).toBe(3)
     expect(statusOf(await whole({ method: 'POST', url: '/login' }))).toBe(200)
     const claimed = { method: 'GET', url: '/login', headers: { 'x-http-method-override': 'POST' } }
     expect(statusOf(await whole(claimed))).toBe(429)
@@ -475,7 +548,7 @@ describe('options that are wrong are refused at the start, by name', () => {
     ['subject', { limiter, policy: 'api', subject: 'somebody' }],
     ['subject', { gate, subject: [] }],
     ['subject', { limiter, policy: 'api', subject: ['user:1'] }],
-    ['trustedProxies', { limiter, policy: 'api', subject: 'user:1', trustedProxies: [] }],
+    ['trustedProxies', { limiter, policy: 'api', subject: 'user:1', trustedProxies: 'all' }],
     ['trustedProxies', { limiter, policy: 'api', trustedProxies: 'all' }],
     ['also', { limiter, policy: 'api', also: 'tenant:acme' }],
     ['also', { limiter, policy: 'api', also: [{ subject: 'tenant:acme', policy: 'apo' }] }],

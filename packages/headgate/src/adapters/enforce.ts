@@ -20,6 +20,7 @@ import { type OwnBody, type Refusal, refusalOf } from './refusal.js'
 import { refuseMistakes } from './refuse-mistakes.js'
 import { logFaults } from './report-fault.js'
 import type { Ended } from './response-end.js'
+import { warnOnce } from './warn-once.js'
 
 /** Converts a framework's request for the core. */
 export interface Framework<Native> {
@@ -62,12 +63,27 @@ export function createEnforce<Native>(
   refuseMistakes(options, framework.knowsPeer)
   const { onDecision, onDenied, refundIf, body, contentType, retryAfterJitterMs = 0 } = options
   const headerOptions = headerOptionsOf(options)
+  const { onStoreFailure } = options as Partial<LimiterOptions<Native, string, string>>
+  const ownMode = onStoreFailure === undefined ? {} : { onStoreFailure }
   const read = (native: Native) => framework.read(native)
-  const lookUp = createLookUp(options, read)
   const chargeKeyOf = createChargeKeyOf(options)
   const ask = createAsk(options, read)
   const logger = parseLogger(options.logger)
+  const lookUp = createLookUp(options, read, warnOnce(logger))
   const onError = options.onError ?? logFaults(logger)
+
+  /** A look-up that failed named nobody, so the address is asked for; `closed` refuses what is not certain. */
+  function decideFound(native: Native, found: Found): Eventually<Outcome> {
+    const { failure } = found
+    if (failure === null) return decide(native, found)
+    if (refusesFault(native)) return answerFault(native, failure.error)
+    const tell = (outcome: Outcome): Outcome => {
+      report(failure.error, outcome.decision ?? undefined)
+      return outcome
+    }
+    const outcome = decide(native, found)
+    return isPromise(outcome) ? outcome.then(tell) : tell(outcome)
+  }
 
   function decide(native: Native, found: Found): Eventually<Outcome> {
     const origin = framework.origin(native)
@@ -171,11 +187,13 @@ export function createEnforce<Native>(
   }
 
   function decideFault(native: Native): Decision {
-    if (options.gate === undefined) {
-      const { limiter, onStoreFailure } = options as LimiterOptions<Native, string, string>
-      return limiter.decideFault(onStoreFailure === undefined ? {} : { onStoreFailure })
-    }
-    return options.gate.decideFault(ruleFacts(native))
+    if (options.gate !== undefined) return options.gate.decideFault(ruleFacts(native))
+    return (options as LimiterOptions<Native, string, string>).limiter.decideFault(ownMode)
+  }
+
+  function refusesFault(native: Native): boolean {
+    if (options.gate !== undefined) return options.gate.refusesFault(ruleFacts(native))
+    return (options as LimiterOptions<Native, string, string>).limiter.refusesFault(ownMode)
   }
 
   /** The facts by which the rule is found; undefined for a request that cannot even be read. */
@@ -214,9 +232,9 @@ export function createEnforce<Native>(
   function enforce(native: Native): Eventually<Outcome> {
     try {
       const found = lookUp(native)
-      if (!isPromise(found)) return found === null ? SKIPPED : decide(native, found)
+      if (!isPromise(found)) return found === null ? SKIPPED : decideFound(native, found)
       return found
-        .then(known => (known === null ? SKIPPED : decide(native, known)))
+        .then(known => (known === null ? SKIPPED : decideFound(native, known)))
         .catch(error => answerFault(native, error))
     } catch (error) {
       return answerFault(native, error)

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { configOf, perMinute, ruleOf } from '../../test/support/gate-config.ts'
+import { keepLines } from '../../test/support/kept-lines.ts'
 import { createGate, type Gate } from '../gate/gate.js'
 import { createLimiter } from '../limiter/limiter.js'
 import { slidingWindowLog } from '../policy/limits.js'
@@ -113,29 +114,32 @@ describe('a limited fetch handler', () => {
     },
   )
 
-  it('a fetch handler counts whatever throws in cost, tier and its own checks, and decides by the failure mode', async () => {
+  it('a fetch handler limits by its address, shared budget or lowest tier whatever throws in cost and tier', async () => {
     const limiter = setUp()
     const fail = (): never => {
       throw new Error('mine')
     }
-    const asks = [
-      { policy: 'api', cost: fail },
-      { policy: 'api', cost: () => -1 },
-      { tier: fail },
-      { tier: () => 'gone' as 'free' },
-    ] as const
+    const asks = [{ policy: 'api', cost: fail }, { tier: fail }] as const
     for (const ask of asks) {
       for (const [onStoreFailure, status] of [
         ['open', 200],
         ['local', 200],
         ['closed', 503],
       ] as const) {
-        const options = { limiter, subject: () => 'user:1' as const, onError: () => {}, onStoreFailure }
+        const { logger } = keepLines()
+        const options = {
+          limiter,
+          subject: () => 'user:1' as const,
+          onError: () => {},
+          onStoreFailure,
+          logger,
+        }
         const answer = await rateLimit({ ...options, ...ask })(() => new Response('hello'))(request())
         expect(answer.status).toBe(status)
       }
     }
-    expect(limiter.counts()).toEqual({ faults: 12 })
+    expect(limiter.counts()).toEqual({ faults: 2 })
+    expect((await limiter.peek('user:1', { policy: 'api' })).remaining).toBe(0)
   })
 
   it('a response that cannot be copied is passed on as it is: a switch of protocols, an error, an empty answer', async () => {
@@ -219,7 +223,7 @@ describe('a fetch handler behind a gate', () => {
     expect((await limited(request('/trial'))).status).toBe(200)
     await gate.control.set({ enabled: false })
     expect((await limited(request('/login', { method: 'POST' }))).status).toBe(200)
-    expect(gate.counts().faults).toBe(5)
+    expect(gate.counts().faults).toBe(2)
     await gate.close()
   })
 

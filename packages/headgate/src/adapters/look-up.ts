@@ -1,24 +1,30 @@
-/** Finds out for one request whether it is limited, who asks, for what, and at what cost. */
+/**
+ * Finds out for one request whether it is limited, who asks, for what, and at what cost. A function of the app that
+ * fails, or returns what is of no use, frees nobody: the caller is charged to the next source, then to the address.
+ */
 import { HeadgateError } from '../errors/headgate-error.js'
-import { letFail } from '../errors/let-fail.js'
 import type { AlsoAsked } from '../limiter/ask.js'
 import type { Eventually } from '../store/store.js'
 import type { HttpRequest } from '../subject/http-request.js'
-import type { Identity } from '../subject/identify.js'
+import type { Identity, PerAddress, Within } from '../subject/identify.js'
+import { ANONYMOUS, namesNobody } from '../subject/names-nobody.js'
 import { isPromise } from '../subject/source.js'
 import { ip } from '../subject/sources.js'
 import type { SubjectInput } from '../subject/subject.js'
 import { systemTimers } from '../time/clock.js'
-import { withinTime } from '../time/within-time.js'
 import type { AnyOptions, Of } from './options.js'
+import type { WarnOnce } from './warn-once.js'
 
-/** The facts found about a request. Not validated yet, because functions may return anything. */
+/** The facts found about a request. */
 export interface Found {
   readonly subject: SubjectInput | readonly SubjectInput[]
   readonly tier: string | undefined
   readonly cost: number | undefined
   readonly scope: string | undefined
   readonly also: readonly Also[] | undefined
+  readonly perAddress: PerAddress | undefined
+  /** The first error of a function that threw, rejected or did not settle in time; null if none did. */
+  readonly failure: { readonly error: unknown } | null
 }
 
 /** Further subjects to charge, each with its policy. */
@@ -27,6 +33,7 @@ type Also = AlsoAsked<string, string>
 const LOOKUP_TIMEOUT_MS = 1_000
 /** Requests that match no route share a budget, because the client chooses their paths. */
 const NO_ROUTE = 'unmatched'
+const MAX_COST = 2 ** 32 - 1
 
 /**
  * Creates the function that looks a request up: null for one that is not limited. Asynchronous only if one of the
@@ -35,49 +42,103 @@ const NO_ROUTE = 'unmatched'
 export function createLookUp<Native>(
   options: AnyOptions<Native>,
   read: (native: Native) => HttpRequest,
+  warn: WarnOnce,
 ): (native: Native) => Eventually<Found | null> {
-  const { skip, tier, cost, scope, perRoute, also, lookupTimeoutMs = LOOKUP_TIMEOUT_MS } = options
-  const whoIs = createWhoIs(options, read)
+  const { skip, cost, scope, perRoute, also, lookupTimeoutMs = LOOKUP_TIMEOUT_MS } = options
+  const tier = options.tier as Of<Native, string | undefined>
+  const whoIs = createWhoIs(options, read, warn)
+  const usable = createUsable(options, warn)
 
-  function findAll(native: Native): Eventually<Found> {
-    const who = whoIs(native)
-    let which: Eventually<Found['tier']>
-    let much: Eventually<Found['cost']>
-    let what: Eventually<Found['scope']>
-    let others: Eventually<Found['also']>
-    try {
-      which = find(tier, native)
-      much = find(cost, native)
-      what = perRoute === true ? (read(native).route ?? NO_ROUTE) : find(scope, native)
-      others = find<Native, Found['also']>(also, native)
-    } catch (error) {
-      for (const begun of [who, which, much, what]) letFail(begun)
-      throw error
-    }
+  function findAll(native: Native, run: Run): Eventually<Found> {
+    const who = whoIs(native, run)
+    const which = run.look<Native, string | undefined>(tier, native)
+    const much = run.look<Native, number | undefined>(cost, native)
+    const what = perRoute === true ? (read(native).route ?? NO_ROUTE) : run.look(scope, native)
+    const others = run.look<Native, Found['also']>(also, native)
+    const toFound = ([who, tier, cost, scope, also]: Parts): Found => ({
+      subject: who.subject,
+      tier: usable.tier(who.tier ?? tier),
+      cost: usable.cost(cost),
+      scope: usable.scope(scope),
+      also: usable.also(also),
+      perAddress: who.perAddress,
+      failure: run.failure,
+    })
     if (isPromise(who) || isPromise(which) || isPromise(much) || isPromise(what) || isPromise(others))
       return Promise.all([who, which, much, what, others]).then(toFound)
     return toFound([who, which, much, what, others])
   }
 
-  function lookUp(native: Native): Eventually<Found | null> {
-    const skipped = skip?.(native)
-    if (!isPromise(skipped)) return skipped ? null : findAll(native)
-    return skipped.then(isSkipped => (isSkipped ? null : findAll(native)))
-  }
-
   return native => {
-    const found = lookUp(native)
-    return isPromise(found) ? withinTime(found, lookupTimeoutMs, systemTimers.after, lookUpTimeout) : found
+    const run = new Run(lookupTimeoutMs)
+    const skipped = skip === undefined ? false : run.look<Native, boolean | undefined>(skip, native)
+    const found = isPromise(skipped)
+      ? skipped.then(isSkipped => (isSkipped ? null : findAll(native, run)))
+      : skipped
+        ? null
+        : findAll(native, run)
+    return isPromise(found) ? found.finally(() => run.end()) : found
   }
 }
 
 type Parts = [Who, Found['tier'], Found['cost'], Found['scope'], Found['also']]
 
-function toFound([who, tier, cost, scope, also]: Parts): Found {
-  return { subject: who.subject, tier: who.tier ?? tier, cost, scope, also }
-}
+type Who = Pick<Found, 'subject' | 'tier' | 'perAddress'>
 
-type Who = Pick<Found, 'subject' | 'tier'>
+/** The look-ups of one request, which have one deadline together. */
+class Run {
+  failure: Found['failure'] = null
+  private late: Promise<never> | null = null
+  private callOff = () => {}
+
+  constructor(private readonly timeoutMs: number) {}
+
+  /** Calls a function of the app, or returns the value that stands in its place. What fails is undefined. */
+  look<Native, T>(of: Of<Native, T>, native: Native): Eventually<T | undefined> {
+    if (typeof of !== 'function') return of
+    return this.run(() => (of as (request: Native) => Eventually<T>)(native), this.within)
+  }
+
+  /** Asks sources, each of which has the deadline, so that one that hangs does not lose what the others know. */
+  ask(identify: (within: Within) => Eventually<Identity>): Eventually<Identity | undefined> {
+    return this.run(
+      () => identify(this.within),
+      work => Promise.race([work, this.soonAfterLate()]),
+    )
+  }
+
+  private run<T>(call: () => Eventually<T>, within: Within): Eventually<T | undefined> {
+    try {
+      const found = call()
+      return isPromise(found) ? within(Promise.resolve(found)).catch(error => this.note(error)) : found
+    } catch (error) {
+      return this.note(error)
+    }
+  }
+
+  private readonly within: Within = work => Promise.race([work, this.whenLate()])
+
+  private whenLate(): Promise<never> {
+    this.late ??= new Promise((_, reject) => {
+      this.callOff = systemTimers.after(this.timeoutMs, () => reject(lookUpTimeout(this.timeoutMs)))
+    })
+    return this.late
+  }
+
+  private soonAfterLate(): Promise<never> {
+    return this.whenLate().catch(
+      error => new Promise<never>((_, reject) => void systemTimers.after(1, () => reject(error))),
+    )
+  }
+
+  note(error: unknown): undefined {
+    this.failure ??= { error }
+  }
+
+  end(): void {
+    this.callOff()
+  }
+}
 
 /**
  * Creates the function that identifies the caller: by sources (including those of the gate's file), by `subject`,
@@ -86,26 +147,65 @@ type Who = Pick<Found, 'subject' | 'tier'>
 function createWhoIs<Native>(
   options: AnyOptions<Native>,
   read: (native: Native) => HttpRequest,
-): (native: Native) => Eventually<Who> {
-  const { gate, limiter } = options
+  warn: WarnOnce,
+): (native: Native, run: Run) => Eventually<Who> {
   const identify = options.identify ?? identifyOfFile(options)
+  const addressOf = createAddressOf(options, read, warn)
   if (identify !== undefined) {
-    // A gate works out which of the subjects a rule means, and handles unknown tiers.
-    const toWho = ({ subjects, tier }: Identity): Who => {
-      if (gate !== undefined)
-        return { subject: subjects.length === 1 ? (subjects[0] as SubjectInput) : subjects, tier }
-      const isKnown = tier !== undefined && limiter?.tierNames.includes(tier)
-      return { subject: subjects[0] as SubjectInput, tier: isKnown ? tier : undefined }
-    }
-    return native => {
-      const identity = identify(read(native))
-      return isPromise(identity) ? identity.then(toWho) : toWho(identity)
+    const toWho = createToWho(options, warn)
+    return (native, run) => {
+      const identity = run.ask(within => identify(read(native), within))
+      const conclude = (found: Identity | undefined): Who =>
+        Array.isArray(found?.subjects) && found.subjects.length > 0
+          ? toWho(found, run)
+          : toSubject(addressOf(native))
+      return isPromise(identity) ? identity.then(conclude) : conclude(identity)
     }
   }
-  const subject = options.subject ?? addressOf(options, read)
-  return native => {
-    const who = find<Native, Found['subject']>(subject, native)
-    return isPromise(who) ? who.then(toSubject) : toSubject(who)
+  const { subject } = options
+  if (subject === undefined || subject === null) return native => toSubject(addressOf(native))
+  // A constant was validated when the middleware was made.
+  if (typeof subject !== 'function') return () => toSubject(subject)
+  const named = createNamed(options, warn)
+  return (native, run) => {
+    const who = run.look<Native, unknown>(subject, native)
+    const conclude = (found: unknown): Who => toSubject(named(found) ?? addressOf(native))
+    return isPromise(who) ? who.then(conclude) : conclude(who)
+  }
+}
+
+/** Creates the function that turns what sources found into whom to charge. */
+function createToWho<Native>(
+  { gate, limiter }: AnyOptions<Native>,
+  warn: WarnOnce,
+): (identity: Identity, run: Run) => Who {
+  return ({ subjects, tier, perAddress, failure, nameless }, run) => {
+    if (failure !== undefined) run.note(failure.error)
+    if (nameless !== undefined) warnOfNobody(warn, 'identify', nameless)
+    const [first] = subjects as [SubjectInput]
+    if (first === ANONYMOUS || perAddress?.address === ANONYMOUS) warnOfNoAddress(warn)
+    // A gate works out which of the subjects a rule means, and handles unknown tiers.
+    if (gate !== undefined) return { subject: subjects.length === 1 ? first : subjects, tier, perAddress }
+    const isKnown = tier !== undefined && limiter?.tierNames.includes(tier)
+    return { subject: first, tier: isKnown ? tier : undefined, perAddress }
+  }
+}
+
+/** Creates the function that keeps the subjects that name somebody; null if none does. */
+function createNamed<Native>(
+  { gate }: AnyOptions<Native>,
+  warn: WarnOnce,
+): (found: unknown) => Found['subject'] | null {
+  return found => {
+    // The way to say that a request has no such caller.
+    if (found === undefined || found === null) return null
+    const all: readonly unknown[] = Array.isArray(found) && gate !== undefined ? found : [found]
+    const named = all.filter((one): one is SubjectInput => {
+      const why = namesNobody(one)
+      if (why !== null) warnOfNobody(warn, 'subject', why)
+      return why === null
+    })
+    return named.length > 1 ? named : (named[0] ?? null)
   }
 }
 
@@ -120,23 +220,89 @@ function identifyOfFile<Native>(options: AnyOptions<Native>): AnyOptions<Native>
 }
 
 function toSubject(subject: Found['subject']): Who {
-  return { subject, tier: undefined }
+  return { subject, tier: undefined, perAddress: undefined }
 }
 
-function find<Native, T>(of: Of<Native, T>, native: Native): Eventually<T> {
-  return typeof of === 'function' ? (of as (request: Native) => Eventually<T>)(native) : of
-}
-
-/** Identifies callers by address. Those whose connection is closed or has no address share a budget. */
-function addressOf<Native>(
-  { trustedProxies, forwardedHeader }: AnyOptions<Native>,
+/**
+ * Identifies callers by address: as the options say, or the gate's file. Those whose connection is closed or has no
+ * address share a budget.
+ */
+function createAddressOf<Native>(
+  { gate, trustedProxies, forwardedHeader }: AnyOptions<Native>,
   read: (native: Native) => HttpRequest,
+  warn: WarnOnce,
 ): (native: Native) => SubjectInput {
+  const isOwn = trustedProxies !== undefined || forwardedHeader !== undefined
   const source = ip({
     ...(trustedProxies && { trustedProxies }),
     ...(forwardedHeader && { forwardedHeader }),
   })
-  return native => source.find(read(native)).subject
+  return native => {
+    const request = read(native)
+    const subject = gate === undefined || isOwn ? source.find(request).subject : gate.addressOf(request)
+    if (subject === ANONYMOUS) warnOfNoAddress(warn)
+    return subject
+  }
+}
+
+/** Creates functions that replace values of no use, which would otherwise fail the decision. */
+function createUsable<Native>(
+  { gate, limiter, policy }: AnyOptions<Native> & { policy?: string },
+  warn: WarnOnce,
+) {
+  const { policyNames = [], tierNames = [] } = limiter ?? {}
+  const strictest = tierNames.includes('anonymous') ? 'anonymous' : tierNames[0]
+  const warnOf = (field: string, instead: string) =>
+    warn('WARN_HEADGATE_UNUSABLE_VALUE', `${field}: a function returned what is of no use; ${instead}`)
+
+  return {
+    /** A limiter that goes by tiers alone has no limits for a caller without one. */
+    tier(tier: unknown): string | undefined {
+      if (gate !== undefined) return typeof tier === 'string' ? tier : undefined
+      if (policy !== undefined || tierNames.includes(tier as string)) return tier as string | undefined
+      warnOf('tier', `such callers are of tier ${strictest}`)
+      return strictest
+    },
+    /** A client may have chosen the number: what is too much stays too much. */
+    cost(cost: unknown): number | undefined {
+      if (cost === undefined || (Number.isInteger(cost) && Number(cost) >= 0 && Number(cost) <= MAX_COST))
+        return cost as number | undefined
+      warnOf('cost', 'it is rounded up to a whole number, or 1 if it is none')
+      if (typeof cost !== 'number' || !(cost > 0)) return 1
+      return Math.min(Math.ceil(cost), MAX_COST)
+    },
+    scope(scope: unknown): string | undefined {
+      if (scope === undefined || (typeof scope === 'string' && scope !== '')) return scope
+      warnOf('scope', 'the request is charged to the one it has without')
+      return undefined
+    },
+    also(also: unknown): readonly Also[] | undefined {
+      if (also === undefined) return undefined
+      const all: readonly unknown[] = Array.isArray(also) ? also : []
+      const charged = all.filter((one): one is Also => {
+        const { subject, policy, tier } = (one ?? {}) as Also
+        const isKnown = policy === undefined ? tierNames.includes(tier) : policyNames.includes(policy)
+        return isKnown && namesNobody(subject) === null
+      })
+      if (charged.length < all.length || !Array.isArray(also))
+        warnOf('also', 'only what names somebody, and a policy or tier of the limiter, is charged')
+      return charged
+    },
+  }
+}
+
+function warnOfNobody(warn: WarnOnce, field: string, why: string): void {
+  warn(
+    'WARN_HEADGATE_NAMES_NOBODY',
+    `${field}: expected who is asking; got ${why}: such callers are charged to the next source, or to their address (return null for a caller that you do not know)`,
+  )
+}
+
+function warnOfNoAddress(warn: WarnOnce): void {
+  warn(
+    'WARN_HEADGATE_NO_ADDRESS',
+    `subject: nobody is named, and the connection has no address: all such callers share one budget, ${ANONYMOUS}`,
+  )
 }
 
 function lookUpTimeout(ms: number): HeadgateError {

@@ -11,7 +11,7 @@ import type { RequestFacts } from '../policy/request-facts.js'
 import type { Eventually } from '../store/store.js'
 import type { ForwardedHeader } from '../subject/client-address.js'
 import type { HttpRequest } from '../subject/http-request.js'
-import type { Identify, Identity } from '../subject/identify.js'
+import type { Identify, Identity, Within } from '../subject/identify.js'
 import type { SubjectInput } from '../subject/subject.js'
 import type { TrustedProxies } from '../subject/trusted-proxies.js'
 
@@ -49,19 +49,20 @@ export interface CommonOptions<Native> {
    * together.
    */
   readonly retryAfterJitterMs?: number
-  /** Proxies whose word about the client's address is taken. Only used without `subject`. */
+  /** Proxies whose word about the client's address is taken. Not beside `identify`. */
   readonly trustedProxies?: TrustedProxies
   /** The header in which they name the client. Default `x-forwarded-for`. */
   readonly forwardedHeader?: ForwardedHeader
   /** Identifies the caller and its tier by sources: what `createIdentify()` or `identifyByConfig()` returns. */
-  readonly identify?: (request: HttpRequest) => Eventually<Identity>
+  readonly identify?: (request: HttpRequest, within: Within) => Eventually<Identity>
   /** How long `identify`, `skip`, `subject`, `tier`, `cost` and `scope` may take together. Default 1,000. */
   readonly lookupTimeoutMs?: number
   /** Where lines are written. Default: the console. */
   readonly logger?: Logger
   /**
-   * Called with an error that prevented a decision, and the decision that the failure mode made; or with an error
-   * of a listener or `body`, without a decision. Default: logs it, at most once a minute.
+   * Called with an error that prevented a decision, and the decision that the failure mode made; with an error of a
+   * function that looks a request up, and the decision on its address; or with an error of a listener or `body`,
+   * without a decision. Default: logs it, at most once a minute.
    */
   readonly onError?: (error: unknown, decision?: Decision) => void
 }
@@ -72,8 +73,8 @@ export interface LimiterOptions<Native, PolicyName extends string, TierName exte
     Pick<Ask<PolicyName, TierName>, 'onStoreFailure'> {
   readonly limiter: Limiter<PolicyName, TierName>
   readonly gate?: undefined
-  /** Identifies the caller. Default: the client's address. */
-  readonly subject?: Of<Native, SubjectInput>
+  /** Identifies the caller; null or undefined: by the client's address, which is also the default. */
+  readonly subject?: Of<Native, SubjectInput | null | undefined>
   /** The policy to charge. Give either this or `tier`. */
   readonly policy?: NoInfer<PolicyName>
   readonly tier?: Of<Native, NoInfer<TierName>>
@@ -91,10 +92,10 @@ export interface GateOptions<Native, TierName extends string> extends CommonOpti
   /** Not with a gate: the rules of its file say it. */
   readonly also?: undefined
   /**
-   * Identifies the caller, from the most specific subject to the least, or by one alone. Default: by the policy
-   * file.
+   * Identifies the caller, from the most specific subject to the least, or by one alone; null or undefined: by the
+   * client's address. Default: by the policy file.
    */
-  readonly subject?: Of<Native, RequestFacts['subject']>
+  readonly subject?: Of<Native, RequestFacts['subject'] | null | undefined>
   /** The caller's tier, if a session or a key told it. */
   readonly tier?: Of<Native, NoInfer<TierName> | undefined>
 }

@@ -18,7 +18,7 @@ const IN_PLACE_OF: Readonly<Record<string, readonly string[]>> = {
   tier: ['policy'],
   scope: ['perRoute'],
   perRoute: ['scope'],
-  subject: ['identify', 'trustedProxies', 'forwardedHeader'],
+  subject: ['identify'],
   identify: ['subject', 'trustedProxies', 'forwardedHeader'],
   trustedProxies: ['subject', 'identify'],
   forwardedHeader: ['subject', 'identify'],

@@ -83,20 +83,18 @@ function refuseAlso(also: unknown, { policyNames, tierNames }: Limiter<string, s
 }
 
 function refuseSubject<Native>(options: AnyOptions<Native>, knowsPeer: boolean): void {
-  const { subject, identify, gate, cost, scope, perRoute, trustedProxies } = options
+  const { subject, identify, gate, cost, scope, perRoute } = options
   if (identify !== undefined) {
     if (typeof identify !== 'function') refuse('identify', 'what createIdentify() returns', identify)
     const beside = ['subject', 'trustedProxies', 'forwardedHeader'].find(name => name in options)
     if (beside !== undefined) refuse(beside, 'none beside identify, which says who is asking', 'both')
-  } else if (subject === undefined && !knowsPeer)
+  } else if ((subject === undefined || subject === null) && !knowsPeer)
     refuse('subject', 'a function of the request: the runtime does not say who is connected', subject)
-  if (subject !== undefined && typeof subject !== 'function') {
+  if (subject !== undefined && subject !== null && typeof subject !== 'function') {
     const list = Array.isArray(subject) && gate !== undefined ? subject : [subject]
     if (list.length === 0) refuse('subject', 'at least one', subject)
     list.forEach(createSubjectNamer())
   }
-  if (subject !== undefined && trustedProxies !== undefined)
-    refuse('trustedProxies', 'no subject beside it: it says how the client’s address is found', 'both')
   if (cost !== undefined && typeof cost !== 'function' && !(Number.isInteger(cost) && cost >= 0))
     throw unexpected('ERR_HEADGATE_INVALID_COST', 'cost', 'a whole number from 0, or a function', cost)
   if (scope !== undefined && typeof scope !== 'function' && (typeof scope !== 'string' || scope === ''))

@@ -1,3 +1,4 @@
+import type { Decision } from '../decision/decision.js'
 import type { Logger } from '../observe/logger.js'
 import { andMore, sparingly } from '../observe/sparingly.js'
 import { type Clock, systemClock } from '../time/clock.js'
@@ -5,15 +6,19 @@ import { type Clock, systemClock } from '../time/clock.js'
 const SAY_EVERY_MS = 60_000
 
 /** Logs why a request could not be limited, at most once a minute, with the number of faults left out. */
-export function logFaults(logger: Logger, clock: Clock = systemClock): (error: unknown) => void {
+export function logFaults(
+  logger: Logger,
+  clock: Clock = systemClock,
+): (error: unknown, decision?: Pick<Decision, 'source'>) => void {
   const due = sparingly(SAY_EVERY_MS, () => clock.nowUs() / 1000)
-  return error => {
-    const leftOut = due('fault')
+  return (error, decision) => {
+    const isAsked = decision !== undefined && decision.source !== 'open' && decision.source !== 'closed'
+    const leftOut = due(isAsked ? 'caller' : 'fault')
     if (leftOut === null) return
     const message = error instanceof Error ? error.message : String(error)
-    logger.error(
-      { err: error },
-      `a request could not be limited, so the failure mode decided: ${message}${andMore(leftOut)}`,
-    )
+    const what = isAsked
+      ? 'a caller could not be looked up, so its address was charged'
+      : 'a request could not be limited, so the failure mode decided'
+    logger.error({ err: error }, `${what}: ${message}${andMore(leftOut)}`)
   }
 }

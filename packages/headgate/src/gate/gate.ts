@@ -102,6 +102,7 @@ export interface Gate<PolicyName extends string = string, TierName extends strin
    * Decides by the rules that match what is known of the request, so that a login is refused if its rule says so.
    */
   decideFault(about?: FaultFacts & Partial<Pick<RequestFacts, 'method' | 'path'>>): Decision
+  refusesFault(about?: FaultFacts & Partial<Pick<RequestFacts, 'method' | 'path'>>): boolean
   counts(): GateCounts
   /** Returns unfinished background work, for `waitUntil`; null if there is none. See `Limiter`. */
   underWay(): Promise<unknown> | null
@@ -261,6 +262,7 @@ export function createGate(options: GateOptions): Gate {
     get identify() {
       return callers.identify
     },
+    addressOf: callers.addressOf,
     nameOf: subject => current.now.nameSubject(subject),
     reload: config => current.reload(config),
     reloadInBackground: config => current.reloadInBackground(config),
@@ -271,6 +273,7 @@ export function createGate(options: GateOptions): Gate {
       counter.fault()
       return door.decideFault(resolver.refusesFault(about) ? 'closed' : 'open')
     },
+    refusesFault: about => resolver.refusesFault(about),
     counts: counter.counts,
     underWay: () => store.underWay?.() ?? null,
     async close() {

@@ -5,13 +5,10 @@ import { type PolicyOrTier, parseFailureMode } from '../policy/config.js'
 import type { DecidedPolicy } from '../policy/policies.js'
 import type { RequestFacts } from '../policy/request-facts.js'
 import { type Resolution, resolve, resolveAsk } from '../policy/resolve.js'
-import type { SubjectInput } from '../subject/subject.js'
+import { ANONYMOUS } from '../subject/names-nobody.js'
 import type { Clock } from '../time/clock.js'
 import { canonicalFacts } from './canonical-facts.js'
 import type { CurrentConfig } from './current-config.js'
-
-/** Stands for an unknown caller. */
-const NOBODY: SubjectInput = 'nobody:unknown'
 
 export interface ResolverOptions {
   readonly clock: Clock
@@ -63,7 +60,7 @@ export class Resolver {
     if (onStoreFailure !== undefined) return onStoreFailure === 'closed'
     const byDefault = this.current.now.config.onStoreFailure ?? this.options.onStoreFailure
     try {
-      const facts = { subject: NOBODY, ...(method && { method }), ...(path && { path }) }
+      const facts = { subject: ANONYMOUS, ...(method && { method }), ...(path && { path }) }
       const { question } = this.request(facts)
       const isAsked = question.alternatives.every(checks => checks.length > 0)
       return isAsked && (question.onStoreFailure ?? byDefault) === 'closed'

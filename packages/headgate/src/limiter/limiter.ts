@@ -80,6 +80,8 @@ export interface Limiter<PolicyName extends string, TierName extends string> {
    * let it pass.
    */
   decideFault(about?: FaultFacts): Decision
+  /** Whether `decideFault` would refuse; decides and counts nothing. */
+  refusesFault(about?: FaultFacts): boolean
   counts(): LimiterCounts
   /**
    * Returns unfinished work, such as a call that missed its deadline, for the `waitUntil` of a runtime that would
@@ -156,6 +158,10 @@ export function createLimiter<
     door.settle,
   )
 
+  function refusesFault(about?: FaultFacts): boolean {
+    return (about?.onStoreFailure ?? door.store.onStoreFailure) === 'closed'
+  }
+
   return {
     policyNames: [...named.policies.keys()] as (keyof Policies & string)[],
     tierNames: [...named.tiers.keys()] as (keyof Tiers & string)[],
@@ -170,9 +176,9 @@ export function createLimiter<
 
     decideFault(about) {
       faults++
-      const mode = about?.onStoreFailure ?? door.store.onStoreFailure
-      return door.decideFault(mode === 'closed' ? 'closed' : 'open')
+      return door.decideFault(refusesFault(about) ? 'closed' : 'open')
     },
+    refusesFault,
     counts: () => ({ faults }),
     underWay: () => door.store.underWay?.() ?? null,
 

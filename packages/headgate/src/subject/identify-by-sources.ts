@@ -39,7 +39,9 @@ export function identifyBySources(
 ): Identify {
   const described = config.identify ?? DEFAULT_SOURCES
   const sources = described.map(source => toSource(source, config, jwtSource))
-  return createIdentify({ sources, ...(tierOf && { tierOf }) })
+  const { trustedProxies, forwardedHeader } = config
+  const address = ip({ trustedProxies, forwardedHeader })
+  return createIdentify({ sources, address, ...(tierOf && { tierOf }) })
 }
 
 function toSource(described: SourceConfig, config: CallerConfig, jwtSource: JwtSourceOf): SubjectSource {

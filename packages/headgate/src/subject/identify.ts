@@ -1,13 +1,14 @@
 /**
  * Finds who is asking. Every source is tried in order, and the subjects they find are those of the request,
- * from the most specific to the least. Requests that no source can identify share one budget, so that omitting
- * credentials gains nothing.
+ * from the most specific to the least. A request that no source can identify is its address's, and those without an
+ * address share one budget, so that omitting credentials gains nothing.
  */
-import { HeadgateError, unexpected } from '../errors/headgate-error.js'
-import { letFail } from '../errors/let-fail.js'
+import { unexpected } from '../errors/headgate-error.js'
 import type { HttpRequest } from './http-request.js'
+import { namesNobody } from './names-nobody.js'
 import { type Finding, isPromise, type SubjectSource } from './source.js'
-import { createSubjectNamer, type SubjectInput } from './subject.js'
+import { type AddressSource, ip } from './sources.js'
+import type { SubjectInput } from './subject.js'
 
 /**
  * The subjects of a request, from the most specific to the least, and the tier if a source or the look-up knows
@@ -16,11 +17,30 @@ import { createSubjectNamer, type SubjectInput } from './subject.js'
 export interface Identity {
   readonly subjects: readonly SubjectInput[]
   readonly tier: string | undefined
+  /** The subjects that anybody can mint, if there are any; they are charged to the address, too. */
+  readonly perAddress?: PerAddress
+  /** The first error of a source that failed, and so named nobody. */
+  readonly failure?: { readonly error: unknown }
+  /** What a source returned instead of a subject that names somebody. */
+  readonly nameless?: string
 }
 
+/** Subjects that anybody can mint, and the address that is charged with them. */
+export interface PerAddress {
+  readonly address: SubjectInput
+  /** `times`: how many times the limits of one all such subjects of the address have together. */
+  readonly minted: readonly { readonly subject: SubjectInput; readonly times: number }[]
+}
+
+/** Bounds a wait: rejects when the time for it is up. */
+export type Within = <T>(work: Promise<T>) => Promise<T>
+
 export interface Identify {
-  /** Identifies the caller: synchronously if no source has to wait. Rejects if a source does. */
-  (request: HttpRequest): Identity | Promise<Identity>
+  /**
+   * Identifies the caller: synchronously if no source has to wait. A source that throws, rejects or exceeds `within`
+   * names nobody, and the next ones do.
+   */
+  (request: HttpRequest, within?: Within): Identity | Promise<Identity>
   /** Settles when every source has what it needs, such as a package; rejects if one cannot get it. */
   ready(): Promise<void>
 }
@@ -36,10 +56,14 @@ export interface IdentifyOptions {
     subject: SubjectInput,
     request: HttpRequest,
   ) => string | null | undefined | Promise<string | null | undefined>
+  /**
+   * Finds the address of callers whom no source names, and to which made-up subjects are charged: what `ip()` returns.
+   * Default: the `ip()` among the sources, or the address of the connection.
+   */
+  readonly address?: AddressSource
 }
 
-/** The subject shared by all requests whose caller is unknown. */
-const NOBODY: SubjectInput = 'nobody:unknown'
+const untilDone: Within = work => work
 
 export function createIdentify(options: IdentifyOptions): Identify {
   const { sources, tierOf } = options ?? {}
@@ -53,48 +77,56 @@ export function createIdentify(options: IdentifyOptions): Identify {
   if (tierOf !== undefined && typeof tierOf !== 'function') {
     throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'tierOf', 'a function of a subject', tierOf)
   }
-  // Used only to check that a source returned a subject; the limiter does the naming.
-  const refuseRubbish = createSubjectNamer({ onWarning: () => {} })
+  const address = options.address ?? sources.find(isAddress) ?? ip()
 
-  /** If one source throws, the promises of the others must not reject unhandled. */
-  function askAll(request: HttpRequest): ReturnType<SubjectSource['find']>[] {
-    const findings: ReturnType<SubjectSource['find']>[] = []
+  /** Asks one source. One that fails names nobody. */
+  function ask(source: SubjectSource, request: HttpRequest, within: Within, fault: Fault): Found {
     try {
-      for (const source of sources) findings.push(source.find(request))
-      return findings
+      const finding = source.find(request)
+      if (!isPromise(finding)) return finding
+      return within(Promise.resolve(finding)).catch(error => fault.note(error))
     } catch (error) {
-      for (const finding of findings) letFail(finding)
-      throw error
+      return fault.note(error)
     }
   }
 
-  function toIdentity(findings: readonly (Finding | null | undefined)[]): Identity {
+  function toIdentity(findings: readonly (Finding | null)[], request: HttpRequest, fault: Fault): Identity {
     const subjects: SubjectInput[] = []
+    const minted: { subject: SubjectInput; times: number }[] = []
     let tier: string | undefined
     for (const finding of findings) {
       if (finding === null || finding === undefined) continue
-      if (typeof finding !== 'object') throw rubbish('source', 'null or { subject, tier }', finding)
-      const found = Array.isArray(finding.subject) ? finding.subject : [finding.subject]
-      for (const subject of found as SubjectInput[]) {
-        refuseRubbish(subject)
-        subjects.push(subject)
+      const { subject: found, tier: itsTier, perAddress } = finding
+      for (const subject of (Array.isArray(found) ? found : [found]) as SubjectInput[]) {
+        const why = namesNobody(subject)
+        if (why !== null) fault.nameless ??= why
+        else {
+          subjects.push(subject)
+          if (perAddress !== undefined) minted.push({ subject, times: perAddress })
+        }
       }
-      tier ??= readTier(finding.tier)
+      tier ??= readTier(itsTier, fault)
     }
-    return { subjects: subjects.length === 0 ? [NOBODY] : subjects, tier }
+    if (subjects.length === 0) subjects.push(address.find(request).subject)
+    return {
+      subjects,
+      tier,
+      ...(minted.length > 0 && { perAddress: { address: address.find(request).subject, minted } }),
+    }
   }
 
-  function withTier(identity: Identity, request: HttpRequest): Identity | Promise<Identity> {
-    if (tierOf === undefined || identity.tier !== undefined) return identity
-    return lookUpTier(identity, request, tierOf)
-  }
-
-  const identify = (request: HttpRequest): Identity | Promise<Identity> => {
-    const findings = askAll(request)
-    if (findings.some(isPromise)) {
-      return Promise.all(findings).then(found => withTier(toIdentity(found), request))
+  const identify = (request: HttpRequest, within = untilDone): Identity | Promise<Identity> => {
+    const fault = new Fault()
+    const conclude = (identity: Identity) => withFault(identity, fault)
+    const toKnown = (findings: readonly (Finding | null)[]) => {
+      const identity = toIdentity(findings, request, fault)
+      if (tierOf === undefined || identity.tier !== undefined) return conclude(identity)
+      return lookUpTier(identity, request, { tierOf, within, fault }).then(conclude)
     }
-    return withTier(toIdentity(findings as (Finding | null)[]), request)
+    const findings = sources.map(source => ask(source, request, within, fault))
+    return findings.some(isPromise)
+      ? Promise.all(findings).then(toKnown)
+      : toKnown(findings as (Finding | null)[])
   }
   return Object.assign(identify, {
     async ready() {
@@ -103,29 +135,47 @@ export function createIdentify(options: IdentifyOptions): Identify {
   })
 }
 
-async function lookUpTier(
-  { subjects }: Identity,
-  request: HttpRequest,
-  tierOf: NonNullable<IdentifyOptions['tierOf']>,
-): Promise<Identity> {
-  for (const subject of subjects) {
-    const tier = readTier(await tierOf(subject, request))
-    if (tier !== undefined) return { subjects, tier }
+type Found = ReturnType<SubjectSource['find']>
+
+/** The faults of the sources of one request. */
+class Fault {
+  failure: Identity['failure']
+  nameless: string | undefined
+
+  note(error: unknown): null {
+    this.failure ??= { error }
+    return null
   }
-  return { subjects, tier: undefined }
 }
 
-function readTier(tier: unknown): string | undefined {
+function withFault(identity: Identity, { failure, nameless }: Fault): Identity {
+  if (failure === undefined && nameless === undefined) return identity
+  return { ...identity, ...(failure && { failure }), ...(nameless !== undefined && { nameless }) }
+}
+
+function isAddress(source: SubjectSource): source is AddressSource {
+  return 'isAddress' in source && source.isAddress === true
+}
+
+async function lookUpTier(
+  identity: Identity,
+  request: HttpRequest,
+  { tierOf, within, fault }: { tierOf: NonNullable<IdentifyOptions['tierOf']>; within: Within; fault: Fault },
+): Promise<Identity> {
+  try {
+    for (const subject of identity.subjects) {
+      const tier = readTier(await within(Promise.resolve(tierOf(subject, request))), fault)
+      if (tier !== undefined) return { ...identity, tier }
+    }
+  } catch (error) {
+    fault.note(error)
+  }
+  return identity
+}
+
+function readTier(tier: unknown, fault: Fault): string | undefined {
   if (tier === undefined || tier === null) return undefined
   if (typeof tier === 'string' && tier !== '') return tier
-  throw rubbish('tier', 'the name of a tier, or nothing', tier)
-}
-
-/** Shows only the type of the value: the value may be a secret. */
-function rubbish(field: string, expected: string, got: unknown): Error {
-  return new HeadgateError('ERR_HEADGATE_INVALID_SUBJECT', {
-    field,
-    expected,
-    got: `a value of type ${typeof got}`,
-  })
+  fault.nameless ??= `a tier of type ${typeof tier}`
+  return undefined
 }

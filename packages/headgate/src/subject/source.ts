@@ -17,6 +17,11 @@ export interface Finding {
   readonly subject: SubjectInput | readonly SubjectInput[]
   /** The caller's tier, if the source knows it. */
   readonly tier?: string | undefined
+  /**
+   * For subjects that anybody can make up: all of them together get this many times one subject's limits from one
+   * address. Left out: the source has verified the subject.
+   */
+  readonly perAddress?: number | undefined
 }
 
 /** Whether a value has to be awaited. Any thenable counts, as for `await`. */

@@ -6,7 +6,8 @@ import { cookieValues } from './cookie.js'
 import { digest } from './digest.js'
 import { firstAndLast } from './first-and-last.js'
 import type { HttpRequest } from './http-request.js'
-import { rememberClients } from './remember-clients.js'
+import { ANONYMOUS } from './names-nobody.js'
+import { type AddressSubject, rememberClients } from './remember-clients.js'
 import { type Finding, isPromise, type SubjectSource } from './source.js'
 import { parseTrustedProxies } from './trusted-proxies.js'
 
@@ -60,13 +61,13 @@ export interface FingerprintOptions extends ClientAddressOptions {
   readonly headers?: readonly string[]
 }
 
-const GONE = 'ip:unknown'
 const HEADER = /^[\w!#$%&'*+.^`|~-]+$/
 const FINGERPRINT_KEY = 'headgate.fingerprint'
 
 /** A source that always finds a subject, synchronously. */
 export interface AddressSource extends SubjectSource {
-  find(request: HttpRequest): { readonly subject: `ip:${string}`; readonly tier?: string | undefined }
+  readonly isAddress: true
+  find(request: HttpRequest): { readonly subject: AddressSubject; readonly tier?: string | undefined }
 }
 
 /**
@@ -77,13 +78,14 @@ export function ip(options: ClientAddressOptions & { readonly tier?: string } = 
   const clientAddress = createClientAddress(addressOptions)
   const nameClient = rememberClients((peer, forwarded) => {
     const address = limitedAddress(clientAddress(peer, forwarded))
-    return address === null ? GONE : `ip:${address}`
+    return address === null ? ANONYMOUS : `ip:${address}`
   })
   return {
     types: ['ip'],
+    isAddress: true,
     find(request) {
       const { peer } = request
-      if (peer === undefined) return { subject: GONE, tier }
+      if (peer === undefined) return { subject: ANONYMOUS, tier }
       const forwarded = clientAddress.readsHeader ? request.header(clientAddress.header) : undefined
       return { subject: nameClient(peer, forwarded), tier }
     },

@@ -43,7 +43,10 @@ export interface SubjectOptions {
    * policy file's.
    */
   readonly ipv6Networks?: Ipv6Networks
-  /** Called once, when a secret is hashed without a `secret`. Default `console.warn`. */
+  /**
+   * Called once each: when a secret is hashed without a `secret`, and for an id such as `undefined`. Default
+   * `console.warn`.
+   */
   readonly onWarning?: (warning: SubjectWarning) => void
 }
 
@@ -54,7 +57,7 @@ export interface SubjectOptions {
 export type Ipv6Networks = Readonly<Record<`/${number}`, number>> | 'off'
 
 export interface SubjectWarning {
-  readonly code: 'WARN_HEADGATE_DEFAULT_SECRET'
+  readonly code: 'WARN_HEADGATE_DEFAULT_SECRET' | 'WARN_HEADGATE_NAMES_NOBODY'
   readonly message: string
 }
 
@@ -68,6 +71,8 @@ const IP = 'ip'
 const DIGEST_MARK = '~'
 const DIGEST_MARK_CODE = DIGEST_MARK.charCodeAt(0)
 const DIGEST_START = `:${DIGEST_MARK}`
+const LAST_OF_UNDEFINED = 'undefined'.charCodeAt(8)
+const LAST_OF_NULL = 'null'.charCodeAt(3)
 const REMEMBERED_NAMES = 10_000
 /** Longer texts are digested each time: remembering them would let callers fill the memory. */
 const REMEMBERED_LENGTH = 512
@@ -121,6 +126,7 @@ export function createSubjectNamer(options: SubjectOptions = {}): SubjectNamer {
    */
   const plainPrefixes: (string | undefined)[] = new Array(128).fill(undefined)
   let mayWarn = options.secret === undefined
+  let mayWarnOfNobody = true
 
   function digestOf(text: string, type: string): string {
     return `${type}:${DIGEST_MARK}${digest(secret, text)}`
@@ -139,7 +145,7 @@ export function createSubjectNamer(options: SubjectOptions = {}): SubjectNamer {
 
   function isOwn(text: string, colon: number): boolean {
     if (text.length - colon - 1 > MAX_ID_LENGTH) return false
-    if (text.charCodeAt(colon + 1) === DIGEST_MARK_CODE) return false
+    if (text.charCodeAt(colon + 1) === DIGEST_MARK_CODE || isWrittenForNothing(text, colon)) return false
     const prefix = plainPrefixes[text.charCodeAt(0)]
     if ((prefix?.length !== colon + 1 || !text.startsWith(prefix)) && !isPlainType(text, colon)) return false
     return colon !== IP.length || !text.startsWith(IP) || !text.includes(':', colon + 1)
@@ -159,6 +165,7 @@ export function createSubjectNamer(options: SubjectOptions = {}): SubjectNamer {
     const type = foldType(text.slice(0, colon))
     const folded = type + text.slice(colon)
     if (isSecret(type) && mayWarn) warnOfDefault(type)
+    if (mayWarnOfNobody && isWrittenForNothing(text, colon)) warnOfNobody(text.slice(colon + 1))
     const name = (type === IP ? ipName(text.slice(colon + 1)) : null) ?? readable(folded, colon)
     return remember(text, name ?? digestOf(folded, type))
   }
@@ -178,6 +185,14 @@ export function createSubjectNamer(options: SubjectOptions = {}): SubjectNamer {
     })
   }
 
+  function warnOfNobody(id: string): void {
+    mayWarnOfNobody = false
+    warn(options.onWarning, {
+      code: 'WARN_HEADGATE_NAMES_NOBODY',
+      message: `subject: the id is the text ${id}, which a missing value leaves behind; all callers without one share its budget`,
+    })
+  }
+
   function nameSubject(subject: SubjectInput): string {
     const text = typeof subject === 'string' ? subject : subjectText(subject)
     const colon = text.indexOf(':')
@@ -191,6 +206,13 @@ export function createSubjectNamer(options: SubjectOptions = {}): SubjectNamer {
   }
 
   return Object.assign(nameSubject, { isOwnName })
+}
+
+/** The commonest two, told by their last letter first: this is asked of every subject. */
+function isWrittenForNothing(text: string, colon: number): boolean {
+  const last = text.charCodeAt(text.length - 1)
+  if (last === LAST_OF_UNDEFINED) return text.length - colon === 10 && text.endsWith(':undefined')
+  return last === LAST_OF_NULL && text.length - colon === 5 && text.endsWith(':null')
 }
 
 function warn(

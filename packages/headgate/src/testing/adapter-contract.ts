@@ -1,6 +1,7 @@
 import type { AdapterLaw, AdapterUnderTest, AppUnderTest, Served } from './adapters/adapter-law.js'
 import { answerLaws } from './adapters/answer-laws.js'
 import { faultLaws } from './adapters/fault-laws.js'
+import { nobodyLaws } from './adapters/nobody-laws.js'
 import { placeLaws } from './adapters/place-laws.js'
 import type { ContractTest } from './store-contract.js'
 
@@ -11,7 +12,7 @@ import type { ContractTest } from './store-contract.js'
  * for (const { name, run } of adapterContract(myAdapter)) it(name, run)
  */
 export function adapterContract(adapter: AdapterUnderTest): readonly ContractTest[] {
-  return [...answerLaws, ...faultLaws, ...placeLaws]
+  return [...answerLaws, ...faultLaws, ...nobodyLaws, ...placeLaws]
     .filter(law => law.applies?.(adapter) ?? true)
     .map(law => ({ name: law.name, run: () => runLaw(law, adapter) }))
 }

@@ -1,8 +1,11 @@
 import { Hono } from 'hono'
 import { expect, it } from 'vitest'
+import { createGate } from '../../src/gate/gate.ts'
 import { rateLimit } from '../../src/hono.ts'
 import { createLimiter } from '../../src/limiter/limiter.ts'
 import { slidingWindowLog } from '../../src/policy/limits.ts'
+import { configOf, perMinute, ruleOf } from '../support/gate-config.ts'
+import { keepLines } from '../support/kept-lines.ts'
 
 const setUp = () => createLimiter({ policies: { api: slidingWindowLog({ limit: 9, window: '1m' }) } })
 
@@ -27,15 +30,37 @@ it('the Hono middleware adds its headers to a response of the handler, also to o
   expect((await app.request('/own')).headers.get('x-own')).toBe('yes')
 })
 
-it('the Hono middleware outside Node needs a subject: without one the request passes, and the fault is counted and reported', async () => {
-  const limiter = setUp()
-  const errors: Error[] = []
+it('the Hono middleware outside Node has one budget for all callers without a subject, and warns once', async () => {
+  const limiter = createLimiter({ policies: { api: slidingWindowLog({ limit: 2, window: '1m' }) } })
+  const { logger, lines } = keepLines()
   const app = new Hono()
-  app.use(rateLimit({ limiter, policy: 'api', onError: error => errors.push(error as Error) }))
+  app.use(rateLimit({ limiter, policy: 'api', logger }))
   app.get('/', c => c.text('hello'))
-  expect((await app.request('/')).status).toBe(200)
-  expect(errors.map(({ message }) => message)).toEqual([
-    expect.stringMatching(/^subject: expected one to be given/),
-  ])
-  expect(limiter.counts().faults).toBe(1)
+  const statuses: number[] = []
+  for (let time = 0; time < 4; time++) statuses.push((await app.request('/')).status)
+  expect(statuses).toEqual([200, 200, 429, 429])
+  expect(lines).toEqual([expect.stringMatching(/^warn: WARN_HEADGATE_NO_ADDRESS: .* anonymous:unknown$/)])
+  expect((await limiter.peek('anonymous:unknown', { policy: 'api' })).remaining).toBe(0)
+})
+
+it('the Hono middleware outside Node holds callers without an address to what the rules give an address', async () => {
+  const config = configOf({
+    policies: { lenient: perMinute(9), strict: perMinute(1) },
+    default: { policy: 'lenient' },
+    rules: [
+      ruleOf({ name: 'address', match: { subjects: ['ip'] }, charge: { policy: 'strict' } }),
+      ruleOf({
+        name: 'login',
+        match: { path: '/login', subjects: ['ip'] },
+        charge: { policy: 'strict' },
+        scope: 'login',
+      }),
+    ],
+  })
+  const app = new Hono()
+  app.use(rateLimit({ gate: createGate({ config }), logger: keepLines().logger }))
+  app.get('*', c => c.text('hello'))
+  const statusOf = async (path: string) => (await app.request(path)).status
+  expect([await statusOf('/'), await statusOf('/'), await statusOf('/other')]).toEqual([200, 429, 429])
+  expect([await statusOf('/login'), await statusOf('/login')]).toEqual([200, 429])
 })

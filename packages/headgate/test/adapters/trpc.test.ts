@@ -150,3 +150,14 @@ it('the tRPC middleware refuses wrong options when it is made, and ignores other
   const other = new TRPCError({ code: 'NOT_FOUND' })
   expect([rateLimitOf(other), rateLimitHeaders([other])]).toEqual([null, {}])
 })
+
+it('a tRPC call whose context names nobody has a budget with all such calls', async () => {
+  const logger = { info: () => {}, warn: () => {}, error: () => {} }
+  const { clientOf } = await serve(rateLimit({ limiter: limiterOf(2), policy: 'api', subject, logger }))
+  const nobody = clientOf('')
+  const undefinedUser = clientOf('undefined')
+  expect(await outcomes(nobody.hello.query())).toEqual(['hello, '])
+  expect(await outcomes(undefinedUser.hello.query())).toEqual(['hello, undefined'])
+  expect(await outcomes(nobody.hello.query())).toEqual(['TOO_MANY_REQUESTS'])
+  expect(await outcomes(clientOf('1').hello.query())).toEqual(['hello, 1'])
+})

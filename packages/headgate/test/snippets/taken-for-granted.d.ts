@@ -18,7 +18,7 @@ type Anything = any
 declare module 'express-serve-static-core' {
   interface Request {
     /** As a login middleware would leave it. */
-    user: { id: string; organisation: string }
+    user?: { id: string; organisation: string }
   }
 }
 

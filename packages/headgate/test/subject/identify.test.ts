@@ -22,6 +22,7 @@ import { createLimiter } from '../../src/limiter/limiter.js'
 import { slidingWindowLog } from '../../src/policy/limits.js'
 import { defaultTiers } from '../../src/policy/tiers.js'
 import { configOf, perMinute, ruleOf } from '../support/gate-config.ts'
+import { keepLines } from '../support/kept-lines.ts'
 
 interface Plain {
   readonly peer?: string
@@ -79,7 +80,7 @@ describe('sources', () => {
     expect(by('Bearer sk_1')).toEqual(['apikey:sk_1'])
     expect(by('bearer  sk_1')).toEqual(['apikey:sk_1'])
     for (const other of ['Bearer sk_2', 'sk_1', 'Basic sk_1', 'Bearer sk_2, Bearer sk_3', 'Bearer ']) {
-      expect(by(other)).toEqual(['nobody:unknown'])
+      expect(by(other)).toEqual(['ip:203.0.113.9'])
     }
   })
 
@@ -92,12 +93,12 @@ describe('sources', () => {
   it('sources believe a header only once, and a cookie only once', () => {
     const named = user({ header: 'x-user', from: OWN })
     expect(found([named], { peer: '10.0.0.1', headers: { 'x-user': '1, 2' } }).subjects).toEqual([
-      'nobody:unknown',
+      'ip:10.0.0.1',
     ])
     const cookies = session({ cookie: 'sid', unverified: true })
-    expect(found([cookies], { headers: { cookie: 'sid=a; sid=b' } }).subjects).toEqual(['nobody:unknown'])
+    expect(found([cookies], { headers: { cookie: 'sid=a; sid=b' } }).subjects).toEqual(['ip:203.0.113.9'])
     expect(found([cookies], { headers: { cookie: 'xsid=a; sid="b"' } }).subjects).toEqual(['session:b'])
-    expect(found([cookies], { headers: { cookie: 'sid=a b' } }).subjects).toEqual(['nobody:unknown'])
+    expect(found([cookies], { headers: { cookie: 'sid=a b' } }).subjects).toEqual(['ip:203.0.113.9'])
     expect(found([cookies], { headers: { cookie: 'sid=a%2C%20b' } }).subjects).toEqual(['session:a, b'])
   })
 
@@ -114,13 +115,23 @@ describe('sources', () => {
       expect(await subjectsOf(bearer, { authorization: value })).toEqual(['apikey:real'])
     for (const value of ['sid=real; sid=x', 'sid=x; sid=real', 'sid=%72eal'])
       expect(await subjectsOf(sid, { cookie: value })).toEqual(['session:real'])
-    expect(await subjectsOf(key, { 'x-api-key': 'x, y' })).toEqual(['nobody:unknown'])
-    expect(await subjectsOf(bearer, { authorization: 'real' })).toEqual(['nobody:unknown'])
+    expect(await subjectsOf(key, { 'x-api-key': 'x, y' })).toEqual(['ip:203.0.113.9'])
+    expect(await subjectsOf(bearer, { authorization: 'real' })).toEqual(['ip:203.0.113.9'])
   })
 
-  it('unidentified callers share one budget', () => {
+  it('unidentified callers are their addresses, as trusted proxies tell them; without one they share a budget', () => {
     const sources = [user({ header: 'x-user', from: OWN })]
-    expect(found(sources).subjects).toEqual(found(sources, { peer: '198.51.100.1' }).subjects)
+    expect(found(sources, { peer: '198.51.100.1' }).subjects).toEqual(['ip:198.51.100.1'])
+    const gone: HttpRequest = { ...requestOf(), peer: undefined }
+    expect(createIdentify({ sources })(gone)).toMatchObject({ subjects: ['anonymous:unknown'] })
+    const behind = requestOf({ peer: '10.0.0.1', headers: { 'x-forwarded-for': '198.51.100.7' } })
+    const address = ip({ trustedProxies: OWN })
+    expect(createIdentify({ sources, address })(behind)).toMatchObject({ subjects: ['ip:198.51.100.7'] })
+    const file = configOf({
+      identify: [{ source: 'user', header: 'x-user', from: OWN }],
+      trustedProxies: OWN,
+    })
+    expect(identifyByConfig(file)(behind)).toMatchObject({ subjects: ['ip:198.51.100.7'] })
   })
 
   it('sources tell apart callers behind one address by a fingerprint that shows nothing of them', () => {
@@ -138,7 +149,7 @@ describe('sources', () => {
     const headers = { forwarded: 'for=198.51.100.7', 'x-forwarded-for': '6.6.6.6' }
     expect(found([source], { peer: '10.0.0.1', headers }).subjects).toEqual(['ip:198.51.100.7'])
     const gone: HttpRequest = { ...requestOf(), peer: undefined }
-    expect(createIdentify({ sources: [ip()] })(gone)).toMatchObject({ subjects: ['ip:unknown'] })
+    expect(createIdentify({ sources: [ip()] })(gone)).toMatchObject({ subjects: ['anonymous:unknown'] })
   })
 
   it('sources may be functions of your own, and a look-up may know the tier', async () => {
@@ -187,9 +198,9 @@ it('a file that does not say who is asking finds the keys it names, and otherwis
   expect(found('made-up')).toMatchObject({ subjects: ['ip:203.0.113.9'] })
 })
 
-describe('a source that fails', () => {
+describe('a source that names nobody', () => {
   const boom = new Error('boom')
-  const faults: readonly [string, SubjectSource][] = [
+  const failing: readonly [string, SubjectSource][] = [
     [
       'throws',
       custom(() => {
@@ -198,10 +209,15 @@ describe('a source that fails', () => {
     ],
     ['rejects', custom(() => Promise.reject(boom))],
     ['never settles', custom(() => new Promise(() => {}))],
+    ['cannot look up a key', apiKey({ header: 'host', lookUp: async () => Promise.reject(boom) })],
+  ]
+  const nameless: readonly [string, SubjectSource][] = [
     ['returns a number', custom(() => 42 as never)],
     ['returns no subject', custom(() => ({ subject: 'nobody' as never }))],
-    ['returns a bad tier', custom(() => ({ subject: 'user:1', tier: 5 as never }))],
-    ['returns a bad list', custom(() => ({ subject: ['user:1', null as never] }))],
+    ['returns an empty id', custom(() => ({ subject: 'user:' }))],
+    ['returns a blank id', custom(async () => ({ subject: { type: 'user', id: ' ' } }))],
+    ['returns undefined in a text', custom(() => ({ subject: 'user:undefined' }))],
+    ['returns a bad list', custom(() => ({ subject: [null as never, 'user:null'] }))],
   ]
   const gateWith = (onStoreFailure: 'closed' | 'open') =>
     createGate({
@@ -213,36 +229,75 @@ describe('a source that fails', () => {
         ],
       }),
     })
+  /** Asks twice, with a limit of one. */
+  async function ask(source: SubjectSource, mode: 'closed' | 'open') {
+    const told: unknown[] = []
+    const { logger, fields } = keepLines()
+    const gate = gateWith(mode)
+    const limited = rateLimit({
+      gate,
+      identify: createIdentify({ sources: [source, ip()] }),
+      lookupTimeoutMs: 20,
+      logger,
+      onError: error => told.push(error),
+    })(() => new Response('ok'))
+    const one = async () => (await limited(new Request('http://a/login', { headers: { host: 'a' } }))).status
+    return { statuses: [await one(), await one()], told, faults: gate.counts().faults, fields }
+  }
 
-  it.each(faults)(
-    'a source that fails and %s gets the failure mode of the rule, and is told',
-    async (_name, source) => {
-      for (const [mode, status] of [
-        ['closed', 503],
-        ['open', 200],
-      ] as const) {
-        const told: unknown[] = []
-        const gate = gateWith(mode)
-        const limited = rateLimit({
-          gate,
-          identify: createIdentify({ sources: [source, ip()] }),
-          lookupTimeoutMs: 20,
-          onError: error => told.push(error),
-        })(() => new Response('ok'))
-        expect((await limited(new Request('http://a/login'))).status).toBe(status)
-        expect(told).toHaveLength(1)
-        expect(gate.counts().faults).toBe(1)
+  it.each(failing)(
+    'a source that %s leaves the caller to the next, and is told; closed refuses',
+    async (_, source) => {
+      const open = await ask(source, 'open')
+      expect(open).toMatchObject({ statuses: [200, 429], faults: 0 })
+      expect(open.told).toHaveLength(2)
+      const closed = await ask(source, 'closed')
+      expect(closed).toMatchObject({ statuses: [503, 503], faults: 2 })
+      expect(closed.told).toHaveLength(2)
+    },
+  )
+
+  it.each(nameless)(
+    'a source that %s leaves the caller to the next, and is warned of once',
+    async (_, source) => {
+      for (const mode of ['open', 'closed'] as const) {
+        const { statuses, told, fields } = await ask(source, mode)
+        expect([statuses, told]).toEqual([[200, 429], []])
+        expect(fields).toEqual([{ code: 'WARN_HEADGATE_NAMES_NOBODY' }, { code: 'WARN_HEADGATE_NO_ADDRESS' }])
       }
     },
   )
+
+  it('a source that knows one of two subjects keeps it, and a bad tier is none', () => {
+    const list = custom(() => ({ subject: ['user:1', null as never] }))
+    const tier = custom(() => ({ subject: 'tenant:1', tier: 5 as never }))
+    expect(found([list, tier])).toMatchObject({ subjects: ['user:1', 'tenant:1'], tier: undefined })
+  })
+
+  it('a source that hangs does not lose what the others know, nor does a tier that cannot be looked up', async () => {
+    const limiter = createLimiter({ policies: { api: slidingWindowLog({ limit: 1, window: '1m' }) } })
+    const identify = createIdentify({
+      sources: [custom(() => new Promise(() => {})), custom(async () => ({ subject: 'user:42' }))],
+      tierOf: () => Promise.reject(boom),
+    })
+    const told: unknown[] = []
+    const onError = (error: unknown) => told.push(error)
+    const limited = rateLimit({ limiter, policy: 'api', identify, lookupTimeoutMs: 20, onError })
+    expect((await limited(() => new Response('ok'))(new Request('http://a/'))).status).toBe(200)
+    expect((await limiter.peek('user:42', { policy: 'api' })).remaining).toBe(0)
+    expect(told).toEqual([expect.objectContaining({ code: 'ERR_HEADGATE_LOOKUP_TIMEOUT' })])
+  })
 
   it('a source that fails leaves no failure behind when another one throws', async () => {
     const unhandled: unknown[] = []
     const note = (error: unknown) => void unhandled.push(error)
     process.on('unhandledRejection', note)
-    const sources = faults.map(([, source]) => source).toReversed()
-    const failing = [custom(() => Promise.reject(boom)), ...sources]
-    expect(() => createIdentify({ sources: failing })(requestOf())).toThrow('boom')
+    const sources = failing.map(([, source]) => source).filter((_, index) => index !== 2)
+    expect(await createIdentify({ sources: [...sources.toReversed(), ...sources] })(requestOf())).toEqual({
+      subjects: ['ip:203.0.113.9'],
+      tier: undefined,
+      failure: { error: boom },
+    })
     await new Promise(resolve => setImmediate(resolve))
     process.off('unhandledRejection', note)
     expect(unhandled).toEqual([])

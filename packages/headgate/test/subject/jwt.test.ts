@@ -45,7 +45,7 @@ async function found(options: JwtOptions, authorization: string, name = 'authori
   return identify(request)
 }
 
-const NOBODY = { subjects: ['nobody:unknown'], tier: undefined }
+const NOBODY = { subjects: ['ip:203.0.113.9'], tier: undefined }
 const USER = { subjects: [{ type: 'user', id: '42' }], tier: undefined }
 
 describe('with public keys', () => {

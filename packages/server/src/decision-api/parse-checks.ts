@@ -3,6 +3,7 @@
  * file. A body with a `method`, a `path` or a list of subjects is about a request.
  */
 import { type Ask, claimedMethods, type RequestFacts, type SubjectInput } from 'headgate'
+import { ANONYMOUS, namesNobody } from 'headgate/adapter'
 import {
   bad,
   booleanOf,
@@ -113,12 +114,24 @@ function parseFacts(check: Fields, prefix: string, { tiers }: Names): RequestFac
   }
 }
 
+/** A subject without an id, such as `user:`, names nobody: the next one does, or the request has nobody's budget. */
 function parseSubjects(value: unknown, field: string): SubjectInput | readonly SubjectInput[] {
-  if (!Array.isArray(value)) return subjectOf(value, field)
+  if (!Array.isArray(value)) return lacksId(value) ? ANONYMOUS : subjectOf(value, field)
   if (value.length === 0 || value.length > MAX_SUBJECTS) {
     throw bad(field, `a subject, or a list of 1 to ${MAX_SUBJECTS}`, value)
   }
-  return value.map((one: unknown, index) => subjectOf(one, `${field}[${index}]`))
+  const named = value.flatMap((one: unknown, index) =>
+    lacksId(one) ? [] : [subjectOf(one, `${field}[${index}]`)],
+  )
+  return named.length === 0 ? ANONYMOUS : named
+}
+
+/** Whether a type is there, but no id. */
+function lacksId(value: unknown): boolean {
+  if (typeof value === 'string') return value.indexOf(':') > 0 && namesNobody(value) !== null
+  const { type, id = null } = (value ?? {}) as { readonly type?: unknown; readonly id?: unknown }
+  if (typeof type !== 'string' || type === '' || type.includes(':')) return false
+  return id === null || (typeof id === 'string' && namesNobody({ type, id }) !== null)
 }
 
 /** Returns the methods claimed in headers, according to the caller, and in the path's query. */

@@ -1,4 +1,4 @@
-import { type Decision, decisionProblem, type Gate } from 'headgate'
+import { type Decision, decisionProblem, type Gate, type Logger } from 'headgate'
 import { createEnforce, type Enforce, type HttpRequest } from 'headgate/adapter'
 import type { Identify } from 'headgate/identify'
 import { throttledLog, type WriteLine } from '../log/write-line.js'
@@ -21,7 +21,7 @@ export function enforceRequests<Native extends object>(options: EnforceOptions<N
   const { gate, identify, log, read } = options
   const logFault = throttledLog(log, FAULT_LINE_EVERY_MS)
   const onError = (error: unknown, decision?: Decision) => {
-    const consequence = decision?.allowed ? 'requests pass unchecked' : 'requests are refused'
+    const consequence = consequenceOf(decision)
     const { message: cause } = error as Error
     const line = () => `limiter failed, ${consequence}: ${cause}`
     logFault('limiter', line, { level: 'error', cause, consequence })
@@ -29,13 +29,26 @@ export function enforceRequests<Native extends object>(options: EnforceOptions<N
   return createEnforce<Native>(
     {
       gate,
-      identify: request => identify()(request),
+      identify: (request, within) => identify()(request, within),
       lookupTimeoutMs: LOOKUP_TIMEOUT_MS,
       // The same for browsers: whoever calls an API through a proxy reads the problem.
       body: decision => `${JSON.stringify(decisionProblem(decision).body)}\n`,
       contentType: 'application/problem+json',
       onError,
+      logger: loggerTo(log),
     },
     { knowsPeer: true, read, origin: native => native },
   )
+}
+
+/** A caller whom its source could not look up is charged to another source or to its address. */
+function consequenceOf(decision: Decision | undefined): string {
+  if (decision?.source !== 'open' && decision?.source !== 'closed')
+    return 'callers are charged to their address'
+  return decision.allowed ? 'requests pass unchecked' : 'requests are refused'
+}
+
+function loggerTo(log: WriteLine): Logger {
+  const write = (level: 'info' | 'warn' | 'error') => (_fields: object, line: string) => log(line, { level })
+  return { info: write('info'), warn: write('warn'), error: write('error') }
 }

@@ -2,6 +2,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createLimiter, slidingWindowLog } from 'headgate'
+import { rateLimit } from 'headgate/fetch'
 import { runHeadgate } from '../support/headgate-process.js'
 import { lines, rawRequest } from '../support/raw-http.js'
 import type { Attack, AttackGroup } from './attack.js'
@@ -169,6 +171,68 @@ const madeUpKeys: Attack = {
   },
 }
 
+/** What a missing value leaves of an id. */
+const NOTHING = ['', ' ', '\t', 'undefined', 'null', 'NaN', '[object Object]']
+
+const namedByNobody: Attack = {
+  name: 'named by nobody',
+  does: 'sends empty, blank, undefined and null users, keys and sessions to the gateway, to forward-auth, and to an app with the line of the guide',
+  expected: 'one caller: exactly the limit passes',
+  inShort: true,
+  run: ({ isShort }) => {
+    const identify = `identify:
+  - user: { header: x-user, from: [127.0.0.1] }
+  - session: { cookie: sid, unverified: true }
+  - apikey: { unverified: true }
+  - ip
+`
+    return underAttack({ config: policy + identify }, async ({ gatewayUrl, adminUrl }) => {
+      const count = isShort ? 70 : 700
+      let got = 0
+      let asked = 0
+      for (let request = 0; request < count; request++) {
+        const id = NOTHING[request % NOTHING.length] as string
+        const named = [[`X-User: ${id}`], [`Cookie: sid=${encodeURIComponent(id)}`], [`X-Api-Key: ${id}`]][
+          request % 3
+        ]
+        const headers = ['Host: a', 'Connection: close', ...(named as string[])]
+        const { status } = await rawRequest(gatewayUrl, lines('GET / HTTP/1.1', ...headers))
+        if (status === 200) got++
+        const about = ['X-Forwarded-Method: GET', 'X-Forwarded-Uri: /', 'X-Forwarded-For: 127.0.0.1']
+        const question = lines(
+          'GET /v1/forward-auth HTTP/1.1',
+          ...headers.slice(1),
+          'Host: 127.0.0.1',
+          ...about,
+        )
+        if ((await rawRequest(adminUrl, question)).status === 200) asked++
+      }
+      // One was sent before the attack, and both doors lead to one budget.
+      expectPassed(`${count} requests`, got + asked, LIMIT - 1)
+      return `${got + asked + 1} of ${2 * count} passed, ${await passedInApp(count)} of ${count} in the app`
+    })
+  },
+}
+
+/** The app of the guide on fetch handlers. */
+async function passedInApp(count: number): Promise<number> {
+  const limiter = createLimiter({ policies: { api: slidingWindowLog({ limit: LIMIT, window: '1h' }) } })
+  const logger = { info: () => {}, warn: () => {}, error: () => {} }
+  const limited = rateLimit({
+    limiter,
+    logger,
+    policy: 'api',
+    subject: request => ({ type: 'apikey', id: request.headers.get('x-api-key') ?? '' }),
+  })(() => new Response('hello'))
+  let got = 0
+  for (let request = 0; request < count; request++) {
+    const headers = { 'x-api-key': NOTHING[request % NOTHING.length] as string }
+    if ((await limited(new Request('http://a/', { headers }))).ok) got++
+  }
+  expectPassed(`${count} requests in an app`, got, LIMIT)
+  return got
+}
+
 const CANARY = 'canary4eC39HqLyjWDarjtT1zdp7dc'
 
 const secretsInSight: Attack = {
@@ -228,5 +292,14 @@ const openDoors: Attack = {
 
 export const identities: AttackGroup = {
   title: 'Who is asking',
-  attacks: [forgedAddresses, forgedEntries, openDoors, manyNetworks, spellings, madeUpKeys, secretsInSight],
+  attacks: [
+    forgedAddresses,
+    forgedEntries,
+    openDoors,
+    manyNetworks,
+    spellings,
+    madeUpKeys,
+    namedByNobody,
+    secretsInSight,
+  ],
 }

@@ -8,19 +8,6 @@ import { sameHeaders, send, sendEndlessBody, statuses } from './http-client.js'
 
 /** Makes the decision asynchronous. */
 const laterSubject = () => Promise.resolve(SUBJECT)
-const never = new Promise<never>(() => {})
-const FAULTY_SUBJECTS: readonly (readonly [string, () => unknown])[] = [
-  [
-    'throws',
-    () => {
-      throw new Error('no session')
-    },
-  ],
-  ['rejects', () => Promise.reject(new Error('no session'))],
-  ['never settles', () => never],
-  ['returns nothing', () => undefined],
-  ['returns rubbish', () => ({ id: 7 })],
-]
 
 /** The behaviour of an adapter when something else fails, is repeated, or comes too late. */
 export const faultLaws: readonly AdapterLaw[] = [
@@ -46,31 +33,6 @@ export const faultLaws: readonly AdapterLaw[] = [
       }
     },
   },
-  ...FAULTY_SUBJECTS.map(
-    ([fault, subject]): AdapterLaw => ({
-      name: `an adapter lets the failure mode decide when a subject ${fault}, counts it, and reports it once`,
-      async run({ serve }) {
-        for (const [onStoreFailure, status] of [
-          ['open', 200],
-          ['closed', 503],
-        ] as const) {
-          const limiter = limiterOf(9)
-          const errors: unknown[] = []
-          const { url, handled } = await serve({
-            limiter,
-            policy: 'api',
-            onStoreFailure,
-            subject: subject as () => `${string}:${string}`,
-            lookupTimeoutMs: 50,
-            onError: error => errors.push(error),
-          })
-          same((await send(url)).status, status, onStoreFailure)
-          same(handled.length, status === 200 ? 1 : 0, 'requests that reached the app')
-          same([errors.length, limiter.counts().faults], [1, 1], 'told and counted')
-        }
-      },
-    }),
-  ),
   {
     name: 'an adapter charges a request once where two limiters ask the same, and once each where they do not',
     async run({ serve }) {
