@@ -10,6 +10,11 @@ import { MICRO, refillUs } from './token-bucket.js'
 /** Limits of which a charge can be described by what it left. */
 export type LeftLimit = Exclude<Limit, { algorithm: 'concurrency' }>
 
+/** Returns the most that a charge can leave. */
+export function mostLeftOf(limit: LeftLimit): number {
+  return limit.algorithm === 'token-bucket' ? limit.limit * MICRO : limit.limit
+}
+
 /** Returns the units that fit after a charge that left this much. */
 export function remainingOf(limit: LeftLimit, left: number): number {
   return limit.algorithm === 'token-bucket' ? Math.floor(left / MICRO) : left

@@ -36,6 +36,19 @@ describe('the time a refill takes', () => {
   })
 })
 
+it.each([
+  [1e-12, 1_000_000],
+  [1e-300, 4_294_967_295_000_000],
+  [0, 1],
+  [Number.MIN_VALUE, Number.MAX_VALUE],
+  [0.1, 2 ** 60],
+])(
+  'a refill that takes longer than time can be counted is found at once: %d, %d',
+  (refillPerSecond, micro) => {
+    expect(refillUs(refillPerSecond, micro)).toBeGreaterThan(2 ** 52)
+  },
+)
+
 describe('a bucket', () => {
   it('a bucket gives its capacity at once and then one token each time one has been refilled', () => {
     const limit = limitOf(5, 0.1)

@@ -49,11 +49,15 @@ function missingAt(limit: TokenBucketLimit, state: BucketState, nowUs: number): 
 /** Least whole number of microseconds in which `micro` micro-tokens are refilled. */
 export function refillUs(refillPerSecond: number, micro: number): number {
   let elapsedUs = Math.ceil(micro / refillPerSecond)
-  // The quotient is rounded; the product is what decides.
+  // No whole number is exact any more, and one more would not make a difference.
+  if (!(elapsedUs < EXACT_BELOW_US)) return elapsedUs
+  // The quotient is rounded, by a microsecond or two; the product is what decides.
   while (Math.floor(elapsedUs * refillPerSecond) < micro) elapsedUs++
   while (elapsedUs > 0 && Math.floor((elapsedUs - 1) * refillPerSecond) >= micro) elapsedUs--
   return elapsedUs
 }
+
+const EXACT_BELOW_US = 2 ** 52
 
 /** How long until `cost` fits if nobody else asks; 0 when it fits now. */
 function waitUs(limit: TokenBucketLimit, state: BucketState, cost: number, nowUs: number): number {

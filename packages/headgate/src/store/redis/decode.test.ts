@@ -24,6 +24,18 @@ describe('a reply that is not as the script promises is refused, and admits nobo
     ['a verdict of text', [NOW_US, 0, VERDICT, ['a', 8, 1, NOW_US]]],
     ['a fraction', [NOW_US, 0, VERDICT, [0.5, 8, 1, NOW_US]]],
     ['an empty text', [NOW_US, '', VERDICT, VERDICT]],
+    ['a list for a number', [NOW_US, [0], VERDICT, VERDICT]],
+    ['truth for a number', [NOW_US, false, VERDICT, VERDICT]],
+    ['a hexadecimal number', [NOW_US, '0x0', VERDICT, VERDICT]],
+    ['a time before all times', [-1, 0, VERDICT, VERDICT]],
+    ['a time beyond all times', [2 ** 60, 0, VERDICT, VERDICT]],
+    ['a charge of a limit without room', [NOW_US, 0, VERDICT, [5, 0, 1, -1]]],
+    ['more left than the limit', [NOW_US, 0, VERDICT, [0, 11, 1, NOW_US]]],
+    ['less left than nothing', [NOW_US, 0, VERDICT, [0, -1, 1, NOW_US]]],
+    ['more left after a charge than the limit', [NOW_US, 0, VERDICT, 11]],
+    ['less left after a charge than nothing', [NOW_US, 0, VERDICT, -1]],
+    ['a wait that is none', [NOW_US, -1, VERDICT, [-2, 0, 1, -1]]],
+    ['a reset in the past', [NOW_US, -1, VERDICT, [5, 0, -1, -1]]],
   ])('a reply that is not as the script promises is refused, and admits nobody: %s', (_, reply) => {
     const decode = () => decodeAnswers(reply, [{ alternatives: [[check, other]], shadow: [] }])
     expect(decode).toThrow(expect.objectContaining({ code: 'ERR_HEADGATE_STORE_REPLY' }))

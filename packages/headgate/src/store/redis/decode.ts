@@ -1,8 +1,10 @@
-import { type LeftLimit, remainingOf, resetAfterOf } from '../../engine/left.js'
+import { type LeftLimit, mostLeftOf, remainingOf, resetAfterOf } from '../../engine/left.js'
 import { NEVER } from '../../engine/limit.js'
-import type { Answer, Check, Question, Verdict } from '../../engine/question.js'
+import type { Answer, Check, Question, Refund, Verdict } from '../../engine/question.js'
 import { isSingle, onlyCheckOf, SingleAnswer } from '../../engine/single-question.js'
-import { HeadgateError, unexpected } from '../../errors/headgate-error.js'
+import { HeadgateError } from '../../errors/headgate-error.js'
+import { printable } from '../../errors/shown-text.js'
+import { integerOf, ReplyReader, replyError } from './reply.js'
 
 /** Decodes the answers in a reply; a question that failed alone is an error in its place. */
 export function decodeAnswers(
@@ -10,7 +12,7 @@ export function decodeAnswers(
   questions: readonly Question[],
 ): readonly (Answer | HeadgateError)[] {
   const reader = new ReplyReader(reply)
-  const nowUs = reader.integer()
+  const nowUs = reader.integer(0)
   const answers: (Answer | HeadgateError)[] = []
   for (const question of questions) {
     const only = onlyCheckOf(question)
@@ -29,8 +31,7 @@ function decodeSingle(
 ): Answer | HeadgateError {
   const value = reader.next()
   if (isOneObject && !Array.isArray(value)) {
-    const left = integerOf(value)
-    const limit = leftLimitOf(check)
+    const { limit, left } = leftOf(value, check)
     return new SingleAnswer(remainingOf(limit, left), 0, resetAfterOf(limit, left, nowUs), nowUs, undefined)
   }
   const verdict = isFailure(value) ? keyError(value) : decodeVerdict(value, check, nowUs)
@@ -41,9 +42,9 @@ function decodeSingle(
 }
 
 /** Decodes the units given back, in the order of the refunds. */
-export function decodeRefunds(reply: unknown, count: number): readonly number[] {
+export function decodeRefunds(reply: unknown, refunds: readonly Refund[]): readonly number[] {
   const reader = new ReplyReader(reply)
-  const units = Array.from({ length: count }, () => Math.max(0, reader.integer()))
+  const units = refunds.map(refund => Math.max(0, reader.integer(UNREADABLE, Math.max(0, refund.units))))
   reader.end()
   return units
 }
@@ -51,24 +52,25 @@ export function decodeRefunds(reply: unknown, count: number): readonly number[] 
 /** Decodes whether each place is held, in the order of the renewals. */
 export function decodeRenewals(reply: unknown, count: number): readonly boolean[] {
   const reader = new ReplyReader(reply)
-  const held = Array.from({ length: count }, () => reader.integer() === 1)
+  const held = Array.from({ length: count }, () => reader.integer(UNREADABLE, 1) === 1)
   reader.end()
   return held
 }
 
+/** What scripts that change a state say of one that cannot be read. */
+const UNREADABLE = -2
+
 function decodeAnswer(reader: ReplyReader, question: Question, nowUs: number): Answer | HeadgateError {
   const first = reader.next()
   if (isFailure(first)) return keyError(first)
-  const charged = integerOf(first)
   // An index beyond them would look like a question without limits, and pass.
-  if (charged < -1 || charged >= question.alternatives.length) throw replyError('an alternative', charged)
+  const charged = integerOf(first, -1, question.alternatives.length - 1)
   const looked = charged < 0 ? question.alternatives : question.alternatives.slice(0, charged + 1)
   const verdictOf = (check: Check): Verdict => decodeVerdict(reader.next(), check, nowUs)
-  return {
-    charged,
-    verdicts: looked.map(checks => checks.map(verdictOf)),
-    shadow: question.shadow.map(verdictOf),
-  }
+  const verdicts = looked.map(checks => checks.map(verdictOf))
+  const denial = verdicts[charged]?.find(({ allowed }) => !allowed)
+  if (denial !== undefined) throw replyError('room in every limit that was charged', denial.retryAfterUs)
+  return { charged, verdicts, shadow: question.shadow.map(verdictOf) }
 }
 
 /**
@@ -77,8 +79,7 @@ function decodeAnswer(reader: ReplyReader, question: Question, nowUs: number): A
  */
 function decodeVerdict(value: unknown, check: Check, nowUs: number): Verdict {
   if (!Array.isArray(value)) {
-    const left = integerOf(value)
-    const limit = leftLimitOf(check)
+    const { limit, left } = leftOf(value, check)
     return {
       allowed: true,
       remaining: remainingOf(limit, left),
@@ -88,10 +89,10 @@ function decodeVerdict(value: unknown, check: Check, nowUs: number): Verdict {
     }
   }
   const reader = new ReplyReader(value)
-  const waitUs = reader.integer()
-  const remaining = reader.integer()
-  const resetAfterUs = reader.integer()
-  const chargedAtUs = reader.integer()
+  const waitUs = reader.integer(-1)
+  const remaining = reader.integer(0, check.limit.limit)
+  const resetAfterUs = reader.integer(0)
+  const chargedAtUs = reader.integer(-1)
   reader.end()
   return {
     allowed: waitUs === 0,
@@ -102,50 +103,21 @@ function decodeVerdict(value: unknown, check: Check, nowUs: number): Verdict {
   }
 }
 
-function leftLimitOf({ limit }: Check): LeftLimit {
-  if (limit.algorithm === 'concurrency') throw replyError('a list', 'an integer')
-  return limit
+/** What a charge left of a limit is less than all of it. */
+function leftOf(value: unknown, { limit }: Check): { readonly limit: LeftLimit; readonly left: number } {
+  if (limit.algorithm === 'concurrency') throw replyError('a list', value)
+  return { limit, left: integerOf(value, 0, mostLeftOf(limit)) }
 }
 
 /** A question whose state could not be read is a list with the error's text. */
-function isFailure(value: unknown): value is [string] {
+function isFailure(value: unknown): value is [unknown] {
   return Array.isArray(value) && value.length === 1
 }
 
-function keyError([text]: [string]): HeadgateError {
-  return new HeadgateError('ERR_HEADGATE_STORE_KEY', `redis: the state of a key cannot be read: ${text}`)
-}
+const MAX_SHOWN = 200
 
-/** Reads a flat reply in order, and refuses one that breaks the script's contract. */
-class ReplyReader {
-  readonly #reply: readonly unknown[]
-  #next = 0
-
-  constructor(reply: unknown) {
-    if (!Array.isArray(reply)) throw replyError('a list', reply)
-    this.#reply = reply
-  }
-
-  next(): unknown {
-    return this.#reply[this.#next++]
-  }
-
-  integer(): number {
-    return integerOf(this.next())
-  }
-
-  end(): void {
-    if (this.#next !== this.#reply.length) throw replyError(`${this.#next} values`, this.#reply)
-  }
-}
-
-function integerOf(value: unknown): number {
-  // Clients can be configured to return integers as text.
-  const number = typeof value === 'number' ? value : Number(value)
-  if (value === null || value === '' || !Number.isSafeInteger(number)) throw replyError('an integer', value)
-  return number
-}
-
-function replyError(expected: string, got: unknown): HeadgateError {
-  return unexpected('ERR_HEADGATE_STORE_REPLY', 'redis', `${expected} in the script's reply`, got)
+function keyError([text]: [unknown]): HeadgateError {
+  if (typeof text !== 'string') return replyError('a text', text)
+  const shown = printable(text.slice(0, MAX_SHOWN))
+  return new HeadgateError('ERR_HEADGATE_STORE_KEY', `redis: the state of a key cannot be read: ${shown}`)
 }

@@ -1,4 +1,5 @@
 import type { Beat } from '../guard/fleet.js'
+import { integerOf, ReplyReader } from './reply.js'
 
 export interface HeartbeatOptions {
   readonly prefix: string
@@ -22,6 +23,9 @@ const SPREAD = 64
  * Redis looks at every process to find those of a service: at most this many per second for all of them together.
  */
 const LOOKED_AT = 30_000
+
+/** More than one Redis could hear of every second. */
+const MAX_PROCESSES = 100_000
 
 /** A node's last answer, and the beat it was for. */
 interface Said {
@@ -65,15 +69,11 @@ export function createHeartbeat(options: HeartbeatOptions): () => Promise<Beat> 
     const isCount = known === undefined || beat >= known.nextBeat
     member ??= service === '' ? options.member() : `${service}/${options.member()}`
     const args = [member, String(LIVE_US), String(REMEMBER_US), isCount ? service : '']
-    const reply = await options.run(key, args)
-    const [live, nowText, beforeText, recent, all] = reply as [number, string, string, number, number]
-    const nowUs = Number(nowText)
+    const { live, nowUs, beforeUs, recent, all } = decodeBeat(await options.run(key, args))
     if (beat > (acknowledged.get(key)?.beat ?? 0)) acknowledged.set(key, { beat, atUs: nowUs })
-    const forgotten = last !== undefined && hasForgotten(last.atUs, nowUs, String(beforeText))
-    const everyBeats = service === '' ? 1 : Math.ceil(Number(all) ** 2 / LOOKED_AT)
-    const count = isCount
-      ? { live: Number(live), recent: Number(recent), nextBeat: beat + everyBeats }
-      : (known as Count)
+    const forgotten = last !== undefined && hasForgotten(last.atUs, nowUs, beforeUs)
+    const everyBeats = service === '' ? 1 : Math.ceil(all ** 2 / LOOKED_AT)
+    const count = isCount ? { live, recent, nextBeat: beat + everyBeats } : (known as Count)
     counts.set(key, count)
     return { live: count.live, recent: count.recent, rewinds: forgotten ? 1 : 0 }
   }
@@ -91,8 +91,21 @@ export function createHeartbeat(options: HeartbeatOptions): () => Promise<Beat> 
   }
 }
 
-function hasForgotten(acknowledgedUs: number, nowUs: number, beforeText: string): boolean {
-  if (beforeText !== '') return Number(beforeText) < acknowledgedUs
+/** A count that cannot be would divide every limit by it. */
+function decodeBeat(reply: unknown) {
+  const reader = new ReplyReader(reply)
+  const live = reader.integer(1, MAX_PROCESSES)
+  const nowUs = reader.integer(0)
+  const before = reader.next()
+  const beforeUs = before === '' ? null : integerOf(before, 0)
+  const recent = reader.integer(live, MAX_PROCESSES)
+  const all = reader.integer(1, MAX_PROCESSES)
+  reader.end()
+  return { live, nowUs, beforeUs, recent, all }
+}
+
+function hasForgotten(acknowledgedUs: number, nowUs: number, beforeUs: number | null): boolean {
+  if (beforeUs !== null) return beforeUs < acknowledgedUs
   const passedUs = nowUs - acknowledgedUs
   return passedUs > 0 && passedUs < REMEMBER_US / 2
 }

@@ -3,6 +3,7 @@ import { encodeTenant } from '../../subject/key.js'
 import type { Timers } from '../../time/clock.js'
 import { withinTime } from '../../time/within-time.js'
 import type { Change, ChangeTrail } from '../change-trail.js'
+import { textsOf } from './reply.js'
 import { type Script, scripts } from './scripts.gen.js'
 import { lateReply } from './store-error.js'
 
@@ -20,7 +21,7 @@ const MAX_CHANGES = 500
 const MAX_WORDS = 1_000
 const KEEP_US = 90 * 86_400_000_000
 const GIVE_UP_AFTER_MS = 1_000
-const ENTRY = /^(\d+) (.*)$/s
+const ENTRY = /^(\d{1,15}) (.*)$/s
 
 export function redisChanges({ prefix, tenant, call, clockUs, timers }: RedisChangesOptions): ChangeTrail {
   const key = `${prefix}:changes${tenant === '' ? '' : `:${encodeTenant(tenant)}`}`
@@ -28,9 +29,8 @@ export function redisChanges({ prefix, tenant, call, clockUs, timers }: RedisCha
   async function run(text: string): Promise<readonly Change[]> {
     const args = [clockUs(), text, String(MAX_CHANGES), String(KEEP_US)]
     const reply = call(scripts.changes, [key], args, GIVE_UP_AFTER_MS)
-    return ((await withinTime(reply, GIVE_UP_AFTER_MS, timers.inBackground, lateReply)) as string[]).flatMap(
-      changeOf,
-    )
+    const found = await withinTime(reply, GIVE_UP_AFTER_MS, timers.inBackground, lateReply)
+    return textsOf(found, MAX_CHANGES).flatMap(changeOf)
   }
 
   return {

@@ -13,6 +13,7 @@ import {
   type StoredEntry,
   tooManyOverrides,
 } from '../control-store.js'
+import { integerOf, listOf, replyError, textOf, textsOf } from './reply.js'
 import { type Script, scripts } from './scripts.gen.js'
 import { lateReply } from './store-error.js'
 
@@ -33,7 +34,9 @@ const GIVE_UP_AFTER_MS = 1_000
 /** The name operators know; another prefix is another fleet. */
 const CONTROL_KEY = 'rate-limit:control'
 const DEFAULT_PREFIX = 'ratelimit'
-const ENTRY = /^(\d+) (\d+) (.*)$/s
+const ENTRY = /^(\d{1,15}) (\d{1,15}) (.*)$/s
+/** What the script reads of the switches. */
+const FIELDS: readonly string[] = ['enabled', 'multiplier']
 
 export function redisControl(options: RedisControlOptions): ControlStore {
   const { prefix, tenant, service, timers } = options
@@ -53,7 +56,7 @@ export function redisControl(options: RedisControlOptions): ControlStore {
 
   async function readControl(fields: readonly string[] = []): Promise<Record<string, string>> {
     const reply = await run(scripts.control, controlKey, [...fields])
-    return Object.fromEntries(pairsOf(reply as string[]))
+    return Object.fromEntries(pairsOf(textsOf(reply, 2 * FIELDS.length)))
   }
 
   async function overrides(action: 'read' | 'put' | 'remove', target = '', text = '', ttlMs = 0) {
@@ -66,16 +69,14 @@ export function redisControl(options: RedisControlOptions): ControlStore {
       String(ttlMs),
       String(MAX_OVERRIDES),
     ]
-    const reply = (await run(scripts.overrides, overridesKey, args)) as (string | number)[]
-    const [nowMs, revision, wasThere, ...rest] = reply
+    const reply = listOf(await run(scripts.overrides, overridesKey, args), 3 + 2 * MAX_OVERRIDES)
+    const nowMs = integerOf(reply[0], 0)
+    const revision = textOf(reply[1])
+    const wasThere = integerOf(reply[2], 0, 1) === 1
+    const rest = textsOf(reply.slice(3), 2 * MAX_OVERRIDES)
     if (revision === 'full') throw tooManyOverrides()
-    if (rest[0] !== 'same') {
-      known = { revision: String(revision), entries: entriesOf(rest as string[], known.entries) }
-    }
-    return {
-      stored: { entries: known.entries, nowMs: Number(nowMs) },
-      wasThere: Number(wasThere) === 1,
-    }
+    if (rest[0] !== 'same') known = { revision, entries: entriesOf(rest, known.entries) }
+    return { stored: { entries: known.entries, nowMs }, wasThere }
   }
 
   async function read(): Promise<ControlReading> {
@@ -137,10 +138,11 @@ function entriesOf(
   reply: readonly string[],
   before: ReadonlyMap<string, StoredEntry>,
 ): ReadonlyMap<string, StoredEntry> {
+  if (reply.length % 2 !== 0) throw replyError('a target and an entry each', `${reply.length} values`)
   const entries = new Map<string, StoredEntry>()
   for (let index = 0; index + 1 < reply.length; index += 2) {
-    const target = String(reply[index])
-    const [, setAt, expiresAt, text = ''] = ENTRY.exec(String(reply[index + 1])) ?? []
+    const target = reply[index] as string
+    const [, setAt, expiresAt, text = ''] = ENTRY.exec(reply[index + 1] as string) ?? []
     if (setAt === undefined) continue
     const entry = { text, setAtMs: Number(setAt), expiresAtMs: Number(expiresAt) }
     const known = before.get(target)
@@ -154,8 +156,10 @@ function isSame(one: StoredEntry, other: StoredEntry): boolean {
 }
 
 function pairsOf(flat: readonly string[]): [string, string][] {
+  const isKnown = flat.every((text, index) => index % 2 === 1 || FIELDS.includes(text))
+  if (flat.length % 2 !== 0 || !isKnown) throw replyError(`${FIELDS.join(' and ')} with a value each`, flat)
   const pairs: [string, string][] = []
-  for (let index = 0; index + 1 < flat.length; index += 2)
-    pairs.push([String(flat[index]), String(flat[index + 1])])
+  for (let index = 0; index < flat.length; index += 2)
+    pairs.push([flat[index] as string, flat[index + 1] as string])
   return pairs
 }

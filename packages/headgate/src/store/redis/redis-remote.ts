@@ -12,6 +12,7 @@ import { createFirstConnection } from './first-connection.js'
 import { createHeartbeat } from './heartbeat.js'
 import { createInspection } from './inspect.js'
 import type { RedisSettings } from './redis-options.js'
+import { integerOf } from './reply.js'
 import { retryReadOnly, retryTryAgain, runAsFunction, runByHash } from './script-runner.js'
 import { type Script, scripts } from './scripts.gen.js'
 import { slotOf } from './slot.js'
@@ -129,14 +130,14 @@ export function createRedisRemote(
     },
     async refund(refunds) {
       const encoded = encodeRefunds(refunds, keyOf, clockUs())
-      return call(scripts.refund, encoded, 1, reply => decodeRefunds(reply, refunds.length))
+      return call(scripts.refund, encoded, 1, reply => decodeRefunds(reply, refunds))
     },
     async renew(renewals) {
       const encoded = encodeRenewals(renewals, keyOf, clockUs())
       return call(scripts.renew, encoded, 1, reply => decodeRenewals(reply, renewals.length))
     },
     async reset(checks) {
-      await call(scripts.reset, encodeReset(checks, keyOf, clockUs()), 1, () => undefined)
+      await call(scripts.reset, encodeReset(checks, keyOf, clockUs()), 1, reply => integerOf(reply, 0))
     },
     heartbeat: createHeartbeat({
       prefix,

@@ -10,6 +10,7 @@ import { encodeTenant } from '../../subject/key.js'
 import type { Timers } from '../../time/clock.js'
 import { withinTime } from '../../time/within-time.js'
 import type { FleetReading, ProcessReport, StatisticsStore } from '../statistics-store.js'
+import { ReplyReader, textsOf } from './reply.js'
 import { type Script, scripts } from './scripts.gen.js'
 import { lateReply } from './store-error.js'
 
@@ -107,9 +108,13 @@ export function redisStatistics(options: RedisStatisticsOptions): RedisStatistic
       return withinTime(options.info(), GIVE_UP_AFTER_MS, options.timers.inBackground, lateReply)
     },
     async read(): Promise<FleetReading> {
-      const [nowText, reports, violations] = (await readOnce()) as [string, string[], string[]]
+      const reader = new ReplyReader(await readOnce())
+      const nowUs = reader.integer(0)
+      const reports = textsOf(reader.next(), 2 * MAX_PROCESSES)
+      const violations = textsOf(reader.next(), MAX_VIOLATIONS)
+      reader.end()
       return {
-        nowMs: Math.floor(Number(nowText) / 1000),
+        nowMs: Math.floor(nowUs / 1000),
         processes: reports.flatMap((text, index) => (index % 2 === 0 ? [] : parsed<ProcessReport>(text))),
         violations: violations.flatMap(text => parsed<Violation>(text)).reverse(),
       }
