@@ -58,6 +58,30 @@ async function simulateJson(...args: readonly string[]) {
 
 describe('headgate simulate', () => {
   it.each([
+    '{"time":1e300,"ip":"192.0.2.1"}',
+    '{"time":9.1e15,"ip":"192.0.2.1"}',
+    '{"time":"+275000-01-01T00:00:00Z","ip":"192.0.2.1"}',
+    '{"time":"1900-01-01T00:00:00Z","ip":"192.0.2.1"}',
+    '{"time":-1,"ip":"192.0.2.1"}',
+    '{"time":2,"ip":"192.0.2.1","cost":1e300}',
+    '{"time":2,"ip":"192.0.2.1","cost":5000000000}',
+    '{"time":2,"subject":"user:"}',
+    '{"time":2,"subject":":x"}',
+  ])('simulate passes over the line %s, says so, and plays the others', async line => {
+    const log = file('odd.json', `{"time":1,"ip":"192.0.2.1"}\n${line}\n{"time":3,"ip":"192.0.2.1"}\n`)
+    expect(await simulateJson(log, '--config', THREE)).toMatchObject({
+      requests: 2,
+      unread: 1,
+      outOfOrder: 0,
+      from: '1970-01-01T00:00:01.000Z',
+      to: '1970-01-01T00:00:03.000Z',
+    })
+    const { code, out } = await runInProcess(['simulate', log, '--config', THREE])
+    expect(code).toBe(0)
+    expect(out).toContain('1 lines told of no request, or of an impossible time, caller or cost')
+  })
+
+  it.each([
     ['combined', COMBINED],
     ['json', JSON_LINES],
     ['csv', CSV],

@@ -20,6 +20,8 @@ const COMMON_TIME = /^(\d{2})\/([A-Z][a-z]{2})\/(\d{4}):(\d{2}):(\d{2}):(\d{2}) 
 /** Numbers below these are seconds and milliseconds since 1970; larger ones are microseconds. */
 const SECONDS_BELOW = 1e11
 const MILLISECONDS_BELOW = 1e14
+/** In the year 2255. */
+const LATEST_MS = Number.MAX_SAFE_INTEGER / 1000
 
 /**
  * Returns the subject of an address; IPv6 callers count by their /64, as at the gateway. Null if it is not an
@@ -32,9 +34,14 @@ export function addressSubject(text: string): string | null {
 
 /**
  * Parses a time as logs write it: a number since 1970, `17/Nov/2026:09:00:00 +0000`, or ISO 8601. NaN if it is
- * invalid.
+ * invalid, before 1970, or so late that a limiter could not count in microseconds any more.
  */
 export function readTime(text: string): number {
+  const atMs = parseTime(text)
+  return atMs >= 0 && atMs <= LATEST_MS ? atMs : Number.NaN
+}
+
+function parseTime(text: string): number {
   if (text === '') return Number.NaN
   const number = Number(text)
   if (!Number.isNaN(number)) return readEpoch(number)
@@ -54,7 +61,6 @@ export function readTime(text: string): number {
 }
 
 function readEpoch(number: number): number {
-  if (!Number.isFinite(number) || number < 0) return Number.NaN
   if (number < SECONDS_BELOW) return number * 1000
   return number < MILLISECONDS_BELOW ? number : number / 1000
 }

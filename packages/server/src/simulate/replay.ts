@@ -1,7 +1,7 @@
 /**
  * Plays requests through a policy file on a virtual clock: the same gate as in production, at the times of the log.
  */
-import { type Clock, createGate, type Decision, type Gate, memoryStore } from 'headgate'
+import { type Clock, createGate, type Decision, type Gate, isHeadgateError, memoryStore } from 'headgate'
 import type { Config, Enforcement } from 'headgate/config'
 import type { LoggedRequest } from './logged-request.js'
 import { Timeline } from './timeline.js'
@@ -111,15 +111,24 @@ export class Replay {
     this.unread++
   }
 
+  /** Plays a request; passes over one whose caller or cost no limiter takes. */
   async play(request: LoggedRequest): Promise<void> {
-    const atMs = this.moveTo(request.atMs)
-    this.requests++
     const facts = factsOf(request)
-    const denials: boolean[] = []
-    for (const trial of this.trials) {
-      const decision = trial.gate.requestNow(facts)
-      denials.push(trial.count(request, atMs, decision instanceof Promise ? await decision : decision))
+    const decisions: Decision[] = []
+    const atMs = this.moveTo(request.atMs)
+    try {
+      for (const { gate } of this.trials) {
+        const decision = gate.requestNow(facts)
+        decisions.push(decision instanceof Promise ? await decision : decision)
+      }
+    } catch (error) {
+      if (!isHeadgateError(error) || !/^ERR_HEADGATE_INVALID_/.test(error.code)) throw error
+      return this.passOver()
     }
+    this.requests++
+    const denials = this.trials.map((trial, index) =>
+      trial.count(request, atMs, decisions[index] as Decision),
+    )
     const [first, second] = denials
     if (first && second === false) this.onlyFirst++
     if (second && first === false) this.onlySecond++

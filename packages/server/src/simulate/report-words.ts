@@ -38,7 +38,11 @@ export function subjectName(subject: string): string {
 /** Says which lines were left out or corrected, so that nobody overestimates the figures. */
 export function remarks({ unread, outOfOrder, trials }: ReplayResult): readonly string[] {
   return [
-    ...(unread > 0 ? [`${number(unread)} lines told of no request and were passed over`] : []),
+    ...(unread > 0
+      ? [
+          `${number(unread)} lines told of no request, or of an impossible time, caller or cost, and were passed over`,
+        ]
+      : []),
     ...(outOfOrder > 0
       ? [`${number(outOfOrder)} requests were earlier than the one before, and counted as at the same time`]
       : []),
