@@ -24,6 +24,8 @@ const MIN_SECRET_LENGTH = 32
 /** No issuer needs more, and nobody should be able to make us parse it. */
 const MAX_TOKEN_LENGTH = 8_192
 const MAX_TOLERANCE_SECONDS = 300
+/** The last key, the current one and the next. Each further one would be a third of a millisecond for a made-up token. */
+const MAX_KEYS_TRIED = 3
 
 /** Creates the source. `jose` is loaded in the background; `ready()` rejects if it is missing. */
 export function jwt(options: JwtOptions): SubjectSource {
@@ -83,13 +85,23 @@ async function loadVerifier({ jwks, secret }: JwtOptions, checks: JWTVerifyOptio
     } catch (error) {
       if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error
       // A token need not name its key: during a key rotation any of several may have signed it.
-      for await (const candidate of error) {
+      for (const candidate of await fewOf(error)) {
         const result = await jwtVerify(token, candidate, checks).catch(() => null)
         if (result !== null) return result.payload
       }
       throw error
     }
   }
+}
+
+/** Returns the keys that fit a token; none if there are too many, because whoever made it up chose to name none. */
+async function fewOf<Key>(fitting: AsyncIterable<Key>): Promise<readonly Key[]> {
+  const keys: Key[] = []
+  for await (const key of fitting) {
+    if (keys.length === MAX_KEYS_TRIED) return []
+    keys.push(key)
+  }
+  return keys
 }
 
 /**

@@ -1,6 +1,6 @@
 /** Tokens are verified by the real jose; an unverified one identifies nobody. */
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT, UnsecuredJWT } from 'jose'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { createIdentify, type HttpRequest, type JwtOptions, jwt } from '../../src/identify.js'
 
 const SECRET = 'a secret of more than thirty-two characters'
@@ -117,6 +117,34 @@ describe('with public keys', () => {
     }
     const stranger = await sign({ key: other, alg: 'RS256', kid: null })
     expect(await found(changing, `Bearer ${stranger}`)).toEqual(NOBODY)
+  })
+
+  it('a token that does not name its key is looked at only where at most three fit, so that nobody makes us try ten', async () => {
+    const pairs = await Promise.all(
+      Array.from({ length: 9 }, () => generateKeyPair('ES256', { extractable: true })),
+    )
+    const more = await Promise.all(
+      pairs.map(async ({ publicKey }, index) => ({ ...(await exportJWK(publicKey)), kid: `more-${index}` })),
+    )
+    const own = pairs[2]?.privateKey as Key
+    const withKeys = (count: number) => ({
+      ...options,
+      algorithms: ['RS256', 'ES256'],
+      jwks: { keys: [...(options.jwks?.keys ?? []), ...more.slice(0, count)] },
+    })
+    const verify = vi.spyOn(crypto.subtle, 'verify')
+    const triesOf = async (count: number, token: string) => {
+      verify.mockClear()
+      const who = await found(withKeys(count), `Bearer ${token}`)
+      return [who.subjects[0] === NOBODY.subjects[0] ? 'nobody' : 'user', verify.mock.calls.length]
+    }
+    const unnamed = await sign({ key: own, alg: 'ES256', kid: null })
+    expect(await triesOf(3, unnamed)).toEqual(['user', 3])
+    expect(await triesOf(9, unnamed)).toEqual(['nobody', 0])
+    // Keys of another kind do not count, and a key that is named is the only one tried.
+    expect(await triesOf(9, await sign({ key, alg: 'RS256', kid: null }))).toEqual(['user', 1])
+    expect(await triesOf(9, await sign({ key: own, alg: 'ES256', kid: 'more-2' }))).toEqual(['user', 1])
+    verify.mockRestore()
   })
 
   it.each<[string, (token: string) => string]>([

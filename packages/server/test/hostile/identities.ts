@@ -1,4 +1,5 @@
 /** Clients that pretend to be many, or somebody else. */
+import { generateKeyPairSync } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -233,6 +234,50 @@ async function passedInApp(count: number): Promise<number> {
   return got
 }
 
+/** A token in the right form, for a key set of RSA, whose signature is made up. */
+function madeUpToken(head: object): string {
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
+  const claims = { sub: '42', iss: 'issuer', aud: 'api', exp: 4_000_000_000 }
+  return `${part({ alg: 'RS256', ...head })}.${part(claims)}.${Buffer.alloc(256, 7).toString('base64url')}`
+}
+
+const tokensOfNoKey: Attack = {
+  name: 'tokens of no key',
+  does: 'sends made-up JSON Web Tokens that name none of the ten keys',
+  expected: 'they cost no more than ones that name a key, and identify nobody',
+  inShort: false,
+  run: async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'headgate-hostile-jwks-'))
+    const file = join(folder, 'jwks.json')
+    const keys = Array.from({ length: 10 }, (_, index) => ({
+      ...generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({ format: 'jwk' }),
+      kid: `key-${index}`,
+      alg: 'RS256',
+    }))
+    writeFileSync(file, JSON.stringify({ keys }))
+    const identify = `identify:\n  - jwt: { jwks: ${file}, algorithms: [RS256], issuer: issuer, audience: api }\n  - ip\n`
+    try {
+      return await underAttack({ config: policy + identify }, async target => {
+        const tokens = { named: madeUpToken({ kid: 'key-1' }), unnamed: madeUpToken({}) }
+        const timeOf = async (token: string) => {
+          const began = performance.now()
+          await passed(target, 1_000, () => ({ authorization: `Bearer ${token}` }))
+          return performance.now() - began
+        }
+        const times: { named: number; unnamed: number }[] = []
+        for (let round = 0; round < 3; round++) {
+          times.push({ named: await timeOf(tokens.named), unnamed: await timeOf(tokens.unnamed) })
+        }
+        const ratio = Math.min(...times.map(({ named, unnamed }) => unnamed / named))
+        if (ratio > 1.2) throw new Error(`${ratio.toFixed(1)} times the cost of a token that names its key`)
+        return `${ratio.toFixed(1)} times the cost of a token that names its key`
+      })
+    } finally {
+      rmSync(folder, { recursive: true, force: true })
+    }
+  },
+}
+
 const CANARY = 'canary4eC39HqLyjWDarjtT1zdp7dc'
 
 const secretsInSight: Attack = {
@@ -300,6 +345,7 @@ export const identities: AttackGroup = {
     spellings,
     madeUpKeys,
     namedByNobody,
+    tokensOfNoKey,
     secretsInSight,
   ],
 }
