@@ -51,7 +51,7 @@ costs:
   POST /api/simulation/start: 10
 
 skip: { prefixes: [/_next], extensions: [css, js, png] }
-trustedProxies: [10.0.0.0/8]
+trustedProxies: [10.8.0.4, 10.8.0.5]
 upstream: http://127.0.0.1:3000
 routes:
   - { match: { host: api.example.com, path: /v2 }, upstream: [https://10.0.1.1:8443, https://10.0.1.2:8443] }

@@ -68,6 +68,8 @@ describe('the manifest for Kubernetes', () => {
   it('the manifest for Kubernetes has a policy file that is sound', async () => {
     const config = await parseConfig(byKind('ConfigMap').data['headgate.yaml'], 'headgate.yaml')
     expect(config.upstream?.urls).toEqual(['http://app:3000'])
+    // A network of pods is no proxy: every pod could say where its requests come from.
+    expect(config.trustedProxies).toEqual([])
   })
 
   it('the manifest for Kubernetes listens where it is probed and sent requests', () => {
