@@ -7,11 +7,27 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startGateway, type TestGateway } from './support/test-gateway.js'
 
 const config = defineConfig({
-  policies: { login: slidingWindowLog({ limit: 2, window: '1m' }) },
+  policies: {
+    login: slidingWindowLog({ limit: 2, window: '1m' }),
+    assets: slidingWindowLog({ limit: 5, window: '1m' }),
+  },
   default: { policy: 'login' },
   rules: [
-    { name: 'login', match: { method: 'POST', path: '/login/*' }, policy: 'login', refundIf: ['2xx', 303] },
+    {
+      name: 'login',
+      match: { method: 'POST', path: '/login/*' },
+      policy: 'login',
+      refundIf: { status: ['2xx', 303], atMost: '100/1m' },
+    },
     { name: 'files', match: { path: '/Files/*' }, policy: 'login', scope: 'files', refundIf: [304] },
+    { name: 'assets', match: { path: '/assets/*' }, policy: 'assets', refundIf: 304 },
+    {
+      name: 'pages',
+      match: { path: '/pages/*' },
+      policy: 'assets',
+      scope: 'pages',
+      refundIf: { status: 304, atMost: '20/1m' },
+    },
   ],
 })
 
@@ -60,9 +76,26 @@ describe('refundIf of a rule', () => {
     expect([decision.isRefundable, decision.isFreeIf(304)]).toEqual([false, false])
   })
 
+  it.each([
+    ['the limit itself, once more', '/assets/304', 10],
+    ['atMost', '/pages/304', 25],
+  ])('a client that chooses its status gets no more back than %s', async (_name, path, most) => {
+    let passed = 0
+    for (let time = 0; time < 100; time++) {
+      const { status } = await fetch(`${gateway.url}${path}`, { headers: { 'If-None-Match': '*' } })
+      if (status === 304) passed++
+    }
+    // A refund may come after the next request, which is then denied all the same.
+    expect(passed).toBeGreaterThan(most / 2)
+    expect(passed).toBeLessThanOrEqual(most)
+  })
+
   it('explain says which answers give back their charge', () => {
     const { levels, text } = gate.explain({ subject: 'ip:192.0.2.9', method: 'POST', path: '/login/1' })
     expect(levels[0]?.refundIf).toEqual(['2xx', '303'])
-    expect(text).toContain('  given back by a response with 2xx, 303')
+    expect(levels[0]?.refundAtMost).toEqual(['100/1m'])
+    expect(text).toContain('  given back by a response with 2xx, 303, at most 100/1m')
+    const assets = gate.explain({ subject: 'ip:192.0.2.9', method: 'GET', path: '/assets/1' })
+    expect(assets.text).toContain('given back by a response with 304, at most as much as the limits admit')
   })
 })

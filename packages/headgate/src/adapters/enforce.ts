@@ -9,13 +9,14 @@ import { isHeadgateError, unexpected } from '../errors/headgate-error.js'
 import { letFail } from '../errors/let-fail.js'
 import type { Gate } from '../gate/gate.js'
 import { parseLogger } from '../observe/logger.js'
+import type { RefundBound } from '../policy/refund-rule.js'
 import type { Eventually } from '../store/store.js'
 import type { HttpRequest } from '../subject/http-request.js'
 import { isPromise } from '../subject/source.js'
 import { createAsk, createChargeKeyOf } from './ask-for.js'
 import { earlierDecision, rememberDecision } from './charged-once.js'
 import { createLookUp, type Found } from './look-up.js'
-import type { AnyOptions, LimiterOptions } from './options.js'
+import type { AnyOptions, LimiterOptions, RefundIf } from './options.js'
 import { type OwnBody, type Refusal, refusalOf } from './refusal.js'
 import { refuseMistakes } from './refuse-mistakes.js'
 import { logFaults } from './report-fault.js'
@@ -61,7 +62,8 @@ export function createEnforce<Native>(
   random: () => number = Math.random,
 ): Enforce<Native> {
   refuseMistakes(options, framework.knowsPeer)
-  const { onDecision, onDenied, refundIf, body, contentType, retryAfterJitterMs = 0 } = options
+  const { onDecision, onDenied, body, contentType, retryAfterJitterMs = 0 } = options
+  const refundIf = refundIfOf(options)
   const headerOptions = headerOptionsOf(options)
   const { onStoreFailure } = options as Partial<LimiterOptions<Native, string, string>>
   const ownMode = onStoreFailure === undefined ? {} : { onStoreFailure }
@@ -129,7 +131,7 @@ export function createEnforce<Native>(
 
   /** Frees the request's place, and refunds its charge if the status calls for it. */
   function endedOf(decision: Decision, native: Native): Ended | null {
-    if (refundIf === undefined && !decision.isRefundable) {
+    if (refundIf === null && !decision.isRefundable) {
       return decision.isHeld ? () => void decision.release() : null
     }
     let isOver = false
@@ -143,12 +145,20 @@ export function createEnforce<Native>(
 
   function giveBackIfFree(status: number, decision: Decision, native: Native): void {
     try {
-      if (decision.cost === 0 || !(decision.isFreeIf(status) || refundIf?.(status, native))) return
+      if (decision.cost === 0) return
+      const atMost = refundedAtMost(status, decision, native)
+      if (atMost === null) return
       const asked = options.gate ?? options.limiter
-      asked?.refund(decision).catch(error => (chargedNothing(error) ? undefined : report(error)))
+      asked?.refund(decision, { atMost }).catch(error => (chargedNothing(error) ? undefined : report(error)))
     } catch (error) {
       report(error)
     }
+  }
+
+  /** Returns the bounds of what a response gives back, by the policy file or the options; null if it does not. */
+  function refundedAtMost(status: number, decision: Decision, native: Native): readonly RefundBound[] | null {
+    if (decision.isFreeIf(status)) return decision.refundAtMost
+    return refundIf?.status(status, native) ? [refundIf.atMost] : null
   }
 
   function acceptOf(native: Native): string | undefined {
@@ -245,6 +255,11 @@ export function createEnforce<Native>(
 
 function chargedNothing(error: unknown): boolean {
   return isHeadgateError(error) && error.code === 'ERR_HEADGATE_NOT_CHARGED'
+}
+
+function refundIfOf<Native>({ refundIf }: AnyOptions<Native>): Required<RefundIf<Native>> | null {
+  if (refundIf === undefined) return null
+  return { atMost: 'limit', ...(typeof refundIf === 'function' ? { status: refundIf } : refundIf) }
 }
 
 function headerOptionsOf<Native>({ headers, hide }: AnyOptions<Native>): HeaderOptions {

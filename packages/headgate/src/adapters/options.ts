@@ -7,6 +7,7 @@ import type { AlsoAsked, Ask } from '../limiter/ask.js'
 import type { Limiter } from '../limiter/limiter.js'
 import type { Logger } from '../observe/logger.js'
 import type { HeaderStyle } from '../policy/config.js'
+import type { RefundBound } from '../policy/refund-rule.js'
 import type { RequestFacts } from '../policy/request-facts.js'
 import type { Eventually } from '../store/store.js'
 import type { ForwardedHeader } from '../subject/client-address.js'
@@ -17,6 +18,14 @@ import type { TrustedProxies } from '../subject/trusted-proxies.js'
 
 /** A value, or a function that finds it for a request. */
 export type Of<Native, T> = T | ((request: Native) => Eventually<T>)
+
+export type IsRefunded<Native> = (status: number, request: Native) => boolean
+
+/** Which responses give back the charge, and how much of it at most: `'100/1m'`, or `'limit'`, the default. */
+export interface RefundIf<Native> {
+  readonly status: IsRefunded<Native>
+  readonly atMost?: RefundBound
+}
 
 export interface CommonOptions<Native> {
   /** The cost of a request. Default 1; with a gate, what the rules say. */
@@ -33,9 +42,10 @@ export interface CommonOptions<Native> {
   readonly onDenied?: (decision: Decision, request: Native) => void
   /**
    * Whether a response with this status gives back the charge: with `status => status < 400` only failures count,
-   * with `status => status === 304` unmodified responses are free.
+   * with `status => status === 304` unmodified responses are free. At most as much as the limits admit comes back, or
+   * `atMost`: clients can choose many a status.
    */
-  readonly refundIf?: (status: number, request: Native) => boolean
+  readonly refundIf?: IsRefunded<Native> | RefundIf<Native>
   /** The headers a response carries. Default `legacy`: `X-RateLimit-*`; with a gate, what the rules say. */
   readonly headers?: HeaderStyle | Pick<HeaderOptions, 'style' | 'draft'>
   /** Names to leave out of headers and bodies. */

@@ -7,6 +7,7 @@ import { unexpected } from '../errors/headgate-error.js'
 import { refuseUnknown } from '../errors/refuse-unknown.js'
 import type { Limiter } from '../limiter/limiter.js'
 import { parseFailureMode } from '../policy/config.js'
+import { parseRefundBound } from '../policy/refund-rule.js'
 import { createSubjectNamer } from '../subject/subject.js'
 import type { AnyOptions, CommonOptions, LimiterOptions } from './options.js'
 
@@ -34,7 +35,7 @@ const COMMON = [
 ]
 const OF_LIMITER = ['limiter', 'policy', 'also', 'onStoreFailure']
 const OF_GATE = ['gate']
-const FUNCTIONS = ['skip', 'onDecision', 'onDenied', 'refundIf', 'body', 'onError'] as const
+const FUNCTIONS = ['skip', 'onDecision', 'onDenied', 'body', 'onError'] as const
 const CONTENT_TYPE = /^[\w.+-]+\/[\w.+-]+(?:; ?[\w.=+-]+)*$/
 /** The longest a timer of Node can wait. */
 const MAX_TIMER_MS = 2 ** 31 - 1
@@ -53,6 +54,7 @@ export function refuseMistakes<Native>(options: AnyOptions<Native>, knowsPeer: b
   }
   refuseSubject(options, knowsPeer)
   refuseAnswers(options)
+  refuseRefunds(options)
 }
 
 function refuse(field: string, expected: string, got: unknown): never {
@@ -101,6 +103,15 @@ function refuseSubject<Native>(options: AnyOptions<Native>, knowsPeer: boolean):
     refuse('scope', 'a non-empty string, or a function', scope)
   if (perRoute !== undefined && typeof perRoute !== 'boolean') refuse('perRoute', 'true or false', perRoute)
   if (perRoute && scope !== undefined) refuse('scope', 'none beside perRoute', scope)
+}
+
+function refuseRefunds<Native>({ refundIf }: CommonOptions<Native>): void {
+  if (refundIf === undefined || typeof refundIf === 'function') return
+  if (typeof refundIf !== 'object' || refundIf === null)
+    refuse('refundIf', 'a function, or { status, atMost }', refundIf)
+  refuseUnknown(refundIf, ['status', 'atMost'])
+  if (typeof refundIf.status !== 'function') refuse('refundIf.status', 'a function', refundIf.status)
+  if (refundIf.atMost !== undefined) parseRefundBound(refundIf.atMost, 'refundIf.atMost')
 }
 
 function refuseAnswers<Native>(options: CommonOptions<Native>): void {

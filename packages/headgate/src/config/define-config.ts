@@ -9,6 +9,7 @@ import type {
   TokenBucketOptions,
   WindowOptions,
 } from '../policy/limits.js'
+import type { RefundBound } from '../policy/refund-rule.js'
 import type { defaultTiers, TierOptions } from '../policy/tiers.js'
 import type { ForwardedHeader } from '../subject/client-address.js'
 import type { JwtSourceConfig } from '../subject/source-config.js'
@@ -47,6 +48,9 @@ type PolicyOrTierInput<Policy extends string, Tier extends string> =
   | { readonly tier: Tier; readonly policy?: undefined }
   | { readonly policy: Policy; readonly tier?: undefined }
 
+/** Statuses of responses, or classes of them. */
+type StatusesInput = OneOrMore<number | '2xx' | '3xx' | '4xx' | '5xx'>
+
 /** A rule as in the file. */
 export interface RuleInput<Policy extends string, Tier extends string> extends EnforcementInput {
   readonly name?: string
@@ -63,7 +67,7 @@ export interface RuleInput<Policy extends string, Tier extends string> extends E
   readonly per?: 'caller' | 'everyone'
   readonly also?: readonly { readonly subject: string; readonly policy: Policy }[]
   readonly scope?: string
-  readonly refundIf?: OneOrMore<number | '2xx' | '3xx' | '4xx' | '5xx'>
+  readonly refundIf?: StatusesInput | { readonly status: StatusesInput; readonly atMost?: RefundBound }
   readonly onStoreFailure?: FailureMode
   readonly headers?: HeaderStyle
 }

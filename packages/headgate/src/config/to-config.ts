@@ -89,7 +89,7 @@ function toRule(rule: ReadRule): RuleConfig {
     scope: rule.scope ?? 'global',
     ...pick(rule, 'cost'),
     ...(rule.also !== undefined && { also: sound(rule.also).map(toAlso) }),
-    ...(rule.refundIf !== undefined && { refundIf: sound(rule.refundIf) }),
+    ...(rule.refundIf !== undefined && { refundIf: rule.refundIf }),
     ...toEnforcement(rule),
     ...pick(rule, 'onStoreFailure'),
     ...pick(rule, 'headers'),

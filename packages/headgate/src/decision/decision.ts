@@ -3,6 +3,7 @@ import { SingleAnswer, SingleQuestion } from '../engine/single-question.js'
 import { keepV8Shape } from '../fast-path/keep-v8-shape.js'
 import type { HeaderStyle } from '../policy/config.js'
 import type { DecidedPolicy, NamedLimit, Policy } from '../policy/policies.js'
+import type { RefundBound } from '../policy/refund-rule.js'
 import { includesStatus } from '../policy/statuses.js'
 import type { Source } from '../store/store.js'
 import { handleOf } from '../subject/handle.js'
@@ -181,7 +182,15 @@ export class Decision {
   /** Whether the policy file gives back the charge for this status; adapters then call `refund`. */
   isFreeIf(status: number): boolean {
     const policy = this[POLICY]
-    return 'refundIf' in policy && policy.refundIf !== null && includesStatus(policy.refundIf, status)
+    return (
+      'refundIf' in policy && policy.refundIf !== null && includesStatus(policy.refundIf.statuses, status)
+    )
+  }
+
+  /** How much such responses give back at most, by the policy file; adapters pass it to `refund`. */
+  get refundAtMost(): readonly RefundBound[] {
+    const policy = this[POLICY]
+    return ('refundIf' in policy ? policy.refundIf?.atMost : undefined) ?? []
   }
 
   get tier(): string | null {

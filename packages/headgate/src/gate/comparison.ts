@@ -5,7 +5,7 @@ import { Decision, type DecisionContext } from '../decision/decision.js'
 import type { Answer, Check, Question, Refund } from '../engine/question.js'
 import { PendingDecision } from '../limiter/pending-decision.js'
 import { createPlaces } from '../limiter/places.js'
-import { createRefunds } from '../limiter/refunds.js'
+import { createRefunds, type RefundOptions } from '../limiter/refunds.js'
 import type { Recorder } from '../observe/statistics/recorder.js'
 import type { DecidedPolicy } from '../policy/policies.js'
 import { memoryStore } from '../store/memory/memory-store.js'
@@ -32,7 +32,7 @@ export interface ComparisonOptions {
 export interface Comparison {
   decide(action: Action, question: Question, policy: DecidedPolicy, cost: number): Decision
   /** Gives back what was charged here and in the store; null for a decision that was not made here. */
-  refund(decision: Decision, units?: number): Promise<number> | null
+  refund(decision: Decision, units?: number | RefundOptions): Promise<number> | null
   /** The same for units that were charged before the store had answered. */
   settle(decision: Decision, actual: number): Promise<void> | null
   reset(checks: readonly Check[]): void
@@ -78,7 +78,11 @@ export function createComparison(options: ComparisonOptions): Comparison {
   }
 
   /** Refunds both, so that the two stay comparable. */
-  async function refundBoth(decision: Decision, decided: Promise<Decision | null>, units?: number) {
+  async function refundBoth(
+    decision: Decision,
+    decided: Promise<Decision | null>,
+    units?: number | RefundOptions,
+  ) {
     const given = await here.refund(decision, units)
     const charged = await decided
     if (charged !== null) await beside.refund(charged, units)

@@ -33,6 +33,8 @@ export interface ExplainedLevel {
   readonly also: readonly string[]
   /** Response statuses that give back the charge, as written in the file. */
   readonly refundIf: readonly string[]
+  /** How much they give back at most: rates, or `limit`, as much as the limits admit. */
+  readonly refundAtMost: readonly string[]
   /** The budgets shared with the networks around an IPv6 caller. */
   readonly wider: readonly string[]
   /** The readings that lead to it, as method and path, if only some do; null if all do. */
@@ -85,7 +87,8 @@ function explainLevel(
         ({ limit }) => `${other.subject}, policy ${other.configured.policy.name}: ${limitWords(limit)}`,
       ),
     ),
-    refundIf: (refundIf ?? []).map(statusesWords),
+    refundIf: (refundIf?.statuses ?? []).map(statusesWords),
+    refundAtMost: refundIf?.atMost ?? [],
     wider: budgets
       .around(subject, limits)
       .flatMap(wider => wider.limits.map(limit => `all of ${wider.network}: ${limitWords(limit)}`)),
@@ -131,7 +134,14 @@ function levelWords(level: ExplainedLevel): string {
     ...level.wider.map(limit => `  ${limit}`),
     ...level.also.map(other => `  and to ${other}`),
   ]
-  if (level.refundIf.length > 0) lines.push(`  given back by a response with ${level.refundIf.join(', ')}`)
+  if (level.refundIf.length > 0) {
+    const bounds = level.refundAtMost.map(bound =>
+      bound === 'limit' ? 'as much as the limits admit' : bound,
+    )
+    lines.push(
+      `  given back by a response with ${level.refundIf.join(', ')}, at most ${bounds.join(' and ')}`,
+    )
+  }
   if (level.readAs !== null && level.readAs.length > 0)
     lines.push(`  where it is read as ${shortList(level.readAs)}`)
   if (level.override !== null) {

@@ -21,7 +21,7 @@ import type { Store } from '../store/store.js'
 import { type Clock, systemClock, systemTimers, type Timers } from '../time/clock.js'
 import { PendingDecision } from './pending-decision.js'
 import { createPlaces } from './places.js'
-import { createRefunds } from './refunds.js'
+import { createRefunds, type RefundOptions } from './refunds.js'
 import { createTurns, type Turns } from './turns.js'
 
 /** A resolved request: the question to ask, and what its decision says beside the answer. */
@@ -67,7 +67,7 @@ export interface FrontDoor {
   ask(action: Action, resolved: Resolved): Decision | Promise<Decision>
   /** The queue of callers who prefer waiting to a denial. */
   readonly turns: Turns
-  refund(decision: Decision, units?: number): Promise<number>
+  refund(decision: Decision, units?: number | RefundOptions): Promise<number>
   settle(decision: Decision, actual: number): Promise<void>
   /** Decides a request about which nothing could be asked. */
   decideFault(mode: Exclude<FailureMode, 'local'>): Decision

@@ -17,7 +17,7 @@ import { type Ask, parseCost } from './ask.js'
 import { type AsksByName, asksByName } from './asks-by-name.js'
 import { createFrontDoor } from './front-door.js'
 import { NamedPolicies } from './named-policies.js'
-import type { Reservation } from './refunds.js'
+import type { RefundOptions, Reservation } from './refunds.js'
 import type { Patience } from './turns.js'
 
 export interface LimiterOptions<
@@ -59,9 +59,9 @@ export interface Limiter<PolicyName extends string, TierName extends string> {
   peek(subject: SubjectInput, ask: Ask<PolicyName, TierName>): Promise<Decision>
   /**
    * Gives back what a decision charged, or `units` of it, as far as it still counts. Returns the units: 0 for a
-   * charge the store did not make, and while the store cannot be asked.
+   * charge the store did not make, while the store cannot be asked, and beyond the bound `atMost`.
    */
-  refund(decision: Decision, units?: number): Promise<number>
+  refund(decision: Decision, units?: number | RefundOptions): Promise<number>
   /**
    * Checks like `check`, but waits for its turn instead of being denied: fairly, behind earlier callers in this
    * process, of whom a released place wakes the first at once. Resolves with a denial when `timeoutMs` is up or no wait is long enough; rejects with the reason of

@@ -1,15 +1,29 @@
 import { Decision } from '../decision/decision.js'
-import type { Admission, Admissions } from '../decision/verdicts.js'
-import type { Refund } from '../engine/question.js'
+import { type Admission, type Admissions, policyOf } from '../decision/verdicts.js'
+import type { Check, Refund } from '../engine/question.js'
+import { makeQuestion } from '../engine/single-question.js'
 import { HeadgateError, unexpected } from '../errors/headgate-error.js'
+import { refuseUnknown } from '../errors/refuse-unknown.js'
 import { countsRequests } from '../policy/question-of.js'
-import type { Stage } from '../store/stage.js'
+import { parseRate, parseRefundBound, type RefundBound } from '../policy/refund-rule.js'
+import { promiseAnswer, type Stage } from '../store/stage.js'
 import { parseCost } from './ask.js'
+
+/** How much of a charge comes back. */
+export interface RefundOptions {
+  /** Default: all of it. */
+  readonly units?: number
+  /**
+   * Bounds what comes back to a caller: `'100/1m'` to 100 units in any minute, `'limit'` to what the limits themselves
+   * admit, once more. Beyond it nothing is given back. Several bounds all hold.
+   */
+  readonly atMost?: RefundBound | readonly RefundBound[]
+}
 
 /** Changes a charge afterwards: refunds or settles it. */
 export interface Refunds {
   /** Refunds what a decision charged, or `units` of it, in all never more than it charged. Returns the units given back. */
-  refund(decision: Decision, units?: number): Promise<number>
+  refund(decision: Decision, given?: number | RefundOptions): Promise<number>
   /** Changes what an admitted request counts to `actual` units, once: gives the rest back, or charges what is missing. */
   settle(decision: Decision, actual: number): Promise<void>
 }
@@ -19,12 +33,13 @@ export function createRefunds(stage: Stage, isTooLate = () => false): Refunds {
   const refunded = new WeakMap<Decision, number>()
   const settled = new WeakSet<Decision>()
 
-  async function refund(decision: Decision, units = decision?.cost): Promise<number> {
-    const { binding, shadow } = admissionsOf(decision)
+  async function refund(decision: Decision, given?: number | RefundOptions): Promise<number> {
+    const { units = decision?.cost, atMost } = optionsOf(given)
+    const { binding: admitted, shadow } = admissionsOf(decision)
     // Units charged without the store are not in the store: giving them back there would be a gift.
     if (decision.source !== stage.source) return 0
-    const charged = binding.filter(isCharged)
-    if (charged.length === 0 && (binding.length > 0 || decision.cost === 0)) throw notCharged()
+    const charged = admitted.filter(isCharged)
+    if (charged.length === 0 && (admitted.length > 0 || decision.cost === 0)) throw notCharged()
     if (!Number.isInteger(units) || units < 1 || units > decision.cost) {
       const expected = `a whole number from 1 to the decision's cost ${decision.cost}`
       throw unexpected('ERR_HEADGATE_INVALID_COST', 'units', expected, units)
@@ -37,14 +52,36 @@ export function createRefunds(stage: Stage, isTooLate = () => false): Refunds {
     // A limit that counts requests gets its unit back with the last one of the cost, as if there had been no
     // request.
     const isWhole = already + due === decision.cost
-    const refunds = [...charged, ...shadow.filter(isCharged)].flatMap(({ check, chargedAtUs }): Refund[] => {
+    const backOf = ({ check, chargedAtUs }: Admission): Refund[] => {
       if (countsRequests(check.limit)) return isWhole ? [{ check, units: check.cost, chargedAtUs }] : []
       // A rule in shadow may set another cost than the decision's.
       const left = Math.max(0, check.cost - already)
       const back = isWhole ? left : Math.min(due, left)
       return back === 0 ? [] : [{ check, units: back, chargedAtUs }]
-    })
-    return refunds.length === 0 ? 0 : Math.min(due, Math.max(0, ...(await stage.refund(refunds))))
+    }
+    const binding = charged.flatMap(backOf)
+    const watched = shadow.filter(isCharged).flatMap(backOf)
+    const refunds = [...binding, ...watched]
+    if (refunds.length === 0) return 0
+    if (atMost.length > 0 && !(await isWithin(atMost, binding.length > 0 ? binding : watched, due))) {
+      refunded.set(decision, (refunded.get(decision) ?? 0) - due)
+      return 0
+    }
+    return Math.min(due, Math.max(0, ...(await stage.refund(refunds))))
+  }
+
+  /**
+   * Whether the bounds have room for a refund, which is charged to them like a request to its limits. Where the store
+   * cannot be asked, they have none.
+   */
+  async function isWithin(
+    atMost: readonly RefundBound[],
+    refunds: readonly Refund[],
+    due: number,
+  ): Promise<boolean> {
+    const checks = atMost.flatMap(bound => boundsOf(bound, refunds, due))
+    const { charged, source } = await promiseAnswer(stage, 'decide', makeQuestion([checks], [], 'closed'))
+    return charged >= 0 && source === undefined
   }
 
   async function settle(decision: Decision, actual: number): Promise<void> {
@@ -88,6 +125,39 @@ export function reservationOf(
       if (decision.allowed) await settle(decision, actual)
     },
   }
+}
+
+function optionsOf(given: number | RefundOptions | undefined): {
+  readonly units?: number
+  readonly atMost: readonly RefundBound[]
+} {
+  if (typeof given !== 'object' || given === null)
+    return { ...(given !== undefined && { units: given }), atMost: [] }
+  refuseUnknown(given, ['units', 'atMost'])
+  const { units, atMost = [] } = given
+  const bounds = [atMost].flat().map(bound => parseRefundBound(bound, 'atMost'))
+  return { ...(units !== undefined && { units }), atMost: bounds }
+}
+
+/** Returns the limits of a bound, which keep their state beside that of the limits that are given back to. */
+function boundsOf(bound: RefundBound, refunds: readonly Refund[], due: number): readonly Check[] {
+  const first = refunds[0] as Refund
+  // No policy name contains a plus, so this never shares state with one.
+  const policy = (name: string) => `${policyOf(name)}+refunds`
+  if (bound !== 'limit') {
+    const { subject, scope, name } = first.check
+    const limit = parseRate(bound, 'atMost')
+    return [{ subject, scope, name: `${policy(name)}.${limit.id}`, limit, cost: due }]
+  }
+  return refunds.map(({ check, units }) => {
+    const ofLimit = check.name.slice(policyOf(check.name).length)
+    return { ...plain(check), name: `${policy(check.name)}${ofLimit}`, cost: units }
+  })
+}
+
+/** A check may be a question as well, whose members are not its own. */
+function plain({ subject, scope, name, limit, cost }: Check): Check {
+  return { subject, scope, name, limit, cost }
 }
 
 /** Returns the limits that had room for a request; throws for one that was denied or only looked at. */

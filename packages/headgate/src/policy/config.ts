@@ -6,7 +6,7 @@ import type { SourceConfig } from '../subject/source-config.js'
 import type { Ipv6Networks } from '../subject/subject.js'
 import type { TrustedProxies } from '../subject/trusted-proxies.js'
 import type { LeaseOptions } from './leases.js'
-import type { Statuses } from './statuses.js'
+import type { RefundRule } from './refund-rule.js'
 import type { TierOptions } from './tiers.js'
 
 /**
@@ -146,8 +146,8 @@ export interface RuleConfig extends Enforcement {
   readonly scope: string
   readonly onStoreFailure?: FailureMode
   readonly headers?: HeaderStyle
-  /** Response statuses that give back what the request was charged. */
-  readonly refundIf?: readonly Statuses[]
+  /** The responses that give back what the request was charged, and how often. */
+  readonly refundIf?: RefundRule
   /** Further subjects of the request that are charged with it, all or none. */
   readonly also?: readonly AlsoConfig[]
 }

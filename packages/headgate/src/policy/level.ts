@@ -2,7 +2,7 @@ import type { FailureMode } from '../engine/question.js'
 import type { ActiveOverride } from './active-override.js'
 import type { Config, Enforcement, HeaderStyle, Mode, RuleConfig } from './config.js'
 import type { ConfiguredPolicy } from './configured-policy.js'
-import type { Statuses } from './statuses.js'
+import type { RefundRule } from './refund-rule.js'
 
 /** The levels a limit can apply on, from the most specific to the least. */
 export type LevelName = 'route' | 'caller' | 'global'
@@ -43,7 +43,7 @@ export class Level {
   readonly cost: number | null
   readonly onStoreFailure: FailureMode | null
   readonly headers: HeaderStyle | null
-  readonly refundIf: readonly Statuses[] | null
+  readonly refundIf: RefundRule | null
   readonly also: readonly Also[]
 
   constructor(

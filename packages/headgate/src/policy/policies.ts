@@ -2,7 +2,7 @@ import type { Limit } from '../engine/limit.js'
 import { unexpected } from '../errors/headgate-error.js'
 import type { HeaderStyle } from './config.js'
 import { type LeaseOptions, leaseLimits } from './leases.js'
-import type { Statuses } from './statuses.js'
+import type { RefundRule } from './refund-rule.js'
 import { type TierOptions, tierLimits } from './tiers.js'
 
 /** A named list of limits, charged together, all or none. A single limit stands for a list of one. */
@@ -30,8 +30,8 @@ export interface DecidedPolicy extends Policy {
   readonly unasked: 'disabled' | 'paused' | 'skipped' | 'shadow' | null
   /** How quotas are advertised, if the policy file says so. */
   readonly headers: HeaderStyle | null
-  /** Response statuses that give back what was charged; null if none does. */
-  readonly refundIf: readonly Statuses[] | null
+  /** The responses that give back what was charged; null if none does. */
+  readonly refundIf: RefundRule | null
 }
 
 /** A limit and the name its state is kept under: `<policy>.<limit id>`. */

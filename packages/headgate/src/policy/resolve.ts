@@ -20,8 +20,8 @@ import {
 } from './find-levels.js'
 import { type FoundRoute, findRoutes } from './found-routes.js'
 import { type Decider, levelsOf, questionOf } from './question-of.js'
+import { commonRefunds, type RefundRule } from './refund-rule.js'
 import type { CanonicalFacts } from './request-facts.js'
-import { commonStatuses, type Statuses } from './statuses.js'
 import { unreadableLevel } from './unreadable-path.js'
 
 /** Why no limit is asked: limiting is switched off, the multiplier is 0, or the file skips the request. */
@@ -40,8 +40,8 @@ export interface Resolution {
   /** The levels found, the most specific first, each with the part it plays. */
   readonly levels: readonly AppliedLevel[]
   readonly headers: HeaderStyle | null
-  /** Response statuses that give back the charge; null if none does. */
-  readonly refundIf: readonly Statuses[] | null
+  /** The responses that give back the charge; null if none does. */
+  readonly refundIf: RefundRule | null
 }
 
 const NO_QUESTION: Question = { alternatives: [[]], shadow: [] }
@@ -178,14 +178,14 @@ function conclude(
 }
 
 /**
- * Returns the statuses of the most specific deciding rule; with several readings, only what all of them give back.
+ * Returns what the most specific deciding rule gives back; with several readings, only what all of them do.
  */
-function refundedBy(readings: readonly Decider[]): readonly Statuses[] | null {
-  let common: readonly Statuses[] | null = null
+function refundedBy(readings: readonly Decider[]): RefundRule | null {
+  let common: RefundRule | null = null
   for (const { levels, deciding } of readings) {
-    const statuses = (deciding[0] ?? levels[0])?.level.refundIf ?? null
-    if (statuses === null) return null
-    common = common === null ? statuses : commonStatuses(common, statuses)
+    const rule = (deciding[0] ?? levels[0])?.level.refundIf ?? null
+    if (rule === null) return null
+    common = common === null ? rule : commonRefunds(common, rule)
   }
   return common
 }

@@ -239,7 +239,42 @@ const claimedMethods: Attack = {
     }),
 }
 
+const FREE_LIMIT = 5
+const freeRules = (refundIf: string) => `policies:
+  files: { algorithm: sliding-window-log, limit: ${FREE_LIMIT}, window: 1h }
+default: { policy: files }
+rules:
+  - { match: { path: /* }, policy: files, refundIf: ${refundIf} }
+`
+
+/** Counts the requests that pass, of 200 whose responses are all free. */
+function passedFree(refundIf: string): Promise<number> {
+  let passed = 0
+  return underAttack({ config: freeRules(refundIf) }, async ({ gatewayUrl, upstream }) => {
+    upstream.answerWith('HTTP/1.1 304 Not Modified\r\n\r\n')
+    const bytes = lines('GET /logo HTTP/1.1', 'Host: a', 'If-None-Match: *', 'Connection: close')
+    for (let sent = 0; sent < 200; sent++) {
+      if ((await rawRequest(gatewayUrl, bytes, QUIET_MS)).status === 304) passed++
+    }
+    return `${passed} passed`
+  }).then(() => passed)
+}
+
+const chosenStatus: Attack = {
+  name: 'a chosen status',
+  does: `sends \`If-None-Match: *\` with 200 requests where a 304 is free and ${FREE_LIMIT} may pass`,
+  expected: `at most twice the limit passes; with \`atMost\`, the limit and that many more`,
+  inShort: true,
+  async run() {
+    const byDefault = await passedFree('304')
+    const byRate = await passedFree('{ status: 304, atMost: 20/1h }')
+    if (byDefault > 2 * FREE_LIMIT || byRate > FREE_LIMIT + 20)
+      throw new Error(`${byDefault} passed, ${byRate} with atMost`)
+    return `${byDefault} of 200 passed, ${byRate} with atMost: 20/1h`
+  },
+}
+
 export const rules: AttackGroup = {
   title: 'Rules',
-  attacks: [spelledPaths, misspeltPaths, pathInfo, claimedMethods],
+  attacks: [spelledPaths, misspeltPaths, pathInfo, claimedMethods, chosenStatus],
 }

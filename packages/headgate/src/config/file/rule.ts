@@ -7,7 +7,7 @@ import { choice, NAME, nameOf, text, wholeNumber } from '../shape/scalars.js'
 import type { Place, Shape } from '../shape/shape.js'
 import { enforcement, failure } from './enforcement.js'
 import { method, pathPattern } from './path-pattern.js'
-import { refundedStatuses } from './status.js'
+import { refundIf } from './refund-if.js'
 
 export const headerStyle = choice(HEADER_STYLES)
 export const cost = wholeNumber(0, MAX_UNITS)
@@ -124,8 +124,8 @@ const ruleFields = record({
     leftOut: 'none',
   },
   refundIf: {
-    shape: refundedStatuses,
-    text: 'Response statuses that give back what the request took: `[2xx, 3xx]` counts only failed logins, `304` makes unmodified responses free.',
+    shape: refundIf,
+    text: 'Response statuses that give back what the request took: `[2xx, 3xx]` counts only failed logins, `304` makes unmodified responses free. `{ status: 304, atMost: 100/1m }` bounds what comes back to a caller, because clients can choose many a status; by default (`limit`) it is as much as the limits admit, once more.',
     leftOut: 'none',
   },
   ...enforcement,

@@ -1,4 +1,4 @@
-import { defineConfig } from '../../config/define-config.js'
+import { defineConfig, type RuleInput } from '../../config/define-config.js'
 import { createGate } from '../../gate/gate.js'
 import { createLimiter, type Limiter } from '../../limiter/limiter.js'
 import { concurrency, slidingWindowLog } from '../../policy/limits.js'
@@ -44,7 +44,9 @@ export const placeLaws: readonly AdapterLaw[] = [
   {
     name: 'an adapter refunds a request whose response has a status that refundIf names',
     async run({ serve }) {
-      const { url } = await serve(limitOf(1, { refundIf: status => status === 200 }))
+      const { url } = await serve(
+        limitOf(1, { refundIf: { status: status => status === 200, atMost: '9/1m' } }),
+      )
       for (let time = 0; time < 3; time++) same(await statusWhenFree(url), 200, 'what is free')
       const dear = await serve(limitOf(1, { refundIf: status => status === 404 }))
       same((await send(dear.url)).status, 200, 'what is not')
@@ -52,9 +54,27 @@ export const placeLaws: readonly AdapterLaw[] = [
     },
   },
   {
+    name: 'an adapter refunds no more than the limit admits, or than atMost',
+    async run({ serve }) {
+      const expectPassed = async (limit: AnyLimit, passed: number, what: string) => {
+        const { url } = await serve(limit)
+        for (let time = 0; time < passed; time++) same(await statusWhenFree(url), 200, what)
+        for (let time = 0; time < 3; time++) {
+          await pause()
+          same((await send(url)).status, 429, `more than ${what}`)
+        }
+      }
+      const isFree = (status: number) => status === 200
+      await expectPassed(limitOf(1, { refundIf: isFree }), 2, 'the limit, once more')
+      await expectPassed(limitOf(1, { refundIf: { status: isFree, atMost: '3/1m' } }), 4, 'atMost')
+      await expectPassed(gateOf(200), 2, 'the limit of a rule, once more')
+      await expectPassed(gateOf({ status: '2xx', atMost: '3/1m' }), 4, 'atMost of a rule')
+    },
+  },
+  {
     name: 'an adapter refunds a request whose response has a status that a rule of the policy file names',
     async run({ serve }) {
-      const free = await serve(gateOf([200]))
+      const free = await serve(gateOf({ status: 200, atMost: '9/1m' }))
       for (let time = 0; time < 3; time++) same(await statusWhenFree(free.url), 200, 'what is free')
       const { url } = await serve(gateOf(['4xx', 304]))
       same((await send(url)).status, 200, 'what is not')
@@ -64,7 +84,7 @@ export const placeLaws: readonly AdapterLaw[] = [
 ]
 
 /** Creates a gate that admits one request a minute, not counting responses with these statuses. */
-function gateOf(refundIf: readonly (number | '4xx')[]): AnyLimit {
+function gateOf(refundIf: RefundIfOfRule): AnyLimit {
   const config = defineConfig({
     policies: { one: slidingWindowLog({ limit: 1, window: '1m' }) },
     default: { policy: 'one' },
@@ -73,6 +93,7 @@ function gateOf(refundIf: readonly (number | '4xx')[]): AnyLimit {
   return { gate: createGate({ config }), subject: SUBJECT } as AnyLimit
 }
 
+type RefundIfOfRule = RuleInput<string, string>['refundIf'] & {}
 type AnyLimiter = Limiter<string, string>
 
 function onePlace(): AnyLimiter {
