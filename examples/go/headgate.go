@@ -10,7 +10,8 @@
 //	}
 //
 // When the API does not answer in time, the decision lets the request pass, or refuses it with FailClosed: a limiter that
-// is down must not take the service down.
+// is down must not take the service down. Only OpenPerSecond requests pass so in a second, because a client may be the
+// reason why the API does not answer in time.
 package headgate
 
 import (
@@ -18,7 +19,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
+	"sync"
 	"time"
 )
 
@@ -72,7 +75,13 @@ type Client struct {
 	URL        string
 	Token      string
 	FailClosed bool
-	HTTP       *http.Client
+	// OpenPerSecond is how many requests pass in a second while the API does not answer; 0 stands for 50.
+	OpenPerSecond float64
+	HTTP          *http.Client
+
+	mutex      sync.Mutex
+	tokens     float64
+	refilledAt time.Time
 }
 
 // New returns a client that waits at most 200 ms.
@@ -102,12 +111,29 @@ func (c *Client) Refund(ctx context.Context, reference string) (int, error) {
 func (c *Client) decide(ctx context.Context, path string, request Request) Decision {
 	var decision Decision
 	if err := c.call(ctx, path, request, &decision); err != nil {
-		if c.FailClosed {
+		if c.FailClosed || !c.takeToken() {
 			return Decision{Status: 503, Headers: map[string]string{"Retry-After": "1"}, Source: "closed", Err: err}
 		}
 		return Decision{Allowed: true, Status: 200, Source: "open", Err: err}
 	}
 	return decision
+}
+
+func (c *Client) takeToken() bool {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	perSecond := c.OpenPerSecond
+	if perSecond == 0 {
+		perSecond = 50
+	}
+	now := time.Now()
+	c.tokens = math.Min(perSecond, c.tokens+now.Sub(c.refilledAt).Seconds()*perSecond)
+	c.refilledAt = now
+	if c.tokens < 1 {
+		return false
+	}
+	c.tokens--
+	return true
 }
 
 func (c *Client) call(ctx context.Context, path string, body, answer any) error {

@@ -6,12 +6,14 @@
         return decision.status, decision.headers
 
 A connection is kept for each thread. When the API does not answer in time, `check` and `peek` return a decision that lets
-the request pass (or refuses it, with `fail_open=False`): a limiter that is down must not take the service down.
+the request pass (or refuses it, with `fail_open=False`): a limiter that is down must not take the service down. Only
+`open_per_second` requests pass so in a second, because a client may be the reason why the API does not answer in time.
 """
 
 import http.client
 import json
 import threading
+import time
 import urllib.parse
 from dataclasses import dataclass, field
 from typing import Any, Mapping, Optional, Sequence, Union
@@ -49,13 +51,17 @@ class Headgate:
         token: Optional[str] = None,
         timeout: float = 0.2,
         fail_open: bool = True,
+        open_per_second: float = 50,
     ):
         parts = urllib.parse.urlsplit(url)
         self._address = parts.netloc
         self._token = token
         self._timeout = timeout
         self._fail_open = fail_open
+        self._open_per_second = open_per_second
         self._local = threading.local()
+        self._lock = threading.Lock()
+        self._tokens, self._refilled_at = open_per_second, time.monotonic()
 
     def check(self, subject: Union[Subject, Sequence[Subject]], **facts: Any) -> Decision:
         """Charges a request: by `policy` or `tier`, or by the rules with `method` and `path`."""
@@ -86,9 +92,19 @@ class Headgate:
         )
 
     def _undecided(self) -> Decision:
-        if self._fail_open:
+        if self._fail_open and self._take_token():
             return Decision(True, 200, {}, "open", 0)
         return Decision(False, 503, {"Retry-After": "1"}, "closed", 1000)
+
+    def _take_token(self) -> bool:
+        with self._lock:
+            now = time.monotonic()
+            refilled = self._tokens + (now - self._refilled_at) * self._open_per_second
+            self._tokens, self._refilled_at = min(self._open_per_second, refilled), now
+            if self._tokens < 1:
+                return False
+            self._tokens -= 1
+            return True
 
     def _call(self, path: str, body: Mapping[str, Any]) -> Any:
         connection = getattr(self._local, "connection", None)

@@ -45,6 +45,23 @@ it('the service of the example limits its clients, and goes on without the API',
   expect((await fetch(appUrl)).status).toBe(200)
 })
 
+it('the client lets only so many requests pass in a second while the API does not answer', async () => {
+  const program = `
+import time
+from headgate import Headgate
+gone = Headgate("http://127.0.0.1:1", timeout=0.2, open_per_second=5)
+began = time.monotonic()
+statuses = [gone.check("user:42", policy="api").status for _ in range(200)]
+print(statuses.count(200) <= 5 + 5 * (time.monotonic() - began), statuses.count(200) >= 5, statuses[-1])
+`
+  const env = { ...process.env, PYTHONDONTWRITEBYTECODE: '1' }
+  const { stdout } = await promisify(execFile)(await systemProgram('python3'), ['-c', program], {
+    cwd: FOLDER,
+    env,
+  })
+  expect(stdout.trim()).toBe('True True 503')
+})
+
 it('the client checks by name, peeks, refunds, and tells mistakes and faults apart', async () => {
   const { url } = await api()
   const program = `
