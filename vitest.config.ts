@@ -11,7 +11,13 @@ const TIMED = [
 ]
 
 /** Tests that freeze, kill and cut off real servers, and mostly wait for what comes of it: two files at a time. */
-const FAULTS = inHeadgate('redis-clients/*', 'guard/*', 'faults/*', 'gate/gate-redis')
+const FAULTS = inHeadgate(
+  'redis-clients/*',
+  'guard/*',
+  'faults/*',
+  'gate/gate-redis',
+  'gate/shadow-never-denies',
+)
 
 export default defineConfig({
   test: {

@@ -66,7 +66,7 @@ export class Resolver {
       return isAsked && (question.onStoreFailure ?? byDefault) === 'closed'
     } catch {
       // The facts themselves may be what failed.
-      return byDefault === 'closed'
+      return byDefault === 'closed' && this.current.now.config.mode !== 'shadow'
     }
   }
 }

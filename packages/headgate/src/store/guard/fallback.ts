@@ -1,4 +1,5 @@
 import type { Answer, FailureMode, Question } from '../../engine/question.js'
+import { onlyCheckOf } from '../../engine/single-question.js'
 import { isHeadgateError } from '../../errors/headgate-error.js'
 import type { Action, Stage } from '../stage.js'
 import type { Eventually } from '../store.js'
@@ -51,7 +52,7 @@ export function withFallback(next: Stage, options: FallbackOptions): Stage {
   }
 
   function withoutStore(question: Question, action: Action): Answer {
-    const mode = question.onStoreFailure ?? options.mode
+    const mode = bindsNobody(question) ? 'local' : (question.onStoreFailure ?? options.mode)
     const answer = mode === 'local' ? local[action](question) : unlooked(mode)
     if (action === 'decide') onEvent({ type: 'fallback', mode, allowed: answer.charged >= 0 })
     return answer
@@ -102,6 +103,11 @@ export function withFallback(next: Stage, options: FallbackOptions): Stage {
     reset: next.reset,
     close: next.close,
   }
+}
+
+/** Whether every limit of a question is in shadow, so that no failure may deny it: they are counted in this process. */
+function bindsNobody(question: Question): boolean {
+  return onlyCheckOf(question) === null && question.alternatives.some(checks => checks.length === 0)
 }
 
 function isHere({ isLocal }: { readonly isLocal?: boolean }): boolean {
