@@ -15,19 +15,13 @@ import { bin, root, say } from './prepare.mjs'
 const SRC = 'packages/headgate/src'
 const TEST = 'packages/headgate/test'
 
-const engineFiles = readdirSync(join(root, SRC, 'engine')).filter(name => /^[a-z-]+\.ts$/.test(name))
+const algorithmFiles = readdirSync(join(root, SRC, 'algorithms')).filter(name => /^[a-z-]+\.ts$/.test(name))
 
 /** The sources to mutate, and the tests nearest to them. */
 const PARTS = {
-  engine: {
-    sources: engineFiles.map(name => `${SRC}/engine/${name}`),
-    tests: [
-      `${SRC}/engine`,
-      `${SRC}/fast-path/take.test.ts`,
-      `${TEST}/engine`,
-      `${TEST}/contract/memory.test.ts`,
-      `${TEST}/leases.test.ts`,
-    ],
+  algorithms: {
+    sources: algorithmFiles.map(name => `${SRC}/algorithms/${name}`),
+    tests: [`${TEST}/algorithms`, `${TEST}/contract/memory.test.ts`, `${TEST}/leases.test.ts`],
   },
   breaker: {
     sources: [`${SRC}/store/guard/breaker.ts`],

@@ -46,19 +46,6 @@ const TRICKS = [
     ],
   },
   {
-    trick: 'wait, charge, remaining and reset in one pass',
-    workload: fewKeys,
-    changes: [
-      {
-        file: 'store/memory/table.js',
-        from: 'return this.algorithm.take(limit, this.columns.glance(row), cost, nowUs, admission);',
-        to: `const answer = decideAlone(this.algorithm, limit, this.columns.glance(row), cost, nowUs);
-        Object.assign(admission, { remaining: answer.remaining, resetAfterUs: answer.resetAfterUs, nowUs });
-        return answer.retryAfterUs === 0;`,
-      },
-    ],
-  },
-  {
     trick: 'denials given again in a flood',
     workload: flood,
     changes: [
@@ -102,12 +89,6 @@ function checks({ createLimiter, slidingWindowCounter }, limit, keys) {
 /** @param {Library} library */
 function manyKeys(library) {
   const check = checks(library, 1_000_000, 20_000)
-  return (/** @type {number} */ turn) => check(turn)
-}
-
-/** @param {Library} library */
-function fewKeys(library) {
-  const check = checks(library, 100_000_000, 1_000)
   return (/** @type {number} */ turn) => check(turn)
 }
 

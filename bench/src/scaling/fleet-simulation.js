@@ -5,7 +5,7 @@
 import { createRandom } from '../sequences.js'
 
 /** @typedef {import('../../../packages/headgate/test/simulation/virtual-time.ts').VirtualTime} VirtualTime */
-/** @typedef {import('../../../packages/headgate/src/engine/limit.ts').Limit} Limit */
+/** @typedef {import('../../../packages/headgate/src/algorithms/algorithm.ts').Limit} Limit */
 
 /**
  * @typedef {object} Fleet

@@ -2,8 +2,9 @@
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { allAlgorithms } from '../src/algorithms/all-algorithms.js'
 import { ImportTable, pageWith, type Row } from './support/import-table.js'
-import { importsOf, impuritiesOf, readsClock, sourcesOf } from './support/sources.js'
+import { importsOf, impuritiesOf, readsClock, sourcesOf, withoutComments } from './support/sources.js'
 
 const LIBRARY = join(import.meta.dirname, '../src')
 const SERVER = join(import.meta.dirname, '../../server/src')
@@ -12,44 +13,48 @@ const SERVER = join(import.meta.dirname, '../../server/src')
 const STAGES: Readonly<Record<string, Row>> = {
   errors: { holds: 'errors with stable codes, and how text from outside is shown' },
   time: { holds: 'the clock, timers, and long work done in slices' },
+  algorithms: {
+    holds:
+      'each algorithm and all there is to know about it: options, arithmetic, states, wire, words; the specification',
+    may: ['algorithms/algorithm', 'errors', 'fast-path/keep-v8-shape'],
+  },
+  'algorithms/algorithm': { holds: 'what an algorithm and a limit are', partOf: 'algorithms' },
+  // Whoever imports it bundles every algorithm.
+  'algorithms/all-algorithms': { holds: 'the algorithms by their names', may: ['algorithms'] },
   engine: {
-    holds: 'limits, questions, answers and the arithmetic: the specification',
-    may: [
-      'engine/lease',
-      'engine/left',
-      'engine/limit',
-      'engine/question',
-      'engine/single-question',
-      'errors',
-    ],
+    holds: 'questions and answers',
+    may: ['algorithms/algorithm', 'engine/limit', 'engine/question', 'engine/single-question'],
   },
-  'engine/lease': {
-    holds: 'how much stricter a limit is that may be leased',
-    partOf: 'engine',
-    types: ['engine'],
-  },
-  'engine/limit': { holds: 'what a limit is', partOf: 'engine', types: ['engine'] },
+  'engine/limit': { holds: 'when two limits decide alike', partOf: 'engine', types: ['algorithms'] },
   'engine/question': {
     holds: 'what questions and answers are, and when two checks are about one state',
     partOf: 'engine',
     may: ['engine/limit'],
+    types: ['algorithms'],
   },
   'engine/single-question': {
     holds: 'a question of one check, and how any question is asked for its checks',
     partOf: 'engine',
-    types: ['engine'],
+    types: ['algorithms', 'engine'],
   },
-  'engine/left': { holds: 'what is left by a reply', partOf: 'engine', may: ['engine'] },
   subject: { holds: 'who is asking', may: ['errors'], packages: ['jose'] },
   cost: { holds: 'units a request takes by what its body asks for' },
   policy: {
     holds: 'which limits apply',
-    may: ['engine/lease', 'engine/question', 'engine/single-question', 'errors', 'subject'],
+    may: ['algorithms', 'engine/question', 'engine/single-question', 'errors', 'subject'],
     types: ['engine', 'time'],
   },
   'fast-path': {
     holds: 'what exists only for speed; its README says what each trick buys',
-    may: ['decision', 'engine', 'fast-path/keep-v8-shape', 'policy', 'store', 'subject'],
+    may: [
+      'algorithms/algorithm',
+      'decision',
+      'engine',
+      'fast-path/keep-v8-shape',
+      'policy',
+      'store',
+      'subject',
+    ],
     types: ['observe'],
   },
   'fast-path/keep-v8-shape': {
@@ -59,23 +64,33 @@ const STAGES: Readonly<Record<string, Row>> = {
   store: {
     holds: 'what a store and a stage are',
     may: ['errors'],
-    types: ['engine', 'fast-path', 'observe', 'time'],
+    types: ['algorithms', 'engine', 'fast-path', 'observe', 'time'],
   },
   'store/memory': {
     holds: 'the embedded store',
     may: ['errors', 'engine', 'fast-path', 'store', 'subject', 'time'],
+    types: ['algorithms'],
   },
   'store/guard': {
     holds: 'the pipeline in front of a remote store',
-    may: ['errors', 'engine', 'fast-path', 'observe', 'store', 'store/memory', 'subject', 'time'],
+    may: [
+      'algorithms/algorithm',
+      'errors',
+      'engine',
+      'fast-path',
+      'observe',
+      'store',
+      'store/memory',
+      'subject',
+      'time',
+    ],
     types: ['policy'],
   },
-  // The arithmetic is the script's: of the engine it knows only names and types.
+  // The arithmetic is the script's: of the engine it knows only names and types, of a limit what its algorithm says of the wire.
   'store/redis': {
     holds: 'sending to Redis, Valkey and KeyDB',
     may: [
-      'engine/left',
-      'engine/limit',
+      'algorithms/algorithm',
       'engine/single-question',
       'errors',
       'observe',
@@ -89,7 +104,7 @@ const STAGES: Readonly<Record<string, Row>> = {
   },
   decision: {
     holds: 'decisions, headers, problem responses',
-    may: ['errors', 'engine', 'fast-path/keep-v8-shape', 'policy', 'subject'],
+    may: ['algorithms', 'errors', 'engine', 'fast-path/keep-v8-shape', 'policy', 'subject'],
     types: ['observe', 'store', 'time'],
   },
   observe: {
@@ -138,18 +153,18 @@ const STAGES: Readonly<Record<string, Row>> = {
       'subject',
       'time',
     ],
-    types: ['engine'],
+    types: ['algorithms', 'engine'],
   },
   // Reads what operators write. Loads files, timers and YAML only on demand.
   config: {
     holds: 'reading policy files and the environment',
-    may: ['errors', 'observe', 'policy', 'subject', 'time'],
+    may: ['algorithms', 'algorithms/all-algorithms', 'errors', 'observe', 'policy', 'subject', 'time'],
     types: ['engine'],
     packages: ['node:*', 'yaml'],
   },
   adapters: {
     holds: 'one function for every framework',
-    may: ['decision', 'errors', 'observe', 'policy', 'subject', 'time'],
+    may: ['algorithms', 'decision', 'errors', 'observe', 'policy', 'subject', 'time'],
     types: ['engine', 'gate', 'limiter', 'store'],
     packageTypes: ['*'],
     packages: ['node:*'],
@@ -157,7 +172,7 @@ const STAGES: Readonly<Record<string, Row>> = {
   // A limit written beside its handler has no other place to create its limiter.
   'adapters/inline-limit': {
     holds: 'a limit written beside its handler, which has nobody else to make a limiter',
-    may: ['errors', 'limiter', 'policy'],
+    may: ['algorithms', 'errors', 'limiter', 'policy'],
     types: ['adapters', 'store'],
   },
   'adapters/next': {
@@ -202,6 +217,7 @@ const STAGES: Readonly<Record<string, Row>> = {
   testing: {
     holds: 'contract suites and fakes for users',
     may: [
+      'algorithms',
       'config',
       'decision',
       'engine',
@@ -232,6 +248,19 @@ function entryPoints(): ReadonlySet<string> {
   return new Set(files.map(file => file.replace('./dist/', '').replace(/\.js$/, '.ts')))
 }
 
+/** Names of algorithms as text, and comparisons of them, which belong to the algorithm. */
+function namedAlgorithmsOf(file: string, source: string): string[] {
+  const code = withoutComments(source)
+  const names = [...allAlgorithms.keys()].filter(name => new RegExp(`['"\`]${name}['"\`]`).test(code))
+  return [...names.map(name => `${file} names ${name}`), ...comparedAlgorithmsOf(file, source)]
+}
+
+/** Two limits may be compared for having the same algorithm. */
+function comparedAlgorithmsOf(file: string, source: string): string[] {
+  const comparison = /\balgorithm(\.name)? [!=]==? (?!undefined|\w+\.algorithm\b)|switch \(\w+\.algorithm/
+  return comparison.test(withoutComments(source)) ? [`${file} compares an algorithm`] : []
+}
+
 const library = sourcesOf(LIBRARY)
 const server = sourcesOf(SERVER)
 
@@ -241,12 +270,23 @@ describe('the library', () => {
     expect(library.flatMap(({ file, source }) => table.violationsOf(file, source))).toEqual([])
   })
 
-  it('the engine has no clocks, timers or promises', () => {
-    const engine = library.filter(({ file }) => file.startsWith('engine/'))
-    expect(engine.length).toBeGreaterThan(5)
+  it('the algorithms have no clocks, timers or promises', () => {
+    const algorithms = library.filter(({ file }) => file.startsWith('algorithms/'))
+    expect(algorithms.length).toBeGreaterThan(5)
     expect(
-      engine.flatMap(({ file, source }) => impuritiesOf(source).map(word => `${file}: ${word}`)),
+      algorithms.flatMap(({ file, source }) => impuritiesOf(source).map(word => `${file}: ${word}`)),
     ).toEqual([])
+  })
+
+  it('nobody but an algorithm spells its name or compares it', () => {
+    const others = library.filter(({ file }) => !file.startsWith('algorithms/'))
+    expect(others.flatMap(({ file, source }) => namedAlgorithmsOf(file, source))).toEqual([])
+    const comparisons = server.flatMap(({ file, source }) => comparedAlgorithmsOf(file, source))
+    expect(comparisons).toEqual([])
+    expect(namedAlgorithmsOf('x.ts', `if (kind === 'token-bucket') return`)).toHaveLength(1)
+    expect(namedAlgorithmsOf('x.ts', 'switch (limit.algorithm) {')).toHaveLength(1)
+    expect(namedAlgorithmsOf('x.ts', `if (limit.algorithm.name !== other) return`)).toHaveLength(1)
+    expect(namedAlgorithmsOf('x.ts', `limit.algorithm.kind === 'permits' // not 'token-bucket'`)).toEqual([])
   })
 
   it('the library reads the time in time/clock.ts alone', () => {
@@ -305,41 +345,41 @@ describe('ARCHITECTURE.md', () => {
   it('ARCHITECTURE.md shows the table that is enforced', () => {
     const { page, wanted } = pageWith('import table', table)
     expect(page).toBe(wanted)
-    expect(wanted).toContain('| `engine`:')
+    expect(wanted).toContain('| `algorithms`:')
   })
 })
 
 describe('the table is enforced', () => {
   it.each([
-    ['engine/decide.ts', `import { systemClock } from '../time/clock.js'`],
-    ['engine/decide.ts', `import type { Store } from '../store/store.js'`],
-    ['engine/decide.ts', `import { createHash } from 'node:crypto'`],
-    ['engine/deep/x.ts', `export { memoryStore } from '../../store/memory/memory-store.js'`],
+    ['algorithms/token-bucket.ts', `import { systemClock } from '../time/clock.js'`],
+    ['algorithms/token-bucket.ts', `import type { Store } from '../store/store.js'`],
+    ['algorithms/token-bucket.ts', `import { createHash } from 'node:crypto'`],
+    ['algorithms/deep/x.ts', `export { memoryStore } from '../../store/memory/memory-store.js'`],
     ['subject/key.ts', `import '../limiter/limiter.js'`],
-    ['policy/limits.ts', `import { algorithmOf } from '../engine/algorithms.js'`],
-    ['store/redis/redis-store.ts', `import { decide } from '../../engine/decide.js'`],
+    ['policy/tiers.ts', `import { allAlgorithms } from '../algorithms/all-algorithms.js'`],
+    ['store/redis/redis-store.ts', `import { tokenBucket } from '../../algorithms/token-bucket.js'`],
     [
       'store/redis/redis-store.ts',
-      `import {\n  type Algorithm,\n  Admission,\n} from '../../engine/algorithm.js'`,
+      `import {\n  type TokenBucketLimit,\n  tokenBucket,\n} from '../../algorithms/token-bucket.js'`,
     ],
     ['store/redis/redis-store.ts', `import { memoryStore } from '../memory/memory-store.js'`],
     ['store/redis/clients/ioredis.ts', `import { Redis } from 'ioredis'`],
     ['limiter/limiter.ts', `import { redisStore } from '../store/redis/redis-store.js'`],
     ['limiter/limiter.ts', `import type { RedisStore } from '../store/redis/redis-store.js'`],
     ['limiter/limiter.ts', `const { redisStore } = await import('../store/redis/redis-store.js')`],
-    ['limiter/limiter.ts', `import { algorithmOf } from '../engine/algorithms.js'`],
+    ['limiter/limiter.ts', `import { allAlgorithms } from '../algorithms/all-algorithms.js'`],
     ['adapters/express.ts', `import express from 'express'`],
     ['adapters/express.ts', `import express, { type Request } from 'express'`],
     ['adapters/express.ts', `import { createLimiter } from '../limiter/limiter.js'`],
     ['utils/strings.ts', ''],
-    ['engine/decide.ts', `import { x } from '../elsewhere/x.js'`],
+    ['algorithms/token-bucket.ts', `import { x } from '../elsewhere/x.js'`],
   ])('the table forbids %s to import: %s', (file, source) => {
     expect(table.violationsOf(file, source)).toHaveLength(1)
   })
 
   it.each([
-    ['engine/decide.ts', `import { HeadgateError } from '../errors/headgate-error.js'`],
-    ['engine/decide.ts', `// import { x } from '../time/clock.js'\n/* import y from 'node:fs' */`],
+    ['algorithms/token-bucket.ts', `import { HeadgateError } from '../errors/headgate-error.js'`],
+    ['algorithms/token-bucket.ts', `// import { x } from '../time/clock.js'\n/* import y from 'node:fs' */`],
     ['store/redis/redis-store.ts', `import type { Check } from '../../engine/question.js'`],
     ['store/redis/redis-store.ts', `import { type Check, type Question } from '../../engine/question.js'`],
     ['store/redis/clients/ioredis.ts', `import type { Redis } from 'ioredis'`],
@@ -350,7 +390,7 @@ describe('the table is enforced', () => {
     expect(table.violationsOf(file, source)).toEqual([])
   })
 
-  it('an engine that is not pure is found', () => {
+  it('an algorithm that is not pure is found', () => {
     expect(impuritiesOf('const now = Date.now()')).toEqual(['Date'])
     expect(impuritiesOf('setTimeout(() => Promise.resolve(), performance.now())')).toHaveLength(3)
     expect(impuritiesOf('// a Promise in a comment\nconst updated = candidate')).toEqual([])

@@ -4,10 +4,12 @@
  */
 import { createClient } from 'redis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { slidingWindowCounter } from '../src/algorithms/sliding-window-counter.js'
+import { slidingWindowLog } from '../src/algorithms/sliding-window-log.js'
+import { tokenBucket } from '../src/algorithms/token-bucket.js'
 import type { Decision } from '../src/decision/decision.js'
 import { createGate } from '../src/gate/gate.js'
 import { createLimiter } from '../src/limiter/limiter.js'
-import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../src/policy/limits.js'
 import { redisStore } from '../src/redis.js'
 import { memoryStore } from '../src/store/memory/memory-store.js'
 import { manualClock } from '../src/testing/manual-clock.js'

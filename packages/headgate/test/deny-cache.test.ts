@@ -3,12 +3,14 @@
  * cache answers by itself, the store's state at that moment is checked: it would have denied too, and for as long.
  */
 import { describe, expect, it } from 'vitest'
-import { Admission } from '../src/engine/algorithm.js'
-import type { Limit } from '../src/engine/limit.js'
+import type { Limit } from '../src/algorithms/algorithm.js'
+import { slidingWindowCounter } from '../src/algorithms/sliding-window-counter.js'
+import { slidingWindowLog } from '../src/algorithms/sliding-window-log.js'
+import { tokenBucket } from '../src/algorithms/token-bucket.js'
+import { Admission } from '../src/engine/legacy-algorithm.js'
 import type { Answer, Check, Question, Refund } from '../src/engine/question.js'
 import { SingleQuestion } from '../src/engine/single-question.js'
 import { KeptDenial } from '../src/fast-path/kept-denials.js'
-import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../src/policy/limits.js'
 import { withDenyCache } from '../src/store/guard/deny-cache.js'
 import { memoryStore } from '../src/store/memory/memory-store.js'
 import { toStage, toStore } from '../src/store/stage.js'

@@ -1,8 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
-import type { Limit } from '../src/engine/limit.js'
+import type { Limit } from '../src/algorithms/algorithm.js'
+import { slidingWindowCounter } from '../src/algorithms/sliding-window-counter.js'
+import { slidingWindowLog } from '../src/algorithms/sliding-window-log.js'
+import { tokenBucket } from '../src/algorithms/token-bucket.js'
 import { createLimiter } from '../src/limiter/limiter.js'
-import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../src/policy/limits.js'
 import { manualClock } from '../src/testing/index.js'
 
 const STEP_MS = 100

@@ -3,11 +3,13 @@
  * a crash, the admissions keep the promise of the limit.
  */
 import { describe, expect, it } from 'vitest'
-import type { Limit } from '../src/engine/limit.js'
+import type { Limit } from '../src/algorithms/algorithm.js'
+import { slidingWindowCounter } from '../src/algorithms/sliding-window-counter.js'
+import { slidingWindowLog } from '../src/algorithms/sliding-window-log.js'
+import { tokenBucket } from '../src/algorithms/token-bucket.js'
 import type { Answer, Check, Question } from '../src/engine/question.js'
 import { SingleQuestion } from '../src/engine/single-question.js'
 import { leaseLimits } from '../src/policy/leases.js'
-import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../src/policy/limits.js'
 import { Deadlines } from '../src/store/guard/deadlines.js'
 import { withLeases } from '../src/store/guard/leases.js'
 import { memoryStore } from '../src/store/memory/memory-store.js'

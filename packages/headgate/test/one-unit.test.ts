@@ -1,10 +1,12 @@
 /** One unit of one limit reaches a remote store without being resolved first, with the same results as any other question. */
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
+import { slidingWindowCounter } from '../src/algorithms/sliding-window-counter.js'
+import { slidingWindowLog } from '../src/algorithms/sliding-window-log.js'
+import { tokenBucket } from '../src/algorithms/token-bucket.js'
 import type { Decision } from '../src/decision/decision.js'
 import { HeadgateError } from '../src/errors/headgate-error.js'
 import { createLimiter } from '../src/limiter/limiter.js'
-import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../src/policy/limits.js'
 import { createPipeline } from '../src/store/guard/pipeline.js'
 import { parsePipelineOptions } from '../src/store/guard/pipeline-options.js'
 import { memoryStore } from '../src/store/memory/memory-store.js'

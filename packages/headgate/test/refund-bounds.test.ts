@@ -1,9 +1,11 @@
 /** What a caller gets back by the status of its responses is bounded: in this process, and by all processes on one Redis. */
 import { Redis } from 'ioredis'
 import { afterEach, describe, expect, it } from 'vitest'
+import { slidingWindowCounter } from '../src/algorithms/sliding-window-counter.js'
+import { slidingWindowLog } from '../src/algorithms/sliding-window-log.js'
+import { tokenBucket } from '../src/algorithms/token-bucket.js'
 import { createGate } from '../src/gate/gate.js'
 import { createLimiter } from '../src/limiter/limiter.js'
-import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../src/policy/limits.js'
 import type { RefundBound } from '../src/policy/refund-rule.js'
 import { memoryStore } from '../src/store/memory/memory-store.js'
 import { redisStore } from '../src/store/redis/redis-store.js'

@@ -4,9 +4,9 @@ import { transform } from 'esbuild'
 import { checkSync } from 'recheck'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { parseAst } from 'vitest/node'
+import { slidingWindowLog } from '../src/algorithms/sliding-window-log.js'
 import { defineConfig } from '../src/config.js'
 import { createGate } from '../src/gate/gate.js'
-import { slidingWindowLog } from '../src/policy/limits.js'
 import { sourcesOf } from './support/sources.ts'
 
 interface Expression {

@@ -105,10 +105,10 @@ describe('headgate init --from', () => {
     ])
     expect(subjects.get('ip:192.0.2.7')).toMatchObject({ policy: '192-0-2-7' })
     expect(policies['login-remote_address']?.limits).toMatchObject([
-      { algorithm: 'sliding-window-log', limit: 5, windowUs: 600_000_000 },
+      { algorithm: { name: 'sliding-window-log' }, limit: 5, windowUs: 600_000_000 },
     ])
     expect(policies['all-logins']?.limits).toMatchObject([
-      { algorithm: 'token-bucket', limit: 80, refillPerSecond: 50 },
+      { algorithm: { name: 'token-bucket' }, limit: 80, refillPerSecond: 50 },
     ])
     expect(policies.search).toMatchObject({ mode: 'shadow', limits: [{ limit: 1000 }] })
     expect(text).toContain('## - edge: path=/files/*: unlimited is what holds where no rule matches')

@@ -1,4 +1,5 @@
 import { inspect } from 'node:util'
+import { slidingWindowLog } from 'headgate'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { findFreePort } from '../../headgate/test/support/free-port.ts'
 import { type RedisCluster, startCluster } from '../../headgate/test/support/redis-cluster.ts'
@@ -9,13 +10,7 @@ import { createRedisStore } from '../src/redis/connect.js'
 import { parseRedisUrl } from '../src/redis/parse-redis-url.js'
 
 const SECRET = 'hunter2-canary'
-const LIMIT = {
-  algorithm: 'sliding-window-log',
-  id: 'log-60s',
-  limit: 5,
-  windowUs: 60_000_000,
-  quota: { limit: 5, windowUs: 60_000_000, burst: null },
-} as const
+const LIMIT = slidingWindowLog({ limit: 5, window: '60s' })
 
 function ask(subject: string) {
   const check = { subject, scope: 'global', name: 'test.log-60s', limit: LIMIT, cost: 1 }

@@ -1,7 +1,7 @@
 -- The arguments by name, and every algorithm as functions on a state: for what is not asked with every request.
 
 -- @include fields
--- Units that may still be charged beyond a limit of which `used` are; see engine/limit.ts.
+-- Units that may still be charged beyond a limit of which `used` are; see algorithms/limit-options.ts.
 local function room_beyond(limit, used)
   return math.max(0, math.min(2 * limit.limit, 4294967295) - used)
 end

@@ -1,4 +1,4 @@
--- a * b / c in whole numbers, exact although a * b may need 77 bits; see engine/exact-fraction.ts.
+-- a * b / c in whole numbers, exact although a * b may need 77 bits; see algorithms/exact-fraction.ts.
 
 -- @fragment fraction.floor
 -- In: `a`, `b`, `c`. Out: `quotient`.

@@ -1,4 +1,4 @@
--- Sliding-window counter in sub-windows; see engine/sliding-window-buckets.ts.
+-- Sliding-window counter in sub-windows; see algorithms/sliding-window-buckets.ts.
 -- A hash: `start` of the newest part in microseconds, and `counts` of the parts, newest first, with commas between.
 -- `units` are the limit's, `span` is its window in microseconds, `parts` is how many it is cut into.
 

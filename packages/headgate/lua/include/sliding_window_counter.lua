@@ -1,4 +1,4 @@
--- Sliding-window counter; see engine/sliding-window-counter.ts.
+-- Sliding-window counter; see algorithms/sliding-window-counter.ts.
 -- A hash: `start` of the current aligned window in microseconds, units in it (`current`) and before it (`previous`).
 -- `units` are the limit's, `span` is its window in microseconds.
 

@@ -1,4 +1,4 @@
--- Sliding-window log; see engine/sliding-window-log.ts.
+-- Sliding-window log; see algorithms/sliding-window-log.ts.
 -- A sorted set: score = when the charge counts, in microseconds; member = running total of units, 13 digits wide so
 -- that entries of one microsecond sort in the order they came. The newest entry that has left the window is kept: its
 -- total is what the use of the window is counted from. An entry that adds nothing to the total marks a reset.

@@ -1,4 +1,4 @@
--- Token bucket; see engine/token-bucket.ts.
+-- Token bucket; see algorithms/token-bucket.ts.
 -- A hash: `tokens` left of `capacity` when last written, `lastRefill` in microseconds. What is missing is what counts,
 -- so a changed capacity keeps what was used.
 -- `units` are the capacity, `span` is the refill per second; micro-tokens are counted.
@@ -134,7 +134,7 @@ local function make_bucket()
     return { key = key, missing = missing, at = at, capacity_text = capacity_text, is_larger = is_larger }
   end
 
-  -- A debt is a bucket that begins to fill later; see engine/token-bucket.ts.
+  -- A debt is a bucket that begins to fill later; see algorithms/token-bucket.ts.
   function bucket.charge_beyond(limit, state, more)
     local key, at, capacity_text, missing = state.key, state.at, state.capacity_text, state.missing + more * 1000000
     local units, units_text, span, stored_missing, refilled_us = limit.limit, limit.limit_text, limit.refill_per_second

@@ -1,9 +1,14 @@
 /** The limits by which a store of express-rate-limit counts hits, and how many hits an answer means. */
 import type { Options } from 'express-rate-limit'
-import type { CounterLimit, Limit, LogLimit } from '../engine/limit.js'
+import type { Limit } from '../algorithms/algorithm.js'
+import { MAX_UNITS } from '../algorithms/algorithm.js'
+import type { CounterLimit } from '../algorithms/sliding-window-counter.js'
+import { slidingWindowCounter } from '../algorithms/sliding-window-counter.js'
+import type { LogLimit } from '../algorithms/sliding-window-log.js'
+import { slidingWindowLog } from '../algorithms/sliding-window-log.js'
+import type { WindowOptions } from '../algorithms/window.js'
 import type { Answer, Check, Question, Verdict } from '../engine/question.js'
 import { type HeadgateError, unexpected } from '../errors/headgate-error.js'
-import { MAX_UNITS, slidingWindowCounter, slidingWindowLog, type WindowOptions } from '../policy/limits.js'
 
 /** Up to this many hits every one in a window is stored; above it only two numbers are. */
 const MAX_LOGGED = 1_000

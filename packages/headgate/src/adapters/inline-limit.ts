@@ -1,7 +1,7 @@
+import type { Duration } from '../algorithms/durations.js'
+import { slidingWindowLog } from '../algorithms/sliding-window-log.js'
 import { unexpected } from '../errors/headgate-error.js'
 import { createLimiter } from '../limiter/limiter.js'
-import type { Duration } from '../policy/durations.js'
-import { slidingWindowLog } from '../policy/limits.js'
 import type { Store } from '../store/store.js'
 import type { AnyOptions, CommonOptions, LimiterOptions, Of } from './options.js'
 

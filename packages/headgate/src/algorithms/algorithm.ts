@@ -80,13 +80,24 @@ export interface Wire<L extends Limit = Limit> {
   span(limit: L): number
   /** Parts of the window; 0 for most. */
   parts(limit: L): number
-  /** Units that fit after a charge that left this much; null if such a reply says nothing about this algorithm. */
-  remaining(limit: L, left: number): number | null
+  /** The most that a charge can leave; null if a reply never says just that of this algorithm. */
+  mostLeft(limit: L): number | null
+  /** Units that fit after a charge that left this much. */
+  remaining(limit: L, left: number): number
   /** Until everything is available again after a charge at `nowUs` that left this much. */
   resetAfterUs(limit: L, left: number, nowUs: number): number
 }
 
-/** Units of a hot key that a process takes in advance are charged when they are taken. */
+/** The longest lease, as a part of the window or of the time a bucket takes to fill. */
+export const LEASE_PARTS = 20
+
+/**
+ * Leases: a process takes n units of a hot key at once and spends them by itself. They are charged when they are taken,
+ * so what is spent in any interval of length τ was granted in one of length τ + TTL. Each limit is made stricter by
+ * just that much, for every request; each algorithm says beside its `strict` how, and why that is enough.
+ *
+ * A grant is an ordinary charge on such a limit, and giving it back a refund.
+ */
 export interface Leasing<L extends Limit = Limit> {
   /** The longest time for which units may be leased, in microseconds. */
   longestUs(limit: L): number
@@ -119,7 +130,7 @@ export interface Algorithm<L extends Limit = Limit, S = unknown> {
   readonly sample: Readonly<Record<string, unknown>>
   /** Makes the limit of these options; throws a HeadgateError that names the field for any other. */
   parse(options: unknown): L
-  /** The options of a limit as a policy file would have them. */
+  /** The limit as a policy file would have it: `algorithm`, by the name that the file uses, and its options. */
   optionsOf(limit: L): Readonly<Record<string, string | number>>
   /** The algorithm and its numbers in words, for `explain`. */
   describe(limit: L): string
@@ -190,4 +201,10 @@ export interface Algorithm<L extends Limit = Limit, S = unknown> {
   readonly wire: Wire<L>
   /** The name, so that limits can be printed and compared as data. */
   toJSON(): string
+}
+
+/** Whether a value is a limit that the function of an algorithm made. */
+export function isLimit(value: unknown): value is Limit {
+  const { id, algorithm } = (value ?? {}) as Partial<Limit>
+  return typeof id === 'string' && typeof algorithm?.decide === 'function'
 }

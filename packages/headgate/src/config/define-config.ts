@@ -1,14 +1,9 @@
-import type { Limit } from '../engine/limit.js'
+import type { Limit } from '../algorithms/algorithm.js'
+import type { WrittenLimit } from '../algorithms/all-algorithms.js'
+import type { Duration } from '../algorithms/durations.js'
 import type { FailureMode } from '../engine/question.js'
 import type { Config, HeaderStyle, Levels, Mask, Mode } from '../policy/config.js'
-import type { Duration } from '../policy/durations.js'
 import type { LeaseOptions } from '../policy/leases.js'
-import type {
-  ConcurrencyOptions,
-  CounterOptions,
-  TokenBucketOptions,
-  WindowOptions,
-} from '../policy/limits.js'
 import type { RefundBound } from '../policy/refund-rule.js'
 import type { defaultTiers, TierOptions } from '../policy/tiers.js'
 import type { ForwardedHeader } from '../subject/client-address.js'
@@ -20,12 +15,7 @@ import { IssueList } from './config-error.js'
 import { readConfig } from './read-config.js'
 
 /** A limit as `slidingWindowLog()` and the other functions return it, or written as in the file. */
-export type LimitInput =
-  | Limit
-  | ({ readonly algorithm: 'sliding-window-log' } & WindowOptions)
-  | ({ readonly algorithm: 'sliding-window-counter' } & CounterOptions)
-  | ({ readonly algorithm: 'token-bucket' } & TokenBucketOptions)
-  | ({ readonly algorithm: 'concurrency' } & ConcurrencyOptions)
+export type LimitInput = Limit | WrittenLimit
 
 type OneOrMore<T> = T | readonly T[]
 

@@ -2,8 +2,8 @@
  * Finds valid parts of a file that never take effect, as far as the file itself can tell. They are not refused,
  * because an app may charge a policy by name or identify callers itself.
  */
-import type { Limit } from '../engine/limit.js'
-import { formatDurationUs } from '../policy/durations.js'
+import type { Limit } from '../algorithms/algorithm.js'
+import { formatDurationUs } from '../algorithms/durations.js'
 import { type TierOptions, tierLimits } from '../policy/tiers.js'
 import { foldType } from '../subject/subject-type.js'
 import type { Path, Warn } from './config-error.js'
@@ -69,23 +69,9 @@ function leavesNothing(stricter: Part, part: Part): boolean {
   )
 }
 
-/**
- * Whether the stricter limit denies everything the other would, over a window that is not shorter. Bans are left
- * alone.
- */
+/** Bans are left alone. */
 function covers(stricter: Limit, limit: Limit): boolean {
-  if (stricter.limit === 0 || limit.limit === 0 || stricter.counts !== limit.counts) return false
-  if (stricter.algorithm === 'concurrency' || limit.algorithm === 'concurrency') return false
-  if (stricter.limit > limit.limit) return false
-  if (limit.algorithm === 'token-bucket') return ratePerSecond(stricter) <= limit.refillPerSecond
-  if (stricter.algorithm !== 'token-bucket') return stricter.windowUs >= limit.windowUs
-  return stricter.limit + (stricter.refillPerSecond * limit.windowUs) / 1_000_000 <= limit.limit
-}
-
-function ratePerSecond(limit: Exclude<Limit, { algorithm: 'concurrency' }>): number {
-  return limit.algorithm === 'token-bucket'
-    ? limit.refillPerSecond
-    : (limit.limit * 1_000_000) / limit.windowUs
+  return stricter.limit > 0 && limit.limit > 0 && limit.algorithm.isCoveredBy(limit, stricter)
 }
 
 function words({ limit, quota }: Limit): string {

@@ -2,6 +2,7 @@ import type { Worker } from 'node:worker_threads'
 import { HeadgateError } from '../errors/headgate-error.js'
 import type { Config, CostConfig, PolicyConfig, RuleConfig } from '../policy/config.js'
 import { ConfigError } from './config-error.js'
+import { fromSent } from './limits-by-name.js'
 import { parseConfig } from './parse-config.js'
 import type { ConfigPart, ParseRefusal, ParseReply, ParseRequest } from './parse-worker.js'
 
@@ -56,7 +57,7 @@ function joined(parts: readonly ConfigPart[]): Config | null {
   const rules: RuleConfig[] = []
   const costs: CostConfig[] = []
   for (const part of parts) {
-    policies.push(...(part.policies ?? []))
+    for (const [name, policy] of part.policies ?? []) policies.push([name, fromSent(policy)])
     rules.push(...(part.rules ?? []))
     costs.push(...(part.costs ?? []))
   }

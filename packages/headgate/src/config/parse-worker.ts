@@ -5,8 +5,9 @@
 import { parentPort } from 'node:worker_threads'
 import { type ErrorCode, isHeadgateError } from '../errors/headgate-error.js'
 import type { Mistake } from '../errors/mistake.js'
-import type { Config, CostConfig, PolicyConfig, RuleConfig } from '../policy/config.js'
+import type { Config, CostConfig, RuleConfig } from '../policy/config.js'
 import { ConfigError, type ConfigIssue } from './config-error.js'
+import { type SentPolicy, toSent } from './limits-by-name.js'
 import { parseConfig } from './parse-config.js'
 
 /** A request to the thread. */
@@ -20,7 +21,7 @@ export type ParseReply =
 /** A piece of a configuration: first everything but the long lists, then those in slices. */
 export interface ConfigPart {
   readonly base?: Config
-  readonly policies?: readonly (readonly [string, PolicyConfig])[]
+  readonly policies?: readonly (readonly [string, SentPolicy])[]
   readonly rules?: readonly RuleConfig[]
   readonly costs?: readonly CostConfig[]
 }
@@ -64,7 +65,9 @@ function post(reply: ParseReply): void {
 
 function* partsOf(config: Config): Generator<ConfigPart, undefined> {
   yield { base: { ...config, policies: {}, rules: [], costs: [] } }
-  for (const policies of slices(Object.entries(config.policies))) yield { policies }
+  for (const policies of slices(Object.entries(config.policies))) {
+    yield { policies: policies.map(([name, policy]) => [name, toSent(policy)] as const) }
+  }
   for (const rules of slices(config.rules)) yield { rules }
   for (const costs of slices(config.costs)) yield { costs }
   return undefined

@@ -1,5 +1,5 @@
+import { withoutWindowWarning } from '../algorithms/durations.js'
 import type { Config } from '../policy/config.js'
-import { withoutWindowWarning } from '../policy/durations.js'
 import { defaultTiers } from '../policy/tiers.js'
 import type { Warn } from './config-error.js'
 import { findContradictions } from './contradictions.js'

@@ -2,9 +2,10 @@
  * Settings from the environment, which add to or replace a policy file. They are fewer and simpler: one limit for
  * every caller, and where Redis is.
  */
-import type { Limit } from '../engine/limit.js'
+import type { Limit } from '../algorithms/algorithm.js'
+import { slidingWindowCounter } from '../algorithms/sliding-window-counter.js'
+import { tokenBucket } from '../algorithms/token-bucket.js'
 import type { Config, PolicyConfig } from '../policy/config.js'
-import { slidingWindowCounter, tokenBucket } from '../policy/limits.js'
 import { type Complaint, IssueList } from './config-error.js'
 import { defineConfig } from './define-config.js'
 import { describeValue } from './describe-value.js'

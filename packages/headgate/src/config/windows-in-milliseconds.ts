@@ -1,4 +1,4 @@
-import { doubtOfWindow, WINDOW_IN_SECONDS } from '../policy/durations.js'
+import { doubtOfWindow, WINDOW_IN_SECONDS } from '../algorithms/durations.js'
 import type { Path, Warn } from './config-error.js'
 import { peekMap } from './shape/maps.js'
 

@@ -1,4 +1,4 @@
-import type { Quota } from '../engine/limit.js'
+import type { Quota } from '../algorithms/algorithm.js'
 import type { Decision } from './decision.js'
 import { isWider, type LimitVerdict } from './verdicts.js'
 

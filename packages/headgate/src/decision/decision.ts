@@ -1,4 +1,4 @@
-import { NEVER } from '../engine/limit.js'
+import { NEVER } from '../algorithms/algorithm.js'
 import { SingleAnswer, SingleQuestion } from '../engine/single-question.js'
 import { keepV8Shape } from '../fast-path/keep-v8-shape.js'
 import type { HeaderStyle } from '../policy/config.js'

@@ -2,7 +2,7 @@
  * Caches the text that all responses about a limit share: a response carries up to nine headers, and formatting
  * those that never change took longer than the decision.
  */
-import type { Quota } from '../engine/limit.js'
+import type { Quota } from '../algorithms/algorithm.js'
 import { windowSeconds } from './advertised.js'
 import { fieldInteger, fieldString, printable } from './header-field.js'
 import { type LimitVerdict, policyOf } from './verdicts.js'

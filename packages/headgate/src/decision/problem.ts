@@ -1,6 +1,6 @@
+import { MAX_UNITS } from '../algorithms/algorithm.js'
+import { formatDurationUs } from '../algorithms/durations.js'
 import { HeadgateError } from '../errors/headgate-error.js'
-import { formatDurationUs } from '../policy/durations.js'
-import { MAX_UNITS } from '../policy/limits.js'
 import { TIER_POLICY } from '../policy/policies.js'
 import { advertisedLimit, retryAfterSeconds } from './advertised.js'
 import type { Decision } from './decision.js'

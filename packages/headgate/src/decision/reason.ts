@@ -1,4 +1,4 @@
-import { NEVER } from '../engine/limit.js'
+import { NEVER } from '../algorithms/algorithm.js'
 import type { Verdict } from '../engine/question.js'
 
 /** Why a decision came out as it did. */

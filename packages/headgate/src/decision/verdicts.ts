@@ -1,6 +1,6 @@
 /** Verdicts as a caller sees them: each limit's own, the binding one, and lazily computed. */
 
-import { NEVER, type Quota } from '../engine/limit.js'
+import { NEVER, type Quota } from '../algorithms/algorithm.js'
 import { type Answer, type Check, type Question, stateOf, type Verdict } from '../engine/question.js'
 import { onlyVerdictOf, someCheck } from '../engine/single-question.js'
 import { keepV8Shape } from '../fast-path/keep-v8-shape.js'
@@ -204,7 +204,7 @@ export function asksForPlaces(question: Question): boolean {
 }
 
 function isOfPlaces({ limit }: Check): boolean {
-  return limit.algorithm === 'concurrency'
+  return limit.algorithm.kind === 'permits'
 }
 
 keepV8Shape(new LazyVerdicts({ alternatives: [], shadow: [] }, { charged: 0, verdicts: [], shadow: [] }, 1))

@@ -1,21 +1,16 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { algorithmOf, type State } from './algorithms.js'
+import { NEVER } from '../algorithms/algorithm.js'
+import { type LogLimit, slidingWindowLog } from '../algorithms/sliding-window-log.js'
 import { decide, type OpenState, peek } from './decide.js'
-import { type LogLimit, NEVER } from './limit.js'
+import { algorithmOf, type State } from './legacy-algorithm.js'
 import type { Answer, Check, Question } from './question.js'
 
 const WINDOW_US = 60_000_000
 const NOW_US = 1_700_000_000_000_000
 
 function log(limit: number): LogLimit {
-  return {
-    algorithm: 'sliding-window-log',
-    id: 'log-1m',
-    limit,
-    windowUs: WINDOW_US,
-    quota: { limit, windowUs: WINDOW_US, burst: null },
-  }
+  return slidingWindowLog({ limit, window: '1m' })
 }
 
 function check(name: string, limit: number, cost = 1): Check {

@@ -2,9 +2,10 @@
  * Several limits are one question: every check of an alternative is charged, or none of them.
  * A denied request leaves no trace, so a client that hammers does not dig itself deeper.
  */
-import type { Algorithm } from './algorithm.js'
-import { algorithmOf, type State } from './algorithms.js'
-import type { Limit } from './limit.js'
+
+import type { Limit } from '../algorithms/algorithm.js'
+import type { Algorithm } from './legacy-algorithm.js'
+import { algorithmOf, type State } from './legacy-algorithm.js'
 import type { Answer, Check, Question, Verdict } from './question.js'
 import { SingleAnswer } from './single-question.js'
 

@@ -1,4 +1,5 @@
-import { hasSameNumbers, type Limit } from './limit.js'
+import type { Limit } from '../algorithms/algorithm.js'
+import { hasSameNumbers } from './limit.js'
 
 /** One limit and the subject it is asked for, ready to be put to a store. */
 export interface Check {

@@ -1,4 +1,4 @@
-import { type Limit, NEVER } from '../engine/limit.js'
+import { type Limit, NEVER } from '../algorithms/algorithm.js'
 import { LeasedAnswer, SingleAnswer, SingleQuestion } from '../engine/single-question.js'
 import { keepV8Shape } from './keep-v8-shape.js'
 
@@ -81,7 +81,7 @@ export class KeptDenials {
 }
 
 /** Stands where a shape needs some limit. */
-const NO_LIMIT = { algorithm: 'token-bucket', limit: 0 } as Limit
+const NO_LIMIT = { limit: 0 } as Limit
 keepV8Shape(new KeptDenial(new SingleAnswer(0, 0.5, 0.5, null, 0.5), NO_LIMIT, 0.5))
 // Kept here, because engine/ holds arithmetic alone.
 keepV8Shape(new SingleQuestion('', '', '', NO_LIMIT, 1))

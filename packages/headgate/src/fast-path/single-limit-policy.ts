@@ -2,7 +2,7 @@
 
 import { Decision, type DecisionContext } from '../decision/decision.js'
 import { toMs, toWaitMs } from '../decision/verdicts.js'
-import { Admission } from '../engine/algorithm.js'
+import { Admission } from '../engine/legacy-algorithm.js'
 import type { Question } from '../engine/question.js'
 import { SingleQuestion } from '../engine/single-question.js'
 import type { PlainRecorder, Recorder } from '../observe/statistics/recorder.js'

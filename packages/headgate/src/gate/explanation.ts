@@ -1,8 +1,6 @@
 /** Explains which rules matched a request and why, as data and in words. */
-import type { Limit } from '../engine/limit.js'
 import { printable } from '../errors/shown-text.js'
 import type { AppliedLevel } from '../policy/applied-level.js'
-import { formatDurationUs } from '../policy/durations.js'
 import type { RequestReading } from '../policy/found-routes.js'
 import type { Ipv6Budgets } from '../policy/ipv6-budgets.js'
 import type { Resolution } from '../policy/resolve.js'
@@ -81,34 +79,21 @@ function explainLevel(
     scope,
     mode,
     enforcePercent,
-    limits: limits.map(({ limit }) => limitWords(limit)),
+    limits: limits.map(({ limit }) => limit.algorithm.describe(limit)),
     also: also.flatMap(other =>
       other.configured.policy.limits.map(
-        ({ limit }) => `${other.subject}, policy ${other.configured.policy.name}: ${limitWords(limit)}`,
+        ({ limit }) =>
+          `${other.subject}, policy ${other.configured.policy.name}: ${limit.algorithm.describe(limit)}`,
       ),
     ),
     refundIf: (refundIf?.statuses ?? []).map(statusesWords),
     refundAtMost: refundIf?.atMost ?? [],
     wider: budgets
       .around(subject, limits)
-      .flatMap(wider => wider.limits.map(limit => `all of ${wider.network}: ${limitWords(limit)}`)),
+      .flatMap(wider =>
+        wider.limits.map(limit => `all of ${wider.network}: ${limit.algorithm.describe(limit)}`),
+      ),
     override: override === null ? null : pick(override.override),
-  }
-}
-
-/** Describes an algorithm and its numbers. */
-export function limitWords(limit: Limit): string {
-  return `${limit.algorithm} ${limit.limit}${paceWords(limit)}`
-}
-
-function paceWords(limit: Limit): string {
-  switch (limit.algorithm) {
-    case 'token-bucket':
-      return `, refilled by ${Number(limit.refillPerSecond.toFixed(6))} a second`
-    case 'concurrency':
-      return ` under way at once, each for ${formatDurationUs(limit.holdForUs)} unless renewed`
-    default:
-      return ` in ${formatDurationUs(limit.windowUs)}`
   }
 }
 

@@ -2,10 +2,11 @@
  * Limits that are not in the policy file: protocols such as Envoy's bring their own. They are decided like all
  * others, under the same switches, by the same store.
  */
+
+import type { Limit } from '../algorithms/algorithm.js'
 import { decideOn } from '../decision/decide-on.js'
 import type { Decision, DecisionContext } from '../decision/decision.js'
 import { type LimitVerdict, toLimitVerdict } from '../decision/verdicts.js'
-import type { Limit } from '../engine/limit.js'
 import type { Answer, Check, FailureMode, Question, Refund } from '../engine/question.js'
 import { makeQuestion } from '../engine/single-question.js'
 import { unexpected } from '../errors/headgate-error.js'

@@ -1,8 +1,8 @@
 /**
  * Everything the policy file keeps about a subject: which limits, how much of each is left, and where it is stored.
  */
+
 import { toMs, toWaitMs } from '../decision/verdicts.js'
-import type { Limit } from '../engine/limit.js'
 import { type Check, type Question, stateOf, type Verdict } from '../engine/question.js'
 import { HeadgateError } from '../errors/headgate-error.js'
 import { printable } from '../errors/shown-text.js'
@@ -21,7 +21,6 @@ import type { Ipv6Budgets } from '../policy/ipv6-budgets.js'
 import { statesOf } from '../policy/question-of.js'
 import { promiseAnswer, type Stage } from '../store/stage.js'
 import { redisKey } from '../subject/key.js'
-import { limitWords } from './explanation.js'
 
 export interface Inspection {
   /** The name in the store: without secrets. */
@@ -42,7 +41,7 @@ export interface InspectedLimit {
   readonly scope: string
   /** Whose budget it is: the subject's, everybody's, or that of a network around it. */
   readonly subject: string
-  readonly algorithm: Limit['algorithm']
+  readonly algorithm: string
   readonly limit: number
   readonly used: number
   readonly remaining: number
@@ -218,14 +217,14 @@ function inspected(rule: string, check: Check, verdict: Verdict, key: string | n
     name,
     scope,
     subject,
-    algorithm: limit.algorithm,
+    algorithm: limit.algorithm.name,
     limit: limit.limit,
     used: Math.max(0, limit.limit - remaining),
     remaining,
     retryAfterMs,
     resetAfterMs,
     key,
-    text: `  ${name} by ${rule}, scope ${scope}, of ${printable(subject)}: ${limitWords(limit)}, ${stateWords(verdict)}`,
+    text: `  ${name} by ${rule}, scope ${scope}, of ${printable(subject)}: ${limit.algorithm.describe(limit)}, ${stateWords(verdict)}`,
   }
 }
 

@@ -144,7 +144,7 @@ export function createPlaces(stage: Stage, { clock, timers, onFreed }: PlacesOpt
 }
 
 function holdForUs(limit: HeldPlace['check']['limit']): number {
-  return limit.algorithm === 'concurrency' ? limit.holdForUs : Number.POSITIVE_INFINITY
+  return limit.algorithm.holdForUs?.(limit) ?? Number.POSITIVE_INFINITY
 }
 
 function toRefund({ check, takenAtUs, isLocal }: Renewal): Refund {

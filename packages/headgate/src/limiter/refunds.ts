@@ -175,7 +175,7 @@ const NONE: Admissions = { binding: [], shadow: [] }
 
 /** A place is released, not refunded. */
 function isCharged({ check, chargedAtUs }: Admission): boolean {
-  return chargedAtUs !== null && check.limit.algorithm !== 'concurrency'
+  return chargedAtUs !== null && check.limit.algorithm.kind !== 'permits'
 }
 
 function notCharged(): HeadgateError {

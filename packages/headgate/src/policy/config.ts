@@ -1,4 +1,4 @@
-import type { Limit } from '../engine/limit.js'
+import type { Limit } from '../algorithms/algorithm.js'
 import type { FailureMode } from '../engine/question.js'
 import { unexpected } from '../errors/headgate-error.js'
 import type { ForwardedHeader } from '../subject/client-address.js'
@@ -11,7 +11,7 @@ import type { TierOptions } from './tiers.js'
 
 /**
  * A validated policy file: every name in it exists, every number is in range. `loadConfig` and `defineConfig` make
- * it. It is plain data, so it can be compared, printed and sent.
+ * it. It is data that can be compared and printed; only its limits carry more, their algorithms.
  */
 export interface Config<PolicyName extends string = string, TierName extends string = string> {
   /** The first part of every Redis key. */

@@ -1,4 +1,4 @@
-import type { Limit } from '../engine/limit.js'
+import type { Limit } from '../algorithms/algorithm.js'
 import { scaleLimit } from './change-numbers.js'
 import type { PolicyConfig } from './config.js'
 import { leaseChangedLimits } from './leases.js'

@@ -3,7 +3,7 @@
  * So an IPv6 caller is also charged to wider networks, whose limits are a few times its own: enough for the
  * neighbours that may share them, but not an endless supply of fresh callers.
  */
-import type { Limit } from '../engine/limit.js'
+import type { Limit } from '../algorithms/algorithm.js'
 import type { Check, Question } from '../engine/question.js'
 import { makeQuestion, someCheck } from '../engine/single-question.js'
 import { unexpected } from '../errors/headgate-error.js'

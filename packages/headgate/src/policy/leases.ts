@@ -1,7 +1,7 @@
-import { LEASE_PARTS, type Lease, leasedLimit, longestLeaseUs } from '../engine/lease.js'
-import type { Limit } from '../engine/limit.js'
+import type { Limit } from '../algorithms/algorithm.js'
+import { LEASE_PARTS, type Lease } from '../algorithms/algorithm.js'
+import { type Duration, formatDurationUs, parseDurationUs } from '../algorithms/durations.js'
 import { type HeadgateError, unexpected } from '../errors/headgate-error.js'
-import { type Duration, formatDurationUs, parseDurationUs } from './durations.js'
 
 /** How units of a hot key may be taken in advance. */
 export type LeaseOptions =
@@ -48,7 +48,9 @@ export function leaseChangedLimits(
 }
 
 function withLease(limits: readonly Limit[], lease: Lease | null): readonly Limit[] {
-  return lease === null ? limits : limits.map(limit => Object.freeze(leasedLimit(limit, lease)))
+  return lease === null
+    ? limits
+    : limits.map(limit => Object.freeze(limit.algorithm.lease?.strict(limit, lease) ?? limit))
 }
 
 /** Half the longest allowed, to give up little of the limit; null if that is too short to be useful. */
@@ -56,6 +58,11 @@ function autoLease(limits: readonly Limit[]): Lease | null {
   const ttlUs = Math.min(AUTO_TTL_US, ...limits.map(limit => Math.floor(longestLeaseUs(limit) / 2)))
   const max = Math.floor(Math.min(...limits.map(({ limit }) => limit)) / LEASE_PARTS)
   return ttlUs < LEAST_TTL_US || max < 1 ? null : { max, ttlUs }
+}
+
+/** 0 if units of the limit may not be leased. */
+function longestLeaseUs(limit: Limit): number {
+  return limit.algorithm.lease?.longestUs(limit) ?? 0
 }
 
 function parseLease(field: string, limits: readonly Limit[], options: unknown): Lease {
@@ -68,15 +75,14 @@ function parseLease(field: string, limits: readonly Limit[], options: unknown): 
     throw invalid(`${field}.max`, `a whole number from 1 to the limit ${most}`, max)
   }
   const ttlUs = parseDurationUs(ttl as Duration, `${field}.ttl`)
-  const places = limits.find(({ algorithm }) => algorithm === 'concurrency')
-  if (places !== undefined)
-    throw invalid(`${field}.ttl`, `no lease beside ${places.id}, which cannot be leased`, ttl)
+  const unleased = limits.find(({ algorithm }) => algorithm.lease === null)
+  if (unleased !== undefined)
+    throw invalid(`${field}.ttl`, `no lease beside ${unleased.id}, which cannot be leased`, ttl)
   for (const limit of limits) {
     const longestUs = longestLeaseUs(limit)
     if (ttlUs <= longestUs) continue
-    const what = limit.algorithm === 'token-bucket' ? 'the time the bucket takes to fill' : 'the window'
-    const expected = `at most ${formatDurationUs(longestUs)}, 1/${LEASE_PARTS} of ${what} of ${limit.id}`
-    throw invalid(`${field}.ttl`, expected, ttl)
+    const longest = `at most ${formatDurationUs(longestUs)}, 1/${LEASE_PARTS} of ${limit.algorithm.lease?.span}`
+    throw invalid(`${field}.ttl`, `${longest} of ${limit.id}`, ttl)
   }
   return { max, ttlUs }
 }

@@ -1,9 +1,9 @@
+import type { Duration } from '../algorithms/durations.js'
+import { parseDurationUs } from '../algorithms/durations.js'
+import { parseUnits } from '../algorithms/limit-options.js'
 import { type HeadgateError, unexpected } from '../errors/headgate-error.js'
 import { shownName } from '../errors/shown-text.js'
 import type { StoredSubject } from '../subject/subject.js'
-import type { Duration } from './durations.js'
-import { parseDurationUs } from './durations.js'
-import { parseUnits } from './limits.js'
 import { type TierOptions, tierLimits } from './tiers.js'
 
 /** The numbers that an override puts in place of the policy file's. */

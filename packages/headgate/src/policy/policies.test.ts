@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest'
+import { slidingWindowCounter } from '../algorithms/sliding-window-counter.js'
+import { slidingWindowLog } from '../algorithms/sliding-window-log.js'
+import { tokenBucket } from '../algorithms/token-bucket.js'
 import { HeadgateError } from '../errors/headgate-error.js'
-import { slidingWindowCounter, slidingWindowLog, tokenBucket } from './limits.js'
 import { type PolicyOptions, parsePolicies, parseTiers } from './policies.js'
 import { defaultTiers, type TierOptions } from './tiers.js'
 
@@ -113,18 +115,26 @@ describe('the default tiers', () => {
     (tier, perMinute, perHour, perDay, burst) => {
       const limits = parseTiers(defaultTiers).get(tier)?.limits ?? []
       const expected: object[] = [
-        { algorithm: 'sliding-window-log', limit: perMinute * burst, windowUs: minute },
+        { algorithm: { name: 'sliding-window-log' }, limit: perMinute * burst, windowUs: minute },
       ]
       if (burst > 1)
         expected.push({
-          algorithm: 'token-bucket',
+          algorithm: { name: 'token-bucket' },
           limit: perMinute * burst,
           refillPerSecond: perMinute / 60,
         })
       if (perHour !== null)
-        expected.push({ algorithm: 'sliding-window-counter', limit: perHour, windowUs: 60 * minute })
+        expected.push({
+          algorithm: { name: 'sliding-window-counter' },
+          limit: perHour,
+          windowUs: 60 * minute,
+        })
       if (perDay !== null)
-        expected.push({ algorithm: 'sliding-window-counter', limit: perDay, windowUs: 1_440 * minute })
+        expected.push({
+          algorithm: { name: 'sliding-window-counter' },
+          limit: perDay,
+          windowUs: 1_440 * minute,
+        })
       expect(limits.map(({ limit }) => limit)).toMatchObject(expected)
       expect(limits).toHaveLength(expected.length)
       const advertised = { limit: perMinute, windowUs: minute, burst: burst > 1 ? perMinute * burst : null }

@@ -1,4 +1,4 @@
-import type { Limit } from '../engine/limit.js'
+import { isLimit, type Limit } from '../algorithms/algorithm.js'
 import { unexpected } from '../errors/headgate-error.js'
 import type { HeaderStyle } from './config.js'
 import { type LeaseOptions, leaseLimits } from './leases.js'
@@ -44,14 +44,6 @@ export interface NamedLimit {
 const NAME = /^[A-Za-z0-9_-]{1,32}$/
 /** The name all tiers share, so that a caller who changes tier keeps its usage. */
 export const TIER_POLICY = 'tier'
-
-const ALGORITHMS: ReadonlySet<unknown> = new Set<Limit['algorithm']>([
-  'sliding-window-log',
-  'sliding-window-counter',
-  'sliding-window-buckets',
-  'token-bucket',
-  'concurrency',
-])
 
 /** Validates named policies. Refuses duplicate limits and names that cannot be part of a key. */
 export function parsePolicies(
@@ -99,7 +91,7 @@ export function parseTier(tier: string, options: TierOptions): Policy {
 function nameLimits(field: string, policy: string, limits: readonly Limit[]): NamedLimit[] {
   const seen = new Set<string>()
   return limits.map((limit, index) => {
-    if (!ALGORITHMS.has(limit?.algorithm) || typeof limit.id !== 'string') {
+    if (!isLimit(limit)) {
       throw unexpected(
         'ERR_HEADGATE_INVALID_POLICY',
         `${field}[${index}]`,

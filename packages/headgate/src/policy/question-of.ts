@@ -1,5 +1,5 @@
 /** Turns the levels of a request into a question: alternatives of binding checks, and shadow checks. */
-import type { Limit } from '../engine/limit.js'
+import type { Limit } from '../algorithms/algorithm.js'
 import { type Check, type FailureMode, type Question, stateOf } from '../engine/question.js'
 import { makeQuestion } from '../engine/single-question.js'
 import type { ActiveConfig } from './active-config.js'
@@ -155,7 +155,7 @@ export function withoutRepeats(checks: readonly Check[]): Check[] {
 
 /** Whether a limit counts requests, whatever they cost. */
 export function countsRequests({ algorithm, counts }: Limit): boolean {
-  return counts === 'requests' || algorithm === 'concurrency'
+  return counts === 'requests' || algorithm.kind === 'permits'
 }
 
 /** Returns the units that a request of this cost takes from a limit. */

@@ -2,10 +2,12 @@
  * When a response gives its request's charge back, and how often. A client chooses the status of its responses more often
  * than it seems: `If-None-Match: *` makes any file a 304. So what comes back is bounded, by limits of its own.
  */
-import type { Limit } from '../engine/limit.js'
+import type { Limit } from '../algorithms/algorithm.js'
+import { MAX_UNITS } from '../algorithms/algorithm.js'
+import { formatDurationUs, parseDurationUs } from '../algorithms/durations.js'
+import { slidingWindowCounter } from '../algorithms/sliding-window-counter.js'
+import { slidingWindowLog } from '../algorithms/sliding-window-log.js'
 import { unexpected } from '../errors/headgate-error.js'
-import { formatDurationUs, parseDurationUs } from './durations.js'
-import { MAX_UNITS, slidingWindowCounter, slidingWindowLog } from './limits.js'
 import { commonStatuses, type Statuses } from './statuses.js'
 
 /** Units in any window: `'100/1m'`. */

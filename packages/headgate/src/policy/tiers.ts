@@ -1,7 +1,11 @@
-import type { Limit } from '../engine/limit.js'
+import type { Limit } from '../algorithms/algorithm.js'
+import { MAX_UNITS } from '../algorithms/algorithm.js'
+import { toWhole } from '../algorithms/durations.js'
+import { parseUnits } from '../algorithms/limit-options.js'
+import { slidingWindowCounter } from '../algorithms/sliding-window-counter.js'
+import { slidingWindowLog } from '../algorithms/sliding-window-log.js'
+import { tokenBucket } from '../algorithms/token-bucket.js'
 import { type HeadgateError, unexpected } from '../errors/headgate-error.js'
-import { toWhole } from './durations.js'
-import { MAX_UNITS, parseUnits, slidingWindowCounter, slidingWindowLog, tokenBucket } from './limits.js'
 
 /** The numbers of a class of caller. A window left out, or `'unlimited'`, is not limited. */
 export interface TierOptions {

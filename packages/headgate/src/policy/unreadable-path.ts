@@ -1,7 +1,7 @@
+import { slidingWindowLog } from '../algorithms/sliding-window-log.js'
 import type { ActiveConfig } from './active-config.js'
 import { ConfiguredPolicy } from './configured-policy.js'
 import { Level } from './level.js'
-import { slidingWindowLog } from './limits.js'
 
 /**
  * Returns the level of a path that can be read in more ways than `pathReadings` considers: a ban. Working out what

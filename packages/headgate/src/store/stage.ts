@@ -3,7 +3,7 @@
  * wait at several of them. A promise at each would cost half a dozen per decision, so a stage passes a waiter on,
  * and the only promise is the caller's.
  */
-import type { Limit } from '../engine/limit.js'
+import type { Limit } from '../algorithms/algorithm.js'
 import type { Answer, Check, Question, Refund, Renewal } from '../engine/question.js'
 import type { IsOwnName, OneUnit } from '../fast-path/single-limit-policy.js'
 import type { Eventually, Source, Store } from './store.js'

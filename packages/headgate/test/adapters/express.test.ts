@@ -1,11 +1,11 @@
 import { createServer } from 'node:http'
 import express from 'express'
 import { expect, it } from 'vitest'
+import { slidingWindowLog } from '../../src/algorithms/sliding-window-log.ts'
 import { defineConfig } from '../../src/config.ts'
 import { rateLimit } from '../../src/express.ts'
 import { createGate } from '../../src/gate/gate.ts'
 import { createLimiter } from '../../src/limiter/limiter.ts'
-import { slidingWindowLog } from '../../src/policy/limits.ts'
 import { listening } from './listening.ts'
 
 const policies = {

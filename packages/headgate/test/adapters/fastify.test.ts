@@ -2,9 +2,9 @@ import { once } from 'node:events'
 import { type AddressInfo, connect } from 'node:net'
 import fastify from 'fastify'
 import { expect, it } from 'vitest'
+import { slidingWindowLog } from '../../src/algorithms/sliding-window-log.ts'
 import { RateLimitError, rateLimit } from '../../src/fastify.ts'
 import { createLimiter } from '../../src/limiter/limiter.ts'
-import { slidingWindowLog } from '../../src/policy/limits.ts'
 
 const setUp = () =>
   createLimiter({

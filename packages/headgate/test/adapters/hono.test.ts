@@ -1,9 +1,9 @@
 import { Hono } from 'hono'
 import { expect, it } from 'vitest'
+import { slidingWindowLog } from '../../src/algorithms/sliding-window-log.ts'
 import { createGate } from '../../src/gate/gate.ts'
 import { rateLimit } from '../../src/hono.ts'
 import { createLimiter } from '../../src/limiter/limiter.ts'
-import { slidingWindowLog } from '../../src/policy/limits.ts'
 import { configOf, perMinute, ruleOf } from '../support/gate-config.ts'
 import { keepLines } from '../support/kept-lines.ts'
 

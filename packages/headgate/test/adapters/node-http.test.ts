@@ -2,9 +2,9 @@ import { createServer, request } from 'node:http'
 import { type ClientHttp2Session, connect, createServer as createHttp2Server } from 'node:http2'
 import { type AddressInfo, connect as connectSocket, type Socket } from 'node:net'
 import { expect, it } from 'vitest'
+import { slidingWindowLog } from '../../src/algorithms/sliding-window-log.ts'
 import { createLimiter } from '../../src/limiter/limiter.ts'
 import { rateLimit } from '../../src/node-http.ts'
-import { slidingWindowLog } from '../../src/policy/limits.ts'
 import { listening } from './listening.ts'
 
 it('requests that come in one write over HTTP/2 pass exactly as many as the limit says', async () => {

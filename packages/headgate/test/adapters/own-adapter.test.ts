@@ -38,7 +38,11 @@ it('the adapter that the guide shows limits a framework that nobody has heard of
 it('the adapter that the guide shows gives units back by the status of the answer', async () => {
   const rateLimit = await shownAdapter()
   const limiter = createLimiter({ policies: { api: slidingWindowLog({ limit: 1, window: '1m' }) } })
-  const limited = rateLimit({ limiter, policy: 'api', refundIf: { status: status => status === 304, atMost: '9/1m' } })
+  const limited = rateLimit({
+    limiter,
+    policy: 'api',
+    refundIf: { status: status => status === 304, atMost: '9/1m' },
+  })
   const ask = async (becomes: number) => {
     const answer: Call['answer'] = { status: 200, headers: {}, body: '' }
     await limited({ method: 'GET', target: '/', remoteAddress: '192.0.2.1', headers: {}, answer }, () => {

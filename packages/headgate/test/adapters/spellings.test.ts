@@ -1,8 +1,8 @@
 /** With `perRoute`, every spelling that a framework routes to a handler is charged to that route's budget. */
 import { request } from 'node:http'
 import { expect, it } from 'vitest'
+import { slidingWindowLog } from '../../src/algorithms/sliding-window-log.ts'
 import { createLimiter } from '../../src/limiter/limiter.ts'
-import { slidingWindowLog } from '../../src/policy/limits.ts'
 import { ADAPTERS } from './apps.ts'
 
 const TARGETS = [

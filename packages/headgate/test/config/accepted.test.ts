@@ -47,7 +47,7 @@ describe('what a policy file says', () => {
     })
     expect(config.policies).toMatchObject({
       api: { limits: [{ id: 'log-1m' }, { id: 'hourly-counter-1h-6' }] },
-      login: { limits: [{ algorithm: 'token-bucket', limit: 5 }] },
+      login: { limits: [{ algorithm: { name: 'token-bucket' }, limit: 5 }] },
       simulation: {
         limits: [{ limit: 100 }],
         candidate: [{ limit: 50 }],

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { slidingWindowLog } from '../../src/algorithms/sliding-window-log.js'
+import { tokenBucket } from '../../src/algorithms/token-bucket.js'
 import { type ConfigError, defineConfig, parseConfig } from '../../src/config.js'
-import { slidingWindowLog, tokenBucket } from '../../src/policy/limits.js'
 
 function issuesOf(options: unknown): string[] {
   try {

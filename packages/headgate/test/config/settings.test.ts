@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { slidingWindowLog } from '../../src/algorithms/sliding-window-log.js'
 import { type ConfigError, configWithSettings, defineConfig, loadSettings } from '../../src/config.js'
-import { slidingWindowLog } from '../../src/policy/limits.js'
 
 function issuesOf(environment: Record<string, string>): string[] {
   try {
@@ -40,14 +40,14 @@ describe('settings from the environment', () => {
     [{ RATE_LIMIT_GLOBAL_REFILL_PER_SEC: '2' }, 60, 2],
   ])('the settings %j are a bucket of %i refilled by %d', (environment, limit, refillPerSecond) => {
     expect(loadSettings(environment).policy?.limits).toMatchObject([
-      { algorithm: 'token-bucket', limit, refillPerSecond },
+      { algorithm: { name: 'token-bucket' }, limit, refillPerSecond },
     ])
   })
 
   it('the settings of requests in a duration are a sliding window', () => {
     const { policy } = loadSettings({ RATE_LIMIT_REQUESTS: '100', RATE_LIMIT_DURATION: '60' })
     expect(policy?.limits).toMatchObject([
-      { algorithm: 'sliding-window-counter', id: 'counter-1m', limit: 100, windowUs: 60_000_000 },
+      { algorithm: { name: 'sliding-window-counter' }, id: 'counter-1m', limit: 100, windowUs: 60_000_000 },
     ])
   })
 
@@ -58,8 +58,8 @@ describe('settings from the environment', () => {
     const environment = { RATE_LIMIT_REQUESTS: '100', RATE_LIMIT_DURATION: '50', RATE_LIMIT_BURST: burst }
     const quota = { limit: 100, windowUs: 50_000_000, burst: Number(burst) }
     expect(loadSettings(environment).policy?.limits).toMatchObject([
-      { algorithm: 'sliding-window-counter', limit: atMost, quota },
-      { algorithm: 'token-bucket', limit: Number(burst), refillPerSecond: 2, quota },
+      { algorithm: { name: 'sliding-window-counter' }, limit: atMost, quota },
+      { algorithm: { name: 'token-bucket' }, limit: Number(burst), refillPerSecond: 2, quota },
     ])
   })
 

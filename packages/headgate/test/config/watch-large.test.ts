@@ -15,7 +15,9 @@ function fileOf(rules: number): string {
     { length: rules },
     (_, index) => `  - { name: r${index}, match: { path: /things${index}/:id }, tier: pro }`,
   )
-  const policies = 'policies: { api: { algorithm: token-bucket, capacity: 5, refillPerSecond: 1 } }'
+  const parts = '{ algorithm: sliding-window-counter, limit: 5, window: 1m, buckets: 6 }'
+  const tried = `{ limits: [${parts}], candidate: { algorithm: concurrency, limit: 3 } }`
+  const policies = `policies: { api: { algorithm: token-bucket, capacity: 5, refillPerSecond: 1 }, tried: ${tried} }`
   const subjects = 'subjects: { "user:42": { tier: pro } }'
   return [policies, subjects, 'costs: { /a: 2 }', 'rules:', ...lines, ''].join('\n')
 }

@@ -1,10 +1,14 @@
 import fc from 'fast-check'
-import type { Limit } from '../../src/engine/limit.js'
+import type { Limit } from '../../src/algorithms/algorithm.js'
+import { concurrency } from '../../src/algorithms/concurrency.js'
+import { slidingWindowCounter } from '../../src/algorithms/sliding-window-counter.js'
+import { slidingWindowLog } from '../../src/algorithms/sliding-window-log.js'
+import { tokenBucket } from '../../src/algorithms/token-bucket.js'
 import type { Answer, Check, Question, Refund, Renewal } from '../../src/engine/question.js'
 import { SingleQuestion } from '../../src/engine/single-question.js'
-import { concurrency, slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../src/policy/limits.js'
 import type { Eventually, Store } from '../../src/store/store.js'
 import type { ManualClock } from '../../src/testing/manual-clock.js'
+import { isConcurrency } from '../support/limit-kinds.js'
 
 /** One event of a store's history. Numbers choose among what exists, so that every history can be shrunk. */
 export type Step =
@@ -152,7 +156,7 @@ function actionOf(one: Exclude<Step, { kind: 'wait' }>, charges: readonly Refund
 
 /** Renews a place that was taken, whether it still exists or not. */
 function renewalOf(charges: readonly Refund[], which: number): Renewal[] {
-  const places = charges.filter(({ check }) => check.limit.algorithm === 'concurrency')
+  const places = charges.filter(({ check }) => isConcurrency(check.limit))
   const { check, chargedAtUs } = places[which % places.length] ?? {}
   return check === undefined || chargedAtUs == null ? [] : [{ check, takenAtUs: chargedAtUs }]
 }

@@ -1,7 +1,7 @@
 /** One node of a cluster is silently cut off: its connection is replaced, and the other nodes keep deciding. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { slidingWindowLog } from '../../src/algorithms/sliding-window-log.js'
 import { createLimiter } from '../../src/limiter/limiter.js'
-import { slidingWindowLog } from '../../src/policy/limits.js'
 import { redisStore } from '../../src/store/redis/redis-store.js'
 import { subjectsOn } from '../redis-clients/cluster-slots.ts'
 import { clusterClient, LIBRARIES } from '../redis-clients/topologies.ts'

@@ -1,9 +1,9 @@
 /** Limits that come with the question instead of the policy file. */
 import { describe, expect, it } from 'vitest'
+import { slidingWindowLog } from '../../src/algorithms/sliding-window-log.js'
 import { createGate } from '../../src/gate/gate.js'
 import type { GivenLimit } from '../../src/gate/given-limits.js'
 import type { HeadgateEvent } from '../../src/observe/event.js'
-import { slidingWindowLog } from '../../src/policy/limits.js'
 import { configOf } from '../support/gate-config.ts'
 
 const THREE = slidingWindowLog({ limit: 3, window: '1m' })

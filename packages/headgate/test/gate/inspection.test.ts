@@ -1,9 +1,10 @@
 /** Tests the questions about a request or a subject that a gate answers without charging anything. */
 import { Redis } from 'ioredis'
 import { afterEach, describe, expect, it } from 'vitest'
+import { slidingWindowCounter } from '../../src/algorithms/sliding-window-counter.js'
+import { slidingWindowLog } from '../../src/algorithms/sliding-window-log.js'
 import { createGate } from '../../src/gate/gate.js'
 import type { Config } from '../../src/policy/config.js'
-import { slidingWindowCounter, slidingWindowLog } from '../../src/policy/limits.js'
 import { redisStore } from '../../src/store/redis/redis-store.js'
 import { manualClock } from '../../src/testing/manual-clock.js'
 import { configOf, perMinute, ruleOf } from '../support/gate-config.ts'

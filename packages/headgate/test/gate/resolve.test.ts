@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
+import { tokenBucket } from '../../src/algorithms/token-bucket.js'
 import { activateConfig } from '../../src/policy/active-config.js'
 import { claimedMethods } from '../../src/policy/claimed-methods.js'
 import { compileConfig } from '../../src/policy/compiled-config.js'
 import type { Config, RuleConfig } from '../../src/policy/config.js'
 import { type Control, NORMAL } from '../../src/policy/control.js'
-import { tokenBucket } from '../../src/policy/limits.js'
 import type { Override } from '../../src/policy/override.js'
 import { pathReadings } from '../../src/policy/path-readings.js'
 import { resolve } from '../../src/policy/resolve.js'
@@ -417,7 +417,7 @@ describe('control', () => {
       [100_000, 100_000, null],
     ])
     const bucket = question.alternatives[0]?.[1]?.limit
-    expect(bucket).toMatchObject({ algorithm: 'token-bucket', refillPerSecond: 200 / 60 })
+    expect(bucket).toMatchObject({ algorithm: { name: 'token-bucket' }, refillPerSecond: 200 / 60 })
   })
 
   it('a multiplier leaves a ban a ban', () => {

@@ -1,7 +1,7 @@
 import { createClient } from 'redis'
 import { expect, it } from 'vitest'
+import { slidingWindowLog } from '../../src/algorithms/sliding-window-log.js'
 import { createLimiter } from '../../src/limiter/limiter.js'
-import { slidingWindowLog } from '../../src/policy/limits.js'
 import { redisStore } from '../../src/store/redis/redis-store.js'
 import { faultyStore } from '../../src/testing/faulty-store.js'
 import { guardedStore } from '../../src/testing/guarded-store.js'

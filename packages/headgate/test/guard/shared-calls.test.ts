@@ -1,7 +1,7 @@
 /** Questions that share a call share nothing else: what becomes of one is no affair of its neighbours. */
 import { expect, it } from 'vitest'
+import { slidingWindowLog } from '../../src/algorithms/sliding-window-log.js'
 import type { Answer, Question } from '../../src/engine/question.js'
-import { slidingWindowLog } from '../../src/policy/limits.js'
 import { createPipeline } from '../../src/store/guard/pipeline.js'
 import { parsePipelineOptions } from '../../src/store/guard/pipeline-options.js'
 import type { Outcome } from '../../src/store/guard/remote.js'

@@ -1,10 +1,13 @@
 import fc from 'fast-check'
 import { createClient } from 'redis'
 import { describe, expect, it } from 'vitest'
-import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../src/policy/limits.js'
+import { slidingWindowCounter } from '../../src/algorithms/sliding-window-counter.js'
+import { slidingWindowLog } from '../../src/algorithms/sliding-window-log.js'
+import { tokenBucket } from '../../src/algorithms/token-bucket.js'
 import { createShare, type RegionShare } from '../../src/store/guard/region-share.js'
 import { redisStore } from '../../src/store/redis/redis-store.js'
 import { directRedisStore } from '../support/direct-store.ts'
+import { isTokenBucket } from '../support/limit-kinds.ts'
 import { startRedis } from '../support/redis-process.ts'
 import { all, check } from './questions.ts'
 import { singleClient } from './topologies.ts'
@@ -40,7 +43,7 @@ describe('the shares of several regions', () => {
         const whole = tokenBucket({ capacity: 1_000, refillPerSecond })
         const rates = parts.map(part => {
           const shared = createShare({ part, of })(whole)
-          return shared.algorithm === 'token-bucket' ? shared.refillPerSecond : Number.NaN
+          return isTokenBucket(shared) ? shared.refillPerSecond : Number.NaN
         })
         const sum = rates.reduce((total, each) => total + each, 0)
         expect(sum).toBeLessThanOrEqual(refillPerSecond)

@@ -1,6 +1,7 @@
 // A process that decides, closes its stores and has nothing left to do: it must end by itself.
 import { Cluster, Redis } from 'ioredis'
 import { createClient, createCluster, createSentinel } from 'redis'
+import { slidingWindowLog } from '../../dist/index.js'
 import { redisStore } from '../../dist/redis.js'
 
 const { library, topology, port, ports, sentinels, name } = JSON.parse(process.argv[2])
@@ -17,7 +18,7 @@ function make() {
   return createClient({ socket: { port } })
 }
 
-const limit = { algorithm: 'sliding-window-log', id: 'log-60s', limit: 5, windowUs: 60_000_000 }
+const limit = slidingWindowLog({ limit: 5, window: '60s' })
 for (const use of ['scripts', 'functions']) {
   const store = redisStore(make(), { use, deadlineMs: 5_000 })
   const check = { subject: `user:${process.pid}`, scope: 'global', name: 'test.log-60s', limit, cost: 1 }

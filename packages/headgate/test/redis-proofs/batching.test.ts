@@ -2,16 +2,20 @@
  * Questions of one turn of the event loop are sent as one call, counted by the server itself, and each is answered
  * as if it had been alone.
  */
+
 import { Redis } from 'ioredis'
 import { createClient } from 'redis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { slidingWindowCounter } from '../../src/algorithms/sliding-window-counter.ts'
+import { slidingWindowLog } from '../../src/algorithms/sliding-window-log.ts'
+import { tokenBucket } from '../../src/algorithms/token-bucket.ts'
 import type { Check, Question } from '../../src/engine/question.ts'
-import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../src/policy/limits.ts'
 import type { RedisClient } from '../../src/store/redis/connection-of.ts'
 import type { RedisStoreOptions } from '../../src/store/redis/redis-options.ts'
 import { scripts } from '../../src/store/redis/scripts.gen.ts'
 import { redisKey } from '../../src/subject/key.ts'
 import { directRedisStore } from '../support/direct-store.ts'
+import { isLog } from '../support/limit-kinds.ts'
 import { type RedisProcess, startRedis } from '../support/redis-process.ts'
 import { openConnection, type RespConnection } from '../support/resp.ts'
 
@@ -176,8 +180,7 @@ it.each(LIMITS)('a key is left as it was when the server is out of memory: $id',
   const key = redisKey({ prefix: 'ratelimit', tenant: '', ...check })
   await store.decide(one({ ...check, cost: 2 }))
   // Of the entries that have left the window, the next charge drops all but the newest.
-  if (limit.algorithm === 'sliding-window-log')
-    await connection.send('ZADD', key, 1, '0000000000000', 2, '0000000000001')
+  if (isLog(limit)) await connection.send('ZADD', key, 1, '0000000000000', 2, '0000000000001')
   const digest = () => connection.send('DEBUG', 'DIGEST-VALUE', key)
   const before = await digest()
   await connection.send('CONFIG', 'SET', 'maxmemory', '1')

@@ -1,4 +1,5 @@
-import type { Limit } from '../../src/engine/limit.ts'
+import type { Limit } from '../../src/algorithms/algorithm.ts'
+import { isBuckets, isCounter, isLog, isTokenBucket } from '../support/limit-kinds.ts'
 
 /** A charge as the store recorded it. */
 export interface Admission {
@@ -18,34 +19,23 @@ export interface BoundCheck {
 
 /** Checks a history of admissions against everything its limit promises. */
 export function checkBounds(limit: Limit, history: readonly Admission[]): BoundCheck[] {
-  switch (limit.algorithm) {
-    case 'sliding-window-log':
-    case 'sliding-window-buckets':
-      return [{ promise: 'any window', worst: mostInAnyWindow(history, limit.windowUs), bound: limit.limit }]
-    case 'sliding-window-counter':
-      return [
-        {
-          promise: 'aligned window',
-          worst: mostInAlignedWindow(history, limit.windowUs),
-          bound: limit.limit,
-        },
-        {
-          promise: 'any window',
-          worst: mostInAnyWindow(history, limit.windowUs),
-          bound: 2 * limit.limit - 1,
-        },
-      ]
-    case 'concurrency':
-      throw new Error('a limit of what is under way promises nothing about time')
-    case 'token-bucket':
-      return [
-        {
-          promise: 'capacity + rate × time',
-          worst: mostAboveRate(history, limit.refillPerSecond),
-          bound: limit.limit,
-        },
-      ]
+  if (isLog(limit) || isBuckets(limit)) {
+    return [{ promise: 'any window', worst: mostInAnyWindow(history, limit.windowUs), bound: limit.limit }]
   }
+  if (isCounter(limit)) {
+    return [
+      { promise: 'aligned window', worst: mostInAlignedWindow(history, limit.windowUs), bound: limit.limit },
+      { promise: 'any window', worst: mostInAnyWindow(history, limit.windowUs), bound: 2 * limit.limit - 1 },
+    ]
+  }
+  if (!isTokenBucket(limit)) throw new Error(`${limit.algorithm.name} promises nothing about time`)
+  return [
+    {
+      promise: 'capacity + rate × time',
+      worst: mostAboveRate(history, limit.refillPerSecond),
+      bound: limit.limit,
+    },
+  ]
 }
 
 /** Returns the greatest cost in any half-open interval as long as the window. */

@@ -1,8 +1,10 @@
 /** Time is the store's. A process whose clock is wrong by an hour neither gets more nor gives others less. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import type { Limit } from '../../src/engine/limit.ts'
+import type { Limit } from '../../src/algorithms/algorithm.ts'
+import { slidingWindowCounter } from '../../src/algorithms/sliding-window-counter.ts'
+import { slidingWindowLog } from '../../src/algorithms/sliding-window-log.ts'
+import { tokenBucket } from '../../src/algorithms/token-bucket.ts'
 import type { Check } from '../../src/engine/question.ts'
-import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../src/policy/limits.ts'
 import { type RedisProcess, startRedis } from '../support/redis-process.ts'
 import { runWorkers, type SpendReport } from './workers.ts'
 

@@ -2,9 +2,13 @@
  * Eight processes hammer the same keys. Every verdict is recorded with the store's own time and replayed: the
  * admissions against the bound each algorithm promises, and everything through the engine, which must agree.
  */
+
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Limit } from '../../src/engine/limit.ts'
-import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../src/policy/limits.ts'
+import type { Limit } from '../../src/algorithms/algorithm.ts'
+import { slidingWindowCounter } from '../../src/algorithms/sliding-window-counter.ts'
+import { slidingWindowLog } from '../../src/algorithms/sliding-window-log.ts'
+import { tokenBucket } from '../../src/algorithms/token-bucket.ts'
+import { isLog, isWindow } from '../support/limit-kinds.ts'
 import { startCluster } from '../support/redis-cluster.ts'
 import { startRedis } from '../support/redis-process.ts'
 import { type Admission, checkBounds, mostInAnyWindow } from './bounds.ts'
@@ -110,13 +114,13 @@ describe.each(topologies)('eight processes on $name', ({ name, start, cluster })
   })
 
   it('eight processes use the limits up, so that there was something to exceed', () => {
-    const logs = CHECKS.flat().filter(({ limit }) => limit.algorithm === 'sliding-window-log')
+    const logs = CHECKS.flat().filter(({ limit }) => isLog(limit))
     const used = logs.map(check => utilisation(check.limit as never, admissions[check.number] ?? []))
     const mean = used.reduce((sum, share) => sum + share, 0) / used.length
     console.info(`${name}: ${(mean * 100).toFixed(1)} % of the logs used`)
     expect(mean).toBeGreaterThan(0.9)
     for (const { limit, number } of CHECKS.flat()) {
-      if (!('windowUs' in limit)) continue
+      if (!isWindow(limit)) continue
       expect(mostInAnyWindow(admissions[number] ?? [], limit.windowUs)).toBeGreaterThanOrEqual(limit.limit)
     }
   })

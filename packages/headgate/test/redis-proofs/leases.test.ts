@@ -2,11 +2,15 @@
  * Eight processes lease units of the same hot keys from a real Redis. Their admissions are replayed by time: never
  * more than the limit promises, and nearly all of it.
  */
+
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import type { Limit } from '../../src/engine/limit.ts'
+import type { Limit } from '../../src/algorithms/algorithm.ts'
+import { slidingWindowCounter } from '../../src/algorithms/sliding-window-counter.ts'
+import { slidingWindowLog } from '../../src/algorithms/sliding-window-log.ts'
+import { tokenBucket } from '../../src/algorithms/token-bucket.ts'
 import type { Check } from '../../src/engine/question.ts'
 import { leaseLimits } from '../../src/policy/leases.ts'
-import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../src/policy/limits.ts'
+import { isCounter, isTokenBucket } from '../support/limit-kinds.ts'
 import { type RedisProcess, startRedis } from '../support/redis-process.ts'
 import { mostInAnyWindow } from './bounds.ts'
 import { type LeaseReport, runWorkers } from './workers.ts'
@@ -56,8 +60,8 @@ function admittedBy(
 
 /** Returns the most that may be admitted in any interval as long as the window. */
 function most(limit: Limit, windowUs: number): number {
-  if (limit.algorithm === 'token-bucket') return limit.limit + (limit.refillPerSecond * windowUs) / 1e6
-  return limit.algorithm === 'sliding-window-counter' ? 2 * limit.limit - 1 : limit.limit
+  if (isTokenBucket(limit)) return limit.limit + (limit.refillPerSecond * windowUs) / 1e6
+  return isCounter(limit) ? 2 * limit.limit - 1 : limit.limit
 }
 
 it('eight processes admit no more than the limit, and at least 95 % of it', {

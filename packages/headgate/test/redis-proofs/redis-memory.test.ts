@@ -1,8 +1,10 @@
 /** The memory of a limit in Redis, by MEMORY USAGE of the whole key. */
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { slidingWindowCounter } from '../../src/algorithms/sliding-window-counter.ts'
+import { slidingWindowLog } from '../../src/algorithms/sliding-window-log.ts'
+import { tokenBucket } from '../../src/algorithms/token-bucket.ts'
 import type { Check } from '../../src/engine/question.ts'
-import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../src/policy/limits.ts'
 import type { RedisStore } from '../../src/store/redis/redis-store.ts'
 import { redisKey } from '../../src/subject/key.ts'
 import { directRedisStore } from '../support/direct-store.ts'

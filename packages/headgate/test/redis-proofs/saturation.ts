@@ -1,8 +1,11 @@
 /** The questions that every process of a fleet asks as fast as it can, and the evaluation of their verdicts. */
-import { algorithmOf } from '../../src/engine/algorithms.ts'
-import type { Limit } from '../../src/engine/limit.ts'
+
+import type { Limit } from '../../src/algorithms/algorithm.ts'
+import { slidingWindowCounter } from '../../src/algorithms/sliding-window-counter.ts'
+import { slidingWindowLog } from '../../src/algorithms/sliding-window-log.ts'
+import { tokenBucket } from '../../src/algorithms/token-bucket.ts'
 import type { Check } from '../../src/engine/question.ts'
-import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../src/policy/limits.ts'
+import { algorithmOf } from '../algorithms/driver.ts'
 import type { Admission } from './bounds.ts'
 import type { NumberedCheck, SaturateReport } from './workers.ts'
 

@@ -5,9 +5,11 @@
  */
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Limit } from '../../src/engine/limit.ts'
+import type { Limit } from '../../src/algorithms/algorithm.ts'
+import { slidingWindowCounter } from '../../src/algorithms/sliding-window-counter.ts'
+import { slidingWindowLog } from '../../src/algorithms/sliding-window-log.ts'
+import { tokenBucket } from '../../src/algorithms/token-bucket.ts'
 import type { Check, Verdict } from '../../src/engine/question.ts'
-import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../src/policy/limits.ts'
 import type { RedisStore } from '../../src/store/redis/redis-store.ts'
 import { redisKey } from '../../src/subject/key.ts'
 import { type ShiftedRedis, startShiftedRedis } from '../support/clock-shim.ts'

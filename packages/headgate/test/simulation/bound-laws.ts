@@ -3,9 +3,10 @@
  * failover, a step of the server's clock and a reset each start a new count: they may grant a limit once more, not
  * more.
  */
-import type { Limit } from '../../src/engine/limit.ts'
-import { shareOf } from '../../src/store/guard/local-share.ts'
+
+import type { Limit } from '../../src/algorithms/algorithm.ts'
 import { type Admission, checkBounds } from '../redis-proofs/bounds.ts'
+import { isTokenBucket } from '../support/limit-kinds.ts'
 import { groupBy } from './group-by.ts'
 import type { Account, Spending } from './ledger.ts'
 import { leaseOf, limitsInForce, limitsPromised } from './policies.ts'
@@ -52,14 +53,14 @@ function giftsOf(
   { charges, refunds, spendings }: Account,
   counts: ReadonlyMap<KeyRecord, string>,
   count: string,
-  { algorithm }: Limit,
+  limit: Limit,
 ): Admission[] {
   const isOfCount = charges[0] !== undefined && counts.get(charges[0]) === count
   return refunds
     .filter(refund => counts.get(refund) === count)
     .filter(({ unitsAsked }) => {
       const byCaller = spendings.some(({ check }) => check.refundAsked === unitsAsked)
-      return !isOfCount || (byCaller && algorithm === 'token-bucket')
+      return !isOfCount || (byCaller && isTokenBucket(limit))
     })
     .map(refund => ({ atUs: creditedAtUs(refund, counts), cost: -refund.units }))
 }
@@ -81,7 +82,7 @@ function creditedAtUs(refund: KeyRecord, counts: ReadonlyMap<KeyRecord, string>)
 function admissionOf({ check, charge, atUs, lease }: Spending, limit: Limit): Admission {
   const { atUs: chargedAtUs, trueUs } = charge as KeyRecord
   const elapsedUs = lease === null ? 0 : atUs - trueUs
-  const refunded = limit.algorithm === 'token-bucket' ? 0 : check.refundAsked
+  const refunded = isTokenBucket(limit) ? 0 : check.refundAsked
   return { atUs: chargedAtUs + elapsedUs, cost: check.cost - refunded }
 }
 
@@ -94,7 +95,7 @@ export function keepsItsShare({ host, checks }: SimulatedProcess): string[] {
   return [...shares].flatMap(([which, found]) => {
     const [{ policy, sharedAmong }] = found as [CheckRecord, ...CheckRecord[]]
     return limitsInForce(policy).flatMap(limit => {
-      const share = shareOf(limit, sharedAmong)
+      const share = limit.algorithm.share(limit, sharedAmong)
       const history = found.map(({ settledAtUs, cost }) => ({
         atUs: settledAtUs ?? 0,
         cost: Math.min(cost, share.limit),
@@ -149,7 +150,7 @@ function netOf(records: readonly KeyRecord[]): Admission[] {
     if (what === 'charge') net.push({ atUs, cost: units, process })
     else {
       const charge = net.find(made => made.process === process && made.atUs === chargedAtUs)
-      if (limit.algorithm !== 'token-bucket' && charge !== undefined) charge.cost -= units
+      if (!isTokenBucket(limit) && charge !== undefined) charge.cost -= units
       else net.push({ atUs: Math.max(atUs, net.at(-1)?.atUs ?? atUs), cost: -units, process: null })
     }
   }

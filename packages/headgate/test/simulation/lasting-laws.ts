@@ -1,5 +1,7 @@
 /** Laws of places and settled estimates: they are held, given back and settled once. */
+
 import { Decision } from '../../src/decision/decision.ts'
+import { isConcurrency } from '../support/limit-kinds.ts'
 import { groupBy } from './group-by.ts'
 import type { LastingRecord } from './lasting-load.ts'
 import { keysOf, limitsInForce } from './policies.ts'
@@ -52,14 +54,14 @@ export function lastingRecoveryProblems(
 function holdsNoMoreThanPlaces(records: readonly KeyRecord[]): string[] {
   const [limit] = limitsInForce('places')
   const lives = groupBy(
-    records.filter(record => record.limit.algorithm === 'concurrency'),
+    records.filter(record => isConcurrency(record.limit)),
     ({ key, clockEpoch, lineage }) => `${key} in epoch ${clockEpoch} after failover ${lineage}`,
   )
   return [...lives].flatMap(([life, found]) => {
     const expiresAtUs = new Map<number, number>()
     let most = 0
     for (const { what, atUs, trueUs: _, chargedAtUs, limit: asked } of found) {
-      const holdForUs = asked.algorithm === 'concurrency' ? asked.holdForUs : 0
+      const holdForUs = isConcurrency(asked) ? asked.holdForUs : 0
       const name = what === 'charge' ? atUs : (chargedAtUs ?? -1)
       if (what === 'refund') expiresAtUs.delete(name)
       else expiresAtUs.set(name, atUs + holdForUs)
@@ -97,7 +99,7 @@ function settlesOnce(processes: readonly SimulatedProcess[], records: readonly K
     }
   }
   return records.flatMap(({ what, key, limit, process, chargedAtUs, unitsAsked }) => {
-    if (what !== 'refund' || limit.algorithm === 'concurrency') return []
+    if (what !== 'refund' || isConcurrency(limit)) return []
     const left = due.get(nameOf(process, key, chargedAtUs)) ?? []
     const index = left.indexOf(unitsAsked)
     if (index === -1) return [`${process} settled ${unitsAsked} units of ${key} for nobody, or twice`]
@@ -119,7 +121,7 @@ function isGivenBack(found: readonly KeyRecord[], where: string): string[] {
 function isKept({ overAtUs }: LastingRecord, found: readonly KeyRecord[], where: string): string[] {
   const times = found.filter(({ what }) => what !== 'refund').map(({ trueUs }) => trueUs)
   const [limit] = limitsInForce('places')
-  const holdForUs = limit?.algorithm === 'concurrency' ? limit.holdForUs : 0
+  const holdForUs = limit !== undefined && isConcurrency(limit) ? limit.holdForUs : 0
   const gaps = [...times, (overAtUs ?? 0) - SOON_US].map(
     (atUs, index, all) => atUs - (all[index - 1] ?? atUs),
   )

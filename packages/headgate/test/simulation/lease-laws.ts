@@ -1,6 +1,7 @@
 /** Laws of units that processes lease, spend by themselves and give back. */
-import { leaseForUs } from '../../src/engine/lease.ts'
-import type { Limit } from '../../src/engine/limit.ts'
+
+import type { Limit } from '../../src/algorithms/algorithm.ts'
+import { isBuckets, isConcurrency, isCounter, isLog, isTokenBucket } from '../support/limit-kinds.ts'
 import {
   type Account,
   chargedUnits,
@@ -37,7 +38,7 @@ export function spendsInTime({ process, key, spendings }: Account): string[] {
     const where = `#${check.id} of ${process.host.name} at ${key}`
     if (charge === undefined) return [`${where} was spent before it was charged`]
     const limit = limitsInForce(check.policy)[position] as Limit
-    const forUs = leaseForUs(limit, lease, charge.atUs)
+    const forUs = limit.algorithm.lease?.lastsUs(limit, lease, charge.atUs) ?? lease.ttlUs
     const afterUs = atUs - charge.trueUs
     return afterUs < forUs
       ? []
@@ -81,18 +82,12 @@ export function untouchedFromUs(records: readonly KeyRecord[], policy: PolicyNam
 }
 
 function countsForUs(limit: Limit): number {
-  switch (limit.algorithm) {
-    case 'sliding-window-log':
-      return limit.windowUs
-    case 'sliding-window-counter':
-      return 2 * limit.windowUs
-    case 'sliding-window-buckets':
-      return limit.windowUs + Math.ceil(limit.windowUs / limit.buckets)
-    case 'token-bucket':
-      return Math.ceil((limit.limit / limit.refillPerSecond) * 1e6)
-    case 'concurrency':
-      return limit.holdForUs
-  }
+  if (isTokenBucket(limit)) return Math.ceil((limit.limit / limit.refillPerSecond) * 1e6)
+  if (isConcurrency(limit)) return limit.holdForUs
+  if (isBuckets(limit)) return limit.windowUs + Math.ceil(limit.windowUs / limit.buckets)
+  if (isLog(limit)) return limit.windowUs
+  if (isCounter(limit)) return 2 * limit.windowUs
+  throw new Error(`how long does ${limit.algorithm.name} count?`)
 }
 
 /** Nothing is stranded for good: one request gets the whole of an untouched limit. */

@@ -2,8 +2,9 @@
  * Records the units each process took of each key, and what became of them. Decisions and refunds carry the time at
  * which Redis charged them. That time identifies the charge, whoever sent it, and also a grant that many requests spend.
  */
+
+import type { Lease } from '../../src/algorithms/algorithm.ts'
 import { Decision } from '../../src/decision/decision.ts'
-import type { Lease } from '../../src/engine/lease.ts'
 import { keysOf, leaseOf } from './policies.ts'
 import type { CheckRecord, SimulatedProcess } from './simulated-process.ts'
 import type { KeyRecord } from './simulated-redis.ts'

@@ -1,5 +1,7 @@
 /** Stores with a known fault, to show that the simulation finds it. */
-import type { Limit } from '../../src/engine/limit.ts'
+
+import type { Limit } from '../../src/algorithms/algorithm.ts'
+import type { LogLimit } from '../../src/algorithms/sliding-window-log.ts'
 import type { Check } from '../../src/engine/question.ts'
 import { mapChecks } from '../../src/engine/single-question.ts'
 import { createPipeline, type World } from '../../src/store/guard/pipeline.ts'
@@ -10,6 +12,7 @@ import { parseRedisOptions } from '../../src/store/redis/redis-options.ts'
 import { createRedisRemote } from '../../src/store/redis/redis-remote.ts'
 import { scripts } from '../../src/store/redis/scripts.gen.ts'
 import { toStore } from '../../src/store/stage.ts'
+import { isConcurrency, isLog, isTokenBucket } from '../support/limit-kinds.ts'
 import { ONE_CALL_EACH, type Shape } from './policies.ts'
 import type { Mode } from './simulate.ts'
 import { DEADLINE_MS } from './simulated-process.ts'
@@ -97,7 +100,7 @@ const livingOn = ({ lease, ...limit }: Limit): Limit =>
 
 /** A bucket that leases as if the grant were spent at once. */
 const asIfSpentAtOnce = (limit: Limit): Limit => {
-  if (limit.lease === undefined || limit.algorithm !== 'token-bucket') return limit
+  if (limit.lease === undefined || !isTokenBucket(limit)) return limit
   return { ...limit, limit: limit.limit + (limit.refillPerSecond * limit.lease.ttlUs) / 1e6 }
 }
 
@@ -119,10 +122,8 @@ function asIfNothingRefilled(connection: RedisConnection): RedisConnection {
 }
 
 /** A log that never forgets what was leased. */
-const forGood = (limit: Limit): Limit =>
-  limit.lease === undefined || limit.algorithm !== 'sliding-window-log'
-    ? limit
-    : { ...limit, windowUs: 10 * limit.windowUs }
+const forGood = (limit: Limit): Limit | LogLimit =>
+  limit.lease === undefined || !isLog(limit) ? limit : { ...limit, windowUs: 10 * limit.windowUs }
 
 const BATCHED: Shape = { batch: true, leased: [] }
 const LASTING: Shape = { batch: true, leased: [], lasting: true }
@@ -244,7 +245,7 @@ export const mutants: readonly Mutant[] = [
     fault: 'places are not given back',
     wiring: withRemote(remote => ({
       refund(refunds) {
-        const others = refunds.filter(({ check }) => check.limit.algorithm !== 'concurrency')
+        const others = refunds.filter(({ check }) => !isConcurrency(check.limit))
         return others.length === 0 ? Promise.resolve(refunds.map(() => 0)) : remote.refund(others)
       },
     })),
@@ -277,9 +278,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: 'one place more is given away than there is',
-    wiring: withLimits(limit =>
-      limit.algorithm === 'concurrency' ? { ...limit, limit: limit.limit + 1 } : limit,
-    ),
+    wiring: withLimits(limit => (isConcurrency(limit) ? { ...limit, limit: limit.limit + 1 } : limit)),
     mode: 'safety',
     shape: LASTING,
     complaint: /4 places were held at once/,

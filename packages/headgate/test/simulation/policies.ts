@@ -1,9 +1,11 @@
 /**
  * The policies of a run. The leased ones have keys hot enough to be leased, and time enough for a lease to be lost.
  */
-import type { Lease } from '../../src/engine/lease.ts'
-import type { Limit } from '../../src/engine/limit.ts'
-import { concurrency, slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../src/policy/limits.ts'
+import type { Lease, Limit } from '../../src/algorithms/algorithm.ts'
+import { concurrency } from '../../src/algorithms/concurrency.ts'
+import { slidingWindowCounter } from '../../src/algorithms/sliding-window-counter.ts'
+import { slidingWindowLog } from '../../src/algorithms/sliding-window-log.ts'
+import { tokenBucket } from '../../src/algorithms/token-bucket.ts'
 import { type NamedLimit, parsePolicies } from '../../src/policy/policies.ts'
 import { redisKey } from '../../src/subject/key.ts'
 import type { Dice } from './dice.ts'

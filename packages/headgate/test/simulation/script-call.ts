@@ -1,31 +1,28 @@
 /** How a script of lua/ reads its keys and arguments, and how it replies: the counterpart of encode and decode. */
-import { type Limit, NEVER } from '../../src/engine/limit.ts'
+
+import { type Algorithm, type Limit, NEVER } from '../../src/algorithms/algorithm.ts'
+import { allAlgorithms } from '../../src/algorithms/all-algorithms.ts'
 import type { Answer, Check, Question, Refund, Renewal, Verdict } from '../../src/engine/question.ts'
 import { onlyCheckOf, SingleQuestion } from '../../src/engine/single-question.ts'
+import { isConcurrency, isTokenBucket } from '../support/limit-kinds.ts'
 
-const ALGORITHMS = [
-  'sliding-window-log',
-  'sliding-window-counter',
-  'sliding-window-buckets',
-  'token-bucket',
-  'concurrency',
-] as const
+/** The scripts for a single limit, and the number of the algorithm of each. */
+const ONE_LIMIT = new Map<Decision, string>(
+  [...allAlgorithms.values()].flatMap(({ wire }) =>
+    wire.script === null ? [] : [[wire.script, wire.code] as const],
+  ),
+)
 
-/** Scripts for a single limit, and the algorithm of each. */
-const ONE_LIMIT = {
-  decide_log: 'sliding-window-log',
-  decide_counter: 'sliding-window-counter',
-  decide_bucket: 'token-bucket',
-} as const
+type Decision = NonNullable<Algorithm['wire']['script']> | 'decide'
 
 /** Whether a script of this name charges questions. */
-export function isDecision(script: string): script is keyof typeof ONE_LIMIT | 'decide' {
-  return script === 'decide' || script in ONE_LIMIT
+export function isDecision(script: string): script is Decision {
+  return script === 'decide' || ONE_LIMIT.has(script as Decision)
 }
 
 /** Reads the questions of a charging script. */
 export function readDecisions(
-  script: keyof typeof ONE_LIMIT | 'decide',
+  script: Decision,
   keys: readonly string[],
   args: readonly string[],
 ): Question[] {
@@ -40,11 +37,11 @@ export function readQuestions(keys: readonly string[], args: readonly string[]):
 }
 
 function readOneLimit(
-  script: keyof typeof ONE_LIMIT,
+  script: Decision,
   keys: readonly string[],
   [limit, span, cost = '1']: readonly string[],
 ): Question[] {
-  const which = String(ALGORITHMS.indexOf(ONE_LIMIT[script]) + 1)
+  const which = ONE_LIMIT.get(script) as string
   const args = ['', '1', which, String(limit), String(span), '0', ...keys.flatMap(() => ['0', '1', cost])]
   return readQuestions(keys, args)
 }
@@ -89,7 +86,7 @@ export function replyOf(question: Question, answer: Answer, nowUs: number): unkn
 function replyToCheck(verdict: Verdict, { limit }: Check, nowUs: number): unknown {
   const { retryAfterUs, remaining, resetAfterUs, chargedAtUs } = verdict
   // The engine does not say how many micro-tokens are left, so the reply is a list; for places it always is.
-  const isTold = limit.algorithm !== 'token-bucket' && limit.algorithm !== 'concurrency'
+  const isTold = !isTokenBucket(limit) && !isConcurrency(limit)
   if (isTold && chargedAtUs === nowUs) return remaining
   return [retryAfterUs === NEVER ? -1 : retryAfterUs, remaining, resetAfterUs, chargedAtUs ?? -1]
 }
@@ -162,16 +159,13 @@ class ArgumentReader {
   }
 
   #limit(): Limit {
-    const algorithm = ALGORITHMS[this.number() - 1] as Limit['algorithm']
+    const code = String(this.number())
+    const algorithm = [...allAlgorithms.values()].find(({ wire }) => wire.code === code) as Algorithm
     const limit = this.number()
     const span = this.number()
     const buckets = this.number()
     const quota = { limit, windowUs: span, burst: null }
-    if (algorithm === 'token-bucket') return { algorithm, id: algorithm, limit, quota, refillPerSecond: span }
-    if (algorithm === 'concurrency') return { algorithm, id: algorithm, limit, quota, holdForUs: span }
-    const common = { id: `${algorithm} ${span} ${buckets}`, limit, quota, windowUs: span }
-    return algorithm === 'sliding-window-buckets'
-      ? { ...common, algorithm, buckets }
-      : { ...common, algorithm }
+    const spans = { windowUs: span, refillPerSecond: span, holdForUs: span, buckets }
+    return { algorithm, id: `${algorithm.name} ${span} ${buckets}`, limit, quota, ...spans }
   }
 }

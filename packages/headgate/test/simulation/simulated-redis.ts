@@ -2,10 +2,12 @@
  * A simulated Redis: the engine decides, by the server's clock, one call after the other. Its history is a list of
  * calls; a failover to a replica that missed the last of them replays the others from the start.
  */
-import type { Limit } from '../../src/engine/limit.ts'
+
+import type { Limit } from '../../src/algorithms/algorithm.ts'
 import type { Answer, Question } from '../../src/engine/question.ts'
 import { memoryStore } from '../../src/store/memory/memory-store.ts'
 import type { scripts } from '../../src/store/redis/scripts.gen.ts'
+import { isConcurrency } from '../support/limit-kinds.ts'
 import { isLasting } from './policies.ts'
 import { readDecisions, readQuestions, readRefunds, readRenewals, readReset, replyOf } from './script-call.ts'
 
@@ -147,7 +149,7 @@ export class SimulatedRedis {
     for (const record of records) {
       // A probe may also be of a place, and nobody holds it.
       if (isLasting(record.key)) this.lasting.push(record)
-      else if (record.limit.algorithm !== 'concurrency') this.records.push(record)
+      else if (!isConcurrency(record.limit)) this.records.push(record)
     }
     if (call.script === 'heartbeat') {
       this.beats.push({ process: call.process, ...when, clockEpoch: this.#clockEpoch, lostAtUs: null })

@@ -1,3 +1,4 @@
+import { isConcurrency } from '../support/limit-kinds.ts'
 import { heldUnits } from './lease-laws.ts'
 import type { Account } from './ledger.ts'
 import { isDecision, readDecisions } from './script-call.ts'
@@ -42,7 +43,7 @@ export function tallyOf(
     if (what === 'charge' && alternative > 0) count('grants in part')
   }
   for (const { what, limit } of redis.lasting) {
-    const kind = limit.algorithm === 'concurrency' ? 'places' : 'estimates'
+    const kind = isConcurrency(limit) ? 'places' : 'estimates'
     count(`${kind}: ${what}`)
   }
   for (const { spendings, refunds } of accounts) {

@@ -1,8 +1,8 @@
 /** Names that clients choose, as they arrive in Redis: bounded, byte for byte, and never an error. */
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { slidingWindowLog } from '../../src/algorithms/sliding-window-log.js'
 import { createLimiter } from '../../src/limiter/limiter.js'
-import { slidingWindowLog } from '../../src/policy/limits.js'
 import { redisStore } from '../../src/store/redis/redis-store.js'
 import { type RedisProcess, startRedis } from '../support/redis-process.ts'
 import { sendCommand } from '../support/resp.ts'

@@ -1,5 +1,6 @@
 /** Tests how sources find the subject of a request. */
 import { describe, expect, it } from 'vitest'
+import { slidingWindowLog } from '../../src/algorithms/sliding-window-log.js'
 import { parseConfig } from '../../src/config.js'
 import { rateLimit } from '../../src/fetch.js'
 import { createGate } from '../../src/gate/gate.js'
@@ -19,7 +20,6 @@ import {
   user,
 } from '../../src/identify.js'
 import { createLimiter } from '../../src/limiter/limiter.js'
-import { slidingWindowLog } from '../../src/policy/limits.js'
 import { defaultTiers } from '../../src/policy/tiers.js'
 import { configOf, perMinute, ruleOf } from '../support/gate-config.ts'
 import { keepLines } from '../support/kept-lines.ts'

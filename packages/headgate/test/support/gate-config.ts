@@ -1,7 +1,7 @@
+import { slidingWindowLog } from '../../src/algorithms/sliding-window-log.js'
 import { defineConfig } from '../../src/config.js'
 import { ActiveOverride, type ActiveOverrides } from '../../src/policy/active-override.js'
 import type { Config, RuleConfig } from '../../src/policy/config.js'
-import { slidingWindowLog } from '../../src/policy/limits.js'
 import { type Override, targetKey } from '../../src/policy/override.js'
 
 /** Returns a valid policy file with all defaults, except for `changes`. */

@@ -27,14 +27,14 @@ export function importsOf(source: string): Import[] {
 }
 
 /** Returns the code alone. */
-function withoutComments(source: string): string {
+export function withoutComments(source: string): string {
   return source.replace(/\/\*[\s\S]*?\*\//g, '').replace(/(^|[^:'"`\\])\/\/.*$/gm, '$1')
 }
 
 /** Finds words by which arithmetic would reach the outside world: it has neither a clock nor a wait. */
 export function impuritiesOf(source: string): string[] {
   const words =
-    /\b(Date|performance|process|setTimeout|setInterval|setImmediate|queueMicrotask|Promise|async|await|globalThis)\b/g
+    /\b(Date|performance|process(?=\.)|setTimeout|setInterval|setImmediate|queueMicrotask|Promise|async|await|globalThis)\b/g
   return [...withoutComments(source).matchAll(words)].map(([word]) => word)
 }
 

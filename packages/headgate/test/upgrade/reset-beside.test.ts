@@ -1,9 +1,11 @@
 /** Resets beside the previous version, which forgets a key entirely where this one keeps the time of the reset. */
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Limit } from '../../src/engine/limit.ts'
+import type { Limit } from '../../src/algorithms/algorithm.ts'
+import { slidingWindowCounter } from '../../src/algorithms/sliding-window-counter.ts'
+import { slidingWindowLog } from '../../src/algorithms/sliding-window-log.ts'
+import { tokenBucket } from '../../src/algorithms/token-bucket.ts'
 import type { Check, Refund } from '../../src/engine/question.ts'
-import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../src/policy/limits.ts'
 import { redisStore } from '../../src/store/redis/redis-store.ts'
 import type { Store } from '../../src/store/store.ts'
 import { type RedisProcess, startRedis } from '../support/redis-process.ts'

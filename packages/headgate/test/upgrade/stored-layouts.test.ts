@@ -1,10 +1,10 @@
 /** State that the previous version left in Redis is read by this one with the same meaning. */
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { algorithmOf } from '../../src/engine/algorithms.ts'
 import type { Check, Verdict } from '../../src/engine/question.ts'
 import type { StoredOverrides } from '../../src/store/control-store.ts'
 import { type RedisStore, redisStore } from '../../src/store/redis/redis-store.ts'
+import { algorithmOf } from '../algorithms/driver.ts'
 import { directRedisStore } from '../support/direct-store.ts'
 import { type RedisProcess, startRedis } from '../support/redis-process.ts'
 import { waitUntil } from '../support/wait-until.ts'

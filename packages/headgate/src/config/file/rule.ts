@@ -1,5 +1,5 @@
+import { MAX_UNITS } from '../../algorithms/algorithm.js'
 import { HEADER_STYLES } from '../../policy/config.js'
-import { MAX_UNITS } from '../../policy/limits.js'
 import { describeValue } from '../describe-value.js'
 import { listOf, oneOrMore } from '../shape/lists.js'
 import { type RecordShape, record } from '../shape/maps.js'

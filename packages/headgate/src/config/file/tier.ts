@@ -1,4 +1,4 @@
-import { MAX_UNITS } from '../../policy/limits.js'
+import { MAX_UNITS } from '../../algorithms/algorithm.js'
 import { parseTiers } from '../../policy/policies.js'
 import { defaultTiers, type TierOptions, tierLimits } from '../../policy/tiers.js'
 import { describeValue } from '../describe-value.js'

@@ -1,7 +1,7 @@
 /** Reads the servers behind the gateway, and which requests go to which of them. */
 
+import { parseDurationUs } from '../../algorithms/durations.js'
 import type { UpstreamConfig } from '../../policy/config.js'
-import { parseDurationUs } from '../../policy/durations.js'
 import { describeValue } from '../describe-value.js'
 import { oneOrMore, sound } from '../shape/lists.js'
 import { isMapLike, peekMap, record } from '../shape/maps.js'

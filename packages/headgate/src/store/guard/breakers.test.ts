@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
+import { slidingWindowLog } from '../../algorithms/sliding-window-log.js'
 import { HeadgateError } from '../../errors/headgate-error.js'
-import { slidingWindowLog } from '../../policy/limits.js'
 import { manualClock } from '../../testing/manual-clock.js'
 import { type BreakersOptions, withBreakers } from './breakers.js'
 import type { Call, Send } from './call.js'

@@ -1,4 +1,3 @@
-import type { Limit } from '../../engine/limit.js'
 import type { Check, Question } from '../../engine/question.js'
 import { isHeadgateError } from '../../errors/headgate-error.js'
 import type { Clock, Timers } from '../../time/clock.js'
@@ -153,8 +152,6 @@ function failureOf(error: unknown): 'refused' | 'silent' {
 }
 
 const PROBE_NAME = 'probe'
-const PROBE_UNITS = 1_000_000
-const PROBE_WINDOW_US = 1_000_000
 
 /**
  * Creates a question whose answer proves that the node decides: it uses the same commands and slot, and writes,
@@ -164,19 +161,8 @@ const PROBE_WINDOW_US = 1_000_000
 function probeLike(sample: Check | undefined): Question {
   if (sample === undefined) return { alternatives: [[]], shadow: [] }
   const { subject, scope, limit } = sample
-  const check = { subject, scope, name: PROBE_NAME, limit: roomy(limit), cost: 1 }
+  const check = { subject, scope, name: PROBE_NAME, limit: limit.algorithm.probe(limit), cost: 1 }
   return { alternatives: [[check]], shadow: [] }
-}
-
-function roomy(limit: Limit): Limit {
-  switch (limit.algorithm) {
-    case 'token-bucket':
-      return { ...limit, limit: PROBE_UNITS, refillPerSecond: PROBE_UNITS }
-    case 'concurrency':
-      return { ...limit, limit: PROBE_UNITS, holdForUs: PROBE_WINDOW_US }
-    default:
-      return { ...limit, limit: PROBE_UNITS, windowUs: PROBE_WINDOW_US }
-  }
 }
 
 /** As many checks keep a node busy for a good part of a deadline. */

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
+import { slidingWindowLog } from '../../algorithms/sliding-window-log.js'
 import type { Check } from '../../engine/question.js'
-import { slidingWindowLog } from '../../policy/limits.js'
 import { manualClock } from '../../testing/manual-clock.js'
 import { Debts } from './debts.js'
 

@@ -9,7 +9,7 @@
  * Invariant: a denial from here is one the store would have given, had it been asked.
  */
 
-import type { Limit } from '../../engine/limit.js'
+import type { Limit } from '../../algorithms/algorithm.js'
 import type { Answer, Check, Question } from '../../engine/question.js'
 import { onlyCheckOf, SingleQuestion } from '../../engine/single-question.js'
 import { KeptDenial } from '../../fast-path/kept-denials.js'

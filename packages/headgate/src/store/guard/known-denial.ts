@@ -5,7 +5,7 @@
  * request that takes as much or more from the same limits is denied, by any of the algorithms. Only a reset, a refund or
  * other numbers can end it sooner. A denial for want of a place says nothing about the next moment.
  */
-import { NEVER } from '../../engine/limit.js'
+import { NEVER } from '../../algorithms/algorithm.js'
 import { type Answer, type Check, isSameLimit, type Question, type Verdict } from '../../engine/question.js'
 import { isSingle, onlyCheckOf, SingleAnswer } from '../../engine/single-question.js'
 import type { KeptDenial } from '../../fast-path/kept-denials.js'
@@ -75,7 +75,7 @@ export function deniedSubjectOf(question: Question): string | null {
 
 /** Whether a denial of it may end at any time: a place comes free when whoever holds it is done. */
 export function endsAnyTime(check: Check | undefined): boolean {
-  return check?.limit.algorithm === 'concurrency'
+  return check?.limit.algorithm.kind === 'permits'
 }
 
 function coversAll(known: readonly Check[], asked: readonly Check[], costs: CompareCosts): boolean {

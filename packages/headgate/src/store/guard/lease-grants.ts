@@ -3,7 +3,7 @@
  * what nobody spends is given back. `leases.ts` says when either is due.
  */
 
-import type { Lease } from '../../engine/lease.js'
+import type { Lease } from '../../algorithms/algorithm.js'
 import type { Answer, Check, Question, Verdict } from '../../engine/question.js'
 import type { Clock, Timers } from '../../time/clock.js'
 import type { Stage } from '../stage.js'

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
+import { slidingWindowLog } from '../../algorithms/sliding-window-log.js'
 import type { Check, Question } from '../../engine/question.js'
-import { slidingWindowLog } from '../../policy/limits.js'
 import { leaseOf } from './lease-state.js'
 
 const LEASE = { max: 10, ttlUs: 1_000_000 }

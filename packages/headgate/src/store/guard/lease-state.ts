@@ -1,4 +1,4 @@
-import { type Lease, leaseForUs } from '../../engine/lease.js'
+import type { Lease } from '../../algorithms/algorithm.js'
 import {
   type Answer,
   type Check,
@@ -92,13 +92,15 @@ export function amountsOf(leaseState: LeaseState, processes: number): number[] {
 }
 
 export function timeToSpendUs(leaseState: LeaseState): number {
-  const times = leaseState.checks.map(({ limit }, index) =>
-    leaseForUs(limit, limit.lease ?? leaseState.lease, leaseState.verdicts[index]?.chargedAtUs ?? 0),
-  )
+  const times = leaseState.checks.map(({ limit }, index) => {
+    const lease = limit.lease ?? leaseState.lease
+    const chargedAtUs = leaseState.verdicts[index]?.chargedAtUs ?? 0
+    return limit.algorithm.lease?.lastsUs(limit, lease, chargedAtUs) ?? lease.ttlUs
+  })
   return Math.min(...times)
 }
 
-/** Returns the refund of unspent units, without what the bucket has refilled by itself: see `engine/lease.ts`. */
+/** Returns the refund of unspent units, without what the bucket has refilled by itself: see `algorithms/token-bucket.ts`. */
 export function unspent(check: Check, units: number, chargedAtUs: number | null): Refund {
   return { check, units, chargedAtUs, heldSinceUs: chargedAtUs ?? undefined }
 }

@@ -1,5 +1,5 @@
 /**
- * Units of hot keys taken in advance and spent in this process (`engine/lease.ts` says why that admits no more).
+ * Units of hot keys taken in advance and spent in this process (`algorithms/algorithm.ts` says why that admits no more).
  *
  * A key that is asked for now and then never leases. One that keeps coming back takes a few units, twice as many while
  * they are spent before their time is up, half as many when some are left over, and never more than this process's part
@@ -8,7 +8,7 @@
  * Invariant: every unit admitted here was charged at most one TTL before, and in the counter's own window.
  */
 
-import type { Lease } from '../../engine/lease.js'
+import type { Lease } from '../../algorithms/algorithm.js'
 import { type Answer, type Check, isSameState, type Question } from '../../engine/question.js'
 import { CheckMap } from '../check-map.js'
 import type { Action, Stage } from '../stage.js'

@@ -7,7 +7,7 @@
  * starts from what the store last said was left of it.
  */
 
-import { type Limit, NEVER } from '../../engine/limit.js'
+import { type Limit, NEVER } from '../../algorithms/algorithm.js'
 import type { Answer, Check, Question, Refund, Renewal, Verdict } from '../../engine/question.js'
 import { onlyCheckOf, onlyVerdictOf } from '../../engine/single-question.js'
 import type { Clock } from '../../time/clock.js'
@@ -95,9 +95,7 @@ export function createLocalShare(clock: Clock, liveProcesses: () => number): Loc
     const { units, atUs } = entry.seed
     // A bucket takes back whatever it is given, so what has been refilled since must not be given twice. Computed
     // at the rate of the whole limit, because a process that was alone until now had all of it.
-    const refilled =
-      limit.algorithm === 'token-bucket' ? ((clock.nowUs() - atUs) / 1e6) * limit.refillPerSecond : 0
-    const due = Math.floor(units - refilled)
+    const due = Math.floor(units - limit.algorithm.refilled(limit, atUs, clock.nowUs()))
     if (due > 0) void local.refund([{ check, units: due, chargedAtUs: atUs }])
     entry.seed = null
   }
@@ -108,7 +106,7 @@ export function createLocalShare(clock: Clock, liveProcesses: () => number): Loc
   }
 
   function toShare(check: Check): Check {
-    const share = shareOf(check.limit, liveProcesses())
+    const share = check.limit.algorithm.share(check.limit, liveProcesses())
     seed(check, share)
     return { ...check, limit: share, cost: costAt(check, share) }
   }
@@ -122,7 +120,10 @@ export function createLocalShare(clock: Clock, liveProcesses: () => number): Loc
   }
 
   function toOwn<Held extends Refund | Renewal>(held: Held): Held {
-    return { ...held, check: { ...held.check, limit: shareOf(held.check.limit, liveProcesses()) } }
+    return {
+      ...held,
+      check: { ...held.check, limit: held.check.limit.algorithm.share(held.check.limit, liveProcesses()) },
+    }
   }
 
   function ask(question: Question, how: 'decide' | 'peek'): Answer {
@@ -151,7 +152,7 @@ export function createLocalShare(clock: Clock, liveProcesses: () => number): Loc
   function runIntoDebt(question: Question, answer: Answer): void {
     const checks = question.alternatives[answer.charged] ?? []
     for (const check of checks) {
-      const share = shareOf(check.limit, liveProcesses())
+      const share = check.limit.algorithm.share(check.limit, liveProcesses())
       if (check.cost <= share.limit || share.limit === 0) continue
       const windows = check.cost / share.limit
       debts.add(check, Math.ceil(windows * share.quota.windowUs))
@@ -165,18 +166,4 @@ export function createLocalShare(clock: Clock, liveProcesses: () => number): Loc
     renew: renewals => local.renew(renewals.map(toOwn)) as readonly boolean[],
     remember,
   }
-}
-
-/** Returns the part of a limit that one of `processes` may give away by itself. */
-export function shareOf(limit: Limit, processes: number): Limit {
-  if (processes <= 1 || limit.limit === 0) return limit
-  const units = Math.floor(limit.limit / processes)
-  if (limit.algorithm === 'token-bucket') {
-    return { ...limit, limit: Math.max(1, units), refillPerSecond: limit.refillPerSecond / processes }
-  }
-  // A place cannot be split: a share below one is one.
-  if (limit.algorithm === 'concurrency') return { ...limit, limit: Math.max(1, units) }
-  if (units >= 1) return { ...limit, limit: units }
-  const windowUs = Math.ceil((limit.windowUs * processes) / limit.limit)
-  return { ...limit, limit: 1, windowUs, quota: { ...limit.quota, windowUs } }
 }

@@ -1,5 +1,4 @@
-import { mulDivFloor } from '../../engine/exact-fraction.js'
-import type { Limit } from '../../engine/limit.js'
+import type { Limit } from '../../algorithms/algorithm.js'
 import type { Check } from '../../engine/question.js'
 import { mapChecks } from '../../engine/single-question.js'
 import { HeadgateError, show } from '../../errors/headgate-error.js'
@@ -22,9 +21,6 @@ export function parseRegionShare({ part, of }: RegionShare): RegionShare {
   return { part, of }
 }
 
-/** Applied to a shared rate, so that rounding is downwards too. */
-const ROUND_DOWN = 1 - 2 ** -51
-
 /** The stage of a region: every limit is reduced to its share. */
 export function withRegionShare(next: Stage, share: RegionShare): Stage {
   const cut = createShare(share)
@@ -43,23 +39,14 @@ export function withRegionShare(next: Stage, share: RegionShare): Stage {
  * Creates the function that reduces a limit to a region's share, rounded down: regions whose parts add up to the
  * whole never admit more than the limit together. A share below 1 is 0 and admits nothing.
  */
-export function createShare(share: RegionShare): (limit: Limit) => Limit {
-  const { part, of } = share
+export function createShare({ part, of }: RegionShare): (limit: Limit) => Limit {
   const known = new WeakMap<Limit, Limit>()
   return limit => {
     let shared = known.get(limit)
     if (shared === undefined) {
-      const units = mulDivFloor(limit.limit, part, of)
-      shared =
-        limit.algorithm === 'token-bucket'
-          ? { ...limit, limit: units, refillPerSecond: shareOfRate(limit.refillPerSecond, share) }
-          : { ...limit, limit: units }
+      shared = limit.algorithm.part(limit, part, of)
       known.set(limit, shared)
     }
     return shared
   }
-}
-
-function shareOfRate(refillPerSecond: number, { part, of }: RegionShare): number {
-  return part === of ? refillPerSecond : ((refillPerSecond * part) / of) * ROUND_DOWN
 }

@@ -1,4 +1,4 @@
-import type { Limit } from '../../engine/limit.js'
+import type { Limit } from '../../algorithms/algorithm.js'
 
 /** How many rows are sampled to find one to forget: enough for a good one, few enough to cost nothing. */
 const SAMPLE = 16

@@ -1,5 +1,3 @@
-import { algorithmOf } from '../../engine/algorithms.js'
-import { type PlacesState, renew } from '../../engine/concurrency.js'
 import { peek } from '../../engine/decide.js'
 import type { Answer, Question, Refund, Renewal } from '../../engine/question.js'
 import { isSingle } from '../../engine/single-question.js'
@@ -51,10 +49,9 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   /** Negative units were already used: they are charged, also to a forgotten key, and nothing is given back. */
   function refundOne({ check, units, chargedAtUs, heldSinceUs }: Refund, nowUs: number): number {
     const { limit } = check
-    const algorithm = algorithmOf(limit)
+    const { algorithm } = limit
     if (units < 0) {
-      openStates.write(check, nowUs, state => algorithm.chargeBeyond(limit, state, -units, nowUs))
-      return 0
+      return openStates.write(check, nowUs, state => algorithm.refund(limit, state, units, null, nowUs))
     }
     const state = states.find(check)
     return state === undefined ? 0 : algorithm.refund(limit, state, units, chargedAtUs, nowUs, heldSinceUs)
@@ -63,8 +60,13 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   /** A forgotten place is taken again, for which there must be a row. */
   function renewOne({ check, takenAtUs }: Renewal, nowUs: number): boolean {
     const { limit, cost } = check
-    if (limit.algorithm !== 'concurrency') return false
-    return openStates.write(check, nowUs, state => renew(limit, state as PlacesState, cost, takenAtUs, nowUs))
+    const { algorithm } = limit
+    if (algorithm.renew === undefined) return false
+    return openStates.write(
+      check,
+      nowUs,
+      state => algorithm.renew?.(limit, state, cost, takenAtUs, nowUs) ?? false,
+    )
   }
 
   const stage = {

@@ -1,5 +1,5 @@
-import type { Admission } from '../../engine/algorithm.js'
-import type { Limit } from '../../engine/limit.js'
+import type { Limit } from '../../algorithms/algorithm.js'
+import type { Admission } from '../../engine/legacy-algorithm.js'
 import type { KeptDenial } from '../../fast-path/kept-denials.js'
 import type { IsOwnName, OneUnit } from '../../fast-path/single-limit-policy.js'
 import { isNameOnly } from '../../subject/subject.js'

@@ -1,5 +1,5 @@
-import { algorithmOf, type State } from '../../engine/algorithms.js'
 import { decide } from '../../engine/decide.js'
+import { algorithmOf, type State } from '../../engine/legacy-algorithm.js'
 import type { Answer, Check, Question } from '../../engine/question.js'
 import { keyOf } from './state-key.js'
 import type { States } from './states.js'

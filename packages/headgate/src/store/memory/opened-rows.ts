@@ -1,4 +1,4 @@
-import type { State } from '../../engine/algorithms.js'
+import type { State } from '../../engine/legacy-algorithm.js'
 
 /**
  * The rows of a table that the question being decided has opened. They are about to be written to and are not forgotten

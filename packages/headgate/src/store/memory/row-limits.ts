@@ -1,4 +1,4 @@
-import type { Limit } from '../../engine/limit.js'
+import type { Limit } from '../../algorithms/algorithm.js'
 
 /** The numbers each row was last asked with: tiers and overrides share a table, and each row has its own limit. */
 export class RowLimits {

@@ -1,6 +1,5 @@
-import { Admission } from '../../engine/algorithm.js'
-import { algorithmOf } from '../../engine/algorithms.js'
 import { decideAlone } from '../../engine/decide.js'
+import { Admission, algorithmOf } from '../../engine/legacy-algorithm.js'
 import type { Answer } from '../../engine/question.js'
 import { SingleAnswer, type SingleQuestion } from '../../engine/single-question.js'
 import type { OpenStates } from './open-states.js'
@@ -31,7 +30,7 @@ export class SingleChecks {
     }
     if (row !== undefined) return table.decideAlone(row, limit, cost, nowUs)
     // A place is not taken in one pass, so failing to take it does not mean that it does not fit.
-    if (limit.algorithm === 'concurrency') return this.openStates.decide(question, nowUs)
+    if (limit.algorithm.kind === 'permits') return this.openStates.decide(question, nowUs)
     const state = states.stateOfNewcomer(question, key, nowUs)
     return decideAlone(algorithmOf(limit), limit, state, cost, nowUs)
   }

@@ -1,10 +1,15 @@
-import type { Admission, Algorithm } from '../../engine/algorithm.js'
-import { algorithmOf, type State } from '../../engine/algorithms.js'
+import type { Limit } from '../../algorithms/algorithm.js'
 import { decideAlone } from '../../engine/decide.js'
-import type { Limit } from '../../engine/limit.js'
+import {
+  type Admission,
+  type Algorithm,
+  algorithmOf,
+  type OpenRows,
+  rowsOf,
+  type State,
+} from '../../engine/legacy-algorithm.js'
 import type { SingleAnswer } from '../../engine/single-question.js'
 import { KeptDenial, KeptDenials } from '../../fast-path/kept-denials.js'
-import { type Columns, createColumns } from './columns.js'
 import { type EvictableRows, Eviction, NO_ROW } from './eviction.js'
 import type { Forgotten } from './forgotten.js'
 import { OpenedRows } from './opened-rows.js'
@@ -17,7 +22,7 @@ import { RowLimits } from './row-limits.js'
  */
 export class Table implements EvictableRows {
   private readonly algorithm: Algorithm<Limit, State>
-  private columns: Columns
+  private columns: OpenRows
   private keys = new RowKeys()
   private limits: RowLimits
   private denials = new KeptDenials()
@@ -29,7 +34,7 @@ export class Table implements EvictableRows {
     limit: Limit,
   ) {
     this.algorithm = algorithmOf(limit)
-    this.columns = createColumns(limit)
+    this.columns = rowsOf(limit)
     this.limits = new RowLimits(limit)
   }
 
@@ -101,7 +106,7 @@ export class Table implements EvictableRows {
   /** Answers for a row that `take` did not charge, or to which nothing is to be charged. */
   decideAlone(row: number, limit: Limit, cost: number, nowUs: number): SingleAnswer {
     this.noteLimit(row, limit)
-    return decideAlone(this.algorithm, limit, this.columns.glance(row), cost, nowUs)
+    return decideAlone(this.algorithm, limit, this.columns.at(row), cost, nowUs)
   }
 
   /** Forgets what a key has used, but keeps the fact of the reset. */
@@ -109,7 +114,7 @@ export class Table implements EvictableRows {
     const row = this.keys.rowOf(key)
     if (row === undefined) return
     this.denials.forget(row)
-    this.algorithm.reset(limit, this.columns.glance(row), nowUs)
+    this.algorithm.reset(limit, this.columns.at(row), nowUs)
   }
 
   delete(key: string): boolean {
@@ -120,21 +125,18 @@ export class Table implements EvictableRows {
   /** Forgets all keys. */
   clear(): void {
     const { usual } = this.limits
-    this.columns = createColumns(usual)
+    this.columns = rowsOf(usual)
     this.keys = new RowKeys()
     this.limits = new RowLimits(usual)
     this.denials = new KeptDenials()
   }
 
-  /**
-   * Whether nothing was charged to a key added in this turn. Places are counted whatever they look like: to a check
-   * with a shorter `holdFor` they seem to be of another time.
-   */
+  /** Whether nothing was charged to a key added in this turn. */
   isUncharged(key: string, nowUs: number): boolean {
     const row = this.keys.rowOf(key)
     if (row === undefined) return false
-    const state = this.columns.view(row)
-    return 'places' in state ? state.places.length === 0 : this.isIdle(row, nowUs)
+    const limit = this.limits.of(row)
+    return limit.algorithm.isUncharged(limit, this.columns.view(row), nowUs)
   }
 
   /** Forgets a key that is not at its limit. Returns whether one was found. */
@@ -187,14 +189,14 @@ export class Table implements EvictableRows {
    */
   private take(row: number, limit: Limit, cost: number, nowUs: number, admission: Admission): boolean {
     if (limit !== this.limits.only) this.noteLimit(row, limit)
-    return this.algorithm.take(limit, this.columns.glance(row), cost, nowUs, admission)
+    return this.algorithm.take(limit, this.columns.at(row), cost, nowUs, admission)
   }
 
   /** Denies a row one unit and keeps the denial. False if the clock has stepped back and it may be admitted. */
   private denyOne(row: number, limit: Limit, nowUs: number): KeptDenial | false {
     const { algorithm } = this
-    if (algorithm.waitUs(limit, this.columns.glance(row), 1, nowUs) === 0) return false
-    const answer = decideAlone(algorithm, limit, this.columns.glance(row), 1, nowUs)
+    if (algorithm.waitUs(limit, this.columns.at(row), 1, nowUs) === 0) return false
+    const answer = decideAlone(algorithm, limit, this.columns.at(row), 1, nowUs)
     const denial = new KeptDenial(answer, limit, nowUs)
     this.denials.keep(row, denial)
     return denial

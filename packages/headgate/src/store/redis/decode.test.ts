@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { slidingWindowLog } from '../../algorithms/sliding-window-log.js'
 import type { Check } from '../../engine/question.js'
-import { slidingWindowLog } from '../../policy/limits.js'
 import { decodeAnswers } from './decode.js'
 
 const limit = slidingWindowLog({ limit: 10, window: '1h' })

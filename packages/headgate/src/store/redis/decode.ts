@@ -1,5 +1,4 @@
-import { type LeftLimit, mostLeftOf, remainingOf, resetAfterOf } from '../../engine/left.js'
-import { NEVER } from '../../engine/limit.js'
+import { NEVER } from '../../algorithms/algorithm.js'
 import type { Answer, Check, Question, Refund, Verdict } from '../../engine/question.js'
 import { isSingle, onlyCheckOf, SingleAnswer } from '../../engine/single-question.js'
 import { HeadgateError } from '../../errors/headgate-error.js'
@@ -31,8 +30,8 @@ function decodeSingle(
 ): Answer | HeadgateError {
   const value = reader.next()
   if (isOneObject && !Array.isArray(value)) {
-    const { limit, left } = leftOf(value, check)
-    return new SingleAnswer(remainingOf(limit, left), 0, resetAfterOf(limit, left, nowUs), nowUs, undefined)
+    const { remaining, resetAfterUs } = afterCharge(value, check, nowUs)
+    return new SingleAnswer(remaining, 0, resetAfterUs, nowUs, undefined)
   }
   const verdict = isFailure(value) ? keyError(value) : decodeVerdict(value, check, nowUs)
   if (verdict instanceof HeadgateError) return verdict
@@ -79,14 +78,7 @@ function decodeAnswer(reader: ReplyReader, question: Question, nowUs: number): A
  */
 function decodeVerdict(value: unknown, check: Check, nowUs: number): Verdict {
   if (!Array.isArray(value)) {
-    const { limit, left } = leftOf(value, check)
-    return {
-      allowed: true,
-      remaining: remainingOf(limit, left),
-      retryAfterUs: 0,
-      resetAfterUs: resetAfterOf(limit, left, nowUs),
-      chargedAtUs: nowUs,
-    }
+    return { allowed: true, retryAfterUs: 0, chargedAtUs: nowUs, ...afterCharge(value, check, nowUs) }
   }
   const reader = new ReplyReader(value)
   const waitUs = reader.integer(-1)
@@ -103,10 +95,17 @@ function decodeVerdict(value: unknown, check: Check, nowUs: number): Verdict {
   }
 }
 
-/** What a charge left of a limit is less than all of it. */
-function leftOf(value: unknown, { limit }: Check): { readonly limit: LeftLimit; readonly left: number } {
-  if (limit.algorithm === 'concurrency') throw replyError('a list', value)
-  return { limit, left: integerOf(value, 0, mostLeftOf(limit)) }
+/** What follows from what a charge left of a limit, which is at most all of it. */
+function afterCharge(
+  value: unknown,
+  { limit }: Check,
+  nowUs: number,
+): Pick<Verdict, 'remaining' | 'resetAfterUs'> {
+  const { wire } = limit.algorithm
+  const mostLeft = wire.mostLeft(limit)
+  if (mostLeft === null) throw replyError('a list', value)
+  const left = integerOf(value, 0, mostLeft)
+  return { remaining: wire.remaining(limit, left), resetAfterUs: wire.resetAfterUs(limit, left, nowUs) }
 }
 
 /** A question whose state could not be read is a list with the error's text. */

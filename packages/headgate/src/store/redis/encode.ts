@@ -1,4 +1,4 @@
-import type { Limit } from '../../engine/limit.js'
+import type { Limit } from '../../algorithms/algorithm.js'
 import type { Check, Question, Refund, Renewal } from '../../engine/question.js'
 import { onlyCheckOf } from '../../engine/single-question.js'
 import type { Action } from '../stage.js'
@@ -9,24 +9,6 @@ export interface ScriptCall {
   readonly keys: string[]
   readonly args: string[]
 }
-
-/** The number of each algorithm in lua/include/questions.lua and checks.lua. */
-const ALGORITHM_NUMBER: Readonly<Record<Limit['algorithm'], string>> = {
-  'sliding-window-log': '1',
-  'sliding-window-counter': '2',
-  'sliding-window-buckets': '3',
-  'token-bucket': '4',
-  concurrency: '5',
-}
-
-/** Limits that have a script of their own. */
-const ONE_LIMIT_SCRIPT = {
-  'sliding-window-log': 'decide_log',
-  'sliding-window-counter': 'decide_counter',
-  'sliding-window-buckets': null,
-  'token-bucket': 'decide_bucket',
-  concurrency: null,
-} as const satisfies Record<Limit['algorithm'], keyof typeof scripts | null>
 
 /** A call of one of the scripts that answer questions. */
 export interface QuestionsCall extends ScriptCall {
@@ -41,8 +23,8 @@ export function encodeQuestions(
   clockUs: string,
 ): QuestionsCall {
   const same = action === 'decide' ? sameCheckOf(questions) : null
-  const name = same && ONE_LIMIT_SCRIPT[same.limit.algorithm]
-  if (!name) return { script: scripts[action], ...encodeAnyQuestions(questions, keyOf, clockUs) }
+  const name = same?.limit.algorithm.wire.script
+  if (!same || !name) return { script: scripts[action], ...encodeAnyQuestions(questions, keyOf, clockUs) }
   const keys: string[] = []
   for (const question of questions) keys.push(keyOf(onlyCheckOf(question) as Check))
   return { script: scripts[name], keys, args: oneLimitArgs(same, clockUs) }
@@ -50,7 +32,7 @@ export function encodeQuestions(
 
 /** Arguments of the scripts for one limit, without those that need not be said: each takes Redis as long as some arithmetic. */
 function oneLimitArgs({ limit, cost }: Check, clockUs: string): string[] {
-  const args = [String(limit.limit), String(spanOf(limit))]
+  const args = [String(limit.limit), String(limit.algorithm.wire.span(limit))]
   if (clockUs !== '') args.push(numberText(cost), clockUs)
   else if (cost !== 1) args.push(numberText(cost))
   return args
@@ -221,16 +203,6 @@ function numberText(number: number): string {
 }
 
 function encodeLimit(limit: Limit): string[] {
-  return [
-    ALGORITHM_NUMBER[limit.algorithm],
-    String(limit.limit),
-    String(spanOf(limit)),
-    String(limit.algorithm === 'sliding-window-buckets' ? limit.buckets : 0),
-  ]
-}
-
-/** Returns the window in microseconds; for a bucket its refill per second; for places how long they are held. */
-function spanOf(limit: Limit): number {
-  if (limit.algorithm === 'token-bucket') return limit.refillPerSecond
-  return limit.algorithm === 'concurrency' ? limit.holdForUs : limit.windowUs
+  const { wire } = limit.algorithm
+  return [wire.code, String(limit.limit), String(wire.span(limit)), String(wire.parts(limit))]
 }

@@ -1,6 +1,6 @@
 import type { RateLimitOptions } from '../../adapters/options.js'
+import { slidingWindowLog } from '../../algorithms/sliding-window-log.js'
 import { createLimiter, type Limiter } from '../../limiter/limiter.js'
-import { slidingWindowLog } from '../../policy/limits.js'
 
 /** Options of `rateLimit` whose functions ignore the request, so that they suit every framework. */
 export type AnyLimit = RateLimitOptions<unknown, string, string>

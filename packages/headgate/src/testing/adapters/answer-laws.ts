@@ -1,6 +1,6 @@
+import { slidingWindowLog } from '../../algorithms/sliding-window-log.js'
 import { defineConfig } from '../../config/define-config.js'
 import { createGate } from '../../gate/gate.js'
-import { slidingWindowLog } from '../../policy/limits.js'
 import { same } from '../laws/law.js'
 import { type AdapterLaw, limiterOf, limitOf } from './adapter-law.js'
 import { sameHeaders, send, statuses } from './http-client.js'

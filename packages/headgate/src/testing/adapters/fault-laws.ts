@@ -1,5 +1,5 @@
+import { slidingWindowLog } from '../../algorithms/sliding-window-log.js'
 import { createLimiter } from '../../limiter/limiter.js'
-import { slidingWindowLog } from '../../policy/limits.js'
 import { memoryStore } from '../../store/memory/memory-store.js'
 import { faultyStore } from '../faulty-store.js'
 import { same } from '../laws/law.js'

@@ -1,4 +1,4 @@
-import type { Limit } from '../../engine/limit.js'
+import type { Limit } from '../../algorithms/algorithm.js'
 
 /** One request of a history: when it comes, its cost, and the required answer. */
 export interface Case {

@@ -1,4 +1,4 @@
-import { concurrency } from '../../policy/limits.js'
+import { concurrency } from '../../algorithms/concurrency.js'
 import { caseTable } from './case-table.js'
 
 /** Rows: at ms, cost, allowed, remaining, retry after ms, reset after ms. */

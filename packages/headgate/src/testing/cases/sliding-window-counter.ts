@@ -1,4 +1,4 @@
-import { slidingWindowCounter } from '../../policy/limits.js'
+import { slidingWindowCounter } from '../../algorithms/sliding-window-counter.js'
 import { caseTable } from './case-table.js'
 
 /** Rows: at ms, cost, allowed, remaining, retry after ms, reset after ms. */

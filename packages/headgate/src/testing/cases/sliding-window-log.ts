@@ -1,4 +1,4 @@
-import { slidingWindowLog } from '../../policy/limits.js'
+import { slidingWindowLog } from '../../algorithms/sliding-window-log.js'
 import { caseTable } from './case-table.js'
 
 /** Rows: at ms, cost, allowed, remaining, retry after ms, reset after ms. */

@@ -1,4 +1,4 @@
-import { tokenBucket } from '../../policy/limits.js'
+import { tokenBucket } from '../../algorithms/token-bucket.js'
 import { caseTable } from './case-table.js'
 
 /** Rows: at ms, cost, allowed, remaining, retry after ms, reset after ms. */

@@ -1,5 +1,7 @@
-import type { Limit } from '../../engine/limit.js'
-import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../policy/limits.js'
+import type { Limit } from '../../algorithms/algorithm.js'
+import { slidingWindowCounter } from '../../algorithms/sliding-window-counter.js'
+import { slidingWindowLog } from '../../algorithms/sliding-window-log.js'
+import { tokenBucket } from '../../algorithms/token-bucket.js'
 import { seededRandom } from '../seeded-random.js'
 import { ask, check, type Law, type LawBench } from './law.js'
 

@@ -1,4 +1,4 @@
-import type { Limit } from '../../engine/limit.js'
+import type { Limit } from '../../algorithms/algorithm.js'
 import type { Answer, Check, Question } from '../../engine/question.js'
 import type { Store } from '../../store/store.js'
 import type { ManualClock } from '../manual-clock.js'

@@ -1,5 +1,6 @@
+import { concurrency } from '../../algorithms/concurrency.js'
+import { slidingWindowLog } from '../../algorithms/sliding-window-log.js'
 import type { Refund, Renewal } from '../../engine/question.js'
-import { concurrency, slidingWindowLog } from '../../policy/limits.js'
 import { seededRandom } from '../seeded-random.js'
 import { admitted, ask, check, decide, type Law, type LawBench, same } from './law.js'
 

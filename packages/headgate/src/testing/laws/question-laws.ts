@@ -1,4 +1,7 @@
-import { concurrency, slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../policy/limits.js'
+import { concurrency } from '../../algorithms/concurrency.js'
+import { slidingWindowCounter } from '../../algorithms/sliding-window-counter.js'
+import { slidingWindowLog } from '../../algorithms/sliding-window-log.js'
+import { tokenBucket } from '../../algorithms/token-bucket.js'
 import { admitted, ask, check, decide, type Law, same } from './law.js'
 
 const three = slidingWindowLog({ limit: 3, window: '1m' })

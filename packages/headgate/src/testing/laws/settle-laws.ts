@@ -1,5 +1,7 @@
-import type { Limit } from '../../engine/limit.js'
-import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../policy/limits.js'
+import type { Limit } from '../../algorithms/algorithm.js'
+import { slidingWindowCounter } from '../../algorithms/sliding-window-counter.js'
+import { slidingWindowLog } from '../../algorithms/sliding-window-log.js'
+import { tokenBucket } from '../../algorithms/token-bucket.js'
 import { ask, check, decide, type Law, type LawBench, same } from './law.js'
 
 const WINDOW_MS = 10_000

@@ -1,6 +1,9 @@
-import type { Limit } from '../../engine/limit.js'
+import type { Limit } from '../../algorithms/algorithm.js'
+import { concurrency } from '../../algorithms/concurrency.js'
+import { slidingWindowCounter } from '../../algorithms/sliding-window-counter.js'
+import { slidingWindowLog } from '../../algorithms/sliding-window-log.js'
+import { tokenBucket } from '../../algorithms/token-bucket.js'
 import type { Refund } from '../../engine/question.js'
-import { concurrency, slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../policy/limits.js'
 import { admitted, ask, check, decide, type Law, type LawBench, same } from './law.js'
 
 const makers: readonly ((limit: number) => Limit)[] = [

@@ -1,13 +1,6 @@
 import type { Limit } from 'headgate'
 import type { ConvertedLimits, ConvertedPolicy, ConvertedRule } from './convert-descriptors.js'
 
-const UNITS_US = [
-  ['d', 86_400_000_000],
-  ['h', 3_600_000_000],
-  ['m', 60_000_000],
-  ['s', 1_000_000],
-] as const
-
 /** Writes a policy file with the limits, and comments on what differs from before. */
 export function policyText({ policies, rules, subjects, left }: ConvertedLimits, source: string): string {
   return [
@@ -36,19 +29,8 @@ function policyLines({ name, from, limit, isShadow }: ConvertedPolicy): string[]
 }
 
 function limitText(limit: Limit): string {
-  switch (limit.algorithm) {
-    case 'token-bucket':
-      return `{ algorithm: token-bucket, capacity: ${limit.limit}, refillPerSecond: ${limit.refillPerSecond} }`
-    case 'concurrency':
-      throw new TypeError('a limit of what is under way: expected none in a file of envoyproxy/ratelimit')
-    default:
-      return `{ algorithm: ${limit.algorithm}, limit: ${limit.limit}, window: ${durationText(limit.windowUs)} }`
-  }
-}
-
-function durationText(us: number): string {
-  const unit = UNITS_US.find(([, size]) => us % size === 0)
-  return unit === undefined ? `${us / 1_000}ms` : `${us / unit[1]}${unit[0]}`
+  const options = Object.entries(limit.algorithm.optionsOf(limit))
+  return `{ ${options.map(([option, value]) => `${option}: ${value}`).join(', ')} }`
 }
 
 function ruleLine({ policy, match, isShared }: ConvertedRule): string {
