@@ -1,5 +1,5 @@
 import { HeadgateError } from 'headgate'
-import { type RedisClient, type RedisStore, type RedisStoreOptions, redisStore } from 'headgate/redis'
+import { clientOptions, type RedisStore, type RedisStoreOptions, redisStore } from 'headgate/redis'
 import { createClient, createCluster, createSentinel } from 'redis'
 import { parseRedisUrl, type RedisAddress } from './parse-redis-url.js'
 
@@ -13,15 +13,10 @@ export interface RedisStoreByUrl extends RedisStoreOptions, RedisConnectOptions 
   readonly url: string | readonly string[]
 }
 
-const CONNECT_TIMEOUT_MS = 500
-const FIRST_DELAY_MS = 50
-const MAX_DELAY_MS = 2_000
-const QUEUE_LENGTH = 100_000
-
 /**
  * Creates a node-redis client for the URL, not connected yet: one server, a cluster or a primary behind sentinels.
  * It never queues without bound, waits for no command longer than its caller, and does not resend what may have
- * been executed. After an outage a fleet of them reconnects spread over two seconds.
+ * been executed.
  */
 export function connectRedis(url: string | readonly string[], options: RedisConnectOptions = {}) {
   const address = parseUrls(typeof url === 'string' ? [url] : url)
@@ -33,7 +28,8 @@ export function connectRedis(url: string | readonly string[], options: RedisConn
 
 /** Creates the Redis store for a URL. Closing it closes everything it opened. */
 export function createRedisStore({ url, ca, ...options }: RedisStoreByUrl): RedisStore {
-  return redisStore(connectRedis(url, ca === undefined ? {} : { ca }) as RedisClient, options)
+  const connectOptions = ca === undefined ? {} : { ca }
+  return redisStore(() => connectRedis(url, connectOptions), options)
 }
 
 function parseUrls(urls: readonly string[]): RedisAddress {
@@ -61,39 +57,29 @@ function parseUrls(urls: readonly string[]): RedisAddress {
 }
 
 function createFor(address: RedisAddress, { ca }: RedisConnectOptions) {
-  const { topology, tls, nodes, primaryName } = address
+  const { topology, tls, nodes, primaryName, username, password, database } = address
   const secure = tls ? { tls: true as const, ...(ca !== undefined && { ca }) } : {}
-  const socket = { ...secure, connectTimeout: CONNECT_TIMEOUT_MS, reconnectStrategy: fullJitterMs }
-  const commandOptions = { timeout: 0 }
-  const login = {
-    ...(address.username !== undefined && { username: address.username }),
-    ...(address.password !== undefined && { password: address.password }),
-    disableOfflineQueue: true,
-    commandsQueueMaxLength: QUEUE_LENGTH,
-  }
+  const login = { ...(username !== undefined && { username }), ...(password !== undefined && { password }) }
   if (topology === 'cluster') {
+    const { defaults, ...options } = clientOptions.nodeRedisCluster
     const rootNodes = nodes.map(node => ({ socket: { ...node, ...secure } }))
-    return createCluster({ rootNodes, commandOptions, defaults: { ...login, socket } })
+    const socket = { ...secure, ...defaults.socket }
+    return createCluster({ ...options, rootNodes, defaults: { ...defaults, ...login, socket } })
   }
   if (topology === 'sentinel') {
+    const {
+      nodeClientOptions: node,
+      sentinelClientOptions: sentinel,
+      ...options
+    } = clientOptions.nodeRedisSentinel
     return createSentinel({
+      ...options,
       name: primaryName ?? '',
       sentinelRootNodes: [...nodes],
-      commandOptions,
-      maxCommandRediscovers: 0,
-      nodeClientOptions: { ...login, database: address.database, socket },
-      sentinelClientOptions: { socket: { ...secure, connectTimeout: CONNECT_TIMEOUT_MS } },
+      nodeClientOptions: { ...node, ...login, database, socket: { ...secure, ...node.socket } },
+      sentinelClientOptions: { socket: { ...secure, ...sentinel.socket } },
     })
   }
-  return createClient({
-    ...login,
-    database: address.database,
-    commandOptions,
-    socket: { ...nodes[0], ...socket },
-  })
-}
-
-/** Full jitter: anything from 0 to the ceiling, which doubles from 100 ms to 2 s. */
-function fullJitterMs(retries: number): number {
-  return Math.ceil(Math.random() * Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(retries + 1, 10)))
+  const { socket, ...options } = clientOptions.nodeRedis
+  return createClient({ ...options, ...login, database, socket: { ...nodes[0], ...secure, ...socket } })
 }

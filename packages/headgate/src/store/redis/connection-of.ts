@@ -1,59 +1,103 @@
-import { unexpected } from '../../errors/headgate-error.js'
-import { type IoredisLike, ioredisConnection, isIoredis } from './clients/ioredis.js'
-import { isNodeRedis, isNodeRedis4, type NodeRedisLike, nodeRedisConnection } from './clients/node-redis.js'
+import { HeadgateError, show, unexpected } from '../../errors/headgate-error.js'
+import {
+  duplicateIoredis,
+  fromIoredis,
+  type IoredisLike,
+  isIoredis,
+  whenIoredisReady,
+} from './clients/ioredis.js'
+import {
+  duplicateNodeRedis,
+  fromNodeRedis,
+  isNodeRedis,
+  isNodeRedis4,
+  type NodeRedisLike,
+  whenNodeRedisOpen,
+} from './clients/node-redis.js'
+import { type LibraryClient, ownConnection, sharedConnection } from './clients/own-connection.js'
 import { isUpstash, upstashConnection } from './clients/upstash.js'
 import type { RedisConnection } from './connection.js'
 import type { StoreWarning } from './inspect.js'
 
 /**
- * A client of node-redis or ioredis, of any topology, of Upstash or Vercel KV, or anything that can run a script.
+ * A client of node-redis or ioredis, of any topology, of Upstash or Vercel KV, or anything that can run a script; or a
+ * function that makes a client of node-redis or ioredis, a new one each time it is called.
  */
-export type RedisClient = NodeRedisLike | IoredisLike | RedisConnection
+export type RedisClient = NodeRedisLike | IoredisLike | RedisConnection | MakeRedisClient
+
+/** Makes a new client, connected or not, that nobody else uses: the store connects it and discards it. */
+export type MakeRedisClient = () => NodeRedisLike | IoredisLike
 
 interface ConnectionOptions {
   /** Use the client itself. */
   readonly shared: boolean
-  /** How long a call may take. */
-  readonly deadlineMs: number
   warn(warning: StoreWarning): void
 }
 
-/** Returns the connection for a client: our own duplicate of it, or the client itself if it is shared. */
-export function connectionOf(
-  client: RedisClient,
-  { shared, deadlineMs, warn }: ConnectionOptions,
-): RedisConnection {
-  // A URL passed in by mistake may contain a password, so only its type is shown.
-  if (typeof client !== 'object' || client === null) {
-    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'client', 'a Redis client', kindOf(client))
-  }
-  if (isNodeRedis(client) || isIoredis(client)) {
-    if (isNodeRedis4(client)) {
-      const expected = 'a client of node-redis 5 or later, of ioredis or of Upstash'
-      throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'client', expected, 'node-redis 4')
-    }
+/**
+ * Returns the connection for a client: one of our own, made by the caller's function or duplicated from the client,
+ * or the client itself if it is shared.
+ */
+export function connectionOf(client: RedisClient, { shared, warn }: ConnectionOptions): RedisConnection {
+  if (typeof client === 'function') {
     if (shared) {
-      warn({
-        code: 'WARN_HEADGATE_SHARED_CLIENT',
-        message:
-          'shared: the client keeps its own options. If it sends again after a lost reply, a request is charged twice; ' +
-          'if it has a keyPrefix, limits are not shared with clients without it.',
-      })
+      throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'shared', 'false beside a function', shared)
     }
+    return ownConnection(makerOf(client))
+  }
+  // A URL passed in by mistake may contain a password, so only its type is shown.
+  if (typeof client !== 'object' || client === null) throw refused('a Redis client', kindOf(client))
+  if (isNodeRedis(client) || isIoredis(client)) {
+    refuseOld(client)
+    if (!shared) return ownConnection(() => adapted(duplicate(client)))
+    warn({
+      code: 'WARN_HEADGATE_SHARED_CLIENT',
+      message:
+        'shared: the client keeps its own options. If it sends again after a lost reply, a request is charged twice; ' +
+        'if it has a keyPrefix, limits are not shared with clients without it.',
+    })
     return isNodeRedis(client)
-      ? nodeRedisConnection(client, shared)
-      : ioredisConnection(client, shared, deadlineMs)
+      ? sharedConnection(fromNodeRedis(client), () => whenNodeRedisOpen(client))
+      : sharedConnection(fromIoredis(client), () => whenIoredisReady(client))
   }
   if (isUpstash(client)) return upstashConnection(client)
   if (typeof client.evalsha === 'function' && typeof client.eval === 'function') return client
-  throw unexpected(
-    'ERR_HEADGATE_INVALID_OPTION',
-    'client',
-    'a node-redis or ioredis client, or an object with evalsha and eval',
-    client,
-  )
+  throw refused('a node-redis or ioredis client, or an object with evalsha and eval', show(client))
+}
+
+/** Calls the caller's function, and refuses what cannot be used. */
+function makerOf(make: MakeRedisClient): () => LibraryClient {
+  const made = new WeakSet<object>()
+  return () => {
+    const client: unknown = make()
+    const isClient =
+      typeof client === 'object' && client !== null && (isNodeRedis(client) || isIoredis(client))
+    if (!isClient) throw refused('a function that returns a node-redis or ioredis client', kindOf(client))
+    // A client is discarded for good when it is replaced.
+    if (made.has(client)) throw refused('a function that makes a new client each time', 'the same one again')
+    made.add(client)
+    refuseOld(client)
+    return adapted(client)
+  }
+}
+
+function refuseOld(client: object): void {
+  if (!isNodeRedis4(client)) return
+  throw refused('a client of node-redis 5 or later, of ioredis or of Upstash', '"node-redis 4"')
+}
+
+function adapted(client: NodeRedisLike | IoredisLike): LibraryClient {
+  return isNodeRedis(client) ? fromNodeRedis(client) : fromIoredis(client)
+}
+
+function duplicate(client: NodeRedisLike | IoredisLike): NodeRedisLike | IoredisLike {
+  return isNodeRedis(client) ? duplicateNodeRedis(client) : duplicateIoredis(client)
+}
+
+function refused(expected: string, got: string): HeadgateError {
+  return new HeadgateError('ERR_HEADGATE_INVALID_OPTION', { field: 'client', expected, got })
 }
 
 function kindOf(value: unknown): string {
-  return value === null ? 'null' : typeof value
+  return value === null ? 'null' : `a value of type ${typeof value}`
 }

@@ -36,8 +36,8 @@ const realWorld: World = {
 
 /**
  * Creates a store for limits shared by every process on the same Redis, decided there by one atomic script, on the
- * server's clock. The given client is duplicated with options under which a lost reply is never charged twice. When
- * Redis is slow, frozen or gone, every request is still decided within the deadline, by the failure mode.
+ * server's clock. The given client is duplicated, or made by the given function, and a lost reply is never charged
+ * twice. When Redis is slow, frozen or gone, every request is still decided within the deadline, by the failure mode.
  */
 export function redisStore(client: RedisClient, options: RedisStoreOptions = {}): RedisStore {
   return redisStoreIn(realWorld, client, options)

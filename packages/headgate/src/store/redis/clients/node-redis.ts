@@ -1,16 +1,7 @@
-import type { RedisConnection } from '../connection.js'
 import { CONNECT_TIMEOUT_MS } from '../reconnect.js'
-import { isReadOnly } from '../script-runner.js'
 import { slotOf } from '../slot.js'
-import { type ClientReplacer, createClientReplacer, NoGreeting } from './client-replacer.js'
-import { replaceNode, watchNodes } from './node-redis-nodes.js'
-import {
-  COMMAND_OPTIONS,
-  duplicateClient,
-  duplicateCluster,
-  duplicateSentinel,
-} from './node-redis-options.js'
-import type { NodeRedisClient, NodeRedisCluster, NodeRedisSentinel } from './node-redis-shape.js'
+import { clientOptions } from './client-options.js'
+import { areSoonDone, type LibraryClient } from './own-connection.js'
 
 /**
  * A client, cluster or sentinel of node-redis. Recognised by its methods, because its types differ with its
@@ -32,98 +23,155 @@ export function isNodeRedis4(client: object): boolean {
   return isNodeRedis(client) && !('withCommandOptions' in client)
 }
 
-type Single = NodeRedisClient
-type Cluster = NodeRedisCluster
-type Sentinel = NodeRedisSentinel
+/*
+ * The part of node-redis that is used, written out. Its own types cover every command and module: checking a union
+ * of them took the compiler a minute and two gigabytes.
+ */
+
+interface Common {
+  readonly isOpen: boolean
+  duplicate(overrides?: object): unknown
+  withCommandOptions(options: object): unknown
+  connect(): Promise<unknown>
+  destroy(): unknown
+  on(event: string, listener: (...args: never[]) => void): this
+  once(event: string, listener: (...args: never[]) => void): this
+}
+
+interface Single extends Common {
+  readonly isReady: boolean
+  readonly options?: { readonly socket?: { readonly host?: string; readonly port?: number } }
+  sendCommand(words: readonly string[]): Promise<unknown>
+}
+
+interface ClusterNode {
+  readonly address: string
+  readonly client?: Single | undefined
+}
+
+interface Cluster extends Common {
+  readonly masters: readonly ClusterNode[]
+  readonly slots: readonly ({ readonly master: ClusterNode } | undefined)[]
+  nodeClient(node: ClusterNode): Promise<Single>
+  sendCommand(firstKey: string | undefined, isReadonly: boolean, words: readonly string[]): Promise<unknown>
+}
+
+interface Sentinel extends Common {
+  readonly isReady: boolean
+  sendCommand(isReadonly: boolean, words: readonly string[]): Promise<unknown>
+  getSentinelNode(): unknown
+  getMasterNode(): unknown
+}
+
 type Any = Single | Cluster | Sentinel
 
-/** Opens our own connection with the safe options, or uses the caller's client if it is shared. */
-export function nodeRedisConnection(client: NodeRedisLike, shared: boolean): RedisConnection {
-  return shared ? sharedConnection(client as unknown as Any) : ownConnection(client as unknown as Any)
+function isCluster(client: object): client is Cluster {
+  return 'nodeClient' in client
 }
 
-/** The caller connects and closes it. */
-function sharedConnection(client: Any): RedisConnection {
-  const own = client.withCommandOptions(COMMAND_OPTIONS) as Any
-  return {
-    ...commands(async send => send(own)),
-    cluster: isCluster(client),
-    address: () => addressOf(client),
-    ready: () => whenOpen(client),
-  }
+function isSentinel(client: object): client is Sentinel {
+  return 'getSentinelNode' in client
 }
 
-function ownConnection(given: Any): RedisConnection {
-  let problem: string | undefined
-  // Without a listener a lost connection would end the process. The failed calls report it anyway.
-  const note = (error: unknown): void => {
-    problem = error instanceof Error ? error.message : String(error)
-  }
-  const listeners: (() => void)[] = []
-  const tell = (): void => {
-    for (const listener of listeners) listener()
-  }
-  const own: ClientReplacer<Any> = createClientReplacer<Any>({
-    make: () => watched(duplicate(given).on('error', note) as Any),
-    connect,
-    dispose,
-    onReplaced: tell,
-  })
+/** What a duplicate must not keep: our own prefix names every key, and no reply may be another's or an old one. */
+const NOT_KEPT = { keyPrefix: undefined, clientSideCache: undefined, readonly: false } as const
 
-  function watched(client: Any): Any {
-    if (isCluster(client)) return watchNodes(client, { onReady: tell, onLost: () => own.replace() })
-    const isInUse = (): boolean => own.current() === client
-    // A client that reconnects has no timeout for the greeting.
-    whenUngreeted(client, () => isInUse() && own.replace())
-    return client.on('ready', () => isInUse() && tell())
+/**
+ * Duplicates a client with our options. `duplicate` replaces nested options as a whole, and a password or a
+ * certificate may be among them. Only a single client shows those it has, so that ours can be merged with them; the
+ * nodes of a cluster and behind sentinels keep the caller's.
+ */
+export function duplicateNodeRedis(client: NodeRedisLike): NodeRedisLike {
+  const given = client as unknown as Any
+  if (isCluster(given)) {
+    const { defaults, ...options } = clientOptions.nodeRedisCluster
+    return given.duplicate({ ...options, ...NOT_KEPT }) as NodeRedisLike
   }
-
-  /** Replacing a client that is already reconnecting would only double a fleet's attempts. */
-  function isReconnecting(client: Any): boolean {
-    return !isCluster(client) && !isSentinel(client) && client.isOpen && !client.isReady
+  if (isSentinel(given)) {
+    const { nodeClientOptions, sentinelClientOptions, ...options } = clientOptions.nodeRedisSentinel
+    return given.duplicate({ ...options, ...NOT_KEPT }) as NodeRedisLike
   }
+  const { socket, ...options } = clientOptions.nodeRedis
+  return given.duplicate({
+    ...options,
+    ...NOT_KEPT,
+    socket: { ...given.options?.socket, ...socket },
+  }) as NodeRedisLike
+}
 
-  async function send<Reply>(command: (client: Any) => Promise<Reply>): Promise<Reply> {
-    const client = own.current()
-    if (client === null) throw new Error('not connected yet')
-    if (isSentinel(client) && client.getMasterNode() === undefined) {
-      // The client would hold the command indefinitely and search for a primary without pause.
-      own.replace()
-      throw new Error('no primary is connected')
-    }
-    try {
-      return await command(client)
-    } catch (error) {
-      // Our primary has become a replica, and stays one.
-      if (isReadOnly(error)) own.replace()
-      throw error
-    }
+export function fromNodeRedis(client: NodeRedisLike): LibraryClient {
+  const given = client as unknown as Any
+  const cluster = isCluster(given) ? given : null
+  const sentinel = isSentinel(given) ? given : null
+  const own = given.withCommandOptions(clientOptions.nodeRedis.commandOptions) as Any
+  let tellLost = (): void => {}
+  /** Sent as words, which takes the client less time than its own function for the command. */
+  function run(command: string, what: string, keys: string[], args: string[]): Promise<unknown> {
+    const isHeld =
+      cluster === null
+        ? sentinel !== null && sentinel.getMasterNode() === undefined
+        : isUnconnected(cluster, keys[0])
+    if (!isHeld) return send(own, [command, what, String(keys.length), ...keys, ...args], keys[0])
+    // The client would hold the command until there is a connection, and send it long after it was given up.
+    tellLost()
+    return Promise.reject(new Error('the primary is not connected'))
   }
-
   return {
-    ...commands(send),
-    cluster: isCluster(given),
-    ready: own.ready,
+    cluster: cluster !== null,
+    connectWithinMs: ((cluster ?? sentinel) ? 4 : 2) * CONNECT_TIMEOUT_MS,
+    evalsha: (sha, keys, args) => run('EVALSHA', sha, keys, args),
+    eval: (text, keys, args) => run('EVAL', text, keys, args),
+    fcall: (name, keys, args) => run('FCALL', name, keys, args),
+    loadFunctions: async code =>
+      Promise.all(connectedPrimaries(given).map(node => send(node, ['FUNCTION', 'LOAD', 'REPLACE', code]))),
+    info: async () => String(await send(connectedPrimaries(given)[0] ?? given, ['INFO'])),
     address: () => addressOf(given),
-    problem: () => problem,
-    nodeOf: key => nodeHolding(own.current(), key),
-    replace(node) {
-      const client = own.current()
-      if (client === null || isReconnecting(client)) return
-      if (isCluster(client)) replaceNode(client, node, () => own.replace())
-      else own.replace()
+    nodeOf: key => cluster?.slots[slotOf(key)]?.master.address ?? '',
+    async connect() {
+      await new Promise((resolve, reject) => {
+        // A client whose options let it try again does so without end, and only says so.
+        if (cluster === null && sentinel === null) given.once('error', reject)
+        if (given.isOpen) void whenNodeRedisOpen(client).then(resolve)
+        else given.connect().then(resolve, reject)
+      })
+      // A primary that cannot be reached may have been replaced already.
+      return cluster === null || areSoonDone(cluster.masters.map(master => cluster.nodeClient(master)))
     },
-    onConnected: listener => void listeners.push(listener),
-    async close() {
-      own.close()
+    // Without a listener a lost connection would end the process. The failed calls report it anyway.
+    listen({ onError, onReady, onLost, onNodeLost }) {
+      tellLost = onNodeLost
+      given.on('error', onError)
+      if (isCluster(given)) {
+        given.on('node-error', onError).on('node-ready', onReady).on('node-reconnecting', onNodeLost)
+      } else if (isSentinel(given)) {
+        given.on('ready', onReady)
+      } else {
+        given
+          .on('error', () => !given.isReady && onLost())
+          .on('reconnecting', onLost)
+          .on('end', onLost)
+      }
+    },
+    destroy() {
+      // A socket that is still connecting is kept, so it is destroyed once it is connected.
+      given.once('connect', () => given.destroy())
+      return given.destroy()
     },
   }
 }
 
-/** node-redis keeps a socket that is still connecting, so that one is destroyed once it is connected. */
-function dispose(client: Any): void {
-  client.destroy()
-  client.once('connect', () => client.destroy())
+/** Resolves when the caller has connected their own client. */
+export function whenNodeRedisOpen(client: NodeRedisLike): Promise<void> {
+  const given = client as unknown as Any
+  if (isCluster(given) ? given.isOpen : given.isReady) return Promise.resolve()
+  return new Promise(resolve => {
+    given.once(isCluster(given) ? 'connect' : 'ready', () => resolve())
+  })
+}
+
+/** Whether a node was connected once, or is about to be, and is not now. One that is new connects when it is asked. */
+function isUnconnected({ slots }: Cluster, key = ''): boolean {
+  return slots[slotOf(key)]?.master.client?.isReady === false
 }
 
 function addressOf(client: Any): string | undefined {
@@ -132,115 +180,14 @@ function addressOf(client: Any): string | undefined {
   return `${host}:${port}`
 }
 
-type Send = <Reply>(command: (client: Any) => Promise<Reply>) => Promise<Reply>
-
-/** The types of the three kinds of client agree on these commands, but TypeScript cannot see it. */
-function commands(
-  send: Send,
-): Required<Pick<RedisConnection, 'evalsha' | 'eval' | 'fcall' | 'loadFunctions' | 'info'>> {
-  return {
-    evalsha: (sha, keys, args) => send(client => (client as Single).evalSha(sha, { keys, arguments: args })),
-    eval: (text, keys, args) => send(client => (client as Single).eval(text, { keys, arguments: args })),
-    fcall: (name, keys, args) => send(client => (client as Single).fCall(name, { keys, arguments: args })),
-    loadFunctions: code =>
-      send(client =>
-        Promise.all(connectedPrimaries(client).map(node => node.functionLoad(code, { REPLACE: true }))),
-      ),
-    info: () => send(async client => String(await connectedPrimaries(client)[0]?.info())),
-  }
+function send(client: Any, words: readonly string[], firstKey?: string): Promise<unknown> {
+  if (isCluster(client)) return client.sendCommand(firstKey, false, words)
+  return isSentinel(client) ? client.sendCommand(false, words) : client.sendCommand(words)
 }
 
-function isCluster(client: object): client is Cluster {
-  return 'nodeClient' in client
-}
-
-function nodeHolding(client: Any | null, key: string): string {
-  if (client === null || !isCluster(client)) return ''
-  return client.slots[slotOf(key)]?.master.address ?? ''
-}
-
-function isSentinel(client: object): client is Sentinel {
-  return 'getSentinelNode' in client
-}
-
-function duplicate(client: Any): Any {
-  if (isCluster(client)) return duplicateCluster(client)
-  if (isSentinel(client)) return duplicateSentinel(client)
-  return duplicateClient(client)
-}
-
-async function connect(client: Any): Promise<boolean> {
-  await greeted(client)
-  return !isCluster(client) || connectPrimaries(client)
-}
-
-/**
- * Connects with a timeout for the greeting. The client's own timeout ends once the connection is made. If nothing
- * answers on it, as behind a balancer whose server is gone, it would wait forever, and so would everything that
- * waits for a new client.
- */
-function greeted(client: Any): Promise<unknown> {
-  return new Promise((resolve, reject) => {
-    let timer: NodeJS.Timeout | undefined
-    const giveUp = (): void => reject(new NoGreeting('connected, but no answer'))
-    // A cluster does not tell when it is connected to the node that it asks for the topology.
-    if (isCluster(client)) timer = setTimeout(giveUp, 4 * CONNECT_TIMEOUT_MS)
-    else whenUngreeted(client, giveUp)
-    client
-      .connect()
-      .then(resolve, reject)
-      .finally(() => clearTimeout(timer))
-  })
-}
-
-/**
- * Calls `tell` for every connection that was neither greeted nor lost in time. The second timer lets a busy process
- * read its sockets first: timers run before that, and discarding the client for it would restart its attempts
- * without a delay.
- */
-function whenUngreeted(client: Single | Sentinel, tell: () => void): void {
-  let timer: NodeJS.Timeout | undefined
-  const callOff = (): void => clearTimeout(timer)
-  client
-    .on('connect', () => {
-      callOff()
-      timer = setTimeout(() => {
-        timer = setTimeout(tell, 0)
-      }, CONNECT_TIMEOUT_MS)
-      timer.unref()
-    })
-    .on('error', callOff)
-    .on('ready', callOff)
-}
-
-/** Whether all primaries could be connected soon. One that cannot may have been replaced already. */
-async function connectPrimaries(cluster: Cluster): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<false>(resolve => {
-    timer = setTimeout(() => resolve(false), 2 * CONNECT_TIMEOUT_MS)
-  })
-  const all = Promise.all(cluster.masters.map(master => cluster.nodeClient(master)))
-  const whole = await Promise.race([
-    all.then(
-      () => true,
-      () => false,
-    ),
-    late,
-  ])
-  clearTimeout(timer)
-  return whole
-}
-
-function connectedPrimaries(client: Any): Single[] {
-  if (!isCluster(client)) return [client as Single]
+function connectedPrimaries(client: Any): Any[] {
+  if (!isCluster(client)) return [client]
   const nodes = client.masters.flatMap(({ client: node }) => (node?.isReady ? [node] : []))
   if (nodes.length === 0) throw new Error('no primary is connected')
-  return nodes as unknown as Single[]
-}
-
-function whenOpen(client: Any): Promise<void> {
-  if (client.isOpen) return Promise.resolve()
-  return new Promise(resolve => {
-    client.once(isCluster(client) ? 'connect' : 'ready', () => resolve())
-  })
+  return nodes
 }
