@@ -55,8 +55,11 @@ export function parseOptions({ limit, windowMs: given }: Pick<Options, 'limit' |
     return { windowMs, counting: countEveryHit(windowMs), mistake: wrongWindow }
   }
   const most = Number(limit)
-  if (!Number.isNaN(most)) return { windowMs, counting: countUpTo(most, windowMs), mistake: wrongWindow }
-  const wrongLimit = mistaken('limit', 'a number or a function; nothing is denied', limit)
+  if (most >= 1) return { windowMs, counting: countUpTo(most, windowMs), mistake: wrongWindow }
+  // Below 1 the middleware denies everything. Its handler may still want to know how many there were: express-slow-down
+  // lets them all pass, the later the more they are.
+  const expectedLimit = 'a number or a function; nothing is denied'
+  const wrongLimit = Number.isNaN(most) ? mistaken('limit', expectedLimit, limit) : null
   return { windowMs, counting: countEveryHit(windowMs), mistake: wrongWindow ?? wrongLimit }
 }
 
@@ -81,7 +84,7 @@ export function countUpTo(most: number, windowMs: number, name?: string): HitCou
       if (verdict === undefined) return null
       const { allowed, remaining, resetAfterUs, retryAfterUs } = verdict
       if (allowed) return { totalHits: limit.limit - remaining, waitUs: resetAfterUs }
-      // A limit of 0 never has room.
+      // A limit that a function says is 0 never has room.
       const waitUs = Number.isFinite(retryAfterUs) ? retryAfterUs : limit.windowUs
       return { totalHits: limit.limit + 1, waitUs }
     },

@@ -15,8 +15,9 @@ import {
 } from 'express-rate-limit'
 import { createClient } from 'redis'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { rateLimit as ourRateLimit } from '../../src/express.ts'
 import { rateLimitStore } from '../../src/express-rate-limit.ts'
-import { memoryStore, type Store as OurStore } from '../../src/index.ts'
+import { createLimiter, memoryStore, type Store as OurStore, slidingWindowLog } from '../../src/index.ts'
 import { redisStore } from '../../src/redis.ts'
 import { type RedisProcess, startRedis } from '../support/redis-process.ts'
 import { waitUntil } from '../support/wait-until.ts'
@@ -68,7 +69,8 @@ async function serve(...layers: readonly RequestHandler[]) {
     const { rateLimit: info } = request as Request & { rateLimit?: RateLimitInfo }
     response.status(Number(request.query.status ?? 200)).json(info ?? null)
   })
-  app.get('/slow', () => {})
+  let slow = 0
+  app.get('/slow', () => void slow++)
   const server = app.listen(0, '127.0.0.1')
   await once(server, 'listening')
   onEnd.push(() => {
@@ -85,7 +87,8 @@ async function serve(...layers: readonly RequestHandler[]) {
     for (let time = 0; time < times; time++) found.push((await ask(asked)).status)
     return found
   }
-  return { ask, statuses, port, app }
+  const reached = (times: number) => waitUntil(`${times} slow requests`, () => slow >= times)
+  return { ask, statuses, reached, port, app }
 }
 
 /** Waits until somebody has this many hits: they are taken back when the response has ended. */
@@ -250,6 +253,18 @@ describe.each(STORES)('express-rate-limit with %s', (_, open) => {
     expect(Number(denied.headers.get('retry-after'))).toBeLessThanOrEqual(60)
   })
 
+  it('counts on above a limit of 0, by which express-slow-down delays each request more', async () => {
+    const handler: Options['handler'] = (_request, _response, next) => next()
+    const middleware = limited({ limit: 0, validate: false, handler })
+    const { ask } = await serve(middleware)
+    const used: number[] = []
+    for (let time = 0; time < 4; time++) used.push(JSON.parse((await ask()).body).used)
+    expect(used).toEqual([1, 2, 3, 4])
+    expect((await middleware.getKey('somebody'))?.totalHits).toBe(4)
+    await middleware.resetKey('somebody')
+    expect(await middleware.getKey('somebody')).toBeUndefined()
+  })
+
   it('counts nothing for failures with `skipFailedRequests`', async () => {
     const middleware = limited({ skipFailedRequests: true })
     const { statuses } = await serve(middleware)
@@ -400,5 +415,60 @@ describe('what only our stores share', () => {
     expect(await first.statuses(2)).toEqual([200, 200])
     expect(await second.statuses(2)).toEqual([200, 429])
     expect((await first.ask()).status).toBe(429)
+  })
+})
+
+/** The rows of the page about changing the middleware. */
+describe('the middleware of Headgate instead', () => {
+  type Our = Omit<Parameters<typeof ourRateLimit>[0], 'limiter' | 'gate' | 'policy'>
+
+  async function both(theirs: Partial<Options>, our: object) {
+    const limiter = createLimiter({ policies: { api: slidingWindowLog({ limit: 2, window: '1m' }) } })
+    onEnd.push(() => limiter.close())
+    const subject = (request: Request) => `user:${byHeader(request)}` as const
+    return [
+      await serve(
+        rateLimit({ windowMs: 60_000, limit: 2, keyGenerator: byHeader, legacyHeaders: false, ...theirs }),
+      ),
+      await serve(ourRateLimit({ limiter, policy: 'api', subject, ...(our as Our) } as never)),
+    ] as const
+  }
+
+  it.each([
+    [
+      'draft-6',
+      'draft-06',
+      ['ratelimit-policy', 'ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset'],
+    ],
+    ['draft-7', 'draft-07', ['ratelimit-policy', 'ratelimit']],
+  ] as const)('writes the same headers of %s', async (standardHeaders, draft, names) => {
+    const [theirs, ours] = await both({ standardHeaders }, { headers: { style: 'ietf', draft } })
+    for (let time = 0; time < 3; time++) {
+      const answers = [await theirs.ask(), await ours.ask()]
+      expect(answers[0]?.status).toBe(answers[1]?.status)
+      // The seconds may differ by one.
+      const [one, other] = answers.map(({ headers }) =>
+        names.map(name => headers.get(name)?.replace(/\b(59|60)$/, 'a minute')),
+      )
+      expect(one).toEqual(other)
+    }
+  })
+
+  it('gives failures back by their status, as many as the limit, but not what a client has left', async () => {
+    const [theirs, ours] = await both({ skipFailedRequests: true }, { refundIf: (status: number) => status >= 400 })
+    for (const { ask, statuses } of [theirs, ours]) {
+      expect((await ask({ path: '/?status=500' })).status).toBe(500)
+      // What is given back is so when the response has ended.
+      await waitUntil('a refund', async () => (await ask({ path: '/?status=500' })).status === 500)
+      await new Promise(resolve => setTimeout(resolve, 100))
+      expect(await statuses(3)).toEqual([200, 200, 429])
+    }
+    const failing = { key: 'failing', path: '/?status=500' }
+    await waitUntil('all that comes back to be back', async () => (await ours.ask(failing)).status === 429)
+    const socket = connect(ours.port, '127.0.0.1').on('error', () => {})
+    socket.write('GET /slow HTTP/1.1\r\nhost: localhost\r\nx-key: left\r\n\r\n')
+    await ours.reached(1)
+    socket.destroy()
+    expect(await ours.statuses(2, { key: 'left' })).toEqual([200, 429])
   })
 })

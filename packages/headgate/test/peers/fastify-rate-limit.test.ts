@@ -320,3 +320,57 @@ it.each(PEERS.filter(([name]) => name !== 'its own plugin in memory'))(
     expect(answers.filter(({ statusCode }) => statusCode === 200)).toHaveLength(5)
   },
 )
+
+describe('what the page says is different', () => {
+  const app = async (options: Partial<FastifyOptions<string, string>>, isTheirs = false) => {
+    const made = fastify()
+    onEnd.push(() => made.close())
+    if (isTheirs) await theirs().register(made, { max: 1 })
+    else {
+      const limiter = createLimiter({ policies: { api: slidingWindowLog({ limit: 1, window: '1m' }) } })
+      const given = { limiter, policy: 'api', ...options } as FastifyOptions<string, string>
+      await made.register(rateLimit(given))
+    }
+    return made
+  }
+
+  it('a refusal is a problem and passes no error handler, unless it is told to', async () => {
+    for (const [useErrorHandler, status, type] of [
+      [false, 429, 'application/problem+json; charset=utf-8'],
+      [true, 500, 'text/plain; charset=utf-8'],
+    ] as const) {
+      const ours = await app({ useErrorHandler })
+      ours.setErrorHandler((_error, _request, reply) => reply.code(500).send('sorry'))
+      ours.get('/', async () => 'hello')
+      await ours.inject('/')
+      const { statusCode, headers } = await ours.inject('/')
+      expect([statusCode, headers['content-type']]).toEqual([status, type])
+    }
+  })
+
+  it('X-RateLimit-Reset is a Unix time; there it is the seconds that are left', async () => {
+    const resets: number[] = []
+    for (const made of [await app({}), await app({}, true)]) {
+      made.get('/', async () => 'hello')
+      resets.push(Number((await made.inject('/')).headers['x-ratelimit-reset']))
+    }
+    expect([(resets[0] as number) > 1e9, (resets[1] as number) <= 60]).toEqual([true, true])
+  })
+
+  it('routes that name the same policy share a budget, unless they set perRoute', async () => {
+    const ask = async (own: RouteLimit) => {
+      const made = await app({})
+      for (const url of ['/a', '/b']) made.get(url, { config: { rateLimit: own } }, async () => 'hello')
+      return [(await made.inject('/a')).statusCode, (await made.inject('/b')).statusCode]
+    }
+    expect(await ask({ policy: 'api' })).toEqual([200, 429])
+    expect(await ask({ policy: 'api', perRoute: true })).toEqual([200, 200])
+  })
+
+  it('requests that match no route are limited too', async () => {
+    const made = await app({})
+    expect([(await made.inject('/missing')).statusCode, (await made.inject('/missing')).statusCode]).toEqual([
+      404, 429,
+    ])
+  })
+})
