@@ -89,6 +89,8 @@ const NOTHING: Second = {
   shadowDenied: 0,
   breakers: [],
   violators: [],
+  unlistedAtMost: 0,
+  sampledOneIn: 1,
   violations: [],
   store: {
     calls: 0,

@@ -9,6 +9,8 @@ import {
   type TallyCounts,
 } from 'headgate/statistics'
 
+import { mergeViolators } from './merge-violators.js'
+
 type StoreReport = Report['store']
 type WouldBe = GateReading['shadow']
 
@@ -22,7 +24,7 @@ export function mergeReports<T extends Omit<Report, 'violations'>>(
     shadowDenied: reports.reduce((sum, { shadowDenied }) => sum + shadowDenied, 0),
     store: mergeStores(reports.map(({ store }) => store)),
     breakers: reports.flatMap(({ breakers }) => breakers),
-    violators: reports.flatMap(({ violators }) => violators),
+    ...mergeViolators(reports),
   }
 }
 

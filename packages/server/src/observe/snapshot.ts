@@ -32,6 +32,7 @@ export interface Snapshot {
   readonly bySource: readonly Row[]
   readonly byRule: readonly Row[]
   readonly violators: readonly ShownViolator[]
+  /** By how much each of their counts may be too high or too low. */
   readonly violatorsErrorAtMost: number
   readonly processes: Processes
   readonly store: StoreFigures & {

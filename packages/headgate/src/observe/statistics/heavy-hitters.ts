@@ -5,6 +5,7 @@
  * that is denied often enough cannot be pushed out, and the error of each count is known.
  *
  * Invariant: count − error ≤ true count ≤ count; every subject denied more than total ÷ room times is among them.
+ * If a count stands for as many denials of which one was looked at, the true count is that of the sample.
  */
 
 export interface Hitter<Detail> {
@@ -12,8 +13,15 @@ export interface Hitter<Detail> {
   count: number
   /** By how much the count may be too high. */
   error: number
+  /** At least the variance of the count of its sample; 0 if every denial was looked at. */
+  variance: number
   /** From the latest denial. */
   detail: Detail
+}
+
+/** Returns the most by which denials vary that were looked at with a chance of one in `gap`. */
+function varianceOf(count: number, gap: number): number {
+  return gap === 1 ? 0 : count * gap
 }
 
 export class HeavyHitters<Detail> {
@@ -25,13 +33,16 @@ export class HeavyHitters<Detail> {
     const known = this.bySubject.get(subject)
     if (known !== undefined) {
       known.count += count
+      known.variance += varianceOf(count, count)
       known.detail = detail
       return
     }
     const smallest = this.bySubject.size < this.room ? null : this.smallest()
     if (smallest !== null) this.bySubject.delete(smallest.subject)
     const error = smallest?.count ?? 0
-    this.bySubject.set(subject, { subject, count: error + count, error, detail })
+    // Counts never decrease, so that what it may have had before varies by no more than this one does.
+    const variance = varianceOf(error + count, count)
+    this.bySubject.set(subject, { subject, count: error + count, error, variance, detail })
   }
 
   /** Returns the `most` most denied, in descending order. */

@@ -3,9 +3,9 @@ import type { Clock, Timers } from '../../time/clock.js'
 import type { Recorder } from './recorder.js'
 import { FAILURE_KINDS, type FailureKind, type NodeState, type StoreCounts } from './store-counts.js'
 import type { TallyCounts } from './tally.js'
-import type { Violation, Violator } from './violations.js'
+import type { Violation, Violators } from './violations.js'
 
-export interface Report {
+export interface Report extends Violators {
   /** The duration it covers. */
   readonly durationMs: number
   /** Without tallies that are all zero. */
@@ -14,8 +14,6 @@ export interface Report {
   readonly store: Omit<StoreCounts, 'breakers' | 'callCapPerSecond'>
   /** The current state of nodes that have been unreachable. */
   readonly breakers: readonly NodeState[]
-  /** The subjects that were denied most. */
-  readonly violators: readonly Violator[]
   /** A sample of the denials. */
   readonly violations: readonly Violation[]
 }
@@ -43,14 +41,14 @@ export function createReporter(
   function tick(): void {
     callOff = timers.inBackground(EVERY_MS, tick)
     const now = readNow()
-    const { violators, logged } = recorder.violations.take()
+    const { logged, ...denied } = recorder.violations.take()
     const report: Report = {
       durationMs: (now.atUs - before.atUs) / 1000,
       decisions: decisionsSince(before.decisions, now.decisions),
       shadowDenied: now.shadowDenied - before.shadowDenied,
       store: storeSince(before.store, now.store),
       breakers: now.breakers,
-      violators,
+      ...denied,
       violations: logged,
     }
     before = now

@@ -21,10 +21,23 @@ export interface Violation {
 export interface Violator {
   readonly subject: string
   readonly denied: number
-  /** By how much that may be too high. */
+  /** By how much that may be too high, as far as denials were looked at. */
   readonly error: number
+  /** By how much that may be too low: other processes, or other seconds, did not list it. Default 0. */
+  readonly missed?: number
+  /** At least the variance of the estimate, if not every denial was looked at. Default 0. */
+  readonly variance?: number
   readonly policy: string
   readonly tier: string | null
+}
+
+/** The subjects that were denied most, and how much is not known of the others. */
+export interface Violators {
+  readonly violators: readonly Violator[]
+  /** How often a subject that is not listed may have been denied, as far as denials were looked at. */
+  readonly unlistedAtMost: number
+  /** One denial in so many was looked at, at the least. */
+  readonly sampledOneIn: number
 }
 
 /** How many subjects are tracked per second, and how many of them are reported. */
@@ -46,6 +59,7 @@ export class Violations {
   private logged: Violation[] = []
   /** The number of denials that one sample stands for. */
   private gap = 1
+  private lastGap = 1
   private lookedAt = 0
   /** Denials until the next sample. Whoever counts a denial decrements it, and calls `look` at 0. */
   untilNext = 1
@@ -57,28 +71,35 @@ export class Violations {
 
   look(subject: string, decision: Decision): void {
     this.hitters.add(subject, this.gap, decision)
+    this.lastGap = this.gap
     if (this.logged.length < LOGGED_A_SECOND) this.log(subject, decision)
     if (++this.lookedAt % LOOKED_AT === 0) this.gap *= 4
-    // Random, because a caller with a steady pace would otherwise be sampled always or never.
-    this.untilNext = this.gap === 1 ? 1 : 1 + Math.floor(this.random() * (2 * this.gap - 1))
+    // As if each denial were looked at with the same chance, whatever came before: so the error is known, and no
+    // pace at which a caller asks is looked at always or never.
+    this.untilNext =
+      this.gap === 1 ? 1 : 1 + Math.floor(Math.log1p(-this.random()) / Math.log1p(-1 / this.gap))
   }
 
   /** Returns the violations since the last call. */
-  take(): { readonly violators: readonly Violator[]; readonly logged: readonly Violation[] } {
-    const violators = this.hitters.top(TOLD).map(({ subject, count, error, detail }) => ({
+  take(): Violators & { readonly logged: readonly Violation[] } {
+    const worst = this.hitters.top(TOLD + 1)
+    const unlistedAtMost = worst[TOLD]?.count ?? 0
+    const violators = worst.slice(0, TOLD).map(({ subject, count, error, variance, detail }) => ({
       subject,
       denied: count,
       error,
+      ...(variance > 0 && { variance }),
       policy: detail.policy,
       tier: detail.tier,
     }))
-    const { logged } = this
+    const { logged, lastGap: sampledOneIn } = this
     this.hitters.clear()
     this.logged = []
     this.gap = 1
+    this.lastGap = 1
     this.lookedAt = 0
     this.untilNext = 1
-    return { violators, logged }
+    return { violators, unlistedAtMost, sampledOneIn, logged }
   }
 
   private log(subject: string, decision: Decision): void {

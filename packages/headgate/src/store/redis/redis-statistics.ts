@@ -82,7 +82,9 @@ export function redisStatistics(options: RedisStatisticsOptions): RedisStatistic
       }
       const text = JSON.stringify(left)
       const shorter =
-        text.length <= MAX_REPORT_LENGTH ? text : JSON.stringify({ ...left, decisions: [], violators: [] })
+        text.length <= MAX_REPORT_LENGTH
+          ? text
+          : JSON.stringify({ ...left, decisions: [], ...unlisted(left) })
       await run(
         member,
         shorter,
@@ -120,6 +122,14 @@ export function redisStatistics(options: RedisStatisticsOptions): RedisStatistic
       }
     },
   }
+}
+
+/** Lists nobody, so that the one who was denied most is among those who are not listed. */
+function unlisted({
+  violators,
+  unlistedAtMost,
+}: ProcessReport): Pick<Report, 'violators' | 'unlistedAtMost'> {
+  return { violators: [], unlistedAtMost: violators[0]?.denied ?? unlistedAtMost }
 }
 
 /** Skips reports of another version or of somebody else. */
