@@ -9,6 +9,7 @@ import { identities } from './identities.js'
 import { proxies } from './proxies.js'
 import { questions } from './questions.js'
 import { rateLimitService } from './rate-limit-service.js'
+import { redisReplies } from './redis-replies.js'
 import { rules } from './rules.js'
 
 /** Every group of attacks, in the order of the report. */
@@ -24,4 +25,5 @@ export const groups: readonly AttackGroup[] = [
   questions,
   rateLimitService,
   adminPort,
+  redisReplies,
 ]
