@@ -41,3 +41,5 @@ export type {
   SkipConfig,
   UpstreamConfig,
 } from './policy/config.js'
+export type { SourceConfig } from './subject/source-config.js'
+export { perAddressOf } from './subject/source-config.js'

@@ -1,6 +1,6 @@
 export { identifyByConfig } from './config/identify-by-config.js'
 export type { HttpRequest } from './subject/http-request.js'
-export type { Identify, IdentifyOptions, Identity } from './subject/identify.js'
+export type { Identify, IdentifyOptions, Identity, PerAddress, Within } from './subject/identify.js'
 export { createIdentify } from './subject/identify.js'
 export type { JwtOptions } from './subject/jwt.js'
 export { jwt } from './subject/jwt.js'
@@ -10,8 +10,10 @@ export type {
   BelievedPeers,
   FingerprintOptions,
   HeaderSourceOptions,
+  InternalOptions,
   Known,
   LookUp,
+  PerAddressTimes,
   SecretOptions,
   SessionOptions,
 } from './subject/sources.js'

@@ -74,6 +74,50 @@ describe('headgate rules validate', () => {
     })
   })
 
+  it('rules validate names each source whose callers anybody can make up, which --strict accepts', async () => {
+    const file = join(folder, 'mintable.yaml')
+    writeFileSync(
+      file,
+      `identify:
+  - apikey: {}
+  - session: { cookie: sid, unverified: true }
+  - user: { header: x-user, from: everybody, perAddress: off }
+  - fingerprint: { perAddress: 3 }
+  - ip
+`,
+    )
+    const told = await runInProcess(['rules', 'validate', '--strict', file])
+    expect([told.code, told.err]).toEqual([0, ''])
+    expect(told.out.split('\n').slice(1)).toEqual([
+      '  identify[1] session: anybody can make one up, so all of one address have 10 times the limits of one (perAddress)',
+      '  identify[2] user: anybody can make one up, perAddress: off says that you verify it elsewhere',
+      '  identify[3] fingerprint: anybody can make one up, so all of one address have 3 times the limits of one (perAddress)',
+      '',
+    ])
+    const { out } = await runInProcess(['rules', 'validate', '--json', file])
+    expect(JSON.parse(out).mintable).toEqual([
+      { path: 'identify[1]', source: 'session', perAddress: 10 },
+      { path: 'identify[2]', source: 'user', perAddress: 'off' },
+      { path: 'identify[3]', source: 'fingerprint', perAddress: 3 },
+    ])
+  })
+
+  it('rules validate warns of services in the network of the proxies, and refuses them under --strict', async () => {
+    const file = join(folder, 'overlap.yaml')
+    writeFileSync(
+      file,
+      'trustedProxies: [10.0.0.0/8]\nidentify:\n  - internal: { header: x-service, from: [10.1.0.0/16] }\n  - ip\n',
+    )
+    const told = await runInProcess(['rules', 'validate', file])
+    expect([told.code, told.err]).toEqual([
+      0,
+      expect.stringMatching(
+        /:3:36 identify\[0\]\.internal\.from: 10\.1\.0\.0\/16 is also in trustedProxies: .* \(WARN_HEADGATE_INTERNAL_OF_PROXY\)\n$/,
+      ),
+    ])
+    expect((await runInProcess(['rules', 'validate', '--strict', file])).code).toBe(2)
+  })
+
   it('rules validate says when there is no such file', async () => {
     const { code, stderr } = await runHeadgate(['rules', 'validate', 'missing.yaml'], folder)
     expect({ code, stderr }).toEqual({

@@ -45,10 +45,16 @@ function createAskLimiter<Native>({
 }: LimiterOptions<Native, string, string>): (native: Native, found: Found) => Eventually<Decision> {
   const mode = onStoreFailure === undefined ? {} : { onStoreFailure }
   const plain = policy === undefined ? null : { policy, ...mode }
-  return function askLimiter(_, { subject, tier, cost, scope, also }) {
-    if (plain !== null && cost === undefined && scope === undefined && also === undefined)
+  return function askLimiter(_, { subject, tier, cost, scope, also: others, perAddress }) {
+    const isPlain = cost === undefined && scope === undefined && others === undefined
+    if (plain !== null && isPlain && perAddress === undefined)
       return limiter.checkNow(subject as `${string}:${string}`, plain)
     const asked = policy === undefined ? { tier: tier as string } : { policy }
+    const minted = perAddress?.minted.find(one => one.subject === subject)
+    const also =
+      perAddress === undefined || minted === undefined
+        ? others
+        : [...(others ?? []), { subject: perAddress.address, times: minted.times, ...asked }]
     return limiter.checkNow(subject as `${string}:${string}`, {
       ...asked,
       ...mode,
@@ -59,7 +65,7 @@ function createAskLimiter<Native>({
   }
 }
 
-function factsOf(request: HttpRequest, { subject, tier, cost, scope }: Found): RequestFacts {
+function factsOf(request: HttpRequest, { subject, tier, cost, scope, perAddress }: Found): RequestFacts {
   const { method, url } = request
   const claimed = claimedMethods(name => request.similarHeaders?.(name) ?? request.header(name), url)
   return {
@@ -70,5 +76,6 @@ function factsOf(request: HttpRequest, { subject, tier, cost, scope }: Found): R
     ...(tier !== undefined && { tier }),
     ...(cost !== undefined && { cost }),
     ...(scope !== undefined && { scope }),
+    ...(perAddress !== undefined && { perAddress }),
   }
 }

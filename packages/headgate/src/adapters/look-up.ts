@@ -69,7 +69,7 @@ export function createLookUp<Native>(
     return toFound([who, which, much, what, others])
   }
 
-  return native => {
+  return function lookUp(native) {
     const run = new Run(lookupTimeoutMs)
     const skipped = skip === undefined ? false : run.look<Native, boolean | undefined>(skip, native)
     const found = isPromise(skipped)

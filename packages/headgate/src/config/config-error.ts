@@ -45,6 +45,7 @@ export interface ConfigWarning {
 
 /** The stable codes of warnings about a policy file. */
 export type ConfigWarningCode =
+  | 'WARN_HEADGATE_INTERNAL_OF_PROXY'
   | 'WARN_HEADGATE_LIMIT_NEVER_BINDS'
   | 'WARN_HEADGATE_POLICY_NEVER_CHARGED'
   | 'WARN_HEADGATE_SUBJECT_NEVER_FOUND'

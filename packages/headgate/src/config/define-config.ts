@@ -8,7 +8,7 @@ import type { RefundBound } from '../policy/refund-rule.js'
 import type { defaultTiers, TierOptions } from '../policy/tiers.js'
 import type { ForwardedHeader } from '../subject/client-address.js'
 import type { JwtSourceConfig } from '../subject/source-config.js'
-import type { BelievedPeers } from '../subject/sources.js'
+import type { BelievedPeers, PerAddressTimes } from '../subject/sources.js'
 import type { Ipv6Networks } from '../subject/subject.js'
 import type { TrustedProxies } from '../subject/trusted-proxies.js'
 import { IssueList } from './config-error.js'
@@ -66,6 +66,7 @@ interface BelievedHeaderInput<Tier extends string> {
   readonly header: string
   readonly from: BelievedPeers
   readonly tier?: Tier
+  readonly perAddress?: PerAddressTimes
 }
 
 /** A source as in the file: its name, or a map of its name to its settings. */
@@ -74,7 +75,12 @@ export type SourceInput<Tier extends string> =
   | 'apikey'
   | 'fingerprint'
   | { readonly ip: { readonly tier?: Tier } }
-  | { readonly fingerprint: { readonly headers?: readonly string[] } }
+  | {
+      readonly fingerprint: {
+        readonly headers?: readonly string[]
+        readonly perAddress?: PerAddressTimes
+      }
+    }
   | { readonly internal: BelievedHeaderInput<Tier> }
   | { readonly user: BelievedHeaderInput<Tier> }
   | { readonly tenant: BelievedHeaderInput<Tier> }
@@ -84,9 +90,17 @@ export type SourceInput<Tier extends string> =
         readonly scheme?: string
         readonly unverified?: true
         readonly tier?: Tier
+        readonly perAddress?: PerAddressTimes
       }
     }
-  | { readonly session: { readonly cookie: string; readonly unverified: true; readonly tier?: Tier } }
+  | {
+      readonly session: {
+        readonly cookie: string
+        readonly unverified: true
+        readonly tier?: Tier
+        readonly perAddress?: PerAddressTimes
+      }
+    }
   | { readonly jwt: Omit<JwtSourceConfig, 'source'> }
 
 /** An upstream as in the file: a URL, several, or the long form. */

@@ -4,6 +4,7 @@ import { defaultTiers } from '../policy/tiers.js'
 import type { Warn } from './config-error.js'
 import { findContradictions } from './contradictions.js'
 import { policyFile } from './file/policy-file.js'
+import { findInternalOfProxy } from './internal-of-proxy.js'
 import { findNeverEffective } from './never-effective.js'
 import { peekMap } from './shape/maps.js'
 import { type Names, Place, type Report } from './shape/shape.js'
@@ -31,6 +32,7 @@ export function readConfig(value: unknown, report: Report, warn: Warn | null = n
   findUnreachableSubjects(file, top)
   if (warn !== null) {
     findNeverEffective(file, value, warn)
+    findInternalOfProxy(file, warn)
     findWindowsInMilliseconds(value, warn)
   }
   return toConfig(file)

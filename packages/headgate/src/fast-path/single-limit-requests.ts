@@ -201,7 +201,8 @@ function asksOneUnit(level: Level): boolean {
  */
 function isPlain(facts: RequestFacts): facts is RequestFacts & { readonly subject: `${string}:${string}` } {
   if (typeof facts !== 'object' || facts === null || typeof facts.subject !== 'string') return false
-  const { claimedMethods, cost, method, path } = facts
+  const { claimedMethods, cost, method, path, perAddress } = facts
+  if (perAddress !== undefined) return false
   if (cost !== undefined || (claimedMethods !== undefined && claimedMethods.length !== 0)) return false
   return (
     (method === undefined || typeof method === 'string') && (path === undefined || typeof path === 'string')

@@ -1,9 +1,10 @@
 /** Normalises the facts of a request for the rules: subjects named, the path read in every way servers read it. */
 import { show, unexpected } from '../errors/headgate-error.js'
-import { parseCost } from '../limiter/ask.js'
+import { parseCost, parseTimes } from '../limiter/ask.js'
 import { methodsOf } from '../policy/claimed-methods.js'
 import { pathReadings } from '../policy/path-readings.js'
-import type { CanonicalFacts, RequestFacts } from '../policy/request-facts.js'
+import type { CanonicalFacts, Minted, RequestFacts } from '../policy/request-facts.js'
+import type { PerAddress } from '../subject/identify.js'
 import type { SubjectInput, SubjectNamer } from '../subject/subject.js'
 
 export interface CanonicalFactsOptions {
@@ -29,7 +30,13 @@ export function canonicalFacts(facts: RequestFacts, options: CanonicalFactsOptio
     tier: knownTier(facts.tier, options),
     scope: facts.scope ?? null,
     cost: facts.cost === undefined ? null : parseCost(facts.cost),
+    minted: facts.perAddress === undefined ? null : nameMinted(facts.perAddress, options.nameSubject),
   }
+}
+
+function nameMinted({ address, minted }: PerAddress, nameSubject: SubjectNamer): Minted {
+  const times = minted.map(one => [nameSubject(one.subject), parseTimes(one.times)] as const)
+  return { address: nameSubject(address), times: new Map(times) }
 }
 
 /** A session may name a tier that the file no longer has; its caller is limited like one without a tier. */

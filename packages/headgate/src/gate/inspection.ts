@@ -21,6 +21,8 @@ import type { Ipv6Budgets } from '../policy/ipv6-budgets.js'
 import { statesOf } from '../policy/question-of.js'
 import { promiseAnswer, type Stage } from '../store/stage.js'
 import { redisKey } from '../subject/key.js'
+import { perAddressOf, typesOf } from '../subject/source-config.js'
+import { typeOf } from '../subject/subject-type.js'
 
 export interface Inspection {
   /** The name in the store: without secrets. */
@@ -120,7 +122,7 @@ function statesAbout(
 ): State[] {
   const subjects = [subject]
   const caller = findCaller(active, { subjects, tier }, nowUs)
-  const type = subject.slice(0, subject.indexOf(':'))
+  const type = typeOf(subject)
   const { rules } = active.config
   const global = globalLevel(active)
   const levels = [
@@ -136,6 +138,7 @@ function statesAbout(
   return withoutRepeats([
     ...levels.flatMap(level => statesIn(level, true)),
     ...alsoCharged(active, rules, subject, type),
+    ...(type === 'ip' ? chargedForMinted(active, subject, nowUs) : []),
     ...named.flatMap(level => statesIn(level, false)),
   ])
 }
@@ -161,6 +164,32 @@ function alsoCharged(
         isExpected: true,
       })),
   )
+}
+
+/** What an address pays for the subjects that anybody can make up. */
+function chargedForMinted(active: ActiveConfig, address: string, nowUs: number): State[] {
+  const { identify, rules } = active.config
+  return (identify ?? []).flatMap(source => {
+    const times = perAddressOf(source)
+    if (times === null || times === 'off') return []
+    const [type = ''] = typesOf(source)
+    const subjects = [`${type}:`]
+    const tier = 'tier' in source ? (source.tier ?? null) : null
+    const caller = findCaller(active, { subjects, tier }, nowUs)
+    const levels = [
+      callerLevel(active, askedBy({ subjects, scope: null }, caller.tier), caller, nowUs),
+      ...rules
+        .filter(rule => rule.per === 'caller' && isAbout(rule, type, caller.tier))
+        .map(rule => routeLevel(active, rule, caller, nowUs)),
+    ]
+    return levels.flatMap(({ rule, scope, configured }) =>
+      configured.times(times).policy.limits.map(({ name, limit }) => ({
+        rule,
+        check: { subject: address, scope, name, limit, cost: 1 },
+        isExpected: false,
+      })),
+    )
+  })
 }
 
 function isAbout({ match }: RuleConfig, type: string, tier: string | null): boolean {
@@ -204,7 +233,7 @@ async function look(
 
 /** The same scope for a caller and for the networks around it, whose limits are named `<name>/<bits>`. */
 function inScope({ scope, name }: Check): string {
-  return `${name.split('/')[0]} ${scope}`
+  return `${name.replace(/\/\d\d$/, '')} ${scope}`
 }
 
 function inspected(rule: string, check: Check, verdict: Verdict, key: string | null): InspectedLimit {

@@ -1,5 +1,5 @@
 import type { FailureMode } from '../engine/question.js'
-import { type Ask, parseAlso, parsePolicyOrTier, parseScope } from '../limiter/ask.js'
+import { type Ask, parseAlso, parsePolicyOrTier, parseScope, parseTimes } from '../limiter/ask.js'
 import type { FaultFacts } from '../limiter/limiter.js'
 import { type PolicyOrTier, parseFailureMode } from '../policy/config.js'
 import type { DecidedPolicy } from '../policy/policies.js'
@@ -37,6 +37,7 @@ export class Resolver {
     const also = parseAlso(ask).map(one => ({
       subject: nameSubject(one.subject),
       charge: this.policyOrTier(one),
+      times: one.times === undefined ? undefined : parseTimes(one.times),
     }))
     const charge = this.policyOrTier(ask)
     const scope = parseScope(ask.scope)

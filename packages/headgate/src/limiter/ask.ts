@@ -23,12 +23,18 @@ export type Ask<PolicyName extends string, TierName extends string> = (
  */
 export type AlsoAsked<PolicyName extends string, TierName extends string> = {
   readonly subject: SubjectInput
+  /**
+   * Gives it that many times the limits, in a budget apart from its own: for an address that pays for subjects that
+   * anybody can make up.
+   */
+  readonly times?: number | undefined
 } & (
   | { readonly policy: PolicyName; readonly tier?: undefined }
   | { readonly tier: TierName; readonly policy?: undefined }
 )
 
 const MAX_COST = 2 ** 32 - 1
+const MAX_TIMES = 65_536
 
 export function parseScope(scope: unknown): string {
   if (scope === undefined || scope === null) return 'global'
@@ -61,6 +67,12 @@ export function parseAlso<P extends string, T extends string>({
   if (also === undefined) return NOBODY_ELSE
   if (Array.isArray(also)) return also
   throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'also', 'a list of { subject, policy }', also)
+}
+
+/** Validates by how much a shared budget is higher than one of its own. */
+export function parseTimes(times: unknown): number {
+  if (typeof times === 'number' && Number.isInteger(times) && times >= 1 && times <= MAX_TIMES) return times
+  throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'times', `a whole number from 1 to ${MAX_TIMES}`, times)
 }
 
 export const NOBODY_ELSE: readonly never[] = []

@@ -5,8 +5,9 @@ import { parseFailureMode } from '../policy/config.js'
 import { type Policy, type PolicyOptions, parsePolicies, parseTiers } from '../policy/policies.js'
 import { unitsTaken, withoutRepeats } from '../policy/question-of.js'
 import type { TierOptions } from '../policy/tiers.js'
+import { sharedLimits } from '../policy/wider-limit.js'
 import type { SubjectInput, SubjectNamer } from '../subject/subject.js'
-import { type Ask, NOBODY_ELSE, parseAlso, parsePolicyOrTier, parseScope } from './ask.js'
+import { type Ask, NOBODY_ELSE, parseAlso, parsePolicyOrTier, parseScope, parseTimes } from './ask.js'
 
 export interface NamedPoliciesOptions {
   readonly policies?: Readonly<Record<string, PolicyOptions>> | undefined
@@ -64,10 +65,14 @@ export class NamedPolicies {
 
   /** Returns the checks of the further subjects. */
   private others(also: ReturnType<typeof parseAlso>, scope: string, cost: number): Check[] {
-    return also.flatMap(one => checksOf(this.find(one), this.nameSubject(one.subject), scope, cost))
+    return also.flatMap(one => {
+      const { limits } = this.find(one)
+      const shared = one.times === undefined ? limits : sharedLimits(limits, parseTimes(one.times))
+      return checksOf({ limits: shared }, this.nameSubject(one.subject), scope, cost)
+    })
   }
 }
 
-function checksOf({ limits }: Policy, subject: string, scope: string, cost: number): Check[] {
+function checksOf({ limits }: Pick<Policy, 'limits'>, subject: string, scope: string, cost: number): Check[] {
   return limits.map(({ name, limit }) => ({ subject, scope, name, limit, cost: unitsTaken(limit, cost) }))
 }

@@ -3,6 +3,7 @@ import type { ConfiguredPolicy } from './configured-policy.js'
 import { isInShare } from './enforced-share.js'
 import type { RequestReading } from './found-routes.js'
 import type { Level } from './level.js'
+import type { Minted } from './request-facts.js'
 
 /** No real subject can have this name, because an id that starts with a tilde is digested. */
 const EVERYONE = 'global:~all'
@@ -22,10 +23,12 @@ export class AppliedLevel {
   constructor(
     readonly level: Level,
     subjects: readonly string[],
+    minted: Minted | null = null,
   ) {
     const asking = askingOf(level, subjects)
     this.subject = level.per === 'everyone' ? EVERYONE : asking
-    this.also = level.also.length === 0 ? NOBODY_ELSE : othersOf(level, subjects)
+    const others = level.also.length === 0 ? NOBODY_ELSE : othersOf(level, subjects)
+    this.also = minted === null ? others : withAddress(minted, this.subject, level.configured, others)
     // Decided by who is asking, even where everyone shares the budget.
     this.isShadow =
       level.mode === 'shadow' || (level.mode === 'enforce' && !isInShare(asking, level.enforcePercent))
@@ -39,6 +42,20 @@ function othersOf({ also }: Level, subjects: readonly string[]): AppliedLevel['a
     const subject = subjects.find(name => typeOf(name) === type)
     return subject === undefined ? [] : [{ subject, configured }]
   })
+}
+
+/** Adds the address beside every subject that may be made up. */
+function withAddress(
+  { address, times }: Minted,
+  subject: string,
+  configured: ConfiguredPolicy,
+  others: AppliedLevel['also'],
+): AppliedLevel['also'] {
+  const shared = [{ subject, configured }, ...others].flatMap(payer => {
+    const itsTimes = times.get(payer.subject)
+    return itsTimes === undefined ? [] : [{ subject: address, configured: payer.configured.times(itsTimes) }]
+  })
+  return shared.length === 0 ? others : [...others, ...shared]
 }
 
 function askingOf({ subjectTypes }: Level, subjects: readonly string[]): string {

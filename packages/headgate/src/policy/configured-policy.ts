@@ -3,6 +3,7 @@ import { scaleLimit } from './change-numbers.js'
 import type { PolicyConfig } from './config.js'
 import { leaseChangedLimits } from './leases.js'
 import type { NamedLimit, Policy } from './policies.js'
+import { sharedLimits } from './wider-limit.js'
 
 /** How the file wants a policy enforced. */
 export type PolicySettings = Omit<PolicyConfig, 'limits'>
@@ -11,6 +12,7 @@ export type PolicySettings = Omit<PolicyConfig, 'limits'>
 export class ConfiguredPolicy {
   private scaledPolicy: Policy | null = null
   private scaledCandidate: readonly NamedLimit[] | null = null
+  private readonly byTimes = new Map<number, ConfiguredPolicy>()
 
   constructor(
     /** As in the file. */
@@ -36,6 +38,17 @@ export class ConfiguredPolicy {
     const { lease: _lease, candidate: _candidate, ...enforced } = this.settings
     const isOwn = policy.name === this.unscaled.name
     return new ConfiguredPolicy(policy, isOwn ? this.settings : enforced, this.factor)
+  }
+
+  /** Returns the limits that several subjects share, `times` as high, under the same settings. */
+  times(times: number): ConfiguredPolicy {
+    let shared = this.byTimes.get(times)
+    if (shared === undefined) {
+      const limits = sharedLimits(this.unscaled.limits, times)
+      shared = this.with({ ...this.unscaled, name: `${this.unscaled.name}/shared`, limits })
+      this.byTimes.set(times, shared)
+    }
+    return shared
   }
 
   private nameCandidate(limit: Limit): NamedLimit {

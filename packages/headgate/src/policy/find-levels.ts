@@ -12,7 +12,7 @@ import type { PolicyOrTier, RuleConfig } from './config.js'
 import type { ConfiguredPolicy } from './configured-policy.js'
 import { Level, type Speaker } from './level.js'
 import { targetKey } from './override.js'
-import type { CanonicalFacts } from './request-facts.js'
+import type { CanonicalFacts, Minted } from './request-facts.js'
 
 /** A caller, as the file and the overrides know it. */
 export interface Caller {
@@ -51,6 +51,13 @@ export function findCaller(
     override: found,
     because: entry === undefined ? BY_DEFAULT : BY_SUBJECT,
   }
+}
+
+/** Leaves out the subjects that the file or an operator names: they were not made up. */
+export function unknownOf(active: ActiveConfig, minted: Minted | null, nowUs: number): Minted | null {
+  if (minted === null || (active.subjects.size === 0 && active.overrides.size === 0)) return minted
+  const isNamed = (name: string) => active.subjects.has(name) || findOverride(active, [name], nowUs) !== null
+  return { ...minted, times: new Map([...minted.times].filter(([name]) => !isNamed(name))) }
 }
 
 /** Returns the attributes of a request that rules are compared with, except its method. */
@@ -118,15 +125,23 @@ export function globalLevel(active: ActiveConfig): Level | null {
 /** Returns the single level of a check that names its policy or tier. */
 export function askedLevel(
   active: ActiveConfig,
-  asked: { readonly subject: string; readonly charge: PolicyOrTier; readonly scope: string },
+  asked: {
+    readonly subject: string
+    readonly charge: PolicyOrTier
+    readonly scope: string
+    /** Set: the subject pays for others, and has that many times the limits. */
+    readonly times?: number | undefined
+  },
   nowUs: number,
 ): Level {
-  const { subject, charge, scope } = asked
+  const { subject, charge, scope, times } = asked
   const found = findOverride(active, [subject], nowUs)
   // An override to another tier does not apply to a check that names a policy.
   const holds = found !== null && (charge.tier !== undefined || 'limits' in found.override)
   const speaker = scope === GLOBAL ? AS_ASKED : { ...AS_ASKED, scope }
-  return makeLevel(active, speaker, policyNamed(active, charge, null), holds ? [found] : [])
+  const named = policyNamed(active, charge, null)
+  if (times !== undefined) return makeLevel(active, speaker, named.times(times), [])
+  return makeLevel(active, speaker, named, holds ? [found] : [])
 }
 
 function ruleLevel(

@@ -9,8 +9,8 @@ import { makeQuestion, someCheck } from '../engine/single-question.js'
 import { unexpected } from '../errors/headgate-error.js'
 import { CALLER_BITS, isIPv6Caller, networkAround, WIDEST_BITS } from '../subject/ip-network.js'
 import type { Ipv6Networks } from '../subject/subject.js'
-import { scaleLimit } from './change-numbers.js'
 import type { NamedLimit } from './policies.js'
+import { widerLimit } from './wider-limit.js'
 
 export const DEFAULT_IPV6_NETWORKS: Ipv6Networks = Object.freeze({ '/56': 4, '/48': 16 })
 
@@ -76,27 +76,6 @@ export class Ipv6Budgets {
       cost,
     }))
   }
-}
-
-/** Stores identify a limit by its object, so each scaled limit is made once. */
-const widened = new WeakMap<Limit, Map<number, Limit>>()
-
-/**
- * Returns the limit that all callers of a network share. It is never leased, because a lease belongs to one caller.
- */
-function widerLimit(limit: Limit, times: number): Limit {
-  let byTimes = widened.get(limit)
-  if (byTimes === undefined) {
-    byTimes = new Map()
-    widened.set(limit, byTimes)
-  }
-  let wider = byTimes.get(times)
-  if (wider === undefined) {
-    const { lease: _, ...scaled } = scaleLimit(limit, times)
-    wider = Object.freeze(scaled)
-    byTimes.set(times, wider)
-  }
-  return wider
 }
 
 /** Sorted from the narrowest to the widest. */

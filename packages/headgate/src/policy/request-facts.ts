@@ -1,3 +1,4 @@
+import type { PerAddress } from '../subject/identify.js'
 import type { SubjectInput } from '../subject/subject.js'
 import type { PathReading } from './path-readings.js'
 
@@ -19,6 +20,8 @@ export interface RequestFacts<TierName extends string = string> {
   readonly scope?: string
   /** The cost of the request. Default: what the rules say. */
   readonly cost?: number
+  /** Those of the subjects that anybody can make up. They are charged to an address, too, all or none. */
+  readonly perAddress?: PerAddress
 }
 
 /**
@@ -33,4 +36,11 @@ export interface CanonicalFacts {
   readonly tier: string | null
   readonly scope: string | null
   readonly cost: number | null
+  readonly minted?: Minted | null
+}
+
+/** How many times one subject's limits all made-up subjects of an address have, by the name of the subject. */
+export interface Minted {
+  readonly address: string
+  readonly times: ReadonlyMap<string, number>
 }

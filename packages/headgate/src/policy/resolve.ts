@@ -17,8 +17,10 @@ import {
   findCaller,
   globalLevel,
   routeLevel,
+  unknownOf,
 } from './find-levels.js'
 import { type FoundRoute, findRoutes } from './found-routes.js'
+import type { Level } from './level.js'
 import { type Decider, levelsOf, questionOf } from './question-of.js'
 import { commonRefunds, type RefundRule } from './refund-rule.js'
 import type { CanonicalFacts } from './request-facts.js'
@@ -52,13 +54,14 @@ export function resolve(active: ActiveConfig, facts: CanonicalFacts, nowUs: numb
   if (facts.path === 'too-many') return resolveUnreadable(active, facts, caller)
   const asked = askedBy(facts, caller.tier)
   const routes = findRoutes(active, facts, asked)
-  const ofCaller = new AppliedLevel(callerLevel(active, asked, caller, nowUs), facts.subjects)
+  const minted = unknownOf(active, facts.minted ?? null, nowUs)
+  const apply = (level: Level) => new AppliedLevel(level, facts.subjects, minted)
+  const ofCaller = apply(callerLevel(active, asked, caller, nowUs))
   const everybodys = globalLevel(active)
-  const common = everybodys === null ? [ofCaller] : [ofCaller, new AppliedLevel(everybodys, facts.subjects)]
+  const common = everybodys === null ? [ofCaller] : [ofCaller, apply(everybodys)]
   const readings = routes.map(found => {
     const { rule } = found
-    const route =
-      rule === null ? null : new AppliedLevel(routeLevel(active, rule, caller, nowUs), facts.subjects)
+    const route = rule === null ? null : apply(routeLevel(active, rule, caller, nowUs))
     return resolveRoute(active, found, route === null ? common : [route, ...common])
   })
   const isSkipped = readings.every(({ skipped }) => skipped)
@@ -79,7 +82,11 @@ export function resolveAsk(
     readonly scope: string
     readonly cost: number
     /** Further subjects that are charged, all or none. */
-    readonly also: readonly { readonly subject: string; readonly charge: PolicyOrTier }[]
+    readonly also: readonly {
+      readonly subject: string
+      readonly charge: PolicyOrTier
+      readonly times?: number | undefined
+    }[]
   },
   nowUs: number,
 ): Resolution {

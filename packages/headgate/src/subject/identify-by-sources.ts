@@ -14,7 +14,7 @@ export interface CallerConfig {
   readonly forwardedHeader: ForwardedHeader
 }
 
-const HEADER_SOURCES = { user, tenant, internal }
+const HEADER_SOURCES = { user, tenant }
 
 /**
  * The usual order is services, keys, users, sessions, addresses. By default only those two apply that need no
@@ -60,6 +60,10 @@ function toSource(described: SourceConfig, config: CallerConfig, jwtSource: JwtS
     case 'fingerprint': {
       const { source: _, ...options } = described
       return fingerprint({ ...options, trustedProxies, forwardedHeader })
+    }
+    case 'internal': {
+      const { source: _, ...options } = described
+      return internal({ ...options, trustedProxies, forwardedHeader })
     }
     case 'jwt':
       return jwtSource(described)

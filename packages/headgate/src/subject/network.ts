@@ -70,6 +70,11 @@ export function networkOf(address: Address, bits: number): Address {
   return address.map((group, index) => group & maskOf(index, bits))
 }
 
+/** Whether two networks have an address in common. */
+export function overlaps(one: Network, other: Network): boolean {
+  return holds(one, other) || holds(other, one)
+}
+
 function isLocal(network: Network): boolean {
   return LOCAL.some(local => holds(local, network))
 }

@@ -1,4 +1,4 @@
-import type { BelievedPeers } from './sources.js'
+import { type BelievedPeers, PER_ADDRESS, type PerAddressTimes } from './sources.js'
 
 /** A source as a policy file describes it. */
 export type SourceConfig =
@@ -8,6 +8,7 @@ export type SourceConfig =
       readonly header: string
       readonly from: BelievedPeers
       readonly tier?: string
+      readonly perAddress?: PerAddressTimes
     }
   | {
       readonly source: 'apikey'
@@ -15,14 +16,20 @@ export type SourceConfig =
       readonly scheme?: string
       readonly unverified?: boolean
       readonly tier?: string
+      readonly perAddress?: PerAddressTimes
     }
   | {
       readonly source: 'session'
       readonly cookie: string
       readonly unverified: boolean
       readonly tier?: string
+      readonly perAddress?: PerAddressTimes
     }
-  | { readonly source: 'fingerprint'; readonly headers?: readonly string[] }
+  | {
+      readonly source: 'fingerprint'
+      readonly headers?: readonly string[]
+      readonly perAddress?: PerAddressTimes
+    }
   | JwtSourceConfig
 
 /** Says which tokens are accepted, where they are, and which of their claims name the caller. */
@@ -60,4 +67,29 @@ export function typesOf(config: SourceConfig): readonly string[] {
   if (config.source !== 'jwt') return [config.source]
   const type = config.type ?? 'user'
   return config.tenantClaim === undefined ? [type] : [type, 'tenant']
+}
+
+/**
+ * Returns how many times one caller's limits an address has for all callers that a source finds, or `off`; null for a
+ * source whose callers nobody can make up.
+ */
+export function perAddressOf(config: SourceConfig): PerAddressTimes | null {
+  return isMintable(config) ? (config.perAddress ?? PER_ADDRESS) : null
+}
+
+function isMintable(
+  config: SourceConfig,
+): config is SourceConfig & { readonly perAddress?: PerAddressTimes } {
+  switch (config.source) {
+    case 'session':
+    case 'fingerprint':
+      return true
+    case 'apikey':
+      return config.unverified === true
+    case 'ip':
+    case 'jwt':
+      return false
+    default:
+      return config.from === 'everybody'
+  }
 }

@@ -1,6 +1,6 @@
 /** The built-in sources. A mere claim in a request identifies nobody unless the options say so. */
 import { unexpected } from '../errors/headgate-error.js'
-import { parseAddress } from './address.js'
+import { type Address, parseAddress } from './address.js'
 import { type ClientAddressOptions, createClientAddress, limitedAddress } from './client-address.js'
 import { cookieValues } from './cookie.js'
 import { digest } from './digest.js'
@@ -32,11 +32,23 @@ export interface SecretOptions {
   /** Looks up whether a secret is one of yours. Without it, `unverified: true` is required. */
   readonly lookUp?: LookUp
   /**
-   * Takes every value for a caller of its own, so that a client can get a new budget by inventing a new value.
+   * Takes every value for a caller of its own. A client can invent values, so they are charged to its address, too:
+   * see `perAddress`.
    */
   readonly unverified?: boolean
   readonly tier?: string
+  readonly perAddress?: PerAddressTimes
 }
+
+/**
+ * How many times the limits of one caller all callers from one address have together, if anybody can make them up.
+ * Default 10. `off`: you verify them elsewhere.
+ */
+export type PerAddressTimes = number | 'off'
+
+/** What `perAddress` is if it is left out. */
+export const PER_ADDRESS = 10
+const MAX_PER_ADDRESS = 65_536
 
 export interface ApiKeyOptions extends SecretOptions {
   /** Default `x-api-key`. */
@@ -54,11 +66,17 @@ export interface HeaderSourceOptions {
   /** The peers to believe: the connection must come from one of these. */
   readonly from: BelievedPeers
   readonly tier?: string
+  /** For `from: 'everybody'`. */
+  readonly perAddress?: PerAddressTimes
 }
+
+/** `from` is compared with the client's address, as trusted proxies tell it: clients behind them are not yours. */
+export interface InternalOptions extends HeaderSourceOptions, ClientAddressOptions {}
 
 export interface FingerprintOptions extends ClientAddressOptions {
   /** Headers that stay the same for one client. Default `user-agent`, `accept-language`. */
   readonly headers?: readonly string[]
+  readonly perAddress?: PerAddressTimes
 }
 
 const HEADER = /^[\w!#$%&'*+.^`|~-]+$/
@@ -115,28 +133,37 @@ export function session(options: SessionOptions): SubjectSource {
 
 /** Identifies the user whom your own proxy authenticated and names in a header. */
 export function user(options: HeaderSourceOptions): SubjectSource {
-  return headerSource('user', options)
+  return headerSource('user', options, ({ peer }) => parseAddress(peer ?? ''))
 }
 
 /** Identifies the organisation that your own proxy names in a header. */
 export function tenant(options: HeaderSourceOptions): SubjectSource {
-  return headerSource('tenant', options)
+  return headerSource('tenant', options, ({ peer }) => parseAddress(peer ?? ''))
 }
 
 /**
- * Identifies one of your own services, which names itself in a header; believed by the address it connects
- * from.
+ * Identifies one of your own services, which names itself in a header; believed by its address, even behind a trusted
+ * proxy.
  */
-export function internal(options: HeaderSourceOptions): SubjectSource {
-  return headerSource('internal', options)
+export function internal(options: InternalOptions): SubjectSource {
+  const { trustedProxies, forwardedHeader } = options ?? {}
+  const clientAddress = createClientAddress({
+    ...(trustedProxies && { trustedProxies }),
+    ...(forwardedHeader && { forwardedHeader }),
+  })
+  return headerSource('internal', options, request => {
+    const forwarded = clientAddress.readsHeader ? request.header(clientAddress.header) : undefined
+    return parseAddress(clientAddress(request.peer, forwarded) ?? '')
+  })
 }
 
 /**
  * Identifies callers by address and headers together, to tell apart those behind one address. A client chooses
- * its headers, so charge this beside the address, never alone.
+ * its headers, so they are charged to the address, too.
  */
 export function fingerprint(options: FingerprintOptions = {}): SubjectSource {
-  const { headers = ['user-agent', 'accept-language'], ...addressOptions } = options
+  const { headers = ['user-agent', 'accept-language'], perAddress, ...addressOptions } = options
+  const times = timesOf(perAddress)
   if (!Array.isArray(headers) || headers.length === 0) throw refusal('headers', 'a list of headers', headers)
   for (const header of headers) refuseHeader('headers', header)
   const names = headers.map(header => header.toLowerCase())
@@ -146,7 +173,7 @@ export function fingerprint(options: FingerprintOptions = {}): SubjectSource {
     find(request) {
       const { subject } = address.find(request)
       const parts = [subject, ...names.map(name => request.header(name) ?? null)]
-      return { subject: `fingerprint:${digest(FINGERPRINT_KEY, JSON.stringify(parts))}` }
+      return { subject: `fingerprint:${digest(FINGERPRINT_KEY, JSON.stringify(parts))}`, perAddress: times }
     },
   }
 }
@@ -167,7 +194,7 @@ type Found = ReturnType<SubjectSource['find']>
 
 function secretSource(
   type: string,
-  { lookUp, unverified, tier }: SecretOptions,
+  { lookUp, unverified, tier, perAddress }: SecretOptions,
   read: (request: HttpRequest) => readonly string[],
 ): SubjectSource {
   if (lookUp !== undefined && typeof lookUp !== 'function') throw refusal('lookUp', 'a function', lookUp)
@@ -176,6 +203,9 @@ function secretSource(
       'either a lookUp, or unverified: true, which gives every made-up value a budget of its own'
     throw refusal(type, expected, lookUp === undefined ? 'neither' : 'both')
   }
+  if (lookUp !== undefined && perAddress !== undefined)
+    throw refusal('perAddress', 'none beside a lookUp, which verifies each value', perAddress)
+  const times = timesOf(perAddress)
   function lookUpFirst([secret, ...others]: readonly string[], request: HttpRequest): Found {
     if (lookUp === undefined || secret === undefined) return null
     const toFound = (known: Known | null | undefined): Found =>
@@ -192,30 +222,46 @@ function secretSource(
       if (lookUp !== undefined) return lookUpFirst(firstAndLast(secrets), request)
       const [secret] = secrets
       // We cannot tell which of several counts, and an invented one would be a new budget.
-      return secret === undefined || secrets.length > 1 ? null : { subject: `${type}:${secret}`, tier }
+      return secret === undefined || secrets.length > 1
+        ? null
+        : { subject: `${type}:${secret}`, tier, perAddress: times }
     },
   }
 }
 
-function headerSource(type: string, options: HeaderSourceOptions): SubjectSource {
-  const { header, from, tier } = options ?? {}
+function headerSource(
+  type: string,
+  options: HeaderSourceOptions,
+  senderOf: (request: HttpRequest) => Address | null,
+): SubjectSource {
+  const { header, from, tier, perAddress } = options ?? {}
   refuseHeader('header', header)
   if (from !== 'everybody' && !Array.isArray(from)) {
     throw refusal('from', 'a list of addresses and networks, or everybody', from)
   }
   const isBelieved = parseTrustedProxies(from)
   if (isBelieved === null) throw refusal('from', 'at least one address or network', from)
+  if (from !== 'everybody' && perAddress !== undefined)
+    throw refusal('perAddress', 'from: everybody beside it: your own networks are believed', perAddress)
+  const times = from === 'everybody' ? timesOf(perAddress) : undefined
   const name = header.toLowerCase()
   return {
     types: [type],
     find(request) {
-      const peer = parseAddress(request.peer ?? '')
-      if (from !== 'everybody' && (peer === null || !isBelieved(peer, 0))) return null
+      const sender = from === 'everybody' ? null : senderOf(request)
+      if (from !== 'everybody' && (sender === null || !isBelieved(sender, 0))) return null
       // Two lines are joined by a comma, and one of them may be the client's own that the proxy left in.
       const id = request.header(name)?.trim() ?? ''
-      return id === '' || id.includes(',') ? null : { subject: { type, id }, tier }
+      return id === '' || id.includes(',') ? null : { subject: { type, id }, tier, perAddress: times }
     },
   }
+}
+
+/** Undefined: verified elsewhere. */
+function timesOf(perAddress: PerAddressTimes = PER_ADDRESS): number | undefined {
+  if (perAddress === 'off') return undefined
+  if (Number.isInteger(perAddress) && perAddress >= 1 && perAddress <= MAX_PER_ADDRESS) return perAddress
+  throw refusal('perAddress', `off, or a whole number from 1 to ${MAX_PER_ADDRESS}`, perAddress)
 }
 
 function refuseHeader(field: string, header: unknown): void {

@@ -65,11 +65,13 @@ describe('sources', () => {
         'ip:10.0.0.7',
       ],
       tier: 'internal',
+      perAddress: { address: 'ip:10.0.0.7', minted: [{ subject: 'session:s1', times: 10 }] },
     })
     // The same from a stranger: claims that only our proxies may make are not believed.
     expect(found(sources, { headers: everything })).toEqual({
       subjects: ['apikey:sk_1', 'session:s1', 'ip:203.0.113.9'],
       tier: 'pro',
+      perAddress: { address: 'ip:203.0.113.9', minted: [{ subject: 'session:s1', times: 10 }] },
     })
     expect(found(sources)).toEqual({ subjects: ['ip:203.0.113.9'], tier: undefined })
   })

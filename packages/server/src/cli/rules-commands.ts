@@ -21,12 +21,21 @@ interface ValidateFlags {
   readonly json?: boolean
 }
 
+/** A source whose callers anybody can make up. */
+interface Mintable {
+  readonly path: string
+  readonly source: string
+  readonly perAddress: number | 'off'
+}
+
 /** Adds `headgate rules` and `headgate schema`. */
 export function addRulesCommands(program: Command, terminal: Terminal): void {
   const rules = program.command('rules').description('Check a policy file, or see what it does to a request.')
   rules
     .command('validate')
-    .description('Report every mistake in a policy file at once, and everything that never takes effect.')
+    .description(
+      'Report every mistake in a policy file at once, everything that never takes effect, and every source whose callers anybody can make up.',
+    )
     .argument('[file]', 'the policy file', DEFAULT_FILE)
     .option('--strict', 'exit with 2 if there are warnings')
     .option('--json', 'print the answer as JSON')
@@ -68,13 +77,18 @@ async function load(file: string, options: ReadOptions = {}): Promise<Config> {
 async function validate(file: string, { strict, json }: ValidateFlags, terminal: Terminal): Promise<void> {
   const warnings: ConfigWarning[] = []
   const config = await load(file, { onWarning: warning => warnings.push(warning) })
-  const { formatIssue } = await import('headgate/config')
-  if (json) terminal.print(printable(JSON.stringify({ file, warnings })))
+  const { formatIssue, perAddressOf } = await import('headgate/config')
+  const mintable = (config.identify ?? []).flatMap((described, index) => {
+    const perAddress = perAddressOf(described)
+    return perAddress === null ? [] : [{ path: `identify[${index}]`, source: described.source, perAddress }]
+  })
+  if (json) terminal.print(printable(JSON.stringify({ file, warnings, mintable })))
   else {
     for (const warning of warnings) {
       terminal.complain(`headgate: ${file}:${formatIssue(warning)} (${warning.code})`)
     }
     terminal.print(summary(file, config))
+    for (const source of mintable) terminal.print(mintableWords(source))
   }
   if (strict && warnings.length > 0) {
     throw new UsageError({
@@ -95,6 +109,15 @@ function summary(file: string, config: Config): string {
   ]
   const enforced = config.enforcePercent === 100 ? '' : ` ${config.enforcePercent}%`
   return `${file} is sound: ${counts.join(', ')}; mode ${config.mode}${enforced}, levels ${config.levels}`
+}
+
+/** Says what holds a caller that anybody can make up. */
+function mintableWords({ path, source, perAddress }: Mintable): string {
+  const held =
+    perAddress === 'off'
+      ? 'perAddress: off says that you verify it elsewhere'
+      : `so all of one address have ${perAddress} times the limits of one (perAddress)`
+  return `  ${path} ${source}: anybody can make one up, ${held}`
 }
 
 function count(number: number, one: string, many = `${one}s`): string {

@@ -278,6 +278,55 @@ const tokensOfNoKey: Attack = {
   },
 }
 
+const ROTATING = `identify:
+  - internal: { header: x-service, from: [10.0.0.0/8], tier: internal }
+  - apikey: {}
+  - session: { cookie: sid, unverified: true }
+  - ip
+`
+
+const rotatingSessions: Attack = {
+  name: 'rotating sessions',
+  does: 'sends a new session cookie with each request, as the list of sources in the guide reads it; then the same through forward-auth',
+  expected: 'ten times the limit of one session, for its address',
+  inShort: true,
+  run: ({ isShort }) =>
+    underAttack({ config: policy + ROTATING }, async target => {
+      const count = isShort ? 300 : 3_000
+      const got = await passed(target, count, index => ({ cookie: `sid=${index}` }))
+      expectPassed(`${count} sessions`, got, 10 * LIMIT)
+      let asked = 0
+      for (let index = 0; index < count / 10; index++) {
+        const headers = ['X-Forwarded-Method: GET', 'X-Forwarded-Uri: /', 'X-Forwarded-For: 127.0.0.1']
+        const question = ['GET /v1/forward-auth HTTP/1.1', 'Host: 127.0.0.1', 'Connection: close', ...headers]
+        const { status } = await rawRequest(target.adminUrl, lines(...question, `Cookie: sid=a${index}`))
+        if (status === 200) asked++
+      }
+      expectPassed('more sessions through forward-auth', asked, 0)
+      return `${got} of ${count} passed, then ${asked}`
+    }),
+}
+
+const servicesOfStrangers: Attack = {
+  name: 'services of strangers',
+  does: 'names itself an internal service from behind a trusted proxy, whose network services are in, too',
+  expected: 'it is not believed: exactly the limit of its address passes',
+  inShort: true,
+  run: () => {
+    const identify = ROTATING.replace('10.0.0.0/8', '127.0.0.0/8')
+    const config = `${behindProxy}tiers: default\n${identify}`.replace('127.0.0.1', '127.0.0.0/8')
+    return underAttack({ config }, async target => {
+      const count = 100
+      const got = await passed(target, count, index => ({
+        'x-service': `service-${index}`,
+        'x-forwarded-for': '198.51.100.7',
+      }))
+      expectPassed(`${count} requests`, got, LIMIT)
+      return `${got} of ${count} passed`
+    })
+  },
+}
+
 const CANARY = 'canary4eC39HqLyjWDarjtT1zdp7dc'
 
 const secretsInSight: Attack = {
@@ -344,6 +393,8 @@ export const identities: AttackGroup = {
     manyNetworks,
     spellings,
     madeUpKeys,
+    rotatingSessions,
+    servicesOfStrangers,
     namedByNobody,
     tokensOfNoKey,
     secretsInSight,

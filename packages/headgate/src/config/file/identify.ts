@@ -1,8 +1,9 @@
 import { nearestName } from '../../errors/nearest-name.js'
-import type { JwtSourceConfig, SourceConfig } from '../../subject/source-config.js'
+import { type JwtSourceConfig, perAddressOf, type SourceConfig } from '../../subject/source-config.js'
+import type { PerAddressTimes } from '../../subject/sources.js'
 import { describeValue } from '../describe-value.js'
 import { listOf, oneOrMore, sound } from '../shape/lists.js'
-import { type Fields, isMapLike, readMap, record } from '../shape/maps.js'
+import { type Field, type Fields, isMapLike, readMap, record } from '../shape/maps.js'
 import { choice, NAME, nameOf, text, wholeNumber } from '../shape/scalars.js'
 import { type JsonSchema, type Place, type Shape, scalar } from '../shape/shape.js'
 import { believedPeers } from './trusted-proxies.js'
@@ -13,11 +14,21 @@ const path = text('the path of a file', /^\S[\s\S]*$/)
 const claim = text('the name of a claim', /^\S{1,128}$/)
 const someText = text('a text', /^\S[\s\S]{0,511}$/)
 const aloud: Shape<boolean> = scalar('true', { enum: [true] }, value => value === true)
+const times = wholeNumber(1, 65_536)
 const ALGORITHMS = [
   ...(['HS256', 'HS384', 'HS512', 'RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'] as const),
   ...(['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'] as const),
 ]
 
+const perAddress: Field<PerAddressTimes> = {
+  shape: {
+    words: '`off`, or a whole number',
+    schema: { anyOf: [{ enum: ['off'] }, times.schema] },
+    read: (value, place) => (value === 'off' ? value : times.read(value, place)),
+  },
+  text: 'How many times the limits of one such caller all of them from one address have together, because anybody can make one up. `off` says that you verify them elsewhere.',
+  leftOut: '10',
+}
 const tier = { shape: nameOf('tiers'), text: 'The tier of callers it finds.' }
 const believedHeader = {
   header: { shape: header, text: 'The header that names the caller.', required: true },
@@ -27,6 +38,7 @@ const believedHeader = {
     required: true,
   },
   tier,
+  perAddress: { ...perAddress, text: `For \`from: everybody\`: ${lowerFirst(perAddress.text)}` },
 } satisfies Fields
 
 /** The settings of each source. */
@@ -40,10 +52,11 @@ export const sourceFields = {
     },
     unverified: {
       shape: aloud,
-      text: 'Accepts every value as a caller: somebody who makes up keys gets a new budget with each.',
+      text: 'Accepts every value as a caller, charged to its address, too.',
       leftOut: 'only keys named in `subjects` are callers',
     },
     tier,
+    perAddress: { ...perAddress, text: `With \`unverified\`: ${lowerFirst(perAddress.text)}` },
   }),
   jwt: record({
     jwks: {
@@ -82,10 +95,11 @@ export const sourceFields = {
     cookie: { shape: cookie, text: 'The cookie with the id.', required: true },
     unverified: {
       shape: aloud,
-      text: 'Required, because somebody who makes up ids gets a new budget with each. In code, use `lookUp` instead.',
+      text: 'Required, because somebody can make up ids; they are charged to the address, too. In code, use `lookUp` instead.',
       required: true,
     },
     tier,
+    perAddress,
   }),
   tenant: record(believedHeader),
   fingerprint: record({
@@ -94,6 +108,7 @@ export const sourceFields = {
       text: 'Headers that stay the same for one client.',
       leftOut: '[user-agent, accept-language]',
     },
+    perAddress,
   }),
   ip: record({ tier }),
 } as const
@@ -148,7 +163,14 @@ function readSource(name: SourceName, given: unknown, place: Place): SourceConfi
   if (read === undefined || counting.count() > 0) return undefined
   if (name !== 'jwt') {
     const headers = 'headers' in read ? { headers: sound(read.headers) } : {}
-    return { source: name, ...read, ...headers } as SourceConfig
+    const config = { source: name, ...read, ...headers } as SourceConfig
+    if ('perAddress' in config && config.perAddress !== undefined && perAddressOf(config) === null) {
+      const expected = `${name === 'apikey' ? 'unverified: true' : 'from: everybody'} beside it`
+      return place
+        .below('perAddress')
+        .refuse({ expected, got: 'a source whose callers nobody can make up' }, 'key')
+    }
+    return config
   }
   return toJwt(read as JwtRead, place)
 }
@@ -173,3 +195,7 @@ function toJwt(read: JwtRead, place: Place): JwtSourceConfig | undefined {
 
 /** Reads `identify`: the sources, in order. */
 export const identify = listOf('a list of sources', source, { atLeast: 1 })
+
+function lowerFirst(text: string): string {
+  return text.charAt(0).toLowerCase() + text.slice(1)
+}
