@@ -198,4 +198,28 @@ describe('a malformed reply', () => {
     expect(await admittedOf(LIMIT, () => gate.check('user:1', { policy: 'log' }))).toBe(LIMIT / 2)
     expect(await admittedOf(3, () => gate.check('user:bad', { policy: 'log' }))).toBe(0)
   })
+
+  it('of counts that others have left is skipped', async () => {
+    const { connection, control } = tampered()
+    const store = storeOn(connection)
+    const left = {
+      ...{ id: 'a', service: '', version: '1', configVersion: null, startedAtMs: 1, sequence: 1, note: null },
+      ...{ durationMs: 1_000, decisions: [], shadowDenied: 0, breakers: [], violators: [] },
+      ...{ unlistedAtMost: 0, sampledOneIn: 1 },
+      store: { calls: 1, checks: 1, failedCalls: 0, latency: { counts: [], sumUs: 0 }, failures: {} },
+    }
+    const spoilt = Object.keys(left)
+      .filter(key => !['note', 'version', 'configVersion', 'unlistedAtMost', 'sampledOneIn'].includes(key))
+      .flatMap(key => [null, 'x', -1, [null], {}].map(value => ({ ...left, [key]: value })))
+      .filter(({ id, service }) => id !== 'x' && service !== 'x')
+    const texts = [...spoilt.map(one => JSON.stringify(one)), 'x', '[]', 'null', '1', '{"sequence":1}']
+    const reports = [JSON.stringify(left), ...texts].flatMap((text, index) => [`p${index}`, text])
+    const violation = { atMs: 1, subject: 'user:1', policy: 'api' }
+    const violations = [violation, {}, { ...violation, atMs: 'x' }, { subject: 'user:2' }, null]
+    control.replace = (name, reply) =>
+      name === 'statistics' ? [String(NOW_US), reports, violations.map(one => JSON.stringify(one))] : reply
+    const found = await store.fleetStatistics.read()
+    expect(found).toMatchObject({ nowMs: NOW_US / 1000, processes: [left], violations: [violation] })
+    expect([found.processes.length, found.violations.length]).toEqual([1, 1])
+  })
 })

@@ -10,7 +10,7 @@ import { encodeTenant } from '../../subject/key.js'
 import type { Timers } from '../../time/clock.js'
 import { withinTime } from '../../time/within-time.js'
 import type { FleetReading, ProcessReport, StatisticsStore } from '../statistics-store.js'
-import { ReplyReader, textsOf } from './reply.js'
+import { ReplyReader, textOf, textsOf } from './reply.js'
 import { type Script, scripts } from './scripts.gen.js'
 import { lateReply } from './store-error.js'
 
@@ -107,7 +107,9 @@ export function redisStatistics(options: RedisStatisticsOptions): RedisStatistic
     },
     async serverInfo() {
       if (options.info === undefined) return null
-      return withinTime(options.info(), GIVE_UP_AFTER_MS, options.timers.inBackground, lateReply)
+      return textOf(
+        await withinTime(options.info(), GIVE_UP_AFTER_MS, options.timers.inBackground, lateReply),
+      )
     },
     async read(): Promise<FleetReading> {
       const reader = new ReplyReader(await readOnce())
@@ -117,8 +119,10 @@ export function redisStatistics(options: RedisStatisticsOptions): RedisStatistic
       reader.end()
       return {
         nowMs: Math.floor(nowUs / 1000),
-        processes: reports.flatMap((text, index) => (index % 2 === 0 ? [] : parsed<ProcessReport>(text))),
-        violations: violations.flatMap(text => parsed<Violation>(text)).reverse(),
+        processes: reports.flatMap((text, index) =>
+          index % 2 === 0 ? [] : parsed<ProcessReport>(text, isReport),
+        ),
+        violations: violations.flatMap(text => parsed<Violation>(text, isViolation)).reverse(),
       }
     },
   }
@@ -132,13 +136,58 @@ function unlisted({
   return { violators: [], unlistedAtMost: violators[0]?.denied ?? unlistedAtMost }
 }
 
-/** Skips reports of another version or of somebody else. */
-function parsed<Left extends object>(text: string): Left[] {
+/** Skips what another version or somebody else has left: whoever adds reports up must not stumble over one. */
+function parsed<Left extends object>(text: string, isOurs: (left: Fields) => boolean): Left[] {
   try {
     const left: unknown = JSON.parse(text)
-    const isOurs = typeof left === 'object' && left !== null && ('sequence' in left || 'subject' in left)
-    return isOurs ? [left as Left] : []
+    return isObject(left) && isOurs(left) ? [left as Left] : []
   } catch {
     return []
   }
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+function isReport(left: Fields): boolean {
+  const { id, service, sequence, durationMs, startedAtMs, shadowDenied } = left
+  const { decisions, store, breakers, violators } = left
+  return (
+    [id, service].every(isText) &&
+    [sequence, durationMs, startedAtMs, shadowDenied].every(isCount) &&
+    isListOf(decisions, isTally) &&
+    isObject(store) &&
+    isObject(store.failures) &&
+    isLatency(store.latency) &&
+    [store.calls, store.checks, store.failedCalls].every(isCount) &&
+    isListOf(breakers, ({ node, state }) => isText(node) && isText(state)) &&
+    isListOf(violators, ({ subject, denied }) => isText(subject) && isCount(denied))
+  )
+}
+
+function isTally({ policy, allowed, denied, nearLimit, latency }: Fields): boolean {
+  return isText(policy) && [allowed, denied, nearLimit].every(isCount) && isLatency(latency)
+}
+
+function isLatency(value: unknown): boolean {
+  return isObject(value) && isCount(value.sumUs) && Array.isArray(value.counts) && value.counts.every(isCount)
+}
+
+function isViolation({ atMs, subject, policy }: Fields): boolean {
+  return isCount(atMs) && isText(subject) && isText(policy)
+}
+
+function isListOf(value: unknown, isOne: (one: Fields) => boolean): boolean {
+  return Array.isArray(value) && value.every(one => isObject(one) && isOne(one))
+}
+
+function isObject(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === 'string'
+}
+
+function isCount(value: unknown): boolean {
+  return Number.isFinite(value) && (value as number) >= 0
 }
