@@ -455,7 +455,10 @@ describe('the middleware of Headgate instead', () => {
   })
 
   it('gives failures back by their status, as many as the limit, but not what a client has left', async () => {
-    const [theirs, ours] = await both({ skipFailedRequests: true }, { refundIf: (status: number) => status >= 400 })
+    const [theirs, ours] = await both(
+      { skipFailedRequests: true },
+      { refundIf: (status: number) => status >= 400 },
+    )
     for (const { ask, statuses } of [theirs, ours]) {
       expect((await ask({ path: '/?status=500' })).status).toBe(500)
       // What is given back is so when the response has ended.
