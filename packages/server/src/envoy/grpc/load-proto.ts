@@ -1,15 +1,8 @@
 import { fileURLToPath } from 'node:url'
-import { loadSync, type ServiceDefinition } from '@grpc/proto-loader'
+import { loadSync, type MethodDefinition, type ServiceDefinition } from '@grpc/proto-loader'
 
 /** Found from both `src` and `dist`. */
 const FOLDER = fileURLToPath(new URL('../../../proto', import.meta.url))
-
-/** A method: where it is called, and how its messages become bytes and back. */
-export interface MethodDefinition<Request, Response> {
-  readonly path: string
-  requestDeserialize(bytes: Buffer): Request
-  responseSerialize(response: Response): Buffer
-}
 
 /** Loads a method of a service in one of our proto files. Messages become plain objects without unset fields. */
 export function loadMethod<Request, Response>(
