@@ -6,7 +6,7 @@ import { after, type Cost, costUnits, type Gap } from './arbitraries.ts'
 export type State = object
 
 /** What `decide` writes. */
-export function decide(limit: Limit, state: State, units: number, nowUs: number, mayCharge = true): Outcome {
+function decide(limit: Limit, state: State, units: number, nowUs: number, mayCharge = true): Outcome {
   const out: Outcome = {
     waitUs: Number.NaN,
     remaining: Number.NaN,

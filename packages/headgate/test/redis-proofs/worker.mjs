@@ -1,5 +1,5 @@
 // One process of a fleet: does the job its parent sends, with the built library, and reports back. Limits come as
-// plain data, so that parent and worker cannot disagree about them.
+// text, so that parent and worker cannot disagree about them.
 import { Cluster, Redis } from 'ioredis'
 import { createClient, createCluster } from 'redis'
 
@@ -108,6 +108,17 @@ async function lease(store, { checks, inFlight, durationMs }) {
 
 const JOBS = { saturate, spend, lease }
 
+/** Finds the algorithms of the limits in a job, unless the library is the previous version, which goes by their names. */
+async function read(text) {
+  const job = JSON.parse(text)
+  if (job.library !== undefined) return job
+  const { allAlgorithms } = await import('../../dist/algorithms/all-algorithms.js')
+  const isLimit = value => typeof value === 'object' && value !== null && 'algorithm' in value
+  return JSON.parse(text, (_, value) =>
+    isLimit(value) ? { ...value, algorithm: allAlgorithms.get(value.algorithm) } : value,
+  )
+}
+
 /** Connects, and returns the work to do once all workers are connected. */
 async function prepare(job) {
   const { redisStore } = await import(job.library ?? '../../dist/redis.js')
@@ -129,7 +140,7 @@ async function prepare(job) {
 let work = null
 process.on('message', async message => {
   if (work !== null) return process.send(await work())
-  work = await prepare(message)
+  work = await prepare(await read(message))
   process.send('ready')
 })
 process.on('disconnect', () => process.exit())

@@ -93,7 +93,8 @@ function start(job: SaturateJob | SpendJob | LeaseJob): ChildProcess {
     execArgv: shifted ? ['--import', SHIFTED_CLOCK] : [],
     env: { ...process.env, ...(shifted && { HEADGATE_CLOCK_SHIFT_MS: String(job.clockShiftMs) }) },
   })
-  child.send(job)
+  // As text, in which a limit has the name of its algorithm.
+  child.send(JSON.stringify(job))
   return child
 }
 

@@ -4,6 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
+import { allAlgorithms } from '../../src/algorithms/all-algorithms.ts'
 import type { Check } from '../../src/engine/question.ts'
 import type { StoredEntry } from '../../src/store/control-store.ts'
 
@@ -53,7 +54,18 @@ interface Stored {
   readonly fleet: { readonly stored: StoredKey; readonly nowUs: number; readonly live: number }
 }
 
-export const previouslyStored = JSON.parse(readFileSync(new URL('stored.json', FIXTURES), 'utf8')) as Stored
+export const previouslyStored = JSON.parse(
+  readFileSync(new URL('stored.json', FIXTURES), 'utf8'),
+  (_, value) =>
+    typeof value?.algorithm === 'string'
+      ? { ...value, algorithm: allAlgorithms.get(value.algorithm) }
+      : value,
+) as Stored
+
+/** A check for the previous version, whose limits have only the name of their algorithm. */
+export function asPrevious(check: Check): Check {
+  return JSON.parse(JSON.stringify(check)) as Check
+}
 
 /** Unpacks the previous version's Redis store to a module; call `remove` when nobody will load it any more. */
 export async function unpackPrevious(): Promise<{ readonly path: string; remove(): Promise<void> }> {

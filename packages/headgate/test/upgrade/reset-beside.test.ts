@@ -9,7 +9,7 @@ import type { Check, Refund } from '../../src/engine/question.ts'
 import { redisStore } from '../../src/store/redis/redis-store.ts'
 import type { Store } from '../../src/store/store.ts'
 import { type RedisProcess, startRedis } from '../support/redis-process.ts'
-import { unpackPrevious } from './previous.ts'
+import { asPrevious, unpackPrevious } from './previous.ts'
 
 const LIMITS: readonly Limit[] = [
   slidingWindowLog({ limit: 10, window: '1h' }),
@@ -55,11 +55,11 @@ describe.each(LIMITS)('$id', limit => {
 
   it('a state that this version has reset is counted by both', async () => {
     const check = checkOf(`user:new-${limit.id}`)
-    const former = (await charge(previous, check, 3)) as Refund
+    const former = { ...((await charge(previous, asPrevious(check), 3)) as Refund), check }
     await current.reset([check])
-    expect(await charge(previous, check, 6)).not.toBeNull()
+    expect(await charge(previous, asPrevious(check), 6)).not.toBeNull()
     expect(await charge(current, check, 4)).not.toBeNull()
-    expect(await charge(previous, check, 1)).toBeNull()
+    expect(await charge(previous, asPrevious(check), 1)).toBeNull()
     expect(await current.refund([former])).toEqual([0])
     expect(await charge(current, check, 1)).toBeNull()
   })
@@ -68,11 +68,11 @@ describe.each(LIMITS)('$id', limit => {
     const check = checkOf(`user:old-${limit.id}`)
     await charge(current, check, 3)
     await current.reset([check])
-    await previous.reset([check])
+    await previous.reset([asPrevious(check)])
     expect(await charge(current, check, 6)).not.toBeNull()
-    expect(await charge(previous, check, 4)).not.toBeNull()
+    expect(await charge(previous, asPrevious(check), 4)).not.toBeNull()
     expect(await charge(current, check, 1)).toBeNull()
-    const after = await charge(previous, check, 1)
+    const after = await charge(previous, asPrevious(check), 1)
     expect(after).toBeNull()
   })
 })
