@@ -132,11 +132,21 @@ const AUTHORITY = /^[/\\]{2,}[^/\\]*(.*)$/s
 /** The characters that `decodeURI` leaves encoded. */
 const RESERVED = /[;/?:@&=+$,#]/g
 const NOTHING = /(?!)/g
+const MAX_DECODED = 3
 
-/** Some servers decode before they look for a query. */
+/**
+ * Some servers decode before they look for a query, and some decode what they have already decoded, such as Python's
+ * CGI server and any behind a proxy that decodes.
+ */
 function decodedWhole(text: string): readonly string[] {
-  const decoded = decode(text, NOTHING)
-  return /[?#;]/.test(decoded) ? [decoded, cutAt(decoded, /[?#;]/)] : [decoded]
+  const all: string[] = []
+  let decoded = text
+  for (let times = 0; times < MAX_DECODED && (times === 0 || decoded.includes('%')); times++) {
+    decoded = decode(decoded, NOTHING)
+    all.push(decoded)
+    if (/[?#;]/.test(decoded)) all.push(cutAt(decoded, /[?#;]/))
+  }
+  return all
 }
 
 /**
@@ -163,7 +173,7 @@ function upperHex(text: string): string {
   return text.replace(/%[0-9a-f]{2}/gi, escaped => escaped.toUpperCase())
 }
 
-/** Decodes once only, so that `%252f` does not become a slash. */
+/** Decodes once: `%252f` becomes `%2f`. */
 function decode(text: string, kept: RegExp): string {
   return text.replace(/(?:%[0-9a-f]{2})+/gi, escapes => {
     const decoded = percentDecoded(escapes) ?? decodeBytes(escapes)

@@ -38,6 +38,8 @@ export const SERVERS: Record<string, () => Promise<RequestListener> | RequestLis
   'hono, not strict': () => honoApp(false),
   'node:http, by URL': () => byHand(target => new URL(target, 'http://localhost').pathname),
   'node:http, decoded': () => byHand(target => decodeURIComponent(withoutQuery(target))),
+  'node:http, decoded twice': () =>
+    byHand(target => decodeURIComponent(decodeURIComponent(withoutQuery(target)))),
   'node:http, decoded and normalised': () =>
     byHand(target => posix.normalize(decodeURIComponent(withoutQuery(target)))),
   'node:http, keeping what follows #': () => byHand(withoutQuery),

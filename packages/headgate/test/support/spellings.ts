@@ -63,6 +63,8 @@ const TURNS: Record<string, (path: string) => string> = {
   'name of a folder’s stream': path => path.replace(/(.)\//, '$1:$I30:$INDEX_ALLOCATION/'),
   'full stop inside': path => path.replace(/(.)\//, '$1./'),
   'blank dots through a generous rule': path => `/public/..%20${path}`,
+  'encoded slash, encoded again, at the end': path => `${path}%252f`,
+  'half an escape encoded': path => path.replace(/g/, '%6%37'),
   'encoded percent': path => path.replace(/[a-z]/, letter => hex(letter).replace('%', '%25')),
   'empty parameter': path => path.replace(/42|shoes/, ''),
   'capitals behind dots': path => `/public/..${path.toUpperCase()}/`,

@@ -67,7 +67,7 @@ async function expectNoMore(names: readonly string[], targets: readonly string[]
 }
 
 /** The same with a real server that runs scripts, and its first script. */
-async function reachedScript(name: string): Promise<number> {
+async function reachedScript(name: string, misspelt: (script: string) => readonly string[]): Promise<number> {
   const { routes, spellings, start } = SCRIPT_SERVERS[name] as (typeof SCRIPT_SERVERS)[string]
   const script = Object.values(routes)[0] as string
   const server = await start()
@@ -84,7 +84,8 @@ async function reachedScript(name: string): Promise<number> {
         if (answer.header(HIT) === script) reached++
       }
       for (let time = 0; time < LIMIT; time++) await ask(script)
-      const targets = spellings.filter(({ of }) => of === script).map(({ target }) => target)
+      const spelled = spellings.filter(({ of }) => of === script).map(({ target }) => target)
+      const targets = [...spelled, ...misspelt(script)]
       await inParallel(targets.length, AT_ONCE, index => ask(targets[index] as string))
       return `${reached} reached it`
     })
@@ -96,14 +97,17 @@ async function reachedScript(name: string): Promise<number> {
 
 const pathInfo: Attack = {
   name: 'path info',
-  does: 'calls a limited script with path info and with trailing bytes, at Python’s CGI server and at php-cgi',
+  does: 'calls a limited script with path info, with trailing bytes and misspelt, at Python’s CGI server and at php-cgi',
   expected: `it runs ${LIMIT} times, as its rule says`,
   inShort: true,
-  async run({ isShort }) {
+  async run({ isShort, seed }) {
+    const dice = createDice(seed).fork('path info')
+    const misspelt = (script: string) =>
+      Array.from({ length: isShort ? 0 : 500 }, () => misspell(dice, dice.pick([script, `${script}/x`])))
     const names = Object.keys(SCRIPT_SERVERS)
     const tried = isShort ? names.slice(0, 2) : names
     for (const name of tried) {
-      const reached = await reachedScript(name)
+      const reached = await reachedScript(name, misspelt)
       if (reached !== LIMIT) throw new Error(`${name} ran it ${reached} times`)
     }
     return `${LIMIT} times, at ${tried.length} servers`
@@ -178,9 +182,9 @@ function withPiece(path: string, at: number, piece: string): string {
   return path.slice(0, at) + piece + path.slice(at)
 }
 
-/** Returns /login with two or three changes: pieces inserted, letters encoded or in capitals. */
-function misspell(dice: Dice): string {
-  let path = '/login'
+/** Returns a path with two or three changes: pieces inserted, letters encoded or in capitals. */
+function misspell(dice: Dice, plain: string): string {
+  let path = plain
   for (let left = dice.whole(2, 3); left > 0; left--) {
     // Servers are most lenient at the ends.
     const at = dice.chance(0.4) ? dice.pick([0, path.length]) : dice.whole(0, path.length)
@@ -203,7 +207,7 @@ const misspeltPaths: Attack = {
     const dice = createDice(seed).fork('misspelt paths')
     const places = Array.from({ length: '/login'.length + 1 }, (_, at) => at)
     const once = PIECES.flatMap(piece => places.map(at => withPiece('/login', at, piece)))
-    const several = Array.from({ length: 1_500 }, () => misspell(dice))
+    const several = Array.from({ length: 1_500 }, () => misspell(dice, '/login'))
     return expectNoMore(Object.keys(SERVERS), [...once, ...several])
   },
 }
