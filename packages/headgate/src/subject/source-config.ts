@@ -1,4 +1,7 @@
-import { type BelievedPeers, PER_ADDRESS, type PerAddressTimes } from './sources.js'
+import type { BelievedPeers, PerAddressTimes } from './sources.js'
+
+/** What `perAddress` of a source is if it is left out. */
+export const PER_ADDRESS = 10
 
 /** A source as a policy file describes it. */
 export type SourceConfig =

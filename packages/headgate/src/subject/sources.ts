@@ -9,6 +9,7 @@ import type { HttpRequest } from './http-request.js'
 import { ANONYMOUS } from './names-nobody.js'
 import { type AddressSubject, rememberClients } from './remember-clients.js'
 import { type Finding, isPromise, type SubjectSource } from './source.js'
+import { PER_ADDRESS } from './source-config.js'
 import { parseTrustedProxies } from './trusted-proxies.js'
 
 /** The peers whose header is believed: addresses and networks of your own proxies, or `'everybody'`. */
@@ -46,8 +47,6 @@ export interface SecretOptions {
  */
 export type PerAddressTimes = number | 'off'
 
-/** What `perAddress` is if it is left out. */
-export const PER_ADDRESS = 10
 const MAX_PER_ADDRESS = 65_536
 
 export interface ApiKeyOptions extends SecretOptions {
