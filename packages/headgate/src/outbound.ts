@@ -7,5 +7,6 @@ export type {
 export { adaptiveConcurrency } from './outbound/adaptive-concurrency.js'
 export type { AdaptiveBounds } from './outbound/adaptive-hosts.js'
 export { howAnswered } from './outbound/adaptive-hosts.js'
+export type { Asking, Priority } from './outbound/fair-places.js'
 export type { LimitFetchOptions } from './outbound/limit-fetch.js'
 export { limitFetch } from './outbound/limit-fetch.js'

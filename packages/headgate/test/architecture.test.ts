@@ -211,7 +211,7 @@ const STAGES: Readonly<Record<string, Row>> = {
   },
   outbound: {
     holds: 'calls to others: waiting for a turn, and how much an upstream can take',
-    may: ['adapters', 'errors', 'time'],
+    may: ['adapters', 'errors', 'policy', 'time'],
     types: ['decision', 'limiter', 'subject'],
   },
   testing: {

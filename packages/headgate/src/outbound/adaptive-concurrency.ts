@@ -1,8 +1,10 @@
 /**
- * Limits the requests in flight to an upstream to what its answers show it can sustain. Counts this process alone.
+ * Limits the requests in flight to an upstream to what its answers show it can sustain, and divides the places fairly.
+ * Counts this process alone.
  */
 import { unexpected } from '../errors/headgate-error.js'
 import { type Clock, systemClock, systemTimers, type Timers } from '../time/clock.js'
+import { type Asking, FairPlaces, type Waiting } from './fair-places.js'
 import { LatencyGradient } from './latency-gradient.js'
 
 export interface AdaptiveConcurrencyOptions {
@@ -10,13 +12,15 @@ export interface AdaptiveConcurrencyOptions {
   readonly floor: number
   /** The highest the limit may get. */
   readonly ceiling: number
+  /** How many may wait for a place; whoever is least important and has the most waiting gives way. Default: any number. */
+  readonly maxWaiting?: number
   readonly clock?: Clock
   readonly timers?: Timers
 }
 
 /**
  * How a request ended. `answered`: its latency counts. `failed`: no answer came, or one that signals overload.
- * `abandoned`: given up here before an answer. `unknown`: the answer says nothing about load.
+ * `abandoned`: given up here before an answer. `unknown`: the answer says nothing about load, or it was never sent.
  */
 export type HowItEnded = 'answered' | 'failed' | 'abandoned' | 'unknown'
 
@@ -29,56 +33,117 @@ export interface AdaptiveConcurrency {
   readonly underWay: number
   /** Whether a request would get a place now: nobody waits, and the limit is not reached. */
   readonly hasRoom: boolean
-  /** Takes a place; null if there is none. Never overtakes those who wait. */
-  enter(): LeaveUpstream | null
+  /** Whether this request would get a place now. */
+  hasRoomFor(asking: Asking): boolean
+  /** How long answers of a kind take without queueing; null before the first. */
+  restMs(kind?: string): number | null
+  /** Takes a place; null if there is none. Overtakes those who wait only if they have more than their fair part. */
+  enter(asking?: Asking): LeaveUpstream | null
   /** Takes a place even above the limit, for requests that were admitted before they had work for the upstream. */
-  begin(): LeaveUpstream
-  /** Waits for a place, first come, first served. Null after the timeout; rejects with the signal's reason. */
-  acquire(patience: {
-    readonly timeoutMs: number
-    readonly signal?: AbortSignal
-  }): Promise<LeaveUpstream | null>
+  begin(asking?: Asking): LeaveUpstream
+  /** Waits for a place. Null after the timeout, or to give way; rejects with the signal's reason. */
+  acquire(
+    patience: { readonly timeoutMs: number; readonly signal?: AbortSignal },
+    asking?: Asking,
+  ): Promise<LeaveUpstream | null>
 }
 
 const MOST_CONCURRENCY = 100_000
 
 const MOST_TIMEOUT_MS = 2 ** 31 - 1
 
-type Waiting = (leave: LeaveUpstream | null) => void
+interface Waiter extends Waiting {
+  end(leave: LeaveUpstream | null): void
+}
+
+/** A request that was given up while the upstream may still be working on it. */
+interface Ghost {
+  readonly asking: Asking
+  readonly beganUs: number
+  readonly goneUs: number
+}
+
+/** How long a request that was given up is believed to be worked on, if no answer shows that it is not. */
+const GHOST_US = 1_000_000
+const ANYBODY: Asking = {}
 
 /** Creates the limit of one upstream, which adapts to what it can sustain. */
 export function adaptiveConcurrency(options: AdaptiveConcurrencyOptions): AdaptiveConcurrency {
-  const { clock = systemClock, timers = systemTimers } = options
+  const { clock = systemClock, timers = systemTimers, maxWaiting = Number.POSITIVE_INFINITY } = options
   refuseMistakes(options)
   const gradient = new LatencyGradient(options, clock.nowUs())
-  const waiting = new Set<Waiting>()
+  const places = new FairPlaces()
   let underWay = 0
+  let ghosts: Ghost[] = []
 
-  function take(): LeaveUpstream {
+  /**
+   * An upstream does not always notice that a client has left. Its place is free when a request that began later has
+   * been answered, or after a while, so that clients who give up do not fill the upstream's queue; one request may
+   * always ask.
+   */
+  function isFree(): boolean {
+    const sinceUs = clock.nowUs() - GHOST_US
+    for (let oldest = ghosts[0]; oldest !== undefined && oldest.goneUs <= sinceUs; oldest = ghosts[0]) {
+      ghosts.shift()
+      places.leave(oldest.asking)
+    }
+    return underWay + ghosts.length < gradient.limit || underWay === 0
+  }
+
+  function haunt(ghost: Ghost): void {
+    ghosts.push(ghost)
+    if (ghosts.length > options.ceiling) places.leave((ghosts.shift() as Ghost).asking)
+  }
+
+  function layGhosts(untilUs: number): void {
+    if (ghosts.length === 0) return
+    for (const { asking, beganUs } of ghosts) if (beganUs <= untilUs) places.leave(asking)
+    ghosts = ghosts.filter(({ beganUs }) => beganUs > untilUs)
+  }
+
+  function take(asking: Asking = ANYBODY): LeaveUpstream {
     underWay++
-    const window = gradient.begin(underWay)
-    const beganUs = clock.nowUs()
+    places.take(asking)
+    const flight = gradient.begin(underWay, clock.nowUs(), asking.kind)
     let isIn = true
     return ended => {
       if (!isIn) return
       isIn = false
       underWay--
       const nowUs = clock.nowUs()
-      if (ended === 'answered') gradient.answered(window, nowUs - beganUs, nowUs)
-      if (ended === 'failed') gradient.failed(window, nowUs)
-      if (ended === 'abandoned') gradient.abandoned(window, nowUs - beganUs, nowUs)
-      for (const next of waiting) {
-        if (underWay >= gradient.limit) return
-        waiting.delete(next)
-        next(take())
-      }
+      if (ended === 'abandoned') haunt({ asking, beganUs: flight.beganUs, goneUs: nowUs })
+      else places.leave(asking)
+      if (ended === 'answered') {
+        layGhosts(flight.beganUs)
+        gradient.answered(flight, nowUs)
+      } else if (ended === 'failed') gradient.failed(flight, nowUs)
+      else if (ended === 'abandoned') gradient.abandoned(flight, nowUs)
+      else gradient.forget(flight)
+      gradient.look(nowUs)
+      serveWaiting()
     }
   }
 
-  const hasRoom = (): boolean => waiting.size === 0 && underWay < gradient.limit
+  function serveWaiting(): void {
+    for (;;) {
+      const next = places.waiting === 0 ? null : places.next(gradient.limit, isFree(), mayBeExceeded())
+      if (next === null) return
+      ;(next as Waiter).end(take(next.asking))
+    }
+  }
 
-  function enter(): LeaveUpstream | null {
-    return hasRoom() ? take() : null
+  function mayBeExceeded(): boolean {
+    return underWay < options.ceiling
+  }
+
+  function hasRoomFor(asking: Asking): boolean {
+    if (isFree() && places.waiting === 0) return true
+    return mayBeExceeded() && places.mayExceed(asking, gradient.limit)
+  }
+
+  function enter(asking: Asking = ANYBODY): LeaveUpstream | null {
+    gradient.look(clock.nowUs())
+    return hasRoomFor(asking) ? take(asking) : null
   }
 
   return {
@@ -89,35 +154,46 @@ export function adaptiveConcurrency(options: AdaptiveConcurrencyOptions): Adapti
       return underWay
     },
     get hasRoom() {
-      return hasRoom()
+      return places.waiting === 0 && isFree()
+    },
+    hasRoomFor,
+    restMs(kind) {
+      const restUs = gradient.restUs(kind)
+      return Number.isFinite(restUs) ? restUs / 1_000 : null
     },
     enter,
     begin: take,
-    async acquire({ timeoutMs, signal }) {
+    async acquire({ timeoutMs, signal }, asking = ANYBODY) {
       signal?.throwIfAborted()
-      const leave = enter()
+      const leave = enter(asking)
       if (leave !== null || timeoutMs <= 0) return leave
       return new Promise((resolve, reject) => {
-        const next: Waiting = given => {
-          waiting.delete(next)
+        const stop = () => {
+          places.stopWaiting(waiter)
           callOff()
           signal?.removeEventListener('abort', abort)
-          resolve(given)
+        }
+        const waiter: Waiter = {
+          asking,
+          end(given) {
+            stop()
+            resolve(given)
+          },
         }
         const abort = () => {
-          waiting.delete(next)
-          callOff()
+          stop()
           reject(signal?.reason)
         }
-        const callOff = timers.after(Math.min(timeoutMs, MOST_TIMEOUT_MS), () => next(null))
+        const callOff = timers.after(Math.min(timeoutMs, MOST_TIMEOUT_MS), () => waiter.end(null))
         signal?.addEventListener('abort', abort, { once: true })
-        waiting.add(next)
+        places.wait(waiter)
+        if (places.waiting > maxWaiting) (places.last() as Waiter).end(null)
       })
     },
   }
 }
 
-function refuseMistakes({ floor, ceiling }: AdaptiveConcurrencyOptions): void {
+function refuseMistakes({ floor, ceiling, maxWaiting }: AdaptiveConcurrencyOptions): void {
   const isCount = (value: unknown, least: number) =>
     Number.isInteger(value) && (value as number) >= least && (value as number) <= MOST_CONCURRENCY
   const refuse = (field: string, least: string, got: unknown) => {
@@ -126,4 +202,5 @@ function refuseMistakes({ floor, ceiling }: AdaptiveConcurrencyOptions): void {
   }
   if (!isCount(floor, 1)) refuse('floor', '1', floor)
   if (!isCount(ceiling, floor)) refuse('ceiling', 'the floor', ceiling)
+  if (maxWaiting !== undefined && !isCount(maxWaiting, 0)) refuse('maxWaiting', '0', maxWaiting)
 }

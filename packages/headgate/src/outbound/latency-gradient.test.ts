@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { fixedLimit, type Limiting, type Phase, playUpstream } from '../../test/support/queueing-upstream.js'
 import { seededRandom } from '../testing/seeded-random.js'
-import { LatencyGradient } from './latency-gradient.js'
+import { type Flight, LatencyGradient } from './latency-gradient.js'
 
 const FIXED = [2, 8, 20, 32, 64, 150]
 const WHOLE = { workers: 20, serviceMs: 50 }
@@ -69,7 +69,7 @@ it('a limit that nobody uses does not grow', () => {
 
 describe('windows', () => {
   const window = (limit: LatencyGradient, nowUs: number, latencyUs: number, load: number) => {
-    for (let index = 0; index < 10; index++) limit.answered(limit.begin(load), latencyUs, nowUs)
+    for (let index = 0; index < 10; index++) limit.answered(limit.begin(load, nowUs - latencyUs), nowUs)
   }
 
   it('the limit doubles until answers take longer; from then on it grows by its root', () => {
@@ -85,44 +85,85 @@ describe('windows', () => {
 
   it('requests that began before a change of the limit say nothing about it', () => {
     const limit = new LatencyGradient({ floor: 4, ceiling: 100 }, 0)
-    const early = limit.begin(4)
+    const early = Array.from({ length: 100 }, () => limit.begin(4, 0))
     window(limit, 100_000, 10_000, 4)
-    for (let index = 0; index < 100; index++) limit.answered(early, 1_000_000, 300_000)
-    expect([limit.limit, limit.restUs]).toEqual([8, 10_000])
+    for (const flight of early) limit.answered(flight, 1_000_000)
+    expect([limit.limit, limit.restUs()]).toEqual([8, 10_000])
   })
 
   it('a failure lowers the limit by its share, an abandoned request by how long it waited', () => {
-    const failing = new LatencyGradient({ floor: 1, ceiling: 100 }, 0)
+    const failing = new LatencyGradient({ floor: 5, ceiling: 100 }, 0)
     for (let at = 1; at < 8; at++) window(failing, at * 100_000, 10_000, failing.limit)
     expect(failing.limit).toBe(100)
-    for (let index = 0; index < 10; index++) failing.failed(failing.begin(100), 800_000)
+    for (let index = 0; index < 10; index++) failing.failed(failing.begin(100, 800_000), 800_000)
     expect(failing.limit).toBe(60)
-    for (let index = 0; index < 10; index++) failing.abandoned(failing.begin(60), 1_000, 900_000)
+    for (let index = 0; index < 10; index++) failing.abandoned(failing.begin(60, 899_000), 900_000)
     expect(failing.limit).toBe(60)
-    for (let index = 0; index < 10; index++) failing.abandoned(failing.begin(60), 40_000, 1_000_000)
-    expect(failing.limit).toBe(37)
+    // All are given up, so it falls to what is still answered: nothing.
+    for (let index = 0; index < 10; index++) failing.abandoned(failing.begin(60, 960_000), 1_000_000)
+    expect(failing.limit).toBe(5)
+  })
+
+  it('requests that are given up never raise the latency at rest, at whatever load', () => {
+    const limit = new LatencyGradient({ floor: 5, ceiling: 100 }, 0)
+    for (let at = 1; at < 8; at++) window(limit, at * 100_000, 10_000, limit.limit)
+    for (let at = 8; at < 200; at++) {
+      const flights = Array.from({ length: limit.limit }, () =>
+        limit.begin(limit.limit, at * 100_000 - 60_000),
+      )
+      for (const flight of flights) limit.abandoned(flight, at * 100_000)
+    }
+    expect(limit.restUs()).toBe(10_000)
+    expect(limit.limit).toBeLessThanOrEqual(10)
+  })
+
+  it('requests that get no answer lower the limit before anybody gives up', () => {
+    const limit = new LatencyGradient({ floor: 5, ceiling: 100 }, 0)
+    for (let at = 1; at < 8; at++) window(limit, at * 100_000, 10_000, limit.limit)
+    for (let index = 0; index < 100; index++) limit.begin(index + 1, 701_000)
+    for (let atUs = 701_000; atUs <= 790_000; atUs += 1_000) limit.look(atUs)
+    expect(limit.limit).toBe(100)
+    for (let atUs = 791_000; atUs <= 811_000; atUs += 1_000) limit.look(atUs)
+    expect(limit.limit).toBe(5)
+  })
+
+  it('a pause of this process is not one of the upstream', () => {
+    const limit = new LatencyGradient({ floor: 5, ceiling: 100 }, 0)
+    for (let at = 1; at < 8; at++) window(limit, at * 100_000, 10_000, limit.limit)
+    for (let index = 0; index < 100; index++) limit.begin(index + 1, 701_000)
+    limit.look(701_000)
+    limit.look(1_701_000)
+    expect(limit.limit).toBe(100)
+  })
+
+  it('a slow kind of request does not set the latency of a fast one', () => {
+    const limit = new LatencyGradient({ floor: 10, ceiling: 1_000 }, 0)
+    for (let at = 1; at <= 40; at++) {
+      const nowUs = at * 100_000
+      for (let index = 0; index < 8; index++) {
+        limit.answered(limit.begin(limit.limit, nowUs - 2_000_000, '/slow'), nowUs)
+        limit.answered(limit.begin(limit.limit, nowUs - 10_000, '/fast'), nowUs)
+      }
+    }
+    expect([limit.restUs('/slow'), limit.restUs('/fast')]).toEqual([2_000_000, 10_000])
+    expect(limit.limit).toBeGreaterThan(500)
   })
 
   it('an upstream that has become slower by itself is not held down for it', () => {
-    const limit = new LatencyGradient({ floor: 1, ceiling: 1_000 }, 0)
-    let nowUs = 0
-    const play = (latencyUs: number, windows: number) => {
-      for (let count = 0; count < windows; count++) {
-        nowUs += 1_000_000
-        window(limit, nowUs, latencyUs, limit.limit)
-      }
-    }
-    play(10_000, 8)
-    expect(limit.limit).toBe(256)
-    play(200_000, 12)
-    expect(limit.restUs).toBe(200_000)
-    expect(limit.limit).toBeGreaterThan(50)
+    const limiting = new LatencyGradient({ floor: 1, ceiling: 1_000 }, 0)
+    const slower = [
+      { fromMs: 0, workers: 100, serviceMs: 10 },
+      { fromMs: 10_000, workers: 100, serviceMs: 200 },
+    ]
+    const { limits } = play(limiting, slower, 1)
+    expect(limiting.restUs()).toBeGreaterThan(150_000)
+    expect(limits.at(-1)).toBeGreaterThan(80)
   })
 })
 
 it('the limit always stays between floor and ceiling, and never gets stuck while answers are fast', () => {
   const step = fc.record({
-    kind: fc.constantFrom('answered', 'failed', 'abandoned'),
+    kind: fc.constantFrom('answered', 'failed', 'abandoned', 'look'),
     latencyUs: fc.oneof(fc.integer({ min: 0, max: 1_000 }), fc.integer({ min: 0, max: 60_000_000 })),
     laterUs: fc.integer({ min: 0, max: 500_000 }),
     load: fc.double({ min: 0, max: 1, noNaN: true }),
@@ -137,20 +178,25 @@ it('the limit always stays between floor and ceiling, and never gets stuck while
         const ceiling = floor + more
         const limit = new LatencyGradient({ floor, ceiling }, 0)
         let nowUs = 0
+        const late: Flight[] = []
         for (const { kind, latencyUs, laterUs, load, isLate } of steps) {
-          const begun = limit.begin(Math.ceil(load * limit.limit))
-          const window = isLate ? begun - 1 : begun
+          const flight = limit.begin(Math.ceil(load * limit.limit), nowUs + laterUs - latencyUs)
           nowUs += laterUs
-          if (kind === 'failed') limit.failed(window, nowUs)
-          else limit[kind as 'answered' | 'abandoned'](window, latencyUs, nowUs)
+          if (isLate) late.push(flight)
+          else if (kind === 'look') {
+            limit.look(nowUs)
+            limit.forget(flight)
+          } else limit[kind](flight, nowUs)
+          if (late.length > 5) limit.answered(late.shift() as Flight, nowUs)
           expect(limit.limit).toBeGreaterThanOrEqual(floor)
           expect(limit.limit).toBeLessThanOrEqual(ceiling)
         }
+        for (const flight of late) limit.answered(flight, nowUs)
         // After a hundred good windows under full load it has reached the ceiling, except while probing.
         let highest = 0
         for (let good = 0; good < 1_500; good++) {
           nowUs += 20_000
-          limit.answered(limit.begin(limit.limit), 1_000, nowUs)
+          limit.answered(limit.begin(limit.limit, nowUs - 1_000), nowUs)
           highest = Math.max(highest, limit.limit)
         }
         expect(highest).toBe(ceiling)

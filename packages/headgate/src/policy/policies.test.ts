@@ -177,7 +177,9 @@ describe('a tier', () => {
     tier => {
       const error = tierError(tier)
       expect(error.code).toBe('ERR_HEADGATE_INVALID_POLICY')
-      expect(error.message).toMatch(/^tier options: expected an object of minute, hour, day, burst; got ./)
+      expect(error.message).toMatch(
+        /^tier options: expected an object of minute, hour, day, burst, priority; got ./,
+      )
     },
   )
 

@@ -14,7 +14,14 @@ export interface TierOptions {
   readonly day?: number | 'unlimited'
   /** How many times the minute's limit may be used at once. */
   readonly burst?: number
+  /** How important its requests are at an upstream that has not room for all. Default `normal`. */
+  readonly priority?: Priority
 }
+
+/** The highest comes first. */
+export const PRIORITIES = ['high', 'normal', 'low'] as const
+/** How important a request is when an upstream has not room for all. */
+export type Priority = (typeof PRIORITIES)[number]
 
 /** The five classes of caller that a public API starts with. */
 export const defaultTiers = {
@@ -25,7 +32,7 @@ export const defaultTiers = {
   internal: { minute: 1_000, hour: 'unlimited', day: 'unlimited' },
 } as const satisfies Record<string, TierOptions>
 
-const FIELDS = ['minute', 'hour', 'day', 'burst']
+const FIELDS = ['minute', 'hour', 'day', 'burst', 'priority']
 
 /** Returns the limits of a tier, which are charged together. */
 export function tierLimits(tier: TierOptions): readonly Limit[] {
@@ -35,6 +42,9 @@ export function tierLimits(tier: TierOptions): readonly Limit[] {
   }
   const unknown = Object.keys(tier).find(key => !FIELDS.includes(key))
   if (unknown !== undefined) throw invalid(unknown, `one of ${FIELDS.join(', ')}`, unknown)
+  if (tier.priority !== undefined && !PRIORITIES.includes(tier.priority)) {
+    throw invalid('priority', `one of ${PRIORITIES.join(', ')}`, tier.priority)
+  }
   const minute = parseQuota(tier.minute, 'minute')
   const hour = parseQuota(tier.hour, 'hour')
   const day = parseQuota(tier.day, 'day')

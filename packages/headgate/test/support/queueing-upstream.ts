@@ -1,6 +1,7 @@
 /**
  * An upstream in virtual time: so many requests at once, each for so long; the others wait in an unbounded queue.
  */
+import type { Flight } from '../../src/outbound/latency-gradient.js'
 
 /** The upstream's capacity from a time on. */
 export interface Phase {
@@ -12,8 +13,8 @@ export interface Phase {
 /** Decides how many may be in flight. */
 export interface Limiting {
   readonly limit: number
-  begin(underWay: number): number
-  answered(window: number, latencyUs: number, nowUs: number): void
+  begin(underWay: number, nowUs: number): Flight
+  answered(flight: Flight, nowUs: number): void
 }
 
 export interface Run {
@@ -35,7 +36,7 @@ export interface Outcome {
 }
 
 interface Asked {
-  readonly window: number
+  readonly flight: Flight
   readonly atMs: number
   endsAtMs: number
 }
@@ -53,14 +54,14 @@ export function playUpstream({ phases, untilMs, rate, patienceMs, limiting, rand
     const phase = phases.findLast(({ fromMs }) => fromMs <= nowMs) as Phase
     const done = serving.filter(({ endsAtMs }) => endsAtMs <= nowMs)
     serving = serving.filter(({ endsAtMs }) => endsAtMs > nowMs)
-    for (const { window, atMs } of done) {
-      limiting.answered(window, (nowMs - atMs) * 1_000, nowMs * 1_000)
+    for (const { flight, atMs } of done) {
+      limiting.answered(flight, nowMs * 1_000)
       if (nowMs - atMs <= patienceMs) usefulAtMs.push(nowMs)
     }
     for (; nextMs <= nowMs; nextMs += (-Math.log(1 - random()) * 1_000) / rate) {
       const underWay = queue.length + serving.length
       if (underWay >= limiting.limit) continue
-      queue.push({ window: limiting.begin(underWay + 1), atMs: nowMs, endsAtMs: 0 })
+      queue.push({ flight: limiting.begin(underWay + 1, nowMs * 1_000), atMs: nowMs, endsAtMs: 0 })
     }
     while (queue.length > 0 && serving.length < phase.workers) {
       const asked = queue.shift() as Asked
@@ -74,5 +75,5 @@ export function playUpstream({ phases, untilMs, rate, patienceMs, limiting, rand
 
 /** A limit that stays as it is. */
 export function fixedLimit(limit: number): Limiting {
-  return { limit, begin: () => 0, answered() {} }
+  return { limit, begin: (_, beganUs) => ({ kind: '', beganUs, window: 0 }), answered() {} }
 }
