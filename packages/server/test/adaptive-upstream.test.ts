@@ -90,7 +90,11 @@ describe('a request for which the upstream has no place', () => {
     const folder = mkdtempSync(join(tmpdir(), 'headgate-'))
     const file = join(folder, 'headgate.json')
     const concurrency = { floor: 1, ceiling: 1 }
-    writeFileSync(file, JSON.stringify({ upstream: { urls: [upstream.url], concurrency } }))
+    const tiers = { free: { minute: 100, priority: 'low' } }
+    writeFileSync(
+      file,
+      JSON.stringify({ tiers, default: { tier: 'free' }, upstream: { urls: [upstream.url], concurrency } }),
+    )
     const headgate = await serveHeadgate('--config', file)
     try {
       const served = fetch(headgate.gatewayUrl)
@@ -104,6 +108,7 @@ describe('a request for which the upstream has no place', () => {
       expect(text).toContain(
         `rate_limit_upstream_refused_total{upstream="${authority}",reason="upstream-capacity"} 4\n`,
       )
+      expect(text).toContain(`rate_limit_upstream_shed_total{upstream="${authority}",priority="low"} 4\n`)
       expect(text).toContain(`rate_limit_upstream_capacity{upstream="${authority}"} 1\n`)
       expect(text).toContain(`rate_limit_upstream_waiting{upstream="${authority}"} 0\n`)
     } finally {
@@ -113,3 +118,40 @@ describe('a request for which the upstream has no place', () => {
     }
   })
 })
+
+it('clients that give up at an upstream that answers nobody lower what it gets; when it is back, so are they', async () => {
+  const upstream = await startQueueingServer(100, 20)
+  const config = defineConfig({
+    policies: { api: slidingWindowLog({ limit: 1_000_000, window: '1m' }) },
+    default: { policy: 'api' },
+    upstream: { urls: [upstream.url], concurrency: { floor: 2, ceiling: 64 } },
+  })
+  const gateway = await startGateway(null, { config })
+  /** Sends so many at once, waits for each of them for a while, and returns how many were answered. */
+  const wave = async (count: number, patienceMs: number) => {
+    const ask = async () => {
+      try {
+        const { status } = await fetch(gateway.url, { signal: AbortSignal.timeout(patienceMs) })
+        return status === 200 ? 1 : 0
+      } catch {
+        return 0
+      }
+    }
+    const answered: number[] = await Promise.all(Array.from({ length: count }, ask))
+    return answered.reduce((sum, one) => sum + one, 0)
+  }
+  try {
+    await vi.waitFor(async () => expect(await wave(40, 10_000)).toBeGreaterThan(15), { timeout: 25_000 })
+    upstream.setWorkers(0)
+    for (let round = 0; round < 4; round++) await wave(40, 400)
+    const before = upstream.arrived()
+    for (let round = 0; round < 5; round++) await wave(40, 400)
+    // Two at a time may ask, and no more: it stayed at twenty before.
+    expect(upstream.arrived() - before).toBeLessThanOrEqual(20)
+    upstream.setWorkers(100)
+    await vi.waitFor(async () => expect(await wave(40, 10_000)).toBeGreaterThan(10), { timeout: 25_000 })
+  } finally {
+    await gateway.close()
+    upstream.close()
+  }
+}, 60_000)

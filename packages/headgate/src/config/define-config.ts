@@ -5,7 +5,7 @@ import type { FailureMode } from '../engine/question.js'
 import type { Config, HeaderStyle, Levels, Mask, Mode } from '../policy/config.js'
 import type { LeaseOptions } from '../policy/leases.js'
 import type { RefundBound } from '../policy/refund-rule.js'
-import type { defaultTiers, TierOptions } from '../policy/tiers.js'
+import type { defaultTiers, Priority, TierOptions } from '../policy/tiers.js'
 import type { ForwardedHeader } from '../subject/client-address.js'
 import type { JwtSourceConfig } from '../subject/source-config.js'
 import type { BelievedPeers, PerAddressTimes } from '../subject/sources.js'
@@ -60,6 +60,7 @@ export interface RuleInput<Policy extends string, Tier extends string> extends E
   readonly refundIf?: StatusesInput | { readonly status: StatusesInput; readonly atMost?: RefundBound }
   readonly onStoreFailure?: FailureMode
   readonly headers?: HeaderStyle
+  readonly priority?: Priority
 }
 
 interface BelievedHeaderInput<Tier extends string> {

@@ -93,6 +93,7 @@ function toRule(rule: ReadRule): RuleConfig {
     ...toEnforcement(rule),
     ...pick(rule, 'onStoreFailure'),
     ...pick(rule, 'headers'),
+    ...pick(rule, 'priority'),
   }
 }
 

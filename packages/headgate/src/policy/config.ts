@@ -7,7 +7,7 @@ import type { Ipv6Networks } from '../subject/subject.js'
 import type { TrustedProxies } from '../subject/trusted-proxies.js'
 import type { LeaseOptions } from './leases.js'
 import type { RefundRule } from './refund-rule.js'
-import type { TierOptions } from './tiers.js'
+import type { Priority, TierOptions } from './tiers.js'
 
 /**
  * A validated policy file: every name in it exists, every number is in range. `loadConfig` and `defineConfig` make
@@ -146,6 +146,8 @@ export interface RuleConfig extends Enforcement {
   readonly scope: string
   readonly onStoreFailure?: FailureMode
   readonly headers?: HeaderStyle
+  /** How important its requests are at an upstream that has not room for all. Default: as the caller's tier. */
+  readonly priority?: Priority
   /** The responses that give back what the request was charged, and how often. */
   readonly refundIf?: RefundRule
   /** Further subjects of the request that are charged with it, all or none. */

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { type Eventually, type Gate, type HeaderField, limitedAddress } from 'headgate'
-import type { Outcome } from 'headgate/adapter'
+import type { Outcome, Passed } from 'headgate/adapter'
+import type { Asking } from 'headgate/outbound'
 import type { Bounds } from '../http/bounds.js'
 import { countInFlight } from '../http/count-in-flight.js'
 import { httpRequest } from '../http/http-request.js'
@@ -12,6 +13,7 @@ import { createEnterUpstream, type UpstreamPlace, type UpstreamRefusal } from '.
 import { forwardedHeaders, type Origin, originOf, requestId } from './forwarded-headers.js'
 import { denialWords } from './quota-words.js'
 import { refuseRequest } from './refuse-request.js'
+import { kindOf } from './request-kind.js'
 import type { Serving } from './serving.js'
 import type { UpstreamPool } from './upstream-pool.js'
 
@@ -66,6 +68,7 @@ interface Entering {
   readonly pool: UpstreamPool | null
   /** The network by which its client is limited. */
   readonly address: string | null
+  readonly priorityOf: Serving['priorityOf']
   /** Functions that give back what it has taken so far. */
   readonly leavers: NotAdmitted['leave'][]
   readonly leave: NotAdmitted['leave']
@@ -87,8 +90,8 @@ export function createAdmit({ gate, serving, bounds, log, onNoPlace }: AdmitOpti
     read: httpRequest,
   })
 
-  function decided(entering: Entering, outcome: Outcome): Admission {
-    const { req, host, origin, pool, address, leavers, leave } = entering
+  function decided(entering: Entering, outcome: Outcome): Eventually<Admission> {
+    const { req, pool, address, leavers, leave, priorityOf } = entering
     if (!outcome.allowed) {
       const { status, decision } = outcome
       logDenial(`${address}`, () => denialWords(status, `ip:${address}`, decision))
@@ -96,7 +99,23 @@ export function createAdmit({ gate, serving, bounds, log, onNoPlace }: AdmitOpti
     }
     if (outcome.ended !== null) leavers.push(outcome.ended)
     if (pool === null) return refused(NO_ROUTE, leave)
-    const place = enterUpstream(pool, req)
+    const { decision } = outcome
+    const asking: Asking = {
+      caller: `${address}`,
+      kind: kindOf(req, decision?.rule ?? null),
+      priority: priorityOf(decision),
+    }
+    const place = enterUpstream(pool, req, asking)
+    if (!(place instanceof Promise)) return entered(entering, outcome, pool, place)
+    return place.then(given => entered(entering, outcome, pool, given))
+  }
+
+  function entered(
+    { req, host, origin, leavers, leave }: Entering,
+    outcome: Passed,
+    pool: UpstreamPool,
+    place: UpstreamPlace | UpstreamRefusal,
+  ): Admission {
     if ('reason' in place) {
       onNoPlace?.(place)
       // It never reached the upstream, so it costs its caller nothing.
@@ -124,7 +143,7 @@ export function createAdmit({ gate, serving, bounds, log, onNoPlace }: AdmitOpti
   function admit(req: IncomingMessage): Eventually<Admission | null> {
     const objection = refuseRequest(req, bounds.maxHeaders)
     if (objection !== null) return refused(objection)
-    const { clientAddress, findRoute } = serving()
+    const { clientAddress, findRoute, priorityOf } = serving()
     const host = req.headers.host as string
     const origin = originOf(req, clientAddress, host)
     if (origin === null) return null
@@ -143,9 +162,12 @@ export function createAdmit({ gate, serving, bounds, log, onNoPlace }: AdmitOpti
       const pool = findRoute(host, req.url as string)
       // Held from before the decision: another configuration may come while it is awaited.
       if (pool !== null) leavers.push(pool.hold())
-      const entering = { req, host, origin, pool, address, leavers, leave }
+      const entering = { req, host, origin, pool, address, leavers, leave, priorityOf }
       const outcome = enforce(req)
-      if (!('then' in outcome)) return decided(entering, outcome)
+      if (!('then' in outcome)) {
+        const admission = decided(entering, outcome)
+        return admission instanceof Promise ? admission.catch(giveUp) : admission
+      }
       return outcome.then(known => decided(entering, known)).catch(giveUp)
     } catch (error) {
       return giveUp(error)

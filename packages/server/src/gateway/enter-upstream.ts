@@ -1,5 +1,13 @@
 import type { IncomingMessage } from 'node:http'
-import { type AdaptiveConcurrency, type HowItEnded, howAnswered, type LeaveUpstream } from 'headgate/outbound'
+import type { Eventually } from 'headgate'
+import {
+  type AdaptiveConcurrency,
+  type Asking,
+  type HowItEnded,
+  howAnswered,
+  type LeaveUpstream,
+  type Priority,
+} from 'headgate/outbound'
 import type { Bounds } from '../http/bounds.js'
 import { countInFlight } from '../http/count-in-flight.js'
 import type { Refusal } from '../http/problem.js'
@@ -8,6 +16,8 @@ import { poolName, type UpstreamPool } from './upstream-pool.js'
 
 /** A request's place at an upstream. */
 export interface UpstreamPlace {
+  /** The request is being sent, so the upstream may be working on it from now on. */
+  sent(): void
   /** The upstream has begun to answer or, with null, an attempt has failed and another may follow. */
   answered(status: number | null): void
   /** The request has ended. Only the first call counts. */
@@ -19,6 +29,7 @@ export interface UpstreamRefusal {
   readonly reason: 'upstream-capacity' | 'upstream-connections'
   /** Host and port of the upstream's first server, as in the policy file. */
   readonly upstream: string
+  readonly priority: Priority
   readonly refusal: Refusal
 }
 
@@ -26,19 +37,26 @@ const DETAILS = {
   'upstream-capacity': 'The upstream has as many requests as it can take.',
   'upstream-connections': 'The upstream has as many requests as it may have at once.',
 } as const
+/** How long a request waits for its turn: as long as an answer takes without queueing, within these bounds. */
+const LEAST_WAIT_MS = 20
+const MOST_WAIT_MS = 500
 
 /** Creates the function that gives requests a place at their upstream. */
 export function createEnterUpstream(
   bounds: Pick<Bounds, 'maxUpstreamConnections'>,
-): (pool: UpstreamPool, req: IncomingMessage) => UpstreamPlace | UpstreamRefusal {
+): (pool: UpstreamPool, req: IncomingMessage, asking: Asking) => Eventually<UpstreamPlace | UpstreamRefusal> {
   const connections = countInFlight(bounds.maxUpstreamConnections)
-  return (pool, req) => {
+  return (pool, req, asking) => {
     const leaveConnections = connections.enter(pool.config.urls[0] as string)
-    if (leaveConnections === null) return noPlace(pool, 'upstream-connections')
-    const leaveAdaptive = pool.concurrency === null ? () => {} : enterAdaptive(pool.concurrency, req)
-    if (leaveAdaptive !== null) return placeOf(leaveConnections, leaveAdaptive)
-    leaveConnections()
-    return noPlace(pool, 'upstream-capacity')
+    if (leaveConnections === null) return noPlace(pool, 'upstream-connections', asking)
+    const entered = (leaveAdaptive: LeaveUpstream | null) => {
+      if (leaveAdaptive !== null) return placeOf(leaveConnections, leaveAdaptive)
+      leaveConnections()
+      return noPlace(pool, 'upstream-capacity', asking)
+    }
+    if (pool.concurrency === null) return entered(() => {})
+    const leaveAdaptive = enterAdaptive(pool.concurrency, req, asking)
+    return leaveAdaptive instanceof Promise ? leaveAdaptive.then(entered) : entered(leaveAdaptive)
   }
 }
 
@@ -46,14 +64,32 @@ export function createEnterUpstream(
  * Takes a request's place when its body is complete. Until then the upstream has nothing to do, and the client
  * chooses how slowly the body comes: a few slow ones would keep everybody else out.
  */
-function enterAdaptive(concurrency: AdaptiveConcurrency, req: IncomingMessage): LeaveUpstream | null {
-  if (!hasBody(req)) return concurrency.enter()
-  if (!concurrency.hasRoom) return null
+function enterAdaptive(
+  concurrency: AdaptiveConcurrency,
+  req: IncomingMessage,
+  asking: Asking,
+): Eventually<LeaveUpstream | null> {
+  const isLater = hasBody(req)
+  if (isLater && concurrency.hasRoomFor(asking)) return whenComplete(concurrency, req, asking)
+  const leave = isLater ? null : concurrency.enter(asking)
+  if (leave !== null) return leave
+  const restMs = concurrency.restMs(asking.kind) ?? MOST_WAIT_MS
+  const timeoutMs = Math.min(MOST_WAIT_MS, Math.max(LEAST_WAIT_MS, restMs))
+  return concurrency.acquire({ timeoutMs }, asking).then(given => {
+    if (given === null || !isLater) return given
+    given('unknown')
+    return whenComplete(concurrency, req, asking)
+  })
+}
+
+function whenComplete(concurrency: AdaptiveConcurrency, req: IncomingMessage, asking: Asking): LeaveUpstream {
   let leave: LeaveUpstream | null = null
   let isOver = false
-  req.once('end', () => {
-    if (!isOver) leave = concurrency.begin()
-  })
+  const begin = () => {
+    if (!isOver) leave = concurrency.begin(asking)
+  }
+  if (req.readableEnded) begin()
+  else req.once('end', begin)
   return ended => {
     isOver = true
     leave?.(ended)
@@ -65,8 +101,11 @@ function enterAdaptive(concurrency: AdaptiveConcurrency, req: IncomingMessage): 
  * the client.
  */
 function placeOf(leaveConnections: () => void, leaveAdaptive: LeaveUpstream): UpstreamPlace {
-  let ended: HowItEnded = 'abandoned'
+  let ended: HowItEnded = 'unknown'
   return {
+    sent() {
+      ended = 'abandoned'
+    },
     answered(status) {
       ended = status === null ? 'failed' : howAnswered(status)
       if (status !== null) leaveAdaptive(ended)
@@ -78,7 +117,11 @@ function placeOf(leaveConnections: () => void, leaveAdaptive: LeaveUpstream): Up
   }
 }
 
-function noPlace(pool: UpstreamPool, reason: UpstreamRefusal['reason']): UpstreamRefusal {
+function noPlace(
+  pool: UpstreamPool,
+  reason: UpstreamRefusal['reason'],
+  { priority = 'normal' }: Asking,
+): UpstreamRefusal {
   const refusal: Refusal = { status: 503, detail: DETAILS[reason], reason, headers: [['Retry-After', '1']] }
-  return { reason, upstream: poolName(pool), refusal }
+  return { reason, upstream: poolName(pool), priority, refusal }
 }

@@ -72,6 +72,7 @@ function send(exchange: Exchange, listeners: Listeners, tried: readonly Upstream
   }
   const relay = new AnswerRelay(exchange, {
     onConnect() {
+      place.sent()
       // Not earlier: what was read of it could not be sent to another server.
       if (body !== null) req.pipe(body)
     },

@@ -1,6 +1,7 @@
-import { type ClientAddress, createClientAddress } from 'headgate'
+import { type ClientAddress, createClientAddress, type Decision } from 'headgate'
 import type { Config, UpstreamConfig } from 'headgate/config'
 import { type Identify, identifyByConfig } from 'headgate/identify'
+import type { Priority } from 'headgate/outbound'
 import { createFindRoute, type FindRoute } from './routes.js'
 import { createUpstreamPool, type UpstreamPool, type UpstreamSettings } from './upstream-pool.js'
 
@@ -12,6 +13,8 @@ export interface Serving {
   readonly clientAddress: ClientAddress
   /** Identifies the caller. */
   readonly identify: Identify
+  /** How important a request is at an upstream that has not room for all. */
+  priorityOf(decision: Decision | null): Priority
 }
 
 export interface ServingOptions extends UpstreamSettings {
@@ -40,7 +43,15 @@ export function createServing(config: Config, options: ServingOptions = {}): Ser
     pools: [...pools.values()],
     clientAddress: createClientAddress(config),
     identify: identifyByConfig(config),
+    priorityOf: createPriorityOf(config),
   }
+}
+
+/** By the rule that applied, or else by the caller's tier. */
+function createPriorityOf({ rules, tiers }: Config): Serving['priorityOf'] {
+  const byRule = new Map(rules.map(({ name, priority }) => [name, priority]))
+  const byTier = new Map(Object.entries(tiers).map(([name, { priority }]) => [name, priority]))
+  return decision => byRule.get(decision?.rule ?? '') ?? byTier.get(decision?.tier ?? '') ?? 'normal'
 }
 
 /** Closes the connections of upstreams that are no longer in use. */

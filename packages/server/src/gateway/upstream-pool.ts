@@ -36,6 +36,8 @@ export interface UpstreamSettings {
 
 /** Less than servers keep an idle connection (Node: 5 s), so that we seldom write to one that is being closed. */
 const IDLE_MS = 4_000
+/** How many requests may wait for their turn at an upstream. */
+const MOST_WAITING = 1_000
 
 export function createUpstreamPool(config: UpstreamConfig, settings: UpstreamSettings): UpstreamPool {
   const servers = config.urls.map((url): UpstreamServer => {
@@ -74,7 +76,10 @@ export function createUpstreamPool(config: UpstreamConfig, settings: UpstreamSet
   return {
     config,
     servers,
-    concurrency: config.concurrency === undefined ? null : adaptiveConcurrency(config.concurrency),
+    concurrency:
+      config.concurrency === undefined
+        ? null
+        : adaptiveConcurrency({ ...config.concurrency, maxWaiting: MOST_WAITING }),
     choose,
     hold() {
       holders++

@@ -54,6 +54,7 @@ export function openTunnel(
     onConnect(given) {
       if (socket.destroyed) return given(new Error('the client has left'))
       abort = given
+      admitted.place.sent()
     },
     onUpgrade(status, raw, upstream) {
       const answer = { status, reason: STATUS_CODES[status] ?? '', rawHeaders: (raw ?? []).map(String) }

@@ -10,6 +10,8 @@ export interface UpstreamReading {
   readonly byOutcome: Readonly<Record<string, number>>
   /** Requests for which it had no place, by reason. */
   readonly refusedBy: Readonly<Record<string, number>>
+  /** Requests for which it had no place, by priority. */
+  readonly refusedOf: Readonly<Record<string, number>>
   /** By latency, one more than there are bounds. */
   readonly buckets: readonly number[]
   readonly sumSeconds: number
@@ -22,6 +24,7 @@ export interface UpstreamReading {
 interface Counted {
   readonly byOutcome: Map<string, number>
   readonly refusedBy: Map<string, number>
+  readonly refusedOf: Map<string, number>
   /** One more than bounds. */
   readonly buckets: number[]
   sumSeconds: number
@@ -41,8 +44,9 @@ export class UpstreamCounts {
   /** `pools` returns those in use now. */
   constructor(private readonly pools: () => readonly UpstreamPool[] = () => []) {}
 
-  addRefusal({ upstream, reason }: UpstreamRefusal): void {
-    const { refusedBy } = this.find(upstream)
+  addRefusal({ upstream, reason, priority }: UpstreamRefusal): void {
+    const { refusedBy, refusedOf } = this.find(upstream)
+    refusedOf.set(priority, (refusedOf.get(priority) ?? 0) + 1)
     refusedBy.set(reason, (refusedBy.get(reason) ?? 0) + 1)
   }
 
@@ -63,12 +67,14 @@ export class UpstreamCounts {
         .flatMap(pool => (pool.concurrency === null ? [] : [[poolName(pool), pool.concurrency] as const])),
     )
     for (const upstream of adaptive.keys()) this.find(upstream)
-    return [...this.byUpstream].map(([upstream, { byOutcome, refusedBy, buckets, sumSeconds }]) => {
+    return [...this.byUpstream].map(([upstream, counted]) => {
+      const { byOutcome, refusedBy, refusedOf, buckets, sumSeconds } = counted
       const { limit: capacity, underWay: waiting } = adaptive.get(upstream) ?? { limit: null, underWay: null }
       return {
         upstream,
         byOutcome: Object.fromEntries(byOutcome),
         refusedBy: Object.fromEntries(refusedBy),
+        refusedOf: Object.fromEntries(refusedOf),
         buckets: [...buckets],
         sumSeconds,
         capacity,
@@ -82,7 +88,8 @@ export class UpstreamCounts {
     if (known !== undefined) return known
     if (this.byUpstream.size >= MAX_UPSTREAMS && upstream !== OTHER) return this.find(OTHER)
     const buckets = [...BOUNDS_SECONDS.map(() => 0), 0]
-    const counted: Counted = { byOutcome: new Map(), refusedBy: new Map(), buckets, sumSeconds: 0 }
+    const refused = { refusedBy: new Map(), refusedOf: new Map() }
+    const counted: Counted = { byOutcome: new Map(), ...refused, buckets, sumSeconds: 0 }
     this.byUpstream.set(upstream, counted)
     return counted
   }
@@ -116,6 +123,15 @@ export function upstreamFamilies(readings: readonly UpstreamReading[]): readonly
       help: 'Requests denied because their upstream had no room, by cause.',
       samples: readings.flatMap(({ upstream, refusedBy }) =>
         Object.entries(refusedBy).map(([reason, value]) => ({ labels: { upstream, reason }, value })),
+      ),
+    },
+    {
+      name: 'rate_limit_upstream_shed_total',
+      type: 'counter',
+      labels: ['upstream', 'priority'],
+      help: 'Requests denied because their upstream had no room, by priority.',
+      samples: readings.flatMap(({ upstream, refusedOf }) =>
+        Object.entries(refusedOf).map(([priority, value]) => ({ labels: { upstream, priority }, value })),
       ),
     },
     {
@@ -154,6 +170,7 @@ function sumOf(one: UpstreamReading, other: UpstreamReading): UpstreamReading {
     upstream: one.upstream,
     byOutcome: sumByName(one.byOutcome, other.byOutcome),
     refusedBy: sumByName(one.refusedBy, other.refusedBy),
+    refusedOf: sumByName(one.refusedOf, other.refusedOf),
     buckets: one.buckets.map((count, bucket) => count + (other.buckets[bucket] ?? 0)),
     sumSeconds: one.sumSeconds + other.sumSeconds,
     capacity: sumOfKnown(one.capacity, other.capacity),

@@ -6,6 +6,7 @@ import { framing } from './framing.js'
 import { answers } from './fuzz-answers.js'
 import { requests } from './fuzz-requests.js'
 import { identities } from './identities.js'
+import { overload } from './overload.js'
 import { proxies } from './proxies.js'
 import { questions } from './questions.js'
 import { rateLimitService } from './rate-limit-service.js'
@@ -19,6 +20,7 @@ export const groups: readonly AttackGroup[] = [
   elsewhere,
   answers,
   connections,
+  overload,
   identities,
   rules,
   proxies,

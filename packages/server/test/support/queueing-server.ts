@@ -8,6 +8,8 @@ import type { AddressInfo } from 'node:net'
  */
 export interface QueueingServer {
   readonly url: string
+  /** How many requests have come so far. */
+  arrived(): number
   /** Changes how many it works on at once. */
   setWorkers(count: number): void
   close(): void
@@ -17,6 +19,7 @@ export async function startQueueingServer(workers: number, serviceMs: number): P
   const row: (() => void)[] = []
   let busy = 0
   let most = workers
+  let arrived = 0
   const next = () => {
     while (busy < most && row.length > 0) {
       busy++
@@ -24,6 +27,7 @@ export async function startQueueingServer(workers: number, serviceMs: number): P
     }
   }
   const server = createServer((_req, res) => {
+    arrived++
     row.push(() =>
       setTimeout(() => {
         busy--
@@ -37,6 +41,7 @@ export async function startQueueingServer(workers: number, serviceMs: number): P
   await once(server, 'listening')
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    arrived: () => arrived,
     setWorkers(count) {
       most = count
       next()

@@ -1,5 +1,6 @@
 import { MAX_UNITS } from '../../algorithms/algorithm.js'
 import { HEADER_STYLES } from '../../policy/config.js'
+import { PRIORITIES } from '../../policy/tiers.js'
 import { describeValue } from '../describe-value.js'
 import { listOf, oneOrMore } from '../shape/lists.js'
 import { type RecordShape, record } from '../shape/maps.js'
@@ -10,6 +11,7 @@ import { method, pathPattern } from './path-pattern.js'
 import { refundIf } from './refund-if.js'
 
 export const headerStyle = choice(HEADER_STYLES)
+export const priority = choice(PRIORITIES)
 export const cost = wholeNumber(0, MAX_UNITS)
 
 const scope = text('a text of 1 to 64 letters, digits, ., _, - or /', /^[\w./-]{1,64}$/)
@@ -130,6 +132,11 @@ const ruleFields = record({
   },
   ...enforcement,
   ...failure,
+  priority: {
+    shape: priority,
+    text: 'How important a request is at an upstream that has not room for all: the lowest gives way first.',
+    leftOut: "that of the caller's tier, or `normal`",
+  },
   headers: {
     shape: headerStyle,
     text: 'The quota headers that the response carries.',

@@ -1,10 +1,10 @@
 import { MAX_UNITS } from '../../algorithms/algorithm.js'
 import { parseTiers } from '../../policy/policies.js'
-import { defaultTiers, type TierOptions, tierLimits } from '../../policy/tiers.js'
+import { defaultTiers, PRIORITIES, type TierOptions, tierLimits } from '../../policy/tiers.js'
 import { describeValue } from '../describe-value.js'
 import { isMapLike, type Keys, mapOf, readKnown, record } from '../shape/maps.js'
 import { objectionTo } from '../shape/objection.js'
-import { NAME } from '../shape/scalars.js'
+import { choice, NAME } from '../shape/scalars.js'
 import type { Place, Shape } from '../shape/shape.js'
 
 const RATES = ['minute', 'hour', 'day'] as const
@@ -28,6 +28,11 @@ export const tier = {
     hour: { shape: rate, text: 'Units an hour.', leftOut: 'unlimited' },
     day: { shape: rate, text: 'Units a day.', leftOut: 'unlimited' },
     burst: { shape: burst, text: "How many times the minute's number may be used at once.", leftOut: '1' },
+    priority: {
+      shape: choice(PRIORITIES),
+      text: 'How important its requests are at an upstream that has not room for all: the lowest give way first.',
+      leftOut: '`normal`',
+    },
   }),
   read: readTier,
 }
@@ -69,5 +74,8 @@ function readTier(value: unknown, place: Place): TierOptions | undefined {
     if (objection === null) numbers.burst = tier.burst
     else place.below('burst').refuse(objection)
   }
-  return numbers
+  const priority = given.has('priority')
+    ? tier.fields.priority.shape.read(given.get('priority'), place.below('priority'))
+    : undefined
+  return { ...numbers, ...(priority !== undefined && { priority }) }
 }
