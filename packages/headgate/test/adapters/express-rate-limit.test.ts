@@ -261,6 +261,23 @@ describe.each(KINDS.filter(([kind]) => kind !== 'a function'))('a limit that is 
   })
 })
 
+it('a denied request is told a window from now where the limit is a function and failures are given back', async () => {
+  const clock = startClock()
+  const { get, stop } = await start(memoryStore({ clock }), hits => {
+    return { ...exactReset, skipFailedRequests: true, limit: hits.limit(() => 1) }
+  })
+  try {
+    const found = await paced(clock, get, [0, 20_000, 40_000])
+    expect(found.map(({ status, waitMs }) => [status, waitMs])).toEqual([
+      [200, 60_000],
+      [429, 60_000],
+      [200, 60_000],
+    ])
+  } finally {
+    await stop()
+  }
+})
+
 it('a hit that is taken back is the one of that request, not an older one', async () => {
   const clock = startClock()
   const { get, stop } = await start(memoryStore({ clock }), { skipFailedRequests: true })
@@ -318,6 +335,7 @@ it.each([
   ['windowMs', { windowMs: 367 * 86_400_000 }, [200, 200, 429]],
   ['windowMs', { windowMs: Number.POSITIVE_INFINITY }, [200, 200, 429]],
   ['windowMs', { windowMs: Number.NaN }, [200, 200, 429]],
+  ['windowMs', { windowMs: 0.5, limit: 0 }, [429, 429, 429]],
 ])(
   'an impossible %s is logged when the middleware is made, and fails no request',
   async (field, options, expected) => {
@@ -375,6 +393,17 @@ describe('while Redis does not answer', () => {
     try {
       const { status, headers } = await get('a-key')
       expect([status, headers.get('retry-after')]).toEqual([503, '1'])
+    } finally {
+      await stop()
+    }
+  })
+
+  it('passOnStoreError lets them pass in failure mode closed', async () => {
+    const { errors, logger } = logged()
+    const { get, stop } = await start(await unreachable('closed'), { passOnStoreError: true, logger })
+    try {
+      expect((await get('a-key')).status).toBe(200)
+      expect(errors).toEqual([expect.objectContaining({ code: 'ERR_HEADGATE_STORE_UNAVAILABLE' })])
     } finally {
       await stop()
     }
