@@ -34,7 +34,7 @@ export function fromIoredis(client: IoredisLike): LibraryClient {
   const own = client as unknown as Redis | Cluster
   return {
     cluster: own.isCluster,
-    connectWithinMs: (isCluster(own) || own.options.sentinels ? 4 : 2) * CONNECT_TIMEOUT_MS,
+    connectWithinMs: (isCluster(own) || own.options.sentinels ? 4 : 1) * CONNECT_TIMEOUT_MS,
     evalsha: (sha, keys, args) => own.evalsha(sha, keys.length, ...keys, ...args),
     eval: (text, keys, args) => own.eval(text, keys.length, ...keys, ...args),
     fcall: (name, keys, args) => own.fcall(name, keys.length, ...keys, ...args),
@@ -43,7 +43,8 @@ export function fromIoredis(client: IoredisLike): LibraryClient {
     info: async () => String(await connectedPrimaries(own)[0]?.info()),
     address: () => (isCluster(own) ? undefined : addressOf(own)),
     nodeOf: key => (isCluster(own) ? (own.slots[slotOf(key)]?.[0] ?? '') : ''),
-    async connect() {
+    async connect(onMade) {
+      own.once('connect', onMade)
       await new Promise<void>((resolve, reject) => {
         if (own.status === 'ready') resolve()
         const fail = (): void => reject(new Error('the connection was closed'))

@@ -118,7 +118,7 @@ export function fromNodeRedis(client: NodeRedisLike): LibraryClient {
   }
   return {
     cluster: cluster !== null,
-    connectWithinMs: ((cluster ?? sentinel) ? 4 : 2) * CONNECT_TIMEOUT_MS,
+    connectWithinMs: ((cluster ?? sentinel) ? 4 : 1) * CONNECT_TIMEOUT_MS,
     evalsha: (sha, keys, args) => run('EVALSHA', sha, keys, args),
     eval: (text, keys, args) => run('EVAL', text, keys, args),
     fcall: (name, keys, args) => run('FCALL', name, keys, args),
@@ -127,7 +127,8 @@ export function fromNodeRedis(client: NodeRedisLike): LibraryClient {
     info: async () => String(await send(connectedPrimaries(given)[0] ?? given, ['INFO'])),
     address: () => addressOf(given),
     nodeOf: key => cluster?.slots[slotOf(key)]?.master.address ?? '',
-    async connect() {
+    async connect(onMade) {
+      given.once('connect', onMade)
       await new Promise((resolve, reject) => {
         // A client whose options let it try again does so without end, and only says so.
         if (cluster === null && sentinel === null) given.once('error', reject)
