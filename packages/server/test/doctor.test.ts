@@ -109,11 +109,7 @@ describe('headgate doctor', () => {
       2,
       'no.yaml: expected a file that can be read',
     ],
-    [
-      ['doctor', '--redis', 'redis://:canary@127.0.0.1:9'],
-      3,
-      '--redis: connect ECONNREFUSED',
-    ],
+    [['doctor', '--redis', 'redis://:canary@127.0.0.1:9'], 3, '--redis: connect ECONNREFUSED'],
     [['doctor', 'extra'], 2, 'too many arguments'],
   ])('doctor %j ends with %i', async (args, code, message) => {
     const result = await runInProcess(args)
