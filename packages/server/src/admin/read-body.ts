@@ -4,6 +4,7 @@ import type { Fields } from './body-fields.js'
 import { RequestError } from './endpoint.js'
 
 const MAX_BODY_BYTES = 64 * 1024
+const FIRST_BYTES = 1024
 const JSON_TYPE = /^application\/json[ \t]*(?:;|$)/i
 
 /** Reads the JSON body of a request. Throws a `RequestError` for another type, too long a body, or invalid JSON. */
@@ -20,22 +21,31 @@ export async function readJson(req: IncomingMessage): Promise<unknown> {
   }
 }
 
-/** Reads without `for await`, which would close the connection before a refusal could be written to it. */
+/**
+ * Reads without `for await`, which would close the connection before a refusal could be written to it. The bytes go
+ * into one buffer: a list of chunks takes a hundred times their bytes if they come one by one.
+ */
 function readText(req: IncomingMessage): Promise<string> {
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = []
+    let bytes = Buffer.allocUnsafe(FIRST_BYTES)
     let length = 0
     const collect = (chunk: Buffer) => {
+      const before = length
       length += chunk.length
       if (length > MAX_BODY_BYTES) {
         req.off('data', collect)
         reject(tooLarge())
         return
       }
-      chunks.push(chunk)
+      if (length > bytes.length) {
+        const larger = Buffer.allocUnsafe(Math.min(MAX_BODY_BYTES, Math.max(length, 2 * bytes.length)))
+        bytes.copy(larger, 0, 0, before)
+        bytes = larger
+      }
+      chunk.copy(bytes, before)
     }
     req.on('data', collect)
-    req.once('end', () => resolve(Buffer.concat(chunks).toString('utf8')))
+    req.once('end', () => resolve(bytes.toString('utf8', 0, length)))
     // Nobody is left to hear of it, and clients that break off by the thousand must not fill the log.
     req.once('error', () => reject(new RequestError(400, { field: 'body', expected: 'the whole of it' })))
   })

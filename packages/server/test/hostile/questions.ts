@@ -165,4 +165,41 @@ const brokenOff: Attack = {
     }),
 }
 
-export const questions: AttackGroup = { title: 'Decision API', attacks: [fuzzedQuestions, brokenOff] }
+const MB = 1024 * 1024
+
+const crumbled: Attack = {
+  name: 'crumbled questions',
+  does: 'sends 60 KB of a question byte by byte, each in a chunk of its own, on many connections, and never ends it',
+  expected: 'less than 80 MB more memory, and others are answered',
+  inShort: true,
+  run: ({ isShort }) =>
+    underAttack({ config }, async ({ adminUrl, residentBytes }) => {
+      const count = isShort ? 100 : 200
+      const head = lines(
+        'POST /v1/check HTTP/1.1',
+        'Host: localhost',
+        'Content-Type: application/json',
+        'Transfer-Encoding: chunked',
+      )
+      const before = residentBytes() ?? 0
+      let most = 0
+      const clients = Array.from({ length: count }, () =>
+        openClient(adminUrl, head + '1\r\nx\r\n'.repeat(60_000)),
+      )
+      const untilMs = performance.now() + (isShort ? 3_000 : 8_000)
+      while (performance.now() < untilMs) {
+        await sleep(100)
+        most = Math.max(most, (residentBytes() ?? 0) - before)
+        const { status } = await fetch(`${adminUrl}/healthz`)
+        if (status !== 200) throw new Error(`others got ${status}`)
+      }
+      for (const { socket } of clients) socket.destroy()
+      if (most > 80 * MB) throw new Error(`${Math.round(most / MB)} MB more memory`)
+      return `${Math.round(most / MB)} MB more memory`
+    }),
+}
+
+export const questions: AttackGroup = {
+  title: 'Decision API',
+  attacks: [fuzzedQuestions, brokenOff, crumbled],
+}
