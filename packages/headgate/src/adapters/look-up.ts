@@ -49,24 +49,27 @@ export function createLookUp<Native>(
   const whoIs = createWhoIs(options, read, warn)
   const usable = createUsable(options, warn)
 
-  function findAll(native: Native, run: Run): Eventually<Found> {
-    const who = whoIs(native, run)
-    const which = run.look<Native, string | undefined>(tier, native)
-    const much = run.look<Native, number | undefined>(cost, native)
-    const what = perRoute === true ? (read(native).route ?? NO_ROUTE) : run.look(scope, native)
-    const others = run.look<Native, Found['also']>(also, native)
-    const toFound = ([who, tier, cost, scope, also]: Parts): Found => ({
+  function toFound([who, tier, cost, scope, also]: Parts, { failure }: Run): Found {
+    return {
       subject: who.subject,
       tier: usable.tier(who.tier ?? tier),
       cost: usable.cost(cost),
       scope: usable.scope(scope),
       also: usable.also(also),
       perAddress: who.perAddress,
-      failure: run.failure,
-    })
+      failure,
+    }
+  }
+
+  function findAll(native: Native, run: Run): Eventually<Found> {
+    const who = whoIs(native, run)
+    const which = run.look<Native, string | undefined>(tier, native)
+    const much = run.look<Native, number | undefined>(cost, native)
+    const what = perRoute === true ? (read(native).route ?? NO_ROUTE) : run.look(scope, native)
+    const others = run.look<Native, Found['also']>(also, native)
     if (isPromise(who) || isPromise(which) || isPromise(much) || isPromise(what) || isPromise(others))
-      return Promise.all([who, which, much, what, others]).then(toFound)
-    return toFound([who, which, much, what, others])
+      return Promise.all([who, which, much, what, others]).then(parts => toFound(parts, run))
+    return toFound([who, which, much, what, others], run)
   }
 
   return function lookUp(native) {
@@ -89,34 +92,34 @@ type Who = Pick<Found, 'subject' | 'tier' | 'perAddress'>
 class Run {
   failure: Found['failure'] = null
   private late: Promise<never> | null = null
-  private callOff = () => {}
+  private callOff: (() => void) | null = null
 
   constructor(private readonly timeoutMs: number) {}
 
   /** Calls a function of the app, or returns the value that stands in its place. What fails is undefined. */
   look<Native, T>(of: Of<Native, T>, native: Native): Eventually<T | undefined> {
     if (typeof of !== 'function') return of
-    return this.run(() => (of as (request: Native) => Eventually<T>)(native), this.within)
-  }
-
-  /** Asks sources, each of which has the deadline, so that one that hangs does not lose what the others know. */
-  ask(identify: (within: Within) => Eventually<Identity>): Eventually<Identity | undefined> {
-    return this.run(
-      () => identify(this.within),
-      work => Promise.race([work, this.soonAfterLate()]),
-    )
-  }
-
-  private run<T>(call: () => Eventually<T>, within: Within): Eventually<T | undefined> {
     try {
-      const found = call()
-      return isPromise(found) ? within(Promise.resolve(found)).catch(error => this.note(error)) : found
+      const found = (of as (request: Native) => Eventually<T>)(native)
+      return isPromise(found) ? this.settle(Promise.race([found, this.whenLate()])) : found
     } catch (error) {
       return this.note(error)
     }
   }
 
-  private readonly within: Within = work => Promise.race([work, this.whenLate()])
+  /** Asks sources, each of which has the deadline, so that one that hangs does not lose what the others know. */
+  ask(identify: (within: Within) => Eventually<Identity>): Eventually<Identity | undefined> {
+    try {
+      const found = identify(work => Promise.race([work, this.whenLate()]))
+      return isPromise(found) ? this.settle(Promise.race([found, this.soonAfterLate()])) : found
+    } catch (error) {
+      return this.note(error)
+    }
+  }
+
+  private settle<T>(found: Promise<T>): Promise<T | undefined> {
+    return found.catch(error => this.note(error))
+  }
 
   private whenLate(): Promise<never> {
     this.late ??= new Promise((_, reject) => {
@@ -136,7 +139,7 @@ class Run {
   }
 
   end(): void {
-    this.callOff()
+    this.callOff?.()
   }
 }
 

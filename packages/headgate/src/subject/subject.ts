@@ -189,7 +189,7 @@ export function createSubjectNamer(options: SubjectOptions = {}): SubjectNamer {
     mayWarnOfNobody = false
     warn(options.onWarning, {
       code: 'WARN_HEADGATE_NAMES_NOBODY',
-      message: `subject: the id is the text ${id}, which a missing value leaves behind; all callers without one share its budget`,
+      message: `subject: the id is the text ${id}: callers without an id share its budget`,
     })
   }
 
