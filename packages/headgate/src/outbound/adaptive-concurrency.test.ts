@@ -257,4 +257,15 @@ describe('callers', () => {
     fill(upstream, 'b', 'high')
     expect(fill(upstream, 'a', 'low').length).toBeGreaterThanOrEqual(2)
   })
+
+  it('callers of a lower class, however many, keep nobody of a higher one out', () => {
+    const upstream = adaptiveConcurrency({ floor: 20, ceiling: 60 })
+    for (let caller = 0; caller < 20; caller++) {
+      expect(upstream.enter({ caller: `low ${caller}`, priority: 'low' })).not.toBeNull()
+    }
+    const others = Array.from({ length: 30 }, (_, caller) => upstream.enter({ caller: `${caller}` }))
+    // All but the tenth that the lower class keeps.
+    expect(others.filter(leave => leave !== null)).toHaveLength(18)
+    expect(upstream.enter({ caller: 'low', priority: 'low' })).toBeNull()
+  })
 })

@@ -2,7 +2,7 @@
  * Who has the places at an upstream, and who is next: the most important first, and among equals whoever has the
  * fewest.
  *
- * A caller's fair part is the limit divided by the callers that have a place or wait for one. Requests in flight
+ * A caller's fair part is the limit divided by the callers, as important or more, that have a place or wait. Requests in flight
  * cannot be called back, so whoever is below its part does not wait for one that is above its own: what others have in
  * excess does not count against it. Each class keeps a part of the limit in the same way.
  *
@@ -98,14 +98,16 @@ export class FairPlaces {
   mayExceed({ caller = '', priority = 'normal' }: Asking, limit: number): boolean {
     const own = this.#classes[priority]
     if (own.inFlight < this.#inFlight && own.inFlight < keptOf(limit)) return true
+    const rank = PRIORITIES.indexOf(priority)
     const known = own.callers.get(caller)
-    const callers = this.#callerCount() + (known === undefined ? 1 : 0)
+    const callers = this.#callerCount(PRIORITIES.slice(0, rank + 1)) + (known === undefined ? 1 : 0)
     const part = Math.max(1, Math.floor(limit / callers))
     if ((known?.inFlight ?? 0) >= part) return false
     let excess = 0
-    // More important ones are not asked to make room.
-    for (const one of PRIORITIES.slice(PRIORITIES.indexOf(priority))) {
-      for (const { inFlight } of this.#classes[one].callers.values()) excess += Math.max(0, inFlight - part)
+    for (const { inFlight } of own.callers.values()) excess += Math.max(0, inFlight - part)
+    // Less important ones have what they keep; more important ones are not asked to make room.
+    for (const lower of PRIORITIES.slice(rank + 1)) {
+      excess += Math.max(0, this.#classes[lower].inFlight - keptOf(limit))
     }
     return this.#inFlight - excess < limit
   }
@@ -132,8 +134,8 @@ export class FairPlaces {
     return most?.waiting.at(-1) ?? null
   }
 
-  #callerCount(): number {
-    return PRIORITIES.reduce((count, priority) => count + this.#classes[priority].callers.size, 0)
+  #callerCount(priorities: readonly Priority[]): number {
+    return priorities.reduce((count, priority) => count + this.#classes[priority].callers.size, 0)
   }
 
   #find({ caller = '', priority = 'normal' }: Asking): { ofClass: Class; caller: Caller } {
