@@ -7,7 +7,7 @@ import type { Priority } from './fair-places.js'
 
 const LONG = process.env.HEADGATE_LONG === '1'
 const SEEDS = LONG ? [7, 3, 11] : [7]
-const LOADS = LONG ? [0.9, 1.5, 3] : [1.5]
+const LOADS = LONG ? [1.5, 3] : [1.5]
 const FIXED = [2, 4, 8, 12, 20]
 /** The upstream has a tenth of its capacity from then on, for 14 seconds. */
 const DROP_MS = 6_000

@@ -66,7 +66,7 @@ const WINDOWS_AT_FLOOR = 2
 /** Used after the latency at rest was raised by more than the usual variation. */
 const WINDOWS_TO_MAKE_SURE = 8
 /** A pause of this length under load is rather ours than the upstream's. */
-const STALL_US = 50_000
+const STALL_US = 100_000
 /** How often the requests in flight are looked at, at most. */
 const LOOK_EVERY_US = 10_000
 
