@@ -15,8 +15,8 @@ const FAULTS = inHeadgate(
   'redis-clients/*',
   'guard/*',
   'faults/*',
-  'gate/gate-redis',
-  'gate/shadow-never-denies',
+  'rules/rules-redis',
+  'rules/shadow-never-denies',
 )
 
 export default defineConfig({

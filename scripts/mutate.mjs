@@ -24,24 +24,20 @@ const PARTS = {
     tests: [`${TEST}/algorithms`, `${TEST}/contract/memory.test.ts`, `${TEST}/leases.test.ts`],
   },
   breaker: {
-    sources: [`${SRC}/store/guard/breaker.ts`],
-    tests: [`${SRC}/store/guard/breaker.test.ts`, `${SRC}/store/guard/breakers.test.ts`],
+    sources: [`${SRC}/store/remote/breaker.ts`],
+    tests: [`${SRC}/store/remote/breaker.test.ts`],
   },
   keys: {
     sources: [`${SRC}/subject/key.ts`],
     tests: [`${SRC}/subject/key.test.ts`, `${TEST}/subject/ipv6-budgets.test.ts`],
   },
   leases: {
-    sources: ['leases', 'lease-grants', 'lease-state'].map(name => `${SRC}/store/guard/${name}.ts`),
-    tests: [
-      `${SRC}/store/guard/lease-state.test.ts`,
-      `${TEST}/leases.test.ts`,
-      `${TEST}/leases-of-one-process.test.ts`,
-    ],
+    sources: [`${SRC}/store/remote/leases.ts`],
+    tests: [`${TEST}/leases.test.ts`, `${TEST}/leases-of-one-process.test.ts`],
   },
   resolution: {
     sources: ['resolve', 'find-levels', 'question-of'].map(name => `${SRC}/policy/${name}.ts`),
-    tests: [`${TEST}/gate/resolve.test.ts`, `${TEST}/gate/gate.test.ts`],
+    tests: [`${TEST}/rules/resolve.test.ts`, `${TEST}/rules/rules.test.ts`],
   },
 }
 

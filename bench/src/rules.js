@@ -1,13 +1,13 @@
 /**
- * Measures what finding a rule costs a request: `gate.request` among 10, 100 and 10,000 rules, next to `limiter.check`, which
- * names its policy. The gate remembers resolved paths, so paths that never come twice are measured, too. All run in one
+ * Measures what finding a rule costs a request: `ruled.request` among 10, 100 and 10,000 rules, next to `limiter.check`, which
+ * names its policy. The limiter remembers resolved paths, so paths that never come twice are measured, too. All run in one
  * process, a slice of each in turn: only the ratios mean anything.
  *
  *   npm run bench:rules              about a minute
  *   npm run bench:rules -- --quick   some seconds; rough
  */
 import { parseArgs } from 'node:util'
-import { createGate, createLimiter, slidingWindowCounter } from 'headgate'
+import { createLimiter, slidingWindowCounter } from 'headgate'
 import { defineConfig } from 'headgate/config'
 import { helpIfAsked } from './report/help.js'
 import { ratioOf, spreadOf } from './report/statistics.js'
@@ -26,9 +26,9 @@ const limiter = createLimiter({ policies: { api: limit } })
 
 /** @type {Map<string, (turn: number) => Promise<unknown>>} */
 const contestants = new Map([['limiter.check', turn => limiter.check(subjectOf(turn), { policy: 'api' })]])
-for (const count of COUNTS) contestants.set(`gate.request, ${count} rules`, requestAmong(count))
+for (const count of COUNTS) contestants.set(`ruled.request, ${count} rules`, requestAmong(count))
 contestants.set(
-  'gate.request, 100 rules, every path new',
+  'limiter.request, 100 rules, every path new',
   requestAmong(100, turn => `${turn}-${Math.random()}`),
 )
 
@@ -48,7 +48,7 @@ function requestAmong(count, newId = null) {
     policy: /** @type {const} */ ('api'),
   }))
   const began = process.cpuUsage()
-  const gate = createGate({ config: defineConfig({ policies: { api: limit }, rules }) })
+  const ruled = createLimiter({ config: defineConfig({ policies: { api: limit }, rules }) })
   const { user, system } = process.cpuUsage(began)
   process.stdout.write(`${count} rules read and compiled in ${Math.round((user + system) / 1000)} ms\n`)
   // To ten of them, however many there are: what differs is the look-up, not how many routes are busy.
@@ -56,7 +56,7 @@ function requestAmong(count, newId = null) {
   return (/** @type {number} */ turn) => {
     const path =
       newId === null ? paths[turn % SUBJECTS] : `/api/things${(turn % 10) * (count / 10)}/${newId(turn)}`
-    return gate.request({ subject: subjectOf(turn), method: 'GET', path: path ?? '/' })
+    return ruled.request({ subject: subjectOf(turn), method: 'GET', path: path ?? '/' })
   }
 }
 

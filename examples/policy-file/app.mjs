@@ -1,6 +1,12 @@
 import { createServer } from 'node:http'
 import { fileURLToPath } from 'node:url'
-import { createClientAddress, createGate, decisionHeaders, decisionProblem, limitedAddress } from 'headgate'
+import {
+  createClientAddress,
+  createLimiter,
+  decisionHeaders,
+  decisionProblem,
+  limitedAddress,
+} from 'headgate'
 import { watchConfig } from 'headgate/config'
 
 const file = fileURLToPath(new URL('headgate.yaml', import.meta.url))
@@ -8,15 +14,15 @@ const file = fileURLToPath(new URL('headgate.yaml', import.meta.url))
 /** A service whose every request is decided by the policy file, as it is at that moment. */
 export async function createApp(configFile = file) {
   const watched = await watchConfig(configFile, {
-    onConfig: config => gate.reloadInBackground(config),
+    onConfig: config => limiter.reloadInBackground(config),
     onError: error => console.error(`the last good policy file stays: ${error.message}`),
   })
-  const gate = createGate({ config: watched.config })
+  const limiter = createLimiter({ config: watched.config })
   const clientAddress = createClientAddress({ trustedProxies: watched.config.trustedProxies })
 
   const server = createServer(async (req, res) => {
     const client = clientAddress(req.socket.remoteAddress, req.headers['x-forwarded-for'])
-    const decision = await gate.request({
+    const decision = await limiter.request({
       method: req.method,
       path: req.url,
       subject: `ip:${limitedAddress(client) ?? 'unknown'}`,
@@ -28,9 +34,9 @@ export async function createApp(configFile = file) {
   })
   server.on('close', () => {
     watched.close()
-    gate.close()
+    limiter.close()
   })
-  return { server, gate }
+  return { server, limiter }
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

@@ -6,7 +6,7 @@ let answered = 0
 const server = createServer((request, response) => {
   const isCount = request.url === '/answered'
   if (!isCount) answered++
-  const body = JSON.stringify(isCount ? { answered } : { message: 'Hello from behind the gate.' })
+  const body = JSON.stringify(isCount ? { answered } : { message: 'Hello from behind the limiter.' })
   response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': body.length })
   response.end(body)
 })

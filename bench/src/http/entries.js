@@ -2,7 +2,7 @@
 
 /** @typedef {'express' | 'fastify' | 'hono' | 'koa' | 'node:http'} Framework */
 /** @typedef {'none' | 'memory' | 'redis' | 'redis, leased'} Where Limits are kept. */
-/** @typedef {'bare' | 'empty middleware' | 'usual' | 'usual, tuned' | 'flexible' | 'headgate' | 'headgate, gate'} Who */
+/** @typedef {'bare' | 'empty middleware' | 'usual' | 'usual, tuned' | 'flexible' | 'headgate' | 'headgate, ruled'} Who */
 /** @typedef {'none' | 'ietf' | 'legacy'} Style The headers that Headgate sends; its peers send three. */
 /** @typedef {{ framework: Framework, where: Where, who: Who, style?: Style }} Entry */
 
@@ -50,7 +50,7 @@ function peersOf(framework) {
 function inMemory(framework) {
   return [
     ...STYLES.map(style => entry(framework, 'memory', 'headgate', style)),
-    entry(framework, 'memory', 'headgate, gate', 'legacy'),
+    entry(framework, 'memory', 'headgate, ruled', 'legacy'),
   ]
 }
 
@@ -59,7 +59,7 @@ function onRedis(framework) {
   return [
     ...STYLES.map(style => entry(framework, 'redis, leased', 'headgate', style)),
     entry(framework, 'redis', 'headgate', 'legacy'),
-    entry(framework, 'redis', 'headgate, gate', 'legacy'),
+    entry(framework, 'redis', 'headgate, ruled', 'legacy'),
   ]
 }
 

@@ -1,5 +1,5 @@
 /**
- * A fleet in virtual time: the real limiter, pipeline, leases and local shares of every process, and the engine itself in
+ * A fleet in virtual time: the real limiter, remote store, leases and local shares of every process, and the engine itself in
  * place of each region's Redis. Nothing is measured here but who was admitted when.
  */
 import { createRandom } from '../sequences.js'
@@ -20,15 +20,14 @@ import { createRandom } from '../sequences.js'
 /** The library's parts, which are TypeScript. @typedef {Awaited<ReturnType<typeof loadParts>>} Parts */
 export async function loadParts() {
   const source = '../../../packages/headgate/src'
-  const [pipeline, options, stage, limiter, memory, time] = await Promise.all([
-    import(`${source}/store/guard/pipeline.ts`),
-    import(`${source}/store/guard/pipeline-options.ts`),
-    import(`${source}/store/stage.ts`),
+  const [remote, options, limiter, memory, time] = await Promise.all([
+    import(`${source}/store/remote/remote-store.ts`),
+    import(`${source}/store/remote/remote-options.ts`),
     import(`${source}/limiter/limiter.ts`),
     import(`${source}/store/memory/memory-store.ts`),
     import('../../../packages/headgate/test/simulation/virtual-time.ts'),
   ])
-  return { ...pipeline, ...options, ...stage, ...limiter, ...memory, ...time }
+  return { ...remote, ...options, ...limiter, ...memory, ...time }
 }
 
 /** One way, to the nearest Redis. */
@@ -63,13 +62,12 @@ export async function simulateFleet(parts, { processes, limit, leased, traffic, 
     const share = traffic.length === 1 ? null : { part: 1, of: traffic.length }
     for (let member = 0; member < members; member++) {
       const settings = {
-        ...parts.parsePipelineOptions({ processes: members, logger: SILENT }),
+        ...parts.parseRemoteOptions({ processes: members, logger: SILENT }),
         deniedSubjects: DENIED_SUBJECTS,
         share,
       }
       const world = worldOf(time, createRandom(region * processes + member + 1))
-      const pipeline = parts.createPipeline(remoteOf(redis, time, isOut, count), settings, world)
-      const store = parts.toStore(pipeline, { health: pipeline.health, onStoreFailure: 'local' })
+      const store = new parts.RemoteStore(remoteOf(redis, time, isOut, count), settings, world)
       const limiter = parts.createLimiter({ store, clock: world.clock, policies })
       const gapUs = () => (-Math.log(1 - random()) * 1e6 * members) / perSecond
       const ask = async () => {
@@ -119,11 +117,21 @@ function remoteOf(redis, time, isOut, count) {
   return {
     source: 'redis',
     isSplit: false,
-    laneOf: () => 0,
+    batchKeyOf: () => 0,
     nodeOf: () => '',
     nameOf: () => 'Redis',
-    ask: (/** @type {'decide' | 'peek'} */ action, /** @type {readonly unknown[]} */ questions) =>
-      call(() => questions.map(question => redis[action](question))),
+    ask: (/** @type {readonly any[]} */ checks) =>
+      call(() =>
+        checks.map(check => {
+          const copy = check.again()
+          redis.charge(copy, check.asked, time.nowUs())
+          return copy
+        }),
+      ),
+    read(/** @type {readonly any[]} */ reply, /** @type {readonly any[]} */ checks) {
+      for (const [index, check] of checks.entries()) check.copyFrom(reply[index])
+      return null
+    },
     refund: (/** @type {unknown} */ refunds) => call(() => redis.refund(refunds)),
     renew: (/** @type {unknown} */ renewals) => call(() => redis.renew(renewals)),
     reset: (/** @type {unknown} */ checks) => call(() => redis.reset(checks)),

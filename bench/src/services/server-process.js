@@ -12,7 +12,7 @@ import { decisionEndpoints } from '@headgate/server/dist/decision-api/decision-e
 import { METHOD } from '@headgate/server/dist/envoy/grpc/wire-format.js'
 import { startEnvoy } from '@headgate/server/dist/envoy/start-envoy.js'
 import { forwardAuthEndpoint } from '@headgate/server/dist/forward-auth/forward-auth-endpoint.js'
-import { createGate } from 'headgate'
+import { createLimiter } from 'headgate'
 import { defineConfig } from 'headgate/config'
 import { identifyByConfig } from 'headgate/identify'
 import { redisStore } from 'headgate/redis'
@@ -25,7 +25,7 @@ const config = defineConfig({
   default: { policy: 'api' },
 })
 const store = redisUrl === undefined ? undefined : redisStore(createClient({ url: redisUrl }))
-const gate = createGate({ config, ...(store && { store }) })
+const limiter = createLimiter({ config, ...(store && { store }) })
 const identify = identifyByConfig(config)
 const log = () => {}
 
@@ -37,7 +37,7 @@ writeFileSync(
 )
 const envoy = await startEnvoy(
   { configPath, host: '127.0.0.1', port: 0, tls: null, shadow: false, headers: false, metadata: false },
-  gate,
+  limiter,
   log,
 )
 rmSync(folder, { recursive: true })
@@ -65,7 +65,10 @@ const bareHttp = createServer((req, res) => {
   })
 })
 const api = createAdminServer({
-  endpoints: [...decisionEndpoints(gate, log), forwardAuthEndpoint({ gate, log, identify: () => identify })],
+  endpoints: [
+    ...decisionEndpoints(limiter, log),
+    forwardAuthEndpoint({ limiter, log, identify: () => identify }),
+  ],
   tokens: [],
   names: [],
   log,

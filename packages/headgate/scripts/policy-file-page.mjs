@@ -104,7 +104,7 @@ export function policyFilePage({
     table(match.fields),
     `\n## Identify\n\nEach of \`identify\` is ${bareSources.map(name => `\`${name}\``).join(', ')}, or a map of one of these names to its settings.`,
     ' [How to choose](../guide/who-is-asking.md).\n',
-    'The server uses it, and so does an adapter with a gate and no other way to find the caller.\n',
+    'The server uses it, and so does an adapter whose limiter has a policy file, and no other way to find the caller.\n',
     ...Object.entries(sourceFields).map(([name, { fields }]) => `\n### ${name}\n${table(fields)}`),
     '\n## Global\n',
     table(globalBudget.fields),

@@ -1,6 +1,6 @@
 /** For writing your own adapter: the core that every adapter of this package wraps. */
 export type { Enforce, Framework, Outcome, Passed, Refused } from './adapters/enforce.js'
 export { createEnforce } from './adapters/enforce.js'
-export type { AnyOptions, GateOptions, LimiterOptions, RateLimitOptions } from './adapters/options.js'
+export type { AnyOptions, RateLimitOptions } from './adapters/options.js'
 export type { HttpRequest } from './subject/http-request.js'
 export { ANONYMOUS, namesNobody } from './subject/names-nobody.js'

@@ -1,3 +1,4 @@
+export type { FailureMode } from './check/check.js'
 export type { ConfigIssue, ConfigWarning, ConfigWarningCode } from './config/config-error.js'
 export { ConfigError, formatIssue } from './config/config-error.js'
 export type {
@@ -20,7 +21,6 @@ export type { Environment, Settings } from './config/settings.js'
 export { configWithSettings, loadSettings } from './config/settings.js'
 export type { WatchedConfig, WatchOptions } from './config/watch-config.js'
 export { watchConfig } from './config/watch-config.js'
-export type { FailureMode } from './engine/question.js'
 export { mistakeText } from './errors/mistake.js'
 export { printable, shownName } from './errors/shown-text.js'
 export type {

@@ -9,7 +9,7 @@ export {
 export type { Exemplar, ExemplarLabels } from './observe/statistics/recorder.js'
 export type { Report } from './observe/statistics/report.js'
 export type {
-  GateReading,
+  LimiterReading,
   ProcessStatistics,
   Statistics,
   StatisticsOptions,

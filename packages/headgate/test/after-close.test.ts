@@ -2,7 +2,7 @@
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { defineConfig } from '../src/config.ts'
-import { concurrency, createGate, createLimiter, slidingWindowLog } from '../src/index.ts'
+import { concurrency, createLimiter, slidingWindowLog } from '../src/index.ts'
 import { redisStore } from '../src/redis.ts'
 import { type RedisProcess, startRedis } from './support/redis-process.ts'
 
@@ -39,13 +39,13 @@ const MAKE = {
   limiter(logger: ReturnType<typeof keptLines>['logger']) {
     return createLimiter({ store: storeWith(logger), policies, logger })
   },
-  gate(logger: ReturnType<typeof keptLines>['logger']) {
+  ruled(logger: ReturnType<typeof keptLines>['logger']) {
     const config = defineConfig({ policies, default: { policy: 'tokens' } })
-    return createGate({ config, store: storeWith(logger), logger })
+    return createLimiter({ config, store: storeWith(logger), logger })
   },
-  'gate that compares'(logger: ReturnType<typeof keptLines>['logger']) {
+  'limiter that compares'(logger: ReturnType<typeof keptLines>['logger']) {
     const config = defineConfig({ mode: 'compare', policies, default: { policy: 'tokens' } })
-    return createGate({ config, store: storeWith(logger), logger })
+    return createLimiter({ config, store: storeWith(logger), logger })
   },
 }
 

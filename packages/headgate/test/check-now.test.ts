@@ -8,13 +8,12 @@ import { slidingWindowCounter } from '../src/algorithms/sliding-window-counter.j
 import { slidingWindowLog } from '../src/algorithms/sliding-window-log.js'
 import { tokenBucket } from '../src/algorithms/token-bucket.js'
 import type { Decision } from '../src/decision/decision.js'
-import { createGate } from '../src/gate/gate.js'
 import { createLimiter } from '../src/limiter/limiter.js'
 import { redisStore } from '../src/redis.js'
 import { memoryStore } from '../src/store/memory/memory-store.js'
 import { manualClock } from '../src/testing/manual-clock.js'
-import { configOf, perMinute, ruleOf } from './support/gate-config.ts'
 import { type RedisProcess, startRedis } from './support/redis-process.ts'
+import { configOf, perMinute, ruleOf } from './support/rule-config.ts'
 
 const isNow = (decided: Decision | Promise<Decision>): decided is Decision => !(decided instanceof Promise)
 
@@ -51,27 +50,18 @@ describe('in memory', () => {
     await limiter.close()
     expect(() => limiter.checkNow('user:1', { policy: 'log' })).toThrow(/closed/)
   })
-
-  it('a flood gets one decision, by check and by checkNow', async () => {
-    const limiter = createLimiter({ store: memoryStore({ clock: manualClock() }), policies: POLICIES })
-    for (let time = 0; time < 3; time++) limiter.checkNow('user:1', { policy: 'log' })
-    const denied = limiter.checkNow('user:1', { policy: 'log' })
-    expect(isNow(denied) && denied.allowed).toBe(false)
-    expect(limiter.checkNow('user:1', { policy: 'log' })).toBe(denied)
-    expect(await limiter.check('user:1', { policy: 'log' })).toBe(denied)
-  })
 })
 
-it('a gate decides at once in memory, by policy and by rule', async () => {
+it('a limiter decides at once in memory, by policy and by rule', async () => {
   const rules = [ruleOf({ name: 'login', match: { path: '/login' }, charge: { policy: 'login' } })]
-  const gate = createGate({ config: configOf({ policies: { login: perMinute(1) }, rules }) })
+  const ruled = createLimiter({ config: configOf({ policies: { login: perMinute(1) }, rules }) })
   const ask = { subject: 'user:1', path: '/login' } as const
-  const decided = [gate.requestNow(ask), gate.requestNow(ask)]
+  const decided = [ruled.requestNow(ask), ruled.requestNow(ask)]
   expect(decided.map(one => isNow(one) && one.allowed)).toEqual([true, false])
-  const asked = gate.checkNow('user:1', { policy: 'login' })
+  const asked = ruled.checkNow('user:1', { policy: 'login' })
   expect(isNow(asked) && asked.allowed).toBe(false)
-  expect(() => gate.requestNow({ subject: 'nobody' as 'user:1' })).toThrow(/^subject: /)
-  await gate.close()
+  expect(() => ruled.requestNow({ subject: 'nobody' as 'user:1' })).toThrow(/^subject: /)
+  await ruled.close()
 })
 
 describe('on Redis', () => {
@@ -121,13 +111,13 @@ describe('on Redis', () => {
     await limiter.close()
   })
 
-  it('a gate lets a path that is skipped pass at once', async () => {
+  it('a limiter lets a path that is skipped pass at once', async () => {
     const skip = { prefixes: ['/_next'], extensions: [] }
-    const gate = createGate({ config: configOf({ skip }), store: await openStore() })
-    const skipped = gate.requestNow({ subject: 'user:1', path: '/_next/app.js' })
+    const ruled = createLimiter({ config: configOf({ skip }), store: await openStore() })
+    const skipped = ruled.requestNow({ subject: 'user:1', path: '/_next/app.js' })
     expect(isNow(skipped) && skipped.reason).toBe('skipped')
-    expect(isNow(gate.requestNow({ subject: 'user:1', path: '/' }))).toBe(false)
-    await gate.close()
+    expect(isNow(ruled.requestNow({ subject: 'user:1', path: '/' }))).toBe(false)
+    await ruled.close()
   })
 })
 

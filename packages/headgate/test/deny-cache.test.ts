@@ -7,17 +7,13 @@ import type { Limit } from '../src/algorithms/algorithm.js'
 import { slidingWindowCounter } from '../src/algorithms/sliding-window-counter.js'
 import { slidingWindowLog } from '../src/algorithms/sliding-window-log.js'
 import { tokenBucket } from '../src/algorithms/token-bucket.js'
-import { Admission } from '../src/engine/legacy-algorithm.js'
-import type { Answer, Check, Question, Refund } from '../src/engine/question.js'
-import { SingleQuestion } from '../src/engine/single-question.js'
-import { KeptDenial } from '../src/fast-path/kept-denials.js'
-import { withDenyCache } from '../src/store/guard/deny-cache.js'
-import { memoryStore } from '../src/store/memory/memory-store.js'
-import { toStage, toStore } from '../src/store/stage.js'
-import type { Store } from '../src/store/store.js'
+import type { Check, Refund } from '../src/check/check.js'
+import { type Answer, askStore, type Question } from '../src/store/ask-store.js'
+import { type MemoryStore, memoryStore } from '../src/store/memory/memory-store.js'
 import { type ManualClock, manualClock } from '../src/testing/manual-clock.js'
 import { seededRandom } from '../src/testing/seeded-random.js'
-import { slowStore } from './support/slow-store.ts'
+import { manualTimers } from './support/manual-timers.ts'
+import { slowRemote } from './support/slow-remote.ts'
 
 const HISTORIES = 100_000
 const STEPS = 16
@@ -37,7 +33,6 @@ const FAMILIES: readonly (readonly [Limit, Limit])[] = [
 
 interface Tally {
   fromCache: number
-  fromShortWay: number
   wrongDenials: number
   wrongWaits: number
   wrongAdmissions: number
@@ -57,7 +52,7 @@ function asker(random: Random, seed: number): () => Question {
   return () => {
     const first = check(0)
     const kind = random(10)
-    if (kind < 7) return new SingleQuestion(first.subject, first.scope, first.name, first.limit, first.cost)
+    if (kind < 7) return { alternatives: [[first]], shadow: [] }
     const second = { ...check(1), ...(kind < 9 && { subject: first.subject }) }
     const shadow = random(12) === 0 ? [{ ...first, name: `shadow.${first.limit.id}` }] : []
     if (kind === 7) return { alternatives: [[first], [second]], shadow }
@@ -66,12 +61,13 @@ function asker(random: Random, seed: number): () => Question {
   }
 }
 
-async function play(seed: number, engine: Store, clock: ManualClock, tally: Tally): Promise<void> {
+async function play(seed: number, engine: MemoryStore, clock: ManualClock, tally: Tally): Promise<void> {
   const dice = seededRandom(seed)
   const random: Random = below => Math.floor(dice() * below)
   const questionOf = asker(random, seed)
-  const late = slowStore(engine)
-  const cached = toStore(withDenyCache(toStage(late.store), { clock, maxSubjects: 1 + random(3) }), {})
+  const late = slowRemote(engine)
+  const { timers } = manualTimers()
+  const cached = late.open({ clock, timers, deniedSubjects: 1 + random(3) })
   const charges: Refund[] = []
   for (let step = 0; step < STEPS; step++) {
     const what = random(14)
@@ -86,16 +82,8 @@ async function play(seed: number, engine: Store, clock: ManualClock, tally: Tall
   }
 
   function ask(question: Question): void {
-    const now = engine.peek(question) as Answer
-    const known = askShortly(question)
-    if (known !== null) {
-      tally.fromShortWay++
-      if (known.charged >= 0) tally.wrongAdmissions++
-      if (now.charged >= 0) tally.wrongDenials++
-      // An answer is reused for as long as it reads the same in milliseconds.
-      if (Math.ceil(waitUs(known) / 1000) > Math.ceil(waitUs(now) / 1000)) tally.wrongWaits++
-    }
-    const answer = cached.decide(question)
+    const now = askStore(engine, question, true) as Answer
+    const answer = askStore(cached, question)
     if (answer instanceof Promise) {
       void answer.then(({ charged, verdicts }) => {
         const checks = question.alternatives[charged] ?? []
@@ -111,17 +99,6 @@ async function play(seed: number, engine: Store, clock: ManualClock, tally: Tall
     if (now.charged >= 0) tally.wrongDenials++
     if (waitUs(answer) > waitUs(now)) tally.wrongWaits++
   }
-
-  /** Asks as the limiter does for one unit of one limit. */
-  function askShortly(question: Question): Answer | null {
-    if (!(question instanceof SingleQuestion) || question.cost !== 1) return null
-    const { subject, name, limit } = question
-    const known =
-      toStage(cached)
-        .oneUnit?.(name, limit, () => true)
-        .take(subject, new Admission()) ?? null
-    return known instanceof KeptDenial ? known.answer : null
-  }
 }
 
 function waitUs({ verdicts }: Answer): number {
@@ -136,7 +113,7 @@ describe('the deny cache', () => {
   it('the deny cache gives no denial the store would not have given, and admits nothing', {
     timeout: 240_000,
   }, async () => {
-    const tally: Tally = { fromCache: 0, fromShortWay: 0, wrongDenials: 0, wrongWaits: 0, wrongAdmissions: 0 }
+    const tally: Tally = { fromCache: 0, wrongDenials: 0, wrongWaits: 0, wrongAdmissions: 0 }
     let clock = manualClock()
     let engine = memoryStore({ clock })
     for (let seed = 1; seed <= HISTORIES; seed++) {
@@ -149,84 +126,84 @@ describe('the deny cache', () => {
       if (wrongDenials + wrongWaits + wrongAdmissions > 0) expect({ seed, ...tally }).toBeNull()
     }
     expect(tally.fromCache).toBeGreaterThan(HISTORIES / 5)
-    expect(tally.fromShortWay).toBeGreaterThan(HISTORIES / 10)
   })
 
   const limit = slidingWindowLog({ limit: 1, window: '10s' })
-  const asking = (cost = 1, numbers: Limit = limit): SingleQuestion =>
-    new SingleQuestion('user:1', 'global', 'p.log', numbers, cost)
+  const checkOf = (cost = 1, numbers: Limit = limit): Check => ({
+    subject: 'user:1',
+    scope: 'global',
+    name: 'p.log',
+    limit: numbers,
+    cost,
+  })
+  const asking = (cost = 1, numbers: Limit = limit): Question => ({
+    alternatives: [[checkOf(cost, numbers)]],
+    shadow: [],
+  })
 
-  /** Creates a cache over a store that answers at once and counts how often it is asked. */
-  async function denied() {
+  /** A store with a cache, whose calls are answered as soon as they are awaited. */
+  function remembering() {
     const clock = manualClock()
-    const engine = memoryStore({ clock })
-    let asked = 0
-    const store: Store = {
-      ...engine,
-      source: 'redis',
-      decide(question) {
-        asked++
-        return Promise.resolve(engine.decide(question))
-      },
+    const late = slowRemote(memoryStore({ clock }))
+    const { timers } = manualTimers()
+    const cached = late.open({ clock, timers, deniedSubjects: 10 })
+    const through = async <T>(work: T | Promise<T>): Promise<T> => {
+      await settled()
+      late.letThrough()
+      return work
     }
-    const cached = toStore(withDenyCache(toStage(store), { clock, maxSubjects: 10 }), {})
-    await cached.decide(asking())
-    await cached.decide(asking())
-    return { clock, cached, asked: () => asked }
+    const ask = async (question: Question): Promise<Answer> => through(askStore(cached, question))
+    return { clock, cached, ask, through, asked: late.calls }
+  }
+
+  /** The same, after a denial. */
+  async function denied() {
+    const store = remembering()
+    await store.ask(asking())
+    await store.ask(asking())
+    return store
   }
 
   it('the deny cache asks once a second however often a denied client asks, and counts the wait down', async () => {
-    const { clock, cached, asked } = await denied()
+    const { clock, ask, asked } = await denied()
     expect(asked()).toBe(2)
     for (let ms = 1; ms < 1_000; ms++) {
       clock.advanceUs(1_000)
-      const { charged, verdicts } = (await cached.decide(asking())) as Answer
+      const { charged, verdicts } = await ask(asking())
       expect([charged, verdicts[0]?.[0]?.retryAfterUs]).toEqual([-1, 10_000_000 - ms * 1_000])
     }
     expect(asked()).toBe(2)
     clock.advanceUs(1_000)
-    await cached.decide(asking())
+    await ask(asking())
     expect(asked()).toBe(3)
   })
 
   it('a remembered denial ends with a reset or a refund in this process, and with other numbers', async () => {
     const reset = await denied()
-    await reset.cached.reset([asking()])
-    expect(((await reset.cached.decide(asking())) as Answer).charged).toBe(0)
+    await reset.through(reset.cached.reset([checkOf()]))
+    expect((await reset.ask(asking())).charged).toBe(0)
     const refund = await denied()
-    await refund.cached.refund([{ check: asking(), units: 1, chargedAtUs: null }])
-    expect(((await refund.cached.decide(asking())) as Answer).charged).toBe(0)
+    await refund.through(refund.cached.refund([{ check: checkOf(), units: 1, chargedAtUs: null }]))
+    expect((await refund.ask(asking())).charged).toBe(0)
     const raised = await denied()
     const more = slidingWindowLog({ limit: 2, window: '10s' })
-    expect(((await raised.cached.decide(asking(1, more))) as Answer).charged).toBe(0)
+    expect((await raised.ask(asking(1, more))).charged).toBe(0)
   })
 
   it('the deny cache denies a client that keeps asking for other amounts without asking for each', async () => {
-    const clock = manualClock()
-    const engine = memoryStore({ clock })
-    let asked = 0
     const roomy = slidingWindowLog({ limit: 100, window: '10s' })
-    const store: Store = {
-      ...engine,
-      source: 'redis',
-      decide(question) {
-        asked++
-        return Promise.resolve(engine.decide(question))
-      },
-    }
-    const cached = toStore(withDenyCache(toStage(store), { clock, maxSubjects: 10 }), {})
-    await cached.decide(asking(100, roomy))
+    const { ask, asked } = remembering()
+    await ask(asking(100, roomy))
     for (let cost = 1; cost <= 50; cost++) {
-      expect(((await cached.decide(asking(cost, roomy))) as Answer).charged).toBe(-1)
+      expect((await ask(asking(cost, roomy))).charged).toBe(-1)
     }
-    expect(asked).toBe(9)
+    expect(asked()).toBe(9)
   })
 
   it('the deny cache does not answer for a question with a shadow check, which is to be counted', async () => {
-    const { cached, asked } = await denied()
-    const check: Check = { subject: 'user:1', scope: 'global', name: 'p.log', limit, cost: 1 }
-    const question: Question = { alternatives: [[check]], shadow: [{ ...check, name: 'p.shadow' }] }
-    for (let times = 0; times < 3; times++) await cached.decide(question)
+    const { ask, asked } = await denied()
+    const question = { ...asking(), shadow: [{ ...checkOf(), name: 'p.shadow' }] }
+    for (let times = 0; times < 3; times++) await ask(question)
     expect(asked()).toBe(5)
   })
 })

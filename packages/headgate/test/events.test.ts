@@ -4,13 +4,12 @@ import { readFileSync } from 'node:fs'
 import { Redis } from 'ioredis'
 import { afterEach, describe, expect, it } from 'vitest'
 import { slidingWindowLog } from '../src/algorithms/sliding-window-log.js'
-import { createGate } from '../src/gate/gate.js'
 import { createLimiter } from '../src/limiter/limiter.js'
 import { emitting } from '../src/observe/emit.js'
 import type { HeadgateEvent } from '../src/observe/event.js'
 import { redisStore } from '../src/store/redis/redis-store.js'
-import { configOf, perMinute, ruleOf } from './support/gate-config.ts'
 import { startRedis } from './support/redis-process.ts'
+import { configOf, perMinute, ruleOf } from './support/rule-config.ts'
 import { waitUntil } from './support/wait-until.ts'
 
 const policies = { api: slidingWindowLog({ limit: 2, window: '1m' }) }
@@ -89,29 +88,29 @@ describe('a limiter', () => {
   })
 })
 
-describe('a gate', () => {
-  it('a gate emits decisions with their rule, reloads, control and overrides', async () => {
+describe('a limiter', () => {
+  it('a limiter emits decisions with their rule, reloads, control and overrides', async () => {
     const { events, onEvent } = keepEvents()
     const config = configOf({
       policies: { api: perMinute(2) },
       rules: [ruleOf({ name: 'all', charge: { policy: 'api' }, match: {} })],
     })
-    const gate = createGate({ config, onEvent })
-    await gate.ready()
+    const ruled = createLimiter({ config, onEvent })
+    await ruled.ready()
     expect(events).toEqual([])
-    await gate.request({ subject: 'user:1', path: '/' })
-    await gate.control.set({ multiplier: 0.5 })
-    await gate.overrides.set({
+    await ruled.request({ subject: 'user:1', path: '/' })
+    await ruled.control.set({ multiplier: 0.5 })
+    await ruled.overrides.set({
       subject: 'user:vip',
       limits: { 'log-1m': 5 },
       ttl: '1h',
       by: 'ops',
       reason: 'test',
     })
-    await gate.overrides.read()
-    await gate.overrides.remove({ subject: 'user:vip' })
-    gate.reload(config)
-    await gate.close()
+    await ruled.overrides.read()
+    await ruled.overrides.remove({ subject: 'user:vip' })
+    ruled.reload(config)
+    await ruled.close()
     expect(events).toMatchObject([
       { type: 'decision', rule: 'all', policy: 'api' },
       { type: 'control', control: { enabled: true, multiplier: 0.5 } },
@@ -144,7 +143,7 @@ it('a store emits the leases it takes', async () => {
 
 it('every type of event is in the reference', () => {
   const read = (path: string) => readFileSync(new URL(path, import.meta.url), 'utf8')
-  const sources = read('../src/observe/event.ts') + read('../src/store/guard/guard-event.ts')
+  const sources = read('../src/observe/event.ts') + read('../src/store/remote/store-event.ts')
   const types = [...sources.matchAll(/readonly type: ('\w+'(?: \| '\w+')*)/g)].flatMap(([, names = '']) =>
     names.replaceAll("'", '').split(' | '),
   )

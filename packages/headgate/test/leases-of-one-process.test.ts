@@ -4,43 +4,36 @@ import type { Limit } from '../src/algorithms/algorithm.js'
 import { slidingWindowCounter } from '../src/algorithms/sliding-window-counter.js'
 import { slidingWindowLog } from '../src/algorithms/sliding-window-log.js'
 import { tokenBucket } from '../src/algorithms/token-bucket.js'
-import { hasSameNumbers } from '../src/engine/limit.js'
-import type { Answer } from '../src/engine/question.js'
-import { SingleQuestion } from '../src/engine/single-question.js'
 import { createLimiter } from '../src/limiter/limiter.js'
 import { leaseLimits } from '../src/policy/leases.js'
-import { Deadlines } from '../src/store/guard/deadlines.js'
-import { unspent } from '../src/store/guard/lease-state.js'
-import { withLeases } from '../src/store/guard/leases.js'
+import { type Answer, askStore, type Question } from '../src/store/ask-store.js'
 import { memoryStore } from '../src/store/memory/memory-store.js'
-import { toStage, toStore } from '../src/store/stage.js'
 import type { Eventually } from '../src/store/store.js'
 import { manualClock } from '../src/testing/manual-clock.js'
 import { manualTimers, settled } from './support/manual-timers.ts'
-import { slowStore } from './support/slow-store.ts'
+import { slowRemote } from './support/slow-remote.ts'
+
+const question = (limit: Limit, cost = 1, name = limit.id): Question => ({
+  alternatives: [[{ subject: 'user:1', scope: 'global', name: `p.${name}`, limit, cost }]],
+  shadow: [],
+})
 
 describe('leases', () => {
   function oneProcess(limit: Limit) {
     const clock = manualClock()
     const engine = memoryStore({ clock })
-    const late = slowStore(engine)
+    const late = slowRemote(engine)
     const ticking = manualTimers()
-    const leased = withLeases(toStage(late.store), {
-      clock,
-      timers: ticking.timers,
-      deadlines: new Deadlines({ deadlineMs: 30, source: 'redis', clock, timers: ticking.timers }),
-      liveProcesses: () => 1,
-    })
-    const store = toStore(leased, {})
+    const store = late.open({ clock, timers: ticking.timers })
     const ask = async (cost = 1, numbers: Limit = limit): Promise<Answer> => {
-      const answer = store.decide(new SingleQuestion('user:1', 'global', `p.${limit.id}`, numbers, cost))
+      const answer = askStore(store, question(numbers, cost, limit.id))
       await settled()
       late.letThrough()
       return answer
     }
     const left = (numbers: Limit = limit): number => {
       const check = { subject: 'user:1', scope: 'global', name: `p.${limit.id}`, limit: numbers, cost: 1 }
-      const { verdicts } = engine.peek({ alternatives: [[check]], shadow: [] }) as Answer
+      const { verdicts } = askStore(engine, { alternatives: [[check]], shadow: [] }, true) as Answer
       return verdicts[0]?.[0]?.remaining ?? 0
     }
     return { clock, engine, late, ticking, store, ask, left }
@@ -78,7 +71,7 @@ describe('leases', () => {
     for (let times = 0; times < 50; times++) await ask()
     expect((await ask()).leased).toBe(true)
     const check = { subject: 'user:1', scope: 'global', name: `p.${roomy.id}`, limit: roomy, cost: 1 }
-    const answer = store.decide({ alternatives: [[check]], shadow: [{ ...check, name: 'p.trial' }] })
+    const answer = askStore(store, { alternatives: [[check]], shadow: [{ ...check, name: 'p.trial' }] })
     await settled()
     late.letThrough()
     expect(await answer).not.toHaveProperty('leased')
@@ -108,7 +101,6 @@ describe('leases', () => {
       max: 10,
       ttl: '500ms',
     })
-    expect(hasSameNumbers(fewer[0] as Limit, roomy)).toBe(false)
     expect((await changed.ask(1, fewer[0])).leased).toBeUndefined()
     await settled()
     changed.late.letThrough()
@@ -126,20 +118,20 @@ describe('leases', () => {
   it('a peek looks at leases without spending them', async () => {
     const { engine, late, store, ask, left } = oneProcess(roomy)
     for (let times = 0; times < 60; times++) await ask()
-    const question = new SingleQuestion('user:1', 'global', `p.${roomy.id}`, roomy, 1)
+    const looking = question(roomy)
     // Another process takes all that the store has left; what is held here is still good.
     const check = { subject: 'user:1', scope: 'global', name: `p.${roomy.id}`, limit: roomy, cost: left() }
-    void engine.decide({ alternatives: [[check]], shadow: [] })
+    void askStore(engine, { alternatives: [[check]], shadow: [] })
     expect(left()).toBe(0)
     const calls = late.calls()
-    const looked = await store.peek(question)
+    const looked = await askStore(store, looking, true)
     expect(looked).toMatchObject({ charged: 0, leased: true })
     expect(looked.verdicts[0]?.[0]).toMatchObject({
       allowed: true,
       remaining: 10_000 - 60,
       chargedAtUs: null,
     })
-    expect((await store.peek(question)).verdicts).toEqual(looked.verdicts)
+    expect((await askStore(store, looking, true)).verdicts).toEqual(looked.verdicts)
     expect(await ask()).toMatchObject({ charged: 0, leased: true })
     expect(late.calls()).toBe(calls)
   })
@@ -165,7 +157,7 @@ describe('leases', () => {
       limit: bucket,
       cost: bucket.limit,
     }
-    expect(engine.decide({ alternatives: [[all]], shadow: [] })).toMatchObject({ charged: 0 })
+    expect(askStore(engine, { alternatives: [[all]], shadow: [] })).toMatchObject({ charged: 0 })
     ticking.run()
     late.letThrough()
     await settled()
@@ -181,14 +173,14 @@ describe('leases', () => {
     const engine = memoryStore({ clock })
     const check = { subject: 'user:1', scope: 'global', name: 'p.bucket', limit: bucket, cost: 1 }
     const take = (cost: number): Answer =>
-      engine.decide({ alternatives: [[{ ...check, cost }]], shadow: [] }) as Answer
+      askStore(engine, { alternatives: [[{ ...check, cost }]], shadow: [] }) as Answer
     // Each takes just before the previous one gives back, well within the time of its lease, as in reality.
     const held = 400
     let chargedAtUs = take(held).verdicts[0]?.[0]?.chargedAtUs ?? null
     for (let hand = 0; hand < 40; hand++) {
       clock.advanceUs(400_000)
       const next = take(held).verdicts[0]?.[0]?.chargedAtUs ?? null
-      void engine.refund([unspent(check, held, chargedAtUs)])
+      void engine.refund([{ check, units: held, chargedAtUs, heldSinceUs: chargedAtUs ?? undefined }])
       chargedAtUs = next
     }
     let admitted = held
@@ -203,12 +195,12 @@ describe('leases', () => {
     })[0] as Limit
     const { clock, late, store, ask } = oneProcess(small)
     for (let times = 0; times < 20; times++) await ask()
-    const first = store.decide(new SingleQuestion('user:1', 'global', `p.${small.id}`, small, 1))
+    const first = askStore(store, question(small, 1))
     await settled()
     // Decided now and received later; in the meantime there is room again.
     const decided = late.decideNow()
     clock.advanceUs(1_100_000)
-    const second = store.decide(new SingleQuestion('user:1', 'global', `p.${small.id}`, small, 1))
+    const second = askStore(store, question(small, 1))
     await settled()
     decided()
     await settled()
@@ -222,14 +214,15 @@ describe('leases', () => {
   it('leases survive a store that throws, and can be closed twice while a grant is under way', async () => {
     const { late, store, ask } = oneProcess(roomy)
     for (let times = 0; times < 10; times++) await ask()
-    const decide = late.store.decide
-    late.store.decide = () => {
+    const { remote } = late
+    const { ask: asRedis } = remote
+    remote.ask = () => {
       throw new Error('broken')
     }
-    const asked = new SingleQuestion('user:1', 'global', `p.${roomy.id}`, roomy, 200)
-    await expect(store.decide(asked)).rejects.toThrow('broken')
-    late.store.decide = decide
-    const answer = store.decide(asked)
+    const asked = question(roomy, 200)
+    await expect(askStore(store, asked)).rejects.toThrow('broken')
+    remote.ask = asRedis
+    const answer = askStore(store, asked)
     await settled()
     const closes = [store.close(), store.close()]
     for (let round = 0; round < 4; round++) {
@@ -247,7 +240,7 @@ describe('leases', () => {
     // Until a grant is in flight that takes more than the request that waits for it.
     while (answer === null) {
       const calls = late.calls()
-      const asked = store.decide(new SingleQuestion('user:1', 'global', `p.${roomy.id}`, roomy, 1))
+      const asked = askStore(store, question(roomy, 1))
       spent++
       await settled()
       if (spent > 40 && late.calls() > calls) answer = asked
@@ -284,9 +277,7 @@ describe('leases', () => {
     const { late, store, ask } = oneProcess(roomy)
     for (let times = 0; times < 60; times++) await ask()
     const before = late.calls()
-    const answers = Array.from({ length: 300 }, () =>
-      store.decide(new SingleQuestion('user:1', 'global', `p.${roomy.id}`, roomy, 1)),
-    )
+    const answers = Array.from({ length: 300 }, () => askStore(store, question(roomy, 1)))
     for (let round = 0; round < 6; round++) {
       await settled()
       late.letThrough()
@@ -300,7 +291,7 @@ describe('leases', () => {
     for (let times = 0; times < 60; times++) await ask()
     // More than a grant can cover: those who find nothing left ask for themselves.
     const answers = Array.from({ length: 300 }, () =>
-      Promise.resolve(store.decide(new SingleQuestion('user:1', 'global', `p.${roomy.id}`, roomy, 1))).then(
+      Promise.resolve(askStore(store, question(roomy, 1))).then(
         ({ charged }) => charged,
         ({ code }) => code,
       ),

@@ -7,19 +7,15 @@ import type { Limit } from '../src/algorithms/algorithm.js'
 import { slidingWindowCounter } from '../src/algorithms/sliding-window-counter.js'
 import { slidingWindowLog } from '../src/algorithms/sliding-window-log.js'
 import { tokenBucket } from '../src/algorithms/token-bucket.js'
-import type { Answer, Check, Question } from '../src/engine/question.js'
-import { SingleQuestion } from '../src/engine/single-question.js'
 import { leaseLimits } from '../src/policy/leases.js'
-import { Deadlines } from '../src/store/guard/deadlines.js'
-import { withLeases } from '../src/store/guard/leases.js'
+import { type Answer, askStore } from '../src/store/ask-store.js'
 import { memoryStore } from '../src/store/memory/memory-store.js'
-import { toStage, toStore } from '../src/store/stage.js'
 import type { Store } from '../src/store/store.js'
 import { manualClock } from '../src/testing/manual-clock.js'
 import { seededRandom } from '../src/testing/seeded-random.js'
 import { type Admission, checkBounds } from './redis-proofs/bounds.js'
 import { manualTimers, settled } from './support/manual-timers.ts'
-import { slowStore } from './support/slow-store.ts'
+import { slowRemote } from './support/slow-remote.ts'
 
 const SEEDS = 400
 const STEPS = 400
@@ -43,18 +39,10 @@ async function play(
   const random = (below: number): number => Math.floor(dice() * below)
   const clock = manualClock()
   clock.advanceUs(random(1_000_000))
-  const late = slowStore(memoryStore({ clock }))
+  const late = slowRemote(memoryStore({ clock }))
   const ticking = manualTimers()
   const start = (): Store =>
-    toStore(
-      withLeases(toStage(late.store), {
-        clock,
-        timers: ticking.timers,
-        deadlines: new Deadlines({ deadlineMs: 60_000, source: 'redis', clock, timers: ticking.timers }),
-        liveProcesses: () => PROCESSES,
-      }),
-      {},
-    )
+    late.open({ clock, timers: ticking.timers, processes: PROCESSES, deadlineMs: 60_000 })
   const fleet = Array.from({ length: PROCESSES }, start)
   const admissions: Admission[] = []
   let leasedOnes = 0
@@ -77,12 +65,7 @@ async function play(
       limit,
       cost,
     }))
-    const [first] = checks as [Check]
-    const question: Question =
-      checks.length === 1
-        ? new SingleQuestion(first.subject, first.scope, first.name, first.limit, cost)
-        : { alternatives: [checks], shadow: [] }
-    const answer = (fleet[which] as Store).decide(question)
+    const answer = askStore(fleet[which] as Store, { alternatives: [checks], shadow: [] })
     if (answer instanceof Promise) void answer.then(given => note(given, cost))
     else note(answer, cost)
     if (random(3) > 0) late.letThrough(random(4) === 0 ? 1 : undefined)

@@ -1,7 +1,6 @@
 import { describe, expect, expectTypeOf, it } from 'vitest'
 import { defineConfig } from '../src/config.js'
 import {
-  createGate,
   createLimiter,
   type Decision,
   defaultTiers,
@@ -9,12 +8,12 @@ import {
   isHeadgateError,
   type Limiter,
   memoryStore,
-  type Store,
   slidingWindowCounter,
   slidingWindowLog,
   tokenBucket,
 } from '../src/index.js'
 import { CASES_START_US, type ManualClock, manualClock } from '../src/testing/manual-clock.js'
+import { changed } from './support/changed.ts'
 
 const SECOND_US = 1_000_000
 const MINUTE_US = 60 * SECOND_US
@@ -242,12 +241,11 @@ describe('close', () => {
   it('close closes the store once, and afterwards the limiter refuses to answer', async () => {
     let closes = 0
     const inner = memoryStore()
-    const store: Store = {
-      ...inner,
+    const store = changed(inner, {
       close() {
         closes++
       },
-    }
+    })
     const limiter = createLimiter({ store, policies: { api: slidingWindowLog({ limit: 1, window: '1m' }) } })
     const decision = await limiter.check('user:1', { policy: 'api' })
     await limiter.close()
@@ -356,7 +354,9 @@ describe('mistakes', () => {
     })
     expect(() => createLimiter(misspelt)).toThrow(refused)
     const config = defineConfig({})
-    expect(() => createGate({ config, stroe: memoryStore() } as { config: typeof config })).toThrow(refused)
+    expect(() => createLimiter({ config, stroe: memoryStore() } as { config: typeof config })).toThrow(
+      refused,
+    )
     createLimiter({ policies, stroe: undefined } as object)
   })
 
@@ -409,13 +409,12 @@ describe('mistakes', () => {
 describe('a store that fails', () => {
   it('a store that fails, fails the check with its own error, and a rejected promise stays one', async () => {
     const broken = new Error('connection lost')
-    const store: Store = {
-      ...memoryStore(),
-      decide: () => Promise.reject(broken),
-      peek() {
-        throw broken
+    const store = changed(memoryStore(), {
+      decide(check) {
+        if (check.isPeek) throw broken
+        return Promise.reject(broken)
       },
-    }
+    })
     const limiter = createLimiter({ store, policies: { api: slidingWindowLog({ limit: 1, window: '1m' }) } })
     await expect(limiter.check('user:1', { policy: 'api' })).rejects.toBe(broken)
     await expect(limiter.peek('user:1', { policy: 'api' })).rejects.toBe(broken)

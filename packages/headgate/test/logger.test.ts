@@ -6,11 +6,10 @@ import { expect, it, vi } from 'vitest'
 import { createEnforce } from '../src/adapters/enforce.js'
 import { slidingWindowLog } from '../src/algorithms/sliding-window-log.js'
 import { watchConfig } from '../src/config.js'
-import { createGate } from '../src/gate/gate.js'
 import { createLimiter } from '../src/limiter/limiter.js'
 import type { Logger } from '../src/observe/logger.js'
-import { configOf } from './support/gate-config.ts'
 import { keepLines } from './support/kept-lines.ts'
+import { configOf } from './support/rule-config.ts'
 
 const policies = { api: slidingWindowLog({ limit: 10, window: '1m' }) }
 
@@ -23,11 +22,11 @@ it('a limiter logs that a subject is hashed without a secret', async () => {
   expect(lines.join()).not.toContain('canary')
 })
 
-it('a gate logs an undefined tier, once a minute', async () => {
+it('a limiter logs an undefined tier, once a minute', async () => {
   const { logger, lines } = keepLines()
-  const gate = createGate({ config: configOf(), logger })
-  for (let time = 0; time < 3; time++) await gate.request({ subject: 'user:1', tier: 'gone' })
-  await gate.close()
+  const ruled = createLimiter({ config: configOf(), logger })
+  for (let time = 0; time < 3; time++) await ruled.request({ subject: 'user:1', tier: 'gone' })
+  await ruled.close()
   expect(lines).toEqual([
     expect.stringMatching(/^warn: tier: a request named "gone", .* treated as one without$/),
   ])
@@ -92,5 +91,5 @@ it('a logger that cannot write is refused', () => {
   const logger = { warn() {} } as unknown as Logger
   const refusal = expect.objectContaining({ code: 'ERR_HEADGATE_INVALID_OPTION', field: 'logger' })
   expect(() => createLimiter({ policies, logger })).toThrow(refusal)
-  expect(() => createGate({ config: configOf(), logger })).toThrow(refusal)
+  expect(() => createLimiter({ config: configOf(), logger })).toThrow(refusal)
 })

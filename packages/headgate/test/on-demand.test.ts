@@ -4,12 +4,12 @@ import { Hono } from 'hono'
 import { describe, expect, it, vi } from 'vitest'
 import { rateLimit } from '../src/fetch.ts'
 import { rateLimit as limitHono } from '../src/hono.ts'
-import { createGate, createLimiter, slidingWindowLog } from '../src/index.ts'
+import { createLimiter, slidingWindowLog } from '../src/index.ts'
 import { rateLimit as proxyOf } from '../src/next.ts'
 import { redisStore } from '../src/redis.ts'
-import { configOf } from './support/gate-config.ts'
 import { startRedis } from './support/redis-process.ts'
 import { startRestFront } from './support/rest-front.ts'
+import { configOf } from './support/rule-config.ts'
 
 /** Creates a connection that keeps what it is sent and answers on command. */
 function slowConnection() {
@@ -24,13 +24,13 @@ function slowConnection() {
 const silent = { info() {}, warn() {}, error() {} }
 const policies = { api: slidingWindowLog({ limit: 2, window: '1m' }) }
 
-it('a store on demand sends nothing and sets no timer before the first request, behind a limiter or a gate', async () => {
+it('a store on demand sends nothing and sets no timer before the first request, behind a limiter or a limiter', async () => {
   const timers = [vi.spyOn(globalThis, 'setTimeout'), vi.spyOn(globalThis, 'setInterval')]
   const random = vi.spyOn(Math, 'random')
   const { sent, connection } = slowConnection()
   const store = () => redisStore(connection, { logger: silent })
   const limiter = createLimiter({ store: store(), policies })
-  const gate = createGate({ store: store(), config: configOf() })
+  const ruled = createLimiter({ store: store(), config: configOf() })
   await null
   expect([sent.length, ...[...timers, random].map(spy => spy.mock.calls.length)]).toEqual([0, 0, 0, 0])
   vi.restoreAllMocks()
@@ -38,7 +38,7 @@ it('a store on demand sends nothing and sets no timer before the first request, 
   // The question, and the heartbeat of this process.
   expect(sent.length).toBeGreaterThan(1)
   await limiter.close()
-  await gate.close()
+  await ruled.close()
 })
 
 it('a store on demand finds Redis again by the requests that come, without a timer between them', async () => {

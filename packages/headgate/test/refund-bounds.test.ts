@@ -4,14 +4,13 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { slidingWindowCounter } from '../src/algorithms/sliding-window-counter.js'
 import { slidingWindowLog } from '../src/algorithms/sliding-window-log.js'
 import { tokenBucket } from '../src/algorithms/token-bucket.js'
-import { createGate } from '../src/gate/gate.js'
 import { createLimiter } from '../src/limiter/limiter.js'
 import type { RefundBound } from '../src/policy/refund-rule.js'
 import { memoryStore } from '../src/store/memory/memory-store.js'
 import { redisStore } from '../src/store/redis/redis-store.js'
 import type { Store } from '../src/store/store.js'
-import { configOf, perMinute, ruleOf } from './support/gate-config.ts'
 import { startRedis } from './support/redis-process.ts'
+import { configOf, perMinute, ruleOf } from './support/rule-config.ts'
 
 const cleanUps: (() => unknown)[] = []
 afterEach(async () => {
@@ -106,15 +105,15 @@ describe.each(['memory', 'redis'] as const)('refunds with a bound, in %s', kind 
         }),
       ],
     })
-    const gate = createGate({ config, store: (await sharedStore(kind))() })
+    const ruled = createLimiter({ config, store: (await sharedStore(kind))() })
     let count = 0
     for (let network = 0; network < 64; network++) {
       for (let time = 0; time < 6; time++) {
         const subject = `ip:2001:db8:1:${network.toString(16)}::1` as const
-        const decision = await gate.request({ subject, method: 'GET', path: '/a' })
+        const decision = await ruled.request({ subject, method: 'GET', path: '/a' })
         if (!decision.allowed) continue
         count++
-        await gate.refund(decision, { atMost: decision.refundAtMost })
+        await ruled.refund(decision, { atMost: decision.refundAtMost })
       }
     }
     // A /56 has four times the budget of a /64: 8, and 8 come back.

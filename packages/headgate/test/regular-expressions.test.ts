@@ -6,7 +6,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest'
 import { parseAst } from 'vitest/node'
 import { slidingWindowLog } from '../src/algorithms/sliding-window-log.js'
 import { defineConfig } from '../src/config.js'
-import { createGate } from '../src/gate/gate.js'
+import { createLimiter } from '../src/limiter/limiter.js'
 import { sourcesOf } from './support/sources.ts'
 
 interface Expression {
@@ -20,7 +20,6 @@ const PACKAGES = ['headgate', 'server'] as const
 const FROM_OUR_OWN_WORDS = [
   'headgate/config/file/path-pattern.ts',
   'headgate/subject/percent-decoding.ts',
-  'server/cli/flags-from-environment.ts',
   'server/observe/redis-figures.ts',
   'server/redis/examine.ts',
 ]
@@ -107,7 +106,7 @@ describe('regular expressions', () => {
 it('a path of 50,000 characters is decided by every kind of pattern', async () => {
   const api = slidingWindowLog({ limit: 1, window: '1m' })
   const paths = ['/aaaa', '/a/a/a/:d', '/a/:b/*', '/:a/:b/:c', '/*'] as const
-  const gate = createGate({
+  const limiter = createLimiter({
     config: defineConfig({
       policies: { api },
       rules: paths.map(path => ({ match: { path }, policy: 'api' as const })),
@@ -122,7 +121,7 @@ it('a path of 50,000 characters is decided by every kind of pattern', async () =
   ]
   for (const path of long) {
     const ask = { method: 'GET', path: `/${path}`, subject: 'user:1' } as const
-    expect(await gate.request(ask)).toHaveProperty('allowed')
+    expect(await limiter.request(ask)).toHaveProperty('allowed')
   }
-  await gate.close()
+  await limiter.close()
 })

@@ -4,7 +4,6 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { defineConfig } from '../src/config.ts'
 import {
   concurrency,
-  createGate,
   createLimiter,
   slidingWindowCounter,
   slidingWindowLog,
@@ -90,27 +89,27 @@ describe.each(Object.keys(STORES))('an admitted reservation settles: %s', name =
     async (_, how) => {
       const config = (strict: object) =>
         defineConfig({ ...strict, policies: { tokens }, default: { policy: 'tokens' } })
-      const gate = createGate({ config: config(how), store: newStore(), logger: SILENT })
+      const ruled = createLimiter({ config: config(how), store: newStore(), logger: SILENT })
       for (const [estimate, actual] of [
         [800, 100],
         [0, 7],
         [10, 20],
       ] as const) {
-        const { decision, settle } = await gate.reserve('user:1', { policy: 'tokens', cost: estimate })
+        const { decision, settle } = await ruled.reserve('user:1', { policy: 'tokens', cost: estimate })
         expect(decision.allowed).toBe(true)
         await settle(actual)
       }
       // Denied in shadow: the request would not have been made, so nothing of it counts.
-      const beyond = await gate.reserve('user:1', { policy: 'tokens', cost: 900 })
+      const beyond = await ruled.reserve('user:1', { policy: 'tokens', cost: 900 })
       expect([beyond.decision.allowed, beyond.decision.shadow[0]?.allowed]).toEqual([true, false])
       await beyond.settle(900)
-      expect(await gate.refund(beyond.decision)).toBe(0)
-      const refunded = await gate.reserve('user:1', { policy: 'tokens', cost: 30 })
-      expect(await gate.refund(refunded.decision, 10)).toBe(10)
+      expect(await ruled.refund(beyond.decision)).toBe(0)
+      const refunded = await ruled.reserve('user:1', { policy: 'tokens', cost: 30 })
+      expect(await ruled.refund(refunded.decision, 10)).toBe(10)
       await refunded.settle(5)
-      gate.reload(config({}))
-      expect((await gate.peek('user:1', { policy: 'tokens' })).remaining).toBe(1_000 - 100 - 7 - 20 - 5)
-      await gate.close()
+      ruled.reload(config({}))
+      expect((await ruled.peek('user:1', { policy: 'tokens' })).remaining).toBe(1_000 - 100 - 7 - 20 - 5)
+      await ruled.close()
     },
   )
 
@@ -120,12 +119,12 @@ describe.each(Object.keys(STORES))('an admitted reservation settles: %s', name =
       policies: { tokens: { limits: [tokens], candidate } },
       default: { policy: 'tokens' },
     })
-    const gate = createGate({ config, store: newStore(), logger: SILENT })
-    const { settle } = await gate.reserve('user:1', { policy: 'tokens', cost: 800 })
+    const ruled = createLimiter({ config, store: newStore(), logger: SILENT })
+    const { settle } = await ruled.reserve('user:1', { policy: 'tokens', cost: 800 })
     await settle(100)
-    const { verdicts, shadow } = await gate.peek('user:1', { policy: 'tokens' })
+    const { verdicts, shadow } = await ruled.peek('user:1', { policy: 'tokens' })
     expect([...verdicts, ...shadow].map(({ remaining }) => remaining)).toEqual([900, 900])
-    await gate.close()
+    await ruled.close()
   })
 
   it.each(['shadow', 'compare', 'enforce'] as const)(
@@ -137,34 +136,34 @@ describe.each(Object.keys(STORES))('an admitted reservation settles: %s', name =
           policies: { tokens: tokenBucket({ capacity, refillPerSecond: 0.01 }) },
           default: { policy: 'tokens' },
         })
-      const gate = createGate({ config: config({ mode }, 1_000), store: newStore(), logger: SILENT })
-      const more = await gate.reserve('user:1', { policy: 'tokens', cost: 100 })
-      const less = await gate.reserve('user:1', { policy: 'tokens', cost: 100 })
-      const none = await gate.reserve('user:1', { policy: 'tokens', cost: 0 })
-      gate.reload(config({ mode: 'enforce' }, 900))
+      const ruled = createLimiter({ config: config({ mode }, 1_000), store: newStore(), logger: SILENT })
+      const more = await ruled.reserve('user:1', { policy: 'tokens', cost: 100 })
+      const less = await ruled.reserve('user:1', { policy: 'tokens', cost: 100 })
+      const none = await ruled.reserve('user:1', { policy: 'tokens', cost: 0 })
+      ruled.reload(config({ mode: 'enforce' }, 900))
       await more.settle(150)
       await less.settle(50)
       await none.settle(7)
-      expect((await gate.peek('user:1', { policy: 'tokens' })).remaining).toBe(900 - 207)
-      await gate.close()
+      expect((await ruled.peek('user:1', { policy: 'tokens' })).remaining).toBe(900 - 207)
+      await ruled.close()
     },
   )
 
   it('settles where nothing limits, where throttling is off or paused, and refuses what was not admitted', async () => {
     const config = defineConfig({ policies: { tokens }, default: { policy: 'tokens' } })
-    const gate = createGate({ config, store: newStore(), logger: SILENT })
+    const ruled = createLimiter({ config, store: newStore(), logger: SILENT })
     for (const control of [{ enabled: false }, { enabled: true, multiplier: 0 }]) {
-      await gate.control.set(control)
-      const { settle } = await gate.reserve('user:1', { policy: 'tokens', cost: 10 })
+      await ruled.control.set(control)
+      const { settle } = await ruled.reserve('user:1', { policy: 'tokens', cost: 10 })
       await expect(settle(20)).resolves.toBeUndefined()
     }
-    await gate.control.set({ multiplier: 1 })
-    const denied = await gate.check('user:1', { policy: 'tokens', cost: 2_000 })
-    const peeked = await gate.peek('user:1', { policy: 'tokens' })
+    await ruled.control.set({ multiplier: 1 })
+    const denied = await ruled.check('user:1', { policy: 'tokens', cost: 2_000 })
+    const peeked = await ruled.peek('user:1', { policy: 'tokens' })
     for (const decision of [denied, peeked]) {
-      await expect(gate.settle(decision, 5)).rejects.toMatchObject({ code: 'ERR_HEADGATE_NOT_CHARGED' })
+      await expect(ruled.settle(decision, 5)).rejects.toMatchObject({ code: 'ERR_HEADGATE_NOT_CHARGED' })
     }
-    expect((await gate.peek('user:1', { policy: 'tokens' })).remaining).toBe(1_000)
-    await gate.close()
+    expect((await ruled.peek('user:1', { policy: 'tokens' })).remaining).toBe(1_000)
+    await ruled.close()
   })
 })

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { defineConfig } from '../src/config.ts'
-import { concurrency, createGate, createLimiter, slidingWindowLog, tokenBucket } from '../src/index.ts'
+import { concurrency, createLimiter, slidingWindowLog, tokenBucket } from '../src/index.ts'
 import { memoryStore } from '../src/store/memory/memory-store.ts'
 import { faultyStore, guardedStore, manualClock } from '../src/testing/index.ts'
 
@@ -101,16 +101,16 @@ describe('a reservation', () => {
     expect((await limiter.check('user:2', { policy: 'tokens', cost: 850 })).allowed).toBe(true)
   })
 
-  it.each(['enforce', 'compare'] as const)('a reservation is settled by a gate, too: %s', async mode => {
+  it.each(['enforce', 'compare'] as const)('a reservation is settled by a limiter, too: %s', async mode => {
     const config = defineConfig({
       mode,
       policies: { tokens: policies.tokens },
       default: { policy: 'tokens' },
     })
-    const gate = createGate({ config })
-    const { settle } = await gate.reserve('user:1', { policy: 'tokens', cost: 800 })
+    const ruled = createLimiter({ config })
+    const { settle } = await ruled.reserve('user:1', { policy: 'tokens', cost: 800 })
     await settle(100)
-    expect((await gate.peek('user:1', { policy: 'tokens' })).remaining).toBe(900)
+    expect((await ruled.peek('user:1', { policy: 'tokens' })).remaining).toBe(900)
   })
 })
 

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createClientAddress, createGate } from 'headgate'
+import { createClientAddress, createLimiter } from 'headgate'
 import { defineConfig } from 'headgate/config'
 import { createStatistics } from 'headgate/statistics'
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest'
@@ -51,10 +51,10 @@ async function admin({
   names = [] as string[],
   trustedProxies = [] as string[],
 } = {}) {
-  const gate = createGate({ config: defineConfig({}) })
+  const limiter = createLimiter({ config: defineConfig({}) })
   const endpoints = adminEndpoints({
-    gate,
-    figures: figuresOf(gate),
+    limiter,
+    figures: figuresOf(limiter),
     statistics: createStatistics(),
     upstreams: new UpstreamCounts(),
     metricsPublic,

@@ -1,4 +1,4 @@
-import { createGate, slidingWindowLog } from 'headgate'
+import { createLimiter, slidingWindowLog } from 'headgate'
 import { defineConfig } from 'headgate/config'
 import { createStatistics } from 'headgate/statistics'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -10,7 +10,7 @@ import { adminEndpoints } from '../src/service/admin-endpoints.js'
 import { lines, rawRequest } from './support/raw-http.js'
 import { figuresOf } from './support/test-figures.js'
 
-const gate = createGate({
+const limiter = createLimiter({
   config: defineConfig({
     policies: { api: slidingWindowLog({ limit: 3, window: '1m' }) },
     tiers: { free: { minute: 5 }, staff: {} },
@@ -21,8 +21,8 @@ const logged: string[] = []
 let serving = true
 let configState: ConfigCounts = { config: 'current', refusedConfigs: 0 }
 const endpoints = adminEndpoints({
-  gate,
-  figures: figuresOf(gate),
+  limiter,
+  figures: figuresOf(limiter),
   statistics: createStatistics(),
   upstreams: new UpstreamCounts(),
   metricsPublic: false,

@@ -1,9 +1,11 @@
 /** The decision API beyond a check by name: requests by the rules, peek, refund, reset and inspect. */
-import { createGate, type Gate } from 'headgate'
+
+import { createLimiter, type RuleLimiter } from 'headgate'
 import { defineConfig } from 'headgate/config'
 import { redisStore } from 'headgate/redis'
 import { createClient } from 'redis'
 import { afterEach, describe, expect, it } from 'vitest'
+import { changed } from '../../headgate/test/support/changed.ts'
 import { startRedis } from '../../headgate/test/support/redis-process.ts'
 import { createReferences } from '../src/decision-api/references.js'
 import { serveAdmin } from './support/admin-api.js'
@@ -28,8 +30,8 @@ afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
 })
 
-async function api(gate: Gate = createGate({ config: CONFIG })) {
-  const served = await serveAdmin(gate)
+async function api(limiter: RuleLimiter = createLimiter({ config: CONFIG })) {
+  const served = await serveAdmin(limiter)
   cleanUps.push(() => served.close())
   const ask = async (path: string, body: unknown) => {
     const answer = await served.post(path, body)
@@ -166,7 +168,7 @@ describe('POST /v1/refund', () => {
   })
 
   it('a server forgets the oldest references of refunds', async () => {
-    const decision = await createGate({ config: CONFIG }).request({ subject: 'user:42' })
+    const decision = await createLimiter({ config: CONFIG }).request({ subject: 'user:42' })
     const references = createReferences(2)
     const [first, second, third] = [1, 2, 3].map(() => references.remember(decision))
     expect([first, second, third].map(one => references.find(one as string))).toEqual([
@@ -180,7 +182,7 @@ describe('POST /v1/refund', () => {
 describe('POST /v1/release', () => {
   it('a release frees the place that a check took', async () => {
     const config = defineConfig({ policies: { streams: { algorithm: 'concurrency', limit: 1 } } })
-    const { ask } = await api(createGate({ config }))
+    const { ask } = await api(createLimiter({ config }))
     const STREAM = { subject: 'user:42', policy: 'streams' }
     const { reference, allowed } = (await ask('/v1/check', STREAM)).body
     expect([allowed, typeof reference]).toEqual([true, 'string'])
@@ -222,8 +224,8 @@ describe('POST /v1/reset', () => {
   })
 
   it('a reset and an override of a type that the file calls secret are written without its id', async () => {
-    const gate = createGate({ config: { ...CONFIG, secretTypes: ['license'] } })
-    const { ask, url, logged } = await api(gate)
+    const limiter = createLimiter({ config: { ...CONFIG, secretTypes: ['license'] } })
+    const { ask, url, logged } = await api(limiter)
     await ask('/v1/reset', { subject: 'license:canary' })
     await put(url, { subject: 'license:canary', ...OVERRIDE })
     const about = { headers: { 'Content-Type': 'application/json' }, body: '{"subject":"license:canary"}' }
@@ -244,9 +246,9 @@ describe('POST /v1/reset', () => {
 
 describe('PUT /v1/overrides', () => {
   it('an override is reported as set and kept in the trail, even if the store is away a moment later', async () => {
-    const gate = createGate({ config: CONFIG })
+    const limiter = createLimiter({ config: CONFIG })
     const read = () => Promise.reject(new Error('the store is away'))
-    const { url } = await api({ ...gate, overrides: { ...gate.overrides, read } })
+    const { url } = await api(changed(limiter, { overrides: { ...limiter.overrides, read } }))
     const answer = await put(url, { subject: 'user:42', ...OVERRIDE })
     expect(answer.status).toBe(200)
     expect(await answer.json()).toMatchObject({ overrides: [{ subject: 'user:42', tier: 'pro' }] })
@@ -261,9 +263,9 @@ describe('while the store does not answer', () => {
     const store = redisStore(createClient({ url: redis.url }), {
       logger: { warn() {}, error() {}, info() {} },
     })
-    const gate = createGate({ config: CONFIG, store, onWarning: () => {} })
-    cleanUps.push(() => gate.close())
-    const { ask, post } = await api(gate)
+    const limiter = createLimiter({ config: CONFIG, store, onWarning: () => {} })
+    cleanUps.push(() => limiter.close())
+    const { ask, post } = await api(limiter)
     expect((await ask('/v1/check', { ...LOGIN, refundable: true })).body).toMatchObject({ source: 'redis' })
     const { limits } = (await ask('/v1/inspect', { subject: 'user:42' })).body as {
       limits: { key: string }[]
@@ -279,9 +281,9 @@ describe('while the store does not answer', () => {
   })
 
   it('a limiter at fault is the failure mode’s, never an error, and says so once', async () => {
-    const gate = createGate({ config: CONFIG })
-    await gate.close()
-    const { ask, logged } = await api(gate)
+    const limiter = createLimiter({ config: CONFIG })
+    await limiter.close()
+    const { ask, logged } = await api(limiter)
     expect(await ask('/v1/check', LOGIN)).toMatchObject({
       status: 200,
       body: { allowed: true, source: 'open', reason: 'store-unavailable' },

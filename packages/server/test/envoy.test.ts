@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createGate, type Gate, memoryStore } from 'headgate'
+import { createLimiter, memoryStore, type RuleLimiter } from 'headgate'
 import { defineConfig } from 'headgate/config'
 import { redisStore } from 'headgate/redis'
 import { manualClock } from 'headgate/testing'
@@ -65,9 +65,10 @@ descriptors:
 const CONFIG = defineConfig({})
 let files = 0
 
-async function serve(options: Partial<EnvoyOptions> = {}, given: Gate | null = null, yaml = YAML) {
+async function serve(options: Partial<EnvoyOptions> = {}, given: RuleLimiter | null = null, yaml = YAML) {
   const clock = manualClock()
-  const gate = given ?? createGate({ config: CONFIG, store: memoryStore({ clock }), onWarning: () => {} })
+  const limiter =
+    given ?? createLimiter({ config: CONFIG, store: memoryStore({ clock }), onWarning: () => {} })
   const configPath = join(folder, `${files++}.yaml`)
   writeFileSync(configPath, yaml)
   const logged: string[] = []
@@ -82,7 +83,7 @@ async function serve(options: Partial<EnvoyOptions> = {}, given: Gate | null = n
       metadata: false,
       ...options,
     },
-    gate,
+    limiter,
     line => logged.push(line),
   )
   cleanUps.push(() => envoy.stop(500))
@@ -94,7 +95,7 @@ async function serve(options: Partial<EnvoyOptions> = {}, given: Gate | null = n
     const { overall_code, statuses } = await ask(descriptors)
     return [overall_code, ...statuses.map(({ code }) => code)].join(' ')
   }
-  return { ...client, envoy, clock, gate, configPath, logged, asking: ask, codes }
+  return { ...client, envoy, clock, limiter, configPath, logged, asking: ask, codes }
 }
 
 /** `{ remote_address: '1' }`, in the order of its keys. */
@@ -217,10 +218,10 @@ describe('descriptors', () => {
   })
 
   it('descriptors are switched off and scaled like all limits', async () => {
-    const { codes, gate, asking } = await serve()
-    await gate.control.set({ multiplier: 2 })
+    const { codes, limiter, asking } = await serve()
+    await limiter.control.set({ multiplier: 2 })
     expect((await asking([{ remote_address: '192.0.2.1' }])).statuses[0]?.limit_remaining).toBe(3)
-    await gate.control.set({ enabled: false })
+    await limiter.control.set({ enabled: false })
     expect(await codes({ banned: 'x' })).toBe('OK OK')
   })
 })
@@ -356,9 +357,9 @@ describe('on Redis', () => {
     cleanUps.push(() => redis.stop())
     const logger = { info() {}, warn() {}, error() {} }
     const store = redisStore(createClient({ url: redis.url }), { onStoreFailure: mode, logger })
-    const gate = createGate({ config: CONFIG, store, onWarning: () => {} })
-    cleanUps.push(() => gate.close())
-    return { redis, ...(await serve({}, gate)) }
+    const limiter = createLimiter({ config: CONFIG, store, onWarning: () => {} })
+    cleanUps.push(() => limiter.close())
+    return { redis, ...(await serve({}, limiter)) }
   }
 
   it('keys in Redis name domain and descriptor, and no secret', async () => {

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { createGate } from 'headgate'
+import { createLimiter } from 'headgate'
 import { defineConfig } from 'headgate/config'
 import { identifyByConfig } from 'headgate/identify'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
@@ -49,12 +49,12 @@ async function auth({
   tokens?: readonly Token[]
   isBroken?: boolean
 } = {}) {
-  const gate = createGate({ config: CONFIG, onWarning: () => {} })
-  if (isBroken) await gate.close()
+  const limiter = createLimiter({ config: CONFIG, onWarning: () => {} })
+  if (isBroken) await limiter.close()
   const logged: string[] = []
   const log = (line: string) => void logged.push(line)
   const identify = identifyByConfig(CONFIG)
-  const endpoints = [forwardAuthEndpoint({ gate, log, identify: () => identify })]
+  const endpoints = [forwardAuthEndpoint({ limiter, log, identify: () => identify })]
   const server = createAdminServer({ endpoints, tokens, names: [], log })
   const port = await listen(server, { host: '127.0.0.1', port: 0, hostFlag: '', portFlag: '' })
   const close = () => {
@@ -264,7 +264,7 @@ it('the guide’s configuration of Traefik can be read, and names an endpoint th
     http: { middlewares: { headgate: { forwardAuth: { address: string } } } }
   }
   const { pathname, port } = new URL(http.middlewares.headgate.forwardAuth.address)
-  const gate = createGate({ config: CONFIG, onWarning: () => {} })
-  const { path } = forwardAuthEndpoint({ gate, identify: () => identifyByConfig(CONFIG), log: () => {} })
+  const limiter = createLimiter({ config: CONFIG, onWarning: () => {} })
+  const { path } = forwardAuthEndpoint({ limiter, identify: () => identifyByConfig(CONFIG), log: () => {} })
   expect([pathname, port]).toEqual([path, '8082'])
 })

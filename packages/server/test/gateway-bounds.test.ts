@@ -1,6 +1,7 @@
-import { createGate } from 'headgate'
+import { createLimiter } from 'headgate'
 import { defineConfig } from 'headgate/config'
 import { afterEach, describe, expect, it } from 'vitest'
+import { changed } from '../../headgate/test/support/changed.ts'
 import type { Bounds } from '../src/http/bounds.js'
 import { openClient, type RawClient, statusesIn } from './support/raw-client.js'
 import { lines } from './support/raw-http.js'
@@ -144,11 +145,11 @@ it('the upstream has as many requests as it may; one more is 503', async () => {
 })
 
 it('a request that fails in the gateway gives its place back', async () => {
-  const gate = createGate({ config: defineConfig({}) })
+  const limiter = createLimiter({ config: defineConfig({}) })
   const refund = () => {
     throw new Error('broken')
   }
-  await start({ maxClientRequests: 2, maxUpstreamConnections: 1 }, { gate: { ...gate, refund } })
+  await start({ maxClientRequests: 2, maxUpstreamConnections: 1 }, { limiter: changed(limiter, { refund }) })
   upstream.fallSilent()
   send(GET)
   await until(() => upstream.received.filter(Boolean).length).toBe(1)

@@ -1,7 +1,7 @@
 /** Rules whose charge comes back by the status of the answer. */
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { createGate, slidingWindowLog } from 'headgate'
+import { createLimiter, slidingWindowLog } from 'headgate'
 import { defineConfig } from 'headgate/config'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startGateway, type TestGateway } from './support/test-gateway.js'
@@ -32,7 +32,7 @@ const config = defineConfig({
 })
 
 describe('refundIf of a rule', () => {
-  const gate = createGate({ config })
+  const limiter = createLimiter({ config })
   let upstream: Server
   let gateway: TestGateway
 
@@ -42,7 +42,7 @@ describe('refundIf of a rule', () => {
     })
     await new Promise<void>(resolve => upstream.listen(0, '127.0.0.1', resolve))
     const { port } = upstream.address() as AddressInfo
-    gateway = await startGateway(`http://127.0.0.1:${port}`, { config, gate })
+    gateway = await startGateway(`http://127.0.0.1:${port}`, { config, limiter })
   })
   afterAll(async () => {
     await gateway.close()
@@ -53,7 +53,7 @@ describe('refundIf of a rule', () => {
   const ask = (path: string, method = 'POST') =>
     fetch(`${gateway.url}${path}`, { method, redirect: 'manual' })
   const leftOf = async (scope: string) => {
-    const { remaining } = await gate.peek('ip:127.0.0.1', { policy: 'login', scope })
+    const { remaining } = await limiter.peek('ip:127.0.0.1', { policy: 'login', scope })
     return remaining
   }
 
@@ -72,7 +72,7 @@ describe('refundIf of a rule', () => {
     expect((await ask('/Files/304', 'GET')).status).toBe(304)
     await expect.poll(() => leftOf('files')).toBe(2)
     const facts = { subject: 'ip:192.0.2.9', method: 'GET', path: '/files/304' } as const
-    const decision = await gate.request(facts)
+    const decision = await limiter.request(facts)
     expect([decision.isRefundable, decision.isFreeIf(304)]).toEqual([false, false])
   })
 
@@ -91,11 +91,11 @@ describe('refundIf of a rule', () => {
   })
 
   it('explain says which answers give back their charge', () => {
-    const { levels, text } = gate.explain({ subject: 'ip:192.0.2.9', method: 'POST', path: '/login/1' })
+    const { levels, text } = limiter.explain({ subject: 'ip:192.0.2.9', method: 'POST', path: '/login/1' })
     expect(levels[0]?.refundIf).toEqual(['2xx', '303'])
     expect(levels[0]?.refundAtMost).toEqual(['100/1m'])
     expect(text).toContain('  given back by a response with 2xx, 303, at most 100/1m')
-    const assets = gate.explain({ subject: 'ip:192.0.2.9', method: 'GET', path: '/assets/1' })
+    const assets = limiter.explain({ subject: 'ip:192.0.2.9', method: 'GET', path: '/assets/1' })
     expect(assets.text).toContain('given back by a response with 304, at most as much as the limits admit')
   })
 })

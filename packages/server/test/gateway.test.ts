@@ -1,9 +1,10 @@
 import { createServer, request, type Server, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createGate, type Gate, memoryStore, type Store, slidingWindowLog } from 'headgate'
+import { createLimiter, memoryStore, type RuleLimiter, slidingWindowLog } from 'headgate'
 import { defineConfig } from 'headgate/config'
 import { afterEach, describe, expect, it } from 'vitest'
+import { changed } from '../../headgate/test/support/changed.ts'
 import { lines, rawRequest } from './support/raw-http.js'
 import { startRawUpstream } from './support/raw-upstream.js'
 import { startGateway, type TestGatewayOptions } from './support/test-gateway.js'
@@ -40,19 +41,16 @@ async function httpUpstream(
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, server }
 }
 
-/** A gate whose store throws synchronously, as no store should, so that nothing guards it. */
-function brokenGate(onStoreFailure?: 'closed'): Gate {
-  const store: Store = {
-    ...memoryStore(),
-    decide: () => Promise.reject(new Error('store is gone')),
-  }
+/** A limiter whose store throws synchronously, as no store should, so that nothing guards it. */
+function brokenLimiter(onStoreFailure?: 'closed'): RuleLimiter {
+  const store = changed(memoryStore(), { decide: () => Promise.reject(new Error('store is gone')) })
   const policies = { api: slidingWindowLog({ limit: 2, window: '1m' }) }
   const config = defineConfig({
     policies,
     default: { policy: 'api' },
     ...(onStoreFailure && { onStoreFailure }),
   })
-  return createGate({ config, store })
+  return createLimiter({ config, store })
 }
 
 describe('the limiter in the gateway', () => {
@@ -154,21 +152,21 @@ describe('the limiter in the gateway', () => {
   })
 
   it('a limiter at fault lets requests pass and says so once', async () => {
-    const gate = brokenGate()
-    const { url, logged } = await gatewayTo((await rawUpstream()).url, { gate })
+    const limiter = brokenLimiter()
+    const { url, logged } = await gatewayTo((await rawUpstream()).url, { limiter })
     for (let index = 0; index < 3; index++) {
       const answer = await fetch(url)
       expect(answer.status).toBe(200)
       expect(answer.headers.has('x-ratelimit-limit')).toBe(false)
     }
     expect(logged).toEqual(['limiter failed, requests pass unchecked: store is gone'])
-    expect(gate.counts().faults).toBe(3)
+    expect(limiter.counts().faults).toBe(3)
   })
 
   it('a limiter at fault refuses with 503 where the file says closed, and nothing is forwarded', async () => {
-    const gate = brokenGate('closed')
+    const limiter = brokenLimiter('closed')
     const upstream = await rawUpstream()
-    const { url, logged } = await gatewayTo(upstream.url, { gate })
+    const { url, logged } = await gatewayTo(upstream.url, { limiter })
     for (let index = 0; index < 3; index++) {
       const answer = await fetch(url)
       expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '1'])
@@ -177,7 +175,7 @@ describe('the limiter in the gateway', () => {
     }
     expect(upstream.received).toEqual([])
     expect(logged[0]).toBe('limiter failed, requests are refused: store is gone')
-    expect(gate.counts().faults).toBe(3)
+    expect(limiter.counts().faults).toBe(3)
   })
 })
 

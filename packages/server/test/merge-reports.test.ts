@@ -15,7 +15,7 @@ const tally = (policy: string, allowed: number) => ({
   nearLimit: 2,
   latency: latency(allowed, 1),
 })
-const gate = (wouldDeny: number) => ({
+const limiter = (wouldDeny: number) => ({
   control: { enabled: true, multiplier: 1 },
   overrides: 3,
   configLoadedAtMs: 1,
@@ -31,26 +31,26 @@ const one: ProcessStatistics = {
   decisions: [tally('api', 5), tally('login', 1)],
   remaining: { global: 7, route: null },
   store: { ...empty.store, calls: 4, breakers: [{ node: 'a', state: 'closed', sinceMs: 1 }] },
-  gates: [gate(4)],
+  limiters: [limiter(4)],
 }
 const other: ProcessStatistics = {
   ...empty,
   decisions: [tally('api', 6)],
   remaining: { global: 3, route: 9 },
   store: { ...empty.store, calls: 2, breakers: [{ node: 'a', state: 'open', sinceMs: 2 }] },
-  gates: [gate(5)],
+  limiters: [limiter(5)],
 }
 
 it('counts of processes are added, by their labels', () => {
-  const { decisions, store, gates, remaining } = mergeStatistics([one, other])
+  const { decisions, store, limiters, remaining } = mergeStatistics([one, other])
   expect(decisions.map(({ policy, allowed, denied }) => [policy, allowed, denied])).toEqual([
     ['api', 11, 2],
     ['login', 1, 1],
   ])
   expect(decisions[0]?.latency).toEqual({ counts: [11, 2], sumUs: 4 })
   expect(store.calls).toBe(6)
-  expect(gates).toEqual([
-    { ...gate(9), shadow: { api: { wouldAllow: 2, wouldDeny: 9 } }, shadowDivergence: 2, faults: 2 },
+  expect(limiters).toEqual([
+    { ...limiter(9), shadow: { api: { wouldAllow: 2, wouldDeny: 9 } }, shadowDivergence: 2, faults: 2 },
   ])
   expect(remaining).toEqual({ global: 3, route: 9 })
 })

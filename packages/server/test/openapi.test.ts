@@ -1,6 +1,6 @@
 /** The OpenAPI document is true: it lists exactly the existing operations, and bodies and answers match it. */
 import { createRequire } from 'node:module'
-import { createGate } from 'headgate'
+import { createLimiter } from 'headgate'
 import { defineConfig } from 'headgate/config'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { decisionEndpoints } from '../src/decision-api/decision-endpoints.js'
@@ -12,7 +12,7 @@ const { Ajv2020 } = createRequire(import.meta.url)('ajv/dist/2020.js') as typeof
 const ajv = new Ajv2020({ strict: false, allErrors: true })
 ajv.addSchema({ ...OPENAPI_DOCUMENT, $id: 'api' })
 
-const gate = createGate({
+const limiter = createLimiter({
   config: defineConfig({
     policies: { api: { algorithm: 'sliding-window-log', limit: 3, window: '1m' } },
     tiers: { free: { minute: 5 }, staff: {} },
@@ -22,7 +22,7 @@ const gate = createGate({
 let api: AdminApi
 
 beforeAll(async () => {
-  api = await serveAdmin(gate)
+  api = await serveAdmin(limiter)
 })
 afterAll(() => api.close())
 
@@ -49,7 +49,7 @@ function objections(at: string, value: unknown): string {
 }
 
 it('the document lists the paths and methods that there are', () => {
-  const offered = [...decisionEndpoints(gate, () => {}), ...operatorEndpoints(gate)].flatMap(
+  const offered = [...decisionEndpoints(limiter, () => {}), ...operatorEndpoints(limiter)].flatMap(
     ({ path, methods }) => Object.keys(methods).map(method => `${method} ${path}`),
   )
   expect(operations.map(({ path, method }) => `${method.toUpperCase()} ${path}`).sort()).toEqual(

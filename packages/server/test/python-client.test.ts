@@ -3,7 +3,7 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { createGate } from 'headgate'
+import { createLimiter } from 'headgate'
 import { defineConfig } from 'headgate/config'
 import { afterEach, expect, it } from 'vitest'
 import { systemProgram } from '../../headgate/test/support/system-program.ts'
@@ -20,7 +20,7 @@ afterEach(async () => {
 })
 
 async function api(): Promise<AdminApi> {
-  const served = await serveAdmin(createGate({ config: CONFIG }))
+  const served = await serveAdmin(createLimiter({ config: CONFIG }))
   cleanUps.push(() => served.close())
   return served
 }

@@ -1,5 +1,6 @@
 import { inspect } from 'node:util'
 import { slidingWindowLog } from 'headgate'
+import { askStore } from 'headgate/testing'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { findFreePort } from '../../headgate/test/support/free-port.ts'
 import { type RedisCluster, startCluster } from '../../headgate/test/support/redis-cluster.ts'
@@ -20,7 +21,7 @@ function ask(subject: string) {
 async function decidesThrough(url: string | readonly string[]): Promise<number | undefined> {
   const store = createRedisStore({ url, deadlineMs: 5_000, onStoreFailure: 'throw' })
   try {
-    return (await store.decide(ask('user:1'))).verdicts[0]?.[0]?.remaining
+    return (await askStore(store, ask('user:1'))).verdicts[0]?.[0]?.remaining
   } finally {
     await store.close()
   }
@@ -136,7 +137,7 @@ describe('the store for a url', () => {
         deadlineMs: 200,
         onStoreFailure: 'throw',
       })
-      const error = await Promise.resolve(store.decide(ask('user:1'))).catch((reason: unknown) => reason)
+      const error = await Promise.resolve(askStore(store, ask('user:1'))).catch((reason: unknown) => reason)
       await store.close()
       const text = inspect([error, said.flatMap(spy => spy.mock.calls)], { depth: 10, showHidden: true })
       for (const spy of said) spy.mockRestore()

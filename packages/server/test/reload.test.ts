@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { memoryStore } from 'headgate'
 import { defineConfig } from 'headgate/config'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { slowStore } from '../../headgate/test/support/slow-store.ts'
+import { changed } from '../../headgate/test/support/changed.ts'
 import { startFront } from '../src/service/front.js'
 import { createDeciding } from '../src/service/service.js'
 import { type HeadgateProcess, serveHeadgate, serveHeadgateIn } from './support/headgate-process.js'
@@ -137,16 +137,22 @@ describe('a policy file that changes while the gateway serves', () => {
     const [before, after] = [await startRawUpstream(), await startRawUpstream()]
     before.answerWith(lines('HTTP/1.1 200 OK', 'Content-Length: 0', 'X-From: before'))
     const to = ({ url }: RawUpstream) => defineConfig({ upstream: url })
-    const { store, letThrough, calls } = slowStore(memoryStore())
+    const engine = memoryStore()
+    const waiting: (() => void)[] = []
+    const store = changed(engine, {
+      decide(check) {
+        waiting.push(() => engine.decide(check))
+      },
+    })
     const config = to(before)
     const log = () => {}
     const place = { host: '127.0.0.1', port: 0, bounds: {}, upstream: null, demo: false }
     const front = await startFront(createDeciding({ config, log, store }), { config, log, ...place })
     try {
       const asked = fetch(front.gatewayUrl)
-      await expect.poll(calls).toBe(1)
+      await expect.poll(() => waiting.length).toBe(1)
       await front.apply(to(after))
-      letThrough()
+      waiting[0]?.()
       const { status, headers } = await asked
       expect([status, headers.get('x-from')]).toEqual([200, 'before'])
     } finally {

@@ -134,8 +134,8 @@ it('a configuration that cannot be put in force changes nothing, not even where 
   closers.push(first.close, second.close)
   const service = await startedWith({ config: config(first.url) })
   closers.push(service.stop)
-  const broken = { ...config(second.url), tiers: undefined } as unknown as Config
-  await expect(service.apply(broken)).rejects.toThrow('config: expected')
+  const broken: Config = { ...config(second.url), prefix: 'another' }
+  await expect(service.apply(broken)).rejects.toThrow('config prefix: expected')
   expect((await fetch(service.gatewayUrl)).status).toBe(200)
   expect([first.received.length, second.received.length]).toEqual([1, 0])
   await service.apply(config(second.url))

@@ -1,7 +1,7 @@
-/** The figures over HTTP, of a gate in this process whose seconds elapse on command. */
+/** The figures over HTTP, of a limiter in this process whose seconds elapse on command. */
 import { PassThrough } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
-import { createGate, createLimiter, slidingWindowLog } from 'headgate'
+import { createLimiter, slidingWindowLog } from 'headgate'
 import { defineConfig } from 'headgate/config'
 import { createStatistics, handleOf } from 'headgate/statistics'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -24,7 +24,7 @@ const keep = (_: number, next: () => void) => {
 }
 const tick = () => work()
 const statistics = createStatistics({ timers: { after: keep, inBackground: keep } })
-const gate = createGate({
+const ruled = createLimiter({
   statistics,
   config: defineConfig({
     policies: { api: slidingWindowLog({ limit: 3, window: '1m' }) },
@@ -33,10 +33,10 @@ const gate = createGate({
     rules: [{ name: 'all', match: { path: '/api' }, policy: 'api' }],
   }),
 })
-const figures = figuresOf(gate, statistics)
+const figures = figuresOf(ruled, statistics)
 const endpoints = adminEndpoints({
   upstreams: new UpstreamCounts(),
-  gate,
+  limiter: ruled,
   figures,
   statistics,
   log: () => {},
@@ -58,7 +58,7 @@ afterAll(async () => {
   figures.close()
   server.close()
   server.closeAllConnections()
-  await gate.close()
+  await ruled.close()
 })
 
 async function get(path: string) {
@@ -74,8 +74,8 @@ async function send(method: string, path: string, body: unknown = {}) {
 
 describe('GET /v1/stats', () => {
   it('the statistics say what was allowed and denied, by whom and whose', async () => {
-    for (let index = 0; index < 5; index++) await gate.request({ subject: 'ip:203.0.113.9', path: '/api' })
-    await gate.request({ subject: 'user:alice-smith', path: '/elsewhere' })
+    for (let index = 0; index < 5; index++) await ruled.request({ subject: 'ip:203.0.113.9', path: '/api' })
+    await ruled.request({ subject: 'user:alice-smith', path: '/elsewhere' })
     tick()
     const { body } = await get('/v1/stats')
     expect(body).toMatchObject({
@@ -142,7 +142,7 @@ describe('GET /v1/stats', () => {
       policies: { api: slidingWindowLog({ limit: 1, window: '1m' }) },
       statistics: own,
     })
-    const watched = figuresOf(gate, own, { alerts })
+    const watched = figuresOf(ruled, own, { alerts })
     const heard: string[] = []
     const { methods } = statsEndpoints(watched).find(({ path }) => path === '/v1/stats/stream') as Endpoint
     const answer = methods.GET?.answer({} as never, { name: null, role: 'administer' }) as HttpAnswer
@@ -187,28 +187,28 @@ describe('a violator', () => {
     'a violator can be inspected, overridden and reset by the handle alone: %s',
     async (subject, shown) => {
       const caller = { subject }
-      for (let index = 0; index < 9; index++) await gate.request(caller)
+      for (let index = 0; index < 9; index++) await ruled.request(caller)
       tick()
-      const other = handleOf(gate.nameOf(subject))
+      const other = handleOf(ruled.nameOf(subject))
       const { body } = await get(`/v1/subjects/${other}`)
       expect(body).toMatchObject({ subject: shown, handle: other, override: null })
       expect(body.limits).toContainEqual(expect.objectContaining({ name: 'tier.log-1m', remaining: 0 }))
       const override = { tier: 'big', ttl: '10m', reason: 'appeal', by: 'ada' }
       expect((await send('PUT', `/v1/subjects/${other}/override`, override)).status).toBe(200)
-      expect((await gate.request(caller)).allowed).toBe(true)
+      expect((await ruled.request(caller)).allowed).toBe(true)
       const stats = (await get('/v1/stats')).body
       expect(stats).toMatchObject({ overrides: 1 })
       expect(stats.violators).toContainEqual(expect.objectContaining({ handle: other, overridden: true }))
       expect((await send('DELETE', `/v1/subjects/${other}/override`)).body).toEqual({ removed: true })
-      expect((await gate.request(caller)).allowed).toBe(false)
+      expect((await ruled.request(caller)).allowed).toBe(false)
       expect((await send('POST', `/v1/subjects/${other}/reset`)).body).toEqual({ reset: true })
-      expect((await gate.request(caller)).allowed).toBe(true)
+      expect((await ruled.request(caller)).allowed).toBe(true)
     },
   )
 
   it('a mask holds also for a name with characters that are shown as something else', async () => {
     const subject = 'user:ann\u0001e@example.com'
-    for (let index = 0; index < 9; index++) await gate.request({ subject })
+    for (let index = 0; index < 9; index++) await ruled.request({ subject })
     tick()
     const { body } = await get(`/v1/subjects/${handleOf(subject)}`)
     expect(body.limits).toContainEqual(expect.objectContaining({ subject: 'user:an…' }))

@@ -1,5 +1,5 @@
 /** The counts of who was denied most, against an oracle that counts every denial. */
-import { createGate, createLimiter, slidingWindowLog } from 'headgate'
+import { createLimiter, slidingWindowLog } from 'headgate'
 import { defineConfig } from 'headgate/config'
 import type { ProcessReport, StatisticsStore } from 'headgate/redis'
 import { createStatistics, handleOf, type Report } from 'headgate/statistics'
@@ -12,8 +12,8 @@ type Random = () => number
 /** Who is denied in a second of a process, in order. */
 type Denials = (random: Random) => readonly number[]
 
-const gate = createGate({ config: defineConfig({}) })
-afterAll(() => gate.close())
+const ruled = createLimiter({ config: defineConfig({}) })
+afterAll(() => ruled.close())
 
 /** A process that denies everybody, and leaves a report when its second is over. */
 function createProcess(id: string, random: Random) {
@@ -70,7 +70,7 @@ async function play({
   }
   const own = createStatistics()
   const statistics = { read: () => own.read(), arrivals: () => own.arrivals(), onSecond }
-  const figures = figuresOf(gate, statistics, { fleet })
+  const figures = figuresOf(ruled, statistics, { fleet })
   const truth = new Map<number, number>()
   for (let second = 0; second < seconds; second++) {
     for (const process of processes) {

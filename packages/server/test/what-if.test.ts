@@ -1,5 +1,5 @@
 /** Tests the page that shows what other limits would have done to a sample of callers. */
-import { createGate, slidingWindowLog } from 'headgate'
+import { createLimiter, slidingWindowLog } from 'headgate'
 import { defineConfig } from 'headgate/config'
 import { type Arrival, createStatistics } from 'headgate/statistics'
 import { describe, expect, it } from 'vitest'
@@ -36,7 +36,7 @@ describe('what if', () => {
     const clock = { nowUs: () => atMs * 1000, unixMs: () => atMs }
     const statistics = createStatistics({ sampleArrivals: true, clock })
     const policies = { api: slidingWindowLog({ limit: 1_000, window: '1m' }) }
-    const gate = createGate({
+    const limiter = createLimiter({
       config: defineConfig({ policies, default: { policy: 'api' } }),
       statistics,
       clock,
@@ -45,7 +45,7 @@ describe('what if', () => {
     let [requests, denied] = [0, 0]
     for (let caller = 0; caller < 10_000; caller++) {
       for (let time = 0; time < caller % 7; time++) {
-        await gate.request({ subject: `user:${caller}` })
+        await limiter.request({ subject: `user:${caller}` })
         requests++
         if (time >= 3) denied++
       }
@@ -59,15 +59,18 @@ describe('what if', () => {
     expect(played?.whatIf.rateLow).toBeLessThan(denied / requests)
     expect(played?.whatIf.rateHigh).toBeGreaterThan(denied / requests)
     expect((played?.whatIf.rateHigh ?? 1) - (played?.whatIf.rateLow ?? 0)).toBeLessThan(0.2)
-    await gate.close()
+    await limiter.close()
   })
 
   it('nothing is sampled where that was not asked for', async () => {
     const statistics = createStatistics()
     const policies = { api: slidingWindowLog({ limit: 1, window: '1m' }) }
-    const gate = createGate({ config: defineConfig({ policies, default: { policy: 'api' } }), statistics })
-    await gate.request({ subject: 'user:1' })
+    const limiter = createLimiter({
+      config: defineConfig({ policies, default: { policy: 'api' } }),
+      statistics,
+    })
+    await limiter.request({ subject: 'user:1' })
     expect(statistics.arrivals()).toEqual({ arrivals: [], share: 1 })
-    await gate.close()
+    await limiter.close()
   })
 })

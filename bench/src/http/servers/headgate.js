@@ -1,10 +1,10 @@
-import { createGate, createLimiter, slidingWindowCounter } from 'headgate'
+import { createLimiter, slidingWindowCounter } from 'headgate'
 import { defineConfig } from 'headgate/config'
 import { redisStore } from 'headgate/redis'
 import { RULE } from '../rule.js'
 
 /** @typedef {{ headers: import('../entries.js').Style }} Headers */
-/** @typedef {Headers & ({ limiter: import('headgate').Limiter<'api', never>, policy: 'api' } | { gate: import('headgate').Gate })} Headgate */
+/** @typedef {Headers & ({ limiter: import('headgate').Limiter<'api', never>, policy: 'api' } | { limiter: import('headgate').RuleLimiter })} Headgate */
 
 const LEASE = /** @type {const} */ ({ max: 1_000, ttl: '10s' })
 
@@ -27,7 +27,7 @@ export async function headgateOptions({ where, who, style = 'legacy' }, redisUrl
     policies: { api: { algorithm: 'sliding-window-counter', limit, window } },
     default: { policy: 'api' },
   })
-  return { gate: createGate({ ...shared, config }), headers: style }
+  return { limiter: createLimiter({ ...shared, config }), headers: style }
 }
 
 /** @param {string} redisUrl */

@@ -1,4 +1,4 @@
-/** Asks a limiter or a gate on behalf of a request. */
+/** Asks a limiter on behalf of a request. */
 import type { Decision } from '../decision/decision.js'
 import { claimedMethods } from '../policy/claimed-methods.js'
 import type { RequestFacts } from '../policy/request-facts.js'
@@ -6,17 +6,15 @@ import type { Eventually } from '../store/store.js'
 import type { HttpRequest } from '../subject/http-request.js'
 import type { ChargeKey } from './charged-once.js'
 import type { Found } from './look-up.js'
-import type { AnyOptions, LimiterOptions } from './options.js'
+import { type AnyOptions, rulesOf } from './options.js'
 
-/**
- * Creates the function that describes a charge, so that a repeated one is recognised: the limiter or gate asked,
- * and the question.
- */
-export function createChargeKeyOf<Native>(options: AnyOptions<Native>): (found: Found) => ChargeKey {
-  const asked = options.gate ?? options.limiter
-  const policy = options.gate === undefined ? options.policy : undefined
+/** Creates the function that describes a charge, so that a repeated one is recognised: the limiter, and what it is asked. */
+export function createChargeKeyOf<Native>({
+  limiter,
+  policy,
+}: AnyOptions<Native>): (found: Found) => ChargeKey {
   return ({ subject, tier, scope, cost, also }) => ({
-    asked: asked as object,
+    asked: limiter,
     policy,
     subject,
     tier,
@@ -31,31 +29,31 @@ export function createAsk<Native>(
   options: AnyOptions<Native>,
   read: (native: Native) => HttpRequest,
 ): (native: Native, found: Found) => Eventually<Decision> {
-  const { gate } = options
-  if (gate === undefined) return createAskLimiter(options as LimiterOptions<Native, string, string>)
-  return function askGate(native, found) {
-    return gate.requestNow(factsOf(read(native), found))
+  const rules = rulesOf(options)
+  if (rules === null) return createAskByName(options)
+  return function askByRules(native, found) {
+    return rules.requestNow(factsOf(read(native), found))
   }
 }
 
-function createAskLimiter<Native>({
+function createAskByName<Native>({
   limiter,
   policy,
   onStoreFailure,
-}: LimiterOptions<Native, string, string>): (native: Native, found: Found) => Eventually<Decision> {
+}: AnyOptions<Native>): (native: Native, found: Found) => Eventually<Decision> {
   const mode = onStoreFailure === undefined ? {} : { onStoreFailure }
   const plain = policy === undefined ? null : { policy, ...mode }
-  return function askLimiter(_, { subject, tier, cost, scope, also: others, perAddress }) {
+  return function askByName(_, { subject, tier, cost, scope, also: others, perAddress }) {
+    const [caller] = Array.isArray(subject) ? subject : [subject]
     const isPlain = cost === undefined && scope === undefined && others === undefined
-    if (plain !== null && isPlain && perAddress === undefined)
-      return limiter.checkNow(subject as `${string}:${string}`, plain)
+    if (plain !== null && isPlain && perAddress === undefined) return limiter.checkNow(caller, plain)
     const asked = policy === undefined ? { tier: tier as string } : { policy }
-    const minted = perAddress?.minted.find(one => one.subject === subject)
+    const minted = perAddress?.minted.find(one => one.subject === caller)
     const also =
       perAddress === undefined || minted === undefined
         ? others
         : [...(others ?? []), { subject: perAddress.address, times: minted.times, ...asked }]
-    return limiter.checkNow(subject as `${string}:${string}`, {
+    return limiter.checkNow(caller, {
       ...asked,
       ...mode,
       ...(scope !== undefined && { scope }),

@@ -3,7 +3,7 @@ import type { Eventually } from '../store/store.js'
 
 /** The charge that a middleware made for a request. */
 export interface ChargeKey {
-  /** The limiter or gate that was asked. */
+  /** The limiter that was asked. */
   readonly asked: object
   readonly subject: unknown
   readonly policy: string | undefined

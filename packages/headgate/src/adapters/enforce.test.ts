@@ -1,10 +1,9 @@
 /** The adapters' common core, tested on requests that belong to no framework. */
 import { describe, expect, it, vi } from 'vitest'
-import { configOf, perMinute, ruleOf } from '../../test/support/gate-config.ts'
 import { keepLines } from '../../test/support/kept-lines.ts'
+import { configOf, perMinute, ruleOf } from '../../test/support/rule-config.ts'
 import { slidingWindowLog } from '../algorithms/sliding-window-log.js'
 import { defineConfig } from '../config/define-config.js'
-import { createGate } from '../gate/gate.js'
 import { createLimiter } from '../limiter/limiter.js'
 import { defaultTiers } from '../policy/tiers.js'
 import { memoryStore } from '../store/memory/memory-store.js'
@@ -361,16 +360,16 @@ describe('a fault', () => {
     }
   })
 
-  it('a subject that names nobody is found by trusted proxies, of the options or of the gate’s file', async () => {
+  it('a subject that names nobody is found by trusted proxies, of the options or of the limiter’s file', async () => {
     const file = defineConfig({ tiers: 'default', trustedProxies: ['10.0.0.0/8'] })
-    const gate = createGate({ config: file })
-    const requestNow = vi.spyOn(gate, 'requestNow')
+    const ruled = createLimiter({ config: file })
+    const requestNow = vi.spyOn(ruled, 'requestNow')
     const limiter = setUp()
     const behind = from('10.0.0.1', { headers: { 'x-forwarded-for': '192.0.2.9' } })
-    await enforceWith({ gate, subject: () => null })(behind)
+    await enforceWith({ limiter: ruled, subject: () => null })(behind)
     expect(requestNow.mock.lastCall?.[0].subject).toBe('ip:192.0.2.9')
     await enforceWith({
-      gate,
+      limiter: ruled,
       subject: () => ['user:', 'tenant:acme', 'user:null'],
       logger: keepLines().logger,
     })(behind)
@@ -416,17 +415,17 @@ describe('a fault', () => {
     await nextTurn()
   })
 
-  it('a request that cannot be read is decided by the failure mode of the gate', async () => {
-    const gate = createGate({ config: configOf({ policies: { login: perMinute(1) } }) })
+  it('a request that cannot be read is decided by the failure mode of the limiter', async () => {
+    const ruled = createLimiter({ config: configOf({ policies: { login: perMinute(1) } }) })
     const unreadable: Framework<Plain> = {
       ...plain,
       read() {
         throw new Error('mine')
       },
     }
-    const enforce = createEnforce({ gate, onError: () => {} } as AnyOptions<Plain>, unreadable)
+    const enforce = createEnforce({ limiter: ruled, onError: () => {} } as AnyOptions<Plain>, unreadable)
     expect(statusOf(await enforce({}))).toBe(200)
-    expect(gate.counts().faults).toBe(1)
+    expect(ruled.counts().faults).toBe(1)
   })
 
   it('a failing store counts as a fault of the limiter, and a throwing listener adds no other', async () => {
@@ -448,33 +447,33 @@ describe('a fault', () => {
     }
   })
 
-  it('a fault behind a gate is decided by the rule that matches, and the rules hold in every spelling', async () => {
+  it('a fault behind a limiter is decided by the rule that matches, and the rules hold in every spelling', async () => {
     const strict = ruleOf({
       name: 'login',
       match: { methods: ['POST'], path: '/login' },
       charge: { policy: 'login' },
       onStoreFailure: 'closed',
     })
-    const gate = createGate({ config: configOf({ policies: { login: perMinute(1) }, rules: [strict] }) })
+    const ruled = createLimiter({ config: configOf({ policies: { login: perMinute(1) }, rules: [strict] }) })
     const broken = enforceWith({
-      gate,
+      limiter: ruled,
       onError: () => {},
       subject: () => {
         throw new Error('mine')
       },
     })
-    const whole = enforceWith({ gate, subject: ['user:1', 'ip:192.0.2.1'] })
+    const whole = enforceWith({ limiter: ruled, subject: ['user:1', 'ip:192.0.2.1'] })
     for (const url of ['/login', '/a/%2e%2e/LOGIN', 'http://example.com/login?x'])
       expect(statusOf(await broken({ method: 'POST', url }))).toBe(503)
     expect(statusOf(await broken({ url: '/login' }))).toBe(200)
-    expect(gate.counts().faults).toBe(3)
+    expect(ruled.counts().faults).toBe(3)
     expect(statusOf(await whole({ method: 'POST', url: '/login' }))).toBe(200)
     const claimed = { method: 'GET', url: '/login', headers: { 'x-http-method-override': 'POST' } }
     expect(statusOf(await whole(claimed))).toBe(429)
   })
 })
 
-describe('a gate without a subject option', () => {
+describe('a limiter without a subject option', () => {
   const anonymous = { minute: 1 }
   const fileOf = (more: object) =>
     defineConfig({
@@ -488,25 +487,25 @@ describe('a gate without a subject option', () => {
   const forwarded = from('10.0.0.1', { headers: { 'x-forwarded-for': '192.0.2.9' } })
 
   function setUpGate(config = file) {
-    const gate = createGate({ config, subject })
-    const requestNow = vi.spyOn(gate, 'requestNow')
+    const ruled = createLimiter({ config, subject })
+    const requestNow = vi.spyOn(ruled, 'requestNow')
     async function whoAsks(request: Plain, options: object = {}): Promise<unknown> {
-      const { decision } = await enforceWith({ gate, ...options })({ ...request })
+      const { decision } = await enforceWith({ limiter: ruled, ...options })({ ...request })
       return [requestNow.mock.lastCall?.[0].subject, decision?.tier]
     }
-    return { gate, whoAsks }
+    return { limiter: ruled, whoAsks }
   }
 
-  it('an adapter finds callers by the keys and proxies of the gate’s file, and by those of the next', async () => {
-    const { gate, whoAsks } = setUpGate()
+  it('an adapter finds callers by the keys and proxies of the limiter’s file, and by those of the next', async () => {
+    const { limiter: ruled, whoAsks } = setUpGate()
     expect(await whoAsks(withKey)).toEqual([['apikey:pro-key-456', 'ip:192.0.2.1'], 'pro'])
     expect(await whoAsks(forwarded)).toEqual(['ip:192.0.2.9', 'anonymous'])
-    gate.reload(fileOf({}))
+    ruled.reload(fileOf({}))
     expect(await whoAsks(withKey)).toEqual(['ip:192.0.2.1', 'anonymous'])
     expect(await whoAsks(forwarded)).toEqual(['ip:10.0.0.1', 'anonymous'])
   })
 
-  it('an adapter with a subject of its own ignores the sources of the gate’s file', async () => {
+  it('an adapter with a subject of its own ignores the sources of the limiter’s file', async () => {
     const { whoAsks } = setUpGate()
     const identify = createIdentify({ sources: [ip()] })
     expect(await whoAsks(withKey, { subject: 'user:1' })).toEqual(['user:1', 'anonymous'])
@@ -518,42 +517,41 @@ describe('a gate without a subject option', () => {
     const jwt = { secretFile: '/no/such/file', algorithms: ['HS256'], issuer: 'i', audience: 'a' }
     const broken = fileOf({ identify: [{ jwt }] })
     const refused = /^identify: expected identifyByConfig\(config\)/
-    const { gate } = setUpGate(broken)
-    expect(() => enforceWith({ gate })).toThrow(refused)
-    expect(() => enforceWith({ gate, trustedProxies: ['10.0.0.0/8'] })).toThrow(refused)
-    enforceWith({ gate, subject: 'user:1' })
-    gate.reload(file)
-    gate.reload(broken)
-    gate.reload(file)
-    enforceWith({ gate })
-    expect(() => gate.reload(broken)).toThrow(refused)
+    const { limiter: ruled } = setUpGate(broken)
+    expect(() => enforceWith({ limiter: ruled })).toThrow(refused)
+    expect(() => enforceWith({ limiter: ruled, trustedProxies: ['10.0.0.0/8'] })).toThrow(refused)
+    enforceWith({ limiter: ruled, subject: 'user:1' })
+    ruled.reload(file)
+    ruled.reload(broken)
+    ruled.reload(file)
+    enforceWith({ limiter: ruled })
+    expect(() => ruled.reload(broken)).toThrow(refused)
   })
 })
 
 describe('options that are wrong are refused at the start, by name', () => {
   const limiter = setUp()
-  const gate = createGate({ config: configOf() })
+  const ruled = createLimiter({ config: configOf() })
   const WRONG: readonly (readonly [string, unknown])[] = [
     ['options', null],
     ['limiter', {}],
     ['limiter', { limiter: {}, policy: 'api' }],
-    ['gate', { gate: {} }],
     ['policy', { limiter }],
     ['policy', { limiter, policy: 'api', tier: 'free' }],
     ['policy', { limiter, policy: 'apo' }],
-    ['policy', { gate, policy: 'api' }],
+    ['policy', { limiter: ruled, policy: 'api' }],
     ['polcy', { limiter, polcy: 'api' }],
-    ['onStoreFailure', { gate, onStoreFailure: 'open' }],
+    ['onStoreFailure', { limiter: ruled, onStoreFailure: 'open' }],
     ['tier', { limiter, tier: 'gold' }],
     ['subject', { limiter, policy: 'api', subject: 'somebody' }],
-    ['subject', { gate, subject: [] }],
+    ['subject', { limiter: ruled, subject: [] }],
     ['subject', { limiter, policy: 'api', subject: ['user:1'] }],
     ['trustedProxies', { limiter, policy: 'api', subject: 'user:1', trustedProxies: 'all' }],
     ['trustedProxies', { limiter, policy: 'api', trustedProxies: 'all' }],
     ['also', { limiter, policy: 'api', also: 'tenant:acme' }],
     ['also', { limiter, policy: 'api', also: [{ subject: 'tenant:acme', policy: 'apo' }] }],
     ['subject', { limiter, policy: 'api', also: [{ policy: 'api' }] }],
-    ['also', { gate, also: [] }],
+    ['also', { limiter: ruled, also: [] }],
     ['cost', { limiter, policy: 'api', cost: 0.5 }],
     ['scope', { limiter, policy: 'api', scope: '' }],
     ['scope', { limiter, policy: 'api', scope: 'a', perRoute: true }],

@@ -1,5 +1,5 @@
 /**
- * The framework-free core of all adapters: identifies the caller, asks the limiter or gate, and says what the
+ * The framework-free core of all adapters: identifies the caller, asks the limiter, and says what the
  * response carries. An adapter only converts its request (`Framework`) and writes the outcome.
  */
 import type { Decision } from '../decision/decision.js'
@@ -7,7 +7,7 @@ import type { HeaderField } from '../decision/header-field.js'
 import { decisionHeaders, type HeaderOptions } from '../decision/headers.js'
 import { isHeadgateError, unexpected } from '../errors/headgate-error.js'
 import { letFail } from '../errors/let-fail.js'
-import type { Gate } from '../gate/gate.js'
+import type { Limiter } from '../limiter/limiter.js'
 import { parseLogger } from '../observe/logger.js'
 import type { RefundBound } from '../policy/refund-rule.js'
 import type { Eventually } from '../store/store.js'
@@ -16,7 +16,7 @@ import { isPromise } from '../subject/source.js'
 import { createAsk, createChargeKeyOf } from './ask-for.js'
 import { earlierDecision, rememberDecision } from './charged-once.js'
 import { createLookUp, type Found } from './look-up.js'
-import type { AnyOptions, LimiterOptions, RefundIf } from './options.js'
+import { type AnyOptions, type RefundIf, rulesOf } from './options.js'
 import { type OwnBody, type Refusal, refusalOf } from './refusal.js'
 import { refuseMistakes } from './refuse-mistakes.js'
 import { logFaults } from './report-fault.js'
@@ -65,8 +65,9 @@ export function createEnforce<Native>(
   const { onDecision, onDenied, body, contentType, retryAfterJitterMs = 0 } = options
   const refundIf = refundIfOf(options)
   const headerOptions = headerOptionsOf(options)
-  const { onStoreFailure } = options as Partial<LimiterOptions<Native, string, string>>
+  const { limiter, onStoreFailure } = options
   const ownMode = onStoreFailure === undefined ? {} : { onStoreFailure }
+  const isByRules = rulesOf(options) !== null
   const read = (native: Native) => framework.read(native)
   const chargeKeyOf = createChargeKeyOf(options)
   const ask = createAsk(options, read)
@@ -148,8 +149,7 @@ export function createEnforce<Native>(
       if (decision.cost === 0) return
       const atMost = refundedAtMost(status, decision, native)
       if (atMost === null) return
-      const asked = options.gate ?? options.limiter
-      asked?.refund(decision, { atMost }).catch(error => (chargedNothing(error) ? undefined : report(error)))
+      limiter.refund(decision, { atMost }).catch(error => (chargedNothing(error) ? undefined : report(error)))
     } catch (error) {
       report(error)
     }
@@ -197,17 +197,15 @@ export function createEnforce<Native>(
   }
 
   function decideFault(native: Native): Decision {
-    if (options.gate !== undefined) return options.gate.decideFault(ruleFacts(native))
-    return (options as LimiterOptions<Native, string, string>).limiter.decideFault(ownMode)
+    return limiter.decideFault(isByRules ? ruleFacts(native) : ownMode)
   }
 
   function refusesFault(native: Native): boolean {
-    if (options.gate !== undefined) return options.gate.refusesFault(ruleFacts(native))
-    return (options as LimiterOptions<Native, string, string>).limiter.refusesFault(ownMode)
+    return limiter.refusesFault(isByRules ? ruleFacts(native) : ownMode)
   }
 
   /** The facts by which the rule is found; undefined for a request that cannot even be read. */
-  function ruleFacts(native: Native): Parameters<Gate['decideFault']>[0] {
+  function ruleFacts(native: Native): Parameters<Limiter['decideFault']>[0] {
     try {
       const { method, url } = framework.read(native)
       return { method, path: url }

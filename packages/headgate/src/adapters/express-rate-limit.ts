@@ -5,8 +5,9 @@ import type {
   Options,
   ValueDeterminingMiddleware,
 } from 'express-rate-limit'
-import type { Answer, Question, Refund } from '../engine/question.js'
+import type { Refund } from '../check/check.js'
 import { HeadgateError, unexpected } from '../errors/headgate-error.js'
+import { type Answer, askStore, type Question } from '../store/ask-store.js'
 import type { Store } from '../store/store.js'
 import { createSubjectNamer, type SubjectInput, type SubjectOptions } from '../subject/subject.js'
 import { systemClock } from '../time/clock.js'
@@ -127,7 +128,7 @@ class HeadgateStore implements RateLimitStore {
     try {
       await this.#takeBack(hit)
       const counting = countUpTo(limit, this.#windowMs, EVERY_HIT)
-      const counted = counting.read(await this.#store.peek(this.#question(hit.key, counting)))
+      const counted = counting.read(await askStore(this.#store, this.#question(hit.key, counting), true))
       if (counted !== null && counted.totalHits > limit) info.resetTime?.setTime(this.#timeAfter(counted))
     } catch {
       // It stays denied, and counts.
@@ -143,7 +144,7 @@ class HeadgateStore implements RateLimitStore {
 
   async #count(hit: Hit): Promise<ClientRateLimitInfo> {
     const question = this.#question(hit.key)
-    const answer = await this.#store.decide(question)
+    const answer = await askStore(this.#store, question)
     const counted = await this.#read(answer)
     if (counted === null && answer.charged < 0) throw unavailable()
     hit.charges = chargesOf(question, answer)
@@ -152,7 +153,7 @@ class HeadgateStore implements RateLimitStore {
   }
 
   async get(key: string): Promise<ClientRateLimitInfo | undefined> {
-    const counted = await this.#read(await this.#store.peek(this.#question(key)))
+    const counted = await this.#read(await askStore(this.#store, this.#question(key), true))
     return counted === null || counted.totalHits === 0 ? undefined : this.#info(counted)
   }
 
@@ -194,7 +195,7 @@ class HeadgateStore implements RateLimitStore {
     const counting = this.#counts()
     if (!counting.isOpenEnded || answer.source !== 'local') return counting.read(answer)
     // While Redis is away this process has a share of each limit, all of which is left to somebody without hits.
-    const whole = await this.#store.peek(questionOf(counting, this.#name, NOBODY, 0))
+    const whole = await askStore(this.#store, questionOf(counting, this.#name, NOBODY, 0), true)
     return counting.read(
       answer,
       whole.verdicts[0]?.map(({ remaining }) => remaining),

@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { configOf, perMinute, ruleOf } from '../../test/support/gate-config.ts'
 import { keepLines } from '../../test/support/kept-lines.ts'
+import { configOf, perMinute, ruleOf } from '../../test/support/rule-config.ts'
 import { slidingWindowLog } from '../algorithms/sliding-window-log.js'
-import { createGate, type Gate } from '../gate/gate.js'
-import { createLimiter } from '../limiter/limiter.js'
+import { createLimiter, type RuleLimiter } from '../limiter/limiter.js'
 import { defaultTiers } from '../policy/tiers.js'
 import { memoryStore } from '../store/memory/memory-store.js'
 import { guardedStore } from '../testing/guarded-store.js'
@@ -109,7 +108,7 @@ describe('a limited fetch handler', () => {
       expect([refused.status, refused.headers.get('content-type')]).toEqual([503, 'application/problem+json'])
       expect([refused.headers.get('retry-after'), refused.headers.get('ratelimit')]).toEqual(['1', null])
       expect(await refused.json()).toMatchObject({ status: 503, limit: null, remaining: null })
-      expect([ran, limiter.counts()]).toEqual([false, { faults: 1 }])
+      expect([ran, limiter.counts()]).toEqual([false, expect.objectContaining({ faults: 1 })])
       await limiter.close()
     },
   )
@@ -138,7 +137,7 @@ describe('a limited fetch handler', () => {
         expect(answer.status).toBe(status)
       }
     }
-    expect(limiter.counts()).toEqual({ faults: 2 })
+    expect(limiter.counts().faults).toBe(2)
     expect((await limiter.peek('user:1', { policy: 'api' })).remaining).toBe(0)
   })
 
@@ -169,7 +168,7 @@ describe('a limited fetch handler', () => {
   })
 })
 
-describe('a fetch handler behind a gate', () => {
+describe('a fetch handler behind a limiter', () => {
   const rules = [
     ruleOf({
       name: 'login',
@@ -180,9 +179,13 @@ describe('a fetch handler behind a gate', () => {
   ]
   const config = configOf({ policies: { login: perMinute(1) }, rules })
 
-  it('a fetch handler behind a gate is limited by the rule its request matches, in whatever spelling', async () => {
-    const gate = createGate({ config })
-    const limited = rateLimit({ gate, subject: () => ['user:1', 'ip:192.0.2.1'], tier: () => 'pro' })
+  it('a fetch handler behind a limiter is limited by the rule its request matches, in whatever spelling', async () => {
+    const ruled = createLimiter({ config })
+    const limited = rateLimit({
+      limiter: ruled,
+      subject: () => ['user:1', 'ip:192.0.2.1'],
+      tier: () => 'pro',
+    })
     const handler = limited(() => new Response('hello'))
     const first = await handler(request('/login', { method: 'POST' }))
     expect(first.headers.get('x-ratelimit-limit')).toBe('1')
@@ -193,13 +196,13 @@ describe('a fetch handler behind a gate', () => {
     expect((await handler(request('/login'))).headers.get('x-ratelimit-limit')).toBe('100')
   })
 
-  it('a fetch handler behind a gate lets requests pass when its own functions fail, and says so', async () => {
+  it('a fetch handler behind a limiter lets requests pass when its own functions fail, and says so', async () => {
     const errors: unknown[] = []
-    const gate = createGate({ config })
+    const ruled = createLimiter({ config })
     const subject = (): never => {
       throw new Error('no session')
     }
-    const limited = rateLimit({ gate, subject, onError: error => errors.push(error) })
+    const limited = rateLimit({ limiter: ruled, subject, onError: error => errors.push(error) })
     expect((await limited(() => new Response('hello'))(request())).status).toBe(200)
     expect(errors).toHaveLength(1)
   })
@@ -212,24 +215,24 @@ describe('a fetch handler behind a gate', () => {
       mode: 'shadow',
       onStoreFailure: 'closed',
     })
-    const gate = createGate({ config: { ...config, mode: 'enforce', rules: [strict, watched] } })
+    const ruled = createLimiter({ config: { ...config, mode: 'enforce', rules: [strict, watched] } })
     const subject = (): never => {
       throw new Error('no session')
     }
-    const limited = rateLimit({ gate, subject, onError: () => {} })(() => new Response('hello'))
+    const limited = rateLimit({ limiter: ruled, subject, onError: () => {} })(() => new Response('hello'))
     expect((await limited(request('/login', { method: 'POST' }))).status).toBe(503)
     expect((await limited(request('/a/%2e%2e/LOGIN', { method: 'POST' }))).status).toBe(503)
     expect((await limited(request('/login'))).status).toBe(200)
     expect((await limited(request('/trial'))).status).toBe(200)
-    await gate.control.set({ enabled: false })
+    await ruled.control.set({ enabled: false })
     expect((await limited(request('/login', { method: 'POST' }))).status).toBe(200)
-    expect(gate.counts().faults).toBe(2)
-    await gate.close()
+    expect(ruled.counts().faults).toBe(2)
+    await ruled.close()
   })
 
-  it('a fetch handler refuses something that is not a gate in its place', () => {
-    expect(() => rateLimit({ gate: {} as Gate, subject: () => 'user:1' })).toThrow(
-      /^gate: expected what createGate/,
+  it('a fetch handler refuses something that is not a limiter in its place', () => {
+    expect(() => rateLimit({ limiter: {} as RuleLimiter, subject: () => 'user:1' })).toThrow(
+      /^limiter: expected what createLimiter/,
     )
   })
 })

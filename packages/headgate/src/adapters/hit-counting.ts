@@ -7,8 +7,9 @@ import { slidingWindowCounter } from '../algorithms/sliding-window-counter.js'
 import type { LogLimit } from '../algorithms/sliding-window-log.js'
 import { slidingWindowLog } from '../algorithms/sliding-window-log.js'
 import type { WindowOptions } from '../algorithms/window.js'
-import type { Answer, Check, Question, Verdict } from '../engine/question.js'
+import type { Check } from '../check/check.js'
 import { type HeadgateError, unexpected } from '../errors/headgate-error.js'
+import type { Answer, Question, Verdict } from '../store/ask-store.js'
 
 /** Up to this many hits every one in a window is stored; above it only two numbers are. */
 const MAX_LOGGED = 1_000

@@ -3,12 +3,12 @@ import { slidingWindowLog } from '../algorithms/sliding-window-log.js'
 import { unexpected } from '../errors/headgate-error.js'
 import { createLimiter } from '../limiter/limiter.js'
 import type { Store } from '../store/store.js'
-import type { AnyOptions, CommonOptions, LimiterOptions, Of } from './options.js'
+import type { AnyOptions, CommonOptions, Of } from './options.js'
 
 /** A limit written beside the one handler it is for. */
 export interface InlineLimit<Native>
   extends Omit<CommonOptions<Native>, 'scope' | 'perRoute'>,
-    Pick<LimiterOptions<Native, string, string>, 'subject' | 'onStoreFailure'> {
+    Pick<AnyOptions<Native>, 'subject' | 'onStoreFailure'> {
   /** Requests that may pass in any `window`. */
   readonly limit: number
   /** A bare number is seconds. */
@@ -20,7 +20,6 @@ export interface InlineLimit<Native>
   /** Where the limit is kept. Default: in this process. */
   readonly store?: Store
   readonly limiter?: undefined
-  readonly gate?: undefined
 }
 
 const DEFAULT_NAME = 'route'

@@ -2,8 +2,9 @@
  * Finds out for one request whether it is limited, who asks, for what, and at what cost. A function of the app that
  * fails, or returns what is of no use, frees nobody: the caller is charged to the next source, then to the address.
  */
+
+import type { AlsoCharged } from '../check/check-options.js'
 import { HeadgateError } from '../errors/headgate-error.js'
-import type { AlsoAsked } from '../limiter/ask.js'
 import type { Eventually } from '../store/store.js'
 import type { HttpRequest } from '../subject/http-request.js'
 import type { Identity, PerAddress, Within } from '../subject/identify.js'
@@ -12,7 +13,7 @@ import { isPromise } from '../subject/source.js'
 import { ip } from '../subject/sources.js'
 import type { SubjectInput } from '../subject/subject.js'
 import { systemTimers } from '../time/clock.js'
-import type { AnyOptions, Of } from './options.js'
+import { type AnyOptions, type Of, rulesOf } from './options.js'
 import type { WarnOnce } from './warn-once.js'
 
 /** The facts found about a request. */
@@ -28,7 +29,7 @@ export interface Found {
 }
 
 /** Further subjects to charge, each with its policy. */
-type Also = AlsoAsked<string, string>
+type Also = AlsoCharged<string, string>
 
 const LOOKUP_TIMEOUT_MS = 1_000
 /** Requests that match no route share a budget, because the client chooses their paths. */
@@ -144,7 +145,7 @@ class Run {
 }
 
 /**
- * Creates the function that identifies the caller: by sources (including those of the gate's file), by `subject`,
+ * Creates the function that identifies the caller: by sources (including those of the policy file), by `subject`,
  * or by the client's address.
  */
 function createWhoIs<Native>(
@@ -179,30 +180,33 @@ function createWhoIs<Native>(
 
 /** Creates the function that turns what sources found into whom to charge. */
 function createToWho<Native>(
-  { gate, limiter }: AnyOptions<Native>,
+  options: AnyOptions<Native>,
   warn: WarnOnce,
 ): (identity: Identity, run: Run) => Who {
+  const { limiter } = options
+  const isByRules = rulesOf(options) !== null
   return ({ subjects, tier, perAddress, failure, nameless }, run) => {
     if (failure !== undefined) run.note(failure.error)
     if (nameless !== undefined) warnOfNobody(warn, 'identify', nameless)
     const [first] = subjects as [SubjectInput]
     if (first === ANONYMOUS || perAddress?.address === ANONYMOUS) warnOfNoAddress(warn)
-    // A gate works out which of the subjects a rule means, and handles unknown tiers.
-    if (gate !== undefined) return { subject: subjects.length === 1 ? first : subjects, tier, perAddress }
-    const isKnown = tier !== undefined && limiter?.tierNames.includes(tier)
+    // A limiter with rules works out which of the subjects a rule means, and handles unknown tiers.
+    if (isByRules) return { subject: subjects.length === 1 ? first : subjects, tier, perAddress }
+    const isKnown = tier !== undefined && limiter.tierNames.includes(tier)
     return { subject: first, tier: isKnown ? tier : undefined, perAddress }
   }
 }
 
 /** Creates the function that keeps the subjects that name somebody; null if none does. */
 function createNamed<Native>(
-  { gate }: AnyOptions<Native>,
+  options: AnyOptions<Native>,
   warn: WarnOnce,
 ): (found: unknown) => Found['subject'] | null {
+  const isByRules = rulesOf(options) !== null
   return found => {
     // The way to say that a request has no such caller.
     if (found === undefined || found === null) return null
-    const all: readonly unknown[] = Array.isArray(found) && gate !== undefined ? found : [found]
+    const all: readonly unknown[] = Array.isArray(found) && isByRules ? found : [found]
     const named = all.filter((one): one is SubjectInput => {
       const why = namesNobody(one)
       if (why !== null) warnOfNobody(warn, 'subject', why)
@@ -213,12 +217,12 @@ function createNamed<Native>(
 }
 
 /**
- * Returns the sources of the gate's file, unless the options identify the caller. Throws for a file that verifies tokens
+ * Returns the sources of the policy file, unless the options identify the caller. Throws for a file that verifies tokens
  * also if `trustedProxies` replaces its sources: its callers would silently be addresses.
  */
 function identifyOfFile<Native>(options: AnyOptions<Native>): AnyOptions<Native>['identify'] {
-  const { gate, subject, trustedProxies, forwardedHeader } = options
-  const ofFile = subject === undefined ? gate?.identify : undefined
+  const { subject, trustedProxies, forwardedHeader } = options
+  const ofFile = subject === undefined ? rulesOf(options)?.identify : undefined
   return trustedProxies === undefined && forwardedHeader === undefined ? ofFile : undefined
 }
 
@@ -227,14 +231,16 @@ function toSubject(subject: Found['subject']): Who {
 }
 
 /**
- * Identifies callers by address: as the options say, or the gate's file. Those whose connection is closed or has no
+ * Identifies callers by address: as the options say, or the policy file. Those whose connection is closed or has no
  * address share a budget.
  */
 function createAddressOf<Native>(
-  { gate, trustedProxies, forwardedHeader }: AnyOptions<Native>,
+  options: AnyOptions<Native>,
   read: (native: Native) => HttpRequest,
   warn: WarnOnce,
 ): (native: Native) => SubjectInput {
+  const { trustedProxies, forwardedHeader } = options
+  const rules = rulesOf(options)
   const isOwn = trustedProxies !== undefined || forwardedHeader !== undefined
   const source = ip({
     ...(trustedProxies && { trustedProxies }),
@@ -242,18 +248,17 @@ function createAddressOf<Native>(
   })
   return native => {
     const request = read(native)
-    const subject = gate === undefined || isOwn ? source.find(request).subject : gate.addressOf(request)
+    const subject = rules === null || isOwn ? source.find(request).subject : rules.addressOf(request)
     if (subject === ANONYMOUS) warnOfNoAddress(warn)
     return subject
   }
 }
 
 /** Creates functions that replace values of no use, which would otherwise fail the decision. */
-function createUsable<Native>(
-  { gate, limiter, policy }: AnyOptions<Native> & { policy?: string },
-  warn: WarnOnce,
-) {
-  const { policyNames = [], tierNames = [] } = limiter ?? {}
+function createUsable<Native>(options: AnyOptions<Native>, warn: WarnOnce) {
+  const { limiter, policy } = options
+  const { policyNames, tierNames } = limiter
+  const isByRules = rulesOf(options) !== null
   const strictest = tierNames.includes('anonymous') ? 'anonymous' : tierNames[0]
   const warnOf = (field: string, instead: string) =>
     warn('WARN_HEADGATE_UNUSABLE_VALUE', `${field}: a function returned what is of no use; ${instead}`)
@@ -261,7 +266,7 @@ function createUsable<Native>(
   return {
     /** A limiter that goes by tiers alone has no limits for a caller without one. */
     tier(tier: unknown): string | undefined {
-      if (gate !== undefined) return typeof tier === 'string' ? tier : undefined
+      if (isByRules) return typeof tier === 'string' ? tier : undefined
       if (policy !== undefined || tierNames.includes(tier as string)) return tier as string | undefined
       warnOf('tier', `such callers are of tier ${strictest}`)
       return strictest

@@ -4,7 +4,7 @@ import type { ProblemBody } from '../decision/problem.js'
 import { unexpected } from '../errors/headgate-error.js'
 import type { HttpRequest } from '../subject/http-request.js'
 import { createEnforce, type Framework, type Refused } from './enforce.js'
-import type { AnyOptions, LimiterOptions, NamesCaller } from './options.js'
+import type { AnyOptions, NamesCaller, RateLimitOptions } from './options.js'
 import { endAfter } from './response-end.js'
 
 /** A call of a server action. */
@@ -16,7 +16,7 @@ export interface ActionCall<Args extends readonly unknown[] = readonly unknown[]
 
 /**
  * Options for server actions. Next.js reveals neither the peer nor a path, so `subject` or `identify` is required
- * and gates are not supported.
+ * and a policy is named: rules have nothing to look at.
  */
 export type ActionOptions<
   Args extends readonly unknown[],
@@ -24,7 +24,7 @@ export type ActionOptions<
   TierName extends string,
   Refusal,
 > = Omit<
-  LimiterOptions<ActionCall<Args>, PolicyName, TierName>,
+  RateLimitOptions<ActionCall<Args>, PolicyName, TierName>,
   'body' | 'contentType' | 'perRoute' | 'trustedProxies' | 'forwardedHeader'
 > &
   NamesCaller & {
@@ -56,8 +56,13 @@ export function limitAction<
   options: ActionOptions<Args, PolicyName, TierName, Refusal>,
 ): (...args: Args) => Promise<Result | Refusal | ProblemBody> {
   const any = options as object as AnyOptions<ActionCall>
-  if (any?.gate !== undefined)
-    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'gate', 'a limiter: an action has no path', any.gate)
+  if (any?.limiter?.hasRules && any.policy === undefined)
+    throw unexpected(
+      'ERR_HEADGATE_INVALID_OPTION',
+      'policy',
+      'one by name: an action has no path for rules',
+      undefined,
+    )
   const enforce = createEnforce(any, framework)
   return async (...args) => {
     const outcome = await enforce({ headers: await headers(), args })

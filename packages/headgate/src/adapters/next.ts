@@ -40,7 +40,7 @@ export function rateLimit<PolicyName extends string, TierName extends string>(
 }
 
 /**
- * Limits a route handler, by a limiter, a gate, or a limit written beside it.
+ * Limits a route handler, by a limiter or a limit written beside it.
  *
  * @example
  * export const GET = withRateLimit(getStructure, { limit: 50, window: 60, scope: 'pdb-fetch', subject })

@@ -1,14 +1,12 @@
 /** The options of every adapter. `Native` is the framework's own request. */
 
+import type { AlsoCharged, CheckOptions } from '../check/check-options.js'
 import type { Decision } from '../decision/decision.js'
 import type { HeaderOptions, HideableName } from '../decision/headers.js'
-import type { Gate } from '../gate/gate.js'
-import type { AlsoAsked, Ask } from '../limiter/ask.js'
-import type { Limiter } from '../limiter/limiter.js'
+import type { Limiter, RuleLimiter } from '../limiter/limiter.js'
 import type { Logger } from '../observe/logger.js'
 import type { HeaderStyle } from '../policy/config.js'
 import type { RefundBound } from '../policy/refund-rule.js'
-import type { RequestFacts } from '../policy/request-facts.js'
 import type { Eventually } from '../store/store.js'
 import type { ForwardedHeader } from '../subject/client-address.js'
 import type { HttpRequest } from '../subject/http-request.js'
@@ -28,7 +26,7 @@ export interface RefundIf<Native> {
 }
 
 export interface CommonOptions<Native> {
-  /** The cost of a request. Default 1; with a gate, what the rules say. */
+  /** The cost of a request. Default 1, or what the rules say. */
   readonly cost?: Of<Native, number>
   /** The scope. Default `global`: one budget for everything. */
   readonly scope?: Of<Native, string>
@@ -46,7 +44,7 @@ export interface CommonOptions<Native> {
    * `atMost`: clients can choose many a status.
    */
   readonly refundIf?: IsRefunded<Native> | RefundIf<Native>
-  /** The headers a response carries. Default `legacy`: `X-RateLimit-*`; with a gate, what the rules say. */
+  /** The headers a response carries. Default `legacy`: `X-RateLimit-*`, or what the rules say. */
   readonly headers?: HeaderStyle | Pick<HeaderOptions, 'style' | 'draft'>
   /** Names to leave out of headers and bodies. */
   readonly hide?: readonly HideableName[]
@@ -77,42 +75,34 @@ export interface CommonOptions<Native> {
   readonly onError?: (error: unknown, decision?: Decision) => void
 }
 
-/** Options for limits that are named here. */
-export interface LimiterOptions<Native, PolicyName extends string, TierName extends string>
+/**
+ * The options of every adapter. A limiter with a policy file finds the limits of a request by its rules, unless `policy`
+ * names one; any other limiter needs a `policy` or a `tier`.
+ */
+export interface RateLimitOptions<Native, PolicyName extends string, TierName extends string>
   extends CommonOptions<Native>,
-    Pick<Ask<PolicyName, TierName>, 'onStoreFailure'> {
+    Pick<CheckOptions<PolicyName, TierName>, 'onStoreFailure'> {
   readonly limiter: Limiter<PolicyName, TierName>
-  readonly gate?: undefined
-  /** Identifies the caller; null or undefined: by the client's address, which is also the default. */
-  readonly subject?: Of<Native, SubjectInput | null | undefined>
-  /** The policy to charge. Give either this or `tier`. */
+  /**
+   * Identifies the caller; with rules, from the most specific subject to the least, or by one alone. Null or undefined: by
+   * the client's address. Default: by the policy file, or by the client's address.
+   */
+  readonly subject?: Of<Native, SubjectInput | readonly SubjectInput[] | null | undefined>
+  /** The policy to charge, instead of a tier or the rules. */
   readonly policy?: NoInfer<PolicyName>
-  readonly tier?: Of<Native, NoInfer<TierName>>
+  /** The tier to charge; with rules, the caller's tier, if a session or a key told it. */
+  readonly tier?: Of<Native, NoInfer<TierName> | undefined>
   /**
    * Further subjects, such as a user's organisation, that are charged under a policy or tier of their own, all or
-   * none.
+   * none. Not with rules: those of the file say it.
    */
-  readonly also?: Of<Native, readonly AlsoAsked<NoInfer<PolicyName>, NoInfer<TierName>>[]>
+  readonly also?: Of<Native, readonly AlsoCharged<NoInfer<PolicyName>, NoInfer<TierName>>[]>
 }
 
-/** Options for limits that the rules of a policy file find. */
-export interface GateOptions<Native, TierName extends string> extends CommonOptions<Native> {
-  readonly gate: Gate<string, TierName>
-  readonly limiter?: undefined
-  /** Not with a gate: the rules of its file say it. */
-  readonly also?: undefined
-  /**
-   * Identifies the caller, from the most specific subject to the least, or by one alone; null or undefined: by the
-   * client's address. Default: by the policy file.
-   */
-  readonly subject?: Of<Native, RequestFacts['subject'] | null | undefined>
-  /** The caller's tier, if a session or a key told it. */
-  readonly tier?: Of<Native, NoInfer<TierName> | undefined>
+/** The limiter whose rules find the limits of a request; null if the options name a policy, or there are no rules. */
+export function rulesOf<Native>({ limiter, policy }: AnyOptions<Native>): RuleLimiter | null {
+  return limiter.hasRules && policy === undefined ? (limiter as RuleLimiter) : null
 }
-
-export type RateLimitOptions<Native, PolicyName extends string, TierName extends string> =
-  | LimiterOptions<Native, PolicyName, TierName>
-  | GateOptions<Native, TierName>
 
 /** For runtimes that do not reveal the peer: one of these is required. */
 export type NamesCaller = { readonly subject: unknown } | { readonly identify: Identify }

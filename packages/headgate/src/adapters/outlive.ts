@@ -9,10 +9,9 @@ interface Lifetime {
  * Creates the function that tells a runtime about work still in flight after a decision, such as a call that missed
  * its deadline. Otherwise the runtime would cut it off with the response, along with everybody who shares the call.
  */
-export function createOutlive<Native>({ gate, limiter }: AnyOptions<Native>): (given: () => unknown) => void {
-  const asked = gate ?? limiter
+export function createOutlive<Native>({ limiter }: AnyOptions<Native>): (given: () => unknown) => void {
   return given => {
-    const work = asked?.underWay?.() ?? null
+    const work = limiter?.underWay?.() ?? null
     if (work === null) return
     const lifetime = given()
     if (isLifetime(lifetime)) lifetime.waitUntil(work)

@@ -1,19 +1,15 @@
 import { createEnforce, type Enforce, type Framework, type Outcome } from './enforce.js'
-import type { AnyOptions, GateOptions, LimiterOptions } from './options.js'
+import type { AnyOptions } from './options.js'
 
 /** The limit of a route: options that replace the app's, or `false` for none. */
-export type OwnLimit<Native> =
-  | Partial<LimiterOptions<Native, string, string>>
-  | Partial<GateOptions<Native, string>>
-  | false
+export type OwnLimit<Native> = Partial<AnyOptions<Native>> | false
 
 const PASSES: Outcome = { allowed: true, decision: null, headers: [], ended: null }
 const unlimited = (): Outcome => PASSES
 
 /** Options that a route's option displaces, because they exclude each other. */
 const IN_PLACE_OF: Readonly<Record<string, readonly string[]>> = {
-  limiter: ['gate'],
-  gate: ['limiter', 'policy', 'onStoreFailure', 'also'],
+  limiter: ['policy', 'tier', 'onStoreFailure', 'also'],
   policy: ['tier'],
   tier: ['policy'],
   scope: ['perRoute'],

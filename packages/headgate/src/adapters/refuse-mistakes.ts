@@ -9,7 +9,7 @@ import type { Limiter } from '../limiter/limiter.js'
 import { parseFailureMode } from '../policy/config.js'
 import { parseRefundBound } from '../policy/refund-rule.js'
 import { createSubjectNamer } from '../subject/subject.js'
-import type { AnyOptions, CommonOptions, LimiterOptions } from './options.js'
+import { type AnyOptions, type CommonOptions, rulesOf } from './options.js'
 
 const COMMON = [
   'subject',
@@ -33,8 +33,7 @@ const COMMON = [
   'logger',
   'onError',
 ]
-const OF_LIMITER = ['limiter', 'policy', 'also', 'onStoreFailure']
-const OF_GATE = ['gate']
+const NAMED = ['policy', 'also', 'onStoreFailure'] as const
 const FUNCTIONS = ['skip', 'onDecision', 'onDenied', 'body', 'onError'] as const
 const CONTENT_TYPE = /^[\w.+-]+\/[\w.+-]+(?:; ?[\w.=+-]+)*$/
 /** The longest a timer of Node can wait. */
@@ -42,15 +41,15 @@ const MAX_TIMER_MS = 2 ** 31 - 1
 
 /** Throws for the first invalid option, by name. */
 export function refuseMistakes<Native>(options: AnyOptions<Native>, knowsPeer: boolean): void {
-  if (typeof options !== 'object' || options === null)
-    refuse('options', 'an object with a limiter or a gate', options)
-  if (options.gate !== undefined) {
-    refuseUnknown(options, [...OF_GATE, ...COMMON])
-    if (typeof options.gate?.requestNow !== 'function')
-      refuse('gate', 'what createGate() returns', options.gate)
-  } else {
-    refuseUnknown(options, [...OF_LIMITER, ...COMMON])
-    refuseLimits(options as LimiterOptions<Native, string, string>)
+  if (typeof options !== 'object' || options === null) refuse('options', 'an object with a limiter', options)
+  const { limiter } = options
+  if (typeof limiter?.checkNow !== 'function') refuse('limiter', 'what createLimiter() returns', limiter)
+  refuseUnknown(options, ['limiter', ...NAMED, ...COMMON])
+  if (rulesOf(options) === null) refuseLimits(options)
+  else {
+    const named = NAMED.find(name => options[name] !== undefined)
+    if (named !== undefined)
+      refuse(named, 'a policy beside it, because the rules of the policy file say it', 'none')
   }
   refuseSubject(options, knowsPeer)
   refuseAnswers(options)
@@ -61,9 +60,8 @@ function refuse(field: string, expected: string, got: unknown): never {
   throw unexpected('ERR_HEADGATE_INVALID_OPTION', field, expected, got)
 }
 
-function refuseLimits<Native>(options: LimiterOptions<Native, string, string>): void {
+function refuseLimits<Native>(options: AnyOptions<Native>): void {
   const { limiter, policy, tier, also, onStoreFailure } = options
-  if (typeof limiter?.checkNow !== 'function') refuse('limiter', 'what createLimiter() returns', limiter)
   const { policyNames, tierNames } = limiter
   if ((policy === undefined) === (tier === undefined))
     refuse('policy', 'either a policy or a tier', policy === undefined ? 'neither' : 'both')
@@ -85,7 +83,7 @@ function refuseAlso(also: unknown, { policyNames, tierNames }: Limiter<string, s
 }
 
 function refuseSubject<Native>(options: AnyOptions<Native>, knowsPeer: boolean): void {
-  const { subject, identify, gate, cost, scope, perRoute } = options
+  const { subject, identify, cost, scope, perRoute } = options
   if (identify !== undefined) {
     if (typeof identify !== 'function') refuse('identify', 'what createIdentify() returns', identify)
     const beside = ['subject', 'trustedProxies', 'forwardedHeader'].find(name => name in options)
@@ -93,7 +91,7 @@ function refuseSubject<Native>(options: AnyOptions<Native>, knowsPeer: boolean):
   } else if ((subject === undefined || subject === null) && !knowsPeer)
     refuse('subject', 'a function of the request: the runtime does not say who is connected', subject)
   if (subject !== undefined && subject !== null && typeof subject !== 'function') {
-    const list = Array.isArray(subject) && gate !== undefined ? subject : [subject]
+    const list = Array.isArray(subject) && rulesOf(options) !== null ? subject : [subject]
     if (list.length === 0) refuse('subject', 'at least one', subject)
     list.forEach(createSubjectNamer())
   }

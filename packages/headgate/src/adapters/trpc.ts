@@ -3,7 +3,7 @@ import type { HeaderField } from '../decision/header-field.js'
 import type { ProblemBody } from '../decision/problem.js'
 import type { HttpRequest } from '../subject/http-request.js'
 import { createEnforce, type Framework, type Refused } from './enforce.js'
-import type { AnyOptions, GateOptions, LimiterOptions } from './options.js'
+import type { AnyOptions, RateLimitOptions } from './options.js'
 import { endAfter } from './response-end.js'
 
 /** A call of a procedure, as tRPC shows it to middleware. */
@@ -19,10 +19,10 @@ export interface ProcedureCall<Context> {
 /** Options that do not apply, because tRPC does not reveal the peer and answers in its own format. */
 type Elsewhere = 'body' | 'contentType' | 'identify' | 'trustedProxies' | 'forwardedHeader'
 
-export type TrpcOptions<Context, PolicyName extends string, TierName extends string> = (
-  | Omit<LimiterOptions<ProcedureCall<Context>, PolicyName, TierName>, Elsewhere>
-  | Omit<GateOptions<ProcedureCall<Context>, TierName>, Elsewhere>
-) & { readonly subject: unknown }
+export type TrpcOptions<Context, PolicyName extends string, TierName extends string> = Omit<
+  RateLimitOptions<ProcedureCall<Context>, PolicyName, TierName>,
+  Elsewhere
+> & { readonly subject: unknown }
 
 /** Middleware of a procedure: `t.procedure.use(limited)`. */
 export type TrpcMiddleware<Context> = <Result>(

@@ -1,6 +1,5 @@
 /** The entries of logs: as lists, and for many keys in rows and blocks of typed arrays. */
-import { keepV8Shape } from '../fast-path/keep-v8-shape.js'
-import { NO_PAGE, type Page, RowView, TypedRows } from './rows.js'
+import { type Page, RowView, TypedRows } from './rows.js'
 
 /** Numbers that can be read and written by index. */
 export interface Numbers {
@@ -336,5 +335,3 @@ export function logRows(): TypedRows<LogState, LogView> {
   const blocks = new EntryBlocks()
   return new TypedRows((page, index) => new LogView(page, index, blocks))
 }
-
-keepV8Shape(new LogView(NO_PAGE, 0, new EntryBlocks()))

@@ -19,7 +19,7 @@ export interface Page {
 }
 
 /** Stands where a view has not been led to a row. */
-export const NO_PAGE: Page = { doubles: new Float64Array(), integers: new Uint32Array(4), resets: new Map() }
+const NO_PAGE: Page = { doubles: new Float64Array(), integers: new Uint32Array(4), resets: new Map() }
 
 /** A row as an algorithm sees it: an object with the fields of its state, which reads and writes the row in place. */
 export abstract class RowView {
@@ -60,11 +60,9 @@ export abstract class RowView {
 /** States that fit into rows, with what they hold beside them. One view is led from row to row. */
 export class TypedRows<State extends object, View extends RowView & State> implements Rows<State> {
   readonly #pages: Page[] = []
-  readonly #createView: (page: Page, index: number) => View
   readonly #shown: View
 
   constructor(createView: (page: Page, index: number) => View) {
-    this.#createView = createView
     this.#shown = createView(NO_PAGE, 0)
   }
 
@@ -84,11 +82,6 @@ export class TypedRows<State extends object, View extends RowView & State> imple
 
   clear(row: number): void {
     this.at(row).clear()
-  }
-
-  /** Shows a row through a view of its own, for a store that opens several rows at once. */
-  view(row: number): View {
-    return this.#createView(this.#makePage(row), row & ROW_MASK)
   }
 
   /** The page of a row, made when its first row is asked for. */
@@ -129,10 +122,5 @@ export class ObjectRows<State> implements Rows<State> {
 
   clear(row: number): void {
     this.#states[row] = undefined
-  }
-
-  /** Shows a row that may not have been created. */
-  view(row: number): State {
-    return this.#states[row] ?? this.create(row)
   }
 }

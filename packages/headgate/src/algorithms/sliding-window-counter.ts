@@ -8,12 +8,12 @@
  *
  * Invariant: at most `limit` in an aligned window, at most 2 × limit − 1 in any window (attained).
  */
-import { keepV8Shape } from '../fast-path/keep-v8-shape.js'
+
 import { type Algorithm, NEVER, NOT_CHARGED, type Outcome } from './algorithm.js'
 import { formatDurationUs } from './durations.js'
 import { mulDivCeil, mulDivFloor } from './exact-fraction.js'
 import { counted, parseKnown, roomBeyond } from './limit-options.js'
-import { NO_PAGE, RowView, TypedRows } from './rows.js'
+import { RowView, TypedRows } from './rows.js'
 import { type BucketedCounterLimit, slidingWindowBucketsAlgorithm } from './sliding-window-buckets.js'
 import {
   parseWindow,
@@ -248,8 +248,6 @@ class CounterView extends RowView implements CounterState {
     this.page.integers[this.index * 4 + 3] = value
   }
 }
-
-keepV8Shape(new CounterView(NO_PAGE, 0))
 
 export const slidingWindowCounterAlgorithm: Algorithm<CounterLimit, CounterState> = {
   name: 'sliding-window-counter',

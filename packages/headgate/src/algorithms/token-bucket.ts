@@ -10,7 +10,6 @@
  * Invariant: the cost admitted in any τ seconds is at most capacity + rate × τ.
  */
 import { unexpected } from '../errors/headgate-error.js'
-import { keepV8Shape } from '../fast-path/keep-v8-shape.js'
 import {
   type Algorithm,
   LEASE_PARTS,
@@ -35,7 +34,7 @@ import {
   quotaOf,
   resized,
 } from './limit-options.js'
-import { NO_PAGE, RowView, TypedRows } from './rows.js'
+import { RowView, TypedRows } from './rows.js'
 
 export interface TokenBucketLimit extends Limit {
   readonly refillPerSecond: number
@@ -319,8 +318,6 @@ class BucketView extends RowView implements BucketState {
     this.page.doubles[this.index * 2 + 1] = value
   }
 }
-
-keepV8Shape(new BucketView(NO_PAGE, 0))
 
 export const tokenBucketAlgorithm: Algorithm<TokenBucketLimit, BucketState> = {
   name: 'token-bucket',

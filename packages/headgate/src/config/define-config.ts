@@ -1,7 +1,7 @@
 import type { Limit } from '../algorithms/algorithm.js'
 import type { WrittenLimit } from '../algorithms/all-algorithms.js'
 import type { Duration } from '../algorithms/durations.js'
-import type { FailureMode } from '../engine/question.js'
+import type { FailureMode } from '../check/check.js'
 import type { Config, HeaderStyle, Levels, Mask, Mode } from '../policy/config.js'
 import type { LeaseOptions } from '../policy/leases.js'
 import type { RefundBound } from '../policy/refund-rule.js'

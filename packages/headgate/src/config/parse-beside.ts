@@ -1,6 +1,7 @@
 import type { Worker } from 'node:worker_threads'
 import { HeadgateError } from '../errors/headgate-error.js'
-import type { Config, CostConfig, PolicyConfig, RuleConfig } from '../policy/config.js'
+import { type Config, type CostConfig, type PolicyConfig, RULES, type RuleConfig } from '../policy/config.js'
+import { rules as resolving } from '../policy/rules.js'
 import { ConfigError } from './config-error.js'
 import { fromSent } from './limits-by-name.js'
 import { parseConfig } from './parse-config.js'
@@ -62,7 +63,9 @@ function joined(parts: readonly ConfigPart[]): Config | null {
     costs.push(...(part.costs ?? []))
   }
   const base = parts[0]?.base
-  return base === undefined ? null : { ...base, policies: Object.fromEntries(policies), rules, costs }
+  return base === undefined
+    ? null
+    : { ...base, policies: Object.fromEntries(policies), rules, costs, [RULES]: resolving }
 }
 
 /** Errors lose their class between threads. */

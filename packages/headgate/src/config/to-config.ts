@@ -1,15 +1,17 @@
-import type {
-  AlsoConfig,
-  Config,
-  Enforcement,
-  GlobalConfig,
-  MatchConfig,
-  PolicyConfig,
-  PolicyOrTier,
-  RouteConfig,
-  RuleConfig,
+import {
+  type AlsoConfig,
+  type Config,
+  type Enforcement,
+  type GlobalConfig,
+  type MatchConfig,
+  type PolicyConfig,
+  type PolicyOrTier,
+  type RouteConfig,
+  RULES,
+  type RuleConfig,
 } from '../policy/config.js'
 import { DEFAULT_IPV6_NETWORKS } from '../policy/ipv6-budgets.js'
+import { rules } from '../policy/rules.js'
 import { defaultTiers } from '../policy/tiers.js'
 import { foldType } from '../subject/subject-type.js'
 import { parseCostKey } from './file/path-pattern.js'
@@ -57,6 +59,7 @@ export function toConfig(file: ReadFile): Config {
     ...pick(file, 'headers'),
     upstream: file.upstream ?? null,
     routes: sound(file.routes).flatMap(toRoute),
+    [RULES]: rules,
   }
 }
 

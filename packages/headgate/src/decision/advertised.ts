@@ -1,6 +1,5 @@
 import type { Quota } from '../algorithms/algorithm.js'
-import type { Decision } from './decision.js'
-import { isWider, type LimitVerdict } from './verdicts.js'
+import { type Decision, isWider, type LimitVerdict } from './decision.js'
 
 /**
  * Returns the limit a client may be told about: the one that binds, or null if no quota is known. A failure mode

@@ -1,116 +1,65 @@
-import { NEVER } from '../algorithms/algorithm.js'
-import { SingleAnswer, SingleQuestion } from '../engine/single-question.js'
-import { keepV8Shape } from '../fast-path/keep-v8-shape.js'
+import { NEVER, type Quota } from '../algorithms/algorithm.js'
+import type { DecisionSource } from '../check/check.js'
+import type { PendingCheck } from '../check/pending-check.js'
+import type { NamedLimit } from '../check/plan.js'
 import type { HeaderStyle } from '../policy/config.js'
-import type { DecidedPolicy, NamedLimit, Policy } from '../policy/policies.js'
 import type { RefundBound } from '../policy/refund-rule.js'
 import { includesStatus } from '../policy/statuses.js'
-import type { Source } from '../store/store.js'
 import { handleOf } from '../subject/handle.js'
-import type { Clock } from '../time/clock.js'
-import { type DecisionValue, decisionValue } from './decision-value.js'
-import { type Reason, reasonOf } from './reason.js'
-import {
-  bindingOf,
-  type HeldPlace,
-  type HeldPlaces,
-  LazyVerdicts,
-  type LimitVerdict,
-  policyOf,
-} from './verdicts.js'
+import type { Reason } from './reason.js'
 
-const REMAINING = Symbol('remaining')
-const RETRY_AFTER_MS = Symbol('retryAfterMs')
-const RESET_AFTER_MS = Symbol('resetAfterMs')
-const ASKED = Symbol('asked')
-const POLICY = Symbol('policy')
-const CONTEXT = Symbol('context')
-const AT_US = Symbol('atUs')
-const VERDICTS = Symbol('verdicts')
+/** The answer of one limit. */
+export interface LimitVerdict {
+  /** `<policy>.<limit id>`, for a network around an IPv6 caller followed by its size: `<policy>.<limit id>/56`. */
+  readonly name: string
+  readonly allowed: boolean
+  readonly limit: number
+  readonly remaining: number
+  /** 0 if it had room; null if no wait is long enough. */
+  readonly retryAfterMs: number | null
+  readonly resetAfterMs: number
+  readonly quota: Quota
+}
+
+/** The permits of a decision, to be given back. */
+export interface HeldPermits {
+  /** Gives them back, once; never rejects. */
+  release(): Promise<void>
+  /** Stops renewing them. */
+  letExpire(): void
+}
 
 const RELEASED: Promise<void> = Promise.resolve()
-
-/** The context that all decisions of a limiter share. */
-export interface DecisionContext {
-  readonly clock: Clock
-  readonly source: Source
-  /** Holds the places that decisions took. */
-  readonly places?: { hold(decision: Decision, places: readonly HeldPlace[]): HeldPlaces }
-  /** Whether decisions are counted, so that a refusal can be looked up. */
-  readonly isCounted?: boolean
-}
+/** A store that is back is found within a second. */
+const CLOSED_RETRY_AFTER_MS = 1_000
+const NO_VERDICTS: readonly LimitVerdict[] = []
 
 /**
  * The answer to "may this request pass?": a value that can be kept, logged and sent (`JSON.stringify` shows all of
- * it). Durations are rounded up, so that a client that obeys them is not denied again.
+ * it). Durations are rounded up, so that a client that obeys them is not denied again. Everything is read from the
+ * check when somebody asks for it.
  */
 export class Decision {
-  // Most callers read two or three numbers, so everything else is computed on access. Fields are under symbols
-  // instead of private, which would cost a tenth of a decision; nobody accesses them by accident. They are only
-  // declared, because an initialiser would write every field twice.
-  declare private readonly [REMAINING]: number
-  declare private readonly [RETRY_AFTER_MS]: number | null
-  declare private readonly [RESET_AFTER_MS]: number
-  /** For the plainest question (see the constructor) only the subject; the rest is made on access. */
-  declare private [ASKED]: LazyVerdicts | string
-  declare private readonly [POLICY]: Policy | DecidedPolicy
-  declare private readonly [CONTEXT]: DecisionContext
-  /** The clock reading when the store answered. */
-  declare private readonly [AT_US]: number
+  readonly #check: PendingCheck
+  /** The clock when the numbers were true: for a store elsewhere, at the latest when they came. */
+  readonly #atUs: number
+  /** Kept once read, because it must not move with the clock. */
+  #resetAt: number | null = null
+  #verdicts: readonly LimitVerdict[] | null = null
+  #held: HeldPermits | null = null
 
-  /**
-   * For the plainest question, one unit of the policy's only limit in the scope `global`, `asked` is the subject.
-   */
-  constructor(
-    asked: LazyVerdicts | string,
-    policy: Policy | DecidedPolicy,
-    context: DecisionContext,
-    remaining: number,
-    retryAfterMs: number | null,
-    resetAfterMs: number,
-    atUs: number,
-  ) {
-    this[REMAINING] = remaining
-    this[RETRY_AFTER_MS] = retryAfterMs
-    this[RESET_AFTER_MS] = resetAfterMs
-    this[ASKED] = asked
-    this[POLICY] = policy
-    this[CONTEXT] = context
-    this[AT_US] = atUs
-  }
-
-  static {
-    const policy = { name: '', tier: null, limits: [] }
-    const context = { clock: { nowUs: () => 0, unixMs: () => 0 }, source: 'memory' } as const
-    // With numbers alone, V8 would type a field as double after the first large one and allocate an object for
-    // every number from then on. A field that has held something else stores small numbers directly.
-    const shape = new Decision('', policy, context, 0, 0, 0, 0.5)
-    keepV8Shape(Object.assign(shape, { [REMAINING]: null, [RETRY_AFTER_MS]: null, [RESET_AFTER_MS]: null }))
-  }
-
-  private get [VERDICTS](): LazyVerdicts {
-    const asked = this[ASKED]
-    if (typeof asked !== 'string') return asked
-    const { name, limit } = this[POLICY].limits[0] as NamedLimit
-    const { remaining, retryAfterMs, resetAfterMs, allowed, [AT_US]: atUs } = this
-    const retryAfterUs = retryAfterMs === null ? NEVER : retryAfterMs * 1000
-    const verdicts = new LazyVerdicts(
-      new SingleQuestion(asked, 'global', name, limit, 1),
-      new SingleAnswer(remaining, retryAfterUs, resetAfterMs * 1000, allowed ? atUs : null, atUs),
-      1,
-    )
-    this[ASKED] = verdicts
-    return verdicts
+  constructor(check: PendingCheck) {
+    this.#check = check
+    this.#atUs = check.source === 'memory' ? check.atUs : check.plan.context.clock.nowUs()
   }
 
   get allowed(): boolean {
-    return this[RETRY_AFTER_MS] === 0
+    return this.#check.charged >= 0
   }
 
   /** The cost of the request. */
   get cost(): number {
-    const asked = this[ASKED]
-    return typeof asked === 'string' ? 1 : asked.cost
+    return this.#check.cost
   }
 
   /** Units the binding limit allows in its window; Infinity if nothing limits this caller. */
@@ -120,143 +69,149 @@ export class Decision {
 
   /** Units left now; Infinity if nothing limits this caller. */
   get remaining(): number {
-    return this[REMAINING]
+    const check = this.#check
+    return check.plan.isSingle && !check.isUnlooked
+      ? check.remaining
+      : (this.binding?.remaining ?? Number.POSITIVE_INFINITY)
   }
 
   /** 0 if allowed; null if no wait is long enough. */
   get retryAfterMs(): number | null {
-    return this[RETRY_AFTER_MS]
+    const check = this.#check
+    if (check.charged >= 0) return 0
+    // A denial always has a wait of at least a millisecond, because 0 means allowed.
+    return check.source === 'closed' ? CLOSED_RETRY_AFTER_MS : toWaitMs(Math.max(1, check.waitUs))
   }
 
   /** How long until everything is available again. */
   get resetAfterMs(): number {
-    return this[RESET_AFTER_MS]
+    return this.#check.isUnlooked ? 0 : toMs(this.#check.resetAfterUs)
   }
 
   /** The Unix time in milliseconds at which everything is available again. */
   get resetAt(): number {
-    const verdicts = this[VERDICTS]
-    if (verdicts.resetAt === null) {
-      const { clock } = this[CONTEXT]
-      const sinceUs = clock.nowUs() - this[AT_US]
-      verdicts.resetAt = clock.unixMs() + this.resetAfterMs - Math.floor(sinceUs / 1000)
+    if (this.#resetAt === null) {
+      const { clock } = this.#check.plan.context
+      this.#resetAt = clock.unixMs() + this.resetAfterMs - Math.floor((clock.nowUs() - this.#atUs) / 1000)
     }
-    return verdicts.resetAt
+    return this.#resetAt
   }
 
   /** The policy of the binding limit. */
   get policy(): string {
     const name = this.binding?.name
-    return name === undefined ? this[POLICY].name : policyOf(name)
+    return name === undefined ? this.#check.plan.labels.policy : policyOf(name)
   }
 
   /** The rule of the policy file that applied; null if none was asked. */
   get rule(): string | null {
-    const policy = this[POLICY]
-    return 'rule' in policy ? policy.rule : null
+    return this.#check.plan.labels.rule
   }
 
   /**
-   * Twelve characters that stand for the caller of a counted refusal, by which operators find it. Null for any
+   * Twelve characters that stand for the caller of a counted denial, by which operators find it. Null for any
    * other decision.
    */
   get reference(): string | null {
-    if (this.allowed || this[CONTEXT].isCounted !== true) return null
-    const asked = this[ASKED]
-    const subject = typeof asked === 'string' ? asked : asked.question.alternatives[0]?.[0]?.subject
-    return subject === undefined ? null : handleOf(subject)
+    const { plan } = this.#check
+    if (this.allowed || plan.context.recorder === null || (plan.ends[0] ?? 0) === 0) return null
+    return handleOf(this.#check.subjectOf(0))
   }
 
   /** How the policy file wants the quota to be advertised. */
   get headerStyle(): HeaderStyle | null {
-    const policy = this[POLICY]
-    return 'headers' in policy ? policy.headers : null
+    return this.#check.plan.labels.headers
   }
 
   /** Whether the policy file gives back the charge for any status. */
   get isRefundable(): boolean {
-    const policy = this[POLICY]
-    return 'refundIf' in policy && policy.refundIf !== null
+    return this.#check.plan.labels.refundIf !== null
   }
 
   /** Whether the policy file gives back the charge for this status; adapters then call `refund`. */
   isFreeIf(status: number): boolean {
-    const policy = this[POLICY]
-    return (
-      'refundIf' in policy && policy.refundIf !== null && includesStatus(policy.refundIf.statuses, status)
-    )
+    const { refundIf } = this.#check.plan.labels
+    return refundIf !== null && includesStatus(refundIf.statuses, status)
   }
 
   /** How much such responses give back at most, by the policy file; adapters pass it to `refund`. */
   get refundAtMost(): readonly RefundBound[] {
-    const policy = this[POLICY]
-    return ('refundIf' in policy ? policy.refundIf?.atMost : undefined) ?? []
+    return this.#check.plan.labels.refundIf?.atMost ?? []
   }
 
   get tier(): string | null {
-    return this[POLICY].tier
+    return this.#check.plan.labels.tier
   }
 
-  get source(): Source {
-    const asked = this[ASKED]
-    return (typeof asked === 'string' ? undefined : asked.answer.source) ?? this[CONTEXT].source
+  get source(): DecisionSource {
+    return this.#check.source as DecisionSource
   }
 
   /** Whether it was decided from units leased by this process. `remaining` is then what this process knows of. */
   get leased(): boolean {
-    const asked = this[ASKED]
-    return typeof asked !== 'string' && asked.answer.leased === true
+    return this.#check.isLeased
   }
 
   get reason(): Reason {
-    if (this.source === 'open' || this.source === 'closed') return 'store-unavailable'
-    const policy = this[POLICY]
-    const unasked = 'unasked' in policy ? policy.unasked : null
-    return unasked ?? reasonOf(this.allowed, bindingOf(this[VERDICTS].answer))
+    const check = this.#check
+    if (check.source === 'open' || check.source === 'closed') return 'store-unavailable'
+    const { unasked } = check.plan.labels
+    if (unasked !== null) return unasked
+    if (check.bindingIndex() < 0) return 'unlimited'
+    if (check.charged >= 0) return 'within-limit'
+    return check.waitUs === NEVER ? 'exceeds-capacity' : 'limit-exceeded'
   }
 
   /** The limit that decided: for a denial the one with the longest wait, otherwise the one with the least left. */
   get binding(): LimitVerdict | null {
-    return this[VERDICTS].binding
+    const check = this.#check
+    const index = check.bindingIndex()
+    return index < 0 ? null : (this.verdicts[index - check.plan.start(check.decidingAlternative())] ?? null)
   }
 
   /** The answer of every limit of the alternative that decided. */
   get verdicts(): readonly LimitVerdict[] {
-    return this[VERDICTS].verdicts
+    this.#verdicts ??= this.#verdictsOfAlternative()
+    return this.#verdicts
+  }
+
+  #verdictsOfAlternative(): readonly LimitVerdict[] {
+    const check = this.#check
+    if (check.isUnlooked) return NO_VERDICTS
+    const alternative = check.decidingAlternative()
+    return verdictsOf(check, check.plan.start(alternative), check.plan.ends[alternative] ?? 0)
   }
 
   /** The verdicts of shadow limits, which never bind. */
   get shadow(): readonly LimitVerdict[] {
-    return this[VERDICTS].shadow
+    const { plan, isUnlooked } = this.#check
+    return isUnlooked ? NO_VERDICTS : verdictsOf(this.#check, plan.shadowFrom, plan.limits.length)
   }
 
-  /** Whether it holds a place of a concurrency limit, which must be released. */
+  /** Whether it holds a permit of a concurrency limit, which must be released. */
   get isHeld(): boolean {
-    const asked = this[ASKED]
-    return typeof asked !== 'string' && asked.held !== null
+    return this.#held !== null
   }
 
   /**
-   * Marks the request as ended, so that its place is free for another; settles when it is. Does nothing the second
-   * time, if no place was taken, or after `close()`, which gave it back. Never rejects: a place that cannot be given
-   * back expires.
+   * Marks the request as ended, so that its permit is free for another; settles when it is. Does nothing the second
+   * time, or if no permit was taken. Never rejects: a permit that cannot be given back expires.
    */
   release(): Promise<void> {
-    const asked = this[ASKED]
-    return (typeof asked === 'string' ? null : asked.held)?.release() ?? RELEASED
+    return this.#held?.release() ?? RELEASED
   }
 
   /**
-   * Stops renewing the place, because nobody will learn when the request ends. It is freed when its time is up, or
+   * Stops renewing the permit, because nobody will learn when the request ends. It is freed when its time is up, or
    * by an earlier `release()`.
    */
   letExpire(): void {
-    const asked = this[ASKED]
-    if (typeof asked !== 'string') asked.held?.letExpire()
+    this.#held?.letExpire()
   }
 
+  /** Every field, including those that are worked out when read. */
   toJSON(): DecisionValue {
-    return decisionValue(this)
+    return Object.fromEntries(FIELDS.map(field => [field, this[field]])) as unknown as DecisionValue
   }
 
   /** The value that `console.log` shows in Node. */
@@ -264,33 +219,88 @@ export class Decision {
     return this.toJSON()
   }
 
-  /** Returns the clock reading when a decision was made. */
-  static atUsOf(decision: Decision): number {
-    return decision[AT_US]
+  /** The check behind a decision, for the limiter. */
+  static checkOf(decision: Decision): PendingCheck {
+    return decision.#check
   }
 
-  /** Releases another decision, which was made beside this one, together with it. */
-  static releaseWith(decision: Decision, other: Promise<Decision | null>): void {
-    const verdicts = decision[VERDICTS]
-    const { held } = verdicts
-    verdicts.held = {
+  /** Lets a decision hold permits, in addition to those it has. */
+  static hold(decision: Decision, permits: HeldPermits): void {
+    const held = decision.#held
+    if (held === null) {
+      decision.#held = permits
+      return
+    }
+    decision.#held = {
       async release() {
-        await Promise.all([held?.release(), other.then(beside => beside?.release())])
+        await Promise.all([held.release(), permits.release()])
       },
       letExpire() {
-        held?.letExpire()
-        void other.then(beside => beside?.letExpire())
+        held.letExpire()
+        permits.letExpire()
       },
     }
   }
+}
 
-  /** Returns the states of the concurrency limits for whose places a denied request has to wait. */
-  static fullPlacesOf(decision: Decision): LazyVerdicts['fullPlaces'] {
-    return decision[VERDICTS].fullPlaces
-  }
+const FIELDS = [
+  'allowed',
+  'limit',
+  'remaining',
+  'resetAt',
+  'resetAfterMs',
+  'retryAfterMs',
+  'cost',
+  'policy',
+  'tier',
+  'rule',
+  'source',
+  'leased',
+  'reason',
+  'binding',
+  'verdicts',
+  'shadow',
+] as const satisfies readonly (keyof Decision)[]
 
-  /** Returns the limits that had room for this decision's request, for `limiter.refund` and `limiter.settle`. */
-  static admissionsOf(decision: Decision): LazyVerdicts['admissions'] {
-    return decision[VERDICTS].admissions
+/** A decision as a plain object. */
+export type DecisionValue = Pick<Decision, (typeof FIELDS)[number]>
+
+function verdictsOf(check: PendingCheck, from: number, end: number): LimitVerdict[] {
+  const verdicts: LimitVerdict[] = []
+  for (let index = from; index < end; index++) verdicts.push(verdictOf(check, index))
+  return verdicts
+}
+
+/** The answer of one limit of a plan. */
+export function verdictOf(check: PendingCheck, index: number): LimitVerdict {
+  const { name, limit } = check.plan.limits[index] as NamedLimit
+  return {
+    name,
+    allowed: check.wait(index) === 0,
+    limit: limit.limit,
+    remaining: check.left(index),
+    retryAfterMs: toWaitMs(check.wait(index)),
+    resetAfterMs: toMs(check.resetAfter(index)),
+    quota: limit.quota,
   }
+}
+
+/** Whether it is about a network around an IPv6 caller, `<policy>.<limit id>/<bits>`, not the caller itself. */
+export function isWider({ name }: Pick<LimitVerdict, 'name'>): boolean {
+  return name.includes('/')
+}
+
+/** Returns the policy in a limit's name, `<policy>.<limit id>`. */
+export function policyOf(name: string): string {
+  return name.slice(0, name.indexOf('.'))
+}
+
+/** Rounded up: a client that waits exactly this long must not be a microsecond early. */
+export function toMs(us: number): number {
+  return Math.ceil(us / 1000)
+}
+
+/** The same for a wait, which may be infinite. */
+export function toWaitMs(waitUs: number): number | null {
+  return waitUs === NEVER ? null : toMs(waitUs)
 }

@@ -1,21 +1,34 @@
 import { describe, expect, it } from 'vitest'
+import { changed } from '../../test/support/changed.ts'
 import {
   concurrency,
   createLimiter,
   type Decision,
+  type DecisionSource,
   decisionHeaders,
   type HeaderOptions,
   memoryStore,
-  type Source,
   slidingWindowLog,
   tokenBucket,
 } from '../index.js'
+import type { MemoryStore } from '../store/memory/memory-store.js'
 
-function setUp(source: Source = 'memory') {
+/** Counts in memory and says that another has decided. */
+function storeOf(memory: MemoryStore, source: DecisionSource) {
+  return changed(memory, {
+    source,
+    decide(check) {
+      memory.charge(check, check.plan, check.atUs)
+      check.settle(source)
+    },
+  })
+}
+
+function setUp(source: DecisionSource = 'memory') {
   const clock = { nowUs: () => 1_732_064_340_000_000, unixMs: () => 1_732_064_340_000 }
   const limiter = createLimiter({
     clock,
-    store: { ...memoryStore({ clock }), source },
+    store: storeOf(memoryStore({ clock }), source),
     policies: {
       api: slidingWindowLog({ limit: 100, window: '1m' }),
       login: tokenBucket({ capacity: 5, refillPerSecond: 0.1 }),

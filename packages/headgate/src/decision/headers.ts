@@ -1,12 +1,11 @@
 import { type HeadgateError, unexpected } from '../errors/headgate-error.js'
 import { HEADER_STYLES, type HeaderStyle } from '../policy/config.js'
 import { advertisedLimit, retryAfterSeconds } from './advertised.js'
-import type { Decision } from './decision.js'
+import type { Decision, LimitVerdict } from './decision.js'
 import type { HeaderField } from './header-field.js'
 import { draft11Headers } from './ietf-headers.js'
 import { legacyHeaders } from './legacy-headers.js'
 import { draft03Headers, draft06Headers, draft07Headers } from './older-drafts.js'
-import type { LimitVerdict } from './verdicts.js'
 
 /** The edition of the IETF draft that headers follow. */
 export type HeaderDraft = 'draft-03' | 'draft-06' | 'draft-07' | 'draft-11'

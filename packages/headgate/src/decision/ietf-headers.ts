@@ -1,10 +1,9 @@
 /** `RateLimit-Policy` and `RateLimit` as draft-ietf-httpapi-ratelimit-headers-11 defines them. */
 import { advertisedPolicies, retryAfterSeconds, windowSeconds } from './advertised.js'
-import type { Decision } from './decision.js'
+import type { Decision, LimitVerdict } from './decision.js'
 import { fieldInteger, fieldString, type HeaderField } from './header-field.js'
 import type { HideableName } from './headers.js'
 import { textOf } from './limit-text.js'
-import type { LimitVerdict } from './verdicts.js'
 
 /** Returns every limit of the decision as a policy, and what is left of the binding one. */
 export function draft11Headers(

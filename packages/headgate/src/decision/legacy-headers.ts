@@ -1,9 +1,8 @@
 import { toSeconds } from './advertised.js'
-import type { Decision } from './decision.js'
+import type { Decision, LimitVerdict } from './decision.js'
 import { type HeaderField, printable } from './header-field.js'
 import type { HideableName } from './headers.js'
 import { textOf } from './limit-text.js'
-import type { LimitVerdict } from './verdicts.js'
 
 /**
  * Returns the `X-RateLimit-*` family, about the binding limit. With a burst, Limit and Burst are the two numbers of

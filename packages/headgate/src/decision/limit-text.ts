@@ -4,8 +4,8 @@
  */
 import type { Quota } from '../algorithms/algorithm.js'
 import { windowSeconds } from './advertised.js'
+import { type LimitVerdict, policyOf } from './decision.js'
 import { fieldInteger, fieldString, printable } from './header-field.js'
-import { type LimitVerdict, policyOf } from './verdicts.js'
 
 export interface LimitText {
   readonly policy: string

@@ -3,9 +3,8 @@
  * is a delay: until everything is back or, after a denial, until Retry-After, as they require.
  */
 import { advertisedPolicies, retryAfterSeconds, toSeconds, windowSeconds } from './advertised.js'
-import type { Decision } from './decision.js'
+import type { Decision, LimitVerdict } from './decision.js'
 import { fieldInteger, fieldString, type HeaderField } from './header-field.js'
-import type { LimitVerdict } from './verdicts.js'
 
 /** The form that Envoy and Limitador send: the policies are part of the limit. */
 export function draft03Headers(decision: Decision, binding: LimitVerdict): HeaderField[] {

@@ -1,29 +1,41 @@
 import { readFileSync } from 'node:fs'
 import { parseList } from 'structured-headers'
 import { describe, expect, it } from 'vitest'
+import { changed } from '../../test/support/changed.ts'
 import { defineConfig } from '../config.js'
 import {
   concurrency,
-  createGate,
   createLimiter,
+  type DecisionSource,
   decisionHeaders,
   decisionProblem,
   defaultTiers,
   graphqlCost,
   memoryStore,
-  type Source,
   slidingWindowCounter,
   slidingWindowLog,
   tokenBucket,
 } from '../index.js'
+import type { MemoryStore } from '../store/memory/memory-store.js'
 
 const reference = readFileSync(new URL('../../../../docs/reference/headers.md', import.meta.url), 'utf8')
 
-function setUp(source: Source = 'memory') {
+/** Counts in memory and says that another has decided. */
+function storeOf(memory: MemoryStore, source: DecisionSource) {
+  return changed(memory, {
+    source,
+    decide(check) {
+      memory.charge(check, check.plan, check.atUs)
+      check.settle(source)
+    },
+  })
+}
+
+function setUp(source: DecisionSource = 'memory') {
   const clock = { us: 1_732_064_340_000_000, nowUs: () => clock.us, unixMs: () => clock.us / 1000 }
   const limiter = createLimiter({
     clock,
-    store: { ...memoryStore({ clock }), source },
+    store: storeOf(memoryStore({ clock }), source),
     policies: {
       api: [
         slidingWindowLog({ limit: 10, window: '1m' }),
@@ -115,11 +127,11 @@ describe('the problem of a denial', () => {
         { match: { path: '/uploads' }, policy: 'uploads' },
       ],
     })
-    const gate = createGate({ config })
+    const ruled = createLimiter({ config })
     const denialOf = async (path: string) => {
       const request = { subject: 'ip:192.0.2.1', method: 'POST', path } as const
-      await gate.request(request)
-      return gate.request(request)
+      await ruled.request(request)
+      return ruled.request(request)
     }
     const login = await denialOf('/login')
     expect(login).toMatchObject({ policy: 'login', tier: 'anonymous' })

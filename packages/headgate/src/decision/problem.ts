@@ -3,11 +3,10 @@ import { formatDurationUs } from '../algorithms/durations.js'
 import { HeadgateError } from '../errors/headgate-error.js'
 import { TIER_POLICY } from '../policy/policies.js'
 import { advertisedLimit, retryAfterSeconds } from './advertised.js'
-import type { Decision } from './decision.js'
+import type { Decision, LimitVerdict } from './decision.js'
 import { type HeaderField, printable } from './header-field.js'
 import type { HideableName, ResponseOptions } from './headers.js'
 import { limitNumber } from './ietf-headers.js'
-import type { LimitVerdict } from './verdicts.js'
 
 /** The body of a denial, as in RFC 9457 and the rate limit draft, with our own members in camel case. */
 export interface ProblemBody {

@@ -1,6 +1,3 @@
-import { NEVER } from '../algorithms/algorithm.js'
-import type { Verdict } from '../engine/question.js'
-
 /** Why a decision came out as it did. */
 export type Reason =
   /** Every limit had room. */
@@ -21,10 +18,3 @@ export type Reason =
   | 'shadow'
   /** The store could not be asked, or something failed earlier; the failure mode decided. */
   | 'store-unavailable'
-
-/** Returns the reason of a binding verdict; undefined means that nothing limits the caller. */
-export function reasonOf(allowed: boolean, binding: Verdict | undefined): Reason {
-  if (binding === undefined) return 'unlimited'
-  if (allowed) return 'within-limit'
-  return binding.retryAfterUs === NEVER ? 'exceeds-capacity' : 'limit-exceeded'
-}

@@ -1,40 +1,67 @@
+/**
+ * A limiter: who asks and what for becomes one pending check, the store decides it, and the caller gets the decision.
+ * Policies by name (`check`) and rules by request (`request`) are two resolvers; everything else is the same.
+ */
+import type { Check, FailureMode } from '../check/check.js'
+import type { CheckOptions } from '../check/check-options.js'
+import { PendingCheck } from '../check/pending-check.js'
+import { type CheckContext, NO_LABELS, Plan } from '../check/plan.js'
+import { Plans } from '../check/plans.js'
 import type { Decision } from '../decision/decision.js'
-import type { FailureMode } from '../engine/question.js'
-import { unexpected } from '../errors/headgate-error.js'
+import { HeadgateError, unexpected } from '../errors/headgate-error.js'
 import { refuseUnknown } from '../errors/refuse-unknown.js'
-import { SingleLimitPolicies } from '../fast-path/single-limit-policies.js'
-import { emitterOf } from '../observe/emit.js'
-import type { DecisionEvent } from '../observe/event.js'
+import { type Emit, emitterOf } from '../observe/emit.js'
+import { type DecisionEvent, decisionEvent, type LimiterEvent } from '../observe/event.js'
 import { type Logger, parseLogger } from '../observe/logger.js'
+import { sparingly, WARN_EVERY_MS, warnSparingly } from '../observe/sparingly.js'
+import { recorderOf, watchLimiter } from '../observe/statistics/attached.js'
 import type { Statistics } from '../observe/statistics/statistics.js'
-import { Ipv6Budgets } from '../policy/ipv6-budgets.js'
-import type { PolicyOptions } from '../policy/policies.js'
+import type { Config } from '../policy/config.js'
+import type { Explanation } from '../policy/explanation.js'
+import { type PolicyOptions, writtenPolicies } from '../policy/policies.js'
+import type { RequestFacts } from '../policy/request-facts.js'
+import type { KeptState, Rules } from '../policy/rules.js'
 import type { TierOptions } from '../policy/tiers.js'
+import { memoryControl } from '../store/memory/memory-control.js'
+import { MemoryStore } from '../store/memory/memory-store.js'
 import type { Store } from '../store/store.js'
-import { createSubjectNamer, type SubjectInput, type SubjectOptions } from '../subject/subject.js'
-import type { Clock, Timers } from '../time/clock.js'
-import { type Ask, parseCost } from './ask.js'
-import { type AsksByName, asksByName } from './asks-by-name.js'
-import { createFrontDoor } from './front-door.js'
-import { NamedPolicies } from './named-policies.js'
-import type { RefundOptions, Reservation } from './refunds.js'
-import type { Patience } from './turns.js'
+import type { HttpRequest } from '../subject/http-request.js'
+import type { Identify } from '../subject/identify.js'
+import { type StoredSubject, type SubjectInput, type SubjectOptions, storedName } from '../subject/subject.js'
+import { type Clock, systemClock, systemTimers, type Timers } from '../time/clock.js'
+import { Comparison } from './comparison.js'
+import { Counter, type LimiterCounts } from './counts.js'
+import { type AcquireOptions, budgetOf, createFairQueue, type FairQueue } from './fair-queue.js'
+import {
+  GivenCheck,
+  type GivenLimit,
+  type GivenLimits,
+  type GivenLimitsAnswer,
+  type GivenLimitsContext,
+  refundsOf,
+} from './given-limits.js'
+import { type CurrentFile, InForce, versionOf } from './in-force.js'
+import { type Inspection, type InspectOptions, inspect, withoutRepeats } from './inspection.js'
+import { type ControlApi, createOperators, type Operators, type OverridesApi } from './operators.js'
+import { OverrideCache } from './override-cache.js'
+import { Permits } from './permits.js'
+import { type RefundOptions, Refunds, type Reservation } from './refunds.js'
+import { refuseOptions, refuseOtherFleet } from './refusals.js'
 
-export interface LimiterOptions<
-  Policies extends Record<string, PolicyOptions>,
-  Tiers extends Record<string, TierOptions>,
-> {
+interface CommonOptions {
   /** Where limits are kept. Default: in this process, the embedded store. */
   readonly store?: Store
-  readonly policies?: Policies
-  /** Classes of caller; `defaultTiers` is a set to start from. */
-  readonly tiers?: Tiers
   /** How subjects are named, and which of them are secrets. */
   readonly subject?: SubjectOptions
   /** Where lines are written. Default: the console. */
   readonly logger?: Logger
-  /** Called for every decision, in the async context the limiter was made in. Costs nothing if left out. */
-  readonly onEvent?: (event: DecisionEvent) => void
+  /**
+   * Called for decisions, reloads, control and overrides, in the async context the limiter was made in. Costs nothing
+   * if left out.
+   */
+  readonly onEvent?: (event: DecisionEvent | LimiterEvent) => void
+  /** Called instead of the logger for what needs an operator's attention: ignored values, an undefined tier. */
+  readonly onWarning?: (message: string) => void
   /** Where decisions are counted. Default: where those of the store are, or nowhere. */
   readonly statistics?: Statistics
   readonly clock?: Clock
@@ -42,59 +69,24 @@ export interface LimiterOptions<
   readonly timers?: Timers
 }
 
-export interface Limiter<PolicyName extends string, TierName extends string> {
-  /** The policies that can be asked for. */
-  readonly policyNames: readonly PolicyName[]
-  /** The tiers that can be asked for. */
-  readonly tierNames: readonly TierName[]
-  /** Charges the request if every limit has room for it. A denial is a decision, never an error. */
-  check(subject: SubjectInput, ask: Ask<PolicyName, TierName>): Promise<Decision>
-  /**
-   * Decides like `check`, but synchronously where possible: in memory, from a lease, for a remembered denial, and
-   * while the failure mode decides. Otherwise returns a promise. Throws an error that `check` would reject with if
-   * it is known at once.
-   */
-  checkNow(subject: SubjectInput, ask: Ask<PolicyName, TierName>): Decision | Promise<Decision>
-  /** Answers what `check` would, and changes nothing; `remaining` is what is left before the request. */
-  peek(subject: SubjectInput, ask: Ask<PolicyName, TierName>): Promise<Decision>
-  /**
-   * Gives back what a decision charged, or `units` of it, as far as it still counts. Returns the units: 0 for a
-   * charge the store did not make, while the store cannot be asked, and beyond the bound `atMost`.
-   */
-  refund(decision: Decision, units?: number | RefundOptions): Promise<number>
-  /**
-   * Checks like `check`, but waits for its turn instead of being denied: fairly, behind earlier callers in this
-   * process, of whom a released place wakes the first at once. Resolves with a denial when `timeoutMs` is up or no wait is long enough; rejects with the reason of
-   * `signal`.
-   */
-  acquire(subject: SubjectInput, ask: Ask<PolicyName, TierName> & Patience): Promise<Decision>
-  /** Charges an estimate (`cost`) for a request whose cost is only known afterwards. */
-  reserve(subject: SubjectInput, ask: Ask<PolicyName, TierName>): Promise<Reservation>
-  /** Settles the actual cost of an admitted request, once; see `Reservation`. Changes nothing after `close()`. */
-  settle(decision: Decision, actual: number): Promise<void>
-  /** Forgets what the subject has used. */
-  reset(subject: SubjectInput, ask: Omit<Ask<PolicyName, TierName>, 'cost'>): Promise<void>
-  /**
-   * Decides a request about which nothing could be asked, because something on the way threw, such as a function
-   * that identifies the caller or `check` itself. Counts it. The failure mode decides: `closed` refuses, the others
-   * let it pass.
-   */
-  decideFault(about?: FaultFacts): Decision
-  /** Whether `decideFault` would refuse; decides and counts nothing. */
-  refusesFault(about?: FaultFacts): boolean
-  counts(): LimiterCounts
-  /**
-   * Returns unfinished work, such as a call that missed its deadline, for the `waitUntil` of a runtime that would
-   * cut it off after the response; the adapters call it. Null if there is none, and on runtimes that cut nothing
-   * off.
-   */
-  underWay(): Promise<unknown> | null
-  /**
-   * Finishes what is in flight, gives back places and leases, and closes the store. Requests that go on may still
-   * `release()`, which does nothing, and `settle()`, which leaves their estimate as it is and warns once; everything
-   * else rejects from then on.
-   */
-  close(): Promise<void>
+/** The options of a limiter whose policies are written in code. */
+export interface LimiterOptions<
+  Policies extends Record<string, PolicyOptions>,
+  Tiers extends Record<string, TierOptions>,
+> extends CommonOptions {
+  readonly policies?: Policies
+  /** Classes of caller; `defaultTiers` is a set to start from. */
+  readonly tiers?: Tiers
+  readonly config?: undefined
+}
+
+/** The options of a limiter that enforces a policy file. */
+export interface ConfigLimiterOptions<PolicyName extends string = string, TierName extends string = string>
+  extends CommonOptions {
+  /** From `loadConfig`, `parseConfig` or `defineConfig`. */
+  readonly config: Config<PolicyName, TierName>
+  readonly policies?: undefined
+  readonly tiers?: undefined
 }
 
 /** Facts about a request for which something failed. */
@@ -103,87 +95,577 @@ export interface FaultFacts {
   readonly onStoreFailure?: FailureMode
 }
 
-/** Counts since the limiter was made. */
-export interface LimiterCounts {
-  /** Requests about which nothing could be asked: see `decideFault`. */
-  readonly faults: number
+/**
+ * A limiter of policies that are asked for by name. Names that do not exist fail to compile, and throw where types are
+ * not checked.
+ */
+export interface Limiter<PolicyName extends string = string, TierName extends string = string> {
+  /** Whether it has a policy file, whose rules find the limits of a request. */
+  readonly hasRules: boolean
+  /** The policies that can be asked for. */
+  readonly policyNames: readonly PolicyName[]
+  /** The tiers that can be asked for. */
+  readonly tierNames: readonly TierName[]
+  /**
+   * Charges the request if every limit has room for it. A denial is a decision, never an error.
+   *
+   * @example
+   * const decision = await limiter.check('user:42', { policy: 'api' })
+   * if (!decision.allowed) console.log(`try again in ${decision.retryAfterMs} ms`)
+   */
+  check(subject: SubjectInput, options: CheckOptions<PolicyName, TierName>): Promise<Decision>
+  /**
+   * Decides like `check`, but synchronously where possible: in memory, from a lease, for a cached denial, and
+   * while the failure mode decides. Otherwise returns a promise. Throws an error that `check` would reject with if
+   * it is known at once.
+   */
+  checkNow(subject: SubjectInput, options: CheckOptions<PolicyName, TierName>): Decision | Promise<Decision>
+  /** Answers what `check` would, and changes nothing; `remaining` is what is left before the request. */
+  peek(subject: SubjectInput, options: CheckOptions<PolicyName, TierName>): Promise<Decision>
+  /**
+   * Gives back what a decision charged, or so many units of it, as far as it still counts. Returns the units: 0 for a
+   * charge the store did not make, while the store cannot be asked, and beyond `atMost`.
+   */
+  refund(decision: Decision, given?: number | RefundOptions): Promise<number>
+  /**
+   * Checks like `check`, but waits instead of being denied: fairly, behind earlier callers in this process. Resolves
+   * with a denial when `timeoutMs` is up or no wait is long enough; rejects with the reason of `signal`.
+   *
+   * @example
+   * const decision = await limiter.acquire('service:mail', { policy: 'outbound', timeoutMs: 5_000 })
+   */
+  acquire(
+    subject: SubjectInput,
+    options: CheckOptions<NoInfer<PolicyName>, NoInfer<TierName>> & AcquireOptions,
+  ): Promise<Decision>
+  /**
+   * Charges an estimate (`cost`) for a request whose cost is only known afterwards.
+   *
+   * @example
+   * const { decision, settle } = await limiter.reserve('user:42', { policy: 'tokens', cost: 2_000 })
+   * if (decision.allowed) await settle(await runAndCountTokens())
+   */
+  reserve(subject: SubjectInput, options: CheckOptions<PolicyName, TierName>): Promise<Reservation>
+  /** Settles the actual cost of an admitted request, once; see `Reservation`. Changes nothing after `close()`. */
+  settle(decision: Decision, actual: number): Promise<void>
+  /** Forgets what the subject has used: in the given policy and scope, or in everything that is kept about it alone. */
+  reset(
+    subject: SubjectInput | StoredSubject,
+    options?: Omit<CheckOptions<PolicyName, TierName>, 'cost'>,
+  ): Promise<void>
+  /** Returns all limits of a subject and their state, read from the store; rejects while that cannot be asked. */
+  inspect(subject: SubjectInput | StoredSubject, options?: InspectOptions<TierName>): Promise<Inspection>
+  /** Returns the name a subject is stored under: a digest if its id is a secret. */
+  nameOf(subject: SubjectInput): string
+  /** The switches of the fleet. */
+  readonly control: ControlApi
+  /** Temporary replacements of numbers. */
+  readonly overrides: OverridesApi
+  /** Settles when control and overrides were read once, or could not be. */
+  ready(): Promise<void>
+  /**
+   * Decides a request about which nothing could be asked, because something on the way threw, such as `check` itself.
+   * Counts it. The failure mode decides: `closed` denies, the others let it pass.
+   */
+  decideFault(about?: FaultFacts & Partial<Pick<RequestFacts, 'method' | 'path'>>): Decision
+  /** Whether `decideFault` would deny; decides and counts nothing. */
+  refusesFault(about?: FaultFacts & Partial<Pick<RequestFacts, 'method' | 'path'>>): boolean
+  counts(): LimiterCounts
+  /**
+   * Returns unfinished work, such as a call that missed its deadline, for the `waitUntil` of a runtime that would
+   * cut it off after the response; the adapters call it. Null if there is none, and on runtimes that cut nothing
+   * off.
+   */
+  underWay(): Promise<unknown> | null
+  /** Decides limits that the limiter does not have, under its switches. A denial is an answer, never an error. */
+  checkLimits(given: GivenLimits): Promise<GivenLimitsAnswer>
+  /** Refunds units of such limits, the oldest first. Returns how many came back of each: 0 while the store is away. */
+  refundLimits(limits: readonly GivenLimit[]): Promise<readonly number[]>
+  /**
+   * Finishes what is in flight, gives back permits and leases, and closes the store. Requests that go on may still
+   * `release()`, which does nothing, and `settle()`, which leaves their estimate as it is and warns once; everything
+   * else rejects from then on.
+   */
+  close(): Promise<void>
 }
+
+/** A limiter that also finds the limits of a request by the rules of a policy file. */
+export interface RuleLimiter<PolicyName extends string = string, TierName extends string = string>
+  extends Limiter<PolicyName, TierName> {
+  /**
+   * Decides a request by the rules. A denial is a decision, never an error.
+   *
+   * @example
+   * const decision = await limiter.request({ subject: 'user:42', method: 'GET', path: '/users' })
+   */
+  request(facts: RequestFacts<TierName>): Promise<Decision>
+  /** Decides like `request`, synchronously where possible; see `checkNow`. A skipped path is one more such case. */
+  requestNow(facts: RequestFacts<TierName>): Decision | Promise<Decision>
+  /** Answers what `request` would, and changes nothing; `remaining` is what is left before the request. */
+  peekRequest(facts: RequestFacts<TierName>): Promise<Decision>
+  /** Says which rules a request matches and why; asks and charges nothing. */
+  explain(facts: RequestFacts<TierName>): Explanation
+  /**
+   * Identifies the caller by `identify`, `subjects` and `trustedProxies` of the file in force. Adapters use it
+   * unless their options identify callers. Throws on access for a file that verifies tokens.
+   */
+  readonly identify: Identify
+  /** Returns the client's address by `trustedProxies` of the file in force, as the subject that is charged. */
+  addressOf(request: HttpRequest): SubjectInput
+  /** Puts another policy file in force, synchronously and as a whole. Usage is kept. */
+  reload(config: Config): void
+  /**
+   * Does the same without blocking requests, however large the file: it is prepared a millisecond at a time, then
+   * put in force as a whole. Rejects where `reload` throws, and then changes nothing. The reload that began last
+   * wins.
+   */
+  reloadInBackground(config: Config): Promise<void>
+}
+
+/**
+ * Creates a limiter of policies written in code, or of a policy file.
+ *
+ * @example
+ * const limiter = createLimiter({ policies: { api: slidingWindowLog({ limit: 100, window: '1m' }) } })
+ * const decision = await limiter.check('user:42', { policy: 'api' })
+ * @example
+ * const limiter = createLimiter({ config: await loadConfig('headgate.yaml'), store: redisStore(client) })
+ * const decision = await limiter.request({ subject: 'user:42', method: 'GET', path: '/users' })
+ */
+export function createLimiter<PolicyName extends string = string, TierName extends string = string>(
+  options: ConfigLimiterOptions<PolicyName, TierName>,
+): RuleLimiter<PolicyName, TierName>
+export function createLimiter<
+  const Policies extends Record<string, PolicyOptions> = Record<never, PolicyOptions>,
+  const Tiers extends Record<string, TierOptions> = Record<never, TierOptions>,
+>(options: LimiterOptions<Policies, Tiers>): Limiter<keyof Policies & string, keyof Tiers & string>
+export function createLimiter(options: AnyLimiterOptions): RuleLimiter {
+  if (typeof options !== 'object' || options === null) {
+    throw unexpected(
+      'ERR_HEADGATE_INVALID_OPTION',
+      'options',
+      'an object with policies, tiers or a config',
+      options,
+    )
+  }
+  refuseOptions(options)
+  refuseUnknown(options, OPTIONS)
+  return new PolicyLimiter(options)
+}
+
+type AnyLimiterOptions =
+  | LimiterOptions<Record<string, PolicyOptions>, Record<string, TierOptions>>
+  | ConfigLimiterOptions
+
+type AnyCheckOptions = CheckOptions<string, string>
 
 const OPTIONS = [
   'store',
   'policies',
   'tiers',
+  'config',
   'subject',
   'logger',
   'onEvent',
+  'onWarning',
   'statistics',
   'clock',
   'timers',
 ]
 
-/** Creates a limiter. Unknown policy and tier names fail to compile, and throw where types are not checked. */
-export function createLimiter<
-  const Policies extends Record<string, PolicyOptions> = Record<never, PolicyOptions>,
-  const Tiers extends Record<string, TierOptions> = Record<never, TierOptions>,
->(options: LimiterOptions<Policies, Tiers>): Limiter<keyof Policies & string, keyof Tiers & string> {
-  if (typeof options !== 'object' || options === null) {
-    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'options', 'an object with policies or tiers', options)
-  }
-  refuseUnknown(options, OPTIONS)
-  const logger = parseLogger(options.logger)
-  const nameSubject = createSubjectNamer({
-    onWarning: ({ code, message }) => logger.warn({ code }, `${code}: ${message}`),
-    ...options.subject,
-  })
-  const named = new NamedPolicies(options, nameSubject)
-  const emit = emitterOf<DecisionEvent>(options.onEvent)
-  const { store, clock, timers, statistics } = options
-  const door = createFrontDoor({ store, clock, timers, statistics, emit, logger })
-  const { stage } = door
-  const budgets = new Ipv6Budgets(options.subject?.ipv6Networks)
-  const singleLimits = new SingleLimitPolicies(named.policies, door, nameSubject.isOwnName)
-  let faults = 0
+class PolicyLimiter implements RuleLimiter {
+  readonly hasRules: boolean
+  readonly control: ControlApi
+  readonly overrides: OverridesApi
+  readonly #store: Store
+  readonly #clock: Clock
+  readonly #logger: Logger
+  readonly #emit: Emit<DecisionEvent | LimiterEvent> | null
+  readonly #context: CheckContext
+  readonly #plans: Plans
+  readonly #inForce: InForce
+  readonly #callers: ReturnType<Rules['callers']> | null
+  readonly #operators: Operators
+  readonly #permits: Permits
+  readonly #refunds: Refunds
+  readonly #queue: FairQueue
+  readonly #counter = new Counter()
+  readonly #comparison: Comparison
+  readonly #unwatch: () => void
+  #isClosed = false
+  #isWarnedOfLateSettling = false
 
-  const asks = asksByName(
-    door,
-    {
-      single: (subject, ask) => (typeof subject === 'string' ? singleLimits.policyFor(ask) : undefined),
-      subjectOf: subject => subject as string,
-      resolve(subject, ask) {
-        const policy = named.find(ask)
-        const cost = ask.cost === undefined ? 1 : parseCost(ask.cost)
-        return { question: budgets.widen(named.question(policy, subject, ask, cost)), policy, cost }
+  constructor(options: AnyLimiterOptions) {
+    const { config, subject, timers = systemTimers } = options
+    this.hasRules = config !== undefined
+    this.#logger = parseLogger(options.logger)
+    this.#emit = emitterOf<DecisionEvent | LimiterEvent>(options.onEvent)
+    this.#store = storeOf(options)
+    this.#clock = this.#store.clock ?? options.clock ?? systemClock
+    const clock = this.#clock
+    if (config !== undefined) refuseOtherFleet(config, this.#store)
+    const written = config ?? writtenPolicies(options.policies ?? {}, options.tiers ?? {})
+    const statistics = options.statistics ?? this.#store.statistics
+    const recorder = recorderOf(statistics)
+    this.#refunds = new Refunds(this.#store, () => this.#isTooLate())
+    this.#queue = createFairQueue({
+      // They wait in real time, whatever clock the store uses.
+      clock: systemClock,
+      timers,
+      refund: decision => this.#refunds.refund(decision),
+      isShared: this.#store.source !== 'memory',
+    })
+    const onFreed = this.#queue.freed
+    this.#permits = new Permits(this.#store, { clock, timers, onFreed })
+    this.#context = {
+      clock,
+      source: this.#store.source,
+      recorder,
+      isListening: recorder !== null || this.#emit !== null,
+      onDecided: check => this.#onDecided(check),
+      hold: (check, decision) =>
+        (check.plan.isCompared ? this.#comparison : this.#permits).hold(check, decision),
+    }
+    this.#plans = new Plans(this.#context)
+    const warn = warnSparingly(options.onWarning ?? (message => this.#logger.warn({}, message)), clock)
+    const due = sparingly(WARN_EVERY_MS, () => clock.nowUs() / 1000)
+    const overrides = new OverrideCache(clock, warn, stored => this.#emit?.({ type: 'override', stored }))
+    this.#inForce = new InForce({
+      written,
+      subject,
+      store: this.#store,
+      clock,
+      overrides,
+      plans: this.#plans,
+      warn,
+      warnSubject: ({ code, message }) => {
+        if (options.onWarning !== undefined) warn(`${code}: ${message}`)
+        else if (due(code) !== null) this.#logger.warn({ code }, `${code}: ${message}`)
       },
-    },
-    door.settle,
-  )
-
-  function refusesFault(about?: FaultFacts): boolean {
-    return (about?.onStoreFailure ?? door.store.onStoreFailure) === 'closed'
+      onReload: ({ rules }) => {
+        this.#counter.reloads++
+        this.#emit?.({ type: 'reload', rules: rules.length })
+      },
+    })
+    this.#callers = this.#inForce.now.file?.rules.callers(() => this.#file.config) ?? null
+    this.#comparison = new Comparison({
+      clock,
+      store: this.#store,
+      warn,
+      onFreed,
+      onStoreDecided: check => {
+        if (check.plan.hasShadow) this.#counter.countShadow(check)
+      },
+      onDivergence: () => void this.#counter.shadowDivergence++,
+      isTooLate: () => this.#isTooLate(),
+    })
+    this.#operators = createOperators({
+      store: this.#store.control ?? memoryControl(clock),
+      nameSubject: meant => this.#nameMeant(meant),
+      active: () => this.#inForce.now.active,
+      onControl: control => {
+        const isNews = JSON.stringify(control) !== JSON.stringify(this.#inForce.now.active.control)
+        if (isNews) this.#emit?.({ type: 'control', control })
+        if (isNews) this.#inForce.setControl(control)
+      },
+      overrides,
+      warn,
+    })
+    this.control = this.#operators.control
+    this.overrides = this.#operators.overrides
+    this.#unwatch = watchLimiter(statistics, () => ({
+      ...this.#counter.read(),
+      control: this.#inForce.now.active.control,
+      overrides: overrides.size,
+      configVersion: config === undefined ? null : versionOf(this.#file.config),
+      configLoadedAtMs: this.#inForce.now.file?.loadedAtMs ?? null,
+    }))
   }
 
-  return {
-    policyNames: [...named.policies.keys()] as (keyof Policies & string)[],
-    tierNames: [...named.tiers.keys()] as (keyof Tiers & string)[],
-    ...(asks as Pick<Limiter<keyof Policies & string, keyof Tiers & string>, keyof AsksByName>),
-    refund: door.refund,
-
-    async reset(subject, ask) {
-      door.refuseClosed()
-      const charged = ask as Ask<string, string>
-      await stage.reset(named.question(named.find(charged), subject, charged, 0).alternatives.flat())
-    },
-
-    decideFault(about) {
-      faults++
-      return door.decideFault(refusesFault(about) ? 'closed' : 'open')
-    },
-    refusesFault,
-    counts: () => ({ faults }),
-    underWay: () => door.store.underWay?.() ?? null,
-
-    async close() {
-      await door.close()
-    },
+  get policyNames(): readonly string[] {
+    return this.#inForce.now.names.policyNames
   }
+
+  get tierNames(): readonly string[] {
+    return this.#inForce.now.names.tierNames
+  }
+
+  check(subject: SubjectInput, options: AnyCheckOptions): Promise<Decision> {
+    // Not an async function, so that a decision costs only one promise.
+    try {
+      return this.#decide(this.#inForce.now.names.resolve(subject, options, false)).promise()
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+
+  checkNow(subject: SubjectInput, options: AnyCheckOptions): Decision | Promise<Decision> {
+    return this.#decide(this.#inForce.now.names.resolve(subject, options, false)).result()
+  }
+
+  async peek(subject: SubjectInput, options: AnyCheckOptions): Promise<Decision> {
+    return this.#decide(this.#inForce.now.names.resolve(subject, options, true)).result()
+  }
+
+  request(facts: RequestFacts): Promise<Decision> {
+    try {
+      return this.#decide(this.#file.requests.resolve(facts, false)).promise()
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+
+  requestNow(facts: RequestFacts): Decision | Promise<Decision> {
+    return this.#decide(this.#file.requests.resolve(facts, false)).result()
+  }
+
+  async peekRequest(facts: RequestFacts): Promise<Decision> {
+    return this.#decide(this.#file.requests.resolve(facts, true)).result()
+  }
+
+  acquire(subject: SubjectInput, options: AnyCheckOptions & AcquireOptions): Promise<Decision> {
+    const { timeoutMs, signal, ...asked } = options
+    return this.#queue.wait(budgetOf(subject, asked), () => this.check(subject, asked as AnyCheckOptions), {
+      ...(timeoutMs !== undefined && { timeoutMs }),
+      ...(signal && { signal }),
+    })
+  }
+
+  async reserve(subject: SubjectInput, options: AnyCheckOptions): Promise<Reservation> {
+    const decision = await this.check(subject, options)
+    const settle = async (actual: number): Promise<void> => {
+      if (decision.allowed) await this.settle(decision, actual)
+    }
+    return { decision, settle }
+  }
+
+  async refund(decision: Decision, given?: number | RefundOptions): Promise<number> {
+    this.#refuseClosed()
+    return (this.#comparison.has(decision) ? this.#comparison : this.#refunds).refund(decision, given)
+  }
+
+  async settle(decision: Decision, actual: number): Promise<void> {
+    await (this.#comparison.has(decision) ? this.#comparison : this.#refunds).settle(decision, actual)
+  }
+
+  async reset(subject: SubjectInput | StoredSubject, options?: Omit<AnyCheckOptions, 'cost'>): Promise<void> {
+    this.#refuseClosed()
+    const name = this.#nameMeant(subject)
+    const states =
+      options === undefined
+        ? this.#statesOf(name).filter(check => check.subject === name)
+        : this.#inForce.now.names.statesOf(name, options as AnyCheckOptions)
+    this.#comparison.reset(states)
+    await this.#store.reset(states)
+  }
+
+  async inspect(subject: SubjectInput | StoredSubject, options: InspectOptions = {}): Promise<Inspection> {
+    this.#refuseClosed()
+    const { names, budgets, file } = this.#inForce.now
+    const { tier = null, scope = 'global' } = options
+    if (options.tier !== undefined) names.policyOrTier({ tier: options.tier })
+    const name = this.#nameMeant(subject)
+    const nowUs = this.#clock.nowUs()
+    const states =
+      file === null
+        ? namedStates(names.policyNames.flatMap(policy => names.statesOf(name, { policy, scope })))
+        : file.rules.statesAbout(file.active, name, { tier, scope }, nowUs)
+    const foundTier = file?.rules.tierOf(file.active, name, tier, nowUs) ?? (file === null ? tier : null)
+    const tierStates =
+      file === null && tier !== null ? namedStates(names.statesOf(name, { tier, scope }), true) : []
+    const inspector = {
+      budgets,
+      plans: this.#plans,
+      ask: (check: PendingCheck) => Promise.resolve(this.#decide(check).result()),
+      source: this.#store.source,
+      fleet: this.#store.control?.fleet,
+    }
+    return inspect(inspector, name, foundTier, [...tierStates, ...states])
+  }
+
+  explain(facts: RequestFacts): Explanation {
+    const { rules, requests } = this.#file
+    return rules.explain(requests, facts, this.#inForce.now.budgets)
+  }
+
+  nameOf(subject: SubjectInput): string {
+    return this.#inForce.now.nameSubject(subject)
+  }
+
+  addressOf(request: HttpRequest): SubjectInput {
+    if (this.#callers === null) throw noConfig('addressOf')
+    return this.#callers.addressOf(request)
+  }
+
+  get identify(): Identify {
+    if (this.#callers === null) throw noConfig('identify')
+    return this.#callers.identify
+  }
+
+  reload(config: Config): void {
+    this.#refuseReload(config)
+    this.#inForce.reload(config)
+  }
+
+  async reloadInBackground(config: Config): Promise<void> {
+    this.#refuseReload(config)
+    await this.#inForce.reloadInBackground(config)
+  }
+
+  ready(): Promise<void> {
+    return this.#operators.ready()
+  }
+
+  decideFault(about: FaultFacts & Partial<Pick<RequestFacts, 'method' | 'path'>> = {}): Decision {
+    this.#counter.faults++
+    const check = new PendingCheck(new Plan(this.#context, NO_LABELS, []), '', 1)
+    const isDenied = this.refusesFault(about)
+    check.charged = isDenied ? -1 : 0
+    check.settle(isDenied ? 'closed' : 'open')
+    return check.decision
+  }
+
+  refusesFault(about: FaultFacts & Partial<Pick<RequestFacts, 'method' | 'path'>> = {}): boolean {
+    if (about.onStoreFailure !== undefined) return about.onStoreFailure === 'closed'
+    const { file } = this.#inForce.now
+    return file === null ? this.#store.onStoreFailure === 'closed' : file.requests.deniesFault(about)
+  }
+
+  counts(): LimiterCounts {
+    return this.#counter.read()
+  }
+
+  underWay(): Promise<unknown> | null {
+    return this.#store.underWay?.() ?? null
+  }
+
+  async checkLimits(given: GivenLimits): Promise<GivenLimitsAnswer> {
+    const asked = new GivenCheck(given, this.#givenContext())
+    await this.#decide(asked.check).result()
+    return asked.answer()
+  }
+
+  async refundLimits(limits: readonly GivenLimit[]): Promise<readonly number[]> {
+    return this.#store.refund(refundsOf(limits, this.#givenContext()))
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.#operators.stop()
+    this.#unwatch()
+    await this.#comparison.close()
+    await Promise.all([this.#permits.close(), this.#store.close()])
+  }
+
+  /** Has a check decided, now or later. */
+  #decide(check: PendingCheck): PendingCheck {
+    if (this.#isClosed) this.#refuseClosed()
+    const { plan } = check
+    const { recorder } = this.#context
+    check.atUs = this.#clock.nowUs()
+    if (recorder !== null) check.exemplar = recorder.labels()
+    if (plan.asksNothing) {
+      check.charged = 0
+      check.settle('none')
+    } else if (plan.isCompared) {
+      this.#comparison.decide(check)
+    } else {
+      const work = this.#store.decide(check)
+      if (work !== undefined) this.#settleLater(check, work)
+    }
+    return check
+  }
+
+  /** For stores that return a promise. */
+  #settleLater(check: PendingCheck, work: Promise<void>): void {
+    work.then(
+      () => check.settle(this.#store.source),
+      error => check.fail(error),
+    )
+  }
+
+  /** Counts a decision and tells the listener. */
+  #onDecided(check: PendingCheck): void {
+    this.#context.recorder?.decided(check)
+    if (check.plan.hasShadow && !check.plan.isCompared) this.#counter.countShadow(check)
+    this.#emit?.(decisionEvent(check.decision))
+  }
+
+  /** What the policy file brings; throws for a limiter that has none. */
+  get #file(): CurrentFile {
+    const { file } = this.#inForce.now
+    if (file === null) throw noConfig('request')
+    return file
+  }
+
+  #statesOf(subject: string): Check[] {
+    const { names, file } = this.#inForce.now
+    if (file === null) {
+      const ofPolicies = names.policyNames.flatMap(policy => names.statesOf(subject, { policy }))
+      return [...ofPolicies, ...names.tierNames.flatMap(tier => names.statesOf(subject, { tier }))]
+    }
+    const query = { tier: null, scope: 'global' }
+    const states = file.rules.statesAbout(file.active, subject, query, this.#clock.nowUs())
+    return withoutRepeats(states).map(({ check }) => check)
+  }
+
+  /** Returns the name of a subject that an operator means. */
+  #nameMeant(subject: unknown): string {
+    return storedName(subject) ?? this.#inForce.now.nameSubject(subject as SubjectInput)
+  }
+
+  #givenContext(): GivenLimitsContext {
+    this.#refuseClosed()
+    const { nameSubject, active } = this.#inForce.now
+    const { onStoreFailure } = active.config
+    return { nameSubject, control: active.control, onStoreFailure, plans: this.#plans }
+  }
+
+  #refuseReload(config: Config): void {
+    if (this.#callers === null) throw noConfig('reload')
+    refuseOptions({ config })
+    this.#callers.refuseUnusable(config)
+  }
+
+  #refuseClosed(): void {
+    if (!this.#isClosed) return
+    throw new HeadgateError('ERR_HEADGATE_CLOSED', {
+      field: 'limiter',
+      expected: 'an open limiter',
+      got: 'one that was closed',
+    })
+  }
+
+  /** What is in this process is gone with the store, and nobody misses a settlement. */
+  #isTooLate(): boolean {
+    if (this.#isClosed && !this.#isWarnedOfLateSettling && this.#store.source !== 'memory') {
+      this.#isWarnedOfLateSettling = true
+      this.#logger.warn({ code: SETTLED_AFTER_CLOSE }, `${SETTLED_AFTER_CLOSE}: ${SETTLED_AFTER_CLOSE_TEXT}`)
+    }
+    return this.#isClosed
+  }
+}
+
+const SETTLED_AFTER_CLOSE = 'WARN_HEADGATE_SETTLED_AFTER_CLOSE'
+const SETTLED_AFTER_CLOSE_TEXT =
+  'settle: a request was settled after close(), so its estimate stands; let requests end before you close'
+
+function storeOf({ store, clock }: CommonOptions): Store {
+  if (store === undefined) return new MemoryStore(clock === undefined ? {} : { clock })
+  if (typeof store?.decide === 'function') return store
+  const expected = 'what memoryStore() or redisStore() returns'
+  throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'store', expected, store)
+}
+
+function namedStates(checks: readonly Check[], isExpected = false): KeptState[] {
+  return checks.map(check => ({ rule: 'asked', check: { ...check, cost: 1 }, isExpected }))
+}
+
+function noConfig(field: string): HeadgateError {
+  return new HeadgateError('ERR_HEADGATE_INVALID_OPTION', {
+    field,
+    expected: 'a limiter with a policy file, createLimiter({ config })',
+    got: 'one with policies',
+  })
 }

@@ -1,78 +1,156 @@
-import type { Check, Question } from '../engine/question.js'
-import { makeQuestion, SingleQuestion } from '../engine/single-question.js'
-import { HeadgateError } from '../errors/headgate-error.js'
-import { parseFailureMode } from '../policy/config.js'
-import { type Policy, type PolicyOptions, parsePolicies, parseTiers } from '../policy/policies.js'
-import { unitsTaken, withoutRepeats } from '../policy/question-of.js'
-import type { TierOptions } from '../policy/tiers.js'
-import { sharedLimits } from '../policy/wider-limit.js'
+import type { Check } from '../check/check.js'
+import {
+  type CheckOptions,
+  parseAlso,
+  parseCost,
+  parsePolicyOrTier,
+  parseScope,
+  parseTimes,
+} from '../check/check-options.js'
+import { PendingCheck, type RareParts } from '../check/pending-check.js'
+import type { Plan } from '../check/plan.js'
+import type { Plans } from '../check/plans.js'
+import type { ActivePolicies } from '../policy/active-policies.js'
+import { type PolicyOrTier, parseFailureMode } from '../policy/config.js'
+import type { Ipv6Budgets } from '../policy/ipv6-budgets.js'
+import { targetKey } from '../policy/override.js'
+import { statesOf } from '../policy/question-of.js'
+import { labelsOf, type Resolution, resolveAsk } from '../policy/resolution.js'
 import type { SubjectInput, SubjectNamer } from '../subject/subject.js'
-import { type Ask, NOBODY_ELSE, parseAlso, parsePolicyOrTier, parseScope, parseTimes } from './ask.js'
+import type { Clock } from '../time/clock.js'
 
 export interface NamedPoliciesOptions {
-  readonly policies?: Readonly<Record<string, PolicyOptions>> | undefined
-  readonly tiers?: Readonly<Record<string, TierOptions>> | undefined
+  readonly active: ActivePolicies
+  readonly nameSubject: SubjectNamer
+  readonly budgets: Ipv6Budgets
+  readonly plans: Plans
+  readonly clock: Clock
 }
 
-const NO_CHECKS: readonly Check[] = []
+type AnyCheckOptions = CheckOptions<string, string>
 
-/** The policies and tiers of a limiter. Builds the question of an ask that names one of them. */
+/** Resolves the name of a policy or tier: `limiter.check(subject, { policy })`. Never changed, only replaced. */
 export class NamedPolicies {
-  readonly policies: ReadonlyMap<string, Policy>
-  readonly tiers: ReadonlyMap<string, Policy>
+  private readonly byPolicy = new Map<string, Plan | null>()
+  private readonly byTier = new Map<string, Plan | null>()
+  private lastPolicy: string | undefined
+  private lastPlan: Plan | null = null
 
-  /** Throws if there are none, and for invalid numbers. */
-  constructor(
-    options: NamedPoliciesOptions,
-    private readonly nameSubject: SubjectNamer,
-  ) {
-    this.policies = parsePolicies(options.policies ?? {})
-    this.tiers = parseTiers(options.tiers ?? {})
-    if (this.policies.size + this.tiers.size === 0) {
-      throw new HeadgateError('ERR_HEADGATE_INVALID_OPTION', {
-        field: 'policies',
-        expected: 'at least one policy or tier',
-        got: 'none',
-      })
+  constructor(private readonly options: NamedPoliciesOptions) {}
+
+  get policyNames(): string[] {
+    return [...this.options.active.policies.keys()]
+  }
+
+  get tierNames(): string[] {
+    return [...this.options.active.tiers.keys()]
+  }
+
+  resolve(subject: SubjectInput, options: AnyCheckOptions, isPeek: boolean): PendingCheck {
+    const plan = this.planOf(options)
+    const name = this.options.nameSubject(subject)
+    if (plan === null || options.also !== undefined || this.isSpecial(name)) {
+      return this.resolveFully(name, options, isPeek)
     }
+    const cost = options.cost === undefined ? 1 : parseCost(options.cost)
+    return new PendingCheck(plan, name, cost, moreOf(options, isPeek))
   }
 
-  /** Returns the policy or tier of that name; throws if there is none. */
-  find(named: { readonly policy?: string | undefined; readonly tier?: string | undefined }): Policy {
-    const found = named?.tier === undefined ? this.policies.get(named?.policy as string) : undefined
-    if (found !== undefined) return found
-    return this.tiers.get(parsePolicyOrTier(named, this).tier as string) as Policy
+  /** The plan that is the same for all callers who are not special; null if there is none. */
+  private planOf(options: AnyCheckOptions): Plan | null {
+    // Most requests name the policy that the last one did.
+    if (options?.policy !== undefined && options.policy === this.lastPolicy && options.tier === undefined)
+      return this.lastPlan
+    return this.findPlan(options)
   }
 
-  question(policy: Policy, subjectInput: SubjectInput, ask: Ask<string, string>, cost: number): Question {
-    const subject = this.nameSubject(subjectInput)
-    const scope = parseScope(ask.scope)
-    const also = parseAlso(ask)
-    const [only, another] = policy.limits
-    if (
-      only !== undefined &&
-      another === undefined &&
-      also === NOBODY_ELSE &&
-      ask.onStoreFailure === undefined
-    ) {
-      return new SingleQuestion(subject, scope, only.name, only.limit, unitsTaken(only.limit, cost))
+  private findPlan(options: AnyCheckOptions): Plan | null {
+    const charge = this.policyOrTier(options)
+    const [plans, name] =
+      charge.policy === undefined ? [this.byTier, charge.tier] : [this.byPolicy, charge.policy]
+    let plan = plans.get(name)
+    if (plan === undefined) {
+      plan = this.commonPlan(charge)
+      plans.set(name, plan)
     }
-    const own = checksOf(policy, subject, scope, cost)
-    const checks = also.length === 0 ? own : withoutRepeats([...own, ...this.others(also, scope, cost)])
-    const onStoreFailure = ask.onStoreFailure === undefined ? null : parseFailureMode(ask.onStoreFailure)
-    return makeQuestion([checks], NO_CHECKS, onStoreFailure)
+    this.lastPolicy = charge.policy
+    this.lastPlan = plan
+    return plan
   }
 
-  /** Returns the checks of the further subjects. */
-  private others(also: ReturnType<typeof parseAlso>, scope: string, cost: number): Check[] {
-    return also.flatMap(one => {
-      const { limits } = this.find(one)
-      const shared = one.times === undefined ? limits : sharedLimits(limits, parseTimes(one.times))
-      return checksOf({ limits: shared }, this.nameSubject(one.subject), scope, cost)
-    })
+  private commonPlan(charge: PolicyOrTier): Plan | null {
+    const resolution = this.resolution(ANYBODY, charge, 'global', 1)
+    // Which callers a percentage enforces depends on who they are.
+    if (resolution.levels.some(({ level }) => level.enforcePercent < 100)) return null
+    const check = this.pending(resolution, 1, false)
+    return check.more === null ? check.plan : null
+  }
+
+  /** Whether a caller's limits are not those of everybody: an operator has replaced them, or networks around it pay, too. */
+  private isSpecial(subject: string): boolean {
+    const { active, budgets, clock } = this.options
+    if (budgets.isWidened(subject)) return true
+    const { overrides } = active
+    return overrides.size > 0 && overrides.find(targetKey({ subject }), clock.nowUs()) !== null
+  }
+
+  private resolveFully(subject: string, options: AnyCheckOptions, isPeek: boolean): PendingCheck {
+    const cost = options.cost === undefined ? 1 : parseCost(options.cost)
+    const charge = this.policyOrTier(options)
+    const resolution = this.resolution(subject, charge, parseScope(options.scope), cost, options)
+    const check = this.pending(resolution, cost, isPeek)
+    if (options.onStoreFailure === undefined) return check
+    const { scope, others, units } = check.more ?? { scope: 'global', others: [], units: null }
+    const onStoreFailure = parseFailureMode(options.onStoreFailure)
+    return new PendingCheck(check.plan, check.subject, cost, { scope, isPeek, others, units, onStoreFailure })
+  }
+
+  private resolution(
+    subject: string,
+    charge: PolicyOrTier,
+    scope: string,
+    cost: number,
+    options?: AnyCheckOptions,
+  ): Resolution {
+    const { active, nameSubject, clock } = this.options
+    const also = (options === undefined ? [] : parseAlso(options)).map(other => ({
+      subject: nameSubject(other.subject),
+      charge: this.policyOrTier(other),
+      times: other.times === undefined ? undefined : parseTimes(other.times),
+    }))
+    return resolveAsk(active, { subject, charge, scope, cost, also }, clock.nowUs())
+  }
+
+  private pending(resolution: Resolution, cost: number, isPeek: boolean): PendingCheck {
+    const { budgets, plans } = this.options
+    const list = budgets.widen(resolution.question)
+    const labels = { ...labelsOf(resolution), rule: null }
+    return plans.pending(list, { labels, cost, isPeek, isCompared: resolution.compare })
+  }
+
+  /** Throws for a name that does not exist. */
+  policyOrTier(named: PolicyOrTier): PolicyOrTier {
+    return parsePolicyOrTier(named, this.options.active)
+  }
+
+  /** Every state that a policy or tier keeps about a subject. */
+  statesOf(subject: string, options: AnyCheckOptions): Check[] {
+    const { scope } = options
+    const charge = this.policyOrTier(options)
+    return this.resolution(subject, charge, parseScope(scope), 0, options).levels.flatMap(statesOf)
   }
 }
 
-function checksOf({ limits }: Pick<Policy, 'limits'>, subject: string, scope: string, cost: number): Check[] {
-  return limits.map(({ name, limit }) => ({ subject, scope, name, limit, cost: unitsTaken(limit, cost) }))
+/** Stands for a caller about whom nothing is known. */
+const ANYBODY = 'anybody:unknown'
+
+function moreOf({ scope, onStoreFailure }: AnyCheckOptions, isPeek: boolean): RareParts | null {
+  if (scope === undefined && onStoreFailure === undefined && !isPeek) return null
+  return {
+    scope: parseScope(scope),
+    isPeek,
+    others: [],
+    units: null,
+    onStoreFailure: onStoreFailure === undefined ? null : parseFailureMode(onStoreFailure),
+  }
 }

@@ -1,13 +1,13 @@
-import { Decision } from '../decision/decision.js'
-import { type Admission, type Admissions, policyOf } from '../decision/verdicts.js'
-import type { Check, Refund } from '../engine/question.js'
-import { makeQuestion } from '../engine/single-question.js'
+import type { Check, Refund } from '../check/check.js'
+import { parseCost } from '../check/check-options.js'
+import type { Admission, Admissions } from '../check/pending-check.js'
+import { countsRequests } from '../check/plan.js'
+import { Decision, policyOf } from '../decision/decision.js'
 import { HeadgateError, unexpected } from '../errors/headgate-error.js'
 import { refuseUnknown } from '../errors/refuse-unknown.js'
-import { countsRequests } from '../policy/question-of.js'
 import { parseRate, parseRefundBound, type RefundBound } from '../policy/refund-rule.js'
-import { promiseAnswer, type Stage } from '../store/stage.js'
-import { parseCost } from './ask.js'
+import { askStore } from '../store/ask-store.js'
+import type { Store } from '../store/store.js'
 
 /** How much of a charge comes back. */
 export interface RefundOptions {
@@ -20,24 +20,26 @@ export interface RefundOptions {
   readonly atMost?: RefundBound | readonly RefundBound[]
 }
 
-/** Changes a charge afterwards: refunds or settles it. */
-export interface Refunds {
+/** Changes charges afterwards: refunds or settles them. */
+export class Refunds {
+  readonly #store: Store
+  readonly #refunded = new WeakMap<Decision, number>()
+  readonly #settled = new WeakSet<Decision>()
+
+  readonly #isTooLate: () => boolean
+
+  /** `isTooLate` says of a settlement that would change something whether the store is closed. */
+  constructor(store: Store, isTooLate: () => boolean = () => false) {
+    this.#store = store
+    this.#isTooLate = isTooLate
+  }
+
   /** Refunds what a decision charged, or `units` of it, in all never more than it charged. Returns the units given back. */
-  refund(decision: Decision, given?: number | RefundOptions): Promise<number>
-  /** Changes what an admitted request counts to `actual` units, once: gives the rest back, or charges what is missing. */
-  settle(decision: Decision, actual: number): Promise<void>
-}
-
-/** `isTooLate` says of a settlement that would change something whether the store is closed. */
-export function createRefunds(stage: Stage, isTooLate = () => false): Refunds {
-  const refunded = new WeakMap<Decision, number>()
-  const settled = new WeakSet<Decision>()
-
-  async function refund(decision: Decision, given?: number | RefundOptions): Promise<number> {
+  async refund(decision: Decision, given?: number | RefundOptions): Promise<number> {
     const { units = decision?.cost, atMost } = optionsOf(given)
     const { binding: admitted, shadow } = admissionsOf(decision)
-    // Units charged without the store are not in the store: giving them back there would be a gift.
-    if (decision.source !== stage.source) return 0
+    // Units charged without the store are not in the store: giving them back there would let the caller use more.
+    if (decision.source !== this.#store.source) return 0
     const charged = admitted.filter(isCharged)
     if (charged.length === 0 && (admitted.length > 0 || decision.cost === 0)) throw notCharged()
     if (!Number.isInteger(units) || units < 1 || units > decision.cost) {
@@ -45,12 +47,11 @@ export function createRefunds(stage: Stage, isTooLate = () => false): Refunds {
       throw unexpected('ERR_HEADGATE_INVALID_COST', 'units', expected, units)
     }
     // Never more than was charged: it would take another request's units.
-    const already = refunded.get(decision) ?? 0
+    const already = this.#refunded.get(decision) ?? 0
     const due = Math.min(units, decision.cost - already)
     if (due === 0) return 0
-    refunded.set(decision, already + due)
-    // A limit that counts requests gets its unit back with the last one of the cost, as if there had been no
-    // request.
+    this.#refunded.set(decision, already + due)
+    // A limit that counts requests gets its unit back with the last one of the cost, as if there had been no request.
     const isWhole = already + due === decision.cost
     const backOf = ({ check, chargedAtUs }: Admission): Refund[] => {
       if (countsRequests(check.limit)) return isWhole ? [{ check, units: check.cost, chargedAtUs }] : []
@@ -63,45 +64,41 @@ export function createRefunds(stage: Stage, isTooLate = () => false): Refunds {
     const watched = shadow.filter(isCharged).flatMap(backOf)
     const refunds = [...binding, ...watched]
     if (refunds.length === 0) return 0
-    if (atMost.length > 0 && !(await isWithin(atMost, binding.length > 0 ? binding : watched, due))) {
-      refunded.set(decision, (refunded.get(decision) ?? 0) - due)
+    if (atMost.length > 0 && !(await this.#isWithin(atMost, binding.length > 0 ? binding : watched, due))) {
+      this.#refunded.set(decision, (this.#refunded.get(decision) ?? 0) - due)
       return 0
     }
-    return Math.min(due, Math.max(0, ...(await stage.refund(refunds))))
+    return Math.min(due, Math.max(0, ...(await this.#store.refund(refunds))))
   }
 
   /**
    * Whether the bounds have room for a refund, which is charged to them like a request to its limits. Where the store
    * cannot be asked, they have none.
    */
-  async function isWithin(
-    atMost: readonly RefundBound[],
-    refunds: readonly Refund[],
-    due: number,
-  ): Promise<boolean> {
+  async #isWithin(atMost: readonly RefundBound[], refunds: readonly Refund[], due: number): Promise<boolean> {
     const checks = atMost.flatMap(bound => boundsOf(bound, refunds, due))
-    const { charged, source } = await promiseAnswer(stage, 'decide', makeQuestion([checks], [], 'closed'))
+    const question = { alternatives: [checks], shadow: [], onStoreFailure: 'closed' } as const
+    const { charged, source } = await askStore(this.#store, question)
     return charged >= 0 && source === undefined
   }
 
-  async function settle(decision: Decision, actual: number): Promise<void> {
+  /** Changes a decision's charge to `actual` units, once: gives the rest back, or charges what is missing. */
+  async settle(decision: Decision, actual: number): Promise<void> {
     const { binding, shadow } = admissionsOf(decision)
     const units = parseCost(actual, 'actual')
-    if (settled.has(decision)) return
-    settled.add(decision)
+    if (this.#settled.has(decision)) return
+    this.#settled.add(decision)
     const isLocal = decision.source === 'local'
-    if (!isLocal && decision.source !== stage.source) return
-    const already = refunded.get(decision) ?? 0
-    refunded.set(decision, decision.cost)
+    if (!isLocal && decision.source !== this.#store.source) return
+    const already = this.#refunded.get(decision) ?? 0
+    this.#refunded.set(decision, decision.cost)
     const refunds = [...binding, ...shadow].flatMap(({ check, chargedAtUs }): Refund[] => {
       const back = Math.max(0, check.cost - already) - units
       if (back === 0 || countsRequests(check.limit)) return []
       return [{ check, units: back, chargedAtUs, ...(isLocal && { isLocal }) }]
     })
-    if (refunds.length > 0 && !isTooLate()) await stage.refund(refunds)
+    if (refunds.length > 0 && !this.#isTooLate()) await this.#store.refund(refunds)
   }
-
-  return { refund, settle }
 }
 
 /** A charged estimate whose actual cost is known later. */
@@ -113,18 +110,6 @@ export interface Reservation {
    * it does after `close()`, with one warning. Does nothing for a denied request.
    */
   settle(actual: number): Promise<void>
-}
-
-export function reservationOf(
-  decision: Decision,
-  settle: (decision: Decision, actual: number) => Promise<void>,
-): Reservation {
-  return {
-    decision,
-    settle: async actual => {
-      if (decision.allowed) await settle(decision, actual)
-    },
-  }
 }
 
 function optionsOf(given: number | RefundOptions | undefined): {
@@ -151,13 +136,8 @@ function boundsOf(bound: RefundBound, refunds: readonly Refund[], due: number): 
   }
   return refunds.map(({ check, units }) => {
     const ofLimit = check.name.slice(policyOf(check.name).length)
-    return { ...plain(check), name: `${policy(check.name)}${ofLimit}`, cost: units }
+    return { ...check, name: `${policy(check.name)}${ofLimit}`, cost: units }
   })
-}
-
-/** A check may be a question as well, whose members are not its own. */
-function plain({ subject, scope, name, limit, cost }: Check): Check {
-  return { subject, scope, name, limit, cost }
 }
 
 /** Returns the limits that had room for a request; throws for one that was denied or only looked at. */
@@ -166,14 +146,14 @@ function admissionsOf(decision: Decision): Admissions {
     throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'decision', 'what check returned', decision)
   }
   const isUnasked = decision.source === 'open' || decision.source === 'closed'
-  const admissions = isUnasked ? NONE : Decision.admissionsOf(decision)
+  const admissions = isUnasked ? NONE : Decision.checkOf(decision).admissions()
   if (admissions === null) throw notCharged()
   return admissions
 }
 
 const NONE: Admissions = { binding: [], shadow: [] }
 
-/** A place is released, not refunded. */
+/** A permit is released, not refunded. */
 function isCharged({ check, chargedAtUs }: Admission): boolean {
   return chargedAtUs !== null && check.limit.algorithm.kind !== 'permits'
 }

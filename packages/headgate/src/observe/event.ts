@@ -1,6 +1,6 @@
 import type { Decision } from '../decision/decision.js'
 import type { Control } from '../policy/control.js'
-import type { GuardEvent } from '../store/guard/guard-event.js'
+import type { StoreEvent } from '../store/remote/store-event.js'
 
 /** A request was decided: `decision` if it passed, `denial` if it was refused. */
 export interface DecisionEvent
@@ -20,8 +20,8 @@ export interface DecisionEvent
   readonly type: 'decision' | 'denial'
 }
 
-/** A change in a gate's settings, as seen by this process. */
-export type GateEvent =
+/** A change in a limiter's settings, as seen by this process. */
+export type LimiterEvent =
   /** Another policy file is in force. */
   | { readonly type: 'reload'; readonly rules: number }
   /** The fleet's switches have changed. */
@@ -30,7 +30,7 @@ export type GateEvent =
   | { readonly type: 'override'; readonly stored: number }
 
 /** Every event the library passes to `onEvent`. None of them names a subject. */
-export type HeadgateEvent = DecisionEvent | GateEvent | GuardEvent
+export type HeadgateEvent = DecisionEvent | LimiterEvent | StoreEvent
 
 /** Creates the event of a decision. */
 export function decisionEvent(decision: Decision): DecisionEvent {

@@ -28,7 +28,7 @@ export function andMore(leftOut: number): string {
   return leftOut === 0 ? '' : ` (and ${leftOut} more since the last time)`
 }
 
-const WARN_EVERY_MS = 60_000
+export const WARN_EVERY_MS = 60_000
 
 /**
  * Warns about a topic at most once a minute. The topic defaults to the message, which must then not contain text

@@ -1,5 +1,5 @@
 import type { Limit } from '../algorithms/algorithm.js'
-import type { FailureMode } from '../engine/question.js'
+import type { FailureMode } from '../check/check.js'
 import { unexpected } from '../errors/headgate-error.js'
 import type { ForwardedHeader } from '../subject/client-address.js'
 import type { SourceConfig } from '../subject/source-config.js'
@@ -11,7 +11,7 @@ import type { Priority, TierOptions } from './tiers.js'
 
 /**
  * A validated policy file: every name in it exists, every number is in range. `loadConfig` and `defineConfig` make
- * it. It is data that can be compared and printed; only its limits carry more, their algorithms.
+ * it. It is data that can be compared and printed, and carries what resolves its rules under `RULES`.
  */
 export interface Config<PolicyName extends string = string, TierName extends string = string> {
   /** The first part of every Redis key. */
@@ -58,7 +58,12 @@ export interface Config<PolicyName extends string = string, TierName extends str
   /** Where the gateway sends admitted requests that match no route. */
   readonly upstream: UpstreamConfig | null
   readonly routes: readonly RouteConfig[]
+  /** What resolves its rules (`policy/rules.ts`): a limiter without a policy file does not bundle it. */
+  readonly [RULES]?: object
 }
+
+/** Where a policy file carries what resolves its rules. */
+export const RULES: unique symbol = Symbol.for('headgate.rules')
 
 /** How much of a subject's id is shown: its beginning, all of it, or nothing. */
 export type Mask = 'part' | 'whole' | 'hidden'

@@ -6,11 +6,11 @@
 import { typeOf } from '../subject/subject-type.js'
 import type { ActiveConfig } from './active-config.js'
 import type { ActiveOverride } from './active-override.js'
+import { findOverride, GLOBAL, makeLevel, ofCaller, policyNamed } from './asked-level.js'
 import type { RuleQuery } from './candidates.js'
 import { isRouteRule } from './compiled-config.js'
 import type { PolicyOrTier, RuleConfig } from './config.js'
-import type { ConfiguredPolicy } from './configured-policy.js'
-import { Level, type Speaker } from './level.js'
+import type { Level, Speaker } from './level.js'
 import { targetKey } from './override.js'
 import type { CanonicalFacts, Minted } from './request-facts.js'
 
@@ -24,16 +24,9 @@ export interface Caller {
   readonly because: Speaker
 }
 
-/** The scope of a budget for all routes. */
-const GLOBAL = 'global'
 const BY_DEFAULT = ofCaller('default')
 const BY_SUBJECT = ofCaller('subjects')
-const AS_ASKED = ofCaller('asked')
 const NO_TYPES: readonly string[] = []
-
-function ofCaller(rule: string): Speaker {
-  return { level: 'caller', rule, scope: GLOBAL, per: 'caller', subjectTypes: null }
-}
 
 /** Finds the caller's tier, policy and override: an override's tier comes first, then the file's, then the request's. */
 export function findCaller(
@@ -122,28 +115,6 @@ export function globalLevel(active: ActiveConfig): Level | null {
   })
 }
 
-/** Returns the single level of a check that names its policy or tier. */
-export function askedLevel(
-  active: ActiveConfig,
-  asked: {
-    readonly subject: string
-    readonly charge: PolicyOrTier
-    readonly scope: string
-    /** Set: the subject pays for others, and has that many times the limits. */
-    readonly times?: number | undefined
-  },
-  nowUs: number,
-): Level {
-  const { subject, charge, scope, times } = asked
-  const found = findOverride(active, [subject], nowUs)
-  // An override to another tier does not apply to a check that names a policy.
-  const holds = found !== null && (charge.tier !== undefined || 'limits' in found.override)
-  const speaker = scope === GLOBAL ? AS_ASKED : { ...AS_ASKED, scope }
-  const named = policyNamed(active, charge, null)
-  if (times !== undefined) return makeLevel(active, speaker, named.times(times), [])
-  return makeLevel(active, speaker, named, holds ? [found] : [])
-}
-
 function ruleLevel(
   active: ActiveConfig,
   rule: RuleConfig,
@@ -171,19 +142,6 @@ function speakerOf(active: ActiveConfig, rule: RuleConfig): Speaker {
   }
 }
 
-function makeLevel(
-  active: ActiveConfig,
-  speaker: Speaker,
-  base: ConfiguredPolicy,
-  overrides: readonly ActiveOverride[],
-): Level {
-  const configured = overrides.reduce(
-    (policy, override) => override.replace(policy, active.configuredTiers),
-    base,
-  )
-  return new Level(active.config, speaker, configured, overrides.at(-1) ?? null)
-}
-
 function cached({ levels }: ActiveConfig, speaker: object, tier: string | null, make: () => Level): Level {
   let byTier = levels.get(speaker)
   if (byTier === undefined) {
@@ -198,19 +156,6 @@ function cached({ levels }: ActiveConfig, speaker: object, tier: string | null, 
   return level
 }
 
-/** The caller's own tier takes precedence over the tier for callers without one. */
-function policyNamed(
-  active: ActiveConfig,
-  charge: PolicyOrTier,
-  tierOfCaller: string | null,
-): ConfiguredPolicy {
-  const { configuredTiers, configuredPolicies } = active
-  if (tierOfCaller !== null) return configuredTiers.get(tierOfCaller) as ConfiguredPolicy
-  const configured =
-    charge.policy === undefined ? configuredTiers.get(charge.tier) : configuredPolicies.get(charge.policy)
-  return configured as ConfiguredPolicy
-}
-
 function findEntry({ subjects }: ActiveConfig, names: readonly string[]): PolicyOrTier | undefined {
   if (subjects.size === 0) return undefined
   for (const name of names) {
@@ -218,19 +163,6 @@ function findEntry({ subjects }: ActiveConfig, names: readonly string[]): Policy
     if (charge !== undefined) return charge
   }
   return undefined
-}
-
-function findOverride(
-  { overrides }: ActiveConfig,
-  subjects: readonly string[],
-  nowUs: number,
-): ActiveOverride | null {
-  if (overrides.size === 0) return null
-  for (const subject of subjects) {
-    const found = overrides.find(targetKey({ subject }), nowUs)
-    if (found !== null) return found
-  }
-  return null
 }
 
 function findRuleOverride(

@@ -100,7 +100,7 @@ function costOf({ costs }: ActiveConfig, view: PathView, query: RuleQuery): numb
 const NOBODY: RuleQuery = { method: null, tier: null, scope: null, subjectTypes: [] }
 
 /** Whether the file skips such a request, unless a rule matches its path. */
-export function isSkipped(active: ActiveConfig, view: PathView | null, method: string | null): boolean {
+function isSkipped(active: ActiveConfig, view: PathView | null, method: string | null): boolean {
   const { skippedPrefixes, skippedExtensions } = active
   if (view === null) return false
   if (!skippedPrefixes.isEmpty && skippedPrefixes.find(view, NOBODY) !== null) return true

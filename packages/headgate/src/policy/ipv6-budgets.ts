@@ -4,8 +4,8 @@
  * neighbours that may share them, but not an endless supply of fresh callers.
  */
 import type { Limit } from '../algorithms/algorithm.js'
-import type { Check, Question } from '../engine/question.js'
-import { makeQuestion, someCheck } from '../engine/single-question.js'
+import type { Check } from '../check/check.js'
+import type { CheckList } from '../check/plans.js'
 import { unexpected } from '../errors/headgate-error.js'
 import { CALLER_BITS, isIPv6Caller, networkAround, WIDEST_BITS } from '../subject/ip-network.js'
 import type { Ipv6Networks } from '../subject/subject.js'
@@ -34,15 +34,20 @@ export class Ipv6Budgets {
     this.#isExempt = isExempt
   }
 
-  /**
-   * Returns the question with the checks of the networks around each caller added, or the same question if there
-   * are none.
-   */
-  widen(question: Question): Question {
-    if (!someCheck(question, this.#hasWider)) return question
-    const alternatives = question.alternatives.map(checks => this.#widenAll(checks))
-    const shadow = this.#widenAll(question.shadow)
-    return makeQuestion(alternatives, shadow, question.onStoreFailure)
+  /** Returns the list with the checks of the networks around each caller added, or the same list if there are none. */
+  widen(list: CheckList): CheckList {
+    const { alternatives, shadow, onStoreFailure } = list
+    if (!alternatives.some(checks => checks.some(this.#hasWider)) && !shadow.some(this.#hasWider)) return list
+    return {
+      alternatives: alternatives.map(checks => this.#widenAll(checks)),
+      shadow: this.#widenAll(shadow),
+      onStoreFailure,
+    }
+  }
+
+  /** Whether a subject is charged to the networks around it, too. */
+  isWidened(subject: string): boolean {
+    return this.#isWidened(subject)
   }
 
   /** Returns the networks around a caller, each with its limits. */

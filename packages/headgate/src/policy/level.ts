@@ -1,4 +1,4 @@
-import type { FailureMode } from '../engine/question.js'
+import type { FailureMode } from '../check/check.js'
 import type { ActiveOverride } from './active-override.js'
 import type { Config, Enforcement, HeaderStyle, Mode, RuleConfig } from './config.js'
 import type { ConfiguredPolicy } from './configured-policy.js'
@@ -47,7 +47,7 @@ export class Level {
   readonly also: readonly Also[]
 
   constructor(
-    config: Config,
+    config: Pick<Config, 'mode' | 'enforcePercent' | 'onStoreFailure' | 'headers'>,
     speaker: Speaker,
     readonly configured: ConfiguredPolicy,
     readonly override: ActiveOverride | null,

@@ -41,7 +41,7 @@ export function pathReadings(target: string): readonly PathReading[] | null {
 }
 
 /** Returns the segments of a path that every server reads alike; null for one that needs a closer look. */
-export function plainPath(target: string): readonly string[] | null {
+function plainPath(target: string): readonly string[] | null {
   const query = target.indexOf('?')
   const path = query < 0 ? target : target.slice(0, query)
   if (!PLAIN.test(path)) return null

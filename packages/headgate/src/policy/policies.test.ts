@@ -3,10 +3,13 @@ import { slidingWindowCounter } from '../algorithms/sliding-window-counter.js'
 import { slidingWindowLog } from '../algorithms/sliding-window-log.js'
 import { tokenBucket } from '../algorithms/token-bucket.js'
 import { HeadgateError } from '../errors/headgate-error.js'
-import { type PolicyOptions, parsePolicies, parseTiers } from './policies.js'
+import { type PolicyOptions, writtenPolicies } from './policies.js'
 import { defaultTiers, type TierOptions } from './tiers.js'
 
 const log = slidingWindowLog({ limit: 10, window: '1m' })
+
+const parsePolicies = (policies: Record<string, PolicyOptions>) => writtenPolicies(policies, {}).policies
+const parseTiers = (tiers: Record<string, TierOptions>) => writtenPolicies({}, tiers).tiers
 
 function errorOf(act: () => unknown): HeadgateError {
   try {

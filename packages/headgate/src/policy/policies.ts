@@ -1,18 +1,27 @@
 import { isLimit, type Limit } from '../algorithms/algorithm.js'
-import { unexpected } from '../errors/headgate-error.js'
-import type { HeaderStyle } from './config.js'
+import type { FailureMode } from '../check/check.js'
+import { HeadgateError, unexpected } from '../errors/headgate-error.js'
+import type { WrittenPolicies } from './active-policies.js'
+import { type Mode, type PolicyConfig, parseFailureMode } from './config.js'
 import { type LeaseOptions, leaseLimits } from './leases.js'
-import type { RefundRule } from './refund-rule.js'
 import { type TierOptions, tierLimits } from './tiers.js'
 
 /** A named list of limits, charged together, all or none. A single limit stands for a list of one. */
-export type PolicyOptions = Limit | readonly Limit[] | LeasedPolicyOptions
+export type PolicyOptions = Limit | readonly Limit[] | LongPolicyOptions
 
-/** A policy whose hot keys may take units in advance. */
-export interface LeasedPolicyOptions {
+/** A policy with settings of its own. */
+export interface LongPolicyOptions {
   readonly limits: Limit | readonly Limit[]
   /** `auto`, or a maximum size and duration; `off`, the default, never takes units in advance. */
   readonly lease?: LeaseOptions
+  /** Limits on trial: evaluated and reported in the same call as the live ones, never enforced. */
+  readonly candidate?: Limit | readonly Limit[]
+  /** `shadow` evaluates and counts, and never denies. Default `enforce`. */
+  readonly mode?: Mode
+  /** The percentage of subjects that are limited; the others are in shadow. */
+  readonly enforce?: `${number}%`
+  /** The failure mode if the store cannot be asked. Default: the store's own (`local`). */
+  readonly onStoreFailure?: FailureMode
 }
 
 /** A validated policy: its limits, each with the name its state is kept under. */
@@ -20,18 +29,6 @@ export interface Policy {
   readonly name: string
   readonly tier: string | null
   readonly limits: readonly NamedLimit[]
-}
-
-/** A policy with the facts that only a gate knows about a decision. */
-export interface DecidedPolicy extends Policy {
-  /** The rule that applied. */
-  readonly rule: string | null
-  /** Why no limit was asked; null if one was. */
-  readonly unasked: 'disabled' | 'paused' | 'skipped' | 'shadow' | null
-  /** How quotas are advertised, if the policy file says so. */
-  readonly headers: HeaderStyle | null
-  /** The responses that give back what was charged; null if none does. */
-  readonly refundIf: RefundRule | null
 }
 
 /** A limit and the name its state is kept under: `<policy>.<limit id>`. */
@@ -45,40 +42,84 @@ const NAME = /^[A-Za-z0-9_-]{1,32}$/
 /** The name all tiers share, so that a caller who changes tier keeps its usage. */
 export const TIER_POLICY = 'tier'
 
-/** Validates named policies. Refuses duplicate limits and names that cannot be part of a key. */
-export function parsePolicies(
+/** Validates the policies and tiers of a program. Refuses duplicate limits and names that cannot be part of a key. */
+export function writtenPolicies(
   policies: Readonly<Record<string, PolicyOptions>>,
-): ReadonlyMap<string, Policy> {
+  tiers: Readonly<Record<string, TierOptions>>,
+): WrittenPolicies {
   const parsed = new Map<string, Policy>()
-  for (const [name, options] of Object.entries(policies)) parsed.set(name, parsePolicy(name, options))
-  return parsed
+  const settings = new Map<string, PolicyConfig>()
+  for (const [name, options] of Object.entries(policies)) {
+    const read = readSettings(`policies.${name}`, options)
+    parsed.set(name, parsePolicy(name, read.limits))
+    settings.set(name, read)
+  }
+  const parsedTiers = new Map<string, Policy>()
+  for (const [tier, options] of Object.entries(tiers)) parsedTiers.set(tier, parseTier(tier, options))
+  if (parsed.size + parsedTiers.size === 0)
+    throw new HeadgateError('ERR_HEADGATE_INVALID_OPTION', {
+      field: 'policies',
+      expected: 'at least one policy or tier',
+      got: 'none',
+    })
+  const config = {
+    policies: Object.fromEntries(settings),
+    levels: 'most-specific',
+    mode: 'enforce',
+    enforcePercent: 100,
+  } as const
+  return { config, policies: parsed, tiers: parsedTiers }
 }
 
 /** Validates one policy. */
-export function parsePolicy(name: string, options: PolicyOptions): Policy {
+export function parsePolicy(name: string, limits: readonly Limit[]): Policy {
   refuseName('policies', name)
   if (name === TIER_POLICY)
     throw unexpected('ERR_HEADGATE_INVALID_POLICY', 'policies', `a name other than '${TIER_POLICY}'`, name)
-  const limits = limitsOf(`policies.${name}`, options)
   if (limits.length === 0)
     throw unexpected('ERR_HEADGATE_INVALID_POLICY', `policies.${name}`, 'at least one limit', limits)
   return { name, tier: null, limits: nameLimits(`policies.${name}`, name, limits) }
 }
 
-function limitsOf(field: string, options: PolicyOptions): readonly Limit[] {
-  if (Array.isArray(options)) return options
-  if (typeof options !== 'object' || options === null || !('limits' in options)) return [options as Limit]
-  const unknown = Object.keys(options).find(key => key !== 'limits' && key !== 'lease')
-  if (unknown !== undefined)
-    throw unexpected('ERR_HEADGATE_INVALID_POLICY', `${field}.${unknown}`, 'one of limits, lease', unknown)
-  return leaseLimits(`${field}.lease`, limitsOf(field, options.limits), options.lease)
+const SETTINGS = ['limits', 'lease', 'candidate', 'mode', 'enforce', 'onStoreFailure']
+
+function readSettings(field: string, options: PolicyOptions): PolicyConfig {
+  if (Array.isArray(options)) return { limits: options }
+  if (typeof options !== 'object' || options === null || !('limits' in options))
+    return { limits: [options as Limit] }
+  const unknown = Object.keys(options).find(key => !SETTINGS.includes(key))
+  if (unknown !== undefined) {
+    const expected = `one of ${SETTINGS.join(', ')}`
+    throw unexpected('ERR_HEADGATE_INVALID_POLICY', `${field}.${unknown}`, expected, unknown)
+  }
+  const limits = [options.limits].flat() as readonly Limit[]
+  const { lease, candidate, mode, enforce, onStoreFailure } = options
+  nameLimits(field, 'lease', limits)
+  leaseLimits(`${field}.lease`, limits, lease)
+  const trial = candidate === undefined ? undefined : ([candidate].flat() as readonly Limit[])
+  if (trial !== undefined) nameLimits(`${field}.candidate`, 'candidate', trial)
+  if (mode !== undefined && enforce !== undefined)
+    throw unexpected('ERR_HEADGATE_INVALID_POLICY', `${field}.enforce`, 'none beside mode', enforce)
+  return {
+    limits,
+    ...(lease !== undefined && { lease }),
+    ...(trial !== undefined && { candidate: trial }),
+    ...(mode !== undefined && { mode: parseMode(`${field}.mode`, mode) }),
+    ...(enforce !== undefined && { enforcePercent: parsePercent(`${field}.enforce`, enforce) }),
+    ...(onStoreFailure !== undefined && { onStoreFailure: parseFailureMode(onStoreFailure) }),
+  }
 }
 
-/** Validates named tiers and turns them into policies. A tier without limits is unlimited. */
-export function parseTiers(tiers: Readonly<Record<string, TierOptions>>): ReadonlyMap<string, Policy> {
-  const parsed = new Map<string, Policy>()
-  for (const [tier, options] of Object.entries(tiers)) parsed.set(tier, parseTier(tier, options))
-  return parsed
+function parseMode(field: string, mode: unknown): Mode {
+  if (mode === 'enforce' || mode === 'shadow' || mode === 'compare') return mode
+  throw unexpected('ERR_HEADGATE_INVALID_POLICY', field, "'enforce', 'shadow' or 'compare'", mode)
+}
+
+function parsePercent(field: string, text: unknown): number {
+  const percent =
+    typeof text === 'string' && /^\d{1,3}(?:\.\d{1,3})?%$/.test(text) ? Number(text.slice(0, -1)) : 101
+  if (percent <= 100) return percent
+  throw unexpected('ERR_HEADGATE_INVALID_POLICY', field, "a percentage from '0%' to '100%'", text)
 }
 
 /** Validates one tier. */

@@ -1,8 +1,9 @@
 /** Turns the levels of a request into a question: alternatives of binding checks, and shadow checks. */
 import type { Limit } from '../algorithms/algorithm.js'
-import { type Check, type FailureMode, type Question, stateOf } from '../engine/question.js'
-import { makeQuestion } from '../engine/single-question.js'
-import type { ActiveConfig } from './active-config.js'
+import { type Check, type FailureMode, stateOf } from '../check/check.js'
+import { countsRequests } from '../check/plan.js'
+import type { CheckList } from '../check/plans.js'
+import type { ActivePolicies } from './active-policies.js'
 import type { AppliedLevel } from './applied-level.js'
 import type { NamedLimit } from './policies.js'
 
@@ -21,13 +22,13 @@ export interface Cost {
 const NO_CHECKS: readonly Check[] = []
 
 /** Makes the question of a request from the levels that its readings lead to. */
-export function questionOf(active: ActiveConfig, readings: readonly Decider[], costs: Cost): Question {
+export function questionOf(active: ActivePolicies, readings: readonly Decider[], costs: Cost): CheckList {
   const { cost } = costs
   const onStoreFailure = failureModeOf(active, readings)
   const shadow = shadowChecks(active, readings, costs)
   const alternatives = alternativesOf(active, readings, cost)
   const watched = shadow.length === 0 ? shadow : withoutLive(shadow, alternatives)
-  return makeQuestion(alternatives, watched, onStoreFailure)
+  return { alternatives, shadow: watched, onStoreFailure }
 }
 
 /** Returns the checks of a level, for its own subject and for the further subjects charged with it. */
@@ -61,7 +62,7 @@ const LEVELS = ['route', 'caller', 'global'] as const
 
 /** Every alternative must satisfy every reading, because we do not know which of them the server uses. */
 function alternativesOf(
-  { config }: ActiveConfig,
+  { config }: ActivePolicies,
   readings: readonly Decider[],
   cost: number,
 ): readonly (readonly Check[])[] {
@@ -97,7 +98,7 @@ function levelAt(deciding: readonly AppliedLevel[], name: (typeof LEVELS)[number
 }
 
 function shadowChecks(
-  active: ActiveConfig,
+  active: ActivePolicies,
   readings: readonly Decider[],
   { given, cost }: Cost,
 ): readonly Check[] {
@@ -127,7 +128,7 @@ export function levelsOf(readings: readonly Decider[]): readonly AppliedLevel[] 
 const STRICTEST_FIRST: readonly FailureMode[] = ['closed', 'local', 'open']
 
 /** Returns the strictest failure mode that the readings ask for; null if none does. */
-function failureModeOf({ defaultFailure }: ActiveConfig, readings: readonly Decider[]): FailureMode | null {
+function failureModeOf({ defaultFailure }: ActivePolicies, readings: readonly Decider[]): FailureMode | null {
   const said = readings.map(
     ({ levels, deciding }) => (deciding[0] ?? levels[0])?.level.onStoreFailure ?? null,
   )
@@ -143,7 +144,7 @@ function withoutLive(shadow: readonly Check[], alternatives: readonly (readonly 
 }
 
 /** Charges a budget that several levels lead to only once, by the strictest of them. */
-export function withoutRepeats(checks: readonly Check[]): Check[] {
+function withoutRepeats(checks: readonly Check[]): Check[] {
   const byState = new Map<string, Check>()
   for (const check of checks) {
     const state = stateOf(check)
@@ -153,12 +154,7 @@ export function withoutRepeats(checks: readonly Check[]): Check[] {
   return [...byState.values()]
 }
 
-/** Whether a limit counts requests, whatever they cost. */
-export function countsRequests({ algorithm, counts }: Limit): boolean {
-  return counts === 'requests' || algorithm.kind === 'permits'
-}
-
 /** Returns the units that a request of this cost takes from a limit. */
-export function unitsTaken(limit: Limit, cost: number): number {
+function unitsTaken(limit: Limit, cost: number): number {
   return countsRequests(limit) ? 1 : cost
 }

@@ -5,13 +5,10 @@
  * A request that servers may read in several ways is resolved in each of them and held to everything this leads to:
  * every limit, the highest cost, the strictest failure mode. So no spelling is better off than another.
  */
-import type { Question } from '../engine/question.js'
 import type { ActiveConfig } from './active-config.js'
 import { AppliedLevel } from './applied-level.js'
-import type { HeaderStyle, PolicyOrTier } from './config.js'
 import {
   askedBy,
-  askedLevel,
   type Caller,
   callerLevel,
   findCaller,
@@ -21,32 +18,9 @@ import {
 } from './find-levels.js'
 import { type FoundRoute, findRoutes } from './found-routes.js'
 import type { Level } from './level.js'
-import { type Decider, levelsOf, questionOf } from './question-of.js'
-import { commonRefunds, type RefundRule } from './refund-rule.js'
 import type { CanonicalFacts } from './request-facts.js'
+import { assignParts, conclude, type Resolution, type ResolvedReading } from './resolution.js'
 import { unreadableLevel } from './unreadable-path.js'
-
-/** Why no limit is asked: limiting is switched off, the multiplier is 0, or the file skips the request. */
-export type Unasked = 'disabled' | 'paused' | 'skipped'
-
-/** A resolved request: the question to ask, and how to read its answer. */
-export interface Resolution {
-  /** Null: `question` must be asked. */
-  readonly unasked: Unasked | null
-  readonly question: Question
-  /** Whether this process decides and the store's decision is only compared with it. */
-  readonly compare: boolean
-  readonly cost: number
-  /** The caller's tier, if it has one. */
-  readonly tier: string | null
-  /** The levels found, the most specific first, each with the part it plays. */
-  readonly levels: readonly AppliedLevel[]
-  readonly headers: HeaderStyle | null
-  /** The responses that give back the charge; null if none does. */
-  readonly refundIf: RefundRule | null
-}
-
-const NO_QUESTION: Question = { alternatives: [[]], shadow: [] }
 
 /** Resolves a request by the rules. */
 export function resolve(active: ActiveConfig, facts: CanonicalFacts, nowUs: number): Resolution {
@@ -73,33 +47,6 @@ export function resolve(active: ActiveConfig, facts: CanonicalFacts, nowUs: numb
   })
 }
 
-/** Resolves a check that names a policy or a tier, bypassing the rules. */
-export function resolveAsk(
-  active: ActiveConfig,
-  asked: {
-    readonly subject: string
-    readonly charge: PolicyOrTier
-    readonly scope: string
-    readonly cost: number
-    /** Further subjects that are charged, all or none. */
-    readonly also: readonly {
-      readonly subject: string
-      readonly charge: PolicyOrTier
-      readonly times?: number | undefined
-    }[]
-  },
-  nowUs: number,
-): Resolution {
-  const { cost, subject, scope, also } = asked
-  const applied = [{ subject, charge: asked.charge }, ...also].map(
-    one => new AppliedLevel(askedLevel(active, { ...one, scope }, nowUs), [one.subject]),
-  )
-  // Treated like several readings of one request: each must be satisfied.
-  const readings = applied.map(level => ({ ...assignParts(active, [level]), cost, skipped: false }))
-  const tier = applied[0]?.level.configured.policy.tier ?? null
-  return conclude(active, readings, { tier, given: cost, cost, isSkipped: false })
-}
-
 /** Denies a request with too many readings, because what they lead to cannot be worked out. */
 function resolveUnreadable(active: ActiveConfig, facts: CanonicalFacts, { tier }: Caller): Resolution {
   const level = new AppliedLevel(unreadableLevel(active), facts.subjects)
@@ -112,12 +59,6 @@ function resolveUnreadable(active: ActiveConfig, facts: CanonicalFacts, { tier }
     cost: Math.max(1, cost),
     isSkipped: false,
   })
-}
-
-/** One resolved reading of a request. */
-interface ResolvedReading extends Decider {
-  readonly cost: number
-  readonly skipped: boolean
 }
 
 function resolveRoute(
@@ -136,74 +77,8 @@ function resolveRoute(
   return { ...decider, levels: spoken, skipped, cost: costOf(spoken, decider.deciding) ?? listedCost }
 }
 
-/**
- * Shadow levels step aside and the next one decides, so that a rule on trial does not switch off the rule in force.
- */
-function assignParts({ config }: ActiveConfig, levels: readonly AppliedLevel[]): Decider {
-  const binding = levels.filter(level => !level.isShadow)
-  const deciding = config.levels === 'most-specific' ? binding.slice(0, 1) : binding
-  for (const level of levels) if (level.isShadow) level.part = 'shadow'
-  for (const level of deciding) level.part = 'decides'
-  return { levels, deciding }
-}
-
 /** Returns the cost set by the most specific deciding level; if all are in shadow, by any of them. */
 function costOf(levels: readonly AppliedLevel[], deciding: readonly AppliedLevel[]): number | null {
   const speaking = deciding.length === 0 ? levels : deciding
   return speaking.find(({ level }) => level.cost !== null)?.level.cost ?? null
-}
-
-interface Found {
-  readonly tier: string | null
-  /** The cost the request itself came with. */
-  readonly given: number | null
-  readonly cost: number
-  readonly isSkipped: boolean
-}
-
-function conclude(
-  active: ActiveConfig,
-  readings: readonly ResolvedReading[],
-  { tier, given, cost, isSkipped }: Found,
-): Resolution {
-  const levels = levelsOf(readings)
-  const deciding = levels.filter(({ part }) => part === 'decides')
-  const speaks = (deciding[0] ?? levels[0])?.level
-  const asked =
-    isSkipped || !active.control.enabled ? NO_QUESTION : questionOf(active, readings, { given, cost })
-  return {
-    unasked: unaskedBecause(active, isSkipped, asked),
-    tier,
-    cost,
-    question: asked,
-    // One reading in compare mode must not make the limits of another reading be decided locally.
-    compare: deciding.length > 0 && deciding.every(({ level }) => level.mode === 'compare'),
-    levels,
-    headers: speaks?.headers ?? null,
-    refundIf: refundedBy(readings),
-  }
-}
-
-/**
- * Returns what the most specific deciding rule gives back; with several readings, only what all of them do.
- */
-function refundedBy(readings: readonly Decider[]): RefundRule | null {
-  let common: RefundRule | null = null
-  for (const { levels, deciding } of readings) {
-    const rule = (deciding[0] ?? levels[0])?.level.refundIf ?? null
-    if (rule === null) return null
-    common = common === null ? rule : commonRefunds(common, rule)
-  }
-  return common
-}
-
-/** While paused only bans are asked, and most requests meet none. */
-function unaskedBecause(
-  { control }: ActiveConfig,
-  isSkipped: boolean,
-  { alternatives }: Question,
-): Unasked | null {
-  if (!control.enabled) return 'disabled'
-  if (control.multiplier === 0 && alternatives.some(checks => checks.length === 0)) return 'paused'
-  return isSkipped ? 'skipped' : null
 }

@@ -35,7 +35,7 @@ export function isIPv6Caller(name: string): boolean {
 }
 
 /** Whether a name is that of an IPv6 network, and may therefore differ from what the caller wrote. */
-export function isIPv6Name(name: string): boolean {
+function isIPv6Name(name: string): boolean {
   // Cheap tests first: most subjects differ in the first letter, and IPv4 addresses in the third-last
   // character.
   return name.charCodeAt(0) === 105 && name.charCodeAt(name.length - 3) === 47 && NAME.test(name)

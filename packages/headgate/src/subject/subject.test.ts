@@ -79,8 +79,6 @@ describe('the name of a subject', () => {
     const nameSubject = createSubjectNamer()
     expect(nameSubject('User:Ada')).toBe('user:Ada')
     expect(nameSubject({ type: 'USER', id: 'Ada' })).toBe('user:Ada')
-    expect(nameSubject.isOwnName('User:Ada')).toBe(false)
-    expect(nameSubject.isOwnName('user:Ada')).toBe(true)
     expect(nameSubject('user:ada')).toBe('user:ada')
     expect(nameSubject('É:1')).toBe('É:1')
     expect(nameSubject('iP:1.2.3.4')).toBe('ip:1.2.3.4')

@@ -1,7 +1,7 @@
 import { HeadgateError, show, unexpected } from '../errors/headgate-error.js'
 import { looksSecret } from '../errors/shown-text.js'
 import { digest } from './digest.js'
-import { ipName, isIPv6Name } from './ip-network.js'
+import { ipName } from './ip-network.js'
 import { foldType } from './subject-type.js'
 
 /**
@@ -39,7 +39,7 @@ export interface SubjectOptions {
    */
   readonly secretTypes?: readonly string[]
   /**
-   * Budgets of the networks around an IPv6 caller's /64. Default `{ '/56': 4, '/48': 16 }`; in a gate, the
+   * Budgets of the networks around an IPv6 caller's /64. Default `{ '/56': 4, '/48': 16 }`; in a limiter, the
    * policy file's.
    */
   readonly ipv6Networks?: Ipv6Networks
@@ -70,7 +70,6 @@ const IP = 'ip'
  */
 const DIGEST_MARK = '~'
 const DIGEST_MARK_CODE = DIGEST_MARK.charCodeAt(0)
-const DIGEST_START = `:${DIGEST_MARK}`
 const LAST_OF_UNDEFINED = 'undefined'.charCodeAt(8)
 const LAST_OF_NULL = 'null'.charCodeAt(3)
 const REMEMBERED_NAMES = 10_000
@@ -81,19 +80,7 @@ const REMEMBERED_LENGTH = 512
  * Names a subject for the store: `type:id`, with secrets and long ids replaced by their digest and IPv6
  * addresses by their /64.
  */
-export interface SubjectNamer {
-  (subject: SubjectInput): string
-  /** Whether a text is a subject whose name is the text itself. */
-  isOwnName(text: string): boolean
-}
-
-/**
- * Whether a name must not be accepted as a subject. A caller who knows a digest must not be able to act as the
- * subject behind it, and an IPv6 caller is charged to more than its own name.
- */
-export function isNameOnly(name: string): boolean {
-  return name.includes(DIGEST_START) || isIPv6Name(name)
-}
+export type SubjectNamer = (subject: SubjectInput) => string
 
 /** Creates the function that names subjects. Different callers always get different names. */
 export function createSubjectNamer(options: SubjectOptions = {}): SubjectNamer {
@@ -200,12 +187,7 @@ export function createSubjectNamer(options: SubjectOptions = {}): SubjectNamer {
     return isOwn(text, colon) ? text : nameOf(text, colon)
   }
 
-  function isOwnName(text: string): boolean {
-    const colon = text.indexOf(':')
-    return isBetween(text, colon) && isOwn(text, colon)
-  }
-
-  return Object.assign(nameSubject, { isOwnName })
+  return nameSubject
 }
 
 /** The commonest two, told by their last letter first: this is asked of every subject. */

@@ -3,6 +3,7 @@
 import { HeadgateError, unexpected } from '../errors/headgate-error.js'
 import type { Eventually, Store } from '../store/store.js'
 import { systemTimers } from '../time/clock.js'
+import { decideCopy } from './guarded-store.js'
 import { seededRandom } from './seeded-random.js'
 
 export type Fault =
@@ -128,8 +129,12 @@ export function faultyStore(store: Store, options: FaultyStoreOptions = {}): Fau
       },
       injected: () => ({ ...injected }),
     },
-    decide: question => call(() => store.decide(question)),
-    peek: question => call(() => store.peek(question)),
+    decide(check) {
+      const fault = draw()
+      if (fault === undefined) return store.decide(check)
+      injected[fault.type]++
+      return suffer(fault, () => decideCopy(store, check)).then(decided => check.copyFrom(decided))
+    },
     refund: refunds => call(() => store.refund(refunds)),
     renew: renewals => call(() => store.renew?.(renewals) ?? renewals.map(() => false)),
     reset: checks => call(() => store.reset(checks)),

@@ -1,49 +1,62 @@
-import type { Answer } from '../engine/question.js'
-import type { StoreHealth } from '../store/guard/health.js'
-import { createPipeline } from '../store/guard/pipeline.js'
-import { type PipelineOptions, parsePipelineOptions } from '../store/guard/pipeline-options.js'
-import type { Remote } from '../store/guard/remote.js'
-import { toStore } from '../store/stage.js'
+import type { PendingCheck } from '../check/pending-check.js'
+import type { Remote } from '../store/remote/remote.js'
+import { parseRemoteOptions, type RemoteOptions } from '../store/remote/remote-options.js'
+import { RemoteStore } from '../store/remote/remote-store.js'
 import type { Store } from '../store/store.js'
-import { systemClock, systemTimers } from '../time/clock.js'
+import { type Clock, systemClock, systemTimers } from '../time/clock.js'
 
 /** The options of `redisStore` for when Redis does not answer. `processes` defaults to 1. */
-export type GuardedStoreOptions = PipelineOptions
+export type GuardedStoreOptions = RemoteOptions
 
 /**
- * Puts any store in the place of Redis behind the pipeline of `redisStore`: the same breaker, deadline, leases and
- * fallback, with one call per question. The pipeline waits in real time, whatever clock the store uses.
+ * Puts any store in the place of Redis behind the guards of `redisStore`: the same breaker, deadline, leases and
+ * fallback, with one call per check. The guards wait in real time, whatever clock the store uses.
  */
-export function guardedStore(
-  store: Store,
-  options: GuardedStoreOptions = {},
-): Store & { health(): StoreHealth } {
-  const settings = parsePipelineOptions({ ...options, processes: options.processes ?? 1 })
-  const pipeline = createPipeline(remoteOf(store), settings, {
-    clock: systemClock,
-    timers: systemTimers,
-    random: Math.random,
-  })
-  return toStore(pipeline, {
-    health: pipeline.health,
-    ...(settings.mode !== 'throw' && { onStoreFailure: settings.mode }),
-    ...(store.clock && { clock: store.clock }),
-  })
+export function guardedStore(store: Store, options: GuardedStoreOptions = {}): GuardedStore {
+  return new GuardedStore(store, options)
+}
+
+class GuardedStore extends RemoteStore {
+  readonly clock?: Clock
+
+  constructor(store: Store, options: GuardedStoreOptions) {
+    const settings = parseRemoteOptions({ ...options, processes: options.processes ?? 1 })
+    super(remoteOf(store), settings, { clock: systemClock, timers: systemTimers, random: Math.random })
+    if (store.clock !== undefined) this.clock = store.clock
+  }
 }
 
 function remoteOf(store: Store): Remote {
   return {
     source: store.source,
     isSplit: false,
-    laneOf: () => 0,
+    batchKeyOf: () => 0,
     nodeOf: () => '',
     nameOf: () => 'the store',
-    ask: (action, questions) =>
-      Promise.all(questions.map(async (question): Promise<Answer> => store[action](question))),
+    ask: checks => Promise.all(checks.map(check => decideCopy(store, check))),
+    read(reply, checks) {
+      const decided = reply as readonly PendingCheck[]
+      for (const [index, check] of checks.entries()) check.copyFrom(decided[index] as PendingCheck)
+      return null
+    },
     refund: async refunds => store.refund(refunds),
     renew: async renewals => store.renew?.(renewals) ?? renewals.map(() => false),
     reset: async checks => store.reset(checks),
     heartbeat: async () => ({ live: 1, recent: 1, rewinds: 0 }),
     close: () => store.close(),
   }
+}
+
+/** Decides a copy of a check: one that was given up meanwhile must not change any more. */
+export async function decideCopy(store: Store, check: PendingCheck): Promise<PendingCheck> {
+  const copy = check.again()
+  if (store.clock !== undefined) copy.atUs = store.clock.nowUs()
+  const work = store.decide(copy)
+  if (work !== undefined) await work
+  else if (copy.source === null) {
+    await new Promise<void>((resolve, reject) => {
+      copy.onSettled({ settled: () => resolve(), failed: reject })
+    })
+  }
+  return copy
 }

@@ -1,3 +1,5 @@
+export type { Answer, Question, Verdict } from '../store/ask-store.js'
+export { askStore } from '../store/ask-store.js'
 export { adapterContract } from './adapter-contract.js'
 export type { AdapterUnderTest, AnyLimit, AppUnderTest, ServerUnderTest } from './adapters/adapter-law.js'
 export { caseTables } from './cases/all-cases.js'

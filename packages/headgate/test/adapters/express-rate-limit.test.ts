@@ -4,11 +4,14 @@ import express from 'express'
 import { MemoryStore, type Options, rateLimit } from 'express-rate-limit'
 import { createClient } from 'redis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { NamedLimit } from '../../src/check/plan.ts'
 import { type RateLimitStore, rateLimitStore } from '../../src/express-rate-limit.ts'
-import { type Answer, memoryStore, type Question, type Store, type SubjectOptions } from '../../src/index.ts'
+import { memoryStore, type Store, type SubjectOptions } from '../../src/index.ts'
 import { redisStore } from '../../src/redis.ts'
 import { type ManualClock, manualClock } from '../../src/testing/manual-clock.ts'
 import { seededRandom } from '../../src/testing/seeded-random.ts'
+import { systemClock } from '../../src/time/clock.ts'
+import { changed } from '../support/changed.ts'
 import { findFreePort } from '../support/free-port.ts'
 import { type RedisProcess, startRedis } from '../support/redis-process.ts'
 
@@ -423,21 +426,16 @@ describe('while Redis does not answer', () => {
   it('each of several processes admits its share of a limit that is a function', async () => {
     const memory = memoryStore()
     // As in a process that is one of two.
-    const halved = (question: Question): Question => ({
-      shadow: [],
-      alternatives: question.alternatives.map(checks =>
-        checks.map(check => ({
-          ...check,
-          limit: { ...check.limit, limit: Math.floor(check.limit.limit / 2) },
-        })),
-      ),
-    })
-    const half: Store = {
-      ...memory,
+    const half = changed(memory, {
       source: 'redis',
-      decide: question => ({ ...(memory.decide(halved(question)) as Answer), source: 'local' }),
-      peek: question => ({ ...(memory.peek(halved(question)) as Answer), source: 'local' }),
-    }
+      decide(check) {
+        check.asked = check.plan.map(
+          ({ name, limit }) => new NamedLimit(name, { ...limit, limit: Math.floor(limit.limit / 2) }),
+        )
+        memory.charge(check, check.asked, systemClock.nowUs())
+        check.settle('local')
+      },
+    })
     const { get, stop } = await start(half, { limit: () => 5 })
     try {
       const found: number[] = []

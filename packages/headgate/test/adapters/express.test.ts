@@ -4,7 +4,6 @@ import { expect, it } from 'vitest'
 import { slidingWindowLog } from '../../src/algorithms/sliding-window-log.ts'
 import { defineConfig } from '../../src/config.ts'
 import { rateLimit } from '../../src/express.ts'
-import { createGate } from '../../src/gate/gate.ts'
 import { createLimiter } from '../../src/limiter/limiter.ts'
 import { listening } from './listening.ts'
 
@@ -32,14 +31,14 @@ it('the middleware uses the user that an earlier one found, and keeps headers th
   await close()
 })
 
-it('the middleware of a gate gives the key that the policy file names its tier', async () => {
+it('the middleware of a limiter gives the key that the policy file names its tier', async () => {
   const config = defineConfig({
     tiers: { anonymous: { minute: 1 }, pro: { minute: 7 } },
     subjects: { 'apikey:pro-key-456': { tier: 'pro' } },
   })
-  const gate = createGate({ config, subject: { secret: 'a secret of the test' } })
+  const ruled = createLimiter({ config, subject: { secret: 'a secret of the test' } })
   const app = express()
-  app.use(rateLimit({ gate }))
+  app.use(rateLimit({ limiter: ruled }))
   app.get('/', (_, res) => void res.send('hello'))
   const { url, close } = await listening(createServer(app))
   const limitOf = async (key: string) =>

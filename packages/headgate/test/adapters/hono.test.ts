@@ -1,11 +1,10 @@
 import { Hono } from 'hono'
 import { expect, it } from 'vitest'
 import { slidingWindowLog } from '../../src/algorithms/sliding-window-log.ts'
-import { createGate } from '../../src/gate/gate.ts'
 import { rateLimit } from '../../src/hono.ts'
 import { createLimiter } from '../../src/limiter/limiter.ts'
-import { configOf, perMinute, ruleOf } from '../support/gate-config.ts'
 import { keepLines } from '../support/kept-lines.ts'
+import { configOf, perMinute, ruleOf } from '../support/rule-config.ts'
 
 const setUp = () => createLimiter({ policies: { api: slidingWindowLog({ limit: 9, window: '1m' }) } })
 
@@ -58,7 +57,7 @@ it('the Hono middleware outside Node holds callers without an address to what th
     ],
   })
   const app = new Hono()
-  app.use(rateLimit({ gate: createGate({ config }), logger: keepLines().logger }))
+  app.use(rateLimit({ limiter: createLimiter({ config }), logger: keepLines().logger }))
   app.get('*', c => c.text('hello'))
   const statusOf = async (path: string) => (await app.request(path)).status
   expect([await statusOf('/'), await statusOf('/'), await statusOf('/other')]).toEqual([200, 429, 429])

@@ -14,10 +14,9 @@ import type { FastifyRequest } from 'fastify'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { slidingWindowLog } from '../../src/algorithms/sliding-window-log.ts'
 import { defineConfig } from '../../src/config.ts'
-import { createGate } from '../../src/gate/gate.ts'
 import { createLimiter } from '../../src/limiter/limiter.ts'
 import { RateLimit, RateLimitException, RateLimitModule } from '../../src/nest.ts'
-import { perMinute } from '../support/gate-config.ts'
+import { perMinute } from '../support/rule-config.ts'
 import { startNestExample } from './nest-example.ts'
 
 const setUp = () =>
@@ -63,7 +62,7 @@ it('a route is limited by what its decorator says, and not at all where that is 
   expect([await ask('health'), await ask('health'), await ask('health')]).toEqual([200, 200, 200])
 })
 
-it('the guard takes what a controller says for its routes, options from a factory, and the rules of a gate', async () => {
+it('the guard takes what a controller says for its routes, options from a factory, and the rules of a limiter', async () => {
   const routes = controllerOf({ hello: undefined, login: false })
   RateLimit({ policy: 'login' })(routes)
   const useFactory = async () => ({ limiter: setUp(), policy: 'api' }) as const
@@ -73,15 +72,18 @@ it('the guard takes what a controller says for its routes, options from a factor
     policies: { login: perMinute(1) },
     rules: [{ match: { path: '/login' }, policy: 'login' }],
   })
-  const gate = createGate({ config })
-  onTestFinished(() => gate.close())
-  const ruled = await start(
-    RateLimitModule.forRoot({ gate }),
+  const ruled = createLimiter({ config })
+  onTestFinished(() => ruled.close())
+  const askRuled = await start(
+    RateLimitModule.forRoot({ limiter: ruled }),
     controllerOf({ hello: undefined, login: undefined }),
   )
-  expect([await ruled('hello'), await ruled('login'), await ruled('login'), await ruled('hello')]).toEqual([
-    200, 200, 429, 200,
-  ])
+  expect([
+    await askRuled('hello'),
+    await askRuled('login'),
+    await askRuled('login'),
+    await askRuled('hello'),
+  ]).toEqual([200, 200, 429, 200])
 })
 
 it('the module makes its options of what Nest injects, and finds who is asking in the context', async () => {

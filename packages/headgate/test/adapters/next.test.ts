@@ -3,12 +3,11 @@ import { NextRequest } from 'next/server.js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { slidingWindowLog } from '../../src/algorithms/sliding-window-log.ts'
 import { defineConfig } from '../../src/config.ts'
-import { createGate } from '../../src/gate/gate.ts'
 import { createLimiter } from '../../src/limiter/limiter.ts'
 import { isStaticAsset, limitAction, rateLimit, withRateLimit } from '../../src/next.ts'
 import { memoryStore } from '../../src/store/memory/memory-store.ts'
 import type { ServerUnderTest } from '../../src/testing/index.ts'
-import { perMinute } from '../support/gate-config.ts'
+import { configOf, perMinute } from '../support/rule-config.ts'
 import { startNextApp } from './next-app.ts'
 
 interface Answer {
@@ -157,13 +156,13 @@ describe('an app that is built and started', () => {
 const requestOf = (path: string, init?: ConstructorParameters<typeof NextRequest>[1]) =>
   new NextRequest(`http://localhost${path}`, init)
 
-it('the rules of a gate match the path that the router takes: without base path and locale', async () => {
+it('the rules of a limiter match the path that the router takes: without base path and locale', async () => {
   const config = defineConfig({
     policies: { login: perMinute(1) },
     rules: [{ match: { path: '/login' }, policy: 'login' }],
   })
-  const gate = createGate({ config })
-  const handler = withRateLimit(async () => new Response('hello'), { gate, subject: 'user:1' })
+  const ruled = createLimiter({ config })
+  const handler = withRateLimit(async () => new Response('hello'), { limiter: ruled, subject: 'user:1' })
   const i18n = { locales: ['en', 'de'], defaultLocale: 'en' }
   const statuses = []
   for (const path of ['/base/login', '/base/de/login', '/base/login?x=1', '/base/other'])
@@ -217,7 +216,14 @@ it('the Next.js adapter refuses wrong options when it is made', () => {
       () => withRateLimit(hello, { limit: -1, window: 60, scope: 'x', subject: 'user:1' }),
       /^limit: expected a whole number/,
     ],
-    [() => limitAction(async () => 1, { gate: {}, subject: 'user:1' } as never), /^gate: expected a limiter/],
+    [
+      () => limitAction(async () => 1, { limiter: {}, subject: 'user:1' } as never),
+      /^limiter: expected what createLimiter/,
+    ],
+    [
+      () => limitAction(async () => 1, { limiter: createLimiter({ config: configOf() }), subject: 'user:1' }),
+      /^policy: expected/,
+    ],
   ]
   for (const [make, message] of wrong) expect(make).toThrow(message)
 })

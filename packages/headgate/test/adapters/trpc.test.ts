@@ -4,12 +4,11 @@ import { createHTTPServer } from '@trpc/server/adapters/standalone'
 import { expect, it, onTestFinished } from 'vitest'
 import { slidingWindowLog } from '../../src/algorithms/sliding-window-log.ts'
 import { defineConfig } from '../../src/config.ts'
-import { createGate } from '../../src/gate/gate.ts'
 import { createLimiter } from '../../src/limiter/limiter.ts'
 import { memoryStore } from '../../src/store/memory/memory-store.ts'
 import { faultyStore } from '../../src/testing/index.ts'
 import { rateLimit, rateLimitHeaders, rateLimitOf, type TrpcMiddleware } from '../../src/trpc.ts'
-import { perMinute } from '../support/gate-config.ts'
+import { perMinute } from '../support/rule-config.ts'
 import { listening } from './listening.ts'
 
 interface Context {
@@ -115,13 +114,13 @@ it('a procedure has a budget of its own, or what the rules say of its path', asy
     policies: { save: perMinute(1) },
     rules: [{ match: { method: 'POST', path: '/save' }, policy: 'save' }],
   })
-  const gate = createGate({ config })
-  onTestFinished(() => gate.close())
-  const { clientOf } = await serve(rateLimit({ gate, subject }))
-  const ruled = clientOf('1')
-  expect(await outcomes(ruled.save.mutate())).toEqual(['saved'])
-  expect(await outcomes(ruled.save.mutate())).toEqual(['TOO_MANY_REQUESTS'])
-  expect(await outcomes(ruled.hello.query(), ruled.hello.query())).toEqual(['hello, 1', 'hello, 1'])
+  const ruled = createLimiter({ config })
+  onTestFinished(() => ruled.close())
+  const { clientOf } = await serve(rateLimit({ limiter: ruled, subject }))
+  const client = clientOf('1')
+  expect(await outcomes(client.save.mutate())).toEqual(['saved'])
+  expect(await outcomes(client.save.mutate())).toEqual(['TOO_MANY_REQUESTS'])
+  expect(await outcomes(client.hello.query(), client.hello.query())).toEqual(['hello, 1', 'hello, 1'])
 })
 
 it('the failure mode decides where the store or the subject is at fault', async () => {

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { defineConfig } from '../../src/config.ts'
-import { concurrency, createGate, createLimiter, slidingWindowLog } from '../../src/index.ts'
+import { concurrency, createLimiter, slidingWindowLog } from '../../src/index.ts'
 import { redisStore } from '../../src/redis.ts'
 import { memoryStore } from '../../src/store/memory/memory-store.ts'
 import type { Store } from '../../src/store/store.ts'
@@ -149,15 +149,15 @@ describe.each(Object.keys(STORES))('the next in line for a place: %s', name => {
   })
 })
 
-it('the next in line of a gate in mode compare is woken, too', RETRY, async () => {
+it('the next in line of a limiter in mode compare is woken, too', RETRY, async () => {
   const config = defineConfig({
     mode: 'compare',
     policies: { one: policies.one },
     default: { policy: 'one' },
   })
-  const gate = createGate({ config, logger: SILENT })
-  closing.push(() => gate.close())
-  const found = await queueUp(CALLERS, { acquire: () => gate.acquire('job:a', { policy: 'one' }) })
+  const ruled = createLimiter({ config, logger: SILENT })
+  closing.push(() => ruled.close())
+  const found = await queueUp(CALLERS, { acquire: () => ruled.acquire('job:a', { policy: 'one' }) })
   expect(found.tookMs / found.heldMs).toBeLessThan(1.3)
 })
 

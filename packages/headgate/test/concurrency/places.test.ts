@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { concurrency, createLimiter, slidingWindowLog } from '../../src/index.ts'
 import { memoryStore } from '../../src/store/memory/memory-store.ts'
 import { faultyStore, guardedStore, manualClock } from '../../src/testing/index.ts'
+import { changed } from '../support/changed.ts'
 import { clockTimers, manualTimers, settled } from '../support/manual-timers.ts'
 
 const policies = {
@@ -115,14 +116,13 @@ describe('a limit of what is under way', () => {
       },
     }
     const limiter = createLimiter({
-      store: {
-        ...store,
-        async decide(question) {
+      store: changed(store, {
+        async decide(check) {
           await answer
-          return store.decide(question)
+          store.decide(check)
         },
         close() {},
-      },
+      }),
       timers,
       policies,
     })
@@ -135,7 +135,7 @@ describe('a limit of what is under way', () => {
 
   it('a limiter gives every place back when it is closed', async () => {
     const store = memoryStore()
-    const limiter = createLimiter({ store: { ...store, close() {} }, policies })
+    const limiter = createLimiter({ store: changed(store, { close() {} }), policies })
     const other = createLimiter({ store, policies })
     const held = await limiter.check('user:1', { policy: 'streams' })
     expect((await other.peek('user:1', { policy: 'streams' })).remaining).toBe(1)
@@ -147,14 +147,13 @@ describe('a limit of what is under way', () => {
   it('places of requests that end in one turn go back in one call', async () => {
     const engine = memoryStore()
     const calls: number[] = []
-    const store = {
-      ...engine,
-      source: 'redis' as const,
-      refund: (refunds: Parameters<typeof engine.refund>[0]) => {
+    const store = changed(engine, {
+      source: 'redis',
+      refund(refunds) {
         calls.push(refunds.length)
         return engine.refund(refunds)
       },
-    }
+    })
     const limiter = createLimiter({ store, policies: { many: concurrency({ limit: 500 }) } })
     const held = await Promise.all(
       Array.from({ length: 250 }, () => limiter.check('user:1', { policy: 'many' })),

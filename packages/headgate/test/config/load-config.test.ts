@@ -9,7 +9,7 @@ import { loadConfig } from '../../src/config/load-config.js'
 import { parseConfig } from '../../src/config/parse-config.js'
 import { isHeadgateError } from '../../src/errors/headgate-error.js'
 
-const folder = mkdtempSync(join(tmpdir(), 'headgate-config-'))
+const folder = mkdtempSync(join(tmpdir(), 'headrule-config-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 function write(name: string, content: string | Buffer): string {

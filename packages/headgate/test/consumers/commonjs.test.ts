@@ -95,10 +95,10 @@ describe('TypeScript', () => {
   )
 })
 
-/** A store that counts in a Map, written with only what the package exports, and a gate with names of its own. */
+/** A store that counts in a Map, written with only what the package exports, and a limiter with names of its own. */
 const CUSTOM_STORE = `
-import { createGate, createLimiter, slidingWindowLog } from 'headgate'
-import type { Answer, Check, ControlStore, FailureMode, Question, Refund, Store, Verdict } from 'headgate'
+import { createLimiter, slidingWindowLog } from 'headgate'
+import type { Check, ControlStore, FailureMode, PendingCheck, Refund, Store } from 'headgate'
 import { defineConfig } from 'headgate/config'
 import { rateLimit } from 'headgate/fetch'
 declare const console: { log(text: string): void }
@@ -109,12 +109,15 @@ class CountingStore implements Store {
   readonly control?: ControlStore
   private readonly used = new Map<string, number>()
 
-  decide(question: Question): Answer {
-    const verdicts = (question.alternatives[0] ?? []).map(check => this.charge(check))
-    return { charged: verdicts.every(({ allowed }) => allowed) ? 0 : -1, verdicts: [verdicts], shadow: [] }
-  }
-  peek(question: Question): Answer {
-    return { charged: 0, verdicts: [(question.alternatives[0] ?? []).map(check => this.verdict(check, false))], shadow: [] }
+  decide(check: PendingCheck): void {
+    const checks = check.plan.limits.map((_, index) => check.checkOf(index))
+    const fits = checks.every(one => this.left(one) >= one.cost)
+    check.charged = fits ? 0 : -1
+    for (const [index, one] of checks.entries()) {
+      if (fits && !check.isPeek) this.used.set(one.subject, (this.used.get(one.subject) ?? 0) + one.cost)
+      check.set(index, fits ? 0 : 1_000_000, this.left(one), 1_000_000, 1)
+    }
+    check.settle(this.source)
   }
   refund(refunds: readonly Refund[]): readonly number[] {
     return refunds.map(() => 0)
@@ -124,47 +127,34 @@ class CountingStore implements Store {
   }
   close(): void {}
 
-  private charge(check: Check): Verdict {
-    const verdict = this.verdict(check, true)
-    if (verdict.allowed) this.used.set(check.subject, (this.used.get(check.subject) ?? 0) + check.cost)
-    return verdict
-  }
-  private verdict({ subject, limit, cost }: Check, charges: boolean): Verdict {
-    const left = limit.limit - (this.used.get(subject) ?? 0)
-    const allowed = cost <= left
-    return {
-      allowed,
-      remaining: allowed ? left - cost : left,
-      retryAfterUs: allowed ? 0 : 1_000_000,
-      resetAfterUs: 1_000_000,
-      chargedAtUs: allowed && charges ? 1 : null,
-    }
+  private left({ subject, limit }: Check): number {
+    return limit.limit - (this.used.get(subject) ?? 0)
   }
 }
 
 const api = slidingWindowLog({ limit: 1, window: '1m' })
 const limiter = createLimiter({ store: new CountingStore(), policies: { api } })
-const gate = createGate({ config: defineConfig({ policies: { api } }) })
+const ruled = createLimiter({ config: defineConfig({ policies: { api } }) })
 export const mistakes = [
   // @ts-expect-error
-  () => gate.check('user:1', { policy: 'nope' }),
+  () => ruled.check('user:1', { policy: 'nope' }),
   // @ts-expect-error
-  () => gate.request({ subject: 'user:1', tier: 'prof' }),
+  () => ruled.request({ subject: 'user:1', tier: 'prof' }),
   // @ts-expect-error
-  () => gate.inspect('user:1', { tier: 'prof' }),
+  () => ruled.inspect('user:1', { tier: 'prof' }),
   // @ts-expect-error
-  () => rateLimit({ gate, subject: () => 'user:1', tier: () => 'prof' }),
+  () => rateLimit({ limiter: ruled, subject: () => 'user:1', tier: () => 'prof' }),
 ]
 async function main() {
   const first = await limiter.check('user:42', { policy: 'api' })
   const second = await limiter.check('user:42', { policy: 'api' })
-  console.log(first.allowed + ' ' + second.allowed + ' ' + (await gate.request({ subject: 'user:1', tier: 'pro' })).tier)
-  await gate.close()
+  console.log(first.allowed + ' ' + second.allowed + ' ' + (await ruled.request({ subject: 'user:1', tier: 'pro' })).tier)
+  await ruled.close()
 }
 void main()
 `
 
-it('the package exports what a store of your own is written with, and the compiler checks the names of a gate', async () => {
+it('the package exports what a store of your own is written with, and the compiler checks the names of a limiter', async () => {
   await consumer.write('package.json', JSON.stringify({ private: true, type: 'module' }))
   await consumer.write('store.ts', CUSTOM_STORE)
   const compilerOptions = { module: 'nodenext', target: 'es2022', outDir: 'out', strict: true, types: [] }

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Answer, Verdict } from '../../src/engine/question.js'
+import type { Answer, Verdict } from '../../src/store/ask-store.js'
 import { memoryStore } from '../../src/store/memory/memory-store.js'
 import type { RedisStore } from '../../src/store/redis/redis-store.ts'
 import { scripts } from '../../src/store/redis/scripts.gen.js'

@@ -4,8 +4,8 @@ import { concurrency } from '../../src/algorithms/concurrency.js'
 import { slidingWindowCounter } from '../../src/algorithms/sliding-window-counter.js'
 import { slidingWindowLog } from '../../src/algorithms/sliding-window-log.js'
 import { tokenBucket } from '../../src/algorithms/token-bucket.js'
-import type { Answer, Check, Question, Refund, Renewal } from '../../src/engine/question.js'
-import { SingleQuestion } from '../../src/engine/single-question.js'
+import type { Check, Refund, Renewal } from '../../src/check/check.js'
+import { type Answer, askStore, type Question } from '../../src/store/ask-store.js'
 import type { Eventually, Store } from '../../src/store/store.js'
 import type { ManualClock } from '../../src/testing/manual-clock.js'
 import { isConcurrency } from '../support/limit-kinds.js'
@@ -151,7 +151,8 @@ function actionOf(one: Exclude<Step, { kind: 'wait' }>, charges: readonly Refund
     return (store: Store) => store.renew?.(renewals)
   }
   const question = questionOf(one, subject)
-  return (store: Store) => (one.kind === 'decide' ? store.decide(question) : store.peek(question))
+  return (store: Store) =>
+    one.kind === 'decide' ? askStore(store, question) : askStore(store, question, true)
 }
 
 /** Renews a place that was taken, whether it still exists or not. */
@@ -169,11 +170,6 @@ function refundOf(charge: Refund, one: Extract<Step, { kind: 'refund' }>): Refun
 }
 
 function questionOf(one: { alternatives: Pick[][]; shadow: Pick[] }, subject: string): Question {
-  const [only] = one.alternatives.flat()
-  if (only !== undefined && one.alternatives.flat().length === 1 && one.shadow.length === 0) {
-    const { scope, name, limit, cost } = checkOf(only, subject)
-    return new SingleQuestion(subject, scope, name, limit, cost)
-  }
   return {
     alternatives: one.alternatives.map(picks => picks.map(each => checkOf(each, subject))),
     shadow: one.shadow.map(each => checkOf(each, subject)),

@@ -4,8 +4,8 @@ import { createClient } from 'redis'
 import { expect, it, onTestFinished } from 'vitest'
 import { slidingWindowLog } from '../../src/algorithms/sliding-window-log.js'
 import { createLimiter } from '../../src/limiter/limiter.js'
-import type { GuardEvent } from '../../src/store/guard/guard-event.js'
 import { redisStore } from '../../src/store/redis/redis-store.js'
+import type { StoreEvent } from '../../src/store/remote/store-event.js'
 import { isReplicaInSync } from '../support/redis-info.ts'
 import { startRedis } from '../support/redis-process.ts'
 import { sendCommand } from '../support/resp.ts'
@@ -32,7 +32,7 @@ it.each([
     onTestFinished(() => proxy.close())
     const url = `redis://127.0.0.1:${proxy.port}`
     const client = library === 'ioredis' ? new Redis(url, { lazyConnect: true }) : createClient({ url })
-    const events: GuardEvent[] = []
+    const events: StoreEvent[] = []
     const store = redisStore(client, {
       use,
       deadlineMs: 1_000,

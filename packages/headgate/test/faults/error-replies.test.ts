@@ -9,10 +9,10 @@ import { createClient } from 'redis'
 import { beforeAll, describe, expect, it, type TestContext, vi } from 'vitest'
 import { slidingWindowLog } from '../../src/algorithms/sliding-window-log.js'
 import { createLimiter } from '../../src/limiter/limiter.js'
-import type { GuardEvent } from '../../src/store/guard/guard-event.js'
 import type { RedisConnection } from '../../src/store/redis/connection.js'
 import type { RedisClient } from '../../src/store/redis/connection-of.js'
 import { redisStore } from '../../src/store/redis/redis-store.js'
+import type { StoreEvent } from '../../src/store/remote/store-event.js'
 import type { RedisProcess } from '../support/redis-process.ts'
 import { sendCommand } from '../support/resp.ts'
 import { waitUntil } from '../support/wait-until.ts'
@@ -40,7 +40,7 @@ async function start({ onTestFinished }: TestContext, args?: readonly string[]) 
 }
 
 async function limiterOn(client: RedisClient, { onTestFinished }: TestContext) {
-  const events: GuardEvent[] = []
+  const events: StoreEvent[] = []
   const store = redisStore(client, {
     // Long enough for a busy machine, so that the reply decides and not the clock.
     deadlineMs: 1_000,
@@ -57,9 +57,9 @@ async function limiterOn(client: RedisClient, { onTestFinished }: TestContext) {
   return { events, store, sourceFor }
 }
 
-const states = (events: readonly GuardEvent[]) =>
+const states = (events: readonly StoreEvent[]) =>
   events.flatMap(event => (event.type === 'breaker' ? [event.state] : []))
-const failures = (events: readonly GuardEvent[]) => events.filter(event => event.type === 'failure')
+const failures = (events: readonly StoreEvent[]) => events.filter(event => event.type === 'failure')
 
 describe.each(LIBRARIES)('with %s, an error reply about the node opens its breaker', library => {
   it.concurrent.for(Object.entries(NODE_FAULTS))(

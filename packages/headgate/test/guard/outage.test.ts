@@ -187,7 +187,7 @@ describe('the guards', () => {
     const second = await limiterOn(server, 'node-redis', {})
     const third = await limiterOn(server, 'ioredis', {})
     await waitUntil('all three are counted', async () =>
-      [store, second.store, third.store].every(({ health }) => health().liveProcesses === 3),
+      [store, second.store, third.store].every(one => one.health().liveProcesses === 3),
     )
     await third.limiter.close()
     await waitUntil('one is gone', async () => store.health().liveProcesses === 2, { timeoutMs: 10_000 })
@@ -203,11 +203,9 @@ describe('the guards', () => {
       ),
     )
     const counts = (): number[] => [api, ...others.map(({ store }) => store)].map(counted)
-    const counted = ({ health }: typeof api): number => health().liveProcesses
+    const counted = (one: typeof api): number => one.health().liveProcesses
     await waitUntil('everybody has counted', async () => String(counts()) === '3,3,3,3,5')
-    expect([api, ...others.map(({ store }) => store)].map(({ health }) => health().sharedAmong)).toEqual(
-      counts(),
-    )
+    expect([api, ...others.map(({ store }) => store)].map(one => one.health().sharedAmong)).toEqual(counts())
     expect(() => redisStore(new Redis({ lazyConnect: true }), { service: 'a/b' })).toThrow(
       /^service: expected up to 64 letters/,
     )

@@ -420,7 +420,7 @@ describe('what only our stores share', () => {
 
 /** The rows of the page about changing the middleware. */
 describe('the middleware of Headgate instead', () => {
-  type Our = Omit<Parameters<typeof ourRateLimit>[0], 'limiter' | 'gate' | 'policy'>
+  type Our = Omit<Parameters<typeof ourRateLimit>[0], 'limiter' | 'policy'>
 
   async function both(theirs: Partial<Options>, our: object) {
     const limiter = createLimiter({ policies: { api: slidingWindowLog({ limit: 2, window: '1m' }) } })

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { askStore } from '../../src/store/ask-store.ts'
 import type { StoreWarning } from '../../src/store/redis/inspect.js'
 import { functionLibraryCode } from '../../src/store/redis/script-runner.js'
 import { directRedisStore } from '../support/direct-store.ts'
@@ -67,8 +68,9 @@ describe('the published user', () => {
   describe.each(['single', 'cluster'] as const)('on a %s', topology => {
     describe.each(LIBRARIES)('with %s', library => {
       it('the published user reads and changes control and overrides', async () => {
-        const { control, ready, close } = directRedisStore(clients[topology]()(library).client)
-        await ready()
+        const store = directRedisStore(clients[topology]()(library).client)
+        const { control } = store
+        await store.ready()
         await control.setControl({ multiplier: '1' })
         await control.putOverride(`subject user:${library}`, '{}', 60_000)
         const key = `subject user:${library}`
@@ -77,7 +79,7 @@ describe('the published user', () => {
           overrides: { entries: new Map([[key, expect.objectContaining({ text: '{}' })]]) },
         })
         expect(await control.removeOverride(`subject user:${library}`)).toBe(true)
-        await close()
+        await store.close()
       })
 
       it.each(MODES)('the published user decides, peeks, refunds and resets by %s', async use => {
@@ -93,7 +95,7 @@ describe('the published user', () => {
           check(`tenant:${library}-${use}`, limit),
         ])
         for (let round = 0; round < 3; round++) {
-          const answer = await store.decide(all(...checks))
+          const answer = await askStore(store, all(...checks))
           expect(answer.charged).toBe(0)
           await store.refund(
             checks.map((each, index) => ({
@@ -103,14 +105,14 @@ describe('the published user', () => {
             })),
           )
         }
-        expect((await store.peek(all(...checks))).charged).toBe(0)
-        await store.decide(all(...checks))
+        expect((await askStore(store, all(...checks), true)).charged).toBe(0)
+        await askStore(store, all(...checks))
         await store.reset(checks)
         // A full window is searched for the time when there is room again.
         const small = { ...LOG, limit: 2 }
         const tight = [check(`user:${library}-${use}`, small)]
-        for (let round = 0; round < 4; round++) await store.decide(all(...tight))
-        expect((await store.decide(all(...tight))).charged).toBe(-1)
+        for (let round = 0; round < 4; round++) await askStore(store, all(...tight))
+        expect((await askStore(store, all(...tight))).charged).toBe(-1)
         await store.close()
         expect(warnings).toEqual([])
       })

@@ -1,8 +1,8 @@
 /** Made-up callers on a cluster: the caller's key and its address's are in two slots, charged all or none. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parseConfig } from '../../src/config.js'
-import { createGate } from '../../src/gate/gate.js'
 import { identifyByConfig } from '../../src/identify.js'
+import { createLimiter } from '../../src/limiter/limiter.js'
 import { redisStore } from '../../src/redis.js'
 import type { Identity } from '../../src/subject/identify.js'
 import { type RedisCluster, startCluster } from '../support/redis-cluster.ts'
@@ -26,12 +26,12 @@ describe.each(LIBRARIES)('made-up callers on a cluster, with %s', library => {
     const config = await parseConfig(FILE, 'file.yaml')
     const identify = identifyByConfig(config)
     const store = redisStore(clusterClient(cluster)(library).client, { deadlineMs: 5_000, prefix: library })
-    const gate = createGate({ config, store, subject: { secret: 'of the test' } })
+    const ruled = createLimiter({ config, store, subject: { secret: 'of the test' } })
     const ask = async (peer: string, sid: string) => {
       const header = (name: string) => (name === 'cookie' ? `sid=${sid}` : undefined)
       const request = { method: 'GET', url: '/', peer, route: undefined, header }
       const { subjects, perAddress } = identify(request) as Identity
-      const decision = await gate.request({ subject: subjects, ...(perAddress && { perAddress }) })
+      const decision = await ruled.request({ subject: subjects, ...(perAddress && { perAddress }) })
       expect(decision.source).toBe('redis')
       return decision.allowed
     }
@@ -50,6 +50,6 @@ describe.each(LIBRARIES)('made-up callers on a cluster, with %s', library => {
     // Slots that were asked at the same time may have denied each other; what is left passes now.
     for (let session = 100; session < 130; session++) if (await ask('192.0.2.2', `s${session}`)) rest++
     expect(rest).toBe(15)
-    await gate.close()
+    await ruled.close()
   })
 })

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { slidingWindowCounter } from '../../src/algorithms/sliding-window-counter.js'
 import { slidingWindowLog } from '../../src/algorithms/sliding-window-log.js'
 import { tokenBucket } from '../../src/algorithms/token-bucket.js'
-import type { Answer, Question, Verdict } from '../../src/engine/question.js'
 import { createLimiter } from '../../src/limiter/limiter.js'
+import { type Answer, askStore, type Question, type Verdict } from '../../src/store/ask-store.js'
 import { memoryStore } from '../../src/store/memory/memory-store.js'
 import { directRedisStore } from '../support/direct-store.ts'
 import { type RedisCluster, startCluster } from '../support/redis-cluster.ts'
@@ -72,13 +72,15 @@ describe.each(LIBRARIES)('questions over several slots, with %s', library => {
         check(`tenant:${library}`, TENANT),
         check(`internal:${library}`, GLOBAL),
       )
-    const answers = await Promise.all(Array.from({ length: 300 }, (_, user) => store.decide(question(user))))
+    const answers = await Promise.all(
+      Array.from({ length: 300 }, (_, user) => askStore(store, question(user))),
+    )
     let admitted = answers.filter(({ charged }) => charged === 0).length
     expect(admitted).toBeLessThanOrEqual(30)
 
     // Crossing requests may all have been denied; nothing of them remains, so the rest of the limit is available.
     for (let user = 300; ; user++) {
-      const { charged } = await store.decide(question(user))
+      const { charged } = await askStore(store, question(user))
       if (charged !== 0) break
       admitted++
     }
@@ -120,8 +122,8 @@ describe.each(LIBRARIES)('questions over several slots, with %s', library => {
         alternatives: Array.from({ length: 1 + random(2) }, someChecks),
         shadow: random(3) === 0 ? someChecks() : [],
       }
-      expectSame(await redis.peek(question), await embedded.peek(question))
-      expectSame(await redis.decide(question), await embedded.decide(question))
+      expectSame(await askStore(redis, question, true), await askStore(embedded, question, true))
+      expectSame(await askStore(redis, question), await askStore(embedded, question))
     }
     await redis.close()
   })

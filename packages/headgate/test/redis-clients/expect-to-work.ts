@@ -1,4 +1,5 @@
 import { expect } from 'vitest'
+import { askStore } from '../../src/store/ask-store.ts'
 import type { Store } from '../../src/store/store.js'
 import { all, BUCKET, check, LOG } from './questions.ts'
 
@@ -6,9 +7,9 @@ import { all, BUCKET, check, LOG } from './questions.ts'
 export async function expectToWork(store: Store, subject: string): Promise<void> {
   const question = all(check(subject, LOG, 3), check(subject, BUCKET, 3))
   const remaining = async () =>
-    (await store.peek(question)).verdicts[0]?.map(({ remaining }) => remaining) ?? []
+    (await askStore(store, question, true)).verdicts[0]?.map(({ remaining }) => remaining) ?? []
 
-  const first = await store.decide(question)
+  const first = await askStore(store, question)
   expect(first.charged).toBe(0)
   const [log, bucket] = first.verdicts[0] ?? []
   expect([log?.remaining, bucket?.remaining]).toEqual([999_997, 997])

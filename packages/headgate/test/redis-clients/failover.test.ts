@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { askStore } from '../../src/store/ask-store.ts'
 import type { RedisStore } from '../../src/store/redis/redis-store.ts'
 import { directRedisStore } from '../support/direct-store.ts'
 import { type RedisCluster, startCluster } from '../support/redis-cluster.ts'
@@ -35,7 +36,7 @@ async function backAfterMs(
   await waitUntil(
     `the store of ${name} decides again`,
     async () => {
-      for (const subject of subjects) await store.decide(one(subject))
+      for (const subject of subjects) await askStore(store, one(subject))
       return true
     },
     { everyMs: 20 },

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { askStore } from '../../src/store/ask-store.ts'
 import { directRedisStore } from '../support/direct-store.ts'
 import { findFreePort } from '../support/free-port.ts'
 import { type RedisCluster, startCluster } from '../support/redis-cluster.ts'
@@ -121,7 +122,7 @@ for (const start of [single, cluster, sentinel]) {
       it('a store leaves a client that was not connected as it was', async () => {
         const callers = servers.make(library)
         const store = directRedisStore(callers.client, { deadlineMs: DEADLINE_MS })
-        await store.decide(one('user:1'))
+        await askStore(store, one('user:1'))
         expect(callers.isOpen()).toBe(false)
         await store.close()
         expect(callers.isOpen()).toBe(false)
@@ -139,7 +140,7 @@ for (const start of [single, cluster, sentinel]) {
           return last === before
         })
         const store = directRedisStore(callers.client, { deadlineMs: DEADLINE_MS })
-        await store.decide(one('user:1'))
+        await askStore(store, one('user:1'))
         expect(await connectionsOf(servers.ports)).toBeGreaterThan(before)
         await store.close()
         await waitUntil(
@@ -165,12 +166,12 @@ for (const start of [single, cluster, sentinel]) {
         const { make, open } = await servers.makeLate()
         const callers = make(library)
         const store = directRedisStore(callers.client, { deadlineMs: 50 })
-        await expect(store.decide(one('user:early'))).rejects.toMatchObject({ code: 'ERR_HEADGATE_STORE' })
+        await expect(askStore(store, one('user:early'))).rejects.toMatchObject({ code: 'ERR_HEADGATE_STORE' })
         const proxies = await open()
         await store.ready()
-        expect((await store.decide(one('user:late'))).charged).toBe(0)
+        expect((await askStore(store, one('user:late'))).charged).toBe(0)
         // Calls abandoned while Redis was away are not sent when it comes back.
-        expect((await store.peek(one('user:early'))).verdicts[0]?.[0]?.remaining).toBe(1_000_000)
+        expect((await askStore(store, one('user:early'), true)).verdicts[0]?.[0]?.remaining).toBe(1_000_000)
         await store.close()
         await Promise.all(proxies.map(proxy => proxy.close()))
       })
@@ -186,7 +187,10 @@ it.each(LIBRARIES)(
     const calls: Promise<string>[] = []
     for (let call = 0; call < 300; call++) {
       calls.push(
-        Promise.resolve(store.decide(one('user:1'))).then(String, error => `${error.code} ${error.message}`),
+        Promise.resolve(askStore(store, one('user:1'))).then(
+          String,
+          error => `${error.code} ${error.message}`,
+        ),
       )
       await sleep(call % 3 === 0 ? 1 : 0)
     }
@@ -211,7 +215,7 @@ describe('the options of the caller', () => {
         nodeRedis: { username: 'limiter', password: 'pass:w@rd', database: 3 },
       })
       const store = directRedisStore(make(library).client, { deadlineMs: DEADLINE_MS })
-      expect((await store.decide(one('user:1'))).charged).toBe(0)
+      expect((await askStore(store, one('user:1'))).charged).toBe(0)
       const clients = String(await sendCommand(server.port, 'CLIENT', 'LIST')).split('\n')
       expect(clients.filter(line => line.includes(' user=limiter ') && line.includes(' db=3 '))).toHaveLength(
         1,
@@ -228,7 +232,7 @@ describe('the options of the caller', () => {
       const { createClient } = await import('redis')
       const client = library === 'ioredis' ? new Redis(url, { lazyConnect: true }) : createClient({ url })
       const store = directRedisStore(client, { deadlineMs: DEADLINE_MS })
-      expect((await store.decide(one('user:1'))).charged).toBe(0)
+      expect((await askStore(store, one('user:1'))).charged).toBe(0)
       await store.close()
       await server.stop()
     })
@@ -242,7 +246,7 @@ describe('the options of the caller', () => {
       const plain = singleClient(server.port)
       for (const make of [prefixed, plain]) {
         const store = directRedisStore(make(library).client, { deadlineMs: DEADLINE_MS })
-        await store.decide(one('user:1'))
+        await askStore(store, one('user:1'))
         await store.close()
       }
       expect(await sendCommand(server.port, 'KEYS', '*')).toEqual([
@@ -260,7 +264,7 @@ describe('the options of the caller', () => {
       nodeRedis: { defaults: { password: 'secret' } },
     })
     const store = directRedisStore(make(library).client, { deadlineMs: DEADLINE_MS })
-    expect((await store.decide(one('user:1'))).charged).toBe(0)
+    expect((await askStore(store, one('user:1'))).charged).toBe(0)
     await store.close()
     await servers.stop()
   })
@@ -275,7 +279,7 @@ describe('the options of the caller', () => {
         nodeRedis: { nodeClientOptions: { password: 'secret' } },
       })
       const store = directRedisStore(make(library).client, { deadlineMs: DEADLINE_MS })
-      expect((await store.decide(one('user:1'))).charged).toBe(0)
+      expect((await askStore(store, one('user:1'))).charged).toBe(0)
       await store.close()
       await servers.stop()
     },

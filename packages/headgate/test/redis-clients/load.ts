@@ -1,4 +1,5 @@
-import type { Question } from '../../src/engine/question.js'
+import type { Question } from '../../src/store/ask-store.js'
+import { askStore } from '../../src/store/ask-store.ts'
 import type { RedisStore } from '../../src/store/redis/redis-store.ts'
 
 /** The outcomes of the calls of one load. */
@@ -33,7 +34,7 @@ export function startLoad(
   async function ask(question: Question): Promise<void> {
     const settled = watchDeadline(deadlineMs, () => result.late++)
     try {
-      await store.decide(question)
+      await askStore(store, question)
       result.acknowledged++
     } catch (error) {
       result.errors.push((error as Error).message)

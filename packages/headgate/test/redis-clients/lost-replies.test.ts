@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { isHeadgateError } from '../../src/errors/headgate-error.js'
+import { askStore } from '../../src/store/ask-store.ts'
 import type { StoreWarning } from '../../src/store/redis/inspect.js'
 import type { RedisStore } from '../../src/store/redis/redis-store.ts'
 import { directRedisStore } from '../support/direct-store.ts'
@@ -29,7 +30,7 @@ async function settle(store: RedisStore, subject: string): Promise<Outcome> {
   const settled = watchDeadline(DEADLINE_MS, () => {
     late = true
   })
-  const acknowledged = await Promise.resolve(store.decide(one(subject))).then(
+  const acknowledged = await Promise.resolve(askStore(store, one(subject))).then(
     () => true,
     error => {
       if (!isHeadgateError(error)) throw error
@@ -51,7 +52,7 @@ async function loseReplies(store: RedisStore, proxies: readonly TcpProxy[], who:
     await waitUntil('the store answers again', async () => {
       // On a cluster every node must be back before the next round.
       const all = proxies.flatMap((_, index) => [index, index + 3, index + 6])
-      await Promise.all(all.map(index => store.peek(one(`user:${who}-back-${index}`))))
+      await Promise.all(all.map(index => askStore(store, one(`user:${who}-back-${index}`), true)))
       return true
     })
   }
@@ -128,7 +129,7 @@ for (const start of [single, cluster, sentinel]) {
         const store = directRedisStore(faulty.make(library).client, { deadlineMs: DEADLINE_MS })
         await store.ready()
         // The first call would lose the reply that its script is unknown, and charge nothing.
-        for (let subject = 0; subject < 9; subject++) await store.decide(one(`user:${subject}`))
+        for (let subject = 0; subject < 9; subject++) await askStore(store, one(`user:${subject}`))
         await Promise.all(faulty.ports.map(port => sendCommand(port, 'FLUSHALL')))
         const droppedBefore = faulty.proxies.reduce((sum, proxy) => sum + proxy.droppedReplies, 0)
         const outcomes = await loseReplies(store, faulty.proxies, library)
@@ -160,10 +161,10 @@ describe('a client of the caller that is shared', () => {
       onWarning: warning => warnings.push(warning),
     })
     await store.ready()
-    await store.decide(one('user:warm-up'))
+    await askStore(store, one('user:warm-up'))
 
     proxy.dropReplies({ thenResetAfterMs: 5 })
-    await expect(store.decide(one('user:twice'))).rejects.toMatchObject({
+    await expect(askStore(store, one('user:twice'))).rejects.toMatchObject({
       code: 'ERR_HEADGATE_STORE_TIMEOUT',
     })
     proxy.forward()
@@ -174,10 +175,12 @@ describe('a client of the caller that is shared', () => {
     expect(warnings.map(({ code }) => code)).toEqual(['WARN_HEADGATE_SHARED_CLIENT'])
 
     const id = await client.client('ID')
-    for (let call = 0; call < 20; call++) await store.peek(one('user:twice'))
+    for (let call = 0; call < 20; call++) await askStore(store, one('user:twice'), true)
     proxy.blackhole()
     await Promise.all(
-      Array.from({ length: 20 }, () => Promise.resolve(store.peek(one('user:slow'))).catch(() => {})),
+      Array.from({ length: 20 }, () =>
+        Promise.resolve(askStore(store, one('user:slow'), true)).catch(() => {}),
+      ),
     )
     expect(proxy.connections).toBe(1)
     proxy.forward()
@@ -199,7 +202,7 @@ describe('a client of the caller that is shared', () => {
       await callers.connect()
       const store = directRedisStore(callers.client, { shared: true, onWarning: () => {} })
       await store.ready()
-      expect((await store.decide(one(`user:${library}`))).charged).toBe(0)
+      expect((await askStore(store, one(`user:${library}`))).charged).toBe(0)
       await store.close()
       expect(await callers.ping()).toBeTruthy()
       await callers.close()

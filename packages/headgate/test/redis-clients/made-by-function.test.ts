@@ -2,6 +2,7 @@ import { Cluster, Redis } from 'ioredis'
 import { createClient, createCluster, createSentinel } from 'redis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { clientOptions, type MakeRedisClient, type RedisClient, redisStore } from '../../src/redis.js'
+import { askStore } from '../../src/store/ask-store.ts'
 import { directRedisStore } from '../support/direct-store.ts'
 import { type RedisCluster, startCluster } from '../support/redis-cluster.ts'
 import { readInfo } from '../support/redis-info.ts'
@@ -80,12 +81,12 @@ describe('a store whose clients a function makes', () => {
     )
     await store.ready()
     for (let round = 0; round < 3; round++) {
-      await waitUntil('it decides', async () => (await store.decide(one('user:killed'))).charged === 0)
+      await waitUntil('it decides', async () => (await askStore(store, one('user:killed'))).charged === 0)
       expect(made).toBe(round + 1)
       await sendCommand(server.port, 'CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
       await waitUntil('another was made', () => made === round + 2)
     }
-    await waitUntil('it decides', async () => (await store.decide(one('user:killed'))).charged === 0)
+    await waitUntil('it decides', async () => (await askStore(store, one('user:killed'))).charged === 0)
     await store.close()
     const { connected_clients: connected } = await readInfo(server.port, 'INFO', 'clients')
     expect(Number(connected)).toBe(1)
@@ -97,18 +98,20 @@ describe('a store whose clients a function makes', () => {
       const proxy = await startTcpProxy(server)
       const store = directRedisStore(make(proxy.port), { deadlineMs: 100 })
       await store.ready()
-      await store.decide(one('user:warm-up'))
+      await askStore(store, one('user:warm-up'))
       for (let round = 0; round < 5; round++) {
         proxy.dropReplies({ thenResetAfterMs: 5 })
         const calls = Array.from({ length: 10 }, (_, call) =>
-          store.decide(one(`user:${name}-${round}-${call}`)),
+          askStore(store, one(`user:${name}-${round}-${call}`)),
         )
         const outcomes = await Promise.allSettled(calls)
         expect(outcomes.map(({ status }) => status)).toEqual(calls.map(() => 'rejected'))
         // Nothing may be sent while it is away and executed when it is back.
-        await expect(store.decide(one(`user:${name}-away`))).rejects.toThrow('not connected')
+        await expect(askStore(store, one(`user:${name}-away`))).rejects.toThrow('not connected')
         proxy.forward()
-        await waitUntil('it answers again', async () => Boolean(await store.peek(one('user:back'))))
+        await waitUntil('it answers again', async () =>
+          Boolean(await askStore(store, one('user:back'), true)),
+        )
       }
       await store.close()
       await proxy.close()
@@ -127,15 +130,17 @@ describe('a store whose clients a function makes', () => {
     const store = directRedisStore(() => createClient({ url: url(), username: 'hourly', password }), {
       deadlineMs: 500,
     })
-    await waitUntil('it decides', async () => (await store.decide(one('user:hourly'))).charged === 0)
+    await waitUntil('it decides', async () => (await askStore(store, one('user:hourly'))).charged === 0)
     await sendCommand(server.port, 'ACL', 'SETUSER', 'hourly', 'resetpass', '>second')
     await sendCommand(server.port, 'CLIENT', 'KILL', 'USER', 'hourly')
     await waitUntil('the old password is refused', async () => {
-      const error = await Promise.resolve(store.decide(one('user:hourly'))).catch((reason: Error) => reason)
+      const error = await Promise.resolve(askStore(store, one('user:hourly'))).catch(
+        (reason: Error) => reason,
+      )
       return error instanceof Error && error.message.includes('WRONGPASS')
     })
     password = 'second'
-    await waitUntil('it decides again', async () => (await store.decide(one('user:hourly'))).charged === 0)
+    await waitUntil('it decides again', async () => (await askStore(store, one('user:hourly'))).charged === 0)
     await store.close()
   })
 
@@ -157,10 +162,10 @@ describe('a store whose clients a function makes', () => {
   it('a function that returns the same client again is reported when a new one is needed', async () => {
     const client = new Redis(url())
     const store = directRedisStore(() => client, { deadlineMs: 500 })
-    await waitUntil('it decides', async () => (await store.decide(one('user:same'))).charged === 0)
+    await waitUntil('it decides', async () => (await askStore(store, one('user:same'))).charged === 0)
     await sendCommand(server.port, 'CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
     await waitUntil('the calls say why', async () => {
-      const error = await Promise.resolve(store.decide(one('user:same'))).catch((reason: Error) => reason)
+      const error = await Promise.resolve(askStore(store, one('user:same'))).catch((reason: Error) => reason)
       return error instanceof Error && error.message.includes('a function that makes a new client each time')
     })
     await store.close()

@@ -5,7 +5,7 @@
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { defineConfig } from '../../src/config.ts'
-import { concurrency, createGate, createLimiter, slidingWindowLog, tokenBucket } from '../../src/index.ts'
+import { concurrency, createLimiter, slidingWindowLog, tokenBucket } from '../../src/index.ts'
 import { type RedisConnection, redisStore } from '../../src/redis.ts'
 import { scripts } from '../../src/store/redis/scripts.gen.ts'
 import { type RedisProcess, startRedis } from '../support/redis-process.ts'
@@ -169,12 +169,12 @@ describe('a malformed reply', () => {
     const { connection, control } = tampered()
     const store = storeOn(connection)
     const config = defineConfig({ policies: { log: policies.log }, default: { policy: 'log' } })
-    const gate = createGate({ config, store, logger: SILENT })
-    closing.unshift(() => gate.close())
-    await gate.ready()
-    await gate.control.set({ multiplier: 0.5 })
+    const ruled = createLimiter({ config, store, logger: SILENT })
+    closing.unshift(() => ruled.close())
+    await ruled.ready()
+    await ruled.control.set({ multiplier: 0.5 })
     const ban = { limits: { 'log-1h': 0 }, ttl: '1h', reason: 'abuse', by: 'test' } as const
-    await gate.overrides.set({ subject: 'user:bad', ...ban })
+    await ruled.overrides.set({ subject: 'user:bad', ...ban })
     let answered: unknown
     let looks = 0
     control.replace = (name, reply) => {
@@ -190,13 +190,13 @@ describe('a malformed reply', () => {
       if (name === '[]') continue
       await expect(store.control.read(), name).rejects.toEqual(refused)
       await expect(store.control.removeOverride('user:nobody'), name).rejects.toEqual(refused)
-      expect(await admittedOf(3, () => gate.check('user:bad', { policy: 'log' })), name).toBe(0)
+      expect(await admittedOf(3, () => ruled.check('user:bad', { policy: 'log' })), name).toBe(0)
     }
     const before = looks
-    await waitUntil('the gate has read them again', () => looks > before + 3)
-    expect(gate.control.get().multiplier).toBe(0.5)
-    expect(await admittedOf(LIMIT, () => gate.check('user:1', { policy: 'log' }))).toBe(LIMIT / 2)
-    expect(await admittedOf(3, () => gate.check('user:bad', { policy: 'log' }))).toBe(0)
+    await waitUntil('the limiter has read them again', () => looks > before + 3)
+    expect(ruled.control.get().multiplier).toBe(0.5)
+    expect(await admittedOf(LIMIT, () => ruled.check('user:1', { policy: 'log' }))).toBe(LIMIT / 2)
+    expect(await admittedOf(3, () => ruled.check('user:bad', { policy: 'log' }))).toBe(0)
   })
 
   it('of counts that others have left is skipped', async () => {

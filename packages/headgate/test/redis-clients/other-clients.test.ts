@@ -2,6 +2,7 @@ import { Redis as Upstash } from '@upstash/redis'
 import { createClient as createVercelClient } from '@vercel/kv'
 import { Redis as Valkey, Cluster as ValkeyCluster } from 'iovalkey'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { askStore } from '../../src/store/ask-store.ts'
 import { isIoredis } from '../../src/store/redis/clients/ioredis.js'
 import { isNodeRedis } from '../../src/store/redis/clients/node-redis.js'
 import type { RedisStore } from '../../src/store/redis/redis-store.ts'
@@ -76,15 +77,17 @@ describe('iovalkey', () => {
     const proxy = await startTcpProxy(server)
     const store = directRedisStore(new Valkey({ port: proxy.port, lazyConnect: true }), { deadlineMs: 100 })
     await store.ready()
-    await store.decide(one('user:warm-up'))
+    await askStore(store, one('user:warm-up'))
     for (let round = 0; round < 5; round++) {
       proxy.dropReplies({ thenResetAfterMs: 5 })
-      const calls = Array.from({ length: 10 }, (_, call) => store.decide(one(`user:valkey-${round}-${call}`)))
+      const calls = Array.from({ length: 10 }, (_, call) =>
+        askStore(store, one(`user:valkey-${round}-${call}`)),
+      )
       expect((await Promise.allSettled(calls)).map(({ status }) => status)).toEqual(
         calls.map(() => 'rejected'),
       )
       proxy.forward()
-      await waitUntil('it answers again', async () => Boolean(await store.peek(one('user:back'))))
+      await waitUntil('it answers again', async () => Boolean(await askStore(store, one('user:back'), true)))
     }
     await store.close()
     await proxy.close()
@@ -116,7 +119,7 @@ describe('an HTTP client in the dialect of Upstash and Vercel KV', () => {
       await expectToWork(store, `user:${name}`)
       const before = front.requests
       front.loseReplies(1)
-      await expect(store.decide(one(`user:${name} lost`))).rejects.toMatchObject({
+      await expect(askStore(store, one(`user:${name} lost`))).rejects.toMatchObject({
         code: 'ERR_HEADGATE_STORE',
       })
       expect(front.requests - before).toBe(1)
@@ -141,22 +144,25 @@ describe('an HTTP client in the dialect of Upstash and Vercel KV', () => {
     async enableAutoPipelining => {
       const store = open({ enableAutoPipelining })
       await sendCommand(server.port, 'SCRIPT', 'FLUSH')
-      const answers = await Promise.all([store.decide(one('user:rest-a')), store.decide(one('user:rest-b'))])
+      const answers = await Promise.all([
+        askStore(store, one('user:rest-a')),
+        askStore(store, one('user:rest-b')),
+      ])
       expect(answers.map(({ charged }) => charged)).toEqual([0, 0])
     },
   )
 
   it('an HTTP client charges once when the reply is lost', async () => {
     const store = open()
-    await store.decide(one('user:rest-warm-up'))
+    await askStore(store, one('user:rest-warm-up'))
     front.loseReplies(1)
-    await expect(store.decide(one('user:rest-lost'))).rejects.toMatchObject({ code: 'ERR_HEADGATE_STORE' })
-    expect((await store.peek(one('user:rest-lost'))).verdicts[0]?.[0]?.remaining).toBe(999_999)
+    await expect(askStore(store, one('user:rest-lost'))).rejects.toMatchObject({ code: 'ERR_HEADGATE_STORE' })
+    expect((await askStore(store, one('user:rest-lost'), true)).verdicts[0]?.[0]?.remaining).toBe(999_999)
   })
 
   it('an HTTP client reports the server’s error, not what was sent', async () => {
     const store = open({ token: 'wrong-token', enableAutoPipelining: false })
-    const error = await Promise.resolve(store.decide(one('user:rest'))).catch((reason: Error) => reason)
+    const error = await Promise.resolve(askStore(store, one('user:rest'))).catch((reason: Error) => reason)
     expect(error).toMatchObject({
       code: 'ERR_HEADGATE_STORE',
       message: 'redis: WRONGPASS invalid or missing auth token',

@@ -2,7 +2,8 @@ import type { Limit } from '../../src/algorithms/algorithm.js'
 import { slidingWindowCounter } from '../../src/algorithms/sliding-window-counter.js'
 import { slidingWindowLog } from '../../src/algorithms/sliding-window-log.js'
 import { tokenBucket } from '../../src/algorithms/token-bucket.js'
-import type { Check, Question } from '../../src/engine/question.js'
+import type { Check } from '../../src/check/check.js'
+import type { Question } from '../../src/store/ask-store.js'
 
 export const LOG = slidingWindowLog({ limit: 1_000_000, window: '1h' })
 export const BUCKET = tokenBucket({ capacity: 1_000, refillPerSecond: 0.001 })

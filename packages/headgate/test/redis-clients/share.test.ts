@@ -4,8 +4,9 @@ import { describe, expect, it } from 'vitest'
 import { slidingWindowCounter } from '../../src/algorithms/sliding-window-counter.js'
 import { slidingWindowLog } from '../../src/algorithms/sliding-window-log.js'
 import { tokenBucket } from '../../src/algorithms/token-bucket.js'
-import { createShare, type RegionShare } from '../../src/store/guard/region-share.js'
+import { askStore } from '../../src/store/ask-store.ts'
 import { redisStore } from '../../src/store/redis/redis-store.js'
+import { RegionLimits, type RegionShare } from '../../src/store/remote/region-share.js'
 import { directRedisStore } from '../support/direct-store.ts'
 import { isTokenBucket } from '../support/limit-kinds.ts'
 import { startRedis } from '../support/redis-process.ts'
@@ -25,7 +26,7 @@ describe('the shares of several regions', () => {
           slidingWindowLog({ limit, window: '1m' }),
           slidingWindowCounter({ limit, window: '1m' }),
         ]) {
-          const units = parts.map(part => createShare({ part, of })(whole).limit)
+          const units = parts.map(part => new RegionLimits({ part, of }).limitOf(whole).limit)
           const sum = units.reduce((total, each) => total + each, 0)
           expect(sum).toBeLessThanOrEqual(limit)
           // Rounding costs less than one unit per region.
@@ -42,7 +43,7 @@ describe('the shares of several regions', () => {
       fc.property(division, rate, ({ parts, of }, refillPerSecond) => {
         const whole = tokenBucket({ capacity: 1_000, refillPerSecond })
         const rates = parts.map(part => {
-          const shared = createShare({ part, of })(whole)
+          const shared = new RegionLimits({ part, of }).limitOf(whole)
           return isTokenBucket(shared) ? shared.refillPerSecond : Number.NaN
         })
         const sum = rates.reduce((total, each) => total + each, 0)
@@ -55,7 +56,7 @@ describe('the shares of several regions', () => {
 
   it('a share changes nothing but the numbers: the state stays where it was', () => {
     const limit = slidingWindowLog({ limit: 100, window: '1m' })
-    const { limit: units, ...rest } = createShare({ part: 1, of: 3 })(limit)
+    const { limit: units, ...rest } = new RegionLimits({ part: 1, of: 3 }).limitOf(limit)
     expect(units).toBe(33)
     expect(rest).toEqual({ ...limit, limit: undefined, ...rest })
     expect(rest.id).toBe(limit.id)
@@ -80,9 +81,12 @@ describe('the shares of several regions', () => {
     for (const [index, part] of parts.entries()) {
       const client = singleClient(servers[index]?.port ?? 0)('node-redis').client
       const store = directRedisStore(client, { deadlineMs: 5_000, share: { part, of: 7 } })
-      const answers = await Promise.all(Array.from({ length: 60 }, () => store.decide(question)))
+      const answers = await Promise.all(Array.from({ length: 60 }, () => askStore(store, question)))
       admitted.push(answers.filter(({ charged }) => charged === 0).length)
-      expect((await store.peek(question)).verdicts[0]?.[0]).toMatchObject({ allowed: false, remaining: 0 })
+      expect((await askStore(store, question, true)).verdicts[0]?.[0]).toMatchObject({
+        allowed: false,
+        remaining: 0,
+      })
       await store.close()
     }
     await Promise.all(servers.map(server => server.stop()))

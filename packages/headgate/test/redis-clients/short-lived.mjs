@@ -3,6 +3,7 @@ import { Cluster, Redis } from 'ioredis'
 import { createClient, createCluster, createSentinel } from 'redis'
 import { slidingWindowLog } from '../../dist/index.js'
 import { redisStore } from '../../dist/redis.js'
+import { askStore } from '../../dist/store/ask-store.js'
 
 const { library, topology, port, ports, sentinels, name } = JSON.parse(process.argv[2])
 
@@ -22,7 +23,7 @@ const limit = slidingWindowLog({ limit: 5, window: '60s' })
 for (const use of ['scripts', 'functions']) {
   const store = redisStore(make(), { use, deadlineMs: 5_000 })
   const check = { subject: `user:${process.pid}`, scope: 'global', name: 'test.log-60s', limit, cost: 1 }
-  const answer = await store.decide({ alternatives: [[check]], shadow: [] })
+  const answer = await askStore(store, { alternatives: [[check]], shadow: [] })
   await store.close()
   process.stdout.write(`${use} ${answer.charged} ${answer.source ?? store.source}\n`)
 }

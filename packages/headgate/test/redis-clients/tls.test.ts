@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { inspect, promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { askStore } from '../../src/store/ask-store.ts'
 import { directRedisStore } from '../support/direct-store.ts'
 import { findFreePort } from '../support/free-port.ts'
 import { type RedisProcess, startRedis } from '../support/redis-process.ts'
@@ -76,7 +77,7 @@ async function failure(port: number, library: Library, tls: { ca?: string }): Pr
   const printed = [vi.spyOn(console, 'error'), vi.spyOn(console, 'warn'), vi.spyOn(console, 'log')]
   for (const spy of printed) spy.mockImplementation(() => {})
   const store = directRedisStore(tlsClient(port, library, tls).client, { deadlineMs: 300 })
-  const error = await Promise.resolve(store.decide(one('user:1'))).then(
+  const error = await Promise.resolve(askStore(store, one('user:1'))).then(
     () => 'decided',
     reason => inspect(reason, { depth: 10, showHidden: true }),
   )
@@ -116,7 +117,7 @@ describe('a server whose certificate is good', () => {
     'a good certificate is accepted by %s with the authority it was issued by',
     async library => {
       const store = directRedisStore(tlsClient(tls.port, library, { ca }).client, { deadlineMs: 5_000 })
-      expect((await store.decide(one('user:1'))).charged).toBe(0)
+      expect((await askStore(store, one('user:1'))).charged).toBe(0)
       await store.close()
     },
   )
@@ -139,7 +140,7 @@ describe('a server whose certificate is good', () => {
     })(library).client
     const said = vi.spyOn(console, 'error').mockImplementation(() => {})
     const store = directRedisStore(client, { deadlineMs: 300 })
-    const error = await Promise.resolve(store.decide(one('user:1'))).catch((reason: unknown) => reason)
+    const error = await Promise.resolve(askStore(store, one('user:1'))).catch((reason: unknown) => reason)
     await store.close()
     const text = inspect([error, said.mock.calls], { depth: 10, showHidden: true })
     said.mockRestore()

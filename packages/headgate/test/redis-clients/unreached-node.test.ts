@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { askStore } from '../../src/store/ask-store.ts'
 import { directRedisStore } from '../support/direct-store.ts'
 import { type ClusterNode, type RedisCluster, startCluster } from '../support/redis-cluster.ts'
 import { startRedis } from '../support/redis-process.ts'
@@ -41,14 +42,14 @@ describe.each(LIBRARIES)('with %s', library => {
     const [home] = cluster.primaries as [ClusterNode]
     const store = directRedisStore(clusterClient(cluster)(library).client, { deadlineMs: 100 })
     const [near, lost] = (await subjectsOn(home, 2, library)) as [string, string]
-    await waitUntil('the store decides', async () => (await store.decide(one(near))).charged === 0)
+    await waitUntil('the store decides', async () => (await askStore(store, one(near))).charged === 0)
 
     const slot = await slotOf(home, lost)
     await giveSlot(home, slot, deadId)
-    await expect(store.decide(one(lost))).rejects.toThrow()
+    await expect(askStore(store, one(lost))).rejects.toThrow()
 
     await giveSlot(home, slot, home.id)
-    await waitUntil('the store decides again', async () => (await store.decide(one(lost))).charged === 0, {
+    await waitUntil('the store decides again', async () => (await askStore(store, one(lost))).charged === 0, {
       timeoutMs: 8_000,
     })
     await store.close()

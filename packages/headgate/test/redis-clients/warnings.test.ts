@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { askStore } from '../../src/store/ask-store.ts'
 import type { RedisConnection } from '../../src/store/redis/connection.js'
 import { createInspection, type StoreWarning } from '../../src/store/redis/inspect.js'
 import { runByHash } from '../../src/store/redis/script-runner.js'
@@ -25,7 +26,7 @@ async function warningsOf(
   // However often ready() is called, the server is inspected once.
   await Promise.all([store.ready(), store.ready()])
   await store.ready()
-  await Promise.resolve(store.decide(one('user:1'))).catch(() => {})
+  await Promise.resolve(askStore(store, one('user:1'))).catch(() => {})
   await store.close()
   return warnings
 }

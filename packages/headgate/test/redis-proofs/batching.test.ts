@@ -9,7 +9,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { slidingWindowCounter } from '../../src/algorithms/sliding-window-counter.ts'
 import { slidingWindowLog } from '../../src/algorithms/sliding-window-log.ts'
 import { tokenBucket } from '../../src/algorithms/token-bucket.ts'
-import type { Check, Question } from '../../src/engine/question.ts'
+import type { Check } from '../../src/check/check.ts'
+import { askStore, type Question } from '../../src/store/ask-store.ts'
 import type { RedisClient } from '../../src/store/redis/connection-of.ts'
 import type { RedisStoreOptions } from '../../src/store/redis/redis-options.ts'
 import { scripts } from '../../src/store/redis/scripts.gen.ts'
@@ -56,7 +57,7 @@ const one = (check: Check): Question => ({ alternatives: [[check]], shadow: [] }
 async function open(client: RedisClient, options: RedisStoreOptions = {}) {
   const store = directRedisStore(client, { deadlineMs: 10_000, ...options })
   await store.ready()
-  await store.decide(one(newCheck()))
+  await askStore(store, one(newCheck()))
   return store
 }
 
@@ -74,7 +75,7 @@ describe.each(Object.keys(CLIENTS))('%s', name => {
   it('questions asked in one turn are sent as few calls, and one question as one', async () => {
     const store = await open(client())
     const ask = (count: number) =>
-      callsDuring(() => Promise.all(Array.from({ length: count }, () => store.decide(one(newCheck())))))
+      callsDuring(() => Promise.all(Array.from({ length: count }, () => askStore(store, one(newCheck())))))
     expect(await ask(1)).toBe(1)
     expect(await ask(64)).toBe(1)
     expect(await ask(512)).toBe(8)
@@ -85,7 +86,7 @@ describe.each(Object.keys(CLIENTS))('%s', name => {
     const store = await open(client())
     const rounds = 5
     const asking = async (): Promise<void> => {
-      for (let round = 0; round < rounds; round++) await store.decide(one(newCheck()))
+      for (let round = 0; round < rounds; round++) await askStore(store, one(newCheck()))
     }
     const calls = await callsDuring(() => Promise.all(Array.from({ length: 512 }, asking)))
     expect(calls).toBeLessThanOrEqual(2 * 8 * rounds)
@@ -95,11 +96,11 @@ describe.each(Object.keys(CLIENTS))('%s', name => {
   it('a call is held to its cap of checks, and each question is sent alone when told to', async () => {
     const small = await open(client(), { batch: { maxChecks: 10 } })
     const pair = (): Question => ({ alternatives: [[newCheck(), newCheck(LIMITS[1])]], shadow: [] })
-    const pairs = () => Promise.all(Array.from({ length: 20 }, () => small.decide(pair())))
+    const pairs = () => Promise.all(Array.from({ length: 20 }, () => askStore(small, pair())))
     expect(await callsDuring(pairs)).toBe(4)
     await small.close()
     const alone = await open(client(), { batch: false })
-    const singles = () => Promise.all(Array.from({ length: 20 }, () => alone.decide(one(newCheck()))))
+    const singles = () => Promise.all(Array.from({ length: 20 }, () => askStore(alone, one(newCheck()))))
     expect(await callsDuring(singles)).toBe(20)
     await alone.close()
   })
@@ -108,7 +109,7 @@ describe.each(Object.keys(CLIENTS))('%s', name => {
 it.each(LIMITS)('requests for one key in one call admit exactly the limit: $id', async limit => {
   const store = await open(CLIENTS.ioredis?.() as RedisClient)
   const check = newCheck(limit)
-  const answers = await Promise.all(Array.from({ length: 64 }, () => store.decide(one(check))))
+  const answers = await Promise.all(Array.from({ length: 64 }, () => askStore(store, one(check))))
   expect(answers.map(({ charged }) => charged)).toEqual([...Array(10).fill(0), ...Array(54).fill(-1)])
   expect(answers.slice(0, 10).map(({ verdicts }) => verdicts[0]?.[0]?.remaining)).toEqual([
     9, 8, 7, 6, 5, 4, 3, 2, 1, 0,
@@ -119,14 +120,14 @@ it.each(LIMITS)('requests for one key in one call admit exactly the limit: $id',
 it('questions asked in one turn keep their order, whatever they are', async () => {
   const store = await open(CLIENTS.ioredis?.() as RedisClient)
   const check = newCheck()
-  const first = store.decide(one({ ...check, cost: 4 }))
-  const before = store.peek(one(check))
-  const second = store.decide(one({ ...check, cost: 6 }))
-  const denied = store.decide(one(check))
+  const first = askStore(store, one({ ...check, cost: 4 }))
+  const before = askStore(store, one(check), true)
+  const second = askStore(store, one({ ...check, cost: 6 }))
+  const denied = askStore(store, one(check))
   const given = store.refund([{ check, units: 4, chargedAtUs: null }])
-  const after = store.peek(one(check))
+  const after = askStore(store, one(check), true)
   const reset = store.reset([check])
-  const fresh = store.peek(one(check))
+  const fresh = askStore(store, one(check), true)
   const left = (await Promise.all([first, before, second, denied, after, fresh])).map(
     ({ verdicts }) => verdicts[0]?.[0]?.remaining,
   )
@@ -149,7 +150,7 @@ it('one question fails alone, also when the arithmetic fails on a key’s value'
   const entries = [String(nowUs - 5), 'ada', String(nowUs - 3), 'grace', String(nowUs), '0000000000010']
   await connection.send('ZADD', keyOf(stumbling), ...entries)
   const asked = [newCheck(), poisoned, newCheck(log), stumbling, newCheck(LIMITS[3])]
-  const results = await Promise.allSettled(asked.map(check => store.decide(one(check))))
+  const results = await Promise.allSettled(asked.map(check => askStore(store, one(check))))
   expect(results.map(({ status }) => status)).toEqual([
     'fulfilled',
     'rejected',
@@ -166,7 +167,7 @@ it('one question fails alone, also when the arithmetic fails on a key’s value'
 it('a refusal of the server is reported as its failure, not as one key’s', async () => {
   const store = await open(CLIENTS.ioredis?.() as RedisClient)
   await connection.send('CONFIG', 'SET', 'maxmemory', '1')
-  const results = await Promise.allSettled([newCheck(), newCheck()].map(check => store.decide(one(check))))
+  const results = await Promise.allSettled([newCheck(), newCheck()].map(check => askStore(store, one(check))))
   await connection.send('CONFIG', 'SET', 'maxmemory', '0')
   for (const result of results) {
     expect(result).toMatchObject({ status: 'rejected', reason: { code: 'ERR_HEADGATE_STORE' } })
@@ -178,14 +179,14 @@ it.each(LIMITS)('a key is left as it was when the server is out of memory: $id',
   const store = await open(CLIENTS.ioredis?.() as RedisClient)
   const check = newCheck(limit)
   const key = redisKey({ prefix: 'ratelimit', tenant: '', ...check })
-  await store.decide(one({ ...check, cost: 2 }))
+  await askStore(store, one({ ...check, cost: 2 }))
   // Of the entries that have left the window, the next charge drops all but the newest.
   if (isLog(limit)) await connection.send('ZADD', key, 1, '0000000000000', 2, '0000000000001')
   const digest = () => connection.send('DEBUG', 'DIGEST-VALUE', key)
   const before = await digest()
   await connection.send('CONFIG', 'SET', 'maxmemory', '1')
   const asked = [one(check), { alternatives: [[check, newCheck()]], shadow: [] }]
-  const results = await Promise.allSettled(asked.map(question => store.decide(question)))
+  const results = await Promise.allSettled(asked.map(question => askStore(store, question)))
   await connection.send('CONFIG', 'SET', 'maxmemory', '0')
   expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
   expect(await digest()).toEqual(before)

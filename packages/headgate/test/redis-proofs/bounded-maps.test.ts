@@ -11,13 +11,11 @@ const SUBJECTS = process.env.HEADGATE_LONG === '1' ? 2_000_000 : 130_000
  * Every map of the library that callers can grow, and its maximum number of entries: a generation is half of it.
  */
 const BOUNDS = {
-  'store/check-map.js': 100_001,
-  'store/bounded-map.js': 5_000,
-  'store/guard/debts.js': 100_000,
-  'store/memory/row-keys.js': 100_000,
+  'store/remote/check-map.js': 100_001,
+  'check/bounded-map.js': 5_000,
+  'store/remote/local-share.js': 100_000,
+  'store/memory/table.js': 100_000,
 }
-/** At most one entry for each row of a table; how many rows differ from the others is left to chance. */
-const ROW_LIMITS = { file: 'store/memory/row-limits.js', bound: 100_000 }
 /** The most entries that requests in flight may need: the store allows this many to be unanswered. */
 const UNDER_WAY = 10_000
 
@@ -40,7 +38,7 @@ it(`every map stays within its bound for ${SUBJECTS} callers with Redis up and a
     child.send('gone')
     const [{ peaks, victimAllowed, ...report }] = (await once(child, 'message')) as [Report]
     // As many went into debt as may: the others were refused more than the share, instead of freeing one of them.
-    expect(report.fallbackAllowed).toBeGreaterThanOrEqual(BOUNDS['store/guard/debts.js'])
+    expect(report.fallbackAllowed).toBeGreaterThanOrEqual(BOUNDS['store/remote/local-share.js'])
     expect(victimAllowed).toEqual([true, false])
     expect(report.newcomer).toMatchObject({ allowed: false, retryAfterMs: 200, reason: 'limit-exceeded' })
     expect(report.modestNewcomer.allowed).toBe(true)
@@ -48,8 +46,7 @@ it(`every map stays within its bound for ${SUBJECTS} callers with Redis up and a
       expect(peaks[file], file).toBeGreaterThan(0.9 * bound)
       expect(peaks[file], file).toBeLessThanOrEqual(bound)
     }
-    expect(peaks[ROW_LIMITS.file]).toBeLessThanOrEqual(ROW_LIMITS.bound)
-    const others = Object.entries(peaks).filter(([file]) => !(file in BOUNDS) && file !== ROW_LIMITS.file)
+    const others = Object.entries(peaks).filter(([file]) => !(file in BOUNDS))
     expect(others.filter(([, entries]) => entries > UNDER_WAY)).toEqual([])
   } finally {
     child.kill('SIGKILL')

@@ -4,7 +4,7 @@ import type { Limit } from '../../src/algorithms/algorithm.ts'
 import { slidingWindowCounter } from '../../src/algorithms/sliding-window-counter.ts'
 import { slidingWindowLog } from '../../src/algorithms/sliding-window-log.ts'
 import { tokenBucket } from '../../src/algorithms/token-bucket.ts'
-import type { Check } from '../../src/engine/question.ts'
+import type { Check } from '../../src/check/check.ts'
 import { type RedisProcess, startRedis } from '../support/redis-process.ts'
 import { runWorkers, type SpendReport } from './workers.ts'
 

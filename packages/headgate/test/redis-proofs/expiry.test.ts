@@ -1,4 +1,5 @@
 /** No key is immortal, whatever was asked, and none outlives what it counts by more than a second. */
+
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -6,7 +7,8 @@ import type { Limit } from '../../src/algorithms/algorithm.ts'
 import { slidingWindowCounter } from '../../src/algorithms/sliding-window-counter.ts'
 import { slidingWindowLog } from '../../src/algorithms/sliding-window-log.ts'
 import { tokenBucket } from '../../src/algorithms/token-bucket.ts'
-import type { Check } from '../../src/engine/question.ts'
+import type { Check } from '../../src/check/check.ts'
+import { askStore } from '../../src/store/ask-store.ts'
 import type { RedisStore } from '../../src/store/redis/redis-store.ts'
 import { directRedisStore } from '../support/direct-store.ts'
 import { type RedisProcess, startRedis } from '../support/redis-process.ts'
@@ -56,15 +58,15 @@ it('every key has a TTL after checks, denials, peeks, refunds and resets, and is
       const checks = LIMITS.map(limit => checkFor(subject, limit))
       for (let round = 0; round < 4; round++) {
         for (const check of checks) {
-          const answer = await store.decide({ alternatives: [[check]], shadow: [{ ...check, cost: 2 }] })
-          await store.peek({ alternatives: [[check]], shadow: [check] })
+          const answer = await askStore(store, { alternatives: [[check]], shadow: [{ ...check, cost: 2 }] })
+          await askStore(store, { alternatives: [[check]], shadow: [check] }, true)
           const [verdict] = answer.verdicts[0] ?? []
           const chargedAtUs = verdict?.chargedAtUs ?? null
           if (chargedAtUs !== null) charged++
           if (round === 1) await store.refund([{ check, units: 1, chargedAtUs }])
           if (round === 2) await store.refund([{ check, units: 9, chargedAtUs: null }])
         }
-        await store.decide({ alternatives: [checks], shadow: [] })
+        await askStore(store, { alternatives: [checks], shadow: [] })
         if (round === 2 && number % 2 === 0) await store.reset(checks)
       }
     }),

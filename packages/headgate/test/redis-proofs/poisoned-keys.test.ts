@@ -8,11 +8,14 @@ import type { Limit } from '../../src/algorithms/algorithm.ts'
 import { slidingWindowCounter } from '../../src/algorithms/sliding-window-counter.ts'
 import { slidingWindowLog } from '../../src/algorithms/sliding-window-log.ts'
 import { tokenBucket } from '../../src/algorithms/token-bucket.ts'
-import type { Check, Question } from '../../src/engine/question.ts'
-import { SingleQuestion } from '../../src/engine/single-question.ts'
+import type { Check } from '../../src/check/check.ts'
+import type { PendingCheck } from '../../src/check/pending-check.ts'
+import { NOBODY_LISTENS } from '../../src/check/plan.ts'
+import { Plans } from '../../src/check/plans.ts'
 import { createLimiter } from '../../src/limiter/limiter.ts'
-import { decodeAnswers } from '../../src/store/redis/decode.ts'
-import { encodeQuestions } from '../../src/store/redis/encode.ts'
+import { askStore, type Question } from '../../src/store/ask-store.ts'
+import { decodeChecks } from '../../src/store/redis/decode.ts'
+import { encodeChecks } from '../../src/store/redis/encode.ts'
 import type { RedisStore } from '../../src/store/redis/redis-store.ts'
 import { redisKey } from '../../src/subject/key.ts'
 import { directRedisStore } from '../support/direct-store.ts'
@@ -135,7 +138,7 @@ function newCheck(limit: Limit): Check {
   return { subject: `user:${subjects++}`, scope: 'global', name: `proof.${limit.id}`, limit, cost: 1 }
 }
 
-function keyOf({ subject, scope, name }: Check): string {
+function keyOf({ subject, scope, name }: Omit<Check, 'limit' | 'cost'>): string {
   return redisKey({ prefix: 'ratelimit', tenant: '', subject, scope, name })
 }
 
@@ -155,8 +158,8 @@ async function fingerprint(check: Check): Promise<unknown[]> {
 }
 
 const question = (...checks: Check[]): Question => ({ alternatives: [checks], shadow: [] })
-const single = ({ subject, scope, name, limit, cost }: Check): SingleQuestion =>
-  new SingleQuestion(subject, scope, name, limit, cost)
+const plans = new Plans(NOBODY_LISTENS)
+const pending = (...checks: Check[]): PendingCheck => plans.pending(question(...checks))
 
 describe.each(ROWS.map(row => ({ title: row.limit.id, ...row })))('$title', ({ limit, poisons }) => {
   it.each(poisons.map(entry => ({ poisoned: entry.join(' '), entry })))(
@@ -182,40 +185,31 @@ describe.each(ROWS.map(row => ({ title: row.limit.id, ...row })))('$title', ({ l
     const [first, poisoned, last] = [newCheck(limit), newCheck(limit), newCheck(limit)]
     await poison(poisoned, ['SET', 'a string'])
     const before = await fingerprint(poisoned)
-    const questions = [
-      question(first),
-      question(poisoned),
-      question(first, last),
-      question(poisoned),
-      question(),
-    ]
-    const { script, keys, args } = encodeQuestions('decide', questions, keyOf, '')
+    const [one, two, three, four] = [
+      pending(first),
+      pending(poisoned),
+      pending(first, last),
+      pending(poisoned),
+    ] as const
+    const { script, keys, args } = encodeChecks([one, two, three, four], false, keyOf, '')
     const reply = await connection.send('EVAL', script.text, keys.length, ...keys, ...args)
-    const [one, two, three, , none] = decodeAnswers(reply, questions)
-    expect(one).toMatchObject({ charged: 0, verdicts: [[{ remaining: 9 }]] })
-    expect(two).toEqual(KEY_ERROR)
-    expect(three).toMatchObject({ charged: 0, verdicts: [[{ remaining: 8 }, { remaining: 9 }]] })
-    expect(none).toEqual({ charged: 0, verdicts: [[]], shadow: [] })
+    expect(decodeChecks(reply, [one, two, three, four])).toEqual([null, KEY_ERROR, null, KEY_ERROR])
+    expect([one.charged, one.left(0)]).toEqual([0, 9])
+    expect([three.charged, three.left(0), three.left(1)]).toEqual([0, 8, 9])
     expect(await fingerprint(poisoned)).toEqual(before)
   })
 
   it('a poisoned key is left alone after a new key, after a known one and as the first of a call', async () => {
-    const known = single(newCheck(limit))
-    const poisoned = [newCheck(limit), newCheck(limit), newCheck(limit)].map(single)
+    const known = newCheck(limit)
+    const poisoned = [newCheck(limit), newCheck(limit), newCheck(limit)]
     for (const check of poisoned) await poison(check, ['HSET', 'name', 'Ada'])
     const before = await Promise.all(poisoned.map(fingerprint))
-    const [first, second, third] = poisoned as [SingleQuestion, SingleQuestion, SingleQuestion]
-    const questions = [first, known, second, known, third, single(newCheck(limit))]
-    const { script, keys, args } = encodeQuestions('decide', questions, keyOf, '')
+    const [first, second, third] = poisoned as [Check, Check, Check]
+    const asked = [first, known, second, known, third, newCheck(limit)].map(check => pending(check))
+    const { script, keys, args } = encodeChecks(asked, false, keyOf, '')
     const reply = await connection.send('EVAL', script.text, keys.length, ...keys, ...args)
-    expect(decodeAnswers(reply, questions)).toEqual([
-      KEY_ERROR,
-      expect.objectContaining({ remaining: 9 }),
-      KEY_ERROR,
-      expect.objectContaining({ remaining: 8 }),
-      KEY_ERROR,
-      expect.objectContaining({ remaining: 9 }),
-    ])
+    expect(decodeChecks(reply, asked)).toEqual([KEY_ERROR, null, KEY_ERROR, null, KEY_ERROR, null])
+    expect([1, 3, 5].map(index => asked[index]?.left(0))).toEqual([9, 8, 9])
     expect(await Promise.all(poisoned.map(fingerprint))).toEqual(before)
   })
 
@@ -226,7 +220,7 @@ describe.each(ROWS.map(row => ({ title: row.limit.id, ...row })))('$title', ({ l
       [healthy, poisoned],
       [poisoned, healthy],
     ]) {
-      await expect(store.decide(question(...checks))).rejects.toEqual(KEY_ERROR)
+      await expect(askStore(store, question(...checks))).rejects.toEqual(KEY_ERROR)
     }
     expect(await connection.send('EXISTS', keyOf(healthy))).toBe(0)
   })
@@ -235,7 +229,7 @@ describe.each(ROWS.map(row => ({ title: row.limit.id, ...row })))('$title', ({ l
     const [healthy, poisoned] = [newCheck(limit), newCheck(limit)]
     await poison(poisoned, ['SET', 'a string'])
     const before = await fingerprint(poisoned)
-    const answer = await store.decide({ alternatives: [[healthy]], shadow: [poisoned] })
+    const answer = await askStore(store, { alternatives: [[healthy]], shadow: [poisoned] })
     expect(answer).toMatchObject({ charged: 0, verdicts: [[{ remaining: 9 }]] })
     expect(answer.shadow[0]?.chargedAtUs).toBeNull()
     expect(await fingerprint(poisoned)).toEqual(before)
@@ -243,9 +237,9 @@ describe.each(ROWS.map(row => ({ title: row.limit.id, ...row })))('$title', ({ l
 
   it('a reset still forgets what the scripts wrote themselves', async () => {
     const check = newCheck(limit)
-    await store.decide(question(check))
-    expect(await store.peek(question(check))).toMatchObject({ verdicts: [[{ remaining: 9 }]] })
+    await askStore(store, question(check))
+    expect(await askStore(store, question(check), true)).toMatchObject({ verdicts: [[{ remaining: 9 }]] })
     await store.reset([check])
-    expect(await store.peek(question(check))).toMatchObject({ verdicts: [[{ remaining: 10 }]] })
+    expect(await askStore(store, question(check), true)).toMatchObject({ verdicts: [[{ remaining: 10 }]] })
   })
 })

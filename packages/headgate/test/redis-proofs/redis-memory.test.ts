@@ -1,10 +1,12 @@
 /** The memory of a limit in Redis, by MEMORY USAGE of the whole key. */
+
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { slidingWindowCounter } from '../../src/algorithms/sliding-window-counter.ts'
 import { slidingWindowLog } from '../../src/algorithms/sliding-window-log.ts'
 import { tokenBucket } from '../../src/algorithms/token-bucket.ts'
-import type { Check } from '../../src/engine/question.ts'
+import type { Check } from '../../src/check/check.ts'
+import { askStore } from '../../src/store/ask-store.ts'
 import type { RedisStore } from '../../src/store/redis/redis-store.ts'
 import { redisKey } from '../../src/subject/key.ts'
 import { directRedisStore } from '../support/direct-store.ts'
@@ -38,7 +40,7 @@ async function bytesOfLog(entries: number): Promise<number> {
   for (let asked = 0; asked < entries; asked += 100) {
     const batch = Math.min(100, entries - asked)
     await Promise.all(
-      Array.from({ length: batch }, async () => store.decide({ alternatives: [[check]], shadow: [] })),
+      Array.from({ length: batch }, async () => askStore(store, { alternatives: [[check]], shadow: [] })),
     )
   }
   const { subject, scope, name } = check
@@ -52,7 +54,7 @@ it.each([
   tokenBucket({ capacity: 100, refillPerSecond: 10 }),
 ])('a $algorithm takes at most 260 bytes', async limit => {
   const check: Check = { subject: SUBJECT, scope: 'global', name: `proof.${limit.id}`, limit, cost: 1 }
-  await store.decide({ alternatives: [[check]], shadow: [] })
+  await askStore(store, { alternatives: [[check]], shadow: [] })
   const { subject, scope, name } = check
   const key = redisKey({ prefix: 'ratelimit', tenant: '', subject, scope, name })
   expect(await sendCommand(redis.port, 'EXISTS', key)).toBe(1)

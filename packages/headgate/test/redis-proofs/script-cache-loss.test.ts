@@ -7,7 +7,8 @@ import { Redis } from 'ioredis'
 import { createClient } from 'redis'
 import { afterEach, expect, it } from 'vitest'
 import { slidingWindowCounter } from '../../src/algorithms/sliding-window-counter.ts'
-import type { Answer, Check } from '../../src/engine/question.ts'
+import type { Check } from '../../src/check/check.ts'
+import { type Answer, askStore } from '../../src/store/ask-store.ts'
 import type { RedisStoreOptions } from '../../src/store/redis/redis-options.ts'
 import type { RedisStore } from '../../src/store/redis/redis-store.ts'
 import { redisKey } from '../../src/subject/key.ts'
@@ -86,7 +87,7 @@ async function keepAsking(store: RedisStore, subject: string, running: () => boo
   async function ask(cost: number): Promise<void> {
     while (running()) {
       try {
-        const answer = await store.decide({ alternatives: [[checkFor(subject, cost)]], shadow: [] })
+        const answer = await askStore(store, { alternatives: [[checkFor(subject, cost)]], shadow: [] })
         if (answer.charged === 0) load.acknowledged += cost
       } catch (error) {
         load.errors.push(error)
@@ -139,7 +140,7 @@ it('a server that comes back empty is asked on, by scripts and by functions', as
     ...(await openStores(first, { use: 'functions', prefix: 'functions' })),
   ]
   const ask = async (store: RedisStore, subject: string): Promise<Answer> =>
-    store.decide({ alternatives: [[checkFor(subject, 1)]], shadow: [] })
+    askStore(store, { alternatives: [[checkFor(subject, 1)]], shadow: [] })
   for (const { store, subject } of stores) expect((await ask(store, subject)).charged).toBe(0)
   first.kill('SIGKILL')
   await first.exited

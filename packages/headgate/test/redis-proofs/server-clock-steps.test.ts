@@ -9,7 +9,8 @@ import type { Limit } from '../../src/algorithms/algorithm.ts'
 import { slidingWindowCounter } from '../../src/algorithms/sliding-window-counter.ts'
 import { slidingWindowLog } from '../../src/algorithms/sliding-window-log.ts'
 import { tokenBucket } from '../../src/algorithms/token-bucket.ts'
-import type { Check, Verdict } from '../../src/engine/question.ts'
+import type { Check } from '../../src/check/check.ts'
+import { askStore, type Verdict } from '../../src/store/ask-store.ts'
 import type { RedisStore } from '../../src/store/redis/redis-store.ts'
 import { redisKey } from '../../src/subject/key.ts'
 import { type ShiftedRedis, startShiftedRedis } from '../support/clock-shim.ts'
@@ -86,7 +87,7 @@ function newCheck(limit: Limit): Check {
 }
 
 async function ask(check: Check): Promise<Verdict> {
-  const answer = await store.decide({ alternatives: [[check]], shadow: [] })
+  const answer = await askStore(store, { alternatives: [[check]], shadow: [] })
   return answer.verdicts[0]?.[0] as Verdict
 }
 

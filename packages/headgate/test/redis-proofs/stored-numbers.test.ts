@@ -2,6 +2,7 @@
  * Stored values are plain decimal numbers, however extreme the limits. Lua writes large numbers with an exponent
  * and a rounded mantissa unless one takes care, and an infinity or NaN would lock a key for good.
  */
+
 import fc from 'fast-check'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -10,7 +11,8 @@ import { MAX_UNITS } from '../../src/algorithms/algorithm.ts'
 import { slidingWindowCounter } from '../../src/algorithms/sliding-window-counter.ts'
 import { slidingWindowLog } from '../../src/algorithms/sliding-window-log.ts'
 import { tokenBucket } from '../../src/algorithms/token-bucket.ts'
-import type { Check } from '../../src/engine/question.ts'
+import type { Check } from '../../src/check/check.ts'
+import { askStore } from '../../src/store/ask-store.ts'
 import type { RedisStore } from '../../src/store/redis/redis-store.ts'
 import { redisKey } from '../../src/subject/key.ts'
 import { directRedisStore } from '../support/direct-store.ts'
@@ -112,7 +114,7 @@ it('limits to 2^32 − 1, windows of 366 days and the smallest and largest rates
       for (const { gapUs, share, refund } of history) {
         clockUs += gapUs
         const check = checkFor(subject, limit, Math.floor(limit.limit * share))
-        const answer = await store.decide({ alternatives: [[check]], shadow: [] })
+        const answer = await askStore(store, { alternatives: [[check]], shadow: [] })
         const chargedAtUs = answer.verdicts[0]?.[0]?.chargedAtUs ?? null
         if (refund && chargedAtUs !== null) await store.refund([{ check, units: 1, chargedAtUs }])
       }
@@ -129,7 +131,7 @@ it('a log that has counted far beyond 2^32 counts from zero again and keeps its 
   clockUs = NOW_US
   for (let ask = 0; ask < 2_500; ask++) {
     clockUs += 1_000
-    const answer = await store.decide({ alternatives: [[check]], shadow: [] })
+    const answer = await askStore(store, { alternatives: [[check]], shadow: [] })
     expect(answer.charged).toBe(0)
   }
   const { prefix, tenant } = { prefix: 'ratelimit', tenant: '' }

@@ -2,6 +2,7 @@
 // text, so that parent and worker cannot disagree about them.
 import { Cluster, Redis } from 'ioredis'
 import { createClient, createCluster } from 'redis'
+import { askStore } from '../../dist/store/ask-store.js'
 
 // The test proves counts, not speed: a busy machine must not cause an unknown outcome.
 const DEADLINE_MS = 20_000
@@ -26,7 +27,7 @@ function randomFrom(seed) {
 }
 
 /** Asks as fast as it can for `durationMs` and records every verdict with the store's time. */
-async function saturate(store, { checks, clocks, costs, inFlight, durationMs, seed }) {
+async function saturate({ ask: decide }, { checks, clocks, costs, inFlight, durationMs, seed }) {
   const verdicts = []
   let decisions = 0
   const endsAt = performance.now() + durationMs
@@ -41,7 +42,7 @@ async function saturate(store, { checks, clocks, costs, inFlight, durationMs, se
       const picked = random(8) === 0 ? [first, (first + 1) % subject.length] : [first]
       const asked = picked.map(index => ({ ...subject[index], cost }))
       // The shadow check is always charged, and so tells the time of the call, even of a denied one.
-      const answer = await store.decide({ alternatives: [asked], shadow: [clocks[key]] })
+      const answer = await decide({ alternatives: [asked], shadow: [clocks[key]] })
       const nowUs = answer.shadow[0].chargedAtUs
       decisions++
       for (const [
@@ -66,10 +67,10 @@ async function saturate(store, { checks, clocks, costs, inFlight, durationMs, se
 }
 
 /** Asks for each check in turn, `times` times over, and reports the answers. */
-async function spend(store, { checks, times }) {
+async function spend({ ask }, { checks, times }) {
   const answers = []
   for (let round = 0; round < times; round++) {
-    for (const check of checks) answers.push(await store.decide({ alternatives: [[check]], shadow: [] }))
+    for (const check of checks) answers.push(await ask({ alternatives: [[check]], shadow: [] }))
   }
   return { answers, unixMs: Date.now() }
 }
@@ -78,7 +79,7 @@ async function spend(store, { checks, times }) {
  * Asks for every check in turn for `durationMs`, and records each admission: the check, when the answer arrived and
  * how long it took, on the clock all processes of a machine share.
  */
-async function lease(store, { checks, inFlight, durationMs }) {
+async function lease({ ask: decide, store }, { checks, inFlight, durationMs }) {
   const admitted = []
   let asked = 0
   let leased = 0
@@ -89,7 +90,7 @@ async function lease(store, { checks, inFlight, durationMs }) {
     while (nowUs() < endsAtUs) {
       for (const [number, check] of checks.entries()) {
         const beganAtUs = nowUs()
-        const answer = await store.decide({ alternatives: [[check]], shadow: [] })
+        const answer = await decide({ alternatives: [[check]], shadow: [] })
         const atUs = nowUs()
         asked++
         if (answer.leased) leased++
@@ -132,7 +133,10 @@ async function prepare(job) {
   const cached = { denyCache: job.job === 'lease', processes: job.processes ?? 1 }
   const store = redisStore(client, { deadlineMs: DEADLINE_MS, onStoreFailure: 'throw', onWarning, ...cached })
   await store.ready()
-  return async () => ({ ...(await JOBS[job.job](store, job)), calls, warnings })
+  // The previous version was asked in plain data.
+  const ask =
+    job.library === undefined ? question => askStore(store, question) : question => store.decide(question)
+  return async () => ({ ...(await JOBS[job.job]({ ask, store }, job)), calls, warnings })
 }
 
 // First the job, then the signal to start. The listener keeps the process alive until its parent ends it: otherwise

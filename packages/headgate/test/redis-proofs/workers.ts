@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import type { Answer, Check } from '../../src/engine/question.ts'
+import type { Check } from '../../src/check/check.ts'
+import type { Answer } from '../../src/store/ask-store.ts'
 
 const WORKER = fileURLToPath(new URL('worker.mjs', import.meta.url))
 const SHIFTED_CLOCK = new URL('shifted-clock.mjs', import.meta.url).href

@@ -132,7 +132,7 @@ function chargeOf({ policy, subject, decision }: LastingRecord): {
   readonly key: string
   readonly chargedAtUs: number | null
 } {
-  const [charge] = Decision.admissionsOf(decision)?.binding ?? []
+  const [charge] = Decision.checkOf(decision).admissions()?.binding ?? []
   return { key: keysOf(policy, subject)[0] as string, chargedAtUs: charge?.chargedAtUs ?? null }
 }
 

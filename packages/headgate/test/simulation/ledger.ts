@@ -58,7 +58,7 @@ export function accountsOf(
       const { how, decision, policy, subject, settledAtUs } = check
       if (how !== 'check' || decision?.source !== 'redis' || !decision.allowed) continue
       const keys = keysOf(policy, subject)
-      const admissions = Decision.admissionsOf(decision)?.binding ?? []
+      const admissions = Decision.checkOf(decision).admissions()?.binding ?? []
       for (const [position, { chargedAtUs }] of admissions.entries()) {
         if (chargedAtUs === null) continue
         const account = open(process, keys[position] as string, chargedAtUs)

@@ -6,7 +6,9 @@ import { concurrency } from '../../src/algorithms/concurrency.ts'
 import { slidingWindowCounter } from '../../src/algorithms/sliding-window-counter.ts'
 import { slidingWindowLog } from '../../src/algorithms/sliding-window-log.ts'
 import { tokenBucket } from '../../src/algorithms/token-bucket.ts'
-import { type NamedLimit, parsePolicies } from '../../src/policy/policies.ts'
+import { activatePolicies } from '../../src/policy/active-policies.ts'
+import { NORMAL } from '../../src/policy/control.ts'
+import { type NamedLimit, type Policy, writtenPolicies } from '../../src/policy/policies.ts'
 import { redisKey } from '../../src/subject/key.ts'
 import type { Dice } from './dice.ts'
 
@@ -52,7 +54,13 @@ const LEASED_NAMES = Object.keys(LEASED) as [LeasedPolicyName, ...LeasedPolicyNa
 
 const LASTING_NAMES = Object.keys(LASTING)
 
-const PARSED = parsePolicies(POLICIES)
+const NO_OVERRIDES = { size: 0, find: () => null }
+const { configuredPolicies } = activatePolicies(writtenPolicies(POLICIES, {}), {
+  control: NORMAL,
+  overrides: NO_OVERRIDES,
+  defaultFailure: 'local',
+})
+const PARSED = new Map<string, Policy>([...configuredPolicies].map(([name, { policy }]) => [name, policy]))
 const KEYS = new Map<string, readonly string[]>()
 
 /** How requests travel in a run: what its seed decides besides the faults. */

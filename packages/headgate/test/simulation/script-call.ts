@@ -2,8 +2,8 @@
 
 import { type Algorithm, type Limit, NEVER } from '../../src/algorithms/algorithm.ts'
 import { allAlgorithms } from '../../src/algorithms/all-algorithms.ts'
-import type { Answer, Check, Question, Refund, Renewal, Verdict } from '../../src/engine/question.ts'
-import { onlyCheckOf, SingleQuestion } from '../../src/engine/single-question.ts'
+import type { Check, Refund, Renewal } from '../../src/check/check.ts'
+import type { Answer, Question, Verdict } from '../../src/store/ask-store.ts'
 import { isConcurrency, isTokenBucket } from '../support/limit-kinds.ts'
 
 /** The scripts for a single limit, and the number of the algorithm of each. */
@@ -78,8 +78,13 @@ export function replyOf(question: Question, answer: Answer, nowUs: number): unkn
   const values = answer.verdicts.flatMap((verdicts, index) =>
     valuesOf(verdicts, question.alternatives[index]),
   )
-  if (onlyCheckOf(question) !== null) return values
+  if (isSingle(question)) return values
   return [answer.charged, ...values, ...valuesOf(answer.shadow, question.shadow)]
+}
+
+/** Whether it is one check and nothing else, whose reply has no index of an alternative. */
+function isSingle({ alternatives, shadow }: Question): boolean {
+  return alternatives.length === 1 && alternatives[0]?.length === 1 && shadow.length === 0
 }
 
 /** Replies with what is left, if it was charged at the time of the call. */
@@ -138,9 +143,8 @@ class ArgumentReader {
     })
   }
 
-  #single(which: number, cost: number): SingleQuestion {
-    const { subject, scope, name, limit } = this.#checkOf(which)
-    return new SingleQuestion(subject, scope, name, limit, cost)
+  #single(which: number, cost: number): Question {
+    return { alternatives: [[{ ...this.#checkOf(which), cost }]], shadow: [] }
   }
 
   #shaped(): Question {

@@ -3,7 +3,7 @@
  */
 import type { Decision } from '../../src/decision/decision.ts'
 import { createLimiter } from '../../src/limiter/limiter.ts'
-import type { GuardEvent } from '../../src/store/guard/guard-event.ts'
+import type { StoreEvent } from '../../src/store/remote/store-event.ts'
 import { type LastingRecord, startLasting } from './lasting-load.ts'
 import type { Asked, Load } from './load.ts'
 import { leaseOf, POLICIES, type Shape } from './policies.ts'
@@ -18,6 +18,8 @@ import type { ServerCall } from './simulated-redis.ts'
 import { createWorld } from './simulated-world.ts'
 import type { Host } from './virtual-time.ts'
 import type { Wiring } from './wiring.ts'
+
+const SILENT = { info() {}, warn() {}, error() {} }
 
 export const DEADLINE_MS = 30
 /** How long the first requests of a process wait for its connection. */
@@ -53,7 +55,7 @@ export interface SimulatedProcess {
   readonly lasting: readonly LastingRecord[]
   readonly stalls: readonly Stall[]
   readonly sent: readonly SentCall[]
-  readonly events: readonly { readonly event: GuardEvent; readonly atUs: number }[]
+  readonly events: readonly { readonly event: StoreEvent; readonly atUs: number }[]
   breakers(): readonly string[]
   liveProcesses(): number
   stall(us: number): void
@@ -98,7 +100,7 @@ export function startProcess(name: string, parts: ProcessParts): SimulatedProces
   const checks: CheckRecord[] = []
   const stalls: Stall[] = []
   const sent: SentCall[] = []
-  const events: { event: GuardEvent; atUs: number }[] = []
+  const events: { event: StoreEvent; atUs: number }[] = []
   let { wallOffsetMs } = parts
   let loaded = true
   let resetting = true
@@ -124,7 +126,13 @@ export function startProcess(name: string, parts: ProcessParts): SimulatedProces
       if (event.type === 'breaker') history.write(name, () => `breaker ${event.state}`)
     },
   })
-  const limiter = createLimiter({ store, clock: world.clock, timers: world.timers, policies: POLICIES })
+  const limiter = createLimiter({
+    store,
+    logger: SILENT,
+    clock: world.clock,
+    timers: world.timers,
+    policies: POLICIES,
+  })
   const lasting = parts.shape.lasting
     ? startLasting({
         time,

@@ -4,7 +4,7 @@
  */
 
 import type { Limit } from '../../src/algorithms/algorithm.ts'
-import type { Answer, Question } from '../../src/engine/question.ts'
+import { type Answer, askStore, type Question } from '../../src/store/ask-store.ts'
 import { memoryStore } from '../../src/store/memory/memory-store.ts'
 import type { scripts } from '../../src/store/redis/scripts.gen.ts'
 import { isConcurrency } from '../support/limit-kinds.ts'
@@ -167,7 +167,7 @@ export class SimulatedRedis {
       case 'peek': {
         const questions = readQuestions(call.keys, call.args)
         const answers = questions.flatMap(each =>
-          replyOf(each, this.#store.peek(each) as Answer, this.#nowUs),
+          replyOf(each, askStore(this.#store, each, true) as Answer, this.#nowUs),
         )
         return { reply: [this.#nowUs, ...answers], records: [] }
       }
@@ -192,7 +192,9 @@ export class SimulatedRedis {
       case 'heartbeat':
         return { reply: this.#heartbeat(call.args), records: [] }
       case 'control':
+        return { reply: [], records: [] }
       case 'overrides':
+        return { reply: [Math.floor(this.#nowUs / 1_000), '0', 0, 'same'], records: [] }
       case 'changes':
       case 'statistics':
         throw new Error(`ERR the simulated Redis has no ${call.script} script`)
@@ -206,7 +208,7 @@ export class SimulatedRedis {
       if (checks.some(({ subject }) => poisoned.has(subject))) {
         return [['WRONGTYPE Operation against a key holding the wrong kind of value']]
       }
-      const answer = this.#store.decide(question) as Answer
+      const answer = askStore(this.#store, question) as Answer
       const charged = question.alternatives[answer.charged] ?? []
       for (const [index, check] of charged.entries()) {
         const atUs = answer.verdicts[answer.charged]?.[index]?.chargedAtUs ?? this.#nowUs

@@ -1,4 +1,4 @@
-import type { World } from '../../src/store/guard/pipeline.ts'
+import type { World } from '../../src/store/remote/remote-store.ts'
 import type { Dice } from './dice.ts'
 import { presentCheck } from './simulated-network.ts'
 import type { Host, VirtualTime } from './virtual-time.ts'

@@ -1,7 +1,7 @@
-import type { World } from '../../src/store/guard/pipeline.ts'
 import type { RedisConnection } from '../../src/store/redis/connection.ts'
 import type { RedisStoreOptions } from '../../src/store/redis/redis-options.ts'
 import { type RedisStore, redisStoreIn } from '../../src/store/redis/redis-store.ts'
+import type { World } from '../../src/store/remote/remote-store.ts'
 
 /** Creates a simulated process's store from its connection. */
 export type Wiring = (world: World, connection: RedisConnection, options: RedisStoreOptions) => RedisStore

@@ -32,8 +32,7 @@ declare global {
   const redisStore: typeof headgateRedis.redisStore
   const storeContract: typeof headgateTesting.storeContract
   type HeadgateEvent = headgate.HeadgateEvent
-  const limiter: headgate.Limiter<'api' | 'login' | 'pages' | 'member' | 'organisation', 'free' | 'pro'>
-  const gate: headgate.Gate
+  const limiter: headgate.RuleLimiter<'api' | 'login' | 'pages' | 'member' | 'organisation', 'free' | 'pro'>
   const config: headgate.Config
   const policies: { readonly api: headgate.Limit }
   const subject: () => `user:${string}`

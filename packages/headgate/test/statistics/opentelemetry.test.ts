@@ -7,7 +7,7 @@ import {
   PeriodicExportingMetricReader,
 } from '@opentelemetry/sdk-metrics'
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base'
-import { createGate, createLimiter, slidingWindowLog } from 'headgate'
+import { createLimiter, slidingWindowLog } from 'headgate'
 import { defineConfig } from 'headgate/config'
 import { registerMetrics, traced } from 'headgate/opentelemetry'
 import { createStatistics } from 'headgate/statistics'
@@ -48,13 +48,13 @@ it('the active span hears of the decision, whichever way it was asked for, and o
   const tracer = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }).getTracer(
     'test',
   )
-  const gate = traced(createGate({ config: defineConfig({ policies, default: { policy: 'api' } }) }))
+  const ruled = traced(createLimiter({ config: defineConfig({ policies, default: { policy: 'api' } }) }))
   const limiter = traced(createLimiter({ policies }))
   await tracer.startActiveSpan('request', async span => {
     await limiter.check('user:secret', { policy: 'api' })
     limiter.checkNow('user:secret', { policy: 'api' })
-    await gate.request({ subject: 'user:secret' })
-    gate.requestNow({ subject: 'user:secret' })
+    await ruled.request({ subject: 'user:secret' })
+    ruled.requestNow({ subject: 'user:secret' })
     span.end()
   })
   await limiter.check('user:2', { policy: 'api' })
@@ -71,8 +71,8 @@ it('the active span hears of the decision, whichever way it was asked for, and o
     'rate_limit.reason': 'within-limit',
   })
   expect(JSON.stringify(span?.events)).not.toContain('secret')
-  expect(gate.policyNames).toEqual(['api'])
-  expect(() => traced({})).toThrow('limiter: expected a limiter or a gate')
+  expect(ruled.policyNames).toEqual(['api'])
+  expect(() => traced({})).toThrow('limiter: expected a limiter')
   trace.disable()
   context.disable()
 })

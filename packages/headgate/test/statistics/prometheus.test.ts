@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import express from 'express'
-import { createGate, createLimiter, slidingWindowLog } from 'headgate'
+import { createLimiter, slidingWindowLog } from 'headgate'
 import { defineConfig } from 'headgate/config'
 import { rateLimit } from 'headgate/express'
 import { type Family, prometheus } from 'headgate/prometheus'
@@ -68,25 +68,25 @@ describe('the text for Prometheus', () => {
       match: { path: `/r${index}` as const },
       policy: 'api' as const,
     }))
-    const gate = createGate({
+    const ruled = createLimiter({
       config: defineConfig({ policies, rules, default: { policy: 'api' } }),
       statistics,
     })
     const { text } = prometheus({ statistics })
-    for (let index = 0; index < 2_000; index++) await gate.request({ subject: 'user:0', path: `/r${index}` })
+    for (let index = 0; index < 2_000; index++) await ruled.request({ subject: 'user:0', path: `/r${index}` })
     const before = [...samplesOf(text()).keys()]
     for (let index = 0; index < 100_000; index++) {
-      gate.requestNow({ subject: `user:${index}`, path: `/r${index % 1_500}` })
+      ruled.requestNow({ subject: `user:${index}`, path: `/r${index % 1_500}` })
     }
     expect([...samplesOf(text()).keys()]).toEqual(before)
     expect(before.length).toBeLessThan(500)
-    await gate.close()
+    await ruled.close()
   })
 
   it('the text for Prometheus escapes labels, and is well-formed to promtool', async () => {
     const statistics = createStatistics()
-    const gate = createGate({ config: defineConfig({ policies }), statistics })
-    await gate.request({ subject: 'user:1', path: '/x' })
+    const ruled = createLimiter({ config: defineConfig({ policies }), statistics })
+    await ruled.request({ subject: 'user:1', path: '/x' })
     const family: Family = {
       name: 'app_jobs',
       type: 'gauge',
@@ -104,7 +104,7 @@ describe('the text for Prometheus', () => {
       child.stdin?.end(text)
     })
     expect(complaint).toBe('')
-    await gate.close()
+    await ruled.close()
   })
 
   it('the text is OpenMetrics with exemplars where that is asked for', async () => {
@@ -169,8 +169,8 @@ it('wrong options are refused by name', () => {
 
 it('the reference lists every metric with its type, labels and meaning, and no other', async () => {
   const statistics = createStatistics()
-  const gate = createGate({ config: defineConfig({ policies }), statistics })
-  await gate.request({ subject: 'user:1' })
+  const ruled = createLimiter({ config: defineConfig({ policies }), statistics })
+  await ruled.request({ subject: 'user:1' })
   const page = readFileSync(new URL('../../../../docs/reference/metrics.md', import.meta.url), 'utf8')
   const { families } = prometheus({ statistics })
   const rows = families().map(
@@ -179,5 +179,5 @@ it('the reference lists every metric with its type, labels and meaning, and no o
   )
   const library = page.slice(0, page.indexOf('## Of `headgate serve`'))
   expect(library.split('\n').filter(line => line.startsWith('| `rate_limit_'))).toEqual(rows)
-  await gate.close()
+  await ruled.close()
 })

@@ -1,4 +1,4 @@
-import { createGate, createLimiter, slidingWindowLog, tokenBucket } from 'headgate'
+import { createLimiter, slidingWindowLog, tokenBucket } from 'headgate'
 import { defineConfig } from 'headgate/config'
 import { createStatistics, handleOf, isHandle, latencyQuantileMs, type Report } from 'headgate/statistics'
 import { describe, expect, it } from 'vitest'
@@ -71,8 +71,8 @@ describe('what a process counts', () => {
       policy: 'api' as const,
     }))
     const config = defineConfig({ policies: { api: slidingWindowLog({ limit: 9, window: '1m' }) }, rules })
-    const gate = createGate({ config, statistics })
-    for (let index = 0; index < 300; index++) await gate.request({ subject: 'user:1', path: `/r${index}` })
+    const ruled = createLimiter({ config, statistics })
+    for (let index = 0; index < 300; index++) await ruled.request({ subject: 'user:1', path: `/r${index}` })
     const { decisions } = statistics.read()
     expect(decisions.length).toBeLessThanOrEqual(52)
     expect(decisions.reduce((sum, { allowed, denied }) => sum + allowed + denied, 0)).toBe(300)

@@ -3,7 +3,6 @@ import { describe, expect, it } from 'vitest'
 import { slidingWindowLog } from '../../src/algorithms/sliding-window-log.js'
 import { parseConfig } from '../../src/config.js'
 import { rateLimit } from '../../src/fetch.js'
-import { createGate } from '../../src/gate/gate.js'
 import {
   apiKey,
   createIdentify,
@@ -21,8 +20,8 @@ import {
 } from '../../src/identify.js'
 import { createLimiter } from '../../src/limiter/limiter.js'
 import { defaultTiers } from '../../src/policy/tiers.js'
-import { configOf, perMinute, ruleOf } from '../support/gate-config.ts'
 import { keepLines } from '../support/kept-lines.ts'
+import { configOf, perMinute, ruleOf } from '../support/rule-config.ts'
 
 interface Plain {
   readonly peer?: string
@@ -222,7 +221,7 @@ describe('a source that names nobody', () => {
     ['returns a bad list', custom(() => ({ subject: [null as never, 'user:null'] }))],
   ]
   const gateWith = (onStoreFailure: 'closed' | 'open') =>
-    createGate({
+    createLimiter({
       config: configOf({
         policies: { api: perMinute(1), login: perMinute(1) },
         default: { policy: 'api' },
@@ -235,16 +234,16 @@ describe('a source that names nobody', () => {
   async function ask(source: SubjectSource, mode: 'closed' | 'open') {
     const told: unknown[] = []
     const { logger, fields } = keepLines()
-    const gate = gateWith(mode)
+    const ruled = gateWith(mode)
     const limited = rateLimit({
-      gate,
+      limiter: ruled,
       identify: createIdentify({ sources: [source, ip()] }),
       lookupTimeoutMs: 20,
       logger,
       onError: error => told.push(error),
     })(() => new Response('ok'))
     const one = async () => (await limited(new Request('http://a/login', { headers: { host: 'a' } }))).status
-    return { statuses: [await one(), await one()], told, faults: gate.counts().faults, fields }
+    return { statuses: [await one(), await one()], told, faults: ruled.counts().faults, fields }
   }
 
   it.each(failing)(
@@ -318,11 +317,11 @@ describe('an adapter', () => {
   }
 
   it('an adapter charges whom the sources find, and made-up keys to those without one', async () => {
-    const gate = createGate({
+    const ruled = createLimiter({
       config: configOf({ policies: { api: perMinute(2) }, default: { policy: 'api' } }),
     })
     const known = apiKey({ lookUp: key => (KEYS.has(key) ? {} : null) })
-    const limited = rateLimit({ gate, identify: createIdentify({ sources: [known, ip()] }) })(
+    const limited = rateLimit({ limiter: ruled, identify: createIdentify({ sources: [known, ip()] }) })(
       () => new Response('ok'),
     )
     expect(await statuses(limited, ['sk_1', 'sk_1', 'sk_1'])).toEqual([200, 200, 429])

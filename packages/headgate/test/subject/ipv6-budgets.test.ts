@@ -6,7 +6,6 @@ import { slidingWindowLog } from '../../src/algorithms/sliding-window-log.js'
 import { tokenBucket } from '../../src/algorithms/token-bucket.js'
 import { defineConfig } from '../../src/config.js'
 import { decisionHeaders } from '../../src/decision/headers.js'
-import { createGate } from '../../src/gate/gate.js'
 import { createLimiter } from '../../src/limiter/limiter.js'
 import { memoryStore } from '../../src/store/memory/memory-store.js'
 import type { RedisClient } from '../../src/store/redis/connection-of.js'
@@ -59,9 +58,9 @@ function makeLimiter(store: Store, ipv6Networks?: Ipv6Networks) {
 
 function gateOn(store: Store, changes: Partial<Parameters<typeof defineConfig>[0]> = {}) {
   const config = defineConfig({ policies: { api }, default: { policy: 'api' }, ...changes } as object)
-  const gate = createGate({ config, store })
-  cleanUps.push(() => gate.close())
-  return { gate, check: (subject: `ip:${string}`) => gate.request({ subject }) }
+  const ruled = createLimiter({ config, store })
+  cleanUps.push(() => ruled.close())
+  return { limiter: ruled, check: (subject: `ip:${string}`) => ruled.request({ subject }) }
 }
 
 let server: RedisProcess
@@ -99,7 +98,7 @@ describe.each(Object.keys(stores))('on %s', name => {
 
   describe.each([
     ['the limiter', (store: Store) => limiterOn(store)],
-    ['the gate', (store: Store) => gateOn(store)],
+    ['the limiter', (store: Store) => gateOn(store)],
   ])('%s', (_name, askerOn) => {
     it('a /64 has one budget, a /56 four and a /48 sixteen, and another /48 its own', async () => {
       const asker = askerOn(await open())
@@ -236,10 +235,10 @@ describe('sizes', () => {
   })
 })
 
-describe('a gate', () => {
-  it('a gate explains the networks around a caller', () => {
-    const { gate } = gateOn(memoryStore())
-    const { levels, text } = gate.explain({ subject: 'ip:2001:db8:1:2::9' })
+describe('a limiter', () => {
+  it('a limiter explains the networks around a caller', () => {
+    const { limiter: ruled } = gateOn(memoryStore())
+    const { levels, text } = ruled.explain({ subject: 'ip:2001:db8:1:2::9' })
     expect(levels[0]).toMatchObject({
       subject: 'ip:2001:db8:1:2::/64',
       limits: ['sliding-window-log 5 in 1h'],
@@ -249,15 +248,15 @@ describe('a gate', () => {
       ],
     })
     expect(text).toContain('  all of ip:2001:db8:1::/48: sliding-window-log 80 in 1h')
-    expect(gate.explain({ subject: 'ip:192.0.2.1' }).levels[0]?.wider).toEqual([])
+    expect(ruled.explain({ subject: 'ip:192.0.2.1' }).levels[0]?.wider).toEqual([])
   })
 
-  it('a gate leaves out callers whose limits were set for them alone, so that they take nothing from neighbours', async () => {
-    const { gate, check } = gateOn(memoryStore(), {
+  it('a limiter leaves out callers whose limits were set for them alone, so that they take nothing from neighbours', async () => {
+    const { limiter: ruled, check } = gateOn(memoryStore(), {
       policies: { api, partner: slidingWindowLog({ limit: 100, window: '1h' }) },
       subjects: { 'ip:2001:db8:1:1::/64': { policy: 'partner' } },
     } as object)
-    await gate.overrides.set({
+    await ruled.overrides.set({
       subject: address(2),
       limits: { 'log-1h': 50 },
       ttl: '1h',

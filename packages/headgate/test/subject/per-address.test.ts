@@ -5,7 +5,6 @@ import type { AnyOptions } from '../../src/adapters/options.js'
 import { slidingWindowLog } from '../../src/algorithms/sliding-window-log.js'
 import { parseConfig } from '../../src/config.js'
 import { rateLimit as limitFetch } from '../../src/fetch.js'
-import { createGate } from '../../src/gate/gate.js'
 import {
   apiKey,
   createIdentify,
@@ -58,37 +57,39 @@ async function passed(options: object, count: number, requestAt: (index: number)
 const POLICY =
   'policies: { api: { algorithm: sliding-window-log, limit: 20, window: 1h } }\ndefault: { policy: api }\n'
 const gateOf = async (text: string) =>
-  createGate({ config: await parseConfig(POLICY + text, 'file.yaml'), subject: { secret: 'of the test' } })
+  createLimiter({ config: await parseConfig(POLICY + text, 'file.yaml'), subject: { secret: 'of the test' } })
 const withSession = (more = '') =>
   gateOf(`identify:\n  - apikey: {}\n  - session: { cookie: sid, unverified: true${more} }\n  - ip\n`)
 
 describe('a caller that anybody can make up', () => {
   it('rotating sessions give an address ten budgets, and no more; another address has its own', async () => {
-    const gate = await withSession()
-    expect(await passed({ gate }, 400, index => ({ headers: cookie(index) }))).toBe(200)
-    expect(await passed({ gate }, 40, () => ({ headers: cookie('one') }))).toBe(0)
-    expect(await passed({ gate }, 40, () => ({ peer: '198.51.100.1', headers: cookie('one') }))).toBe(20)
+    const ruled = await withSession()
+    expect(await passed({ limiter: ruled }, 400, index => ({ headers: cookie(index) }))).toBe(200)
+    expect(await passed({ limiter: ruled }, 40, () => ({ headers: cookie('one') }))).toBe(0)
+    expect(
+      await passed({ limiter: ruled }, 40, () => ({ peer: '198.51.100.1', headers: cookie('one') })),
+    ).toBe(20)
     // Without a session it is an address like any other, with a budget of its own.
-    expect(await passed({ gate }, 40, () => ({}))).toBe(20)
+    expect(await passed({ limiter: ruled }, 40, () => ({}))).toBe(20)
   })
 
   it('an office behind one address works: ten sessions have their limits each', async () => {
-    const gate = await withSession()
+    const ruled = await withSession()
     for (let person = 0; person < 10; person++)
-      expect(await passed({ gate }, 30, () => ({ headers: cookie(person) }))).toBe(20)
-    expect(await passed({ gate }, 3, () => ({ headers: cookie('eleventh') }))).toBe(0)
+      expect(await passed({ limiter: ruled }, 30, () => ({ headers: cookie(person) }))).toBe(20)
+    expect(await passed({ limiter: ruled }, 3, () => ({ headers: cookie('eleventh') }))).toBe(0)
   })
 
   it('a denied request charges neither the caller nor the address', async () => {
-    const gate = await withSession()
-    expect(await passed({ gate }, 500, () => ({ headers: cookie('one') }))).toBe(20)
-    expect(await passed({ gate }, 400, index => ({ headers: cookie(index) }))).toBe(180)
+    const ruled = await withSession()
+    expect(await passed({ limiter: ruled }, 500, () => ({ headers: cookie('one') }))).toBe(20)
+    expect(await passed({ limiter: ruled }, 400, index => ({ headers: cookie(index) }))).toBe(180)
   })
 
   it('perAddress says how many budgets, and off that the caller is verified elsewhere', async () => {
     const sid = (index: number) => ({ headers: cookie(index) })
-    expect(await passed({ gate: await withSession(', perAddress: 2') }, 100, sid)).toBe(40)
-    expect(await passed({ gate: await withSession(', perAddress: off') }, 400, sid)).toBe(400)
+    expect(await passed({ limiter: await withSession(', perAddress: 2') }, 100, sid)).toBe(40)
+    expect(await passed({ limiter: await withSession(', perAddress: off') }, 400, sid)).toBe(400)
   })
 
   it.each<[string, string, (index: number) => Record<string, string>]>([
@@ -106,42 +107,44 @@ describe('a caller that anybody can make up', () => {
     ],
     ['a fingerprint', 'fingerprint: {}', index => ({ 'user-agent': `${index}` })],
   ])('%s is held the same way', async (_, source, headersAt) => {
-    const gate = await gateOf(`identify:\n  - ${source}\n  - ip\n`)
-    expect(await passed({ gate }, 300, index => ({ headers: headersAt(index) }))).toBe(200)
+    const ruled = await gateOf(`identify:\n  - ${source}\n  - ip\n`)
+    expect(await passed({ limiter: ruled }, 300, index => ({ headers: headersAt(index) }))).toBe(200)
   })
 
   it('two such sources share what an address has, whichever is rotated', async () => {
-    const gate = await gateOf(
+    const ruled = await gateOf(
       'identify:\n  - apikey: { unverified: true }\n  - session: { cookie: sid, unverified: true }\n  - ip\n',
     )
     const rotate = (index: number) => ({
       headers: index % 2 === 0 ? { 'x-api-key': `k${index}` } : cookie(index),
     })
-    expect(await passed({ gate }, 500, rotate)).toBe(200)
+    expect(await passed({ limiter: ruled }, 500, rotate)).toBe(200)
   })
 
   it('a key that the file or an operator names was not made up', async () => {
-    const gate = await gateOf(
+    const ruled = await gateOf(
       'identify:\n  - apikey: { unverified: true }\n  - ip\nsubjects: { "apikey:known": { policy: api } }\n',
     )
-    expect(await passed({ gate }, 300, index => ({ headers: { 'x-api-key': `k${index}` } }))).toBe(200)
-    expect(await passed({ gate }, 30, () => ({ headers: { 'x-api-key': 'known' } }))).toBe(20)
+    expect(await passed({ limiter: ruled }, 300, index => ({ headers: { 'x-api-key': `k${index}` } }))).toBe(
+      200,
+    )
+    expect(await passed({ limiter: ruled }, 30, () => ({ headers: { 'x-api-key': 'known' } }))).toBe(20)
     const limits = { 'log-1h': 30 }
-    await gate.overrides.set({ subject: 'apikey:lifted', limits, ttl: '1h', by: 'ada', reason: 'test' })
-    expect(await passed({ gate }, 40, () => ({ headers: { 'x-api-key': 'lifted' } }))).toBe(30)
+    await ruled.overrides.set({ subject: 'apikey:lifted', limits, ttl: '1h', by: 'ada', reason: 'test' })
+    expect(await passed({ limiter: ruled }, 40, () => ({ headers: { 'x-api-key': 'lifted' } }))).toBe(30)
   })
 
   it('networks of IPv6 are held as for any caller: four times as much for a /56', async () => {
-    const gate = await withSession()
+    const ruled = await withSession()
     const from = (index: number) => ({
       peer: `2001:db8:1:${(index & 255).toString(16)}::1`,
       headers: cookie(index),
     })
-    expect(await passed({ gate }, 1_000, from)).toBe(800)
+    expect(await passed({ limiter: ruled }, 1_000, from)).toBe(800)
   })
 
   it('rules, tiers, costs and further subjects apply to the address as to the caller', async () => {
-    const gate = await gateOf(
+    const ruled = await gateOf(
       `tiers: { anonymous: { minute: 5 }, free: { minute: 2 } }
 identify:
   - session: { cookie: sid, unverified: true, tier: free }
@@ -155,10 +158,10 @@ rules:
 `,
     )
     const at = (url: string) => (index: number) => ({ url, headers: { ...cookie(index), 'x-t': `${index}` } })
-    expect(await passed({ gate }, 50, at('/tier'))).toBe(20)
-    expect(await passed({ gate }, 50, at('/dear'))).toBe(40)
-    expect(await passed({ gate }, 50, at('/own'))).toBe(20)
-    expect(await passed({ gate }, 50, at('/all'))).toBe(20)
+    expect(await passed({ limiter: ruled }, 50, at('/tier'))).toBe(20)
+    expect(await passed({ limiter: ruled }, 50, at('/dear'))).toBe(40)
+    expect(await passed({ limiter: ruled }, 50, at('/own'))).toBe(20)
+    expect(await passed({ limiter: ruled }, 50, at('/all'))).toBe(20)
   })
 
   it('a limiter charges the address, too, by policy and by tier, beside what also names', async () => {
@@ -180,18 +183,18 @@ rules:
     const identify = createIdentify({ sources: [source] })
     const device = (index: number) => ({ headers: { 'x-device': `${index}` } })
     expect(await passed({ limiter, policy: 'api', identify }, 100, device)).toBe(10)
-    const gate = await withSession()
+    const ruled = await withSession()
     const facts = {
       subject: 'device:1',
       perAddress: { address: 'ip:1.2.3.4', minted: [{ subject: 'device:1', times: 0 }] },
     }
-    await expect(gate.request(facts as never)).rejects.toThrow('times: expected a whole number from 1')
+    await expect(ruled.request(facts as never)).rejects.toThrow('times: expected a whole number from 1')
   })
 
   it('where no address is known, all made-up callers share one, and a warning says so', async () => {
-    const gate = await withSession()
+    const ruled = await withSession()
     const { logger, fields } = keepLines()
-    const limited = limitFetch({ gate, identify: gate.identify, logger })(() => new Response('ok'))
+    const limited = limitFetch({ limiter: ruled, identify: ruled.identify, logger })(() => new Response('ok'))
     let allowed = 0
     for (let index = 0; index < 300; index++) {
       if ((await limited(new Request('http://a/', { headers: cookie(index) }))).ok) allowed++
@@ -201,28 +204,28 @@ rules:
   })
 
   it('headers show the limit that binds, and explain, inspect and reset know the address', async () => {
-    const gate = await withSession()
-    const enforce = createEnforce({ gate } as AnyOptions<Plain>, plain)
+    const ruled = await withSession()
+    const enforce = createEnforce({ limiter: ruled } as AnyOptions<Plain>, plain)
     const ask = async (id: number | string) => {
       const { headers } = await enforce({ peer: PEER, headers: cookie(id) })
       const of = Object.fromEntries(headers)
       return [of['X-RateLimit-Limit'], of['X-RateLimit-Remaining']]
     }
     expect(await ask('first')).toEqual(['20', '19'])
-    expect(await passed({ gate }, 195, index => ({ headers: cookie(index) }))).toBe(195)
+    expect(await passed({ limiter: ruled }, 195, index => ({ headers: cookie(index) }))).toBe(195)
     expect(await ask('next')).toEqual(['200', '3'])
     for (const id of ['a', 'b', 'c']) await ask(id)
     expect(await ask('last')).toEqual(['200', '0'])
-    const { text } = gate.explain({
+    const { text } = ruled.explain({
       subject: ['session:x', `ip:${PEER}`],
       perAddress: { address: `ip:${PEER}`, minted: [{ subject: 'session:x', times: 10 }] },
     })
     expect(text).toContain(`and to ip:${PEER}, policy api/shared: sliding-window-log 200 in 1h`)
-    const { limits } = await gate.inspect(`ip:${PEER}`)
+    const { limits } = await ruled.inspect(`ip:${PEER}`)
     expect(limits).toContainEqual(
       expect.objectContaining({ name: 'api.log-1h/shared', limit: 200, used: 200 }),
     )
-    await gate.reset(`ip:${PEER}`)
+    await ruled.reset(`ip:${PEER}`)
     expect(await ask('again')).toEqual(['20', '19'])
   })
 })
@@ -250,7 +253,7 @@ describe('a service that names itself', () => {
   })
 
   it('a file holds a client behind its proxy to the client’s limits, whatever service it names', async () => {
-    const gate = await gateOf(`trustedProxies: [10.9.0.0/16]
+    const ruled = await gateOf(`trustedProxies: [10.9.0.0/16]
 identify:
   - internal: { header: x-service, from: [10.0.0.0/8], tier: internal }
   - ip
@@ -259,7 +262,7 @@ identify:
       peer: '10.9.0.1',
       headers: { 'x-service': `s${index}`, 'x-forwarded-for': '198.51.100.1' },
     })
-    expect(await passed({ gate }, 100, through)).toBe(20)
+    expect(await passed({ limiter: ruled }, 100, through)).toBe(20)
   })
 
   it('users and tenants are named by the proxy itself, which is believed by its address', () => {

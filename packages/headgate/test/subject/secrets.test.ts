@@ -2,8 +2,7 @@ import { Redis } from 'ioredis'
 import { afterEach, describe, expect, it } from 'vitest'
 import { slidingWindowLog } from '../../src/algorithms/sliding-window-log.js'
 import { defineConfig } from '../../src/config.js'
-import { createGate } from '../../src/gate/gate.js'
-import { createLimiter } from '../../src/limiter/limiter.js'
+import { createLimiter, type RuleLimiter } from '../../src/limiter/limiter.js'
 import { redisStore } from '../../src/store/redis/redis-store.js'
 import type { SubjectInput, SubjectWarning } from '../../src/subject/subject.js'
 import { startRedis } from '../support/redis-process.ts'
@@ -59,30 +58,30 @@ describe('a policy file', () => {
     secretTypes: ['License'],
     rules: [{ name: 'licensed', match: { subject: 'LICENSE' }, policy: 'api' }],
   })
-  const chargedTo = (gate: ReturnType<typeof createGate>, subject: SubjectInput) =>
-    gate.explain({ subject }).levels.find(({ level }) => level === 'caller')
+  const chargedTo = (limiter: RuleLimiter, subject: SubjectInput) =>
+    limiter.explain({ subject }).levels.find(({ level }) => level === 'caller')
 
   it('a policy file says which other types are secret, and its rules find them in any case', () => {
-    const gate = createGate({ config, subject: { secret: 's' } })
-    cleanUps.push(() => gate.close())
-    const level = chargedTo(gate, `License:${CANARY}`)
+    const ruled = createLimiter({ config, subject: { secret: 's' } })
+    cleanUps.push(() => ruled.close())
+    const level = chargedTo(ruled, `License:${CANARY}`)
     expect(level).toMatchObject({ rule: 'licensed' })
     expect(level?.subject).toMatch(/^license:~[0-9a-f]{32}$/)
   })
 
   it('a policy file may name a secret type later: a reload takes it up', () => {
-    const gate = createGate({ config: { ...config, secretTypes: [] }, subject: { secret: 's' } })
-    cleanUps.push(() => gate.close())
-    expect(chargedTo(gate, `license:${CANARY}`)?.subject).toBe(`license:${CANARY}`)
-    gate.reload(config)
-    expect(chargedTo(gate, `license:${CANARY}`)?.subject).not.toContain(CANARY)
+    const ruled = createLimiter({ config: { ...config, secretTypes: [] }, subject: { secret: 's' } })
+    cleanUps.push(() => ruled.close())
+    expect(chargedTo(ruled, `license:${CANARY}`)?.subject).toBe(`license:${CANARY}`)
+    ruled.reload(config)
+    expect(chargedTo(ruled, `license:${CANARY}`)?.subject).not.toContain(CANARY)
   })
 
-  it('a gate warns when no secret is set', () => {
+  it('a limiter warns when no secret is set', () => {
     const warnings: string[] = []
-    const gate = createGate({ config, onWarning: message => warnings.push(message) })
-    cleanUps.push(() => gate.close())
-    gate.explain({ subject: `token:${CANARY}` })
+    const ruled = createLimiter({ config, onWarning: message => warnings.push(message) })
+    cleanUps.push(() => ruled.close())
+    ruled.explain({ subject: `token:${CANARY}` })
     expect(warnings).toHaveLength(1)
     expect(warnings[0]).toMatch(/^WARN_HEADGATE_DEFAULT_SECRET: subject\.secret: /)
     expect(warnings[0]).not.toContain(CANARY)

@@ -4,7 +4,6 @@ import { createCluster } from 'redis'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { slidingWindowLog } from '../../src/algorithms/sliding-window-log.js'
 import { defineConfig } from '../../src/config.js'
-import { createGate } from '../../src/gate/gate.js'
 import { createLimiter } from '../../src/limiter/limiter.js'
 import { memoryStore } from '../../src/store/memory/memory-store.js'
 import type { RedisClient } from '../../src/store/redis/connection-of.js'
@@ -78,21 +77,21 @@ function byLimiter(store: Store): Ask {
     })
 }
 
-function byGateAsk(store: Store): Ask {
-  const gate = createGate({ config: fileOf({ levels: 'first-available' }), store })
-  cleanUps.push(() => gate.close())
+function byName(store: Store): Ask {
+  const ruled = createLimiter({ config: fileOf({ levels: 'first-available' }), store })
+  cleanUps.push(() => ruled.close())
   return (user, tenant) =>
-    gate.check(`user:${user}`, {
+    ruled.check(`user:${user}`, {
       policy: 'member',
       ...(tenant && { also: [{ subject: `tenant:${tenant}`, policy: 'organisation' }] }),
     })
 }
 
 function byRule(store: Store): Ask {
-  const gate = createGate({ config: fileOf(), store })
-  cleanUps.push(() => gate.close())
+  const ruled = createLimiter({ config: fileOf(), store })
+  cleanUps.push(() => ruled.close())
   return (user, tenant) =>
-    gate.request({
+    ruled.request({
       subject: [`user:${user}`, ...(tenant ? [`tenant:${tenant}` as const] : [])],
       path: '/api/a',
     })
@@ -101,7 +100,7 @@ function byRule(store: Store): Ask {
 describe.each(Object.keys(stores))('on %s', name => {
   it.each([
     ['the limiter', byLimiter],
-    ['a gate that is asked by name', byGateAsk],
+    ['a limiter that is asked by name', byName],
     ['a rule', byRule],
   ])('%s charges both, or none', async (_name, askerOn) => {
     const ask = askerOn(await (stores[name] as () => Promise<Store>)())
@@ -164,9 +163,9 @@ describe('mistakes', () => {
 })
 
 it('an explanation says who else is charged', () => {
-  const gate = createGate({ config: fileOf() })
-  const { levels, text } = gate.explain({ subject: ['user:1', 'tenant:acme'], path: '/api/a' })
+  const ruled = createLimiter({ config: fileOf() })
+  const { levels, text } = ruled.explain({ subject: ['user:1', 'tenant:acme'], path: '/api/a' })
   expect(levels[0]?.also).toEqual(['tenant:acme, policy organisation: sliding-window-log 5 in 1h'])
   expect(text).toContain('  and to tenant:acme, policy organisation: sliding-window-log 5 in 1h')
-  expect(gate.explain({ subject: 'user:1', path: '/api/a' }).levels[0]?.also).toEqual([])
+  expect(ruled.explain({ subject: 'user:1', path: '/api/a' }).levels[0]?.also).toEqual([])
 })

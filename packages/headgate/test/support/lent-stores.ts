@@ -1,6 +1,7 @@
 import type { RedisStore } from '../../src/store/redis/redis-store.ts'
 import type { Store } from '../../src/store/store.ts'
 import type { ManualClock } from '../../src/testing/manual-clock.ts'
+import { changed } from './changed.ts'
 
 /** Less than a test may take. */
 const CONNECTS_WITHIN_MS = 20_000
@@ -30,7 +31,7 @@ export function lendStores(open: (nowUs: () => number) => RedisStore) {
     async lend(clock: ManualClock): Promise<Store> {
       const lent = idle.pop() ?? (await connect(clock))
       lent.clock = clock
-      return { ...lent.store, close: async () => void idle.push(lent) }
+      return changed(lent.store, { close: async () => void idle.push(lent) })
     },
     /** Closes what was given back. */
     async close(): Promise<void> {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { allAlgorithms } from '../../src/algorithms/all-algorithms.ts'
-import type { Check } from '../../src/engine/question.ts'
+import type { Check } from '../../src/check/check.ts'
 import type { StoredEntry } from '../../src/store/control-store.ts'
 
 const FIXTURES = new URL('../fixtures/previous/', import.meta.url)

@@ -11,6 +11,7 @@ import { build } from 'esbuild'
 import { Redis } from 'ioredis'
 import { slidingWindowCounter, slidingWindowLog, tokenBucket } from '../../dist/index.js'
 import { redisStore } from '../../dist/redis.js'
+import { askStore } from '../../dist/store/ask-store.js'
 
 register('../faults/ts-loader.mjs', import.meta.url)
 const { startRedis } = await import('../support/redis-process.ts')
@@ -97,7 +98,7 @@ function storeOf(tenant, options = {}) {
 
 async function act(store, check, step, charges) {
   if (typeof step === 'number') {
-    const { verdicts } = await store.decide({ alternatives: [[{ ...check, cost: step }]], shadow: [] })
+    const { verdicts } = await askStore(store, { alternatives: [[{ ...check, cost: step }]], shadow: [] })
     charges.push({ units: step, chargedAtUs: verdicts[0][0].chargedAtUs })
   } else if (step.refundOf !== undefined) {
     const [charge] = charges.splice(step.refundOf, 1)

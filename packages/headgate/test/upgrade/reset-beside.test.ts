@@ -1,11 +1,13 @@
 /** Resets beside the previous version, which forgets a key entirely where this one keeps the time of the reset. */
+
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Limit } from '../../src/algorithms/algorithm.ts'
 import { slidingWindowCounter } from '../../src/algorithms/sliding-window-counter.ts'
 import { slidingWindowLog } from '../../src/algorithms/sliding-window-log.ts'
 import { tokenBucket } from '../../src/algorithms/token-bucket.ts'
-import type { Check, Refund } from '../../src/engine/question.ts'
+import type { Check, Refund } from '../../src/check/check.ts'
+import { type Answer, askStore, type Question } from '../../src/store/ask-store.ts'
 import { redisStore } from '../../src/store/redis/redis-store.ts'
 import type { Store } from '../../src/store/store.ts'
 import { type RedisProcess, startRedis } from '../support/redis-process.ts'
@@ -45,7 +47,11 @@ afterAll(async () => {
 })
 
 async function charge(store: Store, check: Check, cost: number): Promise<Refund | null> {
-  const { verdicts } = await store.decide({ alternatives: [[{ ...check, cost }]], shadow: [] })
+  const question = { alternatives: [[{ ...check, cost }]], shadow: [] }
+  // The previous version was asked in plain data.
+  const { verdicts } = await (store === previous
+    ? (previous as unknown as { decide(asked: Question): Promise<Answer> }).decide(question)
+    : askStore(store, question))
   const chargedAtUs = verdicts[0]?.[0]?.chargedAtUs ?? null
   return chargedAtUs === null ? null : { check, units: cost, chargedAtUs }
 }

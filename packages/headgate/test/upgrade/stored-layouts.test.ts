@@ -1,7 +1,8 @@
 /** State that the previous version left in Redis is read by this one with the same meaning. */
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { Check, Verdict } from '../../src/engine/question.ts'
+import type { Check } from '../../src/check/check.ts'
+import { askStore, type Verdict } from '../../src/store/ask-store.ts'
 import type { StoredOverrides } from '../../src/store/control-store.ts'
 import { type RedisStore, redisStore } from '../../src/store/redis/redis-store.ts'
 import { algorithmOf } from '../algorithms/driver.ts'
@@ -47,7 +48,7 @@ async function restore({ key, type, value, ttlMs }: StoredKey): Promise<void> {
 }
 
 async function peek(store: RedisStore, check: Check): Promise<Verdict> {
-  const answer = await store.peek({ alternatives: [[check]], shadow: [] })
+  const answer = await askStore(store, { alternatives: [[check]], shadow: [] }, true)
   return answer.verdicts[0]?.[0] as Verdict
 }
 
@@ -68,7 +69,7 @@ describe.each(previouslyStored.states)('a $name', ({ tenant, check, stored, char
     const store = await open(tenant)
     nowUs = state.nowUs
     const left = answers[0]?.remaining ?? 0
-    const answer = await store.decide({ alternatives: [[{ ...check, cost: left }]], shadow: [] })
+    const answer = await askStore(store, { alternatives: [[{ ...check, cost: left }]], shadow: [] })
     expect(answer.charged).toBe(0)
     expect((await peek(store, check)).allowed).toBe(false)
     const ttlMs = await client.pttl(stored.key)

@@ -52,16 +52,16 @@ export function createAuthenticate(tokens: readonly Token[], addressOf: AddressO
 
 /** Counts wrong tokens and says how each is answered. All are counted first, which bounds the addresses known. */
 function createWrongTokens(): (address: string) => Promise<Refusal> {
-  const { check } = createLimiter({
+  const limiter = createLimiter({
     policies: {
       all: slidingWindowLog({ limit: WRONG_A_MINUTE.inAll, window: '1m' }),
       address: slidingWindowLog({ limit: WRONG_A_MINUTE.perAddress, window: '1m' }),
     },
   })
   return async address => {
-    const all = await check('internal:wrong-tokens', { policy: 'all' })
+    const all = await limiter.check('internal:wrong-tokens', { policy: 'all' })
     if (!all.allowed) return tooMany(all.retryAfterMs, 'in all')
-    const own = await check({ type: 'ip', id: address }, { policy: 'address' })
+    const own = await limiter.check({ type: 'ip', id: address }, { policy: 'address' })
     return own.allowed ? TOKEN_WRONG : tooMany(own.retryAfterMs, 'from this address')
   }
 }

@@ -1,4 +1,4 @@
-import { createGate } from 'headgate'
+import { createLimiter } from 'headgate'
 import { defineConfig, loadConfig } from 'headgate/config'
 import { createFleetStats } from '../observe/fleet-stats.js'
 import { httpOperatorClient } from '../operators/http-operator-client.js'
@@ -53,9 +53,9 @@ async function redisOperatorClient(
   const store = inOption('--redis', () =>
     createRedisStore({ url, ...fleetOf(config), onStoreFailure: 'throw' }),
   )
-  const gate = createGate({ config, store, onWarning, ...(secret !== null && { subject: { secret } }) })
-  const fleetStats = createFleetStats(gate, store, config)
-  const client = gateOperatorClient(gate, async () => {
+  const limiter = createLimiter({ config, store, onWarning, ...(secret !== null && { subject: { secret } }) })
+  const fleetStats = createFleetStats(limiter, store, config)
+  const client = gateOperatorClient(limiter, async () => {
     const snapshot = await fleetStats()
     if (snapshot !== null) return snapshot
     throw new UnavailableError('--redis: expected one that answers; got none within a second')

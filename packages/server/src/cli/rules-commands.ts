@@ -134,9 +134,9 @@ async function explain(method: string, path: string, flags: ExplainFlags): Promi
   }
   if (flags.scope === '')
     throw new UsageError({ field: '--scope', expected: 'a non-empty string', got: '""' })
-  const { createGate } = await import('headgate')
+  const { createLimiter } = await import('headgate')
   // Nothing is stored, so a warning about the secret would be pointless.
-  const gate = createGate({ config, onWarning: () => {} })
+  const limiter = createLimiter({ config, onWarning: () => {} })
   const facts: RequestFacts = {
     method,
     path,
@@ -145,10 +145,10 @@ async function explain(method: string, path: string, flags: ExplainFlags): Promi
     ...(flags.scope !== undefined && { scope: flags.scope }),
   }
   try {
-    return gate.explain(facts).text
+    return limiter.explain(facts).text
   } catch (error) {
     throw inOptions(error)
   } finally {
-    await gate.close()
+    await limiter.close()
   }
 }

@@ -13,7 +13,7 @@ export async function serveAsWorker(flags: ServeFlags, terminal: Terminal): Prom
   process.stdout.on('error', () => {})
   const { live, options } = await openParts(flags, terminal, Number(process.env[NUMBER_VARIABLE]))
   const deciding = createDeciding(options)
-  const { gate, statistics } = deciding
+  const { limiter, statistics } = deciding
   try {
     const front = await startFront(deciding, options)
     live.onChange(front.apply)
@@ -29,7 +29,7 @@ export async function serveAsWorker(flags: ServeFlags, terminal: Terminal): Prom
     await front.stop()
     await tell({ type: 'last', counts: counts() })
   } finally {
-    await gate.close()
+    await limiter.close()
     live.close()
     // The channel to the parent process would keep this one alive.
     process.disconnect()

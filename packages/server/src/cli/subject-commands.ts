@@ -1,6 +1,6 @@
 /** Commands about one caller: `check`, `inspect` and `reset`. */
 import type { Command } from 'commander'
-import type { Ask, SubjectInput } from 'headgate'
+import type { CheckOptions, SubjectInput } from 'headgate'
 import { printable } from 'headgate/config'
 import { isHandle } from 'headgate/statistics'
 import { limitOwner } from '../gateway/quota-words.js'
@@ -100,7 +100,7 @@ function isNamed({ policy, tier, scope }: AskFlags): boolean {
   return policy !== undefined || tier !== undefined || scope !== undefined
 }
 
-function askOf({ policy, tier, scope, redis, config }: PlaceFlags & AskFlags): Ask<string, string> {
+function askOf({ policy, tier, scope, redis, config }: PlaceFlags & AskFlags): CheckOptions<string, string> {
   if ((policy === undefined) === (tier === undefined)) {
     throw new UsageError({ field: '--policy', expected: 'one of --policy and --tier', got: 'none or both' })
   }
@@ -112,7 +112,7 @@ function askOf({ policy, tier, scope, redis, config }: PlaceFlags & AskFlags): A
     })
   }
   const name = policy === undefined ? { tier } : { policy }
-  return { ...name, ...(scope !== undefined && { scope }) } as Ask<string, string>
+  return { ...name, ...(scope !== undefined && { scope }) } as CheckOptions<string, string>
 }
 
 function questionOf(subject: SubjectInput, flags: PlaceFlags & CheckFlags): Question {

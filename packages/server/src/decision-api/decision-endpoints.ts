@@ -1,6 +1,6 @@
 /** The decision API: limits over HTTP, for programs in any language. */
 import type { IncomingMessage } from 'node:http'
-import { type Decision, decisionHeaders, decisionProblem, type Gate, isHeadgateError } from 'headgate'
+import { type Decision, decisionHeaders, decisionProblem, isHeadgateError, type RuleLimiter } from 'headgate'
 import { shownName } from 'headgate/config'
 import { objectOf, refuseUnknown, subjectOf, textOf, unitsOf } from '../admin/body-fields.js'
 import { administers, checks, type Endpoint, RequestError, reads } from '../admin/endpoint.js'
@@ -13,20 +13,20 @@ import { createReferences } from './references.js'
 
 const FAULT_LINE_EVERY_MS = 60_000
 
-export function decisionEndpoints(gate: Gate, log: WriteLine): readonly Endpoint[] {
+export function decisionEndpoints(limiter: RuleLimiter, log: WriteLine): readonly Endpoint[] {
   const logFault = throttledLog(log, FAULT_LINE_EVERY_MS)
   const references = createReferences()
-  const names = (): Names => ({ policies: new Set(gate.policyNames), tiers: new Set(gate.tierNames) })
+  const names = (): Names => ({ policies: new Set(limiter.policyNames), tiers: new Set(limiter.tierNames) })
 
   /** A valid question gets a decision, whatever happens to the limiter. */
   async function decide(action: 'check' | 'peek', asked: AskedCheck): Promise<Decision> {
     try {
-      return await ask(gate, action, asked)
+      return await ask(limiter, action, asked)
     } catch (error) {
       if (isHeadgateError(error) && isCallersMistake(error)) throw error
       const reason = (error as Error).message
       logFault('limiter', () => `decision API: the limiter failed, and the failure mode decides: ${reason}`)
-      return gate.decideFault(asked.facts ?? {})
+      return limiter.decideFault(asked.facts ?? {})
     }
   }
 
@@ -49,7 +49,7 @@ export function decisionEndpoints(gate: Gate, log: WriteLine): readonly Endpoint
     refuseUnknown(body, ['reference', 'units'])
     const decision = decisionOf(body)
     const units = unitsOf(body.units, 'units', 1)
-    return jsonAnswer(200, { refunded: await gate.refund(decision(), units) })
+    return jsonAnswer(200, { refunded: await limiter.refund(decision(), units) })
   }
 
   async function release(req: IncomingMessage): Promise<HttpAnswer> {
@@ -82,9 +82,9 @@ export function decisionEndpoints(gate: Gate, log: WriteLine): readonly Endpoint
     const { subject, ask } = isWhole
       ? { subject: subjectOf(body.subject, 'subject'), ask: undefined }
       : parseNamed(body, '', names())
-    await gate.reset(subject, ask)
+    await limiter.reset(subject, ask)
     const of = ask === undefined ? 'everything' : (ask.policy ?? `tier ${ask.tier}`)
-    const change = `reset ${of} of ${shownName(gate.nameOf(subject))}`
+    const change = `reset ${of} of ${shownName(limiter.nameOf(subject))}`
     return { ...jsonAnswer(200, { reset: true }), change }
   }
 
@@ -95,7 +95,7 @@ export function decisionEndpoints(gate: Gate, log: WriteLine): readonly Endpoint
     const scope = textOf(body.scope, 'scope')
     const subject = subjectOf(body.subject, 'subject')
     const options = { ...(tier !== undefined && { tier }), ...(scope !== undefined && { scope }) }
-    return jsonAnswer(200, await gate.inspect(subject, options))
+    return jsonAnswer(200, await limiter.inspect(subject, options))
   }
 
   return [
@@ -108,9 +108,9 @@ export function decisionEndpoints(gate: Gate, log: WriteLine): readonly Endpoint
   ]
 }
 
-function ask(gate: Gate, action: 'check' | 'peek', asked: AskedCheck): Promise<Decision> {
-  if (asked.facts === null) return gate[action](asked.subject, asked.ask)
-  return action === 'check' ? gate.request(asked.facts) : gate.peekRequest(asked.facts)
+function ask(limiter: RuleLimiter, action: 'check' | 'peek', asked: AskedCheck): Promise<Decision> {
+  if (asked.facts === null) return limiter[action](asked.subject, asked.ask)
+  return action === 'check' ? limiter.request(asked.facts) : limiter.peekRequest(asked.facts)
 }
 
 /** Only units that the store itself charged can be refunded. */

@@ -2,7 +2,7 @@
  * Reads the questions in a body: about a policy or tier by name, or about a request by the rules of the policy
  * file. A body with a `method`, a `path` or a list of subjects is about a request.
  */
-import { type Ask, claimedMethods, type RequestFacts, type SubjectInput } from 'headgate'
+import { type CheckOptions, claimedMethods, type RequestFacts, type SubjectInput } from 'headgate'
 import { ANONYMOUS, namesNobody } from 'headgate/adapter'
 import {
   bad,
@@ -22,10 +22,10 @@ export interface Names {
   readonly tiers: ReadonlySet<string>
 }
 
-/** One question to the gate. */
+/** One question to the limiter. */
 export type AskedCheck = (
   | { readonly facts: RequestFacts }
-  | { readonly facts: null; readonly subject: SubjectInput; readonly ask: Ask<string, string> }
+  | { readonly facts: null; readonly subject: SubjectInput; readonly ask: CheckOptions<string, string> }
 ) & {
   /** Whether a reference is wanted, by which the units can be refunded. */
   readonly refundable: boolean
@@ -72,7 +72,7 @@ export function parseNamed(
   check: Fields,
   prefix: string,
   names: Names,
-): { subject: SubjectInput; ask: Ask<string, string> } {
+): { subject: SubjectInput; ask: CheckOptions<string, string> } {
   if (check.claimedMethods !== undefined) {
     throw new RequestError(400, {
       field: `${prefix}claimedMethods`,

@@ -1,5 +1,5 @@
 /** Envoy's rate limit service without its wire format: a question in, statuses and headers out. */
-import type { Gate, GivenLimitsAnswer, LimitVerdict } from 'headgate'
+import type { GivenLimitsAnswer, LimitVerdict, RuleLimiter } from 'headgate'
 import type { DescriptorConfig, DescriptorLimit } from './config/descriptor-tree.js'
 import { type Descriptor, type RateLimitAsk, refuseAsk } from './descriptor.js'
 import { type ResolvedAsk, type ResolvedDescriptor, resolveAsk } from './limits-of-ask.js'
@@ -28,7 +28,7 @@ export interface RateLimitReply {
 }
 
 export interface RateLimitServiceOptions {
-  readonly gate: Pick<Gate, 'checkLimits' | 'refundLimits'>
+  readonly limiter: Pick<RuleLimiter, 'checkLimits' | 'refundLimits'>
   /** Returns the current limits. */
   config(): DescriptorConfig
   /** Whether nothing is ever reported as over its limit. */
@@ -52,12 +52,12 @@ const UNLIMITED_STATUS: DescriptorStatus = {
 const UNKNOWN_STATUS: DescriptorStatus = { ...UNLIMITED_STATUS, remaining: 0 }
 
 export function createRateLimitService(options: RateLimitServiceOptions): RateLimitService {
-  const { gate, config, shadow } = options
+  const { limiter, config, shadow } = options
   return async ask => {
     refuseAsk(ask)
     const resolved = resolveAsk(config(), ask)
-    if (resolved.refunds.length > 0) await gate.refundLimits(resolved.refunds)
-    const answer = await gate.checkLimits(resolved.given)
+    if (resolved.refunds.length > 0) await limiter.refundLimits(resolved.refunds)
+    const answer = await limiter.checkLimits(resolved.given)
     const { decision } = answer
     // Nobody reports when the request ends.
     decision.letExpire()

@@ -1,4 +1,4 @@
-import type { Gate } from 'headgate'
+import type { RuleLimiter } from 'headgate'
 import type { Endpoint } from '../admin/endpoint.js'
 import type { WriteLine } from '../log/write-line.js'
 import { watchDescriptors } from './config/watch-descriptors.js'
@@ -34,17 +34,25 @@ export interface Envoy {
 }
 
 /** Loads the limits; rejects if it cannot. */
-export async function openRateLimits(options: EnvoyOptions, gate: Gate, log: WriteLine): Promise<RateLimits> {
+export async function openRateLimits(
+  options: EnvoyOptions,
+  limiter: RuleLimiter,
+  log: WriteLine,
+): Promise<RateLimits> {
   const { configPath, shadow, headers, metadata } = options
   const limits = await watchDescriptors(configPath, log)
-  const service = createRateLimitService({ gate, config: limits.current, shadow, headers, metadata })
+  const service = createRateLimitService({ limiter, config: limits.current, shadow, headers, metadata })
   return { service, endpoint: jsonEndpoint(service), close: limits.close }
 }
 
 /** Loads the limits and starts listening; rejects if it cannot. */
-export async function startEnvoy(options: EnvoyOptions, gate: Gate, log: WriteLine): Promise<Envoy> {
+export async function startEnvoy(
+  options: EnvoyOptions,
+  limiter: RuleLimiter,
+  log: WriteLine,
+): Promise<Envoy> {
   const { host, port, tls } = options
-  const { service, endpoint, close } = await openRateLimits(options, gate, log)
+  const { service, endpoint, close } = await openRateLimits(options, limiter, log)
   // Loaded on demand, because gRPC takes longer to load than everything else.
   const { startGrpcServer } = await import('./grpc/grpc-server.js')
   try {

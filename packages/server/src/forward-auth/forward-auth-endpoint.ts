@@ -1,6 +1,6 @@
 /** `GET /v1/forward-auth`: lets nginx (`auth_request`), Traefik, Caddy and others limit what they forward. */
 import type { IncomingMessage } from 'node:http'
-import type { Gate } from 'headgate'
+import type { RuleLimiter } from 'headgate'
 import type { HttpRequest, Identify } from 'headgate/identify'
 import { checks, type Endpoint, RequestError } from '../admin/endpoint.js'
 import { enforceRequests } from '../gateway/enforce-requests.js'
@@ -9,7 +9,7 @@ import type { WriteLine } from '../log/write-line.js'
 import { originalRequest } from './original-request.js'
 
 export interface ForwardAuthOptions {
-  readonly gate: Gate
+  readonly limiter: RuleLimiter
   /** Identifies the caller by the file in force. */
   identify(): Identify
   readonly log: WriteLine
@@ -20,8 +20,8 @@ const STATUS_HEADER = 'Headgate-Status'
 /** nginx accepts no other refusals. */
 const DENIED = ['401', '403', '429']
 
-export function forwardAuthEndpoint({ gate, identify, log }: ForwardAuthOptions): Endpoint {
-  const enforce = enforceRequests<HttpRequest>({ gate, identify, log, read: request => request })
+export function forwardAuthEndpoint({ limiter, identify, log }: ForwardAuthOptions): Endpoint {
+  const enforce = enforceRequests<HttpRequest>({ limiter, identify, log, read: request => request })
 
   async function answer(req: IncomingMessage): Promise<HttpAnswer> {
     const denied = deniedStatus(req)

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { type Eventually, type Gate, type HeaderField, limitedAddress } from 'headgate'
+import { type Eventually, type HeaderField, limitedAddress, type RuleLimiter } from 'headgate'
 import type { Outcome, Passed } from 'headgate/adapter'
 import type { Asking } from 'headgate/outbound'
 import type { Bounds } from '../http/bounds.js'
@@ -18,7 +18,7 @@ import type { Serving } from './serving.js'
 import type { UpstreamPool } from './upstream-pool.js'
 
 export interface AdmitOptions {
-  readonly gate: Gate
+  readonly limiter: RuleLimiter
   /** Returns the configuration in force. Called once per request, which is then served by it to its end. */
   serving(): Serving
   readonly bounds: Bounds
@@ -78,13 +78,13 @@ interface Entering {
  * Creates the function that decides a request before anything else is done with it, synchronously where possible.
  * Null: the client has already gone.
  */
-export function createAdmit({ gate, serving, bounds, log, onNoPlace }: AdmitOptions) {
+export function createAdmit({ limiter, serving, bounds, log, onNoPlace }: AdmitOptions) {
   const clients = countInFlight(bounds.maxClientRequests)
   const enterUpstream = createEnterUpstream(bounds)
   const logDenial = throttledLog(log, DENIAL_LINE_EVERY_MS)
 
   const enforce = enforceRequests<IncomingMessage>({
-    gate,
+    limiter,
     log,
     identify: () => serving().identify,
     read: httpRequest,
@@ -119,7 +119,7 @@ export function createAdmit({ gate, serving, bounds, log, onNoPlace }: AdmitOpti
     if ('reason' in place) {
       onNoPlace?.(place)
       // It never reached the upstream, so it costs its caller nothing.
-      if (outcome.decision !== null) gate.refund(outcome.decision).catch(() => {})
+      if (outcome.decision !== null) limiter.refund(outcome.decision).catch(() => {})
       return refused(place.refusal, leave)
     }
     leavers.push(place.leave)

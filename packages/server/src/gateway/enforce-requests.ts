@@ -1,10 +1,10 @@
-import { type Decision, decisionProblem, type Gate, type Logger } from 'headgate'
+import { type Decision, decisionProblem, type Logger, type RuleLimiter } from 'headgate'
 import { createEnforce, type Enforce, type HttpRequest } from 'headgate/adapter'
 import type { Identify } from 'headgate/identify'
 import { throttledLog, type WriteLine } from '../log/write-line.js'
 
 export interface EnforceOptions<Native> {
-  readonly gate: Gate
+  readonly limiter: RuleLimiter
   /** Identifies the caller by the file in force. */
   identify(): Identify
   readonly log: WriteLine
@@ -18,7 +18,7 @@ const LOOKUP_TIMEOUT_MS = 30_000
 
 /** Decides requests as every adapter does, and logs what prevented a decision. */
 export function enforceRequests<Native extends object>(options: EnforceOptions<Native>): Enforce<Native> {
-  const { gate, identify, log, read } = options
+  const { limiter, identify, log, read } = options
   const logFault = throttledLog(log, FAULT_LINE_EVERY_MS)
   const onError = (error: unknown, decision?: Decision) => {
     const consequence = consequenceOf(decision)
@@ -28,7 +28,7 @@ export function enforceRequests<Native extends object>(options: EnforceOptions<N
   }
   return createEnforce<Native>(
     {
-      gate,
+      limiter,
       identify: (request, within) => identify()(request, within),
       lookupTimeoutMs: LOOKUP_TIMEOUT_MS,
       // The same for browsers: whoever calls an API through a proxy reads the problem.

@@ -2,11 +2,11 @@
  * The figures that the dashboard, the terminal and alerts read: of the last seconds, updated once a second. Of the
  * whole fleet if its processes leave theirs in Redis, and of this process alone while Redis is away.
  */
-import type { Gate } from 'headgate'
+import type { RuleLimiter } from 'headgate'
 import type { Masks } from 'headgate/config'
 import type { FleetReading, ProcessReport, StatisticsStore } from 'headgate/redis'
 import {
-  type GateReading,
+  type LimiterReading,
   latencyQuantileMs,
   type ProcessStatistics,
   type Report,
@@ -27,7 +27,7 @@ import { type ShownViolation, ViolationLog, type ViolationQuery } from './violat
 import { RecentViolators } from './violators.js'
 
 export interface FiguresOptions {
-  readonly gate: Gate
+  readonly limiter: RuleLimiter
   readonly statistics: Pick<Statistics, 'read' | 'onSecond'>
   /** Where the limits are kept. */
   readonly storeKind: 'redis' | 'memory'
@@ -63,7 +63,7 @@ export interface Figures {
 const WINDOW = 10
 
 export function createFigures(options: FiguresOptions): Figures {
-  const { gate, statistics, storeKind, service, configState, unixMs, alerts } = options
+  const { limiter, statistics, storeKind, service, configState, unixMs, alerts } = options
   const fleet = options.fleet === null ? null : new FleetSeconds(options.fleet)
   const history = new History()
   const violators = new RecentViolators()
@@ -136,9 +136,11 @@ export function createFigures(options: FiguresOptions): Figures {
 
   function snapshot(): Snapshot {
     const read = statistics.read()
-    const [gateReading] = read.gates
+    const [gateReading] = read.limiters
     const atMs = unixMs()
-    const overridden = new Set(gate.overrides.list().flatMap(one => ('subject' in one ? [one.subject] : [])))
+    const overridden = new Set(
+      limiter.overrides.list().flatMap(one => ('subject' in one ? [one.subject] : [])),
+    )
     const top = violators.top({ nowMs: atMs, show, isOverridden: subject => overridden.has(subject) })
     const { config: state, refusedConfigs } = configState()
     return {
@@ -162,7 +164,7 @@ export function createFigures(options: FiguresOptions): Figures {
       shadow: wouldBe(gateReading?.shadow ?? {}),
       candidates: wouldBe(gateReading?.candidates ?? {}),
       divergence: gateReading?.shadowDivergence ?? 0,
-      control: gate.control.get(),
+      control: limiter.control.get(),
       overrides: gateReading?.overrides ?? 0,
       config: {
         version: gateReading?.configVersion ?? '',
@@ -223,7 +225,7 @@ function totalsOf({ decisions }: ProcessStatistics): Snapshot['totals'] {
   }
 }
 
-function wouldBe(byPolicy: GateReading['shadow']): WouldBe[] {
+function wouldBe(byPolicy: LimiterReading['shadow']): WouldBe[] {
   return Object.entries(byPolicy).map(([policy, counts]) => ({ policy, ...counts }))
 }
 

@@ -1,4 +1,4 @@
-import type { Gate } from 'headgate'
+import type { RuleLimiter } from 'headgate'
 import type { Config } from 'headgate/config'
 import type { RedisStore } from 'headgate/redis'
 import { createStatistics, type Report } from 'headgate/statistics'
@@ -16,7 +16,7 @@ const NO_REPORT: Report = { ...mergeReports([]), violations: [] }
  * the last. Null if Redis does not answer.
  */
 export function createFleetStats(
-  gate: Gate,
+  limiter: RuleLimiter,
   store: RedisStore,
   config: Config,
 ): () => Promise<Snapshot | null> {
@@ -24,7 +24,7 @@ export function createFleetStats(
   const nothing = createStatistics()
   let pass = (_second: Report): void => {}
   const figures = createFigures({
-    gate,
+    limiter,
     fleet,
     storeKind: 'redis',
     service: config.service ?? '',

@@ -2,7 +2,7 @@
 import {
   addLatencies,
   FAILURE_KINDS,
-  type GateReading,
+  type LimiterReading,
   type NodeState,
   type ProcessStatistics,
   type Report,
@@ -12,7 +12,7 @@ import {
 import { mergeViolators } from './merge-violators.js'
 
 type StoreReport = Report['store']
-type WouldBe = GateReading['shadow']
+type WouldBe = LimiterReading['shadow']
 
 /** Merges reports of the same second. Rows with the same labels stay separate. */
 export function mergeReports<T extends Omit<Report, 'violations'>>(
@@ -49,7 +49,7 @@ export function mergeStatistics(
       breakers: mergeBreakers(all.flatMap(({ store }) => store.breakers)),
       callCapPerSecond: first.store.callCapPerSecond,
     },
-    gates: mergeGates(all.flatMap(({ gates }) => gates)),
+    limiters: mergeGates(all.flatMap(({ limiters }) => limiters)),
     exemplars: first.exemplars.map((_, bucket) => all.find(one => one.exemplars[bucket])?.exemplars[bucket]),
   }
 }
@@ -119,15 +119,16 @@ function mergeBreakers(breakers: readonly NodeState[]): NodeState[] {
   return [...byNode.values()]
 }
 
-function mergeGates(gates: readonly GateReading[]): GateReading[] {
-  const [first] = gates
+function mergeGates(limiters: readonly LimiterReading[]): LimiterReading[] {
+  const [first] = limiters
   if (first === undefined) return []
-  const sum = (of: (gate: GateReading) => number) => gates.reduce((all, gate) => all + of(gate), 0)
+  const sum = (of: (limiter: LimiterReading) => number) =>
+    limiters.reduce((all, limiter) => all + of(limiter), 0)
   return [
     {
       ...first,
-      shadow: mergeWouldBe(gates.map(({ shadow }) => shadow)),
-      candidates: mergeWouldBe(gates.map(({ candidates }) => candidates)),
+      shadow: mergeWouldBe(limiters.map(({ shadow }) => shadow)),
+      candidates: mergeWouldBe(limiters.map(({ candidates }) => candidates)),
       shadowDivergence: sum(({ shadowDivergence }) => shadowDivergence),
       faults: sum(({ faults }) => faults),
     },

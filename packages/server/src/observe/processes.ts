@@ -63,14 +63,14 @@ function heardProcess(report: FleetReading['processes'][number], own: string): O
 }
 
 function ownProcess({ id, read, service, nowMs }: Own): OfService {
-  const { startedAtMs, decisions, gates, store } = read
+  const { startedAtMs, decisions, limiters, store } = read
   const requests = decisions.reduce((sum, { allowed, denied }) => sum + allowed + denied, 0)
   return {
     id,
     service,
     startedAtMs,
     version: '',
-    configVersion: gates[0]?.configVersion ?? null,
+    configVersion: limiters[0]?.configVersion ?? null,
     isThis: true,
     requestsPerSecond: (requests * 1000) / Math.max(1_000, nowMs - startedAtMs),
     store: store.breakers.some(({ state }) => state !== 'closed') ? 'down' : 'up',

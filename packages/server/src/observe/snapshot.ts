@@ -1,5 +1,5 @@
 /** The figures as they travel: the answer of `GET /v1/stats`, which the dashboard reads. */
-import type { GateReading } from 'headgate/statistics'
+import type { LimiterReading } from 'headgate/statistics'
 import type { ConfigCounts } from '../admin/probes.js'
 import type { Alert } from './alert-rules.js'
 import type { Processes } from './processes.js'
@@ -44,7 +44,7 @@ export interface Snapshot {
   readonly shadow: readonly WouldBe[]
   readonly candidates: readonly WouldBe[]
   readonly divergence: number
-  readonly control: GateReading['control']
+  readonly control: LimiterReading['control']
   readonly overrides: number
   readonly config: {
     readonly version: string

@@ -1,4 +1,4 @@
-import type { Gate, Store } from 'headgate'
+import type { RuleLimiter, Store } from 'headgate'
 import type { Config, Masks } from 'headgate/config'
 import type { RedisStore } from 'headgate/redis'
 import type { Statistics } from 'headgate/statistics'
@@ -10,7 +10,7 @@ import { createRedisReader } from './redis-figures.js'
 import { createWebhook } from './webhook.js'
 
 export interface StartFiguresOptions {
-  readonly gate: Gate
+  readonly limiter: RuleLimiter
   readonly statistics: Pick<Statistics, 'read' | 'onSecond'>
   /** The policy file in force. */
   config(): Config
@@ -25,7 +25,7 @@ const ALL_SHOWN: Masks = { byType: {}, others: 'whole' }
 
 /** Starts the figures of a server and its alerts, which go to the log and to the webhook. */
 export function startFigures(options: StartFiguresOptions): Figures {
-  const { gate, statistics, store, log, configState } = options
+  const { limiter, statistics, store, log, configState } = options
   const { rules, budget, webhook } = options.alerts
   const send = webhook === null ? () => {} : createWebhook({ url: webhook, log, after: later, fetch })
   const tell = (alert: Alert): void => {
@@ -37,7 +37,7 @@ export function startFigures(options: StartFiguresOptions): Figures {
   const info = async (): Promise<string> => (await fleet?.serverInfo()) ?? ''
   const isEvictionUnsafe = (): boolean => redis?.health().evictionPolicyUnsafe ?? false
   return createFigures({
-    gate,
+    limiter,
     statistics,
     fleet,
     budget,

@@ -1,13 +1,13 @@
 /** One subject, by its name or by the handle that stands for it where names are hidden. */
 import type { IncomingMessage } from 'node:http'
 import type {
-  Ask,
-  Gate,
+  CheckOptions,
   InspectedLimit,
   Inspection,
   InspectOptions,
   Override,
   OverrideOptions,
+  RuleLimiter,
   StoredSubject,
   SubjectInput,
 } from 'headgate'
@@ -29,7 +29,7 @@ export interface ShownSubject extends Omit<Inspection, 'text'> {
 const PATH = /^\/v1\/subjects\/([^/?]+)(?:\/(reset|override))?(?:\?|$)/
 const SHOWN_VIOLATIONS = 20
 
-export function subjectEndpoints(gate: Gate, figures: Figures): readonly Endpoint[] {
+export function subjectEndpoints(limiter: RuleLimiter, figures: Figures): readonly Endpoint[] {
   /** Reads the subject in a path, by its stored name. Throws if the path is not for `action`. */
   function subjectOf(req: IncomingMessage, action: 'reset' | 'override' | undefined): StoredSubject {
     const [, name, asked] = PATH.exec(req.url ?? '') ?? []
@@ -38,7 +38,7 @@ export function subjectEndpoints(gate: Gate, figures: Figures): readonly Endpoin
       throw new RequestError(404, { field: 'path', expected })
     }
     const text = decoded(name)
-    const stored = isHandle(text) ? figures.subjectOf(text) : gate.nameOf(text as SubjectInput)
+    const stored = isHandle(text) ? figures.subjectOf(text) : limiter.nameOf(text as SubjectInput)
     if (stored !== null) return { stored }
     throw new RequestError(404, {
       field: 'subject',
@@ -60,14 +60,14 @@ export function subjectEndpoints(gate: Gate, figures: Figures): readonly Endpoin
   /** Requests tell the tier of their caller; for one who does not ask now, the last denial knows it. */
   function lastTier(handle: string): InspectOptions {
     const tier = violationsOf(handle).find(violation => violation.tier !== null)?.tier ?? null
-    return tier !== null && gate.tierNames.includes(tier) ? { tier } : {}
+    return tier !== null && limiter.tierNames.includes(tier) ? { tier } : {}
   }
 
   async function inspect(req: IncomingMessage) {
     const asked = subjectOf(req, undefined)
-    const { subject, text, ...inspection } = await gate.inspect(asked, lastTier(handleOf(asked.stored)))
+    const { subject, text, ...inspection } = await limiter.inspect(asked, lastTier(handleOf(asked.stored)))
     const handle = handleOf(subject)
-    const override = gate.overrides.list().find(one => 'subject' in one && one.subject === subject) ?? null
+    const override = limiter.overrides.list().find(one => 'subject' in one && one.subject === subject) ?? null
     const shown: ShownSubject = {
       subject: figures.show(subject),
       handle,
@@ -87,7 +87,10 @@ export function subjectEndpoints(gate: Gate, figures: Figures): readonly Endpoin
         POST: administers(async req => {
           const subject = subjectOf(req, 'reset')
           const ask = await readFields(req, ['policy', 'tier', 'scope'])
-          await gate.reset(subject, Object.keys(ask).length === 0 ? undefined : (ask as Ask<string, string>))
+          await limiter.reset(
+            subject,
+            Object.keys(ask).length === 0 ? undefined : (ask as CheckOptions<string, string>),
+          )
           return { ...jsonAnswer(200, { reset: true }), change: `reset ${figures.show(subject.stored)}` }
         }),
         PUT: administers(async (req, caller) => {
@@ -95,14 +98,14 @@ export function subjectEndpoints(gate: Gate, figures: Figures): readonly Endpoin
           const asked = { ...signed(await readObject(req), caller), subject } as Readonly<
             Record<string, unknown>
           >
-          await gate.overrides.set(asked as unknown as OverrideOptions)
+          await limiter.overrides.set(asked as unknown as OverrideOptions)
           const shown = figures.show(subject.stored)
           const change = `set an override of ${shown} for ${asked.ttl}: ${asked.reason}`
           return { ...jsonAnswer(200, { override: { ...asked, subject: shown } }), change }
         }),
         DELETE: administers(async req => {
           const subject = subjectOf(req, 'override')
-          const removed = await gate.overrides.remove({ subject })
+          const removed = await limiter.overrides.remove({ subject })
           const change = `removed the override of ${figures.show(subject.stored)}`
           return { ...jsonAnswer(200, { removed }), ...(removed && { change }) }
         }),

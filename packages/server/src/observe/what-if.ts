@@ -1,5 +1,5 @@
 /** Replays a sample of the last hour's callers against other limits, on a clock of its own. */
-import { type Clock, createGate } from 'headgate'
+import { type Clock, createLimiter } from 'headgate'
 import { defineConfig, type PolicyInput } from 'headgate/config'
 import type { Arrival, ArrivalSample } from 'headgate/statistics'
 
@@ -44,17 +44,17 @@ export async function playWhatIf(
   if (first === undefined || last === undefined) return null
   let atMs = first.atMs
   const clock: Clock = { nowUs: () => Math.floor(atMs * 1000), unixMs: () => atMs }
-  const gate = createGate({ config, clock, onWarning: () => {} })
+  const limiter = createLimiter({ config, clock, onWarning: () => {} })
   const played = new Map<string, Played>()
   for (const { subject, atMs: arrivedAtMs, cost } of asked) {
     atMs = Math.max(atMs, arrivedAtMs)
     const one = played.get(subject) ?? { requests: 0, denied: 0 }
-    const { allowed } = await gate.check({ type: 'played', id: subject }, { policy: POLICY, cost })
+    const { allowed } = await limiter.check({ type: 'played', id: subject }, { policy: POLICY, cost })
     one.requests++
     if (!allowed) one.denied++
     played.set(subject, one)
   }
-  await gate.close()
+  await limiter.close()
   const actuallyDenied = asked.filter(({ denied }) => denied).length
   return {
     sample: {

@@ -1,15 +1,15 @@
 /** Where the command line asks, changes switches and sets overrides: a running server, or Redis itself. */
 import type {
-  Ask,
+  CheckOptions,
   Control,
   Decision,
-  Gate,
   Inspection,
   InspectOptions,
   Override,
   OverrideOptions,
   OverrideTarget,
   RequestFacts,
+  RuleLimiter,
   SubjectInput,
 } from 'headgate'
 import type { Violation } from 'headgate/statistics'
@@ -18,7 +18,7 @@ import { UnavailableError } from './operator-errors.js'
 
 /** A question about a policy or tier by name, or about a request by the rules. */
 export type Question = { readonly subject: SubjectInput } & (
-  | { readonly ask: Ask<string, string> }
+  | { readonly ask: CheckOptions<string, string> }
   | { readonly request: Omit<RequestFacts, 'subject'> }
 )
 
@@ -45,7 +45,7 @@ export interface OperatorClient {
   /** Returns the state of a server and its fleet. */
   stats(): Promise<Snapshot>
   /** Forgets what a subject has used: everything, or in one policy or tier. */
-  reset(subject: SubjectInput, ask: Ask<string, string> | undefined): Promise<void>
+  reset(subject: SubjectInput, ask: CheckOptions<string, string> | undefined): Promise<void>
   close(): Promise<void>
 }
 
@@ -54,28 +54,28 @@ const NO_REFERENCES = new UnavailableError(
 )
 
 /**
- * Creates the client of a gate in this process. It reads the store, because an operator must not mistake a guess
+ * Creates the client of a limiter in this process. It reads the store, because an operator must not mistake a guess
  * for what is in force.
  */
-export function gateOperatorClient(gate: Gate, stats: OperatorClient['stats']): OperatorClient {
+export function gateOperatorClient(limiter: RuleLimiter, stats: OperatorClient['stats']): OperatorClient {
   return {
-    control: () => gate.control.read(),
+    control: () => limiter.control.read(),
     async setControl(change) {
-      await gate.control.set(change)
-      return gate.control.get()
+      await limiter.control.set(change)
+      return limiter.control.get()
     },
-    overrides: () => gate.overrides.read(),
-    setOverride: override => gate.overrides.set(override),
-    removeOverride: target => gate.overrides.remove(target),
+    overrides: () => limiter.overrides.read(),
+    setOverride: override => limiter.overrides.set(override),
+    removeOverride: target => limiter.overrides.remove(target),
     async decide(action, question) {
-      if ('ask' in question) return (await gate[action](question.subject, question.ask)).toJSON()
+      if ('ask' in question) return (await limiter[action](question.subject, question.ask)).toJSON()
       const facts = { ...question.request, subject: question.subject }
-      return (await (action === 'check' ? gate.request(facts) : gate.peekRequest(facts))).toJSON()
+      return (await (action === 'check' ? limiter.request(facts) : limiter.peekRequest(facts))).toJSON()
     },
-    inspect: (subject, options) => gate.inspect(subject, options),
+    inspect: (subject, options) => limiter.inspect(subject, options),
     refused: () => Promise.reject(NO_REFERENCES),
     stats,
-    reset: (subject, ask) => gate.reset(subject, ask),
-    close: () => gate.close(),
+    reset: (subject, ask) => limiter.reset(subject, ask),
+    close: () => limiter.close(),
   }
 }

@@ -2,46 +2,46 @@
  * Lets operators see and change the fleet's switches and overrides over HTTP, and explains which rule applies to a
  * request.
  */
-import type { Gate, OverrideOptions, RequestFacts, SubjectInput } from 'headgate'
+import type { OverrideOptions, RequestFacts, RuleLimiter, SubjectInput } from 'headgate'
 import { mistakeAt, shownName } from 'headgate/config'
 import type { Fields } from '../admin/body-fields.js'
 import { administers, type Endpoint, RequestError, reads, signed } from '../admin/endpoint.js'
 import { readFields, readObject } from '../admin/read-body.js'
 import { jsonAnswer } from '../http/problem.js'
 
-export function operatorEndpoints(gate: Gate): readonly Endpoint[] {
+export function operatorEndpoints(limiter: RuleLimiter): readonly Endpoint[] {
   const control: Endpoint = {
     path: '/v1/control',
     methods: {
-      GET: reads(async () => jsonAnswer(200, await gate.control.read())),
+      GET: reads(async () => jsonAnswer(200, await limiter.control.read())),
       PATCH: administers(async req => {
-        await gate.control.set(await readFields(req, ['enabled', 'multiplier']))
-        const { enabled, multiplier } = gate.control.get()
+        await limiter.control.set(await readFields(req, ['enabled', 'multiplier']))
+        const { enabled, multiplier } = limiter.control.get()
         const change = `set control: limits ${enabled ? 'on' : 'off'}, multiplier ${multiplier}`
-        return { ...jsonAnswer(200, gate.control.get()), change }
+        return { ...jsonAnswer(200, limiter.control.get()), change }
       }),
     },
   }
   const overrides: Endpoint = {
     path: '/v1/overrides',
     methods: {
-      GET: reads(async () => jsonAnswer(200, { overrides: await gate.overrides.read() })),
+      GET: reads(async () => jsonAnswer(200, { overrides: await limiter.overrides.read() })),
       PUT: administers(async (req, caller) => {
-        // The gate validates every field and names the bad one; the types cannot.
+        // The limiter validates every field and names the bad one; the types cannot.
         const asked = signed(await readObject(req), caller)
         refuseNonText(asked, ['subject', 'rule'])
-        await gate.overrides.set(asked as unknown as OverrideOptions)
+        await limiter.overrides.set(asked as unknown as OverrideOptions)
         // It is set: failing to read the others now must not look like a failure.
-        const overrides = await gate.overrides.read().catch(() => gate.overrides.list())
+        const overrides = await limiter.overrides.read().catch(() => limiter.overrides.list())
         return {
           ...jsonAnswer(200, { overrides }),
-          change: `set an override of ${targetWords(gate, asked)} for ${asked.ttl}: ${asked.reason}`,
+          change: `set an override of ${targetWords(limiter, asked)} for ${asked.ttl}: ${asked.reason}`,
         }
       }),
       DELETE: administers(async req => {
         const target = targetOf(await readFields(req, ['subject', 'rule']))
-        const removed = await gate.overrides.remove(target)
-        const change = `removed the override of ${targetWords(gate, target)}`
+        const removed = await limiter.overrides.remove(target)
+        const change = `removed the override of ${targetWords(limiter, target)}`
         return { ...jsonAnswer(200, { removed }), ...(removed && { change }) }
       }),
     },
@@ -52,13 +52,13 @@ export function operatorEndpoints(gate: Gate): readonly Endpoint[] {
       POST: reads(async req => {
         const facts = await readFields(req, ['subject', 'method', 'path', 'tier', 'scope', 'cost'])
         refuseNonText(facts, ['method', 'path', 'tier', 'scope'])
-        return jsonAnswer(200, gate.explain(facts as unknown as RequestFacts))
+        return jsonAnswer(200, limiter.explain(facts as unknown as RequestFacts))
       }),
     },
   }
   const counts: Endpoint = {
     path: '/v1/counts',
-    methods: { GET: reads(() => jsonAnswer(200, gate.counts())) },
+    methods: { GET: reads(() => jsonAnswer(200, limiter.counts())) },
   }
   return [control, overrides, explain, counts]
 }
@@ -74,8 +74,8 @@ function refuseNonText(fields: Fields, names: readonly string[]): void {
 }
 
 /** Describes whose override it is. Ids of secrets are not shown. */
-function targetWords(gate: Gate, { subject, rule }: Fields): string {
-  return shownName(typeof subject === 'string' ? gate.nameOf(subject as SubjectInput) : `rule ${rule}`)
+function targetWords(limiter: RuleLimiter, { subject, rule }: Fields): string {
+  return shownName(typeof subject === 'string' ? limiter.nameOf(subject as SubjectInput) : `rule ${rule}`)
 }
 
 function targetOf({ subject, rule }: Fields): { subject: string } | { rule: string } {

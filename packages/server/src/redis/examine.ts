@@ -2,7 +2,7 @@
  * Examines a Redis as an operator would before putting limits on it: what is fine, what will cause trouble, what
  * fails.
  */
-import { createGate, slidingWindowCounter, slidingWindowLog, tokenBucket } from 'headgate'
+import { createLimiter, slidingWindowCounter, slidingWindowLog, tokenBucket } from 'headgate'
 import { type Config, defineConfig } from 'headgate/config'
 import { functionLibraryCode, type RedisStore } from 'headgate/redis'
 import type { RedisNode } from './nodes.js'
@@ -94,7 +94,7 @@ export async function examineDecisions(
   { prefix, tenant }: Pick<Config, 'prefix' | 'tenant'>,
   id: string,
 ): Promise<Finding[]> {
-  const gate = createGate({
+  const limiter = createLimiter({
     store,
     onWarning: () => {},
     config: defineConfig({
@@ -115,17 +115,17 @@ export async function examineDecisions(
   try {
     return [
       await attempt('decisions', 'every kind of limit decides', async () => {
-        const decision = await gate.check(subject, policy)
-        await gate.refund(decision)
-        await gate.reset(subject, policy)
+        const decision = await limiter.check(subject, policy)
+        await limiter.refund(decision)
+        await limiter.reset(subject, policy)
       }),
       await attempt('control', 'switches and overrides can be read', async () => {
-        await gate.control.read()
-        await gate.overrides.read()
+        await limiter.control.read()
+        await limiter.overrides.read()
       }),
     ]
   } finally {
-    await gate.close()
+    await limiter.close()
   }
 }
 

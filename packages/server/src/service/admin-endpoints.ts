@@ -1,4 +1,4 @@
-import type { Gate } from 'headgate'
+import type { RuleLimiter } from 'headgate'
 import type { ArrivalSample, Statistics } from 'headgate/statistics'
 import type { Endpoint } from '../admin/endpoint.js'
 import { type Health, probes } from '../admin/probes.js'
@@ -14,7 +14,7 @@ import { whatIfEndpoint } from '../observe/what-if-endpoint.js'
 import { operatorEndpoints } from '../operators/operator-endpoints.js'
 
 export interface AdminEndpointsOptions extends Health {
-  readonly gate: Gate
+  readonly limiter: RuleLimiter
   readonly figures: Figures
   readonly statistics: Pick<Statistics, 'read'>
   /** Returns when a share of the subjects asked. */
@@ -27,7 +27,7 @@ export interface AdminEndpointsOptions extends Health {
 
 /** Returns everything there is on the admin port. */
 export function adminEndpoints({
-  gate,
+  limiter,
   figures,
   statistics,
   arrivals,
@@ -37,13 +37,13 @@ export function adminEndpoints({
   ...health
 }: AdminEndpointsOptions): readonly Endpoint[] {
   return [
-    ...decisionEndpoints(gate, log),
+    ...decisionEndpoints(limiter, log),
     openApiEndpoint,
     ...probes(health),
     ...metricsEndpoints(statistics, { isPublic: metricsPublic, configState: health.configState, upstreams }),
-    ...operatorEndpoints(gate),
+    ...operatorEndpoints(limiter),
     ...statsEndpoints(figures),
-    ...subjectEndpoints(gate, figures),
+    ...subjectEndpoints(limiter, figures),
     whatIfEndpoint(arrivals),
   ]
 }

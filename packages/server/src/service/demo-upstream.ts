@@ -12,7 +12,7 @@ export function createDemoUpstream(): Server {
     req.on('end', () => {
       const seen = { method: req.method, path: req.url, bodyBytes, headers: req.headers }
       res.writeHead(200, { 'Content-Type': 'application/json' })
-      res.end(`${JSON.stringify({ message: 'Hello from behind the gate.', ...seen }, null, 2)}\n`)
+      res.end(`${JSON.stringify({ message: 'Hello from behind the limiter.', ...seen }, null, 2)}\n`)
     })
   })
 }

@@ -1,4 +1,4 @@
-import type { Gate } from 'headgate'
+import type { RuleLimiter } from 'headgate'
 import { type Config, type UpstreamConfig, upstreamOf } from 'headgate/config'
 import type { Identify } from 'headgate/identify'
 import type { ArrivalSample, Statistics } from 'headgate/statistics'
@@ -65,7 +65,7 @@ export interface FrontOptions {
 
 /** The parts by which requests are decided and counted. */
 export interface Deciding {
-  readonly gate: Gate
+  readonly limiter: RuleLimiter
   readonly statistics: Statistics
 }
 
@@ -76,7 +76,7 @@ const STOP_WITHIN_MS = 4_000
 const DEMO_STOP_WITHIN_MS = 100
 
 /** Opens the ports in this process; on failure closes what it had opened and throws. */
-export async function startFront({ gate, statistics }: Deciding, options: FrontOptions): Promise<Front> {
+export async function startFront({ limiter, statistics }: Deciding, options: FrontOptions): Promise<Front> {
   const { config, log } = options
   const closers: Closers = []
   const stop = async () => {
@@ -93,7 +93,7 @@ export async function startFront({ gate, statistics }: Deciding, options: FrontO
     })
     const upstreams = new UpstreamCounts(() => serving.pools)
     const gateway = createGateway({
-      gate,
+      limiter,
       serving: () => serving,
       log,
       bounds: options.bounds,
@@ -101,7 +101,7 @@ export async function startFront({ gate, statistics }: Deciding, options: FrontO
       onAttempt: attempt => upstreams.add(attempt),
       onNoPlace: refusal => upstreams.addRefusal(refusal),
     })
-    const envoy = await openEnvoyPort(gate, options)
+    const envoy = await openEnvoyPort(limiter, options)
     let envoyStopped: Promise<void> | undefined
     closers.push(() => envoyStopped)
     const gatewayUrl = await openGateway(gateway, options, closers)
@@ -119,7 +119,7 @@ export async function startFront({ gate, statistics }: Deciding, options: FrontO
         // The last step that can fail comes before the first visible one: all or nothing.
         const before = serving
         const next = createServing(changed, { upstream, before, ...trusting })
-        await gate.reloadInBackground(changed)
+        await limiter.reloadInBackground(changed)
         serving = next
         closeUnused(before, next)
       },
@@ -150,8 +150,8 @@ function needsDemo({ upstream, config, demo }: FrontOptions): boolean {
   return demo && upstream === null && config.upstream === null && config.routes.length === 0
 }
 
-async function openEnvoyPort(gate: Gate, { envoy, log }: FrontOptions): Promise<Envoy | null> {
-  return envoy === undefined ? null : startEnvoy(envoy, gate, log)
+async function openEnvoyPort(limiter: RuleLimiter, { envoy, log }: FrontOptions): Promise<Envoy | null> {
+  return envoy === undefined ? null : startEnvoy(envoy, limiter, log)
 }
 
 function startTls(files: CertificateFiles, { server, http2 }: Gateway, log: WriteLine): Promise<TlsFront> {

@@ -1,4 +1,4 @@
-import { createClientAddress, createGate, type Decision, type Store, type SubjectOptions } from 'headgate'
+import { createClientAddress, createLimiter, type Decision, type Store, type SubjectOptions } from 'headgate'
 import type { Config } from 'headgate/config'
 import type { RedisStore } from 'headgate/redis'
 import { createStatistics } from 'headgate/statistics'
@@ -69,8 +69,8 @@ const NOBODY = 'ip:192.0.2.1'
 export async function startService(options: ServiceOptions): Promise<Service> {
   const { config, log, admin, openFront = startFront } = options
   const deciding = createDeciding(options)
-  const { gate } = deciding
-  const closers: (() => Promise<void> | void)[] = [() => gate.close()]
+  const { limiter } = deciding
+  const closers: (() => Promise<void> | void)[] = [() => limiter.close()]
   let stopping = false
   const stop = async () => {
     stopping = true
@@ -84,13 +84,13 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     let clientAddress = createClientAddress(config)
     const figures = startFigures({
       ...options,
-      gate,
+      limiter,
       statistics: front.statistics,
       config: () => inForce,
     })
     closers.push(() => figures.close())
     const own = adminEndpoints({
-      gate,
+      limiter,
       figures,
       log,
       statistics: front.statistics,
@@ -102,7 +102,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       isServing: () => !stopping,
     })
     const page = pageEndpoints(await readPageFiles())
-    const forwardAuth = forwardAuthEndpoint({ gate, log, identify: front.identify })
+    const forwardAuth = forwardAuthEndpoint({ limiter, log, identify: front.identify })
     const api = createAdminServer({
       ...admin,
       endpoints: [...own, ...page, forwardAuth, ...front.endpoints],
@@ -128,7 +128,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       },
       adminUrl,
       dashboardUrl: page.length === 0 ? null : `${adminUrl}/`,
-      example: await gate.peek(NOBODY, config.default),
+      example: await limiter.peek(NOBODY, config.default),
     }
   } catch (error) {
     await stop()
@@ -136,15 +136,15 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   }
 }
 
-/** Creates the gate of a process, and the statistics in which its decisions are counted. */
+/** Creates the limiter of a process, and the statistics in which its decisions are counted. */
 export function createDeciding({ config, log, store, subject }: DecidingOptions): Deciding {
   const statistics = store?.statistics ?? createStatistics({ sampleArrivals: true })
-  const gate = createGate({
+  const limiter = createLimiter({
     statistics,
     config,
     onWarning: log,
     ...(store && { store }),
     ...(subject && { subject }),
   })
-  return { gate, statistics }
+  return { limiter, statistics }
 }

@@ -1,7 +1,14 @@
 /**
- * Plays requests through a policy file on a virtual clock: the same gate as in production, at the times of the log.
+ * Plays requests through a policy file on a virtual clock: the same limiter as in production, at the times of the log.
  */
-import { type Clock, createGate, type Decision, type Gate, isHeadgateError, memoryStore } from 'headgate'
+import {
+  type Clock,
+  createLimiter,
+  type Decision,
+  isHeadgateError,
+  memoryStore,
+  type RuleLimiter,
+} from 'headgate'
 import type { Config, Enforcement } from 'headgate/config'
 import type { LoggedRequest } from './logged-request.js'
 import { Timeline } from './timeline.js'
@@ -57,7 +64,7 @@ class RunningTrial implements Trial {
   readonly byLimit = new Map<string, number>()
   readonly timeline = new Timeline()
   readonly violators = new Violators()
-  readonly gate: Gate
+  readonly limiter: RuleLimiter
   private readonly hasShadow: boolean
 
   constructor(
@@ -66,7 +73,7 @@ class RunningTrial implements Trial {
     clock: Clock,
   ) {
     this.hasShadow = hasShadow(config)
-    this.gate = createGate({
+    this.limiter = createLimiter({
       config,
       clock,
       store: memoryStore({ clock, maxKeys: MAX_KEYS }),
@@ -117,8 +124,8 @@ export class Replay {
     const decisions: Decision[] = []
     const atMs = this.moveTo(request.atMs)
     try {
-      for (const { gate } of this.trials) {
-        const decision = gate.requestNow(facts)
+      for (const { limiter } of this.trials) {
+        const decision = limiter.requestNow(facts)
         decisions.push(decision instanceof Promise ? await decision : decision)
       }
     } catch (error) {
@@ -141,7 +148,7 @@ export class Replay {
   }
 
   async close(): Promise<void> {
-    for (const { gate } of this.trials) await gate.close()
+    for (const { limiter } of this.trials) await limiter.close()
   }
 
   /**
@@ -167,10 +174,16 @@ function hasShadow({ mode, enforcePercent, policies, rules, global }: Config): b
   )
 }
 
-function factsOf({ subjects, method, path, tier, cost }: LoggedRequest): Parameters<Gate['requestNow']>[0] {
+function factsOf({
+  subjects,
+  method,
+  path,
+  tier,
+  cost,
+}: LoggedRequest): Parameters<RuleLimiter['requestNow']>[0] {
   const [only, ...others] = subjects
   return {
-    // A single subject is the commonest case, which the gate answers without a question.
+    // A single subject is the commonest case, which the limiter answers without a question.
     subject: (others.length === 0 ? only : subjects) as `${string}:${string}`,
     ...(method !== undefined && { method }),
     ...(path !== undefined && { path }),

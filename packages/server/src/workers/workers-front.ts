@@ -12,7 +12,7 @@ import { createAllCounts } from './worker-counts.js'
  * all of them on the admin port.
  */
 export function frontOfWorkers(count: number): (deciding: Deciding, options: FrontOptions) => Promise<Front> {
-  return async ({ gate, statistics }, { config, envoy, log }) => {
+  return async ({ limiter, statistics }, { config, envoy, log }) => {
     let supervisor: Supervisor | null = null
     const counts = createAllCounts(statistics)
     const collector = createArrivalCollector(worker => supervisor?.send(worker, { type: 'arrivals' }))
@@ -25,7 +25,7 @@ export function frontOfWorkers(count: number): (deciding: Deciding, options: Fro
 
     let identify = identifyByConfig(config)
     await identify.ready()
-    const rateLimits = envoy === undefined ? null : await openRateLimits(envoy, gate, log)
+    const rateLimits = envoy === undefined ? null : await openRateLimits(envoy, limiter, log)
     const workers = await superviseWorkers({ count, log, onMessage, onEnd: counts.ended }).catch(error => {
       rateLimits?.close()
       throw error
@@ -46,7 +46,7 @@ export function frontOfWorkers(count: number): (deciding: Deciding, options: Fro
       workers: () => ({ ready: workers.ready().length, wanted: count }),
       async apply(changed) {
         const next = identifyByConfig(changed)
-        await gate.reloadInBackground(changed)
+        await limiter.reloadInBackground(changed)
         identify = next
       },
       async stop() {

@@ -1,4 +1,4 @@
-import type { Gate } from 'headgate'
+import type { RuleLimiter } from 'headgate'
 import { createStatistics } from 'headgate/statistics'
 import { createAdminServer } from '../../src/admin/admin-server.js'
 import type { Token } from '../../src/admin/tokens.js'
@@ -7,7 +7,7 @@ import { UpstreamCounts } from '../../src/metrics/upstream-counts.js'
 import { adminEndpoints } from '../../src/service/admin-endpoints.js'
 import { figuresOf } from './test-figures.js'
 
-/** The admin port of a gate, listening on a free port. */
+/** The admin port of a limiter, listening on a free port. */
 export interface AdminApi {
   readonly url: string
   readonly logged: readonly string[]
@@ -15,12 +15,12 @@ export interface AdminApi {
   close(): void
 }
 
-export async function serveAdmin(gate: Gate, tokens: readonly Token[] = []): Promise<AdminApi> {
+export async function serveAdmin(limiter: RuleLimiter, tokens: readonly Token[] = []): Promise<AdminApi> {
   const logged: string[] = []
   const log = (line: string) => void logged.push(line)
   const endpoints = adminEndpoints({
-    gate,
-    figures: figuresOf(gate),
+    limiter,
+    figures: figuresOf(limiter),
     statistics: createStatistics(),
     upstreams: new UpstreamCounts(),
     log,

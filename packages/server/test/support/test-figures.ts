@@ -1,17 +1,17 @@
-import type { Gate } from 'headgate'
+import type { RuleLimiter } from 'headgate'
 import { createStatistics, type Statistics } from 'headgate/statistics'
 import { DEFAULT_RULES } from '../../src/observe/alert-rules.js'
 import { AlertWatch } from '../../src/observe/alert-watch.js'
 import { createFigures, type Figures, type FiguresOptions } from '../../src/observe/figures.js'
 
-/** Returns the figures of a gate in this process, with its limits there too. */
+/** Returns the figures of a limiter in this process, with its limits there too. */
 export function figuresOf(
-  gate: Gate,
+  limiter: RuleLimiter,
   statistics: Statistics = createStatistics(),
   options: Partial<FiguresOptions> = {},
 ): Figures {
   return createFigures({
-    gate,
+    limiter,
     statistics,
     storeKind: 'memory',
     service: '',

@@ -1,4 +1,10 @@
-import { createGate, type ForwardedHeader, type Gate, slidingWindowLog, type TrustedProxies } from 'headgate'
+import {
+  createLimiter,
+  type ForwardedHeader,
+  type RuleLimiter,
+  slidingWindowLog,
+  type TrustedProxies,
+} from 'headgate'
 import { type Config, defineConfig, upstreamOf } from 'headgate/config'
 import { createGateway } from '../../src/gateway/gateway.js'
 import { createServing } from '../../src/gateway/serving.js'
@@ -13,7 +19,7 @@ export interface TestGateway {
 
 export interface TestGatewayOptions {
   readonly limit?: number
-  readonly gate?: Gate
+  readonly limiter?: RuleLimiter
   readonly upstreamTimeoutMs?: number
   readonly trustedProxies?: TrustedProxies
   /** A whole policy file instead of the one limit. */
@@ -48,7 +54,7 @@ export async function startGateway(
   })
   const logged: string[] = []
   const { server } = createGateway({
-    gate: options.gate ?? createGate({ config }),
+    limiter: options.limiter ?? createLimiter({ config }),
     serving: () => serving,
     log: line => logged.push(line),
     bounds: options.bounds ?? {},

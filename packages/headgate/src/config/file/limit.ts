@@ -8,7 +8,7 @@ import {
 import { fileAlgorithms } from '../../algorithms/all-algorithms.js'
 import { MAX_PERMITS } from '../../algorithms/concurrency.js'
 import { nearestName } from '../../errors/nearest-name.js'
-import { parsePolicies } from '../../policy/policies.js'
+import { parsePolicy } from '../../policy/policies.js'
 import { describeValue } from '../describe-value.js'
 import { type Fields, peekMap, readKnown, readMap, recordSchema } from '../shape/maps.js'
 import { objectionTo } from '../shape/objection.js'
@@ -67,7 +67,7 @@ export const limit: Shape<Limit> = {
   read(value, place) {
     // A text cannot express one: its maps are `Map`s, and its algorithm is a name.
     if (isLimit(value)) {
-      const objection = objectionTo(() => parsePolicies({ made: value }))
+      const objection = objectionTo(() => parsePolicy('made', [value]))
       return objection === null ? value : place.refuse(objection)
     }
     const name = peekMap(value)?.get('algorithm')

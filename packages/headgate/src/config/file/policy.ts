@@ -2,7 +2,7 @@ import type { Limit } from '../../algorithms/algorithm.js'
 import { MAX_UNITS } from '../../algorithms/algorithm.js'
 import { slidingWindowLog } from '../../algorithms/sliding-window-log.js'
 import { type LeaseOptions, leaseLimits } from '../../policy/leases.js'
-import { parsePolicies } from '../../policy/policies.js'
+import { parsePolicy } from '../../policy/policies.js'
 import { listOf, type ReadList } from '../shape/lists.js'
 import { isMapLike, type Keys, mapOf, peekMap, record } from '../shape/maps.js'
 import { objectionTo } from '../shape/objection.js'
@@ -83,7 +83,7 @@ const anyForm: Shape<ReadPolicy> = {
 
 const names: Keys = {
   schema: { pattern: NAME.source, not: { const: 'tier' } },
-  objectionTo: name => objectionTo(() => parsePolicies({ [name]: SAMPLE })),
+  objectionTo: name => objectionTo(() => parsePolicy(name, [SAMPLE])),
 }
 
 /** Reads policies by name. */

@@ -1,5 +1,5 @@
 import { MAX_UNITS } from '../../algorithms/algorithm.js'
-import { parseTiers } from '../../policy/policies.js'
+import { parseTier } from '../../policy/policies.js'
 import { defaultTiers, PRIORITIES, type TierOptions, tierLimits } from '../../policy/tiers.js'
 import { describeValue } from '../describe-value.js'
 import { isMapLike, type Keys, mapOf, readKnown, record } from '../shape/maps.js'
@@ -39,7 +39,7 @@ export const tier = {
 
 const names: Keys = {
   schema: { pattern: NAME.source },
-  objectionTo: name => objectionTo(() => parseTiers({ [name]: {} })),
+  objectionTo: name => objectionTo(() => parseTier(name, {})),
 }
 
 const named = mapOf(`a map of tiers, or "${DEFAULT_SET}"`, { keys: names, values: tier })

@@ -59,20 +59,23 @@ export function registerMetrics({
 const DECIDING = ['check', 'checkNow', 'request', 'requestNow'] as const
 
 /**
- * Wraps a limiter or gate so that it adds an event `rate_limit.decision` to the active span: policy, tier, rule,
+ * Wraps a limiter or ruled so that it adds an event `rate_limit.decision` to the active span: policy, tier, rule,
  * outcome, source and reason, but never a subject.
  */
 export function traced<Asked extends object>(limiter: Asked): Asked {
   if (typeof limiter !== 'object' || limiter === null || !('check' in limiter)) {
-    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'limiter', 'a limiter or a gate', limiter)
+    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'limiter', 'a limiter', limiter)
   }
   const own: Partial<Record<(typeof DECIDING)[number], unknown>> = {}
   for (const name of DECIDING) {
     const decide = (limiter as Record<string, unknown>)[name]
-    if (typeof decide === 'function') own[name] = withEvent(decide as Decide)
+    if (typeof decide === 'function') own[name] = withEvent(decide.bind(limiter))
   }
   return new Proxy(limiter, {
-    get: (target, name, receiver) => own[name as keyof typeof own] ?? Reflect.get(target, name, receiver),
+    get(target, name) {
+      const value = own[name as keyof typeof own] ?? Reflect.get(target, name, target)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
   })
 }
 

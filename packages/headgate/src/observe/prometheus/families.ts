@@ -5,7 +5,7 @@
 
 import { LATENCY_BOUNDS_SECONDS, type LatencyCounts } from '../statistics/latencies.js'
 import type { Exemplar } from '../statistics/recorder.js'
-import type { GateReading, ProcessStatistics } from '../statistics/statistics.js'
+import type { LimiterReading, ProcessStatistics } from '../statistics/statistics.js'
 import { FAILURE_KINDS } from '../statistics/store-counts.js'
 import type { TallyCounts } from '../statistics/tally.js'
 
@@ -34,7 +34,12 @@ export interface Histogram {
 
 /** Returns all families of a process, in the order of exposition. */
 export function familiesOf(read: ProcessStatistics, version: string): readonly Family[] {
-  return [...decisionFamilies(read), ...storeFamilies(read), ...gateFamilies(read.gates), buildInfo(version)]
+  return [
+    ...decisionFamilies(read),
+    ...storeFamilies(read),
+    ...limiterFamilies(read.limiters),
+    buildInfo(version),
+  ]
 }
 
 function decisionFamilies(read: ProcessStatistics): Family[] {
@@ -177,18 +182,25 @@ function storeFamilies({ store }: ProcessStatistics): Family[] {
   ]
 }
 
-function gateFamilies(gates: readonly GateReading[]): Family[] {
-  if (gates.length === 0) return []
-  const sum = (of: (gate: GateReading) => number) => gates.reduce((all, gate) => all + of(gate), 0)
-  const [first] = gates as [GateReading]
+function limiterFamilies(limiters: readonly LimiterReading[]): Family[] {
+  if (limiters.length === 0) return []
+  const sum = (of: (limiter: LimiterReading) => number) =>
+    limiters.reduce((all, limiter) => all + of(limiter), 0)
+  const [first] = limiters as [LimiterReading]
+  const version = limiters.find(({ configVersion }) => configVersion !== null)?.configVersion ?? null
   return [
     counter(
       'rate_limit_shadow_divergence_total',
       'Decisions in mode compare in which the process and the store differed.',
       sum(({ shadowDivergence }) => shadowDivergence),
     ),
-    wouldBe('rate_limit_shadow_total', 'Decisions that shadow limits would have made.', gates, 'shadow'),
-    wouldBe('rate_limit_candidate_total', 'Decisions that candidates would have made.', gates, 'candidates'),
+    wouldBe('rate_limit_shadow_total', 'Decisions that shadow limits would have made.', limiters, 'shadow'),
+    wouldBe(
+      'rate_limit_candidate_total',
+      'Decisions that candidates would have made.',
+      limiters,
+      'candidates',
+    ),
     counter(
       'rate_limit_faults_total',
       'Requests that could not be checked because something threw.',
@@ -210,14 +222,18 @@ function gateFamilies(gates: readonly GateReading[]): Family[] {
       first.control.multiplier,
     ),
     gauge('rate_limit_overrides', 'Overrides stored.', first.overrides),
-    {
-      name: 'rate_limit_config_info',
-      type: 'gauge',
-      labels: ['version'],
-      help: 'The version of the policy file in force.',
-      samples: [{ labels: { version: first.configVersion }, value: 1 }],
-    },
+    ...(version === null ? [] : [configInfo(version)]),
   ]
+}
+
+function configInfo(version: string): Family {
+  return {
+    name: 'rate_limit_config_info',
+    type: 'gauge',
+    labels: ['version'],
+    help: 'The version of the policy file in force.',
+    samples: [{ labels: { version }, value: 1 }],
+  }
 }
 
 function buildInfo(version: string): Family {
@@ -278,12 +294,12 @@ function gauge(name: string, help: string, value: number): Family {
 function wouldBe(
   name: string,
   help: string,
-  gates: readonly GateReading[],
+  limiters: readonly LimiterReading[],
   kind: 'shadow' | 'candidates',
 ): Family {
-  const policies = new Set(gates.flatMap(gate => Object.keys(gate[kind])))
+  const policies = new Set(limiters.flatMap(limiter => Object.keys(limiter[kind])))
   const sum = (policy: string, of: 'wouldAllow' | 'wouldDeny') =>
-    gates.reduce((all, gate) => all + (gate[kind][policy]?.[of] ?? 0), 0)
+    limiters.reduce((all, limiter) => all + (limiter[kind][policy]?.[of] ?? 0), 0)
   return {
     name,
     type: 'counter',

@@ -12,7 +12,7 @@ import { type Family, familiesOf } from './families.js'
 
 export interface PrometheusOptions {
   /**
-   * The counts to expose: the `createStatistics()` that was passed to a limiter, gate or store, or the sum of
+   * The counts to expose: the `createStatistics()` that was passed to a limiter, ruled or store, or the sum of
    * several.
    */
   readonly statistics: Pick<Statistics, 'read'>

@@ -1,11 +1,11 @@
 import { unexpected } from '../../errors/headgate-error.js'
 import type { Recorder } from './recorder.js'
-import type { GateReading, Statistics } from './statistics.js'
+import type { LimiterReading, Statistics } from './statistics.js'
 
-/** The recorder behind a `Statistics`, and the gates it reads. */
+/** The recorder behind a `Statistics`, and the limiters it reads. */
 interface Attached {
   readonly recorder: Recorder
-  readonly gates: Set<() => GateReading>
+  readonly limiters: Set<() => LimiterReading>
 }
 
 // Kept apart from the class that counts, so that an app without statistics does not bundle it.
@@ -24,10 +24,10 @@ export function recorderOf(statistics: Statistics | undefined): Recorder | null 
   throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'statistics', 'what createStatistics() returns', statistics)
 }
 
-/** Lets statistics read a gate, until the returned function is called. */
-export function watchGate(statistics: Statistics | undefined, read: () => GateReading): () => void {
-  const gates = statistics && attached.get(statistics)?.gates
-  if (gates === undefined) return () => {}
-  gates.add(read)
-  return () => gates.delete(read)
+/** Lets statistics read a limiter, until the returned function is called. */
+export function watchLimiter(statistics: Statistics | undefined, read: () => LimiterReading): () => void {
+  const limiters = statistics && attached.get(statistics)?.limiters
+  if (limiters === undefined) return () => {}
+  limiters.add(read)
+  return () => limiters.delete(read)
 }

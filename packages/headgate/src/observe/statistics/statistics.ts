@@ -19,8 +19,8 @@ export interface StatisticsOptions {
 }
 
 /**
- * The counts of a process's decisions. Pass it to `redisStore` (whose limiters and gates then count there), or to
- * `createLimiter` and `createGate`. `headgate/prometheus`, `headgate/opentelemetry` and the server read it.
+ * The counts of a process's decisions. Pass it to `redisStore` (whose limiters then count there), or to
+ * `createLimiter`. `headgate/prometheus`, `headgate/opentelemetry` and the server read it.
  */
 export interface Statistics {
   /** Returns the counts since the process began. */
@@ -41,19 +41,19 @@ export interface ProcessStatistics {
   /** Requests that shadow limits would have denied. */
   readonly shadowDenied: number
   readonly store: StoreCounts
-  readonly gates: readonly GateReading[]
+  readonly limiters: readonly LimiterReading[]
   readonly exemplars: readonly (Exemplar | undefined)[]
 }
 
-/** The settings of a gate, and its counts. */
-export interface GateReading {
+/** The settings of a limiter, and its counts. */
+export interface LimiterReading {
   readonly control: Control
   /** How many overrides are stored. */
   readonly overrides: number
-  /** Eight characters that change with the policy file. */
-  readonly configVersion: string
-  /** The Unix time in milliseconds at which it came into force. */
-  readonly configLoadedAtMs: number
+  /** Eight characters that change with the policy file; null without one. */
+  readonly configVersion: string | null
+  /** The Unix time in milliseconds at which it came into force; null without one. */
+  readonly configLoadedAtMs: number | null
   /** Counts of limits that do not bind, by policy. */
   readonly shadow: Readonly<Record<string, { readonly wouldAllow: number; readonly wouldDeny: number }>>
   readonly candidates: Readonly<Record<string, { readonly wouldAllow: number; readonly wouldDeny: number }>>
@@ -76,8 +76,8 @@ export function createStatistics(options: StatisticsOptions = {}): Statistics {
 
 class CountedStatistics implements Statistics {
   readonly #recorder: Recorder
-  /** The gates of the program. */
-  readonly #gates = new Set<() => GateReading>()
+  /** The limiters of the program. */
+  readonly #limiters = new Set<() => LimiterReading>()
   readonly #startedAtMs: number
   readonly onSecond: Statistics['onSecond']
   readonly arrivals: Statistics['arrivals']
@@ -98,7 +98,7 @@ class CountedStatistics implements Statistics {
     this.#startedAtMs = clock.unixMs()
     this.arrivals = () => this.#recorder.arrivals?.read(clock.unixMs()) ?? { arrivals: [], share: 1 }
     this.onSecond = createReporter(this.#recorder, clock, timers)
-    attach(this, { recorder: this.#recorder, gates: this.#gates })
+    attach(this, { recorder: this.#recorder, limiters: this.#limiters })
   }
 
   read(): ProcessStatistics {
@@ -109,7 +109,7 @@ class CountedStatistics implements Statistics {
       remaining: { global: seen(remaining[GLOBAL]), route: seen(remaining[ROUTE]) },
       shadowDenied,
       store: store.read(),
-      gates: [...this.#gates].map(read => read()),
+      limiters: [...this.#limiters].map(read => read()),
       exemplars: [...exemplars],
     }
   }

@@ -1,5 +1,5 @@
-import type { BreakerState } from '../../store/guard/breaker.js'
-import type { GuardEvent } from '../../store/guard/guard-event.js'
+import type { BreakerState } from '../../store/remote/breaker.js'
+import type { StoreEvent } from '../../store/remote/store-event.js'
 import { Latencies, type LatencyCounts } from './latencies.js'
 
 /** Why a store could not decide, as metric labels. */
@@ -79,7 +79,7 @@ export class StoreRecorder {
 
   constructor(private readonly unixMs: () => number) {}
 
-  event(event: GuardEvent): void {
+  event(event: StoreEvent): void {
     if (event.type === 'failure') this.failures[KINDS[event.code] ?? 'other']++
     else if (event.type === 'fallback') event.allowed ? this.fallbackAllowed++ : this.fallbackDenied++
     else if (event.type === 'rewind') this.rewinds++

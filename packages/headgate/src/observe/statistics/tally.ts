@@ -1,4 +1,4 @@
-import type { Source } from '../../store/store.js'
+import type { DecisionSource } from '../../check/check.js'
 import { Latencies, type LatencyCounts } from './latencies.js'
 
 /** The labels under which decisions are counted together: names of the policy file, never a subject. */
@@ -6,7 +6,7 @@ export interface TallyLabels {
   readonly policy: string
   readonly tier: string | null
   readonly rule: string | null
-  readonly source: Source
+  readonly source: DecisionSource
 }
 
 /** The counts of such decisions. */
@@ -48,7 +48,7 @@ export class Tallies {
   private readonly byPolicy = new Map<string, Tally[]>()
   private count = 0
 
-  find(policy: string, tier: string | null, rule: string | null, source: Source): Tally {
+  find(policy: string, tier: string | null, rule: string | null, source: DecisionSource): Tally {
     const known = this.byPolicy.get(policy)
     if (known !== undefined) {
       for (const tally of known) {
@@ -59,7 +59,7 @@ export class Tallies {
     return this.add(policy, tier, rule, source)
   }
 
-  private add(policy: string, tier: string | null, rule: string | null, source: Source): Tally {
+  private add(policy: string, tier: string | null, rule: string | null, source: DecisionSource): Tally {
     if (this.count >= MAX_TALLIES && policy !== OTHER) return this.find(OTHER, null, null, source)
     this.count++
     const tally = new Tally({ policy, tier, rule, source })

@@ -1,229 +1,221 @@
-import type { Limit } from '../../algorithms/algorithm.js'
-import { decideAlone } from '../../engine/decide.js'
 import {
-  type Admission,
   type Algorithm,
-  algorithmOf,
-  type OpenRows,
-  rowsOf,
-  type State,
-} from '../../engine/legacy-algorithm.js'
-import type { SingleAnswer } from '../../engine/single-question.js'
-import { KeptDenial, KeptDenials } from '../../fast-path/kept-denials.js'
-import { type EvictableRows, Eviction, NO_ROW } from './eviction.js'
-import type { Forgotten } from './forgotten.js'
-import { OpenedRows } from './opened-rows.js'
-import { RowKeys } from './row-keys.js'
-import { RowLimits } from './row-limits.js'
+  type Limit,
+  NOT_CHARGED,
+  type Outcome,
+  type Rows,
+} from '../../algorithms/algorithm.js'
+import type { EvictedKeys } from './evicted-keys.js'
 
-/**
- * The states of one limit, by key. A turn is one question: states opened in it are about to be written to and are
- * not forgotten before it ends.
- */
-export class Table implements EvictableRows {
-  private readonly algorithm: Algorithm<Limit, State>
-  private columns: OpenRows
-  private keys = new RowKeys()
-  private limits: RowLimits
-  private denials = new KeptDenials()
-  private readonly opened = new OpenedRows()
-  private readonly eviction = new Eviction(this)
+/** How many rows are sampled to find one to evict: enough for a good one, few enough to cost nothing. */
+const SAMPLE = 16
+const NO_ROW = -1
+
+/** The store that a table is part of: it bounds the keys of all tables together. */
+export interface TableOwner {
+  keyCount: number
+  /** Evicts a key if the store is full. */
+  makeRoom(table: Table, nowUs: number): void
+  /** Whether the check being decided is about this row, which must not be evicted under it. */
+  isPinned(table: Table, row: number): boolean
+  pin(table: Table, row: number): void
+  /** Null while no key was evicted at its limit. */
+  readonly evicted: EvictedKeys | null
+}
+
+/** The states of one limit in memory, by key. Tiers and overrides share a table, so each row has its own numbers. */
+export class Table {
+  private readonly algorithm: Algorithm
+  private rowOf = new Map<string, number>()
+  private keys: (string | undefined)[] = []
+  /** Rows of keys that were deleted, to be given to new ones. */
+  private free: number[] = []
+  private rows: Rows
+  /** The numbers of rows that were last asked with others than the usual ones. */
+  private readonly otherLimits = new Map<number, Limit>()
+  private hand = 0
 
   constructor(
     readonly name: string,
-    limit: Limit,
+    private readonly usual: Limit,
+    readonly owner: TableOwner,
   ) {
-    this.algorithm = algorithmOf(limit)
-    this.columns = rowsOf(limit)
-    this.limits = new RowLimits(limit)
+    this.algorithm = usual.algorithm
+    this.rows = this.algorithm.rows()
   }
 
   get size(): number {
-    return this.keys.size
+    return this.rowOf.size
   }
 
-  rowOf(key: string): number | undefined {
-    return this.keys.rowOf(key)
+  /** Decides on the state of a key alone. A key to which nothing is charged is not added. */
+  decide(key: string, limit: Limit, units: number, nowUs: number, mayCharge: boolean, out: Outcome): void {
+    const row = this.rowOf.get(key)
+    if (row === undefined) {
+      this.decideNew(key, limit, units, nowUs, mayCharge, out)
+      return
+    }
+    if (limit !== this.usual || this.otherLimits.size > 0) this.noteLimit(row, limit)
+    this.algorithm.decide(limit, this.rows.at(row), units, nowUs, mayCharge, out)
   }
 
-  rowOfSubject(subject: string): number | undefined {
-    return this.keys.rowOfSubject(subject)
-  }
-
-  find(key: string): State | undefined {
-    const row = this.keys.rowOf(key)
-    if (row === undefined) return undefined
-    this.denials.forget(row)
-    return this.columns.view(row)
-  }
-
-  /** Finds a key to write to in this turn. */
-  open(key: string, limit: Limit, turn: number): State | undefined {
-    const row = this.keys.rowOf(key)
-    return row === undefined ? undefined : this.use(row, limit, turn)
-  }
-
-  /** Adds a new key in this state (by default with nothing used), to write to in this turn. */
-  add(key: string, limit: Limit, turn: number, state: State | null = null): State {
-    const row = this.keys.add(key)
-    if (state !== null) this.columns.write(row, state)
-    return this.use(row, limit, turn)
-  }
-
-  /**
-   * Takes one unit: returns true with `admission` filled in, or the denial. False if the clock has stepped back.
-   */
-  takeOne(row: number, limit: Limit, nowUs: number, admission: Admission): KeptDenial | boolean {
-    const denial = this.denials.find(row, limit, nowUs)
-    if (denial !== null) return denial
-    return this.take(row, limit, 1, nowUs, admission) || this.denyOne(row, limit, nowUs)
-  }
-
-  /** Charges a row alone, with no other state open. */
-  takeAlone(row: number, limit: Limit, cost: number, nowUs: number, admission: Admission): boolean {
-    this.denials.forget(row)
-    return this.take(row, limit, cost, nowUs, admission)
-  }
-
-  /**
-   * Adds a key in this state (by default with nothing used) and charges it. Adds nothing if the cost does not fit.
-   */
-  takeFirst(
-    { key, state, limit }: { key: string; state: State | null; limit: Limit },
-    cost: number,
+  /** The same for one of several limits: its row stays until the check is decided. */
+  decidePinned(
+    key: string,
+    limit: Limit,
+    units: number,
     nowUs: number,
-    admission: Admission,
-  ): boolean {
-    const row = this.keys.add(key)
-    // Makes the page of the row, which `glance` relies on.
-    this.columns.view(row)
-    if (state !== null) this.columns.write(row, state)
-    if (this.take(row, limit, cost, nowUs, admission)) return true
-    this.deleteRow(row)
+    mayCharge: boolean,
+    out: Outcome,
+  ): void {
+    this.decide(key, limit, units, nowUs, mayCharge, out)
+    const row = this.rowOf.get(key)
+    if (row !== undefined) this.owner.pin(this, row)
+  }
+
+  private decideNew(
+    key: string,
+    limit: Limit,
+    units: number,
+    nowUs: number,
+    mayCharge: boolean,
+    out: Outcome,
+  ): void {
+    const { algorithm } = this
+    const former = this.evictedState(key, limit, nowUs)
+    // Looked at first where it may be denied, because a denied newcomer must not evict anybody.
+    if (former !== null || !mayCharge || units === 0 || units > limit.limit) {
+      algorithm.decide(limit, former ?? algorithm.empty(), units, nowUs, false, out)
+      if (!mayCharge || units === 0 || out.waitUs > 0) return
+    }
+    algorithm.decide(limit, this.add(key, limit, former, nowUs), units, nowUs, true, out)
+  }
+
+  /** Runs `change` on the state of a key. One that has no row is added if `adds`, or if it was evicted at its limit. */
+  change<Result>(
+    key: string,
+    limit: Limit,
+    nowUs: number,
+    adds: boolean,
+    change: (state: unknown) => Result,
+  ): Result | null {
+    const row = this.rowOf.get(key)
+    if (row !== undefined) return change(this.rows.at(row))
+    const former = this.evictedState(key, limit, nowUs)
+    if (!adds && former === null) return null
+    const result = change(this.add(key, limit, former, nowUs))
+    const added = this.rowOf.get(key) as number
+    if (this.algorithm.isUncharged(limit, this.rows.at(added), nowUs) && former === null) this.delete(added)
+    return result
+  }
+
+  clear(): void {
+    this.rowOf = new Map()
+    this.keys = []
+    this.free = []
+    this.otherLimits.clear()
+    this.rows = this.algorithm.rows()
+  }
+
+  /**
+   * Evicts a key with nothing used if the sample has any, else the one with the most left. Never one at its limit:
+   * that is for `evictNext`, which remembers it.
+   */
+  evictOne(nowUs: number, out: Outcome): boolean {
+    this.passFreeRows()
+    const { rows, keys } = this
+    let best = NO_ROW
+    let mostLeft = 0
+    const looks = Math.min(SAMPLE, keys.length)
+    for (let look = 1; look <= looks; look++) {
+      const row = this.rowAfterHand(look)
+      if (!this.mayGo(row)) continue
+      this.algorithm.decide(this.limitOf(row), rows.at(row), 0, nowUs, false, out)
+      if (out.resetAfterUs === 0) {
+        best = row
+        break
+      }
+      if (out.remaining > mostLeft) {
+        mostLeft = out.remaining
+        best = row
+      }
+    }
+    this.hand = best === NO_ROW ? this.rowAfterHand(SAMPLE) : best
+    if (best === NO_ROW) return false
+    this.delete(best)
+    return true
+  }
+
+  /** Evicts the next key whatever it has left, and remembers until when one at its limit counts. */
+  evictNext(nowUs: number, out: Outcome, evicted: EvictedKeys): boolean {
+    for (let look = 1; look <= this.keys.length; look++) {
+      const row = this.rowAfterHand(look)
+      if (!this.mayGo(row)) continue
+      this.hand = row
+      this.algorithm.decide(this.limitOf(row), this.rows.at(row), 0, nowUs, false, out)
+      if (out.remaining === 0) evicted.note(this.name, this.keys[row] as string, nowUs + out.resetAfterUs)
+      this.delete(row)
+      return true
+    }
     return false
   }
 
-  /** Answers for a row that `take` did not charge, or to which nothing is to be charged. */
-  decideAlone(row: number, limit: Limit, cost: number, nowUs: number): SingleAnswer {
-    this.noteLimit(row, limit)
-    return decideAlone(this.algorithm, limit, this.columns.at(row), cost, nowUs)
+  private add(key: string, limit: Limit, former: unknown, nowUs: number): unknown {
+    this.owner.makeRoom(this, nowUs)
+    const row = this.free.pop() ?? this.keys.length
+    this.keys[row] = key
+    this.rowOf.set(key, row)
+    this.owner.keyCount++
+    if (limit !== this.usual) this.otherLimits.set(row, limit)
+    const state = this.rows.create(row)
+    if (former === null) return state
+    this.rows.write(row, former)
+    return this.rows.at(row)
   }
 
-  /** Forgets what a key has used, but keeps the fact of the reset. */
-  reset(key: string, limit: Limit, nowUs: number): void {
-    const row = this.keys.rowOf(key)
-    if (row === undefined) return
-    this.denials.forget(row)
-    this.algorithm.reset(limit, this.columns.at(row), nowUs)
+  /** A stand-in for the state of a key that may have been evicted at its limit; null for any other. */
+  private evictedState(key: string, limit: Limit, nowUs: number): unknown {
+    const untilUs = this.owner.evicted?.untilUs(this.name, key) ?? 0
+    return untilUs > nowUs ? this.algorithm.usedUp(limit, untilUs, nowUs) : null
   }
 
-  delete(key: string): boolean {
-    const row = this.keys.rowOf(key)
-    return row !== undefined && this.deleteRow(row)
+  private delete(row: number): void {
+    this.rowOf.delete(this.keys[row] as string)
+    this.keys[row] = undefined
+    this.free.push(row)
+    this.rows.clear(row)
+    this.otherLimits.delete(row)
+    this.owner.keyCount--
   }
 
-  /** Forgets all keys. */
-  clear(): void {
-    const { usual } = this.limits
-    this.columns = rowsOf(usual)
-    this.keys = new RowKeys()
-    this.limits = new RowLimits(usual)
-    this.denials = new KeptDenials()
+  private limitOf(row: number): Limit {
+    return this.otherLimits.get(row) ?? this.usual
   }
 
-  /** Whether nothing was charged to a key added in this turn. */
-  isUncharged(key: string, nowUs: number): boolean {
-    const row = this.keys.rowOf(key)
-    if (row === undefined) return false
-    const limit = this.limits.of(row)
-    return limit.algorithm.isUncharged(limit, this.columns.view(row), nowUs)
-  }
-
-  /** Forgets a key that is not at its limit. Returns whether one was found. */
-  forgetOne(nowUs: number, turn: number): boolean {
-    const row = this.eviction.choose(nowUs, turn)
-    return row !== NO_ROW && this.deleteRow(row)
-  }
-
-  /** Forgets the next key whatever it has left, and notes one that has nothing. Returns whether there was a key. */
-  forgetNext(nowUs: number, turn: number, forgotten: Forgotten): boolean {
-    const row = this.eviction.chooseNext(turn)
-    if (row === NO_ROW) return false
-    const key = this.keys.keyAt(row) as string
-    const isAtLimit = this.remaining(row, nowUs) === 0
-    if (isAtLimit) forgotten.note(this.name, key, nowUs + this.resetAfterUs(row, nowUs))
-    return this.deleteRow(row)
-  }
-
-  get rowCount(): number {
-    return this.keys.rowCount
-  }
-
-  hasKey(row: number): boolean {
-    return this.keys.keyAt(row) !== undefined
-  }
-
-  isOpened(row: number, turn: number): boolean {
-    return this.opened.has(row, turn)
-  }
-
-  limitOf(row: number): Limit {
-    return this.limits.of(row)
-  }
-
-  remaining(row: number, nowUs: number): number {
-    return this.algorithm.remaining(this.limits.of(row), this.columns.view(row), nowUs)
-  }
-
-  isIdle(row: number, nowUs: number): boolean {
-    return this.resetAfterUs(row, nowUs) === 0
-  }
-
-  private resetAfterUs(row: number, nowUs: number): number {
-    return this.algorithm.resetAfterUs(this.limits.of(row), this.columns.view(row), nowUs)
-  }
-
-  /**
-   * Charges a row if the cost fits; returns false, with nothing changed, if not or if the clock has stepped back.
-   * The row must have no kept denial.
-   */
-  private take(row: number, limit: Limit, cost: number, nowUs: number, admission: Admission): boolean {
-    if (limit !== this.limits.only) this.noteLimit(row, limit)
-    return this.algorithm.take(limit, this.columns.at(row), cost, nowUs, admission)
-  }
-
-  /** Denies a row one unit and keeps the denial. False if the clock has stepped back and it may be admitted. */
-  private denyOne(row: number, limit: Limit, nowUs: number): KeptDenial | false {
-    const { algorithm } = this
-    if (algorithm.waitUs(limit, this.columns.at(row), 1, nowUs) === 0) return false
-    const answer = decideAlone(algorithm, limit, this.columns.at(row), 1, nowUs)
-    const denial = new KeptDenial(answer, limit, nowUs)
-    this.denials.keep(row, denial)
-    return denial
-  }
-
-  private use(row: number, limit: Limit, turn: number): State {
-    this.denials.forget(row)
-    this.noteLimit(row, limit)
-    const known = this.opened.find(row, turn)
-    if (known !== undefined) return known
-    const state = this.columns.view(row)
-    this.opened.add(row, state)
-    return state
-  }
-
-  /** Under other numbers the key may have been denied, and for longer than these numbers say. */
   private noteLimit(row: number, limit: Limit): void {
-    if (limit === this.limits.of(row)) return
-    this.limits.set(row, limit)
-    this.denials.forget(row)
+    if (limit === this.usual) this.otherLimits.delete(row)
+    else this.otherLimits.set(row, limit)
   }
 
-  private deleteRow(row: number): true {
-    this.keys.delete(row)
-    this.columns.clear(row)
-    this.denials.forget(row)
-    this.noteLimit(row, this.limits.usual)
-    return true
+  private mayGo(row: number): boolean {
+    return this.keys[row] !== undefined && !this.owner.isPinned(this, row)
   }
+
+  /** Freed rows are adjacent, and a sample of them would find nothing. */
+  private passFreeRows(): void {
+    for (let look = 0; look < this.keys.length; look++) {
+      const next = this.rowAfterHand(1)
+      if (this.keys[next] !== undefined) return
+      this.hand = next
+    }
+  }
+
+  private rowAfterHand(steps: number): number {
+    return (this.hand + steps) % Math.max(1, this.keys.length)
+  }
+}
+
+/** A result that nobody reads. */
+export function scratchOutcome(): Outcome {
+  return { waitUs: 0, remaining: 0, resetAfterUs: 0, chargedAtUs: NOT_CHARGED }
 }

@@ -1,43 +1,94 @@
-import { NEVER } from '../../algorithms/algorithm.js'
-import type { Answer, Check, Question, Refund, Verdict } from '../../engine/question.js'
-import { isSingle, onlyCheckOf, SingleAnswer } from '../../engine/single-question.js'
+import { type Limit, NEVER, NOT_CHARGED } from '../../algorithms/algorithm.js'
+import type { Refund } from '../../check/check.js'
+import type { PendingCheck } from '../../check/pending-check.js'
+import type { NamedLimit } from '../../check/plan.js'
 import { HeadgateError } from '../../errors/headgate-error.js'
 import { printable } from '../../errors/shown-text.js'
 import { integerOf, ReplyReader, replyError } from './reply.js'
 
-/** Decodes the answers in a reply; a question that failed alone is an error in its place. */
-export function decodeAnswers(
+/**
+ * Writes the numbers of a reply into its checks. Returns the errors of those that failed alone, in order; null if none
+ * did. Throws for a reply that breaks the script's contract (see lua/decide.lua).
+ */
+export function decodeChecks(
   reply: unknown,
-  questions: readonly Question[],
-): readonly (Answer | HeadgateError)[] {
+  checks: readonly PendingCheck[],
+): readonly (HeadgateError | null)[] | null {
   const reader = new ReplyReader(reply)
   const nowUs = reader.integer(0)
-  const answers: (Answer | HeadgateError)[] = []
-  for (const question of questions) {
-    const only = onlyCheckOf(question)
-    if (only !== null) answers.push(decodeSingle(reader, only, isSingle(question), nowUs))
-    else answers.push(decodeAnswer(reader, question, nowUs))
+  let errors: (HeadgateError | null)[] | null = null
+  for (let index = 0; index < checks.length; index++) {
+    const check = checks[index] as PendingCheck
+    const error = check.asked.isSingle
+      ? decodeSingle(reader, check, nowUs)
+      : decodeSeveral(reader, check, nowUs)
+    if (error === null) continue
+    errors ??= new Array(checks.length).fill(null)
+    errors[index] = error
   }
   reader.end()
-  return answers
+  return errors
 }
 
-function decodeSingle(
-  reader: ReplyReader,
-  check: Check,
-  isOneObject: boolean,
-  nowUs: number,
-): Answer | HeadgateError {
+function decodeSingle(reader: ReplyReader, check: PendingCheck, nowUs: number): HeadgateError | null {
   const value = reader.next()
-  if (isOneObject && !Array.isArray(value)) {
-    const { remaining, resetAfterUs } = afterCharge(value, check, nowUs)
-    return new SingleAnswer(remaining, 0, resetAfterUs, nowUs, undefined)
+  if (isFailure(value)) return keyError(value)
+  decodeVerdict(value, check, 0, nowUs)
+  check.charged = check.waitUs === 0 ? 0 : -1
+  return null
+}
+
+function decodeSeveral(reader: ReplyReader, check: PendingCheck, nowUs: number): HeadgateError | null {
+  const { asked: plan } = check
+  const first = reader.next()
+  if (isFailure(first)) return keyError(first)
+  // An index beyond them would look like a check without limits, and pass.
+  const charged = integerOf(first, -1, plan.ends.length - 1)
+  const looked = charged < 0 ? plan.shadowFrom : (plan.ends[charged] as number)
+  for (let index = 0; index < looked; index++) decodeVerdict(reader.next(), check, index, nowUs)
+  for (let index = plan.shadowFrom; index < plan.limits.length; index++) {
+    decodeVerdict(reader.next(), check, index, nowUs)
   }
-  const verdict = isFailure(value) ? keyError(value) : decodeVerdict(value, check, nowUs)
-  if (verdict instanceof HeadgateError) return verdict
-  if (!isOneObject) return { charged: verdict.allowed ? 0 : -1, verdicts: [[verdict]], shadow: [] }
-  const { remaining, retryAfterUs, resetAfterUs, chargedAtUs } = verdict
-  return new SingleAnswer(remaining, retryAfterUs, resetAfterUs, chargedAtUs, undefined)
+  if (charged >= 0) refuseDenials(check, plan.start(charged), looked)
+  check.charged = charged
+  return null
+}
+
+function refuseDenials(check: PendingCheck, from: number, end: number): void {
+  for (let index = from; index < end; index++) {
+    if (check.wait(index) > 0) throw replyError('room in every limit that was charged', check.wait(index))
+  }
+}
+
+/** Decodes what a charge at the time of the call left; or wait, remaining, reset and time charged. */
+function decodeVerdict(value: unknown, check: PendingCheck, index: number, nowUs: number): void {
+  const { limit } = check.asked.limits[index] as NamedLimit
+  if (Array.isArray(value)) decodeNumbers(value, check, limit)
+  else decodeLeft(value, check, limit, nowUs)
+  check.keep(index)
+}
+
+/** What a charge left of a limit is less than all of it. */
+function decodeLeft(value: unknown, check: PendingCheck, limit: Limit, nowUs: number): void {
+  const { wire } = limit.algorithm
+  const mostLeft = wire.mostLeft(limit)
+  if (mostLeft === null) throw replyError('a list', value)
+  const left = integerOf(value, 0, mostLeft)
+  check.waitUs = 0
+  check.remaining = wire.remaining(limit, left)
+  check.resetAfterUs = wire.resetAfterUs(limit, left, nowUs)
+  check.chargedAtUs = nowUs
+}
+
+function decodeNumbers(value: unknown, check: PendingCheck, limit: Limit): void {
+  const reader = new ReplyReader(value)
+  const waitUs = reader.integer(-1)
+  check.waitUs = waitUs === -1 ? NEVER : waitUs
+  check.remaining = reader.integer(0, limit.limit)
+  check.resetAfterUs = reader.integer(0)
+  const chargedAtUs = reader.integer(-1)
+  check.chargedAtUs = chargedAtUs === -1 ? NOT_CHARGED : chargedAtUs
+  reader.end()
 }
 
 /** Decodes the units given back, in the order of the refunds. */
@@ -48,7 +99,7 @@ export function decodeRefunds(reply: unknown, refunds: readonly Refund[]): reado
   return units
 }
 
-/** Decodes whether each place is held, in the order of the renewals. */
+/** Decodes whether each permit is held, in the order of the renewals. */
 export function decodeRenewals(reply: unknown, count: number): readonly boolean[] {
   const reader = new ReplyReader(reply)
   const held = Array.from({ length: count }, () => reader.integer(UNREADABLE, 1) === 1)
@@ -59,56 +110,7 @@ export function decodeRenewals(reply: unknown, count: number): readonly boolean[
 /** What scripts that change a state say of one that cannot be read. */
 const UNREADABLE = -2
 
-function decodeAnswer(reader: ReplyReader, question: Question, nowUs: number): Answer | HeadgateError {
-  const first = reader.next()
-  if (isFailure(first)) return keyError(first)
-  // An index beyond them would look like a question without limits, and pass.
-  const charged = integerOf(first, -1, question.alternatives.length - 1)
-  const looked = charged < 0 ? question.alternatives : question.alternatives.slice(0, charged + 1)
-  const verdictOf = (check: Check): Verdict => decodeVerdict(reader.next(), check, nowUs)
-  const verdicts = looked.map(checks => checks.map(verdictOf))
-  const denial = verdicts[charged]?.find(({ allowed }) => !allowed)
-  if (denial !== undefined) throw replyError('room in every limit that was charged', denial.retryAfterUs)
-  return { charged, verdicts, shadow: question.shadow.map(verdictOf) }
-}
-
-/**
- * Decodes what a charge at the time of the call left; or wait, remaining, reset and time charged. See
- * lua/decide.lua.
- */
-function decodeVerdict(value: unknown, check: Check, nowUs: number): Verdict {
-  if (!Array.isArray(value)) {
-    return { allowed: true, retryAfterUs: 0, chargedAtUs: nowUs, ...afterCharge(value, check, nowUs) }
-  }
-  const reader = new ReplyReader(value)
-  const waitUs = reader.integer(-1)
-  const remaining = reader.integer(0, check.limit.limit)
-  const resetAfterUs = reader.integer(0)
-  const chargedAtUs = reader.integer(-1)
-  reader.end()
-  return {
-    allowed: waitUs === 0,
-    remaining,
-    retryAfterUs: waitUs === -1 ? NEVER : waitUs,
-    resetAfterUs,
-    chargedAtUs: chargedAtUs === -1 ? null : chargedAtUs,
-  }
-}
-
-/** What follows from what a charge left of a limit, which is at most all of it. */
-function afterCharge(
-  value: unknown,
-  { limit }: Check,
-  nowUs: number,
-): Pick<Verdict, 'remaining' | 'resetAfterUs'> {
-  const { wire } = limit.algorithm
-  const mostLeft = wire.mostLeft(limit)
-  if (mostLeft === null) throw replyError('a list', value)
-  const left = integerOf(value, 0, mostLeft)
-  return { remaining: wire.remaining(limit, left), resetAfterUs: wire.resetAfterUs(limit, left, nowUs) }
-}
-
-/** A question whose state could not be read is a list with the error's text. */
+/** A check whose state could not be read is a list with the error's text. */
 function isFailure(value: unknown): value is [unknown] {
   return Array.isArray(value) && value.length === 1
 }

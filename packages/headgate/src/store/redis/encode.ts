@@ -1,7 +1,8 @@
 import type { Limit } from '../../algorithms/algorithm.js'
-import type { Check, Question, Refund, Renewal } from '../../engine/question.js'
-import { onlyCheckOf } from '../../engine/single-question.js'
-import type { Action } from '../stage.js'
+import type { Check, Refund, Renewal } from '../../check/check.js'
+import type { PendingCheck } from '../../check/pending-check.js'
+import type { NamedLimit, Plan } from '../../check/plan.js'
+import type { KeyedState } from '../../subject/key.js'
 import { type Script, scripts } from './scripts.gen.js'
 
 /** The keys and arguments of one script call. */
@@ -10,119 +11,104 @@ export interface ScriptCall {
   readonly args: string[]
 }
 
-/** A call of one of the scripts that answer questions. */
-export interface QuestionsCall extends ScriptCall {
+/** A call of one of the scripts that decide checks. */
+export interface ChecksCall extends ScriptCall {
   readonly script: Script
 }
 
-/** Encodes questions for the script that answers them fastest. */
-export function encodeQuestions(
-  action: Action,
-  questions: readonly Question[],
-  keyOf: (check: Check) => string,
+type KeyOf = (state: KeyedState) => string
+
+/** Encodes checks for the script that decides them fastest. */
+export function encodeChecks(
+  checks: readonly PendingCheck[],
+  isPeek: boolean,
+  keyOf: KeyOf,
   clockUs: string,
-): QuestionsCall {
-  const same = action === 'decide' ? sameCheckOf(questions) : null
-  const name = same?.limit.algorithm.wire.script
-  if (!same || !name) return { script: scripts[action], ...encodeAnyQuestions(questions, keyOf, clockUs) }
-  const keys: string[] = []
-  for (const question of questions) keys.push(keyOf(onlyCheckOf(question) as Check))
-  return { script: scripts[name], keys, args: oneLimitArgs(same, clockUs) }
+): ChecksCall {
+  const [first] = checks
+  if (!isPeek && first !== undefined && first.asked.isSingle && areAlike(checks, first)) {
+    const { name, limit } = first.asked.limits[0] as NamedLimit
+    const { script } = limit.algorithm.wire
+    const units = first.unitsOf(0)
+    if (script !== null && units > 0) {
+      const keys: string[] = []
+      for (const check of checks) keys.push(keyOf({ subject: check.subject, scope: check.scopeOf(0), name }))
+      return { script: scripts[script], keys, args: oneLimitArgs(limit, units, clockUs) }
+    }
+  }
+  return { script: isPeek ? scripts.peek : scripts.decide, ...encodeAnyChecks(checks, keyOf, clockUs) }
+}
+
+/** Whether all checks take the same units of the same plan. */
+function areAlike(checks: readonly PendingCheck[], first: PendingCheck): boolean {
+  for (const check of checks) if (!isAlike(check, first)) return false
+  return true
+}
+
+function isAlike(one: PendingCheck, other: PendingCheck): boolean {
+  if (one.asked !== other.asked || one.cost !== other.cost) return false
+  const units = one.more?.units ?? null
+  const others = other.more?.units ?? null
+  if (units === others) return true
+  return units !== null && others !== null && units.every((unit, index) => unit === others[index])
 }
 
 /** Arguments of the scripts for one limit, without those that need not be said: each takes Redis as long as some arithmetic. */
-function oneLimitArgs({ limit, cost }: Check, clockUs: string): string[] {
+function oneLimitArgs(limit: Limit, units: number, clockUs: string): string[] {
   const args = [String(limit.limit), String(limit.algorithm.wire.span(limit))]
-  if (clockUs !== '') args.push(numberText(cost), clockUs)
-  else if (cost !== 1) args.push(numberText(cost))
+  if (clockUs !== '') args.push(numberText(units), clockUs)
+  else if (units !== 1) args.push(numberText(units))
   return args
 }
 
-/** One of the questions, where all are about the same cost of one limit. */
-function sameCheckOf(questions: readonly Question[]): Check | null {
-  const first = onlyCheckOf(questions[0] as Question)
-  if (first === null || first.cost === 0) return null
-  for (const question of questions) {
-    const only = onlyCheckOf(question)
-    if (only === null || only.limit !== first.limit || only.cost !== first.cost) return null
-  }
-  return first
-}
-
 /**
- * Encodes the arguments of decide.lua and peek.lua. Limits and shapes are sent once, however many checks share
- * them.
+ * Encodes the arguments of decide.lua and peek.lua. Limits are sent once, however many checks share them, and so is the
+ * shape of checks of the same plan one behind the other.
  */
-function encodeAnyQuestions(
-  questions: readonly Question[],
-  keyOf: (check: Check) => string,
-  clockUs: string,
-): ScriptCall {
+function encodeAnyChecks(checks: readonly PendingCheck[], keyOf: KeyOf, clockUs: string): ScriptCall {
   const limits = new LimitList()
   const keys: string[] = []
   const body: string[] = []
-  let shape: readonly string[] = []
+  let last: PendingCheck | null = null
+  let countAt = 0
   let alike = 0
-  for (const question of questions) {
-    const single = onlyCheckOf(question)
-    if (single !== null) {
-      keys.push(keyOf(single))
-      if (single.cost === 1) body.push(limits.negative(single.limit))
-      else body.push('0', limits.number(single.limit), numberText(single.cost))
-      alike = 0
-      continue
+  for (const check of checks) {
+    const { asked: plan } = check
+    for (let index = 0; index < plan.limits.length; index++) keys.push(keyOf(check.checkOf(index)))
+    if (plan.isSingle) {
+      const { limit } = plan.limits[0] as NamedLimit
+      const units = check.unitsOf(0)
+      if (units === 1) body.push(limits.negative(limit))
+      else body.push('0', limits.number(limit), numberText(units))
+      last = null
+    } else if (last !== null && isAlike(check, last)) {
+      body[countAt] = String(++alike)
+    } else {
+      last = check
+      countAt = body.length
+      alike = 1
+      body.push('1')
+      encodeShape(check, plan, body, limits)
     }
-    const next = shapeOf(question, keys, limits, keyOf)
-    if (alike > 0 && isSameShape(shape, next)) {
-      body[body.length - next.length - 1] = String(++alike)
-      continue
-    }
-    shape = next
-    alike = 1
-    body.push('1', ...shape)
   }
   return { keys, args: [clockUs, ...limits.encoded(), ...body] }
 }
 
-/** Encodes limits and costs of a question by their positions; its keys are added to the others. */
-function shapeOf(
-  question: Question,
-  keys: string[],
-  limits: LimitList,
-  keyOf: (check: Check) => string,
-): readonly string[] {
-  const shape = [numberText(question.alternatives.length)]
-  for (const checks of question.alternatives) encodeChecks(checks, keys, shape, limits, keyOf)
-  encodeChecks(question.shadow, keys, shape, limits, keyOf)
-  return shape
-}
-
-function isSameShape(one: readonly string[], other: readonly string[]): boolean {
-  if (one.length !== other.length) return false
-  for (let index = 0; index < one.length; index++) if (one[index] !== other[index]) return false
-  return true
-}
-
-function encodeChecks(
-  checks: readonly Check[],
-  keys: string[],
-  shape: string[],
-  limits: LimitList,
-  keyOf: (check: Check) => string,
-): void {
-  shape.push(numberText(checks.length))
-  for (const check of checks) {
-    keys.push(keyOf(check))
-    shape.push(limits.number(check.limit), numberText(check.cost))
+/** Encodes limits and units of a check: its alternatives, then its shadow limits. */
+function encodeShape(check: PendingCheck, plan: Plan, body: string[], limits: LimitList): void {
+  body.push(numberText(plan.ends.length))
+  let from = 0
+  for (const end of [...plan.ends, plan.limits.length]) {
+    body.push(numberText(end - from))
+    for (let index = from; index < end; index++) {
+      body.push(limits.number((plan.limits[index] as NamedLimit).limit), numberText(check.unitsOf(index)))
+    }
+    from = end
   }
 }
 
 /** Encodes the arguments of refund.lua. */
-export function encodeRefunds(
-  refunds: readonly Refund[],
-  keyOf: (check: Check) => string,
-  clockUs: string,
-): ScriptCall {
+export function encodeRefunds(refunds: readonly Refund[], keyOf: KeyOf, clockUs: string): ScriptCall {
   const limits = new LimitList()
   const body = refunds.flatMap(({ check, units, chargedAtUs, heldSinceUs }) => [
     limits.number(check.limit),
@@ -134,11 +120,7 @@ export function encodeRefunds(
 }
 
 /** Encodes the arguments of renew.lua. */
-export function encodeRenewals(
-  renewals: readonly Renewal[],
-  keyOf: (check: Check) => string,
-  clockUs: string,
-): ScriptCall {
+export function encodeRenewals(renewals: readonly Renewal[], keyOf: KeyOf, clockUs: string): ScriptCall {
   const limits = new LimitList()
   const body = renewals.flatMap(({ check, takenAtUs }) => [
     limits.number(check.limit),
@@ -151,11 +133,7 @@ export function encodeRenewals(
 /**
  * Encodes the arguments of reset.lua: it reads each state as its limit says, so that no foreign data is deleted.
  */
-export function encodeReset(
-  checks: readonly Check[],
-  keyOf: (check: Check) => string,
-  clockUs: string,
-): ScriptCall {
+export function encodeReset(checks: readonly Check[], keyOf: KeyOf, clockUs: string): ScriptCall {
   const limits = new LimitList()
   const body = checks.map(check => limits.number(check.limit))
   return { keys: checks.map(keyOf), args: [clockUs, ...limits.encoded(), ...body] }
@@ -175,9 +153,13 @@ class LimitList {
     return NEGATIVES[this.#numberOf(limit)] ?? String(-this.#numberOf(limit))
   }
 
+  /** Four numbers a limit: algorithm, limit, window or refill per second, parts. */
   encoded(): string[] {
     const encoded = [String(this.#numbers.size)]
-    for (const limit of this.#numbers.keys()) encoded.push(...encodeLimit(limit))
+    for (const limit of this.#numbers.keys()) {
+      const { wire } = limit.algorithm
+      encoded.push(wire.code, String(limit.limit), String(wire.span(limit)), String(wire.parts(limit)))
+    }
     return encoded
   }
 
@@ -200,9 +182,4 @@ const NEGATIVES = NUMBERS.map(number => `-${number}`)
 
 function numberText(number: number): string {
   return NUMBERS[number] ?? String(number)
-}
-
-function encodeLimit(limit: Limit): string[] {
-  const { wire } = limit.algorithm
-  return [wire.code, String(limit.limit), String(wire.span(limit)), String(wire.parts(limit))]
 }

@@ -1,5 +1,5 @@
 import type { Clock, Timers } from '../../time/clock.js'
-import type { FirstConnection } from '../guard/remote.js'
+import type { FirstConnection } from '../remote/remote.js'
 import { storeError } from './store-error.js'
 
 export interface FirstConnectionOptions {
@@ -11,6 +11,12 @@ export interface FirstConnectionOptions {
   readonly connectTimeoutMs: number
   readonly clock: Clock
   readonly timers: Timers
+}
+
+/** A call that waits. */
+interface Held {
+  go(): void
+  giveUp(): void
 }
 
 /** How many calls may wait at once; more are not worth their memory. */
@@ -25,7 +31,7 @@ const MAX_WAITING = 10_000
 export function createFirstConnection(options: FirstConnectionOptions): FirstConnection {
   const { deadlineMs, timers } = options
   const nowMs = (): number => options.clock.nowUs() / 1000
-  const waiting = new Set<() => void>()
+  const waiting = new Set<Held>()
   const startedAtMs = nowMs()
   let untilMs = startedAtMs + options.connectTimeoutMs
   let connected = false
@@ -37,8 +43,7 @@ export function createFirstConnection(options: FirstConnectionOptions): FirstCon
     options.ready().then(
       () => {
         connected = true
-        for (const go of waiting) go()
-        waiting.clear()
+        for (const held of [...waiting]) held.go()
       },
       () => {
         listening = false
@@ -60,18 +65,24 @@ export function createFirstConnection(options: FirstConnectionOptions): FirstCon
   function hold(everyMs: number, isWorthIt: () => boolean): Promise<void> {
     return new Promise((resolve, reject) => {
       let callOff = (): void => {}
-      const go = (): void => {
+      const end = (): void => {
         callOff()
-        resolve()
+        waiting.delete(held)
+      }
+      const held: Held = {
+        go() {
+          end()
+          resolve()
+        },
+        giveUp() {
+          end()
+          reject(notConnected())
+        },
       }
       const wait = (): void => {
-        callOff = timers.after(everyMs, () => {
-          if (isWorthIt()) return wait()
-          waiting.delete(go)
-          reject(notConnected())
-        })
+        callOff = timers.after(everyMs, () => (isWorthIt() ? wait() : held.giveUp()))
       }
-      waiting.add(go)
+      waiting.add(held)
       wait()
     })
   }
@@ -90,6 +101,9 @@ export function createFirstConnection(options: FirstConnectionOptions): FirstCon
     },
     hurry() {
       untilMs = 0
+    },
+    close() {
+      for (const held of [...waiting]) held.giveUp()
     },
   }
 }

@@ -1,4 +1,4 @@
-import type { Beat } from '../guard/fleet.js'
+import type { Beat } from '../remote/fleet.js'
 import { integerOf, ReplyReader } from './reply.js'
 
 export interface HeartbeatOptions {

@@ -1,6 +1,6 @@
 import type { ChangeTrail } from '../change-trail.js'
 import type { ControlStore } from '../control-store.js'
-import type { World } from '../guard/pipeline.js'
+import type { World } from '../remote/remote-store.js'
 import type { StatisticsStore } from '../statistics-store.js'
 import type { RedisConnection } from './connection.js'
 import { redisChanges } from './redis-changes.js'

@@ -28,6 +28,11 @@ export interface RedisControlOptions {
   readonly timers: Timers
 }
 
+interface Watcher {
+  onChange(reading: Partial<ControlReading>): void
+  onError(error: unknown): void
+}
+
 /** A change is seen within one pause and two calls, well within a second. */
 const LOOK_EVERY_MS = 400
 const GIVE_UP_AFTER_MS = 1_000
@@ -46,7 +51,12 @@ export function redisControl(options: RedisControlOptions): ControlStore {
     revision: '',
     entries: new Map(),
   }
-  const watchers = new Set<(reading: Partial<ControlReading>) => void>()
+  const watchers = new Set<Watcher>()
+  /** What all limiters of this process saw last, because one look serves them all; null while nobody watches. */
+  let last: ControlReading | null = null
+  /** Counts the times that somebody began or nobody was left to watch: a look of before tells nobody. */
+  let watch = 0
+  let callOff = () => {}
 
   /** Only operators wait for these, so a connection in progress is awaited. */
   function run(script: Script, key: string, args: string[]): Promise<unknown> {
@@ -91,7 +101,26 @@ export function redisControl(options: RedisControlOptions): ControlStore {
 
   /** The reply to a change is the new state: a later failing read must not hide what was done. */
   function tell(reading: Partial<ControlReading>): void {
-    for (const watcher of watchers) watcher(reading)
+    for (const { onChange } of watchers) onChange(reading)
+  }
+
+  function start(): void {
+    const mine = ++watch
+    if (timers.start === undefined) void look(mine)
+    else timers.start(() => void look(mine))
+  }
+
+  async function look(mine: number): Promise<void> {
+    try {
+      const reading = await read()
+      if (mine !== watch) return
+      last = reading
+      tell(reading)
+    } catch (error) {
+      if (mine !== watch) return
+      for (const { onError } of watchers) onError(error)
+    }
+    callOff = timers.inBackground(LOOK_EVERY_MS, () => void look(mine))
   }
 
   return {
@@ -110,24 +139,16 @@ export function redisControl(options: RedisControlOptions): ControlStore {
       return wasThere
     },
     watch(onChange, onError) {
-      watchers.add(onChange)
-      let stopped = false
-      let callOff = () => {}
-      const look = async () => {
-        try {
-          const reading = await read()
-          if (!stopped) onChange(reading)
-        } catch (error) {
-          if (!stopped) onError(error)
-        }
-        if (!stopped) callOff = timers.inBackground(LOOK_EVERY_MS, () => void look())
-      }
-      if (timers.start === undefined) void look()
-      else timers.start(() => void look())
+      const watcher = { onChange, onError }
+      watchers.add(watcher)
+      if (last !== null) onChange(last)
+      if (watchers.size === 1) start()
       return () => {
-        stopped = true
-        watchers.delete(onChange)
+        watchers.delete(watcher)
+        if (watchers.size > 0) return
+        watch++
         callOff()
+        last = null
       }
     },
   }

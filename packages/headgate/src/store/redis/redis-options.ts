@@ -1,15 +1,15 @@
 import { unexpected } from '../../errors/headgate-error.js'
 import { encodeTenant } from '../../subject/key.js'
+import { parseRegionShare, type RegionShare } from '../remote/region-share.js'
 import {
-  type PipelineOptions,
-  type PipelineSettings,
-  parsePipelineOptions,
+  parseRemoteOptions,
   parseWhole,
-} from '../guard/pipeline-options.js'
-import { parseRegionShare, type RegionShare } from '../guard/region-share.js'
+  type RemoteOptions,
+  type RemoteSettings,
+} from '../remote/remote-options.js'
 import type { StoreWarning } from './inspect.js'
 
-export interface RedisStoreOptions extends PipelineOptions {
+export interface RedisStoreOptions extends RemoteOptions {
   /** The first part of every key. Default `ratelimit`. */
   readonly prefix?: string
   /** Separates the limits of several products on one Redis. */
@@ -50,7 +50,7 @@ export interface RedisStoreOptions extends PipelineOptions {
 }
 
 /** The parsed options of a Redis store. */
-export interface RedisSettings extends PipelineSettings {
+export interface RedisSettings extends RemoteSettings {
   readonly prefix: string
   readonly tenant: string
   readonly service: string
@@ -78,7 +78,7 @@ export function parseRedisOptions(options: RedisStoreOptions): RedisSettings {
   if (use !== 'scripts' && use !== 'functions') {
     throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'use', "'scripts' or 'functions'", use)
   }
-  const settings = parsePipelineOptions(options)
+  const settings = parseRemoteOptions(options)
   return {
     ...settings,
     prefix,

@@ -1,13 +1,11 @@
-import { firstCheckOf } from '../../engine/single-question.js'
 import { HeadgateError } from '../../errors/headgate-error.js'
 import { createKeyWriter } from '../../subject/key.js'
-import type { World } from '../guard/pipeline.js'
-import { parseWhole } from '../guard/pipeline-options.js'
-import type { Remote } from '../guard/remote.js'
-
+import type { Remote } from '../remote/remote.js'
+import { parseWhole } from '../remote/remote-options.js'
+import type { World } from '../remote/remote-store.js'
 import type { RedisConnection } from './connection.js'
-import { decodeAnswers, decodeRefunds, decodeRenewals } from './decode.js'
-import { encodeQuestions, encodeRefunds, encodeRenewals, encodeReset, type ScriptCall } from './encode.js'
+import { decodeChecks, decodeRefunds, decodeRenewals } from './decode.js'
+import { encodeChecks, encodeRefunds, encodeRenewals, encodeReset, type ScriptCall } from './encode.js'
 import { createFirstConnection } from './first-connection.js'
 import { createHeartbeat } from './heartbeat.js'
 import { createInspection } from './inspect.js'
@@ -113,21 +111,14 @@ export function createRedisRemote(
     ...(firstConnection && { firstConnection }),
     ...(testClockUs && { testClock: { nowUs: testClockUs, unixMs: clock.unixMs } }),
     nameOf: node => `Redis ${node || (connection.address?.() ?? '')}`.trimEnd(),
-    askedAt: clockUs,
-    laneOf(question) {
-      const check = isSplit ? firstCheckOf(question) : undefined
-      return check === undefined ? 0 : slotOf(keyOf(check))
+    testTime: clockUs,
+    batchKeyOf: check => (isSplit && check.plan.limits.length > 0 ? slotOf(keyOf(check.checkOf(0))) : 0),
+    nodeOf: state => (isSplit ? (connection.nodeOf?.(keyOf(state)) ?? '') : ''),
+    ask(checks, isPeek, testTime) {
+      const encoded = encodeChecks(checks, isPeek, keyOf, testTime)
+      return call(encoded.script, encoded, checks.length, reply => reply)
     },
-    nodeOf: check => (isSplit ? (connection.nodeOf?.(keyOf(check)) ?? '') : ''),
-    ask(action, questions, askedAt) {
-      // Not an async function, which would add a promise to every request.
-      try {
-        const encoded = encodeQuestions(action, questions, keyOf, askedAt)
-        return call(encoded.script, encoded, questions.length, reply => decodeAnswers(reply, questions))
-      } catch (error) {
-        return Promise.reject(error)
-      }
-    },
+    read: decodeChecks,
     async refund(refunds) {
       const encoded = encodeRefunds(refunds, keyOf, clockUs())
       return call(scripts.refund, encoded, 1, reply => decodeRefunds(reply, refunds))
@@ -167,6 +158,7 @@ export function createRedisRemote(
     onConnected: listener => connection.onConnected?.(listener),
     replaceConnection: node => connection.replace?.(node),
     async close() {
+      firstConnection?.close()
       onClose()
       await connection.close?.()
     },

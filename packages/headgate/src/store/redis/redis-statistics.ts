@@ -74,10 +74,15 @@ export function redisStatistics(options: RedisStatisticsOptions): RedisStatistic
     if (isSending || statistics === null) return
     isSending = true
     try {
-      const { startedAtMs, gates } = statistics.read()
+      const { startedAtMs, limiters } = statistics.read()
       const left: ProcessReport = {
         ...report,
-        ...{ id: member, service, version: VERSION, configVersion: gates[0]?.configVersion ?? null },
+        ...{
+          id: member,
+          service,
+          version: VERSION,
+          configVersion: limiters.find(({ configVersion }) => configVersion !== null)?.configVersion ?? null,
+        },
         ...{ startedAtMs, sequence: ++sequence, note },
       }
       const text = JSON.stringify(left)

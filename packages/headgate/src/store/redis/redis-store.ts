@@ -1,32 +1,15 @@
+import type { PendingCheck } from '../../check/pending-check.js'
+import type { Statistics } from '../../observe/statistics/statistics.js'
 import { systemClock, systemTimers } from '../../time/clock.js'
 import type { ChangeTrail } from '../change-trail.js'
 import type { ControlStore } from '../control-store.js'
-import type { StoreHealth } from '../guard/health.js'
-import { createPipeline, type World } from '../guard/pipeline.js'
-import { toStore } from '../stage.js'
+import { RemoteStore, type World } from '../remote/remote-store.js'
 import type { StatisticsStore } from '../statistics-store.js'
-import type { Store } from '../store.js'
 import { connectionOf, type RedisClient } from './connection-of.js'
-import { createOnDemand } from './on-demand.js'
+import { OnDemand } from './on-demand.js'
 import { createOperatorStores } from './operator-stores.js'
 import { parseRedisOptions, type RedisStoreOptions } from './redis-options.js'
-import { createRedisRemote, type ReadyOptions } from './redis-remote.js'
-
-/** The Redis store: gives every request a decision, even while Redis does not. */
-export interface RedisStore extends Store {
-  readonly control: ControlStore
-  /** The trail of who changed what, in the whole fleet. */
-  readonly changes: ChangeTrail
-  /** The counts of the processes that share it. */
-  readonly fleetStatistics: StatisticsStore
-  /**
-   * Resolves to true when the store is connected and has inspected the server, and to false if that took longer
-   * than `timeoutMs` (default 10,000) or the store was closed. Never rejects.
-   */
-  ready(options?: ReadyOptions): Promise<boolean>
-  /** Returns which nodes are not asked, and how many requests were decided without them. */
-  health(): StoreHealth
-}
+import { createRedisRemote, type ReadyOptions, type RedisRemote } from './redis-remote.js'
 
 const realWorld: World = {
   clock: systemClock,
@@ -38,6 +21,9 @@ const realWorld: World = {
  * Creates a store for limits shared by every process on the same Redis, decided there by one atomic script, on the
  * server's clock. The given client is duplicated, or made by the given function, and a lost reply is never charged
  * twice. When Redis is slow, frozen or gone, every request is still decided within the deadline, by the failure mode.
+ *
+ * @example
+ * const limiter = createLimiter({ store: redisStore(new Redis(url)), policies })
  */
 export function redisStore(client: RedisClient, options: RedisStoreOptions = {}): RedisStore {
   return redisStoreIn(realWorld, client, options)
@@ -46,25 +32,62 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
 /** The same in a given world. */
 export function redisStoreIn(world: World, client: RedisClient, options: RedisStoreOptions): RedisStore {
   const settings = parseRedisOptions(options)
-  const { mode } = settings
   const connection = connectionOf(client, settings)
-  const onDemand = connection.onDemand ? createOnDemand(world) : null
+  const onDemand = connection.onDemand ? new OnDemand(world) : null
   const ownWorld = onDemand?.world ?? world
   const remote = createRedisRemote(connection, settings, ownWorld)
-  const { stop, ...operatorStores } = createOperatorStores(remote, connection, settings, ownWorld)
-  const pipeline = createPipeline(remote, settings, ownWorld)
-  const first = onDemand?.before(pipeline) ?? pipeline
-  async function close(): Promise<void> {
-    stop()
-    await first.close()
+  const operatorStores = createOperatorStores(remote, connection, settings, ownWorld)
+  return new RedisStore(remote, settings, ownWorld, operatorStores, onDemand)
+}
+
+/** The Redis store: gives every request a decision, even while Redis does not. */
+export class RedisStore extends RemoteStore {
+  readonly control: ControlStore
+  /** The trail of who changed what, in the whole fleet. */
+  readonly changes: ChangeTrail
+  /** The counts of the processes that share it. */
+  readonly fleetStatistics: StatisticsStore
+  readonly statistics?: Statistics
+  readonly #redis: RedisRemote
+  readonly #stopOperators: () => void
+  readonly #onDemand: OnDemand | null
+
+  constructor(
+    redis: RedisRemote,
+    settings: ReturnType<typeof parseRedisOptions>,
+    world: World,
+    { control, changes, fleetStatistics, stop }: ReturnType<typeof createOperatorStores>,
+    onDemand: OnDemand | null,
+  ) {
+    super(redis, settings, world)
+    this.control = control
+    this.changes = changes
+    this.fleetStatistics = fleetStatistics
+    if (settings.statistics !== null) this.statistics = settings.statistics
+    this.#redis = redis
+    this.#stopOperators = stop
+    this.#onDemand = onDemand
   }
-  const stage = { ...first, close }
-  return toStore(stage, {
-    ...operatorStores,
-    ready: remote.ready,
-    health: pipeline.health,
-    ...(onDemand && { underWay: onDemand.underWay }),
-    ...(mode !== 'throw' && { onStoreFailure: mode }),
-    ...(options.statistics && { statistics: options.statistics }),
-  })
+
+  override decide(check: PendingCheck): void {
+    this.#onDemand?.doWhatIsDue()
+    super.decide(check)
+  }
+
+  /**
+   * Resolves to true when the store is connected and has inspected the server, and to false if that took longer
+   * than `timeoutMs` (default 10,000) or the store was closed. Never rejects.
+   */
+  ready(options?: ReadyOptions): Promise<boolean> {
+    return this.#redis.ready(options)
+  }
+
+  underWay(): Promise<unknown> | null {
+    return this.#onDemand?.underWay() ?? null
+  }
+
+  override close(): Promise<void> {
+    this.#stopOperators()
+    return super.close()
+  }
 }

@@ -1,6 +1,6 @@
 import { slidingWindowLog } from '../../algorithms/sliding-window-log.js'
 import { defineConfig } from '../../config/define-config.js'
-import { createGate } from '../../gate/gate.js'
+import { createLimiter } from '../../limiter/limiter.js'
 import { same } from '../laws/law.js'
 import { type AdapterLaw, limiterOf, limitOf } from './adapter-law.js'
 import { sameHeaders, send, statuses } from './http-client.js'
@@ -62,21 +62,21 @@ export const answerLaws: readonly AdapterLaw[] = [
     },
   },
   {
-    name: 'an adapter does the same behind a gate, by its rules, in every spelling of a path',
+    name: 'an adapter does the same behind a limiter, by its rules, in every spelling of a path',
     applies: ({ onRoutesOnly }) => !onRoutesOnly,
     async run({ serve }) {
       const config = defineConfig({
         policies: { hello: { limits: [slidingWindowLog({ limit: 1, window: '1m' })] } },
         rules: [{ match: { path: '/hello' }, policy: 'hello' }],
       } as Parameters<typeof defineConfig>[0])
-      const gate = createGate({ config })
-      const { url } = await serve({ gate, subject: 'user:1' })
+      const ruled = createLimiter({ config })
+      const { url } = await serve({ limiter: ruled, subject: 'user:1' })
       const answer = await send(url)
       same([answer.status, answer.header('x-ratelimit-remaining')], [200, '0'], 'first')
       for (const path of ['/hello', '/hello?x=1', '/HELLO', '/hello/', '/%68ello']) {
         same((await send(url, { path })).status, 429, path)
       }
-      await gate.close()
+      await ruled.close()
     },
   },
   {

@@ -1,7 +1,6 @@
 import { concurrency } from '../../algorithms/concurrency.js'
 import { slidingWindowLog } from '../../algorithms/sliding-window-log.js'
 import { defineConfig, type RuleInput } from '../../config/define-config.js'
-import { createGate } from '../../gate/gate.js'
 import { createLimiter, type Limiter } from '../../limiter/limiter.js'
 import { same } from '../laws/law.js'
 import { type AdapterLaw, type AnyLimit, limitOf, SUBJECT } from './adapter-law.js'
@@ -84,14 +83,14 @@ export const placeLaws: readonly AdapterLaw[] = [
   },
 ]
 
-/** Creates a gate that admits one request a minute, not counting responses with these statuses. */
+/** Creates a limiter that admits one request a minute, not counting responses with these statuses. */
 function gateOf(refundIf: RefundIfOfRule): AnyLimit {
   const config = defineConfig({
     policies: { one: slidingWindowLog({ limit: 1, window: '1m' }) },
     default: { policy: 'one' },
     rules: [{ match: { path: '/*' }, policy: 'one', refundIf }],
   })
-  return { gate: createGate({ config }), subject: SUBJECT } as AnyLimit
+  return { limiter: createLimiter({ config }), subject: SUBJECT } as AnyLimit
 }
 
 type RefundIfOfRule = RuleInput<string, string>['refundIf'] & {}

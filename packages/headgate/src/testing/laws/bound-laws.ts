@@ -2,6 +2,7 @@ import type { Limit } from '../../algorithms/algorithm.js'
 import { slidingWindowCounter } from '../../algorithms/sliding-window-counter.js'
 import { slidingWindowLog } from '../../algorithms/sliding-window-log.js'
 import { tokenBucket } from '../../algorithms/token-bucket.js'
+import { askStore } from '../../store/ask-store.js'
 import { seededRandom } from '../seeded-random.js'
 import { ask, check, type Law, type LawBench } from './law.js'
 
@@ -54,7 +55,7 @@ async function holdBound(bench: LawBench, bound: Bound): Promise<void> {
   for (let step = 0; step < 300; step++) {
     bench.clock.advanceUs(random() < 0.7 ? Math.floor(random() * 400_000) : Math.floor(random() * 6_000_000))
     const cost = 1 + Math.floor(random() * 4)
-    const answer = await bench.store.decide(ask(check(bench, bound.limit, cost)))
+    const answer = await askStore(bench.store, ask(check(bench, bound.limit, cost)))
     if (answer.charged === 0) charges.push({ atUs: bench.clock.nowUs(), cost })
   }
   if (charges.length < 30)

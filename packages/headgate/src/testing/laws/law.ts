@@ -1,5 +1,6 @@
 import type { Limit } from '../../algorithms/algorithm.js'
-import type { Answer, Check, Question } from '../../engine/question.js'
+import type { Check } from '../../check/check.js'
+import { type Answer, askStore, type Question } from '../../store/ask-store.js'
 import type { Store } from '../../store/store.js'
 import type { ManualClock } from '../manual-clock.js'
 
@@ -31,7 +32,7 @@ export function ask(...checks: Check[]): Question {
 
 /** Asks the store one check, and returns its answer. */
 export async function decide(bench: LawBench, limit: Limit, cost = 1): Promise<Answer> {
-  return bench.store.decide(ask(check(bench, limit, cost)))
+  return askStore(bench.store, ask(check(bench, limit, cost)))
 }
 
 /** Returns how many of `times` requests of the same cost are admitted. */

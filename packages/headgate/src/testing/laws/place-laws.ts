@@ -1,6 +1,7 @@
 import { concurrency } from '../../algorithms/concurrency.js'
 import { slidingWindowLog } from '../../algorithms/sliding-window-log.js'
-import type { Refund, Renewal } from '../../engine/question.js'
+import type { Refund, Renewal } from '../../check/check.js'
+import { askStore } from '../../store/ask-store.js'
 import { seededRandom } from '../seeded-random.js'
 import { admitted, ask, check, decide, type Law, type LawBench, same } from './law.js'
 
@@ -64,16 +65,16 @@ export const placeLaws: readonly Law[] = [
     async run(bench) {
       const rate = slidingWindowLog({ limit: 2, window: '1m' })
       const question = ask(check(bench, rate), check(bench, places(1)))
-      const first = await bench.store.decide(question)
+      const first = await askStore(bench.store, question)
       same(first.charged, 0, 'the first')
-      same((await bench.store.decide(question)).charged, -1, 'one that finds no place')
-      same((await bench.store.peek(question)).verdicts[0]?.[0]?.remaining, 1, 'left of the rate')
+      same((await askStore(bench.store, question)).charged, -1, 'one that finds no place')
+      same((await askStore(bench.store, question, true)).verdicts[0]?.[0]?.remaining, 1, 'left of the rate')
       const takenAtUs = first.verdicts[0]?.[1]?.chargedAtUs ?? 0
       await bench.store.refund([giveBack({ check: check(bench, places(1)), takenAtUs })])
-      same((await bench.store.decide(question)).charged, 0, 'one that finds a place')
+      same((await askStore(bench.store, question)).charged, 0, 'one that finds a place')
       bench.clock.advanceMs(HOLD_MS)
-      same((await bench.store.decide(question)).charged, -1, 'one that the rate denies')
-      same((await bench.store.peek(question)).verdicts[0]?.[1]?.remaining, 1, 'places left')
+      same((await askStore(bench.store, question)).charged, -1, 'one that the rate denies')
+      same((await askStore(bench.store, question, true)).verdicts[0]?.[1]?.remaining, 1, 'places left')
     },
   },
   {
@@ -114,7 +115,7 @@ async function holdLimit(bench: LawBench): Promise<void> {
     const one = underWay[Math.floor(random() * underWay.length)]
     if (dice < 0.6) {
       const store = dice < 0.3 ? bench.store : bench.other
-      const answer = await store.decide(ask(check(bench, places(limit))))
+      const answer = await askStore(store, ask(check(bench, places(limit))))
       const takenAtUs = answer.verdicts[0]?.[0]?.chargedAtUs ?? null
       same(takenAtUs !== null, underWay.length < limit, `admitted with ${underWay.length} under way`)
       if (takenAtUs === null) continue

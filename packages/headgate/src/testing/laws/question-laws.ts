@@ -2,6 +2,7 @@ import { concurrency } from '../../algorithms/concurrency.js'
 import { slidingWindowCounter } from '../../algorithms/sliding-window-counter.js'
 import { slidingWindowLog } from '../../algorithms/sliding-window-log.js'
 import { tokenBucket } from '../../algorithms/token-bucket.js'
+import { askStore } from '../../store/ask-store.js'
 import { admitted, ask, check, decide, type Law, same } from './law.js'
 
 const three = slidingWindowLog({ limit: 3, window: '1m' })
@@ -14,8 +15,8 @@ export const questionLaws: readonly Law[] = [
     name: 'a store charges every check of an alternative, or none of them',
     async run(bench) {
       const question = ask(check(bench, ten), check(bench, three), check(bench, bucket))
-      for (let time = 0; time < 3; time++) same((await bench.store.decide(question)).charged, 0, 'request')
-      const denied = await bench.store.decide(question)
+      for (let time = 0; time < 3; time++) same((await askStore(bench.store, question)).charged, 0, 'request')
+      const denied = await askStore(bench.store, question)
       same(denied.charged, -1, 'fourth request')
       same(
         denied.verdicts[0]?.map(verdict => [verdict.allowed, verdict.remaining, verdict.chargedAtUs]),
@@ -27,7 +28,7 @@ export const questionLaws: readonly Law[] = [
         'verdicts of the denial',
       )
       same(
-        (await bench.store.peek(ask(check(bench, ten)))).verdicts[0]?.[0]?.remaining,
+        (await askStore(bench.store, ask(check(bench, ten)), true)).verdicts[0]?.[0]?.remaining,
         7,
         'left of the others',
       )
@@ -39,10 +40,10 @@ export const questionLaws: readonly Law[] = [
       const alternatives = [[check(bench, three)], [check(bench, ten)], [check(bench, bucket)]]
       const charged: number[] = []
       for (let time = 0; time < 5; time++) {
-        charged.push((await bench.store.decide({ alternatives, shadow: [] })).charged)
+        charged.push((await askStore(bench.store, { alternatives, shadow: [] })).charged)
       }
       same(charged, [0, 0, 0, 1, 1], 'alternatives charged')
-      const left = await bench.store.peek(ask(check(bench, ten), check(bench, bucket)))
+      const left = await askStore(bench.store, ask(check(bench, ten), check(bench, bucket)), true)
       same(
         left.verdicts[0]?.map(verdict => verdict.remaining),
         [8, 5],
@@ -54,7 +55,7 @@ export const questionLaws: readonly Law[] = [
     name: 'a store shows the verdicts of every alternative it looked at when all deny',
     async run(bench) {
       const alternatives = [[check(bench, three, 4)], [check(bench, bucket, 6)]]
-      const answer = await bench.store.decide({ alternatives, shadow: [] })
+      const answer = await askStore(bench.store, { alternatives, shadow: [] })
       same(answer.charged, -1, 'charged')
       same(answer.verdicts.length, 2, 'alternatives looked at')
     },
@@ -63,9 +64,9 @@ export const questionLaws: readonly Law[] = [
     name: 'a store writes nothing for a denied request',
     async run(bench) {
       await admitted(bench, three, 3)
-      const before = await bench.store.peek(ask(check(bench, three)))
+      const before = await askStore(bench.store, ask(check(bench, three)), true)
       same(await admitted(bench, three, 50), 0, 'admitted beyond the limit')
-      same(await bench.store.peek(ask(check(bench, three))), before, 'state after 50 denials')
+      same(await askStore(bench.store, ask(check(bench, three)), true), before, 'state after 50 denials')
     },
   },
   {
@@ -96,10 +97,10 @@ export const questionLaws: readonly Law[] = [
     name: 'a store charges a shadow check when it admits, even if the request is denied, and never lets it bind',
     async run(bench) {
       const shadow = [check(bench, bucket, 2)]
-      const denied = await bench.store.decide({ alternatives: [[check(bench, three, 4)]], shadow })
+      const denied = await askStore(bench.store, { alternatives: [[check(bench, three, 4)]], shadow })
       same([denied.charged, denied.shadow[0]?.allowed, denied.shadow[0]?.remaining], [-1, true, 3], 'denied')
-      await bench.store.decide({ alternatives: [[check(bench, three)]], shadow })
-      const allowed = await bench.store.decide({ alternatives: [[check(bench, three)]], shadow })
+      await askStore(bench.store, { alternatives: [[check(bench, three)]], shadow })
+      const allowed = await askStore(bench.store, { alternatives: [[check(bench, three)]], shadow })
       same(
         [allowed.charged, allowed.shadow[0]?.allowed, allowed.shadow[0]?.remaining],
         [0, false, 1],
@@ -110,7 +111,7 @@ export const questionLaws: readonly Law[] = [
   {
     name: 'a store admits a question without any check',
     async run(bench) {
-      const { charged, verdicts } = await bench.store.decide({ alternatives: [[]], shadow: [] })
+      const { charged, verdicts } = await askStore(bench.store, { alternatives: [[]], shadow: [] })
       same({ charged, verdicts }, { charged: 0, verdicts: [[]] }, 'answer')
     },
   },
@@ -119,7 +120,7 @@ export const questionLaws: readonly Law[] = [
     async run(bench) {
       const answers = await Promise.all(
         Array.from({ length: 50 }, async (_, index) =>
-          (index % 2 === 0 ? bench.store : bench.other).decide(ask(check(bench, ten))),
+          askStore(index % 2 === 0 ? bench.store : bench.other, ask(check(bench, ten))),
         ),
       )
       same(answers.filter(answer => answer.charged === 0).length, 10, 'admitted of 50 at once')

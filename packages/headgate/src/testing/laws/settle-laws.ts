@@ -2,6 +2,7 @@ import type { Limit } from '../../algorithms/algorithm.js'
 import { slidingWindowCounter } from '../../algorithms/sliding-window-counter.js'
 import { slidingWindowLog } from '../../algorithms/sliding-window-log.js'
 import { tokenBucket } from '../../algorithms/token-bucket.js'
+import { askStore } from '../../store/ask-store.js'
 import { ask, check, decide, type Law, type LawBench, same } from './law.js'
 
 const WINDOW_MS = 10_000
@@ -58,5 +59,5 @@ async function chargeMore(bench: LawBench, limit: Limit, units: number): Promise
 }
 
 async function left(bench: LawBench, limit: Limit): Promise<number | undefined> {
-  return (await bench.store.peek(ask(check(bench, limit)))).verdicts[0]?.[0]?.remaining
+  return (await askStore(bench.store, ask(check(bench, limit)), true)).verdicts[0]?.[0]?.remaining
 }

@@ -3,7 +3,8 @@ import { concurrency } from '../../algorithms/concurrency.js'
 import { slidingWindowCounter } from '../../algorithms/sliding-window-counter.js'
 import { slidingWindowLog } from '../../algorithms/sliding-window-log.js'
 import { tokenBucket } from '../../algorithms/token-bucket.js'
-import type { Refund } from '../../engine/question.js'
+import type { Refund } from '../../check/check.js'
+import { askStore } from '../../store/ask-store.js'
 import { admitted, ask, check, decide, type Law, type LawBench, same } from './law.js'
 
 const makers: readonly ((limit: number) => Limit)[] = [
@@ -21,11 +22,11 @@ export const useLaws: readonly Law[] = [
     async run(bench) {
       for (const maker of makers) {
         const question = ask(check(bench, maker(5), 2))
-        await bench.store.decide(question)
-        const first = await bench.store.peek(question)
-        same(await bench.store.peek(question), first, 'a second peek')
+        await askStore(bench.store, question)
+        const first = await askStore(bench.store, question, true)
+        same(await askStore(bench.store, question, true), first, 'a second peek')
         same([first.charged, first.verdicts[0]?.[0]?.remaining], [0, 3], 'what peek says')
-        same((await bench.store.decide(question)).verdicts[0]?.[0]?.remaining, 1, 'what check then does')
+        same((await askStore(bench.store, question)).verdicts[0]?.[0]?.remaining, 1, 'what check then does')
       }
     },
   },
@@ -36,10 +37,14 @@ export const useLaws: readonly Law[] = [
         const limit = maker(2)
         const neighbour = check(bench, limit, 1, { scope: 'elsewhere' })
         await admitted(bench, limit, 2)
-        await bench.store.decide(ask(neighbour))
+        await askStore(bench.store, ask(neighbour))
         await bench.store.reset([check(bench, limit)])
         same(await admitted(bench, limit, 5), 2, `${limit.id} after reset`)
-        same((await bench.store.peek(ask(neighbour))).verdicts[0]?.[0]?.remaining, 1, 'another scope')
+        same(
+          (await askStore(bench.store, ask(neighbour), true)).verdicts[0]?.[0]?.remaining,
+          1,
+          'another scope',
+        )
       }
     },
   },
@@ -53,8 +58,8 @@ export const useLaws: readonly Law[] = [
         check(bench, limit, 1, { name: 'law.other-log-1m' }),
         check(bench, limit, 1, { subject: `${bench.subject}x` }),
       ]
-      for (const one of checks) same((await bench.store.decide(ask(one))).charged, 0, 'first of each')
-      for (const one of checks) same((await bench.store.decide(ask(one))).charged, -1, 'second of each')
+      for (const one of checks) same((await askStore(bench.store, ask(one))).charged, 0, 'first of each')
+      for (const one of checks) same((await askStore(bench.store, ask(one))).charged, -1, 'second of each')
     },
   },
   {
@@ -185,5 +190,5 @@ async function charge(bench: LawBench, limit: Limit, cost: number): Promise<Refu
 }
 
 async function left(bench: LawBench, limit: Limit): Promise<number | undefined> {
-  return (await bench.store.peek(ask(check(bench, limit)))).verdicts[0]?.[0]?.remaining
+  return (await askStore(bench.store, ask(check(bench, limit)), true)).verdicts[0]?.[0]?.remaining
 }

@@ -1,0 +1,92 @@
+import { type HeadgateError, unexpected } from '../errors/headgate-error.js'
+import type { SubjectInput } from '../subject/subject.js'
+import type { FailureMode } from './check.js'
+
+/** The policy or tier to check against, and the scope. */
+export type CheckOptions<PolicyName extends string, TierName extends string> = (
+  | { readonly policy: PolicyName; readonly tier?: undefined }
+  | { readonly tier: TierName; readonly policy?: undefined }
+) & {
+  /** The scope; `global` is one budget for everything. */
+  readonly scope?: string
+  /** The cost of the request. Default 1. */
+  readonly cost?: number
+  /** Further subjects to charge, each under a policy of its own: all of them or none. */
+  readonly also?: readonly AlsoCharged<PolicyName, TierName>[]
+  /** The failure mode if the store cannot be asked. Default: the store's own (`local`). */
+  readonly onStoreFailure?: FailureMode
+}
+
+/**
+ * A further subject to charge, such as a user's organisation, and its policy. Scope and cost are those of the
+ * request.
+ */
+export type AlsoCharged<PolicyName extends string, TierName extends string> = {
+  readonly subject: SubjectInput
+  /**
+   * Gives it that many times the limits, in a budget apart from its own: for an address that pays for subjects that
+   * anybody can make up.
+   */
+  readonly times?: number | undefined
+} & (
+  | { readonly policy: PolicyName; readonly tier?: undefined }
+  | { readonly tier: TierName; readonly policy?: undefined }
+)
+
+const MAX_COST = 2 ** 32 - 1
+const MAX_TIMES = 65_536
+
+export function parseScope(scope: unknown): string {
+  if (scope === undefined || scope === null) return 'global'
+  if (typeof scope === 'string' && scope !== '') return scope
+  throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'scope', 'a non-empty string', scope)
+}
+
+/** Validates that exactly one policy or tier is named, and that it exists. */
+export function parsePolicyOrTier<
+  Named extends { readonly policy?: string | undefined; readonly tier?: string | undefined },
+>(
+  named: Named,
+  known: { readonly policies: ReadonlyMap<string, unknown>; readonly tiers: ReadonlyMap<string, unknown> },
+): Named {
+  const isObject = typeof named === 'object' && named !== null
+  if (!isObject || (named.policy === undefined) === (named.tier === undefined)) {
+    const got = !isObject ? named : 'policy' in named && 'tier' in named ? 'both' : 'neither'
+    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'ask', 'one of { policy } and { tier }', got)
+  }
+  const { policy, tier } = named
+  if (policy !== undefined && !known.policies.has(policy)) throw unknownName('policy', policy, known.policies)
+  if (tier !== undefined && !known.tiers.has(tier)) throw unknownName('tier', tier, known.tiers)
+  return named
+}
+
+/** Validates the further subjects of an ask. */
+export function parseAlso<P extends string, T extends string>({
+  also,
+}: CheckOptions<P, T>): readonly AlsoCharged<P, T>[] {
+  if (also === undefined) return NOBODY_ELSE
+  if (Array.isArray(also)) return also
+  throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'also', 'a list of { subject, policy }', also)
+}
+
+/** Validates by how much a shared budget is higher than one of its own. */
+export function parseTimes(times: unknown): number {
+  if (typeof times === 'number' && Number.isInteger(times) && times >= 1 && times <= MAX_TIMES) return times
+  throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'times', `a whole number from 1 to ${MAX_TIMES}`, times)
+}
+
+const NOBODY_ELSE: readonly never[] = []
+
+export function parseCost(cost: unknown, field = 'cost'): number {
+  if (typeof cost === 'number' && Number.isInteger(cost) && cost >= 0 && cost <= MAX_COST) return cost
+  throw unexpected('ERR_HEADGATE_INVALID_COST', field, `a whole number from 0 to ${MAX_COST}`, cost)
+}
+
+function unknownName(
+  kind: 'policy' | 'tier',
+  got: unknown,
+  known: ReadonlyMap<string, unknown>,
+): HeadgateError {
+  const code = kind === 'policy' ? 'ERR_HEADGATE_UNKNOWN_POLICY' : 'ERR_HEADGATE_UNKNOWN_TIER'
+  return unexpected(code, kind, `one of ${[...known.keys()].join(', ') || 'none'}`, got)
+}

@@ -1,0 +1,64 @@
+import type { PendingCheck } from '../check/pending-check.js'
+
+/** Counts of limits that do not bind, by policy. */
+export interface ShadowCounts {
+  readonly wouldAllow: number
+  readonly wouldDeny: number
+}
+
+/** Counts since the limiter was made. Labels are names of policies, never subjects. */
+export interface LimiterCounts {
+  /** Requests about which nothing could be asked: see `decideFault`. */
+  readonly faults: number
+  /** `rate_limit_shadow_divergence_total`: decisions of mode `compare` in which process and store differed. */
+  readonly shadowDivergence: number
+  /** Requests that the shadow limits would, or would not, have admitted, by policy. */
+  readonly shadow: Readonly<Record<string, ShadowCounts>>
+  /** The same for candidates. */
+  readonly candidates: Readonly<Record<string, ShadowCounts>>
+  readonly reloads: number
+}
+
+const CANDIDATE = '+candidate'
+
+/** Counts what a limiter reports of itself. */
+export class Counter {
+  faults = 0
+  shadowDivergence = 0
+  reloads = 0
+  private readonly shadow = new Map<string, ShadowCounts>()
+  private readonly candidates = new Map<string, ShadowCounts>()
+
+  read(): LimiterCounts {
+    const { faults, shadowDivergence, reloads } = this
+    return {
+      faults,
+      shadowDivergence,
+      shadow: Object.fromEntries(this.shadow),
+      candidates: Object.fromEntries(this.candidates),
+      reloads,
+    }
+  }
+
+  /** Counts a decision with shadow limits: a policy would admit if all its limits do. */
+  countShadow(check: PendingCheck): void {
+    const { plan } = check
+    if (check.isUnlooked) return
+    const byPolicy = new Map<string, boolean>()
+    for (let index = plan.shadowFrom; index < plan.limits.length; index++) {
+      const name = plan.limits[index]?.name ?? ''
+      const policy = name.slice(0, name.indexOf('.'))
+      byPolicy.set(policy, (byPolicy.get(policy) ?? true) && check.wait(index) === 0)
+    }
+    for (const [name, allowed] of byPolicy) {
+      const isCandidate = name.endsWith(CANDIDATE)
+      const tally = isCandidate ? this.candidates : this.shadow
+      const policy = isCandidate ? name.slice(0, -CANDIDATE.length) : name
+      const { wouldAllow, wouldDeny } = tally.get(policy) ?? { wouldAllow: 0, wouldDeny: 0 }
+      tally.set(policy, {
+        wouldAllow: wouldAllow + (allowed ? 1 : 0),
+        wouldDeny: wouldDeny + (allowed ? 0 : 1),
+      })
+    }
+  }
+}

@@ -1,0 +1,208 @@
+/**
+ * The policies in force, and everything derived from them. Another file or other switches replace it as a whole, so that
+ * no request sees half a change.
+ */
+import type { Plans } from '../check/plans.js'
+import type { ActiveConfig } from '../policy/active-config.js'
+import {
+  type ActivePolicies,
+  type AtRunTime,
+  activatePolicies,
+  type WrittenPolicies,
+} from '../policy/active-policies.js'
+import type { CompiledConfig } from '../policy/compiled-config.js'
+import { type Config, RULES } from '../policy/config.js'
+import { type Control, NORMAL } from '../policy/control.js'
+import { Ipv6Budgets } from '../policy/ipv6-budgets.js'
+import { targetKey } from '../policy/override.js'
+import type { RuleResolver } from '../policy/rule-resolver.js'
+import type { Rules } from '../policy/rules.js'
+import type { Store } from '../store/store.js'
+import { digest } from '../subject/digest.js'
+import {
+  createSubjectNamer,
+  type SubjectInput,
+  type SubjectNamer,
+  type SubjectOptions,
+  type SubjectWarning,
+} from '../subject/subject.js'
+import type { Clock } from '../time/clock.js'
+import { runAtOnce, runInSlices } from '../time/steps.js'
+import { NamedPolicies } from './named-policies.js'
+import type { OverrideCache } from './override-cache.js'
+import { refuseReload } from './refusals.js'
+
+const VERSION_LENGTH = 8
+const versions = new WeakMap<Config, string>()
+
+export interface InForceOptions {
+  /** Policies and tiers written in code, or the policy file. */
+  readonly written: WrittenPolicies | Config
+  readonly subject: SubjectOptions | undefined
+  readonly store: Store
+  readonly clock: Clock
+  readonly overrides: OverrideCache
+  readonly plans: Plans
+  warn(message: string, about?: string): void
+  warnSubject(warning: SubjectWarning): void
+  /** Called for a file that has been put in force. */
+  onReload(config: Config): void
+}
+
+/** What is in force now; never changed, only replaced. */
+export interface Current {
+  readonly nameSubject: SubjectNamer
+  readonly active: ActivePolicies
+  readonly budgets: Ipv6Budgets
+  readonly names: NamedPolicies
+  /** Null if there is no policy file. */
+  readonly file: CurrentFile | null
+}
+
+/** What a policy file adds. */
+export interface CurrentFile {
+  readonly config: Config
+  readonly loadedAtMs: number
+  readonly rules: Rules
+  readonly active: ActiveConfig
+  readonly requests: RuleResolver
+}
+
+export class InForce {
+  #now: Current
+  #reloadsBegun = 0
+  #reloadInForce = 0
+  readonly #options: InForceOptions
+
+  constructor(options: InForceOptions) {
+    this.#options = options
+    const { written, overrides, store } = options
+    const atRunTime = { control: NORMAL, overrides, defaultFailure: store.onStoreFailure ?? 'local' } as const
+    if (isConfig(written)) {
+      const rules = rulesOf(written)
+      const nameSubject = this.#namerFor(written.secretTypes)
+      const compiled = runAtOnce(compile(rules, written, nameSubject))
+      this.#now = this.#withFile(rules, compiled, nameSubject, atRunTime)
+    } else {
+      const nameSubject = this.#namerFor([])
+      const budgets = this.#budgetsFor(undefined, new Map())
+      this.#now = this.#withActive(activatePolicies(written, atRunTime), nameSubject, budgets, null)
+    }
+  }
+
+  get now(): Current {
+    return this.#now
+  }
+
+  setControl(control: Control): void {
+    const { active, file, nameSubject, budgets } = this.#now
+    const atRunTime = { ...active, control }
+    if (file === null) {
+      this.#now = this.#withActive(activatePolicies(active, atRunTime), nameSubject, budgets, null)
+    } else {
+      const activated = file.rules.activate(file.active, atRunTime)
+      this.#now = this.#withActive(activated, nameSubject, budgets, { ...file, active: activated })
+    }
+  }
+
+  reload(config: Config): void {
+    const { steps, finish } = this.#beginReload(config)
+    finish(runAtOnce(steps))
+  }
+
+  async reloadInBackground(config: Config): Promise<void> {
+    const { steps, finish } = this.#beginReload(config)
+    finish(await runInSlices(steps))
+  }
+
+  /** Returns the steps that prepare a file, and a function that puts it in force unless a later one already is. */
+  #beginReload(config: Config) {
+    const { store, onReload } = this.#options
+    refuseReload(config, this.#options.written as Config, store)
+    const rules = rulesOf(config)
+    const reload = ++this.#reloadsBegun
+    const nameSubject = this.#namerFor(config.secretTypes)
+    const finish = (compiled: CompiledConfig): void => {
+      if (reload < this.#reloadInForce) return
+      this.#reloadInForce = reload
+      this.#now = this.#withFile(rules, compiled, nameSubject, this.#now.active)
+      onReload(config)
+    }
+    return { steps: compile(rules, config, nameSubject), finish }
+  }
+
+  #withFile(
+    rules: Rules,
+    compiled: CompiledConfig,
+    nameSubject: SubjectNamer,
+    atRunTime: AtRunTime,
+  ): Current {
+    const { config, subjects } = compiled
+    const active = rules.activate(compiled, atRunTime)
+    const budgets = this.#budgetsFor(config.ipv6Networks, subjects)
+    const loadedAtMs = this.#options.clock.unixMs()
+    return this.#withActive(active, nameSubject, budgets, { config, loadedAtMs, rules, active })
+  }
+
+  #withActive(
+    active: ActivePolicies,
+    nameSubject: SubjectNamer,
+    budgets: Ipv6Budgets,
+    file: Omit<CurrentFile, 'requests'> | null,
+  ): Current {
+    const { plans, clock, warn } = this.#options
+    const shared = { nameSubject, budgets, plans, clock, warn }
+    return {
+      nameSubject,
+      active,
+      budgets,
+      names: new NamedPolicies({ ...shared, active }),
+      file:
+        file === null ? null : { ...file, requests: file.rules.resolver({ ...shared, active: file.active }) },
+    }
+  }
+
+  #namerFor(secretTypes: readonly string[]): SubjectNamer {
+    const { subject, warnSubject } = this.#options
+    return createSubjectNamer({
+      onWarning: warnSubject,
+      ...subject,
+      secretTypes: [...(subject?.secretTypes ?? []), ...secretTypes],
+    })
+  }
+
+  #budgetsFor(
+    networks: Config['ipv6Networks'] | undefined,
+    subjects: CompiledConfig['subjects'],
+  ): Ipv6Budgets {
+    const { subject: options, overrides, clock } = this.#options
+    const isOverridden = (subject: string): boolean =>
+      overrides.size > 0 && overrides.find(targetKey({ subject }), clock.nowUs()) !== null
+    const isNamed = (subject: string): boolean => subjects.has(subject) || isOverridden(subject)
+    return new Ipv6Budgets(options?.ipv6Networks ?? networks, isNamed)
+  }
+}
+
+function isConfig(written: WrittenPolicies | Config): written is Config {
+  return 'rules' in written
+}
+
+/** What a policy file carries; throws for anything else. */
+function rulesOf(config: Config): Rules {
+  return config[RULES] as Rules
+}
+
+function compile(rules: Rules, config: Config, nameSubject: SubjectNamer): ReturnType<Rules['compile']> {
+  return rules.compile(config, subject => nameSubject(subject as SubjectInput))
+}
+
+/** Returns eight characters that are the same for the same policy file in every process, and differ for another. */
+export function versionOf(config: Config): string {
+  let version = versions.get(config)
+  if (version === undefined) {
+    const text = JSON.stringify(config, (_, value) => (value instanceof Map ? [...value] : value))
+    version = digest('headgate config', text).slice(0, VERSION_LENGTH)
+    versions.set(config, version)
+  }
+  return version
+}

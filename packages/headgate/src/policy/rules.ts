@@ -1,0 +1,142 @@
+/**
+ * What a policy file brings to a limiter: it carries this object, as a limit carries its algorithm, so that a program
+ * without a policy file does not bundle the resolving of rules.
+ */
+import type { Check } from '../check/check.js'
+import { perAddressOf, typesOf } from '../subject/source-config.js'
+import { typeOf } from '../subject/subject-type.js'
+import { type ActiveConfig, activateConfig } from './active-config.js'
+import type { AtRunTime } from './active-policies.js'
+import { AppliedLevel } from './applied-level.js'
+import { askedLevel } from './asked-level.js'
+import { type CompiledConfig, compileConfig } from './compiled-config.js'
+import type { Config, RuleConfig } from './config.js'
+import { type Explanation, explain } from './explanation.js'
+import { createFileCallers, type FileCallers } from './file-callers.js'
+import { askedBy, callerLevel, findCaller, globalLevel, routeLevel } from './find-levels.js'
+import type { Ipv6Budgets } from './ipv6-budgets.js'
+import { statesOf } from './question-of.js'
+import type { RequestFacts } from './request-facts.js'
+import { RuleResolver, type RuleResolverOptions } from './rule-resolver.js'
+
+/** A state that the file keeps about a subject. */
+export interface KeptState {
+  /** The rule's name, the part of the file, or `asked` for a policy that is asked by name. */
+  readonly rule: string
+  readonly check: Check
+  /** Whether it is shown even if nothing of it has been used. */
+  readonly isExpected: boolean
+}
+
+/** Whom to look for, and where. */
+export interface StatesQuery {
+  /** The tier that a session or a key tells. */
+  readonly tier: string | null
+  /** The scope in which policies are asked by name. */
+  readonly scope: string
+}
+
+export interface Rules {
+  compile: typeof compileConfig
+  activate(compiled: CompiledConfig, atRunTime: AtRunTime): ActiveConfig
+  resolver(options: RuleResolverOptions): RuleResolver
+  explain(resolver: RuleResolver, facts: RequestFacts, budgets: Ipv6Budgets): Explanation
+  callers(inForce: () => Config): FileCallers & { refuseUnusable(next: Config): void }
+  /** The tier of a subject by the file and the overrides. */
+  tierOf(active: ActiveConfig, subject: string, tier: string | null, nowUs: number): string | null
+  /** Each state once, under the first that mentions it: the caller's own, then the rules in file order. */
+  statesAbout(active: ActiveConfig, subject: string, query: StatesQuery, nowUs: number): KeptState[]
+}
+
+export const rules: Rules = {
+  compile: compileConfig,
+  activate: activateConfig,
+  resolver: options => new RuleResolver(options),
+  explain: (resolver, facts, budgets) => explain(resolver.resolution(facts), budgets),
+  callers: createFileCallers,
+  tierOf: (active, subject, tier, nowUs) => findCaller(active, { subjects: [subject], tier }, nowUs).tier,
+  statesAbout,
+}
+
+function statesAbout(
+  active: ActiveConfig,
+  subject: string,
+  { tier, scope }: StatesQuery,
+  nowUs: number,
+): KeptState[] {
+  const subjects = [subject]
+  const caller = findCaller(active, { subjects, tier }, nowUs)
+  const type = typeOf(subject)
+  const { rules: written } = active.config
+  const global = globalLevel(active)
+  const levels = [
+    callerLevel(active, askedBy({ subjects, scope: null }, caller.tier), caller, nowUs),
+    ...written
+      .filter(rule => isAbout(rule, type, caller.tier))
+      .map(rule => routeLevel(active, rule, caller, nowUs)),
+    ...(global === null ? [] : [global]),
+  ].map(level => new AppliedLevel(level, subjects))
+  const named = [...active.policies.keys()].map(
+    policy => new AppliedLevel(askedLevel(active, { subject, charge: { policy }, scope }, nowUs), subjects),
+  )
+  return [
+    ...levels.flatMap(level => statesIn(level, true)),
+    ...alsoCharged(active, subject, type),
+    ...(type === 'ip' ? chargedForMinted(active, subject, nowUs) : []),
+    ...named.flatMap(level => statesIn(level, false)),
+  ]
+}
+
+/** The states of a level. */
+function statesIn(level: AppliedLevel, isExpected: boolean): KeptState[] {
+  return statesOf(level).map(check => ({ rule: level.level.rule, check: { ...check, cost: 1 }, isExpected }))
+}
+
+/** Rules that charge it beside another subject. */
+function alsoCharged(
+  { configuredPolicies, config }: ActiveConfig,
+  subject: string,
+  type: string,
+): KeptState[] {
+  return config.rules.flatMap(({ name: rule, scope, also = [] }) =>
+    also
+      .filter(other => other.subject === type)
+      .flatMap(({ policy }) => configuredPolicies.get(policy)?.policy.limits ?? [])
+      .map(({ name, limit }) => ({
+        rule,
+        check: { subject, scope, name, limit, cost: 1 },
+        isExpected: true,
+      })),
+  )
+}
+
+/** What an address pays for the subjects that anybody can make up. */
+function chargedForMinted(active: ActiveConfig, address: string, nowUs: number): KeptState[] {
+  const { identify, rules: written } = active.config
+  return (identify ?? []).flatMap(source => {
+    const times = perAddressOf(source)
+    if (times === null || times === 'off') return []
+    const [type = ''] = typesOf(source)
+    const subjects = [`${type}:`]
+    const tier = 'tier' in source ? (source.tier ?? null) : null
+    const caller = findCaller(active, { subjects, tier }, nowUs)
+    const levels = [
+      callerLevel(active, askedBy({ subjects, scope: null }, caller.tier), caller, nowUs),
+      ...written
+        .filter(rule => rule.per === 'caller' && isAbout(rule, type, caller.tier))
+        .map(rule => routeLevel(active, rule, caller, nowUs)),
+    ]
+    return levels.flatMap(({ rule, scope, configured }) =>
+      configured.times(times).policy.limits.map(({ name, limit }) => ({
+        rule,
+        check: { subject: address, scope, name, limit, cost: 1 },
+        isExpected: false,
+      })),
+    )
+  })
+}
+
+function isAbout({ match }: RuleConfig, type: string, tier: string | null): boolean {
+  if (match.subjects !== null && !match.subjects.includes(type)) return false
+  return match.tiers === null || (tier !== null && match.tiers.includes(tier))
+}

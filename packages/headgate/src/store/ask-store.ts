@@ -1,0 +1,87 @@
+import { NOT_CHARGED } from '../algorithms/algorithm.js'
+import type { Check, DecisionSource, FailureMode } from '../check/check.js'
+import type { PendingCheck } from '../check/pending-check.js'
+import { NOBODY_LISTENS } from '../check/plan.js'
+import { Plans } from '../check/plans.js'
+import { systemClock } from '../time/clock.js'
+import type { Eventually, Store } from './store.js'
+
+/**
+ * What a store is asked, as plain data: the first alternative whose checks all fit is charged as a whole. Shadow checks
+ * are separate: each is charged if it fits, whatever becomes of the request, and never binds.
+ */
+export interface Question {
+  readonly alternatives: readonly (readonly Check[])[]
+  readonly shadow: readonly Check[]
+  /** The failure mode. Default: the store's own. */
+  readonly onStoreFailure?: FailureMode | null | undefined
+}
+
+/** The answer to one check. */
+export interface Verdict {
+  /** Whether this check by itself had room. */
+  readonly allowed: boolean
+  /** Units left, after the charge if it was made. */
+  readonly remaining: number
+  /** 0 if allowed; Infinity for a cost above the capacity. */
+  readonly retryAfterUs: number
+  readonly resetAfterUs: number
+  /** The store's time at which the charge counts; null if nothing was charged. */
+  readonly chargedAtUs: number | null
+}
+
+/** The answer to a question: verdicts in the question's order, for the alternatives that were looked at. */
+export interface Answer {
+  /** The index of the charged alternative, or −1 if denied. */
+  readonly charged: number
+  readonly verdicts: readonly (readonly Verdict[])[]
+  readonly shadow: readonly Verdict[]
+  /** Whether it was decided from units leased by this process. */
+  readonly leased?: boolean
+  /** The decider, if not the store. */
+  readonly source?: DecisionSource
+}
+
+const plans = new Plans(NOBODY_LISTENS)
+
+/** Asks a store a question given as plain data, and returns its answer as plain data. */
+export function askStore(store: Store, question: Question, isPeek = false): Eventually<Answer> {
+  const check = plans.pending(question, { isPeek })
+  check.atUs = (store.clock ?? systemClock).nowUs()
+  const work = store.decide(check)
+  if (work !== undefined) return work.then(() => answerOf(check, store, question))
+  if (check.source !== null) return answerOf(check, store, question)
+  return new Promise((resolve, reject) => {
+    check.onSettled({ settled: () => resolve(answerOf(check, store, question)), failed: reject })
+  })
+}
+
+function answerOf(check: PendingCheck, store: Store, { alternatives, shadow }: Question): Answer {
+  const { charged, source } = check
+  const isUnlooked = check.isUnlooked
+  let at = 0
+  const verdictsOf = (checks: readonly Check[]): Verdict[] =>
+    isUnlooked ? [] : checks.map(() => verdictOf(check, at++))
+  const looked = charged < 0 ? alternatives : alternatives.slice(0, charged + 1)
+  const verdicts = isUnlooked ? [[]] : looked.map(verdictsOf)
+  at = check.plan.shadowFrom
+  return {
+    charged,
+    verdicts,
+    shadow: verdictsOf(shadow),
+    ...(check.isLeased && { leased: true }),
+    ...(source !== null && source !== store.source && { source }),
+  }
+}
+
+function verdictOf(check: PendingCheck, index: number): Verdict {
+  const retryAfterUs = check.wait(index)
+  const chargedAtUs = check.chargedAt(index)
+  return {
+    allowed: retryAfterUs === 0,
+    remaining: check.left(index),
+    retryAfterUs,
+    resetAfterUs: check.resetAfter(index),
+    chargedAtUs: chargedAtUs === NOT_CHARGED ? null : chargedAtUs,
+  }
+}

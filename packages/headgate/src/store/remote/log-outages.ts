@@ -1,0 +1,105 @@
+/**
+ * Logs for operators about an unresponsive store: what happened, and what that means for requests. Each kind of
+ * line at most once in `everyMs`, because an outage is news only once, and so is a flapping breaker.
+ */
+
+import type { FailureMode } from '../../check/check.js'
+import type { Logger } from '../../observe/logger.js'
+import { andMore, sparingly } from '../../observe/sparingly.js'
+import type { Evidence } from './breaker.js'
+import type { OnStoreEvent, StoreEvent } from './store-event.js'
+
+export interface OutageLogOptions {
+  readonly logger: Logger
+  readonly everyMs: number
+  readonly nowMs: () => number
+  /** Returns the name operators know a node by. */
+  nameOf(node: string): string
+  readonly mode: FailureMode | 'throw'
+  /** Returns among how many processes the limits are divided. */
+  sharedAmong(): number
+}
+
+interface Outage {
+  readonly sinceMs: number
+  readonly decidedBefore: number
+}
+
+export function logOutages(options: OutageLogOptions): OnStoreEvent {
+  const { logger, nowMs, nameOf } = options
+  const due = sparingly(options.everyMs, nowMs)
+  const outages = new Map<string, Outage>()
+  let decidedWithout = 0
+  let lastMessage = ''
+
+  function consequence(): string {
+    const { mode } = options
+    if (mode === 'throw') return 'handing the errors on'
+    if (mode === 'open') return 'letting requests pass'
+    if (mode === 'closed') return 'refusing requests with 503'
+    const among = options.sharedAmong()
+    return `deciding here, at ${among === 1 ? 'the whole' : `1/${among}`} of each limit,`
+  }
+
+  function sayOpen(node: string, because: Evidence | null): void {
+    // A failed probe is not news.
+    if (outages.has(node)) return
+    outages.set(node, { sinceMs: nowMs(), decidedBefore: decidedWithout })
+    const leftOut = due(`open ${node}`)
+    if (leftOut === null) return
+    const { calls = 0, withinMs = 0, failure = 'silent' } = because ?? {}
+    const failed =
+      failure === 'silent'
+        ? `has not answered ${calls} calls in ${spanOf(withinMs)}`
+        : `has failed ${calls} calls in ${spanOf(withinMs)}${lastMessage && ` (${lastMessage})`}`
+    logger.warn(
+      { event: 'breaker', state: 'open', node, failure, calls, withinMs },
+      `${nameOf(node)} ${failed}: ${consequence()} until it answers${andMore(leftOut)}`,
+    )
+  }
+
+  function sayClosed(node: string): void {
+    const outage = outages.get(node)
+    outages.delete(node)
+    const leftOut = due(`closed ${node}`)
+    if (outage === undefined || leftOut === null) return
+    const unaskedMs = Math.round(nowMs() - outage.sinceMs)
+    const decisions = decidedWithout - outage.decidedBefore
+    logger.info(
+      { event: 'breaker', state: 'closed', node, unaskedMs, decisions },
+      `${nameOf(node)} answers again: it was not asked for ${spanOf(unaskedMs)}, in which ${decisions} decisions were made without it${andMore(leftOut)}`,
+    )
+  }
+
+  function sayFailure({ code, message }: Extract<StoreEvent, { type: 'failure' }>): void {
+    lastMessage = message
+    const leftOut = due('failure')
+    if (leftOut === null) return
+    logger.warn(
+      { event: 'failure', code },
+      `${code}: ${message}: ${consequence()} for now${andMore(leftOut)}`,
+    )
+  }
+
+  function sayRewind(): void {
+    const leftOut = due('rewind')
+    if (leftOut === null) return
+    logger.warn(
+      { event: 'rewind' },
+      `${nameOf('')} has forgotten what it had acknowledged, as after a failover: callers may get limits anew${andMore(leftOut)}`,
+    )
+  }
+
+  return event => {
+    if (event.type === 'fallback') decidedWithout++
+    else if (event.type === 'failure') sayFailure(event)
+    else if (event.type === 'rewind') sayRewind()
+    else if (event.type === 'lease') return
+    else if (event.state === 'open') sayOpen(event.node, event.because)
+    else if (event.state === 'closed') sayClosed(event.node)
+  }
+}
+
+function spanOf(ms: number): string {
+  return ms < 1_000 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`
+}

@@ -1,0 +1,65 @@
+import type { FailureMode } from '../../check/check.js'
+import type { BreakerState, Evidence } from './breaker.js'
+
+/** What happens between this process and a store outside it. None of it names a subject. */
+export type StoreEvent =
+  /** A call failed; `code` is that of the error. */
+  | { readonly type: 'failure'; readonly code: string; readonly message: string }
+  /** The breaker of a node changed; `because` is set if calls of requests opened it. */
+  | {
+      readonly type: 'breaker'
+      readonly node: string
+      readonly state: BreakerState
+      readonly because: Evidence | null
+    }
+  /** A request was decided without the store. */
+  | { readonly type: 'fallback'; readonly mode: FailureMode; readonly allowed: boolean }
+  /** The store has forgotten what it had acknowledged: callers may get limits anew. */
+  | { readonly type: 'rewind' }
+  /** Units of a limit were leased, to be spent in this process. */
+  | { readonly type: 'lease'; readonly limit: string; readonly units: number }
+
+export type OnStoreEvent = (event: StoreEvent) => void
+
+/** Counts since the store was made. */
+export interface StoreHealth {
+  /** The breakers that are not closed, by node. */
+  readonly breakers: Readonly<Record<string, BreakerState>>
+  /** `rate_limit_backend_errors_total`. */
+  readonly backendErrors: number
+  readonly fallbackAllowed: number
+  readonly fallbackDenied: number
+  readonly liveProcesses: number
+  /** Among how many processes each limit is divided while the store cannot be asked: the most counted lately. */
+  readonly sharedAmong: number
+  /**
+   * How often a node was seen to have forgotten what it had acknowledged, after a failover or restart that lost
+   * writes.
+   */
+  readonly stateRewinds: number
+  /** Whether Redis may evict limits when memory is short: its `maxmemory-policy` is not `noeviction`. */
+  readonly evictionPolicyUnsafe: boolean
+}
+
+/** Counts events. */
+export class StoreTally {
+  private readonly breakers: Record<string, BreakerState> = {}
+  private backendErrors = 0
+  private fallbackAllowed = 0
+  private fallbackDenied = 0
+  private stateRewinds = 0
+
+  count(event: StoreEvent): void {
+    if (event.type === 'failure') this.backendErrors++
+    else if (event.type === 'fallback') event.allowed ? this.fallbackAllowed++ : this.fallbackDenied++
+    else if (event.type === 'rewind') this.stateRewinds++
+    else if (event.type === 'lease') return
+    else if (event.state === 'closed') delete this.breakers[event.node]
+    else this.breakers[event.node] = event.state
+  }
+
+  read(): Omit<StoreHealth, 'liveProcesses' | 'sharedAmong' | 'evictionPolicyUnsafe'> {
+    const { breakers, backendErrors, fallbackAllowed, fallbackDenied, stateRewinds } = this
+    return { breakers: { ...breakers }, backendErrors, fallbackAllowed, fallbackDenied, stateRewinds }
+  }
+}
