@@ -77,6 +77,8 @@ describe.each(Object.keys(CLIENTS))('%s', name => {
     const ask = (count: number) =>
       callsDuring(() => Promise.all(Array.from({ length: count }, () => askStore(store, one(newCheck())))))
     expect(await ask(1)).toBe(1)
+    // After a call of one check the next leaves at once, and does not wait for those behind it.
+    expect(await ask(64)).toBe(2)
     expect(await ask(64)).toBe(1)
     expect(await ask(512)).toBe(8)
     await store.close()
@@ -97,6 +99,7 @@ describe.each(Object.keys(CLIENTS))('%s', name => {
     const small = await open(client(), { batch: { maxChecks: 10 } })
     const pair = (): Question => ({ alternatives: [[newCheck(), newCheck(LIMITS[1])]], shadow: [] })
     const pairs = () => Promise.all(Array.from({ length: 20 }, () => askStore(small, pair())))
+    expect(await callsDuring(pairs)).toBe(1 + 4)
     expect(await callsDuring(pairs)).toBe(4)
     await small.close()
     const alone = await open(client(), { batch: false })

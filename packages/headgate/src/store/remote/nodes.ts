@@ -64,21 +64,19 @@ export class Nodes {
   }
 
   /** A call is being sent. */
-  sent(call: Call, reply: Promise<unknown>): void {
+  sent(call: Call): void {
     const { node, checkCount } = call
     if (node === null) return
     call.checksAhead = node.checksAhead
     call.repliesBefore = node.replies
     node.checksAhead += checkCount
-    reply.then(
-      () => {
-        node.checksAhead -= checkCount
-        node.replies++
-      },
-      () => {
-        node.checksAhead -= checkCount
-      },
-    )
+  }
+
+  /** A reply came to a call, in time or not, or it failed. */
+  cameBack({ node, checkCount }: Call, isReply: boolean): void {
+    if (node === null) return
+    node.checksAhead -= checkCount
+    if (isReply) node.replies++
   }
 
   answered(call: Call): void {

@@ -167,13 +167,16 @@ export class RemoteStore implements Store {
   }
 
   #nodeOf(check: PendingCheck): string {
-    return check.plan.limits.length === 0 ? '' : this.#remote.nodeOf(check.checkOf(0))
+    return !this.#remote.isSplit || check.plan.limits.length === 0
+      ? ''
+      : this.#remote.nodeOf(check.checkOf(0))
   }
 
   #sendChecks(batch: Batch): void {
-    const { isPeek, testTime } = batch
-    const first = batch.checks.find(check => check.plan.limits.length > 0)
-    const node = first === undefined ? '' : this.#nodeOf(first)
+    const { isPeek, testTime, checks: asked } = batch
+    // Those of one slot share a call, and a check without limits is in no slot.
+    const first = asked.find(check => check.plan.limits.length > 0) ?? asked[0]
+    const node = this.#nodeOf(first as PendingCheck)
     const make = (checks: readonly PendingCheck[]): Promise<unknown> =>
       this.#remote.ask(checks, isPeek, testTime)
     this.#send(new CheckCall(node, batch, make, call => this.#fail(call, this.#timeout())))
@@ -210,10 +213,16 @@ export class RemoteStore implements Store {
       this.#fail(call, error)
       return
     }
-    this.#nodes?.sent(call, reply)
+    this.#nodes?.sent(call)
     reply.then(
-      value => this.#settle(call, value),
-      error => this.#fail(call, error),
+      value => {
+        this.#nodes?.cameBack(call, true)
+        this.#settle(call, value)
+      },
+      error => {
+        this.#nodes?.cameBack(call, false)
+        this.#fail(call, error)
+      },
     )
     // After it was made: clients write to their sockets in the order in which they scheduled the end of the turn.
     this.#deadlines.watch(call)
@@ -243,7 +252,8 @@ export class RemoteStore implements Store {
     }
     this.#nodes?.answered(call)
     this.#ended()
-    for (const [index, check] of checks.entries()) {
+    for (let index = 0; index < checks.length; index++) {
+      const check = checks[index] as PendingCheck
       const error = errors?.[index] ?? null
       // A fault of whoever waits for one is no affair of the others.
       try {
