@@ -1,17 +1,21 @@
 /**
- * Builds src/store/redis/scripts.gen.ts from lua/*.lua: includes and fragments in their places, SHA-1 computed.
- * `--check` only says whether the file is up to date.
+ * Builds src/store/redis/scripts.gen.ts from lua/*.lua: includes and fragments in their places, SHA-1 computed. Every file of
+ * lua/include that says `@algorithm <number> <maker>` is one more algorithm, wherever a script says `@algorithms`.
+ * `--check` only says whether the file is up to date; `--from=<folder>/ --to=<file>` builds another folder.
  */
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { createMinifier } from './minify-lua.mjs'
 
-const luaDir = new URL('../lua/', import.meta.url)
-const target = new URL('../src/store/redis/scripts.gen.ts', import.meta.url)
+const option = name => process.argv.find(arg => arg.startsWith(`--${name}=`))?.slice(name.length + 3)
+const luaDir = new URL(option('from') ?? '../lua/', import.meta.url)
+const target = new URL(option('to') ?? '../src/store/redis/scripts.gen.ts', import.meta.url)
 const INCLUDE = /^\s*-- @include (\w+)(?:\((\w+)\))?$/
 const INLINE = /^\s*-- @inline ([\w.]+)$/
 const FRAGMENT = /^-- @fragment ([\w.]+)$/
+const ALGORITHMS = /^\s*-- @algorithms$/
+const ALGORITHM = /^-- @algorithm (\d+) (\w+)$/
 /** The placeholder that `@include name(word)` replaces by the word. */
 const PLACEHOLDER = /ALGORITHM/g
 
@@ -34,6 +38,17 @@ function readFragments() {
   return fragments
 }
 
+/** The algorithms that are functions on a state, each with its number on the wire, in that order. */
+function readAlgorithms() {
+  const found = readdirSync(new URL('include/', luaDir)).flatMap(file =>
+    linesOf(`include/${file}`).flatMap(line => {
+      const [, number, maker] = ALGORITHM.exec(line) ?? []
+      return number === undefined ? [] : [{ number: Number(number), maker, path: `include/${file}` }]
+    }),
+  )
+  return found.sort((one, other) => one.number - other.number)
+}
+
 function linesOf(path) {
   return readFileSync(new URL(path, luaDir), 'utf8').split('\n')
 }
@@ -49,13 +64,14 @@ function bodyOf(path) {
  * Puts together one script as a tree: a part is a list of lines and of parts. A file is included once, a fragment as often
  * as it is named.
  */
-function createFlattener(fragments) {
+function createFlattener(fragments, algorithms) {
   const included = new Set()
 
   function flatten(name, lines, chain) {
     const parts = lines.flatMap(line => {
       const include = INCLUDE.exec(line)
       if (include !== null) return flattenFile(`include/${include[1]}.lua`, chain, include[2]) ?? []
+      if (ALGORITHMS.test(line)) return flattenAlgorithms(chain)
       const inline = INLINE.exec(line)?.[1]
       if (inline !== undefined) return flattenFragment(inline, chain)
       return /^\s*(--.*)?$/.test(line) ? [] : [line.trim()]
@@ -73,6 +89,12 @@ function createFlattener(fragments) {
       word === undefined ? lines : lines.map(line => line.replace(PLACEHOLDER, word)),
       chain,
     )
+  }
+
+  function flattenAlgorithms(chain) {
+    const files = algorithms.map(({ path }) => flattenFile(path, chain)).filter(isPart)
+    const makers = algorithms.map(({ number, maker }) => `[${number}] = ${maker}`)
+    return [...files, `local other_makers = { ${makers.join(', ')} }`]
   }
 
   function flattenFragment(name, parents) {
@@ -93,7 +115,7 @@ function sha1(text) {
   return createHash('sha1').update(text).digest('hex')
 }
 
-const isPart = part => typeof part !== 'string'
+const isPart = part => typeof part === 'object'
 
 /** Returns every line of a part and of its parts. */
 function linesIn({ parts }) {
@@ -112,7 +134,7 @@ function shortened({ name, parts }, shorten) {
 function buildScripts() {
   const names = readdirSync(luaDir).filter(file => file.endsWith('.lua'))
   const fragments = readFragments()
-  const trees = names.sort().map(file => createFlattener(fragments)(file, []))
+  const trees = names.sort().map(file => createFlattener(fragments, readAlgorithms())(file, []))
   const shorten = createMinifier(trees.flatMap(linesIn))
   return trees.map(tree => {
     const short = shortened(tree, shorten)

@@ -1,5 +1,5 @@
--- One check of any algorithm, as four steps. Those of rates are written out in place; places are functions on a state,
--- which are made when a call first needs them.
+-- One check of any algorithm, as four steps. Those of rates are written out in place; the others (`@algorithm` in their
+-- files) are functions on a state, which are made when a call first needs them.
 
 -- @fragment check.locals
 local key, limit, cost, which, units, units_text, span, parts
@@ -11,7 +11,7 @@ local at, failure, wait_us, left, remaining, reset_us, now_text
 -- By limit: the texts and numbers that its `prepare` computed, and whether its last key was new.
 local starts, start_texts, keep_texts, edge_texts, lengths, news = {}, {}, {}, {}, {}, {}
 local kept, expects_new = {}, nil
-local places, place_limits, place_limit, place_state
+local makers, made, other, other_limits, other_limit, other_state
 
 -- @fragment check.open
 -- In: `check`, its number in the question. Out: its key, limit and cost.
@@ -52,19 +52,21 @@ elseif which == PARTS then
     -- @inline parts.wait
   end
 else
-  if not places then
+  if not makers then
     -- @inline clock.text
-    -- @include concurrency
-    places, place_limits = make_concurrency(), {}
+    -- @algorithms
+    makers, made, other_limits = other_makers, {}, {}
   end
-  place_limit = place_limits[limit]
-  if not place_limit then
-    place_limit = { limit = units, window_us = span }
-    place_limits[limit] = place_limit
+  other = made[which] or makers[which]()
+  made[which] = other
+  other_limit = other_limits[limit]
+  if not other_limit then
+    other_limit = { limit = units, window_us = span }
+    other_limits[limit] = other_limit
   end
-  place_state, failure = places.load(key, place_limit)
-  if place_state then
-    wait_us = places.wait_us(place_limit, place_state, cost)
+  other_state, failure = other.load(key, other_limit)
+  if other_state then
+    wait_us = other.wait_us(other_limit, other_state, cost)
   end
 end
 
@@ -109,7 +111,7 @@ elseif which == LOG then
 elseif which == PARTS then
   -- @inline parts.keep
 else
-  kept[check] = { place_limit, place_state }
+  kept[check] = { other_limit, other_state }
 end
 waits[check] = wait_us
 
@@ -127,7 +129,7 @@ elseif which == PARTS then
   -- @inline check.parts
   -- @inline parts.recall
 else
-  place_limit, place_state = kept[check][1], kept[check][2]
+  other, other_limit, other_state = made[which], kept[check][1], kept[check][2]
 end
 wait_us = waits[check]
 
@@ -149,7 +151,7 @@ elseif which == PARTS then
   -- @inline parts.left
   keep_texts[limit] = parts_keep_text
 else
-  at = places.charge(place_limit, place_state, cost)
+  at = other.charge(other_limit, other_state, cost)
 end
 
 -- @fragment check.tell
@@ -163,5 +165,5 @@ elseif which == LOG then
 elseif which == PARTS then
   -- @inline parts.tell
 else
-  remaining, reset_us = places.tell(place_limit, place_state)
+  remaining, reset_us = other.tell(other_limit, other_state)
 end

@@ -10,7 +10,7 @@ end
 -- @inline counter.functions
 -- @inline parts.functions
 -- @inline bucket.functions
--- @include concurrency
+-- @algorithms
 
 local position = 1
 
@@ -21,10 +21,10 @@ end
 
 -- Four numbers a limit: algorithm, limit, window or hold in microseconds or refill per second, buckets.
 local function read_limits()
-  local makers, made, limits = { make_log, make_counter, make_parts, make_bucket, make_concurrency }, {}, {}
+  local makers, made, limits = { make_log, make_counter, make_parts, make_bucket }, {}, {}
   for index = 1, next_number() do
     local which, units, number, parts = next_number(), next_number(), next_number(), next_number()
-    made[which] = made[which] or makers[which]()
+    made[which] = made[which] or (makers[which] or other_makers[which])()
     limits[index] = {
       which = which,
       algorithm = made[which],

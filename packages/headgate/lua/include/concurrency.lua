@@ -1,4 +1,5 @@
 -- Concurrency; see algorithms/concurrency.ts.
+-- @algorithm 5 make_concurrency
 -- A sorted set of places: score = when it expires, in microseconds; member = when it was taken, 16 digits wide, and for
 -- the second unit and on of one request `.1`, `.2` and so on behind it. `reset:<time>` with a score of -1 keeps the
 -- latest that was taken before the last reset.

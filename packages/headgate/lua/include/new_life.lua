@@ -1,15 +1,16 @@
 -- A reset starts a new life of a key: what was charged before it is not given back to it. See docs/adr/0021.
 -- A hash keeps the time of the reset in `reset`, beside fields that say that nothing is used. A log keeps one entry that
--- adds nothing to the total, and places keep the latest that was taken (concurrency.lua). Only refunds and resets look at them.
-local LOG, COUNTER, BUCKETS, CONCURRENCY = 1, 2, 3, 5
+-- adds nothing to the total; other algorithms bring a `start_new_life` of their own. Only refunds and resets look at them.
+local LOG, COUNTER, BUCKETS = 1, 2, 3
 
 local function reset_time_of(key)
   return whole(redis.call('HMGET', key, 'reset')[1]) or 0
 end
 
--- Whether what was charged then belongs to a former life. A log and places find that out by themselves.
+-- Whether what was charged then belongs to a former life. A log, and whoever starts its new life itself, find that out.
 local function is_of_former_life(limit, key, charged_at)
-  return limit.which ~= LOG and limit.which ~= CONCURRENCY and charged_at and charged_at <= reset_time_of(key)
+  local finds_out = limit.which == LOG or limit.algorithm.start_new_life
+  return not finds_out and charged_at and charged_at <= reset_time_of(key)
 end
 
 local function unused_fields(limit)
@@ -23,7 +24,7 @@ end
 
 -- DEL comes before any other write: a server that is out of memory refuses a script at a first write that needs some.
 local function start_new_life(limit, key, state)
-  if limit.which == CONCURRENCY then
+  if limit.algorithm.start_new_life then
     return limit.algorithm.start_new_life(limit, state)
   end
   local catch_up_us = math.max(0, state.at - now)
