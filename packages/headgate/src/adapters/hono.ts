@@ -1,10 +1,10 @@
-import type { ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Context, MiddlewareHandler, Next } from 'hono'
 import type { HeaderField } from '../decision/header-field.js'
+import type { HttpRequest } from '../subject/http-request.js'
 import { isPromise } from '../subject/source.js'
 import { hasLongBody } from './answer-unread.js'
 import { createEnforce, type Framework, type Outcome, type Passed } from './enforce.js'
-import { HonoRequest, incomingOf, lifetimeOf, routeOf } from './hono-request.js'
 import { NodeRequest } from './node-request.js'
 import type { AnyOptions, RateLimitOptions } from './options.js'
 import { createOutlive } from './outlive.js'
@@ -89,4 +89,47 @@ function refuse(context: Context, outcome: Extract<Outcome, { allowed: false }>)
     status: outcome.status,
     headers: Object.fromEntries([...outcome.headers, ...close]),
   })
+}
+
+/** Returns the Node request behind a context of @hono/node-server. */
+function incomingOf({ env }: Context): IncomingMessage | undefined {
+  return env?.incoming
+}
+
+/** Returns the runtime's execution context; Hono throws if there is none. */
+function lifetimeOf(context: Context): unknown {
+  try {
+    return context.executionCtx
+  } catch {
+    return undefined
+  }
+}
+
+/** Returns the pattern of the last handler, which comes after every middleware. */
+function routeOf({ req }: Context): string | undefined {
+  return req.matchedRoutes.at(-1)?.path
+}
+
+/** Shows a request outside Node to the core. */
+class HonoRequest implements HttpRequest {
+  /** Outside Node, Hono does not say who is connected. */
+  readonly peer = undefined
+
+  constructor(private readonly context: Context) {}
+
+  get method(): string {
+    return this.context.req.method
+  }
+
+  get url(): string {
+    return this.context.req.url
+  }
+
+  get route(): string | undefined {
+    return routeOf(this.context)
+  }
+
+  header(name: string): string | undefined {
+    return this.context.req.header(name)
+  }
 }

@@ -3,9 +3,13 @@ import { HEADER_STYLES, type HeaderStyle } from '../policy/config.js'
 import { advertisedLimit, retryAfterSeconds } from './advertised.js'
 import type { Decision, LimitVerdict } from './decision.js'
 import type { HeaderField } from './header-field.js'
-import { draft11Headers } from './ietf-headers.js'
-import { legacyHeaders } from './legacy-headers.js'
-import { draft03Headers, draft06Headers, draft07Headers } from './older-drafts.js'
+import {
+  draft03Headers,
+  draft06Headers,
+  draft07Headers,
+  draft11Headers,
+  legacyHeaders,
+} from './header-formats.js'
 
 /** The edition of the IETF draft that headers follow. */
 export type HeaderDraft = 'draft-03' | 'draft-06' | 'draft-07' | 'draft-11'

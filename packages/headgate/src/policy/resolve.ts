@@ -5,8 +5,11 @@
  * A request that servers may read in several ways is resolved in each of them and held to everything this leads to:
  * every limit, the highest cost, the strictest failure mode. So no spelling is better off than another.
  */
+
+import { slidingWindowLog } from '../algorithms/sliding-window-log.js'
 import type { ActiveConfig } from './active-config.js'
 import { AppliedLevel } from './applied-level.js'
+import { ConfiguredPolicy } from './configured-policy.js'
 import {
   askedBy,
   type Caller,
@@ -17,10 +20,9 @@ import {
   unknownOf,
 } from './find-levels.js'
 import { type FoundRoute, findRoutes } from './found-routes.js'
-import type { Level } from './level.js'
+import { Level } from './level.js'
 import type { CanonicalFacts } from './request-facts.js'
 import { assignParts, conclude, type Resolution, type ResolvedReading } from './resolution.js'
-import { unreadableLevel } from './unreadable-path.js'
 
 /** Resolves a request by the rules. */
 export function resolve(active: ActiveConfig, facts: CanonicalFacts, nowUs: number): Resolution {
@@ -82,3 +84,32 @@ function costOf(levels: readonly AppliedLevel[], deciding: readonly AppliedLevel
   const speaking = deciding.length === 0 ? levels : deciding
   return speaking.find(({ level }) => level.cost !== null)?.level.cost ?? null
 }
+
+/**
+ * Returns the level of a path that can be read in more ways than `pathReadings` considers: a ban. Working out what
+ * each reading leads to would cost the process more than the request did, and no honest client sends one.
+ */
+function unreadableLevel({ config }: ActiveConfig): Level {
+  return new Level(
+    config,
+    {
+      level: 'route',
+      rule: 'unreadable path',
+      scope: 'global',
+      per: 'caller',
+      subjectTypes: null,
+      mode: 'enforce',
+    },
+    BAN,
+    null,
+  )
+}
+
+// No policy name contains a plus, so this never shares state with one.
+const NAME = 'unreadable+path'
+const limit = slidingWindowLog({ limit: 0, window: '1s' })
+const BAN = new ConfiguredPolicy(
+  { name: NAME, tier: null, limits: [{ name: `${NAME}.${limit.id}`, limit }] },
+  {},
+  1,
+)

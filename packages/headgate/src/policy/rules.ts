@@ -3,7 +3,13 @@
  * without a policy file does not bundle the resolving of rules.
  */
 import type { Check } from '../check/check.js'
+import { unexpected } from '../errors/headgate-error.js'
+import type { HttpRequest } from '../subject/http-request.js'
+import type { Identify } from '../subject/identify.js'
+import { identifyBySources } from '../subject/identify-by-sources.js'
 import { perAddressOf, typesOf } from '../subject/source-config.js'
+import { ip } from '../subject/sources.js'
+import type { SubjectInput } from '../subject/subject.js'
 import { typeOf } from '../subject/subject-type.js'
 import { type ActiveConfig, activateConfig } from './active-config.js'
 import type { AtRunTime } from './active-policies.js'
@@ -12,7 +18,6 @@ import { askedLevel } from './asked-level.js'
 import { type CompiledConfig, compileConfig } from './compiled-config.js'
 import type { Config, RuleConfig } from './config.js'
 import { type Explanation, explain } from './explanation.js'
-import { createFileCallers, type FileCallers } from './file-callers.js'
 import { askedBy, callerLevel, findCaller, globalLevel, routeLevel } from './find-levels.js'
 import type { Ipv6Budgets } from './ipv6-budgets.js'
 import { statesOf } from './question-of.js'
@@ -139,4 +144,51 @@ function chargedForMinted(active: ActiveConfig, address: string, nowUs: number):
 function isAbout({ match }: RuleConfig, type: string, tier: string | null): boolean {
   if (match.subjects !== null && !match.subjects.includes(type)) return false
   return match.tiers === null || (tier !== null && match.tiers.includes(tier))
+}
+
+/** Identifies callers by the policy file in force. */
+interface FileCallers {
+  /**
+   * Identifies the caller by `identify`, `subjects` and `trustedProxies` of the file in force. Adapters use it
+   * unless their options identify callers. Throws on access for a file that verifies tokens.
+   */
+  readonly identify: Identify
+  /** Returns the client's address by `trustedProxies` of the file in force, as the subject that is charged. */
+  addressOf(request: HttpRequest): SubjectInput
+}
+
+/** Creates the sources of a file on first use, so that a limiter whose subjects are passed in needs none. */
+function createFileCallers(inForce: () => Config) {
+  let address: { readonly config: Config; readonly source: ReturnType<typeof ip> } | null = null
+  let made: { readonly config: Config; readonly identify: Identify } | null = null
+  function current(): Identify {
+    const config = inForce()
+    if (made?.config !== config) made = { config, identify: identifyBySources(config, refuseTokens) }
+    return made.identify
+  }
+  const ask = (...asked: Parameters<Identify>) => current()(...asked)
+  const identify: Identify = Object.assign(ask, { ready: async () => current().ready() })
+  return {
+    get identify() {
+      current()
+      return identify
+    },
+    addressOf(request: HttpRequest): SubjectInput {
+      const config = inForce()
+      const { trustedProxies, forwardedHeader } = config
+      if (address?.config !== config) address = { config, source: ip({ trustedProxies, forwardedHeader }) }
+      return address.source.find(request).subject
+    },
+    /** Throws for a file whose sources cannot be created, if they are in use. */
+    refuseUnusable(next: Config): void {
+      if (made !== null) identifyBySources(next, refuseTokens)
+    },
+  }
+}
+
+/** Verifying tokens needs a package that an app which bundles a limiter may not have. */
+function refuseTokens(): never {
+  const expected =
+    'identifyByConfig(config) of headgate/identify beside the limiter, whose file verifies tokens'
+  throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'identify', expected, undefined)
 }

@@ -5,7 +5,6 @@
  */
 import { unexpected } from '../errors/headgate-error.js'
 import { type Address, formatAddress, isIPv4, parseAddress } from './address.js'
-import { forwardedFor } from './forwarded.js'
 import { networkOf } from './network.js'
 import { MAX_PROXIES, parseTrustedProxies, type TrustedProxies } from './trusted-proxies.js'
 
@@ -135,4 +134,29 @@ function parseNode(node: string | null): Address | null {
   if (bracketed !== null) return bracketed[1]?.includes(':') ? parseAddress(bracketed[1]) : null
   const withPort = /^([\d.]+):\d{1,5}$/.exec(node)
   return parseAddress(withPort?.[1] ?? node)
+}
+
+/**
+ * Parses `Forwarded` (RFC 7239): one element per proxy, such as `for="[2001:db8::9]:4711";proto=https`. An
+ * element that is not entirely well-formed is ignored, because the client chooses the host name in it, which
+ * must not pass for another `for`.
+ */
+
+const PAIR = /\s*([\w!#$%&'*+.^`|~-]+)=(?:([^\s";,]+)|"((?:[^"\\]|\\.)*)")\s*(;|$)/y
+
+/**
+ * Returns the node that an element names in its `for`, spelt as in `X-Forwarded-For`; null if it names none.
+ */
+function forwardedFor(element: string): string | null {
+  PAIR.lastIndex = 0
+  let node: string | null = null
+  while (PAIR.lastIndex < element.length) {
+    const pair = PAIR.exec(element)
+    if (pair === null) return null
+    const [, name = '', plain, quoted] = pair
+    if (name.toLowerCase() !== 'for') continue
+    if (node !== null) return null
+    node = plain ?? (quoted as string)
+  }
+  return node
 }

@@ -7,7 +7,6 @@ import { digest } from './digest.js'
 import { firstAndLast } from './first-and-last.js'
 import type { HttpRequest } from './http-request.js'
 import { ANONYMOUS } from './names-nobody.js'
-import { type AddressSubject, rememberClients } from './remember-clients.js'
 import { type Finding, isPromise, type SubjectSource } from './source.js'
 import { PER_ADDRESS } from './source-config.js'
 import { parseTrustedProxies } from './trusted-proxies.js'
@@ -269,4 +268,33 @@ function refuseHeader(field: string, header: unknown): void {
 
 function refusal(field: string, expected: string, got: unknown): Error {
   return unexpected('ERR_HEADGATE_INVALID_OPTION', field, expected, got)
+}
+
+const REMEMBERED = 10_000
+/** Longer texts are parsed each time: remembering them would let callers fill the memory. */
+const REMEMBERED_LENGTH = 256
+
+/** The subject of a client's address, or of all clients without one. */
+type AddressSubject = `ip:${string}` | typeof ANONYMOUS
+
+/** Names a client by the peer of its connection and the header a proxy wrote. */
+type NameClient = (peer: string, forwarded: string | undefined) => AddressSubject
+
+/**
+ * Caches the names of clients: clients come back, and parsing an address takes ten times as long as deciding.
+ */
+function rememberClients(nameClient: NameClient): NameClient {
+  const names = new Map<string, AddressSubject>()
+  return (peer, forwarded) => {
+    // Unambiguous, because no address contains a space.
+    const read = forwarded === undefined ? peer : `${peer} ${forwarded}`
+    const known = names.get(read)
+    if (known !== undefined) return known
+    const name = nameClient(peer, forwarded)
+    if (read.length > REMEMBERED_LENGTH) return name
+    // Clearing the whole cache is rare, and needs no tracking of use.
+    if (names.size >= REMEMBERED) names.clear()
+    names.set(read, name)
+    return name
+  }
 }

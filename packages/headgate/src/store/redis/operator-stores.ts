@@ -1,13 +1,18 @@
-import type { ChangeTrail } from '../change-trail.js'
+import { encodeTenant } from '../../subject/key.js'
+import type { Timers } from '../../time/clock.js'
+import { withinTime } from '../../time/within-time.js'
+import type { Change, ChangeTrail } from '../change-trail.js'
 import type { ControlStore } from '../control-store.js'
 import type { World } from '../remote/remote-store.js'
 import type { StatisticsStore } from '../statistics-store.js'
 import type { RedisConnection } from './connection.js'
-import { redisChanges } from './redis-changes.js'
 import { redisControl } from './redis-control.js'
 import type { RedisSettings } from './redis-options.js'
 import type { RedisRemote } from './redis-remote.js'
 import { redisStatistics } from './redis-statistics.js'
+import { textsOf } from './reply.js'
+import { type Script, scripts } from './scripts.gen.js'
+import { lateReply } from './store-error.js'
 
 /** The stores of operators in Redis, beside the limits. */
 export interface OperatorStores {
@@ -36,5 +41,51 @@ export function createOperatorStores(
     changes: redisChanges(shared),
     fleetStatistics,
     stop: () => fleetStatistics.stop(),
+  }
+}
+
+/** The trail of operators' changes, in Redis: one bounded list beside the overrides. */
+
+interface RedisChangesOptions {
+  readonly prefix: string
+  readonly tenant: string
+  /** Runs a script, waiting this long for a connection. */
+  readonly call: (script: Script, keys: string[], args: string[], connectWithinMs: number) => Promise<unknown>
+  /** The server's time for tests, or ''. */
+  readonly clockUs: () => string
+  readonly timers: Timers
+}
+
+const MAX_CHANGES = 500
+const MAX_WORDS = 1_000
+const KEEP_US = 90 * 86_400_000_000
+const GIVE_UP_AFTER_MS = 1_000
+const ENTRY = /^(\d{1,15}) (.*)$/s
+
+function redisChanges({ prefix, tenant, call, clockUs, timers }: RedisChangesOptions): ChangeTrail {
+  const key = `${prefix}:changes${tenant === '' ? '' : `:${encodeTenant(tenant)}`}`
+
+  async function run(text: string): Promise<readonly Change[]> {
+    const args = [clockUs(), text, String(MAX_CHANGES), String(KEEP_US)]
+    const reply = call(scripts.changes, [key], args, GIVE_UP_AFTER_MS)
+    const found = await withinTime(reply, GIVE_UP_AFTER_MS, timers.inBackground, lateReply)
+    return textsOf(found, MAX_CHANGES).flatMap(changeOf)
+  }
+
+  return {
+    add: ({ by, what }) => run(JSON.stringify({ by, what: what.slice(0, MAX_WORDS) })),
+    read: () => run(''),
+  }
+}
+
+/** Skips entries that somebody else has written there. */
+function changeOf(entry: string): Change[] {
+  try {
+    const [, atMs, text = ''] = ENTRY.exec(entry) ?? []
+    const { by, what } = JSON.parse(text) as { readonly by: unknown; readonly what: unknown }
+    if (typeof what !== 'string' || (by !== null && typeof by !== 'string')) return []
+    return [{ atMs: Number(atMs), by, what }]
+  } catch {
+    return []
   }
 }
