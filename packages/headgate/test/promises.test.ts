@@ -40,15 +40,7 @@ const series = (letter: string, last: number) =>
 
 describe('the page of promises', () => {
   it('the page has every number once, in order, with a promise, a figure and a proof', () => {
-    for (const [letter, first] of [
-      ['R', 36],
-      ['S', 45],
-    ] as const) {
-      const numbers = rows.filter(({ number }) => number.startsWith(letter)).map(({ number }) => number)
-      expect(numbers.slice(0, first)).toEqual(series(letter, first))
-      const values = numbers.map(number => Number(number.slice(1)))
-      expect(values).toEqual([...new Set(values)].sort((a, b) => a - b))
-    }
+    expect(rows.map(({ number }) => number)).toEqual([...series('R', 41), ...series('S', 52)])
     for (const { number, cells } of rows) {
       expect(cells, number).toHaveLength(4)
       for (const cell of cells) expect(cell.trim(), number).not.toBe('')
