@@ -13,8 +13,6 @@ let made = 0
 
 /** A limit and the name its state is kept under: `<policy>.<limit id>`. Made once and shared, so that it can be compared. */
 export class NamedLimit {
-  /** Where the memory store that last decided it keeps its states: looked up once, not with every request. */
-  table: object | null = null
   /** Tells it apart from all others. */
   readonly number: number
   /** Whether a request is one unit whatever it costs. */

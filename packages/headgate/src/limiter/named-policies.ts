@@ -33,8 +33,6 @@ type AnyCheckOptions = CheckOptions<string, string>
 export class NamedPolicies {
   private readonly byPolicy = new Map<string, Plan | null>()
   private readonly byTier = new Map<string, Plan | null>()
-  private lastPolicy: string | undefined
-  private lastPlan: Plan | null = null
 
   constructor(private readonly options: NamedPoliciesOptions) {}
 
@@ -58,13 +56,6 @@ export class NamedPolicies {
 
   /** The plan that is the same for all callers who are not special; null if there is none. */
   private planOf(options: AnyCheckOptions): Plan | null {
-    // Most requests name the policy that the last one did.
-    if (options?.policy !== undefined && options.policy === this.lastPolicy && options.tier === undefined)
-      return this.lastPlan
-    return this.findPlan(options)
-  }
-
-  private findPlan(options: AnyCheckOptions): Plan | null {
     const charge = this.policyOrTier(options)
     const [plans, name] =
       charge.policy === undefined ? [this.byTier, charge.tier] : [this.byPolicy, charge.policy]
@@ -73,8 +64,6 @@ export class NamedPolicies {
       plan = this.commonPlan(charge)
       plans.set(name, plan)
     }
-    this.lastPolicy = charge.policy
-    this.lastPlan = plan
     return plan
   }
 

@@ -78,7 +78,7 @@ export class MemoryStore implements Store, TableOwner {
     const { more } = check
     const key = more === null ? check.subject : keyOf(check.subject, more.scope)
     const units = more === null ? named.unitsOf(check.cost) : check.unitsOf(0)
-    this.#tableOf(named).decide(key, limit, units, nowUs, !check.isPeek, check)
+    this.#tableNamed(named.name, named).decide(key, limit, units, nowUs, !check.isPeek, check)
     check.charged = check.waitUs === 0 ? 0 : -1
   }
 
@@ -111,7 +111,14 @@ export class MemoryStore implements Store, TableOwner {
   #decideOne(check: PendingCheck, plan: Plan, index: number, nowUs: number, mayCharge: boolean): boolean {
     const named = plan.limits[index] as NamedLimit
     const key = keyOf(check.subjectOf(index), check.scopeOf(index))
-    this.#tableOf(named).decidePinned(key, named.limit, check.unitsOf(index), nowUs, mayCharge, check)
+    this.#tableNamed(named.name, named).decidePinned(
+      key,
+      named.limit,
+      check.unitsOf(index),
+      nowUs,
+      mayCharge,
+      check,
+    )
     check.keep(index)
     return check.waitUs === 0
   }
@@ -188,14 +195,6 @@ export class MemoryStore implements Store, TableOwner {
     const { name, limit, subject, scope } = check
     const table = adds || this.evicted !== null ? this.#tableNamed(name, check) : this.#tables.get(name)
     return table?.change(keyOf(subject, scope), limit, nowUs, adds, change) ?? null
-  }
-
-  #tableOf(named: NamedLimit): Table {
-    const { table } = named
-    if (table instanceof Table && table.owner === this) return table
-    const found = this.#tableNamed(named.name, named)
-    named.table = found
-    return found
   }
 
   #tableNamed(name: string, { limit }: Pick<Check, 'limit'>): Table {
