@@ -3,4 +3,4 @@ export type { Enforce, Framework, Outcome, Passed, Refused } from './adapters/en
 export { createEnforce } from './adapters/enforce.js'
 export type { AnyOptions, RateLimitOptions } from './adapters/options.js'
 export type { HttpRequest } from './subject/http-request.js'
-export { ANONYMOUS, namesNobody } from './subject/names-nobody.js'
+export { ANONYMOUS, namesNobody } from './subject/subject.js'

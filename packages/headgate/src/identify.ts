@@ -4,10 +4,10 @@ export type { Identify, IdentifyOptions, Identity, PerAddress, Within } from './
 export { createIdentify } from './subject/identify.js'
 export type { JwtOptions } from './subject/jwt.js'
 export { jwt } from './subject/jwt.js'
-export type { Finding, SubjectSource } from './subject/source.js'
 export type {
   ApiKeyOptions,
   BelievedPeers,
+  Finding,
   FingerprintOptions,
   HeaderSourceOptions,
   InternalOptions,
@@ -16,5 +16,6 @@ export type {
   PerAddressTimes,
   SecretOptions,
   SessionOptions,
+  SubjectSource,
 } from './subject/sources.js'
 export { apiKey, custom, fingerprint, internal, ip, session, tenant, user } from './subject/sources.js'

@@ -16,10 +16,10 @@ export type { GraphqlCostOptions } from './cost/graphql-cost.js'
 export { graphqlCost } from './cost/graphql-cost.js'
 export type { CountedFields } from './cost/graphql-definitions.js'
 export { jsonRpcCost } from './cost/json-rpc-cost.js'
-export type { Decision, LimitVerdict } from './decision/decision.js'
-export type { HeaderField } from './decision/header-field.js'
+export type { Decision, LimitVerdict, Reason } from './decision/decision.js'
 export type {
   HeaderDraft,
+  HeaderField,
   HeaderOptions,
   HideableName,
   ResponseOptions,
@@ -27,7 +27,6 @@ export type {
 export { decisionHeaders } from './decision/headers.js'
 export type { Problem, ProblemBody } from './decision/problem.js'
 export { decisionProblem } from './decision/problem.js'
-export type { Reason } from './decision/reason.js'
 export type { ErrorCode } from './errors/headgate-error.js'
 export { HeadgateError, isHeadgateError } from './errors/headgate-error.js'
 export type { Mistake } from './errors/mistake.js'
@@ -62,7 +61,12 @@ export type { ControlReading, ControlStore, StoredEntry, StoredOverrides } from 
 export type { MemoryStore, MemoryStoreOptions } from './store/memory/memory-store.js'
 export { memoryStore } from './store/memory/memory-store.js'
 export type { Eventually, Store } from './store/store.js'
-export type { ClientAddress, ClientAddressOptions, ForwardedHeader } from './subject/client-address.js'
+export type {
+  ClientAddress,
+  ClientAddressOptions,
+  ForwardedHeader,
+  TrustedProxies,
+} from './subject/client-address.js'
 export { createClientAddress, limitedAddress, peerAddress } from './subject/client-address.js'
 export type {
   Ipv6Networks,
@@ -72,5 +76,4 @@ export type {
   SubjectOptions,
   SubjectWarning,
 } from './subject/subject.js'
-export type { TrustedProxies } from './subject/trusted-proxies.js'
 export type { Clock } from './time/clock.js'

@@ -1,5 +1,8 @@
-export type { NestOptions } from './adapters/nest.js'
-export { RateLimit, RateLimitGuard } from './adapters/nest.js'
-export { RateLimitException, RateLimitFilter } from './adapters/nest-answers.js'
-export type { AsyncNestOptions } from './adapters/nest-module.js'
-export { RateLimitModule } from './adapters/nest-module.js'
+export type { AsyncNestOptions, NestOptions } from './adapters/nest.js'
+export {
+  RateLimit,
+  RateLimitException,
+  RateLimitFilter,
+  RateLimitGuard,
+  RateLimitModule,
+} from './adapters/nest.js'

@@ -19,4 +19,4 @@ export type { FailureKind, NodeState, StoreCounts } from './observe/statistics/s
 export { FAILURE_KINDS } from './observe/statistics/store-counts.js'
 export type { TallyCounts, TallyLabels } from './observe/statistics/tally.js'
 export type { Violation, Violator, Violators } from './observe/statistics/violations.js'
-export { handleOf, isHandle } from './subject/handle.js'
+export { handleOf, isHandle } from './subject/digest.js'

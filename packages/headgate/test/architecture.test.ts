@@ -117,20 +117,9 @@ const STAGES: Readonly<Record<string, Row>> = {
   },
   'adapters/nest': {
     holds: 'NestJS',
-    may: ['adapters', 'adapters/nest-answers'],
-    packages: ['@nestjs/common', '@nestjs/core'],
-    packageTypes: ['*'],
-  },
-  'adapters/nest-answers': {
-    holds: 'answers of NestJS',
     may: ['adapters'],
-    packages: ['@nestjs/common'],
-    packageTypes: ['*'],
-  },
-  'adapters/nest-module': {
-    holds: 'the module of NestJS',
-    may: ['adapters/nest', 'adapters/nest-answers'],
     packages: ['@nestjs/common', '@nestjs/core'],
+    packageTypes: ['*'],
   },
   outbound: {
     holds: 'calls to others: waiting for a turn, and how much an upstream can take',

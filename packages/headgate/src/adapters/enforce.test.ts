@@ -11,8 +11,8 @@ import { createIdentify } from '../subject/identify.js'
 import { ip } from '../subject/sources.js'
 import { faultyStore } from '../testing/faulty-store.js'
 import { createEnforce, type Framework, type Outcome } from './enforce.js'
+import { logFaults } from './log.js'
 import type { AnyOptions, RateLimitOptions } from './options.js'
-import { logFaults } from './report-fault.js'
 
 interface Plain {
   readonly method?: string

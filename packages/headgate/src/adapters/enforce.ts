@@ -3,25 +3,23 @@
  * response carries. An adapter only converts its request (`Framework`) and writes the outcome.
  */
 import type { Decision } from '../decision/decision.js'
-import type { HeaderField } from '../decision/header-field.js'
-import { decisionHeaders, type HeaderOptions } from '../decision/headers.js'
+import { decisionHeaders, type HeaderField, type HeaderOptions } from '../decision/headers.js'
 import { isHeadgateError, unexpected } from '../errors/headgate-error.js'
 import { letFail } from '../errors/let-fail.js'
 import type { Limiter } from '../limiter/limiter.js'
 import { parseLogger } from '../observe/logger.js'
+import { claimedMethods } from '../policy/claimed-methods.js'
 import type { RefundBound } from '../policy/refund-rule.js'
+import type { RequestFacts } from '../policy/request-facts.js'
 import type { Eventually } from '../store/store.js'
 import type { HttpRequest } from '../subject/http-request.js'
-import { isPromise } from '../subject/source.js'
-import { createAsk, createChargeKeyOf } from './ask-for.js'
-import { earlierDecision, rememberDecision } from './charged-once.js'
+import { isPromise } from '../subject/sources.js'
+import { logFaults, warnOnce } from './log.js'
 import { createLookUp, type Found } from './look-up.js'
 import { type AnyOptions, type RefundIf, rulesOf } from './options.js'
 import { type OwnBody, type Refusal, refusalOf } from './refusal.js'
 import { refuseMistakes } from './refuse-mistakes.js'
-import { logFaults } from './report-fault.js'
 import type { Ended } from './response-end.js'
-import { warnOnce } from './warn-once.js'
 
 /** Converts a framework's request for the core. */
 export interface Framework<Native> {
@@ -262,4 +260,146 @@ function refundIfOf<Native>({ refundIf }: AnyOptions<Native>): Required<RefundIf
 
 function headerOptionsOf<Native>({ headers, hide }: AnyOptions<Native>): HeaderOptions {
   return { ...(typeof headers === 'string' ? { style: headers } : headers), ...(hide && { hide }) }
+}
+
+/** Creates the function that describes a charge, so that a repeated one is recognised: the limiter, and what it is asked. */
+export function createChargeKeyOf<Native>({
+  limiter,
+  policy,
+}: AnyOptions<Native>): (found: Found) => ChargeKey {
+  return ({ subject, tier, scope, cost, also }) => ({
+    asked: limiter,
+    policy,
+    subject,
+    tier,
+    scope,
+    cost,
+    also,
+  })
+}
+
+/** Creates the function that asks. It answers synchronously if the process already knows the answer. */
+export function createAsk<Native>(
+  options: AnyOptions<Native>,
+  read: (native: Native) => HttpRequest,
+): (native: Native, found: Found) => Eventually<Decision> {
+  const rules = rulesOf(options)
+  if (rules === null) return createAskByName(options)
+  return function askByRules(native, found) {
+    return rules.requestNow(factsOf(read(native), found))
+  }
+}
+
+function createAskByName<Native>({
+  limiter,
+  policy,
+  onStoreFailure,
+}: AnyOptions<Native>): (native: Native, found: Found) => Eventually<Decision> {
+  const mode = onStoreFailure === undefined ? {} : { onStoreFailure }
+  const plain = policy === undefined ? null : { policy, ...mode }
+  return function askByName(_, { subject, tier, cost, scope, also: others, perAddress }) {
+    const [caller] = Array.isArray(subject) ? subject : [subject]
+    const isPlain = cost === undefined && scope === undefined && others === undefined
+    if (plain !== null && isPlain && perAddress === undefined) return limiter.checkNow(caller, plain)
+    const asked = policy === undefined ? { tier: tier as string } : { policy }
+    const minted = perAddress?.minted.find(one => one.subject === caller)
+    const also =
+      perAddress === undefined || minted === undefined
+        ? others
+        : [...(others ?? []), { subject: perAddress.address, times: minted.times, ...asked }]
+    return limiter.checkNow(caller, {
+      ...asked,
+      ...mode,
+      ...(scope !== undefined && { scope }),
+      ...(cost !== undefined && { cost }),
+      ...(also !== undefined && { also }),
+    })
+  }
+}
+
+function factsOf(request: HttpRequest, { subject, tier, cost, scope, perAddress }: Found): RequestFacts {
+  const { method, url } = request
+  const claimed = claimedMethods(name => request.similarHeaders?.(name) ?? request.header(name), url)
+  return {
+    subject,
+    method,
+    path: url,
+    ...(claimed.length > 0 && { claimedMethods: claimed }),
+    ...(tier !== undefined && { tier }),
+    ...(cost !== undefined && { cost }),
+    ...(scope !== undefined && { scope }),
+    ...(perAddress !== undefined && { perAddress }),
+  }
+}
+
+/** The charge that a middleware made for a request. */
+export interface ChargeKey {
+  /** The limiter that was asked. */
+  readonly asked: object
+  readonly subject: unknown
+  readonly policy: string | undefined
+  readonly tier: string | undefined
+  readonly scope: string | undefined
+  readonly cost: number | undefined
+  readonly also: unknown
+}
+
+/** A decision that was made for a request, or is being made. */
+export interface Charged {
+  readonly charge: ChargeKey
+  decision: Eventually<Decision>
+  readonly earlier: Charged | undefined
+}
+
+// Shared by every copy of this library in a process: one may have been imported, another required.
+const CHARGED = Symbol.for('headgate.charged')
+
+type Marked = { [CHARGED]?: Charged }
+
+/** Returns the decision on the same charge, if an outer middleware has already made one for this request. */
+export function earlierDecision(request: object, charge: ChargeKey): Eventually<Decision> | null {
+  for (let charged = (request as Marked)[CHARGED]; charged !== undefined; charged = charged.earlier) {
+    if (isSame(charged.charge, charge)) return charged.decision
+  }
+  return null
+}
+
+/** Remembers a decision for as long as its request lives. */
+export function rememberDecision(
+  request: object,
+  charge: ChargeKey,
+  decision: Eventually<Decision>,
+): Charged {
+  const marked = request as Marked
+  const charged = { charge, decision, earlier: marked[CHARGED] }
+  if (Object.isExtensible(request)) marked[CHARGED] = charged
+  return charged
+}
+
+/** Whether no inner limiter, which knows more about the request, has decided on it since. */
+export function isLastDecision(request: object, decision: Decision | null): boolean {
+  const last = (request as Marked)[CHARGED]
+  return last === undefined || last.decision === decision
+}
+
+/**
+ * Another cost is another charge: an expensive request must not pass for the cheap one that an outer middleware
+ * charged.
+ */
+function isSame(one: ChargeKey, other: ChargeKey): boolean {
+  return (
+    one.asked === other.asked &&
+    one.policy === other.policy &&
+    one.tier === other.tier &&
+    one.scope === other.scope &&
+    one.cost === other.cost &&
+    textOf(one.subject) === textOf(other.subject) &&
+    textOf(one.also) === textOf(other.also)
+  )
+}
+
+function textOf(subject: unknown): string {
+  return JSON.stringify(subject, (_, value) =>
+    typeof value?.type === 'string' ? `${value.type}:${value.id}` : value,
+  )
 }

@@ -1,7 +1,6 @@
 import type { Request, RequestHandler } from 'express'
 import { createEnforce, type Framework } from './enforce.js'
-import { NodeRequest, routeText } from './node-request.js'
-import { applyOutcome } from './node-response.js'
+import { applyOutcome, NodeRequest, routeText } from './node.js'
 import type { AnyOptions, RateLimitOptions } from './options.js'
 
 export type ExpressOptions<PolicyName extends string, TierName extends string> = RateLimitOptions<

@@ -1,9 +1,7 @@
-import type { HeaderField } from '../decision/header-field.js'
-import { isLastDecision } from './charged-once.js'
-import { createEnforce, type Framework, type Refused } from './enforce.js'
-import { FetchRequest } from './fetch-request.js'
+import type { HeaderField } from '../decision/headers.js'
+import type { HttpRequest } from '../subject/http-request.js'
+import { createEnforce, type Framework, isLastDecision, type Refused } from './enforce.js'
 import type { AnyOptions, NamesCaller, RateLimitOptions } from './options.js'
-import { createOutlive, isLifetime } from './outlive.js'
 import { endIfThrown, endWhenRead } from './response-end.js'
 
 /** A function that answers a `Request`, with further arguments of the runtime. */
@@ -82,4 +80,45 @@ function withHeaders(response: Response, headers: readonly HeaderField[]): Respo
 /** Converts a refusal to a `Response`. */
 function refusalResponse({ status, headers, body }: Refused): Response {
   return new Response(body, { status, headers: headers as [string, string][] })
+}
+
+/** Shows a `Request` to the core. `url` overrides the request's own target. */
+export class FetchRequest implements HttpRequest {
+  readonly peer = undefined
+  readonly route = undefined
+
+  constructor(
+    private readonly request: Request,
+    readonly url: string = request.url,
+  ) {}
+
+  get method(): string {
+    return this.request.method
+  }
+
+  header(name: string): string | undefined {
+    return this.request.headers.get(name) ?? undefined
+  }
+}
+
+/** The part of a runtime's context that keeps work alive after the response. */
+interface Lifetime {
+  waitUntil(work: Promise<unknown>): void
+}
+
+/**
+ * Creates the function that tells a runtime about work still in flight after a decision, such as a call that missed
+ * its deadline. Otherwise the runtime would cut it off with the response, along with everybody who shares the call.
+ */
+export function createOutlive<Native>({ limiter }: AnyOptions<Native>): (given: () => unknown) => void {
+  return given => {
+    const work = limiter?.underWay?.() ?? null
+    if (work === null) return
+    const lifetime = given()
+    if (isLifetime(lifetime)) lifetime.waitUntil(work)
+  }
+}
+
+export function isLifetime(given: unknown): given is Lifetime {
+  return typeof given === 'object' && given !== null && 'waitUntil' in given
 }

@@ -1,13 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Context, MiddlewareHandler, Next } from 'hono'
-import type { HeaderField } from '../decision/header-field.js'
+import type { HeaderField } from '../decision/headers.js'
 import type { HttpRequest } from '../subject/http-request.js'
-import { isPromise } from '../subject/source.js'
-import { hasLongBody } from './answer-unread.js'
+import { isPromise } from '../subject/sources.js'
 import { createEnforce, type Framework, type Outcome, type Passed } from './enforce.js'
-import { NodeRequest } from './node-request.js'
+import { createOutlive } from './fetch.js'
+import { hasLongBody, NodeRequest } from './node.js'
 import type { AnyOptions, RateLimitOptions } from './options.js'
-import { createOutlive } from './outlive.js'
 import { endOnClose, endWhenRead } from './response-end.js'
 
 export type HonoOptions<PolicyName extends string, TierName extends string> = RateLimitOptions<

@@ -1,9 +1,7 @@
 import type { Context, Middleware, Next } from 'koa'
-import { isPromise } from '../subject/source.js'
-import { hasLongBody } from './answer-unread.js'
+import { isPromise } from '../subject/sources.js'
 import { createEnforce, type Framework, type Outcome } from './enforce.js'
-import { NodeRequest, routeText } from './node-request.js'
-import { sendRefusal } from './node-response.js'
+import { hasLongBody, NodeRequest, routeText, sendRefusal } from './node.js'
 import type { AnyOptions, RateLimitOptions } from './options.js'
 import { endOnClose } from './response-end.js'
 

@@ -2,19 +2,16 @@
  * Finds out for one request whether it is limited, who asks, for what, and at what cost. A function of the app that
  * fails, or returns what is of no use, frees nobody: the caller is charged to the next source, then to the address.
  */
-
 import type { AlsoCharged } from '../check/check-options.js'
 import { HeadgateError } from '../errors/headgate-error.js'
 import type { Eventually } from '../store/store.js'
 import type { HttpRequest } from '../subject/http-request.js'
 import type { Identity, PerAddress, Within } from '../subject/identify.js'
-import { ANONYMOUS, namesNobody } from '../subject/names-nobody.js'
-import { isPromise } from '../subject/source.js'
-import { ip } from '../subject/sources.js'
-import type { SubjectInput } from '../subject/subject.js'
+import { ip, isPromise } from '../subject/sources.js'
+import { ANONYMOUS, namesNobody, type SubjectInput } from '../subject/subject.js'
 import { systemTimers } from '../time/clock.js'
+import type { WarnOnce } from './log.js'
 import { type AnyOptions, type Of, rulesOf } from './options.js'
-import type { WarnOnce } from './warn-once.js'
 
 /** The facts found about a request. */
 export interface Found {
@@ -47,30 +44,36 @@ export function createLookUp<Native>(
 ): (native: Native) => Eventually<Found | null> {
   const { skip, cost, scope, perRoute, also, lookupTimeoutMs = LOOKUP_TIMEOUT_MS } = options
   const tier = options.tier as Of<Native, string | undefined>
-  const whoIs = createWhoIs(options, read, warn)
+  const callerOf = createCallerOf(options, read, warn)
   const usable = createUsable(options, warn)
 
-  function toFound([who, tier, cost, scope, also]: Parts, { failure }: Run): Found {
+  function toFound([caller, tier, cost, scope, also]: Parts, { failure }: Run): Found {
     return {
-      subject: who.subject,
-      tier: usable.tier(who.tier ?? tier),
+      subject: caller.subject,
+      tier: usable.tier(caller.tier ?? tier),
       cost: usable.cost(cost),
       scope: usable.scope(scope),
       also: usable.also(also),
-      perAddress: who.perAddress,
+      perAddress: caller.perAddress,
       failure,
     }
   }
 
   function findAll(native: Native, run: Run): Eventually<Found> {
-    const who = whoIs(native, run)
-    const which = run.look<Native, string | undefined>(tier, native)
-    const much = run.look<Native, number | undefined>(cost, native)
-    const what = perRoute === true ? (read(native).route ?? NO_ROUTE) : run.look(scope, native)
+    const caller = callerOf(native, run)
+    const itsTier = run.look<Native, string | undefined>(tier, native)
+    const itsCost = run.look<Native, number | undefined>(cost, native)
+    const itsScope = perRoute === true ? (read(native).route ?? NO_ROUTE) : run.look(scope, native)
     const others = run.look<Native, Found['also']>(also, native)
-    if (isPromise(who) || isPromise(which) || isPromise(much) || isPromise(what) || isPromise(others))
-      return Promise.all([who, which, much, what, others]).then(parts => toFound(parts, run))
-    return toFound([who, which, much, what, others], run)
+    if (
+      isPromise(caller) ||
+      isPromise(itsTier) ||
+      isPromise(itsCost) ||
+      isPromise(itsScope) ||
+      isPromise(others)
+    )
+      return Promise.all([caller, itsTier, itsCost, itsScope, others]).then(parts => toFound(parts, run))
+    return toFound([caller, itsTier, itsCost, itsScope, others], run)
   }
 
   return function lookUp(native) {
@@ -85,9 +88,9 @@ export function createLookUp<Native>(
   }
 }
 
-type Parts = [Who, Found['tier'], Found['cost'], Found['scope'], Found['also']]
+type Parts = [Caller, Found['tier'], Found['cost'], Found['scope'], Found['also']]
 
-type Who = Pick<Found, 'subject' | 'tier' | 'perAddress'>
+type Caller = Pick<Found, 'subject' | 'tier' | 'perAddress'>
 
 /** The look-ups of one request, which have one deadline together. */
 class Run {
@@ -148,41 +151,41 @@ class Run {
  * Creates the function that identifies the caller: by sources (including those of the policy file), by `subject`,
  * or by the client's address.
  */
-function createWhoIs<Native>(
+function createCallerOf<Native>(
   options: AnyOptions<Native>,
   read: (native: Native) => HttpRequest,
   warn: WarnOnce,
-): (native: Native, run: Run) => Eventually<Who> {
+): (native: Native, run: Run) => Eventually<Caller> {
   const identify = options.identify ?? identifyOfFile(options)
   const addressOf = createAddressOf(options, read, warn)
   if (identify !== undefined) {
-    const toWho = createToWho(options, warn)
+    const toCaller = createToCaller(options, warn)
     return (native, run) => {
       const identity = run.ask(within => identify(read(native), within))
-      const conclude = (found: Identity | undefined): Who =>
+      const conclude = (found: Identity | undefined): Caller =>
         Array.isArray(found?.subjects) && found.subjects.length > 0
-          ? toWho(found, run)
-          : toSubject(addressOf(native))
+          ? toCaller(found, run)
+          : byName(addressOf(native))
       return isPromise(identity) ? identity.then(conclude) : conclude(identity)
     }
   }
   const { subject } = options
-  if (subject === undefined || subject === null) return native => toSubject(addressOf(native))
+  if (subject === undefined || subject === null) return native => byName(addressOf(native))
   // A constant was validated when the middleware was made.
-  if (typeof subject !== 'function') return () => toSubject(subject)
-  const named = createNamed(options, warn)
+  if (typeof subject !== 'function') return () => byName(subject)
+  const keepNamed = createKeepNamed(options, warn)
   return (native, run) => {
-    const who = run.look<Native, unknown>(subject, native)
-    const conclude = (found: unknown): Who => toSubject(named(found) ?? addressOf(native))
-    return isPromise(who) ? who.then(conclude) : conclude(who)
+    const found = run.look<Native, unknown>(subject, native)
+    const conclude = (named: unknown): Caller => byName(keepNamed(named) ?? addressOf(native))
+    return isPromise(found) ? found.then(conclude) : conclude(found)
   }
 }
 
 /** Creates the function that turns what sources found into whom to charge. */
-function createToWho<Native>(
+function createToCaller<Native>(
   options: AnyOptions<Native>,
   warn: WarnOnce,
-): (identity: Identity, run: Run) => Who {
+): (identity: Identity, run: Run) => Caller {
   const { limiter } = options
   const isByRules = rulesOf(options) !== null
   return ({ subjects, tier, perAddress, failure, nameless }, run) => {
@@ -198,7 +201,7 @@ function createToWho<Native>(
 }
 
 /** Creates the function that keeps the subjects that name somebody; null if none does. */
-function createNamed<Native>(
+function createKeepNamed<Native>(
   options: AnyOptions<Native>,
   warn: WarnOnce,
 ): (found: unknown) => Found['subject'] | null {
@@ -226,7 +229,7 @@ function identifyOfFile<Native>(options: AnyOptions<Native>): AnyOptions<Native>
   return trustedProxies === undefined && forwardedHeader === undefined ? ofFile : undefined
 }
 
-function toSubject(subject: Found['subject']): Who {
+function byName(subject: Found['subject']): Caller {
   return { subject, tier: undefined, perAddress: undefined }
 }
 

@@ -1,9 +1,32 @@
-import { type CanActivate, type ExecutionContext, type OnModuleInit, SetMetadata } from '@nestjs/common'
-import { type DiscoveryService, MetadataScanner, Reflector } from '@nestjs/core'
-import type { Enforce, Framework } from './enforce.js'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import {
+  type ArgumentsHost,
+  type CanActivate,
+  Catch,
+  type DynamicModule,
+  type ExceptionFilter,
+  type ExecutionContext,
+  HttpException,
+  type InjectionToken,
+  Module,
+  type ModuleMetadata,
+  type OnModuleInit,
+  SetMetadata,
+} from '@nestjs/common'
+import {
+  APP_FILTER,
+  APP_GUARD,
+  DiscoveryModule,
+  DiscoveryService,
+  MetadataScanner,
+  Reflector,
+} from '@nestjs/core'
+import type { Request } from 'express'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Enforce, Framework, Outcome, Refused } from './enforce.js'
 import { framework as onExpress } from './express.js'
-import { framework as onFastify } from './fastify.js'
-import { applyOutcome, isFastify, RateLimitException, requestOf } from './nest-answers.js'
+import { applyOutcome as applyToFastify, framework as onFastify } from './fastify.js'
+import { applyOutcome as applyToNode } from './node.js'
 import type { AnyOptions, RateLimitOptions } from './options.js'
 import { createOwnLimits, type OwnLimit } from './own-limits.js'
 
@@ -68,3 +91,87 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
     return true
   }
 }
+
+/**
+ * Thrown for a refused request. Carries everything `RateLimitFilter` answers; its response is the problem of the
+ * denial.
+ */
+export class RateLimitException extends HttpException {
+  constructor(readonly refusal: Refused) {
+    super(refusal.body, refusal.status)
+  }
+}
+
+/** Answers refusals as every adapter does. A filter of the app's own for `RateLimitException` takes precedence. */
+export class RateLimitFilter implements ExceptionFilter<RateLimitException> {
+  catch({ refusal }: RateLimitException, host: ArgumentsHost): void {
+    applyOutcome(host, refusal)
+  }
+}
+Catch(RateLimitException)(RateLimitFilter)
+
+/** Writes headers, or a whole refusal, on either platform. */
+function applyOutcome(host: ArgumentsHost, outcome: Outcome): void {
+  const request = requestOf(host)
+  const response = host.switchToHttp().getResponse<ServerResponse | FastifyReply>()
+  if (isFastify(request)) applyToFastify(outcome, request, response as FastifyReply, goOn)
+  else applyToNode(outcome, request, response as ServerResponse, goOn)
+}
+
+/** Nest continues by itself after the guard returns. */
+function goOn(): void {}
+
+function requestOf(host: ArgumentsHost): Request | FastifyRequest {
+  return host.switchToHttp().getRequest()
+}
+
+function isFastify(request: IncomingMessage | FastifyRequest): request is FastifyRequest {
+  return 'raw' in request
+}
+
+/** Creates the options from providers that Nest injects. */
+export interface AsyncNestOptions<PolicyName extends string, TierName extends string>
+  extends Pick<ModuleMetadata, 'imports'> {
+  readonly inject?: InjectionToken[]
+  readonly useFactory: (
+    ...injected: never[]
+  ) => NestOptions<PolicyName, TierName> | Promise<NestOptions<PolicyName, TierName>>
+}
+
+const OPTIONS = Symbol('headgate.options')
+
+/**
+ * Limits every route of a Nest app, through a guard.
+ *
+ * @example
+ * @Module({ imports: [RateLimitModule.forRoot({ limiter, policy: 'api' })] })
+ */
+// biome-ignore lint/complexity/noStaticOnlyClass: Nest knows a module by its class
+export class RateLimitModule {
+  static forRoot<PolicyName extends string, TierName extends string>(
+    options: NestOptions<PolicyName, TierName>,
+  ): DynamicModule {
+    return RateLimitModule.forRootAsync({ useFactory: () => options })
+  }
+
+  static forRootAsync<PolicyName extends string, TierName extends string>({
+    imports = [],
+    inject = [],
+    useFactory,
+  }: AsyncNestOptions<PolicyName, TierName>): DynamicModule {
+    return {
+      module: RateLimitModule,
+      imports: [DiscoveryModule, ...imports],
+      providers: [
+        { provide: OPTIONS, inject, useFactory },
+        {
+          provide: APP_GUARD,
+          inject: [OPTIONS, DiscoveryService],
+          useFactory: (options, discovery) => new RateLimitGuard(options, discovery),
+        },
+        { provide: APP_FILTER, useClass: RateLimitFilter },
+      ],
+    }
+  }
+}
+Module({})(RateLimitModule)

@@ -1,9 +1,7 @@
 import { type NextFetchEvent, type NextRequest, NextResponse } from 'next/server.js'
 import type { Framework } from './enforce.js'
-import { createLimitHandler, type Handler } from './fetch.js'
-import { FetchRequest } from './fetch-request.js'
+import { createLimitHandler, FetchRequest, type Handler } from './fetch.js'
 import { type InlineLimit, toOptions } from './inline-limit.js'
-import { isStaticAsset } from './next-assets.js'
 import type { AnyOptions, NamesCaller, RateLimitOptions } from './options.js'
 
 /** Next.js does not reveal the peer of a request, so `subject` or `identify` is required. */
@@ -54,4 +52,15 @@ export function withRateLimit<
   options: NextOptions<PolicyName, TierName> | (InlineLimit<NextRequest> & NamesCaller),
 ): (request: NextRequest, ...rest: Rest) => Promise<Response> {
   return createLimitHandler(toOptions(options as AnyOptions<NextRequest>), framework)(handler)
+}
+
+/** Extensions of static files. `.rsc`, `.json` and the like are missing on purpose: those are pages and data. */
+const FILE =
+  /\.(?:avif|css|eot|gif|ico|jpe?g|js|map|mjs|mp[34]|otf|png|svg|ttf|txt|webm|webmanifest|webp|woff2?|xml)$/i
+
+/** Whether a request is for a static asset: a build output of Next.js, or a path with a file's extension. */
+export function isStaticAsset({ method, nextUrl: { pathname } }: NextRequest): boolean {
+  if (method !== 'GET' && method !== 'HEAD') return false
+  if (pathname.startsWith('/_next/')) return !pathname.startsWith('/_next/data/')
+  return FILE.test(pathname)
 }

@@ -1,5 +1,4 @@
 /** The options of every adapter. `Native` is the framework's own request. */
-
 import type { AlsoCharged, CheckOptions } from '../check/check-options.js'
 import type { Decision } from '../decision/decision.js'
 import type { HeaderOptions, HideableName } from '../decision/headers.js'
@@ -8,11 +7,10 @@ import type { Logger } from '../observe/logger.js'
 import type { HeaderStyle } from '../policy/config.js'
 import type { RefundBound } from '../policy/refund-rule.js'
 import type { Eventually } from '../store/store.js'
-import type { ForwardedHeader } from '../subject/client-address.js'
+import type { ForwardedHeader, TrustedProxies } from '../subject/client-address.js'
 import type { HttpRequest } from '../subject/http-request.js'
 import type { Identify, Identity, Within } from '../subject/identify.js'
 import type { SubjectInput } from '../subject/subject.js'
-import type { TrustedProxies } from '../subject/trusted-proxies.js'
 
 /** A value, or a function that finds it for a request. */
 export type Of<Native, T> = T | ((request: Native) => Eventually<T>)

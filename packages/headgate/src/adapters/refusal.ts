@@ -1,6 +1,5 @@
 import type { Decision } from '../decision/decision.js'
-import type { HeaderField } from '../decision/header-field.js'
-import { decisionHeaders, type HeaderOptions } from '../decision/headers.js'
+import { decisionHeaders, type HeaderField, type HeaderOptions } from '../decision/headers.js'
 import { decisionProblem } from '../decision/problem.js'
 
 /** The complete answer to a refused request. */

@@ -1,5 +1,5 @@
 import { TRPCError } from '@trpc/server'
-import type { HeaderField } from '../decision/header-field.js'
+import type { HeaderField } from '../decision/headers.js'
 import type { ProblemBody } from '../decision/problem.js'
 import type { HttpRequest } from '../subject/http-request.js'
 import { createEnforce, type Framework, type Refused } from './enforce.js'

@@ -1,6 +1,5 @@
 import type { Limit } from '../algorithms/algorithm.js'
-import type { Decision } from '../decision/decision.js'
-import type { Reason } from '../decision/reason.js'
+import type { Decision, Reason } from '../decision/decision.js'
 import type { Recorder } from '../observe/statistics/recorder.js'
 import type { Tally } from '../observe/statistics/tally.js'
 import type { HeaderStyle } from '../policy/config.js'

@@ -6,11 +6,10 @@ import type { Config, HeaderStyle, Levels, Mask, Mode } from '../policy/config.j
 import type { LeaseOptions } from '../policy/leases.js'
 import type { RefundBound } from '../policy/refund-rule.js'
 import type { defaultTiers, Priority, TierOptions } from '../policy/tiers.js'
-import type { ForwardedHeader } from '../subject/client-address.js'
+import type { ForwardedHeader, TrustedProxies } from '../subject/client-address.js'
 import type { JwtSourceConfig } from '../subject/source-config.js'
 import type { BelievedPeers, PerAddressTimes } from '../subject/sources.js'
 import type { Ipv6Networks } from '../subject/subject.js'
-import type { TrustedProxies } from '../subject/trusted-proxies.js'
 import { IssueList } from './config-error.js'
 import { readConfig } from './read-config.js'
 

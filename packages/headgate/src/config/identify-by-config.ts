@@ -4,8 +4,8 @@ import type { Config } from '../policy/config.js'
 import type { Identify, IdentifyOptions } from '../subject/identify.js'
 import { identifyBySources } from '../subject/identify-by-sources.js'
 import { jwt } from '../subject/jwt.js'
-import type { SubjectSource } from '../subject/source.js'
 import type { JwtSourceConfig } from '../subject/source-config.js'
+import type { SubjectSource } from '../subject/sources.js'
 
 /**
  * Creates the identification that a policy file describes. Without an `identify` section: the API keys listed in

@@ -5,7 +5,7 @@
 import type { Limit } from '../algorithms/algorithm.js'
 import { formatDurationUs } from '../algorithms/durations.js'
 import { type TierOptions, tierLimits } from '../policy/tiers.js'
-import { foldType } from '../subject/subject-type.js'
+import { foldType } from '../subject/subject.js'
 import type { Path, Warn } from './config-error.js'
 import type { ReadFile } from './file/policy-file.js'
 import { sound } from './shape/lists.js'

@@ -13,7 +13,7 @@ import {
 import { DEFAULT_IPV6_NETWORKS } from '../policy/ipv6-budgets.js'
 import { rules } from '../policy/rules.js'
 import { defaultTiers } from '../policy/tiers.js'
-import { foldType } from '../subject/subject-type.js'
+import { foldType } from '../subject/subject.js'
 import { parseCostKey } from './file/path-pattern.js'
 import type { ReadPolicy } from './file/policy.js'
 import type { ReadFile } from './file/policy-file.js'

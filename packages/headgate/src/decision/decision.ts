@@ -5,8 +5,7 @@ import type { NamedLimit } from '../check/plan.js'
 import type { HeaderStyle } from '../policy/config.js'
 import type { RefundBound } from '../policy/refund-rule.js'
 import { includesStatus } from '../policy/statuses.js'
-import { handleOf } from '../subject/handle.js'
-import type { Reason } from './reason.js'
+import { handleOf } from '../subject/digest.js'
 
 /** The answer of one limit. */
 export interface LimitVerdict {
@@ -304,3 +303,24 @@ export function toMs(us: number): number {
 export function toWaitMs(waitUs: number): number | null {
   return waitUs === NEVER ? null : toMs(waitUs)
 }
+
+/** Why a decision came out as it did. */
+export type Reason =
+  /** Every limit had room. */
+  | 'within-limit'
+  /** A limit is used up; `retryAfterMs` says when there is room again. */
+  | 'limit-exceeded'
+  /** The cost is above what the limit could ever give, so no wait is long enough. */
+  | 'exceeds-capacity'
+  /** Nothing limits this caller. */
+  | 'unlimited'
+  /** The fleet's switch is off: everything passes. */
+  | 'disabled'
+  /** The fleet's multiplier is 0: everything passes. */
+  | 'paused'
+  /** The policy file says that such requests are not limited. */
+  | 'skipped'
+  /** Every limit that applies is in shadow: `shadow` has their verdicts. */
+  | 'shadow'
+  /** The store could not be asked, or something failed earlier; the failure mode decided. */
+  | 'store-unavailable'

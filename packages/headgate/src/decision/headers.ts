@@ -1,15 +1,10 @@
+import type { Quota } from '../algorithms/algorithm.js'
 import { type HeadgateError, unexpected } from '../errors/headgate-error.js'
 import { HEADER_STYLES, type HeaderStyle } from '../policy/config.js'
-import { advertisedLimit, retryAfterSeconds } from './advertised.js'
-import type { Decision, LimitVerdict } from './decision.js'
-import type { HeaderField } from './header-field.js'
-import {
-  draft03Headers,
-  draft06Headers,
-  draft07Headers,
-  draft11Headers,
-  legacyHeaders,
-} from './header-formats.js'
+import { type Decision, isWider, type LimitVerdict, policyOf } from './decision.js'
+
+/** One response header; no name occurs twice in a list of them. */
+export type HeaderField = [name: string, value: string]
 
 /** The edition of the IETF draft that headers follow. */
 export type HeaderDraft = 'draft-03' | 'draft-06' | 'draft-07' | 'draft-11'
@@ -95,4 +90,249 @@ function overrule(headers: HeaderField[], drafted: readonly HeaderField[]): void
 
 function invalid(field: string, expected: readonly string[], got: unknown): HeadgateError {
   return unexpected('ERR_HEADGATE_INVALID_OPTION', field, `one of ${expected.join(', ')}`, got)
+}
+
+const MAX_INTEGER = 999_999_999_999_999
+// Every name a policy can have; one test is much cheaper than two replacements that find nothing.
+const PLAIN = /^[\w.-]*$/
+const UNPRINTABLE = /[^\x20-\x7e]/g
+const ESCAPED = /["\\]/g
+
+/** Formats a non-negative Integer of RFC 9651. A number beyond its 15 digits becomes the largest one. */
+function fieldInteger(value: number): string {
+  return String(Math.min(MAX_INTEGER, Math.max(0, value)))
+}
+
+/** Formats a String of RFC 9651, in quotes. */
+function fieldString(text: string): string {
+  if (PLAIN.test(text)) return `"${text}"`
+  return `"${printable(text).replace(ESCAPED, '\\$&')}"`
+}
+
+/**
+ * Replaces everything but printable ASCII by `?`. Names are validated when a policy is made; one that came another
+ * way must still not break the response (Node throws for it) or, with a line break, inject a header.
+ */
+export function printable(text: string): string {
+  return PLAIN.test(text) ? text : text.replace(UNPRINTABLE, '?')
+}
+
+/**
+ * Returns the limit a client may be told about: the one that binds, or null if no quota is known. A failure mode
+ * looked at no limit ('open', 'closed') or only at this process's share of it ('local'), and clients would believe
+ * a number made up from that.
+ */
+export function advertisedLimit(decision: Decision): LimitVerdict | null {
+  if (decision.source !== 'redis' && decision.source !== 'memory') return null
+  if (decision.reason === 'unlimited') return null
+  const { binding, allowed } = decision
+  return allowed && binding?.quota.unit !== undefined ? leastOfRates(decision) : binding
+}
+
+/**
+ * An admitted caller is told what is left over time, if that is limited, not what is left of requests in flight.
+ */
+function leastOfRates({ verdicts, binding }: Decision): LimitVerdict | null {
+  const rates = verdicts.filter(({ quota }) => quota.unit === undefined)
+  return rates.toSorted((one, other) => one.remaining - other.remaining)[0] ?? binding
+}
+
+/**
+ * Returns the limits a client is told about: its own, and of those it shares with the networks around it only the
+ * one that binds.
+ */
+function advertisedPolicies({ verdicts }: Decision, binding: LimitVerdict): readonly LimitVerdict[] {
+  if (!verdicts.some(isWider)) return verdicts
+  return verdicts.filter(verdict => verdict === binding || !isWider(verdict))
+}
+
+/** Rounded up, against the client: HTTP counts in whole seconds, and an early retry would fail. */
+function toSeconds(ms: number): number {
+  return Math.ceil(ms / 1000)
+}
+
+/** Returns the window in whole seconds. One shorter than a second is 1, because a window of 0 means nothing. */
+function windowSeconds(quota: Quota): number {
+  return Math.max(1, Math.ceil(quota.windowUs / 1_000_000))
+}
+
+/**
+ * Returns the seconds after which a denied request is admitted if nobody else asks; null if allowed or if no wait
+ * is long enough. Never 0: "retry at once" would turn a denial into a loop.
+ */
+export function retryAfterSeconds(decision: Decision, laterByMs = 0): number | null {
+  if (decision.allowed || decision.retryAfterMs === null) return null
+  return Math.max(1, toSeconds(decision.retryAfterMs + laterByMs))
+}
+
+/**
+ * The text that all responses about a limit share: a response carries up to nine headers, and formatting those that
+ * never change took longer than the decision.
+ */
+interface LimitText {
+  readonly policy: string
+  readonly limit: string
+  readonly window: string
+  readonly burst: string | null
+  /** The limit's name as a String of RFC 9651. */
+  readonly name: string
+  /** The limit as a policy of the IETF draft. */
+  readonly item: string
+}
+
+/** By quota, because overrides make new ones, and by name, because several policies may share one. */
+const written = new WeakMap<Quota, Map<string, LimitText>>()
+
+function textOf({ name, quota }: LimitVerdict): LimitText {
+  let texts = written.get(quota)
+  if (texts === undefined) {
+    texts = new Map()
+    written.set(quota, texts)
+  }
+  let text = texts.get(name)
+  if (text === undefined) {
+    text = write(name, quota)
+    texts.set(name, text)
+  }
+  return text
+}
+
+function write(name: string, quota: Quota): LimitText {
+  const window = windowSeconds(quota)
+  const span = quota.unit === undefined ? `w=${fieldInteger(window)}` : `qu=${fieldString(quota.unit)}`
+  const item = `${fieldString(name)};q=${fieldInteger(quota.limit)};${span}`
+  return {
+    policy: printable(policyOf(name)),
+    limit: String(quota.limit),
+    window: String(window),
+    burst: quota.burst === null ? null : String(quota.burst),
+    name: fieldString(name),
+    item: quota.burst === null ? item : `${item};headgate-burst=${fieldInteger(quota.burst)}`,
+  }
+}
+
+/**
+ * Returns the `X-RateLimit-*` family, about the binding limit. With a burst, Limit and Burst are the two numbers of
+ * the policy, Remaining is what can be used now (so it may be above Limit) and Reset is when all of it is back.
+ * Reset is a Unix time, unlike in any IETF draft.
+ */
+function legacyHeaders(
+  decision: Decision,
+  binding: LimitVerdict,
+  hide: readonly HideableName[],
+): HeaderField[] {
+  const { limit, window, policy, burst } = textOf(binding)
+  const headers: HeaderField[] = [
+    ['X-RateLimit-Limit', limit],
+    ['X-RateLimit-Remaining', String(binding.remaining)],
+    ['X-RateLimit-Reset', String(toSeconds(decision.resetAt))],
+    ['X-RateLimit-Window', window],
+  ]
+  if (!hide.includes('policy')) headers.push(['X-RateLimit-Policy', policy])
+  if (decision.tier !== null && !hide.includes('tier'))
+    headers.push(['X-RateLimit-Tier', printable(decision.tier)])
+  if (burst !== null) headers.push(['X-RateLimit-Burst', burst])
+  headers.push(['X-RateLimit-Cost', String(decision.cost)])
+  return headers
+}
+
+/**
+ * Returns `RateLimit-Policy` and `RateLimit` as draft-ietf-httpapi-ratelimit-headers-11 defines them: every limit of the
+ * decision as a policy, and what is left of the binding one.
+ */
+function draft11Headers(
+  decision: Decision,
+  binding: LimitVerdict,
+  hide: readonly HideableName[],
+): HeaderField[] {
+  const available = fieldInteger(binding.remaining)
+  const effectiveWindow = fieldInteger(effectiveWindowSeconds(decision, binding))
+  const verdicts = advertisedPolicies(decision, binding)
+  const name = hide.includes('policy')
+    ? fieldString(limitNumber(verdicts.indexOf(binding)))
+    : textOf(binding).name
+  return [
+    ['RateLimit-Policy', policiesOf(verdicts, hide)],
+    ['RateLimit', `${name};r=${available};t=${effectiveWindow}`],
+  ]
+}
+
+/** Returns the name of a limit whose policy is hidden. */
+export function limitNumber(index: number): string {
+  return `limit-${index + 1}`
+}
+
+function policiesOf(verdicts: readonly LimitVerdict[], hide: readonly HideableName[]): string {
+  const isHidden = hide.includes('policy')
+  return verdicts
+    .map((verdict, index) => {
+      const { name, item } = textOf(verdict)
+      return isHidden ? `${fieldString(limitNumber(index))}${item.slice(name.length)}` : item
+    })
+    .join(', ')
+}
+
+/**
+ * Returns `t`: the seconds within which no more than `r` should be used. After a denial it ends when Retry-After does.
+ *
+ * Otherwise it is the quota's window. A verdict does not say when its next unit frees, but a client that spends `r`
+ * over `t` only spends what it already has, so a longer `t` is never wrong, only more careful. The time to a full
+ * reset would be just as true but misleading: a bucket one token short of 300 is full within a second, and `r=299;t=1`
+ * would read as 299 a second. Over the window, the pace is never above one burst per window.
+ */
+function effectiveWindowSeconds(decision: Decision, binding: LimitVerdict): number {
+  return retryAfterSeconds(decision) ?? windowSeconds(binding.quota)
+}
+
+// The formats of earlier drafts that proxies and clients still use. Their policies have no names, and their reset
+// is a delay: until everything is back or, after a denial, until Retry-After, as they require.
+
+/** The form that Envoy and Limitador send: the policies are part of the limit. */
+function draft03Headers(decision: Decision, binding: LimitVerdict): HeaderField[] {
+  const { limit, remaining, reset } = numbers(decision, binding)
+  return [
+    ['X-RateLimit-Limit', `${limit}, ${policies(decision, binding)}`],
+    ['X-RateLimit-Remaining', remaining],
+    ['X-RateLimit-Reset', reset],
+  ]
+}
+
+/** One header per number. */
+function draft06Headers(decision: Decision, binding: LimitVerdict): HeaderField[] {
+  const { limit, remaining, reset } = numbers(decision, binding)
+  return [
+    ['RateLimit-Policy', policies(decision, binding)],
+    ['RateLimit-Limit', limit],
+    ['RateLimit-Remaining', remaining],
+    ['RateLimit-Reset', reset],
+  ]
+}
+
+/** All numbers in one dictionary. */
+function draft07Headers(decision: Decision, binding: LimitVerdict): HeaderField[] {
+  const { limit, remaining, reset } = numbers(decision, binding)
+  return [
+    ['RateLimit-Policy', policies(decision, binding)],
+    ['RateLimit', `limit=${limit}, remaining=${remaining}, reset=${reset}`],
+  ]
+}
+
+function numbers(decision: Decision, binding: LimitVerdict) {
+  return {
+    limit: fieldInteger(binding.quota.limit),
+    remaining: fieldInteger(binding.remaining),
+    reset: fieldInteger(retryAfterSeconds(decision) ?? toSeconds(decision.resetAfterMs)),
+  }
+}
+
+/**
+ * Without names, two limits that advertise one quota, as those of a burst do, are the same policy and listed once.
+ */
+function policies(decision: Decision, binding: LimitVerdict): string {
+  const items = advertisedPolicies(decision, binding).map(({ quota }) => {
+    const item = `${fieldInteger(quota.limit)};w=${fieldInteger(windowSeconds(quota))}`
+    if (quota.unit !== undefined) return `${item};comment=${fieldString(quota.unit)}`
+    return quota.burst === null ? item : `${item};burst=${fieldInteger(quota.burst)}`
+  })
+  return [...new Set(items)].join(', ')
 }

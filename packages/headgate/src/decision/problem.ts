@@ -2,11 +2,16 @@ import { MAX_UNITS } from '../algorithms/algorithm.js'
 import { formatDurationUs } from '../algorithms/durations.js'
 import { HeadgateError } from '../errors/headgate-error.js'
 import { TIER_POLICY } from '../policy/policies.js'
-import { advertisedLimit, retryAfterSeconds } from './advertised.js'
 import type { Decision, LimitVerdict } from './decision.js'
-import { type HeaderField, printable } from './header-field.js'
-import { limitNumber } from './header-formats.js'
-import type { HideableName, ResponseOptions } from './headers.js'
+import {
+  advertisedLimit,
+  type HeaderField,
+  type HideableName,
+  limitNumber,
+  printable,
+  type ResponseOptions,
+  retryAfterSeconds,
+} from './headers.js'
 
 /** The body of a denial, as in RFC 9457 and the rate limit draft, with our own members in camel case. */
 export interface ProblemBody {

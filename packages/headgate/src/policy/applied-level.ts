@@ -1,4 +1,4 @@
-import { typeOf } from '../subject/subject-type.js'
+import { typeOf } from '../subject/subject.js'
 import type { ConfiguredPolicy } from './configured-policy.js'
 import type { RequestReading } from './found-routes.js'
 import type { Level } from './level.js'

@@ -2,8 +2,7 @@
  * Finds the rule that applies on each level, from the most specific to the least: route, caller, global.
  * `resolve.ts` combines the levels.
  */
-
-import { typeOf } from '../subject/subject-type.js'
+import { typeOf } from '../subject/subject.js'
 import type { ActiveConfig } from './active-config.js'
 import type { ActiveOverride } from './active-override.js'
 import { findOverride, GLOBAL, makeLevel, ofCaller, policyNamed } from './asked-level.js'

@@ -1,13 +1,10 @@
 /** Resolves a request by the rules of a policy file. Another file or other switches need another one. */
-
 import { BoundedMap } from '../check/bounded-map.js'
 import type { Check } from '../check/check.js'
 import { PendingCheck, type RareParts } from '../check/pending-check.js'
 import type { Plan } from '../check/plan.js'
 import type { Plans } from '../check/plans.js'
-import { ANONYMOUS } from '../subject/names-nobody.js'
-import type { SubjectNamer } from '../subject/subject.js'
-import { typeOf } from '../subject/subject-type.js'
+import { ANONYMOUS, type SubjectNamer, typeOf } from '../subject/subject.js'
 import type { Clock } from '../time/clock.js'
 import type { ActiveConfig } from './active-config.js'
 import { canonicalFacts } from './canonical-facts.js'

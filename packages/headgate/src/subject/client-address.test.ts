@@ -1,8 +1,7 @@
 import { isIP } from 'node:net'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createClientAddress, limitedAddress, peerAddress } from './client-address.js'
-import { MAX_PROXIES } from './trusted-proxies.js'
+import { createClientAddress, limitedAddress, MAX_PROXIES, peerAddress } from './client-address.js'
 
 describe('one client has one address, however it is spelt', () => {
   it.each([

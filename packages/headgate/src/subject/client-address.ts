@@ -5,8 +5,7 @@
  */
 import { unexpected } from '../errors/headgate-error.js'
 import { type Address, formatAddress, isIPv4, parseAddress } from './address.js'
-import { networkOf } from './network.js'
-import { MAX_PROXIES, parseTrustedProxies, type TrustedProxies } from './trusted-proxies.js'
+import { isWithin, networkOf, parseNetwork } from './network.js'
 
 /** The header in which proxies name the client. */
 export type ForwardedHeader = 'x-forwarded-for' | 'forwarded'
@@ -136,16 +135,12 @@ function parseNode(node: string | null): Address | null {
   return parseAddress(withPort?.[1] ?? node)
 }
 
-/**
- * Parses `Forwarded` (RFC 7239): one element per proxy, such as `for="[2001:db8::9]:4711";proto=https`. An
- * element that is not entirely well-formed is ignored, because the client chooses the host name in it, which
- * must not pass for another `for`.
- */
-
 const PAIR = /\s*([\w!#$%&'*+.^`|~-]+)=(?:([^\s";,]+)|"((?:[^"\\]|\\.)*)")\s*(;|$)/y
 
 /**
- * Returns the node that an element names in its `for`, spelt as in `X-Forwarded-For`; null if it names none.
+ * Returns the node that an element of `Forwarded` (RFC 7239) names, such as `for="[2001:db8::9]:4711";proto=https`,
+ * spelt as in `X-Forwarded-For`; null if it names none. An element that is not entirely well-formed is ignored, because
+ * the client chooses the host name in it, which must not pass for another `for`.
  */
 function forwardedFor(element: string): string | null {
   PAIR.lastIndex = 0
@@ -159,4 +154,42 @@ function forwardedFor(element: string): string | null {
     node = plain ?? (quoted as string)
   }
   return node
+}
+
+/**
+ * The proxies whose word about a client's address is taken: a list of addresses and networks; the number of
+ * proxies a request passes through; or `'everybody'`, which lets any caller choose its address unless a proxy
+ * in front overwrites the header.
+ */
+export type TrustedProxies = readonly string[] | 'everybody' | { readonly hops: number }
+
+/** Whether to believe the entry written by `address`, which is `passed` proxies away from this process. */
+export type IsTrusted = (address: Address, passed: number) => boolean
+
+const FORMS = 'a list of addresses and networks, everybody, or { hops }'
+/** A longer chain of your own proxies is a loop or an attack. */
+export const MAX_PROXIES = 32
+
+/** Creates the function that tells whom to believe; null if nobody is believed. */
+export function parseTrustedProxies(value: unknown): IsTrusted | null {
+  if (value === 'everybody') return () => true
+  if (Array.isArray(value)) {
+    const networks = value.map(parseNetwork)
+    return networks.length === 0 ? null : address => networks.some(network => isWithin(address, network))
+  }
+  const hops = hopsOf(value)
+  return (_address, passed) => passed < hops
+}
+
+function hopsOf(value: unknown): number {
+  if (typeof value !== 'object' || value === null || !('hops' in value)) throw refusal('', FORMS, value)
+  const other = Object.keys(value).find(key => key !== 'hops')
+  if (other !== undefined) throw refusal(`.${other}`, 'hops alone', other)
+  const { hops } = value
+  if (typeof hops === 'number' && Number.isInteger(hops) && hops >= 1 && hops <= MAX_PROXIES) return hops
+  throw refusal('.hops', `a whole number from 1 to ${MAX_PROXIES}`, hops)
+}
+
+function refusal(below: string, expected: string, got: unknown): Error {
+  return unexpected('ERR_HEADGATE_INVALID_OPTION', `trustedProxies${below}`, expected, got)
 }

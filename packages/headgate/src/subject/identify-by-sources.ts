@@ -1,10 +1,8 @@
-import type { ForwardedHeader } from './client-address.js'
+import type { ForwardedHeader, TrustedProxies } from './client-address.js'
 import { createIdentify, type Identify, type IdentifyOptions } from './identify.js'
-import type { SubjectSource } from './source.js'
 import type { JwtSourceConfig, SourceConfig } from './source-config.js'
-import { apiKey, fingerprint, internal, ip, session, tenant, user } from './sources.js'
-import { foldType } from './subject-type.js'
-import type { TrustedProxies } from './trusted-proxies.js'
+import { apiKey, fingerprint, internal, ip, type SubjectSource, session, tenant, user } from './sources.js'
+import { foldType } from './subject.js'
 
 /** The parts of a policy file that identify callers. */
 export interface CallerConfig {

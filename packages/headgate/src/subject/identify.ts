@@ -5,10 +5,8 @@
  */
 import { unexpected } from '../errors/headgate-error.js'
 import type { HttpRequest } from './http-request.js'
-import { namesNobody } from './names-nobody.js'
-import { type Finding, isPromise, type SubjectSource } from './source.js'
-import { type AddressSource, ip } from './sources.js'
-import type { SubjectInput } from './subject.js'
+import { type AddressSource, type Finding, ip, isPromise, type SubjectSource } from './sources.js'
+import { namesNobody, type SubjectInput } from './subject.js'
 
 /**
  * The subjects of a request, from the most specific to the least, and the tier if a source or the look-up knows

@@ -4,11 +4,9 @@
  */
 import type { JSONWebKeySet, JWTPayload, JWTVerifyGetKey, JWTVerifyOptions } from 'jose'
 import { HeadgateError, unexpected } from '../errors/headgate-error.js'
-import { cookieValues } from './cookie.js'
-import { firstAndLast } from './first-and-last.js'
 import type { HttpRequest } from './http-request.js'
-import type { Finding, SubjectSource } from './source.js'
 import type { VerifiedClaims } from './source-config.js'
+import { cookieValues, type Finding, firstAndLast, type SubjectSource } from './sources.js'
 import type { SubjectInput } from './subject.js'
 
 export interface JwtOptions extends VerifiedClaims {

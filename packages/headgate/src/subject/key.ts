@@ -8,7 +8,7 @@
  * are replaced by a digest.
  */
 import { digest } from './digest.js'
-import { slotSubject } from './ip-network.js'
+import { slotSubject } from './subject.js'
 
 /** Bumped when the layout of the stored state changes, which restarts all limits once. */
 const STATE_VERSION = 'v1'

@@ -1,15 +1,17 @@
 /** The built-in sources. A mere claim in a request identifies nobody unless the options say so. */
 import { unexpected } from '../errors/headgate-error.js'
 import { type Address, parseAddress } from './address.js'
-import { type ClientAddressOptions, createClientAddress, limitedAddress } from './client-address.js'
-import { cookieValues } from './cookie.js'
+import {
+  type ClientAddressOptions,
+  createClientAddress,
+  limitedAddress,
+  parseTrustedProxies,
+} from './client-address.js'
 import { digest } from './digest.js'
-import { firstAndLast } from './first-and-last.js'
 import type { HttpRequest } from './http-request.js'
-import { ANONYMOUS } from './names-nobody.js'
-import { type Finding, isPromise, type SubjectSource } from './source.js'
+import { percentDecoded } from './percent-decoding.js'
 import { PER_ADDRESS } from './source-config.js'
-import { parseTrustedProxies } from './trusted-proxies.js'
+import { ANONYMOUS, type SubjectInput } from './subject.js'
 
 /** The peers whose header is believed: addresses and networks of your own proxies, or `'everybody'`. */
 export type BelievedPeers = readonly string[] | 'everybody'
@@ -297,4 +299,62 @@ function rememberClients(nameClient: NameClient): NameClient {
     names.set(read, name)
     return name
   }
+}
+
+/** A way to find subjects: by address, header, cookie, verified token, or a function of your own. */
+export interface SubjectSource {
+  /** The subject types it may find; null if only its function knows. */
+  readonly types: readonly string[] | null
+  /** Finds who is asking; null if this source cannot tell. Never believes an unverified claim. */
+  find(request: HttpRequest): Finding | null | Promise<Finding | null>
+  /** Settles when it has what it needs, such as a package; rejects if it cannot get it. */
+  ready?(): Promise<void>
+}
+
+/** The subjects that a source found. */
+export interface Finding {
+  /** One subject, or several from the most specific to the least. */
+  readonly subject: SubjectInput | readonly SubjectInput[]
+  /** The caller's tier, if the source knows it. */
+  readonly tier?: string | undefined
+  /**
+   * For subjects that anybody can make up: all of them together get this many times one subject's limits from one
+   * address. Left out: the source has verified the subject.
+   */
+  readonly perAddress?: number | undefined
+}
+
+/** Whether a value has to be awaited. Any thenable counts, as for `await`. */
+export function isPromise<T>(value: T | Promise<T>): value is Promise<T> {
+  return typeof (value as Promise<T> | null | undefined)?.then === 'function'
+}
+
+/** Returns every value of a cookie in a `Cookie` header as servers read it: unquoted and percent-decoded. */
+export function cookieValues(header: string, name: string): readonly string[] {
+  const values: string[] = []
+  for (const pair of header.split(';')) {
+    const equals = pair.indexOf('=')
+    if (equals < 0 || pair.slice(0, equals).trim() !== name) continue
+    const value = pair
+      .slice(equals + 1)
+      .trim()
+      .replace(/^"(.*)"$/, '$1')
+    // Within a value, spaces and commas must be encoded; a bare one separates several values.
+    if (value === '' || /[\s,]/.test(value)) continue
+    // Without decoding, one session would have a name for every way of encoding it.
+    values.push(percentDecoded(value) ?? value)
+  }
+  return values
+}
+
+/**
+ * Returns the first and the last of several values, each once. A server that receives several uses one of the
+ * two, and we cannot know which. Credentials are therefore tried in both places, so that adding junk beside one
+ * does not turn a known caller into an unknown one.
+ */
+export function firstAndLast(values: readonly string[]): readonly string[] {
+  const [first] = values
+  const last = values.at(-1)
+  if (first === undefined || last === undefined) return []
+  return first === last ? [first] : [first, last]
 }

@@ -1,8 +1,8 @@
 import { HeadgateError, show, unexpected } from '../errors/headgate-error.js'
 import { looksSecret } from '../errors/shown-text.js'
+import { type Address, formatAddress, isIPv4, parseAddress } from './address.js'
 import { digest } from './digest.js'
-import { ipName } from './ip-network.js'
-import { foldType } from './subject-type.js'
+import { networkOf } from './network.js'
 
 /**
  * The party that is asking. `type` is `ip`, `user`, `apikey`, `session`, `internal`, `tenant` or one of your
@@ -225,4 +225,109 @@ function invalidSubject(subject: unknown): HeadgateError {
   const got = typeof subject === 'string' ? `a string of ${subject.length} characters` : show(subject)
   const expected = "'type:id' or { type, id } with both non-empty and no ':' in type"
   return new HeadgateError('ERR_HEADGATE_INVALID_SUBJECT', { field: 'subject', expected, got })
+}
+
+/** Returns the spelling in which a type is compared and stored: A to Z in lower case. */
+export function foldType(type: string): string {
+  return type.replace(/[A-Z]/g, letter => letter.toLowerCase())
+}
+
+/**
+ * Returns the type by which rules know a subject's name, `type:id`: whoever has no address is held to the limits of
+ * one.
+ */
+export function typeOf(name: string): string {
+  if (name === ANONYMOUS) return 'ip'
+  return name.slice(0, name.indexOf(':'))
+}
+
+/** The subject of all callers who name nobody and have no address. Rules treat it as an address. */
+export const ANONYMOUS = 'anonymous:unknown' as const
+
+/** The texts that JavaScript writes for a value that is missing or not meant to be written. */
+const WRITTEN_FOR_NOTHING: ReadonlySet<string> = new Set(['undefined', 'null', 'NaN', '[object Object]'])
+
+/**
+ * Says why a value names nobody, such as what a missing id leaves behind (`user:`, `user:undefined`); null if it names
+ * somebody. Never shows an id, which may be a secret.
+ */
+export function namesNobody(subject: unknown): string | null {
+  if (typeof subject === 'string') {
+    const colon = subject.indexOf(':')
+    return colon > 0 ? missingId(subject.slice(colon + 1)) : 'no type:id'
+  }
+  if (typeof subject !== 'object' || subject === null) return `a value of type ${typeof subject}`
+  const { type, id } = subject as { readonly type?: unknown; readonly id?: unknown }
+  if (typeof type !== 'string' || type === '' || type.includes(':')) return 'no type'
+  return typeof id === 'string' ? missingId(id) : `an id of type ${typeof id}`
+}
+
+function missingId(id: string): string | null {
+  if (id.trim() === '') return 'an empty id'
+  return WRITTEN_FOR_NOTHING.has(id) ? `the id ${id}` : null
+}
+
+// Names of IPv6 callers. A caller is the /64 of its address; whoever has one /64 can often get 256 of them, so the /56
+// and /48 around it may have budgets of their own. Names spell out all four groups, as in `ip:2001:db8:0:1::/64`, so
+// that the surrounding network is found by truncation.
+
+const PREFIX = 'ip:'
+/** The widest network that is charged together. Its name determines the slot of everything inside it. */
+export const WIDEST_BITS = 48
+/** The size of one caller's network. */
+export const CALLER_BITS = 64
+const WIDEST_GROUPS = WIDEST_BITS / 16
+/** Contains no character that a key would have to encode. */
+const NAME = /^ip:[0-9a-f:]+::\/(?:4[89]|5\d|6[0-4])$/
+const NETWORK = /^([^/]+)\/(\d{2})$/
+
+/**
+ * Returns the name of an `ip` subject by its id; null if the id is neither an IPv6 address nor a network from
+ * /48 to /64.
+ */
+export function ipName(id: string): string | null {
+  const [, text = id, length] = NETWORK.exec(id) ?? []
+  const bits = length === undefined ? CALLER_BITS : Number(length)
+  const address = bits < WIDEST_BITS || bits > CALLER_BITS ? null : parseAddress(text)
+  if (address === null) return null
+  if (isIPv4(address)) return length === undefined ? PREFIX + formatAddress(address) : null
+  return networkName(address, bits)
+}
+
+/** Whether a name is that of an IPv6 caller, which wider networks surround. */
+export function isIPv6Caller(name: string): boolean {
+  return isIPv6Name(name) && name.endsWith(`/${CALLER_BITS}`)
+}
+
+/** Whether a name is that of an IPv6 network, and may therefore differ from what the caller wrote. */
+function isIPv6Name(name: string): boolean {
+  // Cheap tests first: most subjects differ in the first letter, and IPv4 addresses in the third-last
+  // character.
+  return name.charCodeAt(0) === 105 && name.charCodeAt(name.length - 3) === 47 && NAME.test(name)
+}
+
+/** Returns the name of the network of `bits` around an IPv6 caller. */
+export function networkAround(caller: string, bits: number): string {
+  const groups = groupsOf(caller).map(group => Number.parseInt(group, 16))
+  return networkName([...groups, 0, 0, 0, 0], bits)
+}
+
+/**
+ * Returns the name that determines the slot of a subject's keys: for IPv6 the /48, so that a caller and the
+ * networks around it share a slot.
+ */
+export function slotSubject(name: string): string {
+  if (!isIPv6Name(name)) return name
+  return `${PREFIX}${groupsOf(name).slice(0, WIDEST_GROUPS).join(':')}::/${WIDEST_BITS}`
+}
+
+function groupsOf(name: string): string[] {
+  return name.slice(PREFIX.length, name.indexOf('::/')).split(':')
+}
+
+function networkName(address: Address, bits: number): string {
+  const groups = networkOf(address, bits)
+    .slice(0, Math.ceil(bits / 16))
+    .map(group => group.toString(16))
+  return `${PREFIX}${groups.join(':')}::/${bits}`
 }

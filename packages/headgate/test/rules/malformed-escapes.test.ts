@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest'
 import { claimedMethods } from '../../src/policy/claimed-methods.js'
 import { pathReadings } from '../../src/policy/path-readings.js'
-import { cookieValues } from '../../src/subject/cookie.js'
+import { cookieValues } from '../../src/subject/sources.js'
 
 const TIMES = 2_000
 const RUNS = 15

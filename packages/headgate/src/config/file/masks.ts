@@ -1,5 +1,5 @@
 import type { Mask, Masks } from '../../policy/config.js'
-import { foldType } from '../../subject/subject-type.js'
+import { foldType } from '../../subject/subject.js'
 import { describeValue } from '../describe-value.js'
 import { isMapLike, mapOf } from '../shape/maps.js'
 import { choice, NAME } from '../shape/scalars.js'

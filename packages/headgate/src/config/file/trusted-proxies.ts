@@ -1,5 +1,5 @@
+import { MAX_PROXIES, type TrustedProxies } from '../../subject/client-address.js'
 import { parseNetwork } from '../../subject/network.js'
-import { MAX_PROXIES, type TrustedProxies } from '../../subject/trusted-proxies.js'
 import { describeValue } from '../describe-value.js'
 import { listOf, sound } from '../shape/lists.js'
 import { isMapLike, record } from '../shape/maps.js'

@@ -14,7 +14,7 @@ import { BoundedMap } from '../../check/bounded-map.js'
 import type { Check } from '../../check/check.js'
 import type { PendingCheck } from '../../check/pending-check.js'
 import type { NamedLimit } from '../../check/plan.js'
-import { slotSubject } from '../../subject/ip-network.js'
+import { slotSubject } from '../../subject/subject.js'
 import type { Clock } from '../../time/clock.js'
 
 /** A denial counts for this long, from when the check was made. */

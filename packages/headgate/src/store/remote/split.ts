@@ -8,7 +8,7 @@ import type { Check, Refund } from '../../check/check.js'
 import type { PendingCheck } from '../../check/pending-check.js'
 import { NOBODY_LISTENS } from '../../check/plan.js'
 import { Plans } from '../../check/plans.js'
-import { slotSubject } from '../../subject/ip-network.js'
+import { slotSubject } from '../../subject/subject.js'
 import type { Eventually } from '../store.js'
 
 /** What one slot said of one limit. */

@@ -1,0 +1,160 @@
+/** What every adapter on Node's own server shares: reading its requests, and writing outcomes to its responses. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Readable } from 'node:stream'
+import type { HeaderField } from '../decision/headers.js'
+import type { Eventually } from '../store/store.js'
+import type { HttpRequest } from '../subject/http-request.js'
+import { isPromise } from '../subject/sources.js'
+import type { Outcome } from './enforce.js'
+import type { Refusal } from './refusal.js'
+import { endOnClose } from './response-end.js'
+
+/** Shows a request of Node's own server to the core, below any framework. */
+export class NodeRequest implements HttpRequest {
+  constructor(
+    private readonly req: IncomingMessage,
+    /** As the client wrote it: frameworks cut off the mount path of a router. */
+    readonly url: string,
+    /** Called only when needed, because some frameworks build a new object for it. */
+    private readonly routeOf: () => string | undefined = noRoute,
+  ) {}
+
+  get route(): string | undefined {
+    return this.routeOf()
+  }
+
+  get method(): string {
+    return this.req.method ?? ''
+  }
+
+  get peer(): string | undefined {
+    return this.req.socket?.remoteAddress
+  }
+
+  header(name: string): string | undefined {
+    const value = this.req.headers[name]
+    return Array.isArray(value) ? value.join(', ') : value
+  }
+}
+
+function noRoute(): undefined {}
+
+/** Converts a framework's route, which may be a list or an expression, to text. */
+export function routeText(route: unknown): string | undefined {
+  return route === undefined || route === null ? undefined : String(route)
+}
+
+/** Continues a request that passes, synchronously if possible, and refuses any other. */
+export function applyOutcome(
+  outcome: Eventually<Outcome>,
+  req: IncomingMessage,
+  res: ServerResponse,
+  next: () => void,
+): void {
+  if (isPromise(outcome)) outcome.then(known => applyOutcome(known, req, res, next))
+  else if (outcome.allowed) {
+    addHeaders(res, outcome.headers)
+    if (outcome.ended !== null) endOnClose(outcome.ended, res)
+    next()
+  } else sendRefusal(req, res, outcome)
+}
+
+/** Headers cannot be added to a response that has already begun. */
+function addHeaders(res: ServerResponse, headers: readonly HeaderField[]): void {
+  if (res.headersSent) return
+  for (const [name, value] of headers) res.setHeader(name, value)
+}
+
+/**
+ * Answers a refused request, keeping headers that others have set. The rest of a small body is read and discarded;
+ * of a larger one at most 64 KB, after which the connection is closed.
+ */
+export function sendRefusal(
+  req: IncomingMessage,
+  res: ServerResponse,
+  { status, headers, body }: Pick<Refusal, 'status' | 'headers' | 'body'>,
+): void {
+  if (res.headersSent) {
+    cutOff(res)
+    return
+  }
+  const text = Buffer.from(body)
+  endUnread(req, res, text, closes => {
+    addHeaders(res, headers)
+    res.setHeader('Content-Length', text.length)
+    if (closes) res.setHeader('Connection', 'close')
+    res.writeHead(status)
+  })
+}
+
+/** Aborts a response that somebody else began and nobody will end: half an answer must not look complete. */
+function cutOff(res: ServerResponse): void {
+  if (!res.writableEnded) res.destroy()
+}
+
+/** How much of an unwanted body is read, so that its client gets to read the answer. */
+export const MAX_DRAINED_BYTES = 64 * 1024
+const MAX_DRAIN_MS = 1_000
+
+/**
+ * Ends a response whatever is left of its request: the rest of a small body is read and discarded; of a larger one
+ * at most 64 KB, after which the connection is closed: closing at once would reset it, and the client could lose the
+ * answer before reading it. `writeHead` is told whether it will be closed, and must announce it.
+ */
+export function endUnread(
+  req: IncomingMessage,
+  res: ServerResponse,
+  body: Buffer | string,
+  writeHead: (closes: boolean) => void,
+): void {
+  const isHead = req.method === 'HEAD'
+  const isLong = hasLongBody(req)
+  writeHead(isLong)
+  if (!isLong) {
+    res.end(isHead ? undefined : body)
+    return
+  }
+  // The answer is sent in full; only ending the response, which closes the connection, waits until the client stops
+  // sending.
+  if (isHead) res.flushHeaders()
+  else writeAtOnce(res, body)
+  drain(req, () => res.end())
+}
+
+/**
+ * Node keeps what is written until the end of the turn, and drops it if what the client sent next cannot be parsed.
+ */
+function writeAtOnce(res: ServerResponse, body: Buffer | string): void {
+  res.cork()
+  res.write(body)
+  res.uncork()
+}
+
+/**
+ * Whether more of a body may come than is worth reading. A client that waits for 100 Continue may never send what
+ * it announced, so its end cannot be awaited. HTTP/2 can end a stream without its connection.
+ */
+export function hasLongBody(req: IncomingMessage): boolean {
+  const length = req.headers['content-length']
+  if (length === undefined && req.headers['transfer-encoding'] === undefined) return false
+  if (req.complete || req.httpVersionMajor > 1) return false
+  return length === undefined || Number(length) > MAX_DRAINED_BYTES || req.headers.expect !== undefined
+}
+
+/** Discards what a client still sends, until its end, 64 KB or one second. */
+export function drain(source: Readable, done: () => void): void {
+  let left = MAX_DRAINED_BYTES
+  const finish = () => {
+    clearTimeout(timer)
+    source.off('data', count).off('end', finish).off('close', finish)
+    done()
+  }
+  const count = (chunk: Buffer) => {
+    left -= chunk.length
+    if (left > 0) return
+    source.pause()
+    finish()
+  }
+  const timer = setTimeout(finish, MAX_DRAIN_MS)
+  source.on('data', count).on('end', finish).on('close', finish)
+}
