@@ -1,6 +1,7 @@
 // `npm run schema`: writes the JSON Schema and the reference page of the policy file. Tests hold both to the sources.
 
 import { writeFileSync } from 'node:fs'
+import * as cors from '../dist/config/file/cors.js'
 import * as identify from '../dist/config/file/identify.js'
 import * as limit from '../dist/config/file/limit.js'
 import * as policy from '../dist/config/file/policy.js'
@@ -13,6 +14,7 @@ import { defaultTiers } from '../dist/policy/tiers.js'
 import { policyFilePage } from './policy-file-page.mjs'
 
 const shapes = {
+  ...cors,
   ...identify,
   ...limit,
   ...policy,

@@ -25,6 +25,7 @@ export { mistakeText } from './errors/mistake.js'
 export { printable, shownName } from './errors/shown-text.js'
 export type {
   Config,
+  CorsConfig,
   CostConfig,
   Enforcement,
   GlobalConfig,

@@ -150,6 +150,11 @@ export interface ConfigOptions<
   readonly forwardedHeader?: ForwardedHeader
   readonly onStoreFailure?: FailureMode
   readonly headers?: HeaderStyle
+  readonly cors?: {
+    readonly origins: readonly string[]
+    readonly exposedHeaders?: readonly string[]
+    readonly credentials?: boolean
+  }
   readonly upstream?: UpstreamInput
   readonly routes?: readonly RouteInput[]
 }

@@ -57,6 +57,7 @@ export function toConfig(file: ReadFile): Config {
     forwardedHeader: file.forwardedHeader ?? 'x-forwarded-for',
     ...pick(file, 'onStoreFailure'),
     ...pick(file, 'headers'),
+    cors: file.cors ?? null,
     upstream: file.upstream ?? null,
     routes: sound(file.routes).flatMap(toRoute),
     [RULES]: rules,

@@ -54,6 +54,8 @@ export interface Config<PolicyName extends string = string, TierName extends str
   readonly forwardedHeader: ForwardedHeader
   readonly onStoreFailure?: FailureMode
   readonly headers?: HeaderStyle
+  /** Which pages of other origins may read the gateway's own responses; null: none. */
+  readonly cors: CorsConfig | null
   /** Where the gateway sends admitted requests that match no route. */
   readonly upstream: UpstreamConfig | null
   readonly routes: readonly RouteConfig[]
@@ -71,6 +73,16 @@ export interface Masks {
   /** By subject type, in lower case. */
   readonly byType: Readonly<Record<string, Mask>>
   readonly others: Mask
+}
+
+/** Pages of other origins that may read the gateway's own responses. */
+export interface CorsConfig {
+  /** As browsers send them; `*` is every origin. */
+  readonly origins: readonly string[]
+  /** Headers of those responses that pages may read. Null: all of them. */
+  readonly exposedHeaders: readonly string[] | null
+  /** Whether pages may ask with cookies. */
+  readonly credentials: boolean
 }
 
 /** A group of interchangeable servers. */

@@ -133,6 +133,7 @@ describe('what a policy file says', () => {
       skip: { prefixes: [], extensions: [] },
       trustedProxies: [],
       forwardedHeader: 'x-forwarded-for',
+      cors: null,
       upstream: null,
       routes: [],
     })

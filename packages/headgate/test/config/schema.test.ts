@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { Ajv } from 'ajv'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
+import * as cors from '../../src/config/file/cors.js'
 import * as identify from '../../src/config/file/identify.js'
 import * as limit from '../../src/config/file/limit.js'
 import * as policy from '../../src/config/file/policy.js'
@@ -20,6 +21,7 @@ const accepts = new Ajv({ allErrors: true, strictSchema: true }).compile(configS
 
 describe('what is published is what the file is read by', () => {
   const page = policyFilePage({
+    ...cors,
     ...identify,
     ...limit,
     ...policy,

@@ -48,6 +48,8 @@ export interface Admitted extends Introduction {
 
 export interface NotAdmitted {
   readonly answer: HttpAnswer
+  /** Whether it admits a page of another origin, and says all that is to be said about it. */
+  readonly isPreflight?: true
   leave(status: number | null): void
 }
 
@@ -143,7 +145,9 @@ export function createAdmit({ limiter, serving, bounds, log, onNoPlace }: AdmitO
   function admit(req: IncomingMessage): Eventually<Admission | null> {
     const objection = refuseRequest(req, bounds.maxHeaders)
     if (objection !== null) return refused(objection)
-    const { clientAddress, findRoute, priorityOf } = serving()
+    const { clientAddress, cors, findRoute, priorityOf } = serving()
+    const preflight = cors?.preflight(req) ?? null
+    if (preflight !== null) return { answer: preflight, isPreflight: true, leave: () => {} }
     const host = req.headers.host as string
     const origin = originOf(req, clientAddress, host)
     if (origin === null) return null

@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { PassThrough } from 'node:stream'
-import { problemAnswer } from '../http/problem.js'
-import { sendAnswer } from '../http/send-answer.js'
+import { type HttpAnswer, problemAnswer } from '../http/problem.js'
 import { isGone } from '../http/write-head.js'
 import type { Admitted } from './admit.js'
 import { hasBody, requestHeaders } from './end-to-end-headers.js'
@@ -25,12 +24,14 @@ export interface UpstreamAttempt {
   readonly seconds: number
 }
 
-/** Listeners for how requests fare at upstreams. */
+/** What is told how requests fare at upstreams, and answers in their place. */
 export interface Listeners {
   /** Called if the upstream did not answer; the client only gets a status. */
   onFailure(reason: string): void
   /** Called for every attempt, when the upstream has answered or failed. */
   onAttempt?: ((attempt: UpstreamAttempt) => void) | undefined
+  /** Sends an answer of the gateway's own. */
+  answer(req: IncomingMessage, res: ServerResponse, own: HttpAnswer): void
 }
 
 /** Why there is no answer, as undici and Node name it. */
@@ -129,12 +130,12 @@ export function explainFailure({ code = '', message }: Cause): {
 
 function fail(
   { req, res, admitted }: Exchange,
-  { onFailure }: Listeners,
+  { onFailure, answer }: Listeners,
   { upstream }: UpstreamServer,
   cause: Cause,
 ): void {
   const { status, what } = explainFailure(cause)
   const reason = cause.code === undefined || cause.code === 'UNSENDABLE' ? cause.message : cause.code
   onFailure(`${status}: upstream ${upstream.origin} ${what} (${reason})`)
-  sendAnswer(req, res, problemAnswer({ status, detail: `The upstream ${what}.`, headers: admitted.headers }))
+  answer(req, res, problemAnswer({ status, detail: `The upstream ${what}.`, headers: admitted.headers }))
 }

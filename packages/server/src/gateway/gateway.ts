@@ -6,7 +6,7 @@ import { printable } from 'headgate/config'
 import { endSocket } from 'headgate/node-http'
 import { boundConnections } from '../http/bound-connections.js'
 import { type Bounds, DEFAULT_BOUNDS } from '../http/bounds.js'
-import { problemAnswer } from '../http/problem.js'
+import { type HttpAnswer, problemAnswer } from '../http/problem.js'
 import { sendAnswer } from '../http/send-answer.js'
 import { isGone } from '../http/write-head.js'
 import type { AccessEntry } from '../log/server-log.js'
@@ -64,7 +64,10 @@ export function createGateway(options: GatewayOptions): Gateway {
     logFault('gateway', () => `request failed: ${cause}`, { level: 'error', cause, consequence: '500' })
   }
 
-  const listeners: Listeners = { onFailure, onAttempt }
+  /** Sends an answer of the gateway's own. */
+  const answer = (req: IncomingMessage, res: ServerResponse, own: HttpAnswer) =>
+    sendAnswer(req, res, serving().cors?.readable(req, own) ?? own)
+  const listeners: Listeners = { onFailure, onAttempt, answer }
 
   function handle(req: IncomingMessage, res: ServerResponse): Eventually<void> {
     // An offer of another protocol may be followed by bytes of that protocol.
@@ -89,7 +92,10 @@ export function createGateway(options: GatewayOptions): Gateway {
       admission.leave(res.headersSent ? res.statusCode : null)
       onAccess?.(accessEntry(req, res.statusCode, admission, beganMs))
     })
-    if (admission.answer !== null) return void sendAnswer(req, res, admission.answer)
+    if (admission.answer !== null) {
+      const send = admission.isPreflight ? sendAnswer : answer
+      return void send(req, res, admission.answer)
+    }
     if (req.httpVersion === '1.1' && req.headers.expect !== undefined) res.writeContinue()
     forward({ req, res, admitted: admission }, listeners)
   }
@@ -124,7 +130,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     const answerFault = (error: unknown) => {
       onFault(error)
       if (res.headersSent) res.destroy()
-      else sendAnswer(req, res, FAILED)
+      else answer(req, res, FAILED)
     }
     try {
       handle(req, res)?.catch(answerFault)

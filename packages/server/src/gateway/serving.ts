@@ -2,6 +2,7 @@ import { type ClientAddress, createClientAddress, type Decision } from 'headgate
 import type { Config, UpstreamConfig } from 'headgate/config'
 import { type Identify, identifyByConfig } from 'headgate/identify'
 import type { Priority } from 'headgate/outbound'
+import { type Cors, createCors } from './cors.js'
 import { createFindRoute, type FindRoute } from './routes.js'
 import { createUpstreamPool, type UpstreamPool, type UpstreamSettings } from './upstream-pool.js'
 
@@ -13,6 +14,8 @@ export interface Serving {
   readonly clientAddress: ClientAddress
   /** Identifies the caller. */
   readonly identify: Identify
+  /** Which pages of other origins may read the gateway's own answers; null: none. */
+  readonly cors: Cors | null
   /** How important a request is at an upstream that has not room for all. */
   priorityOf(decision: Decision | null): Priority
 }
@@ -43,6 +46,7 @@ export function createServing(config: Config, options: ServingOptions = {}): Ser
     pools: [...pools.values()],
     clientAddress: createClientAddress(config),
     identify: identifyByConfig(config),
+    cors: config.cors === null ? null : createCors(config.cors),
     priorityOf: createPriorityOf(config),
   }
 }

@@ -3,6 +3,8 @@ import { endUnread } from 'headgate/node-http'
 import type { HttpAnswer } from './problem.js'
 import { isGone, isHttp2, writeHead } from './write-head.js'
 
+const NO_CONTENT = 204
+
 /** Sends an answer of our own, whatever the client still sends: the request's body is not wanted. */
 export function sendAnswer(req: IncomingMessage, res: ServerResponse, answer: HttpAnswer): void {
   if (isGone(res) || res.headersSent) return void answer.onUnsent?.()
@@ -13,7 +15,9 @@ export function sendAnswer(req: IncomingMessage, res: ServerResponse, answer: Ht
   }
   // As text, which Node writes together with the head; a buffer would be a second write.
   const { body } = answer
-  const headers = [...answer.headers.flat(), 'Content-Length', String(Buffer.byteLength(body))]
+  const headers = [...answer.headers.flat()]
+  // A 204 has neither a body nor a length (RFC 9110, 8.6).
+  if (answer.status !== NO_CONTENT) headers.push('Content-Length', String(Buffer.byteLength(body)))
   // Without an explicit reason, Node would send the one of the last attempt.
   const reason = STATUS_CODES[answer.status] ?? ''
   endUnread(req, res, body, closes =>

@@ -1,6 +1,7 @@
 import { listOf } from '../shape/lists.js'
 import { mapOf, record } from '../shape/maps.js'
 import { choice, text } from '../shape/scalars.js'
+import { cors } from './cors.js'
 import { enforcement, storeFailure } from './enforcement.js'
 import { identify } from './identify.js'
 import { ipv6Networks } from './ipv6-networks.js'
@@ -128,6 +129,11 @@ export const policyFile = record({
     leftOut: 'local',
   },
   headers: { shape: headerStyle, text: 'The quota headers that responses carry.', leftOut: 'legacy' },
+  cors: {
+    shape: cors,
+    text: 'Lets pages of other origins read the gateway’s own responses, such as 429 and 503. Responses of upstreams keep their own.',
+    leftOut: 'none',
+  },
   upstream: {
     shape: upstream,
     text: 'Where the gateway sends admitted requests without a route: a URL, several equivalent ones, or the long form.',
