@@ -7,10 +7,10 @@
  */
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
+import { helpIfAsked } from './harness/help.js'
 import { measureHeap, measureLogHeap } from './measure/heap.js'
 import { IN_FLIGHT } from './measure/loops.js'
 import { measureSpeed } from './measure/speed.js'
-import { helpIfAsked } from './report/help.js'
 import { toMarkdown } from './report/markdown.js'
 import { createProgress } from './report/progress.js'
 import { LOG, toSpeedResult } from './report/results.js'

@@ -10,7 +10,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { helpIfAsked } from './report/help.js'
+import { helpIfAsked } from './harness/help.js'
 
 helpIfAsked(import.meta.url)
 

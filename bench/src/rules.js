@@ -9,7 +9,7 @@
 import { parseArgs } from 'node:util'
 import { createLimiter, slidingWindowCounter } from 'headgate'
 import { defineConfig } from 'headgate/config'
-import { helpIfAsked } from './report/help.js'
+import { helpIfAsked } from './harness/help.js'
 import { ratioOf, spreadOf } from './report/statistics.js'
 
 helpIfAsked(import.meta.url)

@@ -13,8 +13,8 @@ import { createLimiter, slidingWindowCounter } from 'headgate'
 import { redisStore } from 'headgate/redis'
 import { createStatistics } from 'headgate/statistics'
 import { createClient } from 'redis'
+import { helpIfAsked } from './harness/help.js'
 import { startServer } from './redis/server.js'
-import { helpIfAsked } from './report/help.js'
 import { ratioOf, spreadOf } from './report/statistics.js'
 
 helpIfAsked(import.meta.url)

@@ -11,8 +11,8 @@ import { concurrency, createLimiter, slidingWindowCounter } from 'headgate'
 import { adaptiveConcurrency } from 'headgate/outbound'
 import { redisStore } from 'headgate/redis'
 import { createClient } from 'redis'
+import { helpIfAsked } from './harness/help.js'
 import { startServer } from './redis/server.js'
-import { helpIfAsked } from './report/help.js'
 import { ratioOf, spreadOf } from './report/statistics.js'
 
 helpIfAsked(import.meta.url)

@@ -8,7 +8,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { helpIfAsked } from '../report/help.js'
+import { helpIfAsked } from '../harness/help.js'
 import { CLIENTS, WARM_UP } from './cast.js'
 import { coloursFor } from './colours.js'
 import { openBrowser } from './open-browser.js'

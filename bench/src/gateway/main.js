@@ -7,8 +7,8 @@
  */
 import { writeFileSync } from 'node:fs'
 import { cpus, loadavg } from 'node:os'
+import { helpIfAsked } from '../harness/help.js'
 import { Child } from '../measure/child.js'
-import { helpIfAsked } from '../report/help.js'
 import { startGateway, startNginx, startNode } from './proxies.js'
 
 helpIfAsked(import.meta.url)

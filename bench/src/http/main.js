@@ -9,8 +9,8 @@
  */
 import { availableParallelism, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
+import { helpIfAsked } from '../harness/help.js'
 import { redisVersion, startServer } from '../redis/server.js'
-import { helpIfAsked } from '../report/help.js'
 import { createProgress } from '../report/progress.js'
 import { writeResults } from '../report/write.js'
 import { httpChart } from './chart.js'

@@ -17,8 +17,8 @@
  */
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { availableParallelism, loadavg } from 'node:os'
+import { helpIfAsked } from '../harness/help.js'
 import { redisVersion } from '../redis/server.js'
-import { helpIfAsked } from '../report/help.js'
 import { createProgress } from '../report/progress.js'
 import { htmlReport } from './html.js'
 import { loadPage } from './markdown.js'

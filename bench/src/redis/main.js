@@ -8,7 +8,7 @@
  */
 import { availableParallelism, loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
-import { helpIfAsked } from '../report/help.js'
+import { helpIfAsked } from '../harness/help.js'
 import { createProgress } from '../report/progress.js'
 import { writeResults } from '../report/write.js'
 import { measureArrivals } from './arrivals.js'
