@@ -1,4 +1,7 @@
-/** Every TypeScript snippet of the README and the docs compiles as it stands, given the names its page assumes. */
+/**
+ * Every program of the README and the docs compiles as it stands and in use, with a reader's compiler and settings, given
+ * the names its page assumes.
+ */
 import { execFile } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -6,12 +9,9 @@ import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
 
 const REPOSITORY = join(import.meta.dirname, '../../..')
-const PAGES = [
-  'README.md',
-  'packages/headgate/README.md',
-  ...pagesBelow('docs/guide'),
-  ...pagesBelow('docs/reference'),
-]
+const PAGES = ['README.md', 'CONTRIBUTING.md', 'packages/headgate/README.md', ...pagesBelow('docs')].filter(
+  page => !page.startsWith('docs/adr/'),
+)
 const COMPILER_OPTIONS = {
   strict: true,
   noEmit: true,
@@ -19,10 +19,12 @@ const COMPILER_OPTIONS = {
   experimentalDecorators: true,
   target: 'es2023',
   lib: ['es2023', 'dom'],
-  module: 'nodenext',
-  moduleResolution: 'nodenext',
   types: ['node'],
 }
+const MODULES = {
+  nodenext: { module: 'nodenext', moduleResolution: 'nodenext' },
+  bundler: { module: 'esnext', moduleResolution: 'bundler' },
+} as const
 
 /** A snippet continues its page: these names come from earlier parts of it, or belong to the reader. */
 const TAKEN_FOR_GRANTED: Readonly<Record<string, string>> = {
@@ -32,6 +34,8 @@ const TAKEN_FOR_GRANTED: Readonly<Record<string, string>> = {
   slidingWindowCounter: `import { slidingWindowCounter } from 'headgate'`,
   tokenBucket: `import { tokenBucket } from 'headgate'`,
   HeadgateEvent: `import type { HeadgateEvent } from 'headgate'`,
+  storeContract: `import { storeContract } from 'headgate/testing'`,
+  it: `import { it } from 'vitest'`,
   redisStore: `import { redisStore } from 'headgate/redis'`,
   rateLimit: `import { rateLimit } from 'headgate/express'`,
   express: `import express from 'express'`,
@@ -54,9 +58,9 @@ const TAKEN_FOR_GRANTED: Readonly<Record<string, string>> = {
   response: `declare const response: import('node:http').ServerResponse`,
   metrics: `declare const metrics: { count(type: string): void }`,
   sockets: `declare const sockets: { handleUpgrade(...upgrade: unknown[]): void }`,
-  subject: `declare const subject: () => \`user:\${string}\``,
-  accounts: `declare const accounts: { find(key: string): Promise<{ subject: \`user:\${string}\`; tier: string } | null> }`,
-  sessionOf: `declare function sessionOf(request: object): Promise<{ subject: \`user:\${string}\` } | undefined>`,
+  subject: `declare const subject: () => string`,
+  accounts: `declare const accounts: { find(key: string): Promise<{ subject: string; tier: string } | null> }`,
+  sessionOf: `declare function sessionOf(request: object): Promise<{ subject: string } | undefined>`,
   plans: `declare const plans: Map<import('headgate').SubjectInput, string>`,
   listen: `declare const listen: import('headgate/testing').AdapterUnderTest['serve']`,
   Context: `interface Context { userId: string }`,
@@ -69,6 +73,16 @@ const TAKEN_FOR_GRANTED: Readonly<Record<string, string>> = {
   url: `declare const url: string`,
   token: `declare const token: string`,
   ca: `declare const ca: string`,
+}
+/** What a reader does with what a snippet declares: it must fit there, too. */
+const IN_USE: Readonly<Record<string, string>> = {
+  subject: `import { withRateLimit as useSubject } from 'headgate/next'
+declare const useLimiter: import('headgate').Limiter<'api', string>
+useSubject(() => new Response(), { limiter: useLimiter, policy: 'api', subject })`,
+  proxy: `void (proxy satisfies (request: import('next/server.js').NextRequest) => unknown)`,
+  GET: `void (GET satisfies (request: import('next/server.js').NextRequest) => Promise<Response>)`,
+  AppModule: `import { NestFactory as UseModule } from '@nestjs/core'
+UseModule.create(AppModule)`,
 }
 /** Packages that are not installed here, and what readers have added to those that are. */
 const ELSEWHERE = `
@@ -98,17 +112,22 @@ const APPS: Readonly<Record<string, string>> = {
 /** Shows that a snippet that does not compile is found. */
 const WRONG = { page: 'wrong.md', line: 7, code: `limiter.chekc('user:1', { policy: 'api' })\n` }
 
-it('every TypeScript snippet of the README and the docs compiles', async () => {
-  const snippets = PAGES.flatMap(snippetsOf)
-  expect(snippets.length).toBeGreaterThan(50)
-  const complaints = await compile([...snippets, WRONG])
-  expect(complaints).toMatch(/wrong-7\.ts.*chekc/)
-  expect(complaints.split('\n').filter(line => line !== '' && !line.includes('wrong-7.ts'))).toEqual([])
-}, 120_000)
+it.each(Object.keys(MODULES) as (keyof typeof MODULES)[])(
+  'every program of the README and the docs compiles in use, with module resolution %s',
+  async resolution => {
+    const snippets = PAGES.flatMap(snippetsOf)
+    expect(snippets.length).toBeGreaterThan(50)
+    const complaints = await compile([...snippets, WRONG], resolution)
+    expect(complaints).toMatch(/wrong-7\.ts.*chekc/)
+    expect(complaints.split('\n').filter(line => line !== '' && !line.includes('wrong-7.ts'))).toEqual([])
+  },
+  120_000,
+)
 
 interface Snippet {
   readonly page: string
   readonly line: number
+  readonly extension?: string
   readonly code: string
 }
 
@@ -120,26 +139,31 @@ function pagesBelow(folder: string): string[] {
 
 function snippetsOf(page: string): Snippet[] {
   const text = readFileSync(join(REPOSITORY, page), 'utf8')
-  return [...text.matchAll(/^ *```ts\n([\s\S]*?)^ *```/gm)].map(({ index, 1: code = '' }) => ({
-    page,
-    line: text.slice(0, index).split('\n').length,
-    code,
-  }))
+  return [...text.matchAll(/^ *```(ts|js)\b.*\n([\s\S]*?)^ *```/gm)].map(
+    ({ index, 1: language, 2: code = '' }) => ({
+      page,
+      line: text.slice(0, index).split('\n').length,
+      // Pages show JavaScript only for CommonJS.
+      extension: language === 'js' ? 'cts' : 'ts',
+      code,
+    }),
+  )
 }
 
 /** Returns the compiler's errors, each with the snippet's page and line in the file name. */
-async function compile(snippets: readonly Snippet[]): Promise<string> {
+async function compile(snippets: readonly Snippet[], resolution: keyof typeof MODULES): Promise<string> {
   // Below node_modules, so that the repository's packages are found.
   mkdirSync(join(REPOSITORY, 'node_modules/.cache'), { recursive: true })
   const folder = mkdtempSync(join(REPOSITORY, 'node_modules/.cache/snippets-'))
   try {
-    const files = snippets.map(({ page, line, code }) => {
-      const file = `${page.replace(/\.md$/, '').replaceAll('/', '__')}-${line}.ts`
+    const files = snippets.map(({ page, line, extension = 'ts', code }) => {
+      const file = `${page.replace(/\.md$/, '').replaceAll('/', '__')}-${line}.${extension}`
       writeFileSync(join(folder, file), `${code}\n${grantedTo(code)}\nexport {}\n`)
       return file
     })
     writeFileSync(join(folder, 'elsewhere.d.ts'), ELSEWHERE)
-    const project = { compilerOptions: COMPILER_OPTIONS, files: [...files, 'elsewhere.d.ts'] }
+    const compilerOptions = { ...COMPILER_OPTIONS, ...MODULES[resolution] }
+    const project = { compilerOptions, files: [...files, 'elsewhere.d.ts'] }
     writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(project))
     const tsc = join(REPOSITORY, 'node_modules/typescript/bin/tsc')
     await promisify(execFile)(process.execPath, [tsc, '-p', folder])
@@ -153,10 +177,12 @@ async function compile(snippets: readonly Snippet[]): Promise<string> {
 
 function grantedTo(code: string): string {
   const adapter = Object.keys(APPS).find(name => code.includes(`headgate/${name}'`)) ?? 'express'
+  const used = Object.entries(IN_USE).flatMap(([name, use]) => (declares(code, name) ? [use] : []))
+  const all = [code, ...used].join('\n')
   const granted = Object.entries(TAKEN_FOR_GRANTED)
-    .filter(([name]) => uses(code, name) && !declares(code, name))
+    .filter(([name]) => uses(all, name) && !declares(code, name))
     .map(([, declaration]) => declaration)
-  return [...granted, ...(declares(code, 'app') ? [] : [APPS[adapter]])].join('\n')
+  return [...used, ...granted, ...(declares(code, 'app') ? [] : [APPS[adapter]])].join('\n')
 }
 
 function uses(code: string, name: string): boolean {

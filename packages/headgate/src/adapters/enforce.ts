@@ -263,10 +263,7 @@ function headerOptionsOf<Native>({ headers, hide }: AnyOptions<Native>): HeaderO
 }
 
 /** Creates the function that describes a charge, so that a repeated one is recognised: the limiter, and what it is asked. */
-export function createChargeKeyOf<Native>({
-  limiter,
-  policy,
-}: AnyOptions<Native>): (found: Found) => ChargeKey {
+function createChargeKeyOf<Native>({ limiter, policy }: AnyOptions<Native>): (found: Found) => ChargeKey {
   return ({ subject, tier, scope, cost, also }) => ({
     asked: limiter,
     policy,
@@ -279,7 +276,7 @@ export function createChargeKeyOf<Native>({
 }
 
 /** Creates the function that asks. It answers synchronously if the process already knows the answer. */
-export function createAsk<Native>(
+function createAsk<Native>(
   options: AnyOptions<Native>,
   read: (native: Native) => HttpRequest,
 ): (native: Native, found: Found) => Eventually<Decision> {
@@ -357,7 +354,7 @@ const CHARGED = Symbol.for('headgate.charged')
 type Marked = { [CHARGED]?: Charged }
 
 /** Returns the decision on the same charge, if an outer middleware has already made one for this request. */
-export function earlierDecision(request: object, charge: ChargeKey): Eventually<Decision> | null {
+function earlierDecision(request: object, charge: ChargeKey): Eventually<Decision> | null {
   for (let charged = (request as Marked)[CHARGED]; charged !== undefined; charged = charged.earlier) {
     if (isSame(charged.charge, charge)) return charged.decision
   }
@@ -365,11 +362,7 @@ export function earlierDecision(request: object, charge: ChargeKey): Eventually<
 }
 
 /** Remembers a decision for as long as its request lives. */
-export function rememberDecision(
-  request: object,
-  charge: ChargeKey,
-  decision: Eventually<Decision>,
-): Charged {
+function rememberDecision(request: object, charge: ChargeKey, decision: Eventually<Decision>): Charged {
   const marked = request as Marked
   const charged = { charge, decision, earlier: marked[CHARGED] }
   if (Object.isExtensible(request)) marked[CHARGED] = charged

@@ -119,6 +119,6 @@ export function createOutlive<Native>({ limiter }: AnyOptions<Native>): (given: 
   }
 }
 
-export function isLifetime(given: unknown): given is Lifetime {
+function isLifetime(given: unknown): given is Lifetime {
   return typeof given === 'object' && given !== null && 'waitUntil' in given
 }

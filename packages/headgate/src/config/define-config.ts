@@ -140,7 +140,7 @@ export interface ConfigOptions<
   readonly global?: NoInfer<{ readonly policy: Policy } & EnforcementInput>
   readonly rules?: readonly NoInfer<RuleInput<Policy, Tier>>[]
   readonly identify?: readonly NoInfer<SourceInput<Tier>>[]
-  readonly subjects?: Readonly<Record<`${string}:${string}`, NoInfer<PolicyOrTierInput<Policy, Tier>>>>
+  readonly subjects?: Readonly<Record<string, NoInfer<PolicyOrTierInput<Policy, Tier>>>>
   readonly secretTypes?: readonly string[]
   readonly masks?: Mask | Readonly<Record<string, Mask>>
   readonly ipv6Networks?: Ipv6Networks

@@ -140,7 +140,7 @@ export class RuleResolver {
   }
 }
 
-type PlainFacts = RequestFacts & { readonly subject: `${string}:${string}`; readonly path: string }
+type PlainFacts = RequestFacts & { readonly subject: string; readonly path: string }
 
 /** Whether there is one caller by its text, no cost of its own, and no other method claimed. */
 function isPlain(facts: RequestFacts): facts is PlainFacts {

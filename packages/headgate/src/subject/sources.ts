@@ -85,7 +85,7 @@ const FINGERPRINT_KEY = 'headgate.fingerprint'
 /** A source that always finds a subject, synchronously. */
 export interface AddressSource extends SubjectSource {
   readonly isAddress: true
-  find(request: HttpRequest): { readonly subject: AddressSubject; readonly tier?: string | undefined }
+  find(request: HttpRequest): { readonly subject: string; readonly tier?: string | undefined }
 }
 
 /**
@@ -276,17 +276,14 @@ const REMEMBERED = 10_000
 /** Longer texts are parsed each time: remembering them would let callers fill the memory. */
 const REMEMBERED_LENGTH = 256
 
-/** The subject of a client's address, or of all clients without one. */
-type AddressSubject = `ip:${string}` | typeof ANONYMOUS
-
 /** Names a client by the peer of its connection and the header a proxy wrote. */
-type NameClient = (peer: string, forwarded: string | undefined) => AddressSubject
+type NameClient = (peer: string, forwarded: string | undefined) => string
 
 /**
  * Caches the names of clients: clients come back, and parsing an address takes ten times as long as deciding.
  */
 function rememberClients(nameClient: NameClient): NameClient {
-  const names = new Map<string, AddressSubject>()
+  const names = new Map<string, string>()
   return (peer, forwarded) => {
     // Unambiguous, because no address contains a space.
     const read = forwarded === undefined ? peer : `${peer} ${forwarded}`

@@ -13,8 +13,8 @@ export interface Subject {
   readonly id: string
 }
 
-/** A subject as callers may write it: `{ type: 'user', id: '42' }` or `'user:42'`. */
-export type SubjectInput = Subject | `${string}:${string}`
+/** A subject as callers may write it: `{ type: 'user', id: '42' }` or `'user:42'`, of the form `type:id`. */
+export type SubjectInput = Subject | string
 
 /**
  * A subject by the name it is stored under, as `nameOf` returns it. For operators only: a caller who could ask
@@ -285,7 +285,7 @@ const NETWORK = /^([^/]+)\/(\d{2})$/
  * Returns the name of an `ip` subject by its id; null if the id is neither an IPv6 address nor a network from
  * /48 to /64.
  */
-export function ipName(id: string): string | null {
+function ipName(id: string): string | null {
   const [, text = id, length] = NETWORK.exec(id) ?? []
   const bits = length === undefined ? CALLER_BITS : Number(length)
   const address = bits < WIDEST_BITS || bits > CALLER_BITS ? null : parseAddress(text)

@@ -184,7 +184,7 @@ function factsOf({
   const [only, ...others] = subjects
   return {
     // A single subject is the commonest case, which the limiter answers without a question.
-    subject: (others.length === 0 ? only : subjects) as `${string}:${string}`,
+    subject: (others.length === 0 ? only : subjects) as string,
     ...(method !== undefined && { method }),
     ...(path !== undefined && { path }),
     ...(tier !== undefined && { tier }),

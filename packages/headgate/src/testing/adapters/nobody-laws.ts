@@ -102,7 +102,7 @@ export const nobodyLaws: readonly AdapterLaw[] = [
 ]
 
 /** The subject that is charged for a caller whom nobody names. */
-function nobody({ knowsPeer }: { readonly knowsPeer: boolean }): `${string}:${string}` {
+function nobody({ knowsPeer }: { readonly knowsPeer: boolean }): string {
   return knowsPeer ? 'ip:127.0.0.1' : 'anonymous:unknown'
 }
 
