@@ -1,59 +1,90 @@
-/** Builds the documentation site, and reads it as a reader without a network would. */
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+/** Builds the site of the documentation as `npm run docs` does, and reads it as its readers do. */
+import { execFile } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import MiniSearch from 'minisearch'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-// @ts-expect-error: plain JavaScript, which `npm run docs` runs without a build
-import { buildSite } from '../../../scripts/docs/build-site.mjs'
-// @ts-expect-error
-import { createRenderer } from '../../../scripts/docs/render.mjs'
+// @ts-expect-error: plain JavaScript, which VitePress loads
+import { deadLinks } from '../../../docs/.vitepress/dead-links.mjs'
 
-const site = mkdtempSync(join(tmpdir(), 'headgate-site-'))
-beforeAll(() => buildSite(site))
-afterAll(() => rmSync(site, { recursive: true, force: true }))
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
+const folder = mkdtempSync(join(tmpdir(), 'headgate-site-'))
+const site = join(folder, 'site')
+
+beforeAll(async () => {
+  const vitepress = join(ROOT, 'node_modules/vitepress/bin/vitepress.js')
+  await promisify(execFile)(process.execPath, [vitepress, 'build', 'docs', '--outDir', site], { cwd: ROOT })
+}, 180_000)
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const files = (): string[] => readdirSync(site, { recursive: true, encoding: 'utf8' })
 
-it('every page of the documentation is on the site, and no link leads nowhere', () => {
-  expect(files()).toEqual(
-    expect.arrayContaining(['index.html', 'guide/quickstart.html', 'reference/promises.html']),
+it('every page of the documentation is on the site, and no link of the site leads nowhere', () => {
+  const pages = readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
+    .filter(path => path.endsWith('.md'))
+    .map(path => path.replace(/README\.md$/, 'index.md').replace(/\.md$/, '.html'))
+  expect(pages.length).toBeGreaterThan(50)
+  expect(files()).toEqual(expect.arrayContaining(pages))
+  expect(deadLinks(site)).toEqual([])
+})
+
+it('a link to a page, a heading or a picture that is not there is found', () => {
+  const wrong = join(folder, 'wrong')
+  mkdirSync(wrong)
+  writeFileSync(
+    join(wrong, 'a.html'),
+    '<h1 id="x"></h1><a href="./b">b</a><a href="#x"></a><img src="/c.png">',
   )
-})
-
-it('a page loads nothing from elsewhere, and everything it loads is there', () => {
-  for (const file of files().filter(name => name.endsWith('.html'))) {
-    const html = readFileSync(join(site, file), 'utf8')
-    const loaded = [...html.matchAll(/<(?:script|img|link)[^>]* (?:src|href)="(?!data:)([^"]+)"/g)].map(
-      ([, to = '']) => to,
-    )
-    const missing = loaded.filter(to => !files().includes(join(file, '..', to)))
-    expect(missing, file).toEqual([])
-  }
-})
-
-it('search finds the section that speaks of what was typed', () => {
-  const index = MiniSearch.loadJSON<{ address: string }>(readFileSync(join(site, 'search.json'), 'utf8'), {
-    fields: ['title', 'text'],
-    storeFields: ['title', 'page', 'address'],
-  })
-  const found = (words: string) =>
-    index.search(words, { prefix: true, boost: { title: 3 } }).map(hit => hit.address)
-  expect(found('express-rate-limit').slice(0, 5).join()).toContain('coming-from/express-rate-limit.html')
-  expect(found('ERR_HEADGATE_CLOSED').join()).toContain('reference/errors.html')
-})
-
-it('a link to a page, a heading or a file that is not there is reported by page', () => {
-  const page = {
-    path: 'docs/guide/x.md',
-    address: 'guide/x.html',
-    text: '# X\n[a](y.md) [b](#z) [c](../../nothing.ts)',
-  }
-  const { render, problems } = createRenderer(new Map([[page.path, page]]))
-  render(page)
-  expect(problems).toEqual([
-    'docs/guide/x.md: y.md leads to nothing',
-    'docs/guide/x.md: #z leads to no heading',
-    'docs/guide/x.md: ../../nothing.ts leads to nothing',
+  writeFileSync(
+    join(wrong, 'd.html'),
+    '<a href="/a#x"></a><a href="./a#y"></a><a href="https://elsewhere/"></a>',
+  )
+  expect(deadLinks(wrong).sort()).toEqual([
+    'a.html: ./b leads to nothing',
+    'a.html: /c.png leads to nothing',
+    'd.html: ./a#y leads to no heading',
   ])
 })
+
+it('a page loads nothing from elsewhere', () => {
+  for (const file of files().filter(name => name.endsWith('.html'))) {
+    const html = readFileSync(join(site, file), 'utf8')
+    expect([...html.matchAll(/<(?:script|img|link)\b[^>]*? (?:src|href)="[a-z]+:\/\/[^"]*"/g)], file).toEqual(
+      [],
+    )
+  }
+})
+
+it.each(['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'SECURITY.md', 'examples/README.md'])(
+  'every link of %s leads to a file',
+  page => {
+    const text = readFileSync(join(ROOT, page), 'utf8').replace(/^```[\s\S]*?^```/gm, '')
+    const links = [...text.matchAll(/\]\((?!https?:|#)([^)#\s]+)/g)].map(([, link = '']) => link)
+    expect(links.filter(link => !existsSync(join(ROOT, dirname(page), link)))).toEqual([])
+  },
+)
+
+/** What people type, and the page that must be among the first five hits. */
+const SEARCHES: [string, string][] = [
+  ['express-rate-limit', 'guide/coming-from/express-rate-limit'],
+  ['ERR_HEADGATE_CLOSED', 'reference/errors'],
+  ['redis cluster', 'guide/redis'],
+]
+
+it.each(SEARCHES)('a search for "%s" finds %s', async (words, page) => {
+  const index = await searchIndex()
+  const found = index.search(words, SEARCH_OPTIONS).slice(0, 5)
+  expect(found.map(({ id }) => String(id).split('#')[0])).toContain(`/${page}`)
+})
+
+/** As in VitePress's search box. */
+const SEARCH_OPTIONS = { fuzzy: 0.2, prefix: true, boost: { title: 4, text: 2, titles: 1 } }
+
+async function searchIndex(): Promise<MiniSearch> {
+  const chunk = files().find(name => name.includes('@localSearchIndexroot')) ?? ''
+  const { default: json } = (await import(join(site, chunk))) as { default: string }
+  return MiniSearch.loadJSON(json, { fields: ['title', 'titles', 'text'], storeFields: ['title', 'titles'] })
+}

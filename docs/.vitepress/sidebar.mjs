@@ -1,0 +1,39 @@
+// The menu: every page, in the order in which it is read.
+
+import { readdirSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
+const DOCS = fileURLToPath(new URL('..', import.meta.url))
+
+/** A page by its path without the ending; its first heading is its name in the menu. */
+function page(path) {
+  const [, title = path] = /^# (.+)$/m.exec(readFileSync(`${DOCS}${path}.md`, 'utf8')) ?? []
+  return { text: title.replace(/[`*]/g, ''), link: `/${path.replace(/README$/, '')}` }
+}
+
+const inFolder = folder =>
+  readdirSync(`${DOCS}${folder}`)
+    .filter(name => name.endsWith('.md'))
+    .sort()
+    .map(name => page(`${folder}/${name.slice(0, -3)}`))
+
+const guide = (...names) => names.map(name => page(`guide/${name}`))
+
+export const SIDEBAR = [
+  { text: 'Begin', items: guide('quickstart', 'algorithms', 'tiers-and-bursts', 'roll-out-safely') },
+  {
+    text: 'In your app',
+    items: guide(
+      ...['frameworks', 'fetch', 'commonjs-and-jest', 'who-is-asking', 'client-address', 'secrets'],
+      ...['batches', 'llm-proxy', 'call-an-api', 'testing'],
+    ),
+  },
+  { text: 'Coming from', collapsed: true, items: inFolder('guide/coming-from') },
+  { text: 'In front of anything', items: guide('gateway', 'forward-auth', 'envoy') },
+  {
+    text: 'Redis and operation',
+    items: guide('redis', 'speed', 'how-far-does-it-go', 'failure', 'operate', 'upgrade'),
+  },
+  { text: 'Reference', collapsed: true, items: inFolder('reference') },
+  { text: 'Decisions', collapsed: true, items: inFolder('adr') },
+]
