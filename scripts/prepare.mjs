@@ -11,6 +11,9 @@ export const root = fileURLToPath(new URL('..', import.meta.url))
 
 const PROGRESS_EVERY_MS = 10_000
 
+/** npm's options for what building and running needs; none of it has a script to run. */
+const RUNNING = ['--omit=dev', '--ignore-scripts']
+
 /** Progress goes to stderr, so that stdout holds only a command's answer. */
 export function say(line) {
   process.stderr.write(`${line}\n`)
@@ -48,17 +51,25 @@ export function bin(path) {
   return join(root, 'node_modules', path)
 }
 
-/** Installs and builds what is missing or out of date. Throws an Error that says which step failed. */
-export async function prepare() {
-  await ensureInstalled()
-  await compile()
+/**
+ * Installs and builds what is missing or out of date. Throws an Error that says which step failed.
+ * `running` is enough to build and run the product, in seconds; `everything` also brings the tools, frameworks and
+ * runtimes that tests and benches use.
+ *
+ * @param {'running' | 'everything'} what
+ */
+export async function prepare(what = 'everything') {
+  const installed = await ensureInstalled(what)
+  await compile({ isDue: installed || buildIsDue() })
   await buildPage()
 }
 
-async function compile() {
-  if (!buildIsDue()) return
+async function compile({ isDue }) {
+  if (!isDue) return
   const began = new Date()
-  await step('building', process.execPath, [bin('typescript/bin/tsc'), '-b'])
+  // Types cannot be checked without the frameworks they are of. The compiler keeps note of that, and checks them later.
+  const unchecked = isComplete() ? [] : ['--noCheck']
+  await step('building', process.execPath, [bin('typescript/bin/tsc'), '-b', ...unchecked])
   // The compiler leaves its file alone when all that changed was, say, a test. Then only this date says we looked.
   for (const folder of buildFolders()) utimesSync(join(folder, 'dist', '.tsbuildinfo'), began, began)
 }
@@ -76,22 +87,24 @@ async function buildPage() {
   await step('building the dashboard', process.execPath, [vite, 'build', '--logLevel', 'warn', folder])
 }
 
-/** Installs what is missing or out of date. Throws an Error if that fails. */
-export async function ensureInstalled() {
-  if (installIsDue()) await install()
+/** Installs what is missing or out of date, and resolves to whether anything was. Throws an Error if that fails. */
+export async function ensureInstalled(what = 'everything') {
+  const isDue = installIsDue() || (what === 'everything' && !isComplete())
+  if (isDue) await install(what === 'everything' || isComplete() ? ['--include=dev'] : RUNNING)
+  return isDue
 }
 
 /** Installs exactly what the lock says or, if npm rejects the lock, what the manifests allow. */
-async function install() {
+async function install(extent) {
   const what = 'installing dependencies'
   if (existsSync(join(root, 'package-lock.json'))) {
     try {
-      return await step(what, ...npm('ci', '--include=dev'))
+      return await step(what, ...npm('ci', ...extent))
     } catch (error) {
       say(`${error.message}\nTrying npm install instead of npm ci.`)
     }
   }
-  await step(what, ...npm('install', '--no-save', '--include=dev'))
+  await step(what, ...npm('install', '--no-save', ...extent))
 }
 
 async function step(what, command, args) {
@@ -111,9 +124,12 @@ async function step(what, command, args) {
 function installIsDue() {
   // npm writes this file last. It is missing during an installation and after a failed one.
   const installed = modifiedAt(join(root, 'node_modules', '.package-lock.json'))
-  if (installed < modifiedAt(join(root, 'package-lock.json'))) return true
-  // Installed with NODE_ENV=production: everything is there but the tools.
-  return installed === 0 || !existsSync(bin('typescript/bin/tsc'))
+  return installed === 0 || installed < modifiedAt(join(root, 'package-lock.json'))
+}
+
+/** Whether the tools of the tests are installed, too. */
+function isComplete() {
+  return existsSync(bin('vitest/package.json'))
 }
 
 function buildIsDue() {

@@ -7,7 +7,7 @@ import { prepare, root, say } from './prepare.mjs'
 
 const [file, ...args] = process.argv.slice(2)
 try {
-  await prepare()
+  await prepare('running')
 } catch (error) {
   say(error.message)
   process.exit(1)

@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url'
 import { prepare, root, say } from './prepare.mjs'
 
 try {
-  await prepare()
+  await prepare('running')
 } catch (error) {
   say(error.message)
   process.exit(1)

@@ -52,6 +52,22 @@ it('every script that a workflow runs exists', () => {
   expect(names.filter(name => !(name in workspace.scripts))).toEqual([])
 })
 
+it('npm start installs at most 150 packages, all of which run on this Node', () => {
+  const root = fileURLToPath(new URL('../../../../', import.meta.url))
+  const clone = mkdtempSync(join(tmpdir(), 'headgate-manifests-'))
+  const manifests = workspace.workspaces.map(folder => join(folder, 'package.json'))
+  for (const file of ['package.json', 'package-lock.json', '.npmrc', ...manifests])
+    cpSync(join(root, file), join(clone, file))
+  const args = ['ci', '--omit=dev', '--ignore-scripts', '--dry-run', '--offline']
+  const { status, stdout, stderr } = spawnSync('npm', args, { cwd: clone, encoding: 'utf8' })
+  const packages = stdout.split('\n').filter(line => line.startsWith('add '))
+  expect(status, stderr).toBe(0)
+  expect(packages.length).toBeGreaterThan(20)
+  expect(packages.length).toBeLessThanOrEqual(150)
+  expect(stderr).not.toContain('EBADENGINE')
+  rmSync(clone, { recursive: true })
+})
+
 it.each(['headgate', 'server'])(
   '%s cannot be packed in a clone that was not built, and says what to do',
   name => {
