@@ -45,7 +45,7 @@ const PICTURES = [
   { name: 'dashboard-dark', page: '', colorScheme: 'dark', width: 1280, height: 1000 },
   { name: 'dashboard-phone', page: '', colorScheme: 'light', width: 390, height: 844 },
 ]
-const OTHERS = ['violations', 'policy', 'shadow', 'control', 'subject/user%3Aretry-loop'].flatMap(page => [
+const OTHERS = ['denials', 'policy', 'shadow', 'control', 'subject/user%3Aretry-loop'].flatMap(page => [
   { name: `look-${page.split('/')[0]}`, page, colorScheme: 'light', width: 1280, height: 900 },
   { name: `look-${page.split('/')[0]}-phone`, page, colorScheme: 'dark', width: 390, height: 844 },
 ])

@@ -4,11 +4,12 @@
  */
 export type { Override } from 'headgate'
 export type { ShownChanges } from '../../server/src/admin/changes.js'
+export type { Caller } from '../../server/src/admin/endpoint.js'
 export type { Alert } from '../../server/src/observe/alert-rules.js'
+export type { ShownDenial } from '../../server/src/observe/denial-log.js'
 export type { Point } from '../../server/src/observe/history.js'
 export type { Row } from '../../server/src/observe/second.js'
 export type { Snapshot, WouldBe } from '../../server/src/observe/snapshot.js'
 export type { ShownSubject } from '../../server/src/observe/subject-endpoints.js'
-export type { ShownViolation } from '../../server/src/observe/violation-log.js'
 export type { ShownViolator } from '../../server/src/observe/violators.js'
 export type { WhatIf } from '../../server/src/observe/what-if.js'

@@ -2,19 +2,20 @@
 import { useState } from 'preact/hooks'
 import { keepToken, readToken } from './api.js'
 import { ControlPage } from './control-page.js'
+import { DenialsPage } from './denials-page.js'
 import { instant } from './format.js'
 import { type Live, useLive } from './live.js'
 import { NowPage } from './now-page.js'
 import { PolicyPage } from './policy-page.js'
+import { CallerContext } from './role.js'
 import { linkTo, useRoute } from './route.js'
 import { ShadowPage } from './shadow-page.js'
 import { SubjectPage } from './subject-page.js'
 import { TokenForm } from './token-form.js'
-import { ViolationsPage } from './violations-page.js'
 
 const PAGES = [
   ['', 'Now'],
-  ['violations', 'Violations'],
+  ['denials', 'Denials'],
   ['policy', 'Policy'],
   ['shadow', 'Shadow'],
   ['control', 'Control'],
@@ -53,7 +54,9 @@ export function App() {
         )}
       </header>
       <main id="main" tabIndex={-1}>
-        <Page live={live} route={route} />
+        <CallerContext.Provider value={live.caller}>
+          <Page live={live} route={route} />
+        </CallerContext.Provider>
       </main>
     </>
   )
@@ -75,7 +78,7 @@ function Page({ live, route }: { live: Live; route: readonly string[] }) {
   }
   if (page === 'subject') return <SubjectPage key={detail} handle={detail} />
   if (page === 'policy') return <PolicyPage snapshot={live.snapshot} />
-  if (page === 'violations') return <ViolationsPage />
+  if (page === 'denials') return <DenialsPage />
   if (page === 'shadow') return <ShadowPage snapshot={live.snapshot} />
   if (page === 'control') return <ControlPage snapshot={live.snapshot} />
   return <NowPage snapshot={live.snapshot} history={live.history} />

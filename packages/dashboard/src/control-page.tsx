@@ -6,6 +6,7 @@ import { ConfirmDialog } from './dialog.js'
 import { Field } from './field.js'
 import { instant, number } from './format.js'
 import { overrideWords } from './override-words.js'
+import { useMayChange } from './role.js'
 import { TablePanel } from './table-panel.js'
 import { usePolled } from './use-polled.js'
 
@@ -13,6 +14,7 @@ const EVERY_MS = 2_000
 
 export function ControlPage({ snapshot: { control } }: { snapshot: Snapshot }) {
   const [asked, setAsked] = useState<'switch' | 'multiplier' | null>(null)
+  const mayChange = useMayChange()
   const [multiplier, setMultiplier] = useState('1')
   const close = (): void => setAsked(null)
   return (
@@ -29,14 +31,20 @@ export function ControlPage({ snapshot: { control } }: { snapshot: Snapshot }) {
             <dt>Multiplier</dt>
             <dd>{number(control.multiplier)}</dd>
           </dl>
-          <div class="buttons">
-            <button type="button" onClick={() => setAsked('switch')}>
-              {control.enabled ? 'Switch limits off' : 'Switch limits on'}
-            </button>
-            <button type="button" class="quiet" onClick={() => setAsked('multiplier')}>
-              Change multiplier
-            </button>
-          </div>
+          {mayChange && (
+            <div class="buttons">
+              <button type="button" class="quiet" onClick={() => setAsked('multiplier')}>
+                Change multiplier
+              </button>
+              <button
+                type="button"
+                class={control.enabled ? 'quiet danger' : undefined}
+                onClick={() => setAsked('switch')}
+              >
+                {control.enabled ? 'Switch limits off' : 'Switch limits on'}
+              </button>
+            </div>
+          )}
         </section>
         <Overrides />
       </div>
@@ -78,6 +86,7 @@ function Overrides() {
   const { value, error, refresh } = usePolled<{ overrides: Override[] }>('v1/overrides', EVERY_MS)
   const [asked, setAsked] = useState<Override | null>(null)
   const overrides = value?.overrides ?? []
+  const mayChange = useMayChange()
   return (
     <>
       <TablePanel
@@ -93,11 +102,13 @@ function Overrides() {
           <tr key={nameOf(override)}>
             <th scope="row">{nameOf(override)}</th>
             <td>{overrideWords(override)}</td>
-            <td class="actions">
-              <button type="button" class="quiet" onClick={() => setAsked(override)}>
-                Remove<span class="hidden"> {nameOf(override)}</span>
-              </button>
-            </td>
+            {mayChange && (
+              <td class="actions">
+                <button type="button" class="quiet" onClick={() => setAsked(override)}>
+                  Remove<span class="hidden"> {nameOf(override)}</span>
+                </button>
+              </td>
+            )}
           </tr>
         ))}
       </TablePanel>

@@ -1,6 +1,6 @@
 /** Live figures, and the state of the connection that brings them. */
 import { useEffect, useState } from 'preact/hooks'
-import type { Point, Snapshot } from './answers.js'
+import type { Caller, Point, Snapshot } from './answers.js'
 import { ApiError, getJson } from './api.js'
 import { readEvents } from './event-stream.js'
 
@@ -11,6 +11,8 @@ export interface Live {
   /** The last one heard, also while the connection is lost. */
   readonly snapshot: Snapshot | null
   readonly history: readonly Point[]
+  /** Whose token it is; null until it is known. */
+  readonly caller: Caller | null
 }
 
 const HISTORY_SECONDS = 900
@@ -20,7 +22,12 @@ const LAST_RETRY_MS = 5_000
 
 /** Follows the server and reconnects when it was away. Another `token` starts over. */
 export function useLive(token: string | null): Live {
-  const [live, setLive] = useState<Live>({ connection: 'connecting', snapshot: null, history: [] })
+  const [live, setLive] = useState<Live>({
+    connection: 'connecting',
+    snapshot: null,
+    history: [],
+    caller: null,
+  })
   useEffect(() => {
     const ending = new AbortController()
     follow(ending.signal, change => setLive(last => ({ ...last, ...change(last) })))
@@ -35,8 +42,11 @@ async function follow(signal: AbortSignal, change: (change: Change) => void): Pr
   let retryMs = FIRST_RETRY_MS
   while (!signal.aborted) {
     try {
-      const points = await getHistory(HISTORY_SECONDS, signal)
-      change(() => ({ history: points }))
+      const [points, caller] = await Promise.all([
+        getHistory(HISTORY_SECONDS, signal),
+        getJson<Caller>('v1/me', signal),
+      ])
+      change(() => ({ history: points, caller }))
       for await (const { name, data } of readEvents('v1/stats/stream', signal)) {
         if (name !== 'stats') continue
         retryMs = FIRST_RETRY_MS

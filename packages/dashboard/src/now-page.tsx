@@ -14,15 +14,11 @@ export function NowPage({ snapshot, history }: { snapshot: Snapshot; history: re
       <h2 class="hidden">Now</h2>
       <Notices snapshot={snapshot} />
       <dl class="figures">
-        <Figure name="allowed a second" value={number(now.allowedPerSecond)} />
-        <Figure
-          name="denied a second"
-          value={number(now.deniedPerSecond)}
-          isAccent={now.deniedPerSecond > 0}
-        />
-        <Figure name="of requests denied" value={percent(now.violationRate)} />
-        <Figure name="overhead, median" value={milliseconds(now.overheadMs.p50)} />
-        <Figure name="overhead, 99 of 100" value={milliseconds(now.overheadMs.p99)} />
+        <Figure name="allowed/s" value={number(now.allowedPerSecond)} />
+        <Figure name="denied/s" value={number(now.deniedPerSecond)} isAccent={now.deniedPerSecond > 0} />
+        <Figure name="denied" value={percent(now.violationRate)} />
+        <Figure name="overhead p50" value={milliseconds(now.overheadMs.p50)} />
+        <Figure name="overhead p99" value={milliseconds(now.overheadMs.p99)} />
       </dl>
       <div class="columns">
         <TrafficChart history={history} />

@@ -8,9 +8,9 @@ export function ShadowPage({ snapshot: { shadow, candidates, divergence, now } }
     <>
       <h2>Shadow</h2>
       <p>
-        {number(now.shadowDeniedPerSecond)} requests a second pass that limits in shadow would have denied.
-        Where <code>mode: compare</code> asks both, this server and the store have disagreed{' '}
-        {number(divergence)} times.
+        {number(now.shadowDeniedPerSecond)} requests/s pass that limits in shadow would have denied. Where{' '}
+        <code>mode: compare</code> asks both, this server and the store have disagreed {number(divergence)}{' '}
+        times.
       </p>
       <div class="columns">
         <WouldBeTable

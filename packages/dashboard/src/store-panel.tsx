@@ -43,13 +43,13 @@ function RedisPairs({ store }: { store: Snapshot['store'] }) {
         </Pair>
       ))}
       <Pair name="Calls answered">{percent(store.availability, 2)}</Pair>
-      <Pair name="Calls a second" isBad={errorsPerSecond > 0}>
+      <Pair name="Calls/s" isBad={errorsPerSecond > 0}>
         {number(callsPerSecond)}
         {callCapPerSecond !== null && ` of ${number(callCapPerSecond)} at most`}
         {errorsPerSecond > 0 && `, ${number(errorsPerSecond)} failed`}
       </Pair>
-      <Pair name="Latency, median">{milliseconds(latencyMs.p50)}</Pair>
-      <Pair name="Latency, 99 of 100">{milliseconds(latencyMs.p99)}</Pair>
+      <Pair name="Latency p50">{milliseconds(latencyMs.p50)}</Pair>
+      <Pair name="Latency p99">{milliseconds(latencyMs.p99)}</Pair>
       {redis !== null && (
         <>
           <Pair name="Memory" isBad={isBeyond(redis.usedMemoryBytes, budget.memoryBytes)}>
@@ -57,7 +57,7 @@ function RedisPairs({ store }: { store: Snapshot['store'] }) {
             {redis.maxMemoryBytes !== null && ` of ${bytes(redis.maxMemoryBytes)}`}
             {budget.memoryBytes !== null && `, budget ${bytes(budget.memoryBytes)}`}
           </Pair>
-          <Pair name="Operations a second" isBad={isBeyond(redis.opsPerSecond, budget.opsPerSecond)}>
+          <Pair name="Operations/s" isBad={isBeyond(redis.opsPerSecond, budget.opsPerSecond)}>
             {number(redis.opsPerSecond)}
             {budget.opsPerSecond !== null && `, budget ${number(budget.opsPerSecond)}`}
           </Pair>

@@ -3,15 +3,16 @@ import { useEffect, useMemo, useState } from 'preact/hooks'
 import type uPlot from 'uplot'
 import type { ShownSubject } from './answers.js'
 import { sendJson } from './api.js'
+import { DenialTable } from './denial-table.js'
 import { duration, number, percent } from './format.js'
 import { type Line, LineChart } from './line-chart.js'
 import { OverrideDialog } from './override-dialog.js'
 import { overrideWords } from './override-words.js'
 import { ResetDialog } from './reset-dialog.js'
+import { useMayChange } from './role.js'
 import { TablePanel } from './table-panel.js'
 import { useAction } from './use-action.js'
 import { usePolled } from './use-polled.js'
-import { ViolationTable } from './violation-table.js'
 
 const EVERY_MS = 1_000
 const KEPT_SAMPLES = 600
@@ -25,6 +26,7 @@ export function SubjectPage({ handle }: { handle: string }) {
   const { value, error, refresh } = usePolled<ShownSubject>(path, EVERY_MS)
   const [dialog, setDialog] = useState<'override' | 'reset' | null>(null)
   const removal = useAction()
+  const mayChange = useMayChange()
   const samples = useSamples(value)
   const close = (): void => {
     setDialog(null)
@@ -35,27 +37,31 @@ export function SubjectPage({ handle }: { handle: string }) {
   return (
     <>
       <h2>{value.subject}</h2>
-      <div class="buttons">
-        <button type="button" onClick={() => setDialog('override')}>
-          Override
-        </button>
-        <button type="button" class="quiet" onClick={() => setDialog('reset')}>
-          Reset
-        </button>
-      </div>
+      {mayChange && (
+        <div class="buttons">
+          <button type="button" class="quiet" onClick={() => setDialog('override')}>
+            Override
+          </button>
+          <button type="button" class="quiet" onClick={() => setDialog('reset')}>
+            Reset
+          </button>
+        </div>
+      )}
       {error !== null && <p class="notice bad">{error}</p>}
       {value.override !== null && (
         <p class="notice">
           {overrideWords(value.override)}{' '}
-          <button
-            type="button"
-            class="quiet"
-            onClick={() =>
-              removal.run(async () => void (await sendJson('DELETE', `${path}/override`, {}))).then(refresh)
-            }
-          >
-            Remove
-          </button>
+          {mayChange && (
+            <button
+              type="button"
+              class="quiet"
+              onClick={() =>
+                removal.run(async () => void (await sendJson('DELETE', `${path}/override`, {}))).then(refresh)
+              }
+            >
+              Remove
+            </button>
+          )}
         </p>
       )}
       {removal.error !== null && (
@@ -65,10 +71,11 @@ export function SubjectPage({ handle }: { handle: string }) {
       )}
       <LimitsOverTime samples={samples} names={names} />
       <LimitTable names={names} limits={value.limits} />
-      <ViolationTable
-        violations={value.violations}
-        caption="Lately denied, a sample"
-        empty="No denial of this caller was written down in the last day."
+      <DenialTable
+        denials={value.denials}
+        caption="Denied in the last day, the newest first"
+        empty="This caller was not denied in the last day."
+        isOfOne
       />
       {dialog === 'override' && <OverrideDialog handle={handle} subject={value.subject} onClose={close} />}
       {dialog === 'reset' && <ResetDialog handle={handle} subject={value.subject} onClose={close} />}
@@ -131,7 +138,7 @@ function LimitTable({ names, limits }: { names: readonly string[]; limits: reado
         { name: 'limit' },
         { name: 'left', isNumber: true },
         { name: 'of', isNumber: true },
-        { name: 'whole again in', isNumber: true },
+        { name: 'resets in', isNumber: true },
       ]}
       empty={limits.length === 0 ? 'This caller has used nothing.' : null}
     >

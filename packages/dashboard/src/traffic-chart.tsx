@@ -8,8 +8,8 @@ const REQUESTS: readonly Line[] = [
   { label: 'denied', colour: '--accent', fill: true },
 ]
 const OVERHEAD: readonly Line[] = [
-  { label: 'median', colour: '--soft', isDashed: true },
-  { label: '99 of 100', colour: '--calm', fill: true },
+  { label: 'p50', colour: '--soft', isDashed: true },
+  { label: 'p99', colour: '--calm', fill: true },
 ]
 const HEIGHT = 200
 
@@ -27,8 +27,8 @@ export function TrafficChart({ history }: { history: readonly Point[] }) {
       : `now ${number(last.allowed)} allowed and ${number(last.denied)} denied`
   return (
     <LineChart
-      title="Requests a second"
-      description={`Requests a second over time: ${words}`}
+      title="Requests/s"
+      description={`Requests per second over time: ${words}`}
       lines={REQUESTS}
       data={data}
       height={HEIGHT}
@@ -50,7 +50,7 @@ export function OverheadChart({ history }: { history: readonly Point[] }) {
   return (
     <LineChart
       title="Overhead, ms"
-      description={`Time to decide over time: now ${milliseconds(last?.p50Ms ?? null)} in the median, ${milliseconds(last?.p99Ms ?? null)} for 99 of 100`}
+      description={`Time to decide over time: now p50 ${milliseconds(last?.p50Ms ?? null)}, p99 ${milliseconds(last?.p99Ms ?? null)}`}
       lines={OVERHEAD}
       data={data}
       height={HEIGHT}

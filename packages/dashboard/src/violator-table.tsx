@@ -5,7 +5,8 @@ import { chargedTo } from './charged-to.js'
 import { number } from './format.js'
 import { OverrideDialog } from './override-dialog.js'
 import { ResetDialog } from './reset-dialog.js'
-import { linkTo } from './route.js'
+import { useMayChange } from './role.js'
+import { SubjectLink } from './subject-link.js'
 import { TablePanel } from './table-panel.js'
 
 type Asked = { readonly action: 'override' | 'reset'; readonly violator: ShownViolator }
@@ -15,6 +16,7 @@ const FIRST = 10
 export function ViolatorTable({ violators }: { violators: readonly ShownViolator[] }) {
   const [asked, setAsked] = useState<Asked | null>(null)
   const [isLong, setLong] = useState(false)
+  const mayChange = useMayChange()
   const close = (): void => setAsked(null)
   const more = violators.length - FIRST
   return (
@@ -25,8 +27,8 @@ export function ViolatorTable({ violators }: { violators: readonly ShownViolator
           { name: 'caller' },
           { name: 'by', isMinor: true },
           { name: 'denied', isNumber: true },
-          { name: 'a second', isNumber: true, isMinor: true },
-          { name: 'actions', isUnseen: true },
+          { name: 'denied/s', isNumber: true, isMinor: true },
+          ...(mayChange ? [{ name: 'actions', isUnseen: true }] : []),
         ]}
         empty={violators.length === 0 ? 'Nobody was denied.' : null}
         isWide
@@ -52,23 +54,26 @@ export function ViolatorTable({ violators }: { violators: readonly ShownViolator
 
 function ViolatorRow({ violator, onAsk }: { violator: ShownViolator; onAsk(asked: Asked): void }) {
   const { handle, subject, overridden, denied, deniedPerSecond } = violator
+  const mayChange = useMayChange()
   return (
     <tr>
       <th scope="row">
-        <a href={linkTo('subject', handle)}>{subject}</a>
+        <SubjectLink subject={subject} reference={handle} />
         {overridden && <span class="tag">overridden</span>}
       </th>
       <td class="minor">{chargedTo(violator)}</td>
       <td class="number">{number(denied)}</td>
       <td class="number minor">{number(deniedPerSecond)}</td>
-      <td class="actions">
-        <button type="button" class="quiet" onClick={() => onAsk({ action: 'override', violator })}>
-          Override<span class="hidden"> {subject}</span>
-        </button>
-        <button type="button" class="quiet" onClick={() => onAsk({ action: 'reset', violator })}>
-          Reset<span class="hidden"> {subject}</span>
-        </button>
-      </td>
+      {mayChange && (
+        <td class="actions">
+          <button type="button" class="quiet" onClick={() => onAsk({ action: 'override', violator })}>
+            Override<span class="hidden"> {subject}</span>
+          </button>
+          <button type="button" class="quiet" onClick={() => onAsk({ action: 'reset', violator })}>
+            Reset<span class="hidden"> {subject}</span>
+          </button>
+        </td>
+      )}
     </tr>
   )
 }

@@ -49,7 +49,7 @@ async function exhaust(user: string): Promise<void> {
   expect(await ask(user)).toBe(429)
 }
 
-const PAGES = ['', 'violations', 'policy', 'shadow', 'control', 'subject/user%3Aada']
+const PAGES = ['', 'denials', 'policy', 'shadow', 'control', 'subject/user%3Aada']
 
 async function goTo(page: Page, name: string): Promise<void> {
   await page.goto(`${server.adminUrl}/#/${name}`)
@@ -64,7 +64,7 @@ describe('the dashboard', () => {
     await page.getByText('Live', { exact: true }).waitFor()
     await exhaust('ada')
     await page.locator('.figure.accent dd').waitFor()
-    expect(Number(await figure(page, 'denied a second').textContent())).toBeGreaterThan(0)
+    expect(Number(await figure(page, 'denied/s').textContent())).toBeGreaterThan(0)
     await page.getByRole('link', { name: 'user:ada' }).waitFor()
     expect(complaints).toEqual([])
     await page.close()
@@ -118,7 +118,7 @@ describe('the dashboard', () => {
     for (let request = 0; request < 8; request++) await ask(HOSTILE, '/hostile')
     const { page, complaints } = await openPage(browser, `${server.adminUrl}/`)
     await page.getByRole('link', { name: `user:${HOSTILE}` }).waitFor()
-    await page.getByRole('link', { name: 'Violations' }).click()
+    await page.getByRole('link', { name: 'Denials' }).click()
     await page
       .getByRole('link', { name: `user:${HOSTILE}` })
       .first()
@@ -184,7 +184,7 @@ describe('with much to show, and little room', () => {
     expect(await page.locator('*').count()).toBeLessThan(1_000)
     const snapshot = await (await fetch(`${server.adminUrl}/v1/stats`)).text()
     expect(snapshot.length).toBeLessThan(20_000)
-    await page.getByRole('link', { name: 'Violations' }).click()
+    await page.getByRole('link', { name: 'Denials' }).click()
     await page.getByRole('row').nth(20).waitFor()
     expect(await page.getByRole('row').count()).toBeLessThanOrEqual(201)
     expect(complaints).toEqual([])
@@ -257,6 +257,34 @@ describe('with tokens', () => {
       await page.getByLabel('Token').fill(secret)
       await page.getByRole('button', { name: 'Sign in' }).click()
       await page.getByText('Live', { exact: true }).waitFor()
+      await page.close()
+    } finally {
+      await closed.end('SIGTERM')
+    }
+  })
+
+  it('a token that may only read is shown no button that it may not use', async () => {
+    const secret = 'a-token-of-sixteen-or-more'
+    const closed = await serveHeadgateIn(
+      { cwd: folder, env: { HEADGATE_ADMIN_TOKEN_OPS: secret } },
+      ...['--config', FILE, '--demo', '--admin-token', 'eyes:read:env:HEADGATE_ADMIN_TOKEN_OPS'],
+    )
+    try {
+      for (let request = 0; request < 7; request++) await (await fetch(closed.gatewayUrl)).arrayBuffer()
+      const { page } = await openPage(browser, `${closed.adminUrl}/`)
+      await page.getByLabel('Token').fill(secret)
+      await page.getByRole('button', { name: 'Sign in' }).click()
+      await page.getByRole('link', { name: 'ip:127.0.…' }).waitFor()
+      expect(await page.getByRole('button').allTextContents()).toEqual(['Sign out'])
+      await page.getByRole('link', { name: 'ip:127.0.…' }).click()
+      await page
+        .getByRole('row', { name: /GET \// })
+        .first()
+        .waitFor()
+      expect(await page.getByRole('button').allTextContents()).toEqual(['Sign out'])
+      await page.getByRole('link', { name: 'Control' }).click()
+      await page.getByText('The whole fleet').waitFor()
+      expect(await page.getByRole('button').allTextContents()).toEqual(['Sign out'])
       await page.close()
     } finally {
       await closed.end('SIGTERM')

@@ -91,7 +91,7 @@ const NOTHING: Second = {
   violators: [],
   unlistedAtMost: 0,
   sampledOneIn: 1,
-  violations: [],
+  denials: [],
   store: {
     calls: 0,
     checks: 0,

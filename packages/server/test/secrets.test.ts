@@ -129,7 +129,7 @@ it('an API key and the secret appear nowhere: SCAN, MONITOR, logs, metrics, answ
   await see('GET', '/')
   await see('GET', '/v1/stats')
   await see('GET', '/v1/stats/history')
-  await see('GET', '/v1/violations')
+  await see('GET', '/v1/denials')
   await see('GET', '/v1/changes')
   await see('POST', '/v1/inspect', { subject })
   await see('GET', `/v1/subjects/${encodeURIComponent(subject)}`)

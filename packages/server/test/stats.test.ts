@@ -170,13 +170,17 @@ describe('GET /v1/stats', () => {
 describe('a violator', () => {
   const handle = handleOf('ip:203.0.113.9')
 
-  it('a violator is in the log of violations by the reference', async () => {
-    const { body } = await get(`/v1/violations?reference=${handle}`)
-    expect(body).toMatchObject({
-      sampled: true,
-      violations: [{ reference: handle, subject: 'ip:203.0.…', policy: 'api', rule: 'all' }],
-    })
-    expect((await get('/v1/violations?policy=other')).body).toMatchObject({ violations: [] })
+  it('a violator is among the kept denials by its reference and by the id of the request', async () => {
+    const requestId = 'req-4711'
+    const facts = { subject: 'ip:203.0.113.9', method: 'POST', path: '/api?token=secret', requestId } as const
+    await ruled.request(facts)
+    tick()
+    const denial = { reference: handle, subject: 'ip:203.0.…', policy: 'api', rule: 'all' }
+    const { body } = await get(`/v1/denials?reference=${handle}&limit=2`)
+    const request = { method: 'POST', path: '/api', requestId }
+    expect(body).toMatchObject({ denials: [{ ...denial, ...request, source: 'memory' }, denial] })
+    expect((await get('/v1/denials?requestId=req-4711')).body.denials).toHaveLength(1)
+    expect((await get('/v1/denials?policy=other')).body).toEqual({ denials: [] })
   })
 
   it.each([

@@ -29,7 +29,7 @@ function createProcess(id: string, random: Random) {
   })
   let left: ProcessReport | null = null
   let sequence = 0
-  statistics.onSecond(({ violations: _, ...report }: Report) => {
+  statistics.onSecond(({ denials: _, ...report }: Report) => {
     const about = { id, service: '', version: '', configVersion: null, startedAtMs: 0, note: null }
     left = { ...report, ...about, sequence: ++sequence }
   })
@@ -61,7 +61,7 @@ async function play({
     id: '',
     setNote() {},
     serverInfo: async () => null,
-    read: async () => ({ nowMs: 0, processes: reports, violations: [] }),
+    read: async () => ({ nowMs: 0, processes: reports, denials: [], cursor: '' }),
   }
   let passed = (_report: Report): void => {}
   const onSecond = (listener: (report: Report) => void) => {

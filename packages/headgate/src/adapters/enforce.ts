@@ -315,13 +315,14 @@ function createAskByName<Native>({
 }
 
 function factsOf(request: HttpRequest, { subject, tier, cost, scope, perAddress }: Found): RequestFacts {
-  const { method, url } = request
+  const { method, url, id } = request
   const claimed = claimedMethods(name => request.similarHeaders?.(name) ?? request.header(name), url)
   return {
     subject,
     method,
     path: url,
     ...(claimed.length > 0 && { claimedMethods: claimed }),
+    ...(id !== undefined && { requestId: id }),
     ...(tier !== undefined && { tier }),
     ...(cost !== undefined && { cost }),
     ...(scope !== undefined && { scope }),

@@ -6,6 +6,7 @@
 import { type Limit, NEVER, NOT_CHARGED, type Outcome } from '../algorithms/algorithm.js'
 import { Decision } from '../decision/decision.js'
 import type { ExemplarLabels } from '../observe/statistics/recorder.js'
+import type { RequestFacts } from '../policy/request-facts.js'
 import { type Check, type DecisionSource, type FailureMode, type Renewal, stateOf } from './check.js'
 import type { NamedLimit, Plan } from './plan.js'
 
@@ -73,6 +74,8 @@ export class PendingCheck implements Outcome {
   asked: Plan
   /** Lead from its latency to the trace of its request. */
   exemplar: ExemplarLabels | null = null
+  /** The request it is about, until it is settled: what is remembered of a denial does not keep it. */
+  request: RequestFacts | null = null
   private numbers: number[] | null = null
   private waiter: CheckWaiter | null = null
   private failure: { readonly error: unknown } | null = null
@@ -206,6 +209,7 @@ export class PendingCheck implements Outcome {
     this.source = source
     if (this.numbers !== null) this.show(this.bindingIndex())
     if (this.plan.isObserved && !this.isInternal) this.tellOthers()
+    this.request = null
     if (this.waiter !== null) this.wake(this.waiter)
   }
 

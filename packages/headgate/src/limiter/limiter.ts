@@ -409,14 +409,14 @@ class PolicyLimiter implements RuleLimiter {
 
   request(facts: RequestFacts): Promise<Decision> {
     try {
-      return this.#decide(this.#file.requests.resolve(facts, false)).promise()
+      return this.#decideRequest(facts).promise()
     } catch (error) {
       return Promise.reject(error)
     }
   }
 
   requestNow(facts: RequestFacts): Decision | Promise<Decision> {
-    return this.#decide(this.#file.requests.resolve(facts, false)).result()
+    return this.#decideRequest(facts).result()
   }
 
   async peekRequest(facts: RequestFacts): Promise<Decision> {
@@ -556,6 +556,12 @@ class PolicyLimiter implements RuleLimiter {
     this.#unwatch()
     await this.#comparison.close()
     await Promise.all([this.#permits.close(), this.#store.close()])
+  }
+
+  #decideRequest(facts: RequestFacts): PendingCheck {
+    const check = this.#file.requests.resolve(facts, false)
+    check.request = facts
+    return this.#decide(check)
   }
 
   /** Has a check decided, now or later. */

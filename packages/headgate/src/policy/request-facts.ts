@@ -20,6 +20,8 @@ export interface RequestFacts<TierName extends string = string> {
   readonly scope?: string
   /** The cost of the request. Default: what the rules say. */
   readonly cost?: number
+  /** The id of the request, by which its denial can be found. */
+  readonly requestId?: string
   /** Those of the subjects that anybody can make up. They are charged to an address, too, all or none. */
   readonly perAddress?: PerAddress
 }

@@ -1,8 +1,8 @@
+import type { Denial } from '../observe/statistics/denials.js'
 import type { Report } from '../observe/statistics/report.js'
-import type { Violation } from '../observe/statistics/violations.js'
 
 /** The latest counts of a process. */
-export interface ProcessReport extends Omit<Report, 'violations'> {
+export interface ProcessReport extends Omit<Report, 'denials'> {
   /** The name of the process among those that share the store. */
   readonly id: string
   /** The service it belongs to; empty if it names none. */
@@ -23,15 +23,18 @@ export interface FleetReading {
   /** Unix time in milliseconds on the store's clock. */
   readonly nowMs: number
   readonly processes: readonly ProcessReport[]
-  /** Recorded denials, the newest first. */
-  readonly violations: readonly Violation[]
+  /** The kept denials asked for, the oldest first. */
+  readonly denials: readonly Denial[]
+  /** What to ask for next, to get those that were kept later; there may be more of them already. */
+  readonly cursor: string
 }
 
 /** Where processes leave their counts, for all to see. Never asked by a request. */
 export interface StatisticsStore {
   /** The name of this process there. */
   readonly id: string
-  read(): Promise<FleetReading>
+  /** Reads the reports and, if a cursor is given, the denials after it: `''` begins with the oldest. */
+  read(cursor?: string): Promise<FleetReading>
   /** Returns the INFO text of the server; null if it cannot be asked. */
   serverInfo(): Promise<string | null>
   /** Sets the data to leave with the next reports. */

@@ -15,6 +15,8 @@ export interface HttpRequest {
    * it.
    */
   readonly route: string | undefined
+  /** Its id, if something in front of the limiter has given it one. */
+  readonly id?: string
   /** Returns a header by its lower-case name, several lines joined by commas; undefined if it is missing. */
   header(name: string): string | undefined
   /**

@@ -214,12 +214,16 @@ describe('a malformed reply', () => {
       .filter(({ id, service }) => id !== 'x' && service !== 'x')
     const texts = [...spoilt.map(one => JSON.stringify(one)), 'x', '[]', 'null', '1', '{"sequence":1}']
     const reports = [JSON.stringify(left), ...texts].flatMap((text, index) => [`p${index}`, text])
-    const violation = { atMs: 1, subject: 'user:1', policy: 'api' }
-    const violations = [violation, {}, { ...violation, atMs: 'x' }, { subject: 'user:2' }, null]
-    control.replace = (name, reply) =>
-      name === 'statistics' ? [String(NOW_US), reports, violations.map(one => JSON.stringify(one))] : reply
-    const found = await store.fleetStatistics.read()
-    expect(found).toMatchObject({ nowMs: NOW_US / 1000, processes: [left], violations: [violation] })
-    expect([found.processes.length, found.violations.length]).toEqual([1, 1])
+    const denial = { atMs: 1, subject: 'user:1', policy: 'api', count: 1 }
+    const denials = [denial, {}, { ...denial, atMs: 'x' }, { subject: 'user:2' }, null]
+    const entries: unknown[] = denials.map((one, index) => [`7-${index}`, ['denial', JSON.stringify(one)]])
+    control.replace = (name, reply) => (name === 'statistics' ? [String(NOW_US), reports, entries] : reply)
+    const found = await store.fleetStatistics.read('')
+    expect(found).toMatchObject({ nowMs: NOW_US / 1000, processes: [left], denials: [denial], cursor: '7-4' })
+    expect([found.processes.length, found.denials.length]).toEqual([1, 1])
+    for (const entry of ['x', null, [], ['7-0'], ['x', []], ['7-0', 'x'], ['7-0', [[]]], [7, ['a', 'b']]]) {
+      entries.splice(0, entries.length, entry)
+      await expect(store.fleetStatistics.read('')).rejects.toMatchObject({ code: 'ERR_HEADGATE_STORE_REPLY' })
+    }
   })
 })

@@ -100,10 +100,9 @@ describe('a report', () => {
       { subject: 'user:2', denied: 5, error: 0, policy: 'api', tier: null },
       { subject: 'user:1', denied: 3, error: 0, policy: 'api', tier: null },
     ])
-    expect(reports[0]?.violations).toMatchObject([
-      { subject: 'user:1', policy: 'api', limit: 'api.log-1m', reason: 'limit-exceeded', source: 'memory' },
-      { subject: 'user:2' },
-    ])
+    const first = { subject: 'user:1', policy: 'api', limit: 'api.log-1m', source: 'memory', count: 1 }
+    expect(reports[0]?.denials).toHaveLength(8)
+    expect(reports[0]?.denials[0]).toMatchObject({ ...first, reason: 'limit-exceeded', method: null })
     expect(reports[1]?.violators).toEqual([])
   })
 

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Mistake } from 'headgate'
 import { mistakeText } from 'headgate/config'
-import type { HttpAnswer } from '../http/problem.js'
+import { type HttpAnswer, jsonAnswer } from '../http/problem.js'
 import type { Fields } from './body-fields.js'
 
 /** A role lets its caller ask for decisions, read figures, or do everything. */
@@ -55,6 +55,12 @@ export function reads(answer: Answerer): Method {
 /** A method that changes something for others. */
 export function administers(answer: Answerer): Method {
   return { needs: 'administer', answer }
+}
+
+/** `GET /v1/me`: the caller, so that the dashboard shows only what its role may use. */
+export const meEndpoint: Endpoint = {
+  path: '/v1/me',
+  methods: { GET: reads((_req, { name, role }) => jsonAnswer(200, { name, role })) },
 }
 
 /** A method that answers everybody. */

@@ -159,8 +159,8 @@ function seconds(ms: number): string {
 }
 
 /** Describes in lines who was refused, what is left of its limits, and why. */
-function refusedWords({ subject, handle, tier, limits, violations }: RefusedSubject): string {
-  const refused = violations.map(
+function refusedWords({ subject, handle, tier, limits, denials }: RefusedSubject): string {
+  const refused = denials.map(
     ({ atMs, policy, limit, reason }) =>
       `refused ${new Date(atMs).toISOString()}: ${reason}, ${limit ?? `policy ${policy}`}`,
   )

@@ -22,7 +22,9 @@ export function originalRequest(req: IncomingMessage): HttpRequest {
   const path = theOne(req, TARGET).replace(ORIGIN, '') || '/'
   const { peer, before } = addresses(req)
   const asItCame = httpRequest(req)
+  const [id] = headerValues(req, 'x-request-id')
   return {
+    ...(id !== undefined && { id }),
     method,
     url: path,
     peer,

@@ -4,7 +4,7 @@ import type { Outcome, Passed } from 'headgate/adapter'
 import type { Asking } from 'headgate/outbound'
 import type { Bounds } from '../http/bounds.js'
 import { countInFlight } from '../http/count-in-flight.js'
-import { httpRequest } from '../http/http-request.js'
+import { httpRequest, requestIdOf, setRequestId } from '../http/http-request.js'
 import { type HttpAnswer, problemAnswer, type Refusal } from '../http/problem.js'
 import { throttledLog, type WriteLine } from '../log/write-line.js'
 import type { Introduction } from './end-to-end-headers.js'
@@ -97,7 +97,8 @@ export function createAdmit({ limiter, serving, bounds, log, onNoPlace }: AdmitO
     if (!outcome.allowed) {
       const { status, decision } = outcome
       logDenial(`${address}`, () => denialWords(status, `ip:${address}`, decision))
-      return { answer: outcome, leave }
+      const headers: HeaderField[] = [...outcome.headers, ['X-Request-Id', requestIdOf(req) as string]]
+      return { answer: { ...outcome, headers }, leave }
     }
     if (outcome.ended !== null) leavers.push(outcome.ended)
     if (pool === null) return refused(NO_ROUTE, leave)
@@ -125,7 +126,7 @@ export function createAdmit({ limiter, serving, bounds, log, onNoPlace }: AdmitO
       return refused(place.refusal, leave)
     }
     leavers.push(place.leave)
-    const id = requestId(req, origin)
+    const id = requestIdOf(req) as string
     const introduction = forwardedHeaders(origin)
     introduction.push('X-Request-Id', id)
     const headers: HeaderField[] = [...outcome.headers, ['X-Request-Id', id]]
@@ -151,6 +152,7 @@ export function createAdmit({ limiter, serving, bounds, log, onNoPlace }: AdmitO
     const host = req.headers.host as string
     const origin = originOf(req, clientAddress, host)
     if (origin === null) return null
+    setRequestId(req, requestId(req, origin))
     const address = limitedAddress(origin.path[0])
     const leaveClient = clients.enter(`${address}`)
     if (leaveClient === null) return refused(TOO_MANY_AT_ONCE)

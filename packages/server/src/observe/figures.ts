@@ -15,6 +15,7 @@ import {
 import type { ConfigCounts } from '../admin/probes.js'
 import type { Alert } from './alert-rules.js'
 import type { AlertNote, AlertWatch, Looked } from './alert-watch.js'
+import { DenialLog, type DenialQuery, type ShownDenial } from './denial-log.js'
 import { FleetSeconds } from './fleet-seconds.js'
 import { History, type Point } from './history.js'
 import { maskSubject } from './mask-subject.js'
@@ -23,7 +24,6 @@ import type { Budget, RedisFigures } from './redis-figures.js'
 import { durationSeconds, rowsBy, type Second, sumOf, violationRate } from './second.js'
 import type { Snapshot, WouldBe } from './snapshot.js'
 import { shortcuts, storeFigures } from './store-figures.js'
-import { type ShownViolation, ViolationLog, type ViolationQuery } from './violation-log.js'
 import { RecentViolators } from './violators.js'
 
 export interface FiguresOptions {
@@ -47,7 +47,8 @@ export interface FiguresOptions {
 export interface Figures {
   snapshot(): Snapshot
   history(seconds: number): readonly Point[]
-  violations(query: ViolationQuery): readonly ShownViolation[]
+  /** Returns kept denials, the newest first. */
+  denials(query: DenialQuery): readonly ShownDenial[]
   /** Returns firing and pending ones, then resolved ones. */
   alerts(): readonly Alert[]
   /** Returns the stored name of the subject of a handle; null if it has not been denied lately. */
@@ -67,13 +68,15 @@ export function createFigures(options: FiguresOptions): Figures {
   const fleet = options.fleet === null ? null : new FleetSeconds(options.fleet)
   const history = new History()
   const violators = new RecentViolators()
-  const log = new ViolationLog()
+  const log = new DenialLog(unixMs)
   const listeners = new Set<(snapshot: Snapshot) => void>()
   let window: Second[] = []
   let heardOf: FleetReading | null = null
   let scope: Snapshot['scope'] = 'process'
   let redis: RedisFigures | null = null
   let isReading = false
+  /** Whether denials from before this server started are still being read. */
+  let isCatchingUp = true
   /** Since when the fleet could not be read; null while it can. */
   let unheardSinceMs: number | null = null
   const show = (subject: string): string => maskSubject(subject, options.masks())
@@ -82,8 +85,8 @@ export function createFigures(options: FiguresOptions): Figures {
     window = [...window, second].slice(-WINDOW)
     history.add(second)
     violators.add(second)
-    if (scope === 'process') log.add(second.violations)
-    else log.replace(second.violations)
+    if (scope === 'process') log.addOwn(second.denials)
+    else log.add(second.denials)
     watchAlerts(second)
     if (listeners.size === 0) return
     const now = snapshot()
@@ -109,7 +112,8 @@ export function createFigures(options: FiguresOptions): Figures {
     isReading = true
     try {
       const { reading, report: all } = await fleet.next()
-      if (heardOf === null) violators.remember(reading.violations.filter(isBefore(reading.nowMs - 1_000)))
+      if (isCatchingUp) violators.remember(reading.denials.filter(isBefore(reading.nowMs - 1_000)))
+      isCatchingUp = reading.denials.length > 0 && isCatchingUp
       heardOf = reading
       scope = 'fleet'
       redis = (await options.readRedis?.()) ?? null
@@ -185,7 +189,7 @@ export function createFigures(options: FiguresOptions): Figures {
   return {
     snapshot,
     history: seconds => history.last(seconds),
-    violations: query => log.find(query, show),
+    denials: query => log.find(query, show),
     alerts: () => alerts.list(),
     subjectOf: handle => violators.subjectOf(handle) ?? log.subjectOf(handle),
     show,

@@ -5,19 +5,21 @@ import { mergeReports } from './merge-reports.js'
 
 const UNSAID = { unlistedAtMost: 0, sampledOneIn: 1 }
 
-/** Takes each report once, however often it is read. */
+/** Takes each report and each denial once, however often they are read. */
 export class FleetSeconds {
   /** By process, the last report seen. */
   private seen = new Map<string, number>()
+  private cursor = ''
 
   constructor(private readonly store: StatisticsStore) {}
 
   async next(): Promise<{ readonly reading: FleetReading; readonly report: Report }> {
-    const reading = await this.store.read()
+    const reading = await this.store.read(this.cursor)
+    this.cursor = reading.cursor
     const fresh = reading.processes.filter(({ id, sequence }) => (this.seen.get(id) ?? 0) < sequence)
     this.seen = new Map(reading.processes.map(({ id, sequence }) => [id, sequence]))
-    const violations = reading.violations
-    return { reading, report: { ...mergeReports(fresh.map(complete)), violations } }
+    const { denials } = reading
+    return { reading, report: { ...mergeReports(fresh.map(complete)), denials } }
   }
 }
 

@@ -9,7 +9,7 @@ import { mergeReports } from './merge-reports.js'
 import { createRedisReader } from './redis-figures.js'
 import type { Snapshot } from './snapshot.js'
 
-const NO_REPORT: Report = { ...mergeReports([]), violations: [] }
+const NO_REPORT: Report = { ...mergeReports([]), denials: [] }
 
 /**
  * Reads the state of a fleet from the reports in Redis, without being part of it: each call takes what came since

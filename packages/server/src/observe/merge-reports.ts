@@ -15,9 +15,9 @@ type StoreReport = Report['store']
 type WouldBe = LimiterReading['shadow']
 
 /** Merges reports of the same second. Rows with the same labels stay separate. */
-export function mergeReports<T extends Omit<Report, 'violations'>>(
+export function mergeReports<T extends Omit<Report, 'denials'>>(
   reports: readonly T[],
-): Omit<Report, 'violations'> {
+): Omit<Report, 'denials'> {
   return {
     durationMs: Math.max(1_000, ...reports.map(({ durationMs }) => durationMs)),
     decisions: reports.flatMap(({ decisions }) => decisions),

@@ -9,7 +9,8 @@ import { createStreamPlaces } from './stream-places.js'
 
 const STEP_MS = 1_000
 const RETRY_MS = 2_000
-const MAX_VIOLATIONS = 1_000
+const MAX_DENIALS = 1_000
+const DENIAL_FIELDS = ['policy', 'tier', 'rule', 'reference', 'requestId'] as const
 
 export function statsEndpoints(figures: Figures): readonly Endpoint[] {
   const places = createStreamPlaces()
@@ -50,21 +51,13 @@ export function statsEndpoints(figures: Figures): readonly Endpoint[] {
     },
     { path: '/v1/alerts', methods: { GET: reads(() => jsonAnswer(200, { alerts: figures.alerts() })) } },
     {
-      path: '/v1/violations',
+      path: '/v1/denials',
       methods: {
         GET: reads(req => {
           const query = queryOf(req)
-          const limit = wholeOf(query, 'limit', { least: 1, most: MAX_VIOLATIONS, usual: 100 })
-          const [policy, tier, reference] = ['policy', 'tier', 'reference'].map(
-            name => query.get(name) || null,
-          )
-          const violations = figures.violations({
-            limit,
-            policy: policy ?? null,
-            tier: tier ?? null,
-            reference: reference ?? null,
-          })
-          return jsonAnswer(200, { violations, sampled: true })
+          const limit = wholeOf(query, 'limit', { least: 1, most: MAX_DENIALS, usual: 100 })
+          const asked = Object.fromEntries(DENIAL_FIELDS.map(name => [name, query.get(name) || null]))
+          return jsonAnswer(200, { denials: figures.denials({ limit, ...asked }) })
         }),
       },
     },

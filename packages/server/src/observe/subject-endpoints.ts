@@ -16,18 +16,18 @@ import { handleOf, isHandle } from 'headgate/statistics'
 import { administers, type Endpoint, RequestError, reads, signed } from '../admin/endpoint.js'
 import { readFields, readObject } from '../admin/read-body.js'
 import { jsonAnswer } from '../http/problem.js'
+import type { ShownDenial } from './denial-log.js'
 import type { Figures } from './figures.js'
-import type { ShownViolation } from './violation-log.js'
 
 /** A subject as it is shown: its limits, its override, and its denials. */
 export interface ShownSubject extends Omit<Inspection, 'text'> {
   readonly handle: string
   readonly override: Override | null
-  readonly violations: readonly ShownViolation[]
+  readonly denials: readonly ShownDenial[]
 }
 
 const PATH = /^\/v1\/subjects\/([^/?]+)(?:\/(reset|override))?(?:\?|$)/
-const SHOWN_VIOLATIONS = 20
+const SHOWN_DENIALS = 20
 
 export function subjectEndpoints(limiter: RuleLimiter, figures: Figures): readonly Endpoint[] {
   /** Reads the subject in a path, by its stored name. Throws if the path is not for `action`. */
@@ -53,13 +53,13 @@ export function subjectEndpoints(limiter: RuleLimiter, figures: Figures): readon
     return { ...limit, subject, key: null, text: limit.text.replaceAll(printable(limit.subject), subject) }
   }
 
-  function violationsOf(handle: string): readonly ShownViolation[] {
-    return figures.violations({ limit: SHOWN_VIOLATIONS, policy: null, tier: null, reference: handle })
+  function denialsOf(reference: string): readonly ShownDenial[] {
+    return figures.denials({ limit: SHOWN_DENIALS, reference })
   }
 
   /** Requests tell the tier of their caller; for one who does not ask now, the last denial knows it. */
   function lastTier(handle: string): InspectOptions {
-    const tier = violationsOf(handle).find(violation => violation.tier !== null)?.tier ?? null
+    const tier = denialsOf(handle).find(denial => denial.tier !== null)?.tier ?? null
     return tier !== null && limiter.tierNames.includes(tier) ? { tier } : {}
   }
 
@@ -74,7 +74,7 @@ export function subjectEndpoints(limiter: RuleLimiter, figures: Figures): readon
       ...inspection,
       limits: inspection.limits.map(shownLimit),
       override: override === null ? null : { ...override, subject: figures.show(subject) },
-      violations: violationsOf(handle),
+      denials: denialsOf(handle),
     }
     return jsonAnswer(200, shown)
   }

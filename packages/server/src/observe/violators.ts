@@ -1,5 +1,5 @@
 /** Finds who was denied most in the last minutes, summed over seconds that each know only their own worst. */
-import { handleOf, type Violation, type Violators } from 'headgate/statistics'
+import { type Denial, handleOf, type Violators } from 'headgate/statistics'
 import { errorOf, mergeViolators } from './merge-violators.js'
 import type { Second } from './second.js'
 
@@ -26,15 +26,15 @@ export class RecentViolators {
     }
   }
 
-  /** Takes denials recorded before anybody looked, the newest first: each was denied at least that often. */
-  remember(violations: readonly Violation[]): void {
-    const before = violations.toReversed().map(({ atMs, subject, policy, tier }) => ({
+  /** Takes denials kept before anybody looked, the oldest first: each was denied at least that often. */
+  remember(denials: readonly Denial[]): void {
+    const before = denials.map(({ atMs, subject, policy, tier, count }) => ({
       atMs,
-      violators: [{ subject, denied: 1, error: 0, policy, tier }],
+      violators: [{ subject, denied: count, error: 0, policy, tier }],
       unlistedAtMost: 0,
       sampledOneIn: 1,
     }))
-    this.seconds = [...before, ...this.seconds]
+    this.seconds = [...before, ...this.seconds].toSorted((one, other) => one.atMs - other.atMs)
   }
 
   /** Those of the last minutes by full name, the worst first. */

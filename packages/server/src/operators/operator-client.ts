@@ -12,7 +12,7 @@ import type {
   RuleLimiter,
   SubjectInput,
 } from 'headgate'
-import type { Violation } from 'headgate/statistics'
+import type { Denial } from 'headgate/statistics'
 import type { Snapshot } from '../observe/snapshot.js'
 import { UnavailableError } from './operator-errors.js'
 
@@ -25,7 +25,7 @@ export type Question = { readonly subject: SubjectInput } & (
 /** A refused subject, as shown to operators. */
 export interface RefusedSubject extends Pick<Inspection, 'subject' | 'tier' | 'limits'> {
   readonly handle: string
-  readonly violations: readonly Pick<Violation, 'atMs' | 'policy' | 'limit' | 'reason'>[]
+  readonly denials: readonly Pick<Denial, 'atMs' | 'policy' | 'limit' | 'reason'>[]
 }
 
 /** A decision as JSON. */

@@ -1,6 +1,6 @@
 import type { RuleLimiter } from 'headgate'
 import type { ArrivalSample, Statistics } from 'headgate/statistics'
-import type { Endpoint } from '../admin/endpoint.js'
+import { type Endpoint, meEndpoint } from '../admin/endpoint.js'
 import { type Health, probes } from '../admin/probes.js'
 import { decisionEndpoints } from '../decision-api/decision-endpoints.js'
 import { openApiEndpoint } from '../decision-api/openapi/openapi-document.js'
@@ -39,6 +39,7 @@ export function adminEndpoints({
   return [
     ...decisionEndpoints(limiter, log),
     openApiEndpoint,
+    meEndpoint,
     ...probes(health),
     ...metricsEndpoints(statistics, { isPublic: metricsPublic, configState: health.configState, upstreams }),
     ...operatorEndpoints(limiter),

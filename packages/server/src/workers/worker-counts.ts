@@ -34,7 +34,7 @@ export function createAllCounts(own: Statistics): AllCounts {
         waiting.add(reports)
         const stop = own.onSecond(report => {
           const all = [report, ...reports.splice(0)]
-          listener({ ...mergeReports(all), violations: all.flatMap(({ violations }) => violations) })
+          listener({ ...mergeReports(all), denials: all.flatMap(({ denials }) => denials) })
         })
         return () => {
           waiting.delete(reports)

@@ -9,9 +9,9 @@ import type { PendingCheck } from '../../check/pending-check.js'
 import type { NamedLimit, Plan } from '../../check/plan.js'
 import type { Clock } from '../../time/clock.js'
 import { Arrivals } from './arrivals.js'
+import { Denials } from './denials.js'
 import { StoreRecorder } from './store-counts.js'
 import { Tallies, type Tally } from './tally.js'
-import { Violations } from './violations.js'
 
 /** One in this many of the local decisions is timed. */
 const TIMED = 64
@@ -47,7 +47,7 @@ export interface Exemplar {
 
 export class Recorder {
   readonly tallies = new Tallies()
-  readonly violations: Violations
+  readonly denials: Denials
   /** Null if they are not sampled. */
   readonly arrivals: Arrivals | null
   readonly store: StoreRecorder
@@ -60,7 +60,7 @@ export class Recorder {
 
   constructor(private readonly options: RecorderOptions) {
     const unixMs = (): number => options.clock.unixMs()
-    this.violations = new Violations(unixMs, options.random)
+    this.denials = new Denials(unixMs, options.random)
     this.store = new StoreRecorder(unixMs)
     this.arrivals = options.sampleArrivals ? new Arrivals() : null
   }
@@ -95,8 +95,8 @@ export class Recorder {
   private denied(check: PendingCheck, tally: Tally): void {
     tally.denied++
     if (check.isCached) this.store.denyCache++
-    if (check.plan.limits.length > 0 && --this.violations.untilNext <= 0)
-      this.violations.look(check.subjectOf(0), check.decision)
+    if (check.plan.limits.length > 0 && --this.denials.untilNext <= 0)
+      this.denials.look(check.subjectOf(0), check.decision, check.request)
   }
 
   private allowed(check: PendingCheck, tally: Tally): void {

@@ -1,9 +1,9 @@
 /** The counts of a process over about a second, to be added to those of others. */
 import type { Clock, Timers } from '../../time/clock.js'
+import type { Denial, Violators } from './denials.js'
 import type { Recorder } from './recorder.js'
 import { FAILURE_KINDS, type FailureKind, type NodeState, type StoreCounts } from './store-counts.js'
 import type { TallyCounts } from './tally.js'
-import type { Violation, Violators } from './violations.js'
 
 export interface Report extends Violators {
   /** The duration it covers. */
@@ -14,8 +14,8 @@ export interface Report extends Violators {
   readonly store: Omit<StoreCounts, 'breakers' | 'callCapPerSecond'>
   /** The current state of nodes that have been unreachable. */
   readonly breakers: readonly NodeState[]
-  /** A sample of the denials. */
-  readonly violations: readonly Violation[]
+  /** Those that are kept for review. */
+  readonly denials: readonly Denial[]
 }
 
 type Listener = (report: Report) => void
@@ -41,7 +41,7 @@ export function createReporter(
   function tick(): void {
     callOff = timers.inBackground(EVERY_MS, tick)
     const now = readNow()
-    const { logged, ...denied } = recorder.violations.take()
+    const { kept, ...denied } = recorder.denials.take()
     const report: Report = {
       durationMs: (now.atUs - before.atUs) / 1000,
       decisions: decisionsSince(before.decisions, now.decisions),
@@ -49,7 +49,7 @@ export function createReporter(
       store: storeSince(before.store, now.store),
       breakers: now.breakers,
       ...denied,
-      violations: logged,
+      denials: kept,
     }
     before = now
     for (const listener of [...listeners]) tell(listener, report)

@@ -2,15 +2,15 @@
  * The counts of the processes of a fleet, in Redis: each leaves its last second there once a second, under its
  * name. Bounded in number and length, and gone some seconds after a process is.
  */
+import type { Denial } from '../../observe/statistics/denials.js'
 import type { Report } from '../../observe/statistics/report.js'
 import type { Statistics } from '../../observe/statistics/statistics.js'
-import type { Violation } from '../../observe/statistics/violations.js'
 import { VERSION } from '../../observe/version.js'
 import { encodeTenant } from '../../subject/key.js'
 import type { Timers } from '../../time/clock.js'
 import { withinTime } from '../../time/within-time.js'
 import type { FleetReading, ProcessReport, StatisticsStore } from '../statistics-store.js'
-import { ReplyReader, textOf, textsOf } from './reply.js'
+import { listOf, ReplyReader, replyError, textOf, textsOf } from './reply.js'
 import { type Script, scripts } from './scripts.gen.js'
 import { lateReply } from './store-error.js'
 
@@ -31,9 +31,14 @@ export interface RedisStatisticsOptions {
 }
 
 const KEEP_US = 5_000_000
-const KEEP_VIOLATIONS_US = 86_400_000_000
+const KEEP_DENIALS_US = 86_400_000_000
 const MAX_PROCESSES = 1_000
-const MAX_VIOLATIONS = 1_000
+const MAX_DENIALS = 10_000
+/** How many of them are read at once. */
+const MAX_PAGE = 2_000
+/** An entry of the stream: `<milliseconds>-<number>`. */
+const CURSOR = /^\d{1,16}-\d{1,20}$/
+const NO_DENIALS = 'none'
 /** A report of fifty tallies is a quarter of this. */
 const MAX_REPORT_LENGTH = 32_768
 const CONNECT_WITHIN_MS = 500
@@ -49,27 +54,28 @@ export function redisStatistics(options: RedisStatisticsOptions): RedisStatistic
   // If nothing is left there, not even a name is needed.
   const member = statistics === null ? '' : options.member()
   const base = `${prefix}:{stats${tenant === '' ? '' : `:${encodeTenant(tenant)}`}}`
-  const keys = [`${base}:processes`, `${base}:reports`, `${base}:violations`]
+  const keys = [`${base}:processes`, `${base}:reports`, `${base}:denials`]
   let note: unknown = null
   let sequence = 0
   let isSending = false
-  let reading: Promise<unknown> | null = null
+  /** By cursor. */
+  const readings = new Map<string, Promise<unknown>>()
 
-  function run(name: string, report: string, violations: readonly string[]): Promise<unknown> {
-    const bounds = [KEEP_US, KEEP_VIOLATIONS_US, MAX_PROCESSES, MAX_VIOLATIONS].map(String)
-    const args = [options.clockUs(), name, report, ...bounds, ...violations]
+  function run(name: string, report: string, denials: readonly string[]): Promise<unknown> {
+    const bounds = [KEEP_US, KEEP_DENIALS_US, MAX_PROCESSES, MAX_DENIALS].map(String)
+    const args = [options.clockUs(), name, report, ...bounds, ...denials]
     return options.call(scripts.statistics, keys, args, CONNECT_WITHIN_MS)
   }
 
   /** One at a time: a hanging Redis is not asked again for what it still owes. */
-  function readOnce(): Promise<unknown> {
-    reading ??= run('', '', []).finally(() => {
-      reading = null
-    })
+  function readOnce(cursor: string): Promise<unknown> {
+    const reading =
+      readings.get(cursor) ?? run('', '', [cursor, String(MAX_PAGE)]).finally(() => readings.delete(cursor))
+    readings.set(cursor, reading)
     return withinTime(reading, GIVE_UP_AFTER_MS, options.timers.inBackground, lateReply)
   }
 
-  async function leave({ violations, ...report }: Report): Promise<void> {
+  async function leave({ denials, ...report }: Report): Promise<void> {
     // A Redis that takes longer than a second is skipped until it has answered.
     if (isSending || statistics === null) return
     isSending = true
@@ -93,7 +99,7 @@ export function redisStatistics(options: RedisStatisticsOptions): RedisStatistic
       await run(
         member,
         shorter,
-        violations.map(violation => JSON.stringify(violation)),
+        denials.map(denial => JSON.stringify(denial)),
       )
     } catch {
       // The calls of requests report the same failure.
@@ -116,18 +122,19 @@ export function redisStatistics(options: RedisStatisticsOptions): RedisStatistic
         await withinTime(options.info(), GIVE_UP_AFTER_MS, options.timers.inBackground, lateReply),
       )
     },
-    async read(): Promise<FleetReading> {
-      const reader = new ReplyReader(await readOnce())
+    async read(cursor = NO_DENIALS): Promise<FleetReading> {
+      const reader = new ReplyReader(await readOnce(cursor))
       const nowUs = reader.integer(0)
       const reports = textsOf(reader.next(), 2 * MAX_PROCESSES)
-      const violations = textsOf(reader.next(), MAX_VIOLATIONS)
+      const entries = listOf(reader.next(), MAX_PAGE).map(entryOf)
       reader.end()
       return {
         nowMs: Math.floor(nowUs / 1000),
         processes: reports.flatMap((text, index) =>
           index % 2 === 0 ? [] : parsed<ProcessReport>(text, isReport),
         ),
-        violations: violations.flatMap(text => parsed<Violation>(text, isViolation)).reverse(),
+        denials: entries.flatMap(({ text }) => parsed<Denial>(text, isDenial)),
+        cursor: entries.at(-1)?.id ?? cursor,
       }
     },
   }
@@ -177,8 +184,15 @@ function isLatency(value: unknown): boolean {
   return isObject(value) && isCount(value.sumUs) && Array.isArray(value.counts) && value.counts.every(isCount)
 }
 
-function isViolation({ atMs, subject, policy }: Fields): boolean {
-  return isCount(atMs) && isText(subject) && isText(policy)
+function isDenial({ atMs, subject, policy, count }: Fields): boolean {
+  return isCount(atMs) && isText(subject) && isText(policy) && isCount(count)
+}
+
+/** An entry of a stream: its id, and its only field. */
+function entryOf(value: unknown): { readonly id: string; readonly text: string } {
+  const [id, fields] = listOf(value, 2)
+  if (typeof id !== 'string' || !CURSOR.test(id)) throw replyError('the id of an entry', id)
+  return { id, text: textsOf(fields, 2)[1] ?? '' }
 }
 
 function isListOf(value: unknown, isOne: (one: Fields) => boolean): boolean {

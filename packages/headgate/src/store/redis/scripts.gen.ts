@@ -7,12 +7,12 @@ export interface Script {
   readonly text: string
 }
 
-export const functionLibrary = 'headgate_1490dc58'
+export const functionLibrary = 'headgate_db169dbb'
 
 const names = `local call,aI,format,find=redis.call,redis.pcall,string.format,string.find
 local ceil,floor=math.ceil,math.floor`
 
-const clock_read = `local d,E=bh,0
+const clock_read = `local d,E=bg,0
 if d and d~=''then
 d,E=d+0,600000
 else
@@ -20,15 +20,15 @@ local aE=call('TIME')
 d=aE[1]*1000000+aE[2]
 end`
 
-const clock_text = `local function S(ah)
+const clock_text = `local function R(ah)
 return format('%d',ah)
 end
 local function aG(b,aH)
-call('PEXPIRE',b,S(ceil(aH/1000)+E))
+call('PEXPIRE',b,R(ceil(aH/1000)+E))
 end`
 
 const timed = `${names}
-local bh=ARGV[1]
+local bg=ARGV[1]
 ${clock_read}
 ${clock_text}`
 
@@ -40,15 +40,15 @@ return J and#J<=16 and find(J,'^%d+$')and J+0 or nil
 end`
 
 const counter_locals = `local an,aR,bi,bn
-local w,p,k,au,R`
+local w,p,k,au,S`
 
 const parts_locals = `local t,ai,aC,aX,k,H,V,K,N,i,m`
 
 const bucket_locals = `local s,U,am,O,ba,ac,X`
 
-const log_locals = `local r,i,L,W,ag,v,ao,ax,aL`
+const log_locals = `local r,i,L,W,ag,v,ao,ay,aL`
 
-const check_open = `b,c,l=KEYS[co+ar],cf[ar],ca[ar]
+const check_open = `b,c,l=KEYS[cn+ar],ce[ar],ca[ar]
 local ah=4*c-1
 A,e,f=bs[ah],bs[ah+1],bs[ah+2]`
 
@@ -121,29 +121,29 @@ ${hash_empty}
 end
 I=not C
 if not j then
-R=0
+S=0
 if p>0 then
 local u=g-k
-R=p*(f-u)
-if R<=aK then
-R=ceil(R/f)
+S=p*(f-u)
+if S<=aK then
+S=ceil(S/f)
 else
 local aM,aY,aq=p,u,f
 ${fraction_floor}
-R=p-M
+S=p-M
 end
 end
 end`
 
-const counter_wait = `local ck=e-w-l
-if R<=ck then
+const counter_wait = `local cj=e-w-l
+if S<=cj then
 D=0
 elseif l>e then
 D=aW
 else
-local aM,aY,aq=ck,f,p
+local aM,aY,aq=cj,f,p
 D=k-d
-if ck<0 then
+if cj<0 then
 aM,aq,D=e-l,w,D+f
 end
 if aq>aM then
@@ -203,25 +203,25 @@ while u>0 and floor((u-1)*f)>=aA do
 u=u-1
 end`
 
-const bucket_wait = `local ci=(e-l)*1000000
-if s<=ci then
+const bucket_wait = `local ch=(e-l)*1000000
+if s<=ch then
 D=0
-elseif ci<0 then
+elseif ch<0 then
 D=aW
 else
-local aA=U-ci
+local aA=U-ch
 ${bucket_refill}
 D=am+u-d
 end`
 
 const log_prepare = `${clock_now_text}
-ax=format('%d',d-f)
+ay=format('%d',d-f)
 aL=format('%d',ceil(f/1000)+E)`
 
-const check_log = `ax,aL=bF[c],aT[c]
-if not ax then
+const check_log = `ay,aL=bF[c],aT[c]
+if not ay then
 ${log_prepare}
-bF[c],aT[c]=ax,aL
+bF[c],aT[c]=ay,aL
 end`
 
 const log_load = `local m=aI('ZRANGE',b,'-1','-1','WITHSCORES')
@@ -241,10 +241,10 @@ end
 if v<=g-f then
 L,W,ag=r,v,true
 else
-local bo=g==d and ax or format('%d',g-f)
-local av=call('ZREVRANGEBYSCORE',b,bo,'-inf','WITHSCORES','LIMIT','0','2')
-if av[1]then
-L,W,ag=#av[1]==13 and T(av[1]),av[2]+0,av[3]
+local bo=g==d and ay or format('%d',g-f)
+local aw=call('ZREVRANGEBYSCORE',b,bo,'-inf','WITHSCORES','LIMIT','0','2')
+if aw[1]then
+L,W,ag=#aw[1]==13 and T(aw[1]),aw[2]+0,aw[3]
 if not L then
 j=F
 end
@@ -264,13 +264,13 @@ local aU=call('ZCOUNT',b,'-inf',format('%d',g-f))
 local bD=call('ZRANGE',b,aU,aU,'WITHSCORES')
 local bk=T(bD[1])
 if bk and bk<bj then
-local cd=call('ZCARD',b)-1
+local cc=call('ZCARD',b)-1
 aU=aU+1
-while bk and aU<cd do
-local bT=floor((aU+cd)/2)
+while bk and aU<cc do
+local bT=floor((aU+cc)/2)
 bk=T(call('ZRANGE',b,bT,bT)[1])
 if bk and bk>=bj then
-cd=bT
+cc=bT
 else
 aU=bT+1
 end
@@ -288,11 +288,11 @@ const parts_prepare = `t=ceil(f/ae)
 ai=d-d%t
 aC=format('%d',ai)`
 
-const check_parts = `t,ai,aC,aX=cq[c],bA[c],bz[c],aT[c]
+const check_parts = `t,ai,aC,aX=cp[c],bA[c],bz[c],aT[c]
 ae=bs[ah+3]
 if not t then
 ${parts_prepare}
-cq[c],bA[c],bz[c]=t,ai,aC
+cp[c],bA[c],bz[c]=t,ai,aC
 end`
 
 const parts_load = `local h,C
@@ -336,7 +336,7 @@ ${hash_empty}
 end
 I=not C`
 
-const concurrency = `local function cr()
+const concurrency = `local function cq()
 local aj={}
 local bJ,bp=1000000,2
 local function ap(o,aJ)
@@ -351,19 +351,19 @@ local ak=redis.pcall('ZRANGE',b,0,0,'WITHSCORES')
 if ak.err then
 return nil,ak.err
 end
-local a={b=b,i=0,Y=0,g=d,ay='('..S(d)}
-a.aw=d+bp*c.window_us
-a.aN=S(a.aw)
+local a={b=b,i=0,Y=0,g=d,av='('..R(d)}
+a.ax=d+bp*c.window_us
+a.aN=R(a.ax)
 if not ak[1]then
 return a
 end
-local bg=string.match(ak[1],'^reset:(%d+)$')
-a.Y=bg and tonumber(bg)or 0
-if not(bg or bt(ak[1]))then
+local bf=string.match(ak[1],'^reset:(%d+)$')
+a.Y=bf and tonumber(bf)or 0
+if not(bf or bt(ak[1]))then
 return nil,F
 end
-a.i=redis.call('ZCOUNT',b,a.ay,a.aN)
-a.dead=redis.call('ZCARD',b)-a.i>(bg and 1 or 0)
+a.i=redis.call('ZCOUNT',b,a.av,a.aN)
+a.dead=redis.call('ZCARD',b)-a.i>(bf and 1 or 0)
 return a
 end
 function aj.D(c,a,l)
@@ -374,25 +374,25 @@ local bj=a.i+l-c.c
 if bj<=0 then
 return 0
 end
-local Q=redis.call('ZRANGEBYSCORE',a.b,a.ay,a.aN,'WITHSCORES','LIMIT',bj-1,1)
+local Q=redis.call('ZRANGEBYSCORE',a.b,a.av,a.aN,'WITHSCORES','LIMIT',bj-1,1)
 return Q[2]and math.min(bJ,tonumber(Q[2])-d)or bJ
 end
 function aj.tell(c,a)
 if a.i==0 then
 return c.c,0
 end
-local bd=redis.call('ZREVRANGEBYSCORE',a.b,a.aN,a.ay,'WITHSCORES','LIMIT',0,1)
-return math.max(0,c.c-a.i),tonumber(bd[2])-d
+local bh=redis.call('ZREVRANGEBYSCORE',a.b,a.aN,a.av,'WITHSCORES','LIMIT',0,1)
+return math.max(0,c.c-a.i),tonumber(bh[2])-d
 end
 local function bN(a)
 if a.dead then
-redis.call('ZREMRANGEBYSCORE',a.b,0,S(d))
+redis.call('ZREMRANGEBYSCORE',a.b,0,R(d))
 redis.call('ZREMRANGEBYSCORE',a.b,'('..a.aN,'+inf')
 a.dead=false
 end
 end
 local function bP(c,a,o,e)
-local as=S(d+c.window_us)
+local as=R(d+c.window_us)
 for aJ=0,e-1 do
 redis.call('ZADD',a.b,as,ap(o,aJ))
 end
@@ -420,18 +420,18 @@ end
 return G
 end
 function aj.charge_beyond()end
-local function cn(a,o)
+local function cm(a,o)
 local as=tonumber(redis.call('ZSCORE',a.b,ap(o,0))or nil)
-return as and as>d and as<=a.aw
+return as and as>d and as<=a.ax
 end
 function aj.refund(bK,a,e,o)
 if o then
-return cn(a,o)and bO(a,o,e)or 0
+return cm(a,o)and bO(a,o,e)or 0
 end
 local n=math.min(e,a.i)
 local G=n
 while n>0 do
-local ak=redis.call('ZRANGEBYSCORE',a.b,a.ay,a.aN,'LIMIT',0,1)
+local ak=redis.call('ZRANGEBYSCORE',a.b,a.av,a.aN,'LIMIT',0,1)
 n=n-bO(a,bt(ak[1]),n)
 end
 return G
@@ -449,12 +449,12 @@ bP(c,a,o,P>0 and P or e)
 return 1
 end
 function aj.bW(c,a)
-local aw=a.Y
+local ax=a.Y
 for bK,aV in ipairs(redis.call('ZRANGE',a.b,0,-1))do
-aw=math.max(aw,bt(aV)or 0)
+ax=math.max(ax,bt(aV)or 0)
 end
 redis.call('DEL',a.b)
-redis.call('ZADD',a.b,-1,'reset:'..S(aw))
+redis.call('ZADD',a.b,-1,'reset:'..R(ax))
 aG(a.b,bp*c.window_us)
 end
 return aj
@@ -463,19 +463,19 @@ end`
 const counter_charge = `w=w+l
 if au then
 bn=bn or format('%d',ceil(2*f/1000)+E)
-local cy,ad=aR,bn
+local cx,ad=aR,bn
 if k~=an then
-cy=format('%d',k)
+cx=format('%d',k)
 ad=format('%d',ceil(((k>d and k-d or 0)+2*f)/1000)+E)
 end
 local cN=p==0 and'0'or format('%d',p)
-call('HSET',b,'start',cy,'current',format('%d',w),'previous',cN)
+call('HSET',b,'start',cx,'current',format('%d',w),'previous',cN)
 call('PEXPIRE',b,ad)
 else
 call('HSET',b,'current',format('%d',w))
 end`
 
-const counter_left = `n=e-w-R`
+const counter_left = `n=e-w-S`
 
 const bucket_save = `U,am=s,g
 local az=ac-s
@@ -544,7 +544,7 @@ call('PEXPIRE',b,k<=d and aX
 or format('%d',ceil((k-d+2*f)/1000)+E))
 end`
 
-const counter_tell = `aQ=e-w-R
+const counter_tell = `aQ=e-w-S
 if aQ<0 then
 aQ=0
 end
@@ -568,7 +568,7 @@ Y=i==0 and 0 or v+f-d`
 
 const questions = `local bu,bE,bY,bX=1,2,3,4
 ${fields}
-local bh=ARGV[1]
+local bg=ARGV[1]
 ${clock_read}
 local b,c,l,A,e,af,f,ae
 local g,j,D,n,aQ,Y,B
@@ -576,7 +576,7 @@ ${counter_locals}
 ${parts_locals}
 ${bucket_locals}
 ${log_locals}
-local bA,bz,aT,bF,cq,bV={},{},{},{},{},{}
+local bA,bz,aT,bF,cp,bV={},{},{},{},{},{}
 local aP,I={},nil
 local bU,bl,bH,cD,bm,bI
 local cR={}
@@ -584,51 +584,51 @@ local bs,Z={0,0},3+4*ARGV[2]
 for q=3,Z-1 do
 bs[q]=ARGV[q]+0
 end
-local cf,ca,cp,bv,cA,bq={},{},{},0,0,0
-local al,bf,co={d},1,0
+local ce,ca,co,bv,cA,bq={},{},{},0,0,0
+local al,be,cn={d},1,0
 while ARGV[Z]do
-local cg=ARGV[Z]+0
-local cC=cg<=0
+local cf=ARGV[Z]+0
+local cC=cf<=0
 Z=Z+1
 if cC then
-cf[1],ca[1],cp[1]=-cg,1,1
-if cg==0 then
-cf[1],ca[1]=ARGV[Z]+0,ARGV[Z+1]+0
+ce[1],ca[1],co[1]=-cf,1,1
+if cf==0 then
+ce[1],ca[1]=ARGV[Z]+0,ARGV[Z+1]+0
 Z=Z+2
 end
-cg,bv,cA,bq=1,1,1,1
+cf,bv,cA,bq=1,1,1,1
 else
 bv,bq=ARGV[Z]+0,0
 for bG=1,bv+1 do
 local cM=ARGV[Z+1]+0
 Z=Z+1
-for de=1,cM do
+for df=1,cM do
 bq=bq+1
-cf[bq],ca[bq]=ARGV[Z+1]+0,ARGV[Z+2]+0
+ce[bq],ca[bq]=ARGV[Z+1]+0,ARGV[Z+2]+0
 Z=Z+2
 if bG>bv then
-cp[bv+de]=bq
+co[bv+df]=bq
 end
 end
 if bG>bv then
 cA=bv+cM
 else
-cp[bG]=bq
+co[bG]=bq
 end
 end
 Z=Z+1
 end
-for bK=1,cg do
-local ct,bZ,bd=bf+1,-1,0
+for bK=1,cf do
+local cs,bZ,bh=be+1,-1,0
 if not cC then
-bf=ct
+be=cs
 end
 for bG=1,cA do
-local ak,cl,cB=bd+1,true,bG>bv
-bd=cp[bG]
+local ak,ck,cB=bh+1,true,bG>bv
+bh=co[bG]
 if cB or bZ<0 then
 j=nil
-for ar=ak,bd do
+for ar=ak,bh do
 ${check_open}
 if A==bE then
 ${check_counter}
@@ -663,9 +663,9 @@ D=aW
 elseif i+l<=e then
 D=0
 else
-local cc,q=i+l-e,K
-while q>1 and cc>H[q]do
-cc,q=cc-H[q],q-1
+local cz,q=i+l-e,K
+while q>1 and cz>H[q]do
+cz,q=cz-H[q],q-1
 end
 D=k+(ae+2-q-N)*t-d
 end
@@ -674,8 +674,8 @@ else
 if not bU then
 ${clock_text}
 ${concurrency}
-local cs={[5]=cr}
-bU,bl,cD=cs,{},{}
+local cr={[5]=cq}
+bU,bl,cD=cr,{},{}
 end
 bH=bl[A]or bU[A]()
 bl[A]=bH
@@ -692,10 +692,10 @@ end
 if j then
 break
 end
-cl=cl and D==0
-if ak<bd then
+ck=ck and D==0
+if ak<bh then
 if A==bE then
-aP[ar]={w,p,k,au,R,g}
+aP[ar]={w,p,k,au,S,g}
 elseif A==bX then
 aP[ar]={s,U,am,O,g}
 elseif A==bu then
@@ -709,23 +709,23 @@ cR[ar]=D
 end
 end
 if j and not cB then
-for q=bf,ct,-1 do
+for q=be,cs,-1 do
 al[q]=nil
 end
-bZ,bf={j},ct
-al[bf]=bZ
+bZ,be={j},cs
+al[be]=bZ
 break
 elseif j then
-bf=bf+1
-al[bf]={0,0,0,-1}
+be=be+1
+al[be]={0,0,0,-1}
 else
-for ar=ak,bd do
-if ak<bd then
+for ar=ak,bh do
+if ak<bh then
 ${check_open}
 if A==bE then
 ${check_counter}
 local a=aP[ar]
-w,p,k,au,R,g=a[1],a[2],a[3],a[4],a[5],a[6]
+w,p,k,au,S,g=a[1],a[2],a[3],a[4],a[5],a[6]
 elseif A==bX then
 ${check_bucket}
 local a=aP[ar]
@@ -745,9 +745,9 @@ bH,bm,bI=bl[A],aP[ar][1],aP[ar][2]
 end
 D=cR[ar]
 end
-bf=bf+1
+be=be+1
 local y=-1
-if cl and cV and l>0 then
+if ck and cV and l>0 then
 n=nil
 if A==bE then
 ${counter_charge}
@@ -770,7 +770,7 @@ end
 y=g
 end
 if y==d and n then
-al[bf]=n
+al[be]=n
 else
 if A==bE then
 ${counter_tell}
@@ -793,18 +793,18 @@ end
 else
 aQ,Y=bH.tell(bm,bI)
 end
-al[bf]={D==aW and-1 or D,aQ,Y,y}
+al[be]={D==aW and-1 or D,aQ,Y,y}
 end
 end
-if cl and not cB then
+if ck and not cB then
 bZ=bG-1
 end
 end
 end
 end
-co=co+bq
+cn=cn+bq
 if not cC then
-al[ct]=bZ
+al[cs]=bZ
 end
 end
 end
@@ -815,7 +815,7 @@ local F='HEADGATE_BAD_STATE the key holds something Headgate did not write'
 local function T(J)
 return J and#J<=16 and find(J,'^%d+$')and J+0 or nil
 end
-local function cj(c,i)
+local function ci(c,i)
 return math.max(0,math.min(2*c.c,4294967295)-i)
 end
 local function cJ()
@@ -844,10 +844,10 @@ local function ap(r)
 return format('%013d',r)
 end
 function bS.charge_beyond(c,a,e)
-local l,b,f,g=math.min(e,cj(c,a.i)),a.b,c.window_us,a.g
+local l,b,f,g=math.min(e,ci(c,a.i)),a.b,c.window_us,a.g
 local r,i,L,W=a.r,a.i,a.L,a.W
 local ag,v,ao=a.ag,a.v,a.ao
-local B,ax,aL
+local B,ay,aL
 if l>0 then
 ${log_prepare}
 ${log_charge}
@@ -861,34 +861,34 @@ local bo=a.g-c.window_us
 if y and y<=bo then
 return 0
 end
-local ay=y and S(y)or'('..S(bo)
-local ab=call('ZRANGEBYSCORE',a.b,ay,'+inf','WITHSCORES')
+local av=y and R(y)or'('..R(bo)
+local ab=call('ZRANGEBYSCORE',a.b,av,'+inf','WITHSCORES')
 if#ab==0 or(y and tonumber(ab[2])~=y)then
 return 0
 end
-local ch=call('ZRANK',a.b,ab[1])
-local aO=ch>0 and tonumber(call('ZRANGE',a.b,ch-1,ch-1)[1])or 0
+local cg=call('ZRANK',a.b,ab[1])
+local aO=cg>0 and tonumber(call('ZRANGE',a.b,cg-1,cg-1)[1])or 0
 if y and tonumber(ab[1])==aO then
 return 0
 end
-local n,ce,cw=e,aO,aO
-call('ZREMRANGEBYSCORE',a.b,ay,'+inf')
+local n,cd,cv=e,aO,aO
+call('ZREMRANGEBYSCORE',a.b,av,'+inf')
 if a.W then
 call('ZREMRANGEBYSCORE',a.b,'-inf',a.W)
 call('ZADD',a.b,0,ap(a.L))
 end
 for q=1,#ab,2 do
-local r,cz=tonumber(ab[q]),tonumber(ab[q+1])
-local l=r-cw
+local r,cy=tonumber(ab[q]),tonumber(ab[q+1])
+local l=r-cv
 local G=0
-if not y or cz==y then
+if not y or cy==y then
 G=math.min(n,l)
 end
-cw=r
+cv=r
 n=n-G
 if G<l or l==0 then
-ce=ce+l-G
-call('ZADD',a.b,cz,ap(ce))
+cd=cd+l-G
+call('ZADD',a.b,cy,ap(cd))
 end
 end
 aG(a.b,math.max(0,a.v-d)+c.window_us)
@@ -910,34 +910,34 @@ return{
 b=b,
 w=w,
 p=p,
-R=R,
+S=S,
 g=g,
 k=k,
 au=au,
 }
 end
 local function by(c,a)
-local k,w,p=S(a.k),S(a.w),S(a.p)
+local k,w,p=R(a.k),R(a.w),R(a.p)
 call('HSET',a.b,'start',k,'current',w,'previous',p)
 if a.au then
 aG(a.b,math.max(0,a.k-d)+2*c.window_us)
 end
 end
 function bM.charge_beyond(c,a,e)
-local l=math.min(e,cj(c,a.w+a.R))
+local l=math.min(e,ci(c,a.w+a.S))
 if l>0 then
 a.w=a.w+l
 by(c,a)
 end
 end
 function bM.refund(c,a,e,y)
-local cv=y and y-y%c.window_us
+local cu=y and y-y%c.window_us
 local n=e
-if not y or cv==a.k-c.window_us then
+if not y or cu==a.k-c.window_us then
 local G=math.min(n,a.p)
 a.p,n=a.p-G,n-G
 end
-if not y or cv==a.k then
+if not y or cu==a.k then
 local G=math.min(n,a.w)
 a.w,n=a.w-G,n-G
 end
@@ -979,7 +979,7 @@ ${parts_prepare}
 ${parts_save}
 end
 function aS.charge_beyond(c,a,e)
-local l=math.min(e,cj(c,a.i))
+local l=math.min(e,ci(c,a.i))
 if l>0 then
 a.m=a.m+l
 by(c,a)
@@ -1034,11 +1034,11 @@ s=e*1000000
 end
 ${bucket_save}
 end
-function bL.refund(c,a,e,y,cm)
+function bL.refund(c,a,e,y,cl)
 if a.ba or(y and d-y>=c.aH)then
 return 0
 end
-local cP=math.max(0,d-cm)*c.refill_per_second
+local cP=math.max(0,d-cl)*c.refill_per_second
 local G=math.min(math.max(0,e-ceil(cP/1000000))*1000000,a.s)
 if G>0 then
 local b,g,O,s=a.b,a.g,a.O,a.s-G
@@ -1052,17 +1052,17 @@ end
 return bL
 end
 ${concurrency}
-local cs={[5]=cr}
+local cr={[5]=cq}
 local Z=1
-local function be()
+local function bd()
 Z=Z+1
 return tonumber(ARGV[Z])
 end
 local function cO()
 local bU,bl,bR={cJ,cI,cK,cH},{},{}
-for q=1,be()do
-local A,e,ah,ae=be(),be(),be(),be()
-bl[A]=bl[A]or(bU[A]or cs[A])()
+for q=1,bd()do
+local A,e,ah,ae=bd(),bd(),bd(),bd()
+bl[A]=bl[A]or(bU[A]or cr[A])()
 bR[q]={
 A=A,
 aS=bl[A],
@@ -1080,11 +1080,11 @@ const new_life = `local bu,bE,cU=1,2,3
 local function cQ(b)
 return T(redis.call('HMGET',b,'reset')[1])or 0
 end
-local function di(c,b,y)
-local da=c.A==bu or c.aS.bW
-return not da and y and y<=cQ(b)
+local function dk(c,b,y)
+local db=c.A==bu or c.aS.bW
+return not db and y and y<=cQ(b)
 end
-local function dg(c)
+local function dh(c)
 if c.A==bE then
 return'start','0','current','0','previous','0'
 elseif c.A==cU then
@@ -1098,23 +1098,23 @@ return c.aS.bW(c,a)
 end
 local cF=math.max(0,a.g-d)
 if c.A~=bu then
-local df=math.max(a.g,cQ(b))
+local dg=math.max(a.g,cQ(b))
 redis.call('DEL',b)
-redis.call('HSET',b,'reset',S(df),dg(c))
+redis.call('HSET',b,'reset',R(dg),dh(c))
 aG(b,cF+(c.aH or 2*c.window_us))
 return
 end
 redis.call('DEL',b)
 if not a.ao and a.v>a.g-c.window_us then
-redis.call('ZADD',b,S(a.g),string.format('%013d',0))
+redis.call('ZADD',b,R(a.g),string.format('%013d',0))
 aG(b,cF+c.window_us)
 end
 end`
 
 export const scripts = {
   changes: {
-    sha: 'e6439d73974c033cf7c01d7eb209d1bdaa723eb7',
-    functionName: 'headgate_1490dc58_changes',
+    sha: '9bb602c0506c03c58f95fd1ca88653d8c849c027',
+    functionName: 'headgate_db169dbb_changes',
     text: `${timed}
 if ARGV[2]~=''then
 redis.call('LPUSH',KEYS[1],string.format('%.0f ',math.floor(d/1000))..ARGV[2])
@@ -1124,33 +1124,33 @@ end
 return redis.call('LRANGE',KEYS[1],0,-1)`,
   },
   control: {
-    sha: 'c8340bea78de9e82151fd82d9a50386e916103dc',
-    functionName: 'headgate_1490dc58_control',
+    sha: '86721a39ad69985c2b4ec9e1b40bdc7bf62a008f',
+    functionName: 'headgate_db169dbb_control',
     text: `for bQ=1,#ARGV,2 do
 redis.call('HSET',KEYS[1],ARGV[bQ],ARGV[bQ+1])
 end
 local h={'enabled','multiplier'}
-local dp=redis.call('HMGET',KEYS[1],h[1],h[2])
+local ds=redis.call('HMGET',KEYS[1],h[1],h[2])
 local al={}
-for bQ,dq in ipairs(h)do
-if dp[bQ]then
-al[#al+1]=dq
-al[#al+1]=dp[bQ]
+for bQ,dt in ipairs(h)do
+if ds[bQ]then
+al[#al+1]=dt
+al[#al+1]=ds[bQ]
 end
 end
 return al`,
   },
   decide: {
-    sha: '87221fe8f50d9604141bd929f09fd29565826e30',
-    functionName: 'headgate_1490dc58_decide',
+    sha: '7554dc62bcf987151811f65920a21f81a2a75025',
+    functionName: 'headgate_db169dbb_decide',
     text: `local cV=true
 ${questions}`,
   },
   decide_bucket: {
-    sha: 'a8cf7c4149f438b9ab668a126b230e5cb44b0e15',
-    functionName: 'headgate_1490dc58_decide_bucket',
+    sha: '17c3e835a28925c2e9ae1dfdbf19221317e9314e',
+    functionName: 'headgate_db169dbb_decide_bucket',
     text: `${fields}
-local af,bh=ARGV[1],ARGV[4]
+local af,bg=ARGV[1],ARGV[4]
 local e,f,l=af+0,ARGV[2]+0,(ARGV[3]or 1)+0
 ${clock_read}
 local al={d}
@@ -1184,10 +1184,10 @@ end
 return al`,
   },
   decide_counter: {
-    sha: '914beab12a6cb989952c3d4e8a5a878918afe4fc',
-    functionName: 'headgate_1490dc58_decide_counter',
+    sha: 'dfdf7dc51d8a87d1953f0a4aa081f5afd7702b28',
+    functionName: 'headgate_db169dbb_decide_counter',
     text: `${fields}
-local af,bh=ARGV[1],ARGV[4]
+local af,bg=ARGV[1],ARGV[4]
 local e,f,l=af+0,ARGV[2]+0,(ARGV[3]or 1)+0
 ${clock_read}
 local al={d}
@@ -1221,10 +1221,10 @@ end
 return al`,
   },
   decide_log: {
-    sha: 'f02e3fa6ae69ac659189b691dbfcc986f55847fe',
-    functionName: 'headgate_1490dc58_decide_log',
+    sha: '40d0cf61e785bb665928838e841b8c9c4f51bd4a',
+    functionName: 'headgate_db169dbb_decide_log',
     text: `${fields}
-local af,bh=ARGV[1],ARGV[4]
+local af,bg=ARGV[1],ARGV[4]
 local e,f,l=af+0,ARGV[2]+0,(ARGV[3]or 1)+0
 ${clock_read}
 local al={d}
@@ -1258,126 +1258,126 @@ end
 return al`,
   },
   heartbeat: {
-    sha: '9e5812e736229654b642657047289f6adbf56e08',
-    functionName: 'headgate_1490dc58_heartbeat',
+    sha: 'de6d708fd742306b9ad5ba352685878457548b04',
+    functionName: 'headgate_db169dbb_heartbeat',
     text: `${timed}
 local aH=tonumber(ARGV[3])
-local dl=tonumber(ARGV[4])
-local dm=ARGV[5]
+local dp=tonumber(ARGV[4])
+local dq=ARGV[5]
 local aO=redis.call('ZSCORE',KEYS[1],ARGV[2])
 redis.call('ZADD',KEYS[1],d,ARGV[2])
-redis.call('ZREMRANGEBYSCORE',KEYS[1],'-inf',d-dl)
+redis.call('ZREMRANGEBYSCORE',KEYS[1],'-inf',d-dp)
 redis.call('ZREMRANGEBYSCORE',KEYS[1],d+aH,'+inf')
-aG(KEYS[1],dl)
-local function cE(ay,aN)
-if dm==''then return redis.call('ZCOUNT',KEYS[1],ay,aN)end
-local dc=0
-for bK,aV in ipairs(redis.call('ZRANGEBYSCORE',KEYS[1],ay,aN))do
-local dn=string.find(aV,'/',1,true)
-if not dn or string.sub(aV,1,dn-1)==dm then dc=dc+1 end
+aG(KEYS[1],dp)
+local function cE(av,aN)
+if dq==''then return redis.call('ZCOUNT',KEYS[1],av,aN)end
+local dd=0
+for bK,aV in ipairs(redis.call('ZRANGEBYSCORE',KEYS[1],av,aN))do
+local dr=string.find(aV,'/',1,true)
+if not dr or string.sub(aV,1,dr-1)==dq then dd=dd+1 end
 end
-return dc
+return dd
 end
 local K=cE(d-aH,'+inf')
-local ds=cE('-inf','('..string.format('%.0f',d-aH))
-return{K,string.format('%.0f',d),aO or'',K+ds,redis.call('ZCARD',KEYS[1])}`,
+local dv=cE('-inf','('..string.format('%.0f',d-aH))
+return{K,string.format('%.0f',d),aO or'',K+dv,redis.call('ZCARD',KEYS[1])}`,
   },
   overrides: {
-    sha: '88fd48d7f8bc100421681f8d9fc83779fee1f5d4',
-    functionName: 'headgate_1490dc58_overrides',
+    sha: '36bdb8498011fedea2d331dea2064dd5297ae05f',
+    functionName: 'headgate_db169dbb_overrides',
     text: `${timed}
-local dk=d
-local d=math.floor(dk/1000)
+local dm=d
+local d=math.floor(dm/1000)
 local b=KEYS[1]
 local cX='#revision'
 local cW='#next-end'
 if ARGV[3]=='read'and ARGV[2]~=''then
-local dd=redis.call('HMGET',b,cX,cW)
-if dd[1]==ARGV[2]and d<(tonumber(dd[2]or'0')or 0)then
-return{d,dd[1],0,'same'}
+local de=redis.call('HMGET',b,cX,cW)
+if de[1]==ARGV[2]and d<(tonumber(de[2]or'0')or 0)then
+return{d,de[1],0,'same'}
 end
 end
 local ab=redis.call('HGETALL',b)
 local aP={}
 local cE=0
-local cx=''
+local cw=''
 local cT=0
-local cY=false
-local cZ=math.huge
-local aw=d
-local function dj(cu,bD,as)
-aP[#aP+1]=cu
+local cZ=false
+local da=math.huge
+local ax=d
+local function dl(ct,bD,as)
+aP[#aP+1]=ct
 aP[#aP+1]=bD
-cZ=math.min(cZ,as)
-aw=math.max(aw,as)
+da=math.min(da,as)
+ax=math.max(ax,as)
 end
 for bQ=1,#ab,2 do
-local cu=ab[bQ]
-if cu==cX then
-cx=ab[bQ+1]
-elseif cu~=cW then
+local ct=ab[bQ]
+if ct==cX then
+cw=ab[bQ+1]
+elseif ct~=cW then
 local as=tonumber(string.match(ab[bQ+1],'^%d+ (%d+) ')or'0')
 if as>8.64e15 then as=0 end
-if cu==ARGV[4]and as>d then cT=1 end
-local du=cu==ARGV[4]and ARGV[3]=='remove'
-if as<=d or du then
-redis.call('HDEL',b,cu)
-cY=true
-elseif not(cu==ARGV[4]and ARGV[3]=='put')then
-dj(cu,ab[bQ+1],as)
+if ct==ARGV[4]and as>d then cT=1 end
+local dw=ct==ARGV[4]and ARGV[3]=='remove'
+if as<=d or dw then
+redis.call('HDEL',b,ct)
+cZ=true
+elseif not(ct==ARGV[4]and ARGV[3]=='put')then
+dl(ct,ab[bQ+1],as)
 cE=cE+1
 end
 end
 end
-local dh=ARGV[3]=='put'and cE>=tonumber(ARGV[7])
-if ARGV[3]=='put'and not dh then
+local dj=ARGV[3]=='put'and cE>=tonumber(ARGV[7])
+if ARGV[3]=='put'and not dj then
 local as=d+tonumber(ARGV[6])
 local bD=string.format('%.0f %.0f ',d,as)..ARGV[5]
 redis.call('HSET',b,ARGV[4],bD)
-dj(ARGV[4],bD,as)
-cY=true
+dl(ARGV[4],bD,as)
+cZ=true
 end
-if cY then
-cx=string.format('%.0f',math.max(dk,(tonumber(cx)or 0)+1))
+if cZ then
+cw=string.format('%.0f',math.max(dm,(tonumber(cw)or 0)+1))
 if#aP>0 then
-redis.call('HSET',b,cX,cx,cW,string.format('%.0f',cZ))
-aG(b,(aw-d)*1000)
+redis.call('HSET',b,cX,cw,cW,string.format('%.0f',da))
+aG(b,(ax-d)*1000)
 else
 redis.call('DEL',b)
-cx=''
+cw=''
 end
 end
-if dh then
+if dj then
 return{d,'full',cT}
 end
-if ARGV[2]~=''and cx==ARGV[2]then
-return{d,cx,cT,'same'}
+if ARGV[2]~=''and cw==ARGV[2]then
+return{d,cw,cT,'same'}
 end
-local al={d,cx,cT}
+local al={d,cw,cT}
 for bQ=1,#aP do al[#al+1]=aP[bQ]end
 return al`,
   },
   peek: {
-    sha: 'c93f3ca0ce83a1a12864609981b8dce689d84ad6',
-    functionName: 'headgate_1490dc58_peek',
+    sha: '3e6c72c3046a805e08b601aa3a2d1405b333211c',
+    functionName: 'headgate_db169dbb_peek',
     text: `local cV=false
 ${questions}`,
   },
   refund: {
-    sha: '6a6475ac0bbfda67b60d0a62c672897b6e4e0b8d',
-    functionName: 'headgate_1490dc58_refund',
+    sha: '1e5e6fdc0da9609ea7b12137346562746fa2ba3f',
+    functionName: 'headgate_db169dbb_refund',
     text: `${timed}
 ${checks}
 ${new_life}
 local bR=cO()
 local al={}
 for q,b in ipairs(KEYS)do
-local c,e,y,cm=bR[be()],be(),be(),be()
+local c,e,y,cl=bR[bd()],bd(),bd(),bd()
 if y==-1 then
 y=nil
 end
-if cm==-1 then
-cm=d
+if cl==-1 then
+cl=d
 end
 local a=c.aS.load(b,c)
 if not a then
@@ -1385,76 +1385,76 @@ al[q]=-2
 elseif e<0 then
 c.aS.charge_beyond(c,a,-e)
 al[q]=0
-elseif di(c,b,y)then
+elseif dk(c,b,y)then
 al[q]=0
 else
-al[q]=c.aS.refund(c,a,e,y,cm)
+al[q]=c.aS.refund(c,a,e,y,cl)
 end
 end
 return al`,
   },
   renew: {
-    sha: '78b112148314b4de65a767252ff4c0dc7b693ead',
-    functionName: 'headgate_1490dc58_renew',
+    sha: '5d1fe20d827d871b20de35655da790247cf537e8',
+    functionName: 'headgate_db169dbb_renew',
     text: `${timed}
 ${checks}
 local bR=cO()
 local al={}
 for q,b in ipairs(KEYS)do
-local c,e,o=bR[be()],be(),be()
+local c,e,o=bR[bd()],bd(),bd()
 local a=c.aS.load(b,c)
 al[q]=a and c.aS.renew(c,a,e,o)or-2
 end
 return al`,
   },
   reset: {
-    sha: 'c16e39b220aa381b06320d12d2bbabbc83eaf9ce',
-    functionName: 'headgate_1490dc58_reset',
+    sha: '94de82d20de92add6d528ef63aef619027ef1eeb',
+    functionName: 'headgate_db169dbb_reset',
     text: `${timed}
 ${checks}
 ${new_life}
 local bR=cO()
-local db=0
+local dc=0
 for bK,b in ipairs(KEYS)do
-local c=bR[be()]
+local c=bR[bd()]
 local a=c.aS.load(b,c)
 if a and redis.call('EXISTS',b)==1 then
 bW(c,b,a)
-db=db+1
+dc=dc+1
 end
 end
-return db`,
+return dc`,
   },
   statistics: {
-    sha: '88575eb95486a1b6fcaf6041d69e20eaaf49f141',
-    functionName: 'headgate_1490dc58_statistics',
+    sha: '83474b1a8c30db632c8cfffa169a6228ce9970f4',
+    functionName: 'headgate_db169dbb_statistics',
     text: `${timed}
 local aH=tonumber(ARGV[4])
 local cS=ARGV[2]
-local av=redis.call('ZRANGEBYSCORE',KEYS[1],'-inf',d-aH)
-for bK,aV in ipairs(av)do redis.call('HDEL',KEYS[2],aV)end
-if#av>0 then redis.call('ZREMRANGEBYSCORE',KEYS[1],'-inf',d-aH)end
+local dn=R(math.max(0,math.floor((d-tonumber(ARGV[5]))/1000)))
+local aw=redis.call('ZRANGEBYSCORE',KEYS[1],'-inf',d-aH)
+for bK,aV in ipairs(aw)do redis.call('HDEL',KEYS[2],aV)end
+if#aw>0 then redis.call('ZREMRANGEBYSCORE',KEYS[1],'-inf',d-aH)end
 if cS==''then
-return{S(d),redis.call('HGETALL',KEYS[2]),redis.call('ZRANGE',KEYS[3],0,-1)}
+local di,cY={},ARGV[8]
+if cY~='none'then
+local av=cY==''and dn or'('..cY
+di=redis.call('XRANGE',KEYS[3],av,'+','COUNT',ARGV[9])
 end
-local dr=redis.call('ZSCORE',KEYS[1],cS)
-if dr or redis.call('ZCARD',KEYS[1])<tonumber(ARGV[6])then
+return{R(d),redis.call('HGETALL',KEYS[2]),di}
+end
+local du=redis.call('ZSCORE',KEYS[1],cS)
+if du or redis.call('ZCARD',KEYS[1])<tonumber(ARGV[6])then
 redis.call('ZADD',KEYS[1],d,cS)
 redis.call('HSET',KEYS[2],cS,ARGV[3])
 aG(KEYS[1],aH)
 aG(KEYS[2],aH)
 end
-local dt=tonumber(ARGV[7])
-for bQ=8,#ARGV do redis.call('ZADD',KEYS[3],d,ARGV[bQ])end
+for bQ=8,#ARGV do redis.call('XADD',KEYS[3],'MAXLEN',ARGV[7],'*','denial',ARGV[bQ])end
 if#ARGV>=8 then
-redis.call('ZREMRANGEBYSCORE',KEYS[3],'-inf',d-tonumber(ARGV[5]))
-local cc=redis.call('ZCARD',KEYS[3])-dt
-if cc>0 then
-local bd=redis.call('ZRANGE',KEYS[3],cc-1,cc-1,'WITHSCORES')
-redis.call('ZREMRANGEBYSCORE',KEYS[3],'-inf',bd[2])
-end
+redis.call('XTRIM',KEYS[3],'MINID',dn)
 aG(KEYS[3],tonumber(ARGV[5]))
 end
-return{S(d)}`,
+return{R(d)}`,
   },
 } as const satisfies Record<string, Script>

@@ -1,23 +1,24 @@
 /** The sampled log of denials. An operator can find the one that a caller complains about by its reference. */
 import { useState } from 'preact/hooks'
-import type { ShownViolation } from './answers.js'
+import type { ShownDenial } from './answers.js'
+import { DenialTable } from './denial-table.js'
 import { Field } from './field.js'
 import { usePolled } from './use-polled.js'
-import { ViolationTable } from './violation-table.js'
 
 const EVERY_MS = 2_000
 
-export function ViolationsPage() {
+export function DenialsPage() {
   const [typed, setReference] = useState('')
   const reference = typed.trim()
   const query = reference === '' ? '' : `&reference=${encodeURIComponent(reference)}`
-  const path = `v1/violations?limit=200${query}`
-  const { value, error } = usePolled<{ violations: ShownViolation[] }>(path, EVERY_MS)
+  const path = `v1/denials?limit=200${query}`
+  const { value, error } = usePolled<{ denials: ShownDenial[] }>(path, EVERY_MS)
   return (
     <>
-      <h2>Violations</h2>
+      <h2>Denials</h2>
       <p class="hint">
-        A sample, kept for a day: ten denials a second at most, and the same caller and policy once a minute.
+        The last 10,000 of the fleet, for a day. Of one caller and rule the first five are kept, then one a
+        minute; “times” says how many it stands for.
       </p>
       <div class="narrow">
         <Field
@@ -29,8 +30,8 @@ export function ViolationsPage() {
         />
       </div>
       {error !== null && <p class="notice bad">{error}</p>}
-      <ViolationTable
-        violations={value?.violations ?? []}
+      <DenialTable
+        denials={value?.denials ?? []}
         caption="Denials, the newest first"
         empty={
           reference === ''
