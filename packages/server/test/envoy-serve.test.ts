@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { credentials } from '@grpc/grpc-js'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { waitUntil } from '../../headgate/test/support/wait-until.ts'
 import { envoyClient } from './support/envoy-client.js'
 import { serveHeadgate } from './support/headgate-process.js'
 import { runInProcess } from './support/run-in-process.js'
@@ -73,6 +74,27 @@ it('the Envoy service answers gRPC and JSON by the same limits, and SIGTERM ends
   }
   const { code, stderr } = await end('SIGTERM')
   expect([code, stderr]).toEqual([0, ''])
+})
+
+it('decisions of Envoy are in the metrics and violations, and a broken file shows in /readyz and the metrics', async () => {
+  const { address, adminUrl } = await serve()
+  const client = envoyClient(address)
+  cleanUps.push(() => client.close())
+  const codes = [await client.ask(ASK), await client.ask(ASK), await client.ask(ASK)].map(
+    ({ overall_code }) => overall_code,
+  )
+  expect(codes).toEqual(['OK', 'OVER_LIMIT', 'OVER_LIMIT'])
+  const read = async (path: string) => (await fetch(`${adminUrl}${path}`)).text()
+  expect(await read('/metrics')).toMatch(/^rate_limit_decisions_total{policy="envoy".*outcome="denied"} 2$/m)
+  await waitUntil('the violation', async () => (await read('/v1/violations')).includes('descriptor:'))
+  const good = readFileSync(file('edge.yaml'))
+  cleanUps.push(() => writeFileSync(file('edge.yaml'), good))
+  writeFileSync(file('edge.yaml'), 'domain: [')
+  await waitUntil('readyz', async () => (await read('/readyz')).includes('"config":"stale"'))
+  expect(await read('/metrics')).toMatch(/^rate_limit_config_stale 1$/m)
+  expect((await client.ask(ASK)).overall_code).toBe('OVER_LIMIT')
+  writeFileSync(file('edge.yaml'), good)
+  await waitUntil('readyz', async () => (await read('/readyz')).includes('"config":"current"'))
 })
 
 it('the Envoy service speaks TLS, and asks callers for a certificate where an authority is named', async () => {

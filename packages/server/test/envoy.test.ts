@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { createLimiter, memoryStore, type RuleLimiter } from 'headgate'
 import { defineConfig } from 'headgate/config'
 import { redisStore } from 'headgate/redis'
-import { manualClock } from 'headgate/testing'
+import { createStatistics } from 'headgate/statistics'
+import { faultyStore, guardedStore, manualClock } from 'headgate/testing'
 import { createClient } from 'redis'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { startRedis } from '../../headgate/test/support/redis-process.ts'
@@ -62,6 +63,7 @@ descriptors:
     value: gold
     rate_limit: { name: gold, replaces: [{ name: per-ip }], unit: minute, requests_per_unit: 9 }
 `
+const SILENT = { info() {}, warn() {}, error() {} }
 const CONFIG = defineConfig({})
 let files = 0
 
@@ -286,6 +288,20 @@ describe('what may be switched on', () => {
   it('the shadow switch lets everything pass, and statuses say what they found', async () => {
     const { codes } = await serve({ shadow: true })
     expect(await codes({ banned: 'x' })).toBe('OK OVER_LIMIT')
+  })
+
+  it('the shadow switch denies nobody while the limits cannot be asked, and its denials count as shadow', async () => {
+    const statistics = createStatistics()
+    const faulty = faultyStore(memoryStore())
+    const store = guardedStore(faulty, { onStoreFailure: 'closed', logger: SILENT })
+    const limiter = createLimiter({ config: CONFIG, store, statistics, onWarning: () => {} })
+    const { codes } = await serve({ shadow: true }, limiter)
+    expect(await codes({ banned: 'x' })).toBe('OK OVER_LIMIT')
+    const { shadowDenied, decisions } = statistics.read()
+    expect(shadowDenied).toBe(1)
+    expect(decisions.map(({ denied }) => denied)).toEqual([0])
+    faulty.faults.always({ type: 'error' })
+    expect(await codes({ banned: 'x' })).toMatch(/^OK /)
   })
 
   it('the headers switch sends RateLimit-* of the tightest limit', async () => {

@@ -63,8 +63,8 @@ export function createEnforce<Native>(
   const { onDecision, onDenied, body, contentType, retryAfterJitterMs = 0 } = options
   const refundIf = refundIfOf(options)
   const headerOptions = headerOptionsOf(options)
-  const { limiter, onStoreFailure } = options
-  const ownMode = onStoreFailure === undefined ? {} : { onStoreFailure }
+  const { limiter, onStoreFailure, policy } = options
+  const fault = { ...(onStoreFailure && { onStoreFailure }), ...(policy !== undefined && { policy }) }
   const isByRules = rulesOf(options) !== null
   const read = (native: Native) => framework.read(native)
   const chargeKeyOf = createChargeKeyOf(options)
@@ -195,11 +195,11 @@ export function createEnforce<Native>(
   }
 
   function decideFault(native: Native): Decision {
-    return limiter.decideFault(isByRules ? ruleFacts(native) : ownMode)
+    return limiter.decideFault(isByRules ? ruleFacts(native) : fault)
   }
 
   function refusesFault(native: Native): boolean {
-    return limiter.refusesFault(isByRules ? ruleFacts(native) : ownMode)
+    return limiter.refusesFault(isByRules ? ruleFacts(native) : fault)
   }
 
   /** The facts by which the rule is found; undefined for a request that cannot even be read. */

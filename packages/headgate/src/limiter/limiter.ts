@@ -93,6 +93,8 @@ export interface ConfigLimiterOptions<PolicyName extends string = string, TierNa
 export interface FaultFacts {
   /** Default: the store's. */
   readonly onStoreFailure?: FailureMode
+  /** The policy it would have been charged to: one in shadow denies nobody. */
+  readonly policy?: string
 }
 
 /**
@@ -526,8 +528,9 @@ class PolicyLimiter implements RuleLimiter {
   }
 
   refusesFault(about: FaultFacts & Partial<Pick<RequestFacts, 'method' | 'path'>> = {}): boolean {
+    const { file, names } = this.#inForce.now
+    if (about.policy !== undefined && names.bindsNobody(about.policy)) return false
     if (about.onStoreFailure !== undefined) return about.onStoreFailure === 'closed'
-    const { file } = this.#inForce.now
     return file === null ? this.#store.onStoreFailure === 'closed' : file.requests.deniesFault(about)
   }
 

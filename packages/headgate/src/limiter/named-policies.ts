@@ -54,6 +54,11 @@ export class NamedPolicies {
     return new PendingCheck(plan, name, cost, moreOf(options, isPeek))
   }
 
+  /** Whether a policy only watches, so that nothing that fails may deny. */
+  bindsNobody(policy: string): boolean {
+    return this.options.active.policies.has(policy) && this.planOf({ policy })?.bindsNobody === true
+  }
+
   /** The plan that is the same for all callers who are not special; null if there is none. */
   private planOf(options: AnyCheckOptions): Plan | null {
     const charge = this.policyOrTier(options)

@@ -28,7 +28,8 @@ const MAX_HITS = 2 ** 32 - 1
 /** Entries whose values are secrets: a descriptor with one is stored only as a keyed hash. */
 const SECRET_KEY = /auth|api[-_]?key|token|secret|session|cookie|password|credential/i
 
-export function resolveAsk(config: DescriptorConfig, ask: RateLimitAsk): ResolvedAsk {
+/** With `isShadow`, every limit is only watched. */
+export function resolveAsk(config: DescriptorConfig, ask: RateLimitAsk, isShadow = false): ResolvedAsk {
   const matched = withoutReplaced(ask.descriptors.map(one => match(config, ask.domain, one)))
   const parts = { enforced: new LimitList(), quota: new LimitList(), shadow: new LimitList() }
   const refunds: GivenLimit[] = []
@@ -40,7 +41,7 @@ export function resolveAsk(config: DescriptorConfig, ask: RateLimitAsk): Resolve
     // After giving units back we peek, to say how many are left.
     if (descriptor.isNegativeHits && hits > 0) refunds.push(given)
     const { mode } = found.limit
-    const part = mode === 'enforce' ? 'enforced' : mode
+    const part = isShadow ? 'shadow' : mode === 'enforce' ? 'enforced' : mode
     const asked = descriptor.isNegativeHits ? { ...given, cost: 0 } : given
     return { limit: found.limit, place: { part, index: parts[part].add(asked) } }
   })

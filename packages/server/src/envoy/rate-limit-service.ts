@@ -55,7 +55,7 @@ export function createRateLimitService(options: RateLimitServiceOptions): RateLi
   const { limiter, config, shadow } = options
   return async ask => {
     refuseAsk(ask)
-    const resolved = resolveAsk(config(), ask)
+    const resolved = resolveAsk(config(), ask, shadow)
     if (resolved.refunds.length > 0) await limiter.refundLimits(resolved.refunds)
     const answer = await limiter.checkLimits(resolved.given)
     const { decision } = answer
@@ -63,7 +63,7 @@ export function createRateLimitService(options: RateLimitServiceOptions): RateLi
     decision.letExpire()
     if (decision.source === 'closed') throw new UnavailableError('the limits cannot be looked at')
     const statuses = resolved.descriptors.map(one => statusOf(one, resolved, answer))
-    const isOver = !decision.allowed && !shadow
+    const isOver = !decision.allowed
     return {
       isOver,
       statuses,
@@ -85,7 +85,7 @@ function statusOf(
   if (place === null) return UNLIMITED_STATUS
   const verdict = verdictAt(place, enforced, answer)
   if (verdict === null) return UNKNOWN_STATUS
-  const isOver = !verdict.allowed && place.part !== 'shadow'
+  const isOver = !verdict.allowed && limit.mode !== 'shadow'
   const { source } = answer.decision
   // The numbers of this process alone are nobody's quota.
   const isKnown = source === 'redis' || source === 'memory'

@@ -1,5 +1,6 @@
 import type { RuleLimiter } from 'headgate'
 import type { Endpoint } from '../admin/endpoint.js'
+import type { ConfigCounts } from '../admin/probes.js'
 import type { WriteLine } from '../log/write-line.js'
 import { watchDescriptors } from './config/watch-descriptors.js'
 import type { GrpcTls } from './grpc/grpc-server.js'
@@ -23,6 +24,8 @@ export interface RateLimits {
   readonly service: RateLimitService
   /** For the admin port. */
   readonly endpoint: Endpoint
+  /** Whether its files are in use as they are. */
+  configState(): ConfigCounts
   close(): void
 }
 
@@ -30,6 +33,8 @@ export interface Envoy {
   readonly port: number
   /** For the admin port. */
   readonly endpoint: Endpoint
+  /** Whether its files are in use as they are. */
+  configState(): ConfigCounts
   stop(withinMs: number): Promise<void>
 }
 
@@ -42,7 +47,7 @@ export async function openRateLimits(
   const { configPath, shadow, headers, metadata } = options
   const limits = await watchDescriptors(configPath, log)
   const service = createRateLimitService({ limiter, config: limits.current, shadow, headers, metadata })
-  return { service, endpoint: jsonEndpoint(service), close: limits.close }
+  return { service, endpoint: jsonEndpoint(service), configState: limits.state, close: limits.close }
 }
 
 /** Loads the limits and starts listening; rejects if it cannot. */
@@ -52,7 +57,7 @@ export async function startEnvoy(
   log: WriteLine,
 ): Promise<Envoy> {
   const { host, port, tls } = options
-  const { service, endpoint, close } = await openRateLimits(options, limiter, log)
+  const { service, endpoint, configState, close } = await openRateLimits(options, limiter, log)
   // Loaded on demand, because gRPC takes longer to load than everything else.
   const { startGrpcServer } = await import('./grpc/grpc-server.js')
   try {
@@ -60,6 +65,7 @@ export async function startEnvoy(
     return {
       port: server.port,
       endpoint,
+      configState,
       stop(withinMs) {
         close()
         return server.stop(withinMs)

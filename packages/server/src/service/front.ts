@@ -3,6 +3,7 @@ import { type Config, type UpstreamConfig, upstreamOf } from 'headgate/config'
 import type { Identify } from 'headgate/identify'
 import type { ArrivalSample, Statistics } from 'headgate/statistics'
 import type { Endpoint } from '../admin/endpoint.js'
+import type { ConfigCounts } from '../admin/probes.js'
 import { type Envoy, type EnvoyOptions, startEnvoy } from '../envoy/start-envoy.js'
 import { createGateway, type Gateway } from '../gateway/gateway.js'
 import { closeUnused, createServing } from '../gateway/serving.js'
@@ -30,6 +31,8 @@ export interface Front {
   identify(): Identify
   /** Its further endpoints on the admin port. */
   readonly endpoints: readonly Endpoint[]
+  /** Whether the files of Envoy's limits are in use as they are; null without them. */
+  envoyConfigState(): ConfigCounts | null
   /** How many processes serve it, and how many should. */
   workers(): { readonly ready: number; readonly wanted: number }
   /**
@@ -114,6 +117,7 @@ export async function startFront({ limiter, statistics }: Deciding, options: Fro
       upstreams: () => upstreams.read(),
       identify: () => serving.identify,
       endpoints: envoy === null ? [] : [envoy.endpoint],
+      envoyConfigState: () => envoy?.configState() ?? null,
       workers: () => ({ ready: 1, wanted: 1 }),
       async apply(changed) {
         // The last step that can fail comes before the first visible one: all or nothing.

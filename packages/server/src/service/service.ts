@@ -82,8 +82,10 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     const front = await openFront(deciding, options)
     let inForce = config
     let clientAddress = createClientAddress(config)
+    const configState = () => bothStates(options.configState(), front.envoyConfigState())
     const figures = startFigures({
       ...options,
+      configState,
       limiter,
       statistics: front.statistics,
       config: () => inForce,
@@ -97,7 +99,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       arrivals: front.arrivals,
       upstreams: { read: front.upstreams },
       metricsPublic: admin.metricsPublic,
-      configState: options.configState,
+      configState,
       workers: front.workers,
       isServing: () => !stopping,
     })
@@ -134,6 +136,13 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     await stop()
     throw error
   }
+}
+
+/** Stale if either file is, so that one look tells whether what is on disk is in use. */
+function bothStates(one: ConfigCounts, other: ConfigCounts | null): ConfigCounts {
+  if (other === null) return one
+  const isStale = one.config === 'stale' || other.config === 'stale'
+  return { config: isStale ? 'stale' : 'current', refusedConfigs: one.refusedConfigs + other.refusedConfigs }
 }
 
 /** Creates the limiter of a process, and the statistics in which its decisions are counted. */

@@ -43,6 +43,7 @@ export function frontOfWorkers(count: number): (deciding: Deciding, options: Fro
       },
       identify: () => identify,
       endpoints: rateLimits === null ? [] : [rateLimits.endpoint],
+      envoyConfigState: () => rateLimits?.configState() ?? null,
       workers: () => ({ ready: workers.ready().length, wanted: count }),
       async apply(changed) {
         const next = identifyByConfig(changed)

@@ -34,6 +34,23 @@ export const faultLaws: readonly AdapterLaw[] = [
     },
   },
   {
+    name: 'an adapter denies nobody by a policy in shadow, whatever fails and whatever its failure mode',
+    async run({ serve }) {
+      const store = faultyStore(memoryStore())
+      store.faults.always({ type: 'error' })
+      const watched = { limits: slidingWindowLog({ limit: 9, window: '1m' }), mode: 'shadow' } as const
+      const limiter = createLimiter({ store, policies: { watched } })
+      const nobody = () => {
+        throw new Error('the directory is away')
+      }
+      for (const subject of [SUBJECT, nobody]) {
+        const options = { limiter, policy: 'watched', subject, onStoreFailure: 'closed' } as const
+        const { url } = await serve({ ...options, onError: () => {} })
+        same((await send(url)).status, 200, String(subject))
+      }
+    },
+  },
+  {
     name: 'an adapter charges a request once where two limiters ask the same, and once each where they do not',
     async run({ serve }) {
       const limiter = limiterOf(2)

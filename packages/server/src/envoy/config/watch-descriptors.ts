@@ -1,3 +1,4 @@
+import type { ConfigCounts } from '../../admin/probes.js'
 import type { WriteLine } from '../../log/write-line.js'
 import type { DescriptorConfig } from './descriptor-tree.js'
 import { loadDescriptors, stampOf } from './load-descriptors.js'
@@ -5,6 +6,8 @@ import { loadDescriptors, stampOf } from './load-descriptors.js'
 /** The current limits, reloaded when their files change. */
 export interface WatchedDescriptors {
   current(): DescriptorConfig
+  /** Whether the files are in use as they are, and how often they could not be used. */
+  state(): ConfigCounts
   close(): void
 }
 
@@ -18,12 +21,19 @@ const LOOK_EVERY_MS = 1_000
 export async function watchDescriptors(path: string, log: WriteLine): Promise<WatchedDescriptors> {
   let current = await loadDescriptors(path)
   let stamp = await stampOf(path)
+  let isStale = false
+  let refused = 0
   async function load(): Promise<void> {
     try {
       current = await loadDescriptors(path)
+      isStale = false
       log(`${path}: in use as changed`)
     } catch (error) {
-      log(`${path}: NOT in use, the last good limits stay: ${(error as Error).message}`)
+      isStale = true
+      refused++
+      const { message: cause } = error as Error
+      const consequence = 'the last good limits stay'
+      log(`${path}: NOT in use, ${consequence}: ${cause}`, { level: 'error', cause, consequence })
     }
   }
 
@@ -35,5 +45,9 @@ export async function watchDescriptors(path: string, log: WriteLine): Promise<Wa
     }
   }, LOOK_EVERY_MS)
   timer.unref()
-  return { current: () => current, close: () => clearInterval(timer) }
+  return {
+    current: () => current,
+    state: () => ({ config: isStale ? 'stale' : 'current', refusedConfigs: refused }),
+    close: () => clearInterval(timer),
+  }
 }
