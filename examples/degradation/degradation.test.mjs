@@ -4,7 +4,7 @@ import { memoryStore } from 'headgate'
 import { faultyStore, guardedStore } from 'headgate/testing'
 import { createApp } from './app.mjs'
 
-it('pages are served and logins refused while the store is frozen', async t => {
+it('pages are served and logins rejected while the store is frozen', async t => {
   const faulty = faultyStore(memoryStore())
   // The guards that redisStore has. With a real Redis: faultyStore(redisStore(client, { onStoreFailure: 'throw' })).
   const store = guardedStore(faulty, { probeAfterMs: 20, log: () => {} })

@@ -9,7 +9,7 @@
 //		return
 //	}
 //
-// When the API does not answer in time, the decision lets the request pass, or refuses it with FailClosed: a limiter that
+// When the API does not answer in time, the decision lets the request pass, or rejects it with FailClosed: a limiter that
 // is down must not take the service down. Only OpenPerSecond requests pass so in a second, because a client may be the
 // reason why the API does not answer in time.
 package headgate

@@ -6,7 +6,7 @@
         return decision.status, decision.headers
 
 A connection is kept for each thread. When the API does not answer in time, `check` and `peek` return a decision that lets
-the request pass (or refuses it, with `fail_open=False`): a limiter that is down must not take the service down. Only
+the request pass (or rejects it, with `fail_open=False`): a limiter that is down must not take the service down. Only
 `open_per_second` requests pass so in a second, because a client may be the reason why the API does not answer in time.
 """
 
@@ -35,7 +35,7 @@ class Decision:
 
 
 class HeadgateError(Exception):
-    """The API refused a request: `status`, and the `field` that is wrong where it is one."""
+    """The API rejected a request: `status`, and the `field` that is wrong where it is one."""
 
     def __init__(self, status: int, detail: str, field_name: Optional[str]):
         super().__init__(detail)

@@ -1,4 +1,4 @@
-/** The frame of the page: navigation, whether the figures are live, and the form for a token if one is needed. */
+/** The frame of the page: navigation, whether the stats are live, and the form for a token if one is needed. */
 import { useState } from 'preact/hooks'
 import { keepToken, readToken } from './api.js'
 import { ControlPage } from './control-page.js'
@@ -33,7 +33,7 @@ export function App() {
   return (
     <>
       <a class="skip" href="#main">
-        Skip to the figures
+        Skip to the stats
       </a>
       <header>
         <h1>
@@ -65,9 +65,7 @@ export function App() {
 function Page({ live, route }: { live: Live; route: readonly string[] }) {
   const [page, detail = ''] = route
   if (live.connection === 'forbidden') {
-    return (
-      <p class="notice">This token may not read the figures. Sign out, and use one with the role read.</p>
-    )
+    return <p class="notice">This token may not read the stats. Sign out, and use one with the role read.</p>
   }
   if (live.snapshot === null) {
     return (
@@ -76,7 +74,7 @@ function Page({ live, route }: { live: Live; route: readonly string[] }) {
       </p>
     )
   }
-  if (page === 'subject') return <SubjectPage key={detail} handle={detail} />
+  if (page === 'subject') return <SubjectPage key={detail} reference={detail} />
   if (page === 'policy') return <PolicyPage snapshot={live.snapshot} />
   if (page === 'denials') return <DenialsPage />
   if (page === 'shadow') return <ShadowPage snapshot={live.snapshot} />
@@ -84,10 +82,10 @@ function Page({ live, route }: { live: Live; route: readonly string[] }) {
   return <NowPage snapshot={live.snapshot} history={live.history} />
 }
 
-/** Says it in words, so that nobody takes old figures for new ones. */
+/** Says it in words, so that nobody takes old stats for new ones. */
 function ConnectionState({ live: { connection, snapshot } }: { live: Live }) {
   if (connection === 'lost') {
-    const since = snapshot === null ? '' : `; figures of ${instant(snapshot.atMs)}`
+    const since = snapshot === null ? '' : `; stats of ${instant(snapshot.atMs)}`
     return (
       <p class="state bad" role="status">
         Not connected{since}

@@ -22,7 +22,7 @@ export function DenialsPage() {
       </p>
       <div class="narrow">
         <Field
-          label="Reference that a refused caller was given"
+          label="Reference that a rejected caller was given"
           placeholder="all"
           isRequired={false}
           value={typed}

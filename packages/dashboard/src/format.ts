@@ -1,4 +1,4 @@
-/** Formats figures for the page: few digits, and a dash for an unknown value. */
+/** Formats stats for the page: few digits, and a dash for an unknown value. */
 const UNKNOWN = '–'
 
 const WHOLE = new Intl.NumberFormat('en', { maximumFractionDigits: 0 })

@@ -1,4 +1,4 @@
-/** Live figures, and the state of the connection that brings them. */
+/** Live stats, and the state of the connection that brings them. */
 import { useEffect, useState } from 'preact/hooks'
 import type { Caller, Point, Snapshot } from './answers.js'
 import { ApiError, getJson } from './api.js'

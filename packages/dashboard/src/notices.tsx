@@ -31,7 +31,7 @@ function StoreAway({ snapshot: { store, scope, asOfMs, processes } }: { snapshot
       <strong>Redis has not answered since {instant(store.sinceMs)}.</strong> Requests are decided by their
       failure mode.
       {scope === 'process' &&
-        ` The figures below are those of this server alone. What is said of ${number(processes.live)} processes and of Redis' memory is as of ${instant(asOfMs)}.`}
+        ` The stats below are those of this server alone. What is said of ${number(processes.live)} processes and of Redis' memory is as of ${instant(asOfMs)}.`}
     </p>
   )
 }

@@ -1,11 +1,11 @@
 /** The overview: how much is allowed and denied, how long deciding takes, and who is denied most. */
 import type { Point, Snapshot } from './answers.js'
+import { DeniedCallerTable } from './denied-caller-table.js'
 import { milliseconds, number, percent } from './format.js'
 import { Notices } from './notices.js'
 import { RateTable } from './rate-table.js'
 import { StorePanel } from './store-panel.js'
 import { OverheadChart, TrafficChart } from './traffic-chart.js'
-import { ViolatorTable } from './violator-table.js'
 
 export function NowPage({ snapshot, history }: { snapshot: Snapshot; history: readonly Point[] }) {
   const { now } = snapshot
@@ -13,10 +13,10 @@ export function NowPage({ snapshot, history }: { snapshot: Snapshot; history: re
     <>
       <h2 class="hidden">Now</h2>
       <Notices snapshot={snapshot} />
-      <dl class="figures">
+      <dl class="stats">
         <Figure name="allowed/s" value={number(now.allowedPerSecond)} />
         <Figure name="denied/s" value={number(now.deniedPerSecond)} isAccent={now.deniedPerSecond > 0} />
-        <Figure name="denied" value={percent(now.violationRate)} />
+        <Figure name="denied" value={percent(now.denialRate)} />
         <Figure name="overhead p50" value={milliseconds(now.overheadMs.p50)} />
         <Figure name="overhead p99" value={milliseconds(now.overheadMs.p99)} />
       </dl>
@@ -25,7 +25,7 @@ export function NowPage({ snapshot, history }: { snapshot: Snapshot; history: re
         <OverheadChart history={history} />
       </div>
       <div class="columns">
-        <ViolatorTable violators={snapshot.violators} />
+        <DeniedCallerTable deniedCallers={snapshot.deniedCallers} />
         <StorePanel snapshot={snapshot} />
       </div>
       <div class="columns">

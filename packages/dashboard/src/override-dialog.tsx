@@ -7,7 +7,7 @@ import type { AboutCaller } from './reset-dialog.js'
 
 const DURATIONS = ['10m', '1h', '6h', '1d', '7d']
 
-export function OverrideDialog({ handle, subject, onClose }: AboutCaller) {
+export function OverrideDialog({ reference, subject, onClose }: AboutCaller) {
   const [kind, setKind] = useState<'numbers' | 'tier'>('numbers')
   const [minute, setMinute] = useState('100')
   const [tier, setTier] = useState('')
@@ -15,7 +15,7 @@ export function OverrideDialog({ handle, subject, onClose }: AboutCaller) {
   const [reason, setReason] = useState('')
   const save = async (): Promise<void> => {
     const replacement = kind === 'tier' ? { tier } : { numbers: { minute: Number(minute) } }
-    await sendJson('PUT', `v1/subjects/${encodeURIComponent(handle)}/override`, {
+    await sendJson('PUT', `v1/subjects/${encodeURIComponent(reference)}/override`, {
       ...replacement,
       ttl,
       reason,

@@ -15,12 +15,12 @@ export function RateTable({ caption, rows, none }: { caption: string; rows: read
       ]}
       empty={rows.length === 0 ? 'No request in the last ten seconds.' : null}
     >
-      {rows.map(({ name, allowedPerSecond, deniedPerSecond, violationRate }) => (
+      {rows.map(({ name, allowedPerSecond, deniedPerSecond, denialRate }) => (
         <tr key={name}>
           <th scope="row">{name ?? <span class="soft">{none}</span>}</th>
           <td class="number">{number(allowedPerSecond)}</td>
           <td class="number">{number(deniedPerSecond)}</td>
-          <td class="number">{percent(violationRate)}</td>
+          <td class="number">{percent(denialRate)}</td>
         </tr>
       ))}
     </TablePanel>

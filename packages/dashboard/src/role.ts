@@ -1,4 +1,4 @@
-/** The role of whoever looks at the page: buttons that the server would refuse are not shown. */
+/** The role of whoever looks at the page: buttons that the server would reject are not shown. */
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import type { Caller } from './answers.js'

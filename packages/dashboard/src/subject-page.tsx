@@ -21,8 +21,8 @@ const COLOURS = ['--calm', '--third', '--fourth', '--soft']
 type LimitState = ShownSubject['limits'][number]
 type Sample = { readonly atMs: number; readonly remaining: ReadonlyMap<string, number> }
 
-export function SubjectPage({ handle }: { handle: string }) {
-  const path = `v1/subjects/${encodeURIComponent(handle)}`
+export function SubjectPage({ reference }: { reference: string }) {
+  const path = `v1/subjects/${encodeURIComponent(reference)}`
   const { value, error, refresh } = usePolled<ShownSubject>(path, EVERY_MS)
   const [dialog, setDialog] = useState<'override' | 'reset' | null>(null)
   const removal = useAction()
@@ -77,8 +77,10 @@ export function SubjectPage({ handle }: { handle: string }) {
         empty="This caller was not denied in the last day."
         isOfOne
       />
-      {dialog === 'override' && <OverrideDialog handle={handle} subject={value.subject} onClose={close} />}
-      {dialog === 'reset' && <ResetDialog handle={handle} subject={value.subject} onClose={close} />}
+      {dialog === 'override' && (
+        <OverrideDialog reference={reference} subject={value.subject} onClose={close} />
+      )}
+      {dialog === 'reset' && <ResetDialog reference={reference} subject={value.subject} onClose={close} />}
     </>
   )
 }
@@ -119,7 +121,7 @@ function LimitsOverTime({ samples, names }: { samples: readonly Sample[]; names:
   return (
     <LineChart
       title="Left of each limit in use"
-      description="What is left of each limit over time; the table below has the figures"
+      description="What is left of each limit over time; the table below has the stats"
       lines={lines}
       data={data}
       height={200}

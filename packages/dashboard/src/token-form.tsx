@@ -26,7 +26,7 @@ export function TokenForm({ isWrong, onToken }: { isWrong: boolean; onToken(toke
         <p id="token-help" role={isWrong ? 'alert' : undefined}>
           {isWrong
             ? 'This token is not known here.'
-            : 'One with the role read shows the figures; administer changes them.'}
+            : 'One with the role read shows the stats; administer changes them.'}
         </p>
         <button type="submit">Sign in</button>
       </form>

@@ -59,7 +59,7 @@ async function goTo(page: Page, name: string): Promise<void> {
 const figure = (page: Page, name: string) => page.locator('.figure', { hasText: name }).locator('dd')
 
 describe('the dashboard', () => {
-  it('the dashboard shows live figures that move with the traffic, without a complaint of the browser', async () => {
+  it('the dashboard shows live stats that move with the traffic, without a complaint of the browser', async () => {
     const { page, complaints } = await openPage(browser, `${server.adminUrl}/`)
     await page.getByText('Live', { exact: true }).waitFor()
     await exhaust('ada')
@@ -137,7 +137,7 @@ describe('the dashboard', () => {
     const { page } = await openPage(browser, `${other.adminUrl}/`)
     await page.getByText('Live', { exact: true }).waitFor()
     await other.end('SIGTERM')
-    await page.getByText(/Not connected; figures of/).waitFor()
+    await page.getByText(/Not connected; stats of/).waitFor()
     const port = new URL(other.adminUrl).port
     const again = await serveHeadgateIn({ cwd: folder }, '--config', FILE, '--demo', '--admin-port', port)
     await page.getByText('Live', { exact: true }).waitFor()
@@ -241,7 +241,7 @@ describe('on Redis', () => {
 })
 
 describe('with tokens', () => {
-  it('a dashboard with tokens shows nothing but a question for the token, and the figures to who has one', async () => {
+  it('a dashboard with tokens shows nothing but a question for the token, and the stats to who has one', async () => {
     const secret = 'a-token-of-sixteen-or-more'
     const closed = await serveHeadgateIn(
       { cwd: folder, env: { HEADGATE_ADMIN_TOKEN_OPS: secret } },

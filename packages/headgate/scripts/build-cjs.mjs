@@ -1,5 +1,5 @@
 // Writes cjs/ from dist/ when the package is packed: the same modules for tools that cannot load ESM, such as Jest, and
-// the same types, marked as CommonJS for compilers that refuse to import ESM from it. Node never loads these files.
+// the same types, marked as CommonJS for compilers that reject to import ESM from it. Node never loads these files.
 // Puts the page that errors point to beside it.
 
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'

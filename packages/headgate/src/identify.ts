@@ -6,16 +6,16 @@ export type { JwtOptions } from './subject/jwt.js'
 export { jwt } from './subject/jwt.js'
 export type {
   ApiKeyOptions,
-  BelievedPeers,
-  Finding,
   FingerprintOptions,
   HeaderSourceOptions,
+  Identified,
   InternalOptions,
-  Known,
-  LookUp,
+  KeyLookup,
+  KeyOwner,
   PerAddressTimes,
   SecretOptions,
   SessionOptions,
   SubjectSource,
+  TrustedPeers,
 } from './subject/sources.js'
 export { apiKey, custom, fingerprint, internal, ip, session, tenant, user } from './subject/sources.js'

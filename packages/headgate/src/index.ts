@@ -60,7 +60,7 @@ export { defaultTiers } from './policy/tiers.js'
 export type { ControlReading, ControlStore, StoredEntry, StoredOverrides } from './store/control-store.js'
 export type { MemoryStore, MemoryStoreOptions } from './store/memory/memory-store.js'
 export { memoryStore } from './store/memory/memory-store.js'
-export type { Eventually, Store } from './store/store.js'
+export type { MaybePromise, Store } from './store/store.js'
 export type {
   ClientAddress,
   ClientAddressOptions,

@@ -1,6 +1,6 @@
 export type { Arrival, ArrivalSample } from './observe/statistics/arrivals.js'
 export { mergeArrivals } from './observe/statistics/arrivals.js'
-export type { Denial, Violator, Violators } from './observe/statistics/denials.js'
+export type { Denial, DeniedCaller, DeniedCallers } from './observe/statistics/denials.js'
 export type { LatencyCounts } from './observe/statistics/latencies.js'
 export {
   addCounts as addLatencies,
@@ -19,4 +19,4 @@ export { createStatistics } from './observe/statistics/statistics.js'
 export type { FailureKind, NodeState, StoreCounts } from './observe/statistics/store-counts.js'
 export { FAILURE_KINDS } from './observe/statistics/store-counts.js'
 export type { TallyCounts, TallyLabels } from './observe/statistics/tally.js'
-export { handleOf, isHandle } from './subject/digest.js'
+export { isReference, referenceOf } from './subject/digest.js'

@@ -75,7 +75,7 @@ describe.each(Object.keys(MAKE) as (keyof typeof MAKE)[])('after a %s was closed
     await other.close()
   })
 
-  it('places have been given back, and release says nothing', async () => {
+  it('permits have been given back, and release says nothing', async () => {
     const { lines, logger } = keptLines()
     const limiter = MAKE[name](logger)
     const held = await limiter.check(subject, { policy: 'one' })

@@ -165,7 +165,7 @@ const server = sourcesOf(SERVER)
 describe('the library', () => {
   it('the library imports what the table allows, and nothing else', () => {
     expect(library.length).toBeGreaterThan(20)
-    expect(library.flatMap(({ file, source }) => table.violationsOf(file, source))).toEqual([])
+    expect(library.flatMap(({ file, source }) => table.denialsOf(file, source))).toEqual([])
   })
 
   it('the algorithms have no clocks, timers or promises', () => {
@@ -272,7 +272,7 @@ describe('the table is enforced', () => {
     ['utils/strings.ts', ''],
     ['algorithms/token-bucket.ts', `import { x } from '../elsewhere/x.js'`],
   ])('the table forbids %s to import: %s', (file, source) => {
-    expect(table.violationsOf(file, source)).toHaveLength(1)
+    expect(table.denialsOf(file, source)).toHaveLength(1)
   })
 
   it.each([
@@ -289,7 +289,7 @@ import type { Question } from '../ask-store.js'`,
     ['adapters/express.ts', `import type { Limiter } from '../limiter/limiter.js'`],
     ['index.ts', `export { redisStore } from './store/redis/redis-store.js'`],
   ])('the table allows %s to import: %s', (file, source) => {
-    expect(table.violationsOf(file, source)).toEqual([])
+    expect(table.denialsOf(file, source)).toEqual([])
   })
 
   it('an algorithm that is not pure is found', () => {

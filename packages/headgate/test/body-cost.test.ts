@@ -75,7 +75,7 @@ function post(body: unknown): RequestInit {
 
 describe.each(Object.entries(SERVERS))('on %s', (_, start) => {
   it.each(Object.entries(KINDS))(
-    '%s of 40 operations take 40 units, and one of 1,000 is refused for good',
+    '%s of 40 operations take 40 units, and one of 1,000 is rejected for good',
     async (_name, kindOf) => {
       const server = await start()
       const ask = async (count: number) => {

@@ -64,18 +64,18 @@ function asker(random: Random, seed: number): () => Question {
 async function play(seed: number, engine: MemoryStore, clock: ManualClock, tally: Tally): Promise<void> {
   const dice = seededRandom(seed)
   const random: Random = below => Math.floor(dice() * below)
-  const questionOf = asker(random, seed)
+  const checksOfRequest = asker(random, seed)
   const late = slowRemote(engine)
   const { timers } = manualTimers()
   const cached = late.open({ clock, timers, deniedSubjects: 1 + random(3) })
   const charges: Refund[] = []
   for (let step = 0; step < STEPS; step++) {
     const what = random(14)
-    if (what < 10) ask(questionOf())
+    if (what < 10) ask(checksOfRequest())
     else if (what < 12) clock.advanceUs([1, 900, 30_000, 250_000, 999_999, 1_000_000][random(6)] as number)
     else if (what === 12 && charges.length > 0)
       void cached.refund([charges[random(charges.length)] as Refund])
-    else if (what === 13 && random(3) === 0) void cached.reset(questionOf().alternatives.flat())
+    else if (what === 13 && random(3) === 0) void cached.reset(checksOfRequest().alternatives.flat())
     // Often everything is answered at once, as on a fast network; often some calls are still in flight.
     if (random(4) > 0) late.letThrough(random(3) === 0 ? 1 : 100)
     await settled()

@@ -5,14 +5,14 @@ import { describe, expect, it } from 'vitest'
 
 const api = slidingWindowLog({ limit: 1, window: '1m' })
 
-async function refusalOf(act: () => unknown): Promise<HeadgateError> {
+async function rejectionOf(act: () => unknown): Promise<HeadgateError> {
   try {
     await act()
   } catch (error) {
     if (error instanceof HeadgateError) return error
     throw error
   }
-  throw new Error('nothing was refused')
+  throw new Error('nothing was rejected')
 }
 
 describe('an error carries what is wrong as fields', () => {
@@ -34,7 +34,7 @@ describe('an error carries what is wrong as fields', () => {
     ['client', 'a Redis client', 'a value of type number', () => redisStore(5 as never)],
     ['missing.yaml', 'a file that can be read', 'no such file', () => loadConfig('missing.yaml')],
   ])('%s: expected %s; got %s', async (field, expected, got, act) => {
-    const error = await refusalOf(act)
+    const error = await rejectionOf(act)
     expect(error).toMatchObject({ field, expected: expect.stringContaining(expected), got })
     const hint = error.suggestion === undefined ? '' : `; did you mean "${error.suggestion}"?`
     expect(error.message).toBe(`${field}: expected ${error.expected}; got ${got}${hint}`)
@@ -42,10 +42,10 @@ describe('an error carries what is wrong as fields', () => {
 
   it('never a secret', async () => {
     const secret = 'canary'
-    const subject = await refusalOf(() => limiter().check(secret as 'user:1', { policy: 'api' }))
+    const subject = await rejectionOf(() => limiter().check(secret as 'user:1', { policy: 'api' }))
     const wrapped = { toString: () => secret } as unknown as string
-    const option = await refusalOf(() => createLimiter({ policies: { api }, subject: { secret: wrapped } }))
-    const named = await refusalOf(() => limiter().check('user:1', { policy: 'apikey:canary' as 'api' }))
+    const option = await rejectionOf(() => createLimiter({ policies: { api }, subject: { secret: wrapped } }))
+    const named = await rejectionOf(() => limiter().check('user:1', { policy: 'apikey:canary' as 'api' }))
     expect([subject.got, option.got, named.got]).toEqual([
       'a string of 6 characters',
       'a value of type object',
@@ -67,7 +67,7 @@ describe('an issue of a policy file is what the library objects to', () => {
 
   it('in a file', async () => {
     const text = JSON.stringify({ policies: { [name]: [{ algorithm: 'token-bucket', capacity: name }] } })
-    const error = await refusalOf(() => parseConfig(text, 'headgate.json'))
+    const error = await rejectionOf(() => parseConfig(text, 'headgate.json'))
     expect(error).toBeInstanceOf(ConfigError)
     const { issues } = error as ConfigError
     expect(issues.map(({ path, expected, got }) => ({ path, expected, got }))).toEqual([
@@ -82,7 +82,7 @@ describe('an issue of a policy file is what the library objects to', () => {
   })
 
   it('in code', async () => {
-    const error = await refusalOf(() => defineConfig({ policies: { [name]: api } }))
+    const error = await rejectionOf(() => defineConfig({ policies: { [name]: api } }))
     expect((error as ConfigError).issues).toMatchObject([
       { expected: expect.stringContaining('up to 32 letters'), got: `"${name}"` },
     ])

@@ -32,7 +32,7 @@ describe('a limiter', () => {
     await limiter.check('user:canary', API)
     limiter.checkNow('user:canary', { ...API, cost: 1 })
     await limiter.check('user:canary', API)
-    limiter.decideFault({ onStoreFailure: 'closed' })
+    limiter.fallback({ onStoreFailure: 'closed' })
     await limiter.peek('user:canary', API)
     const common = { policy: 'api', tier: null, rule: null, cost: 1, source: 'memory', leased: false }
     expect(events).toEqual([
@@ -70,7 +70,7 @@ describe('a limiter', () => {
     expect(new Set(seen)).toEqual(new Set(['the app']))
   })
 
-  it('a limiter decides while a listener throws, and refuses a listener that is not a function', async () => {
+  it('a limiter decides while a listener throws, and rejects a listener that is not a function', async () => {
     const onEvent = () => {
       throw new Error('mine')
     }

@@ -8,7 +8,7 @@ import { createLimiter } from '../src/limiter/limiter.js'
 import { leaseLimits } from '../src/policy/leases.js'
 import { type Answer, askStore, type Question } from '../src/store/ask-store.js'
 import { memoryStore } from '../src/store/memory/memory-store.js'
-import type { Eventually } from '../src/store/store.js'
+import type { MaybePromise } from '../src/store/store.js'
 import { manualClock } from '../src/testing/manual-clock.js'
 import { manualTimers, settled } from './support/manual-timers.ts'
 import { slowRemote } from './support/slow-remote.ts'
@@ -211,7 +211,7 @@ describe('leases', () => {
     expect((await second).charged).toBe(0)
   })
 
-  it('leases survive a store that throws, and can be closed twice while a grant is under way', async () => {
+  it('leases survive a store that throws, and can be closed twice while a grant is in flight', async () => {
     const { late, store, ask } = oneProcess(roomy)
     for (let times = 0; times < 10; times++) await ask()
     const { remote } = late
@@ -236,7 +236,7 @@ describe('leases', () => {
   it('leases that come while the store closes are given back, too', async () => {
     const { late, store, ask, left } = oneProcess(roomy)
     let spent = 0
-    let answer: Eventually<Answer> | null = null
+    let answer: MaybePromise<Answer> | null = null
     // Until a grant is in flight that takes more than the request that waits for it.
     while (answer === null) {
       const calls = late.calls()
@@ -326,7 +326,7 @@ describe('leases', () => {
       'a whole number from 1 to the limit 10',
     ],
     ['lease', slidingWindowLog({ limit: 10, window: '1s' }), 'always', "'auto', 'off' or { max, ttl }"],
-  ])('leases refuse %s that could admit more, by name', (field, limit, lease, expected) => {
+  ])('leases reject %s that could admit more, by name', (field, limit, lease, expected) => {
     const policies = { api: { limits: limit, lease: lease as never } }
     expect(() => createLimiter({ policies })).toThrow(`policies.api.${field}: expected ${expected}`)
   })

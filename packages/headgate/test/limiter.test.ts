@@ -34,12 +34,12 @@ function setUp() {
   return { clock, store, limiter }
 }
 
-async function refusal(promise: Promise<unknown>): Promise<HeadgateError> {
+async function rejection(promise: Promise<unknown>): Promise<HeadgateError> {
   const outcome = await promise.then(
     () => null,
     error => error,
   )
-  if (!isHeadgateError(outcome)) throw new Error(`expected a refusal with a code; got ${outcome}`)
+  if (!isHeadgateError(outcome)) throw new Error(`expected a rejection with a code; got ${outcome}`)
   return outcome
 }
 
@@ -205,23 +205,23 @@ describe('refund', () => {
   })
 
   it.each([0, -1, 1.5, 3, Number.NaN, '1', null])(
-    'refund refuses %s units of a decision that cost 2',
+    'refund rejects %s units of a decision that cost 2',
     async units => {
       const { limiter } = setUp()
       const decision = await limiter.check('user:42', { policy: 'api', cost: 2 })
-      const error = await refusal(limiter.refund(decision, units as number))
+      const error = await rejection(limiter.refund(decision, units as number))
       expect(error.code).toBe('ERR_HEADGATE_INVALID_COST')
       expect(error.message).toMatch(/^units: expected a whole number from 1 to the decision's cost 2; got /)
     },
   )
 
-  it('refund refuses decisions that charged nothing', async () => {
+  it('refund rejects decisions that charged nothing', async () => {
     const { limiter } = setUp()
     const denied = await limiter.check('user:42', { policy: 'banned' })
     const peeked = await limiter.peek('user:42', { policy: 'api' })
     const free = await limiter.check('user:42', { policy: 'api', cost: 0 })
     for (const decision of [denied, peeked, free]) {
-      expect((await refusal(limiter.refund(decision))).code).toBe('ERR_HEADGATE_NOT_CHARGED')
+      expect((await rejection(limiter.refund(decision))).code).toBe('ERR_HEADGATE_NOT_CHARGED')
     }
   })
 })
@@ -238,7 +238,7 @@ describe('reset', () => {
 })
 
 describe('close', () => {
-  it('close closes the store once, and afterwards the limiter refuses to answer', async () => {
+  it('close closes the store once, and afterwards the limiter rejects to answer', async () => {
     let closes = 0
     const inner = memoryStore()
     const store = changed(inner, {
@@ -251,10 +251,10 @@ describe('close', () => {
     await limiter.close()
     await limiter.close()
     expect(closes).toBe(1)
-    expect((await refusal(limiter.refund(decision))).code).toBe('ERR_HEADGATE_CLOSED')
-    expect((await refusal(limiter.reset('user:1', { policy: 'api' }))).code).toBe('ERR_HEADGATE_CLOSED')
-    expect((await refusal(limiter.check('user:1', { policy: 'api' }))).code).toBe('ERR_HEADGATE_CLOSED')
-    expect((await refusal(limiter.peek('user:1', { policy: 'api' }))).code).toBe('ERR_HEADGATE_CLOSED')
+    expect((await rejection(limiter.refund(decision))).code).toBe('ERR_HEADGATE_CLOSED')
+    expect((await rejection(limiter.reset('user:1', { policy: 'api' }))).code).toBe('ERR_HEADGATE_CLOSED')
+    expect((await rejection(limiter.check('user:1', { policy: 'api' }))).code).toBe('ERR_HEADGATE_CLOSED')
+    expect((await rejection(limiter.peek('user:1', { policy: 'api' }))).code).toBe('ERR_HEADGATE_CLOSED')
   })
 })
 
@@ -316,69 +316,69 @@ describe('the anonymous tier: 10 a minute, burst 2×', () => {
 
 describe('mistakes', () => {
   it.each([-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 32, '1', '0x1', null, {}, 1n])(
-    'a cost of %s is refused by name',
+    'a cost of %s is rejected by name',
     async cost => {
       const { limiter } = setUp()
       for (const how of ['check', 'peek'] as const) {
-        const error = await refusal(limiter[how]('user:42', { policy: 'api', cost: cost as number }))
+        const error = await rejection(limiter[how]('user:42', { policy: 'api', cost: cost as number }))
         expect(error.code).toBe('ERR_HEADGATE_INVALID_COST')
         expect(error.message).toMatch(/^cost: expected a whole number from 0 to 4294967295; got /)
       }
     },
   )
 
-  it('unknown policies and tiers are refused by name, with those that exist', async () => {
+  it('unknown policies and tiers are rejected by name, with those that exist', async () => {
     const { limiter } = setUp()
     for (const name of ['apis', '', '__proto__', 'constructor', 'toString']) {
-      const policy = await refusal(limiter.check('user:42', { policy: name as 'api' }))
+      const policy = await rejection(limiter.check('user:42', { policy: name as 'api' }))
       expect(policy.code).toBe('ERR_HEADGATE_UNKNOWN_POLICY')
       expect(policy.message).toContain('policy: expected one of api, login, banned; got ')
-      const tier = await refusal(limiter.reset('user:42', { tier: name as 'free' }))
+      const tier = await rejection(limiter.reset('user:42', { tier: name as 'free' }))
       expect(tier.code).toBe('ERR_HEADGATE_UNKNOWN_TIER')
     }
-    const neither = await refusal(limiter.check('user:42', {} as { policy: 'api' }))
+    const neither = await rejection(limiter.check('user:42', {} as { policy: 'api' }))
     expect(neither.message).toBe('ask: expected one of { policy } and { tier }; got "neither"')
-    const both = await refusal(limiter.check('user:42', { policy: 'api', tier: 'free' } as never))
+    const both = await rejection(limiter.check('user:42', { policy: 'api', tier: 'free' } as never))
     expect(both.message).toBe('ask: expected one of { policy } and { tier }; got "both"')
   })
 
-  it('an option that is misspelt is refused by name, with the one that was meant', () => {
+  it('an option that is misspelt is rejected by name, with the one that was meant', () => {
     const policies = { api: slidingWindowLog({ limit: 1, window: '1m' }) }
     const misspelt = { policies, stroe: memoryStore() } as object
-    const refused = expect.objectContaining({
+    const rejected = expect.objectContaining({
       code: 'ERR_HEADGATE_INVALID_OPTION',
       field: 'stroe',
       got: '"stroe"',
       suggestion: 'store',
       message: expect.stringMatching(/^stroe: expected one of .*; got "stroe"; did you mean "store"\?$/),
     })
-    expect(() => createLimiter(misspelt)).toThrow(refused)
+    expect(() => createLimiter(misspelt)).toThrow(rejected)
     const config = defineConfig({})
     expect(() => createLimiter({ config, stroe: memoryStore() } as { config: typeof config })).toThrow(
-      refused,
+      rejected,
     )
     createLimiter({ policies, stroe: undefined } as object)
   })
 
-  it('bad scopes and subjects are refused by name', async () => {
+  it('bad scopes and subjects are rejected by name', async () => {
     const { limiter } = setUp()
     for (const scope of ['', 5, null, {}]) {
       const asked = limiter.check('user:42', { policy: 'api', scope: scope as string })
       // Null counts as unset.
       if (scope === null) expect((await asked).allowed).toBe(true)
-      else expect((await refusal(asked)).message).toMatch(/^scope: expected a non-empty string; got /)
+      else expect((await rejection(asked)).message).toMatch(/^scope: expected a non-empty string; got /)
     }
-    const error = await refusal(limiter.check('user' as 'user:1', { policy: 'api' }))
+    const error = await rejection(limiter.check('user' as 'user:1', { policy: 'api' }))
     expect(error.code).toBe('ERR_HEADGATE_INVALID_SUBJECT')
   })
 
-  it('a limiter with an invalid store is refused', () => {
+  it('a limiter with an invalid store is rejected', () => {
     expect(() => createLimiter(undefined as never)).toThrow(/^options: expected an object/)
     const policies = { api: slidingWindowLog({ limit: 1, window: '1m' }) }
     expect(() => createLimiter({ store: {} as never, policies })).toThrow(/^store: expected what memoryStore/)
   })
 
-  it('a limiter without any policy is refused', () => {
+  it('a limiter without any policy is rejected', () => {
     for (const options of [{}, { policies: {} }, { tiers: {} }]) {
       expect(() => createLimiter(options)).toThrow(
         /^policies: expected at least one policy or tier; got none/,
@@ -390,13 +390,13 @@ describe('mistakes', () => {
     const { limiter } = setUp()
     expectTypeOf(limiter.check).returns.resolves.toEqualTypeOf<Decision>()
     // @ts-expect-error no such policy
-    await refusal(limiter.check('user:42', { policy: 'apis' }))
+    await rejection(limiter.check('user:42', { policy: 'apis' }))
     // @ts-expect-error no such tier
-    await refusal(limiter.check('user:42', { tier: 'gold' }))
+    await rejection(limiter.check('user:42', { tier: 'gold' }))
     // @ts-expect-error a policy or a tier, not both
-    await refusal(limiter.check('user:42', { policy: 'api', tier: 'free' }))
+    await rejection(limiter.check('user:42', { policy: 'api', tier: 'free' }))
     // @ts-expect-error one of them
-    await refusal(limiter.check('user:42', {}))
+    await rejection(limiter.check('user:42', {}))
     // @ts-expect-error a reset has no cost
     await limiter.reset('user:42', { policy: 'api', cost: 1 })
     // @ts-expect-error a misspelt option

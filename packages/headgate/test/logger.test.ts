@@ -87,9 +87,9 @@ it('the default logger is the console', async () => {
   said.mockRestore()
 })
 
-it('a logger that cannot write is refused', () => {
+it('a logger that cannot write is rejected', () => {
   const logger = { warn() {} } as unknown as Logger
-  const refusal = expect.objectContaining({ code: 'ERR_HEADGATE_INVALID_OPTION', field: 'logger' })
-  expect(() => createLimiter({ policies, logger })).toThrow(refusal)
-  expect(() => createLimiter({ config: configOf(), logger })).toThrow(refusal)
+  const rejection = expect.objectContaining({ code: 'ERR_HEADGATE_INVALID_OPTION', field: 'logger' })
+  expect(() => createLimiter({ policies, logger })).toThrow(rejection)
+  expect(() => createLimiter({ config: configOf(), logger })).toThrow(rejection)
 })

@@ -67,7 +67,7 @@ describe('the builder', () => {
     expect((await generatedScripts(root)).reset?.text).toBe('return 1')
   })
 
-  it('the builder refuses includes that include each other, and names them', async () => {
+  it('the builder rejects includes that include each other, and names them', async () => {
     const root = await copyWith('cycle', {
       'loop.lua': '-- @include first\nreturn 1\n',
       'include/first.lua': '-- @include second\nlocal first = 1\n',
@@ -77,7 +77,7 @@ describe('the builder', () => {
     await expect(build(root)).rejects.toThrow(cycle)
   })
 
-  it('the builder refuses a file that includes itself, and one that does not exist', async () => {
+  it('the builder rejects a file that includes itself, and one that does not exist', async () => {
     const self = await copyWith('self', {
       'loop.lua': '-- @include own\nreturn 1\n',
       'include/own.lua': '-- @include own\nlocal own = 1\n',
@@ -108,7 +108,7 @@ describe('the builder', () => {
     expect((await generatedScripts(root)).parts?.text).toBe('local a=0\na=a+1\na=a+1\nreturn a')
   })
 
-  it('the builder refuses fragments that hold each other, one that is nowhere, and two of one name', async () => {
+  it('the builder rejects fragments that hold each other, one that is nowhere, and two of one name', async () => {
     const cycle = await copyWith('fragment-cycle', {
       'loop.lua': '-- @inline one.part\n',
       'include/loop.lua':
@@ -158,7 +158,7 @@ return { sum(fields.fields, fields.kept), math.floor(floor + 0.5), err, reply.er
     expect(await connection.send('EVAL', text, 1, 'a hash')).toEqual(['1--fields211', 3, 4, 'no fields'])
   })
 
-  it('the builder refuses Lua it cannot shorten', async () => {
+  it('the builder rejects Lua it cannot shorten', async () => {
     const root = await copyWith('long-text', { 'long.lua': 'return [[\nlong\n]]\n' })
     await expect(build(root)).rejects.toThrow('cannot shorten [[ in: return [[')
   })

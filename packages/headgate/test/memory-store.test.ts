@@ -412,17 +412,17 @@ describe('at its bound, the embedded store', () => {
   })
 
   it.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 24, '100', null, {}])(
-    'the embedded store refuses maxKeys %s by name',
+    'the embedded store rejects maxKeys %s by name',
     maxKeys => {
-      const refusal = (() => {
+      const rejection = (() => {
         try {
           return memoryStore({ maxKeys: maxKeys as number })
         } catch (error) {
           return error
         }
       })()
-      expect(isHeadgateError(refusal) && refusal.code).toBe('ERR_HEADGATE_INVALID_OPTION')
-      expect(String(refusal)).toContain('maxKeys: expected a whole number from 1 to 16776216; got ')
+      expect(isHeadgateError(rejection) && rejection.code).toBe('ERR_HEADGATE_INVALID_OPTION')
+      expect(String(rejection)).toContain('maxKeys: expected a whole number from 1 to 16776216; got ')
     },
   )
 })

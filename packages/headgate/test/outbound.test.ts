@@ -15,7 +15,7 @@ describe('acquire', () => {
   const policies = {
     api: slidingWindowLog({ limit: 1, window: '200ms' }),
     slow: slidingWindowLog({ limit: 1, window: '1h' }),
-    places: concurrency({ limit: 1 }),
+    permits: concurrency({ limit: 1 }),
   }
 
   it('acquire waits for its turn, in the order it was asked', async () => {
@@ -79,15 +79,15 @@ describe('acquire', () => {
     expect(remaining).toBe(limit)
   })
 
-  it('acquire waits for a place to be released', async () => {
+  it('acquire waits for a permit to be released', async () => {
     const limiter = createLimiter({ policies })
-    const held = await limiter.acquire('host:a', { policy: 'places' })
-    const next = limiter.acquire('host:a', { policy: 'places' })
+    const held = await limiter.acquire('host:a', { policy: 'permits' })
+    const next = limiter.acquire('host:a', { policy: 'permits' })
     await held.release()
     expect((await next).allowed).toBe(true)
   })
 
-  it('acquire refuses an invalid timeout', async () => {
+  it('acquire rejects an invalid timeout', async () => {
     const limiter = createLimiter({ policies })
     await expect(limiter.acquire('host:a', { policy: 'api', timeoutMs: -1 })).rejects.toThrow(
       'timeoutMs: expected a number of milliseconds from 0; got -1',
@@ -153,7 +153,7 @@ describe('limitFetch', () => {
     expect(arrivals.length).toBe(1)
   })
 
-  it('limitFetch holds a place until the answer has been read', async () => {
+  it('limitFetch holds a permit until the answer has been read', async () => {
     answers = []
     const limiter = createLimiter({ policies })
     const limited = limitFetch(fetch, { limiter, policy: 'one', timeoutMs: 150 })
@@ -193,7 +193,7 @@ describe('limitFetch', () => {
     )
   })
 
-  it('limitFetch refuses an unknown policy', () => {
+  it('limitFetch rejects an unknown policy', () => {
     const limiter = createLimiter({ policies })
     expect(() => limitFetch(fetch, { limiter, policy: 'ap' as 'api' })).toThrow(
       'policy: expected one of api, one',
@@ -230,7 +230,7 @@ const CALLER = `
 describe('four processes that call an API which itself limits', () => {
   const QUOTA = 1_000
   const WINDOW_MS = 10_000
-  /** Longer than the other side's window: a call may be in flight for longer than the one whose place it takes. */
+  /** Longer than the other side's window: a call may be in flight for longer than the one whose permit it takes. */
   const OWN_WINDOW = '10350ms'
   const FOR_MS = 11_500
   let redis: RedisProcess
@@ -239,19 +239,19 @@ describe('four processes that call an API which itself limits', () => {
   })
   afterAll(() => redis.stop())
 
-  it('four processes that call an API which itself limits are never refused, and use at least 95 % of its quota', {
+  it('four processes that call an API which itself limits are never rejected, and use at least 95 % of its quota', {
     timeout: 60_000,
   }, async () => {
     const remote = createLimiter({
       policies: { quota: slidingWindowLog({ limit: QUOTA, window: `${WINDOW_MS}ms` }) },
     })
     const admitted: number[] = []
-    let refused = 0
+    let rejected = 0
     const limited = rateLimit({
       limiter: remote,
       policy: 'quota',
       subject: 'user:all',
-      onDecision: ({ allowed }) => void (allowed ? admitted.push(performance.now()) : refused++),
+      onDecision: ({ allowed }) => void (allowed ? admitted.push(performance.now()) : rejected++),
     })
     const server = createServer(limited((_, res) => void res.end('ok')))
     await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
@@ -270,8 +270,8 @@ describe('four processes that call an API which itself limits', () => {
     server.closeAllConnections()
     const spanMs = (admitted[QUOTA] as number) - (admitted[0] as number)
     const used = WINDOW_MS / spanMs
-    console.info(`refused ${refused}, ${(100 * used).toFixed(1)} % of the quota used`)
-    expect(refused).toBe(0)
+    console.info(`rejected ${rejected}, ${(100 * used).toFixed(1)} % of the quota used`)
+    expect(rejected).toBe(0)
     expect(said.every(statuses => Object.keys(statuses).join() === '200' && statuses[200] > 0)).toBe(true)
     expect(used).toBeGreaterThanOrEqual(0.95)
   })

@@ -141,7 +141,7 @@ it.each([
   [{ atMost: '5/400d' }, 'atMost: expected a duration from'],
   [{ atmost: '5/1m' }, 'atmost: expected one of units, atMost; got "atmost"'],
   [{ units: 2, atMost: '5/1m' }, 'units: expected a whole number from 1'],
-])('refund refuses %j by name', async (options, message) => {
+])('refund rejects %j by name', async (options, message) => {
   const limiter = limiterOn(memoryStore())
   const decision = await limiter.check('user:1', { policy: 'log' })
   await expect(limiter.refund(decision, options as object)).rejects.toThrow(message)

@@ -26,7 +26,7 @@ const policies = {
     slidingWindowLog({ limit: 1_000, window: '1h' }),
     slidingWindowLog({ limit: 5, window: '1h', counts: 'requests' }),
   ],
-  places: concurrency({ limit: 5 }),
+  permits: concurrency({ limit: 5 }),
 }
 
 let server: RedisProcess
@@ -70,14 +70,14 @@ describe.each(Object.keys(STORES))('an admitted reservation settles: %s', name =
     },
   )
 
-  it('an estimate of 0 is charged beside a limit that counts requests, and of what is under way nothing is charged', async () => {
+  it('an estimate of 0 is charged beside a limit that counts requests, and of what is in flight nothing is charged', async () => {
     const limiter = createLimiter({ store: newStore(), policies })
     const { settle } = await limiter.reserve('user:1', { policy: 'model', cost: 0 })
     await settle(7)
     const seen = await limiter.peek('user:1', { policy: 'model' })
     expect(seen.verdicts.map(({ remaining }) => remaining)).toEqual([993, 4])
-    const { decision, settle: settlePlace } = await limiter.reserve('user:1', { policy: 'places', cost: 3 })
-    await expect(settlePlace(7)).resolves.toBeUndefined()
+    const { decision, settle: settlePermit } = await limiter.reserve('user:1', { policy: 'permits', cost: 3 })
+    await expect(settlePermit(7)).resolves.toBeUndefined()
     await decision.release()
   })
 
@@ -149,7 +149,7 @@ describe.each(Object.keys(STORES))('an admitted reservation settles: %s', name =
     },
   )
 
-  it('settles where nothing limits, where throttling is off or paused, and refuses what was not admitted', async () => {
+  it('settles where nothing limits, where throttling is off or paused, and rejects what was not admitted', async () => {
     const config = defineConfig({ policies: { tokens }, default: { policy: 'tokens' } })
     const ruled = createLimiter({ config, store: newStore(), logger: SILENT })
     for (const control of [{ enabled: false }, { enabled: true, multiplier: 0 }]) {

@@ -52,7 +52,7 @@ describe('a reservation', () => {
     expect((await limiter.peek('user:1', { policy: 'tokens' })).remaining).toBe(400)
   })
 
-  it('a reservation leaves limits of requests and of what is under way alone', async () => {
+  it('a reservation leaves limits of requests and of what is in flight alone', async () => {
     const limiter = createLimiter({ policies })
     const { settle } = await limiter.reserve('user:1', { policy: 'model', cost: 800 })
     await settle(100)
@@ -80,7 +80,7 @@ describe('a reservation', () => {
     await expect(settle(5)).resolves.toBeUndefined()
   })
 
-  it('a reservation refuses an invalid cost', async () => {
+  it('a reservation rejects an invalid cost', async () => {
     const limiter = createLimiter({ policies })
     const { settle } = await limiter.reserve('user:1', { policy: 'tokens', cost: 10 })
     await expect(settle(-1)).rejects.toThrow('actual: expected a whole number from 0 to 4294967295; got -1')
@@ -125,7 +125,7 @@ describe('a limit that counts requests', () => {
     expect(seen.verdicts.map(({ remaining }) => remaining)).toEqual([1_000, 5, 1])
   })
 
-  it('a limit that counts requests refuses another word by name', () => {
+  it('a limit that counts requests rejects another word by name', () => {
     expect(() => slidingWindowLog({ limit: 1, window: '1m', counts: 'bytes' as 'cost' })).toThrow(
       "counts: expected 'cost' or 'requests'",
     )

@@ -1,4 +1,4 @@
-/** A request for which its upstream has no place. */
+/** A request for which its upstream has no permit. */
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, request } from 'node:http'
@@ -24,8 +24,8 @@ async function firstOf(answers: readonly Promise<Response>[], count: number): Pr
   })
 }
 
-describe('a request for which the upstream has no place', () => {
-  it('a request the upstream has no place for is 503 with Retry-After and a reason, and costs its caller nothing', async () => {
+describe('a request for which the upstream has no permit', () => {
+  it('a request the upstream has no permit for is 503 with Retry-After and a reason, and costs its caller nothing', async () => {
     const upstream = await startQueueingServer(0, 1)
     const config = defineConfig({
       policies: { api: [slidingWindowLog({ limit: 10, window: '1m' }), concurrency({ limit: 10 })] },
@@ -36,7 +36,7 @@ describe('a request for which the upstream has no place', () => {
     try {
       const answers = Array.from({ length: 10 }, () => fetch(gateway.url))
       const one = await Promise.race(answers)
-      // Nine of them are refused, whichever came first.
+      // Nine of them are rejected, whichever came first.
       await firstOf(answers, 9)
       expect(one.status).toBe(503)
       expect(one.headers.get('retry-after')).toBe('1')
@@ -53,7 +53,7 @@ describe('a request for which the upstream has no place', () => {
     }
   })
 
-  it('slow bodies keep nobody out: a place is taken only when the body is complete', async () => {
+  it('slow bodies keep nobody out: a permit is taken only when the body is complete', async () => {
     let arrived = 0
     const upstream = createServer((req, res) => {
       arrived++
@@ -84,7 +84,7 @@ describe('a request for which the upstream has no place', () => {
     }
   })
 
-  it('such a refusal is counted by its reason, beside what the upstream can take', async () => {
+  it('such a rejection is counted by its reason, beside what the upstream can take', async () => {
     const upstream = await startQueueingServer(0, 1)
     const authority = new URL(upstream.url).host
     const folder = mkdtempSync(join(tmpdir(), 'headgate-'))
@@ -98,15 +98,15 @@ describe('a request for which the upstream has no place', () => {
     const headgate = await serveHeadgate('--config', file)
     try {
       const served = fetch(headgate.gatewayUrl)
-      const refused = Array.from({ length: 4 }, () => fetch(headgate.gatewayUrl))
-      // Whichever comes first gets the place.
-      const statuses = await firstOf([served, ...refused], 4)
+      const rejected = Array.from({ length: 4 }, () => fetch(headgate.gatewayUrl))
+      // Whichever comes first gets the permit.
+      const statuses = await firstOf([served, ...rejected], 4)
       expect(statuses).toEqual([503, 503, 503, 503])
       upstream.setWorkers(1)
-      await Promise.all([served, ...refused])
+      await Promise.all([served, ...rejected])
       const text = await (await fetch(`${headgate.adminUrl}/metrics`)).text()
       expect(text).toContain(
-        `rate_limit_upstream_refused_total{upstream="${authority}",reason="upstream-capacity"} 4\n`,
+        `rate_limit_upstream_rejected_total{upstream="${authority}",reason="upstream-capacity"} 4\n`,
       )
       expect(text).toContain(`rate_limit_upstream_shed_total{upstream="${authority}",priority="low"} 4\n`)
       expect(text).toContain(`rate_limit_upstream_capacity{upstream="${authority}"} 1\n`)

@@ -16,7 +16,7 @@ import { adminEndpoints } from '../src/service/admin-endpoints.js'
 import { type HeadgateProcess, serveHeadgate, serveHeadgateIn } from './support/headgate-process.js'
 import { lines, rawRequest } from './support/raw-http.js'
 import { runInProcess } from './support/run-in-process.js'
-import { figuresOf } from './support/test-figures.js'
+import { statsOf } from './support/test-stats.js'
 
 const SECRETS = {
   check: 'secret-of-the-check-role',
@@ -54,7 +54,7 @@ async function admin({
   const limiter = createLimiter({ config: defineConfig({}) })
   const endpoints = adminEndpoints({
     limiter,
-    figures: figuresOf(limiter),
+    stats: statsOf(limiter),
     statistics: createStatistics(),
     upstreams: new UpstreamCounts(),
     metricsPublic,
@@ -62,7 +62,7 @@ async function admin({
     workers: () => ({ ready: 1, wanted: 1 }),
     arrivals: async () => ({ arrivals: [], share: 1 }),
     isServing: () => true,
-    configState: () => ({ config: 'current', refusedConfigs: 0 }),
+    configState: () => ({ config: 'current', rejectedConfigs: 0 }),
   })
   const clientAddress = createClientAddress({ trustedProxies })
   const server = createAdminServer({
@@ -120,7 +120,7 @@ describe('with tokens', () => {
 
   it('details of readiness are for those who may read', async () => {
     const { url } = await admin()
-    const details = { status: 'ok', config: 'current', refusedConfigs: 0 }
+    const details = { status: 'ok', config: 'current', rejectedConfigs: 0 }
     expect(await (await fetch(`${url}/readyz`, bearer(SECRETS.read))).json()).toEqual(details)
     expect(await (await fetch(`${url}/readyz`, bearer(SECRETS.check))).json()).toEqual({ status: 'ok' })
   })
@@ -159,9 +159,9 @@ describe('with tokens', () => {
       expect(await right()).toBe(200)
     }
     expect(statuses).toEqual([...new Array(20).fill(401), ...new Array(5).fill(429)])
-    const refused = await wrong()
-    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(50)
-    expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(60)
+    const rejected = await wrong()
+    expect(Number(rejected.headers.get('retry-after'))).toBeGreaterThan(50)
+    expect(Number(rejected.headers.get('retry-after'))).toBeLessThanOrEqual(60)
     // Probes send no token, and still work.
     expect((await fetch(`${url}/readyz`)).status).toBe(200)
   })
@@ -281,9 +281,9 @@ describe('headgate serve', () => {
       '--reason',
       'launch',
     ]
-    const refused = await runInProcess([...set, ...server])
-    expect(refused.code).toBe(2)
-    expect(refused.err).toContain('Authorization: expected Bearer and a token; got none')
+    const rejected = await runInProcess([...set, ...server])
+    expect(rejected.code).toBe(2)
+    expect(rejected.err).toContain('Authorization: expected Bearer and a token; got none')
     const token = ['--token-file', join(folder, 'administer')]
     expect((await runInProcess([...set, '--by', 'ci', ...server, ...token])).code).toBe(0)
     const { out } = await runInProcess([
@@ -359,7 +359,7 @@ describe('headgate serve', () => {
       'b: expected a secret of its own; got that of a',
     ],
     [['--admin-name', 'a/b'], {}, '--admin-name: expected a host name'],
-  ])('serve refuses %j with %j', async (args, env, message) => {
+  ])('serve rejects %j with %j', async (args, env, message) => {
     for (const [name, value] of Object.entries({ HEADGATE_DEMO: 'on', ...env })) vi.stubEnv(name, value)
     const { code, err } = await runInProcess(['serve', ...args])
     vi.unstubAllEnvs()

@@ -15,7 +15,7 @@ import { UsualRate } from '../src/observe/usual-rate.js'
 import { createWebhook } from '../src/observe/webhook.js'
 
 const QUIET: Observation = {
-  'violation-rate': 0,
+  'denial-rate': 0,
   latency: 1,
   'store-down': 0,
   spike: 1,
@@ -38,8 +38,8 @@ function history(seconds: number, observe: (second: number) => Partial<Observati
 
 describe('an alert', () => {
   it('an alert fires when it was held, and is over when it has been quiet', () => {
-    const told = history(400, second => (second >= 10 && second < 100 ? { 'violation-rate': 0.3 } : {}))
-    expect(told).toEqual(['70 violation-rate firing', '220 violation-rate resolved'])
+    const told = history(400, second => (second >= 10 && second < 100 ? { 'denial-rate': 0.3 } : {}))
+    expect(told).toEqual(['70 denial-rate firing', '220 denial-rate resolved'])
   })
 
   it('an alert that comes and goes within its hold is nothing, and one that flickers is one', () => {
@@ -49,7 +49,7 @@ describe('an alert', () => {
   })
 
   it('an alert at its threshold does not fire; one of the store does, after its minute', () => {
-    expect(history(200, () => ({ 'violation-rate': 0.1, latency: 50 }))).toEqual([])
+    expect(history(200, () => ({ 'denial-rate': 0.1, latency: 50 }))).toEqual([])
     expect(history(120, second => ({ 'store-down': second }))).toEqual(['60 store-down firing'])
   })
 
@@ -63,10 +63,10 @@ describe('an alert', () => {
 
   it('an alert says in words what is the matter', () => {
     const rules = { ...DEFAULT_RULES, 'budget-memory': { threshold: 1e6, holdMs: 0, resolveMs: 0 } }
-    const observation = { ...QUIET, 'violation-rate': 0.234, 'budget-memory': 5_000_000 }
+    const observation = { ...QUIET, 'denial-rate': 0.234, 'budget-memory': 5_000_000 }
     const { alerts } = evaluate([], { observation, rules, nowMs: 0 })
     expect(alerts.map(({ text }) => text)).toEqual([
-      '23.4 % of requests are refused (threshold 10 %)',
+      '23.4 % of requests are rejected (threshold 10 %)',
       'Redis uses 5 MB of memory (budget 1 MB)',
     ])
   })
@@ -88,7 +88,7 @@ const NOTHING: Second = {
   decisions: [],
   shadowDenied: 0,
   breakers: [],
-  violators: [],
+  deniedCallers: [],
   unlistedAtMost: 0,
   sampledOneIn: 1,
   denials: [],
@@ -104,7 +104,7 @@ const NOTHING: Second = {
     leased: 0,
     leases: 0,
     leaseUnits: 0,
-    rewinds: 0,
+    lostWrites: 0,
   },
 }
 const REFUSED: Second = {
@@ -153,11 +153,11 @@ describe('of several servers', () => {
       first.look(atMs, { others: new Map([['b', second.watch.note()]]) })
       second.look(atMs, { others: new Map([['a', first.watch.note()]]) })
     }
-    expect([first.told, second.told]).toEqual([['violation-rate firing'], []])
+    expect([first.told, second.told]).toEqual([['denial-rate firing'], []])
     expect(second.watch.firing()).toEqual(first.watch.firing())
     for (let atMs = 91_000; atMs <= 400_000; atMs += 1_000) second.look(atMs, { second: NOTHING })
-    expect(second.told).toEqual(['violation-rate resolved'])
-    expect(second.watch.list()).toMatchObject([{ name: 'violation-rate', state: 'resolved' }])
+    expect(second.told).toEqual(['denial-rate resolved'])
+    expect(second.watch.list()).toMatchObject([{ name: 'denial-rate', state: 'resolved' }])
   })
 
   it('a server that starts later, or was not heard at first, repeats no alert', () => {
@@ -166,11 +166,11 @@ describe('of several servers', () => {
       first.look(atMs)
       later.look(atMs, { isHeard: false })
     }
-    expect([first.told, later.told]).toEqual([['violation-rate firing'], []])
+    expect([first.told, later.told]).toEqual([['denial-rate firing'], []])
     const others = new Map([['b', first.watch.note()]])
     for (let atMs = 91_000; atMs <= 200_000; atMs += 1_000) later.look(atMs, { others })
     expect(later.told).toEqual([])
-    expect(later.watch.firing()).toMatchObject([{ name: 'violation-rate' }])
+    expect(later.watch.firing()).toMatchObject([{ name: 'denial-rate' }])
   })
 
   it('each server alerts to an unreachable store, and to nothing else that it cannot know then', () => {
@@ -179,7 +179,7 @@ describe('of several servers', () => {
     second.look(0, { others: new Map([['a', first.watch.note()]]) })
     for (let atMs = 1_000; atMs <= 90_000; atMs += 1_000)
       for (const one of [first, second]) one.look(atMs, { isHeard: false, storeDownMs: atMs })
-    expect(first.told.toSorted()).toEqual(['store-down firing', 'violation-rate firing'])
+    expect(first.told.toSorted()).toEqual(['denial-rate firing', 'store-down firing'])
     expect(second.told).toEqual(['store-down firing'])
     for (let atMs = 91_000; atMs <= 110_000; atMs += 1_000)
       second.look(atMs, { others: new Map([['a', first.watch.note()]]) })

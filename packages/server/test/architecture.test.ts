@@ -38,7 +38,7 @@ const FOLDERS: Readonly<Record<string, Row>> = {
     may: ['admin', 'http', 'log'],
     packages: ['@grpc/proto-loader', 'yaml'],
   },
-  observe: { holds: 'figures, alerts and what-if for operators', may: ['admin', 'http'] },
+  observe: { holds: 'stats, alerts and what-if for operators', may: ['admin', 'http'] },
   operators: {
     holds: 'what operators do, over HTTP or on Redis',
     may: ['admin', 'http'],
@@ -96,7 +96,7 @@ const sources = sourcesOf(join(import.meta.dirname, '../src'))
 describe('the server', () => {
   it('the server imports what its table allows, and nothing else', () => {
     expect(sources.length).toBeGreaterThan(100)
-    expect(sources.flatMap(({ file, source }) => table.violationsOf(file, source))).toEqual([])
+    expect(sources.flatMap(({ file, source }) => table.denialsOf(file, source))).toEqual([])
   })
 
   it('the table of the server allows nothing that no file needs', () => {
@@ -123,6 +123,6 @@ describe('the server', () => {
     ['gateway/forward.ts', `import { Command } from 'commander'`],
     ['elsewhere/x.ts', ''],
   ])('the table of the server forbids %s to import: %s', (file, source) => {
-    expect(table.violationsOf(file, source)).toHaveLength(1)
+    expect(table.denialsOf(file, source)).toHaveLength(1)
   })
 })

@@ -139,7 +139,7 @@ function argsOf(command: string): string[] {
     .flatMap(word => (word === 'why' ? ['--ttl', '1h', '--reason', 'x', '--by', 'ada'] : [word]))
 }
 
-async function expectRefusal(args: readonly string[], code: number, message: string): Promise<void> {
+async function expectRejection(args: readonly string[], code: number, message: string): Promise<void> {
   const result = await runInProcess(args)
   expect(result.err).toContain(message)
   expect({ code: result.code, out: result.out }).toEqual({ code, out: '' })
@@ -148,10 +148,10 @@ async function expectRefusal(args: readonly string[], code: number, message: str
 
 describe('at a server', () => {
   it.each(anywhere)(
-    'a command at a server refuses bad input: headgate %s',
+    'a command at a server rejects bad input: headgate %s',
     async (command, code, message) => {
       const isIncomplete = /^(control|override)$|frob/.test(command)
-      await expectRefusal(
+      await expectRejection(
         [...argsOf(command), ...(isIncomplete ? [] : ['--server', served.adminUrl])],
         code,
         message,
@@ -159,7 +159,7 @@ describe('at a server', () => {
     },
   )
 
-  it('a refused command changes nothing at a server', async () => {
+  it('a rejected command changes nothing at a server', async () => {
     const place = ['--server', served.adminUrl]
     expect((await runInProcess(['override', 'list', ...place])).out).toBe('none\n')
     expect((await runInProcess(['control', 'get', ...place])).out).toBe('limits on, multiplier 1\n')
@@ -168,8 +168,8 @@ describe('at a server', () => {
 
 describe('in Redis', () => {
   const needStore = anywhere.filter(([command]) => / (set|remove) /.test(command))
-  it.each(needStore)('a command in Redis refuses bad input: headgate %s', async (command, code, message) => {
-    await expectRefusal([...argsOf(command), '--redis', redis.url, '--config', policyFile], code, message)
+  it.each(needStore)('a command in Redis rejects bad input: headgate %s', async (command, code, message) => {
+    await expectRejection([...argsOf(command), '--redis', redis.url, '--config', policyFile], code, message)
   })
 })
 
@@ -214,8 +214,8 @@ describe('what is asked', () => {
       2,
       '--subject-secret-file: expected a secret of 16 to 1024 characters; got one of 6',
     ],
-  ])('a question with bad input is refused: headgate %s', async (command, code, message) =>
-    expectRefusal(argsOf(command), code, message),
+  ])('a question with bad input is rejected: headgate %s', async (command, code, message) =>
+    expectRejection(argsOf(command), code, message),
   )
 })
 
@@ -244,8 +244,8 @@ describe('the other commands', () => {
     [`rules explain GET / --config ${policyFile} --subject canary`, 2, "--subject: expected 'type:id'"],
     [`rules explain GET / --config ${policyFile} --scope=`, 2, '--scope: expected a non-empty string'],
     ['schema extra', 2, 'too many arguments'],
-  ])('a command refuses bad input: headgate %s', async (command, code, message) =>
-    expectRefusal(command.split(' '), code, message),
+  ])('a command rejects bad input: headgate %s', async (command, code, message) =>
+    expectRejection(command.split(' '), code, message),
   )
 
   it.each<Row>([
@@ -260,7 +260,7 @@ describe('the other commands', () => {
       '--subject-secret-file: expected a file that can be read; got no such file',
     ],
     [`--demo --subject-secret-file ${shortSecret}`, 2, '--subject-secret-file: expected a secret of 16'],
-  ])('serve refuses bad input: headgate serve %s', async (flags, code, message) => {
+  ])('serve rejects bad input: headgate serve %s', async (flags, code, message) => {
     const result = await runHeadgate(['serve', ...flags.split(' ')], folder)
     expect(result.stderr).toContain(message)
     expect({ code: result.code, stdout: result.stdout }).toEqual({ code, stdout: '' })
@@ -293,7 +293,7 @@ describe('what answers is not Headgate', () => {
     'a command at the port of the gateway says that this is not Headgate: headgate %s',
     async command => {
       const message = `what answers is not Headgate's decision API (status 200, application/json)`
-      await expectRefusal([...argsOf(command), '--server', served.gatewayUrl], 4, message)
+      await expectRejection([...argsOf(command), '--server', served.gatewayUrl], 4, message)
     },
   )
 
@@ -310,12 +310,12 @@ describe('what answers is not Headgate', () => {
     ['a page', 404, { 'Content-Type': 'text/html' }, '<h1>canary</h1>'],
   ])('an answer that is not Headgate’s is reported as such: %s', async (_name, status, headers, body) => {
     const url = await answering(status, headers, body)
-    await expectRefusal(
+    await expectRejection(
       ['control', 'get', '--server', url],
       4,
       `is not Headgate's decision API (status ${status}`,
     )
-    await expectRefusal(
+    await expectRejection(
       ['override', 'list', '--server', url],
       4,
       `is not Headgate's decision API (status ${status}`,
@@ -326,7 +326,7 @@ describe('what answers is not Headgate', () => {
     const server = createTcpServer(socket => socket.end('-ERR what?\r\n'))
     await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-    await expectRefusal(['control', 'get', '--server', url], 4, 'what answers is not HTTP')
+    await expectRejection(['control', 'get', '--server', url], 4, 'what answers is not HTTP')
     server.close()
   })
 })

@@ -134,11 +134,11 @@ it('serve --help lists the flags, all of which the reference explains', async ()
       --show-subjects                      show operators full names instead of
                                            masked ones
       --alert <name=threshold...>          another threshold, or off:
-                                           violation-rate=0.1 latency=50
-                                           store-down=60 spike=5; budgets:
-                                           budget-operations, budget-memory; how
-                                           long it must be exceeded to fire and kept
-                                           to end: latency=50,60s,120s
+                                           denial-rate=0.1 latency=50 store-down=60
+                                           spike=5; budgets: budget-operations,
+                                           budget-memory; how long it must be
+                                           exceeded to fire and kept to end:
+                                           latency=50,60s,120s
       --alert-webhook <source>             call a webhook in Slack's JSON format;
                                            its address from file:path or
                                            env:VARIABLE

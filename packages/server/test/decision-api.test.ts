@@ -8,7 +8,7 @@ import { listen } from '../src/http/listen.js'
 import { UpstreamCounts } from '../src/metrics/upstream-counts.js'
 import { adminEndpoints } from '../src/service/admin-endpoints.js'
 import { lines, rawRequest } from './support/raw-http.js'
-import { figuresOf } from './support/test-figures.js'
+import { statsOf } from './support/test-stats.js'
 
 const limiter = createLimiter({
   config: defineConfig({
@@ -19,10 +19,10 @@ const limiter = createLimiter({
 })
 const logged: string[] = []
 let serving = true
-let configState: ConfigCounts = { config: 'current', refusedConfigs: 0 }
+let configState: ConfigCounts = { config: 'current', rejectedConfigs: 0 }
 const endpoints = adminEndpoints({
   limiter,
-  figures: figuresOf(limiter),
+  stats: statsOf(limiter),
   statistics: createStatistics(),
   upstreams: new UpstreamCounts(),
   metricsPublic: false,
@@ -41,8 +41,8 @@ const server = createAdminServer({
 let url = ''
 
 beforeAll(async () => {
-  const place = { host: '127.0.0.1', port: 0, hostFlag: '--host', portFlag: '--admin-port' }
-  url = `http://127.0.0.1:${await listen(server, place)}`
+  const permit = { host: '127.0.0.1', port: 0, hostFlag: '--host', portFlag: '--admin-port' }
+  url = `http://127.0.0.1:${await listen(server, permit)}`
 })
 
 afterAll(async () => {
@@ -87,7 +87,7 @@ describe('POST /v1/check answers 200 with the decision', () => {
     expect(await elsewhere.json()).toMatchObject({ remaining: 4 })
   })
 
-  it('a decision has null for unlimited figures', async () => {
+  it('a decision has null for unlimited stats', async () => {
     const answer = await post({ subject: 'user:9', tier: 'staff' })
     expect(await answer.json()).toMatchObject({
       allowed: true,
@@ -125,7 +125,7 @@ describe('POST /v1/check about a request whose caller is named by nobody', () =>
     expect(await allowed(['user: ', 'account:'], 4)).toBe(1)
   })
 
-  it('a subject without an id is refused where a policy is named, and one without a type always', async () => {
+  it('a subject without an id is rejected where a policy is named, and one without a type always', async () => {
     for (const body of [
       { subject: 'user:', policy: 'api' },
       { subject: ['user'], path: '/' },
@@ -206,7 +206,7 @@ describe('POST /v1/check answers 400 and names the bad field', () => {
   })
 })
 
-describe('invalid requests are refused', () => {
+describe('invalid requests are rejected', () => {
   it('a body above 64 KB is 413, whether or not its length is told', async () => {
     const body = JSON.stringify({ subject: `user:${'x'.repeat(70_000)}`, policy: 'api' })
     expect((await post(body)).status).toBe(413)
@@ -257,11 +257,11 @@ describe('invalid requests are refused', () => {
 it.each(['/readyz', '/healthz'])(
   'GET %s says whether the service takes requests, and whether the policy file is in use',
   async path => {
-    const fresh = { config: 'current', refusedConfigs: 0 }
+    const fresh = { config: 'current', rejectedConfigs: 0 }
     expect(await (await fetch(`${url}${path}`)).json()).toEqual({ status: 'ok', ...fresh })
-    configState = { config: 'stale', refusedConfigs: 3 }
+    configState = { config: 'stale', rejectedConfigs: 3 }
     expect(await (await fetch(`${url}${path}`)).json()).toEqual({ status: 'ok', ...configState })
-    configState = { config: 'current', refusedConfigs: 0 }
+    configState = { config: 'current', rejectedConfigs: 0 }
     serving = false
     const answer = await fetch(`${url}${path}`)
     expect(answer.status).toBe(503)

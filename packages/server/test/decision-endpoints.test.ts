@@ -151,7 +151,7 @@ describe('POST /v1/refund', () => {
     expect((await ask('/v1/check', CHECK)).body).not.toHaveProperty('reference')
   })
 
-  it('a refund refuses a reference it does not know', async () => {
+  it('a refund rejects a reference it does not know', async () => {
     const { ask } = await api()
     expect(await ask('/v1/refund', { reference: 'x' })).toMatchObject({
       status: 404,
@@ -235,7 +235,7 @@ describe('POST /v1/reset', () => {
     expect(trail).not.toContain('canary')
   })
 
-  it('a reset refuses a scope alone, which might mean anything', async () => {
+  it('a reset rejects a scope alone, which might mean anything', async () => {
     const { ask } = await api()
     expect(await ask('/v1/reset', { subject: 'user:42', scope: 'upload' })).toMatchObject({
       status: 400,

@@ -1,4 +1,4 @@
-/** Files of envoyproxy/ratelimit: what is refused, with its place, and how descriptors match patterns. */
+/** Files of envoyproxy/ratelimit: what is rejected, with its place, and how descriptors match patterns. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -18,7 +18,7 @@ async function load(text: string) {
 
 const limited = (rate: string) => `domain: edge\ndescriptors:\n  - { key: a, rate_limit: { ${rate} } }\n`
 
-describe('a file is refused with', () => {
+describe('a file is rejected with', () => {
   it.each([
     ['domain: expected a non-empty text; got nothing', 'descriptors: []'],
     ['file: expected one of domain, descriptors; got "domian"; did you mean "domain"?', 'domian: edge'],
@@ -71,11 +71,11 @@ describe('a file is refused with', () => {
       'domain: edge\ndescriptors: [{ key: a, shadow_mode: "yes" }]',
     ],
     ['edge.yaml: ', 'domain: [edge'],
-  ])('a file of Envoy limits is refused: %s', async (complaint, text) => {
+  ])('a file of Envoy limits is rejected: %s', async (complaint, text) => {
     await expect(load(text)).rejects.toThrow(complaint)
   })
 
-  it('a folder without files is refused, and so are two files of a domain', async () => {
+  it('a folder without files is rejected, and so are two files of a domain', async () => {
     const other = mkdtempSync(join(tmpdir(), 'headgate-envoy-config-'))
     await expect(loadDescriptors(other)).rejects.toThrow('expected a folder with YAML files; got none in it')
     writeFileSync(join(other, 'a.yaml'), 'domain: edge')

@@ -69,14 +69,14 @@ it('the Envoy service answers gRPC and JSON by the same limits, and SIGTERM ends
     ['descriptors[0].limit.unit', { ...ASK, descriptors: [{ ...descriptor, limit: { unit: 'EON' } }] }],
     ['hitsAddend', { ...ASK, hitsAddend: [] }],
   ] as const) {
-    const refused = await json(body)
-    expect([refused.status, ((await refused.json()) as { field: string }).field]).toEqual([400, field])
+    const rejected = await json(body)
+    expect([rejected.status, ((await rejected.json()) as { field: string }).field]).toEqual([400, field])
   }
   const { code, stderr } = await end('SIGTERM')
   expect([code, stderr]).toEqual([0, ''])
 })
 
-it('decisions of Envoy are in the metrics and violations, and a broken file shows in /readyz and the metrics', async () => {
+it('decisions of Envoy are in the metrics and denials, and a broken file shows in /readyz and the metrics', async () => {
   const { address, adminUrl } = await serve()
   const client = envoyClient(address)
   cleanUps.push(() => client.close())
@@ -86,7 +86,7 @@ it('decisions of Envoy are in the metrics and violations, and a broken file show
   expect(codes).toEqual(['OK', 'OVER_LIMIT', 'OVER_LIMIT'])
   const read = async (path: string) => (await fetch(`${adminUrl}${path}`)).text()
   expect(await read('/metrics')).toMatch(/^rate_limit_decisions_total{policy="envoy".*outcome="denied"} 2$/m)
-  await waitUntil('the violation', async () => (await read('/v1/violations')).includes('descriptor:'))
+  await waitUntil('the denial', async () => (await read('/v1/denials')).includes('descriptor:'))
   const good = readFileSync(file('edge.yaml'))
   cleanUps.push(() => writeFileSync(file('edge.yaml'), good))
   writeFileSync(file('edge.yaml'), 'domain: [')
@@ -114,19 +114,19 @@ it('the Envoy service speaks TLS, and asks callers for a certificate where an au
   await expect(unknown.ask(ASK)).rejects.toMatchObject({ code: 14 })
 })
 
-describe('refuses at the start', () => {
+describe('rejects at the start', () => {
   it.each([
     ['--grpc-port: expected beside --ratelimit-config', ['--grpc-port', '0']],
     ['--ratelimit-shadow: expected beside --ratelimit-config', ['--ratelimit-shadow']],
     ['--grpc-tls-cert: expected together with', ['--ratelimit-config', 'x.yaml', '--grpc-tls-cert', 'c.pem']],
     ['--grpc-client-ca: expected beside', ['--ratelimit-config', 'x.yaml', '--grpc-client-ca', 'c.pem']],
-  ])('the Envoy service refuses at the start: %s', async (complaint, args) => {
+  ])('the Envoy service rejects at the start: %s', async (complaint, args) => {
     const { code, err } = await runInProcess(['serve', '--demo', '--port', '0', '--admin-port', '0', ...args])
     expect(code).toBe(2)
     expect(err).toContain(complaint)
   })
 
-  it('the Envoy service refuses at the start a file that cannot be used', async () => {
+  it('the Envoy service rejects at the start a file that cannot be used', async () => {
     const args = ['--ratelimit-config', file('none.yaml'), '--grpc-port', '0']
     const { code, err } = await runInProcess(['serve', '--demo', '--port', '0', '--admin-port', '0', ...args])
     expect([code, err.includes('none.yaml: expected a file or a folder that can be read')]).toEqual([2, true])

@@ -325,7 +325,7 @@ describe('what may be switched on', () => {
   })
 })
 
-describe('what is refused', () => {
+describe('what is rejected', () => {
   it.each<[string, object]>([
     ['rate limit domain must not be empty', { domain: '', descriptors: [message({ a: 'b' })] }],
     ['rate limit descriptor list must not be empty', { domain: 'edge', descriptors: [] }],
@@ -342,7 +342,7 @@ describe('what is refused', () => {
         descriptors: [{ ...message({ a: 'b' }), limit: { requests_per_unit: 1, unit: 'UNKNOWN' } }],
       },
     ],
-  ])('a question that cannot be understood is refused: %s', async (details, request) => {
+  ])('a question that cannot be understood is rejected: %s', async (details, request) => {
     const { ask } = await serve()
     await expect(ask(request)).rejects.toMatchObject({ code: 3, details: expect.stringContaining(details) })
   })
@@ -362,7 +362,7 @@ it('limits are read again when their file changes, and a broken one leaves the l
   await waitUntil('read', () => logged.some(line => line.includes('in use as changed')))
   expect(await codes({ banned: 'x' })).toBe('OK OK')
   writeFileSync(configPath, 'domain: edge\ndescriptors: 7\n')
-  await waitUntil('refused', () => logged.some(line => line.includes('NOT in use')))
+  await waitUntil('rejected', () => logged.some(line => line.includes('NOT in use')))
   expect(logged.at(-1)).toContain('descriptors: expected a list of descriptors; got 7')
   expect(await codes({ remote_address: '192.0.2.1' })).toBe('OK OK')
 })

@@ -123,7 +123,7 @@ describe('GET /v1/forward-auth', () => {
     ['x-forwarded-method', { 'X-Original-Method': 'POST' }],
     ['x-forwarded-uri', { 'X-Original-URI': '/other' }],
     ['x-forwarded-for', { 'X-Forwarded-For': '' }],
-  ])('forward-auth refuses what leaves %s open', async (field, headers) => {
+  ])('forward-auth rejects what leaves %s open', async (field, headers) => {
     const { ask } = await asked()
     const answer = await ask({ ...ABOUT, ...headers })
     expect(answer.status).toBe(400)
@@ -191,7 +191,7 @@ async function proxy(kind: 'nginx' | 'caddy', options: Parameters<typeof auth>[0
   return { ...served, url: started.url }
 }
 
-describe.each(['nginx', 'caddy'] as const)('%s, as the guide configures it', kind => {
+describe.each(['nginx', 'caddy'] as const)('%s, as the guide constats it', kind => {
   it('the proxy passes requests and headers on, and answers 429 with Retry-After', async () => {
     const { url } = await proxy(kind)
     const first = await fetch(`${url}/a?b=c`, { headers: { 'X-Forwarded-For': '203.0.113.7' } })
@@ -251,7 +251,7 @@ it('nginx keeps its connections to Headgate', async () => {
   expect(connections).toBe(1)
 })
 
-it('Caddy refuses requests when Headgate is gone', async () => {
+it('Caddy rejects requests when Headgate is gone', async () => {
   const { url, close } = await proxy('caddy')
   close()
   expect((await fetch(`${url}/a`)).status).toBe(502)

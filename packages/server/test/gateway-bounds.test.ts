@@ -66,7 +66,7 @@ describe('a body', () => {
     const head = lines('POST / HTTP/1.1', 'Host: a', 'Content-Length: 100000000')
     const client = send(`${head}${'x'.repeat(50_000_000)}`)
     await until(() => upstream.received.length).toBe(1)
-    // Each of these is at fault, so when it is refused, all connections have been checked once more.
+    // Each of these is at fault, so when it is rejected, all connections have been checked once more.
     for (let check = 0; check < 2; check++) {
       const slow = send(post)
       await until(() => statusesIn(slow.text())).toEqual([408])
@@ -117,15 +117,15 @@ describe('requests on one connection', () => {
   })
 })
 
-it('a client has as many requests under way as it may; one more is 429 and charged nothing', async () => {
+it('a client has as many requests in flight as it may; one more is 429 and charged nothing', async () => {
   await start({ maxClientRequests: 3 }, { limit: 4 })
   upstream.fallSilent()
   const waiting = [send(GET), send(GET), send(GET)]
   await until(() => upstream.received.filter(Boolean).length).toBe(3)
-  const refused = send(GET)
-  await until(() => statusesIn(refused.text())).toEqual([429])
-  expect(refused.text()).toMatch(/^Retry-After: 1\r$/m)
-  expect(refused.text()).not.toMatch(/x-ratelimit/i)
+  const rejected = send(GET)
+  await until(() => statusesIn(rejected.text())).toEqual([429])
+  expect(rejected.text()).toMatch(/^Retry-After: 1\r$/m)
+  expect(rejected.text()).not.toMatch(/x-ratelimit/i)
   for (const { socket } of waiting) socket.destroy()
   await until(() => upstream.sockets.size).toBe(0)
   upstream.answerWith(lines('HTTP/1.1 200 OK', 'Content-Length: 0'))
@@ -139,8 +139,8 @@ it('the upstream has as many requests as it may; one more is 503', async () => {
   send(GET)
   send(GET)
   await until(() => upstream.received.filter(Boolean).length).toBe(2)
-  const refused = send(GET)
-  await until(() => statusesIn(refused.text())).toEqual([503])
+  const rejected = send(GET)
+  await until(() => statusesIn(rejected.text())).toEqual([503])
   expect(upstream.sockets.size).toBe(2)
 })
 
@@ -193,7 +193,7 @@ it('bytes that an upstream sends unasked reach nobody as an answer', async () =>
   expect(first.text()).not.toContain('poison')
 })
 
-it('CONNECT is refused, the bytes after it are discarded and the socket closed', async () => {
+it('CONNECT is rejected, the bytes after it are discarded and the socket closed', async () => {
   await start({})
   const client = send(`${lines('CONNECT x:1 HTTP/1.1', 'Host: x:1')}${'x'.repeat(100_000)}`)
   await client.closed

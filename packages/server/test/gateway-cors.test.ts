@@ -93,7 +93,7 @@ it('a page of another origin is not admitted by the gateway: its preflight is a 
   expect(asked).not.toContain('PUT')
 })
 
-it('refusals of every kind are readable, vary by origin, and repeat nothing but a listed origin', async () => {
+it('rejections of every kind are readable, vary by origin, and repeat nothing but a listed origin', async () => {
   const { url } = await gatewayFor({ origins: ['https://app.example.com'], credentials: true })
   const ask = (origin: string) => fetch(url, { headers: { origin } })
   await ask('https://app.example.com')

@@ -18,7 +18,7 @@ afterEach(async () => {
   await upstream.close()
 })
 
-describe('a request that could be read in two ways is refused, and the upstream hears nothing of it', () => {
+describe('a request that could be read in two ways is rejected, and the upstream hears nothing of it', () => {
   it.each<[string, number, string]>([
     ['two Host headers', 400, lines('GET / HTTP/1.1', 'Host: a', 'Host: b')],
     ['the same Host twice', 400, lines('GET / HTTP/1.1', 'Host: a', 'Host: a')],
@@ -95,7 +95,7 @@ describe('a request that could be read in two ways is refused, and the upstream 
     ],
     ['headers of 64 KB', 431, lines('GET / HTTP/1.1', 'Host: a', `X-Long: ${'x'.repeat(65_536)}`)],
   ])(
-    'a request that could be read in two ways is refused, and the upstream hears nothing of it: %s',
+    'a request that could be read in two ways is rejected, and the upstream hears nothing of it: %s',
     async (_name, status, request) => {
       expect((await rawRequest(gateway.url, request)).status).toBe(status)
       expect(upstream.received).toEqual([])

@@ -73,7 +73,7 @@ describe('refundIf of a rule', () => {
     await expect.poll(() => leftOf('files')).toBe(2)
     const facts = { subject: 'ip:192.0.2.9', method: 'GET', path: '/files/304' } as const
     const decision = await limiter.request(facts)
-    expect([decision.isRefundable, decision.isFreeIf(304)]).toEqual([false, false])
+    expect([decision.isRefundable, decision.refundsOn(304)]).toEqual([false, false])
   })
 
   it.each([

@@ -99,7 +99,7 @@ describe('a request goes', () => {
 })
 
 describe('servers that do the same', () => {
-  it('servers that do the same take turns, and the one with fewer requests under way is asked first', async () => {
+  it('servers that do the same take turns, and the one with fewer requests in flight is asked first', async () => {
     const waiting: (() => void)[] = []
     const slow = await listening(createServer((_req, res) => void waiting.push(() => res.end('slow'))))
     const quick = await listening(createServer(named('quick')))

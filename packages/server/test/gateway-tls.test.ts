@@ -230,7 +230,7 @@ it.each([
     '--tls-cert: expected a file that can be read; got no such file',
   ],
   [['--tls-cert', policy, '--tls-key', keyFile], '--tls-cert: expected a file in PEM'],
-])('a wrong TLS option is refused: %j', async (args, message) => {
+])('a wrong TLS option is rejected: %j', async (args, message) => {
   writeFileSync(policy, 'tiers: default\n')
   const { code, err } = await runInProcess(['serve', '--config', policy, '--demo', ...args])
   expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining(message) })

@@ -111,7 +111,7 @@ it('an upstream that declines is heard', async () => {
   expect([reply.status, reply.header('Connection')]).toEqual([403, 'close'])
 })
 
-it('an upstream that declines frees the places of a client that does not close', async () => {
+it('an upstream that declines frees the permits of a client that does not close', async () => {
   const upstream = await echo(false)
   const { url } = await gatewayTo(upstream.url, { bounds: { maxClientRequests: 1 } })
   const client = connect({ port: Number(new URL(url).port), host: '127.0.0.1', allowHalfOpen: true })

@@ -80,7 +80,7 @@ describe('the limiter in the gateway', () => {
     expect(await denied.text()).toMatch(/^\{.*\}\n$/)
   })
 
-  it('a place is held for as long as a request is under way', async () => {
+  it('a place is held for as long as a request is in flight', async () => {
     const upstream = await rawUpstream()
     const config = defineConfig({
       policies: { streams: { algorithm: 'concurrency', limit: 1 } },
@@ -163,7 +163,7 @@ describe('the limiter in the gateway', () => {
     expect(limiter.counts().faults).toBe(3)
   })
 
-  it('a limiter at fault refuses with 503 where the file says closed, and nothing is forwarded', async () => {
+  it('a limiter at fault rejects with 503 where the file says closed, and nothing is forwarded', async () => {
     const limiter = brokenLimiter('closed')
     const upstream = await rawUpstream()
     const { url, logged } = await gatewayTo(upstream.url, { limiter })
@@ -174,7 +174,7 @@ describe('the limiter in the gateway', () => {
       expect(answer.headers.has('x-ratelimit-limit')).toBe(false)
     }
     expect(upstream.received).toEqual([])
-    expect(logged[0]).toBe('limiter failed, requests are refused: store is gone')
+    expect(logged[0]).toBe('limiter failed, requests are rejected: store is gone')
     expect(limiter.counts().faults).toBe(3)
   })
 })

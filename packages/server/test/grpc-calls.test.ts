@@ -123,7 +123,7 @@ describe('what is answered', () => {
     ['another path', UNIMPLEMENTED, framed(QUESTION), { ':path': '/envoy.Other/Method' }],
     ['another type', 'HTTP 415', framed(QUESTION), { 'content-type': 'application/json' }],
     ['another method', 'HTTP 405', framed(QUESTION), { ':method': 'PUT' }],
-  ])('a call with %s is refused with %s', async (_what, status, bytes, headers) => {
+  ])('a call with %s is rejected with %s', async (_what, status, bytes, headers) => {
     const { open, asked } = await serve()
     const session = open()
     expect(await ask(session, bytes, headers)).toBe(status)

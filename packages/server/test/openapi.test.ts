@@ -151,7 +151,7 @@ describe('bodies that the document allows are accepted by the API, and its answe
   })
 })
 
-describe('bodies that the API refuses are forbidden by the document, and the problem is as described', () => {
+describe('bodies that the API rejects are forbidden by the document, and the problem is as described', () => {
   it.each<[string, string, unknown]>([
     ['post', '/v1/check', {}],
     ['post', '/v1/check', { subject: 'user:1' }],
@@ -169,7 +169,7 @@ describe('bodies that the API refuses are forbidden by the document, and the pro
     ['post', '/v1/inspect', { subject: 7 }],
     ['patch', '/v1/control', { multiplier: '2' }],
   ])(
-    'a call that the API refuses the document refuses, and the problem is as described: %s %s %j',
+    'a call that the API rejects the document rejects, and the problem is as described: %s %s %j',
     async (method, path, body) => {
       const at = pointer('paths', path, method, 'requestBody', 'content', 'application/json', 'schema')
       expect(objections(at, body)).not.toBe('')

@@ -199,7 +199,7 @@ default: { policy: api }
     )
     writeFileSync(compared, 'mode: comparre')
     await waitUntil('stale', async () => /^rate_limit_config_stale 1$/m.test(await metrics()))
-    expect(await metrics()).toMatch(/^rate_limit_config_refused_total 1$/m)
+    expect(await metrics()).toMatch(/^rate_limit_config_rejected_total 1$/m)
   })
 })
 
@@ -279,13 +279,13 @@ describe('over HTTP', () => {
     expect(JSON.stringify(answer)).not.toContain('canary')
   })
 
-  it('a refused call changes nothing', async () => {
+  it('a rejected call changes nothing', async () => {
     const { adminUrl } = await shared()
     expect((await send(adminUrl, 'GET', '/v1/control')).body).toEqual({ enabled: true, multiplier: 1 })
     expect((await send(adminUrl, 'GET', '/v1/overrides')).body).toEqual({ overrides: [] })
   })
 
-  it('explain says which rules speak, and another site is refused', async () => {
+  it('explain says which rules speak, and another site is rejected', async () => {
     const { adminUrl } = await shared()
     const facts = { subject: 'user:42', method: 'POST', path: '/login' }
     expect(await send(adminUrl, 'POST', '/v1/explain', facts)).toMatchObject({
@@ -303,7 +303,7 @@ describe('over HTTP', () => {
     const { adminUrl } = await serve('--redis', redis.url)
     redis.kill('SIGKILL')
     await redis.exited
-    const refused = { status: 503, retryAfter: '1', body: { detail: expect.stringMatching(/^redis: /) } }
+    const rejected = { status: 503, retryAfter: '1', body: { detail: expect.stringMatching(/^redis: /) } }
     const override = { rule: 'login', tier: 'pro', ...why }
     const answers = await Promise.all([
       send(adminUrl, 'PATCH', '/v1/control', { multiplier: 2 }),
@@ -312,7 +312,7 @@ describe('over HTTP', () => {
       send(adminUrl, 'PUT', '/v1/overrides', override),
       send(adminUrl, 'DELETE', '/v1/overrides', { rule: 'login' }),
     ])
-    for (const answer of answers) expect(answer).toMatchObject(refused)
+    for (const answer of answers) expect(answer).toMatchObject(rejected)
     expect(await send(adminUrl, 'PATCH', '/v1/control', { multiplier: -2 })).toMatchObject({
       status: 400,
       body: { field: 'multiplier' },
@@ -328,7 +328,7 @@ describe('over HTTP', () => {
   })
 })
 
-it('a command that is refused before Redis is connected ends', async () => {
+it('a command that is rejected before Redis is connected ends', async () => {
   const redis = await startRedis()
   cleanUps.push(() => redis.stop())
   const args = ['override', 'set', '--rule', 'nosuch', '--limit', 'log-1m=5', '--ttl', '30m', '--reason', 'x']

@@ -81,7 +81,7 @@ describe('a Redis url', () => {
     [],
     [`redis://:${SECRET}@a`, `redis-sentinel://:${SECRET}@b/main`],
     [`redis://:${SECRET}@a/1`, `redis://:${SECRET}@b`],
-  ])('a bad Redis url is refused without being repeated: case %#', url => {
+  ])('a bad Redis url is rejected without being repeated: case %#', url => {
     let thrown: unknown
     try {
       createRedisStore({ url })

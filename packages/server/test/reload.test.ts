@@ -91,14 +91,14 @@ describe('a policy file that changes while the gateway serves', () => {
   it('the last good policy file is kept when the next is broken; the gateway says so loudly, and recovers', async () => {
     put(limitOf(1_000))
     running = await serveHeadgate('--config', file, '--demo')
-    expect(await healthOf(running)).toEqual({ status: 'ok', config: 'current', refusedConfigs: 0 })
+    expect(await healthOf(running)).toEqual({ status: 'ok', config: 'current', rejectedConfigs: 0 })
     put(limitOf(5).replace('window:', 'windw:'))
     await expect
       .poll(() => healthOf(running as HeadgateProcess), { timeout: 5_000 })
       .toEqual({
         status: 'ok',
         config: 'stale',
-        refusedConfigs: 1,
+        rejectedConfigs: 1,
       })
     expect(running.stdout()).toContain('NOT in use, the last good configuration stays')
     expect(running.stdout()).toContain('did you mean "window"?')
@@ -129,7 +129,7 @@ describe('a policy file that changes while the gateway serves', () => {
     const statuses = await clients.stop()
     expect([...statuses.keys()]).toEqual([200])
     expect(statuses.get(200)).toBeGreaterThan(100)
-    expect((await healthOf(running)).refusedConfigs).toBeGreaterThanOrEqual(5)
+    expect((await healthOf(running)).rejectedConfigs).toBeGreaterThanOrEqual(5)
     expect((await running.end('SIGTERM')).code).toBe(0)
   })
 

@@ -102,7 +102,7 @@ describe('headgate rules validate', () => {
     ])
   })
 
-  it('rules validate warns of services in the network of the proxies, and refuses them under --strict', async () => {
+  it('rules validate warns of services in the network of the proxies, and rejects them under --strict', async () => {
     const file = join(folder, 'overlap.yaml')
     writeFileSync(
       file,

@@ -105,7 +105,7 @@ describe('a scraped server', () => {
       'HeadgateLatency',
       'HeadgateSpike',
       'HeadgateStoreDown',
-      'HeadgateViolationRate',
+      'HeadgateDenialRate',
     ])
     expect(rules.filter(({ health }) => health === 'err')).toEqual([])
   })

@@ -215,7 +215,7 @@ describe('the secret', () => {
     )
   })
 
-  it('a secret that is given twice is refused', async () => {
+  it('a secret that is given twice is rejected', async () => {
     const env = { HEADGATE_SUBJECT_SECRET: SECRET, HEADGATE_SUBJECT_SECRET_FILE: secretFile }
     await expect(serve(env)).rejects.toThrow(
       'HEADGATE_SUBJECT_SECRET: expected one of HEADGATE_SUBJECT_SECRET and HEADGATE_SUBJECT_SECRET_FILE; got both',

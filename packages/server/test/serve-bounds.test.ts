@@ -31,7 +31,7 @@ describe('the bounds of a gateway', () => {
     expect(pipelined.text.match(/HTTP\/1\.1 200/g)).toHaveLength(1)
   })
 
-  it.each(['-1', '99999999999'])('the bounds of a gateway are whole numbers: %j is refused', async value => {
+  it.each(['-1', '99999999999'])('the bounds of a gateway are whole numbers: %j is rejected', async value => {
     const { code, stderr } = await runHeadgate(['serve', '--demo', '--min-body-rate', value])
     expect(code).toBe(2)
     expect(stderr).toContain('--min-body-rate <number>')
@@ -102,7 +102,7 @@ function startedWith(options: Pick<ServiceOptions, 'config' | 'openFront'>): Pro
     upstream: null,
     demo: false,
     log: () => {},
-    configState: () => ({ config: 'current', refusedConfigs: 0 }),
+    configState: () => ({ config: 'current', rejectedConfigs: 0 }),
   })
 }
 

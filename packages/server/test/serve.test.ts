@@ -78,12 +78,12 @@ describe('Ctrl-C and SIGTERM', () => {
       const began = performance.now()
       const { code, stdout, stderr } = await end(signal)
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-      expect(stdout).toMatch(/finishing what is under way\nstopped\n$/)
+      expect(stdout).toMatch(/finishing what is in flight\nstopped\n$/)
       expect(performance.now() - began).toBeLessThan(3_000)
     },
   )
 
-  it('requests under way are finished when a server stops, later ones are not accepted, and health says so', async () => {
+  it('requests in flight are finished when a server stops, later ones are not accepted, and health says so', async () => {
     const upstream = await startRawUpstream()
     upstream.fallSilent()
     const { gatewayUrl, adminUrl, end } = await serve('--config', QUICKSTART, '--upstream', upstream.url)

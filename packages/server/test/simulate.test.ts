@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { combinedLog } from '../src/simulate/combined-log.js'
+import { DeniedCallers } from '../src/simulate/denied-callers.js'
 import { createLineReader, formatOf } from '../src/simulate/log-format.js'
 import { readTime } from '../src/simulate/logged-request.js'
 import { synthesize } from '../src/simulate/synthetic.js'
 import { Timeline } from '../src/simulate/timeline.js'
-import { Violators } from '../src/simulate/violators.js'
 import { runInProcess } from './support/run-in-process.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'headgate-simulate-'))
@@ -188,7 +188,7 @@ describe('headgate simulate', () => {
     ['a policy file that is not there', ['-', '-c', 'missing.yaml'], 'missing.yaml: expected a file'],
     ['an unknown format', ['x', '--format', 'xml'], "'--format <name>' argument 'xml' is invalid"],
     ['a rate that is no number', ['--synthetic', 'steady', '--rate', '1x'], 'expected a whole number'],
-  ])('simulate refuses %s with exit code 2', async (_name, args, message) => {
+  ])('simulate rejects %s with exit code 2', async (_name, args, message) => {
     const { code, out, err } = await runInProcess(['simulate', ...args])
     expect({ code, out }).toEqual({ code: 2, out: '' })
     expect(err).toContain(message)
@@ -243,12 +243,12 @@ it('a timeline keeps every request in a bounded number of steps, however long th
 })
 
 it('the worst callers are kept, however many are denied once', () => {
-  const violators = new Violators()
-  for (let round = 0; round < 5; round++) violators.add('ip:worst', round)
-  for (let caller = 0; caller < 250_000; caller++) violators.add(`ip:${caller}`, caller)
-  expect(violators.size).toBeLessThanOrEqual(100_000)
-  expect(violators.isPartial).toBe(true)
-  expect(violators.top(1)).toEqual([{ subject: 'ip:worst', denied: 5, firstAtMs: 0 }])
+  const deniedCallers = new DeniedCallers()
+  for (let round = 0; round < 5; round++) deniedCallers.add('ip:worst', round)
+  for (let caller = 0; caller < 250_000; caller++) deniedCallers.add(`ip:${caller}`, caller)
+  expect(deniedCallers.size).toBeLessThanOrEqual(100_000)
+  expect(deniedCallers.isPartial).toBe(true)
+  expect(deniedCallers.top(1)).toEqual([{ subject: 'ip:worst', denied: 5, firstAtMs: 0 }])
 })
 
 it('synthetic bursts come every minute', () => {

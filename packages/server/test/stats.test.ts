@@ -1,9 +1,9 @@
-/** The figures over HTTP, of a limiter in this process whose seconds elapse on command. */
+/** The stats over HTTP, of a limiter in this process whose seconds elapse on command. */
 import { PassThrough } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import { createLimiter, slidingWindowLog } from 'headgate'
 import { defineConfig } from 'headgate/config'
-import { createStatistics, handleOf } from 'headgate/statistics'
+import { createStatistics, referenceOf } from 'headgate/statistics'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createAdminServer } from '../src/admin/admin-server.js'
 import type { Endpoint } from '../src/admin/endpoint.js'
@@ -15,7 +15,7 @@ import { AlertWatch } from '../src/observe/alert-watch.js'
 import { maskSubject } from '../src/observe/mask-subject.js'
 import { statsEndpoints } from '../src/observe/stats-endpoints.js'
 import { adminEndpoints } from '../src/service/admin-endpoints.js'
-import { figuresOf } from './support/test-figures.js'
+import { statsOf } from './support/test-stats.js'
 
 let work = (): void => {}
 const keep = (_: number, next: () => void) => {
@@ -33,18 +33,18 @@ const ruled = createLimiter({
     rules: [{ name: 'all', match: { path: '/api' }, policy: 'api' }],
   }),
 })
-const figures = figuresOf(ruled, statistics)
+const stats = statsOf(ruled, statistics)
 const endpoints = adminEndpoints({
   upstreams: new UpstreamCounts(),
   limiter: ruled,
-  figures,
+  stats,
   statistics,
   log: () => {},
   metricsPublic: false,
   isServing: () => true,
   workers: () => ({ ready: 1, wanted: 1 }),
   arrivals: async () => statistics.arrivals(),
-  configState: () => ({ config: 'current', refusedConfigs: 0 }),
+  configState: () => ({ config: 'current', rejectedConfigs: 0 }),
 })
 const server = createAdminServer({ endpoints, tokens: [], names: [], log: () => {} })
 let url = ''
@@ -55,7 +55,7 @@ beforeAll(async () => {
 })
 
 afterAll(async () => {
-  figures.close()
+  stats.close()
   server.close()
   server.closeAllConnections()
   await ruled.close()
@@ -81,8 +81,10 @@ describe('GET /v1/stats', () => {
     expect(body).toMatchObject({
       scope: 'process',
       totals: { allowed: 4, denied: 2 },
-      now: { violationRate: 2 / 6 },
-      violators: [{ subject: 'ip:203.0.…', handle: handleOf('ip:203.0.113.9'), denied: 2, policy: 'api' }],
+      now: { denialRate: 2 / 6 },
+      deniedCallers: [
+        { subject: 'ip:203.0.…', reference: referenceOf('ip:203.0.113.9'), denied: 2, policy: 'api' },
+      ],
       store: { kind: 'memory', state: 'up', availability: null, breakers: [] },
       control: { enabled: true, multiplier: 1 },
       overrides: 0,
@@ -133,7 +135,7 @@ describe('GET /v1/stats', () => {
     }
     const rule = { threshold: 0.1, holdMs: 0, resolveMs: 0 }
     const alerts = new AlertWatch({
-      rules: { ...DEFAULT_RULES, 'violation-rate': rule },
+      rules: { ...DEFAULT_RULES, 'denial-rate': rule },
       tell() {},
       unixMs: Date.now,
     })
@@ -142,7 +144,7 @@ describe('GET /v1/stats', () => {
       policies: { api: slidingWindowLog({ limit: 1, window: '1m' }) },
       statistics: own,
     })
-    const watched = figuresOf(ruled, own, { alerts })
+    const watched = statsOf(ruled, own, { alerts })
     const heard: string[] = []
     const { methods } = statsEndpoints(watched).find(({ path }) => path === '/v1/stats/stream') as Endpoint
     const answer = methods.GET?.answer({} as never, { name: null, role: 'administer' }) as HttpAnswer
@@ -158,8 +160,8 @@ describe('GET /v1/stats', () => {
     await setImmediate()
     const told = heard.join('').match(/event: alert\ndata: .*/g) ?? []
     expect(told.map(text => JSON.parse(text.slice(text.indexOf('{'))))).toMatchObject([
-      { id: 'violation-rate', state: 'firing' },
-      { id: 'violation-rate', state: 'resolved' },
+      { id: 'denial-rate', state: 'firing' },
+      { id: 'denial-rate', state: 'resolved' },
     ])
     client.destroy()
     watched.close()
@@ -167,16 +169,16 @@ describe('GET /v1/stats', () => {
   })
 })
 
-describe('a violator', () => {
-  const handle = handleOf('ip:203.0.113.9')
+describe('a deniedCaller', () => {
+  const reference = referenceOf('ip:203.0.113.9')
 
-  it('a violator is among the kept denials by its reference and by the id of the request', async () => {
+  it('a deniedCaller is among the kept denials by its reference and by the id of the request', async () => {
     const requestId = 'req-4711'
     const facts = { subject: 'ip:203.0.113.9', method: 'POST', path: '/api?token=secret', requestId } as const
     await ruled.request(facts)
     tick()
-    const denial = { reference: handle, subject: 'ip:203.0.…', policy: 'api', rule: 'all' }
-    const { body } = await get(`/v1/denials?reference=${handle}&limit=2`)
+    const denial = { reference: reference, subject: 'ip:203.0.…', policy: 'api', rule: 'all' }
+    const { body } = await get(`/v1/denials?reference=${reference}&limit=2`)
     const request = { method: 'POST', path: '/api', requestId }
     expect(body).toMatchObject({ denials: [{ ...denial, ...request, source: 'memory' }, denial] })
     expect((await get('/v1/denials?requestId=req-4711')).body.denials).toHaveLength(1)
@@ -185,24 +187,26 @@ describe('a violator', () => {
 
   it.each([
     ['ip:198.51.100.7', 'ip:198.51.…'],
-    // Kept as a digest, which the handle leads to.
+    // Kept as a digest, which the reference leads to.
     ['apikey:k-1234567890', expect.stringMatching(/^apikey:/)],
   ] as const)(
-    'a violator can be inspected, overridden and reset by the handle alone: %s',
+    'a deniedCaller can be inspected, overridden and reset by the reference alone: %s',
     async (subject, shown) => {
       const caller = { subject }
       for (let index = 0; index < 9; index++) await ruled.request(caller)
       tick()
-      const other = handleOf(ruled.nameOf(subject))
+      const other = referenceOf(ruled.nameOf(subject))
       const { body } = await get(`/v1/subjects/${other}`)
-      expect(body).toMatchObject({ subject: shown, handle: other, override: null })
+      expect(body).toMatchObject({ subject: shown, reference: other, override: null })
       expect(body.limits).toContainEqual(expect.objectContaining({ name: 'tier.log-1m', remaining: 0 }))
       const override = { tier: 'big', ttl: '10m', reason: 'appeal', by: 'ada' }
       expect((await send('PUT', `/v1/subjects/${other}/override`, override)).status).toBe(200)
       expect((await ruled.request(caller)).allowed).toBe(true)
       const stats = (await get('/v1/stats')).body
       expect(stats).toMatchObject({ overrides: 1 })
-      expect(stats.violators).toContainEqual(expect.objectContaining({ handle: other, overridden: true }))
+      expect(stats.deniedCallers).toContainEqual(
+        expect.objectContaining({ reference: other, overridden: true }),
+      )
       expect((await send('DELETE', `/v1/subjects/${other}/override`)).body).toEqual({ removed: true })
       expect((await ruled.request(caller)).allowed).toBe(false)
       expect((await send('POST', `/v1/subjects/${other}/reset`)).body).toEqual({ reset: true })
@@ -214,17 +218,17 @@ describe('a violator', () => {
     const subject = 'user:ann\u0001e@example.com'
     for (let index = 0; index < 9; index++) await ruled.request({ subject })
     tick()
-    const { body } = await get(`/v1/subjects/${handleOf(subject)}`)
+    const { body } = await get(`/v1/subjects/${referenceOf(subject)}`)
     expect(body.limits).toContainEqual(expect.objectContaining({ subject: 'user:an…' }))
     expect(JSON.stringify(body)).not.toContain('example.com')
   })
 
-  it('a violator is found by its name just as well; a handle nobody has is not found', async () => {
+  it('a deniedCaller is found by its name just as well; a reference nobody has is not found', async () => {
     expect((await get('/v1/subjects/user%3A7')).body).toMatchObject({ subject: 'user:…' })
     expect((await get('/v1/subjects/aaaaaaaaaaaa')).status).toBe(404)
     expect((await get('/v1/subjects/nonsense')).status).toBe(400)
     expect((await get('/v1/subjects/%zz')).status).toBe(400)
-    expect((await get(`/v1/subjects/${handle}/else`)).status).toBe(404)
+    expect((await get(`/v1/subjects/${reference}/else`)).status).toBe(404)
   })
 })
 

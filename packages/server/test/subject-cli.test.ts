@@ -106,7 +106,7 @@ describe.each(places)('at %s', place => {
     [['check', 'user:1', '--policy', 'api', '--cost', 'x'], '--cost: expected'],
     [['reset', 'user:1', '--scope', 'x'], '--policy: expected one of'],
     [['control', 'multiplier', '-3'], 'multiplier'],
-  ])('a command refuses %j with exit code 2', async (args, message) => {
+  ])('a command rejects %j with exit code 2', async (args, message) => {
     const { code, out, err } = await run(place, ...args)
     expect({ code, out }).toEqual({ code: 2, out: '' })
     expect(err).toContain(message)
@@ -149,7 +149,7 @@ describe('headgate completion', () => {
     expect(out).toContain('simulate')
   })
 
-  it('completion refuses other shells', async () => {
+  it('completion rejects other shells', async () => {
     expect(await runInProcess(['completion', 'cmd'])).toMatchObject({ code: 2, out: '' })
   })
 })

@@ -1,4 +1,4 @@
-/** The figures in the terminal, of real servers that share a Redis. */
+/** The stats in the terminal, of real servers that share a Redis. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
@@ -35,7 +35,7 @@ async function serve(): Promise<HeadgateProcess> {
       'env:HOOK',
       '--alert',
       'budget-memory=1,0s,3600s',
-      'violation-rate=off',
+      'denial-rate=off',
     ],
   )
 }
@@ -78,7 +78,7 @@ describe('two servers on one Redis', () => {
             scope: 'fleet',
             processes: { live: 2, services: [{ service: 'shop', live: 2 }] },
             store: { kind: 'redis', state: 'up', availability: expect.any(Number), callCapPerSecond: 900 },
-            violators: [{ subject: 'ip:127.0.…', handle: reference }],
+            deniedCallers: [{ subject: 'ip:127.0.…', reference: reference }],
           })
         }
       },
@@ -90,7 +90,7 @@ describe('two servers on one Redis', () => {
     expect(redis.keys).toBeGreaterThan(0)
   })
 
-  it('headgate watch prints a line, headgate top who was refused, headgate inspect why', async () => {
+  it('headgate watch prints a line, headgate top who was rejected, headgate inspect why', async () => {
     const watched = await runInProcess(['watch', '--count', '1', '--server', at(1)])
     expect(watched.code).toBe(0)
     expect(watched.out).toMatch(
@@ -99,11 +99,11 @@ describe('two servers on one Redis', () => {
     const top = await runInProcess(['top', '--count', '1', '--server', at(0)])
     expect(top.out).toContain(`ip:127.0.…  ${reference}`)
     const json = await runInProcess(['top', '--count', '1', '--json', '--server', at(0)])
-    expect(JSON.parse(json.out)).toMatchObject({ violators: [{ handle: reference }] })
+    expect(JSON.parse(json.out)).toMatchObject({ deniedCallers: [{ reference: reference }] })
     const inspected = await runInProcess(['inspect', reference, '--server', at(1)])
     expect(inspected.code).toBe(0)
-    expect(inspected.out).toContain(`ip:127.0.…, handle ${reference}`)
-    expect(inspected.out).toMatch(/refused \d{4}-\d\d-\d\dT.*: limit-exceeded, tier\./)
+    expect(inspected.out).toContain(`ip:127.0.…, reference ${reference}`)
+    expect(inspected.out).toMatch(/rejected \d{4}-\d\d-\d\dT.*: limit-exceeded, tier\./)
     expect(inspected.out).not.toContain('127.0.0.1')
   })
 
@@ -163,7 +163,7 @@ describe('two servers on one Redis', () => {
     })
     const unknown = await runInProcess(['inspect', 'aaaaaaaaaaaa', '--server', at(0)])
     expect(unknown.err).toContain(
-      'expected the handle of a subject that has been denied lately; got aaaaaaaaaaaa',
+      'expected the reference of a subject that has been denied lately; got aaaaaaaaaaaa',
     )
     expect((await runInProcess(['serve', '--demo', '--alert', 'nonsense=1'])).err).toContain(
       '--alert: expected',

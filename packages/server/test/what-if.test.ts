@@ -26,7 +26,7 @@ describe('what if', () => {
     })
   })
 
-  it('what-if is null where nobody asked, and refuses what is no limit', async () => {
+  it('what-if is null where nobody asked, and rejects what is no limit', async () => {
     expect(await playWhatIf({ arrivals: [], share: 1 }, () => true, limits(2))).toBeNull()
     await expect(playWhatIf({ arrivals: [], share: 1 }, () => true, limits(-1))).rejects.toThrow('limit')
   })

@@ -107,7 +107,7 @@ it('workers share the limits and the port, and the admin port speaks for all of 
     code: 200,
     status: 'ok',
     config: 'current',
-    refusedConfigs: 0,
+    rejectedConfigs: 0,
     workers: { ready: 2, wanted: 2 },
   })
 })
@@ -141,7 +141,7 @@ it('a changed file reaches every worker, on SIGHUP or by itself', async () => {
   expect(await statusesOf('192.0.2.12', 6)).toEqual([200, 200, 200, 200, 429, 429])
 })
 
-it('SIGTERM lets every worker finish what is under way, and readiness says so first', async () => {
+it('SIGTERM lets every worker finish what is in flight, and readiness says so first', async () => {
   const upstream = await startRawUpstream()
   upstream.fallSilent()
   const { gatewayUrl, adminUrl, end } = await serve({}, '--workers', '2', '--upstream', upstream.url)
@@ -180,7 +180,7 @@ it.each([
   ['--workers', '2'],
   ['--workers', '0'],
   ['--workers', 'many'],
-])('%s %s without Redis is refused', async (...args) => {
+])('%s %s without Redis is rejected', async (...args) => {
   const { code, err } = await runInProcess(['serve', '--demo', ...args])
   expect(code).toBe(2)
   expect(err).toContain('--workers')

@@ -150,15 +150,15 @@ describe('a request', () => {
   })
 })
 
-describe('a refusal', () => {
+describe('a rejection', () => {
   const deny = (options: object, request: Plain = {}): Extract<Outcome, { allowed: false }> => {
     const enforce = enforceWith({ limiter: setUp(), policy: 'api', subject: 'user:1', cost: 3, ...options })
     const outcome = enforce(request) as Outcome
-    if (outcome.allowed) throw new Error('expected a refusal')
+    if (outcome.allowed) throw new Error('expected a rejection')
     return outcome
   }
 
-  it('a refusal is a problem for programs and a page for browsers', () => {
+  it('a rejection is a problem for programs and a page for browsers', () => {
     for (const accept of [undefined, '*/*', 'application/json, text/html']) {
       const { headers, body } = deny({}, accept === undefined ? {} : { headers: { accept } })
       expect(new Map(headers).get('Content-Type')).toBe('application/problem+json')
@@ -173,7 +173,7 @@ describe('a refusal', () => {
     expect(page.body).toMatch(/^<!doctype html>[\s\S]*<h1>Quota exceeded<\/h1>/)
   })
 
-  it('a refusal carries the body of the app instead: text, JSON, or a type of its own', () => {
+  it('a rejection carries the body of the app instead: text, JSON, or a type of its own', () => {
     const text = deny({ body: () => 'slow down' })
     expect([text.body, headersOf(text)['Content-Type']]).toEqual(['slow down', 'text/plain; charset=utf-8'])
     const json = deny(
@@ -197,14 +197,14 @@ describe('a refusal', () => {
     ],
     ['returns a value that JSON cannot express', () => undefined],
     ['returns a promise', async () => 'later'],
-  ])('a refusal falls back to the default body if the own one %s', (_, body) => {
+  ])('a rejection falls back to the default body if the own one %s', (_, body) => {
     const errors: unknown[] = []
     const { status, headers } = deny({ body, onError: (error: unknown) => errors.push(error) })
     expect([status, new Map(headers).get('Content-Type')]).toEqual([429, 'application/problem+json'])
     expect(errors).toHaveLength(1)
   })
 
-  it('refusals spread their Retry-After over the jitter, from nothing to all of it', () => {
+  it('rejections spread their Retry-After over the jitter, from nothing to all of it', () => {
     const drawn = [0, 0.25, 0.5, 1 - Number.EPSILON]
     const limiter = createLimiter({
       policies: { api: slidingWindowLog({ limit: 2, window: '1m' }) },
@@ -219,7 +219,7 @@ describe('a refusal', () => {
     expect(waits).toEqual([60, 70, 80, 100])
   })
 
-  it('a refusal reveals no hidden names, and carries the chosen headers', () => {
+  it('a rejection reveals no hidden names, and carries the chosen headers', () => {
     const hidden = deny({ hide: ['policy', 'tier'], headers: 'both' })
     expect(JSON.stringify(hidden.headers) + hidden.body).not.toContain('api')
     expect(Object.keys(headersOf(deny({ headers: { style: 'ietf' } })))).toContain('RateLimit')
@@ -300,7 +300,7 @@ describe('a fault', () => {
   ]
 
   it.each(FAILING)(
-    'a fault that %s frees nobody: somebody is charged, and it is told once; closed refuses and charges nobody',
+    'a fault that %s frees nobody: somebody is charged, and it is told once; closed rejects and charges nobody',
     async (_, options, charged) => {
       for (const [onStoreFailure, status] of [
         ['open', 200],
@@ -508,23 +508,23 @@ describe('a limiter without a subject option', () => {
     expect(await whoAsks(withKey, { trustedProxies: [] })).toEqual(['ip:192.0.2.1', 'anonymous'])
   })
 
-  it('a file that verifies tokens is refused without identifyByConfig, at the start and at a reload', () => {
+  it('a file that verifies tokens is rejected without identifyByConfig, at the start and at a reload', () => {
     const jwt = { secretFile: '/no/such/file', algorithms: ['HS256'], issuer: 'i', audience: 'a' }
     const broken = fileOf({ identify: [{ jwt }] })
-    const refused = /^identify: expected identifyByConfig\(config\)/
+    const rejected = /^identify: expected identifyByConfig\(config\)/
     const { limiter: ruled } = setUpGate(broken)
-    expect(() => enforceWith({ limiter: ruled })).toThrow(refused)
-    expect(() => enforceWith({ limiter: ruled, trustedProxies: ['10.0.0.0/8'] })).toThrow(refused)
+    expect(() => enforceWith({ limiter: ruled })).toThrow(rejected)
+    expect(() => enforceWith({ limiter: ruled, trustedProxies: ['10.0.0.0/8'] })).toThrow(rejected)
     enforceWith({ limiter: ruled, subject: 'user:1' })
     ruled.reload(file)
     ruled.reload(broken)
     ruled.reload(file)
     enforceWith({ limiter: ruled })
-    expect(() => ruled.reload(broken)).toThrow(refused)
+    expect(() => ruled.reload(broken)).toThrow(rejected)
   })
 })
 
-describe('options that are wrong are refused at the start, by name', () => {
+describe('options that are wrong are rejected at the start, by name', () => {
   const limiter = setUp()
   const ruled = createLimiter({ config: configOf() })
   const WRONG: readonly (readonly [string, unknown])[] = [
@@ -563,7 +563,7 @@ describe('options that are wrong are refused at the start, by name', () => {
     ['onStoreFailure', { limiter, policy: 'api', onStoreFailure: 'shut' }],
   ]
 
-  it.each(WRONG)('a wrong option is refused at the start by its name: %s', (field, options) => {
+  it.each(WRONG)('a wrong option is rejected at the start by its name: %s', (field, options) => {
     expect(() => enforceWith(options as object)).toThrow(
       expect.objectContaining({
         code: expect.stringMatching(/^ERR_HEADGATE_INVALID_/),

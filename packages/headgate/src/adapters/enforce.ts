@@ -5,21 +5,21 @@
 import type { Decision } from '../decision/decision.js'
 import { decisionHeaders, type HeaderField, type HeaderOptions } from '../decision/headers.js'
 import { isHeadgateError, unexpected } from '../errors/headgate-error.js'
-import { letFail } from '../errors/let-fail.js'
+import { ignoreRejection } from '../errors/ignore-rejection.js'
 import type { Limiter } from '../limiter/limiter.js'
 import { parseLogger } from '../observe/logger.js'
 import { claimedMethods } from '../policy/claimed-methods.js'
 import type { RefundBound } from '../policy/refund-rule.js'
 import type { RequestFacts } from '../policy/request-facts.js'
-import type { Eventually } from '../store/store.js'
+import type { MaybePromise } from '../store/store.js'
 import type { HttpRequest } from '../subject/http-request.js'
 import { isPromise } from '../subject/sources.js'
 import { logFaults, warnOnce } from './log.js'
 import { createLookUp, type Found } from './look-up.js'
 import { type AnyOptions, type RefundIf, rulesOf } from './options.js'
-import { type OwnBody, type Refusal, refusalOf } from './refusal.js'
-import { refuseMistakes } from './refuse-mistakes.js'
+import { type OwnBody, type Rejection, rejectionOf } from './rejection.js'
 import type { Ended } from './response-end.js'
+import { validateOptions } from './validate-options.js'
 
 /** Converts a framework's request for the core. */
 export interface Framework<Native> {
@@ -31,7 +31,7 @@ export interface Framework<Native> {
 }
 
 /** The outcome for a request. */
-export type Outcome = Passed | Refused
+export type Outcome = Passed | Rejected
 
 export interface Passed {
   readonly allowed: true
@@ -43,13 +43,13 @@ export interface Passed {
   readonly ended: Ended | null
 }
 
-export interface Refused extends Refusal {
+export interface Rejected extends Rejection {
   readonly allowed: false
   readonly decision: Decision
 }
 
 /** Decides a request, synchronously if possible. Never throws and never rejects. */
-export type Enforce<Native> = (native: Native) => Eventually<Outcome>
+export type Enforce<Native> = (native: Native) => MaybePromise<Outcome>
 
 const SKIPPED: Passed = { allowed: true, decision: null, headers: [], ended: null }
 
@@ -59,7 +59,7 @@ export function createEnforce<Native>(
   framework: Framework<Native>,
   random: () => number = Math.random,
 ): Enforce<Native> {
-  refuseMistakes(options, framework.knowsPeer)
+  validateOptions(options, framework.knowsPeer)
   const { onDecision, onDenied, body, contentType, retryAfterJitterMs = 0 } = options
   const refundIf = refundIfOf(options)
   const headerOptions = headerOptionsOf(options)
@@ -73,11 +73,11 @@ export function createEnforce<Native>(
   const lookUp = createLookUp(options, read, warnOnce(logger))
   const onError = options.onError ?? logFaults(logger)
 
-  /** A look-up that failed named nobody, so the address is asked for; `closed` refuses what is not certain. */
-  function decideFound(native: Native, found: Found): Eventually<Outcome> {
+  /** A look-up that failed named nobody, so the address is asked for; `closed` rejects what is not certain. */
+  function decideFound(native: Native, found: Found): MaybePromise<Outcome> {
     const { failure } = found
     if (failure === null) return decide(native, found)
-    if (refusesFault(native)) return answerFault(native, failure.error)
+    if (rejectsFault(native)) return answerFault(native, failure.error)
     const tell = (outcome: Outcome): Outcome => {
       report(failure.error, outcome.decision ?? undefined)
       return outcome
@@ -86,7 +86,7 @@ export function createEnforce<Native>(
     return isPromise(outcome) ? outcome.then(tell) : tell(outcome)
   }
 
-  function decide(native: Native, found: Found): Eventually<Outcome> {
+  function decide(native: Native, found: Found): MaybePromise<Outcome> {
     const origin = framework.origin(native)
     const charge = chargeKeyOf(found)
     const earlier = earlierDecision(origin, charge)
@@ -120,15 +120,15 @@ export function createEnforce<Native>(
       const headers = decisionHeaders(decision, headerOptions)
       return { allowed: true, decision, headers, ended: endedOf(decision, native) }
     }
-    // A shadow limit may hold a place for the request, which ends here.
+    // A shadow limit may hold a permit for the request, which ends here.
     if (decision.isHeld) void decision.release()
     const laterByMs = Math.floor(random() * (retryAfterJitterMs + 1))
     const options = laterByMs === 0 ? headerOptions : { ...headerOptions, laterByMs }
-    const refusal = refusalOf(decision, options, acceptOf(native), ownBody(decision, native))
-    return { allowed: false, decision, ...refusal }
+    const rejection = rejectionOf(decision, options, acceptOf(native), ownBody(decision, native))
+    return { allowed: false, decision, ...rejection }
   }
 
-  /** Frees the request's place, and refunds its charge if the status calls for it. */
+  /** Frees the request's permit, and refunds its charge if the status calls for it. */
   function endedOf(decision: Decision, native: Native): Ended | null {
     if (refundIf === null && !decision.isRefundable) {
       return decision.isHeld ? () => void decision.release() : null
@@ -155,7 +155,7 @@ export function createEnforce<Native>(
 
   /** Returns the bounds of what a response gives back, by the policy file or the options; null if it does not. */
   function refundedAtMost(status: number, decision: Decision, native: Native): readonly RefundBound[] | null {
-    if (decision.isFreeIf(status)) return decision.refundAtMost
+    if (decision.refundsOn(status)) return decision.refundAtMost
     return refundIf?.status(status, native) ? [refundIf.atMost] : null
   }
 
@@ -163,14 +163,14 @@ export function createEnforce<Native>(
     return body === undefined ? framework.read(native).header('accept') : undefined
   }
 
-  /** A failing body must not turn the refusal into an error, so the default body takes its place. */
+  /** A failing body must not turn the rejection into an error, so the default body takes its place. */
   function ownBody(decision: Decision, native: Native): OwnBody | null {
     if (body === undefined) return null
     try {
       const made = body(decision, native)
       if (typeof made === 'string')
         return { body: made, contentType: contentType ?? 'text/plain; charset=utf-8' }
-      letFail(made)
+      ignoreRejection(made)
       const text = isPromise(made) ? undefined : JSON.stringify(made)
       if (text !== undefined) return { body: text, contentType: contentType ?? 'application/json' }
       report(
@@ -189,21 +189,21 @@ export function createEnforce<Native>(
 
   /** If nothing can be asked about a request, the failure mode decides. */
   function answerFault(native: Native, error: unknown): Outcome {
-    const decision = decideFault(native)
+    const decision = fallback(native)
     report(error, decision)
     return firstAnswer(native, decision)
   }
 
-  function decideFault(native: Native): Decision {
-    return limiter.decideFault(isByRules ? ruleFacts(native) : fault)
+  function fallback(native: Native): Decision {
+    return limiter.fallback(isByRules ? ruleFacts(native) : fault)
   }
 
-  function refusesFault(native: Native): boolean {
-    return limiter.refusesFault(isByRules ? ruleFacts(native) : fault)
+  function rejectsFault(native: Native): boolean {
+    return limiter.rejectsFault(isByRules ? ruleFacts(native) : fault)
   }
 
   /** The facts by which the rule is found; undefined for a request that cannot even be read. */
-  function ruleFacts(native: Native): Parameters<Limiter['decideFault']>[0] {
+  function ruleFacts(native: Native): Parameters<Limiter['fallback']>[0] {
     try {
       const { method, url } = framework.read(native)
       return { method, path: url }
@@ -229,13 +229,13 @@ export function createEnforce<Native>(
 
   function report(error: unknown, decision?: Decision): void {
     try {
-      letFail(onError(error, decision))
+      ignoreRejection(onError(error, decision))
     } catch {
       // A failing error handler must not cause another fault.
     }
   }
 
-  function enforce(native: Native): Eventually<Outcome> {
+  function enforce(native: Native): MaybePromise<Outcome> {
     try {
       const found = lookUp(native)
       if (!isPromise(found)) return found === null ? SKIPPED : decideFound(native, found)
@@ -279,7 +279,7 @@ function createChargeKeyOf<Native>({ limiter, policy }: AnyOptions<Native>): (fo
 function createAsk<Native>(
   options: AnyOptions<Native>,
   read: (native: Native) => HttpRequest,
-): (native: Native, found: Found) => Eventually<Decision> {
+): (native: Native, found: Found) => MaybePromise<Decision> {
   const rules = rulesOf(options)
   if (rules === null) return createAskByName(options)
   return function askByRules(native, found) {
@@ -291,7 +291,7 @@ function createAskByName<Native>({
   limiter,
   policy,
   onStoreFailure,
-}: AnyOptions<Native>): (native: Native, found: Found) => Eventually<Decision> {
+}: AnyOptions<Native>): (native: Native, found: Found) => MaybePromise<Decision> {
   const mode = onStoreFailure === undefined ? {} : { onStoreFailure }
   const plain = policy === undefined ? null : { policy, ...mode }
   return function askByName(_, { subject, tier, cost, scope, also: others, perAddress }) {
@@ -345,7 +345,7 @@ export interface ChargeKey {
 /** A decision that was made for a request, or is being made. */
 export interface Charged {
   readonly charge: ChargeKey
-  decision: Eventually<Decision>
+  decision: MaybePromise<Decision>
   readonly earlier: Charged | undefined
 }
 
@@ -355,7 +355,7 @@ const CHARGED = Symbol.for('headgate.charged')
 type Marked = { [CHARGED]?: Charged }
 
 /** Returns the decision on the same charge, if an outer middleware has already made one for this request. */
-function earlierDecision(request: object, charge: ChargeKey): Eventually<Decision> | null {
+function earlierDecision(request: object, charge: ChargeKey): MaybePromise<Decision> | null {
   for (let charged = (request as Marked)[CHARGED]; charged !== undefined; charged = charged.earlier) {
     if (isSame(charged.charge, charge)) return charged.decision
   }
@@ -363,7 +363,7 @@ function earlierDecision(request: object, charge: ChargeKey): Eventually<Decisio
 }
 
 /** Remembers a decision for as long as its request lives. */
-function rememberDecision(request: object, charge: ChargeKey, decision: Eventually<Decision>): Charged {
+function rememberDecision(request: object, charge: ChargeKey, decision: MaybePromise<Decision>): Charged {
   const marked = request as Marked
   const charged = { charge, decision, earlier: marked[CHARGED] }
   if (Object.isExtensible(request)) marked[CHARGED] = charged

@@ -13,11 +13,11 @@ import { createSubjectNamer, type SubjectInput, type SubjectOptions } from '../s
 import { systemClock } from '../time/clock.js'
 import {
   type Counted,
+  checksOfRequest,
   countUpTo,
   EVERY_HIT,
   type HitCounting,
   parseOptions,
-  questionOf,
 } from './hit-counting.js'
 
 export interface RateLimitStoreOptions {
@@ -182,7 +182,7 @@ class HeadgateStore implements RateLimitStore {
   }
 
   #question(key: string, counting = this.#counts()): Question {
-    return questionOf(counting, this.#name, this.#nameSubject(subjectOf(key)))
+    return checksOfRequest(counting, this.#name, this.#nameSubject(subjectOf(key)))
   }
 
   #counts(): HitCounting {
@@ -195,7 +195,7 @@ class HeadgateStore implements RateLimitStore {
     const counting = this.#counts()
     if (!counting.isOpenEnded || answer.source !== 'local') return counting.read(answer)
     // While Redis is away this process has a share of each limit, all of which is left to somebody without hits.
-    const whole = await askStore(this.#store, questionOf(counting, this.#name, NOBODY, 0), true)
+    const whole = await askStore(this.#store, checksOfRequest(counting, this.#name, NOBODY, 0), true)
     return counting.read(
       answer,
       whole.verdicts[0]?.map(({ remaining }) => remaining),

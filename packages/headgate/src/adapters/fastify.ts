@@ -2,8 +2,8 @@ import type { FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyReque
 import type { Decision } from '../decision/decision.js'
 import { unexpected } from '../errors/headgate-error.js'
 import { isPromise } from '../subject/sources.js'
-import type { Enforce, Framework, Outcome, Refused } from './enforce.js'
-import { drain, hasLongBody, NodeRequest, sendRefusal } from './node.js'
+import type { Enforce, Framework, Outcome, Rejected } from './enforce.js'
+import { drain, hasLongBody, NodeRequest, sendRejection } from './node.js'
 import type { AnyOptions, RateLimitOptions } from './options.js'
 import { createOwnLimits, type OwnLimit } from './own-limits.js'
 import { endOnClose } from './response-end.js'
@@ -14,13 +14,13 @@ export type FastifyOptions<PolicyName extends string, TierName extends string> =
   TierName
 > & {
   /**
-   * Passes a refusal to the app's error handler, as a `RateLimitError`, instead of answering it. Default false: a handler
+   * Passes a rejection to the app's error handler, as a `RateLimitError`, instead of answering it. Default false: a handler
    * that answers every unknown error with 500 would hide that a client is to slow down.
    */
   readonly useErrorHandler?: boolean
 }
 
-/** A refusal as Fastify's error handlers get it. Its headers are on the reply already. */
+/** A rejection as Fastify's error handlers get it. Its headers are on the reply already. */
 export class RateLimitError extends Error {
   /** 429, or 503 in failure mode `closed`. */
   readonly statusCode: 429 | 503
@@ -28,7 +28,7 @@ export class RateLimitError extends Error {
   /** The body that the plugin would have sent: what the option `body` returned, or the problem as JSON. */
   readonly body: string
 
-  constructor({ status, decision, body, detail }: Refused) {
+  constructor({ status, decision, body, detail }: Rejected) {
     super(detail)
     this.name = 'RateLimitError'
     this.statusCode = status
@@ -99,7 +99,7 @@ export function rateLimit<PolicyName extends string, TierName extends string>(
   })
 }
 
-/** Continues a request that passes, and refuses any other. */
+/** Continues a request that passes, and rejects any other. */
 export function applyOutcome(
   outcome: Outcome,
   { raw }: FastifyRequest,
@@ -111,7 +111,7 @@ export function applyOutcome(
     endOnClose(outcome.ended, reply.raw)
     go()
   } else if (!hasLongBody(raw) && !reply.raw.headersSent) reply.code(outcome.status).send(outcome.body)
-  else refuseRaw(outcome, raw, reply)
+  else rejectRaw(outcome, raw, reply)
 }
 
 /** Continues a request that passes, and leaves the answer to any other to the app's error handler. */
@@ -136,10 +136,10 @@ function applyOrThrow(
  * Bypasses Fastify, which would end the response before the client has stopped sending, but keeps the headers set
  * on it.
  */
-function refuseRaw(outcome: Refused, raw: FastifyRequest['raw'], reply: FastifyReply): void {
+function rejectRaw(outcome: Rejected, raw: FastifyRequest['raw'], reply: FastifyReply): void {
   reply.hijack()
   for (const [name, value] of Object.entries(reply.getHeaders())) {
     if (value !== undefined && !reply.raw.headersSent) reply.raw.setHeader(name, value)
   }
-  sendRefusal(raw, reply.raw, outcome)
+  sendRejection(raw, reply.raw, outcome)
 }

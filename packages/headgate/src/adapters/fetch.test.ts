@@ -84,7 +84,7 @@ describe('a limited fetch handler', () => {
     ['of this handler', {}, 'closed'],
     ['of the store', { onStoreFailure: 'closed' }, undefined],
   ] as const)(
-    'a limited fetch handler refuses with 503 when the limiter is at fault and the failure mode %s is closed',
+    'a limited fetch handler rejects with 503 when the limiter is at fault and the failure mode %s is closed',
     async (_, own, mode) => {
       const store = guardedStore(memoryStore(), own)
       const limiter = createLimiter({
@@ -101,13 +101,16 @@ describe('a limited fetch handler', () => {
         onError: () => {},
         ...(mode && { onStoreFailure: mode }),
       })
-      const refused = await limited(() => {
+      const rejected = await limited(() => {
         ran = true
         return new Response('hello')
       })(request())
-      expect([refused.status, refused.headers.get('content-type')]).toEqual([503, 'application/problem+json'])
-      expect([refused.headers.get('retry-after'), refused.headers.get('ratelimit')]).toEqual(['1', null])
-      expect(await refused.json()).toMatchObject({ status: 503, limit: null, remaining: null })
+      expect([rejected.status, rejected.headers.get('content-type')]).toEqual([
+        503,
+        'application/problem+json',
+      ])
+      expect([rejected.headers.get('retry-after'), rejected.headers.get('ratelimit')]).toEqual(['1', null])
+      expect(await rejected.json()).toMatchObject({ status: 503, limit: null, remaining: null })
       expect([ran, limiter.counts()]).toEqual([false, expect.objectContaining({ faults: 1 })])
       await limiter.close()
     },
@@ -142,7 +145,7 @@ describe('a limited fetch handler', () => {
   })
 
   it('a response that cannot be copied is passed on as it is: a switch of protocols, an error, an empty answer', async () => {
-    // Node refuses to create such a response, as it refuses to copy one from a runtime that does.
+    // Node rejects to create such a response, as it rejects to copy one from a runtime that does.
     const switching = Object.defineProperty(new Response(null), 'status', { value: 101 })
     for (const response of [switching, Response.error()]) {
       const limited = rateLimit({ limiter: setUp(), policy: 'api', subject: () => 'user:1' })
@@ -207,7 +210,7 @@ describe('a fetch handler behind a limiter', () => {
     expect(errors).toHaveLength(1)
   })
 
-  it('a fetch handler refuses where the rule of the request says so, when its own functions fail', async () => {
+  it('a fetch handler rejects where the rule of the request says so, when its own functions fail', async () => {
     const strict = { ...rules[0], onStoreFailure: 'closed' } as (typeof rules)[0]
     const watched = ruleOf({
       name: 'trial',
@@ -230,7 +233,7 @@ describe('a fetch handler behind a limiter', () => {
     await ruled.close()
   })
 
-  it('a fetch handler refuses something that is not a limiter in its place', () => {
+  it('a fetch handler rejects something that is not a limiter in its place', () => {
     expect(() => rateLimit({ limiter: {} as RuleLimiter, subject: () => 'user:1' })).toThrow(
       /^limiter: expected what createLimiter/,
     )

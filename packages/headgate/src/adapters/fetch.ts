@@ -1,6 +1,6 @@
 import type { HeaderField } from '../decision/headers.js'
 import type { HttpRequest } from '../subject/http-request.js'
-import { createEnforce, type Framework, isLastDecision, type Refused } from './enforce.js'
+import { createEnforce, type Framework, isLastDecision, type Rejected } from './enforce.js'
 import type { AnyOptions, NamesCaller, RateLimitOptions } from './options.js'
 import { endIfThrown, endWhenRead } from './response-end.js'
 
@@ -49,12 +49,12 @@ export function createLimitHandler<Native extends Request>(
   handler: Handler<Native, Rest>,
 ) => (request: Native, ...rest: Rest) => Promise<Response> {
   const enforce = createEnforce(options, framework)
-  const outlive = createOutlive(options)
+  const keepAlive = createKeepAlive(options)
   return handler =>
     async (request, ...rest) => {
       const outcome = await enforce(request)
-      outlive(() => rest.find(isLifetime))
-      if (!outcome.allowed) return refusalResponse(outcome)
+      keepAlive(() => rest.find(isLifetime))
+      if (!outcome.allowed) return rejectionResponse(outcome)
       const { decision, headers, ended } = outcome
       const response = await endIfThrown(ended, () => handler(request, ...rest))
       const told = isLastDecision(request, decision) ? withHeaders(response, headers) : response
@@ -77,8 +77,8 @@ function withHeaders(response: Response, headers: readonly HeaderField[]): Respo
   }
 }
 
-/** Converts a refusal to a `Response`. */
-function refusalResponse({ status, headers, body }: Refused): Response {
+/** Converts a rejection to a `Response`. */
+function rejectionResponse({ status, headers, body }: Rejected): Response {
   return new Response(body, { status, headers: headers as [string, string][] })
 }
 
@@ -110,9 +110,9 @@ interface Lifetime {
  * Creates the function that tells a runtime about work still in flight after a decision, such as a call that missed
  * its deadline. Otherwise the runtime would cut it off with the response, along with everybody who shares the call.
  */
-export function createOutlive<Native>({ limiter }: AnyOptions<Native>): (given: () => unknown) => void {
+export function createKeepAlive<Native>({ limiter }: AnyOptions<Native>): (given: () => unknown) => void {
   return given => {
-    const work = limiter?.underWay?.() ?? null
+    const work = limiter?.pending?.() ?? null
     if (work === null) return
     const lifetime = given()
     if (isLifetime(lifetime)) lifetime.waitUntil(work)

@@ -126,7 +126,12 @@ function hitsOf({ remaining }: Verdict, { limit }: Limit, share: number): number
 }
 
 /** Returns the question whether a subject may have one more hit, or another `cost`. */
-export function questionOf({ limits }: HitCounting, policy: string, subject: string, cost = 1): Question {
+export function checksOfRequest(
+  { limits }: HitCounting,
+  policy: string,
+  subject: string,
+  cost = 1,
+): Question {
   const check = (limit: Limit): Check => {
     return { subject, scope: 'global', name: `${policy}.${limit.id}`, limit, cost }
   }

@@ -4,7 +4,7 @@ import type { HeaderField } from '../decision/headers.js'
 import type { HttpRequest } from '../subject/http-request.js'
 import { isPromise } from '../subject/sources.js'
 import { createEnforce, type Framework, type Outcome, type Passed } from './enforce.js'
-import { createOutlive } from './fetch.js'
+import { createKeepAlive } from './fetch.js'
 import { hasLongBody, NodeRequest } from './node.js'
 import type { AnyOptions, RateLimitOptions } from './options.js'
 import { endOnClose, endWhenRead } from './response-end.js'
@@ -37,19 +37,19 @@ export function rateLimit<PolicyName extends string, TierName extends string>(
   options: HonoOptions<PolicyName, TierName>,
 ): MiddlewareHandler {
   const enforce = createEnforce(options as AnyOptions<Context>, framework)
-  const outlive = createOutlive(options as AnyOptions<Context>)
+  const keepAlive = createKeepAlive(options as AnyOptions<Context>)
   return (context, next) => {
     const outcome = enforce(context)
     if (!isPromise(outcome)) return applyOutcome(outcome, context, next)
     return outcome.then(known => {
-      outlive(() => lifetimeOf(context))
+      keepAlive(() => lifetimeOf(context))
       return applyOutcome(known, context, next)
     })
   }
 }
 
 function applyOutcome(outcome: Outcome, context: Context, next: Next): Promise<Response | undefined> {
-  if (!outcome.allowed) return Promise.resolve(refuse(context, outcome))
+  if (!outcome.allowed) return Promise.resolve(reject(context, outcome))
   const { headers, ended } = outcome
   if (ended !== null) return passToEnd(context, next, outcome)
   if (headers.length === 0) return next() as Promise<undefined>
@@ -79,7 +79,7 @@ function addMissing(context: Context, headers: readonly HeaderField[]): undefine
   for (const [name, value] of headers) context.header(name, value)
 }
 
-function refuse(context: Context, outcome: Extract<Outcome, { allowed: false }>): Response {
+function reject(context: Context, outcome: Extract<Outcome, { allowed: false }>): Response {
   const incoming = incomingOf(context)
   // The rest of a long body is not read.
   const close: HeaderField[] =

@@ -15,7 +15,7 @@ export interface InlineLimit<Native>
   readonly window: Duration
   /** The scope of the limit. Handlers that share a store and a scope share a budget. */
   readonly scope: Of<Native, string>
-  /** The name of the limit in headers and refusals. Default `route`. */
+  /** The name of the limit in headers and rejections. Default `route`. */
   readonly tier?: string
   /** Where the limit is kept. Default: in this process. */
   readonly store?: Store

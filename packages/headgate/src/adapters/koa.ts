@@ -1,7 +1,7 @@
 import type { Context, Middleware, Next } from 'koa'
 import { isPromise } from '../subject/sources.js'
 import { createEnforce, type Framework, type Outcome } from './enforce.js'
-import { hasLongBody, NodeRequest, routeText, sendRefusal } from './node.js'
+import { hasLongBody, NodeRequest, routeText, sendRejection } from './node.js'
 import type { AnyOptions, RateLimitOptions } from './options.js'
 import { endOnClose } from './response-end.js'
 
@@ -45,7 +45,7 @@ function applyOutcome(outcome: Outcome, ctx: Context, next: Next): Promise<unkno
   if (ctx.headerSent || hasLongBody(ctx.req)) {
     // Bypasses Koa, which would end the response before the client has stopped sending.
     ctx.respond = false
-    sendRefusal(ctx.req, ctx.res, outcome)
+    sendRejection(ctx.req, ctx.res, outcome)
     return
   }
   ctx.status = outcome.status

@@ -1,6 +1,6 @@
 import type { Decision } from '../decision/decision.js'
 import type { Logger } from '../observe/logger.js'
-import { andMore, sparingly } from '../observe/sparingly.js'
+import { suppressedNote, throttleLog } from '../observe/throttled-log.js'
 import { type Clock, systemClock } from '../time/clock.js'
 
 const SAY_EVERY_MS = 60_000
@@ -10,7 +10,7 @@ export function logFaults(
   logger: Logger,
   clock: Clock = systemClock,
 ): (error: unknown, decision?: Pick<Decision, 'source'>) => void {
-  const due = sparingly(SAY_EVERY_MS, () => clock.nowUs() / 1000)
+  const due = throttleLog(SAY_EVERY_MS, () => clock.nowUs() / 1000)
   return (error, decision) => {
     const isAsked = decision !== undefined && decision.source !== 'open' && decision.source !== 'closed'
     const leftOut = due(isAsked ? 'caller' : 'fault')
@@ -19,7 +19,7 @@ export function logFaults(
     const what = isAsked
       ? 'a caller could not be looked up, so its address was charged'
       : 'a request could not be limited, so the failure mode decided'
-    logger.error({ err: error }, `${what}: ${message}${andMore(leftOut)}`)
+    logger.error({ err: error }, `${what}: ${message}${suppressedNote(leftOut)}`)
   }
 }
 

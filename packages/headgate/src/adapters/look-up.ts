@@ -4,7 +4,7 @@
  */
 import type { AlsoCharged } from '../check/check-options.js'
 import { HeadgateError } from '../errors/headgate-error.js'
-import type { Eventually } from '../store/store.js'
+import type { MaybePromise } from '../store/store.js'
 import type { HttpRequest } from '../subject/http-request.js'
 import type { Identity, PerAddress, Within } from '../subject/identify.js'
 import { ip, isPromise } from '../subject/sources.js'
@@ -41,7 +41,7 @@ export function createLookUp<Native>(
   options: AnyOptions<Native>,
   read: (native: Native) => HttpRequest,
   warn: WarnOnce,
-): (native: Native) => Eventually<Found | null> {
+): (native: Native) => MaybePromise<Found | null> {
   const { skip, cost, scope, perRoute, also, lookupTimeoutMs = LOOKUP_TIMEOUT_MS } = options
   const tier = options.tier as Of<Native, string | undefined>
   const callerOf = createCallerOf(options, read, warn)
@@ -59,7 +59,7 @@ export function createLookUp<Native>(
     }
   }
 
-  function findAll(native: Native, run: Run): Eventually<Found> {
+  function findAll(native: Native, run: Run): MaybePromise<Found> {
     const caller = callerOf(native, run)
     const itsTier = run.look<Native, string | undefined>(tier, native)
     const itsCost = run.look<Native, number | undefined>(cost, native)
@@ -96,15 +96,15 @@ type Caller = Pick<Found, 'subject' | 'tier' | 'perAddress'>
 class Run {
   failure: Found['failure'] = null
   private late: Promise<never> | null = null
-  private callOff: (() => void) | null = null
+  private cancel: (() => void) | null = null
 
   constructor(private readonly timeoutMs: number) {}
 
   /** Calls a function of the app, or returns the value that stands in its place. What fails is undefined. */
-  look<Native, T>(of: Of<Native, T>, native: Native): Eventually<T | undefined> {
+  look<Native, T>(of: Of<Native, T>, native: Native): MaybePromise<T | undefined> {
     if (typeof of !== 'function') return of
     try {
-      const found = (of as (request: Native) => Eventually<T>)(native)
+      const found = (of as (request: Native) => MaybePromise<T>)(native)
       return isPromise(found) ? this.settle(Promise.race([found, this.whenLate()])) : found
     } catch (error) {
       return this.note(error)
@@ -112,7 +112,7 @@ class Run {
   }
 
   /** Asks sources, each of which has the deadline, so that one that hangs does not lose what the others know. */
-  ask(identify: (within: Within) => Eventually<Identity>): Eventually<Identity | undefined> {
+  ask(identify: (within: Within) => MaybePromise<Identity>): MaybePromise<Identity | undefined> {
     try {
       const found = identify(work => Promise.race([work, this.whenLate()]))
       return isPromise(found) ? this.settle(Promise.race([found, this.soonAfterLate()])) : found
@@ -127,7 +127,7 @@ class Run {
 
   private whenLate(): Promise<never> {
     this.late ??= new Promise((_, reject) => {
-      this.callOff = systemTimers.after(this.timeoutMs, () => reject(lookUpTimeout(this.timeoutMs)))
+      this.cancel = systemTimers.after(this.timeoutMs, () => reject(lookUpTimeout(this.timeoutMs)))
     })
     return this.late
   }
@@ -143,7 +143,7 @@ class Run {
   }
 
   end(): void {
-    this.callOff?.()
+    this.cancel?.()
   }
 }
 
@@ -155,7 +155,7 @@ function createCallerOf<Native>(
   options: AnyOptions<Native>,
   read: (native: Native) => HttpRequest,
   warn: WarnOnce,
-): (native: Native, run: Run) => Eventually<Caller> {
+): (native: Native, run: Run) => MaybePromise<Caller> {
   const identify = options.identify ?? identifyOfFile(options)
   const addressOf = createAddressOf(options, read, warn)
   if (identify !== undefined) {

@@ -23,7 +23,7 @@ import {
 } from '@nestjs/core'
 import type { Request } from 'express'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Enforce, Framework, Outcome, Refused } from './enforce.js'
+import type { Enforce, Framework, Outcome, Rejected } from './enforce.js'
 import { framework as onExpress } from './express.js'
 import { applyOutcome as applyToFastify, framework as onFastify } from './fastify.js'
 import { applyOutcome as applyToNode } from './node.js'
@@ -93,24 +93,24 @@ export class RateLimitGuard implements CanActivate, OnModuleInit {
 }
 
 /**
- * Thrown for a refused request. Carries everything `RateLimitFilter` answers; its response is the problem of the
+ * Thrown for a rejected request. Carries everything `RateLimitFilter` answers; its response is the problem of the
  * denial.
  */
 export class RateLimitException extends HttpException {
-  constructor(readonly refusal: Refused) {
-    super(refusal.body, refusal.status)
+  constructor(readonly rejection: Rejected) {
+    super(rejection.body, rejection.status)
   }
 }
 
-/** Answers refusals as every adapter does. A filter of the app's own for `RateLimitException` takes precedence. */
+/** Answers rejections as every adapter does. A filter of the app's own for `RateLimitException` takes precedence. */
 export class RateLimitFilter implements ExceptionFilter<RateLimitException> {
-  catch({ refusal }: RateLimitException, host: ArgumentsHost): void {
-    applyOutcome(host, refusal)
+  catch({ rejection }: RateLimitException, host: ArgumentsHost): void {
+    applyOutcome(host, rejection)
   }
 }
 Catch(RateLimitException)(RateLimitFilter)
 
-/** Writes headers, or a whole refusal, on either platform. */
+/** Writes headers, or a whole rejection, on either platform. */
 function applyOutcome(host: ArgumentsHost, outcome: Outcome): void {
   const request = requestOf(host)
   const response = host.switchToHttp().getResponse<ServerResponse | FastifyReply>()

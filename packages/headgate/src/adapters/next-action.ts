@@ -3,7 +3,7 @@ import type { Decision } from '../decision/decision.js'
 import type { ProblemBody } from '../decision/problem.js'
 import { unexpected } from '../errors/headgate-error.js'
 import type { HttpRequest } from '../subject/http-request.js'
-import { createEnforce, type Framework, type Refused } from './enforce.js'
+import { createEnforce, type Framework, type Rejected } from './enforce.js'
 import type { AnyOptions, NamesCaller, RateLimitOptions } from './options.js'
 import { endAfter } from './response-end.js'
 
@@ -22,14 +22,14 @@ export type ActionOptions<
   Args extends readonly unknown[],
   PolicyName extends string,
   TierName extends string,
-  Refusal,
+  Rejection,
 > = Omit<
   RateLimitOptions<ActionCall<Args>, PolicyName, TierName>,
   'body' | 'contentType' | 'perRoute' | 'trustedProxies' | 'forwardedHeader'
 > &
   NamesCaller & {
     /** Returns the value of a denied call. Default: the problem of the denial. */
-    readonly body?: (decision: Decision, call: ActionCall<Args>) => Refusal
+    readonly body?: (decision: Decision, call: ActionCall<Args>) => Rejection
   }
 
 const framework: Framework<ActionCall> = {
@@ -50,11 +50,11 @@ export function limitAction<
   Result,
   PolicyName extends string,
   TierName extends string,
-  Refusal = ProblemBody,
+  Rejection = ProblemBody,
 >(
   action: (...args: Args) => Promise<Result>,
-  options: ActionOptions<Args, PolicyName, TierName, Refusal>,
-): (...args: Args) => Promise<Result | Refusal | ProblemBody> {
+  options: ActionOptions<Args, PolicyName, TierName, Rejection>,
+): (...args: Args) => Promise<Result | Rejection | ProblemBody> {
   const any = options as object as AnyOptions<ActionCall>
   if (any?.limiter?.hasRules && any.policy === undefined)
     throw unexpected(
@@ -72,9 +72,9 @@ export function limitAction<
 }
 
 /** Converts a body back to a value: the core writes text as it is and everything else as JSON. */
-function toValue<Refusal>({ headers, body }: Refused): Refusal {
+function toValue<Rejection>({ headers, body }: Rejected): Rejection {
   const isText = headers.some(([name, value]) => name === 'Content-Type' && value.startsWith('text/'))
-  return isText ? (body as Refusal) : JSON.parse(body)
+  return isText ? (body as Rejection) : JSON.parse(body)
 }
 
 class ActionRequest implements HttpRequest {

@@ -2,11 +2,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { HeaderField } from '../decision/headers.js'
-import type { Eventually } from '../store/store.js'
+import type { MaybePromise } from '../store/store.js'
 import type { HttpRequest } from '../subject/http-request.js'
 import { isPromise } from '../subject/sources.js'
 import type { Outcome } from './enforce.js'
-import type { Refusal } from './refusal.js'
+import type { Rejection } from './rejection.js'
 import { endOnClose } from './response-end.js'
 
 /** Shows a request of Node's own server to the core, below any framework. */
@@ -44,9 +44,9 @@ export function routeText(route: unknown): string | undefined {
   return route === undefined || route === null ? undefined : String(route)
 }
 
-/** Continues a request that passes, synchronously if possible, and refuses any other. */
+/** Continues a request that passes, synchronously if possible, and rejects any other. */
 export function applyOutcome(
-  outcome: Eventually<Outcome>,
+  outcome: MaybePromise<Outcome>,
   req: IncomingMessage,
   res: ServerResponse,
   next: () => void,
@@ -56,7 +56,7 @@ export function applyOutcome(
     addHeaders(res, outcome.headers)
     if (outcome.ended !== null) endOnClose(outcome.ended, res)
     next()
-  } else sendRefusal(req, res, outcome)
+  } else sendRejection(req, res, outcome)
 }
 
 /** Headers cannot be added to a response that has already begun. */
@@ -66,13 +66,13 @@ function addHeaders(res: ServerResponse, headers: readonly HeaderField[]): void 
 }
 
 /**
- * Answers a refused request, keeping headers that others have set. The rest of a small body is read and discarded;
+ * Answers a rejected request, keeping headers that others have set. The rest of a small body is read and discarded;
  * of a larger one at most 64 KB, after which the connection is closed.
  */
-export function sendRefusal(
+export function sendRejection(
   req: IncomingMessage,
   res: ServerResponse,
-  { status, headers, body }: Pick<Refusal, 'status' | 'headers' | 'body'>,
+  { status, headers, body }: Pick<Rejection, 'status' | 'headers' | 'body'>,
 ): void {
   if (res.headersSent) {
     cutOff(res)

@@ -6,14 +6,14 @@ import type { Limiter, RuleLimiter } from '../limiter/limiter.js'
 import type { Logger } from '../observe/logger.js'
 import type { HeaderStyle } from '../policy/config.js'
 import type { RefundBound } from '../policy/refund-rule.js'
-import type { Eventually } from '../store/store.js'
+import type { MaybePromise } from '../store/store.js'
 import type { ForwardedHeader, TrustedProxies } from '../subject/client-address.js'
 import type { HttpRequest } from '../subject/http-request.js'
 import type { Identify, Identity, Within } from '../subject/identify.js'
 import type { SubjectInput } from '../subject/subject.js'
 
 /** A value, or a function that finds it for a request. */
-export type Of<Native, T> = T | ((request: Native) => Eventually<T>)
+export type Of<Native, T> = T | ((request: Native) => MaybePromise<T>)
 
 export type IsRefunded<Native> = (status: number, request: Native) => boolean
 
@@ -31,10 +31,10 @@ export interface CommonOptions<Native> {
   /** Gives each route of the framework's router a budget of its own, whatever the spelling of the path. */
   readonly perRoute?: boolean
   /** Requests that are neither charged nor reported. */
-  readonly skip?: (request: Native) => Eventually<boolean>
+  readonly skip?: (request: Native) => MaybePromise<boolean>
   /** Called once for every decision. */
   readonly onDecision?: (decision: Decision, request: Native) => void
-  /** Called before a request is refused. */
+  /** Called before a request is rejected. */
   readonly onDenied?: (decision: Decision, request: Native) => void
   /**
    * Whether a response with this status gives back the charge: with `status => status < 400` only failures count,
@@ -46,12 +46,12 @@ export interface CommonOptions<Native> {
   readonly headers?: HeaderStyle | Pick<HeaderOptions, 'style' | 'draft'>
   /** Names to leave out of headers and bodies. */
   readonly hide?: readonly HideableName[]
-  /** Returns the body of a refusal, instead of the default one. A string is sent as text, anything else as JSON. */
+  /** Returns the body of a rejection, instead of the default one. A string is sent as text, anything else as JSON. */
   readonly body?: (decision: Decision, request: Native) => unknown
   /** The type of that body, if it is neither `text/plain` nor `application/json`. */
   readonly contentType?: string
   /**
-   * The most by which `Retry-After` is randomly delayed, so that clients refused together do not come back
+   * The most by which `Retry-After` is randomly delayed, so that clients rejected together do not come back
    * together.
    */
   readonly retryAfterJitterMs?: number
@@ -60,7 +60,7 @@ export interface CommonOptions<Native> {
   /** The header in which they name the client. Default `x-forwarded-for`. */
   readonly forwardedHeader?: ForwardedHeader
   /** Identifies the caller and its tier by sources: what `createIdentify()` or `identifyByConfig()` returns. */
-  readonly identify?: (request: HttpRequest, within: Within) => Eventually<Identity>
+  readonly identify?: (request: HttpRequest, within: Within) => MaybePromise<Identity>
   /** How long `identify`, `skip`, `subject`, `tier`, `cost` and `scope` may take together. Default 1,000. */
   readonly lookupTimeoutMs?: number
   /** Where lines are written. Default: the console. */

@@ -2,7 +2,7 @@ import { TRPCError } from '@trpc/server'
 import type { HeaderField } from '../decision/headers.js'
 import type { ProblemBody } from '../decision/problem.js'
 import type { HttpRequest } from '../subject/http-request.js'
-import { createEnforce, type Framework, type Refused } from './enforce.js'
+import { createEnforce, type Framework, type Rejected } from './enforce.js'
 import type { AnyOptions, RateLimitOptions } from './options.js'
 import { endAfter } from './response-end.js'
 
@@ -29,7 +29,7 @@ export type TrpcMiddleware<Context> = <Result>(
   call: ProcedureCall<Context> & { readonly next: () => Promise<Result> },
 ) => Promise<Result>
 
-/** The `cause` of the `TRPCError` of a refused call. */
+/** The `cause` of the `TRPCError` of a rejected call. */
 export class RateLimitError extends Error {
   override readonly name = 'RateLimitError'
 
@@ -74,7 +74,7 @@ export function rateLimit<Context, PolicyName extends string, TierName extends s
   }
 }
 
-function errorOf({ status, headers, body }: Refused): TRPCError {
+function errorOf({ status, headers, body }: Rejected): TRPCError {
   const cause = new RateLimitError(
     JSON.parse(body),
     // The response has tRPC's own body.
@@ -83,15 +83,15 @@ function errorOf({ status, headers, body }: Refused): TRPCError {
   return new TRPCError({ code: status === 429 ? 'TOO_MANY_REQUESTS' : 'SERVICE_UNAVAILABLE', cause })
 }
 
-/** Returns the problem of a refusal, for `errorFormatter`; null for any other error. */
+/** Returns the problem of a rejection, for `errorFormatter`; null for any other error. */
 export function rateLimitOf({ cause }: TRPCError): ProblemBody | null {
   return cause instanceof RateLimitError ? cause.problem : null
 }
 
-/** Returns the headers of the refusal with the longest wait, for `responseMeta`; empty if nothing was refused. */
+/** Returns the headers of the rejection with the longest wait, for `responseMeta`; empty if nothing was rejected. */
 export function rateLimitHeaders(errors: readonly TRPCError[]): Record<string, string> {
-  const refusals = errors.flatMap(({ cause }) => (cause instanceof RateLimitError ? [cause] : []))
+  const rejections = errors.flatMap(({ cause }) => (cause instanceof RateLimitError ? [cause] : []))
   const waitMs = ({ problem }: RateLimitError) => problem.retryAfterMs ?? Number.POSITIVE_INFINITY
-  const longest = refusals.toSorted((one, other) => waitMs(other) - waitMs(one))[0]
+  const longest = rejections.toSorted((one, other) => waitMs(other) - waitMs(one))[0]
   return Object.fromEntries(longest?.headers ?? [])
 }

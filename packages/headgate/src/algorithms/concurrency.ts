@@ -56,7 +56,7 @@ const FIELDS = {
   },
   holdFor: {
     kind: 'duration',
-    text: 'How long a place is kept after its process has died, from `1s` to `1h`. Default `30s`.',
+    text: 'How long a permit is kept after its process has died, from `1s` to `1h`. Default `30s`.',
   },
   name: NAME_FIELD,
 } as const
@@ -259,7 +259,7 @@ export const concurrencyAlgorithm: Algorithm<ConcurrencyLimit, PermitsState> = {
     ...namingOf(limit, KIND),
   }),
   describe: ({ limit, holdForUs }) =>
-    `concurrency ${limit} under way at once, each for ${formatDurationUs(holdForUs)} unless renewed`,
+    `concurrency ${limit} in flight at once, each for ${formatDurationUs(holdForUs)} unless renewed`,
   resize: (limit, units, factor) => Object.freeze(resized(limit, units, factor)),
   share,
   part: (limit, part, of) => ({ ...limit, limit: mulDivFloor(limit.limit, part, of) }),

@@ -18,7 +18,7 @@ const MIN_US = UNIT_US.ms
 const MAX_US = 366 * UNIT_US.d
 
 /**
- * Parses a duration from 1 ms to 366 days, or to `maxUs`, into microseconds. Refuses anything else, naming `field`.
+ * Parses a duration from 1 ms to 366 days, or to `maxUs`, into microseconds. Rejects anything else, naming `field`.
  */
 export function parseDurationUs(value: unknown, field: string, maxUs = MAX_US): number {
   const us = typeof value === 'number' ? toWhole(value * UNIT_US.s) : textUs(value)

@@ -25,7 +25,7 @@ export const COUNTS_FIELD: OptionField = {
   text: 'What a request takes: `cost`, the default, or with `requests` one unit whatever it costs.',
 }
 
-/** Validates a limit or capacity, naming `field` in the refusal. */
+/** Validates a limit or capacity, naming `field` in the rejection. */
 export function parseUnits(value: unknown, field: string): number {
   return parseWhole(value, field, 0, MAX_UNITS)
 }
@@ -36,7 +36,7 @@ export function parseWhole(value: unknown, field: string, least: number, most: n
   throw unexpected('ERR_HEADGATE_INVALID_LIMIT', field, `a whole number from ${least} to ${most}`, value)
 }
 
-/** Refuses anything but an object of options with known names. */
+/** Rejects anything but an object of options with known names. */
 export function parseKnown<Options>(options: unknown, maker: string, known: readonly string[]): Options {
   if (typeof options !== 'object' || options === null)
     throw unexpected('ERR_HEADGATE_INVALID_LIMIT', maker, 'an object of options', options)

@@ -43,7 +43,7 @@ export interface PlanLabels {
   /** The rule of the policy file that applied; null if none was asked. */
   readonly rule: string | null
   /** Why no limit binds; null if one does. */
-  readonly unasked: Extract<Reason, 'disabled' | 'paused' | 'skipped' | 'shadow'> | null
+  readonly bypass: Extract<Reason, 'disabled' | 'paused' | 'skipped' | 'shadow'> | null
   /** How the policy file wants the quota to be advertised. */
   readonly headers: HeaderStyle | null
   /** The responses that give back the charge; null if none does. */
@@ -54,7 +54,7 @@ export const NO_LABELS: PlanLabels = {
   policy: '',
   tier: null,
   rule: null,
-  unasked: null,
+  bypass: null,
   headers: null,
   refundIf: null,
 }

@@ -89,8 +89,8 @@ export class Plans {
   }
 }
 
-function textOf({ policy, tier, rule, unasked, headers, refundIf }: PlanLabels): string {
-  return JSON.stringify([policy, tier, rule, unasked, headers, refundIf])
+function textOf({ policy, tier, rule, bypass, headers, refundIf }: PlanLabels): string {
+  return JSON.stringify([policy, tier, rule, bypass, headers, refundIf])
 }
 
 function targetOf({ subject, scope }: Check, caller: string, callersScope: string, others: Target[]): number {

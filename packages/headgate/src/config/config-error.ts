@@ -5,7 +5,7 @@ import { printable, shownName } from '../errors/shown-text.js'
 /** The position of a value in the file: keys and list indexes from the top. */
 export type Path = readonly (string | number)[]
 
-/** Why a value is refused. */
+/** Why a value is rejected. */
 export interface Complaint {
   readonly expected: string
   readonly got: string

@@ -1,6 +1,6 @@
 /**
  * Finds settings that are valid one by one but cannot all be meant, because they contradict each other or could
- * never take effect. A file that seems to do more than it does is worse than one that is refused.
+ * never take effect. A file that seems to do more than it does is worse than one that is rejected.
  */
 
 import type { Mode } from '../policy/config.js'
@@ -36,11 +36,11 @@ interface Enforced {
 /** A percentage without a mode implies `enforce`. */
 function checkEnforcement({ mode, enforce, onStoreFailure }: Enforced, place: Place): void {
   if (enforce !== undefined && mode !== undefined && mode !== 'enforce') {
-    place.below('enforce').refuse({ expected: 'mode: enforce beside it, or no mode', got: `mode: ${mode}` })
+    place.below('enforce').reject({ expected: 'mode: enforce beside it, or no mode', got: `mode: ${mode}` })
   }
   if (mode === 'compare' && onStoreFailure !== undefined) {
     const expected = 'another mode beside it, since compare never waits for the store'
-    place.below('onStoreFailure').refuse({ expected, got: 'mode: compare' })
+    place.below('onStoreFailure').reject({ expected, got: 'mode: compare' })
   }
 }
 
@@ -50,7 +50,7 @@ function checkGlobal(file: ReadFile, place: Place): void {
   const expected =
     'levels: all or first-available beside it, since most-specific always finds the caller first'
   const got = file.levels === undefined ? 'no levels' : 'levels: most-specific'
-  place.refuse({ expected, got }, 'key')
+  place.reject({ expected, got }, 'key')
 }
 
 function checkRules(file: ReadFile, place: Place): void {
@@ -66,9 +66,9 @@ function checkRules(file: ReadFile, place: Place): void {
     const cover = above[level].cover(pattern, lists)
     if (cover !== null) {
       const expected = 'a rule that can match'
-      here.refuse({ expected, got: `one that "${cover.value}" above it leaves nothing for` })
+      here.reject({ expected, got: `one that "${cover.value}" above it leaves nothing for` })
     } else if (names.has(name)) {
-      here.below('name').refuse({ expected: 'a name that no rule above has', got: `"${name}" again` })
+      here.below('name').reject({ expected: 'a name that no rule above has', got: `"${name}" again` })
     }
     above[level].add(pattern, lists, name)
     names.add(name)
@@ -80,12 +80,12 @@ function checkRule(rule: ReadRule, place: Place, mostOf: MostByName): void {
   checkEnforcement(rule, place)
   if (rule.per === 'everyone' && rule.policy === undefined) {
     const got = rule.tier === undefined ? 'none' : 'a tier, which each caller has alone'
-    place.below('per').refuse({ expected: 'a policy beside it that all callers share', got })
+    place.below('per').reject({ expected: 'a policy beside it that all callers share', got })
   }
   const { most, words } = mostFor(rule, mostOf)
   if (rule.cost !== undefined && most > 0 && rule.cost > most) {
     const expected = `at most ${most}, which is all that ${words} ever has`
-    place.below('cost').refuse({ expected, got: String(rule.cost) })
+    place.below('cost').reject({ expected, got: String(rule.cost) })
   }
 }
 
@@ -98,7 +98,7 @@ function checkCosts(file: ReadFile, place: Place): void {
     const cover = above.cover(pattern, lists)
     if (cover !== null) {
       const got = `one that "${cover.value}" above it leaves nothing for`
-      place.below(key).refuse({ expected: 'a route that can match', got }, 'key')
+      place.below(key).reject({ expected: 'a route that can match', got }, 'key')
     }
     above.add(pattern, lists, key)
   }
@@ -117,7 +117,7 @@ function checkRoutes(file: ReadFile, place: Place): void {
     for (const name of hosts) {
       const key = `${name}${path}`
       if (seen.has(key))
-        here.refuse({ expected: 'requests that no route above is for', got: 'the same again' })
+        here.reject({ expected: 'requests that no route above is for', got: 'the same again' })
       seen.add(key)
     }
   }
@@ -142,7 +142,7 @@ function checkOneDecider(file: ReadFile, top: Place): void {
     first ??= said
     if (said === first) continue
     const expected = `${first} or shadow, since levels: ${file.levels} decides all levels in one place`
-    place.below(mode === undefined ? 'enforce' : 'mode').refuse({ expected, got: said })
+    place.below(mode === undefined ? 'enforce' : 'mode').reject({ expected, got: said })
   }
 }
 

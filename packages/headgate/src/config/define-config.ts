@@ -8,7 +8,7 @@ import type { RefundBound } from '../policy/refund-rule.js'
 import type { defaultTiers, Priority, TierOptions } from '../policy/tiers.js'
 import type { ForwardedHeader, TrustedProxies } from '../subject/client-address.js'
 import type { JwtSourceConfig } from '../subject/source-config.js'
-import type { BelievedPeers, PerAddressTimes } from '../subject/sources.js'
+import type { PerAddressTimes, TrustedPeers } from '../subject/sources.js'
 import type { Ipv6Networks } from '../subject/subject.js'
 import { IssueList } from './config-error.js'
 import { readConfig } from './read-config.js'
@@ -64,7 +64,7 @@ export interface RuleInput<Policy extends string, Tier extends string> extends E
 
 interface BelievedHeaderInput<Tier extends string> {
   readonly header: string
-  readonly from: BelievedPeers
+  readonly from: TrustedPeers
   readonly tier?: Tier
   readonly perAddress?: PerAddressTimes
 }

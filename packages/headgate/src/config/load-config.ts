@@ -10,7 +10,7 @@ export async function loadConfig(file: string, options: ReadOptions = {}): Promi
   return parseConfig(await readConfigText(file), file, options)
 }
 
-/** Reads the text of a policy file, refusing one that is too large or not UTF-8. */
+/** Reads the text of a policy file, rejecting one that is too large or not UTF-8. */
 export async function readConfigText(file: string): Promise<string> {
   try {
     return decode(await readAtMost(file, MAX_BYTES + 1), file)

@@ -1,5 +1,5 @@
 /**
- * Finds valid parts of a file that never take effect, as far as the file itself can tell. They are not refused,
+ * Finds valid parts of a file that never take effect, as far as the file itself can tell. They are not rejected,
  * because an app may charge a policy by name or identify callers itself.
  */
 import type { Limit } from '../algorithms/algorithm.js'

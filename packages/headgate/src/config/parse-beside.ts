@@ -5,7 +5,7 @@ import { rules as resolving } from '../policy/rules.js'
 import { ConfigError } from './config-error.js'
 import { fromSent } from './limits-by-name.js'
 import { parseConfig } from './parse-config.js'
-import type { ConfigPart, ParseRefusal, ParseReply, ParseRequest } from './parse-worker.js'
+import type { ConfigPart, ParseRejection, ParseReply, ParseRequest } from './parse-worker.js'
 
 /** Shorter texts are parsed before a thread would have started. */
 const SHORT = 4_096
@@ -44,7 +44,7 @@ function askWorker(worker: Worker, text: string, fileName: string): Promise<Conf
     worker.on('error', () => resolve(null))
     worker.on('exit', () => resolve(null))
     worker.on('message', (reply: ParseReply) => {
-      if ('refused' in reply) return reject(errorOf(reply.refused, fileName))
+      if ('rejected' in reply) return reject(errorOf(reply.rejected, fileName))
       parts.push(reply.part)
       if (reply.isLast) resolve(joined(parts))
       else ask('more')
@@ -69,6 +69,6 @@ function joined(parts: readonly ConfigPart[]): Config | null {
 }
 
 /** Errors lose their class between threads. */
-function errorOf({ code, wrong, issues, unlisted }: ParseRefusal, fileName: string): HeadgateError {
+function errorOf({ code, wrong, issues, unlisted }: ParseRejection, fileName: string): HeadgateError {
   return issues === null ? new HeadgateError(code, wrong) : new ConfigError(fileName, issues, unlisted)
 }

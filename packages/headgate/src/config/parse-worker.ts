@@ -16,7 +16,7 @@ export type ParseRequest = { readonly text: string; readonly fileName: string } 
 /** Its answer: a piece of the configuration, or why there is none. */
 export type ParseReply =
   | { readonly part: ConfigPart; readonly isLast: boolean }
-  | { readonly refused: ParseRefusal }
+  | { readonly rejected: ParseRejection }
 
 /** A piece of a configuration: first everything but the long lists, then those in slices. */
 export interface ConfigPart {
@@ -26,7 +26,7 @@ export interface ConfigPart {
   readonly costs?: readonly CostConfig[]
 }
 
-export interface ParseRefusal {
+export interface ParseRejection {
   readonly code: ErrorCode
   readonly wrong: Mistake | string
   /** Set if the file could be read but not used. */
@@ -55,7 +55,7 @@ parentPort?.on('message', async (request: ParseRequest) => {
     const { issues, unlisted } = error instanceof ConfigError ? error : { issues: null, unlisted: 0 }
     const wrong =
       field === undefined || expected === undefined ? message : { field, expected, got, suggestion }
-    post({ refused: { code, wrong, issues, unlisted } })
+    post({ rejected: { code, wrong, issues, unlisted } })
   }
 })
 

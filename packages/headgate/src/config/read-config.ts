@@ -28,7 +28,7 @@ export function readConfig(value: unknown, report: Report, warn: Warn | null = n
     !peekMap(value)?.has('default')
   ) {
     const expected = `a tier or a policy, since there is no tier ${ANONYMOUS}`
-    top.below('default').refuse({ expected, got: 'nothing' })
+    top.below('default').reject({ expected, got: 'nothing' })
   }
   findContradictions(file, top)
   findUnreachableSubjects(file, top)
@@ -94,7 +94,7 @@ function findUnreachableSubjects(file: ReadFile, top: Place): void {
       top
         .below('subjects')
         .below(subject)
-        .refuse({ expected, got: `one of type ${type}` }, 'key')
+        .reject({ expected, got: `one of type ${type}` }, 'key')
   }
   for (const [index, rule] of (file.rules ?? []).entries()) {
     const place = top.below('rules').below(index)
@@ -103,11 +103,11 @@ function findUnreachableSubjects(file: ReadFile, top: Place): void {
       place
         .below('match')
         .below('subject')
-        .refuse({ expected, got: named.join(', ') })
+        .reject({ expected, got: named.join(', ') })
     }
     for (const [number, { subject } = {}] of (rule?.also ?? []).entries()) {
       if (subject === undefined || isFound(subject)) continue
-      place.below('also').below(number).below('subject').refuse({ expected, got: subject })
+      place.below('also').below(number).below('subject').reject({ expected, got: subject })
     }
   }
 }

@@ -44,12 +44,12 @@ const REDIS_URL = /^rediss?(-cluster|-sentinel)?:\/\/./
  */
 export function loadSettings(environment: Environment): Settings {
   const issues = new IssueList()
-  const refuse = (name: string, complaint: Complaint) => issues.add([name], complaint, () => null)
+  const reject = (name: string, complaint: Complaint) => issues.add([name], complaint, () => null)
   const given = (name: string) => environment[name]?.trim() || undefined
   const settings = {
-    ...readRedis(given, refuse),
+    ...readRedis(given, reject),
     rulesPath: given('RATE_LIMIT_RULES_PATH') ?? null,
-    policy: readPolicy(given, refuse),
+    policy: readPolicy(given, reject),
   }
   issues.throwIfAny(SOURCE)
   return settings
@@ -73,68 +73,68 @@ function defaultPolicy(): PolicyConfig {
 }
 
 type Given = (name: string) => string | undefined
-type Refuse = (name: string, complaint: Complaint) => void
+type Reject = (name: string, complaint: Complaint) => void
 
-function readRedis(given: Given, refuse: Refuse): Pick<Settings, 'distributed' | 'redisUrl'> {
+function readRedis(given: Given, reject: Reject): Pick<Settings, 'distributed' | 'redisUrl'> {
   const word = given('ENABLE_DISTRIBUTED_RATE_LIMITING')
   const url = given('RATE_LIMIT_REDIS_URL')
   const distributed = SWITCH.get((word ?? 'off').toLowerCase())
   if (distributed === undefined) {
-    refuse('ENABLE_DISTRIBUTED_RATE_LIMITING', { expected: 'on or off', got: describeValue(word) })
+    reject('ENABLE_DISTRIBUTED_RATE_LIMITING', { expected: 'on or off', got: describeValue(word) })
   }
   if (distributed && url === undefined) {
     const expected = 'the URL of Redis, since ENABLE_DISTRIBUTED_RATE_LIMITING is on'
-    refuse('RATE_LIMIT_REDIS_URL', { expected, got: 'nothing' })
+    reject('RATE_LIMIT_REDIS_URL', { expected, got: 'nothing' })
   }
   if (url !== undefined && !REDIS_URL.test(url)) {
     const expected = 'redis://, rediss://, redis-cluster:// or redis-sentinel:// and a host'
-    refuse('RATE_LIMIT_REDIS_URL', { expected, got: 'something else' })
+    reject('RATE_LIMIT_REDIS_URL', { expected, got: 'something else' })
   }
   return { distributed: distributed ?? false, redisUrl: url ?? null }
 }
 
-function readPolicy(given: Given, refuse: Refuse): PolicyConfig | null {
+function readPolicy(given: Given, reject: Reject): PolicyConfig | null {
   const [window] = WINDOW.filter(name => given(name) !== undefined)
   const [bucket] = BUCKET.filter(name => given(name) !== undefined)
   if (window !== undefined && bucket !== undefined) {
     const expected = `not to be set beside ${window}: one of them says what the limit is`
-    refuse(bucket, { expected, got: describeValue(given(bucket)) })
+    reject(bucket, { expected, got: describeValue(given(bucket)) })
   }
   if (window === undefined && bucket === undefined) return null
-  const limits = window === undefined ? readBucket(given, refuse) : readWindow(given, refuse)
+  const limits = window === undefined ? readBucket(given, reject) : readWindow(given, reject)
   return limits === null ? null : { limits }
 }
 
-function readBucket(given: Given, refuse: Refuse): readonly Limit[] | null {
+function readBucket(given: Given, reject: Reject): readonly Limit[] | null {
   const [capacityName, refillName] = BUCKET
   const capacity = readNumber(given(capacityName), DEFAULT_CAPACITY)
   const refillPerSecond = readNumber(given(refillName), DEFAULT_REFILL_PER_SECOND)
   const isSound = [
-    accept(capacityName, () => tokenBucket({ capacity: capacity as number, refillPerSecond: 1 }), refuse),
+    accept(capacityName, () => tokenBucket({ capacity: capacity as number, refillPerSecond: 1 }), reject),
     accept(
       refillName,
       () => tokenBucket({ capacity: 1, refillPerSecond: refillPerSecond as number }),
-      refuse,
+      reject,
     ),
   ].every(Boolean)
   if (!isSound) return null
   const options = { capacity: capacity as number, refillPerSecond: refillPerSecond as number }
-  return accept(refillName, () => tokenBucket(options), refuse) ? [tokenBucket(options)] : null
+  return accept(refillName, () => tokenBucket(options), reject) ? [tokenBucket(options)] : null
 }
 
-function readWindow(given: Given, refuse: Refuse): readonly Limit[] | null {
+function readWindow(given: Given, reject: Reject): readonly Limit[] | null {
   const [requestsName, durationName, burstName] = WINDOW
   const limit = readNumber(given(requestsName)) as number
   const window = readNumber(given(durationName)) as number
   const burst = readNumber(given(burstName), null) as number | null
   const isSound = [
-    accept(requestsName, () => slidingWindowCounter({ limit, window: 1 }), refuse),
-    accept(durationName, () => slidingWindowCounter({ limit: 1, window }), refuse),
-    burst === null || accept(burstName, () => slidingWindowCounter({ limit: burst, window: 1 }), refuse),
+    accept(requestsName, () => slidingWindowCounter({ limit, window: 1 }), reject),
+    accept(durationName, () => slidingWindowCounter({ limit: 1, window }), reject),
+    burst === null || accept(burstName, () => slidingWindowCounter({ limit: burst, window: 1 }), reject),
   ].every(Boolean)
   if (!isSound) return null
   if (burst === 0) {
-    refuse(burstName, { expected: 'at least 1, or not to be set', got: '0' })
+    reject(burstName, { expected: 'at least 1, or not to be set', got: '0' })
     return null
   }
   if (burst === null) return [slidingWindowCounter({ limit, window })]
@@ -154,14 +154,14 @@ function withBurst({ limit, window, burst }: Record<'limit' | 'window' | 'burst'
   ]
 }
 
-/** A text that is not a number is returned as it is, and the library refuses it. */
+/** A text that is not a number is returned as it is, and the library rejects it. */
 function readNumber(text: string | undefined, leftOut?: number | null): unknown {
   if (text === undefined) return leftOut
   return /^\d+(\.\d+)?$/.test(text) ? Number(text) : text
 }
 
-function accept(name: string, make: () => unknown, refuse: Refuse): boolean {
+function accept(name: string, make: () => unknown, reject: Reject): boolean {
   const objection = objectionTo(make)
-  if (objection !== null) refuse(name, objection)
+  if (objection !== null) reject(name, objection)
   return objection === null
 }

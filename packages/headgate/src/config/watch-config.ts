@@ -1,5 +1,5 @@
 import type { FSWatcher } from 'node:fs'
-import { letFail } from '../errors/let-fail.js'
+import { ignoreRejection } from '../errors/ignore-rejection.js'
 import { type Logger, parseLogger } from '../observe/logger.js'
 import type { Config } from '../policy/config.js'
 import { systemTimers, type Timers } from '../time/clock.js'
@@ -51,7 +51,7 @@ export async function watchConfig(file: string, options: WatchOptions): Promise<
   /** The last complaint about the file, so that it is not repeated at every check. */
   let objection: string | null = null
   let closed = false
-  let underWay: Promise<void> = Promise.resolve()
+  let pending: Promise<void> = Promise.resolve()
   let cancelSettle: (() => void) | null = null
 
   function logError(error: unknown): void {
@@ -94,7 +94,7 @@ export async function watchConfig(file: string, options: WatchOptions): Promise<
   /** A failing handler must not stop the watching. */
   function tell(error: unknown): void {
     try {
-      letFail(onError(error))
+      ignoreRejection(onError(error))
     } catch (fault) {
       logError(fault)
     }
@@ -102,8 +102,8 @@ export async function watchConfig(file: string, options: WatchOptions): Promise<
 
   /** One at a time, so that an older file cannot overtake a newer one. */
   function enqueue(force: boolean): Promise<void> {
-    underWay = underWay.then(() => look(force))
-    return underWay
+    pending = pending.then(() => look(force))
+    return pending
   }
 
   function lookSoon(): void {

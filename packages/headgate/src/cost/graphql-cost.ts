@@ -15,7 +15,7 @@ export interface GraphqlCostOptions {
 /** The fields in which requests name a stored document. */
 const STORED_NAMES = ['id', 'documentId', 'doc_id', 'extensions']
 
-/** The highest cost there is; every limit refuses it. */
+/** The highest cost there is; every limit rejects it. */
 const MAX_COST = 2 ** 32 - 1
 
 /**

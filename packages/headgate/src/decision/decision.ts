@@ -5,7 +5,7 @@ import type { NamedLimit } from '../check/plan.js'
 import type { HeaderStyle } from '../policy/config.js'
 import type { RefundBound } from '../policy/refund-rule.js'
 import { includesStatus } from '../policy/statuses.js'
-import { handleOf } from '../subject/digest.js'
+import { referenceOf } from '../subject/digest.js'
 
 /** The answer of one limit. */
 export interface LimitVerdict {
@@ -25,7 +25,7 @@ export interface HeldPermits {
   /** Gives them back, once; never rejects. */
   release(): Promise<void>
   /** Stops renewing them. */
-  letExpire(): void
+  abandon(): void
 }
 
 const RELEASED: Promise<void> = Promise.resolve()
@@ -114,7 +114,7 @@ export class Decision {
   get reference(): string | null {
     const { plan } = this.#check
     if (this.allowed || plan.context.recorder === null || (plan.ends[0] ?? 0) === 0) return null
-    return handleOf(this.#check.subjectOf(0))
+    return referenceOf(this.#check.subjectOf(0))
   }
 
   /** How the policy file wants the quota to be advertised. */
@@ -128,7 +128,7 @@ export class Decision {
   }
 
   /** Whether the policy file gives back the charge for this status; adapters then call `refund`. */
-  isFreeIf(status: number): boolean {
+  refundsOn(status: number): boolean {
     const { refundIf } = this.#check.plan.labels
     return refundIf !== null && includesStatus(refundIf.statuses, status)
   }
@@ -154,8 +154,8 @@ export class Decision {
   get reason(): Reason {
     const check = this.#check
     if (check.source === 'open' || check.source === 'closed') return 'store-unavailable'
-    const { unasked } = check.plan.labels
-    if (unasked !== null) return unasked
+    const { bypass } = check.plan.labels
+    if (bypass !== null) return bypass
     if (check.bindingIndex() < 0) return 'unlimited'
     if (check.charged >= 0) return 'within-limit'
     return check.waitUs === NEVER ? 'exceeds-capacity' : 'limit-exceeded'
@@ -204,8 +204,8 @@ export class Decision {
    * Stops renewing the permit, because nobody will learn when the request ends. It is freed when its time is up, or
    * by an earlier `release()`.
    */
-  letExpire(): void {
-    this.#held?.letExpire()
+  abandon(): void {
+    this.#held?.abandon()
   }
 
   /** Every field, including those that are worked out when read. */
@@ -234,9 +234,9 @@ export class Decision {
       async release() {
         await Promise.all([held.release(), permits.release()])
       },
-      letExpire() {
-        held.letExpire()
-        permits.letExpire()
+      abandon() {
+        held.abandon()
+        permits.abandon()
       },
     }
   }

@@ -43,7 +43,7 @@ function linesOf(decision: Decision, options?: HeaderOptions): string[] {
   return decisionHeaders(decision, options).map(([name, value]) => `${name}: ${value}`)
 }
 
-it('headers name a limit of requests under way by its unit, and a denied request gets a Retry-After', async () => {
+it('headers name a limit of requests in flight by its unit, and a denied request gets a Retry-After', async () => {
   const { limiter } = setUp()
   const policy =
     'RateLimit-Policy: "streams.log-1m";q=100;w=60, "streams.concurrency";q=1;qu="concurrent-requests"'
@@ -88,13 +88,13 @@ describe('styles', () => {
     expect(linesOf(denied, { style: 'none' })).toEqual(['Retry-After: 10'])
   })
 
-  it('the headers of a decision nobody awaited are refused', () => {
+  it('the headers of a decision nobody awaited are rejected', () => {
     const { limiter } = setUp()
     const pending = limiter.check('user:1', { policy: 'api' }) as never
     expect(() => decisionHeaders(pending)).toThrow(/^decision: expected what check resolves to, awaited/)
   })
 
-  it('an unknown style is refused by name', async () => {
+  it('an unknown style is rejected by name', async () => {
     const { limiter } = setUp()
     const decision = await limiter.check('user:1', { policy: 'api' })
     expect(() => decisionHeaders(decision, { style: 'IETF' as 'ietf' })).toThrow(/^style: expected one of/)

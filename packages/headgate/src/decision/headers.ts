@@ -53,7 +53,7 @@ export function decisionHeaders(decision: Decision, options: HeaderOptions = {})
   }
   const { draft = 'draft-11', hide = NOTHING } = options
   const { style = decision.headerStyle ?? (options.draft === undefined ? 'legacy' : 'both') } = options
-  refuseHeaderMistakes(style, draft, hide)
+  rejectHeaderMistakes(style, draft, hide)
   const binding = style === 'none' ? null : advertisedLimit(decision)
   const headers = binding === null || style === 'ietf' ? [] : legacyHeaders(decision, binding, hide)
   if (binding !== null && style !== 'legacy') {
@@ -65,8 +65,8 @@ export function decisionHeaders(decision: Decision, options: HeaderOptions = {})
   return headers
 }
 
-/** Refuses what `decisionHeaders` would, for validation before there is a decision. */
-export function refuseHeaderMistakes(
+/** Rejects what `decisionHeaders` would, for validation before there is a decision. */
+export function rejectHeaderMistakes(
   style: unknown,
   draft: unknown = 'draft-11',
   hide: unknown = NOTHING,

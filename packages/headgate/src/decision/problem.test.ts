@@ -141,7 +141,7 @@ describe('the problem of a denial', () => {
     expect(decisionProblem(login, { hide: ['policy'] }).body.detail).toContain('for this caller is used up')
     expect(decisionProblem(login, { hide: ['tier'] }).body.detail).toContain('for policy login is used up')
     expect(decisionProblem(await denialOf('/uploads')).body.detail).toMatch(
-      /^1 request is under way, as many as policy uploads allows at once/,
+      /^1 request is in flight, as many as policy uploads allows at once/,
     )
   })
 
@@ -186,7 +186,7 @@ describe('the problem of a denial', () => {
     expect(JSON.stringify(decisionProblem(decision))).not.toContain('somebody-private')
   })
 
-  it('there is no problem of a decision that was allowed: asking for one is refused', async () => {
+  it('there is no problem of a decision that was allowed: asking for one is rejected', async () => {
     const { limiter } = setUp()
     const decision = await limiter.check('user:1', { policy: 'api' })
     expect(() => decisionProblem(decision)).toThrow(/^decision: expected a denied one/)

@@ -30,7 +30,7 @@ export interface ProblemBody {
   readonly policy: string | null
   /** Null if the caller has none, or it is hidden. */
   readonly tier: string | null
-  /** A reference the caller can give to an operator, who finds the refusal by it; only if decisions are counted. */
+  /** A reference the caller can give to an operator, who finds the rejection by it; only if decisions are counted. */
   readonly reference?: string
 }
 
@@ -119,7 +119,7 @@ function exceededDetail(
   }
   if (binding.quota.unit === 'concurrent-requests') {
     const many = binding.quota.limit === 1 ? '1 request is' : `${binding.quota.limit} requests are`
-    return `${many} under way, as many as ${whose} allows at once; ${advice(decision, options)}.`
+    return `${many} in flight, as many as ${whose} allows at once; ${advice(decision, options)}.`
   }
   const limit = `Limit of ${binding.quota.limit} requests per ${windowText(binding)} for ${whose}`
   // An expensive request can be denied while cheaper ones still fit, so "used up" would be untrue.

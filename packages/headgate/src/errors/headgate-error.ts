@@ -36,7 +36,7 @@ export class HeadgateError extends Error {
   readonly code: ErrorCode
   /** The address of the page that explains the code and what to do about it. */
   readonly help: string
-  /** The option or field whose value was refused; undefined if the error is about no value. */
+  /** The option or field whose value was rejected; undefined if the error is about no value. */
   readonly field: string | undefined
   /** What the value should have been, in words. */
   readonly expected: string | undefined

@@ -9,7 +9,7 @@ export interface Mistake {
   readonly suggestion?: string | null | undefined
 }
 
-/** Puts a mistake into words. The messages of all refused values are composed here. */
+/** Puts a mistake into words. The messages of all rejected values are composed here. */
 export function mistakeText({ field, ...wrong }: Mistake): string {
   return `${field}: ${mismatchText(wrong)}`
 }

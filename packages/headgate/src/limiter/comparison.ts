@@ -60,7 +60,7 @@ export class Comparison {
       release: async () => {
         await (await other)?.release()
       },
-      letExpire: () => void other.then(decided => decided?.letExpire()),
+      abandon: () => void other.then(decided => decided?.abandon()),
     })
   }
 

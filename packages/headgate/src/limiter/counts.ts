@@ -8,7 +8,7 @@ export interface ShadowCounts {
 
 /** Counts since the limiter was made. Labels are names of policies, never subjects. */
 export interface LimiterCounts {
-  /** Requests about which nothing could be asked: see `decideFault`. */
+  /** Requests about which nothing could be asked: see `fallback`. */
   readonly faults: number
   /** `rate_limit_shadow_divergence_total`: decisions of mode `compare` in which process and store differed. */
   readonly shadowDivergence: number

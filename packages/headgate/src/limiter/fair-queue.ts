@@ -3,7 +3,7 @@
  * only the first asks, when it was told to come back; the others queue behind it. So a thousand waiting calls cost
  * as many questions as one, and cheap requests do not overtake an expensive one forever.
  *
- * A place that is released in this process wakes the first in line for it at once. One that comes free elsewhere is
+ * A permit that is released in this process wakes the first in line for it at once. One that comes free elsewhere is
  * found by asking now and then.
  */
 
@@ -11,7 +11,7 @@ import { BoundedMap } from '../check/bounded-map.js'
 import { type Refund, stateOf } from '../check/check.js'
 import { Decision } from '../decision/decision.js'
 import { unexpected } from '../errors/headgate-error.js'
-import { letFail } from '../errors/let-fail.js'
+import { ignoreRejection } from '../errors/ignore-rejection.js'
 import type { SubjectInput } from '../subject/subject.js'
 import type { Clock, Timers } from '../time/clock.js'
 
@@ -28,21 +28,21 @@ export interface FairQueue {
    * time is up or would be before there is room; rejects with the signal's reason.
    */
   wait(budget: string, ask: () => Promise<Decision>, options?: AcquireOptions): Promise<Decision>
-  /** Lets the first in line for each of these places ask. */
-  freed(places: readonly Refund[]): void
+  /** Lets the first in line for each of these permits ask. */
+  freed(permits: readonly Refund[]): void
 }
 
 const DEFAULT_TIMEOUT_MS = 30_000
 /** The longest a timer can wait. */
 const MOST_TIMEOUT_MS = 2 ** 31 - 1
-/** A place may become free in another process without notice, so it is asked for this often. */
+/** A permit may become free in another process without notice, so it is asked for this often. */
 const PLACE_POLL_MS = 50
 /**
- * Places of a shared store are handed on within this process for so long; then one is left to whoever asks first, so
+ * Permits of a shared store are handed on within this process for so long; then one is left to whoever asks first, so
  * that a process that always has somebody waiting does not keep them from the others.
  */
 const HANDED_ON_US = 1_000_000
-/** Places that came free while somebody was asking: how many are remembered. */
+/** Permits that came free while somebody was asking: how many are remembered. */
 const MAX_FREED = 1_000
 /** How many may wait at once; one more is answered without a wait. */
 const MAX_WAITING = 10_000
@@ -52,7 +52,7 @@ export interface FairQueueOptions {
   readonly timers: Timers
   /** Refunds a decision that nobody awaits any more. */
   refund(decision: Decision): Promise<unknown>
-  /** Whether other processes take places of the same store. */
+  /** Whether other processes take permits of the same store. */
   readonly isShared: boolean
 }
 
@@ -60,16 +60,16 @@ export interface FairQueueOptions {
 interface Queue {
   /** The turn of the last of them. */
   last: Promise<void>
-  /** Since when places have been handed on to them. */
+  /** Since when permits have been handed on to them. */
   handedOnSinceUs: number
 }
 
 /** The first of a queue, while it is its turn. */
 interface Head {
   readonly queue: Queue
-  /** The places it stands in line for. */
+  /** The permits it stands in line for. */
   readonly states: Set<string>
-  /** The places it was woken for and has not asked for yet. */
+  /** The permits it was woken for and has not asked for yet. */
   readonly offered: Set<string>
   /** Lets it ask; null while it is asking. */
   wake: (() => void) | null
@@ -77,7 +77,7 @@ interface Head {
 
 export function createFairQueue({ clock, timers, refund, isShared }: FairQueueOptions): FairQueue {
   const queues = new Map<string, Queue>()
-  /** Those who wait for a place, by its state, in the order in which they came. */
+  /** Those who wait for a permit, by its state, in the order in which they came. */
   const lines = new Map<string, Set<Head>>()
   /** The number of the last release of a state. */
   const lastFreed = new BoundedMap<number>(MAX_FREED)
@@ -129,7 +129,7 @@ export function createFairQueue({ clock, timers, refund, isShared }: FairQueueOp
         const decision = await ask()
         if (signal?.aborted) {
           void decision.release()
-          if (decision.allowed) letFail(refund(decision))
+          if (decision.allowed) ignoreRejection(refund(decision))
           throw signal.reason
         }
         if (decision.allowed) head.offered.clear()
@@ -157,7 +157,7 @@ export function createFairQueue({ clock, timers, refund, isShared }: FairQueueOp
     }
   }
 
-  /** Keeps its place in those lines in which it stands already. */
+  /** Keeps its permit in those lines in which it stands already. */
   function enterLines(head: Head, states: readonly string[]): void {
     for (const state of states) {
       head.states.add(state)
@@ -199,9 +199,9 @@ export function createFairQueue({ clock, timers, refund, isShared }: FairQueueOp
     if (head !== undefined) head.wake = null
   }
 
-  function freed(places: readonly Refund[]): void {
+  function freed(permits: readonly Refund[]): void {
     if (waiting === 0) return
-    for (const { check } of places) {
+    for (const { check } of permits) {
       const state = stateOf(check)
       lastFreed.set(state, ++releases)
       const first = firstInLine(state)
@@ -219,17 +219,17 @@ export function createFairQueue({ clock, timers, refund, isShared }: FairQueueOp
     signal: AbortSignal | undefined,
   ): Promise<boolean> {
     const leftMs = Math.max(0, Math.ceil((untilUs - clock.nowUs()) / 1_000))
-    let callOff = (): void => {}
+    let cancel = (): void => {}
     const late = new Promise<false>((resolve, reject) => {
       const stop = timers.after(leftMs, () => resolve(false))
       const abort = () => reject(signal?.reason)
       signal?.addEventListener('abort', abort, { once: true })
-      callOff = () => {
+      cancel = () => {
         stop()
         signal?.removeEventListener('abort', abort)
       }
     })
-    return Promise.race([turn.then(() => true), late]).finally(callOff)
+    return Promise.race([turn.then(() => true), late]).finally(cancel)
   }
 
   async function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {

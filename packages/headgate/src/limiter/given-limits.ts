@@ -132,13 +132,13 @@ function scaled(limit: Limit, factor: number): Limit {
 
 function labelsOf({ alternatives, shadow = [] }: GivenLimits, control: Control): PlanLabels {
   const binding = alternatives.flat()
-  const unasked = !control.enabled ? 'disabled' : control.multiplier === 0 ? 'paused' : null
+  const bypass = !control.enabled ? 'disabled' : control.multiplier === 0 ? 'paused' : null
   const onlyShadow = binding.length === 0 && shadow.length > 0 ? 'shadow' : null
   return {
     policy: (binding[0] ?? shadow[0])?.policy ?? '',
     tier: null,
     rule: null,
-    unasked: unasked ?? onlyShadow,
+    bypass: bypass ?? onlyShadow,
     headers: null,
     refundIf: null,
   }

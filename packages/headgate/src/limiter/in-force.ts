@@ -30,7 +30,7 @@ import type { Clock } from '../time/clock.js'
 import { runAtOnce, runInSlices } from '../time/steps.js'
 import { NamedPolicies } from './named-policies.js'
 import type { OverrideCache } from './override-cache.js'
-import { refuseReload } from './refusals.js'
+import { rejectReload } from './rejections.js'
 
 const VERSION_LENGTH = 8
 const versions = new WeakMap<Config, string>()
@@ -118,7 +118,7 @@ export class InForce {
   /** Returns the steps that prepare a file, and a function that puts it in force unless a later one already is. */
   #beginReload(config: Config) {
     const { store, onReload } = this.#options
-    refuseReload(config, this.#options.written as Config, store)
+    rejectReload(config, this.#options.written as Config, store)
     const rules = rulesOf(config)
     const reload = ++this.#reloadsBegun
     const nameSubject = this.#namerFor(config.secretTypes)

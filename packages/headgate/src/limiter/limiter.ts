@@ -9,13 +9,13 @@ import { type CheckContext, NO_LABELS, Plan } from '../check/plan.js'
 import { Plans } from '../check/plans.js'
 import type { Decision } from '../decision/decision.js'
 import { HeadgateError, unexpected } from '../errors/headgate-error.js'
-import { refuseUnknown } from '../errors/refuse-unknown.js'
+import { rejectUnknown } from '../errors/reject-unknown.js'
 import { type Emit, emitterOf } from '../observe/emit.js'
 import { type DecisionEvent, decisionEvent, type LimiterEvent } from '../observe/event.js'
 import { type Logger, parseLogger } from '../observe/logger.js'
-import { sparingly, WARN_EVERY_MS, warnSparingly } from '../observe/sparingly.js'
 import { recorderOf, watchLimiter } from '../observe/statistics/attached.js'
 import type { Statistics } from '../observe/statistics/statistics.js'
+import { throttleLog, WARN_EVERY_MS, warnThrottled } from '../observe/throttled-log.js'
 import type { Config } from '../policy/config.js'
 import type { Explanation } from '../policy/explanation.js'
 import { type PolicyOptions, writtenPolicies } from '../policy/policies.js'
@@ -46,7 +46,7 @@ import { type ControlApi, createOperators, type Operators, type OverridesApi } f
 import { OverrideCache } from './override-cache.js'
 import { Permits } from './permits.js'
 import { type RefundOptions, Refunds, type Reservation } from './refunds.js'
-import { refuseOptions, refuseOtherFleet } from './refusals.js'
+import { rejectOptions, rejectOtherFleet } from './rejections.js'
 
 interface CommonOptions {
   /** Where limits are kept. Default: in this process, the embedded store. */
@@ -169,16 +169,16 @@ export interface Limiter<PolicyName extends string = string, TierName extends st
    * Decides a request about which nothing could be asked, because something on the way threw, such as `check` itself.
    * Counts it. The failure mode decides: `closed` denies, the others let it pass.
    */
-  decideFault(about?: FaultFacts & Partial<Pick<RequestFacts, 'method' | 'path'>>): Decision
-  /** Whether `decideFault` would deny; decides and counts nothing. */
-  refusesFault(about?: FaultFacts & Partial<Pick<RequestFacts, 'method' | 'path'>>): boolean
+  fallback(about?: FaultFacts & Partial<Pick<RequestFacts, 'method' | 'path'>>): Decision
+  /** Whether `fallback` would deny; decides and counts nothing. */
+  rejectsFault(about?: FaultFacts & Partial<Pick<RequestFacts, 'method' | 'path'>>): boolean
   counts(): LimiterCounts
   /**
    * Returns unfinished work, such as a call that missed its deadline, for the `waitUntil` of a runtime that would
    * cut it off after the response; the adapters call it. Null if there is none, and on runtimes that cut nothing
    * off.
    */
-  underWay(): Promise<unknown> | null
+  pending(): Promise<unknown> | null
   /** Decides limits that the limiter does not have, under its switches. A denial is an answer, never an error. */
   checkLimits(given: GivenLimits): Promise<GivenLimitsAnswer>
   /** Refunds units of such limits, the oldest first. Returns how many came back of each: 0 while the store is away. */
@@ -250,8 +250,8 @@ export function createLimiter(options: AnyLimiterOptions): RuleLimiter {
       options,
     )
   }
-  refuseOptions(options)
-  refuseUnknown(options, OPTIONS)
+  rejectOptions(options)
+  rejectUnknown(options, OPTIONS)
   return new PolicyLimiter(options)
 }
 
@@ -305,7 +305,7 @@ class PolicyLimiter implements RuleLimiter {
     this.#store = storeOf(options)
     this.#clock = this.#store.clock ?? options.clock ?? systemClock
     const clock = this.#clock
-    if (config !== undefined) refuseOtherFleet(config, this.#store)
+    if (config !== undefined) rejectOtherFleet(config, this.#store)
     const written = config ?? writtenPolicies(options.policies ?? {}, options.tiers ?? {})
     const statistics = options.statistics ?? this.#store.statistics
     const recorder = recorderOf(statistics)
@@ -329,8 +329,8 @@ class PolicyLimiter implements RuleLimiter {
         (check.plan.isCompared ? this.#comparison : this.#permits).hold(check, decision),
     }
     this.#plans = new Plans(this.#context)
-    const warn = warnSparingly(options.onWarning ?? (message => this.#logger.warn({}, message)), clock)
-    const due = sparingly(WARN_EVERY_MS, () => clock.nowUs() / 1000)
+    const warn = warnThrottled(options.onWarning ?? (message => this.#logger.warn({}, message)), clock)
+    const due = throttleLog(WARN_EVERY_MS, () => clock.nowUs() / 1000)
     const overrides = new OverrideCache(clock, warn, stored => this.#emit?.({ type: 'override', stored }))
     this.#inForce = new InForce({
       written,
@@ -442,7 +442,7 @@ class PolicyLimiter implements RuleLimiter {
   }
 
   async refund(decision: Decision, given?: number | RefundOptions): Promise<number> {
-    this.#refuseClosed()
+    this.#rejectClosed()
     return (this.#comparison.has(decision) ? this.#comparison : this.#refunds).refund(decision, given)
   }
 
@@ -451,7 +451,7 @@ class PolicyLimiter implements RuleLimiter {
   }
 
   async reset(subject: SubjectInput | StoredSubject, options?: Omit<AnyCheckOptions, 'cost'>): Promise<void> {
-    this.#refuseClosed()
+    this.#rejectClosed()
     const name = this.#nameMeant(subject)
     const states =
       options === undefined
@@ -462,7 +462,7 @@ class PolicyLimiter implements RuleLimiter {
   }
 
   async inspect(subject: SubjectInput | StoredSubject, options: InspectOptions = {}): Promise<Inspection> {
-    this.#refuseClosed()
+    this.#rejectClosed()
     const { names, budgets, file } = this.#inForce.now
     const { tier = null, scope = 'global' } = options
     if (options.tier !== undefined) names.policyOrTier({ tier: options.tier })
@@ -505,12 +505,12 @@ class PolicyLimiter implements RuleLimiter {
   }
 
   reload(config: Config): void {
-    this.#refuseReload(config)
+    this.#rejectReload(config)
     this.#inForce.reload(config)
   }
 
   async reloadInBackground(config: Config): Promise<void> {
-    this.#refuseReload(config)
+    this.#rejectReload(config)
     await this.#inForce.reloadInBackground(config)
   }
 
@@ -518,16 +518,16 @@ class PolicyLimiter implements RuleLimiter {
     return this.#operators.ready()
   }
 
-  decideFault(about: FaultFacts & Partial<Pick<RequestFacts, 'method' | 'path'>> = {}): Decision {
+  fallback(about: FaultFacts & Partial<Pick<RequestFacts, 'method' | 'path'>> = {}): Decision {
     this.#counter.faults++
     const check = new PendingCheck(new Plan(this.#context, NO_LABELS, []), '', 1)
-    const isDenied = this.refusesFault(about)
+    const isDenied = this.rejectsFault(about)
     check.charged = isDenied ? -1 : 0
     check.settle(isDenied ? 'closed' : 'open')
     return check.decision
   }
 
-  refusesFault(about: FaultFacts & Partial<Pick<RequestFacts, 'method' | 'path'>> = {}): boolean {
+  rejectsFault(about: FaultFacts & Partial<Pick<RequestFacts, 'method' | 'path'>> = {}): boolean {
     const { file, names } = this.#inForce.now
     if (about.policy !== undefined && names.bindsNobody(about.policy)) return false
     if (about.onStoreFailure !== undefined) return about.onStoreFailure === 'closed'
@@ -538,8 +538,8 @@ class PolicyLimiter implements RuleLimiter {
     return this.#counter.read()
   }
 
-  underWay(): Promise<unknown> | null {
-    return this.#store.underWay?.() ?? null
+  pending(): Promise<unknown> | null {
+    return this.#store.pending?.() ?? null
   }
 
   async checkLimits(given: GivenLimits): Promise<GivenLimitsAnswer> {
@@ -569,7 +569,7 @@ class PolicyLimiter implements RuleLimiter {
 
   /** Has a check decided, now or later. */
   #decide(check: PendingCheck): PendingCheck {
-    if (this.#isClosed) this.#refuseClosed()
+    if (this.#isClosed) this.#rejectClosed()
     const { plan } = check
     const { recorder } = this.#context
     check.atUs = this.#clock.nowUs()
@@ -625,19 +625,19 @@ class PolicyLimiter implements RuleLimiter {
   }
 
   #givenContext(): GivenLimitsContext {
-    this.#refuseClosed()
+    this.#rejectClosed()
     const { nameSubject, active } = this.#inForce.now
     const { onStoreFailure } = active.config
     return { nameSubject, control: active.control, onStoreFailure, plans: this.#plans }
   }
 
-  #refuseReload(config: Config): void {
+  #rejectReload(config: Config): void {
     if (this.#callers === null) throw noConfig('reload')
-    refuseOptions({ config })
-    this.#callers.refuseUnusable(config)
+    rejectOptions({ config })
+    this.#callers.rejectUnusable(config)
   }
 
-  #refuseClosed(): void {
+  #rejectClosed(): void {
     if (!this.#isClosed) return
     throw new HeadgateError('ERR_HEADGATE_CLOSED', {
       field: 'limiter',

@@ -133,7 +133,7 @@ export function createOperators(options: OperatorsOptions): Operators {
       },
       async set(override) {
         const { target, stored, ttlMs } = parseOverride(override, options.nameSubject)
-        refuseUnknownNames(stored, options.active())
+        rejectUnknownNames(stored, options.active())
         await store.putOverride(target, JSON.stringify(stored), ttlMs)
       },
       async remove(target) {
@@ -147,17 +147,17 @@ export function createOperators(options: OperatorsOptions): Operators {
 }
 
 /** A name that does not exist would take effect on the day it does. */
-function refuseUnknownNames(stored: object, active: ActivePolicies | ActiveConfig): void {
-  if ('tier' in stored) refuseUnknown('tier', stored.tier as string, active.tiers)
+function rejectUnknownNames(stored: object, active: ActivePolicies | ActiveConfig): void {
+  if ('tier' in stored) rejectUnknown('tier', stored.tier as string, active.tiers)
   const rulesByName = 'rulesByName' in active ? active.rulesByName : NO_RULES
-  if ('rule' in stored) refuseUnknown('rule', stored.rule as string, rulesByName)
+  if ('rule' in stored) rejectUnknown('rule', stored.rule as string, rulesByName)
   if ('limits' in stored) {
     const policies =
       'rule' in stored
         ? policiesOfRule(stored.rule as string, active as ActiveConfig)
         : [...active.configuredPolicies.values(), ...active.configuredTiers.values()]
     const ids = new Set(policies.flatMap(({ unscaled }) => unscaled.limits.map(({ limit }) => limit.id)))
-    for (const id of Object.keys(stored.limits as object)) refuseUnknown('limits', id, ids)
+    for (const id of Object.keys(stored.limits as object)) rejectUnknown('limits', id, ids)
   }
 }
 
@@ -177,7 +177,7 @@ function policiesOfRule(
   return [...(named === undefined ? [] : [named]), ...(rule?.charge === null ? tiers.values() : [])]
 }
 
-function refuseUnknown(field: string, name: string, known: Pick<ReadonlySet<string>, 'has' | 'keys'>): void {
+function rejectUnknown(field: string, name: string, known: Pick<ReadonlySet<string>, 'has' | 'keys'>): void {
   if (known.has(name)) return
   throw unexpected(
     'ERR_HEADGATE_INVALID_OPTION',

@@ -84,7 +84,7 @@ export class Permits {
         released ??= this.#closing ?? this.#giveBack(renewals.map(toRefund))
         return released
       },
-      letExpire: () => void this.#held.delete(one),
+      abandon: () => void this.#held.delete(one),
     }
   }
 

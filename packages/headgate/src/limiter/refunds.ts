@@ -4,7 +4,7 @@ import type { Admission, Admissions } from '../check/pending-check.js'
 import { countsRequests } from '../check/plan.js'
 import { Decision, policyOf } from '../decision/decision.js'
 import { HeadgateError, unexpected } from '../errors/headgate-error.js'
-import { refuseUnknown } from '../errors/refuse-unknown.js'
+import { rejectUnknown } from '../errors/reject-unknown.js'
 import { parseRate, parseRefundBound, type RefundBound } from '../policy/refund-rule.js'
 import { askStore } from '../store/ask-store.js'
 import type { Store } from '../store/store.js'
@@ -118,7 +118,7 @@ function optionsOf(given: number | RefundOptions | undefined): {
 } {
   if (typeof given !== 'object' || given === null)
     return { ...(given !== undefined && { units: given }), atMost: [] }
-  refuseUnknown(given, ['units', 'atMost'])
+  rejectUnknown(given, ['units', 'atMost'])
   const { units, atMost = [] } = given
   const bounds = [atMost].flat().map(bound => parseRefundBound(bound, 'atMost'))
   return { ...(units !== undefined && { units }), atMost: bounds }

@@ -1,6 +1,6 @@
 import type { Decision } from '../decision/decision.js'
 import { unexpected } from '../errors/headgate-error.js'
-import { letFail } from '../errors/let-fail.js'
+import { ignoreRejection } from '../errors/ignore-rejection.js'
 import { type DecisionEvent, decisionEvent } from './event.js'
 
 /** Emits an event. */
@@ -10,7 +10,7 @@ export type Emit<Event> = (event: Event) => void
 export function safely<Event>(onEvent: Emit<Event>): Emit<Event> {
   return event => {
     try {
-      letFail(onEvent(event))
+      ignoreRejection(onEvent(event))
     } catch {
       // A failing listener does not change the decision.
     }

@@ -2,7 +2,7 @@ import type { Decision } from '../decision/decision.js'
 import type { Control } from '../policy/control.js'
 import type { StoreEvent } from '../store/remote/store-event.js'
 
-/** A request was decided: `decision` if it passed, `denial` if it was refused. */
+/** A request was decided: `decision` if it passed, `denial` if it was rejected. */
 export interface DecisionEvent
   extends Pick<
     Decision,

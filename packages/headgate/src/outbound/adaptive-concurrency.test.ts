@@ -2,8 +2,12 @@
 import { describe, expect, it } from 'vitest'
 import { playImpatient } from '../../test/support/impatient-clients.js'
 import { seededRandom } from '../testing/seeded-random.js'
-import { type AdaptiveConcurrency, adaptiveConcurrency, type LeaveUpstream } from './adaptive-concurrency.js'
-import type { Priority } from './fair-places.js'
+import {
+  type AdaptiveConcurrency,
+  adaptiveConcurrency,
+  type ReleaseUpstream,
+} from './adaptive-concurrency.js'
+import type { Priority } from './fair-permits.js'
 
 const LONG = process.env.HEADGATE_LONG === '1'
 const SEEDS = LONG ? [7, 3, 11] : [7]
@@ -23,8 +27,8 @@ describe.each([
   ['clients wait', { leaves: false, worksForNobody: true }],
 ])('an upstream falls to a tenth for 14 s: %s', (_, clients) => {
   it.each([
-    [10, 100, 'refused at once'],
-    [100, 20, 'refused at once'],
+    [10, 100, 'rejected at once'],
+    [100, 20, 'rejected at once'],
     [10, 100, 'waiting for a turn'],
   ])(
     '%i at once, %i ms each, %s: at least four fifths of the best fixed limit, within 2 s',
@@ -42,7 +46,7 @@ describe.each([
               untilMs: BACK_MS + 4_000,
               rate: (load * workers * 1_000) / serviceMs,
               patienceMs: [6 * serviceMs, 6 * serviceMs],
-              waitMs: turn === 'refused at once' ? 0 : serviceMs,
+              waitMs: turn === 'rejected at once' ? 0 : serviceMs,
               random: seededRandom(seed),
               limiting: (clock, timers) => adaptiveConcurrency({ floor, ceiling, clock, timers }),
             })
@@ -70,13 +74,13 @@ describe('a request that was given up', () => {
     return { clock, pass }
   }
 
-  it('it keeps its place until one that began later is answered, and one may always ask', () => {
+  it('it keeps its permit until one that began later is answered, and one may always ask', () => {
     const { clock, pass } = manual()
     const upstream = adaptiveConcurrency({ floor: 2, ceiling: 2, clock })
     const gone = [upstream.enter(), upstream.enter()]
     pass(10)
     for (const leave of gone) leave?.('abandoned')
-    expect(upstream.underWay).toBe(0)
+    expect(upstream.inFlight).toBe(0)
     const probe = upstream.enter()
     expect([probe, upstream.enter()]).toEqual([expect.any(Function), null])
     probe?.('answered')
@@ -175,7 +179,7 @@ describe('callers', () => {
   const fixed = (limit: number, maxWaiting?: number) =>
     adaptiveConcurrency({ floor: limit, ceiling: 4 * limit, ...(maxWaiting !== undefined && { maxWaiting }) })
   const fill = (upstream: AdaptiveConcurrency, caller: string, priority: Priority = 'normal') => {
-    const taken: LeaveUpstream[] = []
+    const taken: ReleaseUpstream[] = []
     for (;;) {
       const leave = upstream.enter({ caller, priority })
       if (leave === null) return taken
@@ -183,7 +187,7 @@ describe('callers', () => {
     }
   }
 
-  it('who is alone may take all places; others then get their part all the same', () => {
+  it('who is alone may take all permits; others then get their part all the same', () => {
     const upstream = fixed(12)
     expect(fill(upstream, 'greedy')).toHaveLength(12)
     expect(fill(upstream, 'second')).toHaveLength(6)
@@ -203,7 +207,7 @@ describe('callers', () => {
     expect(full.enter({ caller: 'other' })).toBeNull()
   })
 
-  it('a place that becomes free goes to the waiting caller with the fewest', async () => {
+  it('a permit that becomes free goes to the waiting caller with the fewest', async () => {
     const upstream = adaptiveConcurrency({ floor: 2, ceiling: 2 })
     const [first, second] = fill(upstream, 'greedy')
     const order: string[] = []
@@ -230,7 +234,7 @@ describe('callers', () => {
     leave?.('answered')
     ;(await other)?.('answered')
     for (const one of greedy.slice(0, 2)) (await one)?.('answered')
-    expect(upstream.underWay).toBe(0)
+    expect(upstream.inFlight).toBe(0)
   })
 
   it('the most important are served first, the least important give way, and each class keeps a part', async () => {

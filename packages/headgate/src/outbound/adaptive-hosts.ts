@@ -3,18 +3,18 @@ import {
   type AdaptiveConcurrency,
   type AdaptiveConcurrencyOptions,
   adaptiveConcurrency,
-  type HowItEnded,
-  type LeaveUpstream,
+  type ReleaseUpstream,
+  type UpstreamOutcome,
 } from './adaptive-concurrency.js'
 
 /** The bounds of a host's adaptive limit. */
 export type AdaptiveBounds = Pick<AdaptiveConcurrencyOptions, 'floor' | 'ceiling'>
 
-/** Waits for a place among the calls to a host. Rejects if there is none in time. */
+/** Waits for a permit among the calls to a host. Rejects if there is none in time. */
 export type EnterHost = (
   host: string,
   patience: { readonly timeoutMs: number; readonly signal?: AbortSignal },
-) => Promise<LeaveUpstream>
+) => Promise<ReleaseUpstream>
 
 /** How many hosts are tracked; beyond that, the oldest starts over. */
 const MAX_HOSTS = 1_000
@@ -46,15 +46,15 @@ export function createAdaptiveHosts(bounds: AdaptiveBounds): EnterHost {
   }
 }
 
-/** Keeps a place until the answer begins. */
+/** Keeps a permit until the answer begins. */
 export async function inPlace(
-  leave: LeaveUpstream,
+  leave: ReleaseUpstream,
   signal: AbortSignal | undefined,
   send: () => Promise<Response>,
 ): Promise<Response> {
   try {
     const response = await send()
-    leave(howAnswered(response.status))
+    leave(outcomeOfStatus(response.status))
     return response
   } catch (error) {
     leave(signal?.aborted ? 'abandoned' : 'failed')
@@ -63,7 +63,7 @@ export async function inPlace(
 }
 
 /** Classifies an answer by its status. Errors may come faster than answers and would make these look slow. */
-export function howAnswered(status: number): HowItEnded {
+export function outcomeOfStatus(status: number): UpstreamOutcome {
   if (TOO_MUCH.includes(status)) return 'failed'
   return status >= 500 ? 'unknown' : 'answered'
 }

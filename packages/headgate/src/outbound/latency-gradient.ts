@@ -134,10 +134,10 @@ export class LatencyGradient {
     return this.#rest.of(kind)
   }
 
-  /** Records the start of a request, with `underWay` in flight including itself. */
-  begin(underWay: number, nowUs: number, kind = ''): Flight {
+  /** Records the start of a request, with `inFlight` in flight including itself. */
+  begin(inFlight: number, nowUs: number, kind = ''): Flight {
     const flight = { kind: this.#rest.nameOf(kind), beganUs: nowUs, window: this.#window.number }
-    this.#window.load = Math.max(this.#window.load, underWay)
+    this.#window.load = Math.max(this.#window.load, inFlight)
     this.#inFlight.add(flight)
     return flight
   }

@@ -37,7 +37,7 @@ const MAX_PAUSED = 1_000
 /**
  * Wraps `fetch` in a limit, shared by all processes whose limiters use the same store. A call waits for its turn, and for
  * a host that sent `Retry-After` or whose quota is used up. It rejects if that would take too long, or if its signal is
- * aborted. Every response is returned as it is, even a refusal.
+ * aborted. Every response is returned as it is, even a rejection.
  *
  * @example
  * const fetchModel = limitFetch(fetch, { limiter, policy: 'model-api' })
@@ -129,10 +129,10 @@ async function sleep(ms: number, signal: AbortSignal | undefined): Promise<void>
   signal?.throwIfAborted()
   await new Promise<void>((resolve, reject) => {
     const abort = () => {
-      callOff()
+      cancel()
       reject(signal?.reason)
     }
-    const callOff = systemTimers.after(ms, () => {
+    const cancel = systemTimers.after(ms, () => {
       signal?.removeEventListener('abort', abort)
       resolve()
     })

@@ -3,14 +3,14 @@ import type { ActiveOverride } from './active-override.js'
 import type { ActivePolicies } from './active-policies.js'
 import type { PolicyOrTier } from './config.js'
 import type { ConfiguredPolicy } from './configured-policy.js'
-import { Level, type Speaker } from './level.js'
+import { type DeclaredLevel, Level } from './level.js'
 import { targetKey } from './override.js'
 
 /** The scope of a budget for all routes. */
 export const GLOBAL = 'global'
 const AS_ASKED = ofCaller('asked')
 
-export function ofCaller(rule: string): Speaker {
+export function ofCaller(rule: string): DeclaredLevel {
   return { level: 'caller', rule, scope: GLOBAL, per: 'caller', subjectTypes: null }
 }
 
@@ -30,16 +30,16 @@ export function askedLevel(
   const found = findOverride(active, [subject], nowUs)
   // An override to another tier does not apply to a check that names a policy.
   const holds = found !== null && (charge.tier !== undefined || 'limits' in found.override)
-  const speaker = scope === GLOBAL ? AS_ASKED : { ...AS_ASKED, scope }
+  const declared = scope === GLOBAL ? AS_ASKED : { ...AS_ASKED, scope }
   const named = policyNamed(active, charge, null)
-  if (times !== undefined) return makeLevel(active, speaker, named.times(times), [])
-  return makeLevel(active, speaker, named, holds ? [found] : [])
+  if (times !== undefined) return makeLevel(active, declared, named.times(times), [])
+  return makeLevel(active, declared, named, holds ? [found] : [])
 }
 
 /** The level of a policy with these overrides applied. */
 export function makeLevel(
   active: ActivePolicies,
-  speaker: Speaker,
+  declared: DeclaredLevel,
   base: ConfiguredPolicy,
   overrides: readonly ActiveOverride[],
 ): Level {
@@ -47,7 +47,7 @@ export function makeLevel(
     (policy, override) => override.replace(policy, active.configuredTiers),
     base,
   )
-  return new Level(active.config, speaker, configured, overrides.at(-1) ?? null)
+  return new Level(active.config, declared, configured, overrides.at(-1) ?? null)
 }
 
 /** The caller's own tier takes precedence over the tier for callers without one. */

@@ -17,7 +17,7 @@ export interface CanonicalFactsOptions {
 }
 
 export function canonicalFacts(facts: RequestFacts, options: CanonicalFactsOptions): CanonicalFacts {
-  refuseNonText(facts)
+  rejectNonText(facts)
   const given = Array.isArray(facts.subject)
     ? (facts.subject as SubjectInput[])
     : [facts.subject as SubjectInput]
@@ -53,7 +53,7 @@ function knownTier(tier: string | undefined, { tiers, warn }: CanonicalFactsOpti
 }
 
 /** Facts may bypass the types: an invalid path must not pass for a request without one, which meets no rule. */
-function refuseNonText(facts: RequestFacts): void {
+function rejectNonText(facts: RequestFacts): void {
   if (typeof facts !== 'object' || facts === null) {
     throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'facts', 'an object with a subject', facts)
   }

@@ -2,7 +2,7 @@ import type { Limit } from '../algorithms/algorithm.js'
 import { scaleLimit } from './change-numbers.js'
 import type { PolicyConfig } from './config.js'
 import { leaseChangedLimits } from './leases.js'
-import type { NamedLimit, Policy } from './policies.js'
+import type { Policy, PolicyLimit } from './policies.js'
 import { sharedLimits } from './wider-limit.js'
 
 /** How the file wants a policy enforced. */
@@ -11,7 +11,7 @@ export type PolicySettings = Omit<PolicyConfig, 'limits'>
 /** A policy scaled by the fleet's multiplier. Scaled on first use, because most of a large file is never used. */
 export class ConfiguredPolicy {
   private scaledPolicy: Policy | null = null
-  private scaledCandidate: readonly NamedLimit[] | null = null
+  private scaledCandidate: readonly PolicyLimit[] | null = null
   private readonly byTimes = new Map<number, ConfiguredPolicy>()
 
   constructor(
@@ -27,7 +27,7 @@ export class ConfiguredPolicy {
   }
 
   /** The limits on trial, under names of their own. */
-  get candidate(): readonly NamedLimit[] {
+  get candidate(): readonly PolicyLimit[] {
     this.scaledCandidate ??=
       this.factor === 0 ? [] : (this.settings.candidate ?? []).map(this.nameCandidate, this)
     return this.scaledCandidate
@@ -51,7 +51,7 @@ export class ConfiguredPolicy {
     return shared
   }
 
-  private nameCandidate(limit: Limit): NamedLimit {
+  private nameCandidate(limit: Limit): PolicyLimit {
     // No policy name contains a plus, so a candidate never shares state with a live limit.
     return { name: `${this.unscaled.name}+candidate.${limit.id}`, limit: scaleLimit(limit, this.factor) }
   }

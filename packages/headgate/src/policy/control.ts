@@ -53,7 +53,7 @@ function readMultiplier(text: string, warn: (message: string) => void): number |
   return null
 }
 
-/** Returns the hash fields for a change, refusing whatever `readControl` could not read back. */
+/** Returns the hash fields for a change, rejecting whatever `readControl` could not read back. */
 export function controlFields(change: Partial<Control>): Record<string, string> {
   const isChange = typeof change === 'object' && change !== null
   const unknown = isChange ? Object.keys(change).find(name => !Object.hasOwn(NORMAL, name)) : ''

@@ -8,7 +8,7 @@ import { statusesWords } from './statuses.js'
 
 export interface Explanation {
   /** Why no limit is asked; null if some are. */
-  readonly unasked: 'disabled' | 'paused' | 'skipped' | null
+  readonly bypass: 'disabled' | 'paused' | 'skipped' | null
   readonly tier: string | null
   readonly cost: number
   readonly levels: readonly ExplainedLevel[]
@@ -41,7 +41,7 @@ export interface ExplainedLevel {
   readonly override: { readonly by: string; readonly reason: string; readonly expiresAt: number } | null
 }
 
-const UNASKED = {
+const BYPASS = {
   disabled: 'not limited: the fleet is switched off (control enabled)',
   paused: 'not limited: the fleet is paused (control multiplier 0)',
   skipped: 'not limited: the file skips this path',
@@ -53,15 +53,15 @@ const PARTS = {
 }
 
 export function explain(resolution: Resolution, budgets: Ipv6Budgets): Explanation {
-  const { unasked, tier, cost } = resolution
+  const { bypass, tier, cost } = resolution
   const all = new Set(resolution.levels.flatMap(({ readings }) => readings))
   const levels = resolution.levels.map(level => ({
     ...explainLevel(level, budgets),
     readAs: readAs(level, all.size),
   }))
   const head = [`tier ${tier ?? 'none'}, cost ${cost}`]
-  if (unasked !== null) head.unshift(UNASKED[unasked])
-  return { unasked, tier, cost, levels, text: [...head, ...levels.map(levelWords)].join('\n') }
+  if (bypass !== null) head.unshift(BYPASS[bypass])
+  return { bypass, tier, cost, levels, text: [...head, ...levels.map(levelWords)].join('\n') }
 }
 
 function explainLevel(

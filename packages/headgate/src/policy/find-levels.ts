@@ -9,7 +9,7 @@ import { findOverride, GLOBAL, makeLevel, ofCaller, policyNamed } from './asked-
 import type { RuleQuery } from './candidates.js'
 import { isRouteRule } from './compiled-config.js'
 import type { PolicyOrTier, RuleConfig } from './config.js'
-import type { Level, Speaker } from './level.js'
+import type { DeclaredLevel, Level } from './level.js'
 import { targetKey } from './override.js'
 import type { CanonicalFacts, Minted } from './request-facts.js'
 
@@ -20,7 +20,7 @@ export interface Caller {
   readonly policy: string | null
   readonly override: ActiveOverride | null
   /** The rule or part of the file that this comes from. */
-  readonly because: Speaker
+  readonly because: DeclaredLevel
 }
 
 const BY_DEFAULT = ofCaller('default')
@@ -102,7 +102,7 @@ export function globalLevel(active: ActiveConfig): Level | null {
   const { global } = active.config
   if (global === null) return null
   return cached(active, global, null, () => {
-    const speaker: Speaker = {
+    const declared: DeclaredLevel = {
       ...global,
       level: 'global',
       rule: 'global',
@@ -110,7 +110,7 @@ export function globalLevel(active: ActiveConfig): Level | null {
       per: 'everyone',
       subjectTypes: null,
     }
-    return makeLevel(active, speaker, policyNamed(active, { policy: global.policy }, null), [])
+    return makeLevel(active, declared, policyNamed(active, { policy: global.policy }, null), [])
   })
 }
 
@@ -127,7 +127,7 @@ function ruleLevel(
   return overrides.length === 0 ? cached(active, rule, rule.charge === null ? tier : null, make) : make()
 }
 
-function speakerOf(active: ActiveConfig, rule: RuleConfig): Speaker {
+function speakerOf(active: ActiveConfig, rule: RuleConfig): DeclaredLevel {
   const { name, match, charge: _charge, also = [], ...settings } = rule
   return {
     ...settings,
@@ -141,11 +141,11 @@ function speakerOf(active: ActiveConfig, rule: RuleConfig): Speaker {
   }
 }
 
-function cached({ levels }: ActiveConfig, speaker: object, tier: string | null, make: () => Level): Level {
-  let byTier = levels.get(speaker)
+function cached({ levels }: ActiveConfig, declared: object, tier: string | null, make: () => Level): Level {
+  let byTier = levels.get(declared)
   if (byTier === undefined) {
     byTier = new Map()
-    levels.set(speaker, byTier)
+    levels.set(declared, byTier)
   }
   let level = byTier.get(tier)
   if (level === undefined) {

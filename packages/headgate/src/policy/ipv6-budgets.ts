@@ -9,7 +9,7 @@ import type { CheckList } from '../check/plans.js'
 import { unexpected } from '../errors/headgate-error.js'
 import type { Ipv6Networks } from '../subject/subject.js'
 import { CALLER_BITS, isIPv6Caller, networkAround, WIDEST_BITS } from '../subject/subject.js'
-import type { NamedLimit } from './policies.js'
+import type { PolicyLimit } from './policies.js'
 import { widerLimit } from './wider-limit.js'
 
 export const DEFAULT_IPV6_NETWORKS: Ipv6Networks = Object.freeze({ '/56': 4, '/48': 16 })
@@ -51,7 +51,7 @@ export class Ipv6Budgets {
   }
 
   /** Returns the networks around a caller, each with its limits. */
-  around(subject: string, limits: readonly NamedLimit[]): readonly { network: string; limits: Limit[] }[] {
+  around(subject: string, limits: readonly PolicyLimit[]): readonly { network: string; limits: Limit[] }[] {
     if (!this.#isWidened(subject)) return []
     return this.#networks.map(({ bits, times }) => ({
       network: networkAround(subject, bits),
@@ -86,7 +86,7 @@ export class Ipv6Budgets {
 /** Sorted from the narrowest to the widest. */
 function parseNetworks(value: unknown = DEFAULT_IPV6_NETWORKS): readonly WiderNetwork[] {
   if (value === 'off') return []
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw refusal('', FORMS, value)
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw rejection('', FORMS, value)
   return Object.entries(value)
     .map(([size, times]) => ({ bits: parseSize(size), times: parseTimes(times, size) }))
     .sort((one, other) => other.bits - one.bits)
@@ -95,14 +95,14 @@ function parseNetworks(value: unknown = DEFAULT_IPV6_NETWORKS): readonly WiderNe
 function parseSize(size: string): number {
   const bits = /^\/\d\d$/.test(size) ? Number(size.slice(1)) : Number.NaN
   if (bits >= WIDEST_BITS && bits < CALLER_BITS) return bits
-  throw refusal('', `sizes from /${WIDEST_BITS} to /${CALLER_BITS - 1}`, size)
+  throw rejection('', `sizes from /${WIDEST_BITS} to /${CALLER_BITS - 1}`, size)
 }
 
 function parseTimes(times: unknown, size: string): number {
   if (typeof times === 'number' && Number.isInteger(times) && times >= 1 && times <= MAX_TIMES) return times
-  throw refusal(`.${size}`, `a whole number from 1 to ${MAX_TIMES}`, times)
+  throw rejection(`.${size}`, `a whole number from 1 to ${MAX_TIMES}`, times)
 }
 
-function refusal(below: string, expected: string, got: unknown): Error {
+function rejection(below: string, expected: string, got: unknown): Error {
   return unexpected('ERR_HEADGATE_INVALID_OPTION', `ipv6Networks${below}`, expected, got)
 }

@@ -20,7 +20,7 @@ const AUTO_TTL_US = 1_000_000
 const LEAST_TTL_US = 1_000
 
 /**
- * Returns the limits adjusted for leasing. Refuses, by name, options that could admit more than the limits promise.
+ * Returns the limits adjusted for leasing. Rejects, by name, options that could admit more than the limits promise.
  */
 export function leaseLimits(
   field: string,

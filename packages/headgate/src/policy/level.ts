@@ -8,7 +8,7 @@ import type { RefundRule } from './refund-rule.js'
 export type LevelName = 'route' | 'caller' | 'global'
 
 /** The rule or tier behind a level, and whose budget it charges. */
-export interface Speaker
+export interface DeclaredLevel
   extends Enforcement,
     Pick<RuleConfig, 'scope' | 'per' | 'cost' | 'onStoreFailure' | 'headers' | 'refundIf'> {
   readonly level: LevelName
@@ -48,28 +48,28 @@ export class Level {
 
   constructor(
     config: Pick<Config, 'mode' | 'enforcePercent' | 'onStoreFailure' | 'headers'>,
-    speaker: Speaker,
+    declared: DeclaredLevel,
     readonly configured: ConfiguredPolicy,
     readonly override: ActiveOverride | null,
   ) {
     const ofPolicy = configured.settings
-    const speaks = saysHowFar(speaker) ? speaker : saysHowFar(ofPolicy) ? ofPolicy : null
-    this.level = speaker.level
-    this.rule = speaker.rule
-    this.scope = speaker.scope
-    this.per = speaker.per
-    this.subjectTypes = speaker.subjectTypes
+    const declaring = setsEnforcement(declared) ? declared : setsEnforcement(ofPolicy) ? ofPolicy : null
+    this.level = declared.level
+    this.rule = declared.rule
+    this.scope = declared.scope
+    this.per = declared.per
+    this.subjectTypes = declared.subjectTypes
     // A percentage implies enforcing, so it is never combined with a mode from the level above.
-    this.mode = speaks === null ? config.mode : (speaks.mode ?? 'enforce')
-    this.enforcePercent = speaks === null ? config.enforcePercent : (speaks.enforcePercent ?? 100)
-    this.cost = speaker.cost ?? null
-    this.onStoreFailure = speaker.onStoreFailure ?? ofPolicy.onStoreFailure ?? config.onStoreFailure ?? null
-    this.headers = speaker.headers ?? config.headers ?? null
-    this.refundIf = speaker.refundIf ?? null
-    this.also = speaker.also ?? NOBODY_ELSE
+    this.mode = declaring === null ? config.mode : (declaring.mode ?? 'enforce')
+    this.enforcePercent = declaring === null ? config.enforcePercent : (declaring.enforcePercent ?? 100)
+    this.cost = declared.cost ?? null
+    this.onStoreFailure = declared.onStoreFailure ?? ofPolicy.onStoreFailure ?? config.onStoreFailure ?? null
+    this.headers = declared.headers ?? config.headers ?? null
+    this.refundIf = declared.refundIf ?? null
+    this.also = declared.also ?? NOBODY_ELSE
   }
 }
 
-function saysHowFar({ mode, enforcePercent }: Enforcement): boolean {
+function setsEnforcement({ mode, enforcePercent }: Enforcement): boolean {
   return mode !== undefined || enforcePercent !== undefined
 }

@@ -46,7 +46,7 @@ const MAX_TEXT = 200
 const KINDS = ['tier', 'numbers', 'limits']
 const FIELDS = ['subject', 'rule', ...KINDS, 'ttl', 'by', 'reason']
 
-/** Validates an override, and returns the form it is stored in and for how long. Refuses mistakes by name. */
+/** Validates an override, and returns the form it is stored in and for how long. Rejects mistakes by name. */
 export function parseOverride(
   options: OverrideOptions,
   nameSubject: (subject: unknown) => string,

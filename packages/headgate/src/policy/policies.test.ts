@@ -18,7 +18,7 @@ function errorOf(act: () => unknown): HeadgateError {
     if (error instanceof HeadgateError) return error
     throw error
   }
-  throw new Error('expected a refusal')
+  throw new Error('expected a rejection')
 }
 const policyError = (policies: unknown) =>
   errorOf(() => parsePolicies(policies as Record<string, PolicyOptions>))
@@ -36,7 +36,7 @@ describe('policies', () => {
   })
 
   it.each(['', 'a b', 'é', 'a.b', 'a:b', 'a\r\nb', '"', '{x}', 'x'.repeat(33)])(
-    'policies refuse the name %j',
+    'policies reject the name %j',
     name => {
       const error = policyError({ [name]: log })
       expect(error.code).toBe('ERR_HEADGATE_INVALID_POLICY')
@@ -44,7 +44,7 @@ describe('policies', () => {
     },
   )
 
-  it("policies refuse the name 'tier', under which all tiers keep what was used", () => {
+  it("policies reject the name 'tier', under which all tiers keep what was used", () => {
     expect(policyError({ tier: log }).message).toContain("expected a name other than 'tier'")
   })
 
@@ -55,7 +55,7 @@ describe('policies', () => {
     expect(policies.get('valueOf')).toBeUndefined()
   })
 
-  it('a policy refuses two limits that would share a state, and says how to tell them apart', () => {
+  it('a policy rejects two limits that would share a state, and says how to tell them apart', () => {
     const error = policyError({ api: [log, slidingWindowLog({ limit: 20, window: '60s' })] })
     expect(error.code).toBe('ERR_HEADGATE_INVALID_POLICY')
     expect(error.message).toMatch(
@@ -83,7 +83,7 @@ describe('policies', () => {
     [log, null],
     [[log]],
     slidingWindowLog,
-  ])('a policy refuses case %#, which no maker of limits made', options => {
+  ])('a policy rejects case %#, which no maker of limits made', options => {
     const error = policyError({ api: options })
     expect(error.code).toBe('ERR_HEADGATE_INVALID_POLICY')
     expect(error.message).toMatch(
@@ -91,7 +91,7 @@ describe('policies', () => {
     )
   })
 
-  it('a policy refuses an empty list', () => {
+  it('a policy rejects an empty list', () => {
     expect(policyError({ api: [] }).message).toMatch(
       /^policies\.api: expected at least one limit; got an array of 0/,
     )
@@ -176,7 +176,7 @@ describe('a tier', () => {
   })
 
   it.each([undefined, null, 30, '30', 'unlimited', true, [30], 30n, () => 30])(
-    'a tier that is not an object (%s) is refused: it would otherwise limit nothing',
+    'a tier that is not an object (%s) is rejected: it would otherwise limit nothing',
     tier => {
       const error = tierError(tier)
       expect(error.code).toBe('ERR_HEADGATE_INVALID_POLICY')
@@ -200,7 +200,7 @@ describe('a tier', () => {
     [10],
     10n,
   ]
-  it.each(['minute', 'hour', 'day'])('a tier refuses a bad %s by name, with burst and without', field => {
+  it.each(['minute', 'hour', 'day'])('a tier rejects a bad %s by name, with burst and without', field => {
     for (const bad of notUnits) {
       for (const burst of field === 'minute' ? [{}, { burst: 2 }] : [{}]) {
         const error = tierError({ [field]: bad, ...burst })
@@ -212,7 +212,7 @@ describe('a tier', () => {
     }
   })
 
-  it('a tier refuses a bad burst by name', () => {
+  it('a tier rejects a bad burst by name', () => {
     const bad = [0, 0.5, -1, 1.25, Number.NaN, Number.POSITIVE_INFINITY, '2', null, {}, 1e9]
     for (const burst of bad) {
       const error = tierError({ minute: 10, burst })
@@ -223,7 +223,7 @@ describe('a tier', () => {
     expect(tierError({ minute: 'unlimited', burst: 2 }).message).toMatch(/^tier burst: /)
   })
 
-  it('a tier refuses fields it does not know, and names it cannot keep', () => {
+  it('a tier rejects fields it does not know, and names it cannot keep', () => {
     expect(tierError({ minutes: 10 }).message).toMatch(
       /^tier minutes: expected one of minute, hour, day, burst/,
     )

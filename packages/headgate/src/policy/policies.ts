@@ -28,11 +28,11 @@ export interface LongPolicyOptions {
 export interface Policy {
   readonly name: string
   readonly tier: string | null
-  readonly limits: readonly NamedLimit[]
+  readonly limits: readonly PolicyLimit[]
 }
 
 /** A limit and the name its state is kept under: `<policy>.<limit id>`. */
-export interface NamedLimit {
+export interface PolicyLimit {
   readonly name: string
   readonly limit: Limit
 }
@@ -42,7 +42,7 @@ const NAME = /^[A-Za-z0-9_-]{1,32}$/
 /** The name all tiers share, so that a caller who changes tier keeps its usage. */
 export const TIER_POLICY = 'tier'
 
-/** Validates the policies and tiers of a program. Refuses duplicate limits and names that cannot be part of a key. */
+/** Validates the policies and tiers of a program. Rejects duplicate limits and names that cannot be part of a key. */
 export function writtenPolicies(
   policies: Readonly<Record<string, PolicyOptions>>,
   tiers: Readonly<Record<string, TierOptions>>,
@@ -73,7 +73,7 @@ export function writtenPolicies(
 
 /** Validates one policy. */
 export function parsePolicy(name: string, limits: readonly Limit[]): Policy {
-  refuseName('policies', name)
+  rejectName('policies', name)
   if (name === TIER_POLICY)
     throw unexpected('ERR_HEADGATE_INVALID_POLICY', 'policies', `a name other than '${TIER_POLICY}'`, name)
   if (limits.length === 0)
@@ -124,12 +124,12 @@ function parsePercent(field: string, text: unknown): number {
 
 /** Validates one tier. */
 export function parseTier(tier: string, options: TierOptions): Policy {
-  refuseName('tiers', tier)
+  rejectName('tiers', tier)
   const limits = nameLimits(`tiers.${tier}`, TIER_POLICY, tierLimits(options))
   return { name: TIER_POLICY, tier, limits }
 }
 
-function nameLimits(field: string, policy: string, limits: readonly Limit[]): NamedLimit[] {
+function nameLimits(field: string, policy: string, limits: readonly Limit[]): PolicyLimit[] {
   const seen = new Set<string>()
   return limits.map((limit, index) => {
     if (!isLimit(limit)) {
@@ -153,7 +153,7 @@ function nameLimits(field: string, policy: string, limits: readonly Limit[]): Na
   })
 }
 
-function refuseName(field: string, name: string): void {
+function rejectName(field: string, name: string): void {
   if (!NAME.test(name))
     throw unexpected('ERR_HEADGATE_INVALID_POLICY', field, 'names of up to 32 letters, digits, - or _', name)
 }

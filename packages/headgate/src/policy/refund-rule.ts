@@ -38,7 +38,7 @@ const MAX_LOGGED = 1_000
 const MAX_KNOWN = 1_000
 const known = new Map<string, Limit>()
 
-/** Returns the limit of a rate, the same object each time. Refuses anything else, naming `field`. */
+/** Returns the limit of a rate, the same object each time. Rejects anything else, naming `field`. */
 export function parseRate(rate: unknown, field: string): Limit {
   const seen = typeof rate === 'string' ? known.get(rate) : undefined
   if (seen !== undefined) return seen

@@ -4,17 +4,17 @@ import type { CheckList } from '../check/plans.js'
 import type { ActivePolicies } from './active-policies.js'
 import { AppliedLevel } from './applied-level.js'
 import { askedLevel } from './asked-level.js'
+import { checksOfRequest, type Decider, levelsOf } from './checks-of.js'
 import type { HeaderStyle, PolicyOrTier } from './config.js'
-import { type Decider, levelsOf, questionOf } from './question-of.js'
 import { commonRefunds, type RefundRule } from './refund-rule.js'
 
 /** Why no limit is asked: limiting is switched off, the multiplier is 0, or the file skips the request. */
-export type Unasked = 'disabled' | 'paused' | 'skipped'
+export type Bypass = 'disabled' | 'paused' | 'skipped'
 
 /** A resolved request: the checks to ask, and how to read the answer. */
 export interface Resolution {
   /** Null: `question` must be asked. */
-  readonly unasked: Unasked | null
+  readonly bypass: Bypass | null
   readonly question: CheckList
   /** Whether this process decides and the store's decision is only compared with it. */
   readonly compare: boolean
@@ -91,9 +91,9 @@ export function conclude(
   const deciding = levels.filter(({ part }) => part === 'decides')
   const speaks = (deciding[0] ?? levels[0])?.level
   const asked =
-    isSkipped || !active.control.enabled ? NO_QUESTION : questionOf(active, readings, { given, cost })
+    isSkipped || !active.control.enabled ? NO_QUESTION : checksOfRequest(active, readings, { given, cost })
   return {
-    unasked: unaskedBecause(active, isSkipped, asked),
+    bypass: bypassOf(active, isSkipped, asked),
     tier,
     cost,
     question: asked,
@@ -117,26 +117,26 @@ function refundedBy(readings: readonly Decider[]): RefundRule | null {
 }
 
 /** While paused only bans are asked, and most requests meet none. */
-function unaskedBecause(
+function bypassOf(
   { control }: ActivePolicies,
   isSkipped: boolean,
   { alternatives }: CheckList,
-): Unasked | null {
+): Bypass | null {
   if (!control.enabled) return 'disabled'
   if (control.multiplier === 0 && alternatives.some(checks => checks.length === 0)) return 'paused'
   return isSkipped ? 'skipped' : null
 }
 
 /** Describes the rules that led to a decision. */
-export function labelsOf({ levels, tier, unasked, headers, refundIf, question }: Resolution): PlanLabels {
+export function labelsOf({ levels, tier, bypass, headers, refundIf, question }: Resolution): PlanLabels {
   const spoke = levels.find(({ part }) => part === 'decides') ?? levels[0]
   const isOnlyShadow =
-    unasked === null && question.shadow.length > 0 && levels.every(({ part }) => part !== 'decides')
+    bypass === null && question.shadow.length > 0 && levels.every(({ part }) => part !== 'decides')
   return {
     policy: spoke?.level.configured.policy.name ?? '',
     tier,
     rule: spoke?.level.rule ?? null,
-    unasked: isOnlyShadow ? 'shadow' : unasked,
+    bypass: isOnlyShadow ? 'shadow' : bypass,
     headers,
     refundIf,
   }

@@ -119,7 +119,7 @@ export class RuleResolver {
   }
 
   /**
-   * Whether a request that could not be asked about must be denied. One that the rules let pass unasked still
+   * Whether a request that could not be asked about must be denied. One that the rules let pass bypass still
    * passes.
    */
   deniesFault({ method, path }: Partial<RequestFacts>): boolean {

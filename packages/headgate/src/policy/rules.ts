@@ -14,12 +14,12 @@ import { type ActiveConfig, activateConfig } from './active-config.js'
 import type { AtRunTime } from './active-policies.js'
 import { AppliedLevel } from './applied-level.js'
 import { askedLevel } from './asked-level.js'
+import { statesOf } from './checks-of.js'
 import { type CompiledConfig, compileConfig } from './compiled-config.js'
 import type { Config, RuleConfig } from './config.js'
 import { type Explanation, explain } from './explanation.js'
 import { askedBy, callerLevel, findCaller, globalLevel, routeLevel } from './find-levels.js'
 import type { Ipv6Budgets } from './ipv6-budgets.js'
-import { statesOf } from './question-of.js'
 import type { RequestFacts } from './request-facts.js'
 import { RuleResolver, type RuleResolverOptions } from './rule-resolver.js'
 
@@ -45,7 +45,7 @@ export interface Rules {
   activate(compiled: CompiledConfig, atRunTime: AtRunTime): ActiveConfig
   resolver(options: RuleResolverOptions): RuleResolver
   explain(resolver: RuleResolver, facts: RequestFacts, budgets: Ipv6Budgets): Explanation
-  callers(inForce: () => Config): FileCallers & { refuseUnusable(next: Config): void }
+  callers(inForce: () => Config): FileCallers & { rejectUnusable(next: Config): void }
   /** The tier of a subject by the file and the overrides. */
   tierOf(active: ActiveConfig, subject: string, tier: string | null, nowUs: number): string | null
   /** Each state once, under the first that mentions it: the caller's own, then the rules in file order. */
@@ -162,7 +162,7 @@ function createFileCallers(inForce: () => Config) {
   let made: { readonly config: Config; readonly identify: Identify } | null = null
   function current(): Identify {
     const config = inForce()
-    if (made?.config !== config) made = { config, identify: identifyBySources(config, refuseTokens) }
+    if (made?.config !== config) made = { config, identify: identifyBySources(config, rejectTokens) }
     return made.identify
   }
   const ask = (...asked: Parameters<Identify>) => current()(...asked)
@@ -179,14 +179,14 @@ function createFileCallers(inForce: () => Config) {
       return address.source.find(request).subject
     },
     /** Throws for a file whose sources cannot be created, if they are in use. */
-    refuseUnusable(next: Config): void {
-      if (made !== null) identifyBySources(next, refuseTokens)
+    rejectUnusable(next: Config): void {
+      if (made !== null) identifyBySources(next, rejectTokens)
     },
   }
 }
 
 /** Verifying tokens needs a package that an app which bundles a limiter may not have. */
-function refuseTokens(): never {
+function rejectTokens(): never {
   const expected =
     'identifyByConfig(config) of headgate/identify beside the limiter, whose file verifies tokens'
   throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'identify', expected, undefined)

@@ -1,7 +1,7 @@
 /** Limits that several callers share, derived from the limits of one: the networks of IPv6, made-up subjects of an address. */
 import type { Limit } from '../algorithms/algorithm.js'
 import { scaleLimit } from './change-numbers.js'
-import type { NamedLimit } from './policies.js'
+import type { PolicyLimit } from './policies.js'
 
 /** Stores identify a limit by its object, so each scaled limit is made once. */
 const widened = new WeakMap<Limit, Map<number, Limit>>()
@@ -26,6 +26,6 @@ export function widerLimit(limit: Limit, times: number): Limit {
  * Returns the limits of a policy with `times` their units, under names of their own: what a subject pays for others must
  * not be taken from what it has for itself.
  */
-export function sharedLimits(limits: readonly NamedLimit[], times: number): NamedLimit[] {
+export function sharedLimits(limits: readonly PolicyLimit[], times: number): PolicyLimit[] {
   return limits.map(({ name, limit }) => ({ name: `${name}/shared`, limit: widerLimit(limit, times) }))
 }

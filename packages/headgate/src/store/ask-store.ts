@@ -4,7 +4,7 @@ import type { PendingCheck } from '../check/pending-check.js'
 import { NOBODY_LISTENS } from '../check/plan.js'
 import { Plans } from '../check/plans.js'
 import { systemClock } from '../time/clock.js'
-import type { Eventually, Store } from './store.js'
+import type { MaybePromise, Store } from './store.js'
 
 /**
  * What a store is asked, as plain data: the first alternative whose checks all fit is charged as a whole. Shadow checks
@@ -45,7 +45,7 @@ export interface Answer {
 const plans = new Plans(NOBODY_LISTENS)
 
 /** Asks a store a question given as plain data, and returns its answer as plain data. */
-export function askStore(store: Store, question: Question, isPeek = false): Eventually<Answer> {
+export function askStore(store: Store, question: Question, isPeek = false): MaybePromise<Answer> {
   const check = plans.pending(question, { isPeek })
   check.atUs = (store.clock ?? systemClock).nowUs()
   const work = store.decide(check)

@@ -1,5 +1,5 @@
 import { HeadgateError } from '../errors/headgate-error.js'
-import type { Eventually } from './store.js'
+import type { MaybePromise } from './store.js'
 
 /** The settings of a whole fleet, as stored: readers must not trust them. */
 export interface ControlReading {
@@ -28,12 +28,12 @@ export interface ControlStore {
   /** Whose fleet it is, if several may share a store. */
   readonly fleet?: { readonly prefix: string; readonly tenant: string; readonly service: string }
   /** Rejects if neither could be read. */
-  read(): Eventually<ControlReading>
+  read(): MaybePromise<ControlReading>
   /** Sets fields of the control hash. */
-  setControl(fields: Readonly<Record<string, string>>): Eventually<void>
-  putOverride(target: string, text: string, ttlMs: number): Eventually<void>
+  setControl(fields: Readonly<Record<string, string>>): MaybePromise<void>
+  putOverride(target: string, text: string, ttlMs: number): MaybePromise<void>
   /** Removes one; returns whether it existed. */
-  removeOverride(target: string): Eventually<boolean>
+  removeOverride(target: string): MaybePromise<boolean>
   /**
    * Calls `onChange` now and within half a second of any change, until stopped; for a change made through this
    * store before it resolves, with the part that was changed.

@@ -5,7 +5,7 @@ import type { Clock } from '../time/clock.js'
 import type { ControlStore } from './control-store.js'
 
 /** A value now, or a promise of it if the store is not in this process. */
-export type Eventually<T> = T | Promise<T>
+export type MaybePromise<T> = T | Promise<T>
 
 /** Where limits are kept and decided. A denial is a result; only a malfunction throws or rejects. */
 export interface Store {
@@ -27,13 +27,13 @@ export interface Store {
    */
   decide(check: PendingCheck): void | Promise<void>
   /** Takes charges back as far as they still count; returns the units given back, in order. */
-  refund(refunds: readonly Refund[]): Eventually<readonly number[]>
+  refund(refunds: readonly Refund[]): MaybePromise<readonly number[]>
   /** Renews permits; returns whether each is held. If left out, they expire. */
-  renew?(renewals: readonly Renewal[]): Eventually<readonly boolean[]>
+  renew?(renewals: readonly Renewal[]): MaybePromise<readonly boolean[]>
   /** Forgets what the checks' subjects have used. */
-  reset(checks: readonly Check[]): Eventually<void>
+  reset(checks: readonly Check[]): MaybePromise<void>
   /** Returns unfinished work, such as a call that missed its deadline; null if there is none. */
-  underWay?(): Promise<unknown> | null
+  pending?(): Promise<unknown> | null
   /** Releases what the store holds open. It must not be asked afterwards. */
-  close(): Eventually<void>
+  close(): MaybePromise<void>
 }

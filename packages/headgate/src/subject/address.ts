@@ -12,7 +12,7 @@ const [DOT, ZERO, NINE] = [0x2e, 0x30, 0x39]
 
 /**
  * Parses an address and drops its zone; null if the text is not an address. Octal, hexadecimal and short forms
- * of IPv4 are refused.
+ * of IPv4 are rejected.
  */
 export function parseAddress(text: string): Address | null {
   if (text.length > MAX_LENGTH) return null

@@ -175,7 +175,7 @@ describe('who a request comes from', () => {
     [['10.0.0.0/8/8'], 'expected an address or a network'],
     [['fe80::1%eth0'], 'expected an address or a network'],
     [['loopback'], 'expected an address or a network'],
-  ])('the client address refuses to trust %j', (trustedProxies, message) => {
+  ])('the client address rejects to trust %j', (trustedProxies, message) => {
     const make = () => createClientAddress({ trustedProxies: trustedProxies as string[] })
     expect(make).toThrow(message)
   })

@@ -182,14 +182,14 @@ export function parseTrustedProxies(value: unknown): IsTrusted | null {
 }
 
 function hopsOf(value: unknown): number {
-  if (typeof value !== 'object' || value === null || !('hops' in value)) throw refusal('', FORMS, value)
+  if (typeof value !== 'object' || value === null || !('hops' in value)) throw rejection('', FORMS, value)
   const other = Object.keys(value).find(key => key !== 'hops')
-  if (other !== undefined) throw refusal(`.${other}`, 'hops alone', other)
+  if (other !== undefined) throw rejection(`.${other}`, 'hops alone', other)
   const { hops } = value
   if (typeof hops === 'number' && Number.isInteger(hops) && hops >= 1 && hops <= MAX_PROXIES) return hops
-  throw refusal('.hops', `a whole number from 1 to ${MAX_PROXIES}`, hops)
+  throw rejection('.hops', `a whole number from 1 to ${MAX_PROXIES}`, hops)
 }
 
-function refusal(below: string, expected: string, got: unknown): Error {
+function rejection(below: string, expected: string, got: unknown): Error {
   return unexpected('ERR_HEADGATE_INVALID_OPTION', `trustedProxies${below}`, expected, got)
 }

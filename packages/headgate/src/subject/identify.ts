@@ -5,7 +5,7 @@
  */
 import { unexpected } from '../errors/headgate-error.js'
 import type { HttpRequest } from './http-request.js'
-import { type AddressSource, type Finding, ip, isPromise, type SubjectSource } from './sources.js'
+import { type AddressSource, type Identified, ip, isPromise, type SubjectSource } from './sources.js'
 import { namesNobody, type SubjectInput } from './subject.js'
 
 /**
@@ -88,7 +88,11 @@ export function createIdentify(options: IdentifyOptions): Identify {
     }
   }
 
-  function toIdentity(findings: readonly (Finding | null)[], request: HttpRequest, fault: Fault): Identity {
+  function toIdentity(
+    findings: readonly (Identified | null)[],
+    request: HttpRequest,
+    fault: Fault,
+  ): Identity {
     const subjects: SubjectInput[] = []
     const minted: { subject: SubjectInput; times: number }[] = []
     let tier: string | undefined
@@ -116,7 +120,7 @@ export function createIdentify(options: IdentifyOptions): Identify {
   const identify = (request: HttpRequest, within = untilDone): Identity | Promise<Identity> => {
     const fault = new Fault()
     const conclude = (identity: Identity) => withFault(identity, fault)
-    const toKnown = (findings: readonly (Finding | null)[]) => {
+    const toKnown = (findings: readonly (Identified | null)[]) => {
       const identity = toIdentity(findings, request, fault)
       if (tierOf === undefined || identity.tier !== undefined) return conclude(identity)
       return lookUpTier(identity, request, { tierOf, within, fault }).then(conclude)
@@ -124,7 +128,7 @@ export function createIdentify(options: IdentifyOptions): Identify {
     const findings = sources.map(source => ask(source, request, within, fault))
     return findings.some(isPromise)
       ? Promise.all(findings).then(toKnown)
-      : toKnown(findings as (Finding | null)[])
+      : toKnown(findings as (Identified | null)[])
   }
   return Object.assign(identify, {
     async ready() {

@@ -6,7 +6,7 @@ import type { JSONWebKeySet, JWTPayload, JWTVerifyGetKey, JWTVerifyOptions } fro
 import { HeadgateError, unexpected } from '../errors/headgate-error.js'
 import type { HttpRequest } from './http-request.js'
 import type { VerifiedClaims } from './source-config.js'
-import { cookieValues, type Finding, firstAndLast, type SubjectSource } from './sources.js'
+import { cookieValues, firstAndLast, type Identified, type SubjectSource } from './sources.js'
 import type { SubjectInput } from './subject.js'
 
 export interface JwtOptions extends VerifiedClaims {
@@ -27,7 +27,7 @@ const MAX_KEYS_TRIED = 3
 
 /** Creates the source. `jose` is loaded in the background; `ready()` rejects if it is missing. */
 export function jwt(options: JwtOptions): SubjectSource {
-  refuseMistakes(options)
+  validateOptions(options)
   const { claim = 'sub', type = 'user', tenantClaim, tierClaim, issuer, audience } = options
   const verifier = loadVerifier(options, {
     algorithms: [...options.algorithms],
@@ -39,7 +39,7 @@ export function jwt(options: JwtOptions): SubjectSource {
   // The failure reaches those who await it; it must not end the process as an unhandled rejection.
   verifier.catch(() => {})
 
-  function toFinding(payload: JWTPayload): Finding | null {
+  function toIdentified(payload: JWTPayload): Identified | null {
     const id = idOf(payload[claim])
     if (id === null) return null
     const subjects: SubjectInput[] = [{ type, id }]
@@ -60,11 +60,11 @@ export function jwt(options: JwtOptions): SubjectSource {
     },
   }
 
-  async function verified(tokens: readonly string[]): Promise<Finding | null> {
+  async function verified(tokens: readonly string[]): Promise<Identified | null> {
     const verify = await verifier
     for (const token of tokens) {
       const payload = await verify(token).catch(() => null)
-      const finding = payload === null ? null : toFinding(payload)
+      const finding = payload === null ? null : toIdentified(payload)
       if (finding !== null) return finding
     }
     return null
@@ -135,13 +135,13 @@ async function loadJose(): Promise<typeof import('jose')> {
   }
 }
 
-function refuseMistakes(options: JwtOptions): void {
+function validateOptions(options: JwtOptions): void {
   const { jwks, secret, algorithms, issuer, audience, clockToleranceSeconds: tolerance = 0 } = options ?? {}
   if ((jwks === undefined) === (secret === undefined)) {
-    throw refusal('jwks', 'either a key set or a secret', jwks === undefined ? 'neither' : 'both')
+    throw rejection('jwks', 'either a key set or a secret', jwks === undefined ? 'neither' : 'both')
   }
   if (jwks !== undefined && !(Array.isArray(jwks?.keys) && jwks.keys.length > 0)) {
-    throw refusal('jwks', 'a JSON Web Key Set with at least one key', jwks)
+    throw rejection('jwks', 'a JSON Web Key Set with at least one key', jwks)
   }
   // The value is the secret, so it is never shown.
   if (secret !== undefined && (typeof secret !== 'string' || secret.length < MIN_SECRET_LENGTH)) {
@@ -156,16 +156,16 @@ function refuseMistakes(options: JwtOptions): void {
   const allowed = jwks === undefined ? SYMMETRIC : ASYMMETRIC
   if (!Array.isArray(algorithms) || algorithms.length === 0 || !algorithms.every(one => allowed.test(one))) {
     const names = jwks === undefined ? 'HS256, HS384 and HS512' : 'RS256, PS256, ES256, EdDSA and the like'
-    throw refusal('algorithms', `a list out of ${names}`, algorithms)
+    throw rejection('algorithms', `a list out of ${names}`, algorithms)
   }
-  if (typeof issuer !== 'string' || issuer === '') throw refusal('issuer', 'who issues the tokens', issuer)
+  if (typeof issuer !== 'string' || issuer === '') throw rejection('issuer', 'who issues the tokens', issuer)
   if (typeof audience !== 'string' || audience === '')
-    throw refusal('audience', 'whom they are for', audience)
+    throw rejection('audience', 'whom they are for', audience)
   if (!Number.isInteger(tolerance) || tolerance < 0 || tolerance > MAX_TOLERANCE_SECONDS) {
-    throw refusal('clockToleranceSeconds', `a whole number from 0 to ${MAX_TOLERANCE_SECONDS}`, tolerance)
+    throw rejection('clockToleranceSeconds', `a whole number from 0 to ${MAX_TOLERANCE_SECONDS}`, tolerance)
   }
 }
 
-function refusal(field: string, expected: string, got: unknown): Error {
+function rejection(field: string, expected: string, got: unknown): Error {
   return unexpected('ERR_HEADGATE_INVALID_OPTION', `jwt ${field}`, expected, got)
 }

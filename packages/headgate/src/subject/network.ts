@@ -22,35 +22,35 @@ const WIDEST = { ipv4: 8, ipv6: 16 }
 const ALOUD = '(to trust everybody, write: trustedProxies: everybody)'
 
 /**
- * Parses a network to trust. Refuses networks that include strangers, and spellings that programs read in two
+ * Parses a network to trust. Rejects networks that include strangers, and spellings that programs read in two
  * ways.
  */
 export function parseNetwork(value: unknown): Network {
-  if (typeof value !== 'string') throw refusal(FORMS, value)
+  if (typeof value !== 'string') throw rejection(FORMS, value)
   const [text = '', length, ...rest] = value.split('/')
   const address = text.includes('%') ? null : parseAddress(text)
-  if (address === null || rest.length > 0) throw refusal(FORMS, value)
+  if (address === null || rest.length > 0) throw rejection(FORMS, value)
   if (length === undefined) return { address, bits: 128 }
   const family = isIPv4(address) ? 'ipv4' : 'ipv6'
   // It is ambiguous whether /8 counts from the first bit or from the start of the IPv4 address; libraries have
   // trusted the whole world over it.
-  if (family === 'ipv4' && text.includes(':')) throw refusal('an IPv4 network written with dots', value)
+  if (family === 'ipv4' && text.includes(':')) throw rejection('an IPv4 network written with dots', value)
   const longest = family === 'ipv4' ? 32 : 128
-  if (!/^\d{1,3}$/.test(length) || Number(length) > longest) throw refusal(FORMS, value)
+  if (!/^\d{1,3}$/.test(length) || Number(length) > longest) throw rejection(FORMS, value)
   const bits = Number(length) + (family === 'ipv4' ? IPV4_BITS : 0)
   const first = networkOf(address, bits)
   const network = { address: first, bits }
   if (family === 'ipv6' && holds(network, ALL_IPV4)) {
-    throw refusal(`a network without ::ffff:0:0/96, which is all of IPv4 ${ALOUD}`, value)
+    throw rejection(`a network without ::ffff:0:0/96, which is all of IPv4 ${ALOUD}`, value)
   }
   if (Number(length) < WIDEST[family] && !isLocal(network)) {
-    throw refusal(
+    throw rejection(
       `a network of at least /${WIDEST[family]}, since a wider one holds strangers ${ALOUD}`,
       value,
     )
   }
   if (!first.every((group, index) => group === address[index])) {
-    throw refusal(`${formatAddress(first)}/${length}, the first address of that network`, value)
+    throw rejection(`${formatAddress(first)}/${length}, the first address of that network`, value)
   }
   return network
 }
@@ -89,6 +89,6 @@ function maskOf(index: number, bits: number): number {
   return (0xffff << (16 - own)) & 0xffff
 }
 
-function refusal(expected: string, got: unknown): HeadgateError {
+function rejection(expected: string, got: unknown): HeadgateError {
   return unexpected('ERR_HEADGATE_INVALID_OPTION', 'trustedProxies', expected, got)
 }

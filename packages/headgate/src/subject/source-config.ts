@@ -1,4 +1,4 @@
-import type { BelievedPeers, PerAddressTimes } from './sources.js'
+import type { PerAddressTimes, TrustedPeers } from './sources.js'
 
 /** What `perAddress` of a source is if it is left out. */
 export const PER_ADDRESS = 10
@@ -9,7 +9,7 @@ export type SourceConfig =
   | {
       readonly source: 'user' | 'tenant' | 'internal'
       readonly header: string
-      readonly from: BelievedPeers
+      readonly from: TrustedPeers
       readonly tier?: string
       readonly perAddress?: PerAddressTimes
     }

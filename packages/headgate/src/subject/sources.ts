@@ -14,25 +14,25 @@ import { PER_ADDRESS } from './source-config.js'
 import { ANONYMOUS, type SubjectInput } from './subject.js'
 
 /** The peers whose header is believed: addresses and networks of your own proxies, or `'everybody'`. */
-export type BelievedPeers = readonly string[] | 'everybody'
+export type TrustedPeers = readonly string[] | 'everybody'
 
 /** Finds the owner of a secret; null for an unknown secret. */
-export type LookUp = (
+export type KeyLookup = (
   secret: string,
   request: HttpRequest,
-) => Known | null | undefined | Promise<Known | null | undefined>
+) => KeyOwner | null | undefined | Promise<KeyOwner | null | undefined>
 
-export interface Known {
+export interface KeyOwner {
   /**
    * The owner of the key. If left out, the secret itself is the subject, and leaves the process only as a hash.
    */
-  readonly subject?: Finding['subject']
+  readonly subject?: Identified['subject']
   readonly tier?: string
 }
 
 export interface SecretOptions {
   /** Looks up whether a secret is one of yours. Without it, `unverified: true` is required. */
-  readonly lookUp?: LookUp
+  readonly lookUp?: KeyLookup
   /**
    * Takes every value for a caller of its own. A client can invent values, so they are charged to its address, too:
    * see `perAddress`.
@@ -64,7 +64,7 @@ export interface SessionOptions extends SecretOptions {
 export interface HeaderSourceOptions {
   readonly header: string
   /** The peers to believe: the connection must come from one of these. */
-  readonly from: BelievedPeers
+  readonly from: TrustedPeers
   readonly tier?: string
   /** For `from: 'everybody'`. */
   readonly perAddress?: PerAddressTimes
@@ -113,7 +113,7 @@ export function ip(options: ClientAddressOptions & { readonly tier?: string } = 
 /** Identifies callers by an API key in a header. */
 export function apiKey(options: ApiKeyOptions): SubjectSource {
   const { header = 'x-api-key', scheme } = options ?? {}
-  refuseHeader('header', header)
+  rejectHeader('header', header)
   const schemeWord = scheme?.toLowerCase()
   return secretSource('apikey', options, request => {
     const words = (request.header(header.toLowerCase()) ?? '').split(/[\s,]+/).filter(word => word !== '')
@@ -127,7 +127,7 @@ export function apiKey(options: ApiKeyOptions): SubjectSource {
 export function session(options: SessionOptions): SubjectSource {
   const { cookie } = options ?? {}
   if (typeof cookie !== 'string' || !HEADER.test(cookie))
-    throw refusal('cookie', 'the name of a cookie', cookie)
+    throw rejection('cookie', 'the name of a cookie', cookie)
   return secretSource('session', options, request => cookieValues(request.header('cookie') ?? '', cookie))
 }
 
@@ -164,8 +164,9 @@ export function internal(options: InternalOptions): SubjectSource {
 export function fingerprint(options: FingerprintOptions = {}): SubjectSource {
   const { headers = ['user-agent', 'accept-language'], perAddress, ...addressOptions } = options
   const times = timesOf(perAddress)
-  if (!Array.isArray(headers) || headers.length === 0) throw refusal('headers', 'a list of headers', headers)
-  for (const header of headers) refuseHeader('headers', header)
+  if (!Array.isArray(headers) || headers.length === 0)
+    throw rejection('headers', 'a list of headers', headers)
+  for (const header of headers) rejectHeader('headers', header)
   const names = headers.map(header => header.toLowerCase())
   const address = ip(addressOptions)
   return {
@@ -183,10 +184,10 @@ export function fingerprint(options: FingerprintOptions = {}): SubjectSource {
  * subject types it may return, if known.
  */
 export function custom(
-  find: (request: HttpRequest) => Finding | null | Promise<Finding | null>,
+  find: (request: HttpRequest) => Identified | null | Promise<Identified | null>,
   types: readonly string[] | null = null,
 ): SubjectSource {
-  if (typeof find !== 'function') throw refusal('find', 'a function of the request', find)
+  if (typeof find !== 'function') throw rejection('find', 'a function of the request', find)
   return { types, find }
 }
 
@@ -197,18 +198,18 @@ function secretSource(
   { lookUp, unverified, tier, perAddress }: SecretOptions,
   read: (request: HttpRequest) => readonly string[],
 ): SubjectSource {
-  if (lookUp !== undefined && typeof lookUp !== 'function') throw refusal('lookUp', 'a function', lookUp)
+  if (lookUp !== undefined && typeof lookUp !== 'function') throw rejection('lookUp', 'a function', lookUp)
   if ((lookUp === undefined) !== (unverified === true)) {
     const expected =
       'either a lookUp, or unverified: true, which gives every made-up value a budget of its own'
-    throw refusal(type, expected, lookUp === undefined ? 'neither' : 'both')
+    throw rejection(type, expected, lookUp === undefined ? 'neither' : 'both')
   }
   if (lookUp !== undefined && perAddress !== undefined)
-    throw refusal('perAddress', 'none beside a lookUp, which verifies each value', perAddress)
+    throw rejection('perAddress', 'none beside a lookUp, which verifies each value', perAddress)
   const times = timesOf(perAddress)
   function lookUpFirst([secret, ...others]: readonly string[], request: HttpRequest): Found {
     if (lookUp === undefined || secret === undefined) return null
-    const toFound = (known: Known | null | undefined): Found =>
+    const toFound = (known: KeyOwner | null | undefined): Found =>
       known === null || known === undefined
         ? lookUpFirst(others, request)
         : { subject: known.subject ?? `${type}:${secret}`, tier: known.tier ?? tier }
@@ -235,14 +236,14 @@ function headerSource(
   senderOf: (request: HttpRequest) => Address | null,
 ): SubjectSource {
   const { header, from, tier, perAddress } = options ?? {}
-  refuseHeader('header', header)
+  rejectHeader('header', header)
   if (from !== 'everybody' && !Array.isArray(from)) {
-    throw refusal('from', 'a list of addresses and networks, or everybody', from)
+    throw rejection('from', 'a list of addresses and networks, or everybody', from)
   }
   const isBelieved = parseTrustedProxies(from)
-  if (isBelieved === null) throw refusal('from', 'at least one address or network', from)
+  if (isBelieved === null) throw rejection('from', 'at least one address or network', from)
   if (from !== 'everybody' && perAddress !== undefined)
-    throw refusal('perAddress', 'from: everybody beside it: your own networks are believed', perAddress)
+    throw rejection('perAddress', 'from: everybody beside it: your own networks are believed', perAddress)
   const times = from === 'everybody' ? timesOf(perAddress) : undefined
   const name = header.toLowerCase()
   return {
@@ -261,14 +262,15 @@ function headerSource(
 function timesOf(perAddress: PerAddressTimes = PER_ADDRESS): number | undefined {
   if (perAddress === 'off') return undefined
   if (Number.isInteger(perAddress) && perAddress >= 1 && perAddress <= MAX_PER_ADDRESS) return perAddress
-  throw refusal('perAddress', `off, or a whole number from 1 to ${MAX_PER_ADDRESS}`, perAddress)
+  throw rejection('perAddress', `off, or a whole number from 1 to ${MAX_PER_ADDRESS}`, perAddress)
 }
 
-function refuseHeader(field: string, header: unknown): void {
-  if (typeof header !== 'string' || !HEADER.test(header)) throw refusal(field, 'the name of a header', header)
+function rejectHeader(field: string, header: unknown): void {
+  if (typeof header !== 'string' || !HEADER.test(header))
+    throw rejection(field, 'the name of a header', header)
 }
 
-function refusal(field: string, expected: string, got: unknown): Error {
+function rejection(field: string, expected: string, got: unknown): Error {
   return unexpected('ERR_HEADGATE_INVALID_OPTION', field, expected, got)
 }
 
@@ -303,13 +305,13 @@ export interface SubjectSource {
   /** The subject types it may find; null if only its function knows. */
   readonly types: readonly string[] | null
   /** Finds who is asking; null if this source cannot tell. Never believes an unverified claim. */
-  find(request: HttpRequest): Finding | null | Promise<Finding | null>
+  find(request: HttpRequest): Identified | null | Promise<Identified | null>
   /** Settles when it has what it needs, such as a package; rejects if it cannot get it. */
   ready?(): Promise<void>
 }
 
 /** The subjects that a source found. */
-export interface Finding {
+export interface Identified {
   /** One subject, or several from the most specific to the least. */
   readonly subject: SubjectInput | readonly SubjectInput[]
   /** The caller's tier, if the source knows it. */

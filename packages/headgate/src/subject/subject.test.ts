@@ -244,14 +244,14 @@ describe('what is not a subject', () => {
     { type: '', id: '42' },
     { type: 'user', id: '' },
     { type: 'us:er', id: '42' },
-  ])('text that is not a subject is refused by name: case %#', subject => {
+  ])('text that is not a subject is rejected by name: case %#', subject => {
     const error = errorOf(() => createSubjectNamer()(subject as Subject))
     expect(error.code).toBe('ERR_HEADGATE_INVALID_SUBJECT')
     expect(error.message).toMatch(/^subject: expected 'type:id' .*; got /)
   })
 
   it.each([{ secret: '' }, { secret: 5 }, { secretTypes: 'apikey' }, { secretTypes: [1] }])(
-    'options %j of a subject are refused by name',
+    'options %j of a subject are rejected by name',
     options => {
       const error = errorOf(() => createSubjectNamer(options as never))
       expect(error.code).toBe('ERR_HEADGATE_INVALID_OPTION')

@@ -2,7 +2,7 @@ import type { AdapterLaw, AdapterUnderTest, AppUnderTest, Served } from './adapt
 import { answerLaws } from './adapters/answer-laws.js'
 import { faultLaws } from './adapters/fault-laws.js'
 import { nobodyLaws } from './adapters/nobody-laws.js'
-import { placeLaws } from './adapters/place-laws.js'
+import { permitLaws } from './adapters/permit-laws.js'
 import type { ContractTest } from './store-contract.js'
 
 /**
@@ -12,7 +12,7 @@ import type { ContractTest } from './store-contract.js'
  * for (const { name, run } of adapterContract(myAdapter)) it(name, run)
  */
 export function adapterContract(adapter: AdapterUnderTest): readonly ContractTest[] {
-  return [...answerLaws, ...faultLaws, ...nobodyLaws, ...placeLaws]
+  return [...answerLaws, ...faultLaws, ...nobodyLaws, ...permitLaws]
     .filter(law => law.applies?.(adapter) ?? true)
     .map(law => ({ name: law.name, run: () => runLaw(law, adapter) }))
 }

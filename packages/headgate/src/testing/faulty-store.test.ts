@@ -138,7 +138,7 @@ describe('a faulty store', () => {
     ['store', () => faultyStore({} as never)],
     ['deadlineMs', () => guarded({ deadlineMs: 0 })],
     ['onStoreFailure', () => guarded({ onStoreFailure: 'never' as never })],
-  ])('a faulty store refuses a bad %s by name', (field, act) => {
+  ])('a faulty store rejects a bad %s by name', (field, act) => {
     expect(act).toThrow(expect.objectContaining({ field, expected: expect.any(String) }))
   })
 })

@@ -1,7 +1,7 @@
 /** A fault of a store that fails on demand, to test how an app copes when its real one fails. */
 
 import { HeadgateError, unexpected } from '../errors/headgate-error.js'
-import type { Eventually, Store } from '../store/store.js'
+import type { MaybePromise, Store } from '../store/store.js'
 import { systemTimers } from '../time/clock.js'
 import { decideCopy } from './guarded-store.js'
 import { seededRandom } from './seeded-random.js'
@@ -75,14 +75,14 @@ export function faultyStore(store: Store, options: FaultyStoreOptions = {}): Fau
     })?.fault
   }
 
-  function call<T>(ask: () => Eventually<T>): Eventually<T> {
+  function call<T>(ask: () => MaybePromise<T>): MaybePromise<T> {
     const fault = draw()
     if (fault === undefined) return ask()
     injected[fault.type]++
     return suffer(fault, ask)
   }
 
-  async function suffer<T>(fault: Fault, ask: () => Eventually<T>): Promise<T> {
+  async function suffer<T>(fault: Fault, ask: () => MaybePromise<T>): Promise<T> {
     switch (fault.type) {
       case 'error':
         throw fault.error ?? lost('before the store was asked')

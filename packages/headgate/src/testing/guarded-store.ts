@@ -42,7 +42,7 @@ function remoteOf(store: Store): Remote {
     refund: async refunds => store.refund(refunds),
     renew: async renewals => store.renew?.(renewals) ?? renewals.map(() => false),
     reset: async checks => store.reset(checks),
-    heartbeat: async () => ({ live: 1, recent: 1, rewinds: 0 }),
+    heartbeat: async () => ({ live: 1, recent: 1, lostWrites: 0 }),
     close: () => store.close(),
   }
 }

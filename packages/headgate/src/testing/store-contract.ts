@@ -1,8 +1,8 @@
-import type { Eventually, Store } from '../store/store.js'
+import type { MaybePromise, Store } from '../store/store.js'
 import { boundLaws } from './laws/bound-laws.js'
 import { caseLaws } from './laws/case-laws.js'
 import type { Law } from './laws/law.js'
-import { placeLaws } from './laws/place-laws.js'
+import { permitLaws } from './laws/permit-laws.js'
 import { questionLaws } from './laws/question-laws.js'
 import { settleLaws } from './laws/settle-laws.js'
 import { timeLaws } from './laws/time-laws.js'
@@ -12,7 +12,7 @@ import { type ManualClock, manualClock } from './manual-clock.js'
 /** A store to be tested against the contract. */
 export interface StoreUnderTest {
   /** Opens a new store that takes its time from `clock`. */
-  open(clock: ManualClock): Eventually<Store>
+  open(clock: ManualClock): MaybePromise<Store>
   /** Whether two stores opened with the same clock see each other's charges. */
   readonly shared: boolean
 }
@@ -29,7 +29,7 @@ const laws: readonly Law[] = [
   ...timeLaws,
   ...useLaws,
   ...boundLaws,
-  ...placeLaws,
+  ...permitLaws,
   ...settleLaws,
 ]
 

@@ -8,7 +8,7 @@ export function withinTime<T>(
   late: (ms: number) => Error,
 ): Promise<T> {
   return new Promise((resolve, reject) => {
-    const callOff = after(ms, () => reject(late(ms)))
-    work.finally(callOff).then(resolve, reject)
+    const cancel = after(ms, () => reject(late(ms)))
+    work.finally(cancel).then(resolve, reject)
   })
 }

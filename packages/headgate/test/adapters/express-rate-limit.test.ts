@@ -128,7 +128,7 @@ describe.each(STORES)('a store for express-rate-limit, %s', (_, open) => {
   })
 })
 
-it('a store for express-rate-limit refuses an invalid store and an invalid name', () => {
+it('a store for express-rate-limit rejects an invalid store and an invalid name', () => {
   const wrong = (options: unknown) => () => rateLimitStore(options as { store: Store })
   expect(wrong({ store: {} })).toThrow(expect.objectContaining({ field: 'store' }))
   expect(wrong({ store: memoryStore(), name: 'a:b' })).toThrow(expect.objectContaining({ field: 'name' }))
@@ -391,7 +391,7 @@ describe('while Redis does not answer', () => {
     }
   })
 
-  it.each([2, () => 2])('failure mode closed refuses them with 503', async limit => {
+  it.each([2, () => 2])('failure mode closed rejects them with 503', async limit => {
     const { get, stop } = await start(await unreachable('closed'), { limit })
     try {
       const { status, headers } = await get('a-key')

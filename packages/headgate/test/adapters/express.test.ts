@@ -106,7 +106,7 @@ it('a batch is charged for every operation in it, where the body was read before
   await close()
 })
 
-it('the Express middleware refuses wrong options when it is made', () => {
+it('the Express middleware rejects wrong options when it is made', () => {
   const limiter = createLimiter({ policies })
   // @ts-expect-error There is no such policy.
   expect(() => rateLimit({ limiter, policy: 'apo' })).toThrow(

@@ -40,7 +40,7 @@ it('the plugin limits the routes of contexts below, and those made before it was
   await app.close()
 })
 
-it('a route whose config is wrong is refused when it is made', async () => {
+it('a route whose config is wrong is rejected when it is made', async () => {
   const app = fastify()
   await app.register(rateLimit({ limiter: setUp(), policy: 'api' }))
   expect(() => app.get('/', { config: { rateLimit: { policy: 'lgin' } } }, async () => 'hello')).toThrow(
@@ -49,7 +49,7 @@ it('a route whose config is wrong is refused when it is made', async () => {
   await app.close()
 })
 
-it('a route is limited by the plugin where its config was wrong and could not be refused', async () => {
+it('a route is limited by the plugin where its config was wrong and could not be rejected', async () => {
   const app = fastify()
   app.register(rateLimit({ limiter: setUp(), policy: 'api' }))
   app.get('/before', { config: { rateLimit: { policy: 'lgin' } } }, async () => 'hello')
@@ -58,7 +58,7 @@ it('a route is limited by the plugin where its config was wrong and could not be
   await app.close()
 })
 
-it('a refusal passes the error handler of its context where the plugin is told so', async () => {
+it('a rejection passes the error handler of its context where the plugin is told so', async () => {
   const app = fastify()
   const seen: unknown[] = []
   await app.register(rateLimit({ limiter: setUp(), policy: 'login', perRoute: true, useErrorHandler: true }))
@@ -78,12 +78,12 @@ it('a refusal passes the error handler of its context where the plugin is told s
     'hello',
     '0',
   ])
-  const refused = await app.inject('/')
-  expect([refused.statusCode, refused.json().ours]).toEqual([
+  const rejected = await app.inject('/')
+  expect([rejected.statusCode, rejected.json().ours]).toEqual([
     429,
     expect.stringMatching(/^\S.*1 requests? .*/),
   ])
-  expect(refused.headers).toMatchObject({
+  expect(rejected.headers).toMatchObject({
     'content-type': 'application/json; charset=utf-8',
     'cache-control': 'no-store',
     'x-ratelimit-limit': '1',
@@ -102,13 +102,13 @@ it('a refusal passes the error handler of its context where the plugin is told s
   await app.close()
 })
 
-it('Fastify answers a refusal as any error where the app has no error handler', async () => {
+it('Fastify answers a rejection as any error where the app has no error handler', async () => {
   const app = fastify()
   await app.register(rateLimit({ limiter: setUp(), policy: 'login', useErrorHandler: true }))
   app.get('/', async () => 'hello')
   await app.inject('/')
-  const refused = await app.inject('/')
-  expect(refused.json()).toEqual({
+  const rejected = await app.inject('/')
+  expect(rejected.json()).toEqual({
     statusCode: 429,
     error: 'Too Many Requests',
     message: expect.stringContaining('1'),
@@ -116,7 +116,7 @@ it('Fastify answers a refusal as any error where the app has no error handler', 
   await app.close()
 })
 
-it('a refusal does not pass the error handler by default, and only true or false are taken', async () => {
+it('a rejection does not pass the error handler by default, and only true or false are taken', async () => {
   const app = fastify()
   await app.register(rateLimit({ limiter: setUp(), policy: 'login' }))
   app.setErrorHandler((_error, _request, reply) => reply.code(500).send('sorry'))

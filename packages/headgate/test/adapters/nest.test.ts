@@ -102,13 +102,13 @@ it('the module makes its options of what Nest injects, and finds who is asking i
   expect([await ask('hello', '1'), await ask('hello', '1'), await ask('hello', '2')]).toEqual([200, 429, 200])
 })
 
-it('a filter of the controller that catches a refusal gets it', async () => {
+it('a filter of the controller that catches a rejection gets it', async () => {
   class OwnFilter implements ExceptionFilter<RateLimitException> {
-    catch({ refusal }: RateLimitException, host: ArgumentsHost): void {
+    catch({ rejection }: RateLimitException, host: ArgumentsHost): void {
       host
         .switchToHttp()
         .getResponse()
-        .code(refusal.status === 429 ? 418 : 500)
+        .code(rejection.status === 429 ? 418 : 500)
         .send('short and stout')
     }
   }

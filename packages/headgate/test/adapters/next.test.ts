@@ -16,7 +16,7 @@ interface Answer {
   readonly body: string
 }
 
-/** Ways past a proxy or its matcher, by headers and by targets; `fetch` refuses to send some of them. */
+/** Ways past a proxy or its matcher, by headers and by targets; `fetch` rejects to send some of them. */
 const SUBREQUEST = ['proxy', 'src/proxy', 'middleware', 'src/middleware', 'pages/_middleware']
 const HEADERS: readonly Record<string, string>[] = [
   ...SUBREQUEST.map(name => ({ 'x-middleware-subrequest': Array(5).fill(name).join(':') })),
@@ -199,7 +199,7 @@ it('the proxy takes files and what Next.js has built for static, and nothing els
   expect(isStatic('/favicon.ico', 'POST')).toBe(false)
 })
 
-it('the Next.js adapter refuses wrong options when it is made', () => {
+it('the Next.js adapter rejects wrong options when it is made', () => {
   const limiter = createLimiter({ policies: { api: slidingWindowLog({ limit: 1, window: '1m' }) } })
   const hello = async () => new Response('hello')
   const wrong: readonly (readonly [() => unknown, RegExp])[] = [

@@ -106,7 +106,7 @@ it('the server outlives a client that resets its connection while an upgrade is 
   expect(upgraded).toBe(0)
 })
 
-it('the connection of a refused upgrade is closed, also when the client does not close it', async () => {
+it('the connection of a rejected upgrade is closed, also when the client does not close it', async () => {
   const limiter = createLimiter({ policies: { api: slidingWindowLog({ limit: 0, window: '1m' }) } })
   const limited = rateLimit({ limiter, policy: 'api', subject: 'user:1' })
   const server = createServer()

@@ -140,7 +140,7 @@ it('the failure mode decides where the store or the subject is at fault', async 
   }
 })
 
-it('the tRPC middleware refuses wrong options when it is made, and ignores other errors', async () => {
+it('the tRPC middleware rejects wrong options when it is made, and ignores other errors', async () => {
   const limiter = limiterOf(1)
   expect(() => rateLimit({ limiter, policy: 'api' } as never)).toThrow(/^subject: expected a function/)
   expect(() => rateLimit({ limiter, policy: 'apo' as 'api', subject })).toThrow(

@@ -13,7 +13,7 @@ function errorOf(value: unknown): HeadgateError {
     if (error instanceof HeadgateError) return error
     throw error
   }
-  throw new Error(`expected ${String(value)} to be refused`)
+  throw new Error(`expected ${String(value)} to be rejected`)
 }
 
 describe('a duration', () => {
@@ -68,7 +68,7 @@ describe('a duration', () => {
     expect(texts.size).toBe(100_000)
   })
 
-  const refused: unknown[] = [
+  const rejected: unknown[] = [
     0,
     -1,
     -0.5,
@@ -123,7 +123,7 @@ describe('a duration', () => {
     { toString: () => '1m' },
     new Date(60),
   ]
-  it.each(refused.map(value => [value]))('a value that is not a duration is refused: case %#', value => {
+  it.each(rejected.map(value => [value]))('a value that is not a duration is rejected: case %#', value => {
     const error = errorOf(value)
     expect(error.code).toBe('ERR_HEADGATE_INVALID_LIMIT')
     expect(error.message).toMatch(/^window: expected a duration from '1ms' to '366d'.*; got ./)

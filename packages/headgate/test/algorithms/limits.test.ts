@@ -20,7 +20,7 @@ function errorOf(maker: Maker, options: unknown): HeadgateError {
     if (error instanceof HeadgateError) return error
     throw error
   }
-  throw new Error('expected a refusal')
+  throw new Error('expected a rejection')
 }
 
 const notUnits: unknown[] = [
@@ -137,7 +137,7 @@ describe('a bad number', () => {
     ['slidingWindowCounter', slidingWindowCounter, 'limit', { limit: 1, window: '1m', buckets: 6 }],
     ['tokenBucket', tokenBucket, 'capacity', { capacity: 1, refillPerSecond: 1 }],
   ] as [string, Maker, string, Fields][])(
-    '%s refuses a bad number by name: %s %s',
+    '%s rejects a bad number by name: %s %s',
     (_, maker, field, good) => {
       for (const bad of notUnits) {
         const error = errorOf(maker, { ...good, [field]: bad })
@@ -148,7 +148,7 @@ describe('a bad number', () => {
     },
   )
 
-  it('a bad number of buckets is refused by name', () => {
+  it('a bad number of buckets is rejected by name', () => {
     for (const bad of [0, ...notUnits.filter(value => value !== undefined), 1_001]) {
       const error = errorOf(slidingWindowCounter, { limit: 1, window: '1m', buckets: bad })
       expect(error.code).toBe('ERR_HEADGATE_INVALID_LIMIT')
@@ -156,7 +156,7 @@ describe('a bad number', () => {
     }
   })
 
-  it('a bad refill is refused by name', () => {
+  it('a bad refill is rejected by name', () => {
     const bad = [
       0,
       -1,
@@ -207,7 +207,7 @@ describe('a bad option', () => {
       { capacity: 1, refillPerSecond: 1 },
       ['limit', 'window', 'rate', 'toString'],
     ],
-  ] as [string, Maker, Fields, string[]][])('%s refuses keys it does not know', (name, maker, good, keys) => {
+  ] as [string, Maker, Fields, string[]][])('%s rejects keys it does not know', (name, maker, good, keys) => {
     for (const key of keys) {
       const error = errorOf(maker, { ...good, [key]: 1 })
       expect(error.code).toBe('ERR_HEADGATE_INVALID_LIMIT')

@@ -1,4 +1,4 @@
-/** Callers that wait for a place: a release in this process lets the next in line go at once, others are found soon. */
+/** Callers that wait for a permit: a release in this process lets the next in line go at once, others are found soon. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -50,7 +50,7 @@ interface Caller {
   acquire(): Promise<{ readonly allowed: boolean; release(): Promise<void> }>
 }
 
-/** Lets callers hold a place one after the other; returns the order, the waits, and how long each held it. */
+/** Lets callers hold a permit one after the other; returns the order, the waits, and how long each held it. */
 async function queueUp(callers: number, { acquire }: Caller) {
   const order: number[] = []
   const waitsMs: number[] = []
@@ -73,7 +73,7 @@ async function queueUp(callers: number, { acquire }: Caller) {
 
 const sorted = (numbers: readonly number[]) => numbers.toSorted((one, other) => one - other)
 
-describe.each(Object.keys(STORES))('the next in line for a place: %s', name => {
+describe.each(Object.keys(STORES))('the next in line for a permit: %s', name => {
   const newStore = () => (STORES[name] as () => Store)()
 
   it('is woken by a release in this process, in the order they came', RETRY, async ({ task }) => {
@@ -85,7 +85,7 @@ describe.each(Object.keys(STORES))('the next in line for a place: %s', name => {
     expect(found.tookMs / found.heldMs).toBeLessThan(1.3)
   })
 
-  it('is woken where several places are shared, too', RETRY, async ({ task }) => {
+  it('is woken where several permits are shared, too', RETRY, async ({ task }) => {
     const limiter = createLimiter({ store: newStore(), policies })
     closing.push(() => limiter.close())
     const subject = `job:b${task.result?.retryCount ?? 0}` as const
@@ -93,7 +93,7 @@ describe.each(Object.keys(STORES))('the next in line for a place: %s', name => {
     expect(found.tookMs / (found.heldMs / 3)).toBeLessThan(1.6)
   })
 
-  it('stands in line for the place, whoever else it asks for', RETRY, async ({ task }) => {
+  it('stands in line for the permit, whoever else it asks for', RETRY, async ({ task }) => {
     const limiter = createLimiter({ store: newStore(), policies })
     closing.push(() => limiter.close())
     const org = `org:c${task.result?.retryCount ?? 0}` as const
@@ -108,7 +108,7 @@ describe.each(Object.keys(STORES))('the next in line for a place: %s', name => {
     expect(found.tookMs / found.heldMs).toBeLessThan(1.3)
   })
 
-  it('passes a place on that it cannot use', RETRY, async ({ task }) => {
+  it('passes a permit on that it cannot use', RETRY, async ({ task }) => {
     const limiter = createLimiter({ store: newStore(), policies })
     closing.push(() => limiter.close())
     const run = task.result?.retryCount ?? 0
@@ -161,7 +161,7 @@ it('the next in line of a limiter in mode compare is woken, too', RETRY, async (
   expect(found.tookMs / found.heldMs).toBeLessThan(1.3)
 })
 
-it('a process whose callers never stop queueing does not keep a place from another', async () => {
+it('a process whose callers never stop queueing does not keep a permit from another', async () => {
   const [busy, other] = [redis(), redis()]
   let isServed = false
   let turns = 0
@@ -188,7 +188,7 @@ it('a process whose callers never stop queueing does not keep a place from anoth
   }
 })
 
-/** Says when it is ready, waits for a line, lets its callers hold the place in turn, and prints when each got it. */
+/** Says when it is ready, waits for a line, lets its callers hold the permit in turn, and prints when each got it. */
 const PROCESS = `
   import { Redis } from 'ioredis'
   import { concurrency, createLimiter } from './dist/index.js'

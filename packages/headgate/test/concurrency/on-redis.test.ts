@@ -42,8 +42,8 @@ const HOLDER = `
   setInterval(() => decision.allowed, 1_000)
 `
 
-describe('places shared by processes', () => {
-  it('places are as many as the limit, whichever process holds them', async () => {
+describe('permits shared by processes', () => {
+  it('permits are as many as the limit, whichever process holds them', async () => {
     const [one, other] = [limiterOn(), limiterOn()]
     const ask = (limiter: typeof one) => limiter.check('user:shared', { policy: 'five' })
     const decisions = await Promise.all(
@@ -58,7 +58,7 @@ describe('places shared by processes', () => {
     await other.close()
   })
 
-  it('places stay held for longer than holdFor while their request is under way', async () => {
+  it('permits stay held for longer than holdFor while their request is in flight', async () => {
     const [one, other] = [limiterOn(), limiterOn()]
     const held = await one.check('user:long', { policy: 'one' })
     const until = performance.now() + 3_000
@@ -72,7 +72,7 @@ describe('places shared by processes', () => {
     await other.close()
   })
 
-  it('places of a process that is killed come free within holdFor', async () => {
+  it('permits of a process that is killed come free within holdFor', async () => {
     const limiter = limiterOn()
     const child = spawn(process.execPath, ['--input-type=module', '-e', HOLDER, '--', String(server.port)], {
       cwd: join(import.meta.dirname, '../..'),
@@ -86,16 +86,16 @@ describe('places shared by processes', () => {
       child.kill('SIGKILL')
     }
     const killedAt = performance.now()
-    await waitUntil('the place is free', async () => {
+    await waitUntil('the permit is free', async () => {
       return (await limiter.peek('user:lost', { policy: 'one' })).allowed
     })
     expect(performance.now() - killedAt).toBeLessThan(2_500)
     await limiter.close()
   })
 
-  it('places taken just before Redis freezes are not lost for longer than holdFor', async () => {
+  it('permits taken just before Redis freezes are not lost for longer than holdFor', async () => {
     const limiter = limiterOn({ deadlineMs: 30, probeAfterMs: 100, onStoreFailure: 'closed' })
-    // Sent, and frozen before the answer: nobody here knows that the place was taken.
+    // Sent, and frozen before the answer: nobody here knows that the permit was taken.
     const asked = limiter.check('user:frozen', { policy: 'one' })
     await new Promise(resolve => setImmediate(resolve))
     process.kill(server.pid, 'SIGSTOP')
@@ -114,7 +114,7 @@ describe('places shared by processes', () => {
     await limiter.close()
   })
 
-  it('places that could not be given back come free within holdFor', async () => {
+  it('permits that could not be given back come free within holdFor', async () => {
     const limiter = limiterOn({ deadlineMs: 30, probeAfterMs: 100 })
     const held = await limiter.check('user:stuck', { policy: 'one' })
     process.kill(server.pid, 'SIGSTOP')
@@ -132,7 +132,7 @@ describe('places shared by processes', () => {
     await limiter.close()
   })
 
-  it('a denial for want of a place is not remembered: Redis is asked each time', async () => {
+  it('a denial for want of a permit is not remembered: Redis is asked each time', async () => {
     const [one, other] = [limiterOn(), limiterOn()]
     const held = await one.check('user:again', { policy: 'both' })
     const second = await one.check('user:again', { policy: 'both' })

@@ -67,7 +67,7 @@ skip: { prefixes: [/_next] }
     expect(issuesOf([])).toEqual([': expected a map; got a list of 0'])
   })
 
-  it('a configuration in code refuses what only looks like a limit that was made', () => {
+  it('a configuration in code rejects what only looks like a limit that was made', () => {
     const forged = { algorithm: 'fixed-window', id: 'x', quota: {}, limit: 5 }
     expect(issuesOf({ policies: { api: forged } })).not.toEqual([])
   })

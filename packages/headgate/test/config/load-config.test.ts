@@ -23,7 +23,7 @@ it('a file is read from disk, as YAML or by its name as JSON', async () => {
   expect((await loadConfig(write('a.json', '\uFEFF{ "mode": "shadow" }'))).mode).toBe('shadow')
 })
 
-describe('a file that cannot be read is refused', () => {
+describe('a file that cannot be read is rejected', () => {
   it.each<[string, () => string, string]>([
     ['a folder', () => folder, 'expected a file; got a folder'],
     ['missing', () => join(folder, 'missing.yaml'), 'got no such file'],
@@ -33,7 +33,7 @@ describe('a file that cannot be read is refused', () => {
       'expected at most 1048576 bytes; got more',
     ],
     ['not UTF-8', () => write('latin1.yaml', Buffer.from('tiers: \xe9', 'latin1')), 'expected text in UTF-8'],
-  ])('a file that cannot be read is refused because it is %s', async (_name, make, message) => {
+  ])('a file that cannot be read is rejected because it is %s', async (_name, make, message) => {
     const error: unknown = await loadConfig(make()).catch((error: unknown) => error)
     expect(isHeadgateError(error) && error.code).toBe('ERR_HEADGATE_UNREADABLE_CONFIG')
     expect((error as Error).message).toContain(message)
@@ -85,7 +85,7 @@ describe('a text that is cheap to write and expensive to read ends with a typed 
     ['a key twice', 'a.yaml', 'mode: shadow\nmode: enforce\n'],
     ['a megabyte in one text', 'a.json', `{"mode":"${'\\u0061'.repeat(170_000)}"}`],
   ])(
-    'a text that is cheap to write takes no longer to refuse than 2,000 plain lines: %s',
+    'a text that is cheap to write takes no longer to reject than 2,000 plain lines: %s',
     async (_name, file, text) => {
       const tookMs = await processorMs(async () => {
         const error: unknown = await parseConfig(text, file).catch((error: unknown) => error)

@@ -24,7 +24,7 @@ function expectationsOf(name: string): string[] {
   return [...text.matchAll(/^# expect: (.*)$/gm)].map(match => match[1] as string)
 }
 
-describe('a policy file with a mistake is refused, and every mistake is named with its place', () => {
+describe('a policy file with a mistake is rejected, and every mistake is named with its place', () => {
   const fixtures = readdirSync(REJECTED).filter(name => !name.endsWith('.expect.txt'))
   it.each(fixtures)('every mistake of a policy file is named with its place: %s', async name => {
     const expected = expectationsOf(name)

@@ -65,7 +65,7 @@ describe('the schema agrees with the reader', () => {
   const rejected = readdirSync(new URL('../fixtures/config/rejected/', import.meta.url)).filter(
     name => !name.startsWith('yaml-') && !name.startsWith('json-'),
   )
-  it.each(rejected)('the schema and the reader both refuse %s, or the file says why not', name => {
+  it.each(rejected)('the schema and the reader both reject %s, or the file says why not', name => {
     const text = read(`fixtures/config/rejected/${name}`)
     const isKnownToPass = /^# schema: /m.test(text)
     expect(accepts(parse(text))).toBe(isKnownToPass)

@@ -78,7 +78,7 @@ describe('settings from the environment', () => {
   })
 })
 
-describe('a bad setting is refused by its name, with all others', () => {
+describe('a bad setting is rejected by its name, with all others', () => {
   it.each<[Record<string, string>, string[]]>([
     [
       { ENABLE_DISTRIBUTED_RATE_LIMITING: 'on' },
@@ -124,7 +124,7 @@ describe('a bad setting is refused by its name, with all others', () => {
         'RATE_LIMIT_GLOBAL_CAPACITY: expected not to be set beside RATE_LIMIT_REQUESTS: one of them says what the limit is; got "5"',
       ],
     ],
-  ])('a bad setting is refused by its name, with all others: %j', (environment, issues) => {
+  ])('a bad setting is rejected by its name, with all others: %j', (environment, issues) => {
     expect(issuesOf(environment)).toEqual(issues)
   })
 })

@@ -182,17 +182,17 @@ describe('a policy file that is watched', () => {
 
   it('a watched file is stale if it could not be put in place', async () => {
     write('one')
-    let refuses = true
+    let rejects = true
     const { watched, told } = await watchFile({
       onConfig: () => {
-        if (refuses) throw new Error('not this one')
+        if (rejects) throw new Error('not this one')
       },
     })
     write('two')
     await watched.reload()
     expect(told.at(-1)).toBe('not this one')
     expect(watched).toMatchObject({ isStale: true, config: { tenant: 'one' } })
-    refuses = false
+    rejects = false
     await watched.reload()
     expect(watched).toMatchObject({ isStale: false, config: { tenant: 'two' } })
   })

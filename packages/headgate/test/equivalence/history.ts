@@ -6,7 +6,7 @@ import { slidingWindowLog } from '../../src/algorithms/sliding-window-log.js'
 import { tokenBucket } from '../../src/algorithms/token-bucket.js'
 import type { Check, Refund, Renewal } from '../../src/check/check.js'
 import { type Answer, askStore, type Question } from '../../src/store/ask-store.js'
-import type { Eventually, Store } from '../../src/store/store.js'
+import type { MaybePromise, Store } from '../../src/store/store.js'
 import type { ManualClock } from '../../src/testing/manual-clock.js'
 import { isConcurrency } from '../support/limit-kinds.js'
 
@@ -120,7 +120,7 @@ export const step: fc.Arbitrary<Step> = fc.oneof(
  * before the first is awaited; one connection keeps them in order.
  */
 export function play(history: readonly Step[], stores: [Store, Store], clock: ManualClock, subject: string) {
-  const outcomes: [Eventually<unknown>, Eventually<unknown>][] = []
+  const outcomes: [MaybePromise<unknown>, MaybePromise<unknown>][] = []
   const charges: Refund[] = []
   for (const one of history) {
     if (one.kind === 'wait') {
@@ -131,7 +131,7 @@ export function play(history: readonly Step[], stores: [Store, Store], clock: Ma
     const act = actionOf(one, charges, subject)
     const first = act(stores[0])
     outcomes.push([first, act(stores[1])])
-    if (one.kind === 'decide') charges.push(...chargesOf(questionOf(one, subject), first as Answer))
+    if (one.kind === 'decide') charges.push(...chargesOf(checksOfRequest(one, subject), first as Answer))
   }
   return outcomes
 }
@@ -150,15 +150,15 @@ function actionOf(one: Exclude<Step, { kind: 'wait' }>, charges: readonly Refund
     const renewals = renewalOf(charges, one.which)
     return (store: Store) => store.renew?.(renewals)
   }
-  const question = questionOf(one, subject)
+  const question = checksOfRequest(one, subject)
   return (store: Store) =>
     one.kind === 'decide' ? askStore(store, question) : askStore(store, question, true)
 }
 
-/** Renews a place that was taken, whether it still exists or not. */
+/** Renews a permit that was taken, whether it still exists or not. */
 function renewalOf(charges: readonly Refund[], which: number): Renewal[] {
-  const places = charges.filter(({ check }) => isConcurrency(check.limit))
-  const { check, chargedAtUs } = places[which % places.length] ?? {}
+  const permits = charges.filter(({ check }) => isConcurrency(check.limit))
+  const { check, chargedAtUs } = permits[which % permits.length] ?? {}
   return check === undefined || chargedAtUs == null ? [] : [{ check, takenAtUs: chargedAtUs }]
 }
 
@@ -169,7 +169,7 @@ function refundOf(charge: Refund, one: Extract<Step, { kind: 'refund' }>): Refun
   return { check: charge.check, units, chargedAtUs: byTime ? charge.chargedAtUs : null, heldSinceUs }
 }
 
-function questionOf(one: { alternatives: Pick[][]; shadow: Pick[] }, subject: string): Question {
+function checksOfRequest(one: { alternatives: Pick[][]; shadow: Pick[] }, subject: string): Question {
   return {
     alternatives: one.alternatives.map(picks => picks.map(each => checkOf(each, subject))),
     shadow: one.shadow.map(each => checkOf(each, subject)),

@@ -36,7 +36,7 @@ export const regressions: readonly { readonly name: string; readonly history: re
     ],
   },
   {
-    name: 'a place that was taken beside a look with a shorter holdFor can be given back',
+    name: 'a permit that was taken beside a look with a shorter holdFor can be given back',
     history: [
       {
         kind: 'decide',

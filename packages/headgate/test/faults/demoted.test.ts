@@ -20,7 +20,7 @@ it.each([
   ['node-redis', 'scripts'],
   ['node-redis', 'functions'],
 ] as const)(
-  'a question that a demoted primary refused is sent once more, to the new one, and nobody notices (%s, %s)',
+  'a question that a demoted primary rejected is sent once more, to the new one, and nobody notices (%s, %s)',
   async (library, use) => {
     const first = await startRedis()
     onTestFinished(() => first.stop())

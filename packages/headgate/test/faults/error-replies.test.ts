@@ -80,7 +80,7 @@ describe.each(LIBRARIES)('with %s, an error reply about the node opens its break
       expect(before.map(({ code }) => code)).not.toContain('ERR_HEADGATE_STORE_KEY')
       for (const { message } of before) expect(message).toMatch(fault.says)
 
-      // While the cause lasts no probe may take the node for healthy: reads can work when writes are refused.
+      // While the cause lasts no probe may take the node for healthy: reads can work when writes are rejected.
       await sleep(500)
       expect(states(events)).toContain('half-open')
       expect(states(events)).not.toContain('closed')

@@ -14,7 +14,7 @@ import { anyOf, ms, openLimiterOn, openLoop } from './measure.mjs'
 import { atMost, exactly, info, moreThan, share, time } from './rows.mjs'
 
 const NODE_TIMEOUT_MS = 2_000
-/** By default every node refuses everything while one shard has no primary, and then none would be healthy. */
+/** By default every node rejects everything while one shard has no primary, and then none would be healthy. */
 const SERVE_ON = ['--cluster-require-full-coverage', 'no']
 const SUBJECTS_PER_SHARD = 20
 
@@ -205,7 +205,7 @@ export async function lostWrites(library) {
   const again = await startTcpProxy({ port: replica.port, listenOn: front.port })
   await sleep(4_000)
   const { results, rejected } = await loop.stop()
-  const { stateRewinds } = opened.store.health()
+  const { lostWrites } = opened.store.health()
   await opened.close()
   const admitted = new Map(subjects.map(subject => [subject, 0]))
   for (const { subject, allowed } of results) if (allowed) admitted.set(subject, admitted.get(subject) + 1)
@@ -218,6 +218,6 @@ export async function lostWrites(library) {
       'admitted above the limit, all 20 together',
       [...admitted.values()].reduce((sum, n) => sum + n - LIMIT, 0),
     ),
-    moreThan('rewinds noticed', stateRewinds, 0),
+    moreThan('lostWrites noticed', lostWrites, 0),
   ]
 }

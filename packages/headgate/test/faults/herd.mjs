@@ -1,4 +1,4 @@
-// A fleet whose server refuses it, and comes back.
+// A fleet whose server rejects it, and comes back.
 import { createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startRedis } from '../support/redis-process.ts'
@@ -20,17 +20,17 @@ export async function herd(library, { quick }) {
   await proxy.close()
   const attempts = []
   const stalls = watchStalls()
-  const refusing = createServer(socket => {
+  const rejecting = createServer(socket => {
     attempts.push(performance.now())
     socket.on('error', () => {})
     socket.resetAndDestroy()
   })
-  await new Promise(resolve => refusing.listen(proxy.port, '127.0.0.1', resolve))
+  await new Promise(resolve => rejecting.listen(proxy.port, '127.0.0.1', resolve))
   const fromMs = performance.now()
   const outageMs = quick ? 8_000 : 30_000
   await sleep(outageMs)
   stalls.stop()
-  await new Promise(resolve => refusing.close(resolve))
+  await new Promise(resolve => rejecting.close(resolve))
   const again = await startTcpProxy({ port: server.port, listenOn: proxy.port })
   const backMs = performance.now()
   await sleep(5_000)

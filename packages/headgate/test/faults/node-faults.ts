@@ -43,7 +43,7 @@ async function backUp(server: RedisProcess, expected: 'ok' | 'err'): Promise<voi
   })
 }
 
-async function refuses(port: number, reply: string): Promise<void> {
+async function rejects(port: number, reply: string): Promise<void> {
   await waitUntil(`the server says ${reply}`, async () => {
     const said = await sendCommand(port, 'EVAL', "return redis.call('SET', KEYS[1], '1')", '1', '{x}')
     return said instanceof Error && said.message.startsWith(reply)
@@ -57,7 +57,7 @@ export const NODE_FAULTS: Record<string, NodeFault> = {
       await sendCommand(port, 'DEBUG', 'POPULATE', '20000')
       await config(port, 'key-load-delay', '1000', 'loading-process-events-interval-bytes', '1024')
       sendCommand(port, 'DEBUG', 'RELOAD').catch(() => {})
-      await refuses(port, 'LOADING')
+      await rejects(port, 'LOADING')
     },
     lift: ({ port }) => config(port, 'key-load-delay', '0'),
   },
@@ -66,7 +66,7 @@ export const NODE_FAULTS: Record<string, NodeFault> = {
     async cause({ port }) {
       await config(port, 'lua-time-limit', '1')
       sendCommand(port, 'EVAL', 'while true do end', '0').catch(() => {})
-      await refuses(port, 'BUSY')
+      await rejects(port, 'BUSY')
     },
     lift: ({ port }) => sendCommand(port, 'SCRIPT', 'KILL'),
   },

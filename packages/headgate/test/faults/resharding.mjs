@@ -30,7 +30,7 @@ export async function resharding(library, { quick, rounds = quick ? 1 : 5, slots
   const { results, rejected } = await loop.stop()
   await opened.close()
   const counts = await countCharges(cluster.primaries.map(({ port }) => port))
-  const refusals = await refusalsOf(cluster.primaries)
+  const rejections = await rejectionsOf(cluster.primaries)
   await cluster.stop()
   const charged = [...counts].filter(([key]) => key.includes(':twoKeys.')).reduce((sum, [, n]) => sum + n, 0)
   const byRedis = results.filter(({ source }) => source === 'redis').length
@@ -43,7 +43,7 @@ export async function resharding(library, { quick, rounds = quick ? 1 : 5, slots
     atMost('charges made twice', Math.max(0, charged - 2 * results.length), 0),
     time('p99', percentile(took, 99), 50),
     info('longest', `${Math.max(...took).toFixed(0)} ms`),
-    ...['MOVED', 'ASK', 'TRYAGAIN'].map(reply => moreThan(`${reply} replies`, refusals.get(reply) ?? 0, 0)),
+    ...['MOVED', 'ASK', 'TRYAGAIN'].map(reply => moreThan(`${reply} replies`, rejections.get(reply) ?? 0, 0)),
   ]
 }
 
@@ -59,7 +59,7 @@ function subjectsIn(slots) {
 }
 
 /** Returns the errors that the servers have counted. */
-async function refusalsOf(nodes) {
+async function rejectionsOf(nodes) {
   const counts = new Map()
   for (const { port } of nodes) {
     for (const [name, value] of Object.entries(await readInfo(port, 'INFO', 'errorstats'))) {

@@ -81,12 +81,12 @@ it('an outage is written by pino as it is, with fields to search for', async () 
     level: 40,
     state: 'open',
     calls: 5,
-    failure: 'refused',
+    failure: 'rejected',
     msg: expect.stringContaining('deciding here, at 1/3 of each limit'),
   })
 })
 
-it('a store refuses a logger that cannot write', () => {
+it('a store rejects a logger that cannot write', () => {
   const redis = new Redis({ lazyConnect: true })
   expect(() => redisStore(redis, { logger: console.log as never })).toThrow(
     /^logger: expected an object with info, warn and error; got a value of type function$/,

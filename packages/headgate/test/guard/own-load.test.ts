@@ -70,7 +70,7 @@ describe.each(LIBRARIES)('with %s', library => {
     expect(breaker).toEqual([])
   })
 
-  it('more checks than may be unanswered at once are refused by this process, not by Redis', async () => {
+  it('more checks than may be unanswered at once are rejected by this process, not by Redis', async () => {
     const { breaker, source } = await warmedUp(library)
     await Promise.all(Array.from({ length: 25_000 }, (_, id) => source(id)))
     expect(breaker).toEqual([])
@@ -130,7 +130,7 @@ describe.each(LIBRARIES)('with %s', library => {
     })
   })
 
-  it('requests that Redis refuses at the start do not wait for the first connection', async () => {
+  it('requests that Redis rejects at the start do not wait for the first connection', async () => {
     const redis = await server()
     await redis.stop()
     const { source } = limiterOn(redis, library, { connectTimeoutMs: 60_000 })
@@ -146,8 +146,8 @@ describe.each(LIBRARIES)('with %s', library => {
   })
 })
 
-it('settings out of range are refused by name', () => {
-  const refused = (options: RedisStoreOptions) => () => redisStore(createClient(), options)
-  expect(refused({ connectTimeoutMs: -1 })).toThrow('connectTimeoutMs: expected')
-  expect(refused({ breakerSilenceMs: 0.5 })).toThrow('breakerSilenceMs: expected')
+it('settings out of range are rejected by name', () => {
+  const rejected = (options: RedisStoreOptions) => () => redisStore(createClient(), options)
+  expect(rejected({ connectTimeoutMs: -1 })).toThrow('connectTimeoutMs: expected')
+  expect(rejected({ breakerSilenceMs: 0.5 })).toThrow('breakerSilenceMs: expected')
 })

@@ -141,20 +141,20 @@ describe.each(PEERS)('@fastify/rate-limit: %s', (_, open) => {
   }
   const hello = (app: FastifyInstance) => app.get('/', async () => 'hello')
 
-  it('admits the limit, then refuses as an error of Fastify that says when to come back', async () => {
+  it('admits the limit, then rejects as an error of Fastify that says when to come back', async () => {
     const { ask, statuses } = await start({ max: 2 }, hello)
     expect(await statuses(2)).toEqual([200, 200])
-    const refused = await ask()
-    expect(refused.statusCode).toBe(429)
-    expect(refused.headers['content-type']).toBe('application/json; charset=utf-8')
-    expect(refused.json()).toEqual({
+    const rejected = await ask()
+    expect(rejected.statusCode).toBe(429)
+    expect(rejected.headers['content-type']).toBe('application/json; charset=utf-8')
+    expect(rejected.json()).toEqual({
       statusCode: 429,
       error: 'Too Many Requests',
       message: expect.any(String),
     })
   })
 
-  it('tells limit and remaining with every answer, and Retry-After with a refusal', async () => {
+  it('tells limit and remaining with every answer, and Retry-After with a rejection', async () => {
     const { ask } = await start({ max: 2 }, hello)
     const told = async () => {
       const { headers } = await ask()
@@ -233,7 +233,7 @@ describe.each(PEERS)('@fastify/rate-limit: %s', (_, open) => {
     expect([await ask('/beside'), await ask('/beside')]).toEqual([200, 200])
   })
 
-  it('passes a refusal to the error handler, with its status, after the headers are set', async () => {
+  it('passes a rejection to the error handler, with its status, after the headers are set', async () => {
     const seen: unknown[] = []
     const { ask } = await start({ max: 1 }, app => {
       app.setErrorHandler((error, _request, reply) => {
@@ -244,13 +244,13 @@ describe.each(PEERS)('@fastify/rate-limit: %s', (_, open) => {
       hello(app)
     })
     await ask()
-    const refused = await ask()
-    expect([refused.statusCode, refused.json()]).toEqual([429, { slow: 'down' }])
+    const rejected = await ask()
+    expect([rejected.statusCode, rejected.json()]).toEqual([429, { slow: 'down' }])
     expect(seen).toEqual([true, 429, true])
-    expect(Number(refused.headers['x-ratelimit-limit'])).toBe(1)
+    expect(Number(rejected.headers['x-ratelimit-limit'])).toBe(1)
   })
 
-  it('keeps the headers of refusals whose error handler fails', async () => {
+  it('keeps the headers of rejections whose error handler fails', async () => {
     const { ask } = await start({ max: 1 }, app => {
       app.setErrorHandler(() => {
         throw new Error('and again')
@@ -258,22 +258,22 @@ describe.each(PEERS)('@fastify/rate-limit: %s', (_, open) => {
       hello(app)
     })
     await ask()
-    const refused = await ask()
-    expect([refused.statusCode >= 400, Number(refused.headers['retry-after']) > 0]).toEqual([true, true])
+    const rejected = await ask()
+    expect([rejected.statusCode >= 400, Number(rejected.headers['retry-after']) > 0]).toEqual([true, true])
   })
 
   it('answers what it is told to', async () => {
     const body = (retryAfterMs: number) => ({ code: 'SLOW_DOWN', isLater: retryAfterMs > 30_000 })
     const { ask } = await start({ max: 1, body }, hello)
     await ask()
-    const refused = await ask()
-    expect([refused.statusCode, refused.json()]).toEqual([
+    const rejected = await ask()
+    expect([rejected.statusCode, rejected.json()]).toEqual([
       429,
       { statusCode: 429, code: 'SLOW_DOWN', isLater: true },
     ])
   })
 
-  it('calls the listener for each refusal', async () => {
+  it('calls the listener for each rejection', async () => {
     let denied = 0
     const { statuses } = await start({ max: 1, onDenied: () => void denied++ }, hello)
     expect(await statuses(3)).toEqual([200, 429, 429])
@@ -293,7 +293,7 @@ describe.each(PEERS)('@fastify/rate-limit: %s', (_, open) => {
     expect(order).toEqual(['earlier', 'parsed', 'earlier'])
   })
 
-  it('runs the hooks that end a refused request', async () => {
+  it('runs the hooks that end a rejected request', async () => {
     const ended: number[] = []
     const { statuses } = await start({ max: 1 }, app => {
       app.addHook('onSend', async (_request, reply, payload) => {
@@ -308,7 +308,7 @@ describe.each(PEERS)('@fastify/rate-limit: %s', (_, open) => {
   })
 })
 
-// Its own store in memory refuses all of them: each request reads the count after all of them have been counted.
+// Its own store in memory rejects all of them: each request reads the count after all of them have been counted.
 it.each(PEERS.filter(([name]) => name !== 'its own plugin in memory'))(
   '@fastify/rate-limit: %s counts requests that come at once one by one',
   async (_, open) => {
@@ -334,7 +334,7 @@ describe('what the page says is different', () => {
     return made
   }
 
-  it('a refusal is a problem and passes no error handler, unless it is told to', async () => {
+  it('a rejection is a problem and passes no error handler, unless it is told to', async () => {
     for (const [useErrorHandler, status, type] of [
       [false, 429, 'application/problem+json; charset=utf-8'],
       [true, 500, 'text/plain; charset=utf-8'],

@@ -142,7 +142,7 @@ describe('the published user', () => {
     ['ACL', 'LIST'],
     ['MONITOR'],
     ['SHUTDOWN'],
-  ])('the published user is refused %s %s', async (...command) => {
+  ])('the published user is rejected %s %s', async (...command) => {
     const connection = await openConnection(single.port)
     expect(await connection.send('AUTH', USER.username, USER.password)).toBe('OK')
     const reply = await connection.send(...command)

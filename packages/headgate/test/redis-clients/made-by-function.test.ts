@@ -133,7 +133,7 @@ describe('a store whose clients a function makes', () => {
     await waitUntil('it decides', async () => (await askStore(store, one('user:hourly'))).charged === 0)
     await sendCommand(server.port, 'ACL', 'SETUSER', 'hourly', 'resetpass', '>second')
     await sendCommand(server.port, 'CLIENT', 'KILL', 'USER', 'hourly')
-    await waitUntil('the old password is refused', async () => {
+    await waitUntil('the old password is rejected', async () => {
       const error = await Promise.resolve(askStore(store, one('user:hourly'))).catch(
         (reason: Error) => reason,
       )
@@ -147,10 +147,15 @@ describe('a store whose clients a function makes', () => {
   it.each<[string, () => unknown, object]>([
     ['no client', () => 'redis://:canary@host', { got: 'a value of type string' }],
     ['a promise of one', async () => createClient(), { got: 'a value of type object' }],
-  ])('a function that returns %s is refused', (_, make, refusal) => {
+  ])('a function that returns %s is rejected', (_, make, rejection) => {
     const expected = 'a function that returns a node-redis or ioredis client'
     expect(() => redisStore(make as MakeRedisClient)).toThrow(
-      expect.objectContaining({ code: 'ERR_HEADGATE_INVALID_OPTION', field: 'client', expected, ...refusal }),
+      expect.objectContaining({
+        code: 'ERR_HEADGATE_INVALID_OPTION',
+        field: 'client',
+        expected,
+        ...rejection,
+      }),
     )
   })
 

@@ -1,5 +1,5 @@
 /**
- * Whatever answers in place of Redis, in whatever words: every reply is refused where it is read, the failure mode
+ * Whatever answers in place of Redis, in whatever words: every reply is rejected where it is read, the failure mode
  * decides, nothing hangs, and no limit, ban or switch is lost.
  */
 import { Redis } from 'ioredis'
@@ -165,7 +165,7 @@ describe('a malformed reply', () => {
     })
   })
 
-  it('to operators is refused, and bans and switches stay as they were', async () => {
+  it('to operators is rejected, and bans and switches stay as they were', async () => {
     const { connection, control } = tampered()
     const store = storeOn(connection)
     const config = defineConfig({ policies: { log: policies.log }, default: { policy: 'log' } })
@@ -182,14 +182,14 @@ describe('a malformed reply', () => {
       looks++
       return answered
     }
-    const refused = expect.objectContaining({ code: 'ERR_HEADGATE_STORE_REPLY' })
+    const rejected = expect.objectContaining({ code: 'ERR_HEADGATE_STORE_REPLY' })
     for (const [name, garbage] of REPLIES) {
       answered = garbage
-      await expect(store.fleetStatistics.read(), name).rejects.toEqual(refused)
+      await expect(store.fleetStatistics.read(), name).rejects.toEqual(rejected)
       // A list of nothing says that no switch is set.
       if (name === '[]') continue
-      await expect(store.control.read(), name).rejects.toEqual(refused)
-      await expect(store.control.removeOverride('user:nobody'), name).rejects.toEqual(refused)
+      await expect(store.control.read(), name).rejects.toEqual(rejected)
+      await expect(store.control.removeOverride('user:nobody'), name).rejects.toEqual(rejected)
       expect(await admittedOf(3, () => ruled.check('user:bad', { policy: 'log' })), name).toBe(0)
     }
     const before = looks
@@ -204,7 +204,7 @@ describe('a malformed reply', () => {
     const store = storeOn(connection)
     const left = {
       ...{ id: 'a', service: '', version: '1', configVersion: null, startedAtMs: 1, sequence: 1, note: null },
-      ...{ durationMs: 1_000, decisions: [], shadowDenied: 0, breakers: [], violators: [] },
+      ...{ durationMs: 1_000, decisions: [], shadowDenied: 0, breakers: [], deniedCallers: [] },
       ...{ unlistedAtMost: 0, sampledOneIn: 1 },
       store: { calls: 1, checks: 1, failedCalls: 0, latency: { counts: [], sumUs: 0 }, failures: {} },
     }

@@ -20,7 +20,7 @@ class OldClient {
 }
 
 it.each([false, true])(
-  'a client of node-redis 4 is refused with a sentence that says what is supported',
+  'a client of node-redis 4 is rejected with a sentence that says what is supported',
   shared => {
     const open = () => redisStore(new OldClient(), { shared, onWarning: () => {} })
     expect(open).toThrow(

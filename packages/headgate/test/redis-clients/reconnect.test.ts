@@ -53,7 +53,7 @@ describe('the delay before connecting again', () => {
 
 // Side by side: each has a server of its own, and most of it is waiting.
 it.concurrent.each(LIBRARIES)(
-  '%s asks a server that takes connections and then resets them no more often than one that refuses',
+  '%s asks a server that takes connections and then resets them no more often than one that rejects',
   async library => {
     const attemptsMs: number[] = []
     const server = createServer((socket: Socket) => {

@@ -68,7 +68,7 @@ describe('the shares of several regions', () => {
     { part: 0.5, of: 1 },
     { part: 1, of: Number.NaN },
     { part: 1, of: 2_000_000 },
-  ])('shares are refused when they are not a part of a whole: %o', (share: RegionShare) => {
+  ])('shares are rejected when they are not a part of a whole: %o', (share: RegionShare) => {
     expect(() => redisStore(createClient(), { share })).toThrow(/^share: expected whole numbers/)
   })
 

@@ -123,7 +123,7 @@ describe('a server whose certificate is good', () => {
   )
 
   it.each(LIBRARIES)(
-    'a good certificate is refused by %s without its authority, and no secret is told',
+    'a good certificate is rejected by %s without its authority, and no secret is told',
     async library => {
       const text = await failure(tls.port, library, {})
       expect(text).toContain('ERR_HEADGATE_STORE')
@@ -132,7 +132,7 @@ describe('a server whose certificate is good', () => {
     },
   )
 
-  it.each(LIBRARIES)('a wrong password is refused, and %s does not reveal it', async library => {
+  it.each(LIBRARIES)('a wrong password is rejected, and %s does not reveal it', async library => {
     const wrong = `${SECRET}-wrong`
     const client = singleClient(tls.server.port, {
       ioredis: { password: wrong },
@@ -154,7 +154,7 @@ describe.each([
   ['of another host', 'DNS:elsewhere.example', 2, "does not match certificate's altnames"],
   ['that has expired', 'IP:127.0.0.1', 0, 'certificate has expired'],
 ] as const)('a certificate %s', (what, host, days, reason) => {
-  it('the certificate is refused by every client', async () => {
+  it('the certificate is rejected by every client', async () => {
     const { server, port } = await startTls(await issue(what.replaceAll(' ', '-'), host, days))
     for (const library of LIBRARIES) {
       const text = await failure(port, library, { ca })

@@ -1,5 +1,5 @@
 /**
- * A cluster refuses a script with TRYAGAIN while its keys are moving: it is sent again, for as long as the call may
+ * A cluster rejects a script with TRYAGAIN while its keys are moving: it is sent again, for as long as the call may
  * take.
  */
 import { Redis } from 'ioredis'
@@ -22,41 +22,41 @@ afterAll(async () => {
   await server?.stop()
 })
 
-/** Creates a connection to a real Redis that refuses some calls, and records when it was asked. */
+/** Creates a connection to a real Redis that rejects some calls, and records when it was asked. */
 function movingSlots() {
-  const state = { refuse: 0, askedAtMs: [] as number[] }
-  const refused = <Result>(ask: () => Promise<Result>): Promise<Result> => {
+  const state = { reject: 0, askedAtMs: [] as number[] }
+  const rejected = <Result>(ask: () => Promise<Result>): Promise<Result> => {
     state.askedAtMs.push(performance.now())
-    return state.refuse-- > 0 ? Promise.reject(new Error(TRYAGAIN)) : ask()
+    return state.reject-- > 0 ? Promise.reject(new Error(TRYAGAIN)) : ask()
   }
   const connection: RedisConnection = {
     cluster: true,
-    evalsha: (sha, keys, args) => refused(() => client.evalsha(sha, keys.length, ...keys, ...args)),
-    eval: (text, keys, args) => refused(() => client.eval(text, keys.length, ...keys, ...args)),
+    evalsha: (sha, keys, args) => rejected(() => client.evalsha(sha, keys.length, ...keys, ...args)),
+    eval: (text, keys, args) => rejected(() => client.eval(text, keys.length, ...keys, ...args)),
   }
   const store = redisStore(connection, { deadlineMs: DEADLINE_MS, processes: 1 })
   const limiter = createLimiter({ store, policies: { api: slidingWindowLog({ limit: 10, window: '1m' }) } })
   return { state, limiter, store }
 }
 
-it('a question that is refused a few times is decided by Redis, and charged once', async () => {
+it('a question that is rejected a few times is decided by Redis, and charged once', async () => {
   const { state, limiter, store } = movingSlots()
   await store.ready()
-  state.refuse = 3
+  state.reject = 3
   expect(await limiter.check('user:1', { policy: 'api' })).toMatchObject({ source: 'redis', remaining: 9 })
   await limiter.close()
 })
 
-it('a question that is refused to the end is decided without Redis at the deadline, and not sent again after it', async () => {
+it('a question that is rejected to the end is decided without Redis at the deadline, and not sent again after it', async () => {
   const { state, limiter, store } = movingSlots()
   await store.ready()
-  state.refuse = Number.POSITIVE_INFINITY
+  state.reject = Number.POSITIVE_INFINITY
   const beganAtMs = performance.now()
   state.askedAtMs.length = 0
   const decision = await limiter.check('user:2', { policy: 'api' })
   expect(decision).toMatchObject({ allowed: true, source: 'local' })
   await limiter.close()
-  // Not counting its own probes, which ask again and are refused as quickly.
+  // Not counting its own probes, which ask again and are rejected as quickly.
   const ofTheCall = state.askedAtMs.filter(atMs => atMs - beganAtMs <= DEADLINE_MS)
   expect(ofTheCall.length).toBeGreaterThan(1)
   expect(ofTheCall.length).toBeLessThanOrEqual(DEADLINE_MS / 3 + 5)

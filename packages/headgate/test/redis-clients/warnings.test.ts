@@ -105,8 +105,8 @@ describe('a server known by its INFO text alone', () => {
     "NOPERM this user has no permissions to run the 'evalsha' command",
     "ERR unknown command 'EVALSHA', with args beginning with:",
     "ERR The user executing the script can't run this command or subcommand script: 1234",
-  ])('a server that refuses scripts causes a warning: %s', async message => {
-    const refuse = () => Promise.reject(new Error(message))
-    expect(await warningsFor({ evalsha: refuse, eval: refuse })).toEqual(['WARN_HEADGATE_SCRIPTS_FORBIDDEN'])
+  ])('a server that rejects scripts causes a warning: %s', async message => {
+    const reject = () => Promise.reject(new Error(message))
+    expect(await warningsFor({ evalsha: reject, eval: reject })).toEqual(['WARN_HEADGATE_SCRIPTS_FORBIDDEN'])
   })
 })

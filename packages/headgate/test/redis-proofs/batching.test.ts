@@ -167,7 +167,7 @@ it('one question fails alone, also when the arithmetic fails on a key’s value'
   await store.close()
 })
 
-it('a refusal of the server is reported as its failure, not as one key’s', async () => {
+it('a rejection of the server is reported as its failure, not as one key’s', async () => {
   const store = await open(CLIENTS.ioredis?.() as RedisClient)
   await connection.send('CONFIG', 'SET', 'maxmemory', '1')
   const results = await Promise.allSettled([newCheck(), newCheck()].map(check => askStore(store, one(check))))
@@ -200,6 +200,6 @@ it.each([
   ['batch', 'yes'],
   ['batch.maxChecks', { maxChecks: 0 }],
   ['batch.maxChecks', { maxChecks: 1.5 }],
-])('redisStore refuses %s: %j by name', (field, batch) => {
+])('redisStore rejects %s: %j by name', (field, batch) => {
   expect(() => directRedisStore({} as RedisClient, { batch: batch as never })).toThrow(`${field}: expected`)
 })

@@ -37,7 +37,7 @@ it(`every map stays within its bound for ${SUBJECTS} callers with Redis up and a
     await server.exited
     child.send('gone')
     const [{ peaks, victimAllowed, ...report }] = (await once(child, 'message')) as [Report]
-    // As many went into debt as may: the others were refused more than the share, instead of freeing one of them.
+    // As many went into debt as may: the others were rejected more than the share, instead of freeing one of them.
     expect(report.fallbackAllowed).toBeGreaterThanOrEqual(BOUNDS['store/remote/local-share.js'])
     expect(victimAllowed).toEqual([true, false])
     expect(report.newcomer).toMatchObject({ allowed: false, retryAfterMs: 200, reason: 'limit-exceeded' })

@@ -77,7 +77,7 @@ describe('checkLimits', () => {
     expect((await limiter.checkLimits({ alternatives: [[given('a', 2)]] })).charged).toBe(0)
   })
 
-  it('checkLimits refuses a name that cannot be a key, and a closed limiter', async () => {
+  it('checkLimits rejects a name that cannot be a key, and a closed limiter', async () => {
     const { limiter } = gateAndEvents()
     const bad = { ...given('a'), policy: 'a.b' }
     await expect(limiter.checkLimits({ alternatives: [[bad]] })).rejects.toThrow('policy: expected up to 32')

@@ -122,7 +122,7 @@ describe('inspect', () => {
     )
   })
 
-  it('inspect refuses a tier that the file does not have', async () => {
+  it('inspect rejects a tier that the file does not have', async () => {
     const { limiter } = inMemory()
     await expect(limiter.inspect('user:42', { tier: 'gold' })).rejects.toThrow('tier: expected one of')
   })

@@ -278,30 +278,30 @@ describe('costs of a rule', () => {
 
 describe('what is skipped', () => {
   const skip = { prefixes: ['/_next'], extensions: ['css'] }
-  const unasked = (facts: Facts, config: Partial<Config> = {}) => resolved({ skip, ...config }, facts).unasked
+  const bypass = (facts: Facts, config: Partial<Config> = {}) => resolved({ skip, ...config }, facts).bypass
 
   it('skipped paths are named by whole segments and by the extension of a file that is read', () => {
-    expect(unasked({ method: 'GET', path: '/_next/static/a.js' })).toBe('skipped')
-    expect(unasked({ method: 'GET', path: '/site.CSS?v=1' })).toBe('skipped')
-    expect(unasked({ method: 'GET', path: '/_nextgen' })).toBeNull()
-    expect(unasked({ method: 'POST', path: '/site.css' })).toBeNull()
-    expect(unasked({ method: 'GET', path: '/v1.2/users' })).toBeNull()
-    expect(unasked({ method: 'GET', path: '/.css' })).toBeNull()
+    expect(bypass({ method: 'GET', path: '/_next/static/a.js' })).toBe('skipped')
+    expect(bypass({ method: 'GET', path: '/site.CSS?v=1' })).toBe('skipped')
+    expect(bypass({ method: 'GET', path: '/_nextgen' })).toBeNull()
+    expect(bypass({ method: 'POST', path: '/site.css' })).toBeNull()
+    expect(bypass({ method: 'GET', path: '/v1.2/users' })).toBeNull()
+    expect(bypass({ method: 'GET', path: '/.css' })).toBeNull()
     // A server that does not resolve dots sees something else, so it is limited.
-    expect(unasked({ method: 'GET', path: '/users/../_next/x' })).toBeNull()
-    expect(unasked({ method: 'GET', path: '/users/1;.css' })).toBeNull()
-    expect(unasked({ method: 'GET', path: '/users%2fa.css' })).toBe('skipped')
-    expect(unasked({ method: 'GET', path: '/_next/../users' })).toBeNull()
+    expect(bypass({ method: 'GET', path: '/users/../_next/x' })).toBeNull()
+    expect(bypass({ method: 'GET', path: '/users/1;.css' })).toBeNull()
+    expect(bypass({ method: 'GET', path: '/users%2fa.css' })).toBe('skipped')
+    expect(bypass({ method: 'GET', path: '/_next/../users' })).toBeNull()
   })
 
   it('a request that a rule names by its path is never skipped', () => {
     const rules = [ruleOf({ match: { path: '/users/:id' }, charge: { policy: 'api' } })]
-    expect(unasked({ method: 'GET', path: '/users/1.css' }, { policies: POLICIES, rules })).toBeNull()
+    expect(bypass({ method: 'GET', path: '/users/1.css' }, { policies: POLICIES, rules })).toBeNull()
   })
 
   it('a skipped request stays so beside a rule that names only a method', () => {
     const rules = [ruleOf({ match: { methods: ['GET'] }, charge: { policy: 'api' } })]
-    expect(unasked({ method: 'GET', path: '/site.css' }, { policies: POLICIES, rules })).toBe('skipped')
+    expect(bypass({ method: 'GET', path: '/site.css' }, { policies: POLICIES, rules })).toBe('skipped')
   })
 
   it('a skipped request is only watched by a rule on trial: no other level comes to decide it', () => {
@@ -388,8 +388,8 @@ describe('shadow', () => {
 
 describe('control', () => {
   it('control that is off or paused asks nothing', () => {
-    expect(resolved({}, {}, { control: { enabled: false, multiplier: 1 } }).unasked).toBe('disabled')
-    expect(resolved({}, {}, { control: { enabled: true, multiplier: 0 } }).unasked).toBe('paused')
+    expect(resolved({}, {}, { control: { enabled: false, multiplier: 1 } }).bypass).toBe('disabled')
+    expect(resolved({}, {}, { control: { enabled: true, multiplier: 0 } }).bypass).toBe('paused')
     expect(resolved({}, {}, { control: { enabled: true, multiplier: 0 } }).question.alternatives).toEqual([
       [],
     ])
@@ -563,7 +563,7 @@ describe('a request that claims another method', () => {
     expect(names([LOGIN], { method: 'POST', claimedMethods: ['POST'] })).toEqual([['login.log-1m']])
     const skip = { prefixes: [], extensions: ['css'] }
     expect(
-      resolved({ skip }, { method: 'GET', claimedMethods: ['DELETE'], path: '/a.css' }).unasked,
+      resolved({ skip }, { method: 'GET', claimedMethods: ['DELETE'], path: '/a.css' }).bypass,
     ).toBeNull()
   })
 

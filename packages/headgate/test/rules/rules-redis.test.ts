@@ -7,7 +7,7 @@ import type { RedisClient } from '../../src/store/redis/connection-of.js'
 import type { RedisStoreOptions } from '../../src/store/redis/redis-options.js'
 import { redisStore } from '../../src/store/redis/redis-store.js'
 import { scripts } from '../../src/store/redis/scripts.gen.js'
-import type { Eventually } from '../../src/store/store.js'
+import type { MaybePromise } from '../../src/store/store.js'
 import { changed } from '../support/changed.ts'
 import { startCluster } from '../support/redis-cluster.ts'
 import { startRedis } from '../support/redis-process.ts'
@@ -109,7 +109,7 @@ describe('control in Redis', () => {
     expect(await limiter.request({ subject: 'user:42' })).toMatchObject({ allowed: true, reason: 'disabled' })
   })
 
-  it('a file that names another prefix, tenant or service than the store is refused', () => {
+  it('a file that names another prefix, tenant or service than the store is rejected', () => {
     const fleet = { prefix: 'rl', tenant: 'lab', service: 'shop' }
     const client = onPort(1)
     cleanUps.push(() => client.disconnect())
@@ -268,7 +268,7 @@ describe('overrides in Redis', () => {
     const store = redisStore(onPort(proxy.port))
     /** Redis is cut off as soon as it has answered a change. */
     const thenCutOff =
-      <Args extends unknown[], Result>(change: (...args: Args) => Eventually<Result>) =>
+      <Args extends unknown[], Result>(change: (...args: Args) => MaybePromise<Result>) =>
       async (...args: Args) => {
         proxy.forward()
         const result = await change(...args)

@@ -160,7 +160,7 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
       expect(warnings).toEqual([expect.stringContaining('tier: a request named "gold"')])
     })
 
-    it('a limiter refuses mistakes by name and charges nothing for them', async () => {
+    it('a limiter rejects mistakes by name and charges nothing for them', async () => {
       const { limiter } = await setUp(API)
       await expect(limiter.request({ subject: [] })).rejects.toMatchObject({
         code: 'ERR_HEADGATE_INVALID_SUBJECT',
@@ -241,7 +241,7 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
         expect(await admitted(limiter, 9, facts)).toBe(9)
       })
 
-      it('the store’s limit refuses, not this process’s, where only one reading is on comparison', async () => {
+      it('the store’s limit rejects, not this process’s, where only one reading is on comparison', async () => {
         const rules = [{ ...generous('public', '/public/*'), mode: 'compare' as const }, login]
         const clock = manualClock()
         const store = storeOn(clock)
@@ -460,7 +460,7 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
       { enable: false },
       null,
       5,
-    ])('control refuses %j and changes nothing', async change => {
+    ])('control rejects %j and changes nothing', async change => {
       const { limiter } = await setUp(API)
       await expect(limiter.control.set(change as object)).rejects.toMatchObject({
         code: 'ERR_HEADGATE_INVALID_OPTION',
@@ -566,7 +566,7 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
         { subject: 'user:42', tier: 'pro', ttl: '1h', tll: 1, ...why },
         /^override tll: expected one of subject/,
       ],
-    ])('overrides refuse %j by name', async (override, message) => {
+    ])('overrides reject %j by name', async (override, message) => {
       const { limiter } = await setUp(API)
       await expect(limiter.overrides.set(override as never)).rejects.toThrow(message)
       expect(limiter.overrides.list()).toEqual([])
@@ -588,7 +588,7 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
       expect(limiter.counts().reloads).toBe(2)
     })
 
-    it('a reload refuses an invalid configuration, and keeps the last one', async () => {
+    it('a reload rejects an invalid configuration, and keeps the last one', async () => {
       const { limiter } = await setUp(API)
       expect(() => limiter.reload(undefined as never)).toThrow(/^config: expected what loadConfig/)
       const broken = configOf({ ...API, policies: { 'no name': perMinute(1) } })
@@ -602,7 +602,7 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
       ['prefix', {}, { prefix: 'shop' }, '"ratelimit"'],
       ['prefix', { prefix: 'ratelimit' }, { prefix: 'shop' }, '"ratelimit"'],
       ['tenant', {}, { tenant: 'blue' }, '""'],
-    ])('a reload refuses another %s, and says what to do', async (field, before, after, started) => {
+    ])('a reload rejects another %s, and says what to do', async (field, before, after, started) => {
       const { limiter } = await setUp({ ...API, ...before })
       expect(() => limiter.reload(configOf({ ...API, ...after, policies: { api: perMinute(9) } }))).toThrow(
         `config ${field}: expected ${started} as when the process started, or a restart; got `,

@@ -70,8 +70,8 @@ async function deniedBy(limiter: RuleLimiter): Promise<number> {
       await limiter.check(subject, { policy: 'log', onStoreFailure: 'closed' }),
       await limiter.peek(subject, { policy: 'log', cost: 2 * LIMIT }),
       (await limiter.checkLimits({ alternatives: [[]], shadow: [given] })).decision,
-      limiter.decideFault({ method: 'GET', path: '/orders' }),
-      limiter.decideFault(),
+      limiter.fallback({ method: 'GET', path: '/orders' }),
+      limiter.fallback(),
     ]
     denied += decisions.filter(({ allowed }) => !allowed).length
   }

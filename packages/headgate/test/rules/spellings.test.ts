@@ -104,13 +104,13 @@ const ruleSetsToTry: readonly ActiveConfig[] = fc
 /** Returns what a request is held to: the states that must have room, per alternative, and the units of each. */
 function heldTo(active: ActiveConfig, target: string) {
   const facts = { subjects: ['ip:192.0.2.1'], methods: ['GET'], tier: null, scope: null, cost: null }
-  const { question, unasked } = resolve(active, { ...facts, path: pathReadings(target) ?? 'too-many' }, 0)
+  const { question, bypass } = resolve(active, { ...facts, path: pathReadings(target) ?? 'too-many' }, 0)
   const isTurnedAway = question.alternatives.some(checks =>
     checks.some(({ name }) => name.startsWith('unreadable')),
   )
   return {
     isTurnedAway,
-    unasked,
+    bypass,
     alternatives: question.alternatives.map(checks => new Map(checks.map(({ name, cost }) => [name, cost]))),
   }
 }
@@ -120,8 +120,8 @@ function isNoBetterOff(active: ActiveConfig, spelling: string, plain: string): b
   const spelt = heldTo(active, spelling)
   if (spelt.isTurnedAway) return true
   const expected = heldTo(active, plain)
-  if (expected.unasked !== null) return true
-  if (spelt.unasked !== null) return false
+  if (expected.bypass !== null) return true
+  if (spelt.bypass !== null) return false
   return spelt.alternatives.every(alternative =>
     expected.alternatives.some(wanted =>
       [...wanted].every(([name, cost]) => (alternative.get(name) ?? 0) >= cost),
@@ -188,7 +188,7 @@ function hitOf(port: number, { target }: Spelling): Promise<string | null> {
     socket.on('data', chunk => {
       text += chunk
     })
-    // A reset is one way to refuse.
+    // A reset is one way to reject.
     socket.on('error', () => {})
     socket.on('close', () => {
       const [, hit] = new RegExp(`^${HIT}: (.*)$`, 'im').exec(text) ?? []

@@ -1,4 +1,4 @@
-/** Laws of places and settled estimates: they are held, given back and settled once. */
+/** Laws of permits and settled estimates: they are held, given back and settled once. */
 
 import { Decision } from '../../src/decision/decision.ts'
 import { isConcurrency } from '../support/limit-kinds.ts'
@@ -14,19 +14,19 @@ const SOON_US = 2_000
 /** A call that fails is not repeated: it arrives within its deadline, or not at all. */
 const ARRIVES_US = (DEADLINE_MS + 10) * 1000
 
-/** Violations of what must never happen. */
+/** Denials of what must never happen. */
 export function lastingProblems(
   processes: readonly SimulatedProcess[],
   records: readonly KeyRecord[],
 ): string[] {
   return [
-    ...holdsNoMoreThanPlaces(records),
+    ...holdsNoMorePermits(records),
     ...processes.flatMap(leavesAloneWhatIsOver),
     ...settlesOnce(processes, records),
   ]
 }
 
-/** Violations of what must hold when the faults are over: every later place is kept, and everything comes back. */
+/** Denials of what must hold when the faults are over: every later permit is kept, and everything comes back. */
 export function lastingRecoveryProblems(
   processes: readonly SimulatedProcess[],
   records: readonly KeyRecord[],
@@ -50,9 +50,9 @@ export function lastingRecoveryProblems(
   })
 }
 
-/** Places that have neither expired nor been given back never exceed the limit. */
-function holdsNoMoreThanPlaces(records: readonly KeyRecord[]): string[] {
-  const [limit] = limitsInForce('places')
+/** Permits that have neither expired nor been given back never exceed the limit. */
+function holdsNoMorePermits(records: readonly KeyRecord[]): string[] {
+  const [limit] = limitsInForce('permits')
   const lives = groupBy(
     records.filter(record => isConcurrency(record.limit)),
     ({ key, clockEpoch, lineage }) => `${key} in epoch ${clockEpoch} after failover ${lineage}`,
@@ -67,7 +67,7 @@ function holdsNoMoreThanPlaces(records: readonly KeyRecord[]): string[] {
       else expiresAtUs.set(name, atUs + holdForUs)
       most = Math.max(most, [...expiresAtUs.values()].filter(endsAtUs => endsAtUs > atUs).length)
     }
-    return most <= (limit?.limit ?? 0) ? [] : [`${life}: ${most} places were held at once`]
+    return most <= (limit?.limit ?? 0) ? [] : [`${life}: ${most} permits were held at once`]
   })
 }
 
@@ -83,8 +83,8 @@ function leavesAloneWhatIsOver({ host, lasting, sent }: SimulatedProcess): strin
     if (call.script !== 'renew' || how === 'eval') return []
     return readRenewals(call.keys, call.args)
       .map(({ check, takenAtUs }) => `${check.subject} ${takenAtUs}`)
-      .filter(place => (overAtUs.get(place) ?? Number.POSITIVE_INFINITY) + ARRIVES_US < atUs)
-      .map(place => `${host.name} renewed ${place} although its request was over`)
+      .filter(permit => (overAtUs.get(permit) ?? Number.POSITIVE_INFINITY) + ARRIVES_US < atUs)
+      .map(permit => `${host.name} renewed ${permit} although its request was over`)
   })
 }
 
@@ -120,7 +120,7 @@ function isGivenBack(found: readonly KeyRecord[], where: string): string[] {
 /** Renewed before it expires, for as long as it is held. */
 function isKept({ overAtUs }: LastingRecord, found: readonly KeyRecord[], where: string): string[] {
   const times = found.filter(({ what }) => what !== 'refund').map(({ trueUs }) => trueUs)
-  const [limit] = limitsInForce('places')
+  const [limit] = limitsInForce('permits')
   const holdForUs = limit !== undefined && isConcurrency(limit) ? limit.holdForUs : 0
   const gaps = [...times, (overAtUs ?? 0) - SOON_US].map(
     (atUs, index, all) => atUs - (all[index - 1] ?? atUs),

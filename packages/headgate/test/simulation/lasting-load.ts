@@ -1,5 +1,5 @@
 /**
- * Long-running requests of a process, beside its others: some hold a place, some settle an estimate when they end.
+ * Long-running requests of a process, beside its others: some hold a permit, some settle an estimate when they end.
  */
 import type { Decision } from '../../src/decision/decision.ts'
 import type { Limiter } from '../../src/limiter/limiter.ts'
@@ -10,7 +10,7 @@ import type { Host, VirtualTime } from './virtual-time.ts'
 
 /** A long-running request that Redis admitted. */
 export interface LastingRecord {
-  readonly policy: 'places' | 'estimated'
+  readonly policy: 'permits' | 'estimated'
   readonly subject: `user:${number}`
   readonly decision: Decision
   readonly admittedAtUs: number
@@ -37,9 +37,9 @@ export function startLasting(parts: LastingParts): readonly LastingRecord[] {
   const records: LastingRecord[] = []
 
   async function hold(subject: LastingRecord['subject']): Promise<void> {
-    const decision = await limiter.check(subject, { policy: 'places' })
+    const decision = await limiter.check(subject, { policy: 'permits' })
     if (!decision.allowed) return
-    const record = begin('places', subject, decision)
+    const record = begin('permits', subject, decision)
     await lasts()
     end(record, 0)
     await decision.release()
@@ -82,7 +82,7 @@ export function startLasting(parts: LastingParts): readonly LastingRecord[] {
     time.after(dice.wait(GAP_US), 'request', host, () => {
       if (!parts.isLoaded()) return
       const subject = `user:${dice.whole(1, SUBJECTS)}` as const
-      // Failures are decided by the failure mode; a closed limiter refuses, and nobody waits for it.
+      // Failures are decided by the failure mode; a closed limiter rejects, and nobody waits for it.
       void (dice.chance(0.5) ? hold(subject) : reserve(subject)).catch(() => {})
       next()
     })

@@ -30,7 +30,7 @@ const TURNS = 3
 /** The latest a call leaves after the request entered: it waits for a connection, and for its turn. */
 const LEAVES_WITHIN_US = (CONNECT_TIMEOUT_MS + DEADLINE_MS + 5) * 1000
 
-/** Violations of what must never happen. */
+/** Denials of what must never happen. */
 export function safetyProblems(
   shape: Shape,
   processes: readonly SimulatedProcess[],
@@ -62,7 +62,7 @@ export function safetyProblems(
   ]
 }
 
-/** Violations of what must hold again some time after the last fault. */
+/** Denials of what must hold again some time after the last fault. */
 export function recoveryProblems(processes: readonly SimulatedProcess[], fromUs: number): string[] {
   return processes.flatMap(({ host: { name }, checks, connection, ...process }) => {
     const problems = checks
@@ -119,7 +119,7 @@ function leavesAnOpenNodeAlone(process: SimulatedProcess): string[] {
 /** The same where a call serves several: once it has been open for longer than a request may take to leave. */
 function leavesAnOpenNodeSoon(process: SimulatedProcess): string[] {
   return process.sent.flatMap(({ call, how, atUs }) => {
-    // The text of a script follows the refusal of its hash, however late that came.
+    // The text of a script follows the rejection of its hash, however late that came.
     if (how === 'eval' || !isQuestion(call)) return []
     const openUs = openSinceUs(process, atUs + 1)
     if (openUs === null || atUs - openUs <= LEAVES_WITHIN_US) return []

@@ -23,7 +23,7 @@ interface Mutant {
   readonly wiring: Wiring
   readonly mode: Mode
   readonly shape: Shape
-  /** The violation that the simulation must report. */
+  /** The denial that the simulation must report. */
   readonly complaint: RegExp
   /** The first seed to try. Default 1. */
   readonly fromSeed?: number
@@ -255,7 +255,7 @@ export const mutants: readonly Mutant[] = [
     complaint: /of which nothing was used any more/,
   },
   {
-    fault: 'places are not given back',
+    fault: 'permits are not given back',
     wiring: withRemote(remote => ({
       refund(refunds) {
         const others = refunds.filter(({ check }) => !isConcurrency(check.limit))
@@ -264,17 +264,17 @@ export const mutants: readonly Mutant[] = [
     })),
     mode: 'liveness',
     shape: LASTING,
-    complaint: /places of .* was never given back/,
+    complaint: /permits of .* was never given back/,
   },
   {
-    fault: 'places are not renewed',
+    fault: 'permits are not renewed',
     wiring: withRemote(() => ({ renew: async renewals => renewals.map(() => true) })),
     mode: 'liveness',
     shape: LASTING,
-    complaint: /places of .* expired while it was held/,
+    complaint: /permits of .* expired while it was held/,
   },
   {
-    fault: 'places are renewed when their request is over',
+    fault: 'permits are renewed when their request is over',
     wiring: withRemote(remote => {
       const renewed: Parameters<typeof remote.renew>[0][number][] = []
       return {
@@ -290,11 +290,11 @@ export const mutants: readonly Mutant[] = [
     complaint: /although its request was over/,
   },
   {
-    fault: 'one place more is given away than there is',
+    fault: 'one permit more is given away than there is',
     wiring: withLimits(limit => (isConcurrency(limit) ? { ...limit, limit: limit.limit + 1 } : limit)),
     mode: 'safety',
     shape: LASTING,
-    complaint: /4 places were held at once/,
+    complaint: /4 permits were held at once/,
   },
   {
     fault: 'an estimate is settled twice',

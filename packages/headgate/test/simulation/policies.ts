@@ -8,7 +8,7 @@ import { slidingWindowLog } from '../../src/algorithms/sliding-window-log.ts'
 import { tokenBucket } from '../../src/algorithms/token-bucket.ts'
 import { activatePolicies } from '../../src/policy/active-policies.ts'
 import { NORMAL } from '../../src/policy/control.ts'
-import { type NamedLimit, type Policy, writtenPolicies } from '../../src/policy/policies.ts'
+import { type Policy, type PolicyLimit, writtenPolicies } from '../../src/policy/policies.ts'
 import { redisKey } from '../../src/subject/key.ts'
 import type { Dice } from './dice.ts'
 
@@ -38,9 +38,9 @@ const LEASED = {
   },
 } as const
 
-/** For long-running requests: places that are held, and estimates that are settled afterwards. */
+/** For long-running requests: permits that are held, and estimates that are settled afterwards. */
 const LASTING = {
-  places: concurrency({ limit: 3, holdFor: '1s' }),
+  permits: concurrency({ limit: 3, holdFor: '1s' }),
   estimated: slidingWindowLog({ limit: 60, window: '1s' }),
 } as const
 
@@ -69,7 +69,7 @@ export interface Shape {
   readonly batch: boolean
   /** Policies whose hot keys are asked for; empty if nothing is leased. */
   readonly leased: readonly LeasedPolicyName[]
-  /** Whether there are also long-running requests: with a place, or settled when they end. */
+  /** Whether there are also long-running requests: with a permit, or settled when they end. */
   readonly lasting?: boolean
 }
 
@@ -118,12 +118,12 @@ export function leaseOf(policy: PolicyName): Lease | null {
 export function keysOf(policy: PolicyName, subject: string): readonly string[] {
   const known = KEYS.get(`${policy} ${subject}`)
   if (known !== undefined) return known
-  const place = { prefix: 'ratelimit', tenant: '', subject, scope: 'global' }
-  const keys = namedLimits(policy).map(({ name }) => redisKey({ ...place, name }))
+  const permit = { prefix: 'ratelimit', tenant: '', subject, scope: 'global' }
+  const keys = namedLimits(policy).map(({ name }) => redisKey({ ...permit, name }))
   KEYS.set(`${policy} ${subject}`, keys)
   return keys
 }
 
-function namedLimits(policy: PolicyName): readonly NamedLimit[] {
+function namedLimits(policy: PolicyName): readonly PolicyLimit[] {
   return PARSED.get(policy)?.limits ?? []
 }

@@ -90,7 +90,7 @@ function isSingle({ alternatives, shadow }: Question): boolean {
 /** Replies with what is left, if it was charged at the time of the call. */
 function replyToCheck(verdict: Verdict, { limit }: Check, nowUs: number): unknown {
   const { retryAfterUs, remaining, resetAfterUs, chargedAtUs } = verdict
-  // The engine does not say how many micro-tokens are left, so the reply is a list; for places it always is.
+  // The engine does not say how many micro-tokens are left, so the reply is a list; for permits it always is.
   const isTold = !isTokenBucket(limit) && !isConcurrency(limit)
   if (isTold && chargedAtUs === nowUs) return remaining
   return [retryAfterUs === NEVER ? -1 : retryAfterUs, remaining, resetAfterUs, chargedAtUs ?? -1]

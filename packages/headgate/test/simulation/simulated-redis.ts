@@ -71,14 +71,14 @@ const READS_STILL = /^(?:OOM|READONLY|NOREPLICAS|MISCONF)/
 
 export class SimulatedRedis {
   readonly records: KeyRecord[] = []
-  /** The same for places and for what is settled afterwards. */
+  /** The same for permits and for what is settled afterwards. */
   readonly lasting: KeyRecord[] = []
   readonly beats: HeardBeat[] = []
-  /** The error with which every call is refused, if any. */
-  refusal: string | null = null
+  /** The error with which every call is rejected, if any. */
+  rejection: string | null = null
   /** Keys with foreign data: a question about one of them fails alone. */
   poisonedKeys: ReadonlySet<string> = new Set()
-  rewinds = 0
+  lostWrites = 0
   readonly #trueUs: () => number
   #offsetUs = 1_800_000_000_000_000
   #clockEpoch = 0
@@ -92,16 +92,16 @@ export class SimulatedRedis {
     this.#trueUs = trueUs
   }
 
-  /** By hash: refused by a server that does not know the script. */
+  /** By hash: rejected by a server that does not know the script. */
   evalsha(call: ServerCall): unknown {
-    if (this.refusal === null && !this.#knownScripts.has(call.script)) {
+    if (this.rejection === null && !this.#knownScripts.has(call.script)) {
       throw new Error('NOSCRIPT No matching script. Please use EVAL.')
     }
     return this.#run(call)
   }
 
   eval(call: ServerCall): unknown {
-    if (this.refusal === null) this.#knownScripts.add(call.script)
+    if (this.rejection === null) this.#knownScripts.add(call.script)
     return this.#run(call)
   }
 
@@ -121,7 +121,7 @@ export class SimulatedRedis {
     const lost = this.#done.slice(kept.length)
     for (const { records } of lost) for (const record of records) record.lost = true
     for (const beat of this.beats) if (beat.trueUs > lostFromUs) beat.lostAtUs ??= this.#trueUs()
-    this.rewinds++
+    this.lostWrites++
     this.forgetScripts()
     this.#store = memoryStore({ clock: { nowUs: () => this.#nowUs, unixMs: () => 0 } })
     this.#fleet = new Map()
@@ -139,15 +139,15 @@ export class SimulatedRedis {
   }
 
   #run(call: ServerCall): unknown {
-    if (this.refusal !== null && !(READS_STILL.test(this.refusal) && call.script === 'peek')) {
-      throw new Error(this.refusal)
+    if (this.rejection !== null && !(READS_STILL.test(this.rejection) && call.script === 'peek')) {
+      throw new Error(this.rejection)
     }
     this.#nowUs = this.#trueUs() + this.#offsetUs
     const { reply, records } = this.#execute(call, this.poisonedKeys)
     const when = { serverUs: this.#nowUs, trueUs: this.#trueUs() }
     this.#done.push({ call, ...when, poisoned: this.poisonedKeys, records })
     for (const record of records) {
-      // A probe may also be of a place, and nobody holds it.
+      // A probe may also be of a permit, and nobody holds it.
       if (isLasting(record.key)) this.lasting.push(record)
       else if (!isConcurrency(record.limit)) this.records.push(record)
     }
@@ -262,7 +262,7 @@ export class SimulatedRedis {
       process,
       checkId,
       clockEpoch: this.#clockEpoch,
-      lineage: this.rewinds,
+      lineage: this.lostWrites,
       lost: false,
     }
   }

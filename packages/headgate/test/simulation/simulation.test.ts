@@ -27,9 +27,9 @@ const COMES_ACROSS: Readonly<Record<string, number>> = {
   'crashes with a lease': 5,
   'closed with a lease': 5,
   resets: 100,
-  'places: charge': 200,
-  'places: renewal': 100,
-  'places: refund': 100,
+  'permits: charge': 200,
+  'permits: renewal': 100,
+  'permits: refund': 100,
   'estimates: charge': 500,
   'estimates: refund': 100,
 }
@@ -43,7 +43,7 @@ const REGRESSIONS: readonly (readonly [number, Mode, SimulationOptions, string])
   [1011, 'safety', {}, 'a process that was alone, and is not any more, had part of its share twice'],
 ]
 
-/** Returns the violations of all seeds, and what they came across. */
+/** Returns the denials of all seeds, and what they came across. */
 async function simulateAll(mode: Mode, seeds = SEEDS, options: SimulationOptions = {}) {
   const problems: string[] = []
   const seen: Record<string, number> = {}

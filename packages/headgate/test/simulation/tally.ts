@@ -11,7 +11,7 @@ export function tallyOf(
   redis: SimulatedRedis,
   accounts: readonly Account[],
 ): Record<string, number> {
-  const tally: Record<string, number> = { rewinds: redis.rewinds }
+  const tally: Record<string, number> = { lostWrites: redis.lostWrites }
   const count = (name: string): void => {
     tally[name] = (tally[name] ?? 0) + 1
   }
@@ -43,7 +43,7 @@ export function tallyOf(
     if (what === 'charge' && alternative > 0) count('grants in part')
   }
   for (const { what, limit } of redis.lasting) {
-    const kind = isConcurrency(limit) ? 'places' : 'estimates'
+    const kind = isConcurrency(limit) ? 'permits' : 'estimates'
     count(`${kind}: ${what}`)
   }
   for (const { spendings, refunds } of accounts) {

@@ -52,10 +52,10 @@ const FAULTS: Readonly<Record<string, Fault>> = {
     conditions.straggling = dice.between(0.05, 0.6)
     return () => Object.assign(conditions, CALM)
   },
-  refusing({ redis, dice }) {
-    redis.refusal = dice.pick(REFUSALS)
+  rejecting({ redis, dice }) {
+    redis.rejection = dice.pick(REFUSALS)
     return () => {
-      redis.refusal = null
+      redis.rejection = null
     }
   },
   frozen({ conditions }, untilUs) {
@@ -78,10 +78,10 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   },
   restartEmpty({ redis, fleet }) {
     redis.failOver(Number.POSITIVE_INFINITY)
-    redis.refusal = REFUSALS[0]
+    redis.rejection = REFUSALS[0]
     for (const process of fleet.processes()) process.connection.reset()
     return () => {
-      redis.refusal = null
+      redis.rejection = null
     }
   },
   scriptFlush({ redis }) {
@@ -167,7 +167,7 @@ export function makeWeather(site: Site, untilUs: number): void {
 export function endFaults({ redis, conditions, fleet, history }: Site): void {
   Object.assign(conditions, CALM, { frozenUntilUs: 0 })
   conditions.cutOff.clear()
-  redis.refusal = null
+  redis.rejection = null
   redis.poisonedKeys = new Set()
   for (const { connection } of fleet.processes()) connection.heal()
   history.write('', () => 'the faults are over')

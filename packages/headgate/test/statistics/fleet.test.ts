@@ -81,7 +81,9 @@ describe('a fleet', () => {
     const later = await one.store.fleetStatistics.read(reading.cursor)
     expect(later).toMatchObject({ denials: [], cursor: reading.cursor })
     const shop = reading.processes.find(({ service }) => service === 'shop')
-    expect(shop?.violators).toEqual([{ subject: 'user:1', denied: 2, error: 0, policy: 'api', tier: null }])
+    expect(shop?.deniedCallers).toEqual([
+      { subject: 'user:1', denied: 2, error: 0, policy: 'api', tier: null },
+    ])
     expect(shop?.store).toMatchObject({ failedCalls: 0, denyCache: 1 })
     expect(shop?.store.calls).toBeGreaterThan(0)
     expect(await one.store.fleetStatistics.serverInfo()).toContain('used_memory:')

@@ -162,7 +162,7 @@ it('a request that passes two nested adapters of one limiter is counted once', a
   await limiter.close()
 })
 
-it('wrong options are refused by name', () => {
+it('wrong options are rejected by name', () => {
   expect(() => prometheus({} as never)).toThrow('statistics: expected what createStatistics() returns')
   expect(() => prometheus({ statistics: {} as never })).toThrow('statistics: expected')
 })

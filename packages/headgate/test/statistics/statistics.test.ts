@@ -1,6 +1,12 @@
 import { createLimiter, slidingWindowLog, tokenBucket } from 'headgate'
 import { defineConfig } from 'headgate/config'
-import { createStatistics, handleOf, isHandle, latencyQuantileMs, type Report } from 'headgate/statistics'
+import {
+  createStatistics,
+  isReference,
+  latencyQuantileMs,
+  type Report,
+  referenceOf,
+} from 'headgate/statistics'
 import { describe, expect, it } from 'vitest'
 
 /** Timers whose seconds elapse on command. */
@@ -40,7 +46,7 @@ describe('what a process counts', () => {
     ])
   })
 
-  it('a limiter without statistics counts nothing, and one with something else is refused', () => {
+  it('a limiter without statistics counts nothing, and one with something else is rejected', () => {
     const statistics = createStatistics()
     createLimiter({ policies }).checkNow('user:1', { policy: 'api' })
     expect(statistics.read().decisions).toEqual([])
@@ -96,14 +102,14 @@ describe('a report', () => {
     expect(reports.map(({ decisions }) => decisions.map(({ allowed, denied }) => [allowed, denied]))).toEqual(
       [[[20, 8]], [[1, 0]], []],
     )
-    expect(reports[0]?.violators).toEqual([
+    expect(reports[0]?.deniedCallers).toEqual([
       { subject: 'user:2', denied: 5, error: 0, policy: 'api', tier: null },
       { subject: 'user:1', denied: 3, error: 0, policy: 'api', tier: null },
     ])
     const first = { subject: 'user:1', policy: 'api', limit: 'api.log-1m', source: 'memory', count: 1 }
     expect(reports[0]?.denials).toHaveLength(8)
     expect(reports[0]?.denials[0]).toMatchObject({ ...first, reason: 'limit-exceeded', method: null })
-    expect(reports[1]?.violators).toEqual([])
+    expect(reports[1]?.deniedCallers).toEqual([])
   })
 
   it('a report counts a flood of a million denials nearly right from a sample of a few thousand', () => {
@@ -119,18 +125,18 @@ describe('a report', () => {
       limiter.checkNow(index % 4 === 0 ? 'user:worst' : `user:${index % 1_000}`, { policy: 'one' })
     }
     tick()
-    const [worst] = reports[0]?.violators ?? []
+    const [worst] = reports[0]?.deniedCallers ?? []
     expect(worst?.subject).toBe('user:worst')
     expect(worst?.denied).toBeGreaterThan(35_000)
     expect((worst?.denied ?? 0) - (worst?.error ?? 0)).toBeLessThan(65_000)
-    expect(reports[0]?.violators.length).toBeLessThanOrEqual(20)
+    expect(reports[0]?.deniedCallers.length).toBeLessThanOrEqual(20)
   })
 })
 
 it('handles are twelve characters, the same for the same subject, and others for another', () => {
-  expect(handleOf('user:1')).toBe(handleOf('user:1'))
-  const handles = new Set(Array.from({ length: 10_000 }, (_, index) => handleOf(`user:${index}`)))
+  expect(referenceOf('user:1')).toBe(referenceOf('user:1'))
+  const handles = new Set(Array.from({ length: 10_000 }, (_, index) => referenceOf(`user:${index}`)))
   expect(handles.size).toBe(10_000)
-  expect([...handles].every(isHandle)).toBe(true)
-  expect(isHandle('user:1')).toBe(false)
+  expect([...handles].every(isReference)).toBe(true)
+  expect(isReference('user:1')).toBe(false)
 })

@@ -183,7 +183,7 @@ describe('sources', () => {
       () => user({ header: 'x-user', from: ['::/0'] }),
       'expected a network without ::ffff:0:0/96',
     ],
-  ])('sources refuse %s at the start', (_name, make, message) => {
+  ])('sources reject %s at the start', (_name, make, message) => {
     expect(make).toThrow(message)
   })
 })
@@ -247,7 +247,7 @@ describe('a source that names nobody', () => {
   }
 
   it.each(failing)(
-    'a source that %s leaves the caller to the next, and is told; closed refuses',
+    'a source that %s leaves the caller to the next, and is told; closed rejects',
     async (_, source) => {
       const open = await ask(source, 'open')
       expect(open).toMatchObject({ statuses: [200, 429], faults: 0 })
@@ -337,7 +337,7 @@ describe('an adapter', () => {
     expect(await statuses(limited, [null, null])).toEqual([200, 429])
   })
 
-  it('an adapter refuses a subject beside sources', () => {
+  it('an adapter rejects a subject beside sources', () => {
     const limiter = createLimiter({ policies: { api: slidingWindowLog({ limit: 1, window: '1m' }) } })
     const make = (more: object) => () => rateLimit({ limiter, policy: 'api', identify, ...more } as never)
     expect(make({ subject: () => 'user:1' })).toThrow('subject: expected none beside identify')

@@ -228,7 +228,7 @@ describe('sizes', () => {
     [{ '/64': 1 }, 'ipv6Networks: expected sizes from /48 to /63; got "/64"'],
     [{ '/32': 1 }, 'ipv6Networks: expected sizes from /48 to /63; got "/32"'],
     [{ '/56': 0 }, 'ipv6Networks./56: expected a whole number from 1 to 65536; got 0'],
-  ])('the sizes %j are refused by name', (ipv6Networks, message) => {
+  ])('the sizes %j are rejected by name', (ipv6Networks, message) => {
     expect(() =>
       createLimiter({ policies: { api }, subject: { ipv6Networks: ipv6Networks as 'off' } }),
     ).toThrow(message)

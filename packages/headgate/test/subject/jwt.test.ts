@@ -192,7 +192,7 @@ describe('with a secret', () => {
     [{ issuer: '' }, 'jwt issuer: expected who issues the tokens'],
     [{ audience: undefined }, 'jwt audience: expected whom they are for'],
     [{ clockToleranceSeconds: 301 }, 'jwt clockToleranceSeconds: expected a whole number from 0 to 300'],
-  ])('%j is refused at the start, and no secret is shown', (changes, message) => {
+  ])('%j is rejected at the start, and no secret is shown', (changes, message) => {
     expect(() => jwt({ ...options, ...changes } as JwtOptions)).toThrow(message)
   })
 })

@@ -303,11 +303,11 @@ describe('perAddress', () => {
       'perAddress: expected from: everybody',
     ],
     ['it of an address', 'ip: { perAddress: 3 }', 'perAddress'],
-  ])('a file with %s is refused', async (_, source, message) => {
+  ])('a file with %s is rejected', async (_, source, message) => {
     await expect(parseConfig(`${POLICY}identify:\n  - ${source}\n`, 'f.yaml')).rejects.toThrow(message)
   })
 
-  it('code with the same mistakes is refused, too', () => {
+  it('code with the same mistakes is rejected, too', () => {
     const lookUp = () => null
     for (const make of [
       () => session({ cookie: 'sid', unverified: true, perAddress: 0.5 }),

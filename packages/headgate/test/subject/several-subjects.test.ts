@@ -147,7 +147,7 @@ describe('mistakes', () => {
     ],
     [[{ subject: 'tenant:acme' }], 'ask: expected one of { policy } and { tier }'],
     [[{ subject: 'acme', policy: 'organisation' }], 'subject: expected'],
-  ])('the further subjects %j are refused, and nothing is charged', async (also, message) => {
+  ])('the further subjects %j are rejected, and nothing is charged', async (also, message) => {
     await expect(limiter.check('user:9', { policy: 'member', also } as never)).rejects.toThrow(message)
     expect((await limiter.peek('user:9', { policy: 'member' })).remaining).toBe(3)
   })

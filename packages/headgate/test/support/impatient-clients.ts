@@ -4,8 +4,8 @@
  */
 import type {
   AdaptiveConcurrency,
-  HowItEnded,
-  LeaveUpstream,
+  ReleaseUpstream,
+  UpstreamOutcome,
 } from '../../src/outbound/adaptive-concurrency.js'
 import type { Clock, Timers } from '../../src/time/clock.js'
 import type { Phase } from './queueing-upstream.js'
@@ -21,7 +21,7 @@ export interface ImpatientRun {
   readonly leaves: boolean
   /** Whether the upstream works on requests whose client has left. */
   readonly worksForNobody: boolean
-  /** How long a client waits for a place; 0 if it is refused at once. */
+  /** How long a client waits for a permit; 0 if it is rejected at once. */
   readonly waitMs: number
   readonly limiting: (clock: Clock, timers: Timers) => AdaptiveConcurrency
   random(): number
@@ -37,7 +37,7 @@ export interface ImpatientOutcome {
 interface Client {
   readonly atMs: number
   readonly leavesAtMs: number
-  leave: LeaveUpstream | null
+  leave: ReleaseUpstream | null
   endsAtMs: number
   isGone: boolean
 }
@@ -60,7 +60,7 @@ export async function playImpatient(run: ImpatientRun): Promise<ImpatientOutcome
   const usefulAtMs: number[] = []
   const limits: number[] = []
 
-  const end = (client: Client, ended: HowItEnded) => {
+  const end = (client: Client, ended: UpstreamOutcome) => {
     client.leave?.(ended)
     client.leave = null
     waiting = waiting.filter(one => one !== client)

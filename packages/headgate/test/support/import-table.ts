@@ -26,7 +26,7 @@ export class ImportTable {
   ) {}
 
   /** Says what a file does that the table does not allow. */
-  violationsOf(file: string, source: string): string[] {
+  denialsOf(file: string, source: string): string[] {
     if (this.mayAll.has(file)) return []
     const stage = this.stageOf(file)
     if (stage === undefined) return [`${file} is in no stage: give its folder a row in the table`]

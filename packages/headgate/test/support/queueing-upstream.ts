@@ -13,7 +13,7 @@ export interface Phase {
 /** Decides how many may be in flight. */
 export interface Limiting {
   readonly limit: number
-  begin(underWay: number, nowUs: number): Flight
+  begin(inFlight: number, nowUs: number): Flight
   answered(flight: Flight, nowUs: number): void
 }
 
@@ -59,9 +59,9 @@ export function playUpstream({ phases, untilMs, rate, patienceMs, limiting, rand
       if (nowMs - atMs <= patienceMs) usefulAtMs.push(nowMs)
     }
     for (; nextMs <= nowMs; nextMs += (-Math.log(1 - random()) * 1_000) / rate) {
-      const underWay = queue.length + serving.length
-      if (underWay >= limiting.limit) continue
-      queue.push({ flight: limiting.begin(underWay + 1, nowMs * 1_000), atMs: nowMs, endsAtMs: 0 })
+      const inFlight = queue.length + serving.length
+      if (inFlight >= limiting.limit) continue
+      queue.push({ flight: limiting.begin(inFlight + 1, nowMs * 1_000), atMs: nowMs, endsAtMs: 0 })
     }
     while (queue.length > 0 && serving.length < phase.workers) {
       const asked = queue.shift() as Asked

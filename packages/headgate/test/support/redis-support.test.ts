@@ -76,7 +76,7 @@ describe('a single Redis', () => {
     expect(await sendCommand(second.port, 'PING')).toBe('PONG')
   })
 
-  it('a Redis refuses a port in use, and shows its output', async () => {
+  it('a Redis rejects a port in use, and shows its output', async () => {
     const { port, pid } = later(await startRedis())
     await expect(startRedis({ port })).rejects.toThrow('Address already in use')
     expect(isRunning(pid)).toBe(true)

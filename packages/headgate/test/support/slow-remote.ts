@@ -43,7 +43,7 @@ export function slowRemote(engine: MemoryStore) {
     refund: refunds => later(() => engine.refund(refunds)),
     renew: renewals => later(() => engine.renew(renewals)),
     reset: checks => later(() => engine.reset(checks)),
-    heartbeat: async () => ({ live: 1, recent: 1, rewinds: 0 }),
+    heartbeat: async () => ({ live: 1, recent: 1, lostWrites: 0 }),
     close() {},
   }
   /** Executes what waits; the answers arrive when the returned function is called. */

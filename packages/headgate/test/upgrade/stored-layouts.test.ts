@@ -131,6 +131,6 @@ describe('the fleet', () => {
     const store = redisStore(client, { testClockUs: () => nowUs })
     stores.push(store)
     await waitUntil('all are counted', async () => store.health().liveProcesses === live + 1)
-    expect(store.health().stateRewinds).toBe(0)
+    expect(store.health().lostWrites).toBe(0)
   })
 })

@@ -3,7 +3,7 @@ import { type ClientAddress, createClientAddress, limitedAddress } from 'headgat
 import type { ChangeTrail } from 'headgate/redis'
 import { boundConnections } from '../http/bound-connections.js'
 import { DEFAULT_BOUNDS } from '../http/bounds.js'
-import { type HttpAnswer, problemAnswer, type Refusal } from '../http/problem.js'
+import { type HttpAnswer, problemAnswer, type Rejection } from '../http/problem.js'
 import { headerValues } from '../http/raw-headers.js'
 import { sendAnswer } from '../http/send-answer.js'
 import { throttledLog, type WriteLine } from '../log/write-line.js'
@@ -11,7 +11,7 @@ import { createAuthenticate, TOKEN_MISSING } from './authenticate.js'
 import { changesEndpoint, createChanges } from './changes.js'
 import { API_HEADER, API_VERSION, type Caller, type Endpoint, may, type Role } from './endpoint.js'
 import { failureAnswer } from './failure-answer.js'
-import { refuseForeign } from './refuse-foreign.js'
+import { rejectForeign } from './reject-foreign.js'
 import type { Token } from './tokens.js'
 
 export interface AdminServerOptions {
@@ -53,7 +53,7 @@ export function createAdminServer(options: AdminServerOptions): Server {
   async function answer(req: IncomingMessage): Promise<HttpAnswer> {
     const [path = ''] = (req.url ?? '').split('?')
     const isRelay = relays.includes(path)
-    const foreign = refuseForeign(req, { ...own, isRelay })
+    const foreign = rejectForeign(req, { ...own, isRelay })
     if (foreign !== null) return problemAnswer(foreign)
     const caller = await authenticate(req, isRelay)
     if (caller !== null && 'status' in caller) return problemAnswer(caller)
@@ -93,15 +93,15 @@ function familyOf(path: string): string {
   return `${path.split('/').slice(0, 3).join('/')}/*`
 }
 
-function roleMissing({ name, role }: Caller, needed: Role): Refusal {
+function roleMissing({ name, role }: Caller, needed: Role): Rejection {
   return { status: 403, detail: `token ${name}: expected the role ${needed}; got ${role}` }
 }
 
-function noSuchPath(paths: readonly string[]): Refusal {
+function noSuchPath(paths: readonly string[]): Rejection {
   return { status: 404, detail: `expected one of ${paths.join(', ')}` }
 }
 
-function noSuchMethod(methods: readonly string[]): Refusal {
+function noSuchMethod(methods: readonly string[]): Rejection {
   const allow = methods.join(', ')
   return { status: 405, detail: `method: expected ${allow}`, headers: [['Allow', allow]] }
 }

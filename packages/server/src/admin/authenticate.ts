@@ -1,15 +1,15 @@
 import type { IncomingMessage } from 'node:http'
 import { createLimiter, slidingWindowLog } from 'headgate'
-import type { Refusal } from '../http/problem.js'
+import type { Rejection } from '../http/problem.js'
 import { headerValues } from '../http/raw-headers.js'
 import type { Caller } from './endpoint.js'
 import { createFindCaller, type Token } from './tokens.js'
 
 /**
- * Finds the caller of a request: null for one without a token, a refusal for one with a wrong token. `isRelay`: its
+ * Finds the caller of a request: null for one without a token, a rejection for one with a wrong token. `isRelay`: its
  * `Authorization` is somebody else's, and the token is in `Headgate-Token`.
  */
-export type Authenticate = (req: IncomingMessage, isRelay: boolean) => Promise<Caller | Refusal | null>
+export type Authenticate = (req: IncomingMessage, isRelay: boolean) => Promise<Caller | Rejection | null>
 
 /** Returns the address of the client of a request, behind trusted proxies; null if it has already gone. */
 export type AddressOf = (req: IncomingMessage) => string | null
@@ -22,12 +22,12 @@ const WRONG_A_MINUTE = { perAddress: 20, inAll: 1_000 }
 const THIS_MACHINE: Caller = { name: null, role: 'administer' }
 
 /** The answer to a request that needs a token and has none. */
-export const TOKEN_MISSING: Refusal = {
+export const TOKEN_MISSING: Rejection = {
   status: 401,
   detail: 'Authorization: expected Bearer and a token; got none',
   headers: [['WWW-Authenticate', 'Bearer realm="headgate"']],
 }
-const TOKEN_WRONG: Refusal = {
+const TOKEN_WRONG: Rejection = {
   ...TOKEN_MISSING,
   detail: 'Authorization: expected Bearer and a token that is known here; got another',
 }
@@ -51,7 +51,7 @@ export function createAuthenticate(tokens: readonly Token[], addressOf: AddressO
 }
 
 /** Counts wrong tokens and says how each is answered. All are counted first, which bounds the addresses known. */
-function createWrongTokens(): (address: string) => Promise<Refusal> {
+function createWrongTokens(): (address: string) => Promise<Rejection> {
   const limiter = createLimiter({
     policies: {
       all: slidingWindowLog({ limit: WRONG_A_MINUTE.inAll, window: '1m' }),
@@ -66,7 +66,7 @@ function createWrongTokens(): (address: string) => Promise<Refusal> {
   }
 }
 
-function tooMany(retryAfterMs: number | null, whose: string): Refusal {
+function tooMany(retryAfterMs: number | null, whose: string): Rejection {
   const seconds = Math.max(1, Math.ceil((retryAfterMs ?? 0) / 1_000))
   return {
     status: 429,

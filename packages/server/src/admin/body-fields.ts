@@ -1,4 +1,4 @@
-/** Reads the fields of a JSON body. Refuses mistakes with the field's name, what was expected and what came. */
+/** Reads the fields of a JSON body. Rejects mistakes with the field's name, what was expected and what came. */
 import type { SubjectInput } from 'headgate'
 import { mistakeAt, shownName } from 'headgate/config'
 import { RequestError } from './endpoint.js'
@@ -13,7 +13,7 @@ export function objectOf(value: unknown, field: string): Fields {
   throw bad(field, 'a JSON object', value)
 }
 
-export function refuseUnknown(value: Fields, known: readonly string[], prefix = ''): void {
+export function rejectUnknown(value: Fields, known: readonly string[], prefix = ''): void {
   const unknown = Object.keys(value).find(key => !known.includes(key))
   if (unknown === undefined) return
   throw bad(`${prefix}${shownName(unknown)}`, `one of ${known.join(', ')}`, unknown, known)

@@ -5,7 +5,7 @@ import { mistakeText } from 'headgate/config'
 import { type HttpAnswer, jsonAnswer } from '../http/problem.js'
 import type { Fields } from './body-fields.js'
 
-/** A role lets its caller ask for decisions, read figures, or do everything. */
+/** A role lets its caller ask for decisions, read stats, or do everything. */
 export type Role = 'check' | 'read' | 'administer'
 
 export const ROLES: readonly Role[] = ['check', 'read', 'administer']

@@ -15,7 +15,7 @@ export function failureAnswer(error: unknown, log: WriteLine): HttpAnswer {
     return problemAnswer({ status: error.status, detail: error.message, ...error.mistake })
   }
   if (isHeadgateError(error)) {
-    if (isCallersMistake(error)) return refused(error)
+    if (isCallersMistake(error)) return rejected(error)
     if (isStoreFailure(error)) {
       return problemAnswer({
         status: 503,
@@ -30,7 +30,7 @@ export function failureAnswer(error: unknown, log: WriteLine): HttpAnswer {
 }
 
 /** In the body of a request, the library's `override ttl` is `ttl`. */
-function refused({ message, field, expected, got, suggestion }: HeadgateError): HttpAnswer {
+function rejected({ message, field, expected, got, suggestion }: HeadgateError): HttpAnswer {
   const inBody = field?.replace(/^override /, '').replace(/^tier (?=.)/, 'numbers.')
   return problemAnswer({ status: 400, detail: message, field: inBody, expected, got, suggestion })
 }

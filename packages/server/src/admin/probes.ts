@@ -35,5 +35,5 @@ export function probes({ isServing, workers, configState }: Health): readonly En
 /** The number of rejected policy files, and whether the last good one is in use instead of the current one. */
 export interface ConfigCounts {
   readonly config: 'current' | 'stale'
-  readonly refusedConfigs: number
+  readonly rejectedConfigs: number
 }

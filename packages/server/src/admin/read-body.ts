@@ -22,7 +22,7 @@ export async function readJson(req: IncomingMessage): Promise<unknown> {
 }
 
 /**
- * Reads without `for await`, which would close the connection before a refusal could be written to it. The bytes go
+ * Reads without `for await`, which would close the connection before a rejection could be written to it. The bytes go
  * into one buffer: a list of chunks takes a hundred times their bytes if they come one by one.
  */
 function readText(req: IncomingMessage): Promise<string> {
@@ -62,7 +62,7 @@ export async function readObject(req: IncomingMessage): Promise<Fields> {
   throw new RequestError(400, { field: 'body', expected: 'a JSON object' })
 }
 
-/** Does the same, and refuses fields other than these. */
+/** Does the same, and rejects fields other than these. */
 export async function readFields(req: IncomingMessage, known: readonly string[]): Promise<Fields> {
   const fields = await readObject(req)
   const unknown = Object.keys(fields).find(key => !known.includes(key))

@@ -52,9 +52,9 @@ export function addAdminFlags(command: Command): void {
 export async function adminOptions(flags: AdminFlags, environment: Environment): Promise<AdminOptions> {
   const tokens: Token[] = []
   for (const text of flags.adminToken ?? []) tokens.push(await readToken(text, environment))
-  refuseDoubles(tokens)
+  rejectDoubles(tokens)
   const { adminHost: host, adminPort: port, metricsPublic = false, showSubjects = false } = flags
-  if (tokens.length === 0) refuseOpen(host)
+  if (tokens.length === 0) rejectOpen(host)
   const names = (flags.adminName ?? []).map(parseName)
   return { host, port, tokens, names, metricsPublic, showSubjects }
 }
@@ -77,7 +77,7 @@ async function readToken(text: string, environment: Environment): Promise<Token>
   return { name, role: role as Role, secret }
 }
 
-function refuseDoubles(tokens: readonly Token[]): void {
+function rejectDoubles(tokens: readonly Token[]): void {
   for (const [index, { name, secret }] of tokens.entries()) {
     const earlier = tokens.slice(0, index)
     if (earlier.some(other => other.name === name)) {
@@ -95,7 +95,7 @@ function refuseDoubles(tokens: readonly Token[]): void {
 }
 
 /** Without tokens, everybody who reaches the port may change every limit. */
-function refuseOpen(host: string): void {
+function rejectOpen(host: string): void {
   if (host === '::1' || (isIPv4(host) && host.startsWith('127.'))) return
   throw new UsageError(
     mistakeAt('--admin-host', `a loopback address (127.0.0.1, ::1), or ${FLAG} to say who may call`, host),

@@ -19,14 +19,14 @@ export interface AlertFlags {
 
 const SETTING = /^([a-z-]+)=(?:(off)|(\d+(?:\.\d+)?)(?:,(\d{1,5})s(?:,(\d{1,5})s)?)?)$/
 const SOURCE = /^(file|env):(.+)$/
-/** A budget has no usual hold of its own: it is watched like the rate of refusals. */
+/** A budget has no usual hold of its own: it is watched like the rate of rejections. */
 const BUDGET = { holdMs: 60_000, resolveMs: 120_000 }
 
 export function addAlertFlags(command: Command): void {
   command
     .option(
       '--alert <name=threshold...>',
-      'another threshold, or off: violation-rate=0.1 latency=50 store-down=60 spike=5; budgets: budget-operations, budget-memory; how long it must be exceeded to fire and kept to end: latency=50,60s,120s',
+      'another threshold, or off: denial-rate=0.1 latency=50 store-down=60 spike=5; budgets: budget-operations, budget-memory; how long it must be exceeded to fire and kept to end: latency=50,60s,120s',
     )
     .option(
       '--alert-webhook <source>',

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { Control } from 'headgate'
 import { numberOf } from './number-options.js'
-import { answer, at, type PlaceFlags, withOperatorClient } from './place.js'
+import { answer, at, type OperatorFlags, withOperatorClient } from './operator-command.js'
 import type { Terminal } from './terminal.js'
 import { UsageError } from './usage-error.js'
 
@@ -20,26 +20,26 @@ Examples:
 
 /** Adds `headgate control`. */
 export function addControlCommand(program: Command, terminal: Terminal): void {
-  const show = (flags: PlaceFlags, control: Control) =>
+  const show = (flags: OperatorFlags, control: Control) =>
     answer(terminal, flags, control, controlWords(control))
   const control = program.command('control').description('See and change the switches of a whole fleet.')
   at(control.command('status').alias('get'))
     .description('Print whether limits are on, and the multiplier.')
-    .action((flags: PlaceFlags) =>
+    .action((flags: OperatorFlags) =>
       withOperatorClient(flags, terminal, async client => show(flags, await client.control())),
     )
-  const change = (flags: PlaceFlags, changed: Partial<Control>) =>
+  const change = (flags: OperatorFlags, changed: Partial<Control>) =>
     withOperatorClient(flags, terminal, async client => show(flags, await client.setControl(changed)))
   at(control.command('on'))
     .description('Enforce the limits again, in every process.')
-    .action((flags: PlaceFlags) => change(flags, { enabled: true }))
+    .action((flags: OperatorFlags) => change(flags, { enabled: true }))
   at(control.command('off'))
     .description('Let everything pass, in every process; every decision says so.')
-    .action((flags: PlaceFlags) => change(flags, { enabled: false }))
+    .action((flags: OperatorFlags) => change(flags, { enabled: false }))
   at(control.command('multiplier'))
     .description('Scale every limit of every process.')
     .argument('<number>', '0 to 1000; 0 pauses throttling, except for bans')
-    .action((number: string, flags: PlaceFlags) =>
+    .action((number: string, flags: OperatorFlags) =>
       change(flags, { multiplier: numberOf('multiplier', number) }),
     )
   at(control.command('set'))
@@ -48,7 +48,7 @@ export function addControlCommand(program: Command, terminal: Terminal): void {
     .option('--off', 'everything passes, and every decision says so')
     .option('-m, --multiplier <number>', 'scale every limit, 0 to 1000; 0 pauses throttling, except for bans')
     .addHelpText('after', EXAMPLES)
-    .action((flags: PlaceFlags & ControlFlags) => change(flags, controlOf(flags)))
+    .action((flags: OperatorFlags & ControlFlags) => change(flags, controlOf(flags)))
 }
 
 function controlOf({ on, off, multiplier }: ControlFlags): Partial<Control> {

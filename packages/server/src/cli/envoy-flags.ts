@@ -46,7 +46,7 @@ export function addEnvoyFlags(command: Command): void {
 export function envoyOptions(flags: EnvoyFlags): EnvoyOptions | null {
   const { ratelimitConfig, grpcHost = DEFAULT_HOST, grpcPort = DEFAULT_PORT } = flags
   if (ratelimitConfig === undefined) {
-    refuseWithout(flags)
+    rejectWithout(flags)
     return null
   }
   return {
@@ -71,7 +71,7 @@ const BESIDE = {
   ratelimitMetadata: '--ratelimit-metadata',
 }
 
-function refuseWithout(flags: EnvoyFlags): void {
+function rejectWithout(flags: EnvoyFlags): void {
   const given = Object.entries(BESIDE).find(([name]) => flags[name as keyof EnvoyFlags] !== undefined)
   if (given === undefined) return
   throw new UsageError({

@@ -1,7 +1,7 @@
-/** Translates a refusal into the words of the command line. */
+/** Translates a rejection into the words of the command line. */
 import { type HeadgateError, isHeadgateError } from 'headgate'
 import { isStoreFailure } from '../admin/failure-answer.js'
-import { RefusedError, UnavailableError } from '../operators/operator-errors.js'
+import { RejectedError, UnavailableError } from '../operators/operator-errors.js'
 import { UsageError } from './usage-error.js'
 
 /** The option of the command line for each field of the decision API. */
@@ -18,7 +18,7 @@ const OPTIONS = new Map([
 ])
 const OWN_NUMBERS = /^(?:numbers\.|tier )(minute|hour|day|burst)$/
 
-/** Converts an option's value, and names the option if the value is refused. */
+/** Converts an option's value, and names the option if the value is rejected. */
 export function inOption<T>(option: string, make: () => T): T {
   try {
     return make()
@@ -29,15 +29,15 @@ export function inOption<T>(option: string, make: () => T): T {
 
 /** Converts an error of the library or of a server about a field to one about the option. */
 export function inOptions(error: unknown): unknown {
-  if (!(error instanceof RefusedError) && !isHeadgateError(error)) return error
+  if (!(error instanceof RejectedError) && !isHeadgateError(error)) return error
   const { field, message } = error
   if (isHeadgateError(error) && isStoreFailure(error)) return new UnavailableError(`--redis: ${message}`)
   const option = field === undefined ? null : optionOf(field)
   const named = option === null ? null : inPlace(option, error)
-  return named ?? (error instanceof RefusedError ? new UsageError(message) : error)
+  return named ?? (error instanceof RejectedError ? new UsageError(message) : error)
 }
 
-function inPlace(field: string, error: RefusedError | HeadgateError): UsageError | null {
+function inPlace(field: string, error: RejectedError | HeadgateError): UsageError | null {
   const { expected, got, suggestion } = error
   return expected === undefined ? null : new UsageError({ field, expected, got, suggestion })
 }

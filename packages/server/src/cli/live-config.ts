@@ -51,14 +51,14 @@ export async function openConfig({ file, demo, settings, log }: ConfigSources): 
 
 async function watched(path: string, settings: Settings, log: WriteLine): Promise<LiveConfig> {
   let apply: ((config: Config) => Promise<void>) | null = null
-  let refused = 0
+  let rejected = 0
   const watcher: WatchedConfig = await watchConfig(path, {
     async onConfig(config) {
       await apply?.(configWithSettings(settings, config))
       log(`${path}: in use as changed`)
     },
     onError(error) {
-      refused++
+      rejected++
       const { message: cause } = error as Error
       log(`${path}: NOT in use, the last good configuration stays: ${cause}`, {
         level: 'error',
@@ -78,7 +78,7 @@ async function watched(path: string, settings: Settings, log: WriteLine): Promis
       // It may have changed while the server was starting.
       if (watcher.config !== config) void watcher.reload()
     },
-    state: () => ({ config: watcher.isStale ? 'stale' : 'current', refusedConfigs: refused }),
+    state: () => ({ config: watcher.isStale ? 'stale' : 'current', rejectedConfigs: rejected }),
     close() {
       process.off('SIGHUP', onHangUp)
       watcher.close()
@@ -90,7 +90,7 @@ function fixed(config: Config): LiveConfig {
   return {
     config,
     onChange: () => {},
-    state: () => ({ config: 'current', refusedConfigs: 0 }),
+    state: () => ({ config: 'current', rejectedConfigs: 0 }),
     close: () => {},
   }
 }

@@ -7,7 +7,7 @@ import { UnavailableError } from '../operators/operator-errors.js'
 import { createRedisStore } from '../redis/connect.js'
 import { fleetOf } from './fleet.js'
 import { inOption } from './in-option.js'
-import type { PlaceFlags } from './place.js'
+import type { OperatorFlags } from './operator-command.js'
 import { callersToken, subjectSecret } from './read-secrets.js'
 import { UsageError } from './usage-error.js'
 
@@ -20,7 +20,7 @@ const WITH_REDIS = [
 
 /** Returns the client that a command line names: a running server's, or Redis itself. */
 export async function operatorClient(
-  flags: PlaceFlags,
+  flags: OperatorFlags,
   onWarning: (message: string) => void,
 ): Promise<OperatorClient> {
   const { server, redis } = flags
@@ -44,7 +44,7 @@ export async function operatorClient(
 
 async function redisOperatorClient(
   url: string,
-  flags: PlaceFlags,
+  flags: OperatorFlags,
   onWarning: (message: string) => void,
 ): Promise<OperatorClient> {
   const config = flags.config === undefined ? defineConfig({}) : await loadConfig(flags.config)
@@ -71,7 +71,7 @@ async function redisOperatorClient(
   }
 }
 
-/** Credentials are refused, because they would be shown and `fetch` does not send them. */
+/** Credentials are rejected, because they would be shown and `fetch` does not send them. */
 function serverUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null
   const isHttp = url?.protocol === 'http:' || url?.protocol === 'https:'

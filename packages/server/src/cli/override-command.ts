@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import type { Duration, Override, OverrideOptions, OverrideTarget } from 'headgate'
 import { mistakeAt, printable } from 'headgate/config'
 import { numberOf } from './number-options.js'
-import { answer, at, type PlaceFlags, withOperatorClient } from './place.js'
+import { answer, at, type OperatorFlags, withOperatorClient } from './operator-command.js'
 import type { Terminal } from './terminal.js'
 import { UsageError } from './usage-error.js'
 
@@ -37,7 +37,7 @@ export function addOverrideCommand(program: Command, terminal: Terminal): void {
     .description('Replace the numbers of a subject or a rule for a time.')
   at(override.command('list'))
     .description('Print the overrides in force.')
-    .action((flags: PlaceFlags) =>
+    .action((flags: OperatorFlags) =>
       withOperatorClient(flags, terminal, async client => {
         const overrides = await client.overrides()
         const words = overrides.length === 0 ? 'none' : overrides.map(overrideWords).join('\n')
@@ -56,7 +56,7 @@ export function addOverrideCommand(program: Command, terminal: Terminal): void {
     .requiredOption('--reason <text>', 'why')
     .option('--by <name>', 'who (default: the name you are logged in with)')
     .addHelpText('after', EXAMPLES)
-    .action(async (flags: PlaceFlags & SetFlags) => {
+    .action(async (flags: OperatorFlags & SetFlags) => {
       const options = overrideOf(flags)
       await withOperatorClient(flags, terminal, async client => {
         await client.setOverride(options)
@@ -65,7 +65,7 @@ export function addOverrideCommand(program: Command, terminal: Terminal): void {
     })
   at(target(override.command('remove')))
     .description('End an override now.')
-    .action(async (flags: PlaceFlags & TargetFlags) => {
+    .action(async (flags: OperatorFlags & TargetFlags) => {
       const whose = targetOf(flags)
       await withOperatorClient(flags, terminal, async client => {
         const removed = await client.removeOverride(whose)

@@ -36,7 +36,7 @@ export async function serve(flags: ServeFlags, terminal: Terminal): Promise<void
   if (cluster.isWorker) return serveAsWorker(flags, terminal)
   const admin = await adminOptions(flags, process.env)
   const alerts = await alertOptions(flags, process.env)
-  refuseWorkersWithoutRedis(flags)
+  rejectWorkersWithoutRedis(flags)
   const stopped = stopSignal()
   // The reader of our output may go away; the gateway keeps running.
   process.stdout.on('error', () => {})
@@ -53,7 +53,7 @@ export async function serve(flags: ServeFlags, terminal: Terminal): Promise<void
     live.onChange(service.apply)
     log(banner(service, { isDemo, limits, isOpen: admin.tokens.length === 0, workers: flags.workers }))
     const signal = await stopped
-    log(`${signal}: finishing what is under way`)
+    log(`${signal}: finishing what is in flight`)
     await service.stop()
     log('stopped')
   } finally {
@@ -62,7 +62,7 @@ export async function serve(flags: ServeFlags, terminal: Terminal): Promise<void
 }
 
 /** Without Redis each worker would give out the limits once more. */
-function refuseWorkersWithoutRedis({ workers, redis }: ServeFlags): void {
+function rejectWorkersWithoutRedis({ workers, redis }: ServeFlags): void {
   if (workers === 1 || redis !== undefined || loadSettings(process.env).distributed) return
   throw new UsageError({
     field: '--workers',

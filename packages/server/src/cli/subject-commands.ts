@@ -2,11 +2,11 @@
 import type { Command } from 'commander'
 import type { CheckOptions, SubjectInput } from 'headgate'
 import { printable } from 'headgate/config'
-import { isHandle } from 'headgate/statistics'
+import { isReference } from 'headgate/statistics'
 import { limitOwner } from '../gateway/quota-words.js'
-import type { DecisionValue, Question, RefusedSubject } from '../operators/operator-client.js'
+import type { DecisionValue, Question, RejectedSubject } from '../operators/operator-client.js'
 import { numberOf } from './number-options.js'
-import { answer, at, type PlaceFlags, withOperatorClient } from './place.js'
+import { answer, at, type OperatorFlags, withOperatorClient } from './operator-command.js'
 import type { Terminal } from './terminal.js'
 import { UsageError } from './usage-error.js'
 
@@ -40,7 +40,7 @@ export function addSubjectCommands(program: Command, terminal: Terminal): void {
       'after',
       '\nThe exit code is 0 for an allowed request and 5 for a denied one.\n\nExamples:\n  headgate check user:42 --policy api\n  headgate check user:42 --method POST --path /login --peek',
     )
-    .action((subject: string, flags: PlaceFlags & CheckFlags) => check(subject, flags, terminal))
+    .action((subject: string, flags: OperatorFlags & CheckFlags) => check(subject, flags, terminal))
   at(program.command('inspect'))
     .description(
       'Show what a subject has used of each limit, when it is free again, and where that is stored.',
@@ -53,11 +53,11 @@ export function addSubjectCommands(program: Command, terminal: Terminal): void {
       'after',
       '\nExamples:\n  headgate inspect user:42\n  headgate inspect k7qf2m9xabcd\n  headgate inspect ip:192.0.2.1 --redis redis://127.0.0.1:6379 --config headgate.yaml',
     )
-    .action((subject: string, flags: PlaceFlags & Omit<AskFlags, 'policy'>) =>
+    .action((subject: string, flags: OperatorFlags & Omit<AskFlags, 'policy'>) =>
       withOperatorClient(flags, terminal, async client => {
-        if (isHandle(subject)) {
-          const refused = await client.refused(subject)
-          return answer(terminal, flags, refused, refusedWords(refused))
+        if (isReference(subject)) {
+          const rejected = await client.rejected(subject)
+          return answer(terminal, flags, rejected, rejectedWords(rejected))
         }
         const { tier, scope } = flags
         const options = { ...(tier !== undefined && { tier }), ...(scope !== undefined && { scope }) }
@@ -72,7 +72,7 @@ export function addSubjectCommands(program: Command, terminal: Terminal): void {
     .argument('<subject>', 'type:id, such as user:42')
     .allowExcessArguments(false)
     .addHelpText('after', '\nExamples:\n  headgate reset user:42\n  headgate reset user:42 --policy login')
-    .action((subject: string, flags: PlaceFlags & AskFlags) =>
+    .action((subject: string, flags: OperatorFlags & AskFlags) =>
       withOperatorClient(flags, terminal, async client => {
         await client.reset(subject as SubjectInput, isNamed(flags) ? askOf(flags) : undefined)
         answer(terminal, flags, { reset: true }, 'forgotten: every limit starts afresh')
@@ -87,8 +87,8 @@ function asked(command: Command): Command {
     .option('--scope <name>', 'which budget (default: global)')
 }
 
-async function check(subject: string, flags: PlaceFlags & CheckFlags, terminal: Terminal): Promise<void> {
-  const question = questionOf(subject as SubjectInput, flags)
+async function check(subject: string, flags: OperatorFlags & CheckFlags, terminal: Terminal): Promise<void> {
+  const question = checksOfRequest(subject as SubjectInput, flags)
   await withOperatorClient(flags, terminal, async client => {
     const decision = await client.decide(flags.peek ? 'peek' : 'check', question)
     answer(terminal, flags, decision, decisionWords(decision))
@@ -100,7 +100,13 @@ function isNamed({ policy, tier, scope }: AskFlags): boolean {
   return policy !== undefined || tier !== undefined || scope !== undefined
 }
 
-function askOf({ policy, tier, scope, redis, config }: PlaceFlags & AskFlags): CheckOptions<string, string> {
+function askOf({
+  policy,
+  tier,
+  scope,
+  redis,
+  config,
+}: OperatorFlags & AskFlags): CheckOptions<string, string> {
   if ((policy === undefined) === (tier === undefined)) {
     throw new UsageError({ field: '--policy', expected: 'one of --policy and --tier', got: 'none or both' })
   }
@@ -115,7 +121,7 @@ function askOf({ policy, tier, scope, redis, config }: PlaceFlags & AskFlags): C
   return { ...name, ...(scope !== undefined && { scope }) } as CheckOptions<string, string>
 }
 
-function questionOf(subject: SubjectInput, flags: PlaceFlags & CheckFlags): Question {
+function checksOfRequest(subject: SubjectInput, flags: OperatorFlags & CheckFlags): Question {
   const { method, path, tier, policy } = flags
   if ([method, path, tier, policy].every(flag => flag === undefined)) {
     throw new UsageError({
@@ -158,12 +164,12 @@ function seconds(ms: number): string {
   return `${Math.ceil(ms / 1000)} s`
 }
 
-/** Describes in lines who was refused, what is left of its limits, and why. */
-function refusedWords({ subject, handle, tier, limits, denials }: RefusedSubject): string {
-  const refused = denials.map(
+/** Describes in lines who was rejected, what is left of its limits, and why. */
+function rejectedWords({ subject, reference, tier, limits, denials }: RejectedSubject): string {
+  const rejected = denials.map(
     ({ atMs, policy, limit, reason }) =>
-      `refused ${new Date(atMs).toISOString()}: ${reason}, ${limit ?? `policy ${policy}`}`,
+      `rejected ${new Date(atMs).toISOString()}: ${reason}, ${limit ?? `policy ${policy}`}`,
   )
-  const head = `${subject}, handle ${handle}, tier ${tier ?? 'none'}`
-  return [head, ...limits.map(({ text }) => `  ${text}`), ...refused].map(line => printable(line)).join('\n')
+  const head = `${subject}, reference ${reference}, tier ${tier ?? 'none'}`
+  return [head, ...limits.map(({ text }) => `  ${text}`), ...rejected].map(line => printable(line)).join('\n')
 }

@@ -1,14 +1,14 @@
-/** `headgate top` and `headgate watch`: the figures of a fleet in the terminal. */
+/** `headgate top` and `headgate watch`: the stats of a fleet in the terminal. */
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Command } from 'commander'
 import { printable } from 'headgate/config'
 import type { Snapshot } from '../observe/snapshot.js'
 import { numberOf } from './number-options.js'
-import { at, type PlaceFlags, withOperatorClient } from './place.js'
+import { at, type OperatorFlags, withOperatorClient } from './operator-command.js'
 import type { Terminal } from './terminal.js'
 import { UsageError } from './usage-error.js'
 
-interface WatchFlags extends PlaceFlags {
+interface WatchFlags extends OperatorFlags {
   readonly count?: string
 }
 
@@ -17,7 +17,7 @@ const EXAMPLES = {
   top: `
 Examples:
   headgate top
-  headgate top --count 1 --json | jq .violators
+  headgate top --count 1 --json | jq .deniedCallers
   headgate top --redis redis://127.0.0.1:6379`,
   watch: `
 Examples:
@@ -68,33 +68,35 @@ const ms = (value: number | null): string => (value === null ? '-' : `${value.to
 /** Formats one line a second. */
 function watchWords({ atMs, now, store, scope }: Snapshot): string {
   const time = new Date(atMs).toISOString().slice(11, 19)
-  const { allowedPerSecond, deniedPerSecond, violationRate, overheadMs } = now
-  const figures = [
+  const { allowedPerSecond, deniedPerSecond, denialRate, overheadMs } = now
+  const stats = [
     `${rate(allowedPerSecond)} allowed/s`,
     `${rate(deniedPerSecond)} denied/s`,
-    `${percent(violationRate)} refused`,
+    `${percent(denialRate)} rejected`,
     `p50 ${ms(overheadMs.p50)}`,
     `p99 ${ms(overheadMs.p99)}`,
     `${store.kind} ${store.state}`,
     scope,
   ]
-  return `${time}  ${figures.join('  ')}`
+  return `${time}  ${stats.join('  ')}`
 }
 
 function topWords(snapshot: Snapshot): string {
-  const { violators } = snapshot
-  const rows = violators.map(({ subject, handle, denied, deniedPerSecond, policy, tier, overridden }) => [
-    printable(subject),
-    handle,
-    String(denied),
-    rate(deniedPerSecond),
-    printable(policy ?? '-'),
-    printable(tier ?? '-'),
-    overridden ? 'overridden' : '',
-  ])
+  const { deniedCallers } = snapshot
+  const rows = deniedCallers.map(
+    ({ subject, reference, denied, deniedPerSecond, policy, tier, overridden }) => [
+      printable(subject),
+      reference,
+      String(denied),
+      rate(deniedPerSecond),
+      printable(policy ?? '-'),
+      printable(tier ?? '-'),
+      overridden ? 'overridden' : '',
+    ],
+  )
   const head = ['SUBJECT', 'HANDLE', 'DENIED', 'PER SECOND', 'POLICY', 'TIER', '']
   const table =
-    violators.length === 0 ? ['nobody was refused in the last five minutes'] : columns([head, ...rows])
+    deniedCallers.length === 0 ? ['nobody was rejected in the last five minutes'] : columns([head, ...rows])
   return [watchWords(snapshot), ...table, ''].join('\n')
 }
 

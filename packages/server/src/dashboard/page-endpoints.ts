@@ -16,7 +16,7 @@ const PAGE_HEADERS: readonly HeaderField[] = [
 ]
 
 /**
- * The dashboard. Its files are the same for everybody and contain no figures, so they need no token; the page asks
+ * The dashboard. Its files are the same for everybody and contain no stats, so they need no token; the page asks
  * for one. If tokens are set, the page itself is 401, as everything is for a caller without one.
  */
 export function pageEndpoints(files: readonly PageFile[]): readonly Endpoint[] {

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import { type Decision, decisionHeaders, decisionProblem, isHeadgateError, type RuleLimiter } from 'headgate'
 import { shownName } from 'headgate/config'
-import { objectOf, refuseUnknown, subjectOf, textOf, unitsOf } from '../admin/body-fields.js'
+import { objectOf, rejectUnknown, subjectOf, textOf, unitsOf } from '../admin/body-fields.js'
 import { administers, checks, type Endpoint, RequestError, reads } from '../admin/endpoint.js'
 import { isCallersMistake } from '../admin/failure-answer.js'
 import { readJson } from '../admin/read-body.js'
@@ -26,7 +26,7 @@ export function decisionEndpoints(limiter: RuleLimiter, log: WriteLine): readonl
       if (isHeadgateError(error) && isCallersMistake(error)) throw error
       const reason = (error as Error).message
       logFault('limiter', () => `decision API: the limiter failed, and the failure mode decides: ${reason}`)
-      return limiter.decideFault(asked.facts ?? {})
+      return limiter.fallback(asked.facts ?? {})
     }
   }
 
@@ -35,8 +35,8 @@ export function decisionEndpoints(limiter: RuleLimiter, log: WriteLine): readonl
     const decisions = await Promise.all(
       checks.map(async asked => {
         const decision = await decide(action, asked)
-        // A caller over HTTP may vanish without notice, so nobody here renews its place.
-        decision.letExpire()
+        // A caller over HTTP may vanish without notice, so nobody here renews its permit.
+        decision.abandon()
         const isWanted = action === 'check' && asked.refundable && canBeRefunded(decision)
         return decisionAnswer(decision, isWanted || decision.isHeld ? references.remember(decision) : null)
       }),
@@ -46,7 +46,7 @@ export function decisionEndpoints(limiter: RuleLimiter, log: WriteLine): readonl
 
   async function refund(req: IncomingMessage): Promise<HttpAnswer> {
     const body = objectOf(await readJson(req), 'body')
-    refuseUnknown(body, ['reference', 'units'])
+    rejectUnknown(body, ['reference', 'units'])
     const decision = decisionOf(body)
     const units = unitsOf(body.units, 'units', 1)
     return jsonAnswer(200, { refunded: await limiter.refund(decision(), units) })
@@ -54,7 +54,7 @@ export function decisionEndpoints(limiter: RuleLimiter, log: WriteLine): readonl
 
   async function release(req: IncomingMessage): Promise<HttpAnswer> {
     const body = objectOf(await readJson(req), 'body')
-    refuseUnknown(body, ['reference'])
+    rejectUnknown(body, ['reference'])
     await decisionOf(body)().release()
     return jsonAnswer(200, { released: true })
   }
@@ -77,7 +77,7 @@ export function decisionEndpoints(limiter: RuleLimiter, log: WriteLine): readonl
 
   async function reset(req: IncomingMessage): Promise<HttpAnswer> {
     const body = objectOf(await readJson(req), 'body')
-    refuseUnknown(body, ['subject', 'policy', 'tier', 'scope'])
+    rejectUnknown(body, ['subject', 'policy', 'tier', 'scope'])
     const isWhole = body.policy === undefined && body.tier === undefined && body.scope === undefined
     const { subject, ask } = isWhole
       ? { subject: subjectOf(body.subject, 'subject'), ask: undefined }
@@ -90,7 +90,7 @@ export function decisionEndpoints(limiter: RuleLimiter, log: WriteLine): readonl
 
   async function inspect(req: IncomingMessage): Promise<HttpAnswer> {
     const body = objectOf(await readJson(req), 'body')
-    refuseUnknown(body, ['subject', 'tier', 'scope'])
+    rejectUnknown(body, ['subject', 'tier', 'scope'])
     const tier = textOf(body.tier, 'tier')
     const scope = textOf(body.scope, 'scope')
     const subject = subjectOf(body.subject, 'subject')
@@ -120,11 +120,11 @@ function canBeRefunded({ allowed, cost, binding, source }: Decision): boolean {
 
 /** A decision as the API returns it: its own fields, and the response that a service would give its client. */
 type DecisionAnswer = ReturnType<Decision['toJSON']> & {
-  /** 200, 429, or 503 if limits could not be checked and such requests are refused. */
+  /** 200, 429, or 503 if limits could not be checked and such requests are rejected. */
   readonly status: 200 | 429 | 503
   /** By name, ready to be copied to the response. */
   readonly headers: Readonly<Record<string, string>>
-  /** The reference for `/v1/refund`, if requested, and for `/v1/release`, if a place was taken. */
+  /** The reference for `/v1/refund`, if requested, and for `/v1/release`, if a permit was taken. */
   readonly reference?: string
 }
 

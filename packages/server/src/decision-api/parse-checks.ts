@@ -9,7 +9,7 @@ import {
   booleanOf,
   type Fields,
   objectOf,
-  refuseUnknown,
+  rejectUnknown,
   subjectOf,
   textOf,
   unitsOf,
@@ -45,7 +45,7 @@ const MAX_CLAIMED = 16
 export function parseChecks(value: unknown, names: Names): { checks: AskedCheck[]; isList: boolean } {
   const body = objectOf(value, 'body')
   if (!Object.hasOwn(body, 'checks')) return { checks: [parseCheck(body, '', names)], isList: false }
-  refuseUnknown(body, ['checks'])
+  rejectUnknown(body, ['checks'])
   const { checks } = body
   if (!Array.isArray(checks) || checks.length === 0 || checks.length > MAX_CHECKS) {
     throw bad('checks', `a list of 1 to ${MAX_CHECKS} checks`, checks)
@@ -57,7 +57,7 @@ export function parseChecks(value: unknown, names: Names): { checks: AskedCheck[
 }
 
 function parseCheck(check: Fields, prefix: string, names: Names): AskedCheck {
-  refuseUnknown(check, ALL_FIELDS, prefix)
+  rejectUnknown(check, ALL_FIELDS, prefix)
   const refundable = booleanOf(check.refundable, `${prefix}refundable`)
   if (isAboutRequest(check)) return { facts: parseFacts(check, prefix, names), refundable }
   return { facts: null, ...parseNamed(check, prefix, names), refundable }

@@ -58,7 +58,7 @@ const MAX_ENTRIES = 64
 const MAX_HITS = 2 ** 32 - 1
 
 /** Throws an `AskError` for what no service of this protocol accepts, and for too many descriptors. */
-export function refuseAsk({ domain, descriptors, hitsAddend }: RateLimitAsk): void {
+export function rejectAsk({ domain, descriptors, hitsAddend }: RateLimitAsk): void {
   if (domain === '')
     throw new AskError(
       { field: 'domain', expected: 'a name', got: '""' },
@@ -69,23 +69,23 @@ export function refuseAsk({ domain, descriptors, hitsAddend }: RateLimitAsk): vo
       { field: 'descriptors', expected: 'one at least', got: 'none' },
       'rate limit descriptor list must not be empty',
     )
-  refuseMore('descriptors', descriptors.length, MAX_DESCRIPTORS)
-  refuseHits(hitsAddend)
+  rejectMore('descriptors', descriptors.length, MAX_DESCRIPTORS)
+  rejectHits(hitsAddend)
   for (const { entries, hitsAddend: own } of descriptors) {
     if (entries.length === 0)
       throw new AskError({ field: 'descriptors', expected: 'entries', got: 'one without any' })
     if (entries.some(({ key }) => key === ''))
       throw new AskError({ field: 'entries', expected: 'keys', got: 'an empty one' })
-    refuseMore('entries', entries.length, MAX_ENTRIES)
-    refuseHits(own ?? 0)
+    rejectMore('entries', entries.length, MAX_ENTRIES)
+    rejectHits(own ?? 0)
   }
 }
 
-function refuseMore(field: string, got: number, most: number): void {
+function rejectMore(field: string, got: number, most: number): void {
   if (got > most) throw new AskError({ field, expected: `at most ${most}`, got: String(got) })
 }
 
-function refuseHits(hits: number): void {
+function rejectHits(hits: number): void {
   if (Number.isInteger(hits) && hits >= 0 && hits <= MAX_HITS) return
   throw new AskError({
     field: 'hits_addend',

@@ -3,7 +3,7 @@
 import { bad, type Fields, objectOf } from '../admin/body-fields.js'
 import { checks, type Endpoint, RequestError } from '../admin/endpoint.js'
 import { readJson } from '../admin/read-body.js'
-import { type HttpAnswer, jsonAnswer, problemAnswer, type Refusal } from '../http/problem.js'
+import { type HttpAnswer, jsonAnswer, problemAnswer, type Rejection } from '../http/problem.js'
 import { AskError, type Descriptor, type RateLimitAsk, UNITS, type Unit } from './descriptor.js'
 import {
   type DescriptorStatus,
@@ -13,7 +13,7 @@ import {
 } from './rate-limit-service.js'
 
 const TOO_MANY_REQUESTS = 429
-const NOBODY_CAN_SAY: Refusal = {
+const NOBODY_CAN_SAY: Rejection = {
   status: 503,
   detail: 'The limits cannot be looked at.',
   headers: [['Retry-After', '1']],

@@ -1,10 +1,10 @@
 /** Envoy's rate limit service without its wire format: a question in, statuses and headers out. */
 import type { GivenLimitsAnswer, LimitVerdict, RuleLimiter } from 'headgate'
 import type { DescriptorConfig, DescriptorLimit } from './config/descriptor-tree.js'
-import { type Descriptor, type RateLimitAsk, refuseAsk } from './descriptor.js'
+import { type Descriptor, type RateLimitAsk, rejectAsk } from './descriptor.js'
 import { type ResolvedAsk, type ResolvedDescriptor, resolveAsk } from './limits-of-ask.js'
 
-/** The limits cannot be checked, and such requests are to be refused: Envoy's own failure mode decides. */
+/** The limits cannot be checked, and such requests are to be rejected: Envoy's own failure mode decides. */
 export class UnavailableError extends Error {
   override readonly name = 'UnavailableError'
 }
@@ -54,13 +54,13 @@ const UNKNOWN_STATUS: DescriptorStatus = { ...UNLIMITED_STATUS, remaining: 0 }
 export function createRateLimitService(options: RateLimitServiceOptions): RateLimitService {
   const { limiter, config, shadow } = options
   return async ask => {
-    refuseAsk(ask)
+    rejectAsk(ask)
     const resolved = resolveAsk(config(), ask, shadow)
     if (resolved.refunds.length > 0) await limiter.refundLimits(resolved.refunds)
     const answer = await limiter.checkLimits(resolved.given)
     const { decision } = answer
     // Nobody reports when the request ends.
-    decision.letExpire()
+    decision.abandon()
     if (decision.source === 'closed') throw new UnavailableError('the limits cannot be looked at')
     const statuses = resolved.descriptors.map(one => statusOf(one, resolved, answer))
     const isOver = !decision.allowed

@@ -17,7 +17,7 @@ export interface ForwardAuthOptions {
 
 /** Carries the status the client should get, whatever the proxy makes of ours. */
 const STATUS_HEADER = 'Headgate-Status'
-/** nginx accepts no other refusals. */
+/** nginx accepts no other rejections. */
 const DENIED = ['401', '403', '429']
 
 export function forwardAuthEndpoint({ limiter, identify, log }: ForwardAuthOptions): Endpoint {
@@ -27,7 +27,7 @@ export function forwardAuthEndpoint({ limiter, identify, log }: ForwardAuthOptio
     const denied = deniedStatus(req)
     const outcome = await enforce(originalRequest(req))
     // Nobody reports when the request ends.
-    outcome.decision?.letExpire()
+    outcome.decision?.abandon()
     if (outcome.allowed)
       return { status: 200, headers: [...outcome.headers, [STATUS_HEADER, '200']], body: '' }
     const { status, headers, body } = outcome

@@ -1,18 +1,18 @@
 import type { IncomingMessage } from 'node:http'
-import { type Eventually, type HeaderField, limitedAddress, type RuleLimiter } from 'headgate'
+import { type HeaderField, limitedAddress, type MaybePromise, type RuleLimiter } from 'headgate'
 import type { Outcome, Passed } from 'headgate/adapter'
 import type { Asking } from 'headgate/outbound'
 import type { Bounds } from '../http/bounds.js'
 import { countInFlight } from '../http/count-in-flight.js'
 import { httpRequest, requestIdOf, setRequestId } from '../http/http-request.js'
-import { type HttpAnswer, problemAnswer, type Refusal } from '../http/problem.js'
+import { type HttpAnswer, problemAnswer, type Rejection } from '../http/problem.js'
 import { throttledLog, type WriteLine } from '../log/write-line.js'
 import type { Introduction } from './end-to-end-headers.js'
 import { enforceRequests } from './enforce-requests.js'
-import { createEnterUpstream, type UpstreamPlace, type UpstreamRefusal } from './enter-upstream.js'
+import { createEnterUpstream, type UpstreamPermit, type UpstreamRejection } from './enter-upstream.js'
 import { forwardedHeaders, type Origin, originOf, requestId } from './forwarded-headers.js'
 import { denialWords } from './quota-words.js'
-import { refuseRequest } from './refuse-request.js'
+import { rejectRequest } from './reject-request.js'
 import { kindOf } from './request-kind.js'
 import type { Serving } from './serving.js'
 import type { UpstreamPool } from './upstream-pool.js'
@@ -23,21 +23,21 @@ export interface AdmitOptions {
   serving(): Serving
   readonly bounds: Bounds
   readonly log: WriteLine
-  /** Called for every request for which its upstream had no place. */
-  onNoPlace?: ((refusal: UpstreamRefusal) => void) | undefined
+  /** Called for every request for which its upstream had no permit. */
+  onNoPermit?: ((rejection: UpstreamRejection) => void) | undefined
 }
 
 /**
  * How to continue with a request. `leave` is called with the status of its response when it ends, and gives its
- * places back.
+ * permits back.
  */
 export type Admission = Admitted | NotAdmitted
 
 export interface Admitted extends Introduction {
   readonly answer: null
   readonly pool: UpstreamPool
-  /** Its place at the upstream. */
-  readonly place: UpstreamPlace
+  /** Its permit at the upstream. */
+  readonly permit: UpstreamPermit
   readonly id: string
   /** The host name the client asked for. */
   readonly host: string
@@ -54,12 +54,12 @@ export interface NotAdmitted {
 }
 
 const DENIAL_LINE_EVERY_MS = 5_000
-const TOO_MANY_AT_ONCE: Refusal = {
+const TOO_MANY_AT_ONCE: Rejection = {
   status: 429,
-  detail: 'Too many requests of this client are under way at once.',
+  detail: 'Too many requests of this client are in flight at once.',
   headers: [['Retry-After', '1']],
 }
-const NO_ROUTE: Refusal = { status: 404, detail: 'No route is for this host and path.' }
+const NO_ROUTE: Rejection = { status: 404, detail: 'No route is for this host and path.' }
 
 /** A request that is being decided. */
 interface Entering {
@@ -72,7 +72,7 @@ interface Entering {
   readonly address: string | null
   readonly priorityOf: Serving['priorityOf']
   /** Functions that give back what it has taken so far. */
-  readonly leavers: NotAdmitted['leave'][]
+  readonly releases: NotAdmitted['leave'][]
   readonly leave: NotAdmitted['leave']
 }
 
@@ -80,7 +80,7 @@ interface Entering {
  * Creates the function that decides a request before anything else is done with it, synchronously where possible.
  * Null: the client has already gone.
  */
-export function createAdmit({ limiter, serving, bounds, log, onNoPlace }: AdmitOptions) {
+export function createAdmit({ limiter, serving, bounds, log, onNoPermit }: AdmitOptions) {
   const clients = countInFlight(bounds.maxClientRequests)
   const enterUpstream = createEnterUpstream(bounds)
   const logDenial = throttledLog(log, DENIAL_LINE_EVERY_MS)
@@ -92,40 +92,40 @@ export function createAdmit({ limiter, serving, bounds, log, onNoPlace }: AdmitO
     read: httpRequest,
   })
 
-  function decided(entering: Entering, outcome: Outcome): Eventually<Admission> {
-    const { req, pool, address, leavers, leave, priorityOf } = entering
+  function decided(entering: Entering, outcome: Outcome): MaybePromise<Admission> {
+    const { req, pool, address, releases, leave, priorityOf } = entering
     if (!outcome.allowed) {
       const { status, decision } = outcome
       logDenial(`${address}`, () => denialWords(status, `ip:${address}`, decision))
       const headers: HeaderField[] = [...outcome.headers, ['X-Request-Id', requestIdOf(req) as string]]
       return { answer: { ...outcome, headers }, leave }
     }
-    if (outcome.ended !== null) leavers.push(outcome.ended)
-    if (pool === null) return refused(NO_ROUTE, leave)
+    if (outcome.ended !== null) releases.push(outcome.ended)
+    if (pool === null) return rejected(NO_ROUTE, leave)
     const { decision } = outcome
     const asking: Asking = {
       caller: `${address}`,
       kind: kindOf(req, decision?.rule ?? null),
       priority: priorityOf(decision),
     }
-    const place = enterUpstream(pool, req, asking)
-    if (!(place instanceof Promise)) return entered(entering, outcome, pool, place)
-    return place.then(given => entered(entering, outcome, pool, given))
+    const permit = enterUpstream(pool, req, asking)
+    if (!(permit instanceof Promise)) return entered(entering, outcome, pool, permit)
+    return permit.then(given => entered(entering, outcome, pool, given))
   }
 
   function entered(
-    { req, host, origin, leavers, leave }: Entering,
+    { req, host, origin, releases, leave }: Entering,
     outcome: Passed,
     pool: UpstreamPool,
-    place: UpstreamPlace | UpstreamRefusal,
+    permit: UpstreamPermit | UpstreamRejection,
   ): Admission {
-    if ('reason' in place) {
-      onNoPlace?.(place)
+    if ('reason' in permit) {
+      onNoPermit?.(permit)
       // It never reached the upstream, so it costs its caller nothing.
       if (outcome.decision !== null) limiter.refund(outcome.decision).catch(() => {})
-      return refused(place.refusal, leave)
+      return rejected(permit.rejection, leave)
     }
-    leavers.push(place.leave)
+    releases.push(permit.leave)
     const id = requestIdOf(req) as string
     const introduction = forwardedHeaders(origin)
     introduction.push('X-Request-Id', id)
@@ -133,7 +133,7 @@ export function createAdmit({ limiter, serving, bounds, log, onNoPlace }: AdmitO
     return {
       answer: null,
       pool,
-      place,
+      permit,
       id,
       host,
       isPeerTrusted: origin.isPeerTrusted,
@@ -143,9 +143,9 @@ export function createAdmit({ limiter, serving, bounds, log, onNoPlace }: AdmitO
     }
   }
 
-  function admit(req: IncomingMessage): Eventually<Admission | null> {
-    const objection = refuseRequest(req, bounds.maxHeaders)
-    if (objection !== null) return refused(objection)
+  function admit(req: IncomingMessage): MaybePromise<Admission | null> {
+    const objection = rejectRequest(req, bounds.maxHeaders)
+    if (objection !== null) return rejected(objection)
     const { clientAddress, cors, findRoute, priorityOf } = serving()
     const preflight = cors?.preflight(req) ?? null
     if (preflight !== null) return { answer: preflight, isPreflight: true, leave: () => {} }
@@ -155,10 +155,10 @@ export function createAdmit({ limiter, serving, bounds, log, onNoPlace }: AdmitO
     setRequestId(req, requestId(req, origin))
     const address = limitedAddress(origin.path[0])
     const leaveClient = clients.enter(`${address}`)
-    if (leaveClient === null) return refused(TOO_MANY_AT_ONCE)
-    const leavers: NotAdmitted['leave'][] = [leaveClient]
+    if (leaveClient === null) return rejected(TOO_MANY_AT_ONCE)
+    const releases: NotAdmitted['leave'][] = [leaveClient]
     const leave: NotAdmitted['leave'] = status => {
-      for (const leaveOne of leavers) leaveOne(status)
+      for (const leaveOne of releases) leaveOne(status)
     }
     const giveUp = (error: unknown): never => {
       leave(null)
@@ -167,8 +167,8 @@ export function createAdmit({ limiter, serving, bounds, log, onNoPlace }: AdmitO
     try {
       const pool = findRoute(host, req.url as string)
       // Held from before the decision: another configuration may come while it is awaited.
-      if (pool !== null) leavers.push(pool.hold())
-      const entering = { req, host, origin, pool, address, leavers, leave, priorityOf }
+      if (pool !== null) releases.push(pool.hold())
+      const entering = { req, host, origin, pool, address, releases, leave, priorityOf }
       const outcome = enforce(req)
       if (!('then' in outcome)) {
         const admission = decided(entering, outcome)
@@ -182,6 +182,6 @@ export function createAdmit({ limiter, serving, bounds, log, onNoPlace }: AdmitO
   return admit
 }
 
-function refused(refusal: Refusal, leave: NotAdmitted['leave'] = () => {}): NotAdmitted {
-  return { answer: problemAnswer(refusal), leave }
+function rejected(rejection: Rejection, leave: NotAdmitted['leave'] = () => {}): NotAdmitted {
+  return { answer: problemAnswer(rejection), leave }
 }

@@ -45,7 +45,7 @@ export function enforceRequests<Native extends object>(options: EnforceOptions<N
 function consequenceOf(decision: Decision | undefined): string {
   if (decision?.source !== 'open' && decision?.source !== 'closed')
     return 'callers are charged to their address'
-  return decision.allowed ? 'requests pass unchecked' : 'requests are refused'
+  return decision.allowed ? 'requests pass unchecked' : 'requests are rejected'
 }
 
 function loggerTo(log: WriteLine): Logger {

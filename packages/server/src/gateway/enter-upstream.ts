@@ -1,21 +1,21 @@
 import type { IncomingMessage } from 'node:http'
-import type { Eventually } from 'headgate'
+import type { MaybePromise } from 'headgate'
 import {
   type AdaptiveConcurrency,
   type Asking,
-  type HowItEnded,
-  howAnswered,
-  type LeaveUpstream,
+  outcomeOfStatus,
   type Priority,
+  type ReleaseUpstream,
+  type UpstreamOutcome,
 } from 'headgate/outbound'
 import type { Bounds } from '../http/bounds.js'
 import { countInFlight } from '../http/count-in-flight.js'
-import type { Refusal } from '../http/problem.js'
+import type { Rejection } from '../http/problem.js'
 import { hasBody } from './end-to-end-headers.js'
 import { poolName, type UpstreamPool } from './upstream-pool.js'
 
-/** A request's place at an upstream. */
-export interface UpstreamPlace {
+/** A request's permit at an upstream. */
+export interface UpstreamPermit {
   /** The request is being sent, so the upstream may be working on it from now on. */
   sent(): void
   /** The upstream has begun to answer or, with null, an attempt has failed and another may follow. */
@@ -24,13 +24,13 @@ export interface UpstreamPlace {
   leave(): void
 }
 
-/** Why an upstream has no place: it has as many in flight as it can sustain, or as the gateway allows at all. */
-export interface UpstreamRefusal {
+/** Why an upstream has no permit: it has as many in flight as it can sustain, or as the gateway allows at all. */
+export interface UpstreamRejection {
   readonly reason: 'upstream-capacity' | 'upstream-connections'
   /** Host and port of the upstream's first server, as in the policy file. */
   readonly upstream: string
   readonly priority: Priority
-  readonly refusal: Refusal
+  readonly rejection: Rejection
 }
 
 const DETAILS = {
@@ -41,18 +41,22 @@ const DETAILS = {
 const LEAST_WAIT_MS = 20
 const MOST_WAIT_MS = 500
 
-/** Creates the function that gives requests a place at their upstream. */
+/** Creates the function that gives requests a permit at their upstream. */
 export function createEnterUpstream(
   bounds: Pick<Bounds, 'maxUpstreamConnections'>,
-): (pool: UpstreamPool, req: IncomingMessage, asking: Asking) => Eventually<UpstreamPlace | UpstreamRefusal> {
+): (
+  pool: UpstreamPool,
+  req: IncomingMessage,
+  asking: Asking,
+) => MaybePromise<UpstreamPermit | UpstreamRejection> {
   const connections = countInFlight(bounds.maxUpstreamConnections)
   return (pool, req, asking) => {
     const leaveConnections = connections.enter(pool.config.urls[0] as string)
-    if (leaveConnections === null) return noPlace(pool, 'upstream-connections', asking)
-    const entered = (leaveAdaptive: LeaveUpstream | null) => {
-      if (leaveAdaptive !== null) return placeOf(leaveConnections, leaveAdaptive)
+    if (leaveConnections === null) return noPermit(pool, 'upstream-connections', asking)
+    const entered = (leaveAdaptive: ReleaseUpstream | null) => {
+      if (leaveAdaptive !== null) return permitOf(leaveConnections, leaveAdaptive)
       leaveConnections()
-      return noPlace(pool, 'upstream-capacity', asking)
+      return noPermit(pool, 'upstream-capacity', asking)
     }
     if (pool.concurrency === null) return entered(() => {})
     const leaveAdaptive = enterAdaptive(pool.concurrency, req, asking)
@@ -61,14 +65,14 @@ export function createEnterUpstream(
 }
 
 /**
- * Takes a request's place when its body is complete. Until then the upstream has nothing to do, and the client
+ * Takes a request's permit when its body is complete. Until then the upstream has nothing to do, and the client
  * chooses how slowly the body comes: a few slow ones would keep everybody else out.
  */
 function enterAdaptive(
   concurrency: AdaptiveConcurrency,
   req: IncomingMessage,
   asking: Asking,
-): Eventually<LeaveUpstream | null> {
+): MaybePromise<ReleaseUpstream | null> {
   const isLater = hasBody(req)
   if (isLater && concurrency.hasRoomFor(asking)) return whenComplete(concurrency, req, asking)
   const leave = isLater ? null : concurrency.enter(asking)
@@ -82,8 +86,12 @@ function enterAdaptive(
   })
 }
 
-function whenComplete(concurrency: AdaptiveConcurrency, req: IncomingMessage, asking: Asking): LeaveUpstream {
-  let leave: LeaveUpstream | null = null
+function whenComplete(
+  concurrency: AdaptiveConcurrency,
+  req: IncomingMessage,
+  asking: Asking,
+): ReleaseUpstream {
+  let leave: ReleaseUpstream | null = null
   let isOver = false
   const begin = () => {
     if (!isOver) leave = concurrency.begin(asking)
@@ -97,17 +105,17 @@ function whenComplete(concurrency: AdaptiveConcurrency, req: IncomingMessage, as
 }
 
 /**
- * The place among requests that wait for an answer is freed when the answer begins: how slowly it is read is up to
+ * The permit among requests that wait for an answer is freed when the answer begins: how slowly it is read is up to
  * the client.
  */
-function placeOf(leaveConnections: () => void, leaveAdaptive: LeaveUpstream): UpstreamPlace {
-  let ended: HowItEnded = 'unknown'
+function permitOf(leaveConnections: () => void, leaveAdaptive: ReleaseUpstream): UpstreamPermit {
+  let ended: UpstreamOutcome = 'unknown'
   return {
     sent() {
       ended = 'abandoned'
     },
     answered(status) {
-      ended = status === null ? 'failed' : howAnswered(status)
+      ended = status === null ? 'failed' : outcomeOfStatus(status)
       if (status !== null) leaveAdaptive(ended)
     },
     leave() {
@@ -117,11 +125,16 @@ function placeOf(leaveConnections: () => void, leaveAdaptive: LeaveUpstream): Up
   }
 }
 
-function noPlace(
+function noPermit(
   pool: UpstreamPool,
-  reason: UpstreamRefusal['reason'],
+  reason: UpstreamRejection['reason'],
   { priority = 'normal' }: Asking,
-): UpstreamRefusal {
-  const refusal: Refusal = { status: 503, detail: DETAILS[reason], reason, headers: [['Retry-After', '1']] }
-  return { reason, upstream: poolName(pool), priority, refusal }
+): UpstreamRejection {
+  const rejection: Rejection = {
+    status: 503,
+    detail: DETAILS[reason],
+    reason,
+    headers: [['Retry-After', '1']],
+  }
+  return { reason, upstream: poolName(pool), priority, rejection }
 }

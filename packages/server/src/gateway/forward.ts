@@ -24,7 +24,7 @@ export interface UpstreamAttempt {
   readonly seconds: number
 }
 
-/** What is told how requests fare at upstreams, and answers in their place. */
+/** What is told how requests fare at upstreams, and answers in their permit. */
 export interface Listeners {
   /** Called if the upstream did not answer; the client only gets a status. */
   onFailure(reason: string): void
@@ -60,20 +60,20 @@ export function forward(exchange: Exchange, listeners: Listeners): void {
 
 function send(exchange: Exchange, listeners: Listeners, tried: readonly UpstreamServer[]): void {
   const { req, res, admitted } = exchange
-  const { pool, place } = admitted
+  const { pool, permit } = admitted
   // A repeated request goes to another server if there is one.
   const server = pool.choose(tried) ?? (tried[0] as UpstreamServer)
   const asked = [...tried, server]
   const body = hasBody(req) ? new PassThrough() : null
   const beganMs = performance.now()
   const attempted = (status: number | null) => {
-    place.answered(status)
+    permit.answered(status)
     const seconds = (performance.now() - beganMs) / 1000
     listeners.onAttempt?.({ upstream: poolName(pool), status, seconds })
   }
   const relay = new AnswerRelay(exchange, {
     onConnect() {
-      place.sent()
+      permit.sent()
       // Not earlier: what was read of it could not be sent to another server.
       if (body !== null) req.pipe(body)
     },

@@ -7,7 +7,7 @@ import type { IncomingMessage } from 'node:http'
 import { isIPv6 } from 'node:net'
 import type { ClientAddress } from 'headgate'
 import { headerValues } from '../http/raw-headers.js'
-import { HOST } from './refuse-request.js'
+import { HOST } from './reject-request.js'
 
 /** Where a request comes from, as far as it is known. */
 export interface Origin {

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Http2Server } from 'node:http2'
 import type { Socket } from 'node:net'
-import { type Eventually, limitedAddress, peerAddress } from 'headgate'
+import { limitedAddress, type MaybePromise, peerAddress } from 'headgate'
 import { printable } from 'headgate/config'
 import { endSocket } from 'headgate/node-http'
 import { boundConnections } from '../http/bound-connections.js'
@@ -14,7 +14,7 @@ import { throttledLog } from '../log/write-line.js'
 import { type Admission, type AdmitOptions, createAdmit } from './admit.js'
 import { forward, type Listeners } from './forward.js'
 import { createHttp2Front } from './http2-front.js'
-import { refuseUpgrade } from './refuse-request.js'
+import { rejectUpgrade } from './reject-request.js'
 import { isWebSocket, openTunnel } from './websocket.js'
 import { withoutOffer } from './without-offer.js'
 
@@ -69,7 +69,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     sendAnswer(req, res, serving().cors?.readable(req, own) ?? own)
   const listeners: Listeners = { onFailure, onAttempt, answer }
 
-  function handle(req: IncomingMessage, res: ServerResponse): Eventually<void> {
+  function handle(req: IncomingMessage, res: ServerResponse): MaybePromise<void> {
     // An offer of another protocol may be followed by bytes of that protocol.
     if (req.headers.upgrade !== undefined && req.httpVersionMajor === 1) res.shouldKeepAlive = false
     const beganMs = onAccess === undefined ? 0 : performance.now()
@@ -147,7 +147,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     socket.on('error', () => socket.destroy())
     // Pending answers would be written into what follows.
     if (!connections.handOver(socket)) return void socket.destroy()
-    const objection = refuseUpgrade(req)
+    const objection = rejectUpgrade(req)
     if (objection !== null) return endSocket(socket, problemAnswer(objection))
     if (!isWebSocket(req)) return withoutOffer(server, { req, socket, head })
     upgrade(req, socket, head).catch(error => {

@@ -3,7 +3,7 @@ import type { Dispatcher } from 'undici'
 import { isGone, isHttp2, writeHead } from '../http/write-head.js'
 import { type AnswerHead, responseHeaders } from './end-to-end-headers.js'
 import type { Cause, Exchange } from './forward.js'
-import { refuseAnswer } from './refuse-answer.js'
+import { rejectAnswer } from './reject-answer.js'
 
 /** Callbacks for the progress of a request. */
 export interface Progress {
@@ -62,7 +62,7 @@ export class AnswerRelay implements Dispatcher.DispatchHandler {
     this.isBodiless = BODILESS.includes(status)
     this.resume = resume
     const answer: AnswerHead = { status, reason, rawHeaders: raw.map(text => text.toString('latin1')) }
-    const objection = refuseAnswer(answer)
+    const objection = rejectAnswer(answer)
     if (objection !== null) throw new UnsendableError(objection)
     // We have answered in the meantime, because the rest of the body came too slowly.
     if (res.headersSent) throw new Error('answered already')

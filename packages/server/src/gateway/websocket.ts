@@ -8,15 +8,15 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { drain, endSocket } from 'headgate/node-http'
 import type { Dispatcher } from 'undici'
-import { problemAnswer, type Refusal } from '../http/problem.js'
+import { problemAnswer, type Rejection } from '../http/problem.js'
 import { headerTokens, headerValues } from '../http/raw-headers.js'
 import type { Admitted } from './admit.js'
 import { type AnswerHead, requestHeaders, responseHeaders } from './end-to-end-headers.js'
 import { explainFailure } from './forward.js'
-import { refuseAnswer } from './refuse-answer.js'
+import { rejectAnswer } from './reject-answer.js'
 
 const SWITCHING = 101
-const EARLY: Refusal = { status: 400, detail: 'Upgrade: expected nothing before the upgrade is agreed on' }
+const EARLY: Rejection = { status: 400, detail: 'Upgrade: expected nothing before the upgrade is agreed on' }
 
 /** A client that waits for the upstream's agreement. */
 export interface Handshake {
@@ -39,7 +39,7 @@ export function openTunnel(
     abort?.(new Error('the client did not wait'))
     socket.destroy()
   }
-  if (head.length > 0) return void refuse(EARLY)
+  if (head.length > 0) return void reject(EARLY)
   const server = pool.choose([])
   if (server === null) return void socket.destroy()
   server.inFlight++
@@ -54,18 +54,18 @@ export function openTunnel(
     onConnect(given) {
       if (socket.destroyed) return given(new Error('the client has left'))
       abort = given
-      admitted.place.sent()
+      admitted.permit.sent()
     },
     onUpgrade(status, raw, upstream) {
       const answer = { status, reason: STATUS_CODES[status] ?? '', rawHeaders: (raw ?? []).map(String) }
       isAgreed = true
       abort = null
-      admitted.place.answered(status)
+      admitted.permit.answered(status)
       server.health.succeeded()
       socket.off('data', onEarly)
       if (socket.destroyed || !isAgreement(answer)) {
         upstream.destroy()
-        if (!socket.destroyed) refuse({ status: 502, detail: 'The upstream agreed to another protocol.' })
+        if (!socket.destroyed) reject({ status: 502, detail: 'The upstream agreed to another protocol.' })
         return
       }
       socket.pause()
@@ -76,10 +76,10 @@ export function openTunnel(
     onHeaders(status, raw, resume, reason) {
       if (status < 200) return true
       const answer = { status, reason, rawHeaders: raw.map(text => text.toString('latin1')) }
-      const objection = refuseAnswer(answer)
+      const objection = rejectAnswer(answer)
       if (objection !== null) throw new Error(objection)
       isAgreed = true
-      admitted.place.answered(status)
+      admitted.permit.answered(status)
       socket.on('drain', resume)
       socket.write(headOf(status, reason, [...responseHeaders(answer, headers), 'Connection', 'close']))
       return true
@@ -87,7 +87,7 @@ export function openTunnel(
     onData: chunk => socket.write(chunk),
     onComplete() {
       socket.off('data', onEarly).end()
-      // A client that does not close would hold its places for as long as it likes.
+      // A client that does not close would hold its permits for as long as it likes.
       drain(socket, () => socket.destroySoon())
     },
     onError(cause) {
@@ -95,7 +95,7 @@ export function openTunnel(
       const { status, what } = explainFailure(cause)
       server.health.failed(performance.now())
       onFailure(`${status}: upstream ${server.upstream.origin} ${what} (${cause.message})`)
-      refuse({ status, detail: `The upstream ${what}.` })
+      reject({ status, detail: `The upstream ${what}.` })
     },
   }
   const fields = requestHeaders(req, host, admitted)
@@ -104,9 +104,9 @@ export function openTunnel(
     handler,
   )
 
-  function refuse(refusal: Refusal): void {
+  function reject(rejection: Rejection): void {
     socket.off('data', onEarly)
-    endSocket(socket, problemAnswer({ ...refusal, headers: [...(refusal.headers ?? []), ...headers] }))
+    endSocket(socket, problemAnswer({ ...rejection, headers: [...(rejection.headers ?? []), ...headers] }))
   }
 }
 

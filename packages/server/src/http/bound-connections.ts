@@ -163,7 +163,7 @@ function check(connection: Connection, bounds: ConnectionBounds, nowMs: number):
   const { socket, responses, last } = connection
   const isBodyDue = last !== null && !last.req.complete
   const isIdle = !isBodyDue && responses.size === 0
-  if (isBodyDue && isTooSlow(connection, last.req, nowMs)) refuseSlowBody(connection, last)
+  if (isBodyDue && isTooSlow(connection, last.req, nowMs)) rejectSlowBody(connection, last)
   else if (hasOverrun(connection)) socket.destroy()
   else if (hasStalled(connection, bounds, nowMs)) socket.destroy()
   else if (isIdle && nowMs - connection.idleSinceMs > MAX_IDLE_MS) socket.destroy()
@@ -195,7 +195,7 @@ function isTooSlow({ socket, body }: Connection, req: IncomingMessage, nowMs: nu
   return body.isBelow(nowMs, socket.bytesRead)
 }
 
-function refuseSlowBody({ socket }: Connection, { req, res }: NonNullable<Connection['last']>): void {
+function rejectSlowBody({ socket }: Connection, { req, res }: NonNullable<Connection['last']>): void {
   if (res.headersSent || res.socket === null) return void socket.destroy()
   res.shouldKeepAlive = false
   sendAnswer(req, res, problemAnswer({ status: 408, detail: 'The body came too slowly.' }))

@@ -1,6 +1,6 @@
 /** Counts requests in flight per name, up to a bound. Knows only names that have some. */
 export interface InFlight {
-  /** Takes a place and returns a function that gives it back, once; null if there is none left. */
+  /** Takes a permit and returns a function that gives it back, once; null if there is none left. */
   enter(name: string): (() => void) | null
 }
 

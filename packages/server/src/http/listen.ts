@@ -1,7 +1,7 @@
 import type { AddressInfo, Server } from 'node:net'
 
 /** Where a server is to listen, and the flags that choose it, for messages. */
-export interface Place {
+export interface ListenAt {
   readonly host: string
   readonly port: number
   readonly hostFlag: string
@@ -18,14 +18,14 @@ const BACKLOG = 65_535
 
 /** Explains in a sentence why a place cannot be listened on. */
 class ListenError extends Error {
-  constructor(place: Place, cause: NodeJS.ErrnoException) {
+  constructor(place: ListenAt, cause: NodeJS.ErrnoException) {
     super(explain(place, cause), { cause })
     this.name = 'ListenError'
   }
 }
 
 /** Starts listening and returns the port, which the system chooses if 0 was asked for. */
-export function listen(server: Server, place: Place): Promise<number> {
+export function listen(server: Server, place: ListenAt): Promise<number> {
   return new Promise((resolve, reject) => {
     const onError = (error: NodeJS.ErrnoException) => reject(new ListenError(place, error))
     server.once('error', onError)
@@ -38,7 +38,7 @@ export function listen(server: Server, place: Place): Promise<number> {
 }
 
 function explain(
-  { host, port, hostFlag, portFlag }: Place,
+  { host, port, hostFlag, portFlag }: ListenAt,
   { code, message }: NodeJS.ErrnoException,
 ): string {
   switch (code) {

@@ -2,8 +2,8 @@ import { type ServerResponse, STATUS_CODES } from 'node:http'
 import type { HeaderField } from 'headgate'
 import { printable } from 'headgate/config'
 
-/** A refusal of our own, before any policy was asked: status, and a sentence that says why. */
-export interface Refusal {
+/** A rejection of our own, before any policy was asked: status, and a sentence that says why. */
+export interface Rejection {
   readonly status: number
   readonly detail: string
   /** The part of the request that was wrong, if it has a name; what it should be, and what came. */
@@ -30,8 +30,8 @@ export interface HttpAnswer {
   onUnsent?(): void
 }
 
-/** Returns the problem response (RFC 9457) to a refusal. */
-export function problemAnswer({ status, detail, headers = [], ...more }: Refusal): HttpAnswer {
+/** Returns the problem response (RFC 9457) to a rejection. */
+export function problemAnswer({ status, detail, headers = [], ...more }: Rejection): HttpAnswer {
   const title = STATUS_CODES[status] ?? 'Error'
   const { field, expected, got, suggestion, reason } = more
   const wrong = { field, expected, got, suggestion: suggestion ?? undefined }

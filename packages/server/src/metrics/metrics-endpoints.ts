@@ -28,15 +28,15 @@ export function metricsEndpoints(
 }
 
 /** Returns the counters of a server beside those of its decisions. */
-function serverFamilies({ config, refusedConfigs }: ConfigCounts): readonly Family[] {
+function serverFamilies({ config, rejectedConfigs }: ConfigCounts): readonly Family[] {
   const one = (value: number) => [{ labels: {}, value }]
   return [
     {
-      name: 'rate_limit_config_refused_total',
+      name: 'rate_limit_config_rejected_total',
       type: 'counter',
       labels: [],
-      samples: one(refusedConfigs),
-      help: 'Policy files refused since the start.',
+      samples: one(rejectedConfigs),
+      help: 'Policy files rejected since the start.',
     },
     {
       name: 'rate_limit_config_stale',

@@ -1,5 +1,5 @@
 import type { Family } from 'headgate/prometheus'
-import type { UpstreamRefusal } from '../gateway/enter-upstream.js'
+import type { UpstreamRejection } from '../gateway/enter-upstream.js'
 import type { UpstreamAttempt } from '../gateway/forward.js'
 import { poolName, type UpstreamPool } from '../gateway/upstream-pool.js'
 
@@ -8,10 +8,10 @@ export interface UpstreamReading {
   readonly upstream: string
   /** By the class of the answer, or `failed`. */
   readonly byOutcome: Readonly<Record<string, number>>
-  /** Requests for which it had no place, by reason. */
-  readonly refusedBy: Readonly<Record<string, number>>
-  /** Requests for which it had no place, by priority. */
-  readonly refusedOf: Readonly<Record<string, number>>
+  /** Requests for which it had no permit, by reason. */
+  readonly rejectedBy: Readonly<Record<string, number>>
+  /** Requests for which it had no permit, by priority. */
+  readonly rejectedOf: Readonly<Record<string, number>>
   /** By latency, one more than there are bounds. */
   readonly buckets: readonly number[]
   readonly sumSeconds: number
@@ -23,8 +23,8 @@ export interface UpstreamReading {
 
 interface Counted {
   readonly byOutcome: Map<string, number>
-  readonly refusedBy: Map<string, number>
-  readonly refusedOf: Map<string, number>
+  readonly rejectedBy: Map<string, number>
+  readonly rejectedOf: Map<string, number>
   /** One more than bounds. */
   readonly buckets: number[]
   sumSeconds: number
@@ -44,10 +44,10 @@ export class UpstreamCounts {
   /** `pools` returns those in use now. */
   constructor(private readonly pools: () => readonly UpstreamPool[] = () => []) {}
 
-  addRefusal({ upstream, reason, priority }: UpstreamRefusal): void {
-    const { refusedBy, refusedOf } = this.find(upstream)
-    refusedOf.set(priority, (refusedOf.get(priority) ?? 0) + 1)
-    refusedBy.set(reason, (refusedBy.get(reason) ?? 0) + 1)
+  addRejection({ upstream, reason, priority }: UpstreamRejection): void {
+    const { rejectedBy, rejectedOf } = this.find(upstream)
+    rejectedOf.set(priority, (rejectedOf.get(priority) ?? 0) + 1)
+    rejectedBy.set(reason, (rejectedBy.get(reason) ?? 0) + 1)
   }
 
   add({ upstream, status, seconds }: UpstreamAttempt): void {
@@ -68,13 +68,13 @@ export class UpstreamCounts {
     )
     for (const upstream of adaptive.keys()) this.find(upstream)
     return [...this.byUpstream].map(([upstream, counted]) => {
-      const { byOutcome, refusedBy, refusedOf, buckets, sumSeconds } = counted
-      const { limit: capacity, underWay: waiting } = adaptive.get(upstream) ?? { limit: null, underWay: null }
+      const { byOutcome, rejectedBy, rejectedOf, buckets, sumSeconds } = counted
+      const { limit: capacity, inFlight: waiting } = adaptive.get(upstream) ?? { limit: null, inFlight: null }
       return {
         upstream,
         byOutcome: Object.fromEntries(byOutcome),
-        refusedBy: Object.fromEntries(refusedBy),
-        refusedOf: Object.fromEntries(refusedOf),
+        rejectedBy: Object.fromEntries(rejectedBy),
+        rejectedOf: Object.fromEntries(rejectedOf),
         buckets: [...buckets],
         sumSeconds,
         capacity,
@@ -88,8 +88,8 @@ export class UpstreamCounts {
     if (known !== undefined) return known
     if (this.byUpstream.size >= MAX_UPSTREAMS && upstream !== OTHER) return this.find(OTHER)
     const buckets = [...BOUNDS_SECONDS.map(() => 0), 0]
-    const refused = { refusedBy: new Map(), refusedOf: new Map() }
-    const counted: Counted = { byOutcome: new Map(), ...refused, buckets, sumSeconds: 0 }
+    const rejected = { rejectedBy: new Map(), rejectedOf: new Map() }
+    const counted: Counted = { byOutcome: new Map(), ...rejected, buckets, sumSeconds: 0 }
     this.byUpstream.set(upstream, counted)
     return counted
   }
@@ -117,12 +117,12 @@ export function upstreamFamilies(readings: readonly UpstreamReading[]): readonly
       })),
     },
     {
-      name: 'rate_limit_upstream_refused_total',
+      name: 'rate_limit_upstream_rejected_total',
       type: 'counter',
       labels: ['upstream', 'reason'],
       help: 'Requests denied because their upstream had no room, by cause.',
-      samples: readings.flatMap(({ upstream, refusedBy }) =>
-        Object.entries(refusedBy).map(([reason, value]) => ({ labels: { upstream, reason }, value })),
+      samples: readings.flatMap(({ upstream, rejectedBy }) =>
+        Object.entries(rejectedBy).map(([reason, value]) => ({ labels: { upstream, reason }, value })),
       ),
     },
     {
@@ -130,8 +130,8 @@ export function upstreamFamilies(readings: readonly UpstreamReading[]): readonly
       type: 'counter',
       labels: ['upstream', 'priority'],
       help: 'Requests denied because their upstream had no room, by priority.',
-      samples: readings.flatMap(({ upstream, refusedOf }) =>
-        Object.entries(refusedOf).map(([priority, value]) => ({ labels: { upstream, priority }, value })),
+      samples: readings.flatMap(({ upstream, rejectedOf }) =>
+        Object.entries(rejectedOf).map(([priority, value]) => ({ labels: { upstream, priority }, value })),
       ),
     },
     {
@@ -169,8 +169,8 @@ function sumOf(one: UpstreamReading, other: UpstreamReading): UpstreamReading {
   return {
     upstream: one.upstream,
     byOutcome: sumByName(one.byOutcome, other.byOutcome),
-    refusedBy: sumByName(one.refusedBy, other.refusedBy),
-    refusedOf: sumByName(one.refusedOf, other.refusedOf),
+    rejectedBy: sumByName(one.rejectedBy, other.rejectedBy),
+    rejectedOf: sumByName(one.rejectedOf, other.rejectedOf),
     buckets: one.buckets.map((count, bucket) => count + (other.buckets[bucket] ?? 0)),
     sumSeconds: one.sumSeconds + other.sumSeconds,
     capacity: sumOfKnown(one.capacity, other.capacity),

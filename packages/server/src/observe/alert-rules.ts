@@ -2,10 +2,10 @@
  * When operators are alerted. Each alert is a value and a threshold; it fires when the value has been beyond the
  * threshold for `holdMs`, and is resolved when it has been within it for `resolveMs`.
  */
-import type { Budget } from './redis-figures.js'
+import type { Budget } from './redis-stats.js'
 
 export const ALERT_NAMES = [
-  'violation-rate',
+  'denial-rate',
   'latency',
   'store-down',
   'spike',
@@ -26,8 +26,8 @@ export interface AlertRule {
 export type AlertRules = Readonly<Record<AlertName, AlertRule | null>>
 
 export const DEFAULT_RULES: AlertRules = {
-  /** A tenth of the requests is refused. */
-  'violation-rate': { threshold: 0.1, holdMs: 60_000, resolveMs: 120_000 },
+  /** A tenth of the requests is rejected. */
+  'denial-rate': { threshold: 0.1, holdMs: 60_000, resolveMs: 120_000 },
   /** The 99th percentile of deciding, in milliseconds. */
   latency: { threshold: 50, holdMs: 60_000, resolveMs: 120_000 },
   /** Seconds for which a node of the store has been unreachable. */
@@ -43,7 +43,7 @@ export const DEFAULT_RULES: AlertRules = {
 export interface AlertOptions {
   readonly rules: AlertRules
   readonly budget: Budget
-  /** The webhook to call; null if only the log and the figures show alerts. */
+  /** The webhook to call; null if only the log and the stats show alerts. */
   readonly webhook: string | null
 }
 
@@ -123,8 +123,8 @@ const megabytes = (bytes: number): string => `${Math.round(bytes / 100_000) / 10
 const rounded = (value: number): string => String(Math.round(value * 10) / 10)
 
 const TEXTS: Readonly<Record<AlertName, (told: Told) => string>> = {
-  'violation-rate': ({ value, threshold }) =>
-    `${percent(value)} of requests are refused (threshold ${percent(threshold)})`,
+  'denial-rate': ({ value, threshold }) =>
+    `${percent(value)} of requests are rejected (threshold ${percent(threshold)})`,
   latency: ({ value, threshold }) =>
     `deciding takes ${rounded(value)} ms at the 99th percentile (threshold ${rounded(threshold)} ms)`,
   'store-down': ({ value, state }) =>

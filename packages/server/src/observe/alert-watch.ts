@@ -1,11 +1,11 @@
 /**
- * Watches the figures of a fleet and sends alerts: the server that has run longest does, the others show what it
+ * Watches the stats of a fleet and sends alerts: the server that has run longest does, the others show what it
  * found.
  */
 
 import { latencyQuantileMs } from 'headgate/statistics'
 import { ALERT_NAMES, type Alert, type AlertRules, evaluate, type Observation } from './alert-rules.js'
-import { type Second, sumOf, violationRate } from './second.js'
+import { denialRate, type Second, sumOf } from './second.js'
 import { UsualRate } from './usual-rate.js'
 
 export interface AlertWatchOptions {
@@ -113,7 +113,7 @@ export class AlertWatch {
     if (!isSpike) this.usual.learn(perSecond)
     const isEnough = requests >= LEAST_REQUESTS
     return {
-      'violation-rate': isEnough ? violationRate(sum) : 0,
+      'denial-rate': isEnough ? denialRate(sum) : 0,
       latency: isEnough ? (latencyQuantileMs(sum.latency, 0.99) ?? 0) : 0,
       'store-down': storeDownMs === null ? 0 : storeDownMs / 1000,
       spike,

@@ -1,9 +1,9 @@
 /** The denials of the last day, for those who ask why somebody was denied. */
-import { type Denial, handleOf } from 'headgate/statistics'
+import { type Denial, referenceOf } from 'headgate/statistics'
 
 /** A denial as shown to operators. */
 export interface ShownDenial extends Denial {
-  /** The reference in the refusal, so that caller and operator can talk about the same one. */
+  /** The reference in the rejection, so that caller and operator can talk about the same one. */
   readonly reference: string
 }
 
@@ -60,7 +60,7 @@ export class DenialLog {
   }
 
   private keep(denials: readonly Denial[]): void {
-    for (const denial of denials) this.entries.push({ ...denial, reference: handleOf(denial.subject) })
+    for (const denial of denials) this.entries.push({ ...denial, reference: referenceOf(denial.subject) })
     if (this.entries.length > KEPT + SLACK) this.entries = this.entries.slice(-KEPT)
   }
 }

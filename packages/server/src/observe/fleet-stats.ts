@@ -4,10 +4,10 @@ import type { RedisStore } from 'headgate/redis'
 import { createStatistics, type Report } from 'headgate/statistics'
 import { DEFAULT_RULES } from './alert-rules.js'
 import { AlertWatch } from './alert-watch.js'
-import { createFigures } from './figures.js'
 import { mergeReports } from './merge-reports.js'
-import { createRedisReader } from './redis-figures.js'
+import { createRedisReader } from './redis-stats.js'
 import type { Snapshot } from './snapshot.js'
+import { createStats } from './stats.js'
 
 const NO_REPORT: Report = { ...mergeReports([]), denials: [] }
 
@@ -23,7 +23,7 @@ export function createFleetStats(
   const { fleetStatistics: fleet } = store
   const nothing = createStatistics()
   let pass = (_second: Report): void => {}
-  const figures = createFigures({
+  const stats = createStats({
     limiter,
     fleet,
     storeKind: 'redis',
@@ -45,11 +45,11 @@ export function createFleetStats(
     budget: { opsPerSecond: null, memoryBytes: null },
     // Alerts are sent by servers only.
     alerts: new AlertWatch({ rules: DEFAULT_RULES, tell() {}, unixMs: Date.now }),
-    configState: () => ({ config: 'current', refusedConfigs: 0 }),
+    configState: () => ({ config: 'current', rejectedConfigs: 0 }),
   })
   return () =>
     new Promise(resolve => {
-      const stop = figures.onSnapshot(snapshot => {
+      const stop = stats.onSnapshot(snapshot => {
         stop()
         resolve(snapshot.scope === 'fleet' ? snapshot : null)
       })

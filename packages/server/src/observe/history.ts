@@ -1,6 +1,6 @@
 import { latencyQuantileMs } from 'headgate/statistics'
 import { type Second, sumOf } from './second.js'
-import { errorsOf } from './store-figures.js'
+import { errorsOf } from './store-stats.js'
 
 /** One second of the charts. */
 export interface Point {

@@ -6,7 +6,7 @@ const HIDDEN = '…'
 
 /**
  * Masks a subject for operators who need not know who it is: a masked part is enough to distinguish subjects and
- * too little to find the person, unless the masks say otherwise. The handle beside it leads to the full name.
+ * too little to find the person, unless the masks say otherwise. The reference beside it leads to the full name.
  */
 export function maskSubject(subject: string, { byType, others }: Masks): string {
   const colon = subject.indexOf(':')

@@ -9,7 +9,7 @@ import {
   type TallyCounts,
 } from 'headgate/statistics'
 
-import { mergeViolators } from './merge-violators.js'
+import { mergeDeniedCallers } from './merge-denied-callers.js'
 
 type StoreReport = Report['store']
 type WouldBe = LimiterReading['shadow']
@@ -24,7 +24,7 @@ export function mergeReports<T extends Omit<Report, 'denials'>>(
     shadowDenied: reports.reduce((sum, { shadowDenied }) => sum + shadowDenied, 0),
     store: mergeStores(reports.map(({ store }) => store)),
     breakers: reports.flatMap(({ breakers }) => breakers),
-    ...mergeViolators(reports),
+    ...mergeDeniedCallers(reports),
   }
 }
 
@@ -80,7 +80,7 @@ function mergeStores(stores: readonly StoreReport[]): StoreReport {
     leased: sum(({ leased }) => leased),
     leases: sum(({ leases }) => leases),
     leaseUnits: sum(({ leaseUnits }) => leaseUnits),
-    rewinds: sum(({ rewinds }) => rewinds),
+    lostWrites: sum(({ lostWrites }) => lostWrites),
   }
 }
 

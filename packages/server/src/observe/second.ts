@@ -11,7 +11,7 @@ export interface Row {
   readonly name: string | null
   readonly allowedPerSecond: number
   readonly deniedPerSecond: number
-  readonly violationRate: number | null
+  readonly denialRate: number | null
   readonly p50Ms: number | null
   readonly p99Ms: number | null
 }
@@ -70,14 +70,14 @@ function rowOf(name: string | null, sum: Sum, during: number): Row {
     name,
     allowedPerSecond: sum.allowed / during,
     deniedPerSecond: sum.denied / during,
-    violationRate: violationRate(sum),
+    denialRate: denialRate(sum),
     p50Ms: latencyQuantileMs(sum.latency, 0.5),
     p99Ms: latencyQuantileMs(sum.latency, 0.99),
   }
 }
 
 /** Null if there was no request. */
-export function violationRate({ allowed, denied }: { allowed: number; denied: number }): number | null {
+export function denialRate({ allowed, denied }: { allowed: number; denied: number }): number | null {
   return allowed + denied === 0 ? null : denied / (allowed + denied)
 }
 

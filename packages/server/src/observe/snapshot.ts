@@ -1,17 +1,17 @@
-/** The figures as they travel: the answer of `GET /v1/stats`, which the dashboard reads. */
+/** The stats as they travel: the answer of `GET /v1/stats`, which the dashboard reads. */
 import type { LimiterReading } from 'headgate/statistics'
 import type { ConfigCounts } from '../admin/probes.js'
 import type { Alert } from './alert-rules.js'
+import type { ShownDeniedCaller } from './denied-callers.js'
 import type { Processes } from './processes.js'
-import type { Budget, RedisFigures } from './redis-figures.js'
+import type { Budget, RedisStats } from './redis-stats.js'
 import type { Row } from './second.js'
-import type { Shortcuts, StoreFigures } from './store-figures.js'
-import type { ShownViolator } from './violators.js'
+import type { Shortcuts, StoreStats } from './store-stats.js'
 
 /** The current state, as `GET /v1/stats` answers it. */
 export interface Snapshot {
   readonly atMs: number
-  /** Whose figures: those of all processes on this Redis, or of this one alone. */
+  /** Whose stats: those of all processes on this Redis, or of this one alone. */
   readonly scope: 'fleet' | 'process'
   /** The Unix time in milliseconds of the last second received: the fleet's, if there is one. */
   readonly asOfMs: number
@@ -21,7 +21,7 @@ export interface Snapshot {
   readonly now: {
     readonly allowedPerSecond: number
     readonly deniedPerSecond: number
-    readonly violationRate: number | null
+    readonly denialRate: number | null
     readonly overheadMs: { readonly p50: number | null; readonly p99: number | null }
     readonly nearLimitPerSecond: number
     readonly shadowDeniedPerSecond: number
@@ -31,13 +31,13 @@ export interface Snapshot {
   readonly byPolicy: readonly Row[]
   readonly bySource: readonly Row[]
   readonly byRule: readonly Row[]
-  readonly violators: readonly ShownViolator[]
+  readonly deniedCallers: readonly ShownDeniedCaller[]
   /** By how much each of their counts may be too high or too low. */
-  readonly violatorsErrorAtMost: number
+  readonly deniedCallersErrorAtMost: number
   readonly processes: Processes
-  readonly store: StoreFigures & {
+  readonly store: StoreStats & {
     /** Its last report about itself; null if there is none. */
-    readonly redis: RedisFigures | null
+    readonly redis: RedisStats | null
     readonly budget: Budget
   }
   readonly shortcuts: Shortcuts
@@ -52,7 +52,7 @@ export interface Snapshot {
     readonly loadedAtMs: number
     readonly state: ConfigCounts['config']
     readonly reloads: number
-    readonly refused: number
+    readonly rejected: number
   }
   /** Those that fire. */
   readonly alerts: readonly Alert[]

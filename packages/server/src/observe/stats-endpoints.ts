@@ -1,22 +1,22 @@
-/** The figures over HTTP: once, as a stream, and the history. */
+/** The stats over HTTP: once, as a stream, and the history. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Caller, type Endpoint, RequestError, reads } from '../admin/endpoint.js'
 import { type HttpAnswer, jsonAnswer } from '../http/problem.js'
 import type { Alert } from './alert-rules.js'
-import type { Figures } from './figures.js'
 import { MAX_POINTS } from './history.js'
-import { createStreamPlaces } from './stream-places.js'
+import type { Stats } from './stats.js'
+import { createStreamPermits } from './stream-permits.js'
 
 const STEP_MS = 1_000
 const RETRY_MS = 2_000
 const MAX_DENIALS = 1_000
 const DENIAL_FIELDS = ['policy', 'tier', 'rule', 'reference', 'requestId'] as const
 
-export function statsEndpoints(figures: Figures): readonly Endpoint[] {
-  const places = createStreamPlaces()
+export function statsEndpoints(stats: Stats): readonly Endpoint[] {
+  const permits = createStreamPermits()
 
   function stream(caller: Caller): HttpAnswer {
-    const leave = places.enter(caller)
+    const leave = permits.enter(caller)
     return {
       status: 200,
       headers: [
@@ -27,7 +27,7 @@ export function statsEndpoints(figures: Figures): readonly Endpoint[] {
       ],
       body: '',
       stream(res) {
-        const stop = sendSnapshots(figures, res)
+        const stop = sendSnapshots(stats, res)
         res.once('close', () => {
           leave()
           stop()
@@ -38,18 +38,18 @@ export function statsEndpoints(figures: Figures): readonly Endpoint[] {
   }
 
   return [
-    { path: '/v1/stats', methods: { GET: reads(() => jsonAnswer(200, figures.snapshot())) } },
+    { path: '/v1/stats', methods: { GET: reads(() => jsonAnswer(200, stats.snapshot())) } },
     { path: '/v1/stats/stream', methods: { GET: reads((_req, caller) => stream(caller)) } },
     {
       path: '/v1/stats/history',
       methods: {
         GET: reads(req => {
           const seconds = wholeOf(queryOf(req), 'seconds', { least: 1, most: MAX_POINTS, usual: 300 })
-          return jsonAnswer(200, { stepMs: STEP_MS, points: figures.history(seconds) })
+          return jsonAnswer(200, { stepMs: STEP_MS, points: stats.history(seconds) })
         }),
       },
     },
-    { path: '/v1/alerts', methods: { GET: reads(() => jsonAnswer(200, { alerts: figures.alerts() })) } },
+    { path: '/v1/alerts', methods: { GET: reads(() => jsonAnswer(200, { alerts: stats.alerts() })) } },
     {
       path: '/v1/denials',
       methods: {
@@ -57,7 +57,7 @@ export function statsEndpoints(figures: Figures): readonly Endpoint[] {
           const query = queryOf(req)
           const limit = wholeOf(query, 'limit', { least: 1, most: MAX_DENIALS, usual: 100 })
           const asked = Object.fromEntries(DENIAL_FIELDS.map(name => [name, query.get(name) || null]))
-          return jsonAnswer(200, { denials: figures.denials({ limit, ...asked }) })
+          return jsonAnswer(200, { denials: stats.denials({ limit, ...asked }) })
         }),
       },
     },
@@ -67,20 +67,20 @@ export function statsEndpoints(figures: Figures): readonly Endpoint[] {
 /**
  * A slow client gets the next snapshot when it reads, and the alerts as they are then: nothing is queued for it.
  */
-function sendSnapshots(figures: Figures, res: ServerResponse): () => void {
+function sendSnapshots(stats: Stats, res: ServerResponse): () => void {
   res.write(`retry: ${RETRY_MS}\n\n`)
-  let told = figures.alerts()
-  const send = (snapshot: ReturnType<Figures['snapshot']>): void => {
+  let told = stats.alerts()
+  const send = (snapshot: ReturnType<Stats['snapshot']>): void => {
     if (res.writableNeedDrain) return
-    const alerts = figures.alerts()
+    const alerts = stats.alerts()
     for (const alert of alerts.filter(one => !told.some(other => isSame(one, other)))) {
       res.write(`event: alert\ndata: ${JSON.stringify(alert)}\n\n`)
     }
     told = alerts
     res.write(`event: stats\nid: ${snapshot.atMs}\ndata: ${JSON.stringify(snapshot)}\n\n`)
   }
-  send(figures.snapshot())
-  return figures.onSnapshot(send)
+  send(stats.snapshot())
+  return stats.onSnapshot(send)
 }
 
 /** Whether nothing but the value of an alert has changed. */

@@ -1,4 +1,4 @@
-/** One subject, by its name or by the handle that stands for it where names are hidden. */
+/** One subject, by its name or by the reference that stands for it where names are hidden. */
 import type { IncomingMessage } from 'node:http'
 import type {
   CheckOptions,
@@ -12,16 +12,16 @@ import type {
   SubjectInput,
 } from 'headgate'
 import { printable } from 'headgate/config'
-import { handleOf, isHandle } from 'headgate/statistics'
+import { isReference, referenceOf } from 'headgate/statistics'
 import { administers, type Endpoint, RequestError, reads, signed } from '../admin/endpoint.js'
 import { readFields, readObject } from '../admin/read-body.js'
 import { jsonAnswer } from '../http/problem.js'
 import type { ShownDenial } from './denial-log.js'
-import type { Figures } from './figures.js'
+import type { Stats } from './stats.js'
 
 /** A subject as it is shown: its limits, its override, and its denials. */
 export interface ShownSubject extends Omit<Inspection, 'text'> {
-  readonly handle: string
+  readonly reference: string
   readonly override: Override | null
   readonly denials: readonly ShownDenial[]
 }
@@ -29,7 +29,7 @@ export interface ShownSubject extends Omit<Inspection, 'text'> {
 const PATH = /^\/v1\/subjects\/([^/?]+)(?:\/(reset|override))?(?:\?|$)/
 const SHOWN_DENIALS = 20
 
-export function subjectEndpoints(limiter: RuleLimiter, figures: Figures): readonly Endpoint[] {
+export function subjectEndpoints(limiter: RuleLimiter, stats: Stats): readonly Endpoint[] {
   /** Reads the subject in a path, by its stored name. Throws if the path is not for `action`. */
   function subjectOf(req: IncomingMessage, action: 'reset' | 'override' | undefined): StoredSubject {
     const [, name, asked] = PATH.exec(req.url ?? '') ?? []
@@ -38,43 +38,43 @@ export function subjectEndpoints(limiter: RuleLimiter, figures: Figures): readon
       throw new RequestError(404, { field: 'path', expected })
     }
     const text = decoded(name)
-    const stored = isHandle(text) ? figures.subjectOf(text) : limiter.nameOf(text as SubjectInput)
+    const stored = isReference(text) ? stats.subjectOf(text) : limiter.nameOf(text as SubjectInput)
     if (stored !== null) return { stored }
     throw new RequestError(404, {
       field: 'subject',
-      expected: 'the handle of a subject that has been denied lately',
+      expected: 'the reference of a subject that has been denied lately',
       got: text,
     })
   }
 
   /** If the subject is masked, the key and the words do not name it either. */
   function shownLimit(limit: InspectedLimit): InspectedLimit {
-    const subject = figures.show(limit.subject)
+    const subject = stats.show(limit.subject)
     return { ...limit, subject, key: null, text: limit.text.replaceAll(printable(limit.subject), subject) }
   }
 
   function denialsOf(reference: string): readonly ShownDenial[] {
-    return figures.denials({ limit: SHOWN_DENIALS, reference })
+    return stats.denials({ limit: SHOWN_DENIALS, reference })
   }
 
   /** Requests tell the tier of their caller; for one who does not ask now, the last denial knows it. */
-  function lastTier(handle: string): InspectOptions {
-    const tier = denialsOf(handle).find(denial => denial.tier !== null)?.tier ?? null
+  function lastTier(reference: string): InspectOptions {
+    const tier = denialsOf(reference).find(denial => denial.tier !== null)?.tier ?? null
     return tier !== null && limiter.tierNames.includes(tier) ? { tier } : {}
   }
 
   async function inspect(req: IncomingMessage) {
     const asked = subjectOf(req, undefined)
-    const { subject, text, ...inspection } = await limiter.inspect(asked, lastTier(handleOf(asked.stored)))
-    const handle = handleOf(subject)
+    const { subject, text, ...inspection } = await limiter.inspect(asked, lastTier(referenceOf(asked.stored)))
+    const reference = referenceOf(subject)
     const override = limiter.overrides.list().find(one => 'subject' in one && one.subject === subject) ?? null
     const shown: ShownSubject = {
-      subject: figures.show(subject),
-      handle,
+      subject: stats.show(subject),
+      reference,
       ...inspection,
       limits: inspection.limits.map(shownLimit),
-      override: override === null ? null : { ...override, subject: figures.show(subject) },
-      denials: denialsOf(handle),
+      override: override === null ? null : { ...override, subject: stats.show(subject) },
+      denials: denialsOf(reference),
     }
     return jsonAnswer(200, shown)
   }
@@ -91,7 +91,7 @@ export function subjectEndpoints(limiter: RuleLimiter, figures: Figures): readon
             subject,
             Object.keys(ask).length === 0 ? undefined : (ask as CheckOptions<string, string>),
           )
-          return { ...jsonAnswer(200, { reset: true }), change: `reset ${figures.show(subject.stored)}` }
+          return { ...jsonAnswer(200, { reset: true }), change: `reset ${stats.show(subject.stored)}` }
         }),
         PUT: administers(async (req, caller) => {
           const subject = subjectOf(req, 'override')
@@ -99,14 +99,14 @@ export function subjectEndpoints(limiter: RuleLimiter, figures: Figures): readon
             Record<string, unknown>
           >
           await limiter.overrides.set(asked as unknown as OverrideOptions)
-          const shown = figures.show(subject.stored)
+          const shown = stats.show(subject.stored)
           const change = `set an override of ${shown} for ${asked.ttl}: ${asked.reason}`
           return { ...jsonAnswer(200, { override: { ...asked, subject: shown } }), change }
         }),
         DELETE: administers(async req => {
           const subject = subjectOf(req, 'override')
           const removed = await limiter.overrides.remove({ subject })
-          const change = `removed the override of ${figures.show(subject.stored)}`
+          const change = `removed the override of ${stats.show(subject.stored)}`
           return { ...jsonAnswer(200, { removed }), ...(removed && { change }) }
         }),
       },
@@ -117,12 +117,12 @@ export function subjectEndpoints(limiter: RuleLimiter, figures: Figures): readon
 function decoded(text: string): string {
   try {
     const name = decodeURIComponent(text)
-    if (isHandle(name) || name.indexOf(':') > 0) return name
+    if (isReference(name) || name.indexOf(':') > 0) return name
   } catch {
     // Reported below.
   }
   throw new RequestError(400, {
     field: 'subject',
-    expected: 'a handle of twelve characters, or type:id percent-encoded',
+    expected: 'a reference of twelve characters, or type:id percent-encoded',
   })
 }

@@ -59,7 +59,7 @@ export function createWebhook({ url, log, after, fetch }: WebhookOptions): (aler
   }
 }
 
-/** Formats a message as Slack shows it: a line, and the figures beside a coloured bar. */
+/** Formats a message as Slack shows it: a line, and the stats beside a coloured bar. */
 function messageOf({ name, state, text, value, threshold, sinceMs }: Alert) {
   const head = state === 'resolved' ? 'Resolved' : 'Firing'
   return {

@@ -2,7 +2,7 @@ import type { Mistake, Override } from 'headgate'
 import { shownName } from 'headgate/config'
 import { API_HEADER } from '../admin/endpoint.js'
 import type { OperatorClient } from './operator-client.js'
-import { NotHeadgateError, RefusedError, UnavailableError } from './operator-errors.js'
+import { NotHeadgateError, RejectedError, UnavailableError } from './operator-errors.js'
 
 const ANSWER_WITHIN_MS = 5_000
 /** Words for the errors of `fetch`. */
@@ -62,7 +62,7 @@ export function httpOperatorClient(url: string, token: string | null): OperatorC
     async reset(subject, ask) {
       await call('POST', '/v1/reset', { subject, ...ask })
     },
-    refused: reference => call('GET', `/v1/subjects/${reference}`),
+    rejected: reference => call('GET', `/v1/subjects/${reference}`),
     stats: () => call('GET', '/v1/stats'),
     close: async () => {},
   }
@@ -79,5 +79,5 @@ function unanswered(error: unknown, expected: string): Error {
 
 function failed(status: number, detail: string, wrong: Partial<Mistake>): Error {
   if (status === 503) return new UnavailableError(detail)
-  return status < 500 ? new RefusedError(detail, wrong) : new Error(detail)
+  return status < 500 ? new RejectedError(detail, wrong) : new Error(detail)
 }

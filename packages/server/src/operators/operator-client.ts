@@ -22,9 +22,9 @@ export type Question = { readonly subject: SubjectInput } & (
   | { readonly request: Omit<RequestFacts, 'subject'> }
 )
 
-/** A refused subject, as shown to operators. */
-export interface RefusedSubject extends Pick<Inspection, 'subject' | 'tier' | 'limits'> {
-  readonly handle: string
+/** A rejected subject, as shown to operators. */
+export interface RejectedSubject extends Pick<Inspection, 'subject' | 'tier' | 'limits'> {
+  readonly reference: string
   readonly denials: readonly Pick<Denial, 'atMs' | 'policy' | 'limit' | 'reason'>[]
 }
 
@@ -40,8 +40,8 @@ export interface OperatorClient {
   /** Decides; charges unless it is a peek. */
   decide(action: 'check' | 'peek', question: Question): Promise<DecisionValue>
   inspect(subject: SubjectInput, options: InspectOptions): Promise<Inspection>
-  /** Looks up whom a reference refused, and why; only a running server knows. */
-  refused(reference: string): Promise<RefusedSubject>
+  /** Looks up whom a reference rejected, and why; only a running server knows. */
+  rejected(reference: string): Promise<RejectedSubject>
   /** Returns the state of a server and its fleet. */
   stats(): Promise<Snapshot>
   /** Forgets what a subject has used: everything, or in one policy or tier. */
@@ -73,7 +73,7 @@ export function gateOperatorClient(limiter: RuleLimiter, stats: OperatorClient['
       return (await (action === 'check' ? limiter.request(facts) : limiter.peekRequest(facts))).toJSON()
     },
     inspect: (subject, options) => limiter.inspect(subject, options),
-    refused: () => Promise.reject(NO_REFERENCES),
+    rejected: () => Promise.reject(NO_REFERENCES),
     stats,
     reset: (subject, ask) => limiter.reset(subject, ask),
     close: () => limiter.close(),

@@ -29,7 +29,7 @@ export function operatorEndpoints(limiter: RuleLimiter): readonly Endpoint[] {
       PUT: administers(async (req, caller) => {
         // The limiter validates every field and names the bad one; the types cannot.
         const asked = signed(await readObject(req), caller)
-        refuseNonText(asked, ['subject', 'rule'])
+        rejectNonText(asked, ['subject', 'rule'])
         await limiter.overrides.set(asked as unknown as OverrideOptions)
         // It is set: failing to read the others now must not look like a failure.
         const overrides = await limiter.overrides.read().catch(() => limiter.overrides.list())
@@ -51,7 +51,7 @@ export function operatorEndpoints(limiter: RuleLimiter): readonly Endpoint[] {
     methods: {
       POST: reads(async req => {
         const facts = await readFields(req, ['subject', 'method', 'path', 'tier', 'scope', 'cost'])
-        refuseNonText(facts, ['method', 'path', 'tier', 'scope'])
+        rejectNonText(facts, ['method', 'path', 'tier', 'scope'])
         return jsonAnswer(200, limiter.explain(facts as unknown as RequestFacts))
       }),
     },
@@ -63,7 +63,7 @@ export function operatorEndpoints(limiter: RuleLimiter): readonly Endpoint[] {
   return [control, overrides, explain, counts]
 }
 
-function refuseNonText(fields: Fields, names: readonly string[]): void {
+function rejectNonText(fields: Fields, names: readonly string[]): void {
   const bad = names.find(name => {
     const value = fields[name]
     return value !== undefined && (typeof value !== 'string' || value === '')

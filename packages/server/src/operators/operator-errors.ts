@@ -1,9 +1,9 @@
 /** Why a client could not do what was asked, and whose fault that is. */
 import type { Mistake } from 'headgate'
 
-/** The server refused the request, and said as in the decision API what is wrong with it. */
-export class RefusedError extends Error {
-  override readonly name = 'RefusedError'
+/** The server rejected the request, and said as in the decision API what is wrong with it. */
+export class RejectedError extends Error {
+  override readonly name = 'RejectedError'
   readonly field: string | undefined
   readonly expected: string | undefined
   readonly got: string | undefined

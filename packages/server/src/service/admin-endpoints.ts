@@ -7,7 +7,7 @@ import { openApiEndpoint } from '../decision-api/openapi/openapi-document.js'
 import type { WriteLine } from '../log/write-line.js'
 import { metricsEndpoints } from '../metrics/metrics-endpoints.js'
 import type { UpstreamReading } from '../metrics/upstream-counts.js'
-import type { Figures } from '../observe/figures.js'
+import type { Stats } from '../observe/stats.js'
 import { statsEndpoints } from '../observe/stats-endpoints.js'
 import { subjectEndpoints } from '../observe/subject-endpoints.js'
 import { whatIfEndpoint } from '../observe/what-if-endpoint.js'
@@ -15,7 +15,7 @@ import { operatorEndpoints } from '../operators/operator-endpoints.js'
 
 export interface AdminEndpointsOptions extends Health {
   readonly limiter: RuleLimiter
-  readonly figures: Figures
+  readonly stats: Stats
   readonly statistics: Pick<Statistics, 'read'>
   /** Returns when a share of the subjects asked. */
   arrivals(): Promise<ArrivalSample>
@@ -28,7 +28,7 @@ export interface AdminEndpointsOptions extends Health {
 /** Returns everything there is on the admin port. */
 export function adminEndpoints({
   limiter,
-  figures,
+  stats,
   statistics,
   arrivals,
   upstreams,
@@ -43,8 +43,8 @@ export function adminEndpoints({
     ...probes(health),
     ...metricsEndpoints(statistics, { isPublic: metricsPublic, configState: health.configState, upstreams }),
     ...operatorEndpoints(limiter),
-    ...statsEndpoints(figures),
-    ...subjectEndpoints(limiter, figures),
+    ...statsEndpoints(stats),
+    ...subjectEndpoints(limiter, stats),
     whatIfEndpoint(arrivals),
   ]
 }

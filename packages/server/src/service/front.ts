@@ -102,7 +102,7 @@ export async function startFront({ limiter, statistics }: Deciding, options: Fro
       bounds: options.bounds,
       onAccess: options.onAccess,
       onAttempt: attempt => upstreams.add(attempt),
-      onNoPlace: refusal => upstreams.addRefusal(refusal),
+      onNoPermit: rejection => upstreams.addRejection(rejection),
     })
     const envoy = await openEnvoyPort(limiter, options)
     let envoyStopped: Promise<void> | undefined
@@ -144,8 +144,8 @@ async function openGateway(gateway: Gateway, options: FrontOptions, closers: Clo
   if (tls !== null) closers.push(() => tls.close())
   const front = tls === null ? undefined : { acceptor: tls.server, http2: gateway.http2 }
   const close = gracefulClose(gateway.server, front)
-  const place = { host, port: options.port, hostFlag: '--host', portFlag: '--port' }
-  const port = await listen(tls?.server ?? gateway.server, place)
+  const permit = { host, port: options.port, hostFlag: '--host', portFlag: '--port' }
+  const port = await listen(tls?.server ?? gateway.server, permit)
   closers.push(() => close(STOP_WITHIN_MS))
   return urlOf(host, port, tls === null ? 'http' : 'https')
 }
@@ -175,9 +175,9 @@ function startTls(files: CertificateFiles, { server, http2 }: Gateway, log: Writ
 async function startDemo(closers: Closers): Promise<UpstreamConfig> {
   const server = createDemoUpstream()
   const close = gracefulClose(server)
-  const place = { host: LOOPBACK, port: 0, hostFlag: '--host', portFlag: '--upstream' }
+  const permit = { host: LOOPBACK, port: 0, hostFlag: '--host', portFlag: '--upstream' }
   // Of this process alone: one that ends must not take the answers of the others with it.
-  const port = await listen(server, { ...place, exclusive: true })
+  const port = await listen(server, { ...permit, exclusive: true })
   // Only the gateway is connected to it, and that has closed by then.
   closers.push(() => close(DEMO_STOP_WITHIN_MS))
   return upstreamOf(`http://${LOOPBACK}:${port}`)

@@ -12,7 +12,7 @@ import { gracefulClose } from '../http/close-gracefully.js'
 import { listen, urlOf } from '../http/listen.js'
 import type { WriteLine } from '../log/write-line.js'
 import type { AlertOptions } from '../observe/alert-rules.js'
-import { startFigures } from '../observe/start-figures.js'
+import { startStats } from '../observe/start-stats.js'
 import { adminEndpoints } from './admin-endpoints.js'
 import { type Deciding, type Front, type FrontOptions, startFront } from './front.js'
 
@@ -83,17 +83,17 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     let inForce = config
     let clientAddress = createClientAddress(config)
     const configState = () => bothStates(options.configState(), front.envoyConfigState())
-    const figures = startFigures({
+    const stats = startStats({
       ...options,
       configState,
       limiter,
       statistics: front.statistics,
       config: () => inForce,
     })
-    closers.push(() => figures.close())
+    closers.push(() => stats.close())
     const own = adminEndpoints({
       limiter,
-      figures,
+      stats,
       log,
       statistics: front.statistics,
       arrivals: front.arrivals,
@@ -142,7 +142,10 @@ export async function startService(options: ServiceOptions): Promise<Service> {
 function bothStates(one: ConfigCounts, other: ConfigCounts | null): ConfigCounts {
   if (other === null) return one
   const isStale = one.config === 'stale' || other.config === 'stale'
-  return { config: isStale ? 'stale' : 'current', refusedConfigs: one.refusedConfigs + other.refusedConfigs }
+  return {
+    config: isStale ? 'stale' : 'current',
+    rejectedConfigs: one.rejectedConfigs + other.rejectedConfigs,
+  }
 }
 
 /** Creates the limiter of a process, and the statistics in which its decisions are counted. */

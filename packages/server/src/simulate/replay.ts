@@ -10,9 +10,9 @@ import {
   type RuleLimiter,
 } from 'headgate'
 import type { Config, Enforcement } from 'headgate/config'
+import { DeniedCallers } from './denied-callers.js'
 import type { LoggedRequest } from './logged-request.js'
 import { Timeline } from './timeline.js'
-import { Violators } from './violators.js'
 
 /**
  * The most states kept. What a log of millions of callers needs beyond that is decided as in the embedded store.
@@ -30,7 +30,7 @@ export interface Trial {
   /** Denials by the binding limit, `<policy>.<limit id>`. */
   readonly byLimit: ReadonlyMap<string, number>
   readonly timeline: Timeline
-  readonly violators: Violators
+  readonly deniedCallers: DeniedCallers
 }
 
 /** The result of a replay. */
@@ -63,7 +63,7 @@ class RunningTrial implements Trial {
   deniedInShadow = 0
   readonly byLimit = new Map<string, number>()
   readonly timeline = new Timeline()
-  readonly violators = new Violators()
+  readonly deniedCallers = new DeniedCallers()
   readonly limiter: RuleLimiter
   private readonly hasShadow: boolean
 
@@ -93,7 +93,7 @@ class RunningTrial implements Trial {
     this.denied++
     const limit = binding?.name ?? policy
     this.byLimit.set(limit, (this.byLimit.get(limit) ?? 0) + 1)
-    this.violators.add(subjects[0] ?? 'nobody', atMs)
+    this.deniedCallers.add(subjects[0] ?? 'nobody', atMs)
   }
 }
 

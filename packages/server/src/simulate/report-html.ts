@@ -43,7 +43,7 @@ ${remarks(outcome)
 }
 
 function section(trial: Trial, requests: number, { top }: ReportOptions): string {
-  const { name, denied, deniedInShadow, byLimit, timeline, violators } = trial
+  const { name, denied, deniedInShadow, byLimit, timeline, deniedCallers } = trial
   const shadow =
     deniedInShadow === 0 ? '' : ` ${number(deniedInShadow)} more, if what is in shadow were enforced.`
   const limits = [...byLimit].sort(([, a], [, b]) => b - a)
@@ -56,9 +56,9 @@ ${table(
   limits.map(([limit, count]) => [limit, number(count), percent(count, denied)]),
 )}
 ${table(
-  `Who was denied most, of ${number(violators.size)}`,
+  `Who was denied most, of ${number(deniedCallers.size)}`,
   ['caller', 'denied', 'first at'],
-  violators
+  deniedCallers
     .top(top)
     .map(({ subject, denied: count, firstAtMs }) => [
       subjectName(subject),

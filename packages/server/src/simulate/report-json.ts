@@ -11,13 +11,13 @@ export function jsonReport(outcome: ReplayResult, { top }: ReportOptions): objec
     outOfOrder,
     from: requests === 0 ? null : new Date(fromMs).toISOString(),
     to: requests === 0 ? null : new Date(toMs).toISOString(),
-    files: trials.map(({ name, denied, deniedInShadow, byLimit, timeline, violators }) => ({
+    files: trials.map(({ name, denied, deniedInShadow, byLimit, timeline, deniedCallers }) => ({
       file: name,
       denied,
       deniedInShadow,
-      deniedCallers: violators.size,
+      deniedCallers: deniedCallers.size,
       byLimit: Object.fromEntries(byLimit),
-      callers: violators
+      callers: deniedCallers
         .top(top)
         .map(({ subject, ...counts }) => ({ subject: subjectName(subject), ...counts })),
       timeline: { stepMs: timeline.stepMs, steps: timeline.steps() },

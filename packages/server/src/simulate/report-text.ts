@@ -31,7 +31,7 @@ export function textReport(outcome: ReplayResult, options: ReportOptions): strin
 }
 
 function trialLines(trial: Trial, requests: number, { top }: ReportOptions): readonly string[] {
-  const { name, denied, deniedInShadow, byLimit, timeline, violators } = trial
+  const { name, denied, deniedInShadow, byLimit, timeline, deniedCallers } = trial
   const head = `${name} would have denied ${number(denied)} of them (${percent(denied, requests)})`
   const shadow =
     deniedInShadow === 0 ? [] : [`  and ${number(deniedInShadow)} more, if what is in shadow were enforced`]
@@ -45,9 +45,9 @@ function trialLines(trial: Trial, requests: number, { top }: ReportOptions): rea
     '  by limit',
     ...rows(limits.map(([limit, count]) => [limit, number(count), percent(count, denied)])),
     '',
-    `  who was denied (${number(violators.size)} callers in all)`,
+    `  who was denied (${number(deniedCallers.size)} callers in all)`,
     ...rows(
-      violators
+      deniedCallers
         .top(top)
         .map(({ subject, denied: count, firstAtMs }) => [
           subjectName(subject),

@@ -35,7 +35,7 @@ export function subjectName(subject: string): string {
   return shownName(subject)
 }
 
-/** Says which lines were left out or corrected, so that nobody overestimates the figures. */
+/** Says which lines were left out or corrected, so that nobody overestimates the stats. */
 export function remarks({ unread, outOfOrder, trials }: ReplayResult): readonly string[] {
   return [
     ...(unread > 0
@@ -46,7 +46,7 @@ export function remarks({ unread, outOfOrder, trials }: ReplayResult): readonly 
     ...(outOfOrder > 0
       ? [`${number(outOfOrder)} requests were earlier than the one before, and counted as at the same time`]
       : []),
-    ...(trials.some(({ violators }) => violators.isPartial)
+    ...(trials.some(({ deniedCallers }) => deniedCallers.isPartial)
       ? ['more callers were denied than are kept: counts of those denied seldom may be too low']
       : []),
   ]

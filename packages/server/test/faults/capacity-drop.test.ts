@@ -78,8 +78,8 @@ it('capacity drops to a tenth and comes back: at least 80 % of the best fixed li
     const best = others.reduce((one, other) =>
       other.usefulAtMs.length > one.usefulAtMs.length ? other : one,
     )
-    const figures = lines.map(line => `${line.name}: ${line.usefulAtMs.length}`).join(', ')
-    expect(adaptive.usefulAtMs.length / best.usefulAtMs.length, figures).toBeGreaterThanOrEqual(0.8)
+    const stats = lines.map(line => `${line.name}: ${line.usefulAtMs.length}`).join(', ')
+    expect(adaptive.usefulAtMs.length / best.usefulAtMs.length, stats).toBeGreaterThanOrEqual(0.8)
     // No collapse: answers during the dip come in time, as with the best of the fixed limits.
     const inDip = [adaptive, ...others].map(line => between(line, well + 1_000, well + ill))
     expect(inDip[0], `in the dip ${inDip}`).toBeGreaterThan(0)
@@ -87,7 +87,7 @@ it('capacity drops to a tenth and comes back: at least 80 % of the best fixed li
     const before = between(adaptive, well - 1_000, well)
     const after = between(adaptive, untilMs - 1_000, untilMs)
     expect(after / before, `${before} before, ${after} after`).toBeGreaterThan(0.8)
-    // All others were refused at once.
+    // All others were rejected at once.
     expect([...adaptive.statuses.keys()].toSorted()).toEqual([200, 503])
   } finally {
     for (const { gateway, upstream } of lines) {

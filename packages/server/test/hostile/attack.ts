@@ -8,7 +8,7 @@ export interface Attack {
   readonly expected: string
   /** Whether `npm test` also runs it, with `effort.isShort`: seconds at most. */
   readonly inShort: boolean
-  /** Attacks. Resolves to what happened, with figures; rejects if that is not what was expected. */
+  /** Attacks. Resolves to what happened, with stats; rejects if that is not what was expected. */
   run(effort: Effort): Promise<string>
 }
 

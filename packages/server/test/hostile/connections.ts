@@ -1,4 +1,4 @@
-/** Clients that hold on to what they were given: sockets, places, time. */
+/** Clients that hold on to what they were given: sockets, permits, time. */
 import { Agent, request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openClient, type RawClient, statusesIn, untilQuiet } from '../support/raw-client.js'
@@ -60,8 +60,8 @@ const tunnels: Attack = {
       )
       await serveHonest(target)
       const seconds = await until('all closed', 10_000, () => closedOf(clients) === count)
-      const refused = clients.filter(client => statusesIn(client.text())[0] === 501).length
-      return `${count} sockets closed ${seconds} s later, ${refused} with 501`
+      const rejected = clients.filter(client => statusesIn(client.text())[0] === 501).length
+      return `${count} sockets closed ${seconds} s later, ${rejected} with 501`
     }),
 }
 

@@ -48,7 +48,7 @@ const elsewhereAttack: Attack = {
           if (client.text().includes(location)) redirects++
         }
         if (connections > 0) throw new Error(`${connections} connections to another server`)
-        return `no connection; ${redirects} forwarded and redirected, ${WAYS.length - redirects} refused`
+        return `no connection; ${redirects} forwarded and redirected, ${WAYS.length - redirects} rejected`
       } finally {
         other.close()
       }

@@ -49,19 +49,19 @@ const SMUGGLING: readonly (readonly [name: string, bytes: string])[] = [
 const smuggling: Attack = {
   name: 'smuggling',
   does: `hides a request in the body of another by ${SMUGGLING.length} ambiguous spellings of its length`,
-  expected: 'refused, or the upstream reads only valid requests, each with our headers about the client',
+  expected: 'rejected, or the upstream reads only valid requests, each with our headers about the client',
   inShort: true,
   run: () =>
     underAttack({}, async ({ gatewayUrl, upstream }) => {
       upstream.received.length = 0
-      let refused = 0
+      let rejected = 0
       for (const [, bytes] of SMUGGLING) {
-        if ((await rawRequest(gatewayUrl, bytes, 60)).status >= 400) refused++
+        if ((await rawRequest(gatewayUrl, bytes, 60)).status >= 400) rejected++
       }
       const seen = upstream.received.flatMap(readRequests)
       const foreign = seen.find(({ headers }) => !headers.some(([name]) => name === 'x-forwarded-for'))
       if (foreign !== undefined) throw new Error(`not written by the gateway: ${JSON.stringify(foreign)}`)
-      return `${refused} of ${SMUGGLING.length} refused, ${seen.length} sound requests forwarded`
+      return `${rejected} of ${SMUGGLING.length} rejected, ${seen.length} sound requests forwarded`
     }),
 }
 

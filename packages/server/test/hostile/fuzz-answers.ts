@@ -120,7 +120,7 @@ const fuzzAnswers: Attack = {
 }
 
 async function answerCase(number: number, dice: Dice, socket: Socket): Promise<void> {
-  // Half of them are valid up to one place: what is refused at the first byte reaches nothing behind it.
+  // Half of them are valid up to one place: what is rejected at the first byte reaches nothing behind it.
   const isSound = dice.chance(0.5)
   const fields = Array.from({ length: dice.whole(0, isSound ? 1 : 4) }, () => dice.pick(FIELDS))
   const [framing, fitting] = dice.pick(FRAMINGS)

@@ -119,7 +119,7 @@ async function send(url: string, number: number, dice: Dice): Promise<string> {
   const one = () => {
     const fields = Array.from({ length: dice.whole(0, 3) }, () => dice.pick(FIELDS))
     const host = dice.chance(0.9) ? ['Host: 127.0.0.1'] : []
-    // Most are valid up to one place: what is refused at the first byte reaches nothing behind it.
+    // Most are valid up to one place: what is rejected at the first byte reaches nothing behind it.
     const line = dice.chance(0.6)
       ? `${dice.pick(['GET', 'HEAD', 'POST', 'PUT', 'DELETE'])} /a HTTP/1.1`
       : `${dice.pick(METHODS)} ${dice.pick(TARGETS)} ${dice.pick(VERSIONS)}`
@@ -142,7 +142,7 @@ async function send(url: string, number: number, dice: Dice): Promise<string> {
   return `${status}xx`
 }
 
-/** Ensures that the bytes after the head are not refused before the request was looked at. */
+/** Ensures that the bytes after the head are not rejected before the request was looked at. */
 function fittingBody(fields: readonly string[]): string {
   if (fields.includes('Transfer-Encoding: chunked')) return '5\r\nhello\r\n0\r\n\r\n'
   return fields.includes('Content-Length: 5') ? 'hello' : ''

@@ -364,7 +364,7 @@ const OPEN_DOORS = [
 const openDoors: Attack = {
   name: 'open doors',
   does: 'has an operator trust everybody by mistake: eight wide networks, a number and true',
-  expected: 'each is refused by name before the server listens',
+  expected: 'each is rejected by name before the server listens',
   inShort: false,
   async run() {
     const folder = mkdtempSync(join(tmpdir(), 'headgate-doors-'))
@@ -377,7 +377,7 @@ const openDoors: Attack = {
         if (code === 0 || !stderr.includes('trustedProxies'))
           throw new Error(`${setting} was taken: ${stderr}`)
       }
-      return `${settings.length} of ${settings.length} refused`
+      return `${settings.length} of ${settings.length} rejected`
     } finally {
       rmSync(folder, { recursive: true })
     }

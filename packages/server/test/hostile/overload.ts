@@ -39,8 +39,8 @@ routes:
 `
 
 interface Callers {
-  /** Requests answered with 200, and refused. */
-  readonly counts: { answered: number; refused: number }
+  /** Requests answered with 200, and rejected. */
+  readonly counts: { answered: number; rejected: number }
   stop(): Promise<void>
 }
 
@@ -55,7 +55,7 @@ interface CallerOptions {
 /** Clients that each send one request after the other. */
 function keepAsking({ gatewayUrl }: Target, count: number, options: CallerOptions): Callers {
   const agent = new Agent({ keepAlive: true })
-  const counts = { answered: 0, refused: 0 }
+  const counts = { answered: 0, rejected: 0 }
   let isOver = false
   const ask = (index: number) =>
     new Promise<number | null>(resolve => {
@@ -76,7 +76,7 @@ function keepAsking({ gatewayUrl }: Target, count: number, options: CallerOption
       if (isOver) return
       if (status === 200) counts.answered++
       else {
-        counts.refused++
+        counts.rejected++
         await sleep(SOON_MS)
       }
     }
@@ -116,18 +116,18 @@ async function besideHeld(paths: { readonly greedy: string; readonly honest: str
             .on('error', () => resolve(null))
             .end()
         })
-      const refused: Promise<unknown>[] = []
+      const rejected: Promise<unknown>[] = []
       const held: ClientRequest[] = []
       for (let index = 0; index < GREEDY; index++) {
         const sent = request(`${gatewayUrl}${paths.greedy}`, {
           headers: { 'X-Forwarded-For': '203.0.113.9' },
         })
-        refused.push(new Promise(resolve => sent.on('response', resolve)))
+        rejected.push(new Promise(resolve => sent.on('response', resolve)))
         held.push(sent.on('error', () => {}))
         sent.end()
       }
-      // The others of the greedy caller have been refused by then.
-      await Promise.any(refused)
+      // The others of the greedy caller have been rejected by then.
+      await Promise.any(rejected)
       let answered = 0
       for (let index = 0; index < HONEST; index++) {
         if ((await ask(paths.honest, `198.51.100.${index + 1}`)) === 200) answered++
@@ -199,7 +199,7 @@ const slowOnTheSameRoute: Attack = {
   run: () => againstHonest({ greedy: `/work/item?ms=${SLOW_MS}`, honest: `/work/item?ms=${FAST_MS}` }, {}),
 }
 
-const leavers: Attack = {
+const releases: Attack = {
   name: 'callers that leave',
   does: `sends slow requests from one address, ${GREEDY} at a time, and leaves each after 50 ms`,
   expected: KEPT,
@@ -226,5 +226,5 @@ const manyLowCallers: Attack = {
 
 export const overload: AttackGroup = {
   title: 'Overload and fairness',
-  attacks: [slowCaller, slowOnTheSameRoute, leavers, manyLowCallers],
+  attacks: [slowCaller, slowOnTheSameRoute, releases, manyLowCallers],
 }

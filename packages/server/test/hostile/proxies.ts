@@ -1,4 +1,4 @@
-/** Clients of a proxy that asks Headgate, as the guide configures it, before it forwards. */
+/** Clients of a proxy that asks Headgate, as the guide constats it, before it forwards. */
 import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import {
@@ -111,7 +111,7 @@ const crowdAtNginx: Attack = {
 const crowdAtCaddy: Attack = {
   name: 'a crowd at Caddy',
   does: `opens ${CONNECTIONS.toLocaleString('en')} connections to the guide's Caddy at once and sends ${REQUESTS_EACH} requests on each`,
-  expected: 'no more reach the service than the limit; what cannot be decided is refused with 502',
+  expected: 'no more reach the service than the limit; what cannot be decided is rejected with 502',
   inShort: false,
   run: () =>
     throughProxy(

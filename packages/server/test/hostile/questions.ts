@@ -109,7 +109,7 @@ const fuzzedQuestions: Attack = {
   name: 'fuzzed questions',
   does: 'asks the decision API with fields of every other type, missing, repeated, nested and cut',
   expected:
-    'an answer, or a refusal that names the field; never a fault of the server, and nothing a terminal obeys',
+    'an answer, or a rejection that names the field; never a fault of the server, and nothing a terminal obeys',
   inShort: true,
   run: ({ seed, isShort }) =>
     underAttack({ config }, async ({ adminUrl, stdout }) => {

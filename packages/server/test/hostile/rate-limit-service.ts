@@ -86,7 +86,7 @@ const sizes: Attack = {
       ])
       const left = (await hits(0)).statuses[0]?.limit_remaining
       if (left !== 4_294_967_293) throw new Error(`${left} left`)
-      return 'each refused by its status; two units of 4294967295 charged'
+      return 'each rejected by its status; two units of 4294967295 charged'
     }),
 }
 

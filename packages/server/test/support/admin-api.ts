@@ -5,7 +5,7 @@ import type { Token } from '../../src/admin/tokens.js'
 import { listen } from '../../src/http/listen.js'
 import { UpstreamCounts } from '../../src/metrics/upstream-counts.js'
 import { adminEndpoints } from '../../src/service/admin-endpoints.js'
-import { figuresOf } from './test-figures.js'
+import { statsOf } from './test-stats.js'
 
 /** The admin port of a limiter, listening on a free port. */
 export interface AdminApi {
@@ -20,7 +20,7 @@ export async function serveAdmin(limiter: RuleLimiter, tokens: readonly Token[] 
   const log = (line: string) => void logged.push(line)
   const endpoints = adminEndpoints({
     limiter,
-    figures: figuresOf(limiter),
+    stats: statsOf(limiter),
     statistics: createStatistics(),
     upstreams: new UpstreamCounts(),
     log,
@@ -28,7 +28,7 @@ export async function serveAdmin(limiter: RuleLimiter, tokens: readonly Token[] 
     workers: () => ({ ready: 1, wanted: 1 }),
     arrivals: async () => ({ arrivals: [], share: 1 }),
     isServing: () => true,
-    configState: () => ({ config: 'current', refusedConfigs: 0 }),
+    configState: () => ({ config: 'current', rejectedConfigs: 0 }),
   })
   const server = createAdminServer({ endpoints, tokens, names: [], log })
   const port = await listen(server, { host: '127.0.0.1', port: 0, hostFlag: '', portFlag: '' })

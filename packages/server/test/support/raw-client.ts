@@ -17,7 +17,7 @@ export function openClient(url: string, bytes = ''): RawClient {
   socket.on('data', chunk => {
     text += chunk.toString('latin1')
   })
-  // A reset is one way to refuse; what was received before it still counts.
+  // A reset is one way to reject; what was received before it still counts.
   socket.on('error', () => {})
   if (bytes !== '') socket.write(bytes, 'latin1')
   const closed = new Promise<void>(resolve => socket.on('close', () => resolve()))

@@ -35,7 +35,7 @@ export function rawRequest(url: string, parts: string | readonly string[], quiet
       quiet = setTimeout(finish, quietMs)
     })
     socket.on('close', finish)
-    // A reset is one way to refuse; what was received before it still counts.
+    // A reset is one way to reject; what was received before it still counts.
     socket.on('error', () => {})
     setTimeout(() => reject(new Error(`no answer from ${url}`)), 10_000).unref()
   })

@@ -14,7 +14,7 @@ const origin: Shape<string> = {
   schema: { type: 'string', pattern: '^(\\*|[a-z][a-z0-9+.-]*://[^/?#@\\s]+)$' },
   read(value, place) {
     if (value === ANY_ORIGIN || isOrigin(value)) return value
-    return place.refuse({ expected: ORIGIN_WORDS, got: describeValue(value) })
+    return place.reject({ expected: ORIGIN_WORDS, got: describeValue(value) })
   },
 }
 
@@ -48,7 +48,7 @@ export const cors: Shape<CorsConfig> = {
     if (credentials && origins.includes(ANY_ORIGIN)) {
       return place
         .below('credentials')
-        .refuse({ expected: 'false beside the origin *, or a list of origins', got: 'true' })
+        .reject({ expected: 'false beside the origin *, or a list of origins', got: 'true' })
     }
     return {
       origins,

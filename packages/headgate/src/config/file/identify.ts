@@ -134,10 +134,10 @@ const source: Shape<SourceConfig> = {
   },
   read(value, place) {
     if (isName(value)) return readSource(value, null, place.below(value))
-    if (!isMapLike(value)) return refuseName(value, place)
+    if (!isMapLike(value)) return rejectName(value, place)
     const [[name, given] = ['', null], ...more] = readMap(value, place) ?? []
-    if (more.length > 0) return place.refuse({ expected: 'one source', got: `${more.length + 1} of them` })
-    return isName(name) ? readSource(name, given, place.below(name)) : refuseName(name, place)
+    if (more.length > 0) return place.reject({ expected: 'one source', got: `${more.length + 1} of them` })
+    return isName(name) ? readSource(name, given, place.below(name)) : rejectName(name, place)
   },
 }
 
@@ -149,8 +149,8 @@ function schemaOf(name: SourceName): JsonSchema {
   return sourceFields[name].schema
 }
 
-function refuseName(value: unknown, place: Place): undefined {
-  return place.refuse({
+function rejectName(value: unknown, place: Place): undefined {
+  return place.reject({
     expected: `one of ${NAMES.join(', ')}`,
     got: describeValue(value),
     suggestion: nearestName(value, NAMES),
@@ -168,7 +168,7 @@ function readSource(name: SourceName, given: unknown, place: Place): SourceConfi
       const expected = `${name === 'apikey' ? 'unverified: true' : 'from: everybody'} beside it`
       return place
         .below('perAddress')
-        .refuse({ expected, got: 'a source whose callers nobody can make up' }, 'key')
+        .reject({ expected, got: 'a source whose callers nobody can make up' }, 'key')
     }
     return config
   }
@@ -182,13 +182,13 @@ function toJwt(read: JwtRead, place: Place): JwtSourceConfig | undefined {
   const algorithms = sound(read.algorithms)
   if ((jwks === undefined) === (secretFile === undefined)) {
     const got = jwks === undefined ? 'neither' : 'both'
-    return place.refuse({ expected: 'either jwks or secretFile', got })
+    return place.reject({ expected: 'either jwks or secretFile', got })
   }
   const isSecret = secretFile !== undefined
   const other = algorithms.find(one => one.startsWith('HS') !== isSecret)
   if (other !== undefined) {
     const expected = isSecret ? 'those of a secret (HS256, HS384, HS512)' : 'those of public keys, without HS'
-    return place.below('algorithms').refuse({ expected, got: describeValue(other) })
+    return place.below('algorithms').reject({ expected, got: describeValue(other) })
   }
   return { ...read, source: 'jwt', algorithms } as JwtSourceConfig
 }

@@ -21,7 +21,7 @@ export const ipv6Networks: Shape<Ipv6Networks> = {
   read(value, place) {
     if (value === 'off') return value
     if (!isMapLike(value)) {
-      return place.refuse({
+      return place.reject({
         expected: 'off, or a map such as { /56: 4, /48: 16 }',
         got: describeValue(value),
       })

@@ -68,7 +68,7 @@ export const limit: Shape<Limit> = {
     // A text cannot express one: its maps are `Map`s, and its algorithm is a name.
     if (isLimit(value)) {
       const objection = objectionTo(() => parsePolicy('made', [value]))
-      return objection === null ? value : place.refuse(objection)
+      return objection === null ? value : place.reject(objection)
     }
     const name = peekMap(value)?.get('algorithm')
     const algorithm = typeof name === 'string' ? fileAlgorithms.get(name) : undefined
@@ -76,7 +76,7 @@ export const limit: Shape<Limit> = {
     if (readMap(value, place) === null) return undefined
     const expected = `one of ${[...algorithms.keys()].join(', ')}`
     const suggestion = nearestName(name, algorithms.keys())
-    return place.below('algorithm').refuse({ expected, got: describeValue(name), suggestion })
+    return place.below('algorithm').reject({ expected, got: describeValue(name), suggestion })
   },
 }
 
@@ -89,12 +89,12 @@ function readLimit(value: unknown, algorithm: Algorithm, place: Place): Limit | 
     if (!given?.has(name) && !(name in algorithm.sample)) continue
     options[name] = given?.get(name)
     const objection = objectionTo(() => algorithm.parse({ ...algorithm.sample, [name]: options[name] }))
-    if (objection !== null) counting.place.below(name).refuse(objection)
+    if (objection !== null) counting.place.below(name).reject(objection)
   }
   if (counting.count() > 0) return undefined
   // Each value is valid by itself; together they may still not be.
   const objection = objectionTo(() => algorithm.parse(options))
-  return objection === null ? algorithm.parse(options) : place.refuse(objection)
+  return objection === null ? algorithm.parse(options) : place.reject(objection)
 }
 
 function schemaOf(name: string, fields: Fields): JsonSchema {

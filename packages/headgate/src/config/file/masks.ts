@@ -27,7 +27,7 @@ export const masks: Shape<Masks> = {
   read(value, place) {
     if (!isMapLike(value)) {
       if (words.includes(value as Mask)) return { byType: {}, others: value as Mask }
-      return place.refuse({
+      return place.reject({
         expected: 'part, whole or hidden, or a map of them by subject type',
         got: describeValue(value),
       })

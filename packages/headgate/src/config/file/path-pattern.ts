@@ -42,7 +42,7 @@ export const method: Shape<string> = {
   read(value, place) {
     if (METHODS.some(known => known === value)) return String(value)
     const suggestion = nearestName(value, METHODS)
-    return place.refuse({ expected: method.words, got: describeValue(value), suggestion })
+    return place.reject({ expected: method.words, got: describeValue(value), suggestion })
   },
 }
 
@@ -52,7 +52,7 @@ export const pathPattern: Shape<string> = text(
   PATTERN,
 )
 
-/** Reads a prefix of paths that are not limited. The root is refused, because it would cover all of them. */
+/** Reads a prefix of paths that are not limited. The root is rejected, because it would cover all of them. */
 export const pathPrefix: Shape<string> = text('the beginning of paths, such as /assets', PREFIX)
 
 const COST_KEY = new RegExp(`^(?:(?:${METHODS.join('|')}) )?${PATTERN.source.slice(1)}`)

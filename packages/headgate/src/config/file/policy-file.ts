@@ -95,7 +95,7 @@ export const policyFile = record({
   },
   masks: {
     shape: masks,
-    text: 'How the dashboard, the admin API and the kept denials show subjects: `part` (`ip:203.0.…`), `whole`, or `hidden` (`ip:…`); for all, or by subject type with `*` for the others. The handle shown beside each is enough to inspect, reset or override it.',
+    text: 'How the dashboard, the admin API and the kept denials show subjects: `part` (`ip:203.0.…`), `whole`, or `hidden` (`ip:…`); for all, or by subject type with `*` for the others. The reference shown beside each is enough to inspect, reset or override it.',
     leftOut: 'part',
   },
   ipv6Networks: {

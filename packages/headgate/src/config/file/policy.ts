@@ -22,7 +22,7 @@ const limits: Shape<ReadList<Limit>> = {
   read(value, place) {
     if (isMapLike(value)) return [limit.read(value, place)]
     const read = list.read(value, place)
-    if (read !== undefined) refuseTwins(read, place)
+    if (read !== undefined) rejectTwins(read, place)
     return read
   },
 }
@@ -63,7 +63,7 @@ export const policy = {
   ...longForm,
   read(value: unknown, place: Place): ReturnType<typeof longForm.read> {
     const read = longForm.read(value, place)
-    if (read?.lease !== undefined) refuseLease(read.limits, read.lease, place)
+    if (read?.lease !== undefined) rejectLease(read.limits, read.lease, place)
     return read
   },
 }
@@ -95,14 +95,14 @@ function isLongForm(value: unknown): boolean {
 }
 
 /** Validated only if all limits are valid. */
-function refuseLease(read: ReadList<Limit> | undefined, options: LeaseOptions, place: Place): void {
+function rejectLease(read: ReadList<Limit> | undefined, options: LeaseOptions, place: Place): void {
   const limits = (read ?? []).filter(limit => limit !== undefined)
   if (read === undefined || limits.length < read.length) return
   // Missing parts have been reported as missing.
   if (typeof options === 'object' && (options.max === undefined || options.ttl === undefined)) return
   const field = typeof options === 'object' && isTooLong(limits, options) ? 'ttl' : 'max'
   const objection = objectionTo(() => leaseLimits('lease', limits, options))
-  if (objection !== null) place.below('lease').below(field).refuse(objection)
+  if (objection !== null) place.below('lease').below(field).reject(objection)
 }
 
 function isTooLong(limits: readonly Limit[], { ttl }: Exclude<LeaseOptions, string>): boolean {
@@ -110,13 +110,13 @@ function isTooLong(limits: readonly Limit[], { ttl }: Exclude<LeaseOptions, stri
 }
 
 /** Two limits with one name would share their state. */
-function refuseTwins(read: ReadList<Limit>, place: Place): void {
+function rejectTwins(read: ReadList<Limit>, place: Place): void {
   const ids = new Set<string>()
   for (const [index, limit] of read.entries()) {
     if (limit === undefined) continue
     if (ids.has(limit.id)) {
       const expected = 'a limit unlike those above it, or a name for it'
-      place.below(index).refuse({ expected, got: `"${limit.id}" again` })
+      place.below(index).reject({ expected, got: `"${limit.id}" again` })
     }
     ids.add(limit.id)
   }

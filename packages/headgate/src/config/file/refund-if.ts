@@ -28,14 +28,14 @@ const status: Shape<Statuses> = {
       const from = Number((value as string)[0]) * 100
       return { from, to: from + 99 }
     }
-    return place.refuse({ expected: status.words, got: describeValue(value) })
+    return place.reject({ expected: status.words, got: describeValue(value) })
   },
 }
 
 const list = oneOrMore(status)
 
 /**
- * Reads the statuses that give back the charge. All of them are refused, because the rule would never count
+ * Reads the statuses that give back the charge. All of them are rejected, because the rule would never count
  * anything.
  */
 const statuses: Shape<ReadList<Statuses>> = {
@@ -46,7 +46,7 @@ const statuses: Shape<ReadList<Statuses>> = {
       sound(read).some(({ from, to }) => from === (index + 2) * 100 && to === from + 99),
     )
     if (!isAll) return read
-    return place.refuse({ expected: 'a status that counts', got: 'all of them' })
+    return place.reject({ expected: 'a status that counts', got: 'all of them' })
   },
 }
 
@@ -56,7 +56,7 @@ const atMost: Shape<RefundBound> = {
   read(value, place) {
     const objection = objectionTo(() => parseRefundBound(value, 'atMost'))
     if (objection === null) return value as RefundBound
-    return place.refuse({ ...objection, expected: `${objection.expected}, or limit` })
+    return place.reject({ ...objection, expected: `${objection.expected}, or limit` })
   },
 }
 

@@ -21,7 +21,7 @@ export const subjectType: Shape<string> = {
   read(value, place) {
     if (typeof value === 'string' && NAME.test(value)) return value
     const got = typeof value === 'string' ? `a string of ${value.length} characters` : describeValue(value)
-    return place.refuse({ expected: subjectType.words, got })
+    return place.reject({ expected: subjectType.words, got })
   },
 }
 
@@ -53,7 +53,7 @@ export const match = {
     if (read === undefined || counting.count() > 0) return undefined
     if (Object.keys(read).length === 0) {
       const expected = `at least one of ${Object.keys(matchFields.fields).join(', ')}, or default for every request`
-      return place.refuse({ expected, got: 'none' })
+      return place.reject({ expected, got: 'none' })
     }
     return read
   },
@@ -80,7 +80,7 @@ export const charge: Shape<ReadCharge> & Pick<typeof chargeFields, 'fields'> = {
 function isOneCharge({ tier, policy }: ReadCharge, place: Place): boolean {
   if ((tier === undefined) !== (policy === undefined)) return true
   const got = tier === undefined ? 'neither' : 'both'
-  place.refuse({ expected: 'either a tier or a policy', got })
+  place.reject({ expected: 'either a tier or a policy', got })
   return false
 }
 
@@ -155,7 +155,7 @@ export const rule: RecordShape<typeof ruleFields.fields> = {
   read(value, place) {
     const read = ruleFields.read(value, place)
     if (read?.policy === undefined || read.tier === undefined) return read
-    return place.refuse({ expected: 'either a tier or a policy', got: 'both' })
+    return place.reject({ expected: 'either a tier or a policy', got: 'both' })
   },
 }
 

@@ -51,7 +51,7 @@ export const tiers: Shape<ReadonlyMap<string, TierOptions>> = {
   read(value, place) {
     if (value === DEFAULT_SET) return new Map(Object.entries(defaultTiers))
     if (isMapLike(value)) return named.read(value, place)
-    return place.refuse({ expected: named.words, got: describeValue(value) })
+    return place.reject({ expected: named.words, got: describeValue(value) })
   },
 }
 
@@ -64,7 +64,7 @@ function readTier(value: unknown, place: Place): TierOptions | undefined {
     const number = given.get(name)
     const objection = objectionTo(() => tierLimits({ [name]: number }))
     if (objection === null) numbers[name] = number
-    else place.below(name).refuse({ ...objection, expected: `${objection.expected}, or unlimited` })
+    else place.below(name).reject({ ...objection, expected: `${objection.expected}, or unlimited` })
   }
   // A burst multiplies the minute's number, so it can only be validated beside it.
   const minuteIsSound = numbers.minute !== undefined || !given.has('minute')
@@ -72,7 +72,7 @@ function readTier(value: unknown, place: Place): TierOptions | undefined {
     const tier = { minute: numbers.minute, burst: given.get('burst') } as TierOptions
     const objection = objectionTo(() => tierLimits(tier))
     if (objection === null) numbers.burst = tier.burst
-    else place.below('burst').refuse(objection)
+    else place.below('burst').reject(objection)
   }
   const priority = given.has('priority')
     ? tier.fields.priority.shape.read(given.get('priority'), place.below('priority'))

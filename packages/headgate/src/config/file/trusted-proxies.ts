@@ -12,7 +12,7 @@ const network: Shape<string> = {
   schema: { type: 'string', pattern: '^[0-9a-fA-F:.]+(/\\d{1,3})?$' },
   read(value, place) {
     const objection = objectionTo(() => parseNetwork(value))
-    return objection === null ? String(value) : place.refuse(objection)
+    return objection === null ? String(value) : place.reject(objection)
   },
 }
 const networks = listOf('a list of addresses and networks', network)
@@ -31,7 +31,7 @@ export const believedPeers: Shape<readonly string[] | 'everybody'> = {
   read(value, place) {
     if (value === 'everybody') return value
     if (Array.isArray(value) && value.length > 0) return sound(networks.read(value, place))
-    return place.refuse({ expected: believedPeers.words, got: describeValue(value) })
+    return place.reject({ expected: believedPeers.words, got: describeValue(value) })
   },
 }
 
@@ -49,7 +49,7 @@ export const trustedProxies: Shape<TrustedProxies> = {
       return hops === undefined ? undefined : { hops }
     }
     if (Array.isArray(value)) return sound(networks.read(value, place))
-    return place.refuse({
+    return place.reject({
       expected: 'a list of addresses and networks, everybody, or { hops }',
       got: describeValue(value),
     })

@@ -32,7 +32,7 @@ const url: Shape<string> = {
     if (parseUpstream(value) !== null) return String(value)
     // The part before an @ may be a password.
     const got = typeof value === 'string' && value.includes('@') ? 'one with an @' : describeValue(value)
-    return place.refuse({ expected: url.words, got })
+    return place.reject({ expected: url.words, got })
   },
 }
 const urls = oneOrMore(url)
@@ -44,7 +44,7 @@ const timeout: Shape<number> = {
   read(value, place) {
     const read = () => parseDurationUs(value, 'timeout', MAX_TIMEOUT_US) / US_PER_MS
     const objection = objectionTo(read)
-    return objection === null ? Math.ceil(read()) : place.refuse(objection)
+    return objection === null ? Math.ceil(read()) : place.reject(objection)
   },
 }
 
@@ -64,7 +64,7 @@ export const upstreamConcurrency: typeof concurrencyFields = {
     const { floor, ceiling } = read ?? {}
     if (floor === undefined || ceiling === undefined) return undefined
     if (floor <= ceiling) return read
-    return place.below('ceiling').refuse({ expected: `at least the floor, ${floor}`, got: `${ceiling}` })
+    return place.below('ceiling').reject({ expected: `at least the floor, ${floor}`, got: `${ceiling}` })
   },
 }
 
@@ -107,7 +107,7 @@ export const upstream: Shape<UpstreamConfig> = {
     if (list === undefined) return undefined
     const found = sound(list)
     const twice = found.find((one, index) => found.indexOf(one) !== index)
-    if (twice !== undefined) return place.refuse({ expected: 'each server once', got: `"${twice}" again` })
+    if (twice !== undefined) return place.reject({ expected: 'each server once', got: `"${twice}" again` })
     return { ...defaults, ...(long && withoutUrls(long)), urls: found }
   },
 }
@@ -157,7 +157,7 @@ export const routeMatch: typeof matchFields = {
   ...matchFields,
   read(value, place) {
     if (peekMap(value)?.size !== 0) return matchFields.read(value, place)
-    return place.refuse({
+    return place.reject({
       expected: 'a host or a path; what is for every request is `upstream`',
       got: 'neither',
     })

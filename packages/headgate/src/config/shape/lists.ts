@@ -11,7 +11,7 @@ export function listOf<T>(words: string, items: Shape<T>, { atLeast = 0 } = {}):
     schema: { type: 'array', items: items.schema, ...(atLeast > 0 && { minItems: atLeast }) },
     read(value, place) {
       if (!Array.isArray(value) || value.length < atLeast) {
-        return place.refuse({ expected: words, got: describeValue(value) })
+        return place.reject({ expected: words, got: describeValue(value) })
       }
       return value.map((item, index) => items.read(item, place.below(index)))
     },

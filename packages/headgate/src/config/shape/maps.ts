@@ -32,15 +32,15 @@ export interface RecordShape<F extends Fields> extends Shape<Read<F>> {
 export function readMap(value: unknown, place: Place): ReadonlyMap<string, unknown> | null {
   const entries = entriesOf(value)
   if (entries === null) {
-    place.refuse({ expected: 'a map', got: describeValue(value) })
+    place.reject({ expected: 'a map', got: describeValue(value) })
     return null
   }
   const fields = new Map<string, unknown>()
   for (const [key, field] of entries) {
     if (typeof key !== 'string')
-      place.below(String(key)).refuse({ expected: 'a key that is text', got: describeValue(key) }, 'key')
+      place.below(String(key)).reject({ expected: 'a key that is text', got: describeValue(key) }, 'key')
     else if (key === '__proto__')
-      place.below(key).refuse({ expected: 'another key', got: 'one that is reserved' }, 'key')
+      place.below(key).reject({ expected: 'another key', got: 'one that is reserved' }, 'key')
     else fields.set(key, field)
   }
   return fields
@@ -73,7 +73,7 @@ export function readKnown(
     if (known.includes(key)) continue
     const where = place.path.length === 0 ? 'at the top' : `in ${formatPath(place.path)}`
     const complaint = { expected: `one of ${known.join(', ')} ${where}`, got: describeValue(key) }
-    place.below(key).refuse({ ...complaint, suggestion: nearestName(key, known) }, 'key')
+    place.below(key).reject({ ...complaint, suggestion: nearestName(key, known) }, 'key')
   }
   return fields
 }
@@ -97,7 +97,7 @@ function readFields<F extends Fields>(given: ReadonlyMap<string, unknown>, field
   for (const [key, { shape, required }] of Object.entries(fields)) {
     const here = place.below(key)
     if (!given.has(key)) {
-      if (required) here.refuse({ expected: shape.words, got: 'nothing' })
+      if (required) here.reject({ expected: shape.words, got: 'nothing' })
       continue
     }
     const value = shape.read(given.get(key), here)
@@ -135,11 +135,11 @@ export function mapOf<T>(
     words,
     schema: { type: 'object', propertyNames: keys.schema, additionalProperties: values.schema },
     read(value, place) {
-      if (!isMapLike(value)) return place.refuse({ expected: words, got: kindOnly(value) })
+      if (!isMapLike(value)) return place.reject({ expected: words, got: kindOnly(value) })
       const read = new Map<string, T>()
       for (const [key, given] of readMap(value, place) ?? []) {
         const objection = keys.objectionTo(key)
-        if (objection !== null) place.below(key).refuse(objection, 'key')
+        if (objection !== null) place.below(key).reject(objection, 'key')
         const item = values.read(given, place.below(key))
         if (item !== undefined && objection === null) read.set(key, item)
       }

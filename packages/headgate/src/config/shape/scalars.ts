@@ -10,7 +10,7 @@ export function choice<const Word extends string>(words: readonly Word[]): Shape
     schema: { enum: words },
     read(value, place) {
       if (words.includes(value as Word)) return value as Word
-      return place.refuse({ expected, got: describeValue(value), suggestion: nearestName(value, words) })
+      return place.reject({ expected, got: describeValue(value), suggestion: nearestName(value, words) })
     },
   }
 }
@@ -41,7 +41,7 @@ export const percentage: Shape<number> = {
   schema: { type: 'string', pattern: PERCENT.source },
   read(value, place) {
     if (typeof value === 'string' && PERCENT.test(value)) return Number(value.slice(0, -1))
-    return place.refuse({ expected: percentage.words, got: describeValue(value) })
+    return place.reject({ expected: percentage.words, got: describeValue(value) })
   },
 }
 
@@ -58,7 +58,7 @@ export function nameOf(kind: keyof Names): Shape<string> {
       const known = place.names[kind]
       if (known === null || (typeof value === 'string' && known.has(value))) return String(value)
       // Getters, because a file full of mistakes must not search all its names for mistakes that are never shown.
-      return place.refuse({
+      return place.reject({
         get expected() {
           return known.size === 0 ? 'one that the file defines' : `one of ${listed(known)}`
         },

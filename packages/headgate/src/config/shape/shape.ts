@@ -46,7 +46,7 @@ export class Place {
    * Reports a mistake and returns undefined, as a shape does that could not read. Hides the value if its key looks
    * like a secret.
    */
-  refuse(complaint: Complaint, at: 'key' | 'value' = 'value'): undefined {
+  reject(complaint: Complaint, at: 'key' | 'value' = 'value'): undefined {
     const key = this.path.at(-1)
     const isSecret = at === 'value' && typeof key === 'string' && looksSecret(key)
     this.#report(this.path, isSecret ? { ...complaint, got: 'a value that is not shown' } : complaint, at)
@@ -69,6 +69,6 @@ export function scalar<T>(words: string, schema: JsonSchema, check: (value: unkn
     words,
     schema,
     read: (value, place) =>
-      check(value) ? (value as T) : place.refuse({ expected: words, got: describeValue(value) }),
+      check(value) ? (value as T) : place.reject({ expected: words, got: describeValue(value) }),
   }
 }

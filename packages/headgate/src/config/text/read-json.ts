@@ -84,7 +84,7 @@ class JsonReader {
       const key = this.#readString()
       if (!this.#take(':')) throw this.#mistake('a colon')
       const below = [...path, key]
-      if (value.has(key)) this.#refuseTwice(below, keyOffset)
+      if (value.has(key)) this.#rejectTwice(below, keyOffset)
       const item = this.#readValue(below)
       value.set(key, item.value)
       children.set(key, { keyOffset, spot: item.spot })
@@ -148,7 +148,7 @@ class JsonReader {
     while (' \t\n\r'.includes(this.#text[this.#offset] ?? 'end')) this.#offset++
   }
 
-  #refuseTwice(path: Path, offset: number): void {
+  #rejectTwice(path: Path, offset: number): void {
     const complaint = { expected: 'each key once', got: 'it again' }
     if (this.issues.length < 20) {
       this.issues.push(toIssue(path, complaint, positionIn(this.#text, offset)))

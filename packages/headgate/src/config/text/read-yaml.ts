@@ -128,7 +128,7 @@ function startOf(node: unknown): number | undefined {
 }
 
 /**
- * Refuses YAML that is cheap to write and expensive to read, before it is parsed.
+ * Rejects YAML that is cheap to write and expensive to read, before it is parsed.
  *
  * The parser recurses at every level, so a few thousand brackets end the process with no error to catch. It also
  * searches for an alias's anchor from the top of the file each time. The lexer does neither, so its tokens are counted.

@@ -177,7 +177,7 @@ function storeFamilies({ store }: ProcessStatistics): Family[] {
     counter(
       'rate_limit_state_rewinds_total',
       'How often a node had lost writes it had acknowledged.',
-      store.rewinds,
+      store.lostWrites,
     ),
   ]
 }

@@ -28,7 +28,7 @@ export interface Prometheus {
   /** Returns the text and content type for a scraper with this `Accept` header. */
   answer(accept?: string): { readonly contentType: string; readonly body: string }
   /**
-   * Adds the families to a registry of prom-client. Refuses to do it twice on the same one, which would count
+   * Adds the families to a registry of prom-client. Rejects to do it twice on the same one, which would count
    * everything twice.
    */
   registerOn(registry: PromClientRegistry): void

@@ -28,7 +28,7 @@ export interface Denial {
 export type DeniedRequest = Pick<RequestFacts, 'method' | 'path' | 'requestId'>
 
 /** A denied subject, how often it was denied, and by what last. */
-export interface Violator {
+export interface DeniedCaller {
   readonly subject: string
   readonly denied: number
   /** By how much that may be too high, as far as denials were looked at. */
@@ -42,8 +42,8 @@ export interface Violator {
 }
 
 /** The subjects that were denied most, and how much is not known of the others. */
-export interface Violators {
-  readonly violators: readonly Violator[]
+export interface DeniedCallers {
+  readonly deniedCallers: readonly DeniedCaller[]
   /** How often a subject that is not listed may have been denied, as far as denials were looked at. */
   readonly unlistedAtMost: number
   /** One denial in so many was looked at, at the least. */
@@ -103,10 +103,10 @@ export class Denials {
   }
 
   /** Returns the denials since the last call. */
-  take(): Violators & { readonly kept: readonly Denial[] } {
+  take(): DeniedCallers & { readonly kept: readonly Denial[] } {
     const worst = this.hitters.top(TOLD + 1)
     const unlistedAtMost = worst[TOLD]?.count ?? 0
-    const violators = worst.slice(0, TOLD).map(({ subject, count, error, variance, detail }) => ({
+    const deniedCallers = worst.slice(0, TOLD).map(({ subject, count, error, variance, detail }) => ({
       subject,
       denied: count,
       error,
@@ -121,7 +121,7 @@ export class Denials {
     this.lastGap = 1
     this.lookedAt = 0
     this.untilNext = 1
-    return { violators, unlistedAtMost, sampledOneIn, kept }
+    return { deniedCallers, unlistedAtMost, sampledOneIn, kept }
   }
 
   private keep(subject: string, decision: Decision, request: DeniedRequest | null): void {

@@ -1,11 +1,11 @@
 /** The counts of a process over about a second, to be added to those of others. */
 import type { Clock, Timers } from '../../time/clock.js'
-import type { Denial, Violators } from './denials.js'
+import type { Denial, DeniedCallers } from './denials.js'
 import type { Recorder } from './recorder.js'
 import { FAILURE_KINDS, type FailureKind, type NodeState, type StoreCounts } from './store-counts.js'
 import type { TallyCounts } from './tally.js'
 
-export interface Report extends Violators {
+export interface Report extends DeniedCallers {
   /** The duration it covers. */
   readonly durationMs: number
   /** Without tallies that are all zero. */
@@ -29,7 +29,7 @@ export function createReporter(
   timers: Timers,
 ): (listener: Listener) => () => void {
   const listeners = new Set<Listener>()
-  let callOff = (): void => {}
+  let cancel = (): void => {}
   let before = readNow()
 
   function readNow() {
@@ -39,7 +39,7 @@ export function createReporter(
   }
 
   function tick(): void {
-    callOff = timers.inBackground(EVERY_MS, tick)
+    cancel = timers.inBackground(EVERY_MS, tick)
     const now = readNow()
     const { kept, ...denied } = recorder.denials.take()
     const report: Report = {
@@ -58,12 +58,12 @@ export function createReporter(
   return listener => {
     if (listeners.size === 0) {
       before = readNow()
-      callOff = timers.inBackground(EVERY_MS, tick)
+      cancel = timers.inBackground(EVERY_MS, tick)
     }
     listeners.add(listener)
     return () => {
       listeners.delete(listener)
-      if (listeners.size === 0) callOff()
+      if (listeners.size === 0) cancel()
     }
   }
 }
@@ -126,6 +126,6 @@ function storeSince(before: Report['store'], now: Report['store']): Report['stor
     leased: now.leased - before.leased,
     leases: now.leases - before.leases,
     leaseUnits: now.leaseUnits - before.leaseUnits,
-    rewinds: now.rewinds - before.rewinds,
+    lostWrites: now.lostWrites - before.lostWrites,
   }
 }

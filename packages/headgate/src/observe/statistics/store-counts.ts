@@ -41,7 +41,7 @@ export interface StoreCounts {
   readonly leased: number
   readonly leases: number
   readonly leaseUnits: number
-  readonly rewinds: number
+  readonly lostWrites: number
   /** The state of nodes that have been unreachable, and since when. */
   readonly breakers: readonly NodeState[]
   /** The most calls this process makes in a second (`maxCallsPerSecond`); null if unbounded. */
@@ -73,7 +73,7 @@ export class StoreRecorder {
   private fallbackDenied = 0
   private leases = 0
   private leaseUnits = 0
-  private rewinds = 0
+  private lostWrites = 0
   /** By node. */
   private readonly breakers = new Map<string, NodeState>()
 
@@ -82,7 +82,7 @@ export class StoreRecorder {
   event(event: StoreEvent): void {
     if (event.type === 'failure') this.failures[KINDS[event.code] ?? 'other']++
     else if (event.type === 'fallback') event.allowed ? this.fallbackAllowed++ : this.fallbackDenied++
-    else if (event.type === 'rewind') this.rewinds++
+    else if (event.type === 'lost-writes') this.lostWrites++
     else if (event.type === 'lease') {
       this.leases++
       this.leaseUnits += event.units
@@ -98,7 +98,8 @@ export class StoreRecorder {
 
   read(): StoreCounts {
     const { calls, checks, failedCalls, latency, failures, denyCache, leased } = this
-    const { fallbackAllowed, fallbackDenied, leases, leaseUnits, rewinds, breakers, callCapPerSecond } = this
+    const { fallbackAllowed, fallbackDenied, leases, leaseUnits, lostWrites, breakers, callCapPerSecond } =
+      this
     return {
       calls,
       checks,
@@ -111,7 +112,7 @@ export class StoreRecorder {
       leased,
       leases,
       leaseUnits,
-      rewinds,
+      lostWrites,
       breakers: [...breakers.values()],
       callCapPerSecond,
     }

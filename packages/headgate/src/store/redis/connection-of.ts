@@ -46,9 +46,9 @@ export function connectionOf(client: RedisClient, { shared, warn }: ConnectionOp
     return ownConnection(makerOf(client))
   }
   // A URL passed in by mistake may contain a password, so only its type is shown.
-  if (typeof client !== 'object' || client === null) throw refused('a Redis client', kindOf(client))
+  if (typeof client !== 'object' || client === null) throw rejected('a Redis client', kindOf(client))
   if (isNodeRedis(client) || isIoredis(client)) {
-    refuseOld(client)
+    rejectOld(client)
     if (!shared) return ownConnection(() => adapted(duplicate(client)))
     warn({
       code: 'WARN_HEADGATE_SHARED_CLIENT',
@@ -62,28 +62,28 @@ export function connectionOf(client: RedisClient, { shared, warn }: ConnectionOp
   }
   if (isUpstash(client)) return upstashConnection(client)
   if (typeof client.evalsha === 'function' && typeof client.eval === 'function') return client
-  throw refused('a node-redis or ioredis client, or an object with evalsha and eval', show(client))
+  throw rejected('a node-redis or ioredis client, or an object with evalsha and eval', show(client))
 }
 
-/** Calls the caller's function, and refuses what cannot be used. */
+/** Calls the caller's function, and rejects what cannot be used. */
 function makerOf(make: MakeRedisClient): () => LibraryClient {
   const made = new WeakSet<object>()
   return () => {
     const client: unknown = make()
     const isClient =
       typeof client === 'object' && client !== null && (isNodeRedis(client) || isIoredis(client))
-    if (!isClient) throw refused('a function that returns a node-redis or ioredis client', kindOf(client))
+    if (!isClient) throw rejected('a function that returns a node-redis or ioredis client', kindOf(client))
     // A client is discarded for good when it is replaced.
-    if (made.has(client)) throw refused('a function that makes a new client each time', 'the same one again')
+    if (made.has(client)) throw rejected('a function that makes a new client each time', 'the same one again')
     made.add(client)
-    refuseOld(client)
+    rejectOld(client)
     return adapted(client)
   }
 }
 
-function refuseOld(client: object): void {
+function rejectOld(client: object): void {
   if (!isNodeRedis4(client)) return
-  throw refused('a client of node-redis 5 or later, of ioredis or of Upstash', '"node-redis 4"')
+  throw rejected('a client of node-redis 5 or later, of ioredis or of Upstash', '"node-redis 4"')
 }
 
 function adapted(client: NodeRedisLike | IoredisLike): LibraryClient {
@@ -94,7 +94,7 @@ function duplicate(client: NodeRedisLike | IoredisLike): NodeRedisLike | Ioredis
   return isNodeRedis(client) ? duplicateNodeRedis(client) : duplicateIoredis(client)
 }
 
-function refused(expected: string, got: string): HeadgateError {
+function rejected(expected: string, got: string): HeadgateError {
   return new HeadgateError('ERR_HEADGATE_INVALID_OPTION', { field: 'client', expected, got })
 }
 

@@ -11,7 +11,7 @@ const other: Check = { ...check, name: 'p.other' }
 const NOW_US = 1_700_000_000_000_000
 const VERDICT = [0, 8, 1, NOW_US]
 
-describe('a reply that is not as the script promises is refused, and admits nobody', () => {
+describe('a reply that is not as the script promises is rejected, and admits nobody', () => {
   it.each<[string, unknown]>([
     ['nothing', null],
     ['no list', 'OK'],
@@ -26,7 +26,7 @@ describe('a reply that is not as the script promises is refused, and admits nobo
     ['a verdict of text', [NOW_US, 0, VERDICT, ['a', 8, 1, NOW_US]]],
     ['a fraction', [NOW_US, 0, VERDICT, [0.5, 8, 1, NOW_US]]],
     ['an empty text', [NOW_US, '', VERDICT, VERDICT]],
-  ])('a reply that is not as the script promises is refused, and admits nobody: %s', (_, reply) => {
+  ])('a reply that is not as the script promises is rejected, and admits nobody: %s', (_, reply) => {
     const asked = new Plans(NOBODY_LISTENS).pending({ alternatives: [[check, other]], shadow: [] })
     const decode = () => decodeChecks(reply, [asked])
     expect(decode).toThrow(expect.objectContaining({ code: 'ERR_HEADGATE_STORE_REPLY' }))

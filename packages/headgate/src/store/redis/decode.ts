@@ -49,12 +49,12 @@ function decodeSeveral(reader: ReplyReader, check: PendingCheck, nowUs: number):
   for (let index = plan.shadowFrom; index < plan.limits.length; index++) {
     decodeVerdict(reader.next(), check, index, nowUs)
   }
-  if (charged >= 0) refuseDenials(check, plan.start(charged), looked)
+  if (charged >= 0) rejectDenials(check, plan.start(charged), looked)
   check.charged = charged
   return null
 }
 
-function refuseDenials(check: PendingCheck, from: number, end: number): void {
+function rejectDenials(check: PendingCheck, from: number, end: number): void {
   for (let index = from; index < end; index++) {
     if (check.wait(index) > 0) throw replyError('room in every limit that was charged', check.wait(index))
   }

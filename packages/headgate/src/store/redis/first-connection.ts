@@ -64,9 +64,9 @@ export function createFirstConnection(options: FirstConnectionOptions): FirstCon
   /** Checks every `everyMs` whether waiting is still worthwhile. */
   function hold(everyMs: number, isWorthIt: () => boolean): Promise<void> {
     return new Promise((resolve, reject) => {
-      let callOff = (): void => {}
+      let cancel = (): void => {}
       const end = (): void => {
-        callOff()
+        cancel()
         waiting.delete(held)
       }
       const held: Held = {
@@ -80,7 +80,7 @@ export function createFirstConnection(options: FirstConnectionOptions): FirstCon
         },
       }
       const wait = (): void => {
-        callOff = timers.after(everyMs, () => (isWorthIt() ? wait() : held.giveUp()))
+        cancel = timers.after(everyMs, () => (isWorthIt() ? wait() : held.giveUp()))
       }
       waiting.add(held)
       wait()

@@ -25,7 +25,7 @@ it('a heartbeat lets Redis look for the processes of a service the less often, t
   ] as const) {
     const { heartbeat, counted } = beating('api', all)
     for (let beat = 0; beat < 20; beat++) {
-      expect(await heartbeat()).toEqual({ live: 3, recent: 3, rewinds: 0 })
+      expect(await heartbeat()).toEqual({ live: 3, recent: 3, lostWrites: 0 })
     }
     expect(counted.filter(asked => asked === 'api')).toHaveLength(looks)
   }
@@ -33,5 +33,5 @@ it('a heartbeat lets Redis look for the processes of a service the less often, t
 
 it('a heartbeat counts everybody where no service is named', async () => {
   const { heartbeat } = beating('', 1_000)
-  expect(await heartbeat()).toEqual({ live: 1_000, recent: 1_000, rewinds: 0 })
+  expect(await heartbeat()).toEqual({ live: 1_000, recent: 1_000, lostWrites: 0 })
 })

@@ -75,7 +75,7 @@ export function createHeartbeat(options: HeartbeatOptions): () => Promise<Beat> 
     const everyBeats = service === '' ? 1 : Math.ceil(all ** 2 / LOOKED_AT)
     const count = isCount ? { live, recent, nextBeat: beat + everyBeats } : (known as Count)
     counts.set(key, count)
-    return { live: count.live, recent: count.recent, rewinds: forgotten ? 1 : 0 }
+    return { live: count.live, recent: count.recent, lostWrites: forgotten ? 1 : 0 }
   }
 
   return async () => {
@@ -86,7 +86,7 @@ export function createHeartbeat(options: HeartbeatOptions): () => Promise<Beat> 
     return {
       live: Math.max(...heard.map(({ live }) => live)),
       recent: Math.max(...heard.map(({ recent }) => recent)),
-      rewinds: heard.reduce((sum, { rewinds }) => sum + rewinds, 0),
+      lostWrites: heard.reduce((sum, { lostWrites }) => sum + lostWrites, 0),
     }
   }
 }

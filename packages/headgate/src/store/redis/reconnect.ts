@@ -4,7 +4,7 @@ const MAX_DELAY_MS = 900
 const SILENT_DELAY_MS = 250
 
 /**
- * Returns the delay before attempt `attempt` (from 1) to connect to a refusing server: at first anything from 0 to
+ * Returns the delay before attempt `attempt` (from 1) to connect to a rejecting server: at first anything from 0 to
  * a ceiling that doubles, then 500 to 900 ms. By then a fleet that lost its server together is spread out, and a
  * server that came back is found within a second. With 0 to 900 ms it would ask more often, and a quarter of it at
  * once.

@@ -56,7 +56,7 @@ export function redisControl(options: RedisControlOptions): ControlStore {
   let last: ControlReading | null = null
   /** Counts the times that somebody began or nobody was left to watch: a look of before tells nobody. */
   let watch = 0
-  let callOff = () => {}
+  let cancel = () => {}
 
   /** Only operators wait for these, so a connection in progress is awaited. */
   function run(script: Script, key: string, args: string[]): Promise<unknown> {
@@ -120,7 +120,7 @@ export function redisControl(options: RedisControlOptions): ControlStore {
       if (mine !== watch) return
       for (const { onError } of watchers) onError(error)
     }
-    callOff = timers.inBackground(LOOK_EVERY_MS, () => void look(mine))
+    cancel = timers.inBackground(LOOK_EVERY_MS, () => void look(mine))
   }
 
   return {
@@ -147,7 +147,7 @@ export function redisControl(options: RedisControlOptions): ControlStore {
         watchers.delete(watcher)
         if (watchers.size > 0) return
         watch++
-        callOff()
+        cancel()
         last = null
       }
     },

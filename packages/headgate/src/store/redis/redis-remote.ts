@@ -144,15 +144,15 @@ export function createRedisRemote(
     clockUs,
     async ready({ timeoutMs = READY_TIMEOUT_MS } = {}) {
       const withinMs = parseWhole(timeoutMs, 'timeoutMs', 0, 86_400_000)
-      let callOff = (): void => {}
+      let cancel = (): void => {}
       const late = new Promise<false>(resolve => {
-        callOff = timers.after(withinMs, () => resolve(false))
+        cancel = timers.after(withinMs, () => resolve(false))
       })
       const isReady = (looked ?? look()).then(
         () => true,
         () => false,
       )
-      return Promise.race([isReady, late, closed]).finally(callOff)
+      return Promise.race([isReady, late, closed]).finally(cancel)
     },
     isEvictionUnsafe: inspection.isEvictionUnsafe,
     onConnected: listener => connection.onConnected?.(listener),

@@ -142,10 +142,10 @@ export function redisStatistics(options: RedisStatisticsOptions): RedisStatistic
 
 /** Lists nobody, so that the one who was denied most is among those who are not listed. */
 function unlisted({
-  violators,
+  deniedCallers,
   unlistedAtMost,
-}: ProcessReport): Pick<Report, 'violators' | 'unlistedAtMost'> {
-  return { violators: [], unlistedAtMost: violators[0]?.denied ?? unlistedAtMost }
+}: ProcessReport): Pick<Report, 'deniedCallers' | 'unlistedAtMost'> {
+  return { deniedCallers: [], unlistedAtMost: deniedCallers[0]?.denied ?? unlistedAtMost }
 }
 
 /** Skips what another version or somebody else has left: whoever adds reports up must not stumble over one. */
@@ -162,7 +162,7 @@ type Fields = Readonly<Record<string, unknown>>
 
 function isReport(left: Fields): boolean {
   const { id, service, sequence, durationMs, startedAtMs, shadowDenied } = left
-  const { decisions, store, breakers, violators } = left
+  const { decisions, store, breakers, deniedCallers } = left
   return (
     [id, service].every(isText) &&
     [sequence, durationMs, startedAtMs, shadowDenied].every(isCount) &&
@@ -172,7 +172,7 @@ function isReport(left: Fields): boolean {
     isLatency(store.latency) &&
     [store.calls, store.checks, store.failedCalls].every(isCount) &&
     isListOf(breakers, ({ node, state }) => isText(node) && isText(state)) &&
-    isListOf(violators, ({ subject, denied }) => isText(subject) && isCount(denied))
+    isListOf(deniedCallers, ({ subject, denied }) => isText(subject) && isCount(denied))
   )
 }
 

@@ -81,8 +81,8 @@ export class RedisStore extends RemoteStore {
     return this.#redis.ready(options)
   }
 
-  underWay(): Promise<unknown> | null {
-    return this.#onDemand?.underWay() ?? null
+  pending(): Promise<unknown> | null {
+    return this.#onDemand?.pending() ?? null
   }
 
   override close(): Promise<void> {
@@ -129,7 +129,7 @@ class OnDemand {
   }
 
   /** Returns unanswered calls; null if there are none. */
-  underWay(): Promise<unknown> | null {
+  pending(): Promise<unknown> | null {
     return this.#unanswered.size === 0 ? null : Promise.allSettled(this.#unanswered)
   }
 

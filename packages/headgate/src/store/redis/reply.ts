@@ -1,6 +1,6 @@
 /**
  * Reads what scripts return. A proxy, another program or a fault can answer anything, and arithmetic on it must not:
- * whatever breaks the contract of a script is refused here, so that the failure mode decides.
+ * whatever breaks the contract of a script is rejected here, so that the failure mode decides.
  */
 import { type HeadgateError, unexpected } from '../../errors/headgate-error.js'
 
@@ -24,7 +24,7 @@ export class ReplyReader {
     return integerOf(this.next(), least, most)
   }
 
-  /** Refuses a reply that goes on. */
+  /** Rejects a reply that goes on. */
   end(): void {
     if (this.#next !== this.#reply.length) throw replyError(`${this.#next} values`, this.#reply)
   }

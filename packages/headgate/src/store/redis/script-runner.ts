@@ -114,10 +114,10 @@ export function retryReadOnly(
     if (sentAtMs - connectedAtMs < YOUNG_MS) return Promise.resolve(false)
     return new Promise(resolve => {
       const go = (): void => {
-        callOff()
+        cancel()
         resolve(true)
       }
-      const callOff = timers.after(Math.max(1, sentAtMs + deadlineMs - nowMs()), () => {
+      const cancel = timers.after(Math.max(1, sentAtMs + deadlineMs - nowMs()), () => {
         waiting.delete(go)
         resolve(false)
       })
@@ -141,7 +141,7 @@ export function retryReadOnly(
 export const TRYAGAIN_PAUSE_MS = 3
 
 /**
- * Sends again what a cluster refused with TRYAGAIN, as long as the call may take: while a slot moves, a script whose keys
+ * Sends again what a cluster rejected with TRYAGAIN, as long as the call may take: while a slot moves, a script whose keys
  * are not all on one side is not run at all.
  */
 export function retryTryAgain(run: RunScript, { deadlineMs, clock, timers }: Timing): RunScript {
@@ -152,8 +152,8 @@ export function retryTryAgain(run: RunScript, { deadlineMs, clock, timers }: Tim
       try {
         return await run(script, keys, args)
       } catch (error) {
-        const refused = error instanceof Error && error.message.startsWith('TRYAGAIN')
-        if (!refused || clock.nowUs() >= giveUpAtUs) throw error
+        const rejected = error instanceof Error && error.message.startsWith('TRYAGAIN')
+        if (!rejected || clock.nowUs() >= giveUpAtUs) throw error
       }
       await pause()
     }

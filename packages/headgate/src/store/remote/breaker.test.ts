@@ -107,7 +107,7 @@ const settle = fc
   })
   .map(({ which, ok, late, tookMs, silent }) =>
     command(
-      `${late ? 'late ' : ''}${ok ? `success in ${tookMs} ms` : silent ? 'silence' : 'refusal'} ${which}`,
+      `${late ? 'late ' : ''}${ok ? `success in ${tookMs} ms` : silent ? 'silence' : 'rejection'} ${which}`,
       (model, real) => {
         const { breaker } = real
         const from = late ? model.stale : model.current
@@ -116,7 +116,7 @@ const settle = fc
         from.delete(pass)
         if (ok && pass.probe) breaker.probeSucceeded(pass, model.nowMs, tookMs)
         else if (ok) breaker.succeeded(pass)
-        else breaker.failed(pass, model.nowMs, silent ? 'silent' : 'refused')
+        else breaker.failed(pass, model.nowMs, silent ? 'silent' : 'rejected')
         if (late) return
         if (pass === model.trial) model.trial = null
         if (ok) {
@@ -171,7 +171,7 @@ describe('the breaker', () => {
 
   it('the breaker opens after five failures in a row, not after five failures', () => {
     const breaker = createBreaker(OPTIONS, () => 1)
-    const fail = (): void => breaker.failed(breaker.enter(0) as Pass, 0, 'refused')
+    const fail = (): void => breaker.failed(breaker.enter(0) as Pass, 0, 'rejected')
     for (let time = 0; time < 4; time++) fail()
     breaker.succeeded(breaker.enter(0) as Pass)
     for (let time = 0; time < 4; time++) fail()
@@ -185,7 +185,7 @@ describe('the breaker', () => {
     ['all of', 1, 1],
   ])('the first probe comes after %s the delay where chance is %d', (_, chance, part) => {
     const breaker = createBreaker(OPTIONS, () => chance)
-    for (let time = 0; time < 5; time++) breaker.failed(breaker.enter(0) as Pass, 0, 'refused')
+    for (let time = 0; time < 5; time++) breaker.failed(breaker.enter(0) as Pass, 0, 'rejected')
     const dueMs = OPTIONS.probeAfterMs * part
     expect(breaker.enterProbe(dueMs - 1)).toBeNull()
     expect(breaker.enterProbe(dueMs)).not.toBeNull()
@@ -196,7 +196,7 @@ describe('the breaker', () => {
     const closings: number[] = []
     for (let nowMs = 0; nowMs < 60_000; nowMs += 10) {
       const call = breaker.enter(nowMs)
-      if (call !== null) breaker.failed(call, nowMs, 'refused')
+      if (call !== null) breaker.failed(call, nowMs, 'rejected')
       const probe = breaker.enterProbe(nowMs)
       if (probe === null) continue
       breaker.probeSucceeded(probe, nowMs, 29)
@@ -210,16 +210,16 @@ describe('the breaker', () => {
   it('the breaker closes again at once for a store that is well, however often that was lost', () => {
     const breaker = createBreaker(OPTIONS, () => 1)
     for (let nowMs = 0; nowMs < 5_000; nowMs += 1_000) {
-      for (let time = 0; time < 5; time++) breaker.failed(breaker.enter(nowMs) as Pass, nowMs, 'refused')
+      for (let time = 0; time < 5; time++) breaker.failed(breaker.enter(nowMs) as Pass, nowMs, 'rejected')
       breaker.probeSucceeded(breaker.enterProbe(nowMs + 500) as Pass, nowMs + 500, 2)
       expect(breaker.state).toBe('closed')
     }
   })
 
-  it('the breaker is not kept open longer by calls that were under way when it opened', () => {
+  it('the breaker is not kept open longer by calls that were in flight when it opened', () => {
     const breaker = createBreaker(OPTIONS, () => 1)
     const passes = Array.from({ length: 50 }, () => breaker.enter(0) as Pass)
-    for (const [index, pass] of passes.entries()) breaker.failed(pass, index, 'refused')
+    for (const [index, pass] of passes.entries()) breaker.failed(pass, index, 'rejected')
     expect(breaker.probeAtMs).toBe(4 + 500)
   })
 
@@ -269,12 +269,12 @@ describe('the breaker', () => {
   /** A breaker that closed at 500 ms and opened again at `againMs`, after a probe that was answered within `tookMs`. */
   function probedAgain(againMs: number, tookMs: number, probedMs = againMs + 500): BreakerState {
     const breaker = createBreaker(OPTIONS, () => 1)
-    const refuse = (nowMs: number): void => {
-      for (let time = 0; time < 5; time++) breaker.failed(breaker.enter(nowMs) as Pass, nowMs, 'refused')
+    const reject = (nowMs: number): void => {
+      for (let time = 0; time < 5; time++) breaker.failed(breaker.enter(nowMs) as Pass, nowMs, 'rejected')
     }
-    refuse(0)
+    reject(0)
     breaker.probeSucceeded(breaker.enterProbe(500) as Pass, 500, 2)
-    refuse(againMs)
+    reject(againMs)
     breaker.probeSucceeded(breaker.enterProbe(probedMs) as Pass, probedMs, tookMs)
     return breaker.state
   }

@@ -17,7 +17,7 @@
  * Every call carries the generation it began in. An outcome of an older generation is news about the past: a late
  * failure does not keep the breaker open longer, and a late success does not close it.
  *
- * Invariant: at most one probe is under way, and only a probe of the present generation closes the breaker.
+ * Invariant: at most one probe is in flight, and only a probe of the present generation closes the breaker.
  */
 
 export interface BreakerOptions {
@@ -42,8 +42,8 @@ export interface Pass {
   readonly answersBefore: number
 }
 
-/** How a call failed: the node refused, or was silent. */
-export type Failure = 'refused' | 'silent'
+/** How a call failed: the node rejected, or was silent. */
+export type Failure = 'rejected' | 'silent'
 
 /** Why a breaker opened: how many calls in a row failed, within how long, and how the last one did. */
 export interface Evidence {
@@ -174,7 +174,7 @@ export function createBreaker(
       if (failure === 'silent' && pass.answersBefore !== answers) return
       countFailure(pass, nowMs)
       const withinMs = nowMs - failingSinceMs
-      const isEvident = failure === 'refused' || withinMs >= options.silenceMs
+      const isEvident = failure === 'rejected' || withinMs >= options.silenceMs
       if (failuresInARow >= options.failures && isEvident) {
         open(nowMs, { calls: failuresInARow, withinMs, failure })
       }

@@ -25,7 +25,7 @@ function fleetAnswering(answers: (Beat | null)[]) {
   return { fleet, beatOnce }
 }
 
-const heard = (live: number, recent = live): Beat => ({ live, recent, rewinds: 0 })
+const heard = (live: number, recent = live): Beat => ({ live, recent, lostWrites: 0 })
 
 it('a share divides by the most processes it was told of, until it has been told of fewer for a minute', async () => {
   const { fleet, beatOnce } = fleetAnswering([heard(4), ...Array<Beat>(60).fill(heard(2))])

@@ -7,7 +7,7 @@ export interface Beat {
   /** Processes that reported in the last minute. */
   readonly recent: number
   /** Nodes that had acknowledged an earlier beat and no longer know of it. */
-  readonly rewinds: number
+  readonly lostWrites: number
 }
 
 /** How many processes share the limits, as far as this one knows. */
@@ -36,7 +36,7 @@ export function createFleet(
   beat: () => Promise<Beat>,
   everyMs: number,
   timers: Timers,
-  onRewind: () => void,
+  onLostWrites: () => void,
 ): Fleet {
   const heard: number[] = []
   let live = 1
@@ -48,17 +48,17 @@ export function createFleet(
       heard.push(Math.max(live, answer.recent))
       if (heard.length > LOOK_BACK) heard.shift()
       mayBeLive = Math.max(...heard)
-      for (let times = 0; times < answer.rewinds; times++) onRewind()
+      for (let times = 0; times < answer.lostWrites; times++) onLostWrites()
     } catch {
       // The calls of requests report the same failure.
     }
   }
-  let callOff = (): void => {}
+  let cancel = (): void => {}
   const goOn = (): void => {
-    callOff = timers.inBackground(everyMs, goOn)
+    cancel = timers.inBackground(everyMs, goOn)
     void tick()
   }
   if (timers.start === undefined) goOn()
   else timers.start(goOn)
-  return { live: () => live, mayBeLive: () => mayBeLive, stop: () => callOff() }
+  return { live: () => live, mayBeLive: () => mayBeLive, stop: () => cancel() }
 }

@@ -12,7 +12,7 @@ import { type Check, isSameState, type Refund } from '../../check/check.js'
 import { type CheckWaiter, PendingCheck } from '../../check/pending-check.js'
 import { type NamedLimit, Plan } from '../../check/plan.js'
 import type { Clock, Timers } from '../../time/clock.js'
-import type { Eventually } from '../store.js'
+import type { MaybePromise } from '../store.js'
 import { CheckMap } from './check-map.js'
 import type { AskedAt } from './deny-cache.js'
 
@@ -38,7 +38,7 @@ export interface LeasesOptions {
   settle(check: PendingCheck, askedAt: AskedAt | null): void
   /** Decides a check whose grant failed. */
   fail(check: PendingCheck, error: unknown): void
-  refund(refunds: readonly Refund[]): Eventually<unknown>
+  refund(refunds: readonly Refund[]): MaybePromise<unknown>
   /** Sees to it that a check that waits for a grant does not wait for longer than a call may take. */
   watch(check: PendingCheck): void
   /** Called for every grant with the limit's name and the units taken. */

@@ -12,7 +12,7 @@ function setUp(options: Partial<OutageLogOptions> = {}) {
     ...options,
   })
   const fail = () => onEvent({ type: 'failure', code: 'ERR_HEADGATE_STORE', message: 'redis: gone' })
-  const turn = (state: BreakerState, node = '', failure: 'silent' | 'refused' = 'silent') => {
+  const turn = (state: BreakerState, node = '', failure: 'silent' | 'rejected' = 'silent') => {
     const because = state === 'open' ? { calls: 5, withinMs: 210, failure } : null
     onEvent({ type: 'breaker', node, state, because })
   }
@@ -42,7 +42,7 @@ it('the log says what the store did and what becomes of requests, and afterwards
 it.each([
   ['local', 1, 'deciding here, at the whole of each limit, until it answers'],
   ['open', 3, 'letting requests pass until it answers'],
-  ['closed', 3, 'refusing requests with 503 until it answers'],
+  ['closed', 3, 'rejecting requests with 503 until it answers'],
 ] as const)('the log says the consequence of mode %s among %i', (mode, among, consequence) => {
   const { lines, turn } = setUp({ mode, sharedAmong: () => among })
   turn('open')
@@ -52,7 +52,7 @@ it.each([
 it('the log gives the reason of a node that said one', () => {
   const { lines, fail, turn } = setUp()
   fail()
-  turn('open', '127.0.0.1:7000', 'refused')
+  turn('open', '127.0.0.1:7000', 'rejected')
   expect(lines).toEqual([
     'warn: ERR_HEADGATE_STORE: redis: gone: deciding here, at 1/3 of each limit, for now',
     'warn: Redis 127.0.0.1:7000 has failed 5 calls in 210 ms (redis: gone): deciding here, at 1/3 of each limit, until it answers',

@@ -5,7 +5,7 @@
 
 import type { FailureMode } from '../../check/check.js'
 import type { Logger } from '../../observe/logger.js'
-import { andMore, sparingly } from '../../observe/sparingly.js'
+import { suppressedNote, throttleLog } from '../../observe/throttled-log.js'
 import type { Evidence } from './breaker.js'
 import type { OnStoreEvent, StoreEvent } from './store-event.js'
 
@@ -27,7 +27,7 @@ interface Outage {
 
 export function logOutages(options: OutageLogOptions): OnStoreEvent {
   const { logger, nowMs, nameOf } = options
-  const due = sparingly(options.everyMs, nowMs)
+  const due = throttleLog(options.everyMs, nowMs)
   const outages = new Map<string, Outage>()
   let decidedWithout = 0
   let lastMessage = ''
@@ -36,7 +36,7 @@ export function logOutages(options: OutageLogOptions): OnStoreEvent {
     const { mode } = options
     if (mode === 'throw') return 'handing the errors on'
     if (mode === 'open') return 'letting requests pass'
-    if (mode === 'closed') return 'refusing requests with 503'
+    if (mode === 'closed') return 'rejecting requests with 503'
     const among = options.sharedAmong()
     return `deciding here, at ${among === 1 ? 'the whole' : `1/${among}`} of each limit,`
   }
@@ -54,7 +54,7 @@ export function logOutages(options: OutageLogOptions): OnStoreEvent {
         : `has failed ${calls} calls in ${spanOf(withinMs)}${lastMessage && ` (${lastMessage})`}`
     logger.warn(
       { event: 'breaker', state: 'open', node, failure, calls, withinMs },
-      `${nameOf(node)} ${failed}: ${consequence()} until it answers${andMore(leftOut)}`,
+      `${nameOf(node)} ${failed}: ${consequence()} until it answers${suppressedNote(leftOut)}`,
     )
   }
 
@@ -67,7 +67,7 @@ export function logOutages(options: OutageLogOptions): OnStoreEvent {
     const decisions = decidedWithout - outage.decidedBefore
     logger.info(
       { event: 'breaker', state: 'closed', node, unaskedMs, decisions },
-      `${nameOf(node)} answers again: it was not asked for ${spanOf(unaskedMs)}, in which ${decisions} decisions were made without it${andMore(leftOut)}`,
+      `${nameOf(node)} answers again: it was not asked for ${spanOf(unaskedMs)}, in which ${decisions} decisions were made without it${suppressedNote(leftOut)}`,
     )
   }
 
@@ -77,23 +77,23 @@ export function logOutages(options: OutageLogOptions): OnStoreEvent {
     if (leftOut === null) return
     logger.warn(
       { event: 'failure', code },
-      `${code}: ${message}: ${consequence()} for now${andMore(leftOut)}`,
+      `${code}: ${message}: ${consequence()} for now${suppressedNote(leftOut)}`,
     )
   }
 
-  function sayRewind(): void {
-    const leftOut = due('rewind')
+  function logLostWrites(): void {
+    const leftOut = due('lost-writes')
     if (leftOut === null) return
     logger.warn(
-      { event: 'rewind' },
-      `${nameOf('')} has forgotten what it had acknowledged, as after a failover: callers may get limits anew${andMore(leftOut)}`,
+      { event: 'lost-writes' },
+      `${nameOf('')} has forgotten what it had acknowledged, as after a failover: callers may get limits anew${suppressedNote(leftOut)}`,
     )
   }
 
   return event => {
     if (event.type === 'fallback') decidedWithout++
     else if (event.type === 'failure') sayFailure(event)
-    else if (event.type === 'rewind') sayRewind()
+    else if (event.type === 'lost-writes') logLostWrites()
     else if (event.type === 'lease') return
     else if (event.state === 'open') sayOpen(event.node, event.because)
     else if (event.state === 'closed') sayClosed(event.node)

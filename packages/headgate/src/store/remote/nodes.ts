@@ -188,8 +188,8 @@ function isUnasked(error: unknown): boolean {
   return isHeadgateError(error) && error.code === 'ERR_HEADGATE_STORE_UNAVAILABLE'
 }
 
-function failureOf(error: unknown): 'refused' | 'silent' {
-  return isHeadgateError(error) && error.code === 'ERR_HEADGATE_STORE_TIMEOUT' ? 'silent' : 'refused'
+function failureOf(error: unknown): 'rejected' | 'silent' {
+  return isHeadgateError(error) && error.code === 'ERR_HEADGATE_STORE_TIMEOUT' ? 'silent' : 'rejected'
 }
 
 function unavailable(node: string): HeadgateError {

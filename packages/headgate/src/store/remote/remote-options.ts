@@ -103,7 +103,7 @@ function parseDeadlineMs(value: unknown): number {
   throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'deadlineMs', 'a number from 1 to 60000', value)
 }
 
-/** Validates a whole number in a range, naming the field in the refusal. */
+/** Validates a whole number in a range, naming the field in the rejection. */
 export function parseWhole(value: unknown, field: string, least: number, most: number): number {
   if (typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most) return value
   throw unexpected('ERR_HEADGATE_INVALID_OPTION', field, `a whole number from ${least} to ${most}`, value)

@@ -13,7 +13,7 @@ import { HeadgateError, isHeadgateError } from '../../errors/headgate-error.js'
 import { inThisContext, safely } from '../../observe/emit.js'
 import { slotSubject } from '../../subject/subject.js'
 import type { Clock, Timers } from '../../time/clock.js'
-import type { Eventually, Store } from '../store.js'
+import type { MaybePromise, Store } from '../store.js'
 import { type Batch, Batches } from './batch.js'
 import { type Call, CheckCall, PromisedCall } from './call.js'
 import { Deadlines } from './deadlines.js'
@@ -185,9 +185,9 @@ export class RemoteStore implements Store {
   /** Makes a call, unless it must not be made: its answer, an error or the deadline ends it, whichever comes first. */
   #send(call: Call): void {
     this.#inFlight++
-    const refusal = this.#capped() ?? this.#nodes?.enter(call) ?? null
-    if (refusal !== null) {
-      this.#fail(call, refusal)
+    const rejection = this.#capped() ?? this.#nodes?.enter(call) ?? null
+    if (rejection !== null) {
+      this.#fail(call, rejection)
       return
     }
     const connected = this.#remote.firstConnection?.wait()
@@ -485,7 +485,7 @@ export class RemoteStore implements Store {
   async #apart<Item extends { readonly isLocal?: boolean }, Result>(
     items: readonly Item[],
     here: (items: readonly Item[]) => readonly Result[],
-    there: (items: readonly Item[]) => Eventually<readonly Result[]>,
+    there: (items: readonly Item[]) => MaybePromise<readonly Result[]>,
   ): Promise<readonly Result[]> {
     if (!items.some(isHere)) return there(items)
     const hereOnes = here(items.filter(isHere)).values()
@@ -568,7 +568,7 @@ function fleetOf(
     () => remote.heartbeat(),
     HEARTBEAT_MS,
     timers,
-    () => onEvent({ type: 'rewind' }),
+    () => onEvent({ type: 'lost-writes' }),
   )
   return processes === null ? fleet : { ...fleet, live: given, mayBeLive: given }
 }

@@ -2,7 +2,7 @@ import type { Check, DecisionSource, Refund, Renewal } from '../../check/check.j
 import type { PendingCheck } from '../../check/pending-check.js'
 import type { HeadgateError } from '../../errors/headgate-error.js'
 import type { Clock } from '../../time/clock.js'
-import type { Eventually } from '../store.js'
+import type { MaybePromise } from '../store.js'
 import type { Beat } from './fleet.js'
 
 /** A store outside this process as it is without any guard: it may be slow, fail or never answer. */
@@ -42,7 +42,7 @@ export interface Remote {
   onConnected?(listener: () => void): void
   /** Whether a node may evict limits. */
   isEvictionUnsafe?(): boolean
-  close(): Eventually<void>
+  close(): MaybePromise<void>
 }
 
 /** Lets calls wait for the first connection. */

@@ -9,7 +9,7 @@ import type { PendingCheck } from '../../check/pending-check.js'
 import { NOBODY_LISTENS } from '../../check/plan.js'
 import { Plans } from '../../check/plans.js'
 import { slotSubject } from '../../subject/subject.js'
-import type { Eventually } from '../store.js'
+import type { MaybePromise } from '../store.js'
 
 /** What one slot said of one limit. */
 interface Verdict {
@@ -24,7 +24,7 @@ const UNKNOWN: Verdict = { waitUs: 0, remaining: 0, resetAfterUs: 0, chargedAtUs
 export interface SplitOptions {
   /** Asks a check about one slot. */
   ask(check: PendingCheck): void
-  refund(refunds: readonly Refund[]): Eventually<readonly number[]>
+  refund(refunds: readonly Refund[]): MaybePromise<readonly number[]>
 }
 
 /** Whether all limits of a check are about one subject, or about subjects kept in the same slot. */
@@ -191,7 +191,7 @@ export class Splitter {
 export async function inGroups<Item, Result>(
   items: readonly Item[],
   groupOf: (item: Item) => string,
-  ask: (group: readonly Item[]) => Eventually<readonly Result[]>,
+  ask: (group: readonly Item[]) => MaybePromise<readonly Result[]>,
 ): Promise<Result[]> {
   const groups = new Map<string, number[]>()
   for (const [index, item] of items.entries()) {

@@ -15,7 +15,7 @@ export type StoreEvent =
   /** A request was decided without the store. */
   | { readonly type: 'fallback'; readonly mode: FailureMode; readonly allowed: boolean }
   /** The store has forgotten what it had acknowledged: callers may get limits anew. */
-  | { readonly type: 'rewind' }
+  | { readonly type: 'lost-writes' }
   /** Units of a limit were leased, to be spent in this process. */
   | { readonly type: 'lease'; readonly limit: string; readonly units: number }
 
@@ -36,7 +36,7 @@ export interface StoreHealth {
    * How often a node was seen to have forgotten what it had acknowledged, after a failover or restart that lost
    * writes.
    */
-  readonly stateRewinds: number
+  readonly lostWrites: number
   /** Whether Redis may evict limits when memory is short: its `maxmemory-policy` is not `noeviction`. */
   readonly evictionPolicyUnsafe: boolean
 }
@@ -47,19 +47,19 @@ export class StoreTally {
   private backendErrors = 0
   private fallbackAllowed = 0
   private fallbackDenied = 0
-  private stateRewinds = 0
+  private lostWrites = 0
 
   count(event: StoreEvent): void {
     if (event.type === 'failure') this.backendErrors++
     else if (event.type === 'fallback') event.allowed ? this.fallbackAllowed++ : this.fallbackDenied++
-    else if (event.type === 'rewind') this.stateRewinds++
+    else if (event.type === 'lost-writes') this.lostWrites++
     else if (event.type === 'lease') return
     else if (event.state === 'closed') delete this.breakers[event.node]
     else this.breakers[event.node] = event.state
   }
 
   read(): Omit<StoreHealth, 'liveProcesses' | 'sharedAmong' | 'evictionPolicyUnsafe'> {
-    const { breakers, backendErrors, fallbackAllowed, fallbackDenied, stateRewinds } = this
-    return { breakers: { ...breakers }, backendErrors, fallbackAllowed, fallbackDenied, stateRewinds }
+    const { breakers, backendErrors, fallbackAllowed, fallbackDenied, lostWrites } = this
+    return { breakers: { ...breakers }, backendErrors, fallbackAllowed, fallbackDenied, lostWrites }
   }
 }

@@ -33,7 +33,7 @@ export const answerLaws: readonly AdapterLaw[] = [
     },
   },
   {
-    name: 'an adapter refuses with 429, a problem and Retry-After before the app runs',
+    name: 'an adapter rejects with 429, a problem and Retry-After before the app runs',
     async run({ serve }) {
       const { url, handled } = await serve(limitOf(1))
       await send(url)
@@ -49,7 +49,7 @@ export const answerLaws: readonly AdapterLaw[] = [
     },
   },
   {
-    name: 'an adapter refuses with the body of the app, and with a page for a browser that asks for one',
+    name: 'an adapter rejects with the body of the app, and with a page for a browser that asks for one',
     async run({ serve }) {
       const own = await serve(limitOf(0, { body: () => ({ slow: 'down' }), hide: ['policy'] }))
       const denied = await send(own.url)
@@ -80,7 +80,7 @@ export const answerLaws: readonly AdapterLaw[] = [
     },
   },
   {
-    name: 'an adapter charges HEAD like GET, and refuses it without a body',
+    name: 'an adapter charges HEAD like GET, and rejects it without a body',
     async run({ serve }) {
       const { url } = await serve(limitOf(2))
       same(await statuses(url, [{}, { method: 'HEAD' }]), [200, 200], 'statuses')

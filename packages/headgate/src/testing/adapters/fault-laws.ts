@@ -90,7 +90,7 @@ export const faultLaws: readonly AdapterLaw[] = [
     },
   },
   {
-    name: 'an adapter refuses before a body was sent, and closes the connection instead of reading all of it',
+    name: 'an adapter rejects before a body was sent, and closes the connection instead of reading all of it',
     async run({ serve }) {
       const { url, handled } = await serve(limitOf(0))
       same(await sendEndlessBody(url), 'HTTP/1.1 429 Too Many Requests', 'answer')
@@ -103,7 +103,7 @@ export const faultLaws: readonly AdapterLaw[] = [
       const { url } = await serve(limitOf(7, { subject: laterSubject }))
       const answers = await Promise.all(Array.from({ length: 30 }, () => send(url)))
       same(answers.filter(({ status }) => status === 200).length, 7, 'passed')
-      same(answers.filter(({ status }) => status === 429).length, 23, 'refused')
+      same(answers.filter(({ status }) => status === 429).length, 23, 'rejected')
     },
   },
 ]

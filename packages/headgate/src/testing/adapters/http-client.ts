@@ -1,5 +1,5 @@
 /**
- * Sends a single request on a connection of its own, including what `fetch` refuses: HEAD with a body, upgrades,
+ * Sends a single request on a connection of its own, including what `fetch` rejects: HEAD with a body, upgrades,
  * half a body.
  */
 import { same } from '../laws/law.js'
@@ -112,7 +112,7 @@ export async function sendEndlessBody(url: string): Promise<string> {
       // sends most of its gigabyte in that time.
       else if (!socket.destroyed) socket.write(chunk, () => setTimeout(more, 1))
     }
-    socket.setTimeout(PATIENCE_MS, () => socket.destroy(new Error('not closed after a refusal')))
+    socket.setTimeout(PATIENCE_MS, () => socket.destroy(new Error('not closed after a rejection')))
     socket.setEncoding('latin1').on('data', text => {
       if (answer === '') more()
       answer += text

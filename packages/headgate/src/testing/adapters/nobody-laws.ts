@@ -28,7 +28,7 @@ const NAMELESS: readonly (readonly [string, unknown])[] = [
 export const nobodyLaws: readonly AdapterLaw[] = [
   ...FAILING.map(
     ([fault, subject]): AdapterLaw => ({
-      name: `an adapter charges the address when a subject ${fault}, and tells; with onStoreFailure closed it refuses with 503`,
+      name: `an adapter charges the address when a subject ${fault}, and tells; with onStoreFailure closed it rejects with 503`,
       async run({ serve, adapter }) {
         const limiter = limiterOf(2)
         const errors: unknown[] = []
@@ -40,8 +40,8 @@ export const nobodyLaws: readonly AdapterLaw[] = [
         same(limiter.counts().faults, 0, 'requests without a decision')
         same((await limiter.peek(nobody(adapter), { policy: 'api' })).remaining, 0, 'left of the address')
         const closed = await serve({ ...options, onStoreFailure: 'closed' } as AnyLimit)
-        const refused = await send(closed.url)
-        same([refused.status, refused.header('retry-after') !== undefined], [503, true], 'closed')
+        const rejected = await send(closed.url)
+        same([rejected.status, rejected.header('retry-after') !== undefined], [503, true], 'closed')
         same([errors.length, limiter.counts().faults], [4, 1], 'told and counted')
       },
     }),

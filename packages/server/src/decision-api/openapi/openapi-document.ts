@@ -54,7 +54,7 @@ const PATHS: Readonly<Record<string, Readonly<Record<string, Described>>>> = {
   },
   '/v1/release': {
     post: {
-      summary: 'Report the end of a request, which frees its place.',
+      summary: 'Report the end of a request, which frees its permit.',
       body: ref('Release'),
       problems: { ...BAD_BODY, 404: 'No such reference, or it is forgotten.' },
       answer: { type: 'object', properties: { released: { const: true } }, required: ['released'] },
@@ -135,7 +135,7 @@ function pathItem(methods: Readonly<Record<string, Described>>): Json {
 }
 
 function operation({ summary, body, answer, problems = {} }: Described): Json {
-  const refusals = Object.entries(problems).map(([status, description]) => [
+  const rejections = Object.entries(problems).map(([status, description]) => [
     status,
     { description, content: { 'application/problem+json': { schema: ref('Problem') } } },
   ])
@@ -144,7 +144,7 @@ function operation({ summary, body, answer, problems = {} }: Described): Json {
     ...(body !== undefined && { requestBody: { required: true, content: json(body) } }),
     responses: {
       200: { description: 'Success.', content: json(answer) },
-      ...Object.fromEntries(refusals),
+      ...Object.fromEntries(rejections),
     },
   }
 }

@@ -124,7 +124,7 @@ const Decision = object(
     reference: {
       ...text,
       description:
-        'For /v1/refund, where `refundable` asked for it; for /v1/release, where a place was taken.',
+        'For /v1/refund, where `refundable` asked for it; for /v1/release, where a permit was taken.',
     },
   },
   ['reference'],

@@ -1,4 +1,4 @@
-/** Reads the fields of a descriptor file. Refuses mistakes with their place, what was expected and what came. */
+/** Reads the fields of a descriptor file. Rejects mistakes with their place, what was expected and what came. */
 import { HeadgateError, type Mistake } from 'headgate'
 import { mistakeAt } from 'headgate/config'
 

@@ -22,7 +22,7 @@ export async function watchDescriptors(path: string, log: WriteLine): Promise<Wa
   let current = await loadDescriptors(path)
   let stamp = await stampOf(path)
   let isStale = false
-  let refused = 0
+  let rejected = 0
   async function load(): Promise<void> {
     try {
       current = await loadDescriptors(path)
@@ -30,7 +30,7 @@ export async function watchDescriptors(path: string, log: WriteLine): Promise<Wa
       log(`${path}: in use as changed`)
     } catch (error) {
       isStale = true
-      refused++
+      rejected++
       const { message: cause } = error as Error
       const consequence = 'the last good limits stay'
       log(`${path}: NOT in use, ${consequence}: ${cause}`, { level: 'error', cause, consequence })
@@ -47,7 +47,7 @@ export async function watchDescriptors(path: string, log: WriteLine): Promise<Wa
   timer.unref()
   return {
     current: () => current,
-    state: () => ({ config: isStale ? 'stale' : 'current', refusedConfigs: refused }),
+    state: () => ({ config: isStale ? 'stale' : 'current', rejectedConfigs: rejected }),
     close: () => clearInterval(timer),
   }
 }

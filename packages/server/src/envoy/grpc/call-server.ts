@@ -115,8 +115,8 @@ export function createCallServer(
       connection.calls--
       connection.activeAtMs = performance.now()
     })
-    const refused = refusedStatus(headers)
-    if (refused !== null) return respond(stream, { ':status': refused }, { endStream: true })
+    const rejected = rejectedStatus(headers)
+    if (rejected !== null) return respond(stream, { ':status': rejected }, { endStream: true })
     const method = methods.get(headers[':path'] ?? '')
     if (method === undefined)
       fail(stream, new CallError(STATUS.unimplemented, 'path: expected a method here'))
@@ -233,7 +233,7 @@ function look(session: Http2Session, connection: Connection, nowMs: number): voi
 }
 
 /** Returns the status of HTTP for what is no call; null if it is one. */
-function refusedStatus(headers: IncomingHttpHeaders): number | null {
+function rejectedStatus(headers: IncomingHttpHeaders): number | null {
   if (headers[':method'] !== 'POST') return constants.HTTP_STATUS_METHOD_NOT_ALLOWED
   const isGrpc = /^application\/grpc(?:[+;]|$)/.test(headers['content-type'] ?? '')
   return isGrpc ? null : constants.HTTP_STATUS_UNSUPPORTED_MEDIA_TYPE

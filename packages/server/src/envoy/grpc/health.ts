@@ -15,7 +15,7 @@ const NOT_SERVING = { status: 2 }
 const SERVICE_UNKNOWN = { status: 3 }
 /** All of them are one program: the server as a whole, envoyproxy/ratelimit's name, and the full name. */
 const SERVICES = ['', 'ratelimit', 'envoy.service.ratelimit.v3.RateLimitService']
-/** Further ones are refused, because each watcher keeps a stream open. A client needs one. */
+/** Further ones are rejected, because each watcher keeps a stream open. A client needs one. */
 const MAX_WATCHERS = 1_000
 const MAX_WATCHERS_OF_A_CONNECTION = 10
 const FILE = 'health.proto'

@@ -65,7 +65,7 @@ function descriptorOf({
   }
 }
 
-/** Refuses bytes that are not UTF-8: decoded, they would become another text, perhaps another caller's. */
+/** Rejects bytes that are not UTF-8: decoded, they would become another text, perhaps another caller's. */
 function textOf(bytes: Buffer | undefined): string {
   if (bytes === undefined) return ''
   if (!isUtf8(bytes))

@@ -1,4 +1,4 @@
-import { letFail } from '../../../errors/let-fail.js'
+import { ignoreRejection } from '../../../errors/ignore-rejection.js'
 import { systemClock } from '../../../time/clock.js'
 import type { RedisConnection } from '../connection.js'
 import { CONNECT_TIMEOUT_MS, reconnectDelayMs, silentDelayMs } from '../reconnect.js'
@@ -97,7 +97,7 @@ export function ownConnection(make: () => LibraryClient): RedisConnection {
   }
 
   function dispose(client: LibraryClient): void {
-    if (open.delete(client)) letFail(client.destroy())
+    if (open.delete(client)) ignoreRejection(client.destroy())
   }
 
   /** A failing listener is no reason to discard a client. */
@@ -145,25 +145,25 @@ export function ownConnection(make: () => LibraryClient): RedisConnection {
     return new Promise((resolve, reject) => {
       const ms = client.connectWithinMs
       const giveUp = (): void => reject(new Error(`no answer within ${ms} ms`))
-      let callOff = (): void => {}
+      let cancel = (): void => {}
       const start = (): void => {
-        callOff()
-        callOff = after(ms, () => {
+        cancel()
+        cancel = after(ms, () => {
           // A busy process reads its sockets after its timers: the answer may be there.
-          callOff = after(0, giveUp)
+          cancel = after(0, giveUp)
         })
       }
       start()
       client
         .connect(start)
         .then(resolve, reject)
-        .finally(() => callOff())
+        .finally(() => cancel())
     })
   }
 
   /** Tries until there is a client that is good for every node: one that is not may be reached elsewhere by now. */
   async function connectNew(delayMs: number): Promise<void> {
-    // Clients that do not last are as much of a burden to a server as attempts that it refuses.
+    // Clients that do not last are as much of a burden to a server as attempts that it rejects.
     let pauseMs = attempts === 0 ? delayMs : reconnectDelayMs(attempts)
     for (;;) {
       if (pauseMs > 0) await new Promise<void>(resolve => void after(pauseMs, resolve))

@@ -1,4 +1,4 @@
-/** Places and settling on a cluster, where the subjects of a request are in different slots. */
+/** Permits and settling on a cluster, where the subjects of a request are in different slots. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { concurrency, createLimiter, slidingWindowLog, tokenBucket } from '../../src/index.ts'
 import { redisStore } from '../../src/redis.ts'
@@ -48,7 +48,7 @@ async function whereIs(subject: string) {
 }
 
 describe.each(LIBRARIES)('on a cluster, with %s', library => {
-  it('places of two subjects in two slots are taken together or not at all, and are never more than either limit', async () => {
+  it('permits of two subjects in two slots are taken together or not at all, and are never more than either limit', async () => {
     const [one, other] = await Promise.all([limiterOn(library), limiterOn(library)])
     const users = [`user:${library}-1`, `user:${library}-2`, `user:${library}-3`] as const
     const tenant = `tenant:${library}` as const
@@ -62,8 +62,8 @@ describe.each(LIBRARIES)('on a cluster, with %s', library => {
     const decisions = await Promise.all(Array.from({ length: 60 }, (_, index) => ask(index)))
     const held = decisions.filter(({ allowed }) => allowed)
     expect(held.length).toBeLessThanOrEqual(6)
-    // A place that one slot gave and another denied is given back: in the end the tenant can have all its places.
-    await waitUntil('the tenant has six places', async () => {
+    // A permit that one slot gave and another denied is given back: in the end the tenant can have all its permits.
+    await waitUntil('the tenant has six permits', async () => {
       while (held.length < 6) {
         const decision = await ask(held.length)
         if (!decision.allowed) return false
@@ -109,7 +109,7 @@ describe.each(LIBRARIES)('on a cluster, with %s', library => {
     await limiter.close()
   })
 
-  it('a place taken just before its node freezes is not lost for longer than holdFor', async () => {
+  it('a permit taken just before its node freezes is not lost for longer than holdFor', async () => {
     const subject = `user:${library}-frozen` as const
     const { node } = await whereIs(subject)
     const limiter = await limiterOn(library, { deadlineMs: 30, probeAfterMs: 100, onStoreFailure: 'closed' })

@@ -1,9 +1,9 @@
 /**
  * Requests that the gateway keeps from the upstream: those that two servers could read in two ways, and those that
- * ask it to be something other than a gateway. Node's strict parser has already refused what is not HTTP at all.
+ * ask it to be something other than a gateway. Node's strict parser has already rejected what is not HTTP at all.
  */
 import type { IncomingMessage } from 'node:http'
-import type { Refusal } from '../http/problem.js'
+import type { Rejection } from '../http/problem.js'
 import { headerTokens, headerValues } from '../http/raw-headers.js'
 import { isWebSocket } from './websocket.js'
 
@@ -11,38 +11,38 @@ const VERSIONS = ['1.0', '1.1']
 // A name or an address in brackets, and a port. No user, no path, nothing that could hide in a URL.
 export const HOST = /^(?:[A-Za-z0-9._-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(?::\d{1,5})?$/
 
-/** Returns why a request is refused, or null. `maxHeaders` 0 means no bound. */
-export function refuseRequest(req: IncomingMessage, maxHeaders: number): Refusal | null {
+/** Returns why a request is rejected, or null. `maxHeaders` 0 means no bound. */
+export function rejectRequest(req: IncomingMessage, maxHeaders: number): Rejection | null {
   return (
-    refuseVersion(req) ??
-    refuseCount(req, maxHeaders) ??
-    refuseTarget(req) ??
-    refuseHost(req) ??
-    refuseFraming(req) ??
-    refuseExpectation(req) ??
-    refuseUpgrade(req)
+    rejectVersion(req) ??
+    rejectCount(req, maxHeaders) ??
+    rejectTarget(req) ??
+    rejectHost(req) ??
+    rejectFraming(req) ??
+    rejectExpectation(req) ??
+    rejectUpgrade(req)
   )
 }
 
 /** Node's parser accepts `HTTP/2.0` on an HTTP/1.1 request line, which no HTTP/1.1 server would. */
-function refuseVersion(req: IncomingMessage): Refusal | null {
+function rejectVersion(req: IncomingMessage): Rejection | null {
   if (VERSIONS.includes(req.httpVersion) || 'stream' in req) return null
   return { status: 505, detail: 'HTTP version: expected 1.1 or 1.0' }
 }
 
 /** Servers silently drop headers beyond a count of their own; with this bound nothing is dropped. */
-function refuseCount({ rawHeaders }: IncomingMessage, maxHeaders: number): Refusal | null {
+function rejectCount({ rawHeaders }: IncomingMessage, maxHeaders: number): Rejection | null {
   if (maxHeaders === 0 || rawHeaders.length / 2 <= maxHeaders) return null
   return { status: 431, detail: `headers: expected at most ${maxHeaders}; got ${rawHeaders.length / 2}` }
 }
 
 /** Only origin-form: an absolute URL could name another server than the limited one. */
-function refuseTarget({ url = '' }: IncomingMessage): Refusal | null {
+function rejectTarget({ url = '' }: IncomingMessage): Rejection | null {
   if (url.startsWith('/')) return null
   return { status: 400, detail: 'request target: expected a path that begins with /' }
 }
 
-function refuseHost(req: IncomingMessage): Refusal | null {
+function rejectHost(req: IncomingMessage): Rejection | null {
   const hosts = headerValues(req, 'host')
   if (hosts.length !== 1) return { status: 400, detail: `Host: expected exactly one; got ${hosts.length}` }
   return HOST.test(hosts[0] as string)
@@ -50,7 +50,7 @@ function refuseHost(req: IncomingMessage): Refusal | null {
     : { status: 400, detail: 'Host: expected a name and perhaps a port' }
 }
 
-function refuseFraming(req: IncomingMessage): Refusal | null {
+function rejectFraming(req: IncomingMessage): Rejection | null {
   const codings = headerValues(req, 'transfer-encoding')
   if (codings.length === 0) return null
   if (req.httpVersion !== '1.1' || headerValues(req, 'content-length').length > 0) {
@@ -61,14 +61,14 @@ function refuseFraming(req: IncomingMessage): Refusal | null {
 }
 
 /** HTTP/1.0 has none, so what it says about one is ignored. */
-function refuseExpectation(req: IncomingMessage): Refusal | null {
+function rejectExpectation(req: IncomingMessage): Rejection | null {
   if (req.httpVersion === '1.0' || headerTokens(req, 'expect').every(token => token === '100-continue'))
     return null
   return { status: 417, detail: 'Expect: expected 100-continue and nothing else' }
 }
 
 /** An offer of HTTP/2 is ignored, as a server may: the request is served as it is. */
-export function refuseUpgrade(req: IncomingMessage): Refusal | null {
+export function rejectUpgrade(req: IncomingMessage): Rejection | null {
   if (!headerTokens(req, 'connection').includes('upgrade')) return null
   if (headerTokens(req, 'upgrade').every(protocol => protocol === 'h2c')) return null
   if (isWebSocket(req)) return null

@@ -1,6 +1,6 @@
 /** Lists who is denied most, with what can be done about it. */
 import { useState } from 'preact/hooks'
-import type { ShownViolator } from './answers.js'
+import type { ShownDeniedCaller } from './answers.js'
 import { chargedTo } from './charged-to.js'
 import { number } from './format.js'
 import { OverrideDialog } from './override-dialog.js'
@@ -9,16 +9,16 @@ import { useMayChange } from './role.js'
 import { SubjectLink } from './subject-link.js'
 import { TablePanel } from './table-panel.js'
 
-type Asked = { readonly action: 'override' | 'reset'; readonly violator: ShownViolator }
+type Asked = { readonly action: 'override' | 'reset'; readonly deniedCaller: ShownDeniedCaller }
 
 const FIRST = 10
 
-export function ViolatorTable({ violators }: { violators: readonly ShownViolator[] }) {
+export function DeniedCallerTable({ deniedCallers }: { deniedCallers: readonly ShownDeniedCaller[] }) {
   const [asked, setAsked] = useState<Asked | null>(null)
   const [isLong, setLong] = useState(false)
   const mayChange = useMayChange()
   const close = (): void => setAsked(null)
-  const more = violators.length - FIRST
+  const more = deniedCallers.length - FIRST
   return (
     <>
       <TablePanel
@@ -30,11 +30,11 @@ export function ViolatorTable({ violators }: { violators: readonly ShownViolator
           { name: 'denied/s', isNumber: true, isMinor: true },
           ...(mayChange ? [{ name: 'actions', isUnseen: true }] : []),
         ]}
-        empty={violators.length === 0 ? 'Nobody was denied.' : null}
+        empty={deniedCallers.length === 0 ? 'Nobody was denied.' : null}
         isWide
       >
-        {violators.slice(0, isLong ? undefined : FIRST).map(violator => (
-          <ViolatorRow key={violator.handle} violator={violator} onAsk={setAsked} />
+        {deniedCallers.slice(0, isLong ? undefined : FIRST).map(deniedCaller => (
+          <DeniedCallerRow key={deniedCaller.reference} deniedCaller={deniedCaller} onAsk={setAsked} />
         ))}
         {more > 0 && (
           <tr>
@@ -46,30 +46,36 @@ export function ViolatorTable({ violators }: { violators: readonly ShownViolator
           </tr>
         )}
       </TablePanel>
-      {asked?.action === 'override' && <OverrideDialog {...asked.violator} onClose={close} />}
-      {asked?.action === 'reset' && <ResetDialog {...asked.violator} onClose={close} />}
+      {asked?.action === 'override' && <OverrideDialog {...asked.deniedCaller} onClose={close} />}
+      {asked?.action === 'reset' && <ResetDialog {...asked.deniedCaller} onClose={close} />}
     </>
   )
 }
 
-function ViolatorRow({ violator, onAsk }: { violator: ShownViolator; onAsk(asked: Asked): void }) {
-  const { handle, subject, overridden, denied, deniedPerSecond } = violator
+function DeniedCallerRow({
+  deniedCaller,
+  onAsk,
+}: {
+  deniedCaller: ShownDeniedCaller
+  onAsk(asked: Asked): void
+}) {
+  const { reference, subject, overridden, denied, deniedPerSecond } = deniedCaller
   const mayChange = useMayChange()
   return (
     <tr>
       <th scope="row">
-        <SubjectLink subject={subject} reference={handle} />
+        <SubjectLink subject={subject} reference={reference} />
         {overridden && <span class="tag">overridden</span>}
       </th>
-      <td class="minor">{chargedTo(violator)}</td>
+      <td class="minor">{chargedTo(deniedCaller)}</td>
       <td class="number">{number(denied)}</td>
       <td class="number minor">{number(deniedPerSecond)}</td>
       {mayChange && (
         <td class="actions">
-          <button type="button" class="quiet" onClick={() => onAsk({ action: 'override', violator })}>
+          <button type="button" class="quiet" onClick={() => onAsk({ action: 'override', deniedCaller })}>
             Override<span class="hidden"> {subject}</span>
           </button>
-          <button type="button" class="quiet" onClick={() => onAsk({ action: 'reset', violator })}>
+          <button type="button" class="quiet" onClick={() => onAsk({ action: 'reset', deniedCaller })}>
             Reset<span class="hidden"> {subject}</span>
           </button>
         </td>

@@ -2,15 +2,15 @@ import type { RuleLimiter } from 'headgate'
 import { createStatistics, type Statistics } from 'headgate/statistics'
 import { DEFAULT_RULES } from '../../src/observe/alert-rules.js'
 import { AlertWatch } from '../../src/observe/alert-watch.js'
-import { createFigures, type Figures, type FiguresOptions } from '../../src/observe/figures.js'
+import { createStats, type Stats, type StatsOptions } from '../../src/observe/stats.js'
 
-/** Returns the figures of a limiter in this process, with its limits there too. */
-export function figuresOf(
+/** Returns the stats of a limiter in this process, with its limits there too. */
+export function statsOf(
   limiter: RuleLimiter,
   statistics: Statistics = createStatistics(),
-  options: Partial<FiguresOptions> = {},
-): Figures {
-  return createFigures({
+  options: Partial<StatsOptions> = {},
+): Stats {
+  return createStats({
     limiter,
     statistics,
     storeKind: 'memory',
@@ -21,7 +21,7 @@ export function figuresOf(
     readRedis: null,
     budget: { opsPerSecond: null, memoryBytes: null },
     alerts: new AlertWatch({ rules: DEFAULT_RULES, tell() {}, unixMs: Date.now }),
-    configState: () => ({ config: 'current', refusedConfigs: 0 }),
+    configState: () => ({ config: 'current', rejectedConfigs: 0 }),
     ...options,
   })
 }

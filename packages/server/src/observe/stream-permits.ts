@@ -1,6 +1,6 @@
 /**
- * Bounds the event streams that are open: per token, so that one token does not take the places of the others, and in
- * all, with some places that only administrators get.
+ * Bounds the event streams that are open: per token, so that one token does not take the permits of the others, and in
+ * all, with some permits that only administrators get.
  */
 import { type Caller, RequestError } from '../admin/endpoint.js'
 import { countInFlight } from '../http/count-in-flight.js'
@@ -9,12 +9,12 @@ const MAX_OF_A_TOKEN = 25
 const MAX_STREAMS = 100
 const KEPT_FOR_ADMINISTRATORS = 25
 
-export interface StreamPlaces {
-  /** Takes a place and returns a function that gives it back, once. Throws a `RequestError` if there is none. */
+export interface StreamPermits {
+  /** Takes a permit and returns a function that gives it back, once. Throws a `RequestError` if there is none. */
   enter(caller: Caller): () => void
 }
 
-export function createStreamPlaces(): StreamPlaces {
+export function createStreamPermits(): StreamPermits {
   const perToken = countInFlight(MAX_OF_A_TOKEN)
   let taken = 0
   let takenByReaders = 0
@@ -28,7 +28,7 @@ export function createStreamPlaces(): StreamPlaces {
           got: 'one more',
         })
       }
-      // Without tokens all callers are this machine, and there is nobody to keep a place for.
+      // Without tokens all callers are this machine, and there is nobody to keep a permit for.
       const leaveToken = name === null ? () => {} : perToken.enter(name)
       if (leaveToken === null) {
         throw new RequestError(429, {

@@ -2,7 +2,7 @@ import { addLatencies, FAILURE_KINDS, latencyQuantileMs, type StoreCounts } from
 import { durationSeconds, type Second } from './second.js'
 
 /** The state of the store, as the dashboard shows it. */
-export interface StoreFigures {
+export interface StoreStats {
   readonly kind: 'redis' | 'memory'
   readonly state: 'up' | 'down'
   readonly sinceMs: number
@@ -29,7 +29,7 @@ interface StoreOptions {
   readonly startedAtMs: number
   /** Since the process began. */
   readonly total: StoreCounts
-  /** Since when the fleet's figures could not be read; null while they can be. */
+  /** Since when the fleet's stats could not be read; null while they can be. */
   readonly unheardSinceMs: number | null
   readonly nowMs: number
 }
@@ -37,14 +37,14 @@ interface StoreOptions {
 /** A store that is late once or twice is not away. */
 const LATE_MS = 3_000
 
-export function storeFigures(
+export function storeStats(
   seconds: readonly Second[],
   { kind, startedAtMs, total, unheardSinceMs, nowMs }: StoreOptions,
-): StoreFigures {
+): StoreStats {
   const during = durationSeconds(seconds)
   const { calls, checks, errors, latency } = sumStore(seconds)
   const away = total.breakers.filter(({ state }) => state !== 'closed')
-  // If no request asks it, only the figures notice that it is away.
+  // If no request asks it, only the stats notice that it is away.
   const isUnheard = unheardSinceMs !== null && nowMs - unheardSinceMs > LATE_MS
   const turned = (away.length > 0 ? away : total.breakers).map(one => one.sinceMs)
   return {
@@ -69,8 +69,8 @@ export function storeFigures(
  * unanswered.
  */
 function availabilityOf({ calls, failedCalls, failures }: StoreCounts): number | null {
-  const unasked = failures.unavailable
-  return calls + unasked === 0 ? null : (calls - failedCalls) / (calls + unasked)
+  const unsent = failures.unavailable
+  return calls + unsent === 0 ? null : (calls - failedCalls) / (calls + unsent)
 }
 
 export function shortcuts(seconds: readonly Second[]): Shortcuts {

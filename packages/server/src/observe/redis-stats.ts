@@ -1,6 +1,6 @@
-/** Reads Redis's figures about itself, operations and memory, every few seconds. */
+/** Reads Redis's stats about itself, operations and memory, every few seconds. */
 
-export interface RedisFigures {
+export interface RedisStats {
   readonly usedMemoryBytes: number
   /** Null if Redis has no bound of its own. */
   readonly maxMemoryBytes: number | null
@@ -25,8 +25,8 @@ export function createRedisReader(
   info: () => Promise<string>,
   isEvictionUnsafe: () => boolean,
   unixMs: () => number,
-): () => Promise<RedisFigures> {
-  let last: RedisFigures | null = null
+): () => Promise<RedisStats> {
+  let last: RedisStats | null = null
   return async () => {
     if (last !== null && unixMs() - last.readAtMs < EVERY_MS) return last
     const text = await info()

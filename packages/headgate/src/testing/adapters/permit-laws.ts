@@ -6,28 +6,28 @@ import { same } from '../laws/law.js'
 import { type AdapterLaw, type AnyLimit, limitOf, SUBJECT } from './adapter-law.js'
 import { type Begun, beginRequest, send } from './http-client.js'
 
-/** Laws of places: a request holds its place while it is in flight, and gives it back when it ends. */
-export const placeLaws: readonly AdapterLaw[] = [
+/** Laws of permits: a request holds its permit while it is in flight, and gives it back when it ends. */
+export const permitLaws: readonly AdapterLaw[] = [
   {
-    name: 'an adapter holds a place while a request is in flight and gives it back when the response ends',
+    name: 'an adapter holds a permit while a request is in flight and gives it back when the response ends',
     async run({ serve }) {
-      const limiter = onePlace()
+      const limiter = onePermit()
       const { url } = await serve(optionsOf(limiter, 'one'))
-      const first = await underWay(url, limiter)
+      const first = await inFlight(url, limiter)
       const denied = await send(url)
-      same([denied.status, denied.header('retry-after')], [429, '1'], 'while another is under way')
+      same([denied.status, denied.header('retry-after')], [429, '1'], 'while another is in flight')
       same((await first.finish()).status, 200, 'the first')
       same(await statusWhenFree(url), 200, 'afterwards')
       same(await statusWhenFree(url), 200, 'and again')
     },
   },
   {
-    name: 'an adapter gives a place back when the client goes away',
+    name: 'an adapter gives a permit back when the client goes away',
     async run({ serve }) {
-      const limiter = onePlace()
+      const limiter = onePermit()
       const { url } = await serve(optionsOf(limiter, 'one'))
-      const first = await underWay(url, limiter)
-      same((await send(url)).status, 429, 'while another is under way')
+      const first = await inFlight(url, limiter)
+      same((await send(url)).status, 429, 'while another is in flight')
       first.abandon()
       same(await statusWhenFree(url), 200, 'afterwards')
     },
@@ -36,7 +36,7 @@ export const placeLaws: readonly AdapterLaw[] = [
     name: 'an adapter gives back the place of a request that a limit further in denies',
     async run({ serve }) {
       const none = createLimiter({ policies: { none: concurrency({ limit: 0 }) } })
-      const { url } = await serve(optionsOf(onePlace(), 'one'), optionsOf(none, 'none'))
+      const { url } = await serve(optionsOf(onePermit(), 'one'), optionsOf(none, 'none'))
       for (let time = 0; time < 3; time++)
         same(JSON.parse((await sendUnless(url, 'one')).body).policy, 'none', 'who denies')
     },
@@ -96,7 +96,7 @@ function gateOf(refundIf: RefundIfOfRule): AnyLimit {
 type RefundIfOfRule = RuleInput<string, string>['refundIf'] & {}
 type AnyLimiter = Limiter<string, string>
 
-function onePlace(): AnyLimiter {
+function onePermit(): AnyLimiter {
   return createLimiter({ policies: { one: concurrency({ limit: 1 }) } }) as object as AnyLimiter
 }
 
@@ -104,8 +104,8 @@ function optionsOf(limiter: object, policy: string): AnyLimit {
   return { limiter, policy, subject: SUBJECT } as AnyLimit
 }
 
-/** Starts a request that holds its place while the app waits for the rest of its body. */
-async function underWay(url: string, limiter: AnyLimiter): Promise<Begun> {
+/** Starts a request that holds its permit while the app waits for the rest of its body. */
+async function inFlight(url: string, limiter: AnyLimiter): Promise<Begun> {
   const begun = await beginRequest(url)
   for (let tries = 0; tries < TRIES; tries++) {
     if (!(await limiter.peek(SUBJECT, { policy: 'one' })).allowed) return begun

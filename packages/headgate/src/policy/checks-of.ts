@@ -5,7 +5,7 @@ import { countsRequests } from '../check/plan.js'
 import type { CheckList } from '../check/plans.js'
 import type { ActivePolicies } from './active-policies.js'
 import type { AppliedLevel } from './applied-level.js'
-import type { NamedLimit } from './policies.js'
+import type { PolicyLimit } from './policies.js'
 
 /** The levels of one reading of a request, the most specific first, and those that decide. */
 export interface Decider {
@@ -22,7 +22,11 @@ export interface Cost {
 const NO_CHECKS: readonly Check[] = []
 
 /** Makes the question of a request from the levels that its readings lead to. */
-export function questionOf(active: ActivePolicies, readings: readonly Decider[], costs: Cost): CheckList {
+export function checksOfRequest(
+  active: ActivePolicies,
+  readings: readonly Decider[],
+  costs: Cost,
+): CheckList {
   const { cost } = costs
   const onStoreFailure = failureModeOf(active, readings)
   const shadow = shadowChecks(active, readings, costs)
@@ -45,7 +49,7 @@ function liveChecks(applied: AppliedLevel, cost: number): Check[] {
 /** The only place where a level becomes checks. */
 function checksOf(
   { subject, level }: Pick<AppliedLevel, 'subject' | 'level'>,
-  limits: readonly NamedLimit[],
+  limits: readonly PolicyLimit[],
   cost: number,
 ): Check[] {
   const { scope } = level

@@ -3,13 +3,13 @@
 import type { Clock } from '../time/clock.js'
 
 /** Returns how many lines of a topic were left out since its last one, or null if it is too early for another. */
-export type Sparingly = (topic: string) => number | null
+export type LogThrottle = (topic: string) => number | null
 
 /** Topics are few, except that some contain the text of an error. */
 const MAX_TOPICS = 100
 
 /** Allows each topic once in `everyMs`. */
-export function sparingly(everyMs: number, nowMs: () => number): Sparingly {
+export function throttleLog(everyMs: number, nowMs: () => number): LogThrottle {
   const topics = new Map<string, { quietUntilMs: number; leftOut: number }>()
   return topic => {
     const said = topics.get(topic)
@@ -24,7 +24,7 @@ export function sparingly(everyMs: number, nowMs: () => number): Sparingly {
 }
 
 /** Formats the end of a line that stands for others too. */
-export function andMore(leftOut: number): string {
+export function suppressedNote(leftOut: number): string {
   return leftOut === 0 ? '' : ` (and ${leftOut} more since the last time)`
 }
 
@@ -37,8 +37,8 @@ export const WARN_EVERY_MS = 60_000
 export type Warn = (message: string, topic?: string) => void
 
 /** Limits a warning function to one message a minute per topic. */
-export function warnSparingly(warn: (message: string) => void, clock: Clock): Warn {
-  const due = sparingly(WARN_EVERY_MS, () => clock.nowUs() / 1000)
+export function warnThrottled(warn: (message: string) => void, clock: Clock): Warn {
+  const due = throttleLog(WARN_EVERY_MS, () => clock.nowUs() / 1000)
   return (message, topic = message) => {
     if (due(topic) === null) return
     try {

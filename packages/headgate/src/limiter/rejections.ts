@@ -1,28 +1,28 @@
-/** Refuses options and policy files that a limiter does not accept, before anything is put in force. */
+/** Rejects options and policy files that a limiter does not accept, before anything is put in force. */
 import { unexpected } from '../errors/headgate-error.js'
 import { type Config, RULES } from '../policy/config.js'
 import type { Store } from '../store/store.js'
 
-/** Refuses a config that is not one, and one beside policies. */
-export function refuseOptions(options: {
+/** Rejects a config that is not one, and one beside policies. */
+export function rejectOptions(options: {
   readonly config?: unknown
   readonly policies?: unknown
   readonly tiers?: unknown
 }): void {
   if (!('config' in options)) return
-  refuseNoConfig(options.config)
+  rejectNoConfig(options.config)
   if (options.policies === undefined && options.tiers === undefined) return
   const expected = 'either a config or policies and tiers'
   throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'config', expected, 'both')
 }
 
 /** Validates what a program passes to `reload`, bypassing the types. */
-export function refuseReload(config: Config, started: Config, store: Store): void {
-  refuseNoConfig(config)
-  refuseMovedFleet(config, started, store)
+export function rejectReload(config: Config, started: Config, store: Store): void {
+  rejectNoConfig(config)
+  rejectMovedFleet(config, started, store)
 }
 
-function refuseNoConfig(config: unknown): void {
+function rejectNoConfig(config: unknown): void {
   const { [RULES]: rules, tiers } = (config ?? {}) as Partial<Config>
   if (typeof rules === 'object' && typeof tiers === 'object') return
   const expected = 'what loadConfig() or defineConfig() returns'
@@ -30,7 +30,7 @@ function refuseNoConfig(config: unknown): void {
 }
 
 /** Keys are built from them when the process starts: a file that changes one would keep counting under the old. */
-function refuseMovedFleet(config: Config, started: Config, { control }: Store): void {
+function rejectMovedFleet(config: Config, started: Config, { control }: Store): void {
   for (const [field, leftOut] of [
     ['prefix', 'ratelimit'],
     ['tenant', ''],
@@ -44,7 +44,7 @@ function refuseMovedFleet(config: Config, started: Config, { control }: Store): 
 }
 
 /** A store is created before the limiter, so the file's settings for its keys would otherwise be silently ignored. */
-export function refuseOtherFleet(config: Config, { control }: Store): void {
+export function rejectOtherFleet(config: Config, { control }: Store): void {
   for (const field of ['prefix', 'tenant', 'service'] as const) {
     const said = config[field]
     const has = control?.fleet?.[field]

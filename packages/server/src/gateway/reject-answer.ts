@@ -8,7 +8,7 @@ const UNSENDABLE = /[^\t\x20-\x7e\x80-\xff]/
 const NAME = /^[\w!#$%&'*+.^`|~-]+$/
 
 /** Returns why an upstream's answer cannot be passed on, or null. Runs before anything is written. */
-export function refuseAnswer(answer: AnswerHead): string | null {
+export function rejectAnswer(answer: AnswerHead): string | null {
   const { status, reason, rawHeaders } = answer
   if (status < 200 || status > 999) return `status ${status}`
   if (UNSENDABLE.test(reason)) return 'a reason phrase with control characters'

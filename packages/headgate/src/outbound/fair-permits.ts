@@ -1,19 +1,19 @@
 /**
- * Who has the places at an upstream, and who is next: the most important first, and among equals whoever has the
+ * Who has the permits at an upstream, and who is next: the most important first, and among equals whoever has the
  * fewest.
  *
- * A caller's fair part is the limit divided by the callers, as important or more, that have a place or wait. Requests in flight
+ * A caller's fair part is the limit divided by the callers, as important or more, that have a permit or wait. Requests in flight
  * cannot be called back, so whoever is below its part does not wait for one that is above its own: what others have in
  * excess does not count against it. Each class keeps a part of the limit in the same way.
  *
- * It knows only callers that have a place or wait, so it grows no further than these.
+ * It knows only callers that have a permit or wait, so it grows no further than these.
  */
 
 import { PRIORITIES, type Priority } from '../policy/tiers.js'
 
 export type { Priority }
 
-/** Who asks for a place, and for what. */
+/** Who asks for a permit, and for what. */
 export interface Asking {
   /** The one whose fair part it is taken from. Default: all requests are of one caller. */
   readonly caller?: string
@@ -23,14 +23,14 @@ export interface Asking {
   readonly priority?: Priority
 }
 
-/** A request that waits for a place. */
+/** A request that waits for a permit. */
 export interface Waiting {
   readonly asking: Asking
 }
 
 interface Caller {
   inFlight: number
-  /** When it last got a place, as a count of places; 0 if never. */
+  /** When it last got a permit, as a count of permits; 0 if never. */
   servedAs: number
   readonly waiting: Waiting[]
 }
@@ -44,7 +44,7 @@ interface Class {
 /** The share of the limit that each class keeps while others have the rest. */
 const KEPT = 0.1
 
-export class FairPlaces {
+export class FairPermits {
   readonly #classes: Readonly<Record<Priority, Class>> = {
     high: { inFlight: 0, waiting: 0, callers: new Map() },
     normal: { inFlight: 0, waiting: 0, callers: new Map() },
@@ -94,7 +94,7 @@ export class FairPlaces {
     this.#forgetIfIdle(waiting.asking, caller)
   }
 
-  /** Whether a request may have a place although the limit is reached, because others have more than their part. */
+  /** Whether a request may have a permit although the limit is reached, because others have more than their part. */
   mayExceed({ caller = '', priority = 'normal' }: Asking, limit: number): boolean {
     const own = this.#classes[priority]
     if (own.inFlight < this.#inFlight && own.inFlight < keptOf(limit)) return true
@@ -112,7 +112,7 @@ export class FairPlaces {
     return this.#inFlight - excess < limit
   }
 
-  /** Returns who is next; null if nobody may have a place. */
+  /** Returns who is next; null if nobody may have a permit. */
   next(limit: number, isFree: boolean, mayBeExceeded: boolean): Waiting | null {
     const waiting = PRIORITIES.filter(priority => this.#classes[priority].waiting > 0)
     const kept = waiting.filter(priority => this.#classes[priority].inFlight < keptOf(limit))

@@ -2,8 +2,8 @@ import type { Decision } from '../decision/decision.js'
 import { decisionHeaders, type HeaderField, type HeaderOptions } from '../decision/headers.js'
 import { decisionProblem } from '../decision/problem.js'
 
-/** The complete answer to a refused request. */
-export interface Refusal {
+/** The complete answer to a rejected request. */
+export interface Rejection {
   readonly status: 429 | 503
   readonly headers: readonly HeaderField[]
   readonly body: string
@@ -11,7 +11,7 @@ export interface Refusal {
   readonly detail: string
 }
 
-/** The body of a refusal that replaces the default one. */
+/** The body of a rejection that replaces the default one. */
 export interface OwnBody {
   readonly body: string
   readonly contentType: string
@@ -21,12 +21,12 @@ export interface OwnBody {
  * Returns the answer to a denied request: `own`, a page for a browser that asks for one, or
  * `application/problem+json`.
  */
-export function refusalOf(
+export function rejectionOf(
   decision: Decision,
   options: HeaderOptions,
   accept: string | undefined,
   own: OwnBody | null,
-): Refusal {
+): Rejection {
   const { status, headers, body } = decisionProblem(decision, options)
   const decided = decisionHeaders(decision, options)
   const { detail } = body

@@ -1,5 +1,5 @@
 /**
- * The figures that the dashboard, the terminal and alerts read: of the last seconds, updated once a second. Of the
+ * The stats that the dashboard, the terminal and alerts read: of the last seconds, updated once a second. Of the
  * whole fleet if its processes leave theirs in Redis, and of this process alone while Redis is away.
  */
 import type { RuleLimiter } from 'headgate'
@@ -16,17 +16,17 @@ import type { ConfigCounts } from '../admin/probes.js'
 import type { Alert } from './alert-rules.js'
 import type { AlertNote, AlertWatch, Looked } from './alert-watch.js'
 import { DenialLog, type DenialQuery, type ShownDenial } from './denial-log.js'
+import { RecentDeniedCallers } from './denied-callers.js'
 import { FleetSeconds } from './fleet-seconds.js'
 import { History, type Point } from './history.js'
 import { maskSubject } from './mask-subject.js'
 import { processesOf } from './processes.js'
-import type { Budget, RedisFigures } from './redis-figures.js'
-import { durationSeconds, rowsBy, type Second, sumOf, violationRate } from './second.js'
+import type { Budget, RedisStats } from './redis-stats.js'
+import { denialRate, durationSeconds, rowsBy, type Second, sumOf } from './second.js'
 import type { Snapshot, WouldBe } from './snapshot.js'
-import { shortcuts, storeFigures } from './store-figures.js'
-import { RecentViolators } from './violators.js'
+import { shortcuts, storeStats } from './store-stats.js'
 
-export interface FiguresOptions {
+export interface StatsOptions {
   readonly limiter: RuleLimiter
   readonly statistics: Pick<Statistics, 'read' | 'onSecond'>
   /** Where the limits are kept. */
@@ -36,23 +36,23 @@ export interface FiguresOptions {
   masks(): Masks
   /** Where processes leave their counts; null if there is only this one. */
   readonly fleet: StatisticsStore | null
-  /** Reads Redis's figures about itself; null without Redis. */
-  readonly readRedis: (() => Promise<RedisFigures>) | null
+  /** Reads Redis's stats about itself; null without Redis. */
+  readonly readRedis: (() => Promise<RedisStats>) | null
   readonly budget: Budget
   readonly alerts: AlertWatch
   configState(): ConfigCounts
   unixMs(): number
 }
 
-export interface Figures {
+export interface Stats {
   snapshot(): Snapshot
   history(seconds: number): readonly Point[]
   /** Returns kept denials, the newest first. */
   denials(query: DenialQuery): readonly ShownDenial[]
   /** Returns firing and pending ones, then resolved ones. */
   alerts(): readonly Alert[]
-  /** Returns the stored name of the subject of a handle; null if it has not been denied lately. */
-  subjectOf(handle: string): string | null
+  /** Returns the stored name of the subject of a reference; null if it has not been denied lately. */
+  subjectOf(reference: string): string | null
   /** Returns a subject as it may be shown. */
   show(subject: string): string
   /** Calls `listener` after every second, until stopped. */
@@ -63,17 +63,17 @@ export interface Figures {
 /** The seconds over which rates are taken. */
 const WINDOW = 10
 
-export function createFigures(options: FiguresOptions): Figures {
+export function createStats(options: StatsOptions): Stats {
   const { limiter, statistics, storeKind, service, configState, unixMs, alerts } = options
   const fleet = options.fleet === null ? null : new FleetSeconds(options.fleet)
   const history = new History()
-  const violators = new RecentViolators()
+  const deniedCallers = new RecentDeniedCallers()
   const log = new DenialLog(unixMs)
   const listeners = new Set<(snapshot: Snapshot) => void>()
   let window: Second[] = []
   let heardOf: FleetReading | null = null
   let scope: Snapshot['scope'] = 'process'
-  let redis: RedisFigures | null = null
+  let redis: RedisStats | null = null
   let isReading = false
   /** Whether denials from before this server started are still being read. */
   let isCatchingUp = true
@@ -84,7 +84,7 @@ export function createFigures(options: FiguresOptions): Figures {
   function heard(second: Second): void {
     window = [...window, second].slice(-WINDOW)
     history.add(second)
-    violators.add(second)
+    deniedCallers.add(second)
     if (scope === 'process') log.addOwn(second.denials)
     else log.add(second.denials)
     watchAlerts(second)
@@ -94,7 +94,7 @@ export function createFigures(options: FiguresOptions): Figures {
   }
 
   function watchAlerts(second: Second): void {
-    const { state, sinceMs } = storeFigures(window, aboutStore())
+    const { state, sinceMs } = storeStats(window, aboutStore())
     alerts.look({
       second,
       redis,
@@ -112,7 +112,7 @@ export function createFigures(options: FiguresOptions): Figures {
     isReading = true
     try {
       const { reading, report: all } = await fleet.next()
-      if (isCatchingUp) violators.remember(reading.denials.filter(isBefore(reading.nowMs - 1_000)))
+      if (isCatchingUp) deniedCallers.remember(reading.denials.filter(isBefore(reading.nowMs - 1_000)))
       isCatchingUp = reading.denials.length > 0 && isCatchingUp
       heardOf = reading
       scope = 'fleet'
@@ -120,7 +120,7 @@ export function createFigures(options: FiguresOptions): Figures {
       unheardSinceMs = null
       heard({ ...all, atMs: unixMs() })
     } catch {
-      // The last figures of the others are kept and shown with their age; our own are always known.
+      // The last stats of the others are kept and shown with their age; our own are always known.
       scope = 'process'
       unheardSinceMs ??= heardOf === null ? statistics.read().startedAtMs : asOf(unixMs())
       heard({ ...report, atMs: unixMs() })
@@ -145,8 +145,8 @@ export function createFigures(options: FiguresOptions): Figures {
     const overridden = new Set(
       limiter.overrides.list().flatMap(one => ('subject' in one ? [one.subject] : [])),
     )
-    const top = violators.top({ nowMs: atMs, show, isOverridden: subject => overridden.has(subject) })
-    const { config: state, refusedConfigs } = configState()
+    const top = deniedCallers.top({ nowMs: atMs, show, isOverridden: subject => overridden.has(subject) })
+    const { config: state, rejectedConfigs } = configState()
     return {
       atMs,
       scope,
@@ -160,10 +160,10 @@ export function createFigures(options: FiguresOptions): Figures {
       byPolicy: rowsBy('policy', window),
       bySource: rowsBy('source', window),
       byRule: rowsBy('rule', window),
-      violators: top.violators,
-      violatorsErrorAtMost: top.errorAtMost,
+      deniedCallers: top.deniedCallers,
+      deniedCallersErrorAtMost: top.errorAtMost,
       processes: processesOf(heardOf, { id: options.fleet?.id ?? '', read, service, nowMs: atMs }),
-      store: { ...storeFigures(window, aboutStore()), redis, budget: options.budget },
+      store: { ...storeStats(window, aboutStore()), redis, budget: options.budget },
       shortcuts: shortcuts(window),
       shadow: wouldBe(gateReading?.shadow ?? {}),
       candidates: wouldBe(gateReading?.candidates ?? {}),
@@ -175,13 +175,13 @@ export function createFigures(options: FiguresOptions): Figures {
         loadedAtMs: gateReading?.configLoadedAtMs ?? read.startedAtMs,
         state,
         reloads: gateReading?.reloads ?? 0,
-        refused: refusedConfigs,
+        rejected: rejectedConfigs,
       },
       alerts: alerts.firing(),
     }
   }
 
-  /** Returns when the figures were last updated: the fleet's, if there is one. */
+  /** Returns when the stats were last updated: the fleet's, if there is one. */
   function asOf(nowMs: number): number {
     return heardOf?.nowMs ?? window.at(-1)?.atMs ?? nowMs
   }
@@ -191,7 +191,7 @@ export function createFigures(options: FiguresOptions): Figures {
     history: seconds => history.last(seconds),
     denials: query => log.find(query, show),
     alerts: () => alerts.list(),
-    subjectOf: handle => violators.subjectOf(handle) ?? log.subjectOf(handle),
+    subjectOf: reference => deniedCallers.subjectOf(reference) ?? log.subjectOf(reference),
     show,
     onSnapshot(listener) {
       listeners.add(listener)
@@ -205,7 +205,7 @@ export function createFigures(options: FiguresOptions): Figures {
 }
 
 /** Denials of the last second are in the reports of those who denied. */
-function isBefore(timeMs: number): (violation: { readonly atMs: number }) => boolean {
+function isBefore(timeMs: number): (denial: { readonly atMs: number }) => boolean {
   return ({ atMs }) => atMs < timeMs
 }
 
@@ -215,7 +215,7 @@ function ratesOf(seconds: readonly Second[]): Snapshot['now'] {
   return {
     allowedPerSecond: sum.allowed / during,
     deniedPerSecond: sum.denied / during,
-    violationRate: violationRate(sum),
+    denialRate: denialRate(sum),
     overheadMs: { p50: latencyQuantileMs(sum.latency, 0.5), p99: latencyQuantileMs(sum.latency, 0.99) },
     nearLimitPerSecond: sum.nearLimit / during,
     shadowDeniedPerSecond: seconds.reduce((all, { shadowDenied }) => all + shadowDenied, 0) / during,

@@ -5,7 +5,7 @@ import { inOptions } from './in-option.js'
 import type { Terminal } from './terminal.js'
 
 /** The flags that say where a command is executed. */
-export interface PlaceFlags {
+export interface OperatorFlags {
   readonly server?: string
   readonly redis?: string
   readonly config?: string
@@ -29,13 +29,13 @@ export function at(command: Command): Command {
 }
 
 /** Prints an answer: as JSON for scripts, else in words. */
-export function answer(terminal: Terminal, { json }: PlaceFlags, value: unknown, words: string): void {
+export function answer(terminal: Terminal, { json }: OperatorFlags, value: unknown, words: string): void {
   terminal.print(json ? printable(JSON.stringify(value)) : words)
 }
 
-/** Runs the work against the place that the flags name. Refusals are reported in the words of the command line. */
+/** Runs the work against the place that the flags name. Rejections are reported in the words of the command line. */
 export async function withOperatorClient(
-  flags: PlaceFlags,
+  flags: OperatorFlags,
   terminal: Terminal,
   work: (client: OperatorClient) => Promise<void>,
 ): Promise<void> {

@@ -5,11 +5,11 @@ import type { Statistics } from 'headgate/statistics'
 import type { ConfigCounts } from '../admin/probes.js'
 import type { Alert, AlertOptions } from './alert-rules.js'
 import { AlertWatch } from './alert-watch.js'
-import { createFigures, type Figures } from './figures.js'
-import { createRedisReader } from './redis-figures.js'
+import { createRedisReader } from './redis-stats.js'
+import { createStats, type Stats } from './stats.js'
 import { createWebhook } from './webhook.js'
 
-export interface StartFiguresOptions {
+export interface StartStatsOptions {
   readonly limiter: RuleLimiter
   readonly statistics: Pick<Statistics, 'read' | 'onSecond'>
   /** The policy file in force. */
@@ -23,8 +23,8 @@ export interface StartFiguresOptions {
 
 const ALL_SHOWN: Masks = { byType: {}, others: 'whole' }
 
-/** Starts the figures of a server and its alerts, which go to the log and to the webhook. */
-export function startFigures(options: StartFiguresOptions): Figures {
+/** Starts the stats of a server and its alerts, which go to the log and to the webhook. */
+export function startStats(options: StartStatsOptions): Stats {
   const { limiter, statistics, store, log, configState } = options
   const { rules, budget, webhook } = options.alerts
   const send = webhook === null ? () => {} : createWebhook({ url: webhook, log, after: later, fetch })
@@ -36,7 +36,7 @@ export function startFigures(options: StartFiguresOptions): Figures {
   const fleet = redis?.fleetStatistics ?? null
   const info = async (): Promise<string> => (await fleet?.serverInfo()) ?? ''
   const isEvictionUnsafe = (): boolean => redis?.health().evictionPolicyUnsafe ?? false
-  return createFigures({
+  return createStats({
     limiter,
     statistics,
     fleet,

@@ -10,7 +10,7 @@ const policies = {
   chat: [slidingWindowLog({ limit: 3, window: '1m' }), concurrency({ limit: 1, holdFor: '30s' })],
 }
 
-describe('a limit of what is under way', () => {
+describe('a limit of what is in flight', () => {
   it('a concurrency limit admits so many at once, and another when one is released', async () => {
     const limiter = createLimiter({ policies })
     const [first, second] = [await ask('streams'), await ask('streams')]
@@ -27,7 +27,7 @@ describe('a limit of what is under way', () => {
     }
   })
 
-  it('a request takes one place, whatever it costs, and gives it back by release, not by refund', async () => {
+  it('a request takes one permit, whatever it costs, and gives it back by release, not by refund', async () => {
     const limiter = createLimiter({ policies })
     const dear = await limiter.check('user:1', { policy: 'chat', cost: 3 })
     expect(dear.verdicts.map(({ remaining }) => remaining)).toEqual([0, 0])
@@ -39,7 +39,7 @@ describe('a limit of what is under way', () => {
     expect(freed?.remaining).toBe(2)
   })
 
-  it('a request that a rate denies holds no place', async () => {
+  it('a request that a rate denies holds no permit', async () => {
     const limiter = createLimiter({ policies })
     for (let time = 0; time < 3; time++) await (await limiter.check('user:1', { policy: 'chat' })).release()
     const denied = await limiter.check('user:1', { policy: 'chat' })
@@ -47,7 +47,7 @@ describe('a limit of what is under way', () => {
     expect(denied.verdicts.map(({ remaining }) => remaining)).toEqual([0, 1])
   })
 
-  it('a place is renewed while it is held, and no longer than that', async () => {
+  it('a permit is renewed while it is held, and no longer than that', async () => {
     const clock = manualClock()
     const { timers, run } = manualTimers()
     const limiter = createLimiter({ store: memoryStore({ clock }), timers, policies })
@@ -63,7 +63,7 @@ describe('a limit of what is under way', () => {
     await limiter.close()
   })
 
-  it('a place is renewed in time also when one that lasts longer was taken before it', async () => {
+  it('a permit is renewed in time also when one that lasts longer was taken before it', async () => {
     const clock = manualClock()
     const { timers, run } = clockTimers(clock)
     const limiter = createLimiter({
@@ -82,7 +82,7 @@ describe('a limit of what is under way', () => {
     await limiter.close()
   })
 
-  it('a place that is to expire is not renewed, and can still be released', async () => {
+  it('a permit that is to expire is not renewed, and can still be released', async () => {
     const clock = manualClock()
     const { timers, run } = manualTimers()
     const limiter = createLimiter({ store: memoryStore({ clock }), timers, policies })
@@ -90,8 +90,8 @@ describe('a limit of what is under way', () => {
       await limiter.check('user:1', { policy: 'streams' }),
       await limiter.check('user:1', { policy: 'streams' }),
     ]
-    first.letExpire()
-    second.letExpire()
+    first.abandon()
+    second.abandon()
     await first.release()
     expect((await limiter.peek('user:1', { policy: 'streams' })).remaining).toBe(1)
     for (let second = 0; second < 30; second += 5) {
@@ -101,7 +101,7 @@ describe('a limit of what is under way', () => {
     expect((await limiter.peek('user:1', { policy: 'streams' })).remaining).toBe(2)
   })
 
-  it('a place that is taken while its limiter closes is not renewed', async () => {
+  it('a permit that is taken while its limiter closes is not renewed', async () => {
     const store = memoryStore()
     let letAnswer = (): void => {}
     const answer = new Promise<void>(resolve => {
@@ -144,7 +144,7 @@ describe('a limit of what is under way', () => {
     expect(held.allowed).toBe(true)
   })
 
-  it('places of requests that end in one turn go back in one call', async () => {
+  it('permits of requests that end in one turn go back in one call', async () => {
     const engine = memoryStore()
     const calls: number[] = []
     const store = changed(engine, {
@@ -164,7 +164,7 @@ describe('a limit of what is under way', () => {
 })
 
 describe('when the store cannot be asked', () => {
-  it('a process takes and gives back places of its share when the store cannot be asked', async () => {
+  it('a process takes and gives back permits of its share when the store cannot be asked', async () => {
     const faulty = faultyStore(memoryStore())
     const store = guardedStore(faulty, { processes: 2, logger: { info() {}, warn() {}, error() {} } })
     const limiter = createLimiter({ store, policies: { streams: concurrency({ limit: 4 }) } })
@@ -190,7 +190,7 @@ describe('numbers that are wrong', () => {
     [{ limit: 1, holdFor: '100ms' as const }, 'holdFor: expected a duration from 1s to 1h; got "100ms"'],
     [{ limit: 1, holdFor: '2h' as const }, 'holdFor: expected a duration from 1s to 1h; got "2h"'],
     [{ limit: 1, window: '1m' }, 'concurrency.window: expected one of limit, holdFor, name; got "window"'],
-  ])('wrong numbers of a concurrency limit are refused by name: %j', (options, message) => {
+  ])('wrong numbers of a concurrency limit are rejected by name: %j', (options, message) => {
     expect(() => concurrency(options)).toThrow(message)
   })
 

@@ -2,10 +2,10 @@
 import { createLimiter, slidingWindowLog } from 'headgate'
 import { defineConfig } from 'headgate/config'
 import type { ProcessReport, StatisticsStore } from 'headgate/redis'
-import { createStatistics, handleOf, type Report } from 'headgate/statistics'
+import { createStatistics, type Report, referenceOf } from 'headgate/statistics'
 import { afterAll, describe, expect, it } from 'vitest'
 import { createDice } from '../../headgate/test/simulation/dice.js'
-import { figuresOf } from './support/test-figures.js'
+import { statsOf } from './support/test-stats.js'
 
 type Random = () => number
 
@@ -42,7 +42,7 @@ function createProcess(id: string, random: Random) {
   }
 }
 
-/** Plays seconds of a fleet; returns the counts shown, the error claimed, and the true counts, by handle. */
+/** Plays seconds of a fleet; returns the counts shown, the error claimed, and the true counts, by reference. */
 async function play({
   seed,
   processes: count,
@@ -70,7 +70,7 @@ async function play({
   }
   const own = createStatistics()
   const statistics = { read: () => own.read(), arrivals: () => own.arrivals(), onSecond }
-  const figures = figuresOf(ruled, statistics, { fleet })
+  const stats = statsOf(ruled, statistics, { fleet })
   const truth = new Map<number, number>()
   for (let second = 0; second < seconds; second++) {
     for (const process of processes) {
@@ -83,10 +83,10 @@ async function play({
     passed({} as Report)
     await new Promise(setImmediate)
   }
-  const { violators, violatorsErrorAtMost } = figures.snapshot()
-  figures.close()
-  const trueCounts = new Map([...truth].map(([caller, count]) => [handleOf(`user:${caller}`), count]))
-  return { violators, errorAtMost: violatorsErrorAtMost, truth: trueCounts }
+  const { deniedCallers, deniedCallersErrorAtMost } = stats.snapshot()
+  stats.close()
+  const trueCounts = new Map([...truth].map(([caller, count]) => [referenceOf(`user:${caller}`), count]))
+  return { deniedCallers, errorAtMost: deniedCallersErrorAtMost, truth: trueCounts }
 }
 
 const pick = (random: Random, callers: number) => Math.floor(random() * callers)
@@ -121,9 +121,11 @@ describe('who was denied most', () => {
     ['a flood in three processes', 3, 2, skewed(3_000, 300)],
   ])('the counts are as near the truth as is claimed: %s', async (_what, processes, seconds, denials) => {
     for (let seed = 1; seed <= 4; seed++) {
-      const { violators, errorAtMost, truth } = await play({ seed, processes, seconds, denials })
-      expect(violators).toHaveLength(Math.min(20, truth.size))
-      const errors = violators.map(({ handle, denied }) => Math.abs(denied - (truth.get(handle) ?? 0)))
+      const { deniedCallers, errorAtMost, truth } = await play({ seed, processes, seconds, denials })
+      expect(deniedCallers).toHaveLength(Math.min(20, truth.size))
+      const errors = deniedCallers.map(({ reference, denied }) =>
+        Math.abs(denied - (truth.get(reference) ?? 0)),
+      )
       expect(Math.max(...errors), `seed ${seed}`).toBeLessThanOrEqual(errorAtMost)
     }
   })
@@ -132,6 +134,6 @@ describe('who was denied most', () => {
     const known = await play({ seed: 1, processes: 3, seconds: 5, denials: skewed(400, 15) })
     expect(known.errorAtMost).toBe(0)
     const most = await play({ seed: 1, processes: 1, seconds: 10, denials: skewed(400, 60) })
-    expect(most.errorAtMost).toBeLessThan((most.violators[0]?.denied ?? 0) / 10)
+    expect(most.errorAtMost).toBeLessThan((most.deniedCallers[0]?.denied ?? 0) / 10)
   })
 })

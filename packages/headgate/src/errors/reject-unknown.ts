@@ -3,7 +3,7 @@ import { nearestName } from './nearest-name.js'
 import { quoted, shownName } from './shown-text.js'
 
 /** Throws for the first unknown option, because a misspelt one would otherwise be ignored silently. */
-export function refuseUnknown(options: object, known: readonly string[]): void {
+export function rejectUnknown(options: object, known: readonly string[]): void {
   for (const name of Object.keys(options)) {
     if (known.includes(name) || (options as Record<string, unknown>)[name] === undefined) continue
     throw new HeadgateError('ERR_HEADGATE_INVALID_OPTION', {

@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage } from 'node:http'
 import { isIPv4, isIPv6 } from 'node:net'
-import type { Refusal } from '../http/problem.js'
+import type { Rejection } from '../http/problem.js'
 import { headerValues } from '../http/raw-headers.js'
 
 const LOOPBACK = /^(?:localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])$/i
@@ -20,8 +20,8 @@ export interface OwnNames {
   readonly isRelay?: boolean
 }
 
-/** Returns why a request is refused, or null. */
-export function refuseForeign(req: IncomingMessage, own: OwnNames): Refusal | null {
+/** Returns why a request is rejected, or null. */
+export function rejectForeign(req: IncomingMessage, own: OwnNames): Rejection | null {
   const hosts = headerValues(req, 'host')
   if (hosts.length !== 1) return { status: 400, detail: `Host: expected exactly one; got ${hosts.length}` }
   const host = hosts[0] as string
@@ -52,6 +52,6 @@ function hostOf(origin: string): string | null {
   return URL.canParse(origin) ? new URL(origin).host : null
 }
 
-function forbidden(detail: string): Refusal {
+function forbidden(detail: string): Rejection {
   return { status: 403, detail }
 }

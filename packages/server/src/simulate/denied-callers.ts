@@ -1,7 +1,7 @@
 /** Keeps the callers that were denied most. When there are too many, the half that was denied least is dropped. */
 
 /** A caller that was denied. */
-export interface Violator {
+export interface DeniedCaller {
   readonly subject: string
   readonly denied: number
   /** The Unix time in milliseconds of the first denial. */
@@ -10,7 +10,7 @@ export interface Violator {
 
 const MAX_KEPT = 100_000
 
-export class Violators {
+export class DeniedCallers {
   private kept = new Map<string, { denied: number; firstAtMs: number }>()
   /** Whether callers were dropped, so that the counts of rare ones may be too low. */
   isPartial = false
@@ -26,7 +26,7 @@ export class Violators {
   }
 
   /** Returns the callers denied most, the worst first. */
-  top(count: number): readonly Violator[] {
+  top(count: number): readonly DeniedCaller[] {
     return [...this.kept]
       .map(([subject, counts]) => ({ subject, ...counts }))
       .sort((a, b) => b.denied - a.denied || (a.subject < b.subject ? -1 : 1))
