@@ -118,7 +118,10 @@ function Overrides() {
           confirm="Remove"
           onClose={() => setAsked(null)}
           onConfirm={async () => {
-            const target = 'rule' in asked ? { rule: asked.rule } : { subject: asked.subject }
+            const target = {
+              ...('subject' in asked && { subject: asked.subject }),
+              ...(asked.rule !== undefined && { rule: asked.rule }),
+            }
             await sendJson('DELETE', 'v1/overrides', target)
             refresh()
           }}
@@ -131,7 +134,8 @@ function Overrides() {
 }
 
 function nameOf(override: Override): string {
-  return 'rule' in override ? `rule ${override.rule}` : override.subject
+  const subject = 'subject' in override ? [override.subject] : []
+  return [...subject, ...(override.rule === undefined ? [] : [`rule ${override.rule}`])].join(', ')
 }
 
 function Changes() {

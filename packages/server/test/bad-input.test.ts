@@ -57,12 +57,7 @@ const anywhere: readonly Row[] = [
   ['control set --multiplier 0.0000001', 2, '--multiplier: expected a number from 0 to 1000'],
   ['override', 2, 'Usage: headgate override'],
   ['override list extra', 2, 'too many arguments'],
-  ['override remove', 2, '--subject: expected one of --subject and --rule; got neither'],
-  [
-    'override remove --subject user:1 --rule login',
-    2,
-    '--subject: expected one of --subject and --rule; got both',
-  ],
+  ['override remove', 2, '--subject: expected --subject, --rule or both; got neither'],
   ['override remove --subject canary', 2, "--subject: expected 'type:id'"],
   [
     'override set --subject user:1 --tier pro --reason x',
@@ -70,7 +65,7 @@ const anywhere: readonly Row[] = [
     "required option '--ttl <duration>' not specified",
   ],
   ['override set --subject user:1 --tier pro --ttl 1h', 2, "required option '--reason <text>' not specified"],
-  ['override set --tier pro why', 2, '--subject: expected one of --subject and --rule; got neither'],
+  ['override set --tier pro why', 2, '--subject: expected --subject, --rule or both; got neither'],
   ['override set --subject user:1 why', 2, '--tier: expected one of --tier, --limit and numbers of its own'],
   [
     'override set --subject user:1 --tier pro --minute 5 why',

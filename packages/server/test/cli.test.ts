@@ -40,8 +40,8 @@ it('--help lists the commands', async () => {
       init [options] [file]        Write a first policy file, with comments that
                                    explain every part.
       control                      See and change the switches of a whole fleet.
-      override                     Replace the numbers of a subject or a rule for a
-                                   time.
+      override                     Replace the numbers of a subject, a rule or both
+                                   for a time.
       top [options]                Show who is denied most, once a second.
       watch [options]              Show decisions, denials and latency, once a
                                    second.

@@ -49,9 +49,10 @@ function objections(at: string, value: unknown): string {
 }
 
 it('the document lists the paths and methods that there are', () => {
-  const offered = [...decisionEndpoints(limiter, () => {}), ...operatorEndpoints(limiter)].flatMap(
-    ({ path, methods }) => Object.keys(methods).map(method => `${method} ${path}`),
-  )
+  const offered = [
+    ...decisionEndpoints(limiter, () => {}),
+    ...operatorEndpoints(limiter, () => null),
+  ].flatMap(({ path, methods }) => Object.keys(methods).map(method => `${method} ${path}`))
   expect(operations.map(({ path, method }) => `${method.toUpperCase()} ${path}`).sort()).toEqual(
     offered.sort(),
   )
@@ -83,6 +84,7 @@ const SOUND: readonly [string, string, unknown][] = [
     ...(['put', '/v1/overrides'] as const),
     { subject: 'user:1', tier: 'free', ttl: '1h', by: 'ada', reason: 'launch' },
   ],
+  ['post', '/v1/overrides/preview', { subject: 'user:1', numbers: { minute: 1 } }],
   ['get', '/v1/overrides', undefined],
   ['delete', '/v1/overrides', { subject: 'user:1' }],
   ['post', '/v1/explain', { subject: 'user:1', path: '/' }],

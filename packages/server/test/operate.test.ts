@@ -141,7 +141,12 @@ describe('headgate override', () => {
     const { statuses, server } = await serve()
     expect(await statuses(1, '/login', 'POST')).toEqual([200])
     const set = ['override', 'set', '--rule', 'login', '--limit', 'log-1h=3', ...why, ...server]
-    expect(await cli(...set)).toEqual({ code: 0, text: 'in force' })
+    const dry = await cli(...set, '--dry-run')
+    expect(dry.text).toContain('before sliding-window-log 1 in 1h')
+    expect((await cli('override', 'list', ...server)).text).toBe('none')
+    const done = await cli(...set)
+    expect(done).toMatchObject({ code: 0, text: expect.stringMatching(/^in force/) })
+    expect(done.text).toContain('after  sliding-window-log 3 in 1h')
     expect(await statuses(3, '/login', 'POST')).toEqual([200, 200, 429])
     const { text } = await cli('override', 'list', ...server)
     expect(text).toMatch(/^rule login: log-1h 3, until \d{4}-.*Z, by ada: launch day$/)
@@ -156,9 +161,37 @@ describe('headgate override', () => {
     expect((await cli('override', 'set', ...subject, '--tier', 'pro', ...why, ...server)).code).toBe(0)
     expect((await cli('override', 'list', ...server)).text).toMatch(/^user:42: tier pro,/)
     expect(
-      (await cli('override', 'set', ...subject, '--minute', '5', '--burst', '2', ...why, ...server)).code,
+      (await cli('override', 'set', ...subject, '--minute', '5', '--hour', '9', ...why, ...server)).code,
     ).toBe(0)
-    expect((await cli('override', 'list', ...server)).text).toMatch(/^user:42: minute 5, burst 2,/)
+    expect((await cli('override', 'list', ...server)).text).toMatch(/^user:42: minute 5, hour 9,/)
+  })
+
+  it('an override of one subject on one rule is set and removed, by the reference of a denial too', async () => {
+    const { statuses, server, gatewayUrl } = await serve()
+    expect(await statuses(2, '/login', 'POST')).toEqual([200, 429])
+    const denied = await fetch(`${gatewayUrl}/login`, { method: 'POST' })
+    const { reference } = (await denied.json()) as { reference: string }
+    const target = ['--subject', reference, '--rule', 'login']
+    await waitUntil('the reference is known', async () => {
+      const set = await cli('override', 'set', ...target, '--limit', 'log-1h=3', ...why, ...server)
+      return set.code === 0
+    })
+    expect(await statuses(3, '/login', 'POST')).toEqual([200, 200, 429])
+    const refused = await cli(
+      'override',
+      'set',
+      '--subject',
+      reference,
+      '--limit',
+      'log-1m=3',
+      ...why,
+      ...server,
+    )
+    expect(refused).toMatchObject({ code: 2, text: expect.stringMatching(/--limit: expected one of log-1h/) })
+    expect((await cli('override', 'list', ...server)).text).toMatch(/^ip:127.0.0.1, rule login: log-1h 3/)
+    expect((await cli('override', 'remove', ...target, ...server)).text).toBe('removed')
+    expect((await cli('reset', reference, ...server)).code).toBe(0)
+    expect(await statuses(1, '/login', 'POST')).toEqual([200])
   })
 })
 
@@ -168,7 +201,10 @@ it('--json answers scripts', async () => {
   expect(await json('control', 'set', '--multiplier', '2')).toEqual({ enabled: true, multiplier: 2 })
   expect(await json('control', 'get')).toEqual({ enabled: true, multiplier: 2 })
   const override = ['--rule', 'login', '--tier', 'pro', '--ttl', '1h', '--reason', 'launch', '--by', 'ada']
-  expect(await json('override', 'set', ...override)).toEqual({ set: true })
+  expect(await json('override', 'set', ...override)).toMatchObject({
+    set: true,
+    changes: [{ rule: 'login', now: ['sliding-window-log 2 in 1h'], after: expect.any(Array) }],
+  })
   expect(await json('override', 'list')).toMatchObject({
     overrides: [{ rule: 'login', tier: 'pro', by: 'ada', reason: 'launch', expiresAt: expect.any(Number) }],
   })
@@ -260,7 +296,7 @@ describe('over HTTP', () => {
       'replacement',
       'expected one of tier, numbers, limits',
     ],
-    ['DELETE', '/v1/overrides', {}, 'subject', 'expected either a subject or a rule'],
+    ['DELETE', '/v1/overrides', {}, 'target', 'expected a subject, a rule or both'],
     ['DELETE', '/v1/overrides', { subject: 'canary' }, 'subject', "expected 'type:id'"],
     ['POST', '/v1/explain', { subject: 'user:42', path: 7 }, 'path', 'expected a non-empty string; got 7'],
     [

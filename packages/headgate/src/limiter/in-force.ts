@@ -10,11 +10,13 @@ import {
   activatePolicies,
   type WrittenPolicies,
 } from '../policy/active-policies.js'
+import { askedLevel, GLOBAL } from '../policy/asked-level.js'
 import type { CompiledConfig } from '../policy/compiled-config.js'
 import { type Config, RULES } from '../policy/config.js'
 import { type Control, NORMAL } from '../policy/control.js'
 import { Ipv6Budgets } from '../policy/ipv6-budgets.js'
-import { targetKey } from '../policy/override.js'
+import { type OverrideTarget, targetKey } from '../policy/override.js'
+import type { Concerned } from '../policy/override-effect.js'
 import type { RuleResolver } from '../policy/rule-resolver.js'
 import type { Rules } from '../policy/rules.js'
 import type { Store } from '../store/store.js'
@@ -103,6 +105,20 @@ export class InForce {
       const activated = file.rules.activate(file.active, atRunTime)
       this.#now = this.#withActive(activated, nameSubject, budgets, { ...file, active: activated })
     }
+  }
+
+  /** Finds whose limits an override would replace: by the rules, or else in every policy and tier that can be asked. */
+  concernedBy(active: ActivePolicies, target: OverrideTarget): Concerned {
+    const { file } = this.#now
+    const nowUs = this.#options.clock.nowUs()
+    if (file !== null) return file.rules.concernedBy(active as ActiveConfig, target, nowUs)
+    const charges = [
+      ...[...active.policies.keys()].map(policy => ({ policy })),
+      ...[...active.tiers.keys()].map(tier => ({ tier })),
+    ]
+    const { subject } = target as { readonly subject: string }
+    const levels = charges.map(charge => askedLevel(active, { subject, charge, scope: GLOBAL }, nowUs))
+    return { levels, otherRules: new Map() }
   }
 
   reload(config: Config): void {

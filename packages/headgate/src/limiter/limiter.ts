@@ -365,6 +365,7 @@ class PolicyLimiter implements RuleLimiter {
       store: this.#store.control ?? memoryControl(clock),
       nameSubject: meant => this.#nameMeant(meant),
       active: () => this.#inForce.now.active,
+      concerned: (active, target) => this.#inForce.concernedBy(active, target),
       onControl: control => {
         const isNews = JSON.stringify(control) !== JSON.stringify(this.#inForce.now.active.control)
         if (isNews) this.#emit?.({ type: 'control', control })

@@ -5,7 +5,6 @@
 import { unexpected } from '../errors/headgate-error.js'
 import type { ActiveConfig } from '../policy/active-config.js'
 import type { ActivePolicies } from '../policy/active-policies.js'
-import type { ConfiguredPolicy } from '../policy/configured-policy.js'
 import { type Control, controlFields, NORMAL, readControl } from '../policy/control.js'
 import {
   type MeantTarget,
@@ -13,8 +12,10 @@ import {
   type OverrideOptions,
   parseOverride,
   parseTarget,
+  type StoredOverride,
   targetKey,
 } from '../policy/override.js'
+import { effectOf, type FindConcerned, type OverrideEffect } from '../policy/override-effect.js'
 import type { ControlReading, ControlStore } from '../store/control-store.js'
 import { runAtOnce, runInSlices } from '../time/steps.js'
 import type { OverrideCache } from './override-cache.js'
@@ -42,6 +43,8 @@ export interface OverridesApi {
    * Sets one for every process within a second, and in this one at once. Replaces an older one for the same target.
    */
   set(override: OverrideOptions): Promise<void>
+  /** Returns what an override would change. Throws, like `set`, for one that can change nothing. */
+  preview(override: OverrideOptions): OverrideEffect
   /** Removes one; returns whether it existed. */
   remove(target: MeantTarget): Promise<boolean>
 }
@@ -51,6 +54,8 @@ export interface OperatorsOptions {
   readonly nameSubject: (subject: unknown) => string
   /** The active configuration, which says which names exist. */
   readonly active: () => ActivePolicies
+  /** Finds whose limits an override would replace. */
+  readonly concerned: FindConcerned
   /** Called when the switches have changed. */
   readonly onControl: (control: Control) => void
   /** Where the overrides that were read are kept. */
@@ -106,6 +111,13 @@ export function createOperators(options: OperatorsOptions): Operators {
     warnOfControl(error as Error)
   })
 
+  function examine(override: OverrideOptions) {
+    const parsed = parseOverride(override, options.nameSubject)
+    const active = options.active()
+    rejectUnknownNames(parsed.stored, active)
+    return { ...parsed, effect: effectOf(active, parsed.stored, options.concerned) }
+  }
+
   async function readNow(): Promise<ControlReading> {
     const reading = await store.read()
     apply(reading)
@@ -131,9 +143,9 @@ export function createOperators(options: OperatorsOptions): Operators {
         if (found instanceof Error) throw found
         return runInSlices(options.overrides.list())
       },
+      preview: override => examine(override).effect,
       async set(override) {
-        const { target, stored, ttlMs } = parseOverride(override, options.nameSubject)
-        rejectUnknownNames(stored, options.active())
+        const { target, stored, ttlMs } = examine(override)
         await store.putOverride(target, JSON.stringify(stored), ttlMs)
       },
       async remove(target) {
@@ -147,35 +159,13 @@ export function createOperators(options: OperatorsOptions): Operators {
 }
 
 /** A name that does not exist would take effect on the day it does. */
-function rejectUnknownNames(stored: object, active: ActivePolicies | ActiveConfig): void {
-  if ('tier' in stored) rejectUnknown('tier', stored.tier as string, active.tiers)
+function rejectUnknownNames(stored: StoredOverride, active: ActivePolicies | ActiveConfig): void {
+  if ('tier' in stored) rejectUnknown('tier', stored.tier, active.tiers)
   const rulesByName = 'rulesByName' in active ? active.rulesByName : NO_RULES
-  if ('rule' in stored) rejectUnknown('rule', stored.rule as string, rulesByName)
-  if ('limits' in stored) {
-    const policies =
-      'rule' in stored
-        ? policiesOfRule(stored.rule as string, active as ActiveConfig)
-        : [...active.configuredPolicies.values(), ...active.configuredTiers.values()]
-    const ids = new Set(policies.flatMap(({ unscaled }) => unscaled.limits.map(({ limit }) => limit.id)))
-    for (const id of Object.keys(stored.limits as object)) rejectUnknown('limits', id, ids)
-  }
+  if (stored.rule !== undefined) rejectUnknown('rule', stored.rule, rulesByName)
 }
 
 const NO_RULES: ReadonlySet<string> = new Set()
-
-/**
- * Returns the policies that a rule may charge. A rule without a charge leaves the caller to any tier, or to the
- * file's default.
- */
-function policiesOfRule(
-  name: string,
-  { config, rulesByName, configuredPolicies: policies, configuredTiers: tiers }: ActiveConfig,
-): readonly ConfiguredPolicy[] {
-  const rule = rulesByName.get(name)
-  const charge = rule?.charge ?? config.default
-  const named = charge.policy === undefined ? tiers.get(charge.tier) : policies.get(charge.policy)
-  return [...(named === undefined ? [] : [named]), ...(rule?.charge === null ? tiers.values() : [])]
-}
 
 function rejectUnknown(field: string, name: string, known: Pick<ReadonlySet<string>, 'has' | 'keys'>): void {
   if (known.has(name)) return

@@ -1,7 +1,8 @@
 import { replaceUnits } from './change-numbers.js'
 import type { ConfiguredPolicy } from './configured-policy.js'
 import type { Override } from './override.js'
-import { type Policy, parseTier } from './policies.js'
+import { type Policy, type PolicyLimit, parseTier } from './policies.js'
+import { overlayTier, SPANS_US, type TierOptions, tierLimits } from './tiers.js'
 
 /** The overrides in force, by their target. */
 export interface ActiveOverrides {
@@ -12,8 +13,6 @@ export interface ActiveOverrides {
 
 /** An override in the form that is applied to policies. */
 export class ActiveOverride {
-  /** For an override with its own numbers: the tier made of them. */
-  private tier: Policy | null = null
   /** Results by policy, so that the work is not repeated for every request of a busy subject. */
   private readonly replaced = new WeakMap<ConfiguredPolicy, ConfiguredPolicy>()
 
@@ -27,15 +26,43 @@ export class ActiveOverride {
     if ('tier' in override) return tiers.get(override.tier) ?? configured
     const known = this.replaced.get(configured)
     if (known !== undefined) return known
-    if ('numbers' in override) this.tier ??= parseTier('override', override.numbers)
-    const made = configured.with(this.tier ?? withUnits(configured.unscaled, override))
+    const { unscaled } = configured
+    const made = configured.with(
+      'numbers' in override ? withNumbers(unscaled, override.numbers) : withUnits(unscaled, override.limits),
+    )
     this.replaced.set(configured, made)
     return made
   }
 }
 
-function withUnits(policy: Policy, override: Override): Policy {
-  const units = 'limits' in override ? override.limits : {}
+/**
+ * A tier with some of its numbers replaced. Another policy keeps its algorithms, and what was used: the limits with the
+ * span of a number take it, and a span without a limit gets one.
+ */
+function withNumbers(policy: Policy, numbers: TierOptions): Policy {
+  if (policy.numbers !== undefined && policy.tier !== null) {
+    return parseTier(policy.tier, overlayTier(policy.numbers, numbers))
+  }
+  const { burst: _burst, priority: _priority, ...spans } = numbers
+  const missing = { ...spans }
+  const kept = policy.limits.flatMap((named): PolicyLimit[] => {
+    const span = spanOf(named)
+    const units = span === null ? undefined : spans[span]
+    if (span === null || units === undefined) return [named]
+    delete missing[span]
+    return units === 'unlimited' ? [] : [{ ...named, limit: replaceUnits(named.limit, units) }]
+  })
+  const added = tierLimits(missing).map(limit => ({ name: `${policy.name}.${limit.id}`, limit }))
+  return { ...policy, limits: [...kept, ...added] }
+}
+
+function spanOf({ limit: { quota } }: PolicyLimit): keyof typeof SPANS_US | null {
+  if (quota.unit !== undefined) return null
+  const found = Object.entries(SPANS_US).find(([, us]) => us === quota.windowUs)
+  return found === undefined ? null : (found[0] as keyof typeof SPANS_US)
+}
+
+function withUnits(policy: Policy, units: Readonly<Record<string, number>>): Policy {
   return {
     ...policy,
     limits: policy.limits.map(named => {

@@ -1,7 +1,7 @@
 import { typeOf } from '../subject/subject.js'
 import type { ConfiguredPolicy } from './configured-policy.js'
 import type { RequestReading } from './found-routes.js'
-import type { Level } from './level.js'
+import { chargedOf, type Level } from './level.js'
 import type { Minted } from './request-facts.js'
 
 /** No real subject can have this name, because an id that starts with a tilde is digested. */
@@ -24,7 +24,7 @@ export class AppliedLevel {
     subjects: readonly string[],
     minted: Minted | null = null,
   ) {
-    const asking = askingOf(level, subjects)
+    const asking = chargedOf(level.subjectTypes, subjects)
     this.subject = level.per === 'everyone' ? EVERYONE : asking
     const others = level.also.length === 0 ? NOBODY_ELSE : othersOf(level, subjects)
     this.also = minted === null ? others : withAddress(minted, this.subject, level.configured, others)
@@ -55,12 +55,6 @@ function withAddress(
     return itsTimes === undefined ? [] : [{ subject: address, configured: payer.configured.times(itsTimes) }]
   })
   return shared.length === 0 ? others : [...others, ...shared]
-}
-
-function askingOf({ subjectTypes }: Level, subjects: readonly string[]): string {
-  const first = subjects[0] as string
-  if (subjectTypes === null) return first
-  return subjects.find(name => subjectTypes.includes(typeOf(name))) ?? first
 }
 
 /**

@@ -9,12 +9,13 @@ import { findOverride, GLOBAL, makeLevel, ofCaller, policyNamed } from './asked-
 import type { RuleQuery } from './candidates.js'
 import { isRouteRule } from './compiled-config.js'
 import type { PolicyOrTier, RuleConfig } from './config.js'
-import type { DeclaredLevel, Level } from './level.js'
+import { chargedOf, type DeclaredLevel, type Level } from './level.js'
 import { targetKey } from './override.js'
 import type { CanonicalFacts, Minted } from './request-facts.js'
 
 /** A caller, as the file and the overrides know it. */
 export interface Caller {
+  readonly subjects: readonly string[]
   readonly tier: string | null
   /** A policy set for this caller alone. */
   readonly policy: string | null
@@ -38,6 +39,7 @@ export function findCaller(
   const named = found !== null && 'tier' in found.override ? found.override.tier : null
   const lifted = named !== null && active.tiers.has(named) ? named : null
   return {
+    subjects,
     tier: lifted ?? entry?.tier ?? tier ?? active.config.default.tier ?? null,
     policy: lifted === null ? (entry?.policy ?? null) : null,
     override: found,
@@ -62,9 +64,9 @@ export function askedBy(
 
 /** Returns the level of a rule that matched the request. */
 export function routeLevel(active: ActiveConfig, rule: RuleConfig, caller: Caller, nowUs: number): Level {
-  const override = findRuleOverride(active, rule, nowUs)
-  // A caller's override applies on the caller level, not on a route's.
-  return ruleLevel(active, rule, caller.tier, override === null ? [] : [override])
+  // A rule without a charge leaves the caller to its tier, and so to its override; its tier is the override's already.
+  const ofCaller = rule.charge === null && caller.override !== null && !('tier' in caller.override.override)
+  return ruleLevel(active, rule, caller, ofCaller ? [caller.override as ActiveOverride] : [], nowUs)
 }
 
 /** Returns the caller's level: a policy of its own, the first matching caller rule, or the default. */
@@ -78,14 +80,7 @@ export function callerLevel(
   if (policy === null && !active.callerRules.isEmpty) {
     const rule = active.callerRules.find(null, { ...asked, method: null })?.value
     if (rule !== undefined) {
-      const ofRule = findRuleOverride(active, rule, nowUs)
-      // The caller's override is applied after the rule's, and is the one that gets reported.
-      return ruleLevel(
-        active,
-        rule,
-        tier,
-        [ofRule, override].filter(found => found !== null),
-      )
+      return ruleLevel(active, rule, caller, override === null ? [] : [override], nowUs)
     }
   }
   const charge = policy === null ? active.config.default : { policy }
@@ -114,12 +109,16 @@ export function globalLevel(active: ActiveConfig): Level | null {
   })
 }
 
+/** The override of the rule is applied first, then the caller's, then the caller's for this rule, which gets reported. */
 function ruleLevel(
   active: ActiveConfig,
   rule: RuleConfig,
-  tier: string | null,
-  overrides: readonly ActiveOverride[],
+  { tier, subjects }: Caller,
+  ofCaller: readonly ActiveOverride[],
+  nowUs: number,
 ): Level {
+  const overrides =
+    active.overrides.size === 0 ? ofCaller : withRules(active, rule, subjects, ofCaller, nowUs)
   const make = () => {
     const base = policyNamed(active, rule.charge ?? active.config.default, rule.charge === null ? tier : null)
     return makeLevel(active, speakerOf(active, rule), base, overrides)
@@ -164,10 +163,14 @@ function findEntry({ subjects }: ActiveConfig, names: readonly string[]): Policy
   return undefined
 }
 
-function findRuleOverride(
+function withRules(
   { overrides }: ActiveConfig,
-  { name }: RuleConfig,
+  { name: rule, match, per }: RuleConfig,
+  subjects: readonly string[],
+  ofCaller: readonly ActiveOverride[],
   nowUs: number,
-): ActiveOverride | null {
-  return overrides.size === 0 ? null : overrides.find(targetKey({ rule: name }), nowUs)
+): readonly ActiveOverride[] {
+  const subject = per === 'everyone' ? undefined : chargedOf(match.subjects, subjects)
+  const own = subject === undefined ? null : overrides.find(targetKey({ subject, rule }), nowUs)
+  return [overrides.find(targetKey({ rule }), nowUs), ...ofCaller, own].filter(found => found !== null)
 }

@@ -1,4 +1,5 @@
 import type { FailureMode } from '../check/check.js'
+import { typeOf } from '../subject/subject.js'
 import type { ActiveOverride } from './active-override.js'
 import type { Config, Enforcement, HeaderStyle, Mode, RuleConfig } from './config.js'
 import type { ConfiguredPolicy } from './configured-policy.js'
@@ -27,6 +28,12 @@ export interface Also {
 }
 
 const NOBODY_ELSE: readonly Also[] = []
+
+/** Returns which of a request's subjects a level of these types charges. */
+export function chargedOf(types: readonly string[] | null, subjects: readonly string[]): string {
+  const first = subjects[0] as string
+  return types === null ? first : (subjects.find(name => types.includes(typeOf(name))) ?? first)
+}
 
 /**
  * The settings of one level, independent of the request. A rule's settings come before its policy's, and those

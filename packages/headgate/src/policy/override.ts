@@ -6,20 +6,22 @@ import { shownName } from '../errors/shown-text.js'
 import type { StoredSubject } from '../subject/subject.js'
 import { type TierOptions, tierLimits } from './tiers.js'
 
-/** The numbers that an override puts in place of the policy file's. */
+/** The numbers that an override puts in place of the policy file's. What it does not name stays. */
 export type Replacement =
   /** Another tier. */
   | { readonly tier: string }
-  /** A tier of its own. */
+  /** Other numbers for a minute, an hour, a day; `'unlimited'` lifts one. */
   | { readonly numbers: TierOptions }
   /** Other numbers for limits of the policy that applies, by their id: `{ 'log-1m': 500 }`. */
   | { readonly limits: Readonly<Record<string, number>> }
 
-/** Whose numbers are replaced: a subject's on the caller level, or a rule's on its own level. */
-export type OverrideTarget = { readonly subject: string } | { readonly rule: string }
+/** Whose numbers are replaced: a subject's where no rule has limits of its own, a rule's, or a subject's on a rule. */
+export type OverrideTarget = { readonly subject: string; readonly rule?: string } | { readonly rule: string }
 
 /** A target as an operator may write it. */
-export type MeantTarget = { readonly subject: string | StoredSubject } | { readonly rule: string }
+export type MeantTarget =
+  | { readonly subject: string | StoredSubject; readonly rule?: string }
+  | { readonly rule: string }
 
 /** An override as an operator requests it. It always expires. */
 export type OverrideOptions = MeantTarget &
@@ -83,20 +85,22 @@ export function readStoredOverride(text: string): StoredOverride | null {
 
 /** Returns the key of a target. There is one override per target, and a newer one replaces the older. */
 export function targetKey(target: OverrideTarget): string {
-  return 'subject' in target ? `subject ${target.subject}` : `rule ${target.rule}`
+  if (!('subject' in target)) return `rule ${target.rule}`
+  const { subject, rule } = target
+  return rule === undefined ? `subject ${subject}` : `both ${JSON.stringify([subject, rule])}`
 }
 
-/** Parses the target of an override: a subject, by the name it is stored under, or a rule. */
+/** Parses the target of an override: a subject, by the name it is stored under, a rule, or both. */
 export function parseTarget(
   given: Readonly<Record<string, unknown>>,
   nameSubject: (subject: unknown) => string,
 ): OverrideTarget {
   const { subject, rule } = given
-  if ((subject === undefined) === (rule === undefined)) {
-    throw invalid('target', 'either a subject or a rule', subject === undefined ? 'neither' : 'both')
+  if (subject === undefined && rule === undefined) {
+    throw invalid('target', 'a subject, a rule or both', 'neither')
   }
-  if (subject !== undefined) return { subject: nameSubject(subject) }
-  return { rule: parseText(rule, 'rule') }
+  const named = rule === undefined ? null : { rule: parseText(rule, 'rule') }
+  return subject === undefined ? (named as { rule: string }) : { subject: nameSubject(subject), ...named }
 }
 
 function parseReplacement(given: Record<string, unknown>): Replacement {

@@ -29,6 +29,8 @@ export interface Policy {
   readonly name: string
   readonly tier: string | null
   readonly limits: readonly PolicyLimit[]
+  /** The numbers of a tier, as written. */
+  readonly numbers?: TierOptions
 }
 
 /** A limit and the name its state is kept under: `<policy>.<limit id>`. */
@@ -126,7 +128,7 @@ function parsePercent(field: string, text: unknown): number {
 export function parseTier(tier: string, options: TierOptions): Policy {
   rejectName('tiers', tier)
   const limits = nameLimits(`tiers.${tier}`, TIER_POLICY, tierLimits(options))
-  return { name: TIER_POLICY, tier, limits }
+  return { name: TIER_POLICY, tier, limits, numbers: options }
 }
 
 function nameLimits(field: string, policy: string, limits: readonly Limit[]): PolicyLimit[] {

@@ -16,10 +16,13 @@ import { AppliedLevel } from './applied-level.js'
 import { askedLevel } from './asked-level.js'
 import { statesOf } from './checks-of.js'
 import { type CompiledConfig, compileConfig } from './compiled-config.js'
-import type { Config, RuleConfig } from './config.js'
+import { concernedBy, isAbout } from './concerned-by.js'
+import type { Config } from './config.js'
 import { type Explanation, explain } from './explanation.js'
 import { askedBy, callerLevel, findCaller, globalLevel, routeLevel } from './find-levels.js'
 import type { Ipv6Budgets } from './ipv6-budgets.js'
+import type { OverrideTarget } from './override.js'
+import type { Concerned } from './override-effect.js'
 import type { RequestFacts } from './request-facts.js'
 import { RuleResolver, type RuleResolverOptions } from './rule-resolver.js'
 
@@ -48,6 +51,8 @@ export interface Rules {
   callers(inForce: () => Config): FileCallers & { rejectUnusable(next: Config): void }
   /** The tier of a subject by the file and the overrides. */
   tierOf(active: ActiveConfig, subject: string, tier: string | null, nowUs: number): string | null
+  /** Finds whose limits the override of a target replaces. */
+  concernedBy(active: ActiveConfig, target: OverrideTarget, nowUs: number): Concerned
   /** Each state once, under the first that mentions it: the caller's own, then the rules in file order. */
   statesAbout(active: ActiveConfig, subject: string, query: StatesQuery, nowUs: number): KeptState[]
 }
@@ -59,6 +64,7 @@ export const rules: Rules = {
   explain: (resolver, facts, budgets) => explain(resolver.resolution(facts), budgets),
   callers: createFileCallers,
   tierOf: (active, subject, tier, nowUs) => findCaller(active, { subjects: [subject], tier }, nowUs).tier,
+  concernedBy,
   statesAbout,
 }
 
@@ -138,11 +144,6 @@ function chargedForMinted(active: ActiveConfig, address: string, nowUs: number):
       })),
     )
   })
-}
-
-function isAbout({ match }: RuleConfig, type: string, tier: string | null): boolean {
-  if (match.subjects !== null && !match.subjects.includes(type)) return false
-  return match.tiers === null || (tier !== null && match.tiers.includes(tier))
 }
 
 /** Identifies callers by the policy file in force. */

@@ -57,6 +57,18 @@ export function tierLimits(tier: TierOptions): readonly Limit[] {
   return limits
 }
 
+/** The spans of a tier's limits. */
+export const SPANS_US = { minute: 60_000_000, hour: 3_600_000_000, day: 86_400_000_000 } as const
+
+/** Returns a tier with some of its numbers replaced. The burst it had stays, rounded down to whole units. */
+export function overlayTier(tier: TierOptions, numbers: TierOptions): TierOptions {
+  const { burst, ...both } = { ...tier, ...numbers }
+  const { minute } = both
+  if (burst === undefined || typeof minute !== 'number') return both
+  const atOnce = Math.min(MAX_UNITS, Math.floor(toWhole(minute * burst)))
+  return { ...both, burst: minute === 0 ? burst : Math.max(1, atOnce / minute) }
+}
+
 /** Returns null if not limited. Validated before any arithmetic, in which the text '10' would pass for a number. */
 function parseQuota(value: unknown, field: string): number | null {
   return value === undefined || value === 'unlimited' ? null : parseUnits(value, `tier ${field}`)
@@ -72,7 +84,7 @@ function minuteLimits(limit: number, burst: number | undefined): Limit[] {
   if (!Number.isInteger(atOnce) || atOnce > MAX_UNITS) {
     throw invalid('burst', `a number of at least 1 that gives a whole number up to ${MAX_UNITS}`, burst)
   }
-  const quota = Object.freeze({ limit, windowUs: 60_000_000, burst: atOnce })
+  const quota = Object.freeze({ limit, windowUs: SPANS_US.minute, burst: atOnce })
   const log = slidingWindowLog({ limit: atOnce, window: '1m' })
   // A ban has nothing to refill.
   if (limit === 0) return [log]

@@ -439,9 +439,50 @@ describe('overrides', () => {
     expect(asked(config, login, { overrides })).toEqual([['user:42 global login.log-1m 5']])
   })
 
-  it('overrides give a subject numbers that make a tier of its own, under the names all tiers share', () => {
+  it('overrides replace the numbers they name, and keep the burst, the hour and the day of the tier', () => {
     const overrides = [{ subject: 'user:42', numbers: { minute: 7 }, ...by }]
-    expect(asked({}, { subjects: ['user:42'] }, { overrides })).toEqual([['user:42 global tier.log-1m 7']])
+    expect(asked({}, { subjects: ['user:42'] }, { overrides })).toEqual([
+      [
+        'user:42 global tier.log-1m 14',
+        'user:42 global tier.bucket 14',
+        'user:42 global tier.counter-1h 100',
+        'user:42 global tier.counter-1d 1000',
+      ],
+    ])
+    const lifted = [
+      { subject: 'user:42', numbers: { minute: 7, burst: 1, hour: 9, day: 'unlimited' as const }, ...by },
+    ]
+    expect(asked({}, { subjects: ['user:42'] }, { overrides: lifted })).toEqual([
+      ['user:42 global tier.log-1m 7', 'user:42 global tier.counter-1h 9'],
+    ])
+  })
+
+  it('overrides put the numbers of a policy other than a tier into its own limits', () => {
+    const overrides = [{ rule: 'login', numbers: { minute: 7, hour: 20 }, ...by }]
+    const config = { policies: POLICIES, rules: [LOGIN] }
+    expect(asked(config, { method: 'POST', path: '/login', subjects: ['user:1'] }, { overrides })).toEqual([
+      ['user:1 global login.log-1m 7', 'user:1 global login.counter-1h 20'],
+    ])
+  })
+
+  it('overrides of a subject and a rule change that rule for that subject alone', () => {
+    const overrides = [
+      { subject: 'user:42', rule: 'login', limits: { 'log-1m': 50 }, ...by },
+      { rule: 'login', limits: { 'log-1m': 6 }, ...by },
+    ]
+    const config = { policies: POLICIES, rules: [LOGIN], default: { policy: 'api' } }
+    const limitOf = (subjects: string[], path: string) =>
+      asked(config, { method: 'POST', path, subjects }, { overrides })[0]?.[0]
+    expect(limitOf(['user:42'], '/login')).toBe('user:42 global login.log-1m 50')
+    expect(limitOf(['user:7'], '/login')).toBe('user:7 global login.log-1m 6')
+    expect(limitOf(['user:42'], '/other')).toBe('user:42 global api.log-1m 100')
+  })
+
+  it('overrides of a subject hold on a rule that leaves it to its tier', () => {
+    const overrides = [{ subject: 'user:42', numbers: { minute: 7, burst: 1 }, ...by }]
+    const dear = ruleOf({ name: 'dear', match: { path: '/dear' }, cost: 2 })
+    const facts = { subjects: ['user:42'], path: '/dear' }
+    expect(asked({ rules: [dear] }, facts, { overrides })[0]?.[0]).toBe('user:42 global tier.log-1m 7')
   })
 
   it('overrides give a rule other numbers, scaled like all others', () => {

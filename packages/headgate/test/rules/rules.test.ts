@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { tokenBucket } from '../../src/algorithms/token-bucket.js'
 import { decisionHeaders } from '../../src/decision/headers.js'
 import { createLimiter, type RuleLimiter } from '../../src/limiter/limiter.js'
-import type { Config } from '../../src/policy/config.js'
+import type { Config, RuleConfig } from '../../src/policy/config.js'
 import { memoryStore } from '../../src/store/memory/memory-store.js'
 import { redisStore } from '../../src/store/redis/redis-store.js'
 import type { Store } from '../../src/store/store.js'
@@ -475,7 +475,12 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
     it('overrides lift a subject for a time, keep what it used, and end by themselves', async () => {
       const { limiter, clock } = await setUp({ default: { tier: 'anonymous' } })
       expect(await admitted(limiter, 30)).toBe(20)
-      await limiter.overrides.set({ subject: 'user:42', numbers: { minute: 25 }, ttl: '30s', ...why })
+      await limiter.overrides.set({
+        subject: 'user:42',
+        numbers: { minute: 25, burst: 1 },
+        ttl: '30s',
+        ...why,
+      })
       expect(await admitted(limiter, 30)).toBe(5)
       expect(limiter.overrides.list()).toMatchObject([
         { subject: 'user:42', numbers: { minute: 25 }, ...why },
@@ -498,7 +503,7 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
       expect(await admitted(limiter, 1)).toBe(0)
     })
 
-    it.each([undefined, {}, { rule: 5 }, { rule: 'a', subject: 'user:42' }])(
+    it.each([undefined, {}, { rule: 5 }, { rule: 5, subject: 'user:42' }])(
       'overrides are not removed by the target %j',
       async target => {
         const { limiter } = await setUp(API)
@@ -526,6 +531,70 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
       await set('login', 'bucket')
       await set('dear', 'counter-1h')
       expect(limiter.overrides.list()).toHaveLength(2)
+    })
+
+    it('overrides of a subject and a rule are removed by both', async () => {
+      const rules = [ruleOf({ name: 'login', match: { path: '/login' }, charge: { policy: 'api' } })]
+      const { limiter } = await setUp({ ...API, rules })
+      const both = { subject: 'user:42', rule: 'login' }
+      await limiter.overrides.set({ ...both, limits: { 'log-1m': 9 }, ttl: '1h', ...why })
+      expect(limiter.overrides.list()).toMatchObject([both])
+      expect(await admitted(limiter, 12, { subject: 'user:42', path: '/login' })).toBe(9)
+      expect(await limiter.overrides.remove({ subject: 'user:42' })).toBe(false)
+      expect(await limiter.overrides.remove(both)).toBe(true)
+    })
+
+    it('overrides say what they change and what they leave', async () => {
+      const policies = { api: perMinute(3), search: perMinute(1) }
+      const rules = [ruleOf({ name: 'search', match: { path: '/search' }, charge: { policy: 'search' } })]
+      const { limiter } = await setUp({ policies, tiers: {}, default: { policy: 'api' }, rules })
+      const meant = { subject: 'user:42', limits: { 'log-1m': 9 }, ttl: '1h', ...why } as const
+      const change = { rule: 'default', policy: 'api', tier: null, after: ['sliding-window-log 9 in 1m'] }
+      expect(limiter.overrides.preview(meant)).toEqual({
+        changes: [{ ...change, now: ['sliding-window-log 3 in 1m'] }],
+        unchanged: ['search'],
+      })
+      expect(limiter.overrides.list()).toEqual([])
+      await limiter.overrides.set(meant)
+      expect(limiter.overrides.preview({ ...meant, limits: { 'log-1m': 20 } }).changes).toEqual([
+        { ...change, now: change.after, after: ['sliding-window-log 20 in 1m'] },
+      ])
+      // The same again lasts longer, and so is not without effect.
+      await limiter.overrides.set(meant)
+    })
+
+    it('overrides that could not take effect are refused with what could', async () => {
+      const policies = {
+        api: perMinute(3),
+        all: perMinute(5),
+        search: { limits: [tokenBucket({ capacity: 5, refillPerSecond: 1 })] },
+      }
+      const search = ruleOf({ name: 'search', match: { path: '/search' }, charge: { policy: 'search' } })
+      const every = ruleOf({ name: 'every', match: { path: '/*' }, charge: { policy: 'all' } })
+      const common = ruleOf({
+        name: 'common',
+        match: { path: '/c' },
+        charge: { policy: 'all' },
+        per: 'everyone',
+      })
+      const users = ruleOf({
+        name: 'users',
+        match: { path: '/u', subjects: ['user'] },
+        charge: { policy: 'all' },
+      })
+      const refused = async (rules: RuleConfig[], override: object, message: RegExp) => {
+        const { limiter } = await setUp({ policies, tiers: {}, default: { policy: 'api' }, rules })
+        const asked = { subject: 'ip:192.0.2.1', ttl: '1h', ...why, ...override } as never
+        await expect(limiter.overrides.set(asked)).rejects.toThrow(message)
+        expect(limiter.overrides.list()).toEqual([])
+      }
+      const bucket = { limits: { bucket: 9 } }
+      await refused([search], bucket, /^override limits: .*log-1m.* a rule that has it \(search\)/)
+      await refused([search, every], { numbers: { minute: 9 } }, /^override rule: .*search, every/)
+      await refused([common], { rule: 'common', numbers: { minute: 9 } }, /^override subject: .*everybody/)
+      await refused([users], { rule: 'users', numbers: { minute: 9 } }, /^override subject: .*users.*: user/)
+      await refused([], { numbers: { minute: 3 } }, /^override replacement: expected other numbers/)
+      await refused([], { numbers: { minute: 3, burst: 2 } }, /^override numbers.burst/)
     })
 
     it('overrides never hold a secret in the open', async () => {
@@ -560,7 +629,7 @@ describe.each(Object.entries(STORES))('on %s', (_, storeOn) => {
       ],
       [
         { tier: 'pro', ttl: '1h', ...why },
-        /^override target: expected either a subject or a rule; got "neither"/,
+        /^override target: expected a subject, a rule or both; got "neither"/,
       ],
       [
         { subject: 'user:42', tier: 'pro', ttl: '1h', tll: 1, ...why },

@@ -1,6 +1,6 @@
 import { userInfo } from 'node:os'
 import type { Command } from 'commander'
-import type { Duration, Override, OverrideOptions, OverrideTarget } from 'headgate'
+import type { Duration, Override, OverrideEffect, OverrideOptions, OverrideTarget } from 'headgate'
 import { mistakeAt, printable } from 'headgate/config'
 import { numberOf } from './number-options.js'
 import { answer, at, type OperatorFlags, withOperatorClient } from './operator-command.js'
@@ -22,19 +22,24 @@ interface SetFlags extends TargetFlags {
   readonly ttl: string
   readonly reason: string
   readonly by?: string
+  readonly dryRun?: boolean
 }
 
 const EXAMPLES = `
+What is not named stays: --minute 5 keeps the burst, the hour and the day of the tier.
+An override of a subject holds where no rule has limits of its own; with --rule it holds on that rule.
+
 Examples:
   headgate override set --subject user:42 --tier enterprise --ttl 2h --reason 'launch day'
   headgate override set --rule search --limit log-1m=50 --ttl 30m --reason 'incident 7'
-  headgate override set --subject user:7 --minute 5 --ttl 1d --reason abuse`
+  headgate override set --subject user:42 --rule search --minute 500 --ttl 2h --reason 'launch day'
+  headgate override set --subject user:7 --minute 5 --ttl 1d --reason abuse --dry-run`
 
 /** Adds `headgate override`. */
 export function addOverrideCommand(program: Command, terminal: Terminal): void {
   const override = program
     .command('override')
-    .description('Replace the numbers of a subject or a rule for a time.')
+    .description('Replace the numbers of a subject, a rule or both for a time.')
   at(override.command('list'))
     .description('Print the overrides in force.')
     .action((flags: OperatorFlags) =>
@@ -48,19 +53,21 @@ export function addOverrideCommand(program: Command, terminal: Terminal): void {
     .description('Put an override in force in every process, within a second. It ends by itself.')
     .option('--tier <name>', 'another tier')
     .option('--limit <id=units...>', 'other numbers for limits of the policy that applies: log-1m=500')
-    .option('--minute <units>', 'a custom tier: units per minute (also --hour, --day, --burst)')
+    .option('--minute <units>', 'other numbers: units per minute, or unlimited (also --hour, --day, --burst)')
     .option('--hour <units>')
     .option('--day <units>')
     .option('--burst <factor>')
     .requiredOption('--ttl <duration>', 'how long it lasts: 30m, 2h, at most 31d')
     .requiredOption('--reason <text>', 'why')
     .option('--by <name>', 'who (default: the name you are logged in with)')
+    .option('--dry-run', 'only print the limits now and after')
     .addHelpText('after', EXAMPLES)
     .action(async (flags: OperatorFlags & SetFlags) => {
       const options = overrideOf(flags)
+      const set = flags.dryRun !== true
       await withOperatorClient(flags, terminal, async client => {
-        await client.setOverride(options)
-        answer(terminal, flags, { set: true }, 'in force')
+        const effect = await (set ? client.setOverride(options) : client.previewOverride(options))
+        answer(terminal, flags, { set, ...effect }, effectWords(effect, set))
       })
     })
   at(target(override.command('remove')))
@@ -75,17 +82,15 @@ export function addOverrideCommand(program: Command, terminal: Terminal): void {
 }
 
 function target(command: Command): Command {
-  return command.option('--subject <type:id>', 'whose numbers').option('--rule <name>', 'or which rule')
+  return command
+    .option('--subject <type:id>', 'whose numbers: type:id, or the reference of a denial')
+    .option('--rule <name>', "which rule's; with --subject, only for that subject")
 }
 
 function targetOf({ subject, rule }: TargetFlags): OverrideTarget {
-  if (subject !== undefined && rule === undefined) return { subject }
-  if (rule !== undefined && subject === undefined) return { rule }
-  throw new UsageError({
-    field: '--subject',
-    expected: 'one of --subject and --rule',
-    got: subject === undefined ? 'neither' : 'both',
-  })
+  if (subject !== undefined) return { subject, ...(rule !== undefined && { rule }) }
+  if (rule !== undefined) return { rule }
+  throw new UsageError({ field: '--subject', expected: '--subject, --rule or both', got: 'neither' })
 }
 
 function overrideOf(flags: SetFlags): OverrideOptions {
@@ -134,8 +139,21 @@ function loginName(): string {
   }
 }
 
+/** The limits of each policy that changes, now and after, and the rules that keep theirs. */
+function effectWords({ changes, unchanged }: OverrideEffect, isSet: boolean): string {
+  const limits = (lines: readonly string[]) => lines.join(', ') || 'unlimited'
+  const lines = changes.flatMap(({ rule, policy, tier, now, after }) => [
+    `${tier === null ? `policy ${policy}` : `tier ${tier}`}, by ${rule}:`,
+    `  before ${limits(now)}`,
+    `  after  ${limits(after)}`,
+  ])
+  const others = unchanged.length === 0 ? [] : [`unchanged, name one with --rule: ${unchanged.join(', ')}`]
+  return [isSet ? 'in force' : 'not set (--dry-run)', ...lines, ...others].map(printable).join('\n')
+}
+
 function overrideWords(override: Override): string {
-  const whose = 'subject' in override ? override.subject : `rule ${override.rule}`
+  const target = 'subject' in override ? [override.subject] : []
+  const whose = [...target, ...(override.rule === undefined ? [] : [`rule ${override.rule}`])].join(', ')
   const what =
     'tier' in override
       ? `tier ${override.tier}`

@@ -69,7 +69,7 @@ export function addSubjectCommands(program: Command, terminal: Terminal): void {
     )
   asked(at(program.command('reset')))
     .description('Clear what a subject has used: everything, or one policy or tier.')
-    .argument('<subject>', 'type:id, such as user:42')
+    .argument('<subject>', 'type:id, such as user:42, or the reference of a denial')
     .allowExcessArguments(false)
     .addHelpText('after', '\nExamples:\n  headgate reset user:42\n  headgate reset user:42 --policy login')
     .action((subject: string, flags: OperatorFlags & AskFlags) =>

@@ -1,5 +1,6 @@
-import type { Mistake, Override } from 'headgate'
+import type { Mistake, Override, OverrideEffect } from 'headgate'
 import { shownName } from 'headgate/config'
+import { isReference } from 'headgate/statistics'
 import { API_HEADER } from '../admin/endpoint.js'
 import type { OperatorClient } from './operator-client.js'
 import { NotHeadgateError, RejectedError, UnavailableError } from './operator-errors.js'
@@ -50,7 +51,9 @@ export function httpOperatorClient(url: string, token: string | null): OperatorC
     control: () => call('GET', '/v1/control'),
     setControl: change => call('PATCH', '/v1/control', change),
     overrides: async () => (await call<{ overrides: Override[] }>('GET', '/v1/overrides')).overrides,
-    setOverride: override => call('PUT', '/v1/overrides', override),
+    setOverride: async override =>
+      (await call<{ effect: OverrideEffect }>('PUT', '/v1/overrides', override)).effect,
+    previewOverride: override => call('POST', '/v1/overrides/preview', override),
     removeOverride: async target =>
       (await call<{ removed: boolean }>('DELETE', '/v1/overrides', target)).removed,
     decide(action, question) {
@@ -60,6 +63,9 @@ export function httpOperatorClient(url: string, token: string | null): OperatorC
     },
     inspect: (subject, options) => call('POST', '/v1/inspect', { subject, ...options }),
     async reset(subject, ask) {
+      if (typeof subject === 'string' && isReference(subject)) {
+        return void (await call('POST', `/v1/subjects/${subject}/reset`, { ...ask }))
+      }
       await call('POST', '/v1/reset', { subject, ...ask })
     },
     rejected: reference => call('GET', `/v1/subjects/${reference}`),

@@ -6,13 +6,14 @@ import type {
   Inspection,
   InspectOptions,
   Override,
+  OverrideEffect,
   OverrideOptions,
   OverrideTarget,
   RequestFacts,
   RuleLimiter,
   SubjectInput,
 } from 'headgate'
-import type { Denial } from 'headgate/statistics'
+import { type Denial, isReference } from 'headgate/statistics'
 import type { Snapshot } from '../observe/snapshot.js'
 import { UnavailableError } from './operator-errors.js'
 
@@ -35,7 +36,10 @@ export interface OperatorClient {
   control(): Promise<Control>
   setControl(change: Partial<Control>): Promise<Control>
   overrides(): Promise<readonly Override[]>
-  setOverride(override: OverrideOptions): Promise<void>
+  /** Sets an override, and returns what it changes. */
+  setOverride(override: OverrideOptions): Promise<OverrideEffect>
+  /** Returns what an override would change, and sets none. */
+  previewOverride(override: OverrideOptions): Promise<OverrideEffect>
   removeOverride(target: OverrideTarget): Promise<boolean>
   /** Decides; charges unless it is a peek. */
   decide(action: 'check' | 'peek', question: Question): Promise<DecisionValue>
@@ -53,6 +57,11 @@ const NO_REFERENCES = new UnavailableError(
   '--server: expected a running headgate serve; Redis alone does not know a reference',
 )
 
+function rejectReference(target: object): void {
+  const { subject } = target as { readonly subject?: unknown }
+  if (typeof subject === 'string' && isReference(subject)) throw NO_REFERENCES
+}
+
 /**
  * Creates the client of a limiter in this process. It reads the store, because an operator must not mistake a guess
  * for what is in force.
@@ -65,8 +74,20 @@ export function gateOperatorClient(limiter: RuleLimiter, stats: OperatorClient['
       return limiter.control.get()
     },
     overrides: () => limiter.overrides.read(),
-    setOverride: override => limiter.overrides.set(override),
-    removeOverride: target => limiter.overrides.remove(target),
+    async setOverride(override) {
+      rejectReference(override)
+      const effect = limiter.overrides.preview(override)
+      await limiter.overrides.set(override)
+      return effect
+    },
+    async previewOverride(override) {
+      rejectReference(override)
+      return limiter.overrides.preview(override)
+    },
+    async removeOverride(target) {
+      rejectReference(target)
+      return limiter.overrides.remove(target)
+    },
     async decide(action, question) {
       if ('ask' in question) return (await limiter[action](question.subject, question.ask)).toJSON()
       const facts = { ...question.request, subject: question.subject }
@@ -75,7 +96,10 @@ export function gateOperatorClient(limiter: RuleLimiter, stats: OperatorClient['
     inspect: (subject, options) => limiter.inspect(subject, options),
     rejected: () => Promise.reject(NO_REFERENCES),
     stats,
-    reset: (subject, ask) => limiter.reset(subject, ask),
+    async reset(subject, ask) {
+      rejectReference({ subject })
+      await limiter.reset(subject, ask)
+    },
     close: () => limiter.close(),
   }
 }

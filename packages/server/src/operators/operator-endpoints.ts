@@ -2,14 +2,45 @@
  * Lets operators see and change the fleet's switches and overrides over HTTP, and explains which rule applies to a
  * request.
  */
-import type { OverrideOptions, RequestFacts, RuleLimiter, SubjectInput } from 'headgate'
+import type {
+  OverrideEffect,
+  OverrideOptions,
+  OverrideTarget,
+  RequestFacts,
+  RuleLimiter,
+  SubjectInput,
+} from 'headgate'
 import { mistakeAt, shownName } from 'headgate/config'
+import { isReference } from 'headgate/statistics'
 import type { Fields } from '../admin/body-fields.js'
 import { administers, type Endpoint, RequestError, reads, signed } from '../admin/endpoint.js'
 import { readFields, readObject } from '../admin/read-body.js'
 import { jsonAnswer } from '../http/problem.js'
 
-export function operatorEndpoints(limiter: RuleLimiter): readonly Endpoint[] {
+/** What a preview need not say. */
+const UNSAID = { ttl: '1h', by: 'preview', reason: 'preview' }
+
+export function operatorEndpoints(
+  limiter: RuleLimiter,
+  /** Returns the stored name of the subject behind a reference; null if it is not known. */
+  subjectOf: (reference: string) => string | null,
+): readonly Endpoint[] {
+  /** Puts the subject that a reference stands for in its place. */
+  function resolved(fields: Fields): Fields {
+    rejectNonText(fields, ['subject', 'rule'])
+    const { subject } = fields
+    if (typeof subject !== 'string' || !isReference(subject)) return fields
+    const stored = subjectOf(subject)
+    if (stored !== null) return { ...fields, subject: { stored } }
+    const expected = 'type:id, or the reference of a subject that has been denied lately'
+    throw new RequestError(404, { field: 'subject', expected, got: subject })
+  }
+
+  /** The limiter validates every field and names the bad one; the types cannot. */
+  function preview(asked: Fields): OverrideEffect {
+    return limiter.overrides.preview(asked as unknown as OverrideOptions)
+  }
+
   const control: Endpoint = {
     path: '/v1/control',
     methods: {
@@ -27,23 +58,28 @@ export function operatorEndpoints(limiter: RuleLimiter): readonly Endpoint[] {
     methods: {
       GET: reads(async () => jsonAnswer(200, { overrides: await limiter.overrides.read() })),
       PUT: administers(async (req, caller) => {
-        // The limiter validates every field and names the bad one; the types cannot.
-        const asked = signed(await readObject(req), caller)
-        rejectNonText(asked, ['subject', 'rule'])
+        const asked = resolved(signed(await readObject(req), caller))
+        const effect = preview(asked)
         await limiter.overrides.set(asked as unknown as OverrideOptions)
         // It is set: failing to read the others now must not look like a failure.
         const overrides = await limiter.overrides.read().catch(() => limiter.overrides.list())
         return {
-          ...jsonAnswer(200, { overrides }),
+          ...jsonAnswer(200, { overrides, effect }),
           change: `set an override of ${targetWords(limiter, asked)} for ${asked.ttl}: ${asked.reason}`,
         }
       }),
       DELETE: administers(async req => {
-        const target = targetOf(await readFields(req, ['subject', 'rule']))
+        const target = resolved(await readFields(req, ['subject', 'rule'])) as OverrideTarget
         const removed = await limiter.overrides.remove(target)
         const change = `removed the override of ${targetWords(limiter, target)}`
         return { ...jsonAnswer(200, { removed }), ...(removed && { change }) }
       }),
+    },
+  }
+  const previews: Endpoint = {
+    path: '/v1/overrides/preview',
+    methods: {
+      POST: reads(async req => jsonAnswer(200, preview(resolved({ ...UNSAID, ...(await readObject(req)) })))),
     },
   }
   const explain: Endpoint = {
@@ -60,7 +96,7 @@ export function operatorEndpoints(limiter: RuleLimiter): readonly Endpoint[] {
     path: '/v1/counts',
     methods: { GET: reads(() => jsonAnswer(200, limiter.counts())) },
   }
-  return [control, overrides, explain, counts]
+  return [control, overrides, previews, explain, counts]
 }
 
 function rejectNonText(fields: Fields, names: readonly string[]): void {
@@ -75,11 +111,12 @@ function rejectNonText(fields: Fields, names: readonly string[]): void {
 
 /** Describes whose override it is. Ids of secrets are not shown. */
 function targetWords(limiter: RuleLimiter, { subject, rule }: Fields): string {
-  return shownName(typeof subject === 'string' ? limiter.nameOf(subject as SubjectInput) : `rule ${rule}`)
+  const name = typeof subject === 'string' ? limiter.nameOf(subject as SubjectInput) : storedName(subject)
+  return shownName(
+    [name, rule === undefined ? null : `rule ${rule}`].filter(part => part !== null).join(', '),
+  )
 }
 
-function targetOf({ subject, rule }: Fields): { subject: string } | { rule: string } {
-  if (typeof subject === 'string' && rule === undefined) return { subject }
-  if (typeof rule === 'string' && subject === undefined) return { rule }
-  throw new RequestError(400, { field: 'subject', expected: 'either a subject or a rule, as a string' })
+function storedName(subject: unknown): string | null {
+  return (subject as { readonly stored: string } | undefined)?.stored ?? null
 }

@@ -42,7 +42,7 @@ export function adminEndpoints({
     meEndpoint,
     ...probes(health),
     ...metricsEndpoints(statistics, { isPublic: metricsPublic, configState: health.configState, upstreams }),
-    ...operatorEndpoints(limiter),
+    ...operatorEndpoints(limiter, stats.subjectOf),
     ...statsEndpoints(stats),
     ...subjectEndpoints(limiter, stats),
     whatIfEndpoint(arrivals),

@@ -88,9 +88,14 @@ const PATHS: Readonly<Record<string, Readonly<Record<string, Described>>>> = {
   '/v1/overrides': {
     get: { summary: 'The overrides in force.', answer: overrides, problems: STORE_AWAY },
     put: {
-      summary: "Replace a subject's or a rule's numbers for a while.",
+      summary:
+        'Replace the numbers of a subject, a rule, or a subject on a rule for a while; returns what it changes.',
       body: ref('OverrideChange'),
-      answer: overrides,
+      answer: {
+        ...overrides,
+        required: ['overrides', 'effect'],
+        properties: { ...overrides.properties, effect: ref('OverrideEffect') },
+      },
       problems: { ...BAD_BODY, ...STORE_AWAY },
     },
     delete: {
@@ -98,6 +103,15 @@ const PATHS: Readonly<Record<string, Readonly<Record<string, Described>>>> = {
       body: { type: 'object', properties: { subject: { type: 'string' }, rule: { type: 'string' } } },
       answer: { type: 'object', properties: { removed: { type: 'boolean' } }, required: ['removed'] },
       problems: { ...BAD_BODY, ...STORE_AWAY },
+    },
+  },
+  '/v1/overrides/preview': {
+    post: {
+      summary:
+        'What an override would change: the limits now and after. Sets nothing; ttl, by and reason may be left out.',
+      body: { type: 'object' },
+      answer: ref('OverrideEffect'),
+      problems: BAD_BODY,
     },
   },
   '/v1/explain': {

@@ -199,6 +199,18 @@ export const SCHEMAS = {
     'multiplier',
   ]),
   Override: { type: 'object', required: ['by', 'reason', 'setAt', 'expiresAt'] },
+  OverrideEffect: {
+    type: 'object',
+    required: ['changes', 'unchanged'],
+    additionalProperties: false,
+    properties: {
+      changes: {
+        type: 'array',
+        items: { type: 'object', required: ['rule', 'policy', 'tier', 'now', 'after'] },
+      },
+      unchanged: { type: 'array', items: { type: 'string' } },
+    },
+  },
   OverrideChange: { type: 'object', required: ['ttl', 'reason'] },
   Problem,
 } satisfies Readonly<Record<string, Schema>>
