@@ -1,5 +1,4 @@
-/** A table of who may import whom: held against the sources, and shown in ARCHITECTURE.md. */
-import { readFileSync, writeFileSync } from 'node:fs'
+/** A table of who may import whom, held against the sources. */
 import { dirname, join, sep } from 'node:path'
 import { importsOf } from './sources.js'
 
@@ -57,21 +56,6 @@ export class ImportTable {
     })
   }
 
-  /** The table as a page shows it. */
-  render(): string {
-    const list = (names: readonly string[] = []) => names.map(name => `\`${name}\``).join(', ')
-    const rows = Object.entries(this.rows).map(([stage, { holds, may, types, packages, packageTypes }]) =>
-      [
-        `\`${stage}\`: ${holds}`,
-        list(may) || 'nothing',
-        list(types),
-        [list(packages), packageTypes ? `types of ${list(packageTypes)}` : ''].filter(Boolean).join('; '),
-      ].join(' | '),
-    )
-    const head = ['| folder | may import | of these only types | packages |', '|---|---|---|---|']
-    return [...head, ...rows.map(row => `| ${row} |`)].join('\n')
-  }
-
   /** The row a file belongs to: the longest that is its folder or its name. */
   private stageOf(file: string): string | undefined {
     const path = file.replace(/\.ts$/, '')
@@ -97,19 +81,4 @@ export class ImportTable {
       )
     return names(row.packages) || (typeOnly && names(row.packageTypes))
   }
-}
-
-const PAGE = join(import.meta.dirname, '../../../../ARCHITECTURE.md')
-
-/** ARCHITECTURE.md as it is, and as it would be with the table between its marks; `HEADGATE_WRITE=1` writes that. */
-export function pageWith(
-  mark: string,
-  table: ImportTable,
-): { readonly page: string; readonly wanted: string } {
-  const marks = new RegExp(`(<!-- ${mark}: .* -->\\n)[\\s\\S]*?(<!-- end of the ${mark} -->)`)
-  const page = readFileSync(PAGE, 'utf8')
-  const wanted = page.replace(marks, (_, begin, end) => `${begin}\n${table.render()}\n\n${end}`)
-  if (process.env.HEADGATE_WRITE !== '1') return { page, wanted }
-  writeFileSync(PAGE, wanted)
-  return { page: wanted, wanted }
 }
