@@ -1,4 +1,4 @@
-// An empty project outside the workspace that has installed what would be published.
+// The packages as they are published, and an empty project outside the workspace that has installed them.
 
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -9,13 +9,27 @@ import { npm, root, run } from './prepare.mjs'
 export async function withTarballs(work) {
   const folder = mkdtempSync(join(tmpdir(), 'headgate-pack-'))
   try {
-    const packages = []
-    for (const manifest of publishedManifests()) {
-      packages.push({ manifest, tarball: await pack(manifest.name, folder) })
-    }
-    return await work(packages, folder)
+    return await work(await packInto(folder), folder)
   } finally {
     rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** Packs every package that is not private into a folder, and resolves to the manifests with their tarballs. */
+export async function packInto(folder) {
+  const library = mkdtempSync(join(tmpdir(), 'headgate-library-'))
+  try {
+    // Needs what may have been installed only now.
+    const { buildPackage } = await import('../packages/headgate/scripts/build-package.mjs')
+    await buildPackage(library)
+    const packages = []
+    for (const manifest of publishedManifests()) {
+      const what = manifest.name === 'headgate' ? [library] : ['--workspace', manifest.name]
+      packages.push({ manifest, tarball: await pack(what, folder) })
+    }
+    return packages
+  } finally {
+    rmSync(library, { recursive: true, force: true })
   }
 }
 
@@ -37,12 +51,12 @@ function publishedManifests() {
     .filter(manifest => !manifest.private)
 }
 
-async function pack(name, folder) {
+async function pack(what, folder) {
   const before = new Set(readdirSync(folder))
-  const [command, args] = npm('pack', '--silent', '--workspace', name, '--pack-destination', folder)
+  const [command, args] = npm('pack', '--silent', ...what, '--pack-destination', folder)
   const code = await run(command, args, { stdio: ['ignore', 'ignore', 'inherit'] })
   const tarball = readdirSync(folder).find(file => !before.has(file))
   if (code !== 0 || tarball === undefined)
-    throw new Error(`npm pack of ${name} failed with exit code ${code}`)
+    throw new Error(`npm pack ${what.join(' ')} failed with exit code ${code}`)
   return join(folder, tarball)
 }

@@ -1,11 +1,13 @@
 import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import manifest from '../../package.json' with { type: 'json' }
+// @ts-expect-error: plain JavaScript, which packing runs without a build
+import { buildPackage } from '../../scripts/build-package.mjs'
 
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url))
 
@@ -20,17 +22,20 @@ export interface Consumer {
 
 const execute = promisify(execFile)
 
-/** Packs a package of the workspace as it would be published, and unpacks it into a folder. */
-export async function unpackInto(folder: string, name: string): Promise<void> {
+/** Packs a package of the workspace as it would be published, unpacks it into a folder, and resolves to the packed size. */
+export async function unpackInto(folder: string, name: string): Promise<number> {
   const tarballs = await mkdtemp(join(tmpdir(), 'headgate-tarball-'))
-  await execute('npm', ['pack', '--silent', '--workspace', name, '--pack-destination', tarballs], {
-    cwd: ROOT,
-  })
-  const [tarball] = await readdir(tarballs)
+  const library = join(tarballs, 'library')
+  if (name === 'headgate') await buildPackage(library)
+  const what = name === 'headgate' ? [library] : ['--workspace', name]
+  await execute('npm', ['pack', '--silent', ...what, '--pack-destination', tarballs], { cwd: ROOT })
+  const tarball = (await readdir(tarballs)).find(file => file.endsWith('.tgz'))
   if (tarball === undefined) throw new Error('npm pack left no tarball')
   await mkdir(folder, { recursive: true })
   await execute('tar', ['-xzf', join(tarballs, tarball), '-C', folder, '--strip-components=1'])
+  const { size } = await stat(join(tarballs, tarball))
   await rm(tarballs, { recursive: true })
+  return size
 }
 
 /** Packs the library and unpacks it where nothing of the workspace is near. */

@@ -68,19 +68,23 @@ it('npm start installs at most 150 packages, all of which run on this Node', () 
   rmSync(clone, { recursive: true })
 })
 
-it.each(['headgate', 'server'])(
-  '%s cannot be packed in a clone that was not built, and says what to do',
-  name => {
-    const root = fileURLToPath(new URL('../../../../', import.meta.url))
-    const clone = mkdtempSync(join(tmpdir(), 'headgate-unbuilt-'))
-    const folder = join(clone, 'packages', name)
-    mkdirSync(folder, { recursive: true })
-    cpSync(join(root, 'scripts', 'require-build.mjs'), join(clone, 'scripts', 'require-build.mjs'))
-    cpSync(join(root, 'packages', name, 'package.json'), join(folder, 'package.json'))
-    const { status, stderr } = spawnSync('npm', ['pack'], { cwd: folder, encoding: 'utf8' })
-    expect(status).not.toBe(0)
-    expect(stderr).toContain('run npm run build first')
-    expect(readdirSync(folder)).toEqual(['package.json'])
-    rmSync(clone, { recursive: true })
-  },
-)
+it('the library is packed only by the script that builds it, and npm pack says so', () => {
+  const folder = fileURLToPath(new URL('../../', import.meta.url))
+  const { status, stderr } = spawnSync('npm', ['pack', '--dry-run'], { cwd: folder, encoding: 'utf8' })
+  expect(status).not.toBe(0)
+  expect(stderr).toContain('npm run pack')
+})
+
+it('the server cannot be packed in a clone that was not built, and says what to do', () => {
+  const root = fileURLToPath(new URL('../../../../', import.meta.url))
+  const clone = mkdtempSync(join(tmpdir(), 'headgate-unbuilt-'))
+  const folder = join(clone, 'packages', 'server')
+  mkdirSync(folder, { recursive: true })
+  cpSync(join(root, 'scripts', 'require-build.mjs'), join(clone, 'scripts', 'require-build.mjs'))
+  cpSync(join(root, 'packages', 'server', 'package.json'), join(folder, 'package.json'))
+  const { status, stderr } = spawnSync('npm', ['pack'], { cwd: folder, encoding: 'utf8' })
+  expect(status).not.toBe(0)
+  expect(stderr).toContain('run npm run build first')
+  expect(readdirSync(folder)).toEqual(['package.json'])
+  rmSync(clone, { recursive: true })
+})
