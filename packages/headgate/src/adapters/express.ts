@@ -1,6 +1,7 @@
 import type { Request, RequestHandler } from 'express'
+import { type FrameworkTrust, trustByFunction } from '../subject/client-address.js'
 import { createEnforce, type Framework } from './enforce.js'
-import { applyOutcome, NodeRequest, routeText } from './node.js'
+import { applyOutcome, NodeRequest, readOnce, routeText } from './node.js'
 import type { AnyOptions, RateLimitOptions } from './options.js'
 
 export type ExpressOptions<PolicyName extends string, TierName extends string> = RateLimitOptions<
@@ -12,9 +13,30 @@ export type ExpressOptions<PolicyName extends string, TierName extends string> =
 /** Converts a request of Express. */
 export const framework: Framework<Request> = {
   knowsPeer: true,
-  // Without the mount path, which is in the client's spelling and may contain its ids.
-  read: req => new NodeRequest(req, req.originalUrl ?? req.url, () => routeText(req.route?.path)),
+  read: req => new ExpressRequest(req),
   origin: req => req,
+}
+
+/** `trust proxy` as Express has compiled it: of addresses and networks, a number of hops, or a function of the app's. */
+const trustOf = readOnce((app: Request['app']) => trustByFunction(app.get('trust proxy fn')))
+
+class ExpressRequest extends NodeRequest {
+  constructor(private readonly request: Request) {
+    super(request)
+  }
+
+  override get url(): string {
+    return this.request.originalUrl ?? this.request.url
+  }
+
+  /** Without the mount path, which is in the client's spelling and may contain its ids. */
+  override get route(): string | undefined {
+    return routeText(this.request.route?.path)
+  }
+
+  override get trust(): FrameworkTrust | undefined {
+    return trustOf(this.request.app)
+  }
 }
 
 /**

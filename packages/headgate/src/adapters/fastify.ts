@@ -1,9 +1,10 @@
 import type { FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify'
 import type { Decision } from '../decision/decision.js'
 import { unexpected } from '../errors/headgate-error.js'
+import { type FrameworkTrust, trustByFunction } from '../subject/client-address.js'
 import { isPromise } from '../subject/sources.js'
 import type { Enforce, Framework, Outcome, Rejected } from './enforce.js'
-import { drain, hasLongBody, NodeRequest, sendRejection } from './node.js'
+import { drain, hasLongBody, NodeRequest, readOnce, sendRejection } from './node.js'
 import type { AnyOptions, RateLimitOptions } from './options.js'
 import { createOwnLimits, type OwnLimit } from './own-limits.js'
 import { endOnClose } from './response-end.js'
@@ -49,8 +50,39 @@ declare module 'fastify' {
 /** Converts a request of Fastify. */
 export const framework: Framework<FastifyRequest> = {
   knowsPeer: true,
-  read: request => new NodeRequest(request.raw, request.originalUrl, () => request.routeOptions.url),
+  read: request => new FastifyHttpRequest(request),
   origin: request => request.raw,
+}
+
+/**
+ * Fastify keeps `trustProxy` to itself, but `ips` of a request shows whom it believes: the address that a believed peer
+ * names is among them.
+ */
+const trustOf = readOnce((prototype: object): FrameworkTrust | undefined => {
+  const ipsFrom = (remoteAddress: string): readonly string[] | undefined => {
+    const raw = { socket: { remoteAddress }, headers: { 'x-forwarded-for': '192.0.2.1' } }
+    return Object.create(prototype, { raw: { value: raw } }).ips
+  }
+  if (ipsFrom('192.0.2.1') === undefined) return undefined
+  return trustByFunction(address => ipsFrom(address)?.length === 2)
+})
+
+class FastifyHttpRequest extends NodeRequest {
+  constructor(private readonly request: FastifyRequest) {
+    super(request.raw)
+  }
+
+  override get url(): string {
+    return this.request.originalUrl
+  }
+
+  override get route(): string | undefined {
+    return this.request.routeOptions.url
+  }
+
+  override get trust(): FrameworkTrust | undefined {
+    return trustOf(Object.getPrototypeOf(this.request))
+  }
 }
 
 /**

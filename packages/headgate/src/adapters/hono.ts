@@ -20,9 +20,7 @@ const framework: Framework<Context> = {
   read(context) {
     const incoming = incomingOf(context)
     // Node's own headers, because a `Request` builds its headers on first access.
-    return incoming === undefined
-      ? new HonoRequest(context)
-      : new NodeRequest(incoming, incoming.url ?? '', () => routeOf(context))
+    return incoming === undefined ? new HonoRequest(context) : new HonoNodeRequest(incoming, context)
   },
   origin: context => context,
 }
@@ -107,6 +105,19 @@ function lifetimeOf(context: Context): unknown {
 /** Returns the pattern of the last handler, which comes after every middleware. */
 function routeOf({ req }: Context): string | undefined {
   return req.matchedRoutes.at(-1)?.path
+}
+
+class HonoNodeRequest extends NodeRequest {
+  constructor(
+    incoming: IncomingMessage,
+    private readonly context: Context,
+  ) {
+    super(incoming)
+  }
+
+  override get route(): string | undefined {
+    return routeOf(this.context)
+  }
 }
 
 /** Shows a request outside Node to the core. */

@@ -1,7 +1,8 @@
 import type { Context, Middleware, Next } from 'koa'
+import { type FrameworkTrust, trustByHops } from '../subject/client-address.js'
 import { isPromise } from '../subject/sources.js'
 import { createEnforce, type Framework, type Outcome } from './enforce.js'
-import { hasLongBody, NodeRequest, routeText, sendRejection } from './node.js'
+import { hasLongBody, NodeRequest, readOnce, routeText, sendRejection } from './node.js'
 import type { AnyOptions, RateLimitOptions } from './options.js'
 import { endOnClose } from './response-end.js'
 
@@ -13,9 +14,36 @@ export type KoaOptions<PolicyName extends string, TierName extends string> = Rat
 
 const framework: Framework<Context> = {
   knowsPeer: true,
-  // Set by @koa/router.
-  read: ctx => new NodeRequest(ctx.req, ctx.originalUrl, () => routeText(ctx._matchedRoute)),
+  read: ctx => new KoaRequest(ctx),
   origin: ctx => ctx.req,
+}
+
+/** `proxy: true` believes the leftmost address unless `maxIpsCount` says how many proxies have written one. */
+const trustOf = readOnce(
+  ({ proxy, proxyIpHeader, maxIpsCount }: Context['app']): FrameworkTrust | undefined => {
+    if (!proxy) return undefined
+    const isBounded = maxIpsCount > 0 && proxyIpHeader.toLowerCase() === 'x-forwarded-for'
+    return isBounded ? trustByHops(maxIpsCount) : 'everybody'
+  },
+)
+
+class KoaRequest extends NodeRequest {
+  constructor(private readonly ctx: Context) {
+    super(ctx.req)
+  }
+
+  override get url(): string {
+    return this.ctx.originalUrl
+  }
+
+  /** Set by @koa/router. */
+  override get route(): string | undefined {
+    return routeText(this.ctx._matchedRoute)
+  }
+
+  override get trust(): FrameworkTrust | undefined {
+    return trustOf(this.ctx.app)
+  }
 }
 
 /**

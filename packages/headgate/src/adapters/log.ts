@@ -23,8 +23,10 @@ export function logFaults(
   }
 }
 
-/** The stable codes of warnings about what the functions of an app return. */
+/** The stable codes of warnings about the settings of an app, and what its functions return. */
 export type AdapterWarningCode =
+  | 'WARN_HEADGATE_PROXY_NOT_TRUSTED'
+  | 'WARN_HEADGATE_TRUSTS_EVERYBODY'
   | 'WARN_HEADGATE_NAMES_NOBODY'
   | 'WARN_HEADGATE_NO_ADDRESS'
   | 'WARN_HEADGATE_UNUSABLE_VALUE'

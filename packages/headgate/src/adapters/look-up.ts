@@ -5,6 +5,7 @@
 import type { AlsoCharged } from '../check/check-options.js'
 import { HeadgateError } from '../errors/headgate-error.js'
 import type { MaybePromise } from '../store/store.js'
+import { limitedAddress } from '../subject/client-address.js'
 import type { HttpRequest } from '../subject/http-request.js'
 import type { Identity, PerAddress, Within } from '../subject/identify.js'
 import { ip, isPromise } from '../subject/sources.js'
@@ -157,15 +158,18 @@ function createCallerOf<Native>(
   warn: WarnOnce,
 ): (native: Native, run: Run) => MaybePromise<Caller> {
   const identify = options.identify ?? identifyOfFile(options)
-  const addressOf = createAddressOf(options, read, warn)
+  const noticeProxy = createNoticeProxy(options, warn)
+  const addressOf = createAddressOf(options, read, warn, noticeProxy)
   if (identify !== undefined) {
     const toCaller = createToCaller(options, warn)
     return (native, run) => {
-      const identity = run.ask(within => identify(read(native), within))
-      const conclude = (found: Identity | undefined): Caller =>
-        Array.isArray(found?.subjects) && found.subjects.length > 0
-          ? toCaller(found, run)
-          : byName(addressOf(native))
+      const request = read(native)
+      const identity = run.ask(within => identify(request, within))
+      const conclude = (found: Identity | undefined): Caller => {
+        if (!Array.isArray(found?.subjects) || found.subjects.length === 0) return byName(addressOf(native))
+        noticeProxy(request, found.subjects[0])
+        return toCaller(found, run)
+      }
       return isPromise(identity) ? identity.then(conclude) : conclude(identity)
     }
   }
@@ -241,6 +245,7 @@ function createAddressOf<Native>(
   options: AnyOptions<Native>,
   read: (native: Native) => HttpRequest,
   warn: WarnOnce,
+  noticeProxy: NoticeProxy,
 ): (native: Native) => SubjectInput {
   const { trustedProxies, forwardedHeader } = options
   const rules = rulesOf(options)
@@ -253,9 +258,48 @@ function createAddressOf<Native>(
     const request = read(native)
     const subject = rules === null || isOwn ? source.find(request).subject : rules.addressOf(request)
     if (subject === ANONYMOUS) warnOfNoAddress(warn)
+    noticeProxy(request, subject)
     return subject
   }
 }
+
+/**
+ * Creates the function that warns once of a proxy that is not believed, behind which everybody is one caller. Nothing is
+ * noticed where the options say whom to trust.
+ */
+function createNoticeProxy<Native>({ trustedProxies }: AnyOptions<Native>, warn: WarnOnce): NoticeProxy {
+  const settings = "trustedProxies: ['10.0.0.0/8'] with the addresses of your proxies, or { hops: 1 }"
+  let isDone = trustedProxies !== undefined
+  let isFirst = true
+  let peer: string | undefined
+  let nameOfPeer: string | null = null
+  return (request, subject) => {
+    if (isDone) return
+    if (isFirst && request.trust === 'everybody') {
+      isDone = true
+      warn(
+        'WARN_HEADGATE_TRUSTS_EVERYBODY',
+        `trustedProxies: the framework's setting believes whatever address a client writes into a header, so the address of the connection is charged instead; write ${settings}`,
+      )
+      return
+    }
+    isFirst = false
+    if ((request.header('x-forwarded-for') ?? request.header('forwarded')) === undefined) return
+    if (request.peer !== peer) {
+      peer = request.peer
+      nameOfPeer = `ip:${limitedAddress(peer)}`
+    }
+    if (subject !== nameOfPeer) return
+    isDone = true
+    warn(
+      'WARN_HEADGATE_PROXY_NOT_TRUSTED',
+      `trustedProxies: a header names the client, but the connection comes from an address that is not trusted, and is charged: behind a proxy, everybody is then one caller; if it is your proxy, write ${settings}`,
+    )
+  }
+}
+
+/** Looks at a request and the subject of its address. */
+type NoticeProxy = (request: HttpRequest, subject: unknown) => void
 
 /** Creates functions that replace values of no use, which would otherwise fail the decision. */
 function createUsable<Native>(options: AnyOptions<Native>, warn: WarnOnce) {

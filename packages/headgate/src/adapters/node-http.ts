@@ -24,7 +24,7 @@ export interface NodeLimit {
 
 const framework: Framework<IncomingMessage> = {
   knowsPeer: true,
-  read: req => new NodeRequest(req, req.url ?? ''),
+  read: req => new NodeRequest(req),
   origin: req => req,
 }
 

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { HeaderField } from '../decision/headers.js'
 import type { MaybePromise } from '../store/store.js'
+import type { FrameworkTrust } from '../subject/client-address.js'
 import type { HttpRequest } from '../subject/http-request.js'
 import { isPromise } from '../subject/sources.js'
 import type { Outcome } from './enforce.js'
@@ -11,16 +12,19 @@ import { endOnClose } from './response-end.js'
 
 /** Shows a request of Node's own server to the core, below any framework. */
 export class NodeRequest implements HttpRequest {
-  constructor(
-    private readonly req: IncomingMessage,
-    /** As the client wrote it: frameworks cut off the mount path of a router. */
-    readonly url: string,
-    /** Called only when needed, because some frameworks build a new object for it. */
-    private readonly routeOf: () => string | undefined = noRoute,
-  ) {}
+  constructor(private readonly req: IncomingMessage) {}
+
+  /** As the client wrote it: frameworks cut off the mount path of a router. */
+  get url(): string {
+    return this.req.url ?? ''
+  }
 
   get route(): string | undefined {
-    return this.routeOf()
+    return undefined
+  }
+
+  get trust(): FrameworkTrust | undefined {
+    return undefined
   }
 
   get method(): string {
@@ -37,11 +41,22 @@ export class NodeRequest implements HttpRequest {
   }
 }
 
-function noRoute(): undefined {}
-
 /** Converts a framework's route, which may be a list or an expression, to text. */
 export function routeText(route: unknown): string | undefined {
   return route === undefined || route === null ? undefined : String(route)
+}
+
+/** Reads a setting of an app at its first request, when all of them are made. */
+export function readOnce<App extends object, Setting>(read: (app: App) => Setting): (app: App) => Setting {
+  const settings = new WeakMap<App, { readonly setting: Setting }>()
+  return app => {
+    let known = settings.get(app)
+    if (known === undefined) {
+      known = { setting: read(app) }
+      settings.set(app, known)
+    }
+    return known.setting
+  }
 }
 
 /** Continues a request that passes, synchronously if possible, and rejects any other. */

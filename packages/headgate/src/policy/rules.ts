@@ -6,7 +6,7 @@ import type { Check } from '../check/check.js'
 import { unexpected } from '../errors/headgate-error.js'
 import type { HttpRequest } from '../subject/http-request.js'
 import type { Identify } from '../subject/identify.js'
-import { identifyBySources } from '../subject/identify-by-sources.js'
+import { addressOptionsOf, identifyBySources } from '../subject/identify-by-sources.js'
 import { perAddressOf, typesOf } from '../subject/source-config.js'
 import { ip } from '../subject/sources.js'
 import { type SubjectInput, typeOf } from '../subject/subject.js'
@@ -175,8 +175,7 @@ function createFileCallers(inForce: () => Config) {
     },
     addressOf(request: HttpRequest): SubjectInput {
       const config = inForce()
-      const { trustedProxies, forwardedHeader } = config
-      if (address?.config !== config) address = { config, source: ip({ trustedProxies, forwardedHeader }) }
+      if (address?.config !== config) address = { config, source: ip(addressOptionsOf(config)) }
       return address.source.find(request).subject
     },
     /** Throws for a file whose sources cannot be created, if they are in use. */

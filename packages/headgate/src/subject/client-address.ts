@@ -49,8 +49,14 @@ const READERS: Readonly<Record<ForwardedHeader, (entry: string) => string | null
 
 /** Creates the function that finds the client of a request. */
 export function createClientAddress(options: ClientAddressOptions = {}): ClientAddress {
-  const isTrusted = parseTrustedProxies(options.trustedProxies ?? [])
-  const { forwardedHeader = 'x-forwarded-for' } = options
+  return clientAddressBy(parseTrustedProxies(options.trustedProxies ?? []), options.forwardedHeader)
+}
+
+/** The same for proxies that somebody else has told apart. */
+export function clientAddressBy(
+  isTrusted: IsTrusted | null,
+  forwardedHeader: ForwardedHeader = 'x-forwarded-for',
+): ClientAddress {
   if (!Object.hasOwn(READERS, forwardedHeader)) {
     const expected = Object.keys(READERS).join(' or ')
     throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'forwardedHeader', expected, forwardedHeader)
@@ -169,6 +175,29 @@ export type IsTrusted = (address: Address, passed: number) => boolean
 const FORMS = 'a list of addresses and networks, everybody, or { hops }'
 /** A longer chain of your own proxies is a loop or an attack. */
 export const MAX_PROXIES = 32
+
+/**
+ * Whom the setting of a framework trusts: taken over where `trustedProxies` is not set. `'everybody'`, which believes the
+ * client's own words, is not.
+ */
+export type FrameworkTrust = IsTrusted | 'everybody'
+
+/** Nobody has proxies at all of these. */
+const STRANGERS = [
+  ['1.1.1.1', '8.8.8.8', '9.9.9.9'],
+  ['2606:4700:4700::1111', '2001:4860:4860::8888', '2620:fe::fe'],
+]
+
+/** Takes over a framework's function that tells proxies by their address and how many others are in front of them. */
+export function trustByFunction(isProxy: (address: string, passed: number) => boolean): FrameworkTrust {
+  const trustsStrangers = STRANGERS.some(some => some.every(address => isProxy(address, MAX_PROXIES)))
+  return trustsStrangers ? 'everybody' : (address, passed) => isProxy(formatAddress(address), passed)
+}
+
+/** Takes over the number of proxies that a framework counts from the right; none if it is 0. */
+export function trustByHops(hops: number): FrameworkTrust {
+  return (_, passed) => passed < hops
+}
 
 /** Creates the function that tells whom to believe; null if nobody is believed. */
 export function parseTrustedProxies(value: unknown): IsTrusted | null {

@@ -1,3 +1,5 @@
+import type { FrameworkTrust } from './client-address.js'
+
 /**
  * The one form in which every adapter shows a request to the code that identifies callers. Framework types stop
  * here.
@@ -10,6 +12,8 @@ export interface HttpRequest {
    * The address at the other end of the connection; undefined if the connection is closed or has no address.
    */
   readonly peer: string | undefined
+  /** Whom the framework trusts to name the client; undefined if it has no setting for it, or an unset one. */
+  readonly trust?: FrameworkTrust | undefined
   /**
    * The pattern the framework's router matched; undefined before routing, and in frameworks that do not expose
    * it.

@@ -1,4 +1,4 @@
-import type { ForwardedHeader, TrustedProxies } from './client-address.js'
+import type { ClientAddressOptions, ForwardedHeader, TrustedProxies } from './client-address.js'
 import { createIdentify, type Identify, type IdentifyOptions } from './identify.js'
 import type { JwtSourceConfig, SourceConfig } from './source-config.js'
 import { apiKey, fingerprint, internal, ip, type SubjectSource, session, tenant, user } from './sources.js'
@@ -37,17 +37,16 @@ export function identifyBySources(
 ): Identify {
   const described = config.identify ?? DEFAULT_SOURCES
   const sources = described.map(source => toSource(source, config, jwtSource))
-  const { trustedProxies, forwardedHeader } = config
-  const address = ip({ trustedProxies, forwardedHeader })
+  const address = ip(addressOptionsOf(config))
   return createIdentify({ sources, address, ...(tierOf && { tierOf }) })
 }
 
 function toSource(described: SourceConfig, config: CallerConfig, jwtSource: JwtSourceOf): SubjectSource {
-  const { trustedProxies, forwardedHeader } = config
+  const addressOptions = addressOptionsOf(config)
   switch (described.source) {
     case 'ip': {
       const { source: _, ...options } = described
-      return ip({ ...options, trustedProxies, forwardedHeader })
+      return ip({ ...options, ...addressOptions })
     }
     case 'apikey': {
       const { source: _, ...options } = described
@@ -57,17 +56,26 @@ function toSource(described: SourceConfig, config: CallerConfig, jwtSource: JwtS
       return session(described)
     case 'fingerprint': {
       const { source: _, ...options } = described
-      return fingerprint({ ...options, trustedProxies, forwardedHeader })
+      return fingerprint({ ...options, ...addressOptions })
     }
     case 'internal': {
       const { source: _, ...options } = described
-      return internal({ ...options, trustedProxies, forwardedHeader })
+      return internal({ ...options, ...addressOptions })
     }
     case 'jwt':
       return jwtSource(described)
     default:
       return HEADER_SOURCES[described.source](described)
   }
+}
+
+/** How a file finds the client's address. One that trusts nobody leaves it to the setting of the framework, if there is any. */
+export function addressOptionsOf({
+  trustedProxies,
+  forwardedHeader,
+}: Pick<CallerConfig, 'trustedProxies' | 'forwardedHeader'>): ClientAddressOptions {
+  const isUnset = Array.isArray(trustedProxies) && trustedProxies.length === 0
+  return { forwardedHeader, ...(!isUnset && { trustedProxies }) }
 }
 
 /** Accepts the keys listed among the file's subjects; the rules find their tiers there. */

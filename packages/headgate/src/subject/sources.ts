@@ -2,8 +2,11 @@
 import { unexpected } from '../errors/headgate-error.js'
 import { type Address, parseAddress } from './address.js'
 import {
+  type ClientAddress,
   type ClientAddressOptions,
+  clientAddressBy,
   createClientAddress,
+  type IsTrusted,
   limitedAddress,
   parseTrustedProxies,
 } from './client-address.js'
@@ -89,23 +92,32 @@ export interface AddressSource extends SubjectSource {
 }
 
 /**
- * Identifies callers by their address. Requests whose connection is closed or has no address share one budget.
+ * Identifies callers by their address. Without `trustedProxies`, it believes the proxies that the framework's own setting
+ * trusts. Requests whose connection is closed or has no address share one budget.
  */
 export function ip(options: ClientAddressOptions & { readonly tier?: string } = {}): AddressSource {
-  const { tier, ...addressOptions } = options
-  const clientAddress = createClientAddress(addressOptions)
-  const nameClient = rememberClients((peer, forwarded) => {
-    const address = limitedAddress(clientAddress(peer, forwarded))
-    return address === null ? ANONYMOUS : `ip:${address}`
-  })
+  const { tier, trustedProxies, forwardedHeader } = options
+  const nameByOwn = createNameClient(createClientAddress(options))
+  // One for each app that has such a setting.
+  const namesByTrust = new WeakMap<IsTrusted, NameClient>()
+
+  function nameByTrust(trust: IsTrusted): NameClient {
+    let nameClient = namesByTrust.get(trust)
+    if (nameClient === undefined) {
+      nameClient = createNameClient(clientAddressBy(trust, forwardedHeader))
+      namesByTrust.set(trust, nameClient)
+    }
+    return nameClient
+  }
   return {
     types: ['ip'],
     isAddress: true,
     find(request) {
       const { peer } = request
       if (peer === undefined) return { subject: ANONYMOUS, tier }
-      const forwarded = clientAddress.readsHeader ? request.header(clientAddress.header) : undefined
-      return { subject: nameClient(peer, forwarded), tier }
+      const trust = trustedProxies === undefined ? request.trust : undefined
+      const nameClient = typeof trust === 'function' ? nameByTrust(trust) : nameByOwn
+      return { subject: nameClient(peer, request), tier }
     },
   }
 }
@@ -152,8 +164,9 @@ export function internal(options: InternalOptions): SubjectSource {
     ...(forwardedHeader && { forwardedHeader }),
   })
   return headerSource('internal', options, request => {
-    const forwarded = clientAddress.readsHeader ? request.header(clientAddress.header) : undefined
-    return parseAddress(clientAddress(request.peer, forwarded) ?? '')
+    const trust = trustedProxies === undefined ? request.trust : undefined
+    const ofTrust = typeof trust === 'function' ? clientAddressBy(trust, forwardedHeader) : clientAddress
+    return parseAddress(ofTrust(request.peer, request.header(ofTrust.header)) ?? '')
   })
 }
 
@@ -279,19 +292,19 @@ const REMEMBERED = 10_000
 const REMEMBERED_LENGTH = 256
 
 /** Names a client by the peer of its connection and the header a proxy wrote. */
-type NameClient = (peer: string, forwarded: string | undefined) => string
+type NameClient = (peer: string, request: HttpRequest) => string
 
-/**
- * Caches the names of clients: clients come back, and parsing an address takes ten times as long as deciding.
- */
-function rememberClients(nameClient: NameClient): NameClient {
+/** Caches the names of clients: they come back, and parsing an address takes ten times as long as deciding. */
+function createNameClient(clientAddress: ClientAddress): NameClient {
   const names = new Map<string, string>()
-  return (peer, forwarded) => {
+  return (peer, request) => {
+    const forwarded = clientAddress.readsHeader ? request.header(clientAddress.header) : undefined
     // Unambiguous, because no address contains a space.
     const read = forwarded === undefined ? peer : `${peer} ${forwarded}`
     const known = names.get(read)
     if (known !== undefined) return known
-    const name = nameClient(peer, forwarded)
+    const address = limitedAddress(clientAddress(peer, forwarded))
+    const name = address === null ? ANONYMOUS : `ip:${address}`
     if (read.length > REMEMBERED_LENGTH) return name
     // Clearing the whole cache is rare, and needs no tracking of use.
     if (names.size >= REMEMBERED) names.clear()
