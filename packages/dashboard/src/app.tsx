@@ -1,8 +1,10 @@
 /** The frame of the page: navigation, whether the stats are live, and the form for a token if one is needed. */
 import { useState } from 'preact/hooks'
+import type { FoundSubject } from './answers.js'
 import { keepToken, readToken } from './api.js'
 import { ControlPage } from './control-page.js'
 import { DenialsPage } from './denials-page.js'
+import { FindForm, FindPage } from './find-form.js'
 import { instant } from './format.js'
 import { type Live, useLive } from './live.js'
 import { NowPage } from './now-page.js'
@@ -25,6 +27,7 @@ export function App() {
   const [token, setToken] = useState(readToken)
   const live = useLive(token)
   const route = useRoute()
+  const [found, setFound] = useState<readonly FoundSubject[]>([])
   const useToken = (given: string | null): void => {
     keepToken(given)
     setToken(given)
@@ -46,6 +49,7 @@ export function App() {
             </a>
           ))}
         </nav>
+        <FindForm onFound={setFound} />
         <ConnectionState live={live} />
         {token !== null && (
           <button type="button" class="quiet" onClick={() => useToken(null)}>
@@ -55,14 +59,20 @@ export function App() {
       </header>
       <main id="main" tabIndex={-1}>
         <CallerContext.Provider value={live.caller}>
-          <Page live={live} route={route} />
+          <Page live={live} route={route} found={found} />
         </CallerContext.Provider>
       </main>
     </>
   )
 }
 
-function Page({ live, route }: { live: Live; route: readonly string[] }) {
+interface PageProps {
+  readonly live: Live
+  readonly route: readonly string[]
+  readonly found: readonly FoundSubject[]
+}
+
+function Page({ live, route, found }: PageProps) {
   const [page, detail = ''] = route
   if (live.connection === 'forbidden') {
     return <p class="notice">This token may not read the stats. Sign out, and use one with the role read.</p>
@@ -74,6 +84,7 @@ function Page({ live, route }: { live: Live; route: readonly string[] }) {
       </p>
     )
   }
+  if (page === 'find') return <FindPage matches={found} />
   if (page === 'subject') return <SubjectPage key={detail} reference={detail} />
   if (page === 'policy') return <PolicyPage snapshot={live.snapshot} />
   if (page === 'denials') return <DenialsPage />

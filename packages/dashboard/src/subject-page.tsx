@@ -1,10 +1,10 @@
 /** Shows one caller: the remaining quota of its limits over time, and its denials. */
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import type uPlot from 'uplot'
-import type { ShownSubject } from './answers.js'
+import type { ShownDenial, ShownSubject } from './answers.js'
 import { sendJson } from './api.js'
 import { DenialTable } from './denial-table.js'
-import { duration, number, percent } from './format.js'
+import { duration, instant, number, percent } from './format.js'
 import { type Line, LineChart } from './line-chart.js'
 import { OverrideDialog } from './override-dialog.js'
 import { overrideWords } from './override-words.js'
@@ -25,9 +25,13 @@ export function SubjectPage({ reference }: { reference: string }) {
   const path = `v1/subjects/${encodeURIComponent(reference)}`
   const { value, error, refresh } = usePolled<ShownSubject>(path, EVERY_MS)
   const [dialog, setDialog] = useState<'override' | 'reset' | null>(null)
-  const removal = useAction()
+  const change = useAction()
   const mayChange = useMayChange()
+  const [revealed, setRevealed] = useState<string | null>(null)
   const samples = useSamples(value)
+  const reveal = async (): Promise<void> => {
+    setRevealed((await sendJson<{ subject: string }>('POST', `${path}/reveal`, {})).subject)
+  }
   const close = (): void => {
     setDialog(null)
     refresh()
@@ -36,17 +40,26 @@ export function SubjectPage({ reference }: { reference: string }) {
   const names = value.limits.map(limit => nameOf(limit, value.subject))
   return (
     <>
-      <h2>{value.subject}</h2>
-      {mayChange && (
-        <div class="buttons">
-          <button type="button" class="quiet" onClick={() => setDialog('override')}>
-            Override
-          </button>
-          <button type="button" class="quiet" onClick={() => setDialog('reset')}>
-            Reset
-          </button>
-        </div>
-      )}
+      <div class="page-head">
+        <h2>{revealed ?? value.subject}</h2>
+        <code class="soft">{value.reference}</code>
+        {value.override !== null && <span class="tag">overridden</span>}
+        {mayChange && (
+          <div class="buttons">
+            {value.isRevealable && revealed === null && (
+              <button type="button" class="quiet" onClick={() => change.run(reveal)}>
+                Reveal
+              </button>
+            )}
+            <button type="button" class="quiet" onClick={() => setDialog('override')}>
+              Override
+            </button>
+            <button type="button" class="quiet" onClick={() => setDialog('reset')}>
+              Reset
+            </button>
+          </div>
+        )}
+      </div>
       {error !== null && <p class="notice bad">{error}</p>}
       {value.override !== null && (
         <p class="notice">
@@ -56,7 +69,7 @@ export function SubjectPage({ reference }: { reference: string }) {
               type="button"
               class="quiet"
               onClick={() =>
-                removal.run(async () => void (await sendJson('DELETE', `${path}/override`, {}))).then(refresh)
+                change.run(async () => void (await sendJson('DELETE', `${path}/override`, {}))).then(refresh)
               }
             >
               Remove
@@ -64,13 +77,17 @@ export function SubjectPage({ reference }: { reference: string }) {
           )}
         </p>
       )}
-      {removal.error !== null && (
+      {change.error !== null && (
         <p role="alert" class="notice bad">
-          {removal.error}
+          {change.error}
         </p>
       )}
-      <LimitsOverTime samples={samples} names={names} />
+      <div class="columns">
+        <LastDenial denial={value.denials[0] ?? null} />
+        <DeniedByHour counts={value.deniedByHour} />
+      </div>
       <LimitTable names={names} limits={value.limits} />
+      <LimitsOverTime samples={samples} names={names} />
       <DenialTable
         denials={value.denials}
         caption="Denied in the last day, the newest first"
@@ -135,23 +152,103 @@ function LimitsOverTime({ samples, names }: { samples: readonly Sample[]; names:
 function LimitTable({ names, limits }: { names: readonly string[]; limits: readonly LimitState[] }) {
   return (
     <TablePanel
-      caption="Limits"
+      caption="Limits now"
       columns={[
         { name: 'limit' },
+        { name: 'rule', isMinor: true },
+        { name: 'share', isUnseen: true, isMinor: true },
+        { name: 'used', isNumber: true },
         { name: 'left', isNumber: true },
         { name: 'of', isNumber: true },
         { name: 'resets in', isNumber: true },
       ]}
-      empty={limits.length === 0 ? 'This caller has used nothing.' : null}
+      empty={limits.length === 0 ? 'No limit applies to this caller.' : null}
     >
       {limits.map((limit, index) => (
-        <tr key={names[index]}>
+        <tr key={`${names[index]} ${index}`}>
           <th scope="row">{names[index]}</th>
+          <td class="minor">{limit.rule}</td>
+          <td class="minor share">
+            <meter min={0} max={Math.max(1, limit.limit)} high={limit.limit * 0.9} value={limit.used}>
+              {percent(limit.used / Math.max(1, limit.limit))}
+            </meter>
+          </td>
+          <td class="number">{number(limit.used)}</td>
           <td class={limit.remaining === 0 ? 'number bad' : 'number'}>{number(limit.remaining)}</td>
           <td class="number">{number(limit.limit)}</td>
           <td class="number">{limit.resetAfterMs === 0 ? '' : duration(limit.resetAfterMs)}</td>
         </tr>
       ))}
     </TablePanel>
+  )
+}
+
+/** Says why the caller was denied last, in the words of the request and of the file. */
+function LastDenial({ denial }: { denial: ShownDenial | null }) {
+  return (
+    <section class="panel" aria-labelledby="last-denial">
+      <h3 id="last-denial">Last denied</h3>
+      {denial === null ? (
+        <p class="empty">Not in the last day.</p>
+      ) : (
+        <dl class="pairs">
+          <dt>When</dt>
+          <dd>
+            {instant(denial.atMs)}, {duration(Date.now() - denial.atMs)} ago
+          </dd>
+          <dt>Request</dt>
+          <dd>{denial.path === null ? 'not known' : `${denial.method ?? ''} ${denial.path}`}</dd>
+          <dt>Limit</dt>
+          <dd>{denial.limit ?? 'none could be asked'}</dd>
+          <dt>Rule</dt>
+          <dd>{denial.rule ?? 'none'}</dd>
+          <dt>Reason</dt>
+          <dd>
+            {denial.reason}, decided by {denial.source}
+          </dd>
+          <dt>Retry after</dt>
+          <dd>{denial.retryAfterMs === null ? 'never' : duration(denial.retryAfterMs)}</dd>
+          {denial.requestId !== null && (
+            <>
+              <dt>Request id</dt>
+              <dd>
+                <code>{denial.requestId}</code>
+              </dd>
+            </>
+          )}
+        </dl>
+      )}
+    </section>
+  )
+}
+
+const HOURS = 24
+
+function DeniedByHour({ counts }: { counts: readonly number[] }) {
+  const most = Math.max(1, ...counts)
+  const total = counts.reduce((sum, count) => sum + count, 0)
+  return (
+    <section class="panel" aria-labelledby="denied-by-hour">
+      <div class="chart-head">
+        <h3 id="denied-by-hour">Denied in the last day</h3>
+        <strong class={total > 0 ? 'bad' : undefined}>{number(total)}</strong>
+      </div>
+      <svg
+        class="bars"
+        viewBox={`0 0 ${HOURS} 10`}
+        preserveAspectRatio="none"
+        role="img"
+        aria-label={`Denied by hour, the oldest first: ${counts.join(', ')}`}
+      >
+        {counts.map((count, hour) => {
+          const height = count === 0 ? 0 : Math.max(0.4, (count / most) * 10)
+          return <rect key={hour} x={hour + 0.1} width={0.8} y={10 - height} height={height} />
+        })}
+      </svg>
+      <p class="axis">
+        <span>24 h ago</span>
+        <span>now</span>
+      </p>
+    </section>
   )
 }

@@ -54,6 +54,7 @@ async function admin({
   const limiter = createLimiter({ config: defineConfig({}) })
   const endpoints = adminEndpoints({
     limiter,
+    config: () => defineConfig({}),
     stats: statsOf(limiter),
     statistics: createStatistics(),
     upstreams: new UpstreamCounts(),

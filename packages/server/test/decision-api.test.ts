@@ -22,6 +22,7 @@ let serving = true
 let configState: ConfigCounts = { config: 'current', rejectedConfigs: 0 }
 const endpoints = adminEndpoints({
   limiter,
+  config: () => defineConfig({}),
   stats: statsOf(limiter),
   statistics: createStatistics(),
   upstreams: new UpstreamCounts(),

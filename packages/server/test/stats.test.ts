@@ -24,19 +24,18 @@ const keep = (_: number, next: () => void) => {
 }
 const tick = () => work()
 const statistics = createStatistics({ timers: { after: keep, inBackground: keep } })
-const ruled = createLimiter({
-  statistics,
-  config: defineConfig({
-    policies: { api: slidingWindowLog({ limit: 3, window: '1m' }) },
-    tiers: { free: { minute: 5 }, big: { minute: 50 } },
-    default: { tier: 'free' },
-    rules: [{ name: 'all', match: { path: '/api' }, policy: 'api' }],
-  }),
+const config = defineConfig({
+  policies: { api: slidingWindowLog({ limit: 3, window: '1m' }) },
+  tiers: { free: { minute: 5 }, big: { minute: 50 } },
+  default: { tier: 'free' },
+  rules: [{ name: 'all', match: { path: '/api' }, policy: 'api' }],
 })
+const ruled = createLimiter({ statistics, config })
 const stats = statsOf(ruled, statistics)
 const endpoints = adminEndpoints({
   upstreams: new UpstreamCounts(),
   limiter: ruled,
+  config: () => config,
   stats,
   statistics,
   log: () => {},
@@ -250,4 +249,53 @@ it.each([
   ['constructor:name-of-somebody', 'constructor:na…'],
 ])('%s is shown by masks of the policy file as %s', (subject, shown) => {
   expect(maskSubject(subject, { byType: { user: 'hidden', tenant: 'whole' }, others: 'part' })).toBe(shown)
+})
+
+describe('POST /v1/find', () => {
+  const find = async (text: string) => {
+    const { body } = await send('POST', '/v1/find', { text })
+    return body.matches as Record<string, unknown>[]
+  }
+
+  it('a caller is found by its name, address, key, reference and request id, and never named in the answer', async () => {
+    const requestId = 'req-find'
+    for (let index = 0; index < 9; index++) {
+      await ruled.request({ subject: 'ip:198.51.100.77', path: '/x', requestId })
+      await ruled.request({ subject: 'apikey:k-abcdefgh', path: '/x' })
+    }
+    tick()
+    const [address] = await find('198.51.100.77')
+    expect(address).toMatchObject({ subject: 'ip:198.51.…', denied: 4, isActive: true, overridden: false })
+    expect(address?.lastDenial).toMatchObject({ path: '/x', requestId, rule: 'default' })
+    for (const text of ['ip:198.51.100.77', `${address?.reference}`, requestId]) {
+      expect(await find(text), text).toEqual([address])
+    }
+    const [key, ...others] = await find('k-abcdefgh')
+    expect(key).toMatchObject({ subject: expect.stringMatching(/^apikey:~/), denied: 4, isActive: true })
+    expect(others).toEqual([])
+    expect(JSON.stringify([address, key])).not.toMatch(/198\.51\.100|k-abcdefgh/)
+  })
+
+  it('a caller that was never seen is found all the same, under each type it may have', async () => {
+    const found = await find('nobody-yet')
+    expect(found.map(({ subject }) => `${subject}`.split(':')[0])).toContain('user')
+    expect(found.every(({ denied, isActive }) => denied === 0 && isActive === false)).toBe(true)
+    const { status, body } = await get(`/v1/subjects/${found[0]?.reference}`)
+    expect([status, body.denials]).toEqual([200, []])
+    expect((await send('POST', '/v1/find', { text: ' ' })).status).toBe(400)
+    expect((await send('POST', '/v1/find', { text: 'x'.repeat(2_000) })).status).toBe(400)
+  })
+
+  it('an address is revealed to who may administer, which is written down; a key never is', async () => {
+    const [address, key] = [await find('ip:198.51.100.77'), await find('apikey:k-abcdefgh')].map(
+      ([one]) => one,
+    )
+    expect((await get(`/v1/subjects/${address?.reference}`)).body.isRevealable).toBe(true)
+    const { body } = await send('POST', `/v1/subjects/${address?.reference}/reveal`)
+    expect(body).toEqual({ subject: 'ip:198.51.100.77' })
+    expect((await get(`/v1/subjects/${key?.reference}`)).body.isRevealable).toBe(false)
+    expect((await send('POST', `/v1/subjects/${key?.reference}/reveal`)).status).toBe(409)
+    const [change] = (await get('/v1/changes')).body.changes as { what: string }[]
+    expect(change?.what).toBe(`revealed the name of ip:198.51.…, reference ${address?.reference}`)
+  })
 })

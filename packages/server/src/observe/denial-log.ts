@@ -20,7 +20,9 @@ export interface DenialQuery {
 const KEPT = 10_000
 /** Cut off at once: shifting the list for every denial would take longer than keeping it. */
 const SLACK = 1_000
-const KEPT_MS = 86_400_000
+const HOURS = 24
+const HOUR_MS = 3_600_000
+const KEPT_MS = HOURS * HOUR_MS
 
 export class DenialLog {
   /** The oldest first. */
@@ -44,6 +46,17 @@ export class DenialLog {
 
   subjectOf(reference: string): string | null {
     return this.entries.findLast(entry => entry.reference === reference)?.subject ?? null
+  }
+
+  /** How often a caller was denied in each of the last 24 hours, the oldest first, as far as denials were kept. */
+  deniedByHour(reference: string): readonly number[] {
+    const hours = new Array<number>(HOURS).fill(0)
+    const nowMs = this.unixMs()
+    for (const { atMs, reference: whose, count } of this.entries) {
+      const hour = HOURS - 1 - Math.floor((nowMs - atMs) / HOUR_MS)
+      if (whose === reference && hour >= 0 && hour < HOURS) hours[hour] = (hours[hour] as number) + count
+    }
+    return hours
   }
 
   /** The newest first. */

@@ -52,6 +52,11 @@ export class RecentDeniedCallers {
     )
   }
 
+  /** How often it was denied in the last minutes, as far as it was among those denied most. */
+  deniedOf(reference: string): number {
+    return this.sums().deniedCallers.find(({ subject }) => referenceOf(subject) === reference)?.denied ?? 0
+  }
+
   /** The worst, and by how much each of their counts may be too high or too low. */
   top(options: {
     readonly nowMs: number

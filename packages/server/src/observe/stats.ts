@@ -10,6 +10,7 @@ import {
   latencyQuantileMs,
   type ProcessStatistics,
   type Report,
+  referenceOf,
   type Statistics,
 } from 'headgate/statistics'
 import type { ConfigCounts } from '../admin/probes.js'
@@ -51,8 +52,12 @@ export interface Stats {
   denials(query: DenialQuery): readonly ShownDenial[]
   /** Returns firing and pending ones, then resolved ones. */
   alerts(): readonly Alert[]
-  /** Returns the stored name of the subject of a reference; null if it has not been denied lately. */
+  /** How often a caller was denied in each of the last 24 hours, the oldest first, as far as denials were kept. */
+  deniedByHour(reference: string): readonly number[]
+  /** Returns the stored name behind a reference; null if nobody was denied, looked for or overridden under it lately. */
   subjectOf(reference: string): string | null
+  /** Returns the reference of a subject, and makes it known to `subjectOf`. */
+  remember(subject: string): string
   /** Returns a subject as it may be shown. */
   show(subject: string): string
   /** Calls `listener` after every second, until stopped. */
@@ -60,6 +65,8 @@ export interface Stats {
   close(): void
 }
 
+/** How many subjects that operators have looked for are remembered. */
+const MAX_LOOKED = 1_000
 /** The seconds over which rates are taken. */
 const WINDOW = 10
 
@@ -69,6 +76,8 @@ export function createStats(options: StatsOptions): Stats {
   const history = new History()
   const deniedCallers = new RecentDeniedCallers()
   const log = new DenialLog(unixMs)
+  /** Subjects that operators have looked for, by reference, the one longest ago first. */
+  const looked = new Map<string, string>()
   const listeners = new Set<(snapshot: Snapshot) => void>()
   let window: Second[] = []
   let heardOf: FleetReading | null = null
@@ -181,6 +190,13 @@ export function createStats(options: StatsOptions): Stats {
     }
   }
 
+  function overridden(reference: string): string | null {
+    for (const override of limiter.overrides.list()) {
+      if ('subject' in override && referenceOf(override.subject) === reference) return override.subject
+    }
+    return null
+  }
+
   /** Returns when the stats were last updated: the fleet's, if there is one. */
   function asOf(nowMs: number): number {
     return heardOf?.nowMs ?? window.at(-1)?.atMs ?? nowMs
@@ -191,7 +207,24 @@ export function createStats(options: StatsOptions): Stats {
     history: seconds => history.last(seconds),
     denials: query => log.find(query, show),
     alerts: () => alerts.list(),
-    subjectOf: reference => deniedCallers.subjectOf(reference) ?? log.subjectOf(reference),
+    deniedByHour(reference) {
+      const hours = log.deniedByHour(reference)
+      // Those of a busy minute are counted with the next one that is kept; who is denied most is known sooner.
+      const last = Math.max(hours.at(-1) ?? 0, deniedCallers.deniedOf(reference))
+      return [...hours.slice(0, -1), last]
+    },
+    subjectOf: reference =>
+      looked.get(reference) ??
+      deniedCallers.subjectOf(reference) ??
+      log.subjectOf(reference) ??
+      overridden(reference),
+    remember(subject) {
+      const reference = referenceOf(subject)
+      looked.delete(reference)
+      looked.set(reference, subject)
+      if (looked.size > MAX_LOOKED) looked.delete(looked.keys().next().value as string)
+      return reference
+    },
     show,
     onSnapshot(listener) {
       listeners.add(listener)

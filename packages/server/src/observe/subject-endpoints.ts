@@ -15,23 +15,30 @@ import { printable } from 'headgate/config'
 import { isReference, referenceOf } from 'headgate/statistics'
 import { administers, type Endpoint, RequestError, reads, signed } from '../admin/endpoint.js'
 import { readFields, readObject } from '../admin/read-body.js'
-import { jsonAnswer } from '../http/problem.js'
+import { type HttpAnswer, jsonAnswer } from '../http/problem.js'
 import type { ShownDenial } from './denial-log.js'
 import type { Stats } from './stats.js'
 
 /** A subject as it is shown: its limits, its override, and its denials. */
 export interface ShownSubject extends Omit<Inspection, 'text'> {
   readonly reference: string
+  /** Whether its name can be revealed: part of it is hidden, and it is not a digest. */
+  readonly isRevealable: boolean
   readonly override: Override | null
+  /** How often it was denied in each of the last 24 hours, the oldest first, as far as denials were kept. */
+  readonly deniedByHour: readonly number[]
   readonly denials: readonly ShownDenial[]
 }
 
-const PATH = /^\/v1\/subjects\/([^/?]+)(?:\/(reset|override))?(?:\?|$)/
-const SHOWN_DENIALS = 20
+const PATH = /^\/v1\/subjects\/([^/?]+)(?:\/(reset|override|reveal))?(?:\?|$)/
+/** A stored id that is a digest. */
+const DIGEST = /^[^:]*:~/
+type Action = 'reset' | 'override' | 'reveal'
+const SHOWN_DENIALS = 100
 
 export function subjectEndpoints(limiter: RuleLimiter, stats: Stats): readonly Endpoint[] {
   /** Reads the subject in a path, by its stored name. Throws if the path is not for `action`. */
-  function subjectOf(req: IncomingMessage, action: 'reset' | 'override' | undefined): StoredSubject {
+  function subjectOf(req: IncomingMessage, action: Action | undefined): StoredSubject {
     const [, name, asked] = PATH.exec(req.url ?? '') ?? []
     if (name === undefined || asked !== action) {
       const expected = `/v1/subjects/<subject>${action === undefined ? '' : `/${action}`}`
@@ -42,9 +49,36 @@ export function subjectEndpoints(limiter: RuleLimiter, stats: Stats): readonly E
     if (stored !== null) return { stored }
     throw new RequestError(404, {
       field: 'subject',
-      expected: 'the reference of a subject that has been denied lately',
+      expected: 'the reference of a subject that was denied or looked for lately',
       got: text,
     })
+  }
+
+  function isRevealable(stored: string): boolean {
+    return stats.show(stored) !== stored && !DIGEST.test(stored)
+  }
+
+  /** Of a key or a session nothing but a keyed hash is known, to anybody. */
+  function reveal(req: IncomingMessage): HttpAnswer {
+    const { stored } = subjectOf(req, 'reveal')
+    if (DIGEST.test(stored)) {
+      throw new RequestError(409, {
+        field: 'subject',
+        expected: 'an address or an id: of a key or a session only a keyed hash is kept',
+      })
+    }
+    const change = `revealed the name of ${stats.show(stored)}, reference ${referenceOf(stored)}`
+    return { ...jsonAnswer(200, { subject: stored }), change }
+  }
+
+  async function reset(req: IncomingMessage): Promise<HttpAnswer> {
+    const subject = subjectOf(req, 'reset')
+    const ask = await readFields(req, ['policy', 'tier', 'scope'])
+    await limiter.reset(
+      subject,
+      Object.keys(ask).length === 0 ? undefined : (ask as CheckOptions<string, string>),
+    )
+    return { ...jsonAnswer(200, { reset: true }), change: `reset ${stats.show(subject.stored)}` }
   }
 
   /** If the subject is masked, the key and the words do not name it either. */
@@ -71,6 +105,8 @@ export function subjectEndpoints(limiter: RuleLimiter, stats: Stats): readonly E
     const shown: ShownSubject = {
       subject: stats.show(subject),
       reference,
+      isRevealable: isRevealable(subject),
+      deniedByHour: stats.deniedByHour(reference),
       ...inspection,
       limits: inspection.limits.map(shownLimit),
       override: override === null ? null : { ...override, subject: stats.show(subject) },
@@ -84,15 +120,7 @@ export function subjectEndpoints(limiter: RuleLimiter, stats: Stats): readonly E
       path: '/v1/subjects/*',
       methods: {
         GET: reads(inspect),
-        POST: administers(async req => {
-          const subject = subjectOf(req, 'reset')
-          const ask = await readFields(req, ['policy', 'tier', 'scope'])
-          await limiter.reset(
-            subject,
-            Object.keys(ask).length === 0 ? undefined : (ask as CheckOptions<string, string>),
-          )
-          return { ...jsonAnswer(200, { reset: true }), change: `reset ${stats.show(subject.stored)}` }
-        }),
+        POST: administers(req => (/\/reveal(?:\?|$)/.test(req.url ?? '') ? reveal(req) : reset(req))),
         PUT: administers(async (req, caller) => {
           const subject = subjectOf(req, 'override')
           const asked = { ...signed(await readObject(req), caller), subject } as Readonly<

@@ -1,4 +1,5 @@
 import type { RuleLimiter } from 'headgate'
+import type { Config } from 'headgate/config'
 import type { ArrivalSample, Statistics } from 'headgate/statistics'
 import { type Endpoint, meEndpoint } from '../admin/endpoint.js'
 import { type Health, probes } from '../admin/probes.js'
@@ -7,6 +8,7 @@ import { openApiEndpoint } from '../decision-api/openapi/openapi-document.js'
 import type { WriteLine } from '../log/write-line.js'
 import { metricsEndpoints } from '../metrics/metrics-endpoints.js'
 import type { UpstreamReading } from '../metrics/upstream-counts.js'
+import { findEndpoint } from '../observe/find-subjects.js'
 import type { Stats } from '../observe/stats.js'
 import { statsEndpoints } from '../observe/stats-endpoints.js'
 import { subjectEndpoints } from '../observe/subject-endpoints.js'
@@ -15,6 +17,8 @@ import { operatorEndpoints } from '../operators/operator-endpoints.js'
 
 export interface AdminEndpointsOptions extends Health {
   readonly limiter: RuleLimiter
+  /** The policy file in force. */
+  config(): Config
   readonly stats: Stats
   readonly statistics: Pick<Statistics, 'read'>
   /** Returns when a share of the subjects asked. */
@@ -28,6 +32,7 @@ export interface AdminEndpointsOptions extends Health {
 /** Returns everything there is on the admin port. */
 export function adminEndpoints({
   limiter,
+  config,
   stats,
   statistics,
   arrivals,
@@ -45,6 +50,7 @@ export function adminEndpoints({
     ...operatorEndpoints(limiter, stats.subjectOf),
     ...statsEndpoints(stats),
     ...subjectEndpoints(limiter, stats),
+    findEndpoint(limiter, stats, config),
     whatIfEndpoint(arrivals),
   ]
 }

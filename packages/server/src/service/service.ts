@@ -93,6 +93,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     closers.push(() => stats.close())
     const own = adminEndpoints({
       limiter,
+      config: () => inForce,
       stats,
       log,
       statistics: front.statistics,

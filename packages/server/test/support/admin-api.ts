@@ -1,4 +1,5 @@
 import type { RuleLimiter } from 'headgate'
+import { defineConfig } from 'headgate/config'
 import { createStatistics } from 'headgate/statistics'
 import { createAdminServer } from '../../src/admin/admin-server.js'
 import type { Token } from '../../src/admin/tokens.js'
@@ -20,6 +21,7 @@ export async function serveAdmin(limiter: RuleLimiter, tokens: readonly Token[] 
   const log = (line: string) => void logged.push(line)
   const endpoints = adminEndpoints({
     limiter,
+    config: () => defineConfig({}),
     stats: statsOf(limiter),
     statistics: createStatistics(),
     upstreams: new UpstreamCounts(),
