@@ -24,9 +24,18 @@ export const SIDEBAR = [
   {
     text: 'In your app',
     items: guide(
-      ...['frameworks', 'fetch', 'commonjs-and-jest', 'who-is-asking', 'client-address', 'secrets'],
-      ...['batches', 'llm-proxy', 'call-an-api', 'testing'],
+      ...['who-is-asking', 'client-address', 'secrets', 'batches', 'llm-proxy', 'call-an-api'],
+      ...['testing', 'commonjs-and-jest'],
     ),
+  },
+  {
+    text: 'Frameworks',
+    items: [
+      ...guide('frameworks'),
+      ...['express', 'fastify', 'hono', 'koa', 'next', 'nest', 'trpc', 'node-http', 'fetch'].map(name =>
+        page(`guide/frameworks/${name}`),
+      ),
+    ],
   },
   { text: 'Coming from', collapsed: true, items: inFolder('guide/coming-from') },
   { text: 'In front of anything', items: guide('gateway', 'forward-auth', 'envoy') },
