@@ -66,7 +66,7 @@ async function admin({
     configState: () => ({ config: 'current', rejectedConfigs: 0 }),
   })
   const clientAddress = createClientAddress({ trustedProxies })
-  const server = createAdminServer({
+  const { server } = createAdminServer({
     endpoints: relay ? [...endpoints, RELAY] : endpoints,
     tokens: [...TOKENS, ...Array.from({ length: readers }, (_, index) => readerOf(index))],
     names,

@@ -179,6 +179,10 @@ it('serve --help lists the flags, all of which the reference explains', async ()
       --response-timeout <seconds>         how long a client may leave its response
                                            unread before it is cut off; 0: no bound
                                            (default: 30)
+      --drain-delay <duration>             on SIGTERM, how long to be not ready and
+                                           still serve (default: 0s)
+      --drain-timeout <duration>           then, how long requests in flight may
+                                           take before they are cut (default: 30s)
       -h, --help                           print this help
 
     Every flag may be set in the environment: --admin-port as HEADGATE_ADMIN_PORT.

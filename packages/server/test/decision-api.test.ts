@@ -33,7 +33,7 @@ const endpoints = adminEndpoints({
   isServing: () => serving,
   configState: () => configState,
 })
-const server = createAdminServer({
+const { server } = createAdminServer({
   endpoints,
   tokens: [],
   names: [],

@@ -55,7 +55,7 @@ async function auth({
   const log = (line: string) => void logged.push(line)
   const identify = identifyByConfig(CONFIG)
   const endpoints = [forwardAuthEndpoint({ limiter, log, identify: () => identify })]
-  const server = createAdminServer({ endpoints, tokens, names: [], log })
+  const { server } = createAdminServer({ endpoints, tokens, names: [], log })
   const port = await listen(server, { host: '127.0.0.1', port: 0, hostFlag: '', portFlag: '' })
   const close = () => {
     server.close()

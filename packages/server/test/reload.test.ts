@@ -146,7 +146,8 @@ describe('a policy file that changes while the gateway serves', () => {
     })
     const config = to(before)
     const log = () => {}
-    const place = { host: '127.0.0.1', port: 0, bounds: {}, upstream: null, demo: false }
+    const drain = { delayMs: 0, timeoutMs: 1_000 }
+    const place = { host: '127.0.0.1', port: 0, bounds: {}, drain, upstream: null, demo: false }
     const front = await startFront(createDeciding({ config, log, store }), { config, log, ...place })
     try {
       const asked = fetch(front.gatewayUrl)

@@ -99,6 +99,7 @@ function startedWith(options: Pick<ServiceOptions, 'config' | 'openFront'>): Pro
     alerts: { rules: DEFAULT_RULES, budget: { opsPerSecond: null, memoryBytes: null }, webhook: null },
     admin: { host: '127.0.0.1', port: 0, tokens: [], names: [], metricsPublic: false, showSubjects: false },
     bounds: {},
+    drain: { delayMs: 0, timeoutMs: 1_000 },
     upstream: null,
     demo: false,
     log: () => {},

@@ -45,7 +45,7 @@ const endpoints = adminEndpoints({
   arrivals: async () => statistics.arrivals(),
   configState: () => ({ config: 'current', rejectedConfigs: 0 }),
 })
-const server = createAdminServer({ endpoints, tokens: [], names: [], log: () => {} })
+const { server } = createAdminServer({ endpoints, tokens: [], names: [], log: () => {} })
 let url = ''
 
 beforeAll(async () => {

@@ -16,6 +16,7 @@ it('a message to a worker that is just ending is lost with it, and another worke
   let ended = 0
   const supervised = await superviseWorkers({
     count: 1,
+    drainTimeoutMs: 1_000,
     log: line => lines.push(line),
     onMessage: () => {},
     onEnd: () => void ended++,
@@ -34,6 +35,12 @@ it('a message to a worker that is just ending is lost with it, and another worke
 
 it('a worker that cannot be started is reported by name', async () => {
   cluster.setupPrimary({ exec, execArgv: [], cwd: join(tmpdir(), 'headgate-no-such-folder') })
-  const supervised = superviseWorkers({ count: 1, log: () => {}, onMessage: () => {}, onEnd: () => {} })
+  const supervised = superviseWorkers({
+    count: 1,
+    drainTimeoutMs: 1_000,
+    log: () => {},
+    onMessage: () => {},
+    onEnd: () => {},
+  })
   await expect(supervised).rejects.toThrow('worker 1 ended with ENOENT before it listened')
 })

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import { type ClientAddress, createClientAddress, limitedAddress } from 'headgate'
 import type { ChangeTrail } from 'headgate/redis'
-import { boundConnections } from '../http/bound-connections.js'
+import { type BoundConnections, boundConnections } from '../http/bound-connections.js'
 import { DEFAULT_BOUNDS } from '../http/bounds.js'
 import { type HttpAnswer, problemAnswer, type Rejection } from '../http/problem.js'
 import { headerValues } from '../http/raw-headers.js'
@@ -30,6 +30,12 @@ export interface AdminServerOptions {
   readonly trail?: ChangeTrail | null
 }
 
+/** The server of the admin port, and its connections. */
+export interface AdminServer {
+  readonly server: Server
+  readonly connections: BoundConnections
+}
+
 const FAULT_LINE_EVERY_MS = 60_000
 const UNTRUSTING = createClientAddress()
 /** A proxy that asks for every request of its own has as many connections as clients at once, all from one address. */
@@ -39,7 +45,7 @@ const BOUNDS = { ...DEFAULT_BOUNDS, maxClientConnections: 4_096 }
  * Builds the server of the admin port, not yet listening. It authenticates the caller, checks the role, and
  * answers.
  */
-export function createAdminServer(options: AdminServerOptions): Server {
+export function createAdminServer(options: AdminServerOptions): AdminServer {
   const { tokens, names, log } = options
   const changes = createChanges(log, options.trail ?? null, Date.now)
   const endpoints = [...options.endpoints, changesEndpoint(changes)]
@@ -71,15 +77,15 @@ export function createAdminServer(options: AdminServerOptions): Server {
   }
 
   const server = createServer({ requireHostHeader: false })
-  const { bound } = boundConnections(server, BOUNDS, ({ remoteAddress }) => limitedAddress(remoteAddress))
-  const onRequest = bound((req, res) => {
+  const connections = boundConnections(server, BOUNDS, ({ remoteAddress }) => limitedAddress(remoteAddress))
+  const onRequest = connections.bound((req, res) => {
     answer(req)
       .catch(error => failureAnswer(error, line => logFault(line, () => line)))
       .then(({ headers, ...reply }) =>
         sendAnswer(req, res, { ...reply, headers: [...headers, [API_HEADER, API_VERSION]] }),
       )
   })
-  return server.on('request', onRequest)
+  return { server: server.on('request', onRequest), connections }
 }
 
 /** Returns the address, or the network of an IPv6 one, by which wrong tokens are counted. */

@@ -16,6 +16,7 @@ import { createRedisStore } from '../redis/connect.js'
 import type { FrontOptions } from '../service/front.js'
 import type { DecidingOptions } from '../service/service.js'
 import { boundsOf } from './bound-flags.js'
+import { drainOf } from './drain-flags.js'
 import { envoyOptions } from './envoy-flags.js'
 import { fleetOf, withService } from './fleet.js'
 import { inOption } from './in-option.js'
@@ -69,6 +70,7 @@ export async function openParts(
       host,
       port,
       bounds: boundsOf(flags),
+      drain: drainOf(flags),
       upstream,
       demo,
       log,

@@ -9,6 +9,7 @@ import { addBoundFlags } from './bound-flags.js'
 import { addCompletionCommand } from './completion-command.js'
 import { addControlCommand } from './control-command.js'
 import { addDoctorCommand } from './doctor-command.js'
+import { addDrainFlags } from './drain-flags.js'
 import { addEnvoyFlags } from './envoy-flags.js'
 import { inVariable, takeFlagsFrom } from './flags-from-environment.js'
 import { addFunctionsCommand } from './functions-command.js'
@@ -112,6 +113,7 @@ function buildProgram(terminal: Terminal): Command {
   addAlertFlags(serveCommand)
   addEnvoyFlags(serveCommand)
   addBoundFlags(serveCommand)
+  addDrainFlags(serveCommand)
   addInitCommand(program, terminal)
   addControlCommand(program, terminal)
   addOverrideCommand(program, terminal)

@@ -4,12 +4,12 @@ import type { FromWorker, ToWorker, WorkerCounts } from '../workers/messages.js'
 import { NUMBER_VARIABLE } from '../workers/supervise.js'
 import { openParts } from './open-parts.js'
 import type { ServeFlags } from './serve.js'
-import { stopSignal } from './stop-signal.js'
+import { stopSignals } from './stop-signal.js'
 import type { Terminal } from './terminal.js'
 
 /** Serves the ports that all workers share, and reports to the process that started it, until a signal comes. */
 export async function serveAsWorker(flags: ServeFlags, terminal: Terminal): Promise<void> {
-  const stopped = stopSignal()
+  const { first, second } = stopSignals()
   process.stdout.on('error', () => {})
   const { live, options } = await openParts(flags, terminal, Number(process.env[NUMBER_VARIABLE]))
   const deciding = createDeciding(options)
@@ -24,9 +24,9 @@ export async function serveAsWorker(flags: ServeFlags, terminal: Terminal): Prom
     })
     const { gatewayUrl, grpcAddress, upstreamUrl } = front
     await tell({ type: 'ready', gatewayUrl, grpcAddress, upstreamUrl })
-    await stopped
+    await first
     await tell({ type: 'draining' })
-    await front.stop()
+    await front.stop(second)
     await tell({ type: 'last', counts: counts() })
   } finally {
     await limiter.close()

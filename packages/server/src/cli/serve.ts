@@ -6,16 +6,17 @@ import { type AdminFlags, adminOptions } from './admin-flags.js'
 import { type AlertFlags, alertOptions } from './alert-flags.js'
 import { banner } from './banner.js'
 import type { BoundFlags } from './bound-flags.js'
+import type { DrainFlags } from './drain-flags.js'
 import type { EnvoyFlags } from './envoy-flags.js'
 import { openParts } from './open-parts.js'
 import type { RedisFlags } from './redis-flags.js'
 import { serveAsWorker } from './serve-as-worker.js'
-import { stopSignal } from './stop-signal.js'
+import { stopSignals } from './stop-signal.js'
 import type { Terminal } from './terminal.js'
 import { UsageError } from './usage-error.js'
 
 /** The flags of `headgate serve`, as typed. */
-export interface ServeFlags extends BoundFlags, RedisFlags, AdminFlags, AlertFlags, EnvoyFlags {
+export interface ServeFlags extends BoundFlags, RedisFlags, AdminFlags, AlertFlags, EnvoyFlags, DrainFlags {
   readonly config?: string
   readonly host: string
   readonly port: number
@@ -37,7 +38,7 @@ export async function serve(flags: ServeFlags, terminal: Terminal): Promise<void
   const admin = await adminOptions(flags, process.env)
   const alerts = await alertOptions(flags, process.env)
   rejectWorkersWithoutRedis(flags)
-  const stopped = stopSignal()
+  const { first, second } = stopSignals()
   // The reader of our output may go away; the gateway keeps running.
   process.stdout.on('error', () => {})
   const { live, isDemo, limits, options } = await openParts(flags, terminal)
@@ -52,9 +53,9 @@ export async function serve(flags: ServeFlags, terminal: Terminal): Promise<void
     })
     live.onChange(service.apply)
     log(banner(service, { isDemo, limits, isOpen: admin.tokens.length === 0, workers: flags.workers }))
-    const signal = await stopped
+    const signal = await first
     log(`${signal}: finishing what is in flight`)
-    await service.stop()
+    await service.stop(second)
     log('stopped')
   } finally {
     live.close()

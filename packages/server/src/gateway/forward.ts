@@ -24,7 +24,7 @@ export interface UpstreamAttempt {
   readonly seconds: number
 }
 
-/** What is told how requests fare at upstreams, and answers in their permit. */
+/** What is told how requests fare at upstreams, and answers in their place. */
 export interface Listeners {
   /** Called if the upstream did not answer; the client only gets a status. */
   onFailure(reason: string): void

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import { limitedAddress, type MaybePromise, peerAddress } from 'headgate'
 import { printable } from 'headgate/config'
 import { endSocket } from 'headgate/node-http'
-import { boundConnections } from '../http/bound-connections.js'
+import { type BoundConnections, boundConnections } from '../http/bound-connections.js'
 import { type Bounds, DEFAULT_BOUNDS } from '../http/bounds.js'
 import { type HttpAnswer, problemAnswer } from '../http/problem.js'
 import { sendAnswer } from '../http/send-answer.js'
@@ -30,6 +30,7 @@ export interface GatewayOptions extends Omit<AdmitOptions, 'bounds'> {
 /** A gateway that is not yet listening. */
 export interface Gateway {
   readonly server: Server
+  readonly connections: BoundConnections
   /** For sessions of HTTP/2, through its event `connection`. */
   readonly http2: Http2Server
 }
@@ -155,7 +156,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       endSocket(socket, FAILED)
     })
   })
-  return { server, http2: createHttp2Front(bounds, whose, serve) }
+  return { server, connections, http2: createHttp2Front(bounds, whose, serve) }
 }
 
 function accessEntry(

@@ -32,6 +32,11 @@ export interface BoundConnections {
    * it.
    */
   handOver(socket: Socket): boolean
+  /**
+   * Ends every connection: after the response in flight, which says so if it has not begun, or after the next one. One
+   * that is idle is closed when its client has had a moment to send what it was about to.
+   */
+  drain(): void
 }
 
 interface Connection {
@@ -40,8 +45,9 @@ interface Connection {
   readonly responses: Set<ServerResponse>
   /** The latest request and its response. */
   last: { readonly req: IncomingMessage; readonly res: ServerResponse } | null
-  /** When the last response was finished, or the connection opened. */
+  /** When the last response was finished, or the connection opened, and how many bytes had come by then. */
   idleSinceMs: number
+  idleSinceBytes: number
   readonly body: RateFloor
   /** Bytes that have left this process, and when that number last changed or there was nothing to send. */
   sent: { bytes: number; atMs: number }
@@ -52,6 +58,9 @@ interface Connection {
 const SWEEP_MS = 1_000
 /** More than keep-alive and waiting for the next head take together (5 s and 10 s). */
 const MAX_IDLE_MS = 20_000
+/** For a client that was promised a kept connection and may be sending on it. */
+const DRAIN_IDLE_MS = 500
+const DRAIN_SWEEP_MS = 25
 
 /**
  * Watches the connections of a server that is not yet listening. `clientOf` returns whose a connection is, or null
@@ -83,18 +92,35 @@ export function boundConnections(
     for (const connection of connections.values()) check(connection, bounds, nowMs)
   }, SWEEP_MS)
   sweep.unref()
-  server.once('close', () => clearInterval(sweep))
+  let isDraining = false
+  let drainSweep: NodeJS.Timeout | undefined
+  server.once('close', () => {
+    clearInterval(sweep)
+    clearInterval(drainSweep)
+  })
 
   return {
     bound: handler => (req, res) => {
       const connection = connections.get(req.socket)
       if (connection === undefined || !mayBeHandled(connection, bounds, req, res)) return
+      if (isDraining) res.shouldKeepAlive = false
       handler(req, res)
     },
     handOver(socket) {
       const connection = connections.get(socket)
       connections.delete(socket)
       return connection !== undefined && connection.responses.size === 0 && connection.overrunAtBytes === null
+    },
+    drain() {
+      isDraining = true
+      const beganMs = performance.now()
+      for (const { last } of connections.values()) if (last !== null) announceEnd(last.res)
+      drainSweep = setInterval(() => {
+        const idleBeforeMs = performance.now() - DRAIN_IDLE_MS
+        if (beganMs > idleBeforeMs) return
+        for (const connection of connections.values())
+          if (isIdle(connection) && connection.idleSinceMs <= idleBeforeMs) connection.socket.destroySoon()
+      }, DRAIN_SWEEP_MS)
     },
   }
 }
@@ -106,6 +132,7 @@ function open(socket: Socket, { minBodyRate, bodyGraceMs }: ConnectionBounds): C
     responses: new Set(),
     last: null,
     idleSinceMs: nowMs,
+    idleSinceBytes: socket.bytesRead,
     body: createRateFloor({ bytesPerSecond: minBodyRate, graceMs: bodyGraceMs }),
     sent: { bytes: 0, atMs: nowMs },
     overrunAtBytes: null,
@@ -138,6 +165,7 @@ function mayBeHandled(
   res.once('close', () => {
     responses.delete(res)
     connection.idleSinceMs = performance.now()
+    connection.idleSinceBytes = socket.bytesRead
     if (connection.overrunAtBytes !== null && responses.size === 0) socket.destroySoon()
   })
   return true
@@ -146,8 +174,19 @@ function mayBeHandled(
 function closeAfterLast(connection: Connection): void {
   connection.overrunAtBytes = connection.socket.bytesRead
   const last = [...connection.responses].at(-1)
-  if (last !== undefined && !last.headersSent) last.shouldKeepAlive = false
+  if (last !== undefined) announceEnd(last)
   connection.socket.pause()
+}
+
+/** Has a response say that its connection ends with it, unless it has begun. */
+function announceEnd(res: ServerResponse): void {
+  if (!res.headersSent) res.shouldKeepAlive = false
+}
+
+/** Whether nothing is due on a connection, and no request has begun to arrive. */
+function isIdle({ socket, responses, last, idleSinceBytes }: Connection): boolean {
+  const isBodyDue = last !== null && !last.req.complete
+  return responses.size === 0 && !isBodyDue && socket.bytesRead === idleSinceBytes
 }
 
 /** Node does not tell a queued response, nor its upstream, that its connection has gone. */
@@ -162,11 +201,11 @@ function abandonQueued({ responses }: Connection): void {
 function check(connection: Connection, bounds: ConnectionBounds, nowMs: number): void {
   const { socket, responses, last } = connection
   const isBodyDue = last !== null && !last.req.complete
-  const isIdle = !isBodyDue && responses.size === 0
+  const isQuiet = !isBodyDue && responses.size === 0
   if (isBodyDue && isTooSlow(connection, last.req, nowMs)) rejectSlowBody(connection, last)
   else if (hasOverrun(connection)) socket.destroy()
   else if (hasStalled(connection, bounds, nowMs)) socket.destroy()
-  else if (isIdle && nowMs - connection.idleSinceMs > MAX_IDLE_MS) socket.destroy()
+  else if (isQuiet && nowMs - connection.idleSinceMs > MAX_IDLE_MS) socket.destroy()
 }
 
 function hasOverrun({ socket, overrunAtBytes }: Connection): boolean {

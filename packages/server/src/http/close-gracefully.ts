@@ -1,10 +1,7 @@
-import type { Server, ServerResponse } from 'node:http'
+import type { Server } from 'node:http'
 import type { Http2Server, ServerHttp2Session } from 'node:http2'
 import { Server as NetServer, type Socket } from 'node:net'
-
-/** Time for busy clients to learn from `Connection: close` that this connection ends. */
-const NOTICE_MS = 250
-const EVERY_MS = 25
+import type { BoundConnections } from './bound-connections.js'
 
 /** The listener in front of a server that does not listen itself. */
 export interface Front {
@@ -12,11 +9,22 @@ export interface Front {
   readonly http2: Http2Server
 }
 
+/** When a server that stops cuts what is still in flight. */
+export interface StopBy {
+  readonly timeoutMs: number
+  /** Cuts it at once. */
+  readonly now?: AbortSignal | undefined
+}
+
 /**
  * Makes a server able to stop without dropping a request. The returned function stops accepting, lets requests in
- * flight finish, and resolves when every connection is closed, by force after `deadlineMs`.
+ * flight finish, and resolves when every connection is closed. Returns how many were cut because their time was over.
  */
-export function gracefulClose(server: Server, front?: Front): (deadlineMs: number) => Promise<void> {
+export function gracefulClose(
+  server: Server,
+  connections: Pick<BoundConnections, 'drain'>,
+  front?: Front,
+): (by: StopBy) => Promise<number> {
   // Including sockets that node:http has handed over or given up on, and no longer knows.
   const sockets = new Set<Socket>()
   server.on('connection', socket => {
@@ -28,27 +36,24 @@ export function gracefulClose(server: Server, front?: Front): (deadlineMs: numbe
     sessions.add(session)
     session.once('close', () => sessions.delete(session))
   })
-  return deadlineMs =>
+  return ({ timeoutMs, now }) =>
     new Promise(resolve => {
-      for (const session of sessions) session.close()
-      const endAfter = (_req: unknown, res: ServerResponse) => {
-        res.shouldKeepAlive = false
-      }
-      server.prependListener('request', endAfter).prependListener('checkContinue', endAfter)
-      const notice = setTimeout(() => {
-        // Node counts a connection that never sent anything as busy until its headers are overdue.
-        for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
-        sweep = setInterval(() => server.closeIdleConnections(), EVERY_MS)
-      }, NOTICE_MS)
-      let sweep: NodeJS.Timeout | undefined
-      const force = setTimeout(() => {
+      let cut = 0
+      const force = () => {
+        cut = sockets.size + sessions.size
         for (const socket of sockets) socket.destroy()
         for (const session of sessions) session.destroy()
-      }, deadlineMs)
+      }
+      const timer = setTimeout(force, timeoutMs)
+      now?.addEventListener('abort', force)
       // node:http's close would cut idle connections at once, just when a client may be sending on one.
       NetServer.prototype.close.call(front?.acceptor ?? server, () => {
-        for (const timer of [notice, sweep, force]) clearTimeout(timer)
-        server.close(() => resolve())
+        clearTimeout(timer)
+        now?.removeEventListener('abort', force)
+        server.close(() => resolve(cut))
       })
+      connections.drain()
+      for (const session of sessions) session.close()
+      if (now?.aborted) force()
     })
 }

@@ -40,8 +40,10 @@ export interface Front {
    * and then changes nothing.
    */
   apply(config: Config): Promise<void>
-  /** Stops accepting, finishes requests in flight and closes everything, within four and a half seconds. */
-  stop(): Promise<void>
+  /**
+   * Stops accepting, finishes requests in flight for at most the drain timeout, or until `now`, and closes everything.
+   */
+  stop(now?: AbortSignal): Promise<void>
 }
 
 /** Port 0 lets the system choose. */
@@ -64,6 +66,15 @@ export interface FrontOptions {
   readonly onAccess?: ((entry: AccessEntry) => void) | undefined
   /** Default: no rate limit service for Envoy. */
   readonly envoy?: EnvoyOptions
+  readonly drain: DrainOptions
+}
+
+/** How a server ends. */
+export interface DrainOptions {
+  /** How long it is not ready and still serves, before it stops accepting. */
+  readonly delayMs: number
+  /** How long requests in flight may take from then on. */
+  readonly timeoutMs: number
 }
 
 /** The parts by which requests are decided and counted. */
@@ -72,19 +83,17 @@ export interface Deciding {
   readonly statistics: Statistics
 }
 
-type Closers = (() => Promise<void> | void)[]
+type Closers = ((now?: AbortSignal) => unknown)[]
 
 const LOOPBACK = '127.0.0.1'
-const STOP_WITHIN_MS = 4_000
-const DEMO_STOP_WITHIN_MS = 100
 
 /** Opens the ports in this process; on failure closes what it had opened and throws. */
 export async function startFront({ limiter, statistics }: Deciding, options: FrontOptions): Promise<Front> {
   const { config, log } = options
   const closers: Closers = []
-  const stop = async () => {
+  const stop = async (now?: AbortSignal) => {
     // In the reverse order of opening, so that dependencies close last.
-    for (const close of closers.splice(0).reverse()) await close()
+    for (const close of closers.splice(0).reverse()) await close(now)
   }
   try {
     const upstream = needsDemo(options) ? await startDemo(closers) : options.upstream
@@ -127,9 +136,11 @@ export async function startFront({ limiter, statistics }: Deciding, options: Fro
         serving = next
         closeUnused(before, next)
       },
-      stop() {
-        envoyStopped = envoy?.stop(STOP_WITHIN_MS)
-        return stop()
+      stop(now) {
+        // At the same time as the gateway, not after it.
+        envoyStopped = envoy?.stop(options.drain.timeoutMs)
+        now?.addEventListener('abort', () => envoy?.stop(0))
+        return stop(now)
       },
     }
   } catch (error) {
@@ -143,10 +154,16 @@ async function openGateway(gateway: Gateway, options: FrontOptions, closers: Clo
   const tls = options.tls === undefined ? null : await startTls(options.tls, gateway, log)
   if (tls !== null) closers.push(() => tls.close())
   const front = tls === null ? undefined : { acceptor: tls.server, http2: gateway.http2 }
-  const close = gracefulClose(gateway.server, front)
-  const permit = { host, port: options.port, hostFlag: '--host', portFlag: '--port' }
-  const port = await listen(tls?.server ?? gateway.server, permit)
-  closers.push(() => close(STOP_WITHIN_MS))
+  const close = gracefulClose(gateway.server, gateway.connections, front)
+  const at = { host, port: options.port, hostFlag: '--host', portFlag: '--port' }
+  const port = await listen(tls?.server ?? gateway.server, at)
+  closers.push(async now => {
+    const { timeoutMs } = options.drain
+    const cut = await close({ timeoutMs, now })
+    if (cut === 0) return
+    const when = now?.aborted ? 'at the second signal' : `${timeoutMs / 1_000} s after the stop began`
+    log(`${cut} connections with a request in flight were cut, ${when}`, { level: 'warn' })
+  })
   return urlOf(host, port, tls === null ? 'http' : 'https')
 }
 
@@ -174,11 +191,10 @@ function startTls(files: CertificateFiles, { server, http2 }: Gateway, log: Writ
 
 async function startDemo(closers: Closers): Promise<UpstreamConfig> {
   const server = createDemoUpstream()
-  const close = gracefulClose(server)
-  const permit = { host: LOOPBACK, port: 0, hostFlag: '--host', portFlag: '--upstream' }
+  const at = { host: LOOPBACK, port: 0, hostFlag: '--host', portFlag: '--upstream' }
   // Of this process alone: one that ends must not take the answers of the others with it.
-  const port = await listen(server, { ...permit, exclusive: true })
+  const port = await listen(server, { ...at, exclusive: true })
   // Only the gateway is connected to it, and that has closed by then.
-  closers.push(() => close(DEMO_STOP_WITHIN_MS))
+  closers.push(() => server.close().closeAllConnections())
   return upstreamOf(`http://${LOOPBACK}:${port}`)
 }

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { createClientAddress, createLimiter, type Decision, type Store, type SubjectOptions } from 'headgate'
 import type { Config } from 'headgate/config'
 import type { RedisStore } from 'headgate/redis'
@@ -56,11 +57,13 @@ export interface Service extends Pick<Front, 'gatewayUrl' | 'grpcAddress' | 'ups
   readonly dashboardUrl: string | null
   /** The decision that a client would get with its first request. */
   readonly example: Decision
-  /** Stops accepting, finishes requests in flight and closes everything, within five seconds. */
-  stop(): Promise<void>
+  /**
+   * Is not ready for the drain delay and still serves; then stops accepting, finishes requests in flight for at most the
+   * drain timeout, and closes everything. `now` ends the waiting.
+   */
+  stop(now?: AbortSignal): Promise<void>
 }
 
-/** Together with the front's time, less than five seconds. */
 const API_STOP_WITHIN_MS = 400
 /** Reserved for documentation: no client ever comes from it. */
 const NOBODY = 'ip:192.0.2.1'
@@ -70,12 +73,17 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const { config, log, admin, openFront = startFront } = options
   const deciding = createDeciding(options)
   const { limiter } = deciding
-  const closers: (() => Promise<void> | void)[] = [() => limiter.close()]
+  const closers: ((now?: AbortSignal) => unknown)[] = [() => limiter.close()]
   let stopping = false
-  const stop = async () => {
-    stopping = true
+  const close = async (now?: AbortSignal) => {
     // In the reverse order of opening, so that dependencies close last.
-    for (const close of closers.splice(0).reverse()) await close()
+    for (const closeOne of closers.splice(0).reverse()) await closeOne(now)
+  }
+  const stop = async (now?: AbortSignal) => {
+    stopping = true
+    // Load balancers learn that it is not ready, and send new connections elsewhere.
+    await sleep(options.drain.delayMs, undefined, { signal: now }).catch(() => {})
+    await close(now)
   }
 
   try {
@@ -113,10 +121,14 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       clientAddress: () => clientAddress,
       trail: options.store !== undefined && 'changes' in options.store ? options.store.changes : null,
     })
-    const closeApi = gracefulClose(api)
+    const closeApi = gracefulClose(api.server, api.connections)
     // Health is answered to the last, with 503 as soon as stopping began.
-    closers.push(() => closeApi(API_STOP_WITHIN_MS), front.stop)
-    const adminPort = await listen(api, { ...admin, hostFlag: '--admin-host', portFlag: '--admin-port' })
+    closers.push(() => closeApi({ timeoutMs: API_STOP_WITHIN_MS }), front.stop)
+    const adminPort = await listen(api.server, {
+      ...admin,
+      hostFlag: '--admin-host',
+      portFlag: '--admin-port',
+    })
     const { gatewayUrl, grpcAddress, upstreamUrl } = front
     const adminUrl = urlOf(admin.host, adminPort)
     return {
@@ -134,7 +146,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       example: await limiter.peek(NOBODY, config.default),
     }
   } catch (error) {
-    await stop()
+    await close()
     throw error
   }
 }

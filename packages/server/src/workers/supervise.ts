@@ -8,6 +8,8 @@ export const NUMBER_VARIABLE = 'HEADGATE_WORKER_NUMBER'
 
 export interface SuperviseOptions {
   readonly count: number
+  /** How long a worker may take to finish requests in flight. */
+  readonly drainTimeoutMs: number
   readonly log: WriteLine
   /** Called for every message; `worker` is its number, from 1. */
   onMessage(worker: number, message: FromWorker): void
@@ -22,8 +24,8 @@ export interface Supervisor {
   send(worker: number, message: ToWorker): void
   /** Has all of them read their files again. */
   reload(): void
-  /** Has all of them finish requests in flight and end; by force when the time is over. */
-  stop(): Promise<void>
+  /** Has all of them finish requests in flight and end; by force when the time is over, or at `now`. */
+  stop(now?: AbortSignal): Promise<void>
 }
 
 interface Slot {
@@ -37,8 +39,8 @@ interface Slot {
 
 /** A worker that has run this long was healthy: when it ends, the next is started at once. */
 const WELL_AFTER_MS = 30_000
-/** A worker itself needs at most 4.1 s to finish. */
-const STOP_WITHIN_MS = 4_500
+/** What a worker needs beside its drain timeout, or the second signal, to end by itself. */
+const END_WITHIN_MS = 500
 
 /** Resolves when all of them are ready; if one ends before, rejects and ends the others. */
 export async function superviseWorkers(options: SuperviseOptions): Promise<Supervisor> {
@@ -104,16 +106,24 @@ export async function superviseWorkers(options: SuperviseOptions): Promise<Super
     }, delayMs)
   }
 
-  async function stop(): Promise<void> {
+  async function stop(now?: AbortSignal): Promise<void> {
     stopping = true
     for (const { restart } of slots) clearTimeout(restart)
     const live = slots.flatMap(({ worker }) => (worker === null ? [] : [worker]))
     const ends = live.map(worker => new Promise(resolve => worker.once('exit', resolve)))
     for (const worker of live) worker.process.kill('SIGTERM')
-    const force = setTimeout(() => {
+    const kill = () => {
       for (const worker of live) worker.process.kill('SIGKILL')
-    }, STOP_WITHIN_MS)
+    }
+    const hurry = () => {
+      for (const worker of live) worker.process.kill('SIGTERM')
+      clearTimeout(force)
+      force = setTimeout(kill, END_WITHIN_MS)
+    }
+    let force = setTimeout(kill, options.drainTimeoutMs + END_WITHIN_MS)
+    now?.addEventListener('abort', hurry)
     await Promise.all(ends)
+    now?.removeEventListener('abort', hurry)
     clearTimeout(force)
   }
 

@@ -12,7 +12,7 @@ import { createAllCounts } from './worker-counts.js'
  * all of them on the admin port.
  */
 export function frontOfWorkers(count: number): (deciding: Deciding, options: FrontOptions) => Promise<Front> {
-  return async ({ limiter, statistics }, { config, envoy, log }) => {
+  return async ({ limiter, statistics }, { config, envoy, log, drain }) => {
     let supervisor: Supervisor | null = null
     const counts = createAllCounts(statistics)
     const collector = createArrivalCollector(worker => supervisor?.send(worker, { type: 'arrivals' }))
@@ -26,7 +26,13 @@ export function frontOfWorkers(count: number): (deciding: Deciding, options: Fro
     let identify = identifyByConfig(config)
     await identify.ready()
     const rateLimits = envoy === undefined ? null : await openRateLimits(envoy, limiter, log)
-    const workers = await superviseWorkers({ count, log, onMessage, onEnd: counts.ended }).catch(error => {
+    const workers = await superviseWorkers({
+      count,
+      drainTimeoutMs: drain.timeoutMs,
+      log,
+      onMessage,
+      onEnd: counts.ended,
+    }).catch(error => {
       rateLimits?.close()
       throw error
     })
@@ -50,9 +56,9 @@ export function frontOfWorkers(count: number): (deciding: Deciding, options: Fro
         await limiter.reloadInBackground(changed)
         identify = next
       },
-      async stop() {
+      async stop(now) {
         process.off('SIGHUP', passOn)
-        await workers.stop()
+        await workers.stop(now)
         rateLimits?.close()
       },
     }

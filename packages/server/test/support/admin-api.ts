@@ -32,7 +32,7 @@ export async function serveAdmin(limiter: RuleLimiter, tokens: readonly Token[] 
     isServing: () => true,
     configState: () => ({ config: 'current', rejectedConfigs: 0 }),
   })
-  const server = createAdminServer({ endpoints, tokens, names: [], log })
+  const { server } = createAdminServer({ endpoints, tokens, names: [], log })
   const port = await listen(server, { host: '127.0.0.1', port: 0, hostFlag: '', portFlag: '' })
   const url = `http://127.0.0.1:${port}`
   return {
