@@ -1,8 +1,9 @@
 /** Shows one caller: the remaining quota of its limits over time, and its denials. */
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import type uPlot from 'uplot'
-import type { ShownDenial, ShownSubject } from './answers.js'
+import type { Override, ShownDenial, ShownSubject } from './answers.js'
 import { sendJson } from './api.js'
+import { BanDialog } from './ban-dialog.js'
 import { DenialTable } from './denial-table.js'
 import { duration, instant, number, percent } from './format.js'
 import { type Line, LineChart } from './line-chart.js'
@@ -24,11 +25,15 @@ type Sample = { readonly atMs: number; readonly remaining: ReadonlyMap<string, n
 export function SubjectPage({ reference }: { reference: string }) {
   const path = `v1/subjects/${encodeURIComponent(reference)}`
   const { value, error, refresh } = usePolled<ShownSubject>(path, EVERY_MS)
-  const [dialog, setDialog] = useState<'override' | 'reset' | null>(null)
+  const [dialog, setDialog] = useState<'override' | 'reset' | 'ban' | null>(null)
   const change = useAction()
   const mayChange = useMayChange()
   const [revealed, setRevealed] = useState<string | null>(null)
   const samples = useSamples(value)
+  const remove = async (rule: string): Promise<void> => {
+    await sendJson('DELETE', 'v1/overrides', { subject: value?.reference, ...(rule !== '' && { rule }) })
+    refresh()
+  }
   const reveal = async (): Promise<void> => {
     setRevealed((await sendJson<{ subject: string }>('POST', `${path}/reveal`, {})).subject)
   }
@@ -43,7 +48,7 @@ export function SubjectPage({ reference }: { reference: string }) {
       <div class="page-head">
         <h2>{revealed ?? value.subject}</h2>
         <code class="soft">{value.reference}</code>
-        {value.override !== null && <span class="tag">overridden</span>}
+        {value.overrides.length > 0 && <span class="tag">overridden</span>}
         {mayChange && (
           <div class="buttons">
             {value.isRevealable && revealed === null && (
@@ -57,26 +62,23 @@ export function SubjectPage({ reference }: { reference: string }) {
             <button type="button" class="quiet" onClick={() => setDialog('reset')}>
               Reset
             </button>
+            <button type="button" class="quiet danger" onClick={() => setDialog('ban')}>
+              Ban
+            </button>
           </div>
         )}
       </div>
       {error !== null && <p class="notice bad">{error}</p>}
-      {value.override !== null && (
-        <p class="notice">
-          {overrideWords(value.override)}{' '}
+      {value.overrides.map(override => (
+        <p key={ruleOf(override)} class="notice">
+          {ruleOf(override) === '' ? 'Its own limits' : `Rule ${ruleOf(override)}`}: {overrideWords(override)}{' '}
           {mayChange && (
-            <button
-              type="button"
-              class="quiet"
-              onClick={() =>
-                change.run(async () => void (await sendJson('DELETE', `${path}/override`, {}))).then(refresh)
-              }
-            >
+            <button type="button" class="quiet" onClick={() => change.run(() => remove(ruleOf(override)))}>
               Remove
             </button>
           )}
         </p>
-      )}
+      ))}
       {change.error !== null && (
         <p role="alert" class="notice bad">
           {change.error}
@@ -97,9 +99,14 @@ export function SubjectPage({ reference }: { reference: string }) {
       {dialog === 'override' && (
         <OverrideDialog reference={reference} subject={value.subject} onClose={close} />
       )}
+      {dialog === 'ban' && <BanDialog reference={reference} subject={value.subject} onClose={close} />}
       {dialog === 'reset' && <ResetDialog reference={reference} subject={value.subject} onClose={close} />}
     </>
   )
+}
+
+function ruleOf(override: Override): string {
+  return 'rule' in override ? (override.rule ?? '') : ''
 }
 
 function nameOf({ name, scope, subject }: LimitState, own: string): string {

@@ -123,6 +123,22 @@ describe('the dashboard', () => {
     await page.close()
   })
 
+  it('the dashboard bans a caller, whatever it asks for, and lifts the ban', async () => {
+    expect(await ask('zoe')).toBe(200)
+    const { page } = await openPage(browser, `${server.adminUrl}/#/subject/user%3Azoe`)
+    await page.getByRole('button', { name: 'Ban' }).click()
+    await page.getByLabel('Reason').fill('abuse')
+    await page.getByRole('dialog').getByRole('button', { name: 'Ban' }).click()
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    expect([await ask('zoe'), await ask('zoe', '/hostile')]).toEqual([429, 429])
+    for (const left of [1, 0]) {
+      await page.getByRole('button', { name: 'Remove' }).first().click()
+      await expect.poll(() => page.getByRole('button', { name: 'Remove' }).count()).toBe(left)
+    }
+    expect(await ask('zoe')).toBe(200)
+    await page.close()
+  })
+
   it('the dashboard shows what a caller has left of each limit', async () => {
     await exhaust('kim')
     const { page } = await openPage(browser, `${server.adminUrl}/`)

@@ -196,17 +196,17 @@ describe('a deniedCaller', () => {
       tick()
       const other = referenceOf(ruled.nameOf(subject))
       const { body } = await get(`/v1/subjects/${other}`)
-      expect(body).toMatchObject({ subject: shown, reference: other, override: null })
+      expect(body).toMatchObject({ subject: shown, reference: other, overrides: [] })
       expect(body.limits).toContainEqual(expect.objectContaining({ name: 'tier.log-1m', remaining: 0 }))
       const override = { tier: 'big', ttl: '10m', reason: 'appeal', by: 'ada' }
-      expect((await send('PUT', `/v1/subjects/${other}/override`, override)).status).toBe(200)
+      expect((await send('PUT', '/v1/overrides', { subject: other, ...override })).status).toBe(200)
       expect((await ruled.request(caller)).allowed).toBe(true)
       const stats = (await get('/v1/stats')).body
       expect(stats).toMatchObject({ overrides: 1 })
       expect(stats.deniedCallers).toContainEqual(
         expect.objectContaining({ reference: other, overridden: true }),
       )
-      expect((await send('DELETE', `/v1/subjects/${other}/override`)).body).toEqual({ removed: true })
+      expect((await send('DELETE', '/v1/overrides', { subject: other })).body).toEqual({ removed: true })
       expect((await ruled.request(caller)).allowed).toBe(false)
       expect((await send('POST', `/v1/subjects/${other}/reset`)).body).toEqual({ reset: true })
       expect((await ruled.request(caller)).allowed).toBe(true)
@@ -297,5 +297,24 @@ describe('POST /v1/find', () => {
     expect((await send('POST', `/v1/subjects/${key?.reference}/reveal`)).status).toBe(409)
     const [change] = (await get('/v1/changes')).body.changes as { what: string }[]
     expect(change?.what).toBe(`revealed the name of ip:198.51.…, reference ${address?.reference}`)
+  })
+
+  it('a ban denies a caller whatever rule it meets, and is over when its overrides are removed', async () => {
+    const subject = 'user:banned-one'
+    const [found] = await find(subject)
+    const path = `/v1/subjects/${found?.reference}`
+    expect((await send('POST', `${path}/ban`, { ttl: 'x', reason: 'abuse', by: 'ada' })).status).toBe(400)
+    expect((await get(path)).body.overrides).toEqual([])
+    const { body } = await send('POST', `${path}/ban`, { ttl: '1h', reason: 'abuse', by: 'ada' })
+    expect(body).toEqual({ banned: true })
+    for (const asked of ['/api', '/elsewhere']) {
+      expect(await ruled.request({ subject, path: asked }), asked).toMatchObject({ allowed: false })
+    }
+    const overrides = (await get(path)).body.overrides as { rule?: string }[]
+    expect(overrides.map(({ rule }) => rule)).toEqual(expect.arrayContaining(['all', undefined]))
+    for (const { rule } of overrides) {
+      await send('DELETE', '/v1/overrides', { subject: found?.reference, ...(rule && { rule }) })
+    }
+    expect(await ruled.request({ subject, path: '/api' })).toMatchObject({ allowed: true })
   })
 })

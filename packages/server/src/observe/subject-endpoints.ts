@@ -13,28 +13,31 @@ import type {
 } from 'headgate'
 import { printable } from 'headgate/config'
 import { isReference, referenceOf } from 'headgate/statistics'
-import { administers, type Endpoint, RequestError, reads, signed } from '../admin/endpoint.js'
-import { readFields, readObject } from '../admin/read-body.js'
+import { administers, type Caller, type Endpoint, RequestError, reads, signed } from '../admin/endpoint.js'
+import { readFields } from '../admin/read-body.js'
 import { type HttpAnswer, jsonAnswer } from '../http/problem.js'
 import type { ShownDenial } from './denial-log.js'
 import type { Stats } from './stats.js'
 
-/** A subject as it is shown: its limits, its override, and its denials. */
+/** A subject as it is shown: its limits, its overrides, and its denials. */
 export interface ShownSubject extends Omit<Inspection, 'text'> {
   readonly reference: string
   /** Whether its name can be revealed: part of it is hidden, and it is not a digest. */
   readonly isRevealable: boolean
-  readonly override: Override | null
+  /** Those of its own limits, and of its limits on rules. */
+  readonly overrides: readonly Override[]
   /** How often it was denied in each of the last 24 hours, the oldest first, as far as denials were kept. */
   readonly deniedByHour: readonly number[]
   readonly denials: readonly ShownDenial[]
 }
 
-const PATH = /^\/v1\/subjects\/([^/?]+)(?:\/(reset|override|reveal))?(?:\?|$)/
+const PATH = /^\/v1\/subjects\/([^/?]+)(?:\/(reset|ban|reveal))?(?:\?|$)/
 /** A stored id that is a digest. */
 const DIGEST = /^[^:]*:~/
-type Action = 'reset' | 'override' | 'reveal'
+type Action = 'reset' | 'ban' | 'reveal'
 const SHOWN_DENIALS = 100
+/** Parts of a policy file that are no rules. */
+const PARTS = ['default', 'subjects', 'global']
 
 export function subjectEndpoints(limiter: RuleLimiter, stats: Stats): readonly Endpoint[] {
   /** Reads the subject in a path, by its stored name. Throws if the path is not for `action`. */
@@ -81,6 +84,21 @@ export function subjectEndpoints(limiter: RuleLimiter, stats: Stats): readonly E
     return { ...jsonAnswer(200, { reset: true }), change: `reset ${stats.show(subject.stored)}` }
   }
 
+  /** Sets its own limits and those of each rule that has any to 0: the override of a subject alone leaves rules as they are. */
+  async function ban(req: IncomingMessage, caller: Caller): Promise<HttpAnswer> {
+    const subject = subjectOf(req, 'ban')
+    const { ttl, reason, by } = signed(await readFields(req, ['ttl', 'reason', 'by']), caller)
+    const { limits } = await limiter.inspect(subject, lastTier(referenceOf(subject.stored)))
+    const rules = limits.filter(limit => limit.subject === subject.stored && limit.rule !== 'asked')
+    for (const rule of new Set(rules.map(limit => (PARTS.includes(limit.rule) ? null : limit.rule)))) {
+      const override = { subject, ...(rule !== null && { rule }), numbers: { minute: 0 }, ttl, reason, by }
+      // The limiter validates every field and names the bad one; the types cannot.
+      await limiter.overrides.set(override as unknown as OverrideOptions)
+    }
+    const change = `banned ${stats.show(subject.stored)} for ${ttl}: ${reason}`
+    return { ...jsonAnswer(200, { banned: true }), change }
+  }
+
   /** If the subject is masked, the key and the words do not name it either. */
   function shownLimit(limit: InspectedLimit): InspectedLimit {
     const subject = stats.show(limit.subject)
@@ -101,7 +119,7 @@ export function subjectEndpoints(limiter: RuleLimiter, stats: Stats): readonly E
     const asked = subjectOf(req, undefined)
     const { subject, text, ...inspection } = await limiter.inspect(asked, lastTier(referenceOf(asked.stored)))
     const reference = referenceOf(subject)
-    const override = limiter.overrides.list().find(one => 'subject' in one && one.subject === subject) ?? null
+    const overrides = limiter.overrides.list().filter(one => 'subject' in one && one.subject === subject)
     const shown: ShownSubject = {
       subject: stats.show(subject),
       reference,
@@ -109,7 +127,7 @@ export function subjectEndpoints(limiter: RuleLimiter, stats: Stats): readonly E
       deniedByHour: stats.deniedByHour(reference),
       ...inspection,
       limits: inspection.limits.map(shownLimit),
-      override: override === null ? null : { ...override, subject: stats.show(subject) },
+      overrides: overrides.map(override => ({ ...override, subject: stats.show(subject) })),
       denials: denialsOf(reference),
     }
     return jsonAnswer(200, shown)
@@ -120,22 +138,10 @@ export function subjectEndpoints(limiter: RuleLimiter, stats: Stats): readonly E
       path: '/v1/subjects/*',
       methods: {
         GET: reads(inspect),
-        POST: administers(req => (/\/reveal(?:\?|$)/.test(req.url ?? '') ? reveal(req) : reset(req))),
-        PUT: administers(async (req, caller) => {
-          const subject = subjectOf(req, 'override')
-          const asked = { ...signed(await readObject(req), caller), subject } as Readonly<
-            Record<string, unknown>
-          >
-          await limiter.overrides.set(asked as unknown as OverrideOptions)
-          const shown = stats.show(subject.stored)
-          const change = `set an override of ${shown} for ${asked.ttl}: ${asked.reason}`
-          return { ...jsonAnswer(200, { override: { ...asked, subject: shown } }), change }
-        }),
-        DELETE: administers(async req => {
-          const subject = subjectOf(req, 'override')
-          const removed = await limiter.overrides.remove({ subject })
-          const change = `removed the override of ${stats.show(subject.stored)}`
-          return { ...jsonAnswer(200, { removed }), ...(removed && { change }) }
+        POST: administers((req, caller) => {
+          const action = PATH.exec(req.url ?? '')?.[2]
+          if (action === 'reveal') return reveal(req)
+          return action === 'ban' ? ban(req, caller) : reset(req)
         }),
       },
     },

@@ -79,7 +79,8 @@ const ENDPOINTS: readonly [Endpoint, ...Endpoint[]] = [
   { line: 'POST /v1/reset', sound: { subject: '"user:1"', policy: '"api"' } },
   { line: 'POST /v1/inspect', sound: { subject: '"user:1"', scope: '"a"' } },
   { line: 'POST /v1/subjects/user:1/reset', sound: { policy: '"api"' } },
-  { line: 'PUT /v1/subjects/user:1/override', sound: { tier: '"pro"', ...why } },
+  { line: 'POST /v1/subjects/user:1/ban', sound: why },
+  { line: 'POST /v1/find', sound: { text: '"user:1"' } },
   { line: 'POST /v1/explain', sound: { subject: '"user:1"', method: '"GET"', path: '"/x"', cost: '1' } },
 ]
 
