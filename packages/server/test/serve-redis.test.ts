@@ -6,7 +6,6 @@ import { createClient } from 'redis'
 import { afterEach, expect, it } from 'vitest'
 import { type RedisProcess, startRedis } from '../../headgate/test/support/redis-process.ts'
 import { sendCommand } from '../../headgate/test/support/resp.ts'
-import { startTcpProxy } from '../../headgate/test/support/tcp-proxy.ts'
 import { waitUntil } from '../../headgate/test/support/wait-until.ts'
 import { withService } from '../src/cli/fleet.js'
 import { type HeadgateProcess, serveHeadgate, serveHeadgateIn } from './support/headgate-process.js'
@@ -42,33 +41,18 @@ it('two gateways on one Redis share the limits, and decide without it when it is
   for (const { end } of gateways) expect((await end('SIGTERM')).code).toBe(0)
 })
 
-it('a server listens when Redis answers, so that the first requests are decided there', async () => {
+it('a server that listens has its first requests decided by Redis', async () => {
   redis = await startRedis()
-  const proxy = await startTcpProxy(redis)
-  proxy.blackhole()
-  const starting = serve(`redis://127.0.0.1:${proxy.port}`)
-  await expect.poll(() => proxy.connections, { timeout: 20_000 }).toBeGreaterThan(0)
-  expect(running).toEqual([])
-  proxy.forward()
-  proxy.resetAll()
-  const { stdout, gatewayUrl } = await starting
-  expect(stdout()).toMatch(/, limits shared through Redis$/m)
+  const { gatewayUrl } = await serve(`redis://127.0.0.1:${redis.port}`)
   expect((await fetch(gatewayUrl)).status).toBe(200)
   await expect
     .poll(() => sendCommand(redis?.port as number, 'KEYS', 'ratelimit:v1:{ip:127.0.0.1}:*'))
     .not.toEqual([])
-  await proxy.close()
 })
 
-it('a Redis that is away holds nobody up for long, and the first lines say so', async () => {
-  const began = performance.now()
+it('a Redis that is away holds nobody up, and the first line says so', async () => {
   const { gatewayUrl, stdout, end } = await serve('redis://127.0.0.1:9')
-  expect(performance.now() - began).toBeLessThan(10_000)
-  const [beforeItListens] = stdout().split(/^headgate \d/m)
-  expect(beforeItListens).toContain('waiting up to 5 s for Redis, which has not answered yet\n')
-  expect(stdout()).toContain(
-    'which has not answered within 5 s: until it does, each request is decided without it',
-  )
+  expect(stdout()).toMatch(/, limits shared through Redis, which has not answered yet: /)
   expect((await fetch(gatewayUrl)).status).toBe(200)
   expect((await end('SIGTERM')).code).toBe(0)
 })

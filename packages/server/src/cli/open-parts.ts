@@ -36,9 +36,8 @@ export interface Parts {
   readonly options: FrontOptions & DecidingOptions
 }
 
-const CONNECT_WITHIN_MS = 5_000
-/** A slower Redis is reported, so that whoever started the server sees why it does not listen yet. */
-const SILENT_FOR_MS = 300
+/** Enough for a Redis that is there, also in another region. */
+const CONNECT_WITHIN_MS = 300
 
 /** Opens them as the flags say. `worker` is the number of this worker; null if the process is not one. */
 export async function openParts(
@@ -87,9 +86,7 @@ export async function openParts(
       logger,
     })
     if (store === undefined) return { live, isDemo, limits: 'kept in this process', options }
-    // The supervisor of workers says it once for all.
-    const tell = worker === null ? log : () => {}
-    return { live, isDemo, limits: await firstConnection(store, tell), options: { ...options, store } }
+    return { live, isDemo, limits: await firstConnection(store), options: { ...options, store } }
   } catch (error) {
     live.close()
     throw error
@@ -101,15 +98,13 @@ function hasUpstream({ upstream, routes }: Config): boolean {
 }
 
 /**
- * Waits for Redis, so that the first requests are decided there. An unreachable Redis delays nobody for long: until
- * it comes, each request is decided by its failure mode.
+ * Waits a moment for Redis, so that the first requests are decided there. An unreachable Redis delays nobody for long:
+ * until it comes, each request is decided by its failure mode.
  */
-async function firstConnection(store: RedisStore, tell: (message: string) => void): Promise<string> {
+async function firstConnection(store: RedisStore): Promise<string> {
   const shared = 'shared through Redis'
-  if (await store.ready({ timeoutMs: SILENT_FOR_MS })) return shared
-  tell(`waiting up to ${CONNECT_WITHIN_MS / 1000} s for Redis, which has not answered yet`)
-  if (await store.ready({ timeoutMs: CONNECT_WITHIN_MS - SILENT_FOR_MS })) return shared
-  return `${shared}, which has not answered within ${CONNECT_WITHIN_MS / 1000} s: until it does, each request is decided without it`
+  if (await store.ready({ timeoutMs: CONNECT_WITHIN_MS })) return shared
+  return `${shared}, which has not answered yet: until it does, each request is decided without it`
 }
 
 /** Opens the Redis of the flag, or else of the environment. Null: the limits are kept in this process. */
