@@ -22,6 +22,7 @@ export { configWithSettings, loadSettings } from './config/settings.js'
 export type { WatchedConfig, WatchOptions } from './config/watch-config.js'
 export { watchConfig } from './config/watch-config.js'
 export { mistakeText } from './errors/mistake.js'
+export { nearestName } from './errors/nearest-name.js'
 export { printable, shownName } from './errors/shown-text.js'
 export type {
   Config,

@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -276,4 +276,15 @@ describe('a failing start ends with exit code 1', () => {
     expect(code).toBe(1)
     expect(stderr).toBe('headgate: 192.0.2.1 is no address of this machine; choose another with --host\n')
   })
+})
+
+it('a command whose reader goes away ends without a trace', () => {
+  const main = fileURLToPath(new URL('../dist/main.js', import.meta.url))
+  const { stdout, stderr } = spawnSync('sh', [
+    '-c',
+    '"$0" "$1" functions print | head -n 1',
+    process.execPath,
+    main,
+  ])
+  expect({ lines: `${stdout}`.split('\n').length, stderr: `${stderr}` }).toEqual({ lines: 2, stderr: '' })
 })

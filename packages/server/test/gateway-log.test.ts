@@ -2,6 +2,7 @@ import { Agent, request } from 'node:http'
 import { slidingWindowLog } from 'headgate'
 import { defineConfig } from 'headgate/config'
 import { afterEach, expect, it } from 'vitest'
+import type { AccessEntry } from '../src/log/server-log.js'
 import { startRawUpstream } from './support/raw-upstream.js'
 import { startGateway } from './support/test-gateway.js'
 
@@ -41,6 +42,25 @@ it(`a flood of ${ADDRESSES} denied addresses writes ten lines a second, and how 
     .toBe(ADDRESSES)
   expect(gateway.logged.length).toBe(told() + leftOut().length)
   expect(told()).toBeLessThanOrEqual(10 * seconds)
+})
+
+it('a denial names whoever was charged, and the access log the client behind the proxy', async () => {
+  const upstream = await startRawUpstream()
+  const config = defineConfig({
+    policies: { api: slidingWindowLog({ limit: 0, window: '1m' }) },
+    default: { policy: 'api' },
+    identify: [{ user: { header: 'x-user', from: ['127.0.0.1'] } }, { ip: {} }],
+    trustedProxies: ['127.0.0.1'],
+  })
+  const entries: AccessEntry[] = []
+  const gateway = await startGateway(upstream.url, { config, onAccess: entry => entries.push(entry) })
+  closers.push(upstream.close, gateway.close)
+  const headers = { 'X-User': '42', 'X-Forwarded-For': '203.0.113.9' }
+  expect((await fetch(gateway.url, { headers })).status).toBe(429)
+  expect(gateway.logged[0]).toMatch(/^429 for user:42: policy api allows 0 a minute/)
+  await expect
+    .poll(() => entries)
+    .toMatchObject([{ client: '203.0.113.9', status: 429, id: expect.any(String) }])
 })
 
 it('a flood of denials does not keep an upstream that is down out of the log', async () => {

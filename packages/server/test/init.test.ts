@@ -64,6 +64,9 @@ descriptors:
   - key: remote_address
     value: 192.0.2.7
     rate_limit: { unit: second, requests_per_unit: 0 }
+  - key: remote_address
+    value: 192.0.2.8
+    rate_limit: { unlimited: true }
   - key: generic_key
     value: search
     shadow_mode: true
@@ -93,12 +96,13 @@ describe('headgate init --from', () => {
     writeFileSync(from, RATELIMIT)
     const converted = join(folder, 'converted.yaml')
     const { code, out } = await runInProcess(['init', converted, '--from', from])
-    expect({ code, out }).toEqual({ code: 0, out: expect.stringContaining('2 of its limits became no rule') })
+    expect({ code, out }).toEqual({ code: 0, out: expect.stringContaining('1 of its limits became no rule') })
     const text = readFileSync(converted, 'utf8')
     const { policies, subjects } = await parseConfig(text, 'converted.yaml')
     expect(text.match(/^ {2}- .*$/gm)).toEqual([
       '  - { match: { path: "/login", method: "POST", subject: "user" }, policy: "login-POST-user_id" }',
       '  - { match: { path: "/login", subject: "ip" }, policy: "login-remote_address" }',
+      '  - { match: { path: "/files/*" }, tier: unlimited }',
       '  - { match: { path: "/login" }, policy: "all-logins", per: everyone }',
       '  - { match: { subject: "ip" }, policy: "remote_address" }',
       '  - { match: { scope: "search" }, policy: "search", per: everyone }',
@@ -111,19 +115,14 @@ describe('headgate init --from', () => {
       { algorithm: { name: 'token-bucket' }, limit: 80, refillPerSecond: 50 },
     ])
     expect(policies.search).toMatchObject({ mode: 'shadow', limits: [{ limit: 1000 }] })
-    expect(text).toContain('## - edge: path=/files/*: unlimited is what holds where no rule matches')
     expect(text).toContain("## - edge: tenant\\n# x: only Envoy's routes know what")
-    const explained = await runInProcess([
-      'rules',
-      'explain',
-      'GET',
-      '/else',
-      '-c',
-      converted,
-      '--subject',
-      'ip:192.0.2.1',
-    ])
-    expect(explained.out).toContain('policy remote_address')
+    const explained = async (path: string, subject: string) =>
+      (await runInProcess(['rules', 'explain', 'GET', path, '-c', converted, '--subject', subject])).out
+    expect(await explained('/else', 'ip:192.0.2.1')).toContain('policy remote_address')
+    const exempt = await explained('/else', 'ip:192.0.2.8')
+    expect(exempt).not.toContain('policy remote_address')
+    expect(exempt).toContain('policy unlimited')
+    expect(await explained('/files/a', 'user:1')).toContain('unlimited')
   })
 
   it('init --from names the place of what is wrong with the file', async () => {

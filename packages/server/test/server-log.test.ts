@@ -27,7 +27,9 @@ it('every line of the JSON log has a level, a time and a message, and failures a
   )
   await fetch(`${gatewayUrl}/a?token=canary`)
   await fetch(`${gatewayUrl}/b`)
-  await fetch(`${gatewayUrl}/c`)
+  const denied = await fetch(`${gatewayUrl}/c`, { headers: { 'X-Request-Id': 'abc-1' } })
+  const { reference } = (await denied.json()) as { reference: string }
+  expect(denied.headers.get('x-request-id')).toEqual(expect.any(String))
   writeFileSync(file, 'policies: nonsense\n')
   await expect.poll(stdout).toContain('NOT in use')
   const { code, stdout: text } = await end('SIGTERM')
@@ -51,7 +53,20 @@ it('every line of the JSON log has a level, a time and a message, and failures a
       upstream: 'http://127.0.0.1:9',
     },
     { path: '/b', status: 502 },
-    { path: '/c', status: 429, id: null, upstream: null },
+    { path: '/c', status: 429, id: denied.headers.get('x-request-id'), upstream: null, reference },
+  ])
+  expect(lines.filter(({ message }) => `${message}`.startsWith('429 for'))).toMatchObject([
+    {
+      subject: 'ip:127.0.0.1',
+      reference,
+      id: denied.headers.get('x-request-id'),
+      method: 'GET',
+      path: '/c',
+      policy: 'api',
+      limit: 'api.log-1m',
+      source: 'memory',
+      retryAfterMs: expect.any(Number),
+    },
   ])
   expect(lines.filter(({ level }) => level === 'warn')).toMatchObject([
     { cause: expect.stringContaining('ECONNREFUSED'), consequence: 'the client got a 5xx' },
@@ -60,6 +75,18 @@ it('every line of the JSON log has a level, a time and a message, and failures a
     { cause: expect.stringContaining('policies'), consequence: 'the last good configuration stays' },
   ])
   expect(text).not.toContain('canary')
+})
+
+it('a line of the access log has a time, the client behind the proxy, the request id and the reference', () => {
+  let text = ''
+  const { access } = createServerLog('text', {
+    print: line => {
+      text = line
+    },
+  })
+  const entry = { method: 'GET', path: '/a', durationMs: 1.5, upstream: null }
+  access({ ...entry, id: 'abc-1', client: '203.0.113.7', status: 429, reference: 'k7qf2m9xabcd' })
+  expect(text).toMatch(/^\d{4}-\d\d-\d\dT.*Z 203\.0\.113\.7 GET \/a 429 1\.5 ms abc-1 k7qf2m9xabcd$/)
 })
 
 it('the log lets through neither passwords in URLs, nor fields that are called secret, nor control characters', () => {

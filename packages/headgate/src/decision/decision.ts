@@ -107,6 +107,11 @@ export class Decision {
     return this.#check.plan.labels.rule
   }
 
+  /** Who was asked about, by the name in the store: without secrets. Null if no limit was asked. */
+  get subject(): string | null {
+    return (this.#check.plan.ends[0] ?? 0) === 0 ? null : this.#check.subjectOf(0)
+  }
+
   /**
    * Twelve characters that stand for the caller of a counted denial, by which operators find it. Null for any
    * other decision.

@@ -3,6 +3,7 @@
  * store does not answer, the last ones seen stay in force.
  */
 import { unexpected } from '../errors/headgate-error.js'
+import type { Warn } from '../observe/throttled-log.js'
 import type { ActiveConfig } from '../policy/active-config.js'
 import type { ActivePolicies } from '../policy/active-policies.js'
 import { type Control, controlFields, NORMAL, readControl } from '../policy/control.js'
@@ -60,7 +61,7 @@ export interface OperatorsOptions {
   readonly onControl: (control: Control) => void
   /** Where the overrides that were read are kept. */
   readonly overrides: OverrideCache
-  readonly warn: (message: string) => void
+  readonly warn: Warn
 }
 
 export interface Operators {
@@ -97,12 +98,15 @@ export function createOperators(options: OperatorsOptions): Operators {
   }
 
   function warnOfControl({ message }: Error): void {
-    warn(`control: could not be read, so what was last seen holds: ${message}`)
+    warn(`control: could not be read, so what was last seen holds: ${message}`, 'control could not be read')
   }
 
   function takeOverrides(stored: ControlReading['overrides']): void {
     if (stored instanceof Error) {
-      warn(`overrides: could not be read, so those last seen hold: ${stored.message}`)
+      warn(
+        `overrides: could not be read, so those last seen hold: ${stored.message}`,
+        'overrides could not be read',
+      )
     } else options.overrides.take(stored)
   }
 

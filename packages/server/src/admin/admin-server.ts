@@ -12,7 +12,7 @@ import { changesEndpoint, createChanges } from './changes.js'
 import { API_HEADER, API_VERSION, type Caller, type Endpoint, may, type Role } from './endpoint.js'
 import { failureAnswer } from './failure-answer.js'
 import { rejectForeign } from './reject-foreign.js'
-import type { Token } from './tokens.js'
+import { createFindCaller, type Token } from './tokens.js'
 
 export interface AdminServerOptions {
   readonly endpoints: readonly Endpoint[]
@@ -21,6 +21,8 @@ export interface AdminServerOptions {
    * address.
    */
   readonly tokens: readonly Token[]
+  /** Reads them again, because their files may have changed. */
+  readonly readTokens?: () => Promise<readonly Token[]>
   /** Names by which it may be called beside addresses, in lower case. */
   readonly names: readonly string[]
   readonly log: WriteLine
@@ -50,7 +52,8 @@ export function createAdminServer(options: AdminServerOptions): AdminServer {
   const changes = createChanges(log, options.trail ?? null, Date.now)
   const endpoints = [...options.endpoints, changesEndpoint(changes)]
   const { clientAddress = () => UNTRUSTING } = options
-  const authenticate = createAuthenticate(tokens, req => addressOf(req, clientAddress()))
+  const findCaller = createFindCaller(tokens, options.readTokens, log)
+  const authenticate = createAuthenticate(findCaller, req => addressOf(req, clientAddress()))
   const logFault = throttledLog(log, FAULT_LINE_EVERY_MS)
   const own = { addresses: tokens.length > 0, names }
   const relays = endpoints.filter(({ isRelay }) => isRelay === true).map(({ path }) => path)

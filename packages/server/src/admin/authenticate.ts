@@ -3,7 +3,7 @@ import { createLimiter, slidingWindowLog } from 'headgate'
 import type { Rejection } from '../http/problem.js'
 import { headerValues } from '../http/raw-headers.js'
 import type { Caller } from './endpoint.js'
-import { createFindCaller, type Token } from './tokens.js'
+import type { FindCaller } from './tokens.js'
 
 /**
  * Finds the caller of a request: null for one without a token, a rejection for one with a wrong token. `isRelay`: its
@@ -36,15 +36,14 @@ const TOKEN_WRONG: Rejection = {
  * Authenticates callers by their token. The token is compared first, so that no number of wrong ones keeps a right
  * one out: behind one proxy all callers may have the same address. Without tokens every caller is this machine.
  */
-export function createAuthenticate(tokens: readonly Token[], addressOf: AddressOf): Authenticate {
-  if (tokens.length === 0) return async () => THIS_MACHINE
-  const findCaller = createFindCaller(tokens)
+export function createAuthenticate(findCaller: FindCaller | null, addressOf: AddressOf): Authenticate {
+  if (findCaller === null) return async () => THIS_MACHINE
   const countWrong = createWrongTokens()
   return async (req, isRelay) => {
     const given = headerValues(req, isRelay ? 'headgate-token' : 'authorization')
     if (given.length === 0) return null
     const secret = given.length === 1 ? (isRelay ? RELAYED : BEARER).exec(given[0] as string)?.[1] : undefined
-    const caller = findCaller(secret ?? '')
+    const caller = await findCaller(secret ?? '')
     if (caller !== null && secret !== undefined) return caller
     return countWrong(addressOf(req) ?? 'gone')
   }

@@ -50,13 +50,18 @@ export function addAdminFlags(command: Command): void {
 
 /** Reads the flags, and the secrets they name. */
 export async function adminOptions(flags: AdminFlags, environment: Environment): Promise<AdminOptions> {
-  const tokens: Token[] = []
-  for (const text of flags.adminToken ?? []) tokens.push(await readToken(text, environment))
-  rejectDoubles(tokens)
+  const tokens = await readTokens()
   const { adminHost: host, adminPort: port, metricsPublic = false, showSubjects = false } = flags
   if (tokens.length === 0) rejectOpen(host)
   const names = (flags.adminName ?? []).map(parseName)
-  return { host, port, tokens, names, metricsPublic, showSubjects }
+  return { host, port, tokens, readTokens, names, metricsPublic, showSubjects }
+
+  async function readTokens(): Promise<readonly Token[]> {
+    const read: Token[] = []
+    for (const text of flags.adminToken ?? []) read.push(await readToken(text, environment))
+    rejectDoubles(read)
+    return read
+  }
 }
 
 async function readToken(text: string, environment: Environment): Promise<Token> {

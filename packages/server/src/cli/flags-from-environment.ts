@@ -1,6 +1,6 @@
 /** Every flag of a command may be set in the environment: `--admin-port` as `HEADGATE_ADMIN_PORT`. */
 import { type Command, InvalidArgumentError, type Option } from 'commander'
-import { type Environment, mistakeAt } from 'headgate/config'
+import { type Environment, mistakeAt, nearestName, shownName } from 'headgate/config'
 import { UsageError } from './usage-error.js'
 
 const SWITCH = new Map([
@@ -19,11 +19,47 @@ const SWITCH = new Map([
 export function takeFlagsFrom(environment: Environment, command: Command): void {
   for (const option of command.options) {
     const name = option.attributeName()
-    const value = environment[variableOf(option)]
+    const variable = variableOf(option)
+    const value = isServiceLink(variable, environment[variable]) ? undefined : environment[variable]
     const source = command.getOptionValueSource(name)
     if (value === undefined || value === '' || (source !== undefined && source !== 'default')) continue
     command.setOptionValueWithSource(name, parsed(option, value), 'env')
   }
+}
+
+/** Variables that are read elsewhere. */
+const OTHERS = [
+  'HEADGATE_TOKEN',
+  'HEADGATE_SERVER',
+  'HEADGATE_SUBJECT_SECRET',
+  'HEADGATE_SUBJECT_SECRET_FILE',
+]
+const PREFIX = 'HEADGATE_'
+
+/** Says which variables look like ours and are not, in one line; none if there is none. */
+export function unknownVariables(environment: Environment, command: Command): string[] {
+  const known = [...command.options.map(variableOf), ...OTHERS]
+  const unknown = Object.keys(environment).filter(
+    name => name.startsWith(PREFIX) && !known.includes(name) && !isServiceLink(name, environment[name]),
+  )
+  if (unknown.length === 0) return []
+  const named = unknown.map(name => {
+    const meant = nearestName(name, known)
+    return meant === null ? shownName(name) : `${shownName(name)} (did you mean ${meant}?)`
+  })
+  return [`no flag is set by ${named.join(', ')}`]
+}
+
+/**
+ * Kubernetes tells every container of a namespace about its services by such variables, and a service called headgate,
+ * or headgate-admin, has names that look like our flags: `HEADGATE_PORT=tcp://10.0.0.7:8080`.
+ */
+function isServiceLink(name: string, value = ''): boolean {
+  return (
+    /_SERVICE_(?:HOST|PORT)(?:_\w+)?$/.test(name) ||
+    /_PORT_\d+_(?:TCP|UDP|SCTP)(?:_\w+)?$/.test(name) ||
+    (name.endsWith('_PORT') && /^(?:tcp|udp|sctp):\/\//.test(value))
+  )
 }
 
 /** Makes an error about a flag name the variable instead, if the value came from there. */

@@ -30,7 +30,7 @@ export async function operatorClient(
       throw new UsageError({ field: option, expected: 'together with --redis; a server has its own' })
     }
     return httpOperatorClient(
-      serverUrl(server ?? DEFAULT_SERVER),
+      serverUrl(server ?? (process.env.HEADGATE_SERVER || DEFAULT_SERVER)),
       await callersToken(flags.tokenFile, process.env),
     )
   }

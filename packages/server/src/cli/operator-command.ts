@@ -19,7 +19,7 @@ export function at(command: Command): Command {
   return command
     .option(
       '-s, --server <url>',
-      'the decision API of a running headgate serve (default: http://127.0.0.1:8082)',
+      "the decision API of a running headgate serve (default: HEADGATE_SERVER's, or http://127.0.0.1:8082)",
     )
     .option('--token-file <file>', "with --server: the token to call it with (default: HEADGATE_TOKEN's)")
     .option('--redis <url>', 'work on Redis directly, without a server')

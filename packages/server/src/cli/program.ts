@@ -11,7 +11,7 @@ import { addControlCommand } from './control-command.js'
 import { addDoctorCommand } from './doctor-command.js'
 import { addDrainFlags } from './drain-flags.js'
 import { addEnvoyFlags } from './envoy-flags.js'
-import { inVariable, takeFlagsFrom } from './flags-from-environment.js'
+import { inVariable, takeFlagsFrom, unknownVariables } from './flags-from-environment.js'
 import { addFunctionsCommand } from './functions-command.js'
 import { addInitCommand } from './init-command.js'
 import { parsePort, wholeNumber } from './number-options.js'
@@ -100,11 +100,15 @@ function buildProgram(terminal: Terminal): Command {
       'after',
       '\nEvery flag may be set in the environment: --admin-port as HEADGATE_ADMIN_PORT.\n\nExamples:\n  headgate serve --demo\n  headgate serve --upstream http://127.0.0.1:3000 --redis redis://127.0.0.1:6379 --workers 4\n  headgate serve --host 0.0.0.0 --admin-host 0.0.0.0 --admin-token prometheus:read:file:/run/secrets/prometheus',
     )
-    .hook('preAction', command => takeFlagsFrom(process.env, command))
+    .hook('preAction', command => {
+      takeFlagsFrom(process.env, command)
+      for (const line of unknownVariables(process.env, command)) terminal.complain(`headgate: ${line}`)
+    })
     .action(async (flags: ServeFlags, command: Command) => {
       // Loaded on demand, so that --help does not wait for a server.
       const { serve } = await import('./serve.js')
-      await serve(flags, terminal).catch(error => {
+      const isGiven = (name: string) => command.getOptionValueSource(name) !== 'default' && name in flags
+      await serve(flags, terminal, isGiven).catch(error => {
         throw inVariable(error, command)
       })
     })

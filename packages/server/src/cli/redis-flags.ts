@@ -55,6 +55,27 @@ export function addRedisFlags(command: Command): void {
     .option('--functions', 'use Redis Functions instead of scripts (Redis 7)')
 }
 
+/** Rejects flags that only a Redis would give a meaning, if there is none. `isGiven` tells flags from defaults. */
+export function rejectWithoutRedis(isGiven: (name: keyof RedisFlags) => boolean): void {
+  const name = BESIDE_REDIS.find(isGiven)
+  if (name === undefined) return
+  const flag = `--${name.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)}`
+  throw new UsageError({
+    field: flag,
+    expected: 'together with --redis (or RATE_LIMIT_REDIS_URL): without it this has no effect',
+  })
+}
+
+const BESIDE_REDIS = [
+  'redisCa',
+  'deadline',
+  'breakerFailures',
+  'probeAfter',
+  'maxCalls',
+  'share',
+  'functions',
+] as const
+
 export async function redisSettings(flags: RedisFlags): Promise<RedisSettings> {
   const { redisCa, deadline, breakerFailures, probeAfter, maxCalls, share, functions } = flags
   return {

@@ -10,7 +10,7 @@ import type { Terminal } from './terminal.js'
 /** Serves the ports that all workers share, and reports to the process that started it, until a signal comes. */
 export async function serveAsWorker(flags: ServeFlags, terminal: Terminal): Promise<void> {
   const { first, second } = stopSignals()
-  process.stdout.on('error', () => {})
+  process.stdout.removeAllListeners('error').on('error', () => {})
   const { live, options } = await openParts(flags, terminal, Number(process.env[NUMBER_VARIABLE]))
   const deciding = createDeciding(options)
   const { limiter, statistics } = deciding

@@ -9,7 +9,7 @@ import type { BoundFlags } from './bound-flags.js'
 import type { DrainFlags } from './drain-flags.js'
 import type { EnvoyFlags } from './envoy-flags.js'
 import { openParts } from './open-parts.js'
-import type { RedisFlags } from './redis-flags.js'
+import { type RedisFlags, rejectWithoutRedis } from './redis-flags.js'
 import { serveAsWorker } from './serve-as-worker.js'
 import { stopSignals } from './stop-signal.js'
 import type { Terminal } from './terminal.js'
@@ -33,14 +33,20 @@ export interface ServeFlags extends BoundFlags, RedisFlags, AdminFlags, AlertFla
 }
 
 /** Serves until a signal comes, then stops cleanly. */
-export async function serve(flags: ServeFlags, terminal: Terminal): Promise<void> {
+export async function serve(
+  flags: ServeFlags,
+  terminal: Terminal,
+  /** Whether a flag was typed or set in the environment. */
+  isGiven: (name: string) => boolean,
+): Promise<void> {
   if (cluster.isWorker) return serveAsWorker(flags, terminal)
+  if (!hasRedis(flags)) rejectWithoutRedis(isGiven)
   const admin = await adminOptions(flags, process.env)
   const alerts = await alertOptions(flags, process.env)
   rejectWorkersWithoutRedis(flags)
   const { first, second } = stopSignals()
   // The reader of our output may go away; the gateway keeps running.
-  process.stdout.on('error', () => {})
+  process.stdout.removeAllListeners('error').on('error', () => {})
   const { live, isDemo, limits, options } = await openParts(flags, terminal)
   const { log } = options
   try {
@@ -62,9 +68,13 @@ export async function serve(flags: ServeFlags, terminal: Terminal): Promise<void
   }
 }
 
+function hasRedis({ redis }: Pick<ServeFlags, 'redis'>): boolean {
+  return redis !== undefined || loadSettings(process.env).distributed
+}
+
 /** Without Redis each worker would give out the limits once more. */
 function rejectWorkersWithoutRedis({ workers, redis }: ServeFlags): void {
-  if (workers === 1 || redis !== undefined || loadSettings(process.env).distributed) return
+  if (workers === 1 || hasRedis({ ...(redis !== undefined && { redis }) })) return
   throw new UsageError({
     field: '--workers',
     expected: `--redis beside it, where ${workers} processes share the limits`,

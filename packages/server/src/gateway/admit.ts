@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { type HeaderField, limitedAddress, type MaybePromise, type RuleLimiter } from 'headgate'
 import type { Outcome, Passed } from 'headgate/adapter'
+import { printable } from 'headgate/config'
 import type { Asking } from 'headgate/outbound'
 import type { Bounds } from '../http/bounds.js'
 import { countInFlight } from '../http/count-in-flight.js'
@@ -11,7 +12,7 @@ import type { Introduction } from './end-to-end-headers.js'
 import { enforceRequests } from './enforce-requests.js'
 import { createEnterUpstream, type UpstreamPermit, type UpstreamRejection } from './enter-upstream.js'
 import { forwardedHeaders, type Origin, originOf, requestId } from './forwarded-headers.js'
-import { denialWords } from './quota-words.js'
+import { denialFields, denialWords } from './quota-words.js'
 import { rejectRequest } from './reject-request.js'
 import { kindOf } from './request-kind.js'
 import type { Serving } from './serving.js'
@@ -33,7 +34,15 @@ export interface AdmitOptions {
  */
 export type Admission = Admitted | NotAdmitted
 
-export interface Admitted extends Introduction {
+/** What the access log says of a request beside its answer. */
+interface Noted {
+  /** The address of the client behind trusted proxies; null for the connection's own. */
+  readonly client: string | null
+  /** Of a denial. */
+  readonly reference: string | null
+}
+
+export interface Admitted extends Introduction, Noted {
   readonly answer: null
   readonly pool: UpstreamPool
   /** Its permit at the upstream. */
@@ -46,7 +55,7 @@ export interface Admitted extends Introduction {
   leave(status: number | null): void
 }
 
-export interface NotAdmitted {
+export interface NotAdmitted extends Noted {
   readonly answer: HttpAnswer
   /** Whether it admits a page of another origin, and says all that is to be said about it. */
   readonly isPreflight?: true
@@ -94,14 +103,26 @@ export function createAdmit({ limiter, serving, bounds, log, onNoPermit }: Admit
 
   function decided(entering: Entering, outcome: Outcome): MaybePromise<Admission> {
     const { req, pool, address, releases, leave, priorityOf } = entering
+    const client = entering.origin.path[0] ?? null
     if (!outcome.allowed) {
       const { status, decision } = outcome
-      logDenial(`${address}`, () => denialWords(status, `ip:${address}`, decision))
-      const headers: HeaderField[] = [...outcome.headers, ['X-Request-Id', requestIdOf(req) as string]]
-      return { answer: { ...outcome, headers }, leave }
+      const id = requestIdOf(req) as string
+      const subject = decision.subject ?? `ip:${address}`
+      logDenial(
+        subject,
+        () => denialWords(status, subject, decision),
+        () => ({
+          ...denialFields(status, subject, decision),
+          id,
+          method: `${req.method}`,
+          path: pathOf(req),
+        }),
+      )
+      const headers: HeaderField[] = [...outcome.headers, ['X-Request-Id', id]]
+      return { answer: { ...outcome, headers }, client, reference: decision.reference, leave }
     }
     if (outcome.ended !== null) releases.push(outcome.ended)
-    if (pool === null) return rejected(NO_ROUTE, leave)
+    if (pool === null) return rejected(NO_ROUTE, req, client, leave)
     const { decision } = outcome
     const asking: Asking = {
       caller: `${address}`,
@@ -123,7 +144,7 @@ export function createAdmit({ limiter, serving, bounds, log, onNoPermit }: Admit
       onNoPermit?.(permit)
       // It never reached the upstream, so it costs its caller nothing.
       if (outcome.decision !== null) limiter.refund(outcome.decision).catch(() => {})
-      return rejected(permit.rejection, leave)
+      return rejected(permit.rejection, req, origin.path[0] ?? null, leave)
     }
     releases.push(permit.leave)
     const id = requestIdOf(req) as string
@@ -132,6 +153,8 @@ export function createAdmit({ limiter, serving, bounds, log, onNoPermit }: Admit
     const headers: HeaderField[] = [...outcome.headers, ['X-Request-Id', id]]
     return {
       answer: null,
+      client: origin.path[0] ?? null,
+      reference: null,
       pool,
       permit,
       id,
@@ -145,17 +168,19 @@ export function createAdmit({ limiter, serving, bounds, log, onNoPermit }: Admit
 
   function admit(req: IncomingMessage): MaybePromise<Admission | null> {
     const objection = rejectRequest(req, bounds.maxHeaders)
-    if (objection !== null) return rejected(objection)
+    if (objection !== null) return rejected(objection, req, null)
     const { clientAddress, cors, findRoute, priorityOf } = serving()
     const preflight = cors?.preflight(req) ?? null
-    if (preflight !== null) return { answer: preflight, isPreflight: true, leave: () => {} }
+    if (preflight !== null) {
+      return { answer: preflight, isPreflight: true, client: null, reference: null, leave: () => {} }
+    }
     const host = req.headers.host as string
     const origin = originOf(req, clientAddress, host)
     if (origin === null) return null
     setRequestId(req, requestId(req, origin))
     const address = limitedAddress(origin.path[0])
     const leaveClient = clients.enter(`${address}`)
-    if (leaveClient === null) return rejected(TOO_MANY_AT_ONCE)
+    if (leaveClient === null) return rejected(TOO_MANY_AT_ONCE, req, origin.path[0] ?? null)
     const releases: NotAdmitted['leave'][] = [leaveClient]
     const leave: NotAdmitted['leave'] = status => {
       for (const leaveOne of releases) leaveOne(status)
@@ -182,6 +207,19 @@ export function createAdmit({ limiter, serving, bounds, log, onNoPermit }: Admit
   return admit
 }
 
-function rejected(rejection: Rejection, leave: NotAdmitted['leave'] = () => {}): NotAdmitted {
-  return { answer: problemAnswer(rejection), leave }
+function rejected(
+  rejection: Rejection,
+  req: IncomingMessage,
+  client: string | null,
+  leave: NotAdmitted['leave'] = () => {},
+): NotAdmitted {
+  const id = requestIdOf(req)
+  const headers: HeaderField[] = [...(rejection.headers ?? [])]
+  if (id !== undefined) headers.push(['X-Request-Id', id])
+  return { answer: problemAnswer({ ...rejection, headers }), client, reference: null, leave }
+}
+
+/** Without the query, which may contain secrets. */
+export function pathOf({ url = '' }: IncomingMessage): string {
+  return printable(url.split('?', 1)[0] as string)
 }

@@ -2,16 +2,16 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Http2Server } from 'node:http2'
 import type { Socket } from 'node:net'
 import { limitedAddress, type MaybePromise, peerAddress } from 'headgate'
-import { printable } from 'headgate/config'
 import { endSocket } from 'headgate/node-http'
 import { type BoundConnections, boundConnections } from '../http/bound-connections.js'
 import { type Bounds, DEFAULT_BOUNDS } from '../http/bounds.js'
+import { requestIdOf } from '../http/http-request.js'
 import { type HttpAnswer, problemAnswer } from '../http/problem.js'
 import { sendAnswer } from '../http/send-answer.js'
 import { isGone } from '../http/write-head.js'
 import type { AccessEntry } from '../log/server-log.js'
 import { throttledLog } from '../log/write-line.js'
-import { type Admission, type AdmitOptions, createAdmit } from './admit.js'
+import { type Admission, type AdmitOptions, createAdmit, pathOf } from './admit.js'
 import { forward, type Listeners } from './forward.js'
 import { createHttp2Front } from './http2-front.js'
 import { rejectUpgrade } from './reject-request.js'
@@ -165,14 +165,15 @@ function accessEntry(
   admission: Admission,
   beganMs: number,
 ): AccessEntry {
-  const { method = '', url = '' } = req
+  const { method = '' } = req
   return {
-    id: admission.answer === null ? admission.id : null,
-    client: peerAddress(req.socket.remoteAddress),
+    id: requestIdOf(req) ?? null,
+    client: admission.client ?? peerAddress(req.socket.remoteAddress),
     method,
-    path: printable(url.split('?', 1)[0] as string),
+    path: pathOf(req),
     status,
     durationMs: Math.round((performance.now() - beganMs) * 1_000) / 1_000,
     upstream: admission.answer === null ? (admission.pool.config.urls[0] ?? null) : null,
+    reference: admission.reference,
   }
 }

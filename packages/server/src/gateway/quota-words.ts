@@ -23,6 +23,23 @@ export function limitOwner({ tier, policy }: Pick<Decision, 'tier' | 'policy'>):
   return policy === OF_TIERS ? `tier ${tier}` : `policy ${policy}`
 }
 
+/** What a denial's line says for machines. */
+export function denialFields(status: number, subject: string, decision: Decision) {
+  const { reference, rule, policy, tier, binding, source, reason, retryAfterMs } = decision
+  return {
+    status,
+    subject,
+    reference,
+    rule,
+    policy,
+    tier,
+    limit: binding?.name ?? null,
+    source,
+    reason,
+    retryAfterMs,
+  }
+}
+
 /** Explains on one line why a subject was denied with this status. */
 export function denialWords(status: number, subject: string, decision: Decision): string {
   const { binding, retryAfterMs } = decision

@@ -15,7 +15,9 @@ export interface ServerLog {
 
 /** One line of the access log: a request that has ended. */
 export interface AccessEntry {
+  /** Of the request: from the client, if it sent one, or else ours. */
   readonly id: string | null
+  /** The client, behind trusted proxies. */
   readonly client: string | null
   readonly method: string
   /** Without the query, which may contain secrets. */
@@ -23,6 +25,8 @@ export interface AccessEntry {
   readonly status: number
   readonly durationMs: number
   readonly upstream: string | null
+  /** Of a denial, by which operators find it. */
+  readonly reference: string | null
 }
 
 /** The part of a terminal that lines are written to. */
@@ -57,8 +61,11 @@ function textLog({ print }: Printer, worker: number | null): ServerLog {
   return {
     log: line => print(`${who}${cleanText(line)}`),
     logger: { info: write, warn: write, error: write },
-    access: ({ id, client, method, path, status, durationMs }) =>
-      print(`${client ?? '-'} ${method} ${path} ${status} ${durationMs} ms ${id ?? '-'}`),
+    access: ({ id, client, method, path, status, durationMs, reference }) => {
+      const time = new Date().toISOString()
+      const denied = reference === null ? '' : ` ${reference}`
+      print(`${time} ${client ?? '-'} ${method} ${path} ${status} ${durationMs} ms ${id ?? '-'}${denied}`)
+    },
   }
 }
 
@@ -82,7 +89,12 @@ function jsonLog({ print }: Printer, worker: number | null): ServerLog {
     log: (line, { level = 'info', ...fields }: LineFields = {}) =>
       write(
         level,
-        Object.fromEntries(Object.entries(fields).map(([key, text]) => [key, cleanText(text)])),
+        Object.fromEntries(
+          Object.entries(fields).map(([key, value]) => [
+            key,
+            typeof value === 'string' ? cleanText(value) : value,
+          ]),
+        ),
         line,
       ),
     logger: {

@@ -1,5 +1,6 @@
 /** The fields of a line, for machines. They never name a caller whose name is a secret. */
 export interface LineFields {
+  readonly [field: string]: string | number | null | undefined
   /** Default `info`. */
   readonly level?: 'info' | 'warn' | 'error'
   /** Why it happened. */
@@ -22,7 +23,7 @@ const SECOND_MS = 1_000
 export function throttledLog(
   log: WriteLine,
   everyMs: number,
-): (subject: string, line: () => string, fields?: LineFields) => void {
+): (subject: string, line: () => string, fields?: LineFields | (() => LineFields)) => void {
   const writtenAtMs = new Map<string, number>()
   let written = 0
   let leftOut = 0
@@ -50,6 +51,6 @@ export function throttledLog(
       return
     }
     written++
-    log(line(), fields)
+    log(line(), typeof fields === 'function' ? fields() : fields)
   }
 }

@@ -3,6 +3,7 @@ import type { Config, Masks } from 'headgate/config'
 import type { RedisStore } from 'headgate/redis'
 import type { Statistics } from 'headgate/statistics'
 import type { ConfigCounts } from '../admin/probes.js'
+import type { WriteLine } from '../log/write-line.js'
 import type { Alert, AlertOptions } from './alert-rules.js'
 import { AlertWatch } from './alert-watch.js'
 import { createRedisReader } from './redis-stats.js'
@@ -17,7 +18,7 @@ export interface StartStatsOptions {
   readonly store?: Store | RedisStore
   readonly alerts: AlertOptions
   readonly admin: { readonly showSubjects: boolean }
-  readonly log: (line: string) => void
+  readonly log: WriteLine
   configState(): ConfigCounts
 }
 
@@ -29,7 +30,9 @@ export function startStats(options: StartStatsOptions): Stats {
   const { rules, budget, webhook } = options.alerts
   const send = webhook === null ? () => {} : createWebhook({ url: webhook, log, after: later, fetch })
   const tell = (alert: Alert): void => {
-    log(`alert ${alert.state}: ${alert.name}: ${alert.text}`)
+    const { name: alertName, state, value, threshold } = alert
+    const level = state === 'firing' ? 'warn' : 'info'
+    log(`alert ${state}: ${alertName}: ${alert.text}`, { level, alert: alertName, state, value, threshold })
     send(alert)
   }
   const redis = store !== undefined && 'fleetStatistics' in store ? store : null

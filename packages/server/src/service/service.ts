@@ -23,6 +23,8 @@ export interface AdminOptions {
   readonly host: string
   readonly port: number
   readonly tokens: readonly Token[]
+  /** Reads them again, because their files may have changed. */
+  readonly readTokens?: () => Promise<readonly Token[]>
   /** Names by which it may be called beside addresses. */
   readonly names: readonly string[]
   /** Whether metrics need no token. */
@@ -167,7 +169,7 @@ export function createDeciding({ config, log, store, subject }: DecidingOptions)
   const limiter = createLimiter({
     statistics,
     config,
-    onWarning: log,
+    onWarning: line => log(line, { level: 'warn' }),
     ...(store && { store }),
     ...(subject && { subject }),
   })

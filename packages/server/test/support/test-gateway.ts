@@ -10,6 +10,7 @@ import { createGateway } from '../../src/gateway/gateway.js'
 import { createServing } from '../../src/gateway/serving.js'
 import type { Bounds } from '../../src/http/bounds.js'
 import { listen } from '../../src/http/listen.js'
+import type { AccessEntry } from '../../src/log/server-log.js'
 
 export interface TestGateway {
   readonly url: string
@@ -28,6 +29,7 @@ export interface TestGatewayOptions {
   readonly bounds?: Partial<Bounds>
   /** An authority to trust for upstreams, in PEM. */
   readonly upstreamCa?: string
+  onAccess?(entry: AccessEntry): void
 }
 
 /**
@@ -58,6 +60,7 @@ export async function startGateway(
     serving: () => serving,
     log: line => logged.push(line),
     bounds: options.bounds ?? {},
+    onAccess: options.onAccess,
   })
   const port = await listen(server, { host: '127.0.0.1', port: 0, hostFlag: '--host', portFlag: '--port' })
   return {

@@ -154,7 +154,11 @@ function storeFamilies({ store }: ProcessStatistics): Family[] {
       type: 'gauge',
       labels: ['node'],
       help: '1 while a node is not asked because it has stopped answering, otherwise 0.',
-      samples: breakers.map(({ node, state }) => ({ labels: { node }, value: state === 'closed' ? 0 : 1 })),
+      // Before any breaker has turned, there is a series all the same: an alert must tell 0 from nothing known.
+      samples:
+        breakers.length === 0
+          ? [{ labels: { node: '' }, value: 0 }]
+          : breakers.map(({ node, state }) => ({ labels: { node }, value: state === 'closed' ? 0 : 1 })),
     },
     {
       name: 'rate_limit_fallback_total',

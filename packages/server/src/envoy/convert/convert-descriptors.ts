@@ -15,7 +15,8 @@ export interface ConvertedPolicy {
 }
 
 export interface ConvertedRule {
-  readonly policy: string
+  /** Null: an exemption. */
+  readonly policy: string | null
   readonly match: Match
   /** Whether all callers share the budget, as they do if no entry identifies the caller. */
   readonly isShared: boolean
@@ -31,8 +32,8 @@ export interface Match {
 export interface ConvertedLimits {
   readonly policies: readonly ConvertedPolicy[]
   readonly rules: readonly ConvertedRule[]
-  /** Policies by `type:id`. */
-  readonly subjects: ReadonlyMap<string, string>
+  /** Policies by `type:id`; null for an exemption. */
+  readonly subjects: ReadonlyMap<string, string | null>
   /** Descriptors that became no rule, each with the reason. */
   readonly left: readonly { readonly from: string; readonly because: string }[]
 }
@@ -62,18 +63,21 @@ const SCOPE = /^[\w./-]{1,64}$/
 /** Without `*`, except for one at the end that stands for the rest. */
 const PATH = /^\/[^*?#\s]*(?:(?<=\/)\*)?$/
 const MAX_NAME = 32
+/** The policy and the tier of whom nothing limits. */
+export const EXEMPT = 'unlimited'
 
 export function convertDescriptors(config: DescriptorConfig): ConvertedLimits {
   const policies: ConvertedPolicy[] = []
   const rules: ConvertedRule[] = []
-  const subjects = new Map<string, string>()
+  const subjects = new Map<string, string | null>()
   const left: { from: string; because: string }[] = []
-  const names = new Set<string>()
+  const names = new Set<string>([EXEMPT])
   for (const found of [...config].flatMap(([domain, root]) => limitsBelow(domain, root, []))) {
     const from = wordsOf(found)
     const { limit, mode } = found.limit
     if (limit === null) {
-      left.push({ from, because: 'unlimited is what holds where no rule matches' })
+      const objection = place(found, null, { rules, subjects })
+      if (objection !== null) left.push({ from, because: objection })
       continue
     }
     const name = freeName(found.limit.name || nameOf(found.entries), names)
@@ -92,8 +96,8 @@ export function convertDescriptors(config: DescriptorConfig): ConvertedLimits {
 /** Adds the rule or subject that charges a policy, or else returns why there is none. */
 function place(
   { entries, limit }: Found,
-  policy: string,
-  { rules, subjects }: { rules: ConvertedRule[]; subjects: Map<string, string> },
+  policy: string | null,
+  { rules, subjects }: { rules: ConvertedRule[]; subjects: Map<string, string | null> },
 ): string | null {
   if (limit.mode === 'quota') return 'quota_mode has no counterpart in a policy file'
   const meanings = entries.map(meaningOf)
