@@ -1,3 +1,4 @@
+import cluster from 'node:cluster'
 import { Command, CommanderError, Option } from 'commander'
 import { isHeadgateError } from 'headgate'
 import { shownName } from 'headgate/config'
@@ -102,6 +103,8 @@ function buildProgram(terminal: Terminal): Command {
     )
     .hook('preAction', command => {
       takeFlagsFrom(process.env, command)
+      // Workers have the environment of the process that started them, which has said it.
+      if (cluster.isWorker) return
       for (const line of unknownVariables(process.env, command)) terminal.complain(`headgate: ${line}`)
     })
     .action(async (flags: ServeFlags, command: Command) => {
