@@ -1,66 +1,74 @@
-/**
- * Measures the embedded store beside its peers and a bare Map.
- *
- *   npm run bench:embedded              about eight minutes; writes bench/results and docs/reference/benchmarks.md
- *   npm run bench:embedded -- --quick   under a minute; rough, writes nothing
- *   npm run bench:embedded -- --strict  exit code 1 if a target was missed
- */
-import { availableParallelism } from 'node:os'
-import { parseArgs } from 'node:util'
-import { helpIfAsked } from './harness/help.js'
-import { measureHeap, measureLogHeap } from './measure/heap.js'
-import { IN_FLIGHT } from './measure/loops.js'
-import { measureSpeed } from './measure/speed.js'
-import { toMarkdown } from './report/markdown.js'
-import { createProgress } from './report/progress.js'
-import { LOG, toSpeedResult } from './report/results.js'
-import { judge } from './report/targets.js'
-import { writeResults } from './report/write.js'
-import { WORKLOAD_IDS, WORKLOADS } from './workloads.js'
+/** Decisions in the memory of one process, ours beside other libraries, each in a process of its own. */
+import { FLOOR, LIMITERS, OURS } from './embedded-limiters.js'
+import { formatTable, thousands } from './harness/page.js'
+import { Child } from './harness/processes.js'
+import { interleave } from './harness/rounds.js'
+import { medianOf, ratioOf } from './harness/stats.js'
 
-helpIfAsked(import.meta.url)
+const FULL = { rounds: 15, count: 300_000, keys: 500_000 }
+const QUICK = { rounds: 1, count: 20_000, keys: 20_000 }
+const WORKLOADS = /** @type {const} */ ({ a: '100,000 keys', b: '30 % denied' })
 
-const FULL = { rounds: 15, scale: 1, heapKeys: 1_000_000 }
-const QUICK = { rounds: 3, scale: 0.2, heapKeys: 125_000 }
+export const minutes = 3
+export const rows = Object.keys(LIMITERS)
 
-const { values: options } = parseArgs({
-  options: { quick: { type: 'boolean', default: false }, strict: { type: 'boolean', default: false } },
-})
-const { rounds, scale, heapKeys } = options.quick ? QUICK : FULL
-const progress = createProgress()
-
-/** @type {import('./report/results.js').Results} */
-const results = {
-  setting: { node: process.versions.node, cores: availableParallelism(), rounds, heapKeys },
-  speed: [],
-  heap: [],
-  logHeap: [],
+/** @param {import('./bench.js').BenchOptions} options @returns {Promise<import('./bench.js').Sections>} */
+export async function measure({ quick, only, machine }) {
+  const { rounds, count, keys } = quick ? QUICK : FULL
+  const names = rows.filter(name => only === undefined || only.includes(name) || !OURS.includes(name))
+  /** @param {string} name */
+  const start = async name => {
+    const child = new Child(new URL('embedded-process.js', import.meta.url), name)
+    await child.receive()
+    return child
+  }
+  /** @type {Map<string, Child>} */
+  const children = new Map()
+  /** @type {Map<string, number>} */
+  const bytes = new Map()
+  /** @type {Map<string, Map<string, number[]>>} */
+  const nanos = new Map()
+  try {
+    for (const name of names) {
+      const child = await start(name)
+      bytes.set(name, await child.request({ workload: 'memory', count: keys }))
+      child.stop()
+      children.set(name, await start(name))
+    }
+    for (const [workload, title] of Object.entries(WORKLOADS)) {
+      const contestants = new Map(
+        [...children].map(([name, child]) => [
+          name,
+          () => /** @type {Promise<number>} */ (child.request({ workload, count })),
+        ]),
+      )
+      await interleave(contestants, 2)
+      nanos.set(workload, await machine.cell(`embedded, ${title}`, () => interleave(contestants, rounds)))
+    }
+  } finally {
+    for (const child of children.values()) child.stop()
+  }
+  const head = Object.values(WORKLOADS).flatMap(title => [`${title}, decisions/s`, '× the fastest peer'])
+  return {
+    embedded: formatTable({
+      head: ['in memory', ...head, 'bytes a key'],
+      rows: names.map(name => [
+        OURS.includes(name) ? `**headgate, ${name}**` : name,
+        ...Object.keys(WORKLOADS).flatMap(workload => figuresOf(nanos.get(workload) ?? new Map(), name)),
+        thousands(bytes.get(name) ?? Number.NaN),
+      ]),
+    }),
+  }
 }
-for (const workload of WORKLOAD_IDS) await measure(workload, 1)
-if (!options.quick) await measure('b', IN_FLIGHT)
-progress.begin(`memory of ${heapKeys.toLocaleString('en')} keys`)
-results.heap = [...(await measureHeap(heapKeys, progress.step))].map(([name, heap]) => ({ name, ...heap }))
-results.logHeap = await measureLogHeap(LOG, heapKeys / 10, progress.step)
-progress.end()
 
-process.stdout.write(`${toMarkdown(results, '##')}\n\n`)
-if (!options.quick) {
-  await writeResults('embedded', {
-    title: 'Embedded store',
-    json: { ...results, targets: judge(results) },
-    markdown: heading => toMarkdown(results, heading),
-  })
-}
-
-const missed = judge(results).filter(target => !target.met)
-process.stdout.write(
-  missed.length === 0 ? 'Every target was met.\n' : `${missed.length} targets were missed.\n`,
-)
-if (options.strict && missed.length > 0) process.exitCode = 1
-
-/** @param {import('./workloads.js').WorkloadId} workload @param {number} inFlight */
-async function measure(workload, inFlight) {
-  progress.begin(`(${workload}) ${WORKLOADS[workload].title}, ${inFlight} in flight`)
-  const order = { workload, scale, rounds, inFlight: inFlight > 1 }
-  results.speed.push(toSpeedResult(workload, inFlight, await measureSpeed(order, progress.step)))
+/** @param {ReadonlyMap<string, number[]>} nanos @param {string} name */
+function figuresOf(nanos, name) {
+  const own = nanos.get(name) ?? []
+  const peers = [...nanos.keys()].filter(other => !OURS.includes(other) && other !== FLOOR)
+  // The fewest nanoseconds are the highest speed.
+  const fastest = own.map((_, round) =>
+    Math.min(...peers.map(peer => nanos.get(peer)?.[round] ?? Number.NaN)),
+  )
+  const { median, low, high } = ratioOf(fastest, own)
+  return [thousands(1e9 / medianOf(own)), `${median.toFixed(2)} (${low.toFixed(2)}–${high.toFixed(2)})`]
 }

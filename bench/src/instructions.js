@@ -6,9 +6,9 @@ import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { formatTable, readResults, thousands } from './harness/page.js'
+import { formatTable, readResults, thousands, writeResults } from './harness/page.js'
 import { openClient, startRedis } from './harness/redis-server.js'
-import { LIMITERS } from './redis-limiters.js'
+import { LIMITERS, OURS } from './redis-limiters.js'
 
 /** @typedef {{ first: number, again: number }} Counts Instructions of a check of a new key, and of one that Redis knows. */
 /** @typedef {{ script: string, inCall: number, counts: Counts }} Count `inCall` checks at once. */
@@ -31,14 +31,33 @@ const ROWS = [
   { script: 'log', rules: [{ ...HOUR, limit: 100 }], calls: [1, 64] },
   { script: 'four limits', rules: [HOUR, DAY, WEEK, MONTH], calls: [1, 16] },
 ]
-const OURS = ['counter', 'bucket', 'log', 'four limits']
 const EMPTY = 'empty script'
 
 /** What a script may cost more than the committed ratio to an empty script. */
 const TOLERANCE = 1.15
 
-/** @param {{ quick: boolean, only: readonly string[] | undefined, tell: (line: string) => void }} options @returns {Promise<Count[]>} */
-export async function countInstructions({ quick, only, tell }) {
+export const minutes = 1
+export const rows = ROWS.map(({ script }) => script)
+/** @type {Count[]} */
+let counted = []
+
+/** @param {import('./bench.js').BenchOptions} options @returns {Promise<import('./bench.js').Sections>} */
+export async function measure({ strict, ...options }) {
+  counted = await countInstructions(options)
+  if (strict) {
+    const dearer = dearerThanCommitted(counted, readResults('instructions'))
+    if (dearer.length > 0) throw new Error(dearer.join('\n'))
+  }
+  return { instructions: instructionsTable(counted) }
+}
+
+/** Keeps the ratios that later runs are compared with. */
+export function keep() {
+  writeResults('instructions', ratiosOf(counted))
+}
+
+/** @param {Pick<import('./bench.js').BenchOptions, 'quick' | 'only' | 'tell'>} options @returns {Promise<Count[]>} */
+async function countInstructions({ quick, only, tell }) {
   requireValgrind()
   const checks = quick ? 64 : 512
   const folder = mkdtempSync(join(tmpdir(), 'headgate-callgrind-'))
@@ -93,7 +112,7 @@ export async function countInstructions({ quick, only, tell }) {
 }
 
 /** @param {readonly Count[]} counts @returns {string} */
-export function instructionsTable(counts) {
+function instructionsTable(counts) {
   const ratioOf = emptyOf(counts)
   return formatTable({
     head: [
@@ -113,8 +132,8 @@ export function instructionsTable(counts) {
   })
 }
 
-/** @param {readonly Count[]} counts What `--strict` compares later runs with. */
-export function instructionsResults(counts) {
+/** Returns the ratios of our scripts to an empty one. @param {readonly Count[]} counts */
+function ratiosOf(counts) {
   const ratioOf = emptyOf(counts)
   return Object.fromEntries(
     counts
@@ -130,10 +149,10 @@ export function instructionsResults(counts) {
  * Names the scripts that cost more than the committed run allows.
  *
  * @param {readonly Count[]} counts
- * @param {Readonly<Record<string, Counts>>} [committed] Ratios to an empty script.
+ * @param {Readonly<Record<string, Counts>>} committed Ratios to an empty script.
  */
-export function dearerThanCommitted(counts, committed = readResults('instructions')) {
-  return Object.entries(instructionsResults(counts)).flatMap(([name, ratios]) => {
+export function dearerThanCommitted(counts, committed) {
+  return Object.entries(ratiosOf(counts)).flatMap(([name, ratios]) => {
     const allowed = committed[name]
     if (allowed === undefined)
       return [`${name}: not in bench/results/instructions.json; run without --strict first`]

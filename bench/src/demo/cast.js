@@ -1,5 +1,5 @@
 /** The clients of the demo, how often they ask, and the limit for everybody. */
-import { IDENTIFY } from '../traffic/request.js'
+import { IDENTIFY } from '../harness/http.js'
 
 export const LIMIT_PER_SECOND = 20
 

@@ -75,12 +75,12 @@ describe.concurrent('npm run demo', () => {
     const [code] = await demo.ended
     const text = demo.output()
     expect(text).toContain('Redis FROZEN')
-    const [asked, allowed, refused, lost] = figures(
+    const [asked, allowed, denied, lost] = figures(
       text,
-      /([\d,]+) requests: ([\d,]+) let through, ([\d,]+) refused with 429, ([\d,]+) lost/,
+      /([\d,]+) requests: ([\d,]+) allowed, ([\d,]+) denied with 429, ([\d,]+) lost/,
     )
     expect([asked, lost]).toEqual([SECONDS * (4 + 4 + 3 + 3 + 150 + 60), 0])
-    expect(Number(allowed) + Number(refused)).toBe(asked)
+    expect(Number(allowed) + Number(denied)).toBe(asked)
     expect(figures(text, /answered [\d,]+ \+ [\d,]+ \+ [\d,]+ = ([\d,]+)\./)).toEqual([allowed])
     const [came, answered] = figures(text, /([\d,]+) requests came in that time, ([\d,]+) were answered/)
     expect(answered).toBeGreaterThan(0)

@@ -1,23 +1,20 @@
 /**
- * `npm run demo`: two gateways with one Redis in front of three apps, well-behaved and abusive callers, and a Redis that
+ * Two gateways with one Redis in front of three apps, well-behaved and abusive callers, and a Redis that
  * freezes midway. Ends by itself and leaves nothing running.
  *
  *   npm run demo                              about a minute
  *   npm run demo -- --seconds 300             longer, to look around in the dashboard: from 6 to 3600, otherwise 50
  *   npm run demo -- --seconds 12 --no-open    a short one that does not open a browser
  */
+import { spawn } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { helpIfAsked } from '../harness/help.js'
 import { CLIENTS, WARM_UP } from './cast.js'
-import { coloursFor } from './colours.js'
-import { openBrowser } from './open-browser.js'
-import { createPlainLines } from './plain-lines.js'
-import { createScreen } from './screen.js'
-import { setUp } from './stage.js'
+import { coloursFor, createPlainLines, createScreen } from './screen.js'
+import { runTraffic, setUp } from './stage.js'
 import { summaryText, verdicts } from './summary.js'
 import { Tally } from './tally.js'
-import { runTraffic } from './traffic.js'
 
 helpIfAsked(import.meta.url)
 
@@ -99,6 +96,23 @@ async function demo() {
     await stage.takeDown()
     stdout.write(colours.dim('\n  Everything that was started has been stopped.\n'))
   }
+}
+
+/** Opens an address in a browser if somebody sits at this terminal. @param {string} url */
+export function openBrowser(url) {
+  const command = openerOf(process.platform)
+  if (command === null || process.stdout.isTTY !== true) return
+  // The demo goes on without a browser: the address is on the screen.
+  spawn(command, [url], { stdio: 'ignore', detached: true })
+    .on('error', () => {})
+    .unref()
+}
+
+/** @param {NodeJS.Platform} platform */
+function openerOf(platform) {
+  if (platform === 'darwin') return 'open'
+  const hasDisplay = Boolean(process.env.DISPLAY || process.env.WAYLAND_DISPLAY)
+  return platform === 'linux' && hasDisplay ? 'xdg-open' : null
 }
 
 try {

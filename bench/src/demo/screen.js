@@ -1,4 +1,4 @@
-/** Shows the demo on a terminal: redraws one picture four times a second. */
+/** Shows the demo: on a terminal one picture that is redrawn, elsewhere a line every second. */
 import { CLIENTS, LIMIT_PER_SECOND } from './cast.js'
 import { number } from './summary.js'
 
@@ -16,7 +16,7 @@ const LOUDEST = Math.max(...CLIENTS.map(({ perSecond }) => perSecond))
  * @property {import('./tally.js').Summary} all
  */
 
-/** @param {NodeJS.WriteStream} stream @param {import('./colours.js').Colours} colours @param {string} dashboardUrl */
+/** @param {NodeJS.WriteStream} stream @param {Colours} colours @param {string} dashboardUrl */
 export function createScreen(stream, colours, dashboardUrl) {
   let drawn = 0
   return {
@@ -34,7 +34,7 @@ export function createScreen(stream, colours, dashboardUrl) {
   }
 }
 
-/** @param {Moment} moment @param {import('./colours.js').Colours} colours @param {string} dashboardUrl @returns {string[]} */
+/** @param {Moment} moment @param {Colours} colours @param {string} dashboardUrl @returns {string[]} */
 function picture({ second, seconds, redis, now, all }, colours, dashboardUrl) {
   const { bold, dim } = colours
   const { asked, failed } = all.total
@@ -46,7 +46,7 @@ function picture({ second, seconds, redis, now, all }, colours, dashboardUrl) {
     `  ${progressBar(second / seconds)} ${dim(`${Math.min(second, seconds).toFixed(0)} of ${seconds} s`)}`,
     '',
     dim(
-      `  ${'caller'.padEnd(NAME)}${'asks/s'.padStart(8)}${'gets/s'.padStart(8)}   █ let through  ░ refused with 429`,
+      `  ${'caller'.padEnd(NAME)}${'asks/s'.padStart(8)}${'gets/s'.padStart(8)}   █ allowed  ░ denied with 429`,
     ),
     ...CLIENTS.map((client, index) => clientLine(client, now.clients[index], colours)),
     '',
@@ -54,16 +54,16 @@ function picture({ second, seconds, redis, now, all }, colours, dashboardUrl) {
   ]
 }
 
-/** @param {import('./cast.js').Client} client @param {import('./tally.js').Counts | undefined} counts @param {import('./colours.js').Colours} colours */
+/** @param {import('./cast.js').Client} client @param {import('./tally.js').Counts | undefined} counts @param {Colours} colours */
 function clientLine({ name, isAbusive }, counts, { green, red, bold }) {
-  const { asked = 0, allowed = 0, refused = 0 } = counts ?? {}
+  const { asked = 0, allowed = 0, denied = 0 } = counts ?? {}
   const cells = (/** @type {number} */ count) => Math.min(BAR, Math.ceil((count / LOUDEST) * BAR))
-  const bar = green('█'.repeat(cells(allowed))) + red('░'.repeat(cells(refused)))
+  const bar = green('█'.repeat(cells(allowed))) + red('░'.repeat(cells(denied)))
   const label = name.padEnd(NAME)
   return `  ${isAbusive ? bold(label) : label}${String(asked).padStart(8)}${String(allowed).padStart(8)}   ${bar}`
 }
 
-/** @param {Moment['redis']} redis @param {import('./colours.js').Colours} colours */
+/** @param {Moment['redis']} redis @param {Colours} colours */
 function redisWords(redis, { green, yellow, bold }) {
   if (redis === 'frozen')
     return yellow(bold('❚❚ Redis is frozen: each gateway decides by itself, at its share'))
@@ -75,4 +75,43 @@ function redisWords(redis, { green, yellow, bold }) {
 function progressBar(share) {
   const done = Math.round(Math.min(1, share) * BAR)
   return `${'━'.repeat(done)}${'╌'.repeat(BAR - done)}`
+}
+
+/** @param {NodeJS.WriteStream} stream */
+export function createPlainLines(stream) {
+  let lastSecond = 0
+  return {
+    /** @param {Moment} moment */
+    show(moment) {
+      const second = Math.floor(moment.second)
+      if (second === lastSecond) return
+      lastSecond = second
+      stream.write(`${line(second, moment)}\n`)
+    },
+    end() {},
+  }
+}
+
+/** @param {number} second @param {Moment} moment */
+function line(second, { redis, now }) {
+  const callers = CLIENTS.map(({ name }, index) => {
+    const { allowed = 0, asked = 0 } = now.clients[index] ?? {}
+    return `${name} ${allowed}/${asked}`
+  })
+  const state = redis === 'frozen' ? 'Redis FROZEN ' : 'Redis answers'
+  const answers = `${number(now.total.asked)} answers, 99 % within ${now.p99Ms.toFixed(0)} ms`
+  return `${String(second).padStart(3)} s  ${state}  ${answers}; allowed: ${callers.join(', ')}`
+}
+
+/** @typedef {Record<'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan', (text: string) => string>} Colours */
+
+const CODES = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, cyan: 36 }
+
+/** @param {NodeJS.WriteStream} stream @returns {Colours} */
+export function coloursFor(stream) {
+  const isColoured = stream.isTTY === true && stream.hasColors?.() === true && !process.env.NO_COLOR
+  /** @param {number} code */
+  const paint = code => (/** @type {string} */ text) => (isColoured ? `\x1b[${code}m${text}\x1b[0m` : text)
+  const entries = Object.entries(CODES).map(([name, code]) => [name, paint(code)])
+  return /** @type {Colours} */ (Object.fromEntries(entries))
 }

@@ -17,7 +17,7 @@ export function number(value) {
 }
 
 /**
- * Whether the demo succeeded: no request was lost, no well-behaved client refused, nobody got above the limit, and apps
+ * Whether the demo succeeded: no request was lost, no well-behaved client denied, nobody got above the limit, and apps
  * and callers counted the same number of answers.
  *
  * @param {Result} result
@@ -32,14 +32,14 @@ export function verdicts({ seconds, all, frozen, frozenSeconds, apps }) {
   const wellBehaved = all.clients.filter((_, index) => CLIENTS[index]?.isAbusive === false)
   return {
     'every request was answered': all.total.failed === 0,
-    'nobody well-behaved was refused': wellBehaved.every(({ refused }) => refused === 0),
+    'nobody well-behaved was denied': wellBehaved.every(({ denied }) => denied === 0),
     'the limit held': held(all, seconds, 2),
     'the limit held while Redis was frozen': held(frozen, frozenSeconds, 1),
-    'the apps answered what was let through': sum(apps) === all.total.allowed,
+    'the apps answered what was allowed': sum(apps) === all.total.allowed,
   }
 }
 
-/** @param {Result} result @param {import('./colours.js').Colours} colours */
+/** @param {Result} result @param {import('./screen.js').Colours} colours */
 export function summaryText(result, { bold, green, red }) {
   const { seconds, all, frozen, frozenSeconds, answeredInside, apps } = result
   const rows = CLIENTS.map((client, index) => callerLine(client, index, result))
@@ -49,7 +49,7 @@ export function summaryText(result, { bold, green, red }) {
   return [
     bold(`What happened in ${seconds} seconds`),
     '',
-    `  ${number(all.total.asked)} requests: ${number(all.total.allowed)} let through, ${number(all.total.refused)} refused with 429, ${number(all.total.failed)} lost.`,
+    `  ${number(all.total.asked)} requests: ${number(all.total.allowed)} allowed, ${number(all.total.denied)} denied with 429, ${number(all.total.failed)} lost.`,
     `  Half of all answers came within ${ms(all.p50Ms)}, 99 % within ${ms(all.p99Ms)}. The apps answered ${apps.map(number).join(' + ')} = ${number(sum(apps))}.`,
     '',
     `  ${'caller'.padEnd(14)}${'asked/s'.padStart(9)}${'got/s'.padStart(8)}   while Redis was frozen`,

@@ -1,14 +1,14 @@
 /** Counts requests and their outcomes: in all, while Redis was frozen, and just now. */
-import { latenciesOf } from '../redis/latencies.js'
+import { quantile } from '../harness/stats.js'
 
-/** @typedef {import('../traffic/send.js').Sent} Sent */
-/** @typedef {{ asked: number, allowed: number, refused: number, failed: number }} Counts */
+/** @typedef {import('../harness/send.js').Sent} Sent */
+/** @typedef {{ asked: number, allowed: number, denied: number, failed: number }} Counts */
 /** @typedef {{ beganMs: number, endedMs: number }} Freeze Since the start of the traffic. */
 
 const JUST_NOW_MS = 1_000
 
 /** @returns {Counts} */
-const nothing = () => ({ asked: 0, allowed: 0, refused: 0, failed: 0 })
+const nothing = () => ({ asked: 0, allowed: 0, denied: 0, failed: 0 })
 
 export class Tally {
   /** @type {Sent[]} */
@@ -58,15 +58,9 @@ export class Tally {
       if (counts !== undefined) count(counts, answer.status)
       count(total, answer.status)
     }
-    const timesMs = list.map(({ latencyMs }) => latencyMs)
-    const { p50Ms, p99Ms } = latenciesOf(timesMs)
-    return {
-      clients,
-      total,
-      p50Ms,
-      p99Ms,
-      slowestMs: timesMs.reduce((one, other) => Math.max(one, other), 0),
-    }
+    const timesMs = list.map(({ latencyMs }) => latencyMs).sort((one, other) => one - other)
+    const at = (/** @type {number} */ share) => (timesMs.length === 0 ? 0 : quantile(timesMs, share))
+    return { clients, total, p50Ms: at(0.5), p99Ms: at(0.99), slowestMs: at(1) }
   }
 }
 
@@ -76,6 +70,6 @@ export class Tally {
 function count(counts, status) {
   counts.asked++
   if (status === 200) counts.allowed++
-  else if (status === 429) counts.refused++
+  else if (status === 429) counts.denied++
   else counts.failed++
 }

@@ -1,5 +1,8 @@
 /** Writes the figures: tables, the sections of docs/reference/benchmarks.md and of the README, and bench/results. */
+import { execFileSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { redisProgram } from './redis-server.js'
 
 const ROOT = new URL('../../../', import.meta.url)
 const PAGES = ['docs/reference/benchmarks.md', 'README.md']
@@ -76,6 +79,13 @@ export function readResults(name) {
 /** @param {string} name */
 function resultsFile(name) {
   return new URL(`bench/results/${name}.json`, ROOT)
+}
+
+/** Says on what the figures were taken. @param {import('./quiet.js').Machine} [machine] Where they are times. */
+export async function settingOf(machine) {
+  const redis = /v=(\S+)/.exec(execFileSync(await redisProgram(), ['--version'], { encoding: 'utf8' }))?.[1]
+  const setting = `Node ${process.versions.node}, Redis ${redis}, ${availableParallelism()} cores`
+  return machine === undefined ? `${setting}.` : `${setting}; ${machine.describe()}.`
 }
 
 /** @param {number} value */

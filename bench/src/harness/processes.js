@@ -17,7 +17,7 @@ const WATCH = 'while read -r pid; do pids="$pids $pid"; done; kill -9 $pids 2>/d
  *
  * @param {number} pid
  */
-export function guardProcess(pid) {
+function guardProcess(pid) {
   if (watcher === undefined) {
     // In a session of its own, because Ctrl-C must not reach it.
     watcher = spawn('sh', ['-c', WATCH], { stdio: ['pipe', 'ignore', 'ignore'], detached: true })
@@ -118,6 +118,8 @@ export class Child {
   constructor(file, ...args) {
     this.#process = fork(fileURLToPath(file), args, {
       execArgv: ['--expose-gc'],
+      // Passes lists of numbers without turning them into text.
+      serialization: 'advanced',
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     })
     this.#process.once('exit', guardProcess(this.pid))

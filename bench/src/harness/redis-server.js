@@ -75,7 +75,7 @@ function isFree(port) {
 }
 
 /** Finds redis-server, and installs it if it is missing. @returns {Promise<string>} */
-async function redisProgram() {
+export async function redisProgram() {
   const finder = new URL('../../../scripts/system-programs.mjs', import.meta.url).href
   const { ensureProgram } = await import(finder)
   return ensureProgram('redis-server')

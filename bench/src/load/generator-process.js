@@ -3,12 +3,12 @@
  * the status and time of each answer, and records how late it sent each request.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Connection } from '../traffic/connection.js'
-import { requestOf } from '../traffic/request.js'
-import { scheduleOf } from '../traffic/schedule.js'
-import { sendOnTime } from '../traffic/send.js'
-import { castOf } from './cast.js'
-import { faultOfRefusal, tellsQuota } from './refusal.js'
+import { Connection } from '../harness/connection.js'
+import { requestOf } from '../harness/http.js'
+import { scheduleOf } from '../harness/schedule.js'
+import { sendOnTime } from '../harness/send.js'
+import { faultOfDenial, tellsQuota } from './denial.js'
+import { usersOf } from './users.js'
 
 /**
  * @typedef {object} GeneratorOrder
@@ -28,8 +28,8 @@ import { faultOfRefusal, tellsQuota } from './refusal.js'
  * @property {Float64Array} lateMs
  * @property {Uint16Array} status
  * @property {Uint8Array} withQuota 1 if the answer said how much is left.
- * @property {readonly string[]} faults The first few faults of refusals.
- * @property {number} faultyRefusals
+ * @property {readonly string[]} faults The first few faults of denials.
+ * @property {number} faultyDenials
  * @property {number} fewestOpen The fewest open connections, counted once a second.
  */
 
@@ -50,7 +50,7 @@ async function generate({ ports, users, rate, connections, lengthMs, names = 'us
   const requests = Array.from({ length: users }, (_, user) =>
     requestOf(`${names}-${user}`, `/things/${user}`),
   )
-  const schedule = scheduleOf(castOf({ rate, users }).users, lengthMs)
+  const schedule = scheduleOf(usersOf({ rate, users }).users, lengthMs)
   const count = schedule.dueMs.length
   const latencyMs = new Float64Array(count).fill(Number.NaN)
   const lateMs = new Float64Array(count).fill(Number.NaN)
@@ -59,7 +59,7 @@ async function generate({ ports, users, rate, connections, lengthMs, names = 'us
   const turns = new Uint32Array(users)
   /** @type {string[]} */
   const faults = []
-  let faultyRefusals = 0
+  let faultyDenials = 0
   let fewestOpen = connections
   const looking = setInterval(() => {
     fewestOpen = Math.min(fewestOpen, all.filter(({ isOpen }) => isOpen).length)
@@ -82,16 +82,16 @@ async function generate({ ports, users, rate, connections, lengthMs, names = 'us
       lateMs[sent.request] = sent.lateMs
       status[sent.request] = sent.answer.status
       withQuota[sent.request] = Number(tellsQuota(sent.answer.head))
-      const fault = sent.answer.status === 429 ? faultOfRefusal(sent.answer) : null
+      const fault = sent.answer.status === 429 ? faultOfDenial(sent.answer) : null
       if (fault === null) return
-      faultyRefusals++
+      faultyDenials++
       if (faults.length < SHOWN_FAULTS) faults.push(fault)
     },
   )
   await Promise.race([sending, sleep(lengthMs + PATIENCE_MS, undefined, { ref: false })])
   clearInterval(looking)
   for (const connection of all) connection.close()
-  return { latencyMs, lateMs, status, withQuota, faults, faultyRefusals, fewestOpen }
+  return { latencyMs, lateMs, status, withQuota, faults, faultyDenials, fewestOpen }
 }
 
 process.on('message', async order => {

@@ -1,93 +1,132 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { scheduleOf } from '../traffic/schedule.js'
-import { castOf } from './cast.js'
-import { figuresOf } from './figures.js'
-import { startRig } from './rig.js'
-import { slicesOf } from './slices.js'
-import { verdictsOf } from './verdicts.js'
+import { startGateway, startListener } from '../harness/gateway.js'
+import { Child, cpuMicrosOf } from '../harness/processes.js'
+import { startRedis } from '../harness/redis-server.js'
+import { scheduleOf } from '../harness/schedule.js'
+import { figuresOf, slicesOf, verdictsOf } from './figures.js'
+import { policyFile, usersOf } from './users.js'
 
-/** @typedef {{ gateway: number, redis: number, upstream: number, generator: number }} Cpu Cores in use. */
+/**
+ * @typedef {object} Options
+ * @property {number} seconds The measured time, after a warm-up.
+ * @property {number} rate Requests a second in all.
+ * @property {number} users
+ * @property {number} connections
+ * @property {number} gateways Processes that share the Redis.
+ */
 /** @typedef {Awaited<ReturnType<typeof runLoad>>} Outcome */
 
-/** Long enough to compile the gateway's code; a tenth of a short run. */
+/** All clients here have one address, as behind a proxy, so the bounds for each address are lifted. */
+const FLAGS = ['--max-client-connections', '0', '--max-client-requests', '0']
+/** Long enough to compile the gateway's code; half of a short run. */
 const WARM_UP_MS = 6_000
 /** If the generator is later than this, the run measured the generator. */
 const MOST_LATE_MS = 5
+/** The control answers 503 while Redis is late on a busy machine. */
+const CONTROL_ATTEMPTS = 10
 
 /**
- * Makes one run: sends traffic on schedule, switches limits on and off, and reads the processor time every second.
+ * Makes one run: sends traffic on schedule, and switches the limits on and off.
  *
- * @param {import('./options.js').Options} options
+ * @param {Options} options
  * @param {(step: string) => void} tell
  */
 export async function runLoad(options, tell) {
-  const cast = castOf(options)
-  const { users, rate, connections } = options
-  const warmUpMs = Math.min(WARM_UP_MS, options.seconds * 500)
-  const lengthMs = warmUpMs + options.seconds * 1000
-  const slices = slicesOf(warmUpMs, options.seconds * 1000)
+  const { users, rate, connections, seconds } = options
+  const { users: senders, limitPerSecond } = usersOf(options)
+  const warmUpMs = Math.min(WARM_UP_MS, seconds * 500)
+  const lengthMs = warmUpMs + seconds * 1000
+  const slices = slicesOf(warmUpMs, seconds * 1000)
   tell('starting Redis, an upstream and the gateway')
-  const rig = await startRig(options.gateways, cast.limitPerSecond)
+  const parts = await start(options.gateways, limitPerSecond)
   try {
     tell(`opening ${connections} connections`)
-    await rig.generator.request({ ports: rig.ports, users, rate, connections, lengthMs })
+    await parts.generator.request({ ports: parts.ports, users, rate, connections, lengthMs })
     const beganMs = performance.now()
-    const traffic = rig.generator.receive()
+    const traffic = parts.generator.receive()
     traffic.catch(() => {})
     const until = (/** @type {number} */ ms) => sleep(Math.max(0, beganMs + ms - performance.now()))
-    const watching = watchCpu(rig, warmUpMs, options.seconds, until)
+    await until(warmUpMs)
+    const cpuBefore = parts.cpuMicros()
     for (const [index, slice] of slices.entries()) {
-      tell(index === 0 ? 'warming up' : `${index} of ${slices.length} slices done`)
+      tell(`slice ${index + 1} of ${slices.length}, limits ${slice.isOn ? 'on' : 'off'}`)
       await until(slice.startMs)
-      await rig.setLimits(slice.isOn)
+      await setLimits(parts.adminUrl, slice.isOn)
       // On a busy machine, that took a while.
       slice.startMs = performance.now() - beganMs
     }
-    const cpu = await watching
-    tell('waiting for the last answers')
+    await until(lengthMs)
+    const cpuAfter = parts.cpuMicros()
     const seen = /** @type {import('./generator-process.js').Traffic} */ (await traffic)
-    const { dueMs } = scheduleOf(cast.users, lengthMs)
+    const { dueMs } = scheduleOf(senders, lengthMs)
     const figures = figuresOf({ dueMs, ...seen }, slices, { fromMs: warmUpMs, toMs: lengthMs })
     return {
       options,
-      limitPerSecond: cast.limitPerSecond,
-      abusers: cast.users.filter(({ isAbusive }) => isAbusive).length,
-      slices: slices.map(slice => ({
-        ...slice,
-        startMs: slice.startMs - warmUpMs,
-        endMs: slice.endMs - warmUpMs,
-      })),
+      limitPerSecond,
+      abusers: senders.filter(({ isAbusive }) => isAbusive).length,
       figures,
-      cpu,
-      fewestOpen: seen.fewestOpen,
+      cores: Object.entries(cpuAfter).map(([name, micros]) => ({
+        name,
+        cores: (micros - (cpuBefore[name] ?? 0)) / (seconds * 1e6),
+      })),
       generatorWasLate: figures.late.p99Ms > MOST_LATE_MS,
       verdicts: verdictsOf(figures, seen, { connections, fewestOpen: seen.fewestOpen }),
     }
   } finally {
-    await rig.stop()
+    await parts.stop()
   }
 }
 
-/**
- * @param {import('./rig.js').Rig} rig @param {number} fromMs @param {number} seconds @param {(ms: number) => Promise<void>} until
- * @returns {Promise<Cpu[]>} For each second.
- */
-async function watchCpu(rig, fromMs, seconds, until) {
-  /** @type {{ atMs: number, used: Cpu }[]} */
-  const samples = []
-  for (let second = 0; second <= seconds; second++) {
-    await until(fromMs + second * 1000)
-    samples.push({ atMs: performance.now(), used: rig.cpuSeconds() })
-  }
-  return samples.slice(1).map(({ atMs, used }, index) => {
-    const before = /** @type {typeof samples[number]} */ (samples[index])
-    const cores = (/** @type {keyof Cpu} */ who) =>
-      ((used[who] - before.used[who]) / (atMs - before.atMs)) * 1000
-    return {
-      gateway: cores('gateway'),
-      redis: cores('redis'),
-      upstream: cores('upstream'),
-      generator: cores('generator'),
+/** Starts a Redis, an upstream, the gateways, and the generator. @param {number} gatewayCount @param {number} limitPerSecond */
+async function start(gatewayCount, limitPerSecond) {
+  /** @type {(() => unknown)[]} */
+  const stops = []
+  const stop = async () => void (await Promise.all(stops.splice(0).map(end => end())))
+  try {
+    const redis = await startRedis()
+    stops.push(redis.stop)
+    const upstream = await startListener(new URL('../harness/upstream-process.js', import.meta.url))
+    stops.push(upstream.stop)
+    /** @type {Awaited<ReturnType<typeof startGateway>>[]} */
+    const gateways = []
+    for (let count = 0; count < gatewayCount; count++) {
+      const policy = policyFile(limitPerSecond, upstream.port)
+      const gateway = await startGateway(policy, ['--redis', redis.url, ...FLAGS])
+      stops.push(gateway.stop)
+      gateways.push(gateway)
     }
-  })
+    const generator = new Child(new URL('generator-process.js', import.meta.url))
+    stops.push(() => generator.stop())
+    await generator.receive()
+    return {
+      generator,
+      ports: gateways.map(({ port }) => port),
+      adminUrl: String(gateways[0]?.adminUrl),
+      /** @returns {Record<string, number>} */
+      cpuMicros: () => ({
+        gateway: gateways.reduce((sum, { pid }) => sum + cpuMicrosOf(pid), 0),
+        redis: redis.cpuMicros(),
+        upstream: cpuMicrosOf(upstream.pid),
+        generator: cpuMicrosOf(generator.pid),
+      }),
+      stop,
+    }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+/** Switches the limits of all gateways on or off. @param {string} adminUrl @param {boolean} enabled */
+async function setLimits(adminUrl, enabled) {
+  for (let attempt = 1; ; attempt++) {
+    const response = await fetch(`${adminUrl}/v1/control`, {
+      method: 'PATCH',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify({ enabled }),
+    })
+    if (response.ok) return
+    if (response.status !== 503 || attempt === CONTROL_ATTEMPTS)
+      throw new Error(`control ${enabled ? 'on' : 'off'} was answered with ${response.status}`)
+  }
 }

@@ -1,13 +1,13 @@
-/** The Redis faults of a soak, in order. Each resolves once Redis can answer again. */
+/** The faults of Redis in a soak, in order. Each resolves once Redis can answer again. */
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { startServer } from '../redis/server.js'
+import { startRedis } from '../harness/redis-server.js'
 
 const FAULT_MS = 3_000
 
-/** A Redis that can be broken and restarted on the same port. */
+/** Starts a Redis that can be broken and comes back on the same port. */
 export async function startFaultyRedis() {
-  let server = await startServer()
+  let server = await startRedis()
   const { port, url } = server
 
   /** @type {readonly { name: string, happen(): Promise<void> }[]} */
@@ -15,9 +15,9 @@ export async function startFaultyRedis() {
     {
       name: 'frozen for 3 s',
       async happen() {
-        process.kill(server.pid, 'SIGSTOP')
+        server.signal('SIGSTOP')
         await sleep(FAULT_MS)
-        process.kill(server.pid, 'SIGCONT')
+        server.signal('SIGCONT')
       },
     },
     {
@@ -25,24 +25,24 @@ export async function startFaultyRedis() {
       async happen() {
         await server.stop()
         await sleep(FAULT_MS)
-        server = await startServer([], port)
+        server = await startRedis({ port })
       },
     },
-    { name: 'connections cut', happen: () => tell(port, 'CLIENT KILL TYPE normal') },
-    { name: 'scripts forgotten', happen: () => tell(port, 'SCRIPT FLUSH') },
+    { name: 'connections cut', happen: () => send(port, 'CLIENT KILL TYPE normal') },
+    { name: 'scripts flushed', happen: () => send(port, 'SCRIPT FLUSH') },
     {
       name: 'slow to answer for 3 s',
       async happen() {
-        await tell(port, `CLIENT PAUSE ${FAULT_MS}`)
+        await send(port, `CLIENT PAUSE ${FAULT_MS}`)
         await sleep(FAULT_MS)
       },
     },
   ]
-  return { url, faults, pid: () => server.pid, stop: () => server.stop() }
+  return { url, faults, stop: () => server.stop() }
 }
 
-/** Sends one command without waiting for the reply, because the command may close our connection. @param {number} port @param {string} command @returns {Promise<void>} */
-function tell(port, command) {
+/** Sends one command without waiting for its reply, because it may close our connection. @param {number} port @param {string} command @returns {Promise<void>} */
+function send(port, command) {
   return new Promise(resolve => {
     const socket = connect(port, '127.0.0.1', () => socket.write(`${command}\r\n`))
     socket.once('data', () => socket.destroy())

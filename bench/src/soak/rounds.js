@@ -2,10 +2,10 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { castOf, policyFile } from '../load/cast.js'
-import { Child } from '../measure/child.js'
-import { startGateway, startListener } from '../rig/gateway.js'
-import { descriptorsOf, residentBytesOf } from '../rig/proc.js'
+import { startGateway, startListener } from '../harness/gateway.js'
+import { Child, descriptorsOf, residentBytesOf } from '../harness/processes.js'
+import { medianOf } from '../harness/stats.js'
+import { policyFile, usersOf } from '../load/users.js'
 import { startFaultyRedis } from './faults.js'
 
 /**
@@ -15,7 +15,7 @@ import { startFaultyRedis } from './faults.js'
  * @property {string} fault
  * @property {number} atHours Hours from the start of the soak to the end of the round.
  * @property {number} allowed
- * @property {number} refused
+ * @property {number} denied
  * @property {number} lost
  * @property {number} residentBytes The lowest value, which is what a collection leaves.
  * @property {number} heapBytes After a full collection, when the clients have gone.
@@ -48,9 +48,9 @@ export async function soak({ rounds, roundMs }, tell) {
   try {
     const redis = await startFaultyRedis()
     stops.unshift(() => redis.stop())
-    const upstream = await startListener(new URL('../gateway/upstream-process.js', import.meta.url).href)
+    const upstream = await startListener(new URL('../harness/upstream-process.js', import.meta.url))
     stops.unshift(() => upstream.stop())
-    const { limitPerSecond } = castOf({ rate: RATE, users: USERS })
+    const { limitPerSecond } = usersOf({ rate: RATE, users: USERS })
     process.env.LOOP_FILE = loopFile
     const gateway = await startGateway(
       policyFile(limitPerSecond, upstream.port),
@@ -58,7 +58,7 @@ export async function soak({ rounds, roundMs }, tell) {
       ['--expose-gc', '--import', new URL('monitor-process.js', import.meta.url).href],
     )
     stops.unshift(() => gateway.stop())
-    const generator = new Child('../load/generator-process.js', [])
+    const generator = new Child(new URL('../load/generator-process.js', import.meta.url))
     stops.unshift(() => generator.stop())
     await generator.receive()
 
@@ -130,11 +130,6 @@ async function linesOf(file) {
 /** @param {Uint16Array} status */
 function countOf(status) {
   const count = (/** @type {number} */ wanted) => status.filter(each => each === wanted).length
-  const [allowed, refused] = [count(200), count(429)]
-  return { allowed, refused, lost: status.length - allowed - refused }
-}
-
-/** @param {readonly number[]} values */
-function medianOf(values) {
-  return [...values].sort((one, other) => one - other)[Math.floor(values.length / 2)] ?? Number.NaN
+  const [allowed, denied] = [count(200), count(429)]
+  return { allowed, denied, lost: status.length - allowed - denied }
 }
