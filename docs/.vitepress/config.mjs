@@ -1,15 +1,17 @@
 // The site of the documentation: docs/ as it stands, with search. A page that is in no menu and a link that leads nowhere
 // fail the build.
 
-import { existsSync, readdirSync } from 'node:fs'
+import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { dirname, join, posix } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitepress'
+import { assistantFiles } from './assistants.mjs'
 import { deadLinks } from './dead-links.mjs'
 import { SIDEBAR } from './sidebar.mjs'
 
 const DOCS = fileURLToPath(new URL('..', import.meta.url))
 const ROOT = dirname(DOCS.replace(/\/$/, ''))
+const SITE = 'https://headgate.github.io/headgate'
 const REPOSITORY = 'https://github.com/headgate/headgate'
 
 /** The id that a heading has on GitHub, so that a link works in both places. */
@@ -49,7 +51,7 @@ function everyPageIsListed() {
   }
   collect(SIDEBAR)
   const missing = readdirSync(DOCS, { recursive: true })
-    .filter(path => path.endsWith('.md') && !/^(index\.md|\.vitepress|reference\/api)/.test(path))
+    .filter(path => path.endsWith('.md') && !/^(index\.md|\.vitepress|node_modules)/.test(path))
     .map(path => `/${path.replace(/README\.md$/, '').replace(/\.md$/, '')}`)
     .filter(link => !listed.has(link))
   if (missing.length > 0) throw new Error(`in no menu of docs/.vitepress/sidebar.mjs: ${missing.join(', ')}`)
@@ -76,7 +78,7 @@ export default defineConfig({
     nav: [
       { text: 'Quickstart', link: '/guide/quickstart' },
       { text: 'Frameworks', link: '/guide/frameworks' },
-      { text: 'Reference', link: '/reference/policy-file' },
+      { text: 'API', link: '/reference/api/headgate' },
     ],
     sidebar: SIDEBAR,
     outline: [2, 3],
@@ -86,6 +88,8 @@ export default defineConfig({
   },
   async buildEnd({ outDir }) {
     everyPageIsListed()
+    for (const [name, text] of Object.entries(assistantFiles(link => `${SITE}${link}`)))
+      writeFileSync(join(outDir, name), text)
     const dead = deadLinks(outDir)
     if (dead.length > 0) throw new Error(dead.join('\n'))
   },

@@ -17,6 +17,20 @@ const inFolder = folder =>
     .sort()
     .map(name => page(`${folder}/${name.slice(0, -3)}`))
 
+/** Pages that a run of the tests or benches wrote. */
+const MEASURED = [
+  'benchmarks',
+  'bundle-size',
+  'faults',
+  'faults-peers',
+  'gateway-bench',
+  'hostile',
+  'load',
+  'scaling',
+  'soak',
+]
+const isMeasured = ({ link }) => MEASURED.includes(link.replace('/reference/', ''))
+
 const guide = (...names) => names.map(name => page(`guide/${name}`))
 
 export const SIDEBAR = [
@@ -43,6 +57,12 @@ export const SIDEBAR = [
     text: 'Redis and operation',
     items: guide('redis', 'speed', 'how-far-does-it-go', 'failure', 'operate', 'upgrade'),
   },
-  { text: 'Reference', collapsed: true, items: inFolder('reference') },
+  {
+    text: 'API',
+    collapsed: true,
+    items: inFolder('reference/api'),
+  },
+  { text: 'Reference', collapsed: true, items: inFolder('reference').filter(item => !isMeasured(item)) },
+  { text: 'Measured', collapsed: true, items: inFolder('reference').filter(isMeasured) },
   { text: 'Decisions', collapsed: true, items: inFolder('adr') },
 ]

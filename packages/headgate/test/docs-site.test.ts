@@ -15,8 +15,7 @@ const folder = mkdtempSync(join(tmpdir(), 'headgate-site-'))
 const site = join(folder, 'site')
 
 beforeAll(async () => {
-  const vitepress = join(ROOT, 'node_modules/vitepress/bin/vitepress.js')
-  await promisify(execFile)(process.execPath, [vitepress, 'build', 'docs', '--outDir', site], { cwd: ROOT })
+  await promisify(execFile)(process.execPath, ['docs/build.mjs', '--out', site], { cwd: ROOT })
 }, 180_000)
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
@@ -24,7 +23,7 @@ const files = (): string[] => readdirSync(site, { recursive: true, encoding: 'ut
 
 it('every page of the documentation is on the site, and no link of the site leads nowhere', () => {
   const pages = readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
-    .filter(path => path.endsWith('.md'))
+    .filter(path => path.endsWith('.md') && !path.includes('node_modules'))
     .map(path => path.replace(/README\.md$/, 'index.md').replace(/\.md$/, '.html'))
   expect(pages.length).toBeGreaterThan(50)
   expect(files()).toEqual(expect.arrayContaining(pages))
