@@ -87,20 +87,30 @@ const STAGES: Readonly<Record<string, Row>> = {
   },
   adapters: {
     holds: 'one function for every framework',
-    may: ['algorithms', 'decision', 'errors', 'observe', 'policy', 'store', 'subject', 'time'],
+    may: [
+      'adapters/inline-limit',
+      'algorithms',
+      'decision',
+      'errors',
+      'observe',
+      'policy',
+      'store',
+      'subject',
+      'time',
+    ],
     types: ['check', 'limiter'],
     packageTypes: ['*'],
     packages: ['node:*'],
   },
-  // A limit written beside its handler has no other place to create its limiter.
   'adapters/inline-limit': {
-    holds: 'a limit written beside its handler, which has nobody else to make a limiter',
-    may: ['algorithms', 'errors', 'limiter', 'policy'],
+    holds: 'a limit in one line, which has nobody else to make its limiter',
+    may: ['algorithms', 'errors', 'limiter'],
     types: ['adapters', 'store'],
   },
   'adapters/next': {
     holds: 'Next.js',
-    may: ['adapters', 'adapters/inline-limit'],
+    may: ['adapters'],
+    types: ['adapters/inline-limit'],
     packages: ['next/server.js'],
   },
   'adapters/next-action': {
@@ -117,7 +127,8 @@ const STAGES: Readonly<Record<string, Row>> = {
   },
   'adapters/nest': {
     holds: 'NestJS',
-    may: ['adapters'],
+    may: ['adapters', 'adapters/inline-limit'],
+    types: ['store'],
     packages: ['@nestjs/common', '@nestjs/core'],
     packageTypes: ['*'],
   },

@@ -14,9 +14,10 @@ import type { RequestFacts } from '../policy/request-facts.js'
 import type { MaybePromise } from '../store/store.js'
 import type { HttpRequest } from '../subject/http-request.js'
 import { isPromise } from '../subject/sources.js'
+import { limiterOptions } from './inline-limit.js'
 import { logFaults, warnOnce } from './log.js'
 import { createLookUp, type Found } from './look-up.js'
-import { type AnyOptions, type RefundIf, rulesOf } from './options.js'
+import { type AnyLimiterOptions, type AnyOptions, type RefundIf, rulesOf } from './options.js'
 import { type OwnBody, type Rejection, rejectionOf } from './rejection.js'
 import type { Ended } from './response-end.js'
 import { validateOptions } from './validate-options.js'
@@ -28,6 +29,8 @@ export interface Framework<Native> {
   read(native: Native): HttpRequest
   /** Returns an object that is the same wherever in the framework a request appears. */
   origin(native: Native): object
+  /** Returns the route that a middleware was put on; undefined if it is for several, or the framework does not say. */
+  standsOn?(native: Native): string | undefined
 }
 
 /** The outcome for a request. */
@@ -55,16 +58,17 @@ const SKIPPED: Passed = { allowed: true, decision: null, headers: [], ended: nul
 
 /** Creates the function that an adapter calls for every request. Throws for invalid options, by name. */
 export function createEnforce<Native>(
-  options: AnyOptions<Native>,
+  given: AnyOptions<Native>,
   framework: Framework<Native>,
   random: () => number = Math.random,
 ): Enforce<Native> {
+  const options = limiterOptions(given, framework)
   validateOptions(options, framework.knowsPeer)
   const { onDecision, onDenied, body, contentType, retryAfterJitterMs = 0 } = options
   const refundIf = refundIfOf(options)
   const headerOptions = headerOptionsOf(options)
   const { limiter, onStoreFailure, policy } = options
-  const fault = { ...(onStoreFailure && { onStoreFailure }), ...(policy !== undefined && { policy }) }
+  const fault = { ...(onStoreFailure && { onStoreFailure }), ...(typeof policy === 'string' && { policy }) }
   const isByRules = rulesOf(options) !== null
   const read = (native: Native) => framework.read(native)
   const chargeKeyOf = createChargeKeyOf(options)
@@ -253,18 +257,18 @@ function chargedNothing(error: unknown): boolean {
   return isHeadgateError(error) && error.code === 'ERR_HEADGATE_NOT_CHARGED'
 }
 
-function refundIfOf<Native>({ refundIf }: AnyOptions<Native>): Required<RefundIf<Native>> | null {
+function refundIfOf<Native>({ refundIf }: AnyLimiterOptions<Native>): Required<RefundIf<Native>> | null {
   if (refundIf === undefined) return null
   return { atMost: 'limit', ...(typeof refundIf === 'function' ? { status: refundIf } : refundIf) }
 }
 
-function headerOptionsOf<Native>({ headers, hide }: AnyOptions<Native>): HeaderOptions {
+function headerOptionsOf<Native>({ headers, hide }: AnyLimiterOptions<Native>): HeaderOptions {
   return { ...(typeof headers === 'string' ? { style: headers } : headers), ...(hide && { hide }) }
 }
 
 /** Creates the function that describes a charge, so that a repeated one is recognised: the limiter, and what it is asked. */
-function createChargeKeyOf<Native>({ limiter, policy }: AnyOptions<Native>): (found: Found) => ChargeKey {
-  return ({ subject, tier, scope, cost, also }) => ({
+function createChargeKeyOf<Native>({ limiter }: AnyLimiterOptions<Native>): (found: Found) => ChargeKey {
+  return ({ subject, policy, tier, scope, cost, also }) => ({
     asked: limiter,
     policy,
     subject,
@@ -277,7 +281,7 @@ function createChargeKeyOf<Native>({ limiter, policy }: AnyOptions<Native>): (fo
 
 /** Creates the function that asks. It answers synchronously if the process already knows the answer. */
 function createAsk<Native>(
-  options: AnyOptions<Native>,
+  options: AnyLimiterOptions<Native>,
   read: (native: Native) => HttpRequest,
 ): (native: Native, found: Found) => MaybePromise<Decision> {
   const rules = rulesOf(options)
@@ -291,10 +295,10 @@ function createAskByName<Native>({
   limiter,
   policy,
   onStoreFailure,
-}: AnyOptions<Native>): (native: Native, found: Found) => MaybePromise<Decision> {
+}: AnyLimiterOptions<Native>): (native: Native, found: Found) => MaybePromise<Decision> {
   const mode = onStoreFailure === undefined ? {} : { onStoreFailure }
-  const plain = policy === undefined ? null : { policy, ...mode }
-  return function askByName(_, { subject, tier, cost, scope, also: others, perAddress }) {
+  const plain = typeof policy === 'string' ? { policy, ...mode } : null
+  return function askByName(_, { subject, policy, tier, cost, scope, also: others, perAddress }) {
     const [caller] = Array.isArray(subject) ? subject : [subject]
     const isPlain = cost === undefined && scope === undefined && others === undefined
     if (plain !== null && isPlain && perAddress === undefined) return limiter.checkNow(caller, plain)

@@ -1,4 +1,5 @@
 import type { Request, RequestHandler } from 'express'
+import type { Decision } from '../decision/decision.js'
 import { type FrameworkTrust, trustByFunction } from '../subject/client-address.js'
 import { createEnforce, type Framework } from './enforce.js'
 import { applyOutcome, NodeRequest, readOnce, routeText } from './node.js'
@@ -10,11 +11,21 @@ export type ExpressOptions<PolicyName extends string, TierName extends string> =
   TierName
 >
 
+declare global {
+  namespace Express {
+    interface Request {
+      /** The decision of the innermost limiter; absent if the request is not limited. */
+      rateLimit?: Decision
+    }
+  }
+}
+
 /** Converts a request of Express. */
 export const framework: Framework<Request> = {
   knowsPeer: true,
   read: req => new ExpressRequest(req),
   origin: req => req,
+  standsOn: req => routeText(req.route?.path),
 }
 
 /** `trust proxy` as Express has compiled it: of addresses and networks, a number of hops, or a function of the app's. */

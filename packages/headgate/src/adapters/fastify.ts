@@ -42,6 +42,10 @@ export class RateLimitError extends Error {
 export type RouteLimit = OwnLimit<FastifyRequest>
 
 declare module 'fastify' {
+  interface FastifyRequest {
+    /** The decision of the innermost limiter; absent if the request is not limited. */
+    rateLimit?: Decision
+  }
   interface FastifyContextConfig {
     rateLimit?: RouteLimit
   }
@@ -103,10 +107,13 @@ export function rateLimit<PolicyName extends string, TierName extends string>(
   const unusable = new WeakSet<object>()
 
   /** Covers routes made before the plugin was loaded, for which `onRoute` is not called. */
-  function enforceLoaded(own: RouteLimit | undefined, { log }: FastifyInstance): Enforce<FastifyRequest> {
+  function enforceLoaded(
+    { url, config: { rateLimit: own } }: FastifyRequest['routeOptions'],
+    { log }: FastifyInstance,
+  ): Enforce<FastifyRequest> {
     if (typeof own === 'object' && unusable.has(own)) return enforceOf(undefined)
     try {
-      return enforceOf(own)
+      return enforceOf(own, url)
     } catch (error) {
       unusable.add(own as object)
       log.error(error, 'config.rateLimit of a route is not used')
@@ -115,10 +122,11 @@ export function rateLimit<PolicyName extends string, TierName extends string>(
   }
 
   const plugin: FastifyPluginCallback = (app, _options, done) => {
+    if (!app.hasRequestDecorator('rateLimit')) app.decorateRequest('rateLimit')
     // Validates the options of a route when it is made, not at its first request.
-    app.addHook('onRoute', ({ config }) => void enforceOf(config?.rateLimit))
+    app.addHook('onRoute', ({ url, config }) => void enforceOf(config?.rateLimit, url))
     app.addHook('onRequest', (request, reply, go) => {
-      const outcome = enforceLoaded(request.routeOptions.config.rateLimit, app)(request)
+      const outcome = enforceLoaded(request.routeOptions, app)(request)
       if (isPromise(outcome)) outcome.then(known => apply(known, request, reply, go))
       else apply(outcome, request, reply, go)
     })
@@ -134,10 +142,12 @@ export function rateLimit<PolicyName extends string, TierName extends string>(
 /** Continues a request that passes, and rejects any other. */
 export function applyOutcome(
   outcome: Outcome,
-  { raw }: FastifyRequest,
+  request: FastifyRequest,
   reply: FastifyReply,
   go: () => void,
 ): void {
+  const { raw } = request
+  if (outcome.decision !== null) request.rateLimit = outcome.decision
   for (const [name, value] of outcome.headers) reply.header(name, value)
   if (outcome.allowed) {
     endOnClose(outcome.ended, reply.raw)
@@ -158,6 +168,7 @@ function applyOrThrow(
     applyOutcome(outcome, request, reply, go)
     return
   }
+  request.rateLimit = outcome.decision
   for (const [name, value] of outcome.headers) if (name !== 'Content-Type') reply.header(name, value)
   // The answer is out by then; a client that still sends is listened to for no longer than otherwise.
   if (hasLongBody(raw)) reply.raw.once('finish', () => drain(raw, () => raw.complete || raw.destroy()))

@@ -1,7 +1,8 @@
 import type { HeaderField } from '../decision/headers.js'
 import type { HttpRequest } from '../subject/http-request.js'
 import { createEnforce, type Framework, isLastDecision, type Rejected } from './enforce.js'
-import type { AnyOptions, NamesCaller, RateLimitOptions } from './options.js'
+import { limiterOptions } from './inline-limit.js'
+import type { AnyLimiterOptions, AnyOptions, NamesCaller, RateLimitOptions } from './options.js'
 import { endIfThrown, endWhenRead } from './response-end.js'
 
 /** A function that answers a `Request`, with further arguments of the runtime. */
@@ -48,8 +49,9 @@ export function createLimitHandler<Native extends Request>(
 ): <Rest extends readonly unknown[]>(
   handler: Handler<Native, Rest>,
 ) => (request: Native, ...rest: Rest) => Promise<Response> {
-  const enforce = createEnforce(options, framework)
-  const keepAlive = createKeepAlive(options)
+  const resolved = limiterOptions(options, framework)
+  const enforce = createEnforce(resolved, framework)
+  const keepAlive = createKeepAlive(resolved)
   return handler =>
     async (request, ...rest) => {
       const outcome = await enforce(request)
@@ -110,7 +112,9 @@ interface Lifetime {
  * Creates the function that tells a runtime about work still in flight after a decision, such as a call that missed
  * its deadline. Otherwise the runtime would cut it off with the response, along with everybody who shares the call.
  */
-export function createKeepAlive<Native>({ limiter }: AnyOptions<Native>): (given: () => unknown) => void {
+export function createKeepAlive<Native>({
+  limiter,
+}: AnyLimiterOptions<Native>): (given: () => unknown) => void {
   return given => {
     const work = limiter?.pending?.() ?? null
     if (work === null) return

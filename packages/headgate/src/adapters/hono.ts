@@ -1,10 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Context, MiddlewareHandler, Next } from 'hono'
+import type { Decision } from '../decision/decision.js'
 import type { HeaderField } from '../decision/headers.js'
 import type { HttpRequest } from '../subject/http-request.js'
 import { isPromise } from '../subject/sources.js'
 import { createEnforce, type Framework, type Outcome, type Passed } from './enforce.js'
 import { createKeepAlive } from './fetch.js'
+import { limiterOptions } from './inline-limit.js'
 import { hasLongBody, NodeRequest } from './node.js'
 import type { AnyOptions, RateLimitOptions } from './options.js'
 import { endOnClose, endWhenRead } from './response-end.js'
@@ -15,6 +17,13 @@ export type HonoOptions<PolicyName extends string, TierName extends string> = Ra
   TierName
 >
 
+declare module 'hono' {
+  interface ContextVariableMap {
+    /** The decision of the innermost limiter; absent if the request is not limited. */
+    rateLimit?: Decision
+  }
+}
+
 const framework: Framework<Context> = {
   knowsPeer: true,
   read(context) {
@@ -23,6 +32,10 @@ const framework: Framework<Context> = {
     return incoming === undefined ? new HonoRequest(context) : new HonoNodeRequest(incoming, context)
   },
   origin: context => context,
+  standsOn({ req }) {
+    const path = req.matchedRoutes[req.routeIndex]?.path
+    return path?.endsWith('*') ? undefined : path
+  },
 }
 
 /**
@@ -34,8 +47,9 @@ const framework: Framework<Context> = {
 export function rateLimit<PolicyName extends string, TierName extends string>(
   options: HonoOptions<PolicyName, TierName>,
 ): MiddlewareHandler {
-  const enforce = createEnforce(options as AnyOptions<Context>, framework)
-  const keepAlive = createKeepAlive(options as AnyOptions<Context>)
+  const resolved = limiterOptions(options as AnyOptions<Context>, framework)
+  const enforce = createEnforce(resolved, framework)
+  const keepAlive = createKeepAlive(resolved)
   return (context, next) => {
     const outcome = enforce(context)
     if (!isPromise(outcome)) return applyOutcome(outcome, context, next)
@@ -47,6 +61,7 @@ export function rateLimit<PolicyName extends string, TierName extends string>(
 }
 
 function applyOutcome(outcome: Outcome, context: Context, next: Next): Promise<Response | undefined> {
+  if (outcome.decision !== null) context.set('rateLimit', outcome.decision)
   if (!outcome.allowed) return Promise.resolve(reject(context, outcome))
   const { headers, ended } = outcome
   if (ended !== null) return passToEnd(context, next, outcome)

@@ -1,42 +1,130 @@
+/** A limit in one line, `rateLimit({ limit: 100, window: '1m' })`: makes the limiter that any other options bring along. */
 import type { Duration } from '../algorithms/durations.js'
+import { slidingWindowCounter } from '../algorithms/sliding-window-counter.js'
 import { slidingWindowLog } from '../algorithms/sliding-window-log.js'
-import { unexpected } from '../errors/headgate-error.js'
+import { HeadgateError, unexpected } from '../errors/headgate-error.js'
+import { quoted } from '../errors/shown-text.js'
 import { createLimiter } from '../limiter/limiter.js'
 import type { Store } from '../store/store.js'
-import type { AnyOptions, CommonOptions, Of } from './options.js'
+import type { Framework } from './enforce.js'
+import type { AnyOptions, CommonOptions, LimiterOptions } from './options.js'
 
-/** A limit written beside the one handler it is for. */
+/** A limit written where it applies: by client address, unless `subject` or `identify` says otherwise. */
 export interface InlineLimit<Native>
-  extends Omit<CommonOptions<Native>, 'scope' | 'perRoute'>,
-    Pick<AnyOptions<Native>, 'subject' | 'onStoreFailure'> {
-  /** Requests that may pass in any `window`. */
+  extends CommonOptions<Native>,
+    Pick<LimiterOptions<Native, string, string>, 'subject' | 'onStoreFailure'> {
+  /** Requests that may pass in any `window`: counted one by one up to 1,000, above that by a sliding counter. */
   readonly limit: number
   /** A bare number is seconds. */
   readonly window: Duration
-  /** The scope of the limit. Handlers that share a store and a scope share a budget. */
-  readonly scope: Of<Native, string>
-  /** The name of the limit in headers and rejections. Default `route`. */
-  readonly tier?: string
-  /** Where the limit is kept. Default: in this process. */
+  /**
+   * Names the limit in headers, and in the `store`: those of one name share a budget, and must have the same numbers.
+   * Default: the route it is for, where the framework knows it, else `default`.
+   */
+  readonly name?: string
+  /** Where the limit is kept. Default: in this process, with a budget of its own. */
   readonly store?: Store
   readonly limiter?: undefined
+  readonly policy?: undefined
+  readonly tier?: undefined
 }
 
-const DEFAULT_NAME = 'route'
+/** Above it, a log of every request takes more memory than its exactness is worth. */
+const MAX_LOGGED = 1_000
+const DEFAULT_NAME = 'default'
 
-/** Replaces an inline limit by a limiter; returns any other options unchanged. */
-export function toOptions<Native>(options: InlineLimit<Native> | AnyOptions<Native>): AnyOptions<Native> {
+/** What options of other libraries are called here. */
+const OF_OTHERS: ReadonlyMap<string, string> = new Map([
+  ['allowList', 'skip'],
+  ['errorResponseBuilder', 'body'],
+  ['handler', 'body'],
+  ['keyGenerator', 'subject'],
+  ['legacyHeaders', 'headers'],
+  ['max', 'limit'],
+  ['message', 'body'],
+  ['points', 'limit'],
+  ['skipFailedRequests', 'refundIf'],
+  ['skipSuccessfulRequests', 'refundIf'],
+  ['standardHeaders', 'headers'],
+  ['timeWindow', 'window'],
+  ['ttl', 'window'],
+  ['windowMs', 'window'],
+])
+
+/**
+ * Returns the options of a limiter: those given, or those of the limit they describe. `place` is the route that the
+ * options were written for, where it is known by now.
+ */
+export function limiterOptions<Native>(
+  options: AnyOptions<Native>,
+  { standsOn }: Pick<Framework<Native>, 'standsOn'>,
+  place?: string,
+): LimiterOptions<Native, string, string> {
+  if (typeof options !== 'object' || options === null)
+    throw unexpected(
+      'ERR_HEADGATE_INVALID_OPTION',
+      'options',
+      'an object with a limiter, or a limit',
+      options,
+    )
+  rejectOthers(options)
   if (!isInline(options)) return options
-  const { limit, window, tier = DEFAULT_NAME, store, ...others } = options
-  if (others.scope === undefined)
-    throw unexpected('ERR_HEADGATE_INVALID_OPTION', 'scope', 'a name for what is limited', others.scope)
-  const limiter = createLimiter({
-    policies: { [tier]: slidingWindowLog({ limit, window }) },
-    ...(store && { store }),
-  })
-  return { ...others, limiter, policy: tier } as AnyOptions<Native>
+  const { limit, window, name, store, ...others } = options
+  const beside = (['limiter', 'policy', 'tier'] as const).find(other => others[other] !== undefined)
+  if (beside !== undefined)
+    throw unexpected('ERR_HEADGATE_INVALID_OPTION', beside, 'none beside a limit', others[beside])
+  const counted =
+    limit > MAX_LOGGED ? slidingWindowCounter({ limit, window }) : slidingWindowLog({ limit, window })
+  const policy = name ?? DEFAULT_NAME
+  const limiter = createLimiter({ policies: { [policy]: counted }, ...(store && { store }) })
+  if (store !== undefined) {
+    const ofScope = typeof others.scope === 'string' ? ` ${others.scope}` : ''
+    claim(store, (name ?? place ?? DEFAULT_NAME) + ofScope, `${limit} per ${window}`)
+  }
+  const isOfRoute =
+    store !== undefined && name === undefined && others.scope === undefined && !others.perRoute
+  const scope = isOfRoute ? (place ?? standsOn) : undefined
+  return { ...others, ...(scope !== undefined && { scope }), limiter, policy } as LimiterOptions<
+    Native,
+    string,
+    string
+  >
 }
 
-function isInline<Native>(options: InlineLimit<Native> | AnyOptions<Native>): options is InlineLimit<Native> {
-  return typeof options === 'object' && options !== null && 'limit' in options
+/** Whether options describe a limit instead of bringing a limiter. */
+export function isInline<Native>(options: Partial<AnyOptions<Native>>): options is InlineLimit<Native> {
+  return 'limit' in options || 'window' in options
+}
+
+function rejectOthers(options: object): void {
+  for (const name of Object.keys(options)) {
+    const suggestion = OF_OTHERS.get(name)
+    if (suggestion === undefined) continue
+    const expected = `${suggestion}, as it is called here`
+    throw new HeadgateError('ERR_HEADGATE_INVALID_OPTION', {
+      field: name,
+      expected,
+      got: quoted(name),
+      suggestion,
+    })
+  }
+}
+
+const claimed = new WeakMap<Store, Map<string, string>>()
+
+/** Two limits that share a budget but not their numbers would each count what the other admits. */
+function claim(store: Store, name: string, numbers: string): void {
+  let names = claimed.get(store)
+  if (names === undefined) {
+    names = new Map()
+    claimed.set(store, names)
+  }
+  const known = names.get(name)
+  if (known === undefined) names.set(name, numbers)
+  else if (known !== numbers)
+    throw new HeadgateError('ERR_HEADGATE_INVALID_OPTION', {
+      field: 'name',
+      expected: `another one, because ${quoted(name)} is ${known} in the same store`,
+      got: `${quoted(name)} for ${numbers}`,
+    })
 }

@@ -1,4 +1,5 @@
 import type { Context, Middleware, Next } from 'koa'
+import type { Decision } from '../decision/decision.js'
 import { type FrameworkTrust, trustByHops } from '../subject/client-address.js'
 import { isPromise } from '../subject/sources.js'
 import { createEnforce, type Framework, type Outcome } from './enforce.js'
@@ -12,10 +13,18 @@ export type KoaOptions<PolicyName extends string, TierName extends string> = Rat
   TierName
 >
 
+declare module 'koa' {
+  interface DefaultState {
+    /** The decision of the innermost limiter; absent if the request is not limited. */
+    rateLimit?: Decision
+  }
+}
+
 const framework: Framework<Context> = {
   knowsPeer: true,
   read: ctx => new KoaRequest(ctx),
   origin: ctx => ctx.req,
+  standsOn: ctx => routeText(ctx._matchedRoute),
 }
 
 /** `proxy: true` believes the leftmost address unless `maxIpsCount` says how many proxies have written one. */
@@ -65,6 +74,7 @@ export function rateLimit<PolicyName extends string, TierName extends string>(
 }
 
 function applyOutcome(outcome: Outcome, ctx: Context, next: Next): Promise<unknown> | undefined {
+  if (outcome.decision !== null) ctx.state.rateLimit = outcome.decision
   for (const [name, value] of outcome.headers) ctx.set(name, value)
   if (outcome.allowed) {
     endOnClose(outcome.ended, ctx.res)

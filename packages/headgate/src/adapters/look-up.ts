@@ -12,11 +12,12 @@ import { ip, isPromise } from '../subject/sources.js'
 import { ANONYMOUS, namesNobody, type SubjectInput } from '../subject/subject.js'
 import { systemTimers } from '../time/clock.js'
 import type { WarnOnce } from './log.js'
-import { type AnyOptions, type Of, rulesOf } from './options.js'
+import { type AnyLimiterOptions, type Of, rulesOf } from './options.js'
 
 /** The facts found about a request. */
 export interface Found {
   readonly subject: SubjectInput | readonly SubjectInput[]
+  readonly policy: string | undefined
   readonly tier: string | undefined
   readonly cost: number | undefined
   readonly scope: string | undefined
@@ -39,18 +40,20 @@ const MAX_COST = 2 ** 32 - 1
  * functions is.
  */
 export function createLookUp<Native>(
-  options: AnyOptions<Native>,
+  options: AnyLimiterOptions<Native>,
   read: (native: Native) => HttpRequest,
   warn: WarnOnce,
 ): (native: Native) => MaybePromise<Found | null> {
   const { skip, cost, scope, perRoute, also, lookupTimeoutMs = LOOKUP_TIMEOUT_MS } = options
   const tier = options.tier as Of<Native, string | undefined>
+  const policy = options.policy as Of<Native, string | undefined>
   const callerOf = createCallerOf(options, read, warn)
   const usable = createUsable(options, warn)
 
-  function toFound([caller, tier, cost, scope, also]: Parts, { failure }: Run): Found {
+  function toFound([caller, policy, tier, cost, scope, also]: Parts, { failure }: Run): Found {
     return {
       subject: caller.subject,
+      policy: usable.policy(policy),
       tier: usable.tier(caller.tier ?? tier),
       cost: usable.cost(cost),
       scope: usable.scope(scope),
@@ -62,19 +65,23 @@ export function createLookUp<Native>(
 
   function findAll(native: Native, run: Run): MaybePromise<Found> {
     const caller = callerOf(native, run)
+    const itsPolicy = run.look<Native, string | undefined>(policy, native)
     const itsTier = run.look<Native, string | undefined>(tier, native)
     const itsCost = run.look<Native, number | undefined>(cost, native)
     const itsScope = perRoute === true ? (read(native).route ?? NO_ROUTE) : run.look(scope, native)
     const others = run.look<Native, Found['also']>(also, native)
     if (
       isPromise(caller) ||
+      isPromise(itsPolicy) ||
       isPromise(itsTier) ||
       isPromise(itsCost) ||
       isPromise(itsScope) ||
       isPromise(others)
     )
-      return Promise.all([caller, itsTier, itsCost, itsScope, others]).then(parts => toFound(parts, run))
-    return toFound([caller, itsTier, itsCost, itsScope, others], run)
+      return Promise.all([caller, itsPolicy, itsTier, itsCost, itsScope, others]).then(parts =>
+        toFound(parts, run),
+      )
+    return toFound([caller, itsPolicy, itsTier, itsCost, itsScope, others], run)
   }
 
   return function lookUp(native) {
@@ -89,7 +96,7 @@ export function createLookUp<Native>(
   }
 }
 
-type Parts = [Caller, Found['tier'], Found['cost'], Found['scope'], Found['also']]
+type Parts = [Caller, Found['policy'], Found['tier'], Found['cost'], Found['scope'], Found['also']]
 
 type Caller = Pick<Found, 'subject' | 'tier' | 'perAddress'>
 
@@ -153,7 +160,7 @@ class Run {
  * or by the client's address.
  */
 function createCallerOf<Native>(
-  options: AnyOptions<Native>,
+  options: AnyLimiterOptions<Native>,
   read: (native: Native) => HttpRequest,
   warn: WarnOnce,
 ): (native: Native, run: Run) => MaybePromise<Caller> {
@@ -187,7 +194,7 @@ function createCallerOf<Native>(
 
 /** Creates the function that turns what sources found into whom to charge. */
 function createToCaller<Native>(
-  options: AnyOptions<Native>,
+  options: AnyLimiterOptions<Native>,
   warn: WarnOnce,
 ): (identity: Identity, run: Run) => Caller {
   const { limiter } = options
@@ -206,7 +213,7 @@ function createToCaller<Native>(
 
 /** Creates the function that keeps the subjects that name somebody; null if none does. */
 function createKeepNamed<Native>(
-  options: AnyOptions<Native>,
+  options: AnyLimiterOptions<Native>,
   warn: WarnOnce,
 ): (found: unknown) => Found['subject'] | null {
   const isByRules = rulesOf(options) !== null
@@ -227,7 +234,7 @@ function createKeepNamed<Native>(
  * Returns the sources of the policy file, unless the options identify the caller. Throws for a file that verifies tokens
  * also if `trustedProxies` replaces its sources: its callers would silently be addresses.
  */
-function identifyOfFile<Native>(options: AnyOptions<Native>): AnyOptions<Native>['identify'] {
+function identifyOfFile<Native>(options: AnyLimiterOptions<Native>): AnyLimiterOptions<Native>['identify'] {
   const { subject, trustedProxies, forwardedHeader } = options
   const ofFile = subject === undefined ? rulesOf(options)?.identify : undefined
   return trustedProxies === undefined && forwardedHeader === undefined ? ofFile : undefined
@@ -242,7 +249,7 @@ function byName(subject: Found['subject']): Caller {
  * address share a budget.
  */
 function createAddressOf<Native>(
-  options: AnyOptions<Native>,
+  options: AnyLimiterOptions<Native>,
   read: (native: Native) => HttpRequest,
   warn: WarnOnce,
   noticeProxy: NoticeProxy,
@@ -267,7 +274,10 @@ function createAddressOf<Native>(
  * Creates the function that warns once of a proxy that is not believed, behind which everybody is one caller. Nothing is
  * noticed where the options say whom to trust.
  */
-function createNoticeProxy<Native>({ trustedProxies }: AnyOptions<Native>, warn: WarnOnce): NoticeProxy {
+function createNoticeProxy<Native>(
+  { trustedProxies }: AnyLimiterOptions<Native>,
+  warn: WarnOnce,
+): NoticeProxy {
   const settings = "trustedProxies: ['10.0.0.0/8'] with the addresses of your proxies, or { hops: 1 }"
   let isDone = trustedProxies !== undefined
   let isFirst = true
@@ -302,7 +312,7 @@ function createNoticeProxy<Native>({ trustedProxies }: AnyOptions<Native>, warn:
 type NoticeProxy = (request: HttpRequest, subject: unknown) => void
 
 /** Creates functions that replace values of no use, which would otherwise fail the decision. */
-function createUsable<Native>(options: AnyOptions<Native>, warn: WarnOnce) {
+function createUsable<Native>(options: AnyLimiterOptions<Native>, warn: WarnOnce) {
   const { limiter, policy } = options
   const { policyNames, tierNames } = limiter
   const isByRules = rulesOf(options) !== null
@@ -311,6 +321,11 @@ function createUsable<Native>(options: AnyOptions<Native>, warn: WarnOnce) {
     warn('WARN_HEADGATE_UNUSABLE_VALUE', `${field}: a function returned what is of no use; ${instead}`)
 
   return {
+    policy(name: unknown): string | undefined {
+      if (policy === undefined || policyNames.includes(name as string)) return name as string | undefined
+      warnOf('policy', `such requests are charged to ${policyNames[0]}`)
+      return policyNames[0]
+    },
     /** A limiter that goes by tiers alone has no limits for a caller without one. */
     tier(tier: unknown): string | undefined {
       if (isByRules) return typeof tier === 'string' ? tier : undefined
@@ -363,7 +378,7 @@ function warnOfNoAddress(warn: WarnOnce): void {
 function lookUpTimeout(ms: number): HeadgateError {
   return new HeadgateError('ERR_HEADGATE_LOOKUP_TIMEOUT', {
     field: 'subject',
-    expected: `identify, skip, subject, tier, cost and scope to settle within ${ms} ms`,
+    expected: `identify, skip, subject, policy, tier, cost and scope to settle within ${ms} ms`,
     got: 'no answer',
   })
 }

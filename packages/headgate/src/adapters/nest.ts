@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import {
   type ArgumentsHost,
+  applyDecorators,
   type CanActivate,
   Catch,
   type DynamicModule,
@@ -12,6 +13,8 @@ import {
   type ModuleMetadata,
   type OnModuleInit,
   SetMetadata,
+  UseFilters,
+  UseGuards,
 } from '@nestjs/common'
 import {
   APP_FILTER,
@@ -23,9 +26,11 @@ import {
 } from '@nestjs/core'
 import type { Request } from 'express'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { MaybePromise } from '../store/store.js'
 import type { Enforce, Framework, Outcome, Rejected } from './enforce.js'
 import { framework as onExpress } from './express.js'
 import { applyOutcome as applyToFastify, framework as onFastify } from './fastify.js'
+import { isInline } from './inline-limit.js'
 import { applyOutcome as applyToNode } from './node.js'
 import type { AnyOptions, RateLimitOptions } from './options.js'
 import { createOwnLimits, type OwnLimit } from './own-limits.js'
@@ -40,13 +45,18 @@ const OWN_LIMIT = 'headgate.rate-limit'
 const reflector = new Reflector()
 
 /**
- * Sets the limit of a controller or one of its methods: options that replace the module's, or `false`.
+ * Sets the limit of a controller or one of its methods: a limit in one line, which needs no module; options that replace
+ * the module's; or `false`.
  *
+ * @example
+ * @RateLimit({ limit: 3, window: '1m' })
  * @example
  * @RateLimit({ policy: 'login' })
  */
 export function RateLimit(own: OwnLimit<ExecutionContext>): MethodDecorator & ClassDecorator {
-  return SetMetadata(OWN_LIMIT, own)
+  const set = SetMetadata(OWN_LIMIT, own)
+  if (own === false || !isInline(own)) return set
+  return applyDecorators(set, UseGuards(new OwnLimitGuard()), UseFilters(RateLimitFilter))
 }
 
 const framework: Framework<ExecutionContext> = {
@@ -61,34 +71,53 @@ const framework: Framework<ExecutionContext> = {
   },
 }
 
+/** Requests that the guard of a module has decided. */
+const decided = new WeakSet<object>()
+
 /** Admits requests of HTTP controllers that their limits have room for; denies others with `RateLimitException`. */
 export class RateLimitGuard implements CanActivate, OnModuleInit {
-  private readonly enforceOf: (own: OwnLimit<ExecutionContext> | undefined) => Enforce<ExecutionContext>
+  private readonly enforceOf: (
+    own: OwnLimit<ExecutionContext> | undefined,
+    place: string,
+  ) => Enforce<ExecutionContext>
 
+  /** Without options, only routes with a decorator of their own are limited. */
   constructor(
-    options: NestOptions<string, string>,
+    options?: NestOptions<string, string>,
     private readonly discovery?: DiscoveryService,
   ) {
-    this.enforceOf = createOwnLimits(options as AnyOptions<ExecutionContext>, framework)
+    this.enforceOf = createOwnLimits(options as AnyOptions<ExecutionContext> | undefined, framework)
   }
 
   /** Validates decorators when the app starts, not when a route is first requested. */
   onModuleInit(): void {
     for (const { metatype } of this.discovery?.getControllers() ?? []) {
       if (typeof metatype !== 'function') continue
-      this.enforceOf(reflector.get(OWN_LIMIT, metatype))
+      this.enforceOf(reflector.get(OWN_LIMIT, metatype), metatype.name)
       for (const name of new MetadataScanner().getAllMethodNames(metatype.prototype))
-        this.enforceOf(reflector.get(OWN_LIMIT, metatype.prototype[name]))
+        this.enforceOf(reflector.get(OWN_LIMIT, metatype.prototype[name]), `${metatype.name}.${name}`)
     }
   }
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
     if (context.getType() !== 'http') return true
-    const own = reflector.getAllAndOverride(OWN_LIMIT, [context.getHandler(), context.getClass()])
-    const outcome = await this.enforceOf(own)(context)
+    decided.add(framework.origin(context))
+    const [method, controller] = [context.getHandler(), context.getClass()]
+    const ofMethod = reflector.get(OWN_LIMIT, method)
+    const outcome = await (ofMethod === undefined
+      ? this.enforceOf(reflector.get(OWN_LIMIT, controller), controller.name)
+      : this.enforceOf(ofMethod, `${controller.name}.${method.name}`))(context)
     if (!outcome.allowed) throw new RateLimitException(outcome)
     applyOutcome(context, outcome)
     return true
+  }
+}
+
+/** The guard of a limit in one line. That of a module comes first, and decides by the same decorators. */
+class OwnLimitGuard extends RateLimitGuard {
+  override async canActivate(context: ExecutionContext): Promise<boolean> {
+    if (context.getType() === 'http' && decided.has(framework.origin(context))) return true
+    return super.canActivate(context)
   }
 }
 
@@ -133,15 +162,13 @@ function isFastify(request: IncomingMessage | FastifyRequest): request is Fastif
 export interface AsyncNestOptions<PolicyName extends string, TierName extends string>
   extends Pick<ModuleMetadata, 'imports'> {
   readonly inject?: InjectionToken[]
-  readonly useFactory: (
-    ...injected: never[]
-  ) => NestOptions<PolicyName, TierName> | Promise<NestOptions<PolicyName, TierName>>
+  readonly useFactory: (...injected: never[]) => MaybePromise<NestOptions<PolicyName, TierName> | undefined>
 }
 
 const OPTIONS = Symbol('headgate.options')
 
 /**
- * Limits every route of a Nest app, through a guard.
+ * Limits every route of a Nest app, through a guard; without options, the routes that have a decorator.
  *
  * @example
  * @Module({ imports: [RateLimitModule.forRoot({ limiter, policy: 'api' })] })
@@ -149,7 +176,7 @@ const OPTIONS = Symbol('headgate.options')
 // biome-ignore lint/complexity/noStaticOnlyClass: Nest knows a module by its class
 export class RateLimitModule {
   static forRoot<PolicyName extends string, TierName extends string>(
-    options: NestOptions<PolicyName, TierName>,
+    options?: NestOptions<PolicyName, TierName>,
   ): DynamicModule {
     return RateLimitModule.forRootAsync({ useFactory: () => options })
   }

@@ -4,7 +4,7 @@ import type { ProblemBody } from '../decision/problem.js'
 import { unexpected } from '../errors/headgate-error.js'
 import type { HttpRequest } from '../subject/http-request.js'
 import { createEnforce, type Framework, type Rejected } from './enforce.js'
-import type { AnyOptions, NamesCaller, RateLimitOptions } from './options.js'
+import type { AnyOptions, NamesCaller, RateLimitOptions, Without } from './options.js'
 import { endAfter } from './response-end.js'
 
 /** A call of a server action. */
@@ -23,7 +23,7 @@ export type ActionOptions<
   PolicyName extends string,
   TierName extends string,
   Rejection,
-> = Omit<
+> = Without<
   RateLimitOptions<ActionCall<Args>, PolicyName, TierName>,
   'body' | 'contentType' | 'perRoute' | 'trustedProxies' | 'forwardedHeader'
 > &

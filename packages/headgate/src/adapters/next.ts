@@ -1,7 +1,7 @@
 import { type NextFetchEvent, type NextRequest, NextResponse } from 'next/server.js'
 import type { Framework } from './enforce.js'
 import { createLimitHandler, FetchRequest, type Handler } from './fetch.js'
-import { type InlineLimit, toOptions } from './inline-limit.js'
+import type { InlineLimit } from './inline-limit.js'
 import type { AnyOptions, NamesCaller, RateLimitOptions } from './options.js'
 
 /** Next.js does not reveal the peer of a request, so `subject` or `identify` is required. */
@@ -37,6 +37,9 @@ export function rateLimit<PolicyName extends string, TierName extends string>(
   )((_request: NextRequest, _event?: NextFetchEvent) => NextResponse.next())
 }
 
+/** A limit beside the handler it is for; `tier` is another word for its `name`. */
+export type HandlerLimit = Omit<InlineLimit<NextRequest>, 'tier'> & { readonly tier?: string } & NamesCaller
+
 /**
  * Limits a route handler, by a limiter or a limit written beside it.
  *
@@ -49,9 +52,11 @@ export function withRateLimit<
   TierName extends string,
 >(
   handler: Handler<NextRequest, Rest>,
-  options: NextOptions<PolicyName, TierName> | (InlineLimit<NextRequest> & NamesCaller),
+  options: NextOptions<PolicyName, TierName> | HandlerLimit,
 ): (request: NextRequest, ...rest: Rest) => Promise<Response> {
-  return createLimitHandler(toOptions(options as AnyOptions<NextRequest>), framework)(handler)
+  const { limit, tier, ...others } = (options ?? {}) as HandlerLimit
+  const given = limit === undefined || tier === undefined ? options : { name: tier, ...others, limit }
+  return createLimitHandler(given as AnyOptions<NextRequest>, framework)(handler)
 }
 
 /** Extensions of static files. `.rsc`, `.json` and the like are missing on purpose: those are pages and data. */

@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream'
 import type { HeaderField } from '../decision/headers.js'
 import { isPromise } from '../subject/sources.js'
 import { createEnforce, type Framework } from './enforce.js'
-import { applyOutcome, drain, NodeRequest } from './node.js'
+import { applyOutcome, drain, type LimitedMessage, NodeRequest } from './node.js'
 import type { AnyOptions, RateLimitOptions } from './options.js'
 import { endOnClose } from './response-end.js'
 
@@ -13,7 +13,7 @@ export type NodeHttpOptions<PolicyName extends string, TierName extends string> 
   TierName
 >
 
-type RequestListener = (req: IncomingMessage, res: ServerResponse) => void
+type RequestListener = (req: LimitedMessage, res: ServerResponse) => void
 type UpgradeListener = (req: IncomingMessage, socket: Duplex, head: Buffer) => void
 
 /** Limits a `request` listener; with `upgrade`, a listener of that event, which bypasses the other. */

@@ -1,6 +1,7 @@
 /** What every adapter on Node's own server shares: reading its requests, and writing outcomes to its responses. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
+import type { Decision } from '../decision/decision.js'
 import type { HeaderField } from '../decision/headers.js'
 import type { MaybePromise } from '../store/store.js'
 import type { FrameworkTrust } from '../subject/client-address.js'
@@ -41,6 +42,12 @@ export class NodeRequest implements HttpRequest {
   }
 }
 
+/** A request that has passed a limiter. */
+export interface LimitedMessage extends IncomingMessage {
+  /** The decision on it; absent if it is not limited. */
+  rateLimit?: Decision
+}
+
 /** Converts a framework's route, which may be a list or an expression, to text. */
 export function routeText(route: unknown): string | undefined {
   return route === undefined || route === null ? undefined : String(route)
@@ -66,8 +73,12 @@ export function applyOutcome(
   res: ServerResponse,
   next: () => void,
 ): void {
-  if (isPromise(outcome)) outcome.then(known => applyOutcome(known, req, res, next))
-  else if (outcome.allowed) {
+  if (isPromise(outcome)) {
+    outcome.then(known => applyOutcome(known, req, res, next))
+    return
+  }
+  if (outcome.decision !== null) (req as LimitedMessage).rateLimit = outcome.decision
+  if (outcome.allowed) {
     addHeaders(res, outcome.headers)
     if (outcome.ended !== null) endOnClose(outcome.ended, res)
     next()

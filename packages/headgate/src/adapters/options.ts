@@ -11,6 +11,7 @@ import type { ForwardedHeader, TrustedProxies } from '../subject/client-address.
 import type { HttpRequest } from '../subject/http-request.js'
 import type { Identify, Identity, Within } from '../subject/identify.js'
 import type { SubjectInput } from '../subject/subject.js'
+import type { InlineLimit } from './inline-limit.js'
 
 /** A value, or a function that finds it for a request. */
 export type Of<Native, T> = T | ((request: Native) => MaybePromise<T>)
@@ -73,11 +74,8 @@ export interface CommonOptions<Native> {
   readonly onError?: (error: unknown, decision?: Decision) => void
 }
 
-/**
- * The options of every adapter. A limiter with a policy file finds the limits of a request by its rules, unless `policy`
- * names one; any other limiter needs a `policy` or a `tier`.
- */
-export interface RateLimitOptions<Native, PolicyName extends string, TierName extends string>
+/** The options beside a limiter. */
+export interface LimiterOptions<Native, PolicyName extends string, TierName extends string>
   extends CommonOptions<Native>,
     Pick<CheckOptions<PolicyName, TierName>, 'onStoreFailure'> {
   readonly limiter: Limiter<PolicyName, TierName>
@@ -87,7 +85,7 @@ export interface RateLimitOptions<Native, PolicyName extends string, TierName ex
    */
   readonly subject?: Of<Native, SubjectInput | readonly SubjectInput[] | null | undefined>
   /** The policy to charge, instead of a tier or the rules. */
-  readonly policy?: NoInfer<PolicyName>
+  readonly policy?: Of<Native, NoInfer<PolicyName>> | undefined
   /** The tier to charge; with rules, the caller's tier, if a session or a key told it. */
   readonly tier?: Of<Native, NoInfer<TierName> | undefined>
   /**
@@ -97,8 +95,23 @@ export interface RateLimitOptions<Native, PolicyName extends string, TierName ex
   readonly also?: Of<Native, readonly AlsoCharged<NoInfer<PolicyName>, NoInfer<TierName>>[]>
 }
 
+/**
+ * The options of every adapter: a limit in one line, or a limiter. One with a policy file finds the limits of a request
+ * by its rules, unless `policy` names one; any other limiter needs a `policy` or a `tier`.
+ */
+export type RateLimitOptions<Native, PolicyName extends string, TierName extends string> =
+  | InlineLimit<Native>
+  | (LimiterOptions<Native, PolicyName, TierName> & { readonly limiter: RuleLimiter<PolicyName, TierName> })
+  | (LimiterOptions<Native, PolicyName, TierName> & { readonly policy: Of<Native, NoInfer<PolicyName>> })
+  | (LimiterOptions<Native, PolicyName, TierName> & {
+      readonly tier: Of<Native, NoInfer<TierName> | undefined>
+    })
+
+/** The same with some options left out. */
+export type Without<Options, Name extends PropertyKey> = Options extends unknown ? Omit<Options, Name> : never
+
 /** The limiter whose rules find the limits of a request; null if the options name a policy, or there are no rules. */
-export function rulesOf<Native>({ limiter, policy }: AnyOptions<Native>): RuleLimiter | null {
+export function rulesOf<Native>({ limiter, policy }: AnyLimiterOptions<Native>): RuleLimiter | null {
   return limiter.hasRules && policy === undefined ? (limiter as RuleLimiter) : null
 }
 
@@ -106,4 +119,7 @@ export function rulesOf<Native>({ limiter, policy }: AnyOptions<Native>): RuleLi
 export type NamesCaller = { readonly subject: unknown } | { readonly identify: Identify }
 
 /** The options without the names of policies and tiers, for code that only passes them on. */
-export type AnyOptions<Native> = RateLimitOptions<Native, string, string>
+export type AnyOptions<Native> = AnyLimiterOptions<Native> | InlineLimit<Native>
+
+/** The same once an inline limit has become a limiter. */
+export type AnyLimiterOptions<Native> = LimiterOptions<Native, string, string>

@@ -3,7 +3,7 @@ import type { HeaderField } from '../decision/headers.js'
 import type { ProblemBody } from '../decision/problem.js'
 import type { HttpRequest } from '../subject/http-request.js'
 import { createEnforce, type Framework, type Rejected } from './enforce.js'
-import type { AnyOptions, RateLimitOptions } from './options.js'
+import type { AnyOptions, RateLimitOptions, Without } from './options.js'
 import { endAfter } from './response-end.js'
 
 /** A call of a procedure, as tRPC shows it to middleware. */
@@ -19,7 +19,7 @@ export interface ProcedureCall<Context> {
 /** Options that do not apply, because tRPC does not reveal the peer and answers in its own format. */
 type Elsewhere = 'body' | 'contentType' | 'identify' | 'trustedProxies' | 'forwardedHeader'
 
-export type TrpcOptions<Context, PolicyName extends string, TierName extends string> = Omit<
+export type TrpcOptions<Context, PolicyName extends string, TierName extends string> = Without<
   RateLimitOptions<ProcedureCall<Context>, PolicyName, TierName>,
   Elsewhere
 > & { readonly subject: unknown }
@@ -54,6 +54,7 @@ const framework: Framework<ProcedureCall<unknown>> = {
   // The calls of a batch share their context; this function is unique to each call, and the same in every
   // middleware.
   origin: ({ getRawInput }) => getRawInput,
+  standsOn: ({ path }) => path,
 }
 
 /**

@@ -3,13 +3,14 @@
  * pass.
  */
 import { rejectHeaderMistakes } from '../decision/headers.js'
-import { unexpected } from '../errors/headgate-error.js'
+import { HeadgateError, show, unexpected } from '../errors/headgate-error.js'
+import { nearestName } from '../errors/nearest-name.js'
 import { rejectUnknown } from '../errors/reject-unknown.js'
 import type { Limiter } from '../limiter/limiter.js'
 import { parseFailureMode } from '../policy/config.js'
 import { parseRefundBound } from '../policy/refund-rule.js'
 import { createSubjectNamer } from '../subject/subject.js'
-import { type AnyOptions, type CommonOptions, rulesOf } from './options.js'
+import { type AnyLimiterOptions, type CommonOptions, rulesOf } from './options.js'
 
 const COMMON = [
   'subject',
@@ -40,10 +41,10 @@ const CONTENT_TYPE = /^[\w.+-]+\/[\w.+-]+(?:; ?[\w.=+-]+)*$/
 const MAX_TIMER_MS = 2 ** 31 - 1
 
 /** Throws for the first invalid option, by name. */
-export function validateOptions<Native>(options: AnyOptions<Native>, knowsPeer: boolean): void {
-  if (typeof options !== 'object' || options === null) reject('options', 'an object with a limiter', options)
+export function validateOptions<Native>(options: AnyLimiterOptions<Native>, knowsPeer: boolean): void {
   const { limiter } = options
-  if (typeof limiter?.checkNow !== 'function') reject('limiter', 'what createLimiter() returns', limiter)
+  if (typeof limiter?.checkNow !== 'function')
+    reject('limiter', 'what createLimiter() returns, or limit and window instead', limiter)
   rejectUnknown(options, ['limiter', ...NAMED, ...COMMON])
   if (rulesOf(options) === null) rejectLimits(options)
   else {
@@ -60,17 +61,22 @@ function reject(field: string, expected: string, got: unknown): never {
   throw unexpected('ERR_HEADGATE_INVALID_OPTION', field, expected, got)
 }
 
-function rejectLimits<Native>(options: AnyOptions<Native>): void {
+function rejectLimits<Native>(options: AnyLimiterOptions<Native>): void {
   const { limiter, policy, tier, also, onStoreFailure } = options
   const { policyNames, tierNames } = limiter
   if ((policy === undefined) === (tier === undefined))
     reject('policy', 'either a policy or a tier', policy === undefined ? 'neither' : 'both')
-  if (policy !== undefined && !policyNames.includes(policy))
-    reject('policy', `one of ${policyNames.join(', ') || 'none'}`, policy)
-  if (tier !== undefined && typeof tier !== 'function' && !tierNames.includes(tier))
-    reject('tier', `one of ${tierNames.join(', ') || 'none'}`, tier)
+  if (policy !== undefined && typeof policy !== 'function') rejectUnknownName('policy', policy, policyNames)
+  if (tier !== undefined && typeof tier !== 'function') rejectUnknownName('tier', tier, tierNames)
   if (also !== undefined && typeof also !== 'function') rejectAlso(also, limiter)
   if (onStoreFailure !== undefined) parseFailureMode(onStoreFailure)
+}
+
+function rejectUnknownName(field: string, name: string, known: readonly string[]): void {
+  if (known.includes(name)) return
+  const expected = `one of ${known.join(', ') || 'none'}`
+  const suggestion = nearestName(name, known)
+  throw new HeadgateError('ERR_HEADGATE_INVALID_OPTION', { field, expected, got: show(name), suggestion })
 }
 
 function rejectAlso(also: unknown, { policyNames, tierNames }: Limiter<string, string>): void {
@@ -82,7 +88,7 @@ function rejectAlso(also: unknown, { policyNames, tierNames }: Limiter<string, s
   }
 }
 
-function rejectSubject<Native>(options: AnyOptions<Native>, knowsPeer: boolean): void {
+function rejectSubject<Native>(options: AnyLimiterOptions<Native>, knowsPeer: boolean): void {
   const { subject, identify, cost, scope, perRoute } = options
   if (identify !== undefined) {
     if (typeof identify !== 'function') reject('identify', 'what createIdentify() returns', identify)

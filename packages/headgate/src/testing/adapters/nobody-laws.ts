@@ -1,3 +1,4 @@
+import type { AnyLimiterOptions } from '../../adapters/options.js'
 import { same } from '../laws/law.js'
 import { type AdapterLaw, type AnyLimit, limiterOf, SUBJECT } from './adapter-law.js'
 import { send, statuses } from './http-client.js'
@@ -82,7 +83,7 @@ export const nobodyLaws: readonly AdapterLaw[] = [
   {
     name: 'an adapter limits a request whose cost, scope, tier or skip fails or is of no use',
     async run({ serve }) {
-      const useless: Partial<Record<keyof AnyLimit, unknown>>[] = [
+      const useless: Partial<Record<keyof AnyLimiterOptions<unknown>, unknown>>[] = [
         { cost: boom },
         { cost: () => -1 },
         { cost: () => Number.NaN },
